@@ -15,6 +15,7 @@ struct own_sum {
     uint32_t stack, thread; /* which the trace may not know */
     uint8_t reason;         /* enum wait_reason, or OWN_ON_CPU */
     uint64_t count, time_ns, ready_ns, max_ns, unfinished;
+    uint64_t gil_ns; /* of CPU time: holding the GIL */
 };
 
 enum own_thread_flags {

@@ -55,13 +55,7 @@ struct own_time *own_time_create(const struct trace *trace)
         return NULL;
     own->trace = trace;
     own->stacks = trace_stacks_get(trace);
-    own->stack_count = stacks_stack_count(own->stacks);
-    own->places = calloc((size_t)own->stack_count + 1, sizeof(*own->places));
-    own->labels = calloc((size_t)stacks_label_count(own->stacks) + 1, sizeof(*own->labels));
-    if (own->places && own->labels)
-        return own;
-    own_time_destroy(own);
-    return NULL;
+    return own;
 }
 
 void own_time_destroy(struct own_time *own)
@@ -80,10 +74,10 @@ void own_time_destroy(struct own_time *own)
     free(own);
 }
 
-static struct own_sum *sum_of(struct own_time *own, const struct sample *sample, uint8_t reason)
+static struct own_sum *sum_of(struct own_time *own, uint32_t stack, uint32_t thread, uint8_t reason)
 {
-    uint32_t stack = sample->stack < own->stack_count ? sample->stack : 0;
-    uint32_t thread = sample->thread < THREAD_UNKNOWN ? sample->thread : THREAD_UNKNOWN;
+    stack = stack < stacks_stack_count(own->stacks) ? stack : 0;
+    thread = thread < THREAD_UNKNOWN ? thread : THREAD_UNKNOWN;
     uint64_t key = ((uint64_t)stack << THREAD_BITS | thread) << REASON_BITS;
     const uint64_t *found = map64_find(&own->sum_by_key, key | reason);
     if (!found) {
@@ -109,9 +103,11 @@ int own_time_add(struct own_time *own, const struct sample *sample)
     else
         off = sample_off_share(sets, sample);
     uint8_t reason = sample->reason < WAIT_REASON_COUNT ? sample->reason : WAIT_UNKNOWN;
-    struct own_sum *sum = sum_of(own, sample, role == SAMPLE_ROLE_CPU ? OWN_ON_CPU : reason);
+    struct own_sum *sum =
+        sum_of(own, sample->stack, sample->thread, role == SAMPLE_ROLE_CPU ? OWN_ON_CPU : reason);
     if (!sum)
         return -ENOMEM;
+    sum->gil_ns += sample->flags & SAMPLE_HOLDS_GIL ? time_ns : 0;
     time_ns += off.blocked_ns;
     sum->count += role == SAMPLE_ROLE_CPU || off.blocked_ns > 0;
     sum->time_ns += time_ns;
@@ -119,6 +115,31 @@ int own_time_add(struct own_time *own, const struct sample *sample)
     sum->max_ns = off.blocked_ns > sum->max_ns ? off.blocked_ns : sum->max_ns;
     sum->unfinished += off.blocked_ns > 0 && (sample->flags & SAMPLE_UNFINISHED);
     return 0;
+}
+
+int own_time_add_all(struct own_time *own, const struct own_time *other, own_time_wants *wants,
+                     void *context)
+{
+    for (size_t i = 0; i < other->sums.count; i++) {
+        const struct own_sum *from = &other->sums.items[i];
+        if (wants && !wants(context, from->thread))
+            continue;
+        struct own_sum *sum = sum_of(own, from->stack, from->thread, from->reason);
+        if (!sum)
+            return -ENOMEM;
+        sum->count += from->count;
+        sum->time_ns += from->time_ns;
+        sum->ready_ns += from->ready_ns;
+        sum->gil_ns += from->gil_ns;
+        sum->unfinished += from->unfinished;
+        sum->max_ns = from->max_ns > sum->max_ns ? from->max_ns : sum->max_ns;
+    }
+    return 0;
+}
+
+size_t own_time_size(const struct own_time *own)
+{
+    return own->sums.count;
 }
 
 /* ---- Where stacks count ---------------------------------------------------------------------- */
@@ -209,6 +230,19 @@ static int resolve_all(struct own_time *own, enum own_level level)
     return 0;
 }
 
+/* Tables for what the trace knows by now. 0 or -ENOMEM. */
+static int make_room(struct own_time *own)
+{
+    free(own->labels);
+    free(own->places);
+    free(own->threads);
+    own->threads = NULL;
+    own->stack_count = stacks_stack_count(own->stacks);
+    own->places = calloc((size_t)own->stack_count + 1, sizeof(*own->places));
+    own->labels = calloc((size_t)stacks_label_count(own->stacks) + 1, sizeof(*own->labels));
+    return own->places && own->labels ? 0 : -ENOMEM;
+}
+
 static void look_at_labels(struct own_time *own)
 {
     uint32_t count = stacks_label_count(own->stacks);
@@ -247,6 +281,7 @@ static struct own_times times_of(const struct own_sum *sum)
     return (struct own_times){.cpu_ns = cpu ? sum->time_ns : 0,
                               .ready_ns = sum->ready_ns,
                               .waiting_ns = cpu ? 0 : sum->time_ns,
+                              .gil_ns = sum->gil_ns,
                               .sample_count = cpu ? sum->count : 0};
 }
 
@@ -414,10 +449,14 @@ static bool has_enough(const struct own_time *own)
 
 int own_time_finish(struct own_time *own)
 {
+    int error = make_room(own);
+    if (error)
+        return error;
     look_at_labels(own);
     const struct own_sums sums = {own->trace, own->labels, own->sums.items, own->sums.count};
+    memset(own->purposes, 0, sizeof(own->purposes));
     own->threads = own_threads_find(&sums, &own->busy_count);
-    int error = own->threads ? 0 : -ENOMEM;
+    error = own->threads ? 0 : -ENOMEM;
     for (unsigned level = OWN_USER; level < OWN_LEVELS && !error; level++) {
         error = resolve_all(own, (enum own_level)level);
         if (!error)
@@ -496,16 +535,16 @@ uint32_t own_time_waits(const struct own_time *own, const struct own_wait **ret_
     return (uint32_t)own->waits.count;
 }
 
-int own_time_each(const struct own_time *own, own_time_take *take, void *context)
+static int tell_sums(const struct own_time *own, bool idle, own_time_take *take, void *context)
 {
     int rc = 0;
     for (size_t i = 0; i < own->sums.count && rc == 0; i++) {
         const struct own_sum *sum = &own->sums.items[i];
         struct own_times times = times_of(sum);
-        struct own_moment moment = {sum->stack, sum->thread, sum->reason};
+        struct own_moment moment = {sum->stack, sum->thread, sum->reason, is_idle(own, sum)};
         if (sum->reason == OWN_ON_CPU)
             moment.reason = WAIT_REASON_COUNT;
-        if (!is_idle(own, sum))
+        if (!moment.idle || idle)
             rc = take(context, &moment, &times);
     }
     return rc;
@@ -518,6 +557,16 @@ bool own_time_is_idle(const struct own_time *own, const struct own_moment *momen
                                 .thread = moment->thread,
                                 .reason = on_cpu ? OWN_ON_CPU : (uint8_t)moment->reason};
     return own->places[sum.stack].row != 0 && is_idle(own, &sum);
+}
+
+int own_time_each(const struct own_time *own, own_time_take *take, void *context)
+{
+    return tell_sums(own, false, take, context);
+}
+
+int own_time_every(const struct own_time *own, own_time_take *take, void *context)
+{
+    return tell_sums(own, true, take, context);
 }
 
 bool own_time_is_busy(const struct own_time *own, uint32_t thread)

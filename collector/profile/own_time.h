@@ -48,22 +48,28 @@ struct own_totals {
 /* What a thread did at a stack. */
 struct own_times {
     uint64_t cpu_ns, ready_ns, waiting_ns, sample_count;
+    uint64_t gil_ns; /* of the CPU time: holding the GIL */
 };
 
 struct own_moment {
     uint32_t stack, thread;
     unsigned reason; /* enum wait_reason; of CPU time WAIT_REASON_COUNT */
+    bool idle;       /* it waits to help others, and is in no row */
 };
 
 struct own_time;
 
-/* `trace` outlives it and is complete. NULL: out of memory. destroy accepts NULL. */
+/* `trace` outlives it. NULL: out of memory. destroy accepts NULL. */
 struct own_time *own_time_create(const struct trace *trace);
 void own_time_destroy(struct own_time *own);
 
-/* Samples in any order, then once finish; those that are neither CPU time nor waits are nothing.
- * 0 or -ENOMEM. */
+/* Samples in any order, then finish; those that are neither CPU time nor waits are nothing. After
+ * it more may be added, and finish called again. 0 or -ENOMEM. */
 int own_time_add(struct own_time *own, const struct sample *sample);
+/* All that was added to another one, of the same trace: of threads that are wanted (NULL: all). */
+typedef bool own_time_wants(void *context, uint32_t thread);
+int own_time_add_all(struct own_time *own, const struct own_time *other, own_time_wants *wants,
+                     void *context);
 int own_time_finish(struct own_time *own);
 
 /* After finish. The rows, the most CPU time first (`by_wall`: with waits), those of functions and
@@ -87,6 +93,11 @@ const struct own_row *own_time_row(const struct own_time *own, uint32_t row);
 typedef int own_time_take(void *context, const struct own_moment *moment,
                           const struct own_times *times);
 int own_time_each(const struct own_time *own, own_time_take *take, void *context);
+/* The same, with the waits that are in no row. */
+int own_time_every(const struct own_time *own, own_time_take *take, void *context);
+
+/* How many different things were added: stacks and threads, apart by cause of waiting. */
+size_t own_time_size(const struct own_time *own);
 
 /* After finish: is it a wait of a thread that only helps others, which is in no row? */
 bool own_time_is_idle(const struct own_time *own, const struct own_moment *moment);

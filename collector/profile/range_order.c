@@ -130,3 +130,11 @@ int64_t range_stats_sort(const struct range_stats *stats, enum range_kind kind,
         free(sorted);
     return rc == 0 ? count : rc;
 }
+
+uint32_t range_stats_open(const struct range_stats *stats, uint32_t thread, uint32_t depth)
+{
+    if (thread >= stats->paths.count || depth >= stats->paths.items[thread].nodes.count)
+        return RANGE_NO_ROW;
+    uint32_t node = stats->paths.items[thread].nodes.items[depth];
+    return node == PATH_OTHER ? (uint32_t)RANGE_PUSHED : node + RANGE_KIND_COUNT - 1;
+}

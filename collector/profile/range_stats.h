@@ -177,6 +177,10 @@ const char *range_stats_name(const struct range_stats *stats, uint32_t index,
 #define RANGE_NO_ROW UINT32_MAX
 uint32_t range_stats_parent(const struct range_stats *stats, uint32_t index);
 
+/* While items come: the row of the pushed range that is open on a thread inside `depth` others;
+ * RANGE_NO_ROW: none is. */
+uint32_t range_stats_open(const struct range_stats *stats, uint32_t thread, uint32_t depth);
+
 /* ---- Order ------------------------------------------------------------------------------------
  */
 
