@@ -1,0 +1,444 @@
+/* SPDX-License-Identifier: MIT */
+/* Who is looked at: running processes, all of them, or a command. See top_parts.h. */
+#include "top_parts.h"
+
+#include "clock_now.h"
+#include "cmd.h"
+#include "proc_info.h"
+#include "stacks.h"
+#include "text.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+/* More than this, and the session begins anew: some 150 MiB of what was. */
+enum { STACKS_MAX = 1 << 18, SUMS_MAX = 1 << 18, STRINGS_MAX = 1 << 20, THREADS_MAX = 1 << 16 };
+
+/* ---- What comes in --------------------------------------------------------------------------- */
+
+static int take_events(void *context, const struct event_batch *batch)
+{
+    struct top_session *session = context;
+    return recent_ranges_add(session->ranges, batch);
+}
+
+static int take_samples(void *context, const struct sample *samples, size_t count)
+{
+    struct top_session *session = context;
+    int error = 0;
+    for (size_t i = 0; i < count && !error; i++) {
+        error = recent_add(session->recent, &samples[i]);
+        if (!error)
+            error = recent_ranges_add_sample(session->ranges, &samples[i]);
+    }
+    return error;
+}
+
+/* ---- Processes ------------------------------------------------------------------------------- */
+
+/* Kernel threads have no memory, and nothing that could be named. */
+static bool is_root_of_others(int32_t pid)
+{
+    enum { KERNEL_THREADS = 2 };
+
+    struct proc_stat status;
+    if (pid == KERNEL_THREADS || proc_stat(pid, &status) != 0 || proc_check_owner(pid) != 0)
+        return false;
+    return status.ppid == 0 || proc_check_owner(status.ppid) != 0;
+}
+
+/* Those whose parents are nobody's, or not ours to look at: all others descend from them. */
+static int track_roots(const struct top_session *session)
+{
+    DIR *proc = opendir("/proc");
+    const struct dirent *entry;
+    uint32_t count = 0;
+    while (proc && (entry = readdir(proc))) {
+        int32_t pid = (int32_t)strtol(entry->d_name, NULL, 10);
+        if (isdigit((unsigned char)entry->d_name[0]) && is_root_of_others(pid))
+            count += collector_track(session->collector, pid, SAMPLER_TRACK_ATTACH) == 0;
+    }
+    if (proc)
+        closedir(proc);
+    return count > 0 ? 0 : cmd_fail(CMD_FAILED, "there are no processes to look at");
+}
+
+/* Those that have libannot, for their ranges. */
+static void find_annotated(struct pid_list *list)
+{
+    DIR *proc = opendir("/proc");
+    const struct dirent *entry;
+    struct target target;
+    list->count = 0;
+    while (proc && list->count < PID_LIST_MAX && (entry = readdir(proc))) {
+        int32_t pid = (int32_t)strtol(entry->d_name, NULL, 10);
+        if (isdigit((unsigned char)entry->d_name[0]) && pid != getpid() &&
+            proc_check_owner(pid) == 0 && target_look(pid, &target) == 0 &&
+            target.state == TARGET_READY)
+            list->items[list->count++] = pid;
+    }
+    if (proc)
+        closedir(proc);
+}
+
+/* The message is that of `annot attach`, which says the same. */
+static int track_named(const struct top_session *session)
+{
+    for (uint32_t i = 0; i < session->programs.count; i++) {
+        int32_t pid = session->programs.items[i].target.pid;
+        int error = collector_track(session->collector, pid, SAMPLER_TRACK_ATTACH);
+        if (error != 0 && !(error == -ESRCH && session->anew_count > 0))
+            return attach_programs_fail(pid, -error);
+    }
+    return 0;
+}
+
+/* ---- The collector --------------------------------------------------------------------------- */
+
+static int make_collector(struct top_session *session)
+{
+    const struct collector_sink sink = {take_events, take_samples, session};
+    struct collector_error error;
+    struct collector_options options = {
+        .target = attach_programs_leader(&session->programs),
+        .sink = &sink,
+        .command = "annot top",
+        .version = ANNOT_VERSION,
+        .attach = true,
+        .paused = true,
+        .filter = "",
+    };
+    sampling_apply(&session->values->sampling, &options);
+    int code = collector_create(&options, &session->collector, &error);
+    if (code != 0)
+        return cmd_fail(CMD_FAILED, error.hint[0] ? "%s\n%s" : "%s%s", error.what, error.hint);
+    struct trace *trace = (struct trace *)collector_trace(session->collector);
+    int64_t now_ns = clock_now_ns();
+    session->recent = recent_create(trace, now_ns);
+    session->ranges = recent_ranges_create(trace, now_ns);
+    return session->recent && session->ranges ? 0 : cmd_fail(CMD_FAILED, "out of memory");
+}
+
+/* Nothing to see is a failure here. */
+static int check_rung(const struct top_session *session)
+{
+    const struct trace *trace = collector_trace(session->collector);
+    const struct trace_sampling *sampling = trace_sampling_get(trace);
+    const char *hint = trace_string(trace, sampling->hint)->bytes;
+    if (sampling->rung > SAMPLING_NONE)
+        return 0;
+    return cmd_fail(CMD_FAILED,
+                    *hint ? "threads cannot be sampled here: %s\n%s"
+                          : "threads cannot be sampled here: %s%s",
+                    trace_string(trace, sampling->reason)->bytes, hint);
+}
+
+static int open_gate(struct top_session *session)
+{
+    int code = collector_open_gate(session->collector);
+    if (code != 0)
+        return cmd_fail(CMD_FAILED, "cannot begin: %s", strerror(-code));
+    session->begin_ns = clock_now_ns();
+    return 0;
+}
+
+static int begin_running(struct top_session *session)
+{
+    int status = 0;
+    if (session->all)
+        find_annotated(&session->pids);
+    if (session->pids.count > 0)
+        status = attach_programs_init(&session->programs, &session->pids, ATTACH_SAMPLED);
+    if (status == 0)
+        status = make_collector(session);
+    if (status == 0)
+        status = check_rung(session);
+    if (status != 0)
+        return status;
+    attach_programs_annotate(&session->programs, session->collector);
+    status = open_gate(session);
+    if (status == 0)
+        status = session->all ? track_roots(session) : track_named(session);
+    return status;
+}
+
+static void close_parts(struct top_session *session)
+{
+    if (session->collector)
+        (void)collector_finish(session->collector);
+    recent_ranges_destroy(session->ranges);
+    recent_destroy(session->recent);
+    collector_destroy(session->collector);
+    attach_programs_fini(&session->programs);
+    session->ranges = NULL;
+    session->recent = NULL;
+    session->collector = NULL;
+}
+
+/* ---- A command ------------------------------------------------------------------------------- */
+
+struct starting {
+    struct top_session *session;
+    int status;
+};
+
+/* Between its fork and its exec: what it has of annot is met once it is loaded. */
+static void on_forked(void *context, pid_t pid)
+{
+    struct starting *starting = context;
+    struct top_session *session = starting->session;
+    struct target target;
+    char other[PATH_MAX];
+    session->pids = (struct pid_list){.items = {pid}, .count = 1};
+    if (target_look(pid, &target) == 0)
+        (void)collector_annotate(session->collector, &target, other);
+    starting->status = open_gate(session);
+    (void)collector_track(session->collector, pid, SAMPLER_TRACK_WAIT_EXEC);
+}
+
+/* While the screen is ours, what the command prints goes nowhere; its last words are kept. */
+struct streams {
+    int kept[3];
+};
+
+static void mute_streams(struct top_session *session, struct streams *streams)
+{
+    int none = open("/dev/null", O_RDWR | O_CLOEXEC);
+    session->stderr_fd = memfd_create("annot-top-stderr", MFD_CLOEXEC);
+    fflush(NULL);
+    for (int fd = 0; fd < 3; fd++) {
+        streams->kept[fd] = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+        dup2(fd == STDERR_FILENO && session->stderr_fd >= 0 ? session->stderr_fd : none, fd);
+    }
+    close(none);
+}
+
+static void restore_streams(const struct streams *streams)
+{
+    for (int fd = 0; fd < 3; fd++) {
+        dup2(streams->kept[fd], fd);
+        close(streams->kept[fd]);
+    }
+}
+
+static int start(struct top_session *session, bool mute)
+{
+    struct python_environment *python = calloc(1, sizeof(*python));
+    struct starting starting = {session, 0};
+    struct streams streams;
+    if (!python)
+        return cmd_fail(CMD_FAILED, "out of memory");
+    size_t count = python_environment(&session->values->python, python);
+    const struct child_command command = {
+        .argv = session->program.argv,
+        .variables = python->variables,
+        .variable_count = count,
+        .forked = on_forked,
+        .context = &starting,
+    };
+    if (mute)
+        mute_streams(session, &streams);
+    int error = child_start(&session->child, &command);
+    if (mute)
+        restore_streams(&streams);
+    free(python);
+    session->child.ended = error != 0;
+    if (error != 0)
+        return program_fail(session->program.argv[0], error);
+    return starting.status;
+}
+
+static int begin_command(struct top_session *session, char **command, bool mute)
+{
+    int status = program_choose(&session->program, command);
+    if (status == 0)
+        status = make_collector(session);
+    if (status == 0)
+        status = check_rung(session);
+    if (status == 0 && child_prepare(&session->child) != 0)
+        return cmd_fail(CMD_FAILED, "cannot watch for signals");
+    if (status != 0)
+        return status;
+    session->has_child = true;
+    return start(session, mute);
+}
+
+/* The last lines that it wrote while nobody saw them. */
+static void tell_last_words(const struct top_session *session)
+{
+    enum { LAST_BYTES = 4000 };
+
+    char text[LAST_BYTES + 1];
+    off_t size = session->stderr_fd >= 0 ? lseek(session->stderr_fd, 0, SEEK_END) : 0;
+    off_t from = size > LAST_BYTES ? size - LAST_BYTES : 0;
+    if (session->child.wait_status == 0 || size <= 0)
+        return;
+    ssize_t length = pread(session->stderr_fd, text, LAST_BYTES, from);
+    if (length > 0)
+        fwrite(text, 1, (size_t)length, stderr);
+}
+
+static void forget(void *context, pid_t pid, int wait_status)
+{
+    (void)context, (void)pid, (void)wait_status;
+}
+
+/* It was started to be looked at. */
+static void end_command(struct top_session *session)
+{
+    enum { PATIENCE_MS = 2000, LOOK_MS = 20 };
+
+    if (!session->has_child)
+        return;
+    bool ended = session->child.ended;
+    if (!ended && session->child.pid > 0)
+        kill(session->child.pid, SIGTERM);
+    for (int waited = 0; session->child.pid > 0 && !session->child.ended && waited < PATIENCE_MS;
+         waited += LOOK_MS) {
+        struct pollfd fd = {.fd = session->child.signal_fd, .events = POLLIN};
+        poll(&fd, 1, LOOK_MS);
+        child_handle_signals(&session->child, forget, NULL);
+    }
+    child_restore(&session->child);
+    if (ended)
+        tell_last_words(session);
+    if (session->stderr_fd >= 0)
+        close(session->stderr_fd);
+}
+
+/* ---- All of it ------------------------------------------------------------------------------- */
+
+static void describe(struct top_session *session, char **command)
+{
+    char line[COMMAND_TEXT_SIZE], pids[PID_LIST_TEXT_SIZE];
+    struct text text = text_init(session->command, sizeof(session->command));
+    if (session->all) {
+        text_format(&text, "all processes");
+    } else if (command) {
+        for (char **word = session->program.argv; word && *word; word++)
+            text_format(&text, word == session->program.argv ? "%s" : " %s", *word);
+    } else if (session->pids.count > 1) {
+        text_format(&text, "processes %s", pid_list_text(&session->pids, pids));
+    } else {
+        proc_command(session->pids.items[0], line);
+        text_format(&text, "%.200s (%d)", top_short_command(line), (int)session->pids.items[0]);
+    }
+}
+
+int top_session_begin(struct top_session *session, char **command, bool mute)
+{
+    struct rlimit files;
+    getrlimit(RLIMIT_NOFILE, &files);
+    files.rlim_cur = files.rlim_max; /* programs' files are held open for their names */
+    setrlimit(RLIMIT_NOFILE, &files);
+    session->stderr_fd = -1;
+    int status = command ? begin_command(session, command, mute) : begin_running(session);
+    describe(session, command);
+    return status;
+}
+
+void top_session_end(struct top_session *session)
+{
+    close_parts(session);
+    end_command(session);
+    program_fini(&session->program);
+}
+
+int top_session_fd(const struct top_session *session)
+{
+    return collector_fd(session->collector);
+}
+
+int top_session_timeout_ms(const struct top_session *session)
+{
+    return collector_timeout_ms(session->collector);
+}
+
+static void on_ended(void *context, pid_t pid, int wait_status)
+{
+    struct top_session *session = context;
+    collector_note_exit(session->collector, pid, wait_status);
+}
+
+int top_session_step(struct top_session *session)
+{
+    if (session->has_child)
+        child_handle_signals(&session->child, on_ended, session);
+    session->error = collector_step(session->collector);
+    return session->error;
+}
+
+static bool is_too_much(const struct top_session *session)
+{
+    const struct trace *trace = collector_trace(session->collector);
+    return stacks_kept_count(trace_stacks_get(trace)) > STACKS_MAX ||
+           recent_size(session->recent) > SUMS_MAX || trace_string_count(trace) > STRINGS_MAX ||
+           trace_thread_count(trace) > THREADS_MAX;
+}
+
+/* What is left of the named processes; of a command, it alone. */
+static int begin_anew(struct top_session *session)
+{
+    bool quiet = cmd_is_quiet();
+    struct pid_list left = {0};
+    for (uint32_t i = 0; i < session->pids.count; i++)
+        if (kill(session->pids.items[i], 0) == 0)
+            left.items[left.count++] = session->pids.items[i];
+    session->anew_count++;
+    close_parts(session);
+    cmd_set_quiet(true);
+    session->pids = left;
+    int status = left.count > 0 || session->all ? begin_running(session) : -ESRCH;
+    cmd_set_quiet(quiet);
+    return status == 0 ? 0 : -ESRCH;
+}
+
+int top_session_renew(struct top_session *session, int64_t now_ns)
+{
+    if (is_too_much(session) && begin_anew(session) != 0)
+        return -ESRCH;
+    recent_renew(session->recent, now_ns);
+    int error = collector_tell_waiting(session->collector);
+    return error ? error : recent_ranges_settle(session->ranges, now_ns - RECENT_HOLD_NS);
+}
+
+int top_session_complete(struct top_session *session, int64_t now_ns)
+{
+    recent_renew(session->recent, now_ns);
+    int error = collector_complete(session->collector);
+    return error ? error : recent_ranges_settle(session->ranges, now_ns);
+}
+
+/* Descendants may outlive the processes that were named. */
+static bool any_descendant(const struct trace *trace)
+{
+    for (uint32_t i = 0; i < trace_process_count(trace); i++) {
+        const struct trace_process *process = trace_process_get(trace, i);
+        if (process->end == PROCESS_RUNNING && process->pid > 0 &&
+            (kill(process->pid, 0) == 0 || errno == EPERM))
+            return true;
+    }
+    return false;
+}
+
+bool top_session_is_over(const struct top_session *session)
+{
+    if (session->all)
+        return false;
+    if (session->has_child)
+        return session->child.ended && !any_descendant(collector_trace(session->collector));
+    for (uint32_t i = 0; i < session->programs.count; i++) {
+        struct pollfd ended = {.fd = session->programs.items[i].pidfd, .events = POLLIN};
+        if (poll(&ended, 1, 0) == 0)
+            return false;
+    }
+    return !any_descendant(collector_trace(session->collector));
+}
