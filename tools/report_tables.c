@@ -92,11 +92,21 @@ static void add_share(const struct printing *p, const struct table_column *colum
     grid_add_percent(p->grid, share.part, share.whole);
 }
 
+/* What names something: no separators. */
+static void add_id(struct printing *p, int64_t number)
+{
+    char text[NUMBER_TEXT_SIZE];
+    snprintf(text, sizeof(text), "%lld", (long long)number);
+    grid_add(p->grid, text);
+}
+
 static void add_number(struct printing *p, const struct table_column *column, uint64_t count)
 {
     char text[NUMBER_TEXT_SIZE];
     if (column->type == COLUMN_TIME)
         grid_add_time(p->grid, count);
+    else if (column->type == COLUMN_NUMBER)
+        add_id(p, (int64_t)count);
     else if (column->type == COLUMN_BYTES)
         grid_add(p->grid, number_size(count, text));
     else

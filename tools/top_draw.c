@@ -1,0 +1,454 @@
+/* SPDX-License-Identifier: MIT */
+/* One picture of `annot top`, as lines. See top_parts.h.
+ *
+ * Numbers stand first, texts take what is left: so columns stay where they are while names change.
+ * Without colours nothing is styled at all: marks say what is chosen. */
+#include "top_parts.h"
+
+#include "report_print.h"
+#include "term.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TEXT_LEAST = 24, GAP = 2, MARK = 2, LINE_SIZE = 8192, BAR = 10, BAR_FROM = 110 };
+
+#define STYLE_CHOSEN "7"
+
+/* A line that is being made. */
+struct line {
+    struct top_frame *frame;
+    char *buffer;
+    size_t size;
+    FILE *out;
+    size_t used; /* columns */
+};
+
+static bool line_begin(struct line *line, struct top_frame *frame)
+{
+    *line = (struct line){.frame = frame};
+    line->out = open_memstream(&line->buffer, &line->size);
+    return line->out != NULL;
+}
+
+static int line_end(struct line *line)
+{
+    int failed = fclose(line->out);
+    if (failed || vec_push(&line->frame->lines, line->buffer) != 0) {
+        free(line->buffer);
+        return -ENOMEM;
+    }
+    return 0;
+}
+
+/* `text` in at most the columns that are left. */
+static void put(struct line *line, const char *style, const char *text)
+{
+    char *cut = malloc(LINE_SIZE);
+    size_t room = line->frame->width > line->used ? line->frame->width - line->used : 0;
+    bool styled = line->frame->color && style && *style && room > 0;
+    if (!cut)
+        return;
+    room = room < LINE_SIZE / 4 - 1 ? room : LINE_SIZE / 4 - 1;
+    line->used += room > 0 ? term_cut(text, room, cut, LINE_SIZE) : 0;
+    if (styled)
+        fprintf(line->out, "\033[%sm", style);
+    if (room > 0)
+        fputs(cut, line->out);
+    if (styled)
+        fputs("\033[0m", line->out);
+    free(cut);
+}
+
+static void put_blanks(struct line *line, size_t count)
+{
+    for (; count > 0 && line->used < line->frame->width; count--, line->used++)
+        fputc(' ', line->out);
+}
+
+static void put_text(struct line *line, const char *style, const char *text, size_t width)
+{
+    char cut[4 * 512 + 4];
+    size_t used = term_shorten(text, width < 512 ? width : 512, cut, sizeof(cut));
+    put(line, style, cut);
+    put_blanks(line, width > used ? width - used : 0);
+}
+
+static void put_right(struct line *line, const char *style, const char *text, size_t width)
+{
+    size_t wide = term_text_width(text);
+    put_blanks(line, width > wide ? width - wide : 0);
+    put(line, style, text);
+}
+
+static int add_line(struct top_frame *frame, const char *style, const char *text)
+{
+    struct line line;
+    if (!line_begin(&line, frame))
+        return -ENOMEM;
+    put(&line, style, text);
+    return line_end(&line);
+}
+
+/* ---- Columns --------------------------------------------------------------------------------- */
+
+struct layout {
+    const struct table *table;
+    bool hidden[TABLE_COLUMNS_MAX];
+    size_t widths[TABLE_COLUMNS_MAX];
+    bool bar;
+    unsigned sorted; /* column */
+};
+
+static size_t number_width(const struct table_column *column)
+{
+    size_t title = term_text_width(column->title) + 1; /* and the mark of what is sorted by */
+    size_t least = column->type == COLUMN_SHARE ? 6 : column->type == COLUMN_TIME ? 8 : 7;
+    return title > least ? title : least;
+}
+
+/* Before there are texts. */
+static size_t column_width(const struct table_column *column)
+{
+    if (!column->title)
+        return 0;
+    return column->type == COLUMN_TEXT ? term_text_width(column->title) : number_width(column);
+}
+
+static size_t width_of_numbers(const struct layout *layout)
+{
+    size_t width = MARK + (layout->bar ? BAR + 1 : 0);
+    for (unsigned i = 0; i < layout->table->column_count; i++)
+        if (layout->table->columns[i].type != COLUMN_TEXT && !layout->hidden[i])
+            width += layout->widths[i] + 1;
+    return width;
+}
+
+/* The least wanted number goes while texts have no room. */
+static bool hide_one(struct layout *layout)
+{
+    const struct table *table = layout->table;
+    unsigned worst = TABLE_COLUMNS_MAX;
+    for (unsigned i = 0; i < table->column_count; i++)
+        if (!layout->hidden[i] && table->columns[i].type != COLUMN_TEXT && table->columns[i].rank &&
+            (worst == TABLE_COLUMNS_MAX || table->columns[i].rank > table->columns[worst].rank))
+            worst = i;
+    if (worst == TABLE_COLUMNS_MAX)
+        return false;
+    layout->hidden[worst] = true;
+    return true;
+}
+
+/* Texts share what is left: each gets what it needs, as far as it goes; the last one the rest. */
+static void fit_texts(struct layout *layout, size_t room)
+{
+    const struct table *table = layout->table;
+    size_t count = 0;
+    for (unsigned i = 0; i < table->column_count; i++)
+        count += table->columns[i].type == COLUMN_TEXT && !layout->hidden[i];
+    for (unsigned i = 0; i < table->column_count; i++) {
+        if (table->columns[i].type != COLUMN_TEXT || layout->hidden[i])
+            continue;
+        size_t fair = room > GAP * count ? room / count - GAP : 1;
+        size_t want = layout->widths[i] < fair || count == 1 ? layout->widths[i] : fair;
+        layout->widths[i] = want < room ? want : room;
+        room -= room > layout->widths[i] + GAP ? layout->widths[i] + GAP : room;
+        count--;
+    }
+}
+
+/* Of the rows that are shown. */
+static void measure(struct layout *layout, const struct top_state *state, struct table_row *row)
+{
+    const struct table *table = layout->table;
+    for (unsigned i = 0; i < table->column_count; i++)
+        layout->widths[i] = column_width(&table->columns[i]);
+    for (size_t at = state->first; at < table->row_count && at < state->first + state->page; at++) {
+        table_row(table, at, row);
+        for (unsigned i = 0; i < table->column_count; i++) {
+            size_t width =
+                table->columns[i].type == COLUMN_TEXT ? term_text_width(row->cells[i].text) : 0;
+            layout->widths[i] = width > layout->widths[i] ? width : layout->widths[i];
+        }
+    }
+}
+
+static void make_layout(struct layout *layout, const struct top_frame *frame,
+                        const struct top_state *state, struct table_row *row)
+{
+    const struct table *table = layout->table;
+    size_t texts = 0;
+    measure(layout, state, row);
+    layout->bar = frame->width >= BAR_FROM;
+    for (unsigned i = 0; i < table->column_count; i++) {
+        bool text = table->columns[i].type == COLUMN_TEXT;
+        layout->hidden[i] =
+            !table->columns[i].title || (text && table->columns[i].rank && frame->width < BAR_FROM);
+        texts += text && !layout->hidden[i];
+    }
+    size_t least = texts * TEXT_LEAST < frame->width / 2 ? texts * TEXT_LEAST : frame->width / 2;
+    while (width_of_numbers(layout) + least > frame->width && hide_one(layout))
+        ;
+    size_t used = width_of_numbers(layout);
+    fit_texts(layout, frame->width > used ? frame->width - used : 1);
+}
+
+/* ---- Rows ------------------------------------------------------------------------------------ */
+
+static bool is_sorted_by(const struct layout *layout, unsigned column)
+{
+    const struct table_column *it = &layout->table->columns[column];
+    return column == layout->sorted ||
+           (it->type == COLUMN_SHARE && it->of == layout->sorted && layout->hidden[it->of]);
+}
+
+static int put_titles(struct top_frame *frame, const struct layout *layout)
+{
+    struct line line;
+    char title[64];
+    if (!line_begin(&line, frame))
+        return -ENOMEM;
+    put_blanks(&line, MARK);
+    for (int texts = 0; texts < 2; texts++) {
+        for (unsigned i = 0; i < layout->table->column_count; i++) {
+            const struct table_column *column = &layout->table->columns[i];
+            bool text = column->type == COLUMN_TEXT;
+            if (layout->hidden[i] || text != (texts == 1))
+                continue;
+            snprintf(title, sizeof(title), "%s%s", column->title,
+                     is_sorted_by(layout, i) ? "*" : "");
+            if (text)
+                put_text(&line, STYLE_BOLD, title, layout->widths[i] + GAP);
+            else
+                put_right(&line, STYLE_BOLD, title, layout->widths[i]);
+            put_blanks(&line, text ? 0 : 1);
+        }
+        if (texts == 0 && layout->bar)
+            put_blanks(&line, BAR + 1);
+    }
+    return line_end(&line);
+}
+
+static void number_text(const struct table *table, unsigned at, const struct table_row *row,
+                        char *text)
+{
+    const struct table_column *column = &table->columns[at];
+    const struct cell *cell = &row->cells[column->type == COLUMN_SHARE ? column->of : at];
+    text[0] = '\0';
+    if (cell->state != CELL_KNOWN)
+        return;
+    if (column->type == COLUMN_SHARE)
+        number_share(cell->count, column->whole, text);
+    else if (column->type == COLUMN_TIME)
+        number_time_short(cell->count, text);
+    else if (column->type == COLUMN_VALUE)
+        snprintf(text, NUMBER_TEXT_SIZE, "%.*f", cell->value < 10 ? 1 : 0, cell->value);
+    else if (column->type == COLUMN_NUMBER)
+        snprintf(text, NUMBER_TEXT_SIZE, "%lld", (long long)cell->number);
+    else
+        number_count(cell->count, text);
+}
+
+/* Nothing of it is not worth a look. */
+static bool is_nothing(const char *text)
+{
+    return strcmp(text, "0") == 0 || strcmp(text, "0 %") == 0 || strcmp(text, "0.0") == 0;
+}
+
+/* Of the first share: all of one processor, or one thread, fills it. */
+static void put_bar(struct line *line, const struct layout *layout, const struct table_row *row)
+{
+    const struct table *table = layout->table;
+    char text[BAR + 1];
+    unsigned at = 0;
+    while (at < table->column_count && table->columns[at].type != COLUMN_SHARE)
+        at++;
+    uint64_t part = at < table->column_count ? row->cells[table->columns[at].of].count : 0;
+    uint64_t whole = at < table->column_count ? table->columns[at].whole : 1;
+    uint64_t cells = (uint64_t)((double)part / (double)whole * BAR + 0.5);
+    cells = cells > BAR ? BAR : cells;
+    memset(text, '#', cells);
+    text[cells] = '\0';
+    put(line, owner_style(CODE_OWN), text);
+    put_blanks(line, BAR + 1 - cells);
+}
+
+static void put_row(struct line *line, const struct layout *layout, const struct table_row *row,
+                    bool chosen)
+{
+    const struct table *table = layout->table;
+    char text[NUMBER_TEXT_SIZE];
+    put(line, STYLE_BOLD, chosen ? "> " : "  ");
+    for (unsigned i = 0; i < table->column_count; i++) {
+        if (layout->hidden[i] || table->columns[i].type == COLUMN_TEXT)
+            continue;
+        number_text(table, i, row, text);
+        put_right(line, is_nothing(text) ? STYLE_DIM : STYLE_PLAIN, text, layout->widths[i]);
+        put_blanks(line, 1);
+    }
+    if (layout->bar)
+        put_bar(line, layout, row);
+    bool first = true;
+    for (unsigned i = 0; i < table->column_count; i++) {
+        if (layout->hidden[i] || table->columns[i].type != COLUMN_TEXT)
+            continue;
+        put_text(line, first ? owner_style(row->owner) : STYLE_PLAIN, row->cells[i].text,
+                 layout->widths[i]);
+        put_blanks(line, GAP);
+        first = false;
+    }
+}
+
+static int put_rows(struct top_frame *frame, const struct layout *layout,
+                    const struct top_state *state, struct table_row *row)
+{
+    int error = 0;
+    for (size_t i = 0; i < state->page && !error; i++) {
+        size_t at = state->first + i;
+        struct line line;
+        if (!line_begin(&line, frame))
+            return -ENOMEM;
+        if (i == 0 && layout->table->row_count == 0) {
+            put_blanks(&line, MARK);
+            put(&line, STYLE_DIM, top_nothing_text(layout->table->context));
+        } else if (at < layout->table->row_count) {
+            table_row(layout->table, at, row);
+            put_row(&line, layout, row, at == state->selected);
+        }
+        error = line_end(&line);
+    }
+    return error;
+}
+
+/* ---- Above and below ------------------------------------------------------------------------- */
+
+static int put_tabs(struct top_frame *frame, const struct top_state *state)
+{
+    struct line line;
+    char text[32];
+    if (!line_begin(&line, frame))
+        return -ENOMEM;
+    for (int i = 0; i < TOP_KINDS; i++) {
+        bool chosen = i == (int)state->view.kind;
+        const char *name = i == TOP_GIL ? "GIL" : top_kind_name((enum top_kind)i);
+        snprintf(text, sizeof(text), chosen ? "[%d %s]" : " %d %s ", i + 1, name);
+        put(&line, chosen ? STYLE_CHOSEN : STYLE_PLAIN, text);
+    }
+    return line_end(&line);
+}
+
+/* What leaves something out. */
+static void put_limits(const struct top_state *state, const struct top_data *data, char *text,
+                       size_t size)
+{
+    char name[200];
+    size_t used = 0;
+    text[0] = '\0';
+    if (state->view.one_thread)
+        trace_thread_label(data->trace, state->view.thread, name, sizeof(name));
+    else if (state->view.one_process)
+        trace_process_label(data->trace, state->view.process, name, sizeof(name));
+    if (state->view.one_thread || state->view.one_process)
+        used = (size_t)snprintf(text, size, "only %s %s   ",
+                                state->view.one_thread ? "thread" : "process", name);
+    if (state->view.filter[0] && used < size)
+        snprintf(text + used, size - used, "only rows with \"%s\"", state->view.filter);
+}
+
+static int put_foot(struct top_frame *frame, const struct top_state *state,
+                    const struct top_data *data)
+{
+    char text[512], limits[400];
+    bool chooses = state->view.kind == TOP_PROCESSES || state->view.kind == TOP_THREADS;
+    put_limits(state, data, limits, sizeof(limits));
+    if (state->typing)
+        snprintf(text, sizeof(text), "rows with: %s_", state->view.filter);
+    else if (state->message[0])
+        snprintf(text, sizeof(text), "%s", state->message);
+    else if (state->ended)
+        snprintf(text, sizeof(text), "ENDED: nothing runs any more; q quits   %s", limits);
+    else if (state->frozen)
+        snprintf(text, sizeof(text), "FROZEN: space goes on   %s", limits);
+    else if (limits[0])
+        snprintf(text, sizeof(text), "%s (escape: all)", limits);
+    else
+        snprintf(text, sizeof(text), "? help  q quit  s sort  / filter  space freeze  t %s%s",
+                 state->view.total ? "last seconds" : "since start",
+                 chooses ? "  return: only it" : "");
+    return add_line(frame, STYLE_DIM, text);
+}
+
+static int put_help(struct top_frame *frame)
+{
+    int error = add_line(frame, STYLE_BOLD, "annot top: keys");
+    for (const char *const *line = top_help; *line && !error; line++)
+        error = add_line(frame, STYLE_PLAIN, *line);
+    if (!error)
+        error = add_line(frame, STYLE_DIM, "any key: back");
+    return error;
+}
+
+/* ---- All of it ------------------------------------------------------------------------------- */
+
+static void choose_rows(struct top_state *state, size_t count, size_t page)
+{
+    state->row_count = count;
+    state->page = page;
+    if (state->selected >= count)
+        state->selected = count > 0 ? count - 1 : 0;
+    if (state->selected < state->first)
+        state->first = state->selected;
+    if (page > 0 && state->selected >= state->first + page)
+        state->first = state->selected - page + 1;
+    if (state->first + page > count)
+        state->first = count > page ? count - page : 0;
+}
+
+static int put_table(struct top_frame *frame, struct top_state *state, struct top_data *data)
+{
+    struct table table;
+    struct layout layout = {.table = &table};
+    struct table_row *row = malloc(sizeof(*row));
+    int error = row ? top_table_make(data, &table) : -ENOMEM;
+    if (!row)
+        return error;
+    size_t above = frame->lines.count + 1, below = 1;
+    choose_rows(state, table.row_count,
+                frame->height > above + below ? frame->height - above - below : 0);
+    layout.sorted = (unsigned)top_sorted_column(&state->view);
+    make_layout(&layout, frame, state, row);
+    if (!error)
+        error = put_titles(frame, &layout);
+    if (!error)
+        error = put_rows(frame, &layout, state, row);
+    table_fini(&table);
+    free(row);
+    return error;
+}
+
+int top_frame_draw(struct top_frame *frame, const struct top_session *session,
+                   struct top_state *state, struct top_data *data)
+{
+    static char head[TOP_HEAD_LINES][TOP_HEAD_SIZE];
+    int error = 0;
+    top_frame_clear(frame);
+    if (state->help)
+        return put_help(frame);
+    top_head_make(session, data, head);
+    for (int i = 0; i < TOP_HEAD_LINES && !error; i++)
+        if (head[i][0])
+            error = add_line(frame, i == 0 ? STYLE_BOLD : STYLE_PLAIN, head[i]);
+    if (!error)
+        error = put_tabs(frame, state);
+    if (!error)
+        error = put_table(frame, state, data);
+    return error ? error : put_foot(frame, state, data);
+}
+
+void top_frame_clear(struct top_frame *frame)
+{
+    for (size_t i = 0; i < frame->lines.count; i++)
+        free(frame->lines.items[i]);
+    vec_free(&frame->lines);
+}
