@@ -22,8 +22,8 @@ int attach_programs_fail(int32_t pid, int error)
                         "you mean",
                         (int)pid);
     if (error == EPERM || error == EACCES)
-        return cmd_fail(CMD_FAILED, "process %d: it runs under another user\nsudo annot attach %d",
-                        (int)pid, (int)pid);
+        return cmd_fail(CMD_FAILED, "process %d: it runs under another user\nsudo annot %s %d",
+                        (int)pid, cmd_name(), (int)pid);
     return cmd_fail(CMD_FAILED, "process %d: %s", (int)pid, strerror(error));
 }
 

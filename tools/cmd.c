@@ -20,6 +20,11 @@ void cmd_set_name(const char *name)
     message_name = name;
 }
 
+const char *cmd_name(void)
+{
+    return message_name ? message_name : "";
+}
+
 void cmd_set_quiet(bool quiet)
 {
     is_quiet = quiet;

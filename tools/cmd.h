@@ -67,6 +67,8 @@ int cmd_run(const struct cmd *cmd, int argc, char **argv);
 
 /* What messages call the program: set by the frame. NULL: plain "annot". */
 void cmd_set_name(const char *name);
+/* The command, as messages call it: "attach". */
+const char *cmd_name(void);
 
 /* The line that people should type next, quoted for the shell where needed. `size` >= 1. */
 void cmd_quote(const char *word, char *buffer, size_t size);

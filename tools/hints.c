@@ -16,8 +16,8 @@ enum { NEAR_MAX = 2, NEAR_LENGTH = 6 };
 
 const struct hint hint_table[] = {
     /* ---- Commands ---- */
-    {NULL, "top|watch|live",
-     "annot dump PID shows what each thread does now; annot attach -d 10 PID records 10 seconds"},
+    {NULL, "watch|live|htop|monitor",
+     "annot top PID shows it live; annot dump PID shows what each thread does now"},
     {NULL, "summary|analyze|analyse",
      "annot report FILE lists times and counts; annot info FILE describes the recording"},
     {NULL, "run|start|launch|profile|exec|collect|python|spy",
