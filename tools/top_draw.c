@@ -96,6 +96,7 @@ static int add_line(struct top_frame *frame, const char *style, const char *text
 struct layout {
     const struct table *table;
     bool hidden[TABLE_COLUMNS_MAX];
+    bool used[TABLE_COLUMNS_MAX]; /* texts: some row has one */
     size_t widths[TABLE_COLUMNS_MAX];
     bool bar;
     unsigned sorted; /* column */
@@ -170,6 +171,7 @@ static void measure(struct layout *layout, const struct top_state *state, struct
             size_t width =
                 table->columns[i].type == COLUMN_TEXT ? term_text_width(row->cells[i].text) : 0;
             layout->widths[i] = width > layout->widths[i] ? width : layout->widths[i];
+            layout->used[i] = layout->used[i] || width > 0;
         }
     }
 }
@@ -184,7 +186,7 @@ static void make_layout(struct layout *layout, const struct top_frame *frame,
     for (unsigned i = 0; i < table->column_count; i++) {
         bool text = table->columns[i].type == COLUMN_TEXT;
         layout->hidden[i] =
-            !table->columns[i].title || (text && table->columns[i].rank && frame->width < BAR_FROM);
+            !table->columns[i].title || (text && table->columns[i].rank && !layout->used[i]);
         texts += text && !layout->hidden[i];
     }
     size_t least = texts * TEXT_LEAST < frame->width / 2 ? texts * TEXT_LEAST : frame->width / 2;

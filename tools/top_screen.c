@@ -31,7 +31,7 @@ enum { DRAW_PART = 200 };
 
 /* Another screen without a cursor, and back. */
 static const char enter_text[] = "\033[?1049h\033[?25l\033[2J";
-static const char leave_text[] = "\033[0m\033[?25h\033[?1049l";
+static const char leave_text[] = "\033[?25h\033[?1049l";
 
 static struct {
     struct termios before;
@@ -139,7 +139,7 @@ static int show(struct screen *screen)
     FILE *out = open_memstream(&text, &size);
     if (!out)
         return -ENOMEM;
-    fputs(all ? "\033[?2026h\033[0m\033[2J" : "\033[?2026h", out);
+    fputs(all ? "\033[?2026h\033[2J" : "\033[?2026h", out);
     for (size_t i = 0; i < screen->frame.height; i++) {
         const char *line = line_at(&screen->frame, i);
         if (all || strcmp(line, line_at(&screen->before, i)) != 0)

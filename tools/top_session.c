@@ -103,15 +103,29 @@ static int track_named(const struct top_session *session)
 
 /* ---- The collector --------------------------------------------------------------------------- */
 
+/* Paths are shown from where the only process is; "": from here. */
+static void find_place(const struct top_session *session, char place[PATH_MAX])
+{
+    char link[64];
+    if (session->pids.count != 1 || session->all)
+        return;
+    snprintf(link, sizeof(link), "/proc/%d/cwd", (int)session->pids.items[0]);
+    ssize_t length = readlink(link, place, PATH_MAX - 1);
+    place[length > 0 ? length : 0] = 0;
+}
+
 static int make_collector(struct top_session *session)
 {
     const struct collector_sink sink = {take_events, take_samples, session};
     struct collector_error error;
+    char place[PATH_MAX] = "";
+    find_place(session, place);
     struct collector_options options = {
         .target = attach_programs_leader(&session->programs),
         .sink = &sink,
         .command = "annot top",
         .version = ANNOT_VERSION,
+        .place = place[0] ? place : NULL,
         .attach = true,
         .paused = true,
         .filter = "",
@@ -347,8 +361,8 @@ int top_session_begin(struct top_session *session, char **command, bool mute)
 
 void top_session_end(struct top_session *session)
 {
+    end_command(session); /* before the directory is left, which it may use */
     close_parts(session);
-    end_command(session);
     program_fini(&session->program);
 }
 

@@ -121,20 +121,6 @@ static int begin(struct recent_ranges *ranges)
     return ranges->pass ? 0 : -ENOMEM;
 }
 
-struct recent_ranges *recent_ranges_create(struct trace *trace, int64_t now_ns)
-{
-    struct recent_ranges *ranges = calloc(1, sizeof(*ranges));
-    if (!ranges)
-        return NULL;
-    ranges->trace = trace;
-    ranges->settled_ns = now_ns;
-    ranges->reset.time_ns = now_ns;
-    if (begin(ranges) == 0)
-        return ranges;
-    recent_ranges_destroy(ranges);
-    return NULL;
-}
-
 static void free_times(struct path_times *times)
 {
     vec_free(&times->items);
@@ -213,6 +199,21 @@ static int read_marks(const struct recent_ranges *ranges, struct marks *marks)
     for (uint32_t i = 0; i < ranges->begins.count; i++)
         add_open(ranges, i, marks->rows.items);
     return 0;
+}
+
+struct recent_ranges *recent_ranges_create(struct trace *trace, int64_t now_ns)
+{
+    struct recent_ranges *ranges = calloc(1, sizeof(*ranges));
+    if (!ranges)
+        return NULL;
+    ranges->trace = trace;
+    ranges->settled_ns = now_ns;
+    ranges->reset.time_ns = now_ns;
+    /* Before there is anything: where the first windows begin. */
+    if (begin(ranges) == 0 && read_marks(ranges, &ranges->marks[ranges->mark_count++]) == 0)
+        return ranges;
+    recent_ranges_destroy(ranges);
+    return NULL;
 }
 
 int recent_ranges_settle(struct recent_ranges *ranges, int64_t settled_ns)
