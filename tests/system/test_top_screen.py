@@ -64,27 +64,26 @@ class Screen:
 
     def feed(self, data):
         self.written += len(data)
-        data, self.rest = self.rest + data, b""
-        while data:
-            if data[:1] == b"\x1b":
-                match = SEQUENCE.match(data)
-                if not match:
-                    if len(data) > 32:
-                        raise Failed(f"unknown sequence: {data[:32]!r}")
-                    self.rest = data
-                    return
+        self.rest += data
+        while size := self.take(self.rest):
+            self.rest = self.rest[size:]
+
+    def take(self, data):
+        """One sequence or character: its size; 0: it is not whole yet."""
+        if data[:1] == b"\x1b":
+            match = SEQUENCE.match(data)
+            check(match or len(data) <= 32, f"unknown sequence: {data[:32]!r}")
+            if match:
                 self.control(*match.groups())
-                data = data[match.end():]
-            elif data[:1] in b"\r\n":
-                self.at = [self.at[0] + (data[:1] == b"\n"), 0]
-                data = data[1:]
-            else:
-                size = {0xc: 2, 0xd: 2, 0xe: 3, 0xf: 4}.get(data[0] >> 4, 1)
-                if len(data) < size:
-                    self.rest = data
-                    return
-                self.put(data[:size].decode(errors="replace"))
-                data = data[size:]
+            return match.end() if match else 0
+        size = {0xc: 2, 0xd: 2, 0xe: 3, 0xf: 4}.get(data[0] >> 4, 1) if data else 1
+        if len(data) < size:
+            return 0
+        if data[:1] in b"\r\n":
+            self.at = [self.at[0] + (data[:1] == b"\n"), 0]
+        else:
+            self.put(data[:size].decode(errors="replace"))
+        return size
 
     def put(self, character):
         row, column = self.at
