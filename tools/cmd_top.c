@@ -168,9 +168,9 @@ static int check(const struct top_values *values, const struct cmd_call *call, b
     int status = sampling_check(&values->sampling, CMD_MISUSE);
     if (status == 0)
         status = python_check(&values->python, CMD_MISUSE);
-    if (status == 0 && values->all && call->operand_count > 0)
+    if (status == 0 && values->all && (call->operand_count > 0 || values->pids))
         return cmd_fail(CMD_MISUSE, "--all looks at all processes\nname some, or say --all");
-    if (status == 0 && !values->all && call->operand_count == 0)
+    if (status == 0 && !values->all && !values->pids && call->operand_count == 0)
         return cmd_fail(CMD_MISUSE, "which process?\nannot top PID, annot top --all, or annot top "
                                     "-- COMMAND");
     if (status == 0 && (values->interval_ns <= 0 || values->window_ns <= 0))
@@ -211,9 +211,9 @@ static int run_top(const struct cmd_call *call)
         return cmd_fail(CMD_FAILED, "out of memory");
     session->values = values;
     session->all = values->all;
-    bool pids = call->operand_count > 0 && is_pid(call->operands[0]);
+    bool pids = values->pids || (call->operand_count > 0 && is_pid(call->operands[0]));
     if (pids)
-        status = pid_list_parse(NULL, call->operands, &session->pids);
+        status = pid_list_parse(values->pids, call->operands, &session->pids);
     if (status == 0)
         status = look(session, &view, pids || session->all ? NULL : call->operands, once);
     top_session_end(session);
@@ -222,6 +222,8 @@ static int run_top(const struct cmd_call *call)
 }
 
 static const struct option_spec top_options[] = {
+    {"pid", 'p', OPTION_TEXT, offsetof(struct top_values, pids), "PID[,PID...]",
+     "the processes, instead of operands", NULL},
     {"all", 'a', OPTION_FLAG, offsetof(struct top_values, all), NULL, "look at all processes",
      NULL},
     {"view", 'v', OPTION_CHOICE, offsetof(struct top_values, view), TOP_KIND_WORDS,

@@ -39,7 +39,7 @@ enum top_kind {
 struct top_values {
     bool all, once, json, no_color, total;
     int64_t duration_ns, interval_ns, window_ns;
-    const char *view, *sort, *filter;
+    const char *pids, *view, *sort, *filter;
     uint64_t limit;
     struct sampling_values sampling;
     struct python_values python;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-for word in top stat view diff html trace flamegraph run script stats spy; do
+for word in watch stat view diff html trace flamegraph run script stats spy; do
     annot $word x
     echo $?
 done
@@ -18,4 +18,4 @@ annot report -i x
 annot report -o x.txt x
 annot flame --reverse x
 annot info -p 1 x
-annot help top
+annot help watch
