@@ -246,6 +246,8 @@ static const struct option_spec top_options[] = {
      "end after TIME; with --once and --json 3 s unless given", NULL},
     {"limit", 'n', OPTION_COUNT, offsetof(struct top_values, limit), "N", "with --once: rows",
      "20"},
+    {"stacks", 0, OPTION_COUNT, offsetof(struct top_values, stacks), "N",
+     "begin anew once more than N different stacks were seen", "262144"},
     {"rate", 'r', OPTION_COUNT, offsetof(struct top_values, sampling.frequency_hz), "HZ",
      "samples per second of each running thread", "99"},
     {"no-off-cpu", 0, OPTION_FLAG, offsetof(struct top_values, sampling.no_off_cpu), NULL,

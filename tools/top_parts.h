@@ -40,7 +40,7 @@ struct top_values {
     bool all, once, json, no_color, total;
     int64_t duration_ns, interval_ns, window_ns;
     const char *pids, *view, *sort, *filter;
-    uint64_t limit;
+    uint64_t limit, stacks;
     struct sampling_values sampling;
     struct python_values python;
 };
@@ -65,7 +65,8 @@ struct top_session {
     int64_t begin_ns;
     uint64_t anew_count;
     char command[256];
-    int error; /* of the sink or the collector; sticks */
+    int64_t next_settle_ns;
+    bool held;
 };
 
 /* 0, or a message was printed: the exit status. end accepts a zeroed object. `mute`: the command's
@@ -77,6 +78,9 @@ void top_session_end(struct top_session *session);
 int top_session_fd(const struct top_session *session);
 int top_session_timeout_ms(const struct top_session *session);
 int top_session_step(struct top_session *session);
+
+/* What is counted stays as it is for who looks, while more comes; and goes on. 0 or -ENOMEM. */
+int top_session_hold(struct top_session *session, bool hold);
 
 /* Before something is shown: what goes on is told, what is old forgotten. 0 or -errno. */
 int top_session_renew(struct top_session *session, int64_t now_ns);

@@ -27,6 +27,8 @@ enum { ESCAPE_MS = 50, WIDTH_LEAST = 20, WIDTH_MOST = 1000, HEIGHT_MOST = 500 };
 /* Of what drawing takes, at most this part of the time is spent. */
 enum { DRAW_PART = 200 };
 
+#define PAUSE_NS INT64_C(5000000000) /* but no longer, if it was not asked for */
+
 /* ---- The terminal ---------------------------------------------------------------------------- */
 
 /* Another screen without a cursor, and back. */
@@ -166,21 +168,28 @@ static int draw(struct screen *screen)
     return error ? error : show(screen);
 }
 
+static int64_t pause_of(const struct screen *screen, int64_t wanted_ns)
+{
+    int64_t most_ns = screen->interval_ns > PAUSE_NS ? screen->interval_ns : PAUSE_NS;
+    if (wanted_ns < screen->interval_ns)
+        return screen->interval_ns;
+    return wanted_ns < most_ns ? wanted_ns : most_ns;
+}
+
 /* A new picture takes a part of the time that it took last at most: many threads are drawn less
  * often. */
 static int redraw(struct screen *screen)
 {
-    int64_t begin_ns = clock_now_ns();
+    int64_t begin_ns = clock_now_ns(), draw_ns;
     bool still = screen->state.frozen || screen->state.ended;
     int error = still ? 0 : top_session_renew(screen->session, begin_ns);
     if (!still)
         screen->shown_ns = begin_ns - SETTLE_NS;
+    draw_ns = clock_now_ns();
     if (!error)
         error = draw(screen);
-    int64_t took_ns = clock_now_ns() - begin_ns;
-    screen->next_ns = begin_ns + screen->interval_ns;
-    if (took_ns * DRAW_PART > screen->interval_ns)
-        screen->next_ns = begin_ns + took_ns * DRAW_PART;
+    int64_t took_ns = clock_now_ns() - draw_ns;
+    screen->next_ns = begin_ns + pause_of(screen, took_ns * DRAW_PART);
     return error;
 }
 
@@ -264,7 +273,7 @@ static int take_keys(struct screen *screen, bool ready)
         choose_row(screen);
     int error = screen->state.reset ? reset(screen) : 0;
     if (!error && frozen != screen->state.frozen)
-        error = recent_hold(screen->session->recent, screen->state.frozen);
+        error = top_session_hold(screen->session, screen->state.frozen);
     if (frozen && !screen->state.frozen)
         screen->next_ns = 0;
     if (error)

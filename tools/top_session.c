@@ -19,8 +19,15 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* More than this, and the session begins anew: some 150 MiB of what was. */
-enum { STACKS_MAX = 1 << 18, SUMS_MAX = 1 << 18, STRINGS_MAX = 1 << 20, THREADS_MAX = 1 << 16 };
+/* More than this, or more stacks than were asked for, and the session begins anew: at the default
+ * some 150 MiB of what was. */
+enum { STRINGS_MAX = 1 << 20, THREADS_MAX = 1 << 16 };
+
+/* Not again and again: something is to be seen in between. */
+#define ANEW_NS INT64_C(5000000000)
+
+/* Events wait until it is known that none is earlier: no longer than needed. */
+#define SETTLE_NS INT64_C(200000000)
 
 /* ---- What comes in --------------------------------------------------------------------------- */
 
@@ -386,15 +393,26 @@ int top_session_step(struct top_session *session)
 {
     if (session->has_child)
         child_handle_signals(&session->child, on_ended, session);
-    session->error = collector_step(session->collector);
-    return session->error;
+    int error = collector_step(session->collector);
+    int64_t now_ns = clock_now_ns();
+    if (error || session->held || now_ns < session->next_settle_ns)
+        return error;
+    session->next_settle_ns = now_ns + SETTLE_NS;
+    return recent_ranges_settle(session->ranges, now_ns - RECENT_HOLD_NS);
+}
+
+int top_session_hold(struct top_session *session, bool hold)
+{
+    session->held = hold;
+    return recent_hold(session->recent, hold);
 }
 
 static bool is_too_much(const struct top_session *session)
 {
     const struct trace *trace = collector_trace(session->collector);
-    return stacks_kept_count(trace_stacks_get(trace)) > STACKS_MAX ||
-           recent_size(session->recent) > SUMS_MAX || trace_string_count(trace) > STRINGS_MAX ||
+    uint64_t most = session->values->stacks;
+    return stacks_kept_count(trace_stacks_get(trace)) > most ||
+           recent_size(session->recent) > most || trace_string_count(trace) > STRINGS_MAX ||
            trace_thread_count(trace) > THREADS_MAX;
 }
 
@@ -417,11 +435,11 @@ static int begin_anew(struct top_session *session)
 
 int top_session_renew(struct top_session *session, int64_t now_ns)
 {
-    if (is_too_much(session) && begin_anew(session) != 0)
+    bool may = now_ns - session->begin_ns >= ANEW_NS;
+    if (may && is_too_much(session) && begin_anew(session) != 0)
         return -ESRCH;
     recent_renew(session->recent, now_ns);
-    int error = collector_tell_waiting(session->collector);
-    return error ? error : recent_ranges_settle(session->ranges, now_ns - RECENT_HOLD_NS);
+    return collector_tell_waiting(session->collector);
 }
 
 int top_session_complete(struct top_session *session, int64_t now_ns)

@@ -78,7 +78,7 @@ static const struct table_column fields[FIELDS] = {
     [OPEN] = {.name = "open", .title = "open", .type = COLUMN_COUNT, .rank = 3},
 };
 
-enum { VIEW_COLUMNS = 16 };
+enum { VIEW_COLUMNS = 16, FIRST_NS = 1000000000 };
 
 struct view {
     const char *name;
@@ -438,6 +438,8 @@ const char *top_nothing_text(const struct top_data *data)
         [TOP_WAITS] = "no thread waited for long enough",
         [TOP_GIL] = "no thread held Python's lock, or waited for it",
     };
+    if (data->length_ns < FIRST_NS)
+        return "the first samples are on their way";
     if (data->view->filter[0])
         return "no row has this text; escape shows all";
     return texts[data->view->kind];

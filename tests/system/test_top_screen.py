@@ -460,6 +460,27 @@ def processes_come_and_go(home):
     asked.wait()
 
 
+@attach_case
+def too_much_to_keep_begins_anew(home):
+    _, top = opened(home, "--stacks", "8")
+    top.until("begun anew for want of memory: [1-9]")
+    top.until(r"^.* hot ")
+    top.until("begun anew for want of memory: ([2-9]|[1-9][0-9])")
+    top.type("t", "^since 0")
+    top.type("q").finish().restored()
+
+
+@case
+def a_command_that_begins_anew(home):
+    need_bpf(home)
+    path = home.work / "program.py"
+    path.write_text(PROGRAM.replace("if os.fork() == 0:\n    sleeps()\n", ""))
+    top = Top(home, "-i", "300ms", "--stacks", "8", "--", sys.executable, path)
+    top.until("begun anew for want of memory: [1-9]").until(r"^.* hot ")
+    top.type("q").finish().restored()
+    top.kill()
+
+
 @case
 def a_command_that_is_ended_with_it(home):
     need_bpf(home)
