@@ -4,11 +4,13 @@
 #define ANNOT_CHROME_PARTS_H
 
 #include "counter_groups.h"
+#include "export.h"
 #include "export_facts.h"
 #include "export_ids.h"
 #include "flame_chart.h"
 #include "flow_arrows.h"
 #include "json_writer.h"
+#include "thread_states.h"
 
 #include <stdint.h>
 
@@ -63,6 +65,7 @@ void chrome_plain_range(struct chrome_writer *writer, const struct event *event,
 
 void chrome_begin(struct chrome_writer *writer, char phase, uint32_t name);
 void chrome_begin_text(struct chrome_writer *writer, char phase, const char *name);
+void chrome_begin_bare(struct chrome_writer *writer, char phase); /* without a name */
 void chrome_place(struct chrome_writer *writer, uint32_t thread, int64_t time_ns);
 void chrome_number(struct chrome_writer *writer, const char *key, uint64_t value);
 void chrome_micros(struct chrome_writer *writer, const char *key, int64_t time_ns);
@@ -124,23 +127,46 @@ int chrome_counters_add(struct chrome_counters *counters, const struct event *ev
 int chrome_counters_finish(struct chrome_counters *counters);
 void chrome_counters_fini(struct chrome_counters *counters);
 
-/* ---- Flame chart: chrome_shelves.c ----
+/* ---- Rows of samples: chrome_rows.c ----
  *
  * The flame chart of each thread (flame_chart.h) as begins and ends on a thread of its own beside
- * it, "NAME: stacks": on the thread itself they would mix with its ranges. */
+ * it, "NAME: stacks": on the thread itself they would mix with its ranges. Its states
+ * (thread_states.h) on another one, "NAME: run state", as complete events with the colours that the
+ * format has for them. */
 
-struct chrome_chart {
+enum chrome_row_kind { CHROME_ROW_STATE, CHROME_ROW_STACKS, CHROME_ROW_KINDS };
+
+/* Where a row stands in its process: a thread, its rows, its losses. */
+static inline uint64_t chrome_thread_rank(const struct export_ids *ids, uint32_t thread)
+{
+    return (CHROME_ROW_KINDS + 2ull) * ids->thread_rank[thread];
+}
+
+static inline uint64_t chrome_row_rank(const struct export_ids *ids, uint32_t thread,
+                                       enum chrome_row_kind kind)
+{
+    return chrome_thread_rank(ids, thread) + 1 + kind;
+}
+
+struct chrome_row {
+    char place[48]; /* ,"pid":1,"tid":1; empty: not there yet */
+};
+
+struct chrome_rows {
     struct chrome_writer *writer;
     struct export_ids *ids;
     const char *prefixes; /* of file names: profile/call_label.h */
     struct flame_chart chart;
-    uint32_t *tids; /* of thread; 0: none yet */
+    struct thread_states states;
+    struct chrome_row *rows; /* CHROME_ROW_KINDS of each thread */
+    bool has_chart, has_states;
 };
 
-/* The caller feeds and finishes `chart`. `prefixes`: profile/call_label.h. 0 or -ENOMEM; then call
- * fini all the same. */
-int chrome_chart_init(struct chrome_chart *chart, struct chrome_writer *writer,
-                      struct export_ids *ids, const char *prefixes);
-void chrome_chart_fini(struct chrome_chart *chart);
+/* 0 or -ENOMEM; then call fini all the same. All samples in recording order, then finish. */
+int chrome_rows_init(struct chrome_rows *rows, struct chrome_writer *writer, struct export_ids *ids,
+                     const struct export_job *job);
+int chrome_rows_add(struct chrome_rows *rows, const struct sample *sample);
+int chrome_rows_finish(struct chrome_rows *rows);
+void chrome_rows_fini(struct chrome_rows *rows);
 
 #endif

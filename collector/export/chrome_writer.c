@@ -75,14 +75,25 @@ static void put(struct chrome_writer *writer, const uint8_t *begin, const uint8_
     out_advance(writer->out, (size_t)(end - begin));
 }
 
-static uint8_t *put_head(struct chrome_writer *writer, uint8_t *at, char phase)
+static uint8_t *put_phase(struct chrome_writer *writer, uint8_t *at, char phase)
 {
     at = writer->any_event ? json_put_literal(at, ",\n") : json_put_literal(at, "\n");
     writer->any_event = true;
     writer->any_argument = false;
     at = json_put_literal(at, "{\"ph\":\"");
     *at++ = (uint8_t)phase;
-    return json_put_literal(at, "\",\"name\":");
+    return json_put_literal(at, "\"");
+}
+
+static uint8_t *put_head(struct chrome_writer *writer, uint8_t *at, char phase)
+{
+    return json_put_literal(put_phase(writer, at, phase), ",\"name\":");
+}
+
+void chrome_begin_bare(struct chrome_writer *writer, char phase)
+{
+    uint8_t *begin = out_reserve(writer->out, NUMBERS_MAX);
+    put(writer, begin, put_phase(writer, begin, phase));
 }
 
 void chrome_plain_range(struct chrome_writer *writer, const struct event *event, int64_t end_ns)

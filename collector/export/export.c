@@ -34,6 +34,13 @@ unsigned export_call_groups(const char *by)
     return CALL_BY_PROCESS | (strcmp(by, "thread") == 0 ? CALL_BY_THREAD : 0);
 }
 
+enum frame_choice export_frames(const struct export_options *options)
+{
+    if (options->native)
+        return FRAMES_ALL;
+    return options->python ? FRAMES_PYTHON : FRAMES_BRIEF;
+}
+
 /* Where an option's value is, and whether there is one. */
 static bool is_given(const struct option_spec *spec, const struct export_options *options)
 {

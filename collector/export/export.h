@@ -7,6 +7,7 @@
 #ifndef ANNOT_EXPORT_H
 #define ANNOT_EXPORT_H
 
+#include "chosen_frames.h"
 #include "options.h"
 #include "out_stream.h"
 #include "pass.h"
@@ -19,13 +20,21 @@ enum { EXPORT_GZIP_LEVEL = 5 };
  * (the path of open ranges); NULL: nothing. As enum call_group. */
 unsigned export_call_groups(const char *by);
 
+struct export_options;
+
+/* Which frames the stacks of a timeline have. */
+enum frame_choice export_frames(const struct export_options *options);
+
 struct flame_counts;
 
 /* What people may ask of an export: each exporter's table of options says which of these it has.
  * All zero: the default. */
 struct export_options {
-    bool flame_chart;         /* spans made of consecutive samples as well */
+    bool no_flame_chart;      /* no spans made of consecutive samples */
+    bool flame_chart;         /* what used to ask for them: they are there by themselves */
+    bool scheduler;           /* CPUs and the kernel's states of threads */
     bool python;              /* no native frames below or above Python functions: call_tree.h */
+    bool native;              /* of timelines: all native frames, enum frame_choice */
     bool lines;               /* frames are lines of functions */
     const char *by;           /* of stacks: export_call_groups */
     const char *strip_prefix; /* file names are shortened by it: profile/call_label.h */
@@ -55,6 +64,12 @@ struct export_options {
         "python", 0, OPTION_FLAG, EXPORT_AT(python), NULL,                                         \
             "Python functions only: native code counts for the one that calls it", NULL            \
     }
+#define EXPORT_OPTION_NATIVE                                                                       \
+    {                                                                                              \
+        "native", 0, OPTION_FLAG, EXPORT_AT(native), NULL,                                         \
+            "all native frames: also those between Python functions, and above the innermost one", \
+            NULL                                                                                   \
+    }
 #define EXPORT_OPTION_LINES                                                                        \
     {                                                                                              \
         "lines", 0, OPTION_FLAG, EXPORT_AT(lines), NULL, "a frame for each line of a function",    \
@@ -76,8 +91,12 @@ struct export_options {
     }
 #define EXPORT_OPTION_FLAME_CHART                                                                  \
     {                                                                                              \
-        "flame-chart", 0, OPTION_FLAG, EXPORT_AT(flame_chart), NULL,                               \
-            "a track per thread of what was on its stack, as far as samples tell", NULL            \
+        "no-flame-chart", 0, OPTION_FLAG, EXPORT_AT(no_flame_chart), NULL,                         \
+            "leave out what was on the stack of each thread, as far as samples tell", NULL         \
+    }
+#define EXPORT_OPTION_FLAME_CHART_OLD                                                              \
+    {                                                                                              \
+        "flame-chart", 0, OPTION_FLAG, EXPORT_AT(flame_chart), NULL, NULL, NULL                    \
     }
 
 /* What is to be written, and where. */

@@ -5,8 +5,7 @@
  * are equal, by their place in the file: a range that begins together with the one around it is
  * therefore held until that one is written. Gaps lie on a thread of their own, "NAME: lost",
  * because a complete event that overlaps another would be dropped; a gap that would is an instant
- * there. Of the samples this format has only the flame charts, if asked for. Thread-safety: none.
- */
+ * there. Of the samples this format has the flame charts and the states. Thread-safety: none. */
 #include "call_label.h"
 #include "chrome_parts.h"
 #include "export.h"
@@ -40,8 +39,7 @@ struct state {
     struct chrome_counters counters;
     struct flow_arrows flows;
     size_t held_count;
-    struct chrome_chart chart;
-    bool has_chart;
+    struct chrome_rows rows;
 };
 
 /* ---- Names and order ------------------------------------------------------------------------- */
@@ -108,7 +106,9 @@ static void describe_thread(struct state *s, uint32_t thread, uint32_t tid, cons
     snprintf(label + length, sizeof(label) - length, "%s", suffix);
     struct fact fact = text_fact("name", label);
     put_metadata(s, "thread_name", pid_of(s, thread), tid, &fact);
-    fact = count_fact("sort_index", 2ull * s->ids.thread_rank[thread] + (suffix[0] ? 1 : 0));
+    uint64_t rank = suffix[0] ? chrome_row_rank(&s->ids, thread, CHROME_ROW_KINDS)
+                              : chrome_thread_rank(&s->ids, thread);
+    fact = count_fact("sort_index", rank);
     put_metadata(s, "thread_sort_index", pid_of(s, thread), tid, &fact);
 }
 
@@ -179,12 +179,7 @@ static int begin(void *state, const struct export_job *job)
     if (chrome_shelves_init(&s->shelves, &s->writer) != 0 ||
         chrome_counters_init(&s->counters, &s->writer) != 0)
         return -ENOMEM;
-    s->has_chart = job->options->flame_chart;
-    error = s->has_chart
-                ? chrome_chart_init(&s->chart, &s->writer, &s->ids, job->options->strip_prefix)
-                : 0;
-    s->chart.chart.python = job->options->python;
-    return error;
+    return chrome_rows_init(&s->rows, &s->writer, &s->ids, job);
 }
 
 /* ---- Ranges ---------------------------------------------------------------------------------- */
@@ -348,7 +343,7 @@ static int take_on_thread(struct state *s, const struct item *item)
     case ITEM_LOST:
         return take_lost(s, item->event);
     case ITEM_SAMPLE:
-        return s->has_chart ? flame_chart_add(&s->chart.chart, item->sample) : 0;
+        return chrome_rows_add(&s->rows, item->sample);
     default:
         return 0;
     }
@@ -399,8 +394,8 @@ static int end(void *state)
     int error = chrome_counters_finish(&s->counters);
     if (!error)
         error = flow_arrows_finish(&s->flows);
-    if (!error && s->has_chart)
-        error = flame_chart_finish(&s->chart.chart);
+    if (!error)
+        error = chrome_rows_finish(&s->rows);
     if (error)
         return error;
     put_notes(s);
@@ -435,14 +430,16 @@ static void destroy(void *state)
     chrome_shelves_fini(&s->shelves);
     chrome_counters_fini(&s->counters);
     flow_arrows_fini(&s->flows);
-    chrome_chart_fini(&s->chart);
+    chrome_rows_fini(&s->rows);
     chrome_writer_fini(&s->writer);
     export_ids_fini(&s->ids);
 }
 
 static const struct option_spec options[] = {
     EXPORT_OPTION_FLAME_CHART,
+    EXPORT_OPTION_FLAME_CHART_OLD,
     EXPORT_OPTION_PYTHON,
+    EXPORT_OPTION_NATIVE,
     EXPORT_OPTION_STRIP(CALL_STRIP_FOLDERS), /* readers show paths elsewhere */
     {0},
 };

@@ -8,8 +8,10 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Numbers in use; value = process + 1 if a process has it. */
 struct numbering {
@@ -100,6 +102,15 @@ uint64_t export_process_lost(const struct trace_process *process)
     return lost;
 }
 
+/* A child that its parent outlived: what pools do with their workers when they are done. */
+static bool was_stopped(const struct trace *trace, const struct trace_process *process)
+{
+    const struct trace_process *parent =
+        process->parent < 0 ? NULL : trace_process_get(trace, (uint32_t)process->parent);
+    bool outlived = parent && (parent->end == PROCESS_RUNNING || parent->end_ns > process->end_ns);
+    return process->end == PROCESS_SIGNALED && process->end_value == SIGTERM && outlived;
+}
+
 size_t export_process_note(const struct export_ids *ids, const struct trace *trace,
                            uint32_t process, unsigned index, char *buffer)
 {
@@ -107,6 +118,8 @@ size_t export_process_note(const struct export_ids *ids, const struct trace *tra
     uint64_t lost = export_process_lost(entry);
     bool renumbered = (uint32_t)entry->pid != ids->pids[process];
     bool elsewhere = entry->ns_pid != entry->pid && entry->ns_pid != 0;
+    if (index == 0 && was_stopped(trace, entry))
+        return (size_t)snprintf(buffer, EXPORT_NOTE_SIZE, "stopped by SIGTERM");
     if (index-- == 0)
         return trace_process_end_label(trace, process, buffer, EXPORT_NOTE_SIZE);
     if (renumbered && index-- == 0)
@@ -127,6 +140,22 @@ size_t export_thread_label(const struct export_ids *ids, const struct trace *tra
     if ((uint32_t)entry->tid == ids->tids[thread])
         return length;
     return length + (size_t)snprintf(buffer + length, 32, " (tid %" PRId32 ")", entry->tid);
+}
+
+size_t export_row_label(const struct export_ids *ids, const struct trace *trace, uint32_t thread,
+                        char *buffer)
+{
+    static const char prefix[] = "Thread-";
+    size_t length = export_thread_label(ids, trace, thread, buffer);
+    bool own = (uint32_t)trace_thread_get(trace, thread)->tid == ids->tids[thread];
+    if (!own || strncmp(buffer, prefix, sizeof(prefix) - 1) != 0)
+        return length;
+    char *end = buffer + sizeof(prefix) - 1;
+    end += strspn(end, "0123456789");
+    if (strncmp(end, " (", 2) != 0 || buffer[length - 1] != ')')
+        return length;
+    *end = 0;
+    return (size_t)(end - buffer);
 }
 
 size_t export_lost_label(const struct event *event, char *buffer)

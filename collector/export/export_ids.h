@@ -43,6 +43,11 @@ enum { EXPORT_LABEL_SIZE = 1200 };
 size_t export_thread_label(const struct export_ids *ids, const struct trace *trace, uint32_t thread,
                            char *buffer);
 
+/* The same for rows of a thread, which have their names behind it: "Thread-1" of "Thread-1 (work)",
+ * the name that Python gives a thread. */
+size_t export_row_label(const struct export_ids *ids, const struct trace *trace, uint32_t thread,
+                        char *buffer);
+
 /* "lost 12: buffer full" */
 size_t export_lost_label(const struct event *event, char *buffer);
 

@@ -29,32 +29,40 @@ struct state {
     struct perfetto_samples samples;
     struct perfetto_states states;
     struct perfetto_chart chart;
-    bool has_states, has_chart;
+    struct perfetto_state_rows rows;
+    bool has_rows, has_scheduler, has_chart;
 };
+
+static int begin_waits(struct state *s, const struct export_job *job, uint32_t number)
+{
+    s->has_rows = trace_sampling_get(job->source->trace)->off_cpu;
+    s->has_scheduler = s->has_rows && job->options->scheduler;
+    int error = s->has_rows ? perfetto_state_rows_init(&s->rows, &s->tracks, job) : 0;
+    if (!error && s->has_scheduler)
+        error = perfetto_states_init(&s->states, &s->tracks, number);
+    s->states.to_ns = job->selection->to_ns;
+    return error;
+}
 
 static int begin_samples(struct state *s, const struct export_job *job)
 {
     uint32_t number = PERFETTO_SEQUENCE_THREADS + s->thread_count;
-    const char *prefixes = job->options->strip_prefix;
-    s->has_states = trace_sampling_get(job->source->trace)->off_cpu;
-    s->has_chart =
-        job->options->flame_chart && stacks_stack_count(trace_stacks_get(job->source->trace)) > 1;
-    int error = perfetto_samples_init(&s->samples, &s->tracks, prefixes, number);
-    if (!error && s->has_states)
-        error = perfetto_states_init(&s->states, &s->tracks, prefixes, number + 1);
-    s->states.to_ns = job->selection->to_ns;
+    const struct trace *trace = job->source->trace;
+    s->has_chart = !job->options->no_flame_chart && stacks_stack_count(trace_stacks_get(trace)) > 1;
+    int error = perfetto_samples_init(&s->samples, &s->tracks, job->options, number);
+    if (!error)
+        error = begin_waits(s, job, number + 1);
     if (!error && s->has_chart)
-        error = perfetto_chart_init(&s->chart, &s->tracks, prefixes, number + 2);
-    s->chart.chart.python = job->options->python;
+        error = perfetto_chart_init(&s->chart, &s->tracks, job, number + 2);
     return error;
 }
 
-/* Where ranges lie. The reader puts a thread's own track below all that are below the thread, and
- * these by name: beside a flame chart ranges are on one of these, and stand above it. */
+/* Where ranges lie. Older readers put a thread's own track below all that are below the thread, and
+ * these by name: beside rows of samples ranges are on one of these, and stand above them. */
 static uint64_t track_of(struct state *s, uint32_t thread)
 {
-    return s->has_chart ? perfetto_thread_child(&s->tracks, thread, PERFETTO_RANGES)
-                        : perfetto_thread_uuid(&s->tracks, thread);
+    return s->has_chart || s->has_rows ? perfetto_thread_child(&s->tracks, thread, PERFETTO_RANGES)
+                                       : perfetto_thread_uuid(&s->tracks, thread);
 }
 
 /* NULL for a thread that the recording does not define. */
@@ -240,7 +248,9 @@ static int take_sample(struct state *s, const struct sample *sample)
     int error = 0;
     if (sample_role(trace_sets_get(s->px.trace), sample) == SAMPLE_ROLE_CPU)
         error = perfetto_samples_put(&s->samples, sample);
-    if (!error && s->has_states)
+    if (!error && s->has_rows)
+        error = thread_states_add(&s->rows.states, sample);
+    if (!error && s->has_scheduler)
         error = perfetto_states_put(&s->states, sample);
     if (!error && s->has_chart)
         error = flame_chart_add(&s->chart.chart, sample);
@@ -312,7 +322,9 @@ static int end(void *state)
         error = flow_arrows_finish(&s->flows);
     if (!error)
         error = perfetto_samples_finish(&s->samples);
-    if (!error && s->has_states)
+    if (!error && s->has_rows)
+        error = thread_states_finish(&s->rows.states);
+    if (!error && s->has_scheduler)
         error = perfetto_states_finish(&s->states);
     if (!error && s->has_chart)
         error = flame_chart_finish(&s->chart.chart);
@@ -334,6 +346,7 @@ static void destroy(void *state)
     perfetto_samples_fini(&s->samples);
     perfetto_states_fini(&s->states);
     perfetto_chart_fini(&s->chart);
+    perfetto_state_rows_fini(&s->rows);
     perfetto_sequence_fini(&s->session);
     perfetto_tracks_fini(&s->tracks);
     export_ids_fini(&s->ids);
@@ -342,7 +355,11 @@ static void destroy(void *state)
 
 static const struct option_spec options[] = {
     EXPORT_OPTION_FLAME_CHART,
+    EXPORT_OPTION_FLAME_CHART_OLD,
+    {"scheduler", 0, OPTION_FLAG, EXPORT_AT(scheduler), NULL,
+     "also what ran on each CPU, and the states of threads as the kernel has them", NULL},
     EXPORT_OPTION_PYTHON,
+    EXPORT_OPTION_NATIVE,
     EXPORT_OPTION_STRIP(CALL_STRIP_FOLDERS), /* readers show paths elsewhere */
     {0},
 };

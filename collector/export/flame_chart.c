@@ -1,29 +1,43 @@
 /* SPDX-License-Identifier: MIT */
-/* Each thread keeps the functions that are open, from the root. */
+/* Each thread keeps the functions that are open, from the root. What is open after a wait is known
+ * with the next sample only; until then, those of the wait stay open. */
 #include "flame_chart.h"
 
 #include "call_label.h"
 #include "stacks.h"
+#include "thread_states.h"
 #include "vec.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 enum { DEPTH_MAX = 2048, GAP_PERIODS = 2 };
 
 struct flame_thread {
     VEC(uint32_t) open; /* labels */
-    int64_t last_ns;    /* of the last sample */
+    int64_t last_ns;    /* of what is known */
     int64_t period_ns;
+    bool seen, waited; /* what is open is the stack of a wait, which ended at last_ns */
+    bool gone;         /* nothing comes after it */
 };
 
-int flame_chart_init(struct flame_chart *chart, const struct trace *trace,
+/* Labels from the root. */
+struct functions {
+    uint32_t labels[DEPTH_MAX];
+    uint32_t count;
+};
+
+int flame_chart_init(struct flame_chart *chart, const struct export_job *job,
                      const struct flame_chart_sink *sink)
 {
-    *chart = (struct flame_chart){.trace = trace, .sink = *sink};
+    const struct trace *trace = job->source->trace;
+    *chart = (struct flame_chart){.trace = trace, .sink = *sink, .to_ns = job->selection->to_ns};
+    chart->waits = trace_sampling_get(trace)->off_cpu && !thread_in_pieces(job->selection);
     chart->thread_count = trace_thread_count(trace);
     chart->threads = calloc(chart->thread_count + 1u, sizeof(*chart->threads));
-    return chart->threads ? 0 : -ENOMEM;
+    int error = chosen_frames_init(&chart->frames, trace, export_frames(job->options));
+    return chart->threads ? error : -ENOMEM;
 }
 
 void flame_chart_fini(struct flame_chart *chart)
@@ -31,8 +45,19 @@ void flame_chart_fini(struct flame_chart *chart)
     for (uint32_t i = 0; chart->threads && i < chart->thread_count; i++)
         vec_free(&chart->threads[i].open);
     free(chart->threads);
+    chosen_frames_fini(&chart->frames);
     *chart = (struct flame_chart){0};
 }
+
+size_t flame_chart_label(const struct trace *trace, uint32_t label, const char *prefixes,
+                         char *buffer, size_t size)
+{
+    if (label == FLAME_CHART_NO_STACK)
+        return (size_t)snprintf(buffer, size, "[no stack]");
+    return call_label(trace, label, prefixes, buffer, size);
+}
+
+/* ---- What is open ---------------------------------------------------------------------------- */
 
 static int end_down_to(struct flame_chart *chart, uint32_t thread, size_t depth, int64_t time_ns)
 {
@@ -46,6 +71,45 @@ static int end_down_to(struct flame_chart *chart, uint32_t thread, size_t depth,
     return error;
 }
 
+static void find_functions(struct flame_chart *chart, uint32_t stack, struct functions *functions)
+{
+    const struct stacks *stacks = trace_stacks_get(chart->trace);
+    uint32_t *labels = functions->labels;
+    uint32_t count = chosen_frames_get(&chart->frames, stack, labels, DEPTH_MAX);
+    for (uint32_t i = 0; i < count; i++)
+        labels[i] = stacks_get_frame(stacks, labels[i])->label;
+    if (count == 0)
+        labels[count++] = FLAME_CHART_NO_STACK;
+    functions->count = count;
+}
+
+static uint32_t count_same(const struct flame_thread *state, const struct functions *functions)
+{
+    uint32_t same = 0;
+    while (same < functions->count && same < state->open.count &&
+           state->open.items[same] == functions->labels[same])
+        same++;
+    return same;
+}
+
+/* From then on the functions are open, and no others. */
+static int change_to(struct flame_chart *chart, uint32_t thread, const struct functions *functions,
+                     int64_t time_ns)
+{
+    struct flame_thread *state = &chart->threads[thread];
+    uint32_t same = count_same(state, functions);
+    int error = end_down_to(chart, thread, same, time_ns);
+    for (uint32_t i = same; !error && i < functions->count; i++) {
+        const struct flame_chart_event event = {thread, functions->labels[i], time_ns};
+        error = vec_push(&state->open, event.label);
+        if (!error)
+            error = chart->sink.begin(chart->sink.context, &event);
+    }
+    return error;
+}
+
+/* ---- Samples --------------------------------------------------------------------------------- */
+
 /* When what is open ends if nothing is known before `until_ns`. */
 static int64_t end_of_known(const struct flame_thread *state, int64_t until_ns)
 {
@@ -53,35 +117,59 @@ static int64_t end_of_known(const struct flame_thread *state, int64_t until_ns)
     return end_ns < until_ns ? end_ns : until_ns;
 }
 
+/* `next` is what is known next. */
+static int end_wait(struct flame_chart *chart, uint32_t thread, const struct functions *next)
+{
+    struct flame_thread *state = &chart->threads[thread];
+    uint32_t same = count_same(state, next);
+    if (!state->waited)
+        return 0;
+    state->waited = false;
+    return end_down_to(chart, thread, same ? same : 1, state->last_ns);
+}
+
+static int end_gap(struct flame_chart *chart, uint32_t thread, int64_t now_ns)
+{
+    const struct flame_thread *state = &chart->threads[thread];
+    bool near = now_ns - state->last_ns <= GAP_PERIODS * state->period_ns;
+    return chart->waits || near ? 0 : end_down_to(chart, thread, 0, end_of_known(state, now_ns));
+}
+
 static int add_running(struct flame_chart *chart, const struct sample *sample)
 {
-    const struct stacks *stacks = trace_stacks_get(chart->trace);
     struct flame_thread *state = &chart->threads[sample->thread];
-    uint32_t frames[DEPTH_MAX];
-    uint32_t count = stacks_frames(stacks, sample->stack, frames, DEPTH_MAX);
-    int64_t now = sample->time_ns;
-    if (chart->python)
-        count = call_python_frames(stacks, frames, count);
-    int error = 0;
-    if (state->open.count > 0 && now < state->last_ns)
+    struct functions functions;
+    if (state->seen && sample->time_ns < state->last_ns)
         return 0; /* not in order: nothing to draw it between */
-    if (now - state->last_ns > GAP_PERIODS * state->period_ns)
-        error = end_down_to(chart, sample->thread, 0, end_of_known(state, now));
-    uint32_t same = 0;
-    while (same < count && same < state->open.count &&
-           state->open.items[same] == stacks_get_frame(stacks, frames[same])->label)
-        same++;
+    find_functions(chart, sample->stack, &functions);
+    int error = end_gap(chart, sample->thread, sample->time_ns);
     if (!error)
-        error = end_down_to(chart, sample->thread, same, now);
-    for (uint32_t i = same; !error && i < count; i++) {
-        uint32_t label = stacks_get_frame(stacks, frames[i])->label;
-        error = vec_push(&state->open, label);
-        const struct flame_chart_event event = {sample->thread, label, now};
-        if (!error)
-            error = chart->sink.begin(chart->sink.context, &event);
-    }
-    state->last_ns = now;
+        error = end_wait(chart, sample->thread, &functions);
+    if (!error)
+        error = change_to(chart, sample->thread, &functions, sample->time_ns);
+    state->seen = true;
+    state->gone = false;
+    state->last_ns = sample->time_ns;
     state->period_ns = (int64_t)sample_cpu_ns(trace_sets_get(chart->trace), sample);
+    return error;
+}
+
+static int add_wait(struct flame_chart *chart, const struct sample *sample)
+{
+    struct flame_thread *state = &chart->threads[sample->thread];
+    struct functions functions;
+    int64_t begin_ns = sample->time_ns;
+    if (state->seen && begin_ns < state->last_ns)
+        begin_ns = state->last_ns;
+    if (sample->end_ns <= begin_ns)
+        return 0;
+    find_functions(chart, sample->stack, &functions);
+    int error = end_wait(chart, sample->thread, &functions);
+    if (!error)
+        error = change_to(chart, sample->thread, &functions, begin_ns);
+    state->seen = state->waited = true;
+    state->gone = sample->flags & SAMPLE_UNFINISHED;
+    state->last_ns = sample->end_ns;
     return error;
 }
 
@@ -92,18 +180,28 @@ int flame_chart_add(struct flame_chart *chart, const struct sample *sample)
     enum sample_role role = sample_role(trace_sets_get(chart->trace), sample);
     if (role == SAMPLE_ROLE_CPU)
         return add_running(chart, sample);
-    struct flame_thread *state = &chart->threads[sample->thread];
-    if (role != SAMPLE_ROLE_OFF_CPU || sample->time_ns < state->last_ns)
-        return 0;
-    bool near = sample->time_ns - state->last_ns <= GAP_PERIODS * state->period_ns;
-    return end_down_to(chart, sample->thread, 0,
-                       near ? sample->time_ns : end_of_known(state, sample->time_ns));
+    return role == SAMPLE_ROLE_OFF_CPU ? add_wait(chart, sample) : 0;
+}
+
+static int finish_thread(struct flame_chart *chart, uint32_t thread)
+{
+    const struct flame_thread *state = &chart->threads[thread];
+    static const struct functions none;
+    if (!chart->waits && !state->waited)
+        return end_down_to(chart, thread, 0, end_of_known(state, INT64_MAX));
+    if (!chart->waits || state->gone)
+        return end_down_to(chart, thread, 0, state->last_ns);
+    int error = end_wait(chart, thread, &none);
+    if (error || !state->seen)
+        return error;
+    int64_t end_ns = thread_last_ns(chart->trace, thread, state->last_ns, chart->to_ns);
+    return end_down_to(chart, thread, 0, end_ns);
 }
 
 int flame_chart_finish(struct flame_chart *chart)
 {
     int error = 0;
     for (uint32_t i = 0; !error && i < chart->thread_count; i++)
-        error = end_down_to(chart, i, 0, end_of_known(&chart->threads[i], INT64_MAX));
+        error = finish_thread(chart, i);
     return error;
 }

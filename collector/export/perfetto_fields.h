@@ -18,15 +18,15 @@ enum perfetto_field {
     PX_PACKET_TRACK_EVENT = 11,
     PX_PACKET_INTERNED_DATA = 12,
     PX_PACKET_SEQUENCE_FLAGS = 13,
+    PX_PACKET_THREAD_DESCRIPTOR = 44,
     PX_PACKET_SYSTEM_INFO = 45,
+    PX_PACKET_STREAMING_PROFILE = 54,
     PX_PACKET_TIMESTAMP_CLOCK_ID = 58,
     PX_PACKET_DEFAULTS = 59,
     PX_PACKET_TRACK_DESCRIPTOR = 60,
-    PX_PACKET_PERF_SAMPLE = 66,
     PX_PACKET_TASK_STATE = 117, /* GenericKernelTaskStateEvent */
 
     PX_DEFAULTS_TRACK_EVENT = 11,
-    PX_DEFAULTS_PERF_SAMPLE = 12,
     PX_DEFAULTS_TIMESTAMP_CLOCK_ID = 58,
     PX_EVENT_DEFAULTS_TRACK_UUID = 11,
 
@@ -99,6 +99,7 @@ enum perfetto_field {
     PX_THREAD_TID = 2,
     PX_THREAD_LEGACY_SORT_INDEX = 3,
     PX_THREAD_NAME = 5,
+    PX_THREAD_REFERENCE_TIMESTAMP_US = 6,
 
     PX_FRAME_FUNCTION_NAME = 2, /* iid is field 1 of each interned message */
     PX_FRAME_MAPPING = 3,
@@ -106,16 +107,8 @@ enum perfetto_field {
     PX_CALLSTACK_FRAMES = 2,
     PX_MAPPING_PATHS = 7,
 
-    PX_SAMPLE_CPU = 1,
-    PX_SAMPLE_PID = 2,
-    PX_SAMPLE_TID = 3,
-    PX_SAMPLE_CALLSTACK = 4,
-    PX_SAMPLE_CPU_MODE = 5,
-    PX_SAMPLE_TIMEBASE_COUNT = 6,
-    PX_SAMPLE_DEFAULTS_TIMEBASE = 1,
-    PX_TIMEBASE_FREQUENCY = 2,
-    PX_TIMEBASE_COUNTER = 4,
-    PX_TIMEBASE_NAME = 10,
+    PX_PROFILE_CALLSTACK = 1,
+    PX_PROFILE_TIMESTAMP_DELTA_US = 2,
 
     PX_TASK_CPU = 1,
     PX_TASK_TID = 3,
@@ -176,8 +169,8 @@ enum perfetto_priority {
 /* The kernel's number for nice 0; below 100 is drawn as real time. */
 enum { PX_PRIORITY_NORMAL = 120 };
 
-/* Profiling.CpuMode, PerfEvents.Counter, FtraceClock */
-enum { PX_MODE_KERNEL = 1, PX_MODE_USER = 2, PX_COUNTER_CPU_CLOCK = 1, PX_FTRACE_MONO_RAW = 4 };
+/* FtraceClock */
+enum { PX_FTRACE_MONO_RAW = 4 };
 
 /* ChildTracksOrdering, ProcessOrdering, ThreadOrdering */
 enum { PX_CHILDREN_EXPLICIT = 3, PX_PROCESSES_EXPLICIT = 1, PX_THREADS_EXPLICIT = 1 };

@@ -3,7 +3,9 @@
 #ifndef ANNOT_PERFETTO_PARTS_H
 #define ANNOT_PERFETTO_PARTS_H
 
+#include "chosen_frames.h"
 #include "counter_groups.h"
+#include "export.h"
 #include "export_facts.h"
 #include "export_ids.h"
 #include "flame_chart.h"
@@ -12,6 +14,7 @@
 #include "out_stream.h"
 #include "sample.h"
 #include "shelves.h"
+#include "thread_states.h"
 #include "trace.h"
 #include "varint.h"
 #include "vec.h"
@@ -133,6 +136,7 @@ struct perfetto_tracks {
     struct perfetto_sequence *session;
     struct export_ids *ids;
     uint64_t next_uuid, session_uuid;
+    uint32_t session_pid;        /* of a process that stands for the recording, and its thread */
     struct map64 shelves_by_key; /* index into shelves */
     VEC(struct perfetto_shelves) shelves;
 };
@@ -150,8 +154,9 @@ void perfetto_track_end(struct perfetto_tracks *tracks);
 /* Everything that is known before the first event. */
 void perfetto_describe_all(struct perfetto_tracks *tracks);
 
-/* A track "annot" with one slice over the whole recording that carries its facts; `cut_flows`: from
- * how many points arrows may be missing. */
+/* A process "annot", below all others, and its thread "all processes", with one slice over the
+ * whole recording that carries its facts; `cut_flows`: from how many points arrows may be missing.
+ */
 void perfetto_begin_session(struct perfetto_tracks *tracks);
 void perfetto_end_session(struct perfetto_tracks *tracks, uint64_t cut_flows);
 
@@ -161,9 +166,9 @@ int perfetto_range_track(struct perfetto_tracks *tracks, const struct event *beg
 int perfetto_lost_track(struct perfetto_tracks *tracks, const struct event *lost,
                         uint64_t *ret_uuid);
 
-/* Tracks below a thread, in the order in which they should stand; the reader of today puts them in
- * that of their names. */
-enum perfetto_child { PERFETTO_OFF_CPU, PERFETTO_RANGES, PERFETTO_STACKS };
+/* Tracks below a thread, in the order in which they should stand; older readers put them in that of
+ * their names, and a thread's own track below them. "main: ranges": they do not show the thread. */
+enum perfetto_child { PERFETTO_RANGES, PERFETTO_STATE, PERFETTO_STACKS };
 
 /* A new one. Its number. */
 uint64_t perfetto_thread_child(struct perfetto_tracks *tracks, uint32_t thread,
@@ -257,22 +262,31 @@ void perfetto_counters_fini(struct perfetto_counters *counters);
 
 /* ---- Samples: perfetto_samples.c ----
  *
- * CPU samples as the UI shows them best: PerfSample packets, whose flame graph opens by itself.
+ * CPU samples of all processes, each below a frame of its process, on the one thread of the
+ * session. The UI opens the flame graph of the thread that was sampled last: so it is that of all
+ * processes, and no track shows again what the flame charts show.
  *
- * They have a sequence of their own, on which each frame and stack is told once; their numbers are
- * those of model/stacks.h. The reader joins frames of one name, so frames keep their addresses.
- * Python functions are named with file and line, as the reader shows no others, and their file
- * stands for the module. Each tells how much CPU time was sampled on its CPU until then, so they
- * are put in order of time again, in which lanes are not. */
+ * They have a sequence of their own, on which each frame and stack is told once. The reader joins
+ * frames of one name, so frames keep their addresses. Python functions are named with file and
+ * line, as the reader shows no others, and their file stands for the module. Times are differences
+ * in microseconds, so samples are put in order of time again, in which lanes are not. */
+
+struct perfetto_stack {
+    uint32_t process, stack;
+    uint64_t number;
+};
 
 struct perfetto_samples {
     struct perfetto_tracks *tracks;
     const char *prefixes; /* of file names: profile/call_label.h */
-    uint32_t sequence;    /* number; 0 until begun */
-    uint8_t *known;       /* bits PERFETTO_KNOWN_*, of everything that is numbered */
+    uint32_t sequence;    /* number */
+    struct chosen_frames frames;
+    bool begun;
+    uint8_t *known; /* bits KNOWN_*, of everything that is numbered */
     uint32_t frame_count, label_count, stack_count, string_count;
-    uint64_t *cpu_ns; /* sampled so far, of each CPU */
-    uint32_t cpu_count;
+    struct map64 stacks; /* process and stack: number */
+    uint64_t stacks_told;
+    int64_t last_us;
     struct value_pool values;
     VEC(struct sample) waiting;
     bool in_order; /* those that wait are */
@@ -280,12 +294,12 @@ struct perfetto_samples {
 
 /* Nothing is written before the first sample. `number`: of the sequence. 0 or -errno. */
 int perfetto_samples_init(struct perfetto_samples *samples, struct perfetto_tracks *tracks,
-                          const char *prefixes, uint32_t number);
+                          const struct export_options *wanted, uint32_t number);
 int perfetto_samples_put(struct perfetto_samples *samples, const struct sample *sample);
 int perfetto_samples_finish(struct perfetto_samples *samples);
 void perfetto_samples_fini(struct perfetto_samples *samples);
 
-/* ---- Flame chart: perfetto_samples.c ----
+/* ---- Flame chart: perfetto_rows.c ----
  *
  * The flame chart of each thread (flame_chart.h) as slices on a track "stacks" below it.
  *
@@ -305,18 +319,34 @@ struct perfetto_chart {
 /* Nothing is written before the first sample. The caller feeds and finishes `chart`. 0 or -errno;
  * then call fini all the same. */
 int perfetto_chart_init(struct perfetto_chart *chart, struct perfetto_tracks *tracks,
-                        const char *prefixes, uint32_t number);
+                        const struct export_job *job, uint32_t number);
 void perfetto_chart_fini(struct perfetto_chart *chart);
 
-/* ---- Thread states: perfetto_states.c ----
+/* ---- States: perfetto_rows.c ----
+ *
+ * What each thread was doing (thread_states.h) as slices on a track "run state" below it. */
+
+struct perfetto_state_rows {
+    struct perfetto_tracks *tracks;
+    const char *prefixes; /* of file names: profile/call_label.h */
+    struct thread_states states;
+    uint64_t *track_uuids; /* of thread; 0: none yet */
+};
+
+/* The caller feeds and finishes `states`. 0 or -ENOMEM; then call fini all the same. */
+int perfetto_state_rows_init(struct perfetto_state_rows *rows, struct perfetto_tracks *tracks,
+                             const struct export_job *job);
+void perfetto_state_rows_fini(struct perfetto_state_rows *rows);
+
+/* ---- Scheduler: perfetto_states.c ----
  *
  * Threads as in a system trace: when each ran and where, when it could have, what it waited for.
  *
  * From switches come the reader's thread states (running, runnable, sleeping, uninterruptible with
- * I/O wait) and its tracks of CPUs; the reason is both the "blocked function" of a state and a
- * slice on a track "off-CPU" below the thread. Where a stretch off the CPU was too short to be
- * recorded and another thread ran in it, the thread counts as runnable there.
- * */
+ * I/O wait) and its tracks of CPUs; the reason is the "blocked function" of a state. The reader
+ * stands tracks of its own above the program: of CPUs, of kernel events, of counts. So it is asked
+ * for. Where a stretch off the CPU was too short to be recorded and another thread ran in it, the
+ * thread counts as runnable there. */
 
 enum { PERFETTO_RUNS_MAX = 4 << 20 }; /* 96 MiB; later ones are not checked for such stretches */
 
@@ -329,7 +359,6 @@ struct perfetto_run {
 
 struct perfetto_states {
     struct perfetto_tracks *tracks;
-    const char *prefixes; /* of file names: profile/call_label.h */
     uint32_t sequence;
     bool begun;
     uint32_t symbols; /* bits: reasons whose names are told */
@@ -341,7 +370,7 @@ struct perfetto_states {
 
 /* Nothing is written before the first switch. 0 or -errno. */
 int perfetto_states_init(struct perfetto_states *states, struct perfetto_tracks *tracks,
-                         const char *prefixes, uint32_t number);
+                         uint32_t number);
 /* All samples, in recording order; then finish. */
 int perfetto_states_put(struct perfetto_states *states, const struct sample *sample);
 int perfetto_states_finish(struct perfetto_states *states);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The sequence of samples: what a stack needs is interned in the packet that needs it first. */
+/* The sequence of samples: what a stack needs is interned in the packet that needs it first.
+ * Numbers of frames and names are those of the recording, then one for samples without a stack,
+ * then those of processes. */
 #include "perfetto_parts.h"
 
 #include "call_label.h"
@@ -10,13 +12,12 @@
 #include <string.h>
 
 enum {
-    KNOWN_LABEL = 1, /* bits, by number of the label, frame, stack or string */
+    KNOWN_LABEL = 1, /* bits, by number of the label, frame or string */
     KNOWN_FRAME = 2,
-    KNOWN_STACK = 4,
-    KNOWN_MAPPING = 8,
+    KNOWN_MAPPING = 4,
     DEPTH_MAX = 2048,
-    CPUS_MAX = 4096,
     WAITING_MAX = 1 << 15, /* samples: 1.8 MB */
+    NS_PER_US = 1000,
 };
 
 /* Modules of frames that have no file, numbered behind the strings. */
@@ -30,29 +31,31 @@ static const char *const kind_modules[] = {
 enum { KIND_COUNT = sizeof(kind_modules) / sizeof(*kind_modules) };
 
 int perfetto_samples_init(struct perfetto_samples *samples, struct perfetto_tracks *tracks,
-                          const char *prefixes, uint32_t number)
+                          const struct export_options *wanted, uint32_t number)
 {
     const struct trace *trace = tracks->px->trace;
     const struct stacks *stacks = trace_stacks_get(trace);
-    *samples =
-        (struct perfetto_samples){.tracks = tracks, .prefixes = prefixes, .sequence = number};
-    samples->frame_count = stacks_frame_count(stacks) + 1; /* with the frame of no stack */
-    samples->label_count = stacks_label_count(stacks) + 1; /* with its name */
-    samples->stack_count = stacks_stack_count(stacks) + 1;
+    *samples = (struct perfetto_samples){
+        .tracks = tracks, .prefixes = wanted->strip_prefix, .sequence = number};
+    samples->frame_count = stacks_frame_count(stacks);
+    samples->label_count = stacks_label_count(stacks);
+    samples->stack_count = stacks_stack_count(stacks);
     samples->string_count = trace_string_count(trace) + KIND_COUNT;
+    samples->last_us = (tracks->px->begin_ns - tracks->px->origin_ns) / NS_PER_US;
     uint32_t most = samples->frame_count;
     most = samples->label_count > most ? samples->label_count : most;
-    most = samples->stack_count > most ? samples->stack_count : most;
     most = samples->string_count > most ? samples->string_count : most;
     samples->in_order = true;
-    samples->known = calloc(most, 1);
-    return samples->known ? 0 : -ENOMEM;
+    samples->known = calloc(most + trace_process_count(trace) + 3ull, 1);
+    int error = chosen_frames_init(&samples->frames, trace, export_frames(wanted));
+    return samples->known ? error : -ENOMEM;
 }
 
 void perfetto_samples_fini(struct perfetto_samples *samples)
 {
     free(samples->known);
-    free(samples->cpu_ns);
+    chosen_frames_fini(&samples->frames);
+    map64_free(&samples->stacks);
     vec_free(&samples->waiting);
     value_pool_free(&samples->values);
     *samples = (struct perfetto_samples){0};
@@ -68,19 +71,17 @@ static bool learn(struct perfetto_samples *samples, uint32_t number, uint8_t wha
 
 static void begin_sequence(struct perfetto_samples *samples)
 {
-    struct perfetto_output *px = samples->tracks->px;
-    uint32_t frequency = trace_sampling_get(px->trace)->frequency_hz;
+    const struct perfetto_tracks *tracks = samples->tracks;
     struct proto_writer *packet =
-        perfetto_defaults_begin(px, samples->sequence, PX_CLOCK_MONOTONIC);
-    proto_begin(packet, PX_DEFAULTS_PERF_SAMPLE);
-    proto_begin(packet, PX_SAMPLE_DEFAULTS_TIMEBASE);
-    proto_uint(packet, PX_TIMEBASE_FREQUENCY, frequency);
-    proto_uint(packet, PX_TIMEBASE_COUNTER, PX_COUNTER_CPU_CLOCK);
-    proto_text(packet, PX_TIMEBASE_NAME, "sampled CPU time");
+        perfetto_defaults_begin(tracks->px, samples->sequence, PX_CLOCK_MONOTONIC);
     proto_end(packet);
+    proto_begin(packet, PX_PACKET_THREAD_DESCRIPTOR);
+    proto_uint(packet, PX_THREAD_PID, tracks->session_pid);
+    proto_uint(packet, PX_THREAD_TID, tracks->session_pid);
+    proto_int(packet, PX_THREAD_REFERENCE_TIMESTAMP_US, samples->last_us);
     proto_end(packet);
-    proto_end(packet);
-    perfetto_packet_end(px);
+    perfetto_packet_end(tracks->px);
+    samples->begun = true;
 }
 
 /* ---- Interning ------------------------------------------------------------------------------- */
@@ -136,39 +137,51 @@ static void put_frame(struct perfetto_samples *samples, struct proto_writer *pac
     proto_end(packet);
 }
 
-/* The frame "[no stack]", behind all others. */
-static void put_no_frame(struct perfetto_samples *samples, struct proto_writer *packet)
+/* A frame of ours, behind all others: 0 = "[no stack]", then processes. Its number. */
+static uint32_t put_note(struct perfetto_samples *samples, struct proto_writer *packet,
+                         uint32_t ordinal, const char *text)
 {
     const struct frame none = {.kind = FRAME_NOTE};
-    uint32_t number = samples->frame_count - 1, label = samples->label_count - 1;
+    uint32_t number = samples->frame_count + ordinal, label = samples->label_count + ordinal;
+    if (!learn(samples, number, KNOWN_FRAME))
+        return number;
     uint32_t mapping = put_mapping(samples, packet, &none);
-    put_string(packet, PX_INTERNED_FUNCTION_NAMES, label, "[no stack]");
+    put_string(packet, PX_INTERNED_FUNCTION_NAMES, label, text);
     proto_begin(packet, PX_INTERNED_FRAMES);
     proto_uint(packet, PX_INTERNED_IID, number + 1ull);
     proto_uint(packet, PX_FRAME_FUNCTION_NAME, label + 1ull);
     proto_uint(packet, PX_FRAME_MAPPING, mapping + 1ull);
     proto_end(packet);
+    return number;
+}
+
+static uint32_t put_process(struct perfetto_samples *samples, struct proto_writer *packet,
+                            uint32_t process)
+{
+    const struct trace *trace = samples->tracks->px->trace;
+    char label[EXPORT_LABEL_SIZE];
+    uint32_t count = trace_process_count(trace);
+    trace_process_label(trace, process, label, sizeof(label));
+    return put_note(samples, packet, 1 + (process < count ? process : count), label);
 }
 
 static void put_stack(struct perfetto_samples *samples, struct proto_writer *packet,
-                      uint32_t number)
+                      const struct perfetto_stack *stack)
 {
     const struct stacks *stacks = trace_stacks_get(samples->tracks->px->trace);
-    uint32_t frames[DEPTH_MAX];
-    uint32_t count = stacks_frames(stacks, number, frames, DEPTH_MAX);
+    uint32_t frames[DEPTH_MAX + 1];
+    uint32_t count = chosen_frames_get(&samples->frames, stack->stack, frames + 1, DEPTH_MAX);
     proto_begin(packet, PX_PACKET_INTERNED_DATA);
-    if (count == 0) {
-        frames[count++] = samples->frame_count - 1;
-        put_no_frame(samples, packet);
-    } else {
-        for (uint32_t i = 0; i < count; i++) {
-            if (learn(samples, frames[i], KNOWN_FRAME))
-                put_frame(samples, packet, frames[i], stacks_get_frame(stacks, frames[i]));
-        }
+    frames[0] = put_process(samples, packet, stack->process);
+    for (uint32_t i = 1; i <= count; i++) {
+        if (learn(samples, frames[i], KNOWN_FRAME))
+            put_frame(samples, packet, frames[i], stacks_get_frame(stacks, frames[i]));
     }
+    if (count == 0)
+        frames[++count] = put_note(samples, packet, 0, "[no stack]");
     proto_begin(packet, PX_INTERNED_CALLSTACKS);
-    proto_uint(packet, PX_INTERNED_IID, number + 1ull);
-    for (uint32_t i = 0; i < count; i++)
+    proto_uint(packet, PX_INTERNED_IID, stack->number);
+    for (uint32_t i = 0; i <= count; i++)
         proto_uint(packet, PX_CALLSTACK_FRAMES, frames[i] + 1ull);
     proto_end(packet);
     proto_end(packet);
@@ -176,52 +189,47 @@ static void put_stack(struct perfetto_samples *samples, struct proto_writer *pac
 
 /* ---- Samples --------------------------------------------------------------------------------- */
 
-/* CPU time sampled so far on that CPU. */
-static uint64_t count_cpu(struct perfetto_samples *samples, const struct sample *sample)
+/* The number of a stack in a process; *ret_new: the reader does not know it yet. 0 or -ENOMEM. */
+static int find_stack(struct perfetto_samples *samples, struct perfetto_stack *stack, bool *ret_new)
 {
-    uint32_t cpu = sample->cpu;
-    if (cpu >= CPUS_MAX)
+    uint64_t key = (uint64_t)stack->process << 32 | stack->stack;
+    const uint64_t *found = map64_find(&samples->stacks, key + 1);
+    *ret_new = found == NULL;
+    stack->number = found ? *found : samples->stacks_told + 1;
+    if (found)
         return 0;
-    if (cpu >= samples->cpu_count) {
-        uint64_t *grown = realloc(samples->cpu_ns, (cpu + 1u) * sizeof(*grown));
-        if (!grown)
-            return 0;
-        samples->cpu_ns = grown;
-        while (samples->cpu_count <= cpu)
-            samples->cpu_ns[samples->cpu_count++] = 0;
-    }
-    return samples->cpu_ns[cpu] +=
-           sample_cpu_ns(trace_sets_get(samples->tracks->px->trace), sample);
+    samples->stacks_told++;
+    return map64_put(&samples->stacks, key + 1, stack->number);
 }
 
 static int put(struct perfetto_samples *samples, const struct sample *sample)
 {
     struct perfetto_output *px = samples->tracks->px;
-    const struct export_ids *ids = samples->tracks->ids;
     const struct trace_thread *thread = trace_thread_get(px->trace, sample->thread);
-    uint32_t stack = sample->stack < samples->stack_count ? sample->stack : 0;
+    int64_t time_us = (sample->time_ns - px->origin_ns) / NS_PER_US;
+    bool is_new;
     if (!thread)
         return 0;
-    if (learn(samples, 0, KNOWN_FRAME)) /* frame 0 stands for the beginning */
+    struct perfetto_stack stack = {
+        .process = thread->process,
+        .stack = sample->stack < samples->stack_count ? sample->stack : 0,
+    };
+    int error = find_stack(samples, &stack, &is_new);
+    if (error)
+        return error;
+    if (!samples->begun)
         begin_sequence(samples);
-    bool known = thread->process < trace_process_count(px->trace);
     struct proto_writer *packet = perfetto_packet_begin(px);
-    perfetto_put_time(px, PX_PACKET_TIMESTAMP, sample->time_ns);
     proto_uint(packet, PX_PACKET_SEQUENCE_ID, samples->sequence);
     proto_uint(packet, PX_PACKET_SEQUENCE_FLAGS, PX_NEEDS_INCREMENTAL_STATE);
-    if (learn(samples, stack, KNOWN_STACK))
-        put_stack(samples, packet, stack);
-    proto_begin(packet, PX_PACKET_PERF_SAMPLE);
-    proto_uint(packet, PX_SAMPLE_CPU, sample->cpu);
-    proto_uint(packet, PX_SAMPLE_PID,
-               known ? ids->pids[thread->process] : ids->tids[sample->thread]);
-    proto_uint(packet, PX_SAMPLE_TID, ids->tids[sample->thread]);
-    proto_uint(packet, PX_SAMPLE_CALLSTACK, stack + 1ull);
-    proto_uint(packet, PX_SAMPLE_CPU_MODE,
-               sample->flags & SAMPLE_IN_KERNEL ? PX_MODE_KERNEL : PX_MODE_USER);
-    proto_uint(packet, PX_SAMPLE_TIMEBASE_COUNT, count_cpu(samples, sample));
+    if (is_new)
+        put_stack(samples, packet, &stack);
+    proto_begin(packet, PX_PACKET_STREAMING_PROFILE);
+    proto_uint(packet, PX_PROFILE_CALLSTACK, stack.number);
+    proto_int(packet, PX_PROFILE_TIMESTAMP_DELTA_US, time_us - samples->last_us);
     proto_end(packet);
     perfetto_packet_end(px);
+    samples->last_us = time_us;
     return px->error;
 }
 
@@ -264,94 +272,4 @@ int perfetto_samples_put(struct perfetto_samples *samples, const struct sample *
 int perfetto_samples_finish(struct perfetto_samples *samples)
 {
     return samples->waiting.count ? pass_on(samples, samples->waiting.count) : 0;
-}
-
-/* ---- Flame chart ----------------------------------------------------------------------------- */
-
-/* Begins and ends of a flame chart. The reader sorts by time, and events of one track and time by
- * their place in the file, which is the chart's own order. */
-
-static void begin_chart(struct perfetto_chart *chart)
-{
-    struct perfetto_output *px = chart->tracks->px;
-    struct proto_writer *packet = perfetto_defaults_begin(px, chart->sequence, PX_CLOCK_MONOTONIC);
-    proto_end(packet);
-    perfetto_packet_end(px);
-    chart->begun = true;
-}
-
-static struct proto_writer *begin_event(struct perfetto_chart *chart,
-                                        const struct flame_chart_event *event,
-                                        enum perfetto_event_type type)
-{
-    struct proto_writer *packet = perfetto_packet_begin(chart->tracks->px);
-    perfetto_put_time(chart->tracks->px, PX_PACKET_TIMESTAMP, event->time_ns);
-    proto_uint(packet, PX_PACKET_SEQUENCE_ID, chart->sequence);
-    proto_uint(packet, PX_PACKET_SEQUENCE_FLAGS, PX_NEEDS_INCREMENTAL_STATE);
-    proto_begin(packet, PX_PACKET_TRACK_EVENT);
-    proto_uint(packet, PX_EVENT_TYPE, type);
-    proto_uint(packet, PX_EVENT_TRACK_UUID, chart->track_uuids[event->thread]);
-    return packet;
-}
-
-static void put_label(struct perfetto_chart *chart, struct proto_writer *packet, uint32_t ordinal)
-{
-    char label[CALL_LABEL_SIZE];
-    size_t length =
-        call_label(chart->tracks->px->trace, ordinal, chart->prefixes, label, sizeof(label));
-    chart->known[ordinal] = true;
-    proto_begin(packet, PX_PACKET_INTERNED_DATA);
-    proto_begin(packet, PX_INTERNED_EVENT_NAMES);
-    proto_uint(packet, PX_INTERNED_IID, ordinal + 1ull);
-    proto_bytes(packet, PX_INTERNED_NAME, label, length);
-    proto_end(packet);
-    proto_end(packet);
-}
-
-static int on_begin(void *context, const struct flame_chart_event *event)
-{
-    struct perfetto_chart *chart = context;
-    uint32_t thread = event->thread, label = event->label;
-    if (!chart->begun)
-        begin_chart(chart);
-    if (!chart->track_uuids[thread])
-        chart->track_uuids[thread] = perfetto_thread_child(chart->tracks, thread, PERFETTO_STACKS);
-    struct proto_writer *packet = begin_event(chart, event, PX_SLICE_BEGIN);
-    proto_uint(packet, PX_EVENT_NAME_IID, label + 1ull);
-    proto_end(packet);
-    if (label < chart->label_count && !chart->known[label])
-        put_label(chart, packet, label);
-    perfetto_packet_end(chart->tracks->px);
-    return chart->tracks->px->error;
-}
-
-static int on_end(void *context, const struct flame_chart_event *event)
-{
-    struct perfetto_chart *chart = context;
-    struct proto_writer *packet = begin_event(chart, event, PX_SLICE_END);
-    proto_end(packet);
-    perfetto_packet_end(chart->tracks->px);
-    return chart->tracks->px->error;
-}
-
-int perfetto_chart_init(struct perfetto_chart *chart, struct perfetto_tracks *tracks,
-                        const char *prefixes, uint32_t number)
-{
-    const struct trace *trace = tracks->px->trace;
-    const struct flame_chart_sink sink = {on_begin, on_end, chart};
-    *chart = (struct perfetto_chart){.tracks = tracks, .prefixes = prefixes, .sequence = number};
-    chart->label_count = stacks_label_count(trace_stacks_get(trace));
-    chart->known = calloc(chart->label_count + 1u, sizeof(*chart->known));
-    chart->track_uuids = calloc(trace_thread_count(trace) + 1u, sizeof(*chart->track_uuids));
-    if (!chart->known || !chart->track_uuids)
-        return -ENOMEM;
-    return flame_chart_init(&chart->chart, trace, &sink);
-}
-
-void perfetto_chart_fini(struct perfetto_chart *chart)
-{
-    flame_chart_fini(&chart->chart);
-    free(chart->known);
-    free(chart->track_uuids);
-    *chart = (struct perfetto_chart){0};
 }

@@ -3,26 +3,22 @@
  * the begin of the next, and where it ran is told by whatever comes next of it. */
 #include "perfetto_parts.h"
 
-#include "call_label.h"
 #include "perfetto_fields.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-#define NS_PER_SECOND INT64_C(1000000000)
-
 struct state_thread {
-    int64_t run_ns;      /* since when it runs; 0: it does not, or nothing is known yet */
-    int64_t last_ns;     /* of all that is known */
-    uint64_t track_uuid; /* of its slices; 0: none yet */
+    int64_t run_ns;  /* since when it runs; 0: it does not, or nothing is known yet */
+    int64_t last_ns; /* of all that is known */
     uint16_t cpu;
     bool run_told, seen;
 };
 
 int perfetto_states_init(struct perfetto_states *states, struct perfetto_tracks *tracks,
-                         const char *prefixes, uint32_t number)
+                         uint32_t number)
 {
-    *states = (struct perfetto_states){.tracks = tracks, .prefixes = prefixes, .sequence = number};
+    *states = (struct perfetto_states){.tracks = tracks, .sequence = number};
     states->thread_count = trace_thread_count(tracks->px->trace);
     states->threads = calloc(states->thread_count + 1u, sizeof(*states->threads));
     return states->threads ? 0 : -ENOMEM;
@@ -121,52 +117,6 @@ static void put_reason(struct perfetto_states *states, const struct sample *samp
     perfetto_packet_end(states->tracks->px);
 }
 
-/* ---- Slices ---------------------------------------------------------------------------------- */
-
-/* The innermost function of Python, else of native code, of a stack; 0 = none. */
-static uint32_t innermost(const struct trace *trace, uint32_t stack)
-{
-    const struct stacks *stacks = trace_stacks_get(trace);
-    uint32_t native = 0;
-    for (; stack; stack = stacks_get_stack(stacks, stack)->parent) {
-        uint32_t frame = stacks_get_stack(stacks, stack)->frame;
-        unsigned kind = stacks_get_frame(stacks, frame)->kind;
-        if (kind == FRAME_PYTHON)
-            return frame;
-        if (!native && kind != FRAME_KERNEL && kind != FRAME_NOTE)
-            native = frame;
-    }
-    return native;
-}
-
-static void put_slice(struct perfetto_states *states, const struct sample *sample, int64_t begin_ns,
-                      int64_t end_ns)
-{
-    struct perfetto_tracks *tracks = states->tracks;
-    struct state_thread *thread = &states->threads[sample->thread];
-    char label[CALL_LABEL_SIZE];
-    struct fact facts[3] = {{0}}, *at = facts;
-    uint32_t frame = innermost(tracks->px->trace, sample->stack);
-    if (!thread->track_uuid)
-        thread->track_uuid = perfetto_thread_child(tracks, sample->thread, PERFETTO_OFF_CPU);
-    if (frame) {
-        call_frame_label(tracks->px->trace, frame, states->prefixes, label, sizeof(label));
-        *at++ = (struct fact){.name = "in", .kind = VALUE_STRING, .text = label};
-    }
-    if (sample->flags & SAMPLE_UNFINISHED)
-        *at++ = (struct fact){.name = "unfinished", .kind = VALUE_BOOL, .value = {.uint64 = 1}};
-    perfetto_put(
-        tracks->px, tracks->session,
-        &(struct perfetto_event){.time_ns = begin_ns,
-                                 .type = PX_SLICE_BEGIN,
-                                 .track_uuid = thread->track_uuid,
-                                 .text = wait_reason_name((enum wait_reason)sample->reason),
-                                 .arguments = facts});
-    perfetto_put(tracks->px, tracks->session,
-                 &(struct perfetto_event){
-                     .time_ns = end_ns, .type = PX_SLICE_END, .track_uuid = thread->track_uuid});
-}
-
 /* ---- States ---------------------------------------------------------------------------------- */
 
 /* The thread ran on `cpu` until `end_ns`. */
@@ -237,10 +187,8 @@ static int off_cpu(struct perfetto_states *states, const struct sample *sample)
     }
     if (change.time_ns < end_ns)
         put_change(states, &change);
-    put_slice(states, sample, begin_ns, ready_ns > begin_ns ? ready_ns : end_ns);
     *state = (struct state_thread){.run_ns = sample->flags & SAMPLE_UNFINISHED ? 0 : end_ns,
                                    .last_ns = end_ns,
-                                   .track_uuid = state->track_uuid,
                                    .cpu = sample->cpu,
                                    .seen = true};
     return error;
@@ -283,26 +231,6 @@ static int find_cpu_ends(const struct perfetto_states *states, struct cpu_ends *
     return 0;
 }
 
-/* When a thread is known to be gone, else 0. One that runs is sampled now and then: where no sample
- * and no event of it comes any more, it is gone. */
-static int64_t gone_ns(const struct perfetto_states *states, uint32_t thread)
-{
-    const struct trace *trace = states->tracks->px->trace;
-    const struct state_thread *state = &states->threads[thread];
-    const struct trace_thread *entry = trace_thread_get(trace, thread);
-    const struct trace_process *process = trace_process_get(trace, entry->process);
-    uint32_t frequency = trace_sampling_get(trace)->frequency_hz;
-    int64_t period_ns = NS_PER_SECOND / (frequency ? frequency : 1);
-    int64_t end_ns = process && process->end != PROCESS_RUNNING ? process->end_ns : 0;
-    int64_t limit_ns = end_ns > 0 ? end_ns : session_end_ns(trace);
-    bool told = entry->serial == 0 && entry->last_ns > entry->first_ns; /* of no annotations */
-    int64_t seen_ns = told ? entry->last_ns : state->last_ns + 2 * period_ns;
-    if (entry->last_ns > seen_ns)
-        seen_ns = entry->last_ns;
-    bool silent = state->run_ns && seen_ns + period_ns < limit_ns;
-    return (told && seen_ns < limit_ns) || silent ? seen_ns : end_ns;
-}
-
 /* Nothing told where the thread ran last: on a CPU that nobody else had from then on, rather where
  * it ran before. */
 static uint16_t guess_cpu(const struct state_thread *state, const struct cpu_ends *ends)
@@ -319,8 +247,9 @@ static uint16_t guess_cpu(const struct state_thread *state, const struct cpu_end
 static int finish_thread(struct perfetto_states *states, uint32_t thread, struct cpu_ends *ends)
 {
     struct state_thread *state = &states->threads[thread];
-    int64_t end_ns = gone_ns(states, thread);
-    int64_t last_ns = end_ns > 0 ? end_ns : session_end_ns(states->tracks->px->trace);
+    const struct trace *trace = states->tracks->px->trace;
+    int64_t end_ns = thread_gone_ns(trace, thread, state->last_ns, state->run_ns != 0);
+    int64_t last_ns = end_ns > 0 ? end_ns : session_end_ns(trace);
     if (last_ns > states->to_ns) {
         last_ns = states->to_ns;
         end_ns = 0; /* nobody sees it */

@@ -6,11 +6,13 @@
 #include "perfetto_fields.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 enum {
     RANGE_GROUPS_MAX = 1024, /* further names share a track with "other ranges" */
     RANK_RANGES = 1,         /* below a process: ranges, then tracks, then counters */
+    CHILD_LABEL_SIZE = EXPORT_LABEL_SIZE + 16,
 };
 
 uint64_t perfetto_process_uuid(uint32_t process)
@@ -141,14 +143,36 @@ static struct proto_writer *begin_session_event(struct perfetto_tracks *tracks, 
     return packet;
 }
 
+static void describe_session(struct perfetto_tracks *tracks)
+{
+    uint32_t pid = tracks->session_pid = tracks->ids->next_synthetic++;
+    uint32_t rank = trace_process_count(tracks->px->trace);
+    uint64_t process_uuid = tracks->next_uuid++;
+    struct proto_writer *packet = perfetto_track_begin(tracks, process_uuid);
+    proto_uint(packet, PX_TRACK_SIBLING_ORDER_RANK, rank);
+    proto_begin(packet, PX_TRACK_PROCESS);
+    proto_uint(packet, PX_PROCESS_PID, pid);
+    proto_text(packet, PX_PROCESS_NAME, "annot");
+    proto_uint(packet, PX_PROCESS_LEGACY_SORT_INDEX, rank);
+    proto_end(packet);
+    perfetto_track_end(tracks);
+    tracks->session_uuid = tracks->next_uuid++;
+    packet = perfetto_track_begin(tracks, tracks->session_uuid);
+    proto_uint(packet, PX_TRACK_PARENT_UUID, process_uuid);
+    proto_begin(packet, PX_TRACK_THREAD);
+    proto_uint(packet, PX_THREAD_PID, pid);
+    proto_uint(packet, PX_THREAD_TID, pid);
+    proto_text(packet, PX_THREAD_NAME, "all processes");
+    proto_end(packet);
+    perfetto_track_end(tracks);
+}
+
 void perfetto_begin_session(struct perfetto_tracks *tracks)
 {
     const struct trace *trace = tracks->px->trace;
-    uint64_t uuid = tracks->session_uuid = tracks->next_uuid++;
-    proto_text(perfetto_track_begin(tracks, uuid), PX_TRACK_NAME, "annot");
-    perfetto_track_end(tracks);
+    describe_session(tracks);
     struct proto_writer *packet =
-        begin_session_event(tracks, trace_begin_ns(trace), uuid, PX_SLICE_BEGIN);
+        begin_session_event(tracks, trace_begin_ns(trace), tracks->session_uuid, PX_SLICE_BEGIN);
     proto_text(packet, PX_EVENT_NAME, session_title(trace));
     session_facts(trace, put_fact, tracks->px);
     perfetto_track_end(tracks);
@@ -256,16 +280,25 @@ int perfetto_lost_track(struct perfetto_tracks *tracks, const struct event *lost
     return group ? take_shelf(tracks, group, lost->time_ns, lost->end_ns, ret_uuid) : -ENOMEM;
 }
 
+static size_t child_label(const struct perfetto_tracks *tracks, uint32_t thread, const char *name,
+                          char *buffer)
+{
+    size_t length = export_row_label(tracks->ids, tracks->px->trace, thread, buffer);
+    return length + (size_t)snprintf(buffer + length, CHILD_LABEL_SIZE - length, ": %s", name);
+}
+
 uint64_t perfetto_thread_child(struct perfetto_tracks *tracks, uint32_t thread,
                                enum perfetto_child child)
 {
     static const char *const names[] = {
-        [PERFETTO_OFF_CPU] = "off-CPU", [PERFETTO_RANGES] = "ranges", [PERFETTO_STACKS] = "stacks"};
+        [PERFETTO_RANGES] = "ranges", [PERFETTO_STACKS] = "stacks", [PERFETTO_STATE] = "run state"};
+    char label[CHILD_LABEL_SIZE];
+    size_t length = child_label(tracks, thread, names[child], label);
     uint64_t uuid = tracks->next_uuid++;
     struct proto_writer *packet = perfetto_track_begin(tracks, uuid);
     proto_uint(packet, PX_TRACK_PARENT_UUID, perfetto_thread_uuid(tracks, thread));
     proto_uint(packet, PX_TRACK_SIBLING_ORDER_RANK, RANK_RANGES + (uint32_t)child);
-    proto_text(packet, PX_TRACK_NAME, names[child]);
+    proto_bytes(packet, PX_TRACK_NAME, label, length);
     perfetto_track_end(tracks);
     return uuid;
 }

@@ -136,7 +136,7 @@ static int no_events(void *context, struct event_batch *ret_batch)
 static char *export_text(const char *format, struct trace *trace, struct input *in)
 {
     struct out_stream *out = out_stream_memory();
-    const struct export_options options = {.flame_chart = true, .by = "thread"};
+    const struct export_options options = {.scheduler = true, .by = "thread"};
     const struct pass_source source = {
         .trace = trace, .next_events = no_events, .next_samples = next_batch, .context = in};
     const struct export_job job = {.source = &source, .options = &options, .out = out};

@@ -21,7 +21,7 @@ static struct out_stream *export_made(struct maker *maker, const char *format)
     struct out_stream *out = out_stream_memory();
     CHECK(maker && out);
     const struct pass_source source = maker_pass_source(maker);
-    const struct export_options options = {.flame_chart = true};
+    const struct export_options options = {.native = true, .scheduler = true};
     const struct export_job job = {.source = &source, .options = &options, .out = out};
     CHECK_INT(export_run(exporter_by_name(format), &job, NULL), 0);
     maker_destroy(maker);

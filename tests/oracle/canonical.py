@@ -94,6 +94,22 @@ class Number(str):
     """A number with a fraction, as it stands in the file."""
 
 
+def pair(rows):
+    """Begins and ends of rows become complete events; the events that are left."""
+    left, open_rows = [], collections.defaultdict(list)
+    for event in rows:
+        place = (event["pid"], event["tid"]) if event["ph"] in "BE" else None
+        if event["ph"] == "E":
+            begin = open_rows[place].pop()
+            begin["ph"], begin["depth"] = "slice", len(open_rows[place])
+            begin["until"] = event["ts"]
+            continue
+        if event["ph"] == "B":
+            open_rows[place].append(event)
+        left.append(event)
+    return left
+
+
 def tie_key(event):
     if "id2" in event:
         return ("async", event["pid"], event.get("cat"), str(event["id2"]))
@@ -106,7 +122,7 @@ def chrome(data):
     if not data:
         return []
     document = json.loads(data, parse_float=Number)
-    events = document.pop("traceEvents")
+    events = pair(document.pop("traceEvents"))
     complete, ties = collections.defaultdict(list), {}
     for event in events:
         if event["ph"] == "X":

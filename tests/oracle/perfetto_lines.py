@@ -19,7 +19,7 @@ EVENT_NAMES, CATEGORIES, ANNOTATION_NAMES, LOG_BODIES = 2, 1, 3, 20
 FUNCTION_NAMES, FRAMES, CALLSTACKS, MAPPING_PATHS, MAPPINGS, KERNEL_SYMBOLS = 5, 6, 7, 17, 19, 26
 MONOTONIC = 3
 EVENT_KNOWN = {3, 4, 9, 10, 11, 21, 22, 23, 30, 44, 47, 48}
-PACKET_KNOWN = {1, 6, 8, 10, 11, 12, 13, 45, 58, 59, 60, 66, 117}
+PACKET_KNOWN = {1, 6, 8, 10, 11, 12, 13, 44, 45, 54, 58, 59, 60, 117}
 
 
 def message(data):
@@ -63,6 +63,7 @@ class Sequence:
         self.interned = collections.defaultdict(dict)
         self.clock, self.track = 0, 0
         self.clocks = {}  # incremental ones: their present CLOCK_MONOTONIC time
+        self.thread, self.sample_us = "", 0  # of samples
 
     def name(self, table, iid):
         entry = self.interned[table].get(iid)
@@ -99,8 +100,12 @@ class Reader:
         time = self.time(sequence, packet)
         for data in packet[11]:
             self.event(sequence, time, message(data))
-        for data in packet[66]:
-            self.sample(sequence, time, message(data))
+        for data in packet[44]:
+            values = message(data)
+            sequence.sample_us = signed(one(values, 6))
+            sequence.thread = f"{one(values, 1)}:{one(values, 2)}"
+        for data in packet[54]:
+            self.samples(sequence, message(data))
         for data in packet[117]:
             self.lines.append(f"{time} task {shown(message(data))}")
         for data in packet[1]:
@@ -124,8 +129,6 @@ class Reader:
         sequence.clock = one(values, 58, sequence.clock)
         for data in values[11]:
             sequence.track = one(message(data), 11)
-        for data in values[12]:
-            self.lines.append(f"sampling {[shown(message(v)) for _, v in fields(data)]}")
 
     def time(self, sequence, packet):
         clock = one(packet, 58, sequence.clock)
@@ -177,11 +180,13 @@ class Reader:
         return (f"{sequence.name(FUNCTION_NAMES, one(frame, 2))}@{'/'.join(paths)}"
                 f"+{one(frame, 4):x}")
 
-    def sample(self, sequence, time, sample):
-        stack = sequence.interned[CALLSTACKS].get(one(sample, 4), {})
-        frames = [self.frame(sequence, iid) for iid in stack.get(2, [])]
-        sample.pop(4, None)
-        self.lines.append(f"{time} sample {shown(sample)} {' < '.join(frames)}")
+    def samples(self, sequence, profile):
+        for iid, delta in zip(profile[1], profile[2], strict=True):
+            sequence.sample_us += signed(delta)
+            stack = sequence.interned[CALLSTACKS].get(iid, {})
+            frames = [self.frame(sequence, iid) for iid in stack.get(2, [])]
+            self.lines.append(
+                f"{sequence.sample_us} sample {sequence.thread} {' < '.join(frames)}")
 
     def kernel_events(self, bundle):
         for data in bundle[2]:

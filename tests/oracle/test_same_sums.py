@@ -148,7 +148,7 @@ class Perfetto(traces.Perfetto):
 
     def __init__(self):
         super().__init__()
-        self.sums = Sums()
+        self.sums, self.samples = Sums(), 0
 
     def pid(self, track):
         while "pid" not in track:
@@ -159,9 +159,7 @@ class Perfetto(traces.Perfetto):
         super().packet(data)
         for number, value in traces.fields(data):
             assert number != 8 or value < 2**63, "a viewer drops what has a negative time"
-            if number == 66:
-                sample = traces.message(value)
-                self.sums.add("cpu", (sample[2], sample[3]), "")
+            self.samples += number == 54
 
     def counter(self, uuid, time, value):
         self.sums.add("counter", (self.pid(self.tracks[uuid]), 0), self.tracks[uuid]["name"],
@@ -171,8 +169,10 @@ class Perfetto(traces.Perfetto):
         for uuid, events in self.slices.items():
             track = self.tracks[uuid]
             parent = self.tracks.get(track["parent"], {})
-            thread = track.get("thread") or (track["name"] == "ranges" and parent.get("thread"))
-            if track["name"] not in ("annot", "lost", "off-CPU"):
+            row = track["name"].rpartition(": ")[2]
+            thread = track.get("thread") or (row == "ranges" and parent.get("thread"))
+            of_samples = row in ("run state", "stacks") and "thread" in parent
+            if track["name"] != "lost" and not of_samples and not track.get("session"):
                 self.finish_lane(thread, track, sorted(events, key=lambda row: row[:2]))
         return self.sums
 
@@ -200,7 +200,7 @@ def perfetto_sums(annot, path, *options):
     for _, packet in traces.fields(run(annot, "export", "-f", "perfetto", *options, path, "-o",
                                        "-")):
         reader.packet(packet)
-    return reader.finish()
+    return reader.finish(), reader.samples
 
 
 def chrome_pushed(sums, place, slices):
@@ -231,8 +231,13 @@ def chrome_sums(annot, path, *options):
     document = json.loads(run(annot, "export", "-f", "chrome", *options, path, "-o", "-"),
                           parse_float=str)
     sums, complete, open_ranges = Sums(), collections.defaultdict(list), {}
+    rows = {(event["pid"], event["tid"]) for event in document["traceEvents"]
+            if event.get("name") == "thread_name" and
+            event["args"]["name"].endswith((": run state", ": stacks"))}  # of samples
     for event in document["traceEvents"]:
         phase, pid = event["ph"], event["pid"]
+        if (pid, event["tid"]) in rows:
+            continue
         if phase in "be":
             chrome_async(sums, event, open_ranges)
         elif phase == "X" and not event["name"].startswith("lost "):
@@ -277,7 +282,7 @@ def run(*command):
 KINDS = {  # what each reader tells, and how many of the numbers
     "report": {"pushed": 3, "overlapping": 2, "track": 2, "mark": 1, "counter": 2, "cpu": 2},
     "perfetto": {"pushed": 3, "overlapping": 2, "track": 2, "mark": 1, "counter": 2, "flow": 1,
-                 "cpu": 1},
+                 },
     "chrome": {"pushed": 3, "overlapping": 2, "track": 2, "mark": 1, "counter": 2, "flow": 1},
     "python": {"pushed": 3, "overlapping": 2, "track": 2},
     "cut": {"pushed": 3, "overlapping": 2, "track": 2, "mark": 1, "counter": 2, "flow": 1,
@@ -306,8 +311,9 @@ def off_differences(told, expected):
 
 
 def check_all(annot, path, expected, options, with_python):
+    perfetto, samples = perfetto_sums(annot, path, *options)
     told = {"report": report_sums(annot, path, *options),
-            "perfetto": perfetto_sums(annot, path, *options),
+            "perfetto": perfetto,
             "chrome": chrome_sums(annot, path, *options)}
     if with_python:
         told["python"] = python_sums(path)
@@ -315,6 +321,9 @@ def check_all(annot, path, expected, options, with_python):
     for reader, sums in told.items():
         found += differences(reader, sums, expected)
     cpu_ns = sum(value[1] for key, value in expected.items() if key[0] == "cpu")
+    sampled = sum(value[0] for key, value in expected.items() if key[0] == "cpu")
+    if samples != sampled:
+        found.append(f"perfetto: {samples} samples, not {sampled}")
     folded = folded_sums(annot, path, *options)
     if folded != cpu_ns:
         found.append(f"folded: {folded} ns, not {cpu_ns}")

@@ -20,6 +20,7 @@ import re
 import struct
 
 LOST = re.compile(r"lost ([\d,]+)")
+SYNTHETIC = 10000000  # numbers of processes and threads from here on are the exporter's
 OWN_ARGUMENTS = ("start_tid", "end_tid")  # what one format needs and the other has otherwise
 
 
@@ -205,7 +206,7 @@ class Perfetto:
     def __init__(self):
         self.trace, self.sequences, self.tracks = Trace(), {}, {}
         self.slices = collections.defaultdict(list)  # uuid -> (time, order, type, name, arguments)
-        self.order = 0
+        self.order, self.session_pid = 0, None
 
     def packet(self, data):
         packet = message(data)
@@ -260,9 +261,15 @@ class Perfetto:
         if 3 in track:
             process = message(track[3])
             entry["pid"] = process[1]
+            if process.get(6) == b"annot" and process[1] >= SYNTHETIC:
+                self.session_pid = process[1]  # stands for the recording
+                return
             self.trace.processes[process[1]] = process.get(6, b"").decode()
         if 4 in track:
             thread = message(track[4])
+            entry["session"] = thread[1] == self.session_pid
+            if entry["session"]:
+                return
             entry["thread"] = (thread[1], thread[2])
             self.trace.threads[thread[1], thread[2]] = thread.get(5, b"").decode()
 
@@ -317,6 +324,8 @@ class Perfetto:
 
     def slice(self, track, begin, duration, what):
         path, name, arguments = what
+        if track.get("session"):
+            return
         parent = self.tracks.get(track["parent"], {})
         if "thread" in track:
             self.trace["pushed"].append(track["thread"] + (begin, duration, path, arguments))

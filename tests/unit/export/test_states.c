@@ -43,7 +43,8 @@ static char *export_text(struct maker *maker)
 {
     const struct pass_source source = maker_pass_source(maker);
     struct out_stream *out = out_stream_memory();
-    const struct export_job job = {.source = &source, .out = out};
+    const struct export_options options = {.scheduler = true};
+    const struct export_job job = {.source = &source, .options = &options, .out = out};
     size_t size;
     CHECK(out != NULL);
     CHECK_INT(export_run(exporter_by_name("perfetto"), &job, NULL), 0);
@@ -171,7 +172,7 @@ TEST(what_is_waited_for_has_a_name_and_a_slice)
     CHECK(strstr(text, "kernel_symbol {iid 4 name \"page fault\"}"));
     CHECK(
         strstr(text, "timestamp 5000001999999 pid 50 blocked_reason {pid 50 caller 4 io_wait 1}"));
-    CHECK(strstr(text, "name \"off-CPU\"") && strstr(text, "name \"page fault\"}}"));
+    CHECK(strstr(text, "name \"main: run state\"") && strstr(text, "name \"page fault\"}}"));
     free(text);
     maker_destroy(maker);
 }
@@ -184,13 +185,14 @@ TEST(without_switches_there_are_no_states)
     maker_finish(maker, 2 * MS);
     char *text = export_text(maker);
     CHECK_INT(change_count(text, 50), 0);
-    CHECK(strstr(text, "perf_sample {cpu 0 pid 50 tid 50 "));
+    CHECK(strstr(text, "streaming_profile {callstack 1 timestamp_delta_us 1000}"));
+    CHECK(!strstr(text, "run state"));
     free(text);
     maker_destroy(maker);
 }
 
-/* Samples of one lane come before those of another, but what a CPU did is counted in its order. */
-TEST(cpu_time_so_far_is_counted_in_order_of_time)
+/* Samples of one lane come before those of another, but their times are differences. */
+TEST(samples_are_told_in_order_of_time)
 {
     struct maker *maker = maker_create();
     uint32_t process = maker_process(maker, 50, -1, "a", 0);
@@ -204,15 +206,39 @@ TEST(cpu_time_so_far_is_counted_in_order_of_time)
     char *text = export_text(maker);
     const char *at = text;
     for (int i = 1; i <= 6; i++) {
-        char expected[64];
-        at = strstr(at, "perf_sample {cpu 0");
+        at = strstr(at, "streaming_profile {callstack 1 timestamp_delta_us 1000}");
         CHECK(at != NULL);
-        snprintf(expected, sizeof(expected), "timebase_count %d}", i * 1000000);
-        CHECK(strncmp(strstr(at, "timebase_count"), expected, strlen(expected)) == 0);
-        snprintf(expected, sizeof(expected), "tid %d ", i % 2 ? 51 : 50);
-        CHECK(strncmp(strstr(at, " tid ") + 1, expected, strlen(expected)) == 0);
         at++;
     }
+    free(text);
+    maker_destroy(maker);
+}
+
+/* Slices of the row, whatever their thread: how many begin with that name. */
+static int slice_count(const char *text, const char *name)
+{
+    char part[64];
+    int count = 0;
+    snprintf(part, sizeof(part), "name \"%s\"", name);
+    for (const char *at = text; (at = strstr(at, part)); at++)
+        count++;
+    return count;
+}
+
+TEST(the_row_of_states_has_all_of_a_threads_life)
+{
+    struct maker *maker = two_threads();
+    run_at(maker, 0, 0, 1 * MS);
+    wait_for(maker, 0, 0, 2 * MS, 3 * MS);
+    maker_wait(maker, &(struct sample){.reason = WAIT_PIPE, .time_ns = 5 * MS, .end_ns = 7 * MS},
+               6 * MS);
+    maker_wait(maker,
+               &(struct sample){.reason = WAIT_PREEMPTED, .time_ns = 8 * MS, .end_ns = 9 * MS}, 0);
+    maker_finish(maker, 10 * MS);
+    char *text = export_text(maker);
+    CHECK_INT(slice_count(text, "running"), 4);
+    CHECK_INT(slice_count(text, "pipe"), 2 + 1); /* and its name for the kernel's states */
+    CHECK_INT(slice_count(text, "runnable"), 2);
     free(text);
     maker_destroy(maker);
 }
