@@ -2,6 +2,7 @@
 /* The one reading behind a page, and the order of its data. */
 #include "page_parts.h"
 
+#include "stacks.h"
 #include "text.h"
 #include "trace.h"
 
@@ -70,6 +71,7 @@ static int begin(struct page *page)
     page->trace = store_reader_trace(options->reader);
     page->span = find_span(page->trace, options->selection);
     page->row_limit = PAGE_ROWS_MAX;
+    page->text_limit = PAGE_TEXT_MAX;
     page->names.trace = page->counters.trace = page->trace;
     page->counters.span = page->ranges.span = page->span;
     page->pools.names = &page->names;
@@ -80,9 +82,30 @@ static int begin(struct page *page)
                : page_samples_init(&page->samples, page->trace, options->range, &page->span);
 }
 
+/* Once all paths are known. */
+static int name_paths(struct page *page)
+{
+    const struct stacks *stacks = trace_stacks_get(page->trace);
+    page->path_count = stacks_path_count(stacks);
+    page->name_of_path = calloc((size_t)page->path_count + 1, sizeof(*page->name_of_path));
+    if (!page->name_of_path)
+        return -ENOMEM;
+    for (uint32_t i = 1; i < page->path_count; i++) {
+        const struct range_path *path = stacks_get_path(stacks, i);
+        uint32_t domain = trace_scope_domain(page->trace, path->scope);
+        int64_t name = page_name_of(&page->names, domain, path->name);
+        if (name < 0)
+            return (int)name;
+        page->name_of_path[i] = (uint32_t)name;
+    }
+    return 0;
+}
+
 static int finish(struct page *page)
 {
     int error = page_lanes_finish(&page->spans);
+    if (!error)
+        error = name_paths(page);
     if (!error)
         error = page_tasks_finish(&page->spans);
     if (!error)
@@ -142,6 +165,7 @@ void page_destroy(struct page *page)
     report_destroy(page->report);
     free(page->thread_index);
     free(page->process_index);
+    free(page->name_of_path);
     free(page);
 }
 
@@ -152,15 +176,15 @@ const struct report *page_report(const struct page *page)
 
 /* ---- The data -------------------------------------------------------------------------------- */
 
-void page_put_text(struct json_doc *doc, const char *key, const char *text)
+void page_put_text(const struct page *page, struct json_doc *doc, const char *key, const char *text)
 {
     char cut[PAGE_TEXT_MAX + sizeof("…")];
-    size_t length = strnlen(text, PAGE_TEXT_MAX + 1);
-    if (length <= PAGE_TEXT_MAX) {
+    size_t length = strnlen(text, page->text_limit + 1);
+    if (length <= page->text_limit) {
         json_doc_text(doc, key, text);
         return;
     }
-    length = utf8_cut(text, PAGE_TEXT_MAX, PAGE_TEXT_MAX - 1);
+    length = utf8_cut(text, page->text_limit, page->text_limit - 1);
     memcpy(cut, text, length);
     memcpy(cut + length, "…", sizeof("…"));
     json_doc_text(doc, key, cut);
@@ -173,7 +197,7 @@ static int put_all(struct page *page, struct json_doc *doc)
         page_put_facts,  page_put_wall,  page_put_owners,   page_put_tables,  page_put_calls,
         page_put_states, page_put_lanes, page_put_ranges,   page_put_pools,   page_put_tasks,
         page_put_names,  page_put_trust, page_put_counters, page_put_sources, page_put_left_out};
-    int error = 0;
+    int error = page_names_begin(&page->names);
     for (size_t i = 0; i < sizeof(writers) / sizeof(*writers) && !error; i++)
         error = writers[i](page, doc);
     return error;

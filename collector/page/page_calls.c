@@ -21,6 +21,7 @@ struct calls {
     struct json_doc *doc;
     uint32_t *nodes, *functions, *paths;
     uint32_t path_count;
+    const uint32_t *names; /* by path */
 };
 
 /* ---- Numbers --------------------------------------------------------------------------------- */
@@ -97,7 +98,7 @@ static void put_module(const struct calls *calls, const struct label *label, con
         trace_string(calls->page->trace, stacks_get_module(stacks, label->module)->path);
     char module[NAME_SIZE];
     if (label->kind != FRAME_PYTHON) {
-        page_put_text(calls->doc, NULL, text_base_name(path->bytes));
+        page_put_text(calls->page, calls->doc, NULL, text_base_name(path->bytes));
         return;
     }
     const char *end = file[0] == '/' ? NULL : strchr(file, '/');
@@ -107,7 +108,7 @@ static void put_module(const struct calls *calls, const struct label *label, con
         length -= 3;
     struct text text = text_init(module, sizeof(module));
     text_add(&text, begin, length);
-    page_put_text(calls->doc, NULL, module);
+    page_put_text(calls->page, calls->doc, NULL, module);
 }
 
 static void put_label(const struct calls *calls, uint32_t ordinal)
@@ -127,8 +128,8 @@ static void put_label(const struct calls *calls, uint32_t ordinal)
                            sizeof(file));
     else
         code_location(trace, ordinal, 0, file, sizeof(file));
-    page_put_text(calls->doc, NULL, name);
-    page_put_text(calls->doc, NULL, file);
+    page_put_text(calls->page, calls->doc, NULL, name);
+    page_put_text(calls->page, calls->doc, NULL, file);
     json_doc_int(calls->doc, NULL, label->first_line);
     json_doc_uint(calls->doc, NULL, colour_of(trace, ordinal));
     put_module(calls, label, file);
@@ -148,7 +149,7 @@ static void put_other(const struct calls *calls, const struct page_function *fun
                    program ? function->id : 0, name, sizeof(name));
     snprintf(shown, sizeof(shown), function->kind == PAGE_PURPOSE && function->id ? "%s" : "(%s)",
              name);
-    page_put_text(calls->doc, NULL, role ? nodes->roles.items[function->id] : shown);
+    page_put_text(calls->page, calls->doc, NULL, role ? nodes->roles.items[function->id] : shown);
     json_doc_text(calls->doc, NULL, "");
     json_doc_int(calls->doc, NULL, 0);
     json_doc_uint(calls->doc, NULL, role ? ROLE : REST);
@@ -213,34 +214,28 @@ static void put_nodes(const struct calls *calls)
     json_doc_close(calls->doc);
 }
 
-static int put_paths(struct page *page, const struct calls *calls)
+static void put_paths(const struct calls *calls)
 {
+    const struct page *page = calls->page;
     const struct stacks *stacks = trace_stacks_get(page->trace);
-    int64_t name = 0;
+    static const char *const keys[] = {"parent", "name", "kind"};
     json_doc_object(calls->doc, "paths");
-    json_doc_array(calls->doc, "parent");
-    for (uint32_t i = 0; i < calls->path_count; i++)
-        if (calls->paths[i] != PAGE_NONE)
+    for (unsigned column = 0; column < sizeof(keys) / sizeof(*keys); column++) {
+        json_doc_array(calls->doc, keys[column]);
+        for (uint32_t i = 0; i < calls->path_count; i++) {
+            const struct range_path *path = stacks_get_path(stacks, i);
+            int64_t none = column == 2 ? 0 : -1;
+            if (calls->paths[i] == PAGE_NONE)
+                continue;
             json_doc_int(calls->doc, NULL,
-                         i == 0 ? -1 : (int64_t)calls->paths[stacks_get_path(stacks, i)->parent]);
-    json_doc_close(calls->doc);
-    json_doc_array(calls->doc, "name");
-    for (uint32_t i = 0; i < calls->path_count && name >= -1; i++) {
-        const struct range_path *path = stacks_get_path(stacks, i);
-        if (calls->paths[i] == PAGE_NONE)
-            continue;
-        uint32_t domain = trace_scope_domain(page->trace, path->scope);
-        name = i == 0 ? -1 : page_name_of(&page->names, domain, path->name);
-        json_doc_int(calls->doc, NULL, name);
+                         i == 0        ? none
+                         : column == 0 ? (int64_t)calls->paths[path->parent]
+                         : column == 1 ? page_use_name(&page->names, calls->names[i])
+                                       : (int64_t)path->kind);
+        }
+        json_doc_close(calls->doc);
     }
     json_doc_close(calls->doc);
-    json_doc_array(calls->doc, "kind");
-    for (uint32_t i = 0; i < calls->path_count; i++)
-        if (calls->paths[i] != PAGE_NONE)
-            json_doc_uint(calls->doc, NULL, stacks_get_path(stacks, i)->kind);
-    json_doc_close(calls->doc);
-    json_doc_close(calls->doc);
-    return name < -1 ? -ENOMEM : 0;
 }
 
 /* ---- Sums ------------------------------------------------------------------------------------ */
@@ -317,8 +312,8 @@ static void put_sums(const struct calls *calls, bool cpu)
 
 int page_put_calls(struct page *page, struct json_doc *doc)
 {
-    struct calls calls = {.page = page, .doc = doc};
-    calls.path_count = stacks_path_count(trace_stacks_get(page->trace));
+    struct calls calls = {.page = page, .doc = doc, .names = page->name_of_path};
+    calls.path_count = page->path_count;
     calls.nodes = new_numbers(page->nodes.items.count + 1);
     calls.functions = new_numbers(page->nodes.functions.count);
     calls.paths = new_numbers((size_t)calls.path_count + 1);
@@ -328,9 +323,7 @@ int page_put_calls(struct page *page, struct json_doc *doc)
         find_used(&calls);
         put_functions(&calls);
         put_nodes(&calls);
-        error = put_paths(page, &calls);
-    }
-    if (!error) {
+        put_paths(&calls);
         json_doc_uint(doc, "slots", PAGE_SLOTS >> page->nodes.sums.slot_shift);
         put_sums(&calls, true);
         put_sums(&calls, false);

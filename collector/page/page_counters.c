@@ -147,7 +147,7 @@ static void put_counter(const struct page *page, struct json_doc *doc,
              counter->domain ? ":" : "", trace_string(trace, counter->name)->bytes);
     json_doc_object(doc, NULL);
     json_doc_text(doc, "name", name);
-    page_put_text(doc, "unit", unit ? trace_string(trace, unit)->bytes : "");
+    page_put_text(page, doc, "unit", unit ? trace_string(trace, unit)->bytes : "");
     json_doc_int(doc, "process", process == PAGE_NONE ? -1 : (int64_t)process);
     json_doc_uint(doc, "count", counter->count);
     put_column(doc, "least", counter, offsetof(struct counter_slot, least));

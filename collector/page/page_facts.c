@@ -84,19 +84,19 @@ int page_put_facts(struct page *page, struct json_doc *doc)
     page_title(page, title, sizeof(title));
     json_doc_text(doc, "title", title);
     json_doc_object(doc, "facts");
-    page_put_text(doc, "command", string_of(page, session->command));
+    page_put_text(page, doc, "command", string_of(page, session->command));
     put_began(page, doc);
     json_doc_uint(doc, "wall_ns", (uint64_t)facts->totals->wall_ns);
     json_doc_uint(doc, "span_ns", page->span.length_ns);
     json_doc_uint(doc, "processors", session->processors);
-    page_put_text(doc, "host",
+    page_put_text(page, doc, "host",
                   string_of(page, session->hostname ? session->hostname
                                   : host            ? host->name
                                                     : 0));
-    page_put_text(doc, "annot", string_of(page, session->annot_version));
+    page_put_text(page, doc, "annot", string_of(page, session->annot_version));
     put_sampling(page, doc);
-    page_put_text(doc, "file", text_base_name(page->options.report.path));
-    page_put_text(doc, "only", page->options.report.only);
+    page_put_text(page, doc, "file", text_base_name(page->options.report.path));
+    page_put_text(page, doc, "only", page->options.report.only);
     json_doc_close(doc);
     put_headline(page, doc);
     return 0;
@@ -137,6 +137,9 @@ static void put_ranges_left_out(const struct page *page, struct json_doc *doc)
              number_time_short(spans->drawn.least_ns, time));
     if (spans->short_count > 0)
         put_sentence(doc, "", spans->short_count, after);
+    if (spans->refused > 0)
+        put_sentence(doc, "", spans->refused,
+                     " ranges of further threads and tracks are not drawn.");
     if (spans->tasks.dropped > 0)
         put_sentence(doc, "", spans->tasks.dropped, " shorter tasks of event loops are not shown.");
     if (spans->requests.dropped > 0)
@@ -158,6 +161,8 @@ int page_put_left_out(struct page *page, struct json_doc *doc)
         threads += page->thread_index[i] == PAGE_NONE;
     if (threads > 0 && trace_thread_count(page->trace) > PAGE_OWNERS_MAX)
         put_sentence(doc, "", threads, " threads that did less are not told apart.");
+    if (page->text_limit < PAGE_TEXT_MAX)
+        put_sentence(doc, "Texts are cut to ", page->text_limit, " bytes.");
     if (page->row_limit < PAGE_ROWS_MAX)
         put_sentence(doc, "Tables are cut to their first ", page->row_limit, " rows.");
     json_doc_close(doc);

@@ -120,7 +120,7 @@ static void put_column(const struct page *page, struct json_doc *doc, const char
         json_doc_int(doc, NULL,
                      column == LANE_BEGIN    ? begin_ns
                      : column == LANE_LENGTH ? page_since_begin(page, end_of(range)) - begin_ns
-                     : column == LANE_NAME   ? (int64_t)range->name
+                     : column == LANE_NAME   ? page_use_name(&page->names, range->name)
                                              : (int64_t)range->depth);
     }
     json_doc_close(doc);
@@ -158,7 +158,7 @@ static int put_lane(const struct page *page, struct json_doc *doc, const struct 
         trace_process_label(page->trace, lane->ordinal, label, sizeof(label));
     else if (lane->kind == PAGE_LANE_QUEUE)
         trace_lane_path(page->trace, lane->ordinal, label, sizeof(label));
-    json_doc_text(doc, "name", lane->name ? lane->name : label);
+    page_put_text(page, doc, "name", lane->name ? lane->name : label);
     json_doc_text(doc, "kind", kinds[lane->kind]);
     json_doc_int(doc, "process", process == PAGE_NONE ? -1 : (int64_t)process);
     put_column(page, doc, "begin", LANE_BEGIN, slice);

@@ -296,18 +296,23 @@ int page_nodes_make(struct page_nodes *nodes, struct page_samples *samples,
 {
     struct walker walker = {.nodes = nodes, .paths = &samples->paths};
     int error = begin(nodes, own);
+    page_sums_sort(&samples->sums); /* nothing is looked for there any more */
     walker.lines = error ? NULL : find_lines(own, &samples->paths);
     if (!error)
         error = walker.lines ? take_sums(&walker, &samples->sums) : -ENOMEM;
     free(walker.lines);
     vec_free(&walker.frames);
-    if (error)
-        return error;
-    mark_own(nodes);
     nodes->sums.node_steps = samples->sums.node_steps;
     nodes->sums.slot_shift = samples->sums.slot_shift;
     nodes->sums.no_paths = samples->sums.no_paths;
     nodes->sums.no_threads = samples->sums.no_threads;
+    page_sums_fini(&samples->sums);
+    wide_map_free(&nodes->child_by_key);
+    map64_free(&nodes->node_by_path);
+    map64_free(&nodes->function_by_key);
+    if (error)
+        return error;
+    mark_own(nodes);
     nodes->sums.parents = nodes->parents.items;
     nodes->sums.node_count = (uint32_t)nodes->parents.count;
     return page_sums_limit_nodes(&nodes->sums, PAGE_NODES_MAX);

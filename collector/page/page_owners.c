@@ -80,14 +80,14 @@ static void put_process(const struct page *page, struct json_doc *doc, uint32_t 
                          : page->span.begin_ns + (int64_t)page->span.length_ns;
     json_doc_object(doc, NULL);
     trace_process_label(page->trace, ordinal, label, sizeof(label));
-    json_doc_text(doc, "name", label);
+    page_put_text(page, doc, "name", label);
     json_doc_int(doc, "pid", process->pid);
     json_doc_int(doc, "parent",
                  process->parent < 0 ? -1 : (int)page->process_index[process->parent]);
     json_doc_int(doc, "begin", page_since_begin(page, begin_ns));
     json_doc_int(doc, "end", page_since_begin(page, end_ns));
     trace_process_end_label(page->trace, ordinal, label, sizeof(label));
-    json_doc_text(doc, "ended", label);
+    page_put_text(page, doc, "ended", label);
     json_doc_close(doc);
 }
 
@@ -119,11 +119,11 @@ static void put_thread(const struct page *page, struct json_doc *doc, uint32_t o
     int64_t end_ns = thread->last_ns ? thread->last_ns : process->end_ns;
     json_doc_object(doc, NULL);
     trace_thread_label(page->trace, ordinal, label, sizeof(label));
-    json_doc_text(doc, "name", label);
+    page_put_text(page, doc, "name", label);
     json_doc_int(doc, "tid", thread->tid);
     json_doc_uint(doc, "process", page->process_index[thread->process]);
     page_role_name(page->trace, ordinal, label, sizeof(label));
-    json_doc_text(doc, "role", label);
+    page_put_text(page, doc, "role", label);
     json_doc_int(doc, "begin", page_since_begin(page, begin_ns));
     json_doc_int(doc, "end",
                  end_ns ? page_since_begin(page, end_ns) : (int64_t)page->span.length_ns);

@@ -172,10 +172,14 @@ struct page_names {
     const struct trace *trace;
     VEC(uint64_t) items; /* domain << 32 | name: strings */
     struct map64 index;
+    uint8_t *used; /* by name: it was written. Set while a page is written; or NULL */
 };
 
 /* -ENOMEM. */
 int64_t page_name_of(struct page_names *names, uint32_t domain, uint32_t name);
+/* Before anything of a page is written: 0 or -ENOMEM. Whoever writes a name's number uses it. */
+int page_names_begin(struct page_names *names);
+int64_t page_use_name(const struct page_names *names, uint32_t name);
 void page_names_fini(struct page_names *names);
 
 /* ---- States of threads: page_states.c ----
@@ -249,6 +253,7 @@ struct page_spans {
     struct page_longest drawn, tasks, requests;
     struct map64 await_by_track; /* nanoseconds that a task was suspended */
     uint64_t short_count;
+    uint64_t refused; /* of lanes for which there was no room */
 };
 
 int page_spans_init(struct page_spans *spans, const struct trace *trace,
@@ -322,14 +327,17 @@ struct page {
     struct page_pools pools;
     uint32_t *thread_index; /* by thread: as it is written; others have the last number */
     uint32_t *process_index;
-    uint32_t row_limit;
+    uint32_t *name_of_path; /* by path of ranges */
+    uint32_t path_count;
+    uint32_t row_limit, text_limit;
     bool has_samples;
 };
 
 /* A document with what is on the page, member by member. 0 or -ENOMEM. */
 /* What the page is called: at most size - 1 bytes and NUL. */
 void page_title(const struct page *page, char *buffer, size_t size);
-void page_put_text(struct json_doc *doc, const char *key, const char *text);
+void page_put_text(const struct page *page, struct json_doc *doc, const char *key,
+                   const char *text);
 int page_put_facts(struct page *page, struct json_doc *doc);
 int page_put_wall(struct page *page, struct json_doc *doc);
 int page_put_owners(struct page *page, struct json_doc *doc); /* processes, threads */

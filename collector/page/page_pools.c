@@ -87,7 +87,7 @@ static int64_t value_of(const struct page *page, const struct page_task *task, u
                    ? -1
                    : (int64_t)page->thread_index[task->told.worker];
     case TASK_NAME:
-        return task->name;
+        return page_use_name(&page->names, task->name);
     case TASK_BEGAN:
         return page_since_begin(page, at[TASK_RECEIVED]);
     case TASK_WAS_SUBMITTED:
@@ -126,7 +126,7 @@ static void put_function(const struct page *page, struct json_doc *doc, const st
         candidate = votes == 0 ? tasks->items[i].name : candidate;
         votes = tasks->items[i].name == candidate ? votes + 1 : votes - 1;
     }
-    page_put_text(doc, "function",
+    page_put_text(page, doc, "function",
                   candidate == PAGE_NONE
                       ? ""
                       : trace_string(page->trace, (uint32_t)names->items.items[candidate])->bytes);
@@ -160,7 +160,7 @@ static void put_pool(const struct page *page, struct json_doc *doc, uint32_t ind
     if (!pool && tasks.count == 0)
         return;
     json_doc_object(doc, NULL);
-    page_put_text(doc, "name",
+    page_put_text(page, doc, "name",
                   pool && pool->name ? trace_string(page->trace, pool->name)->bytes : name);
     put_function(page, doc, &tasks);
     put_workers(page, doc, pool ? index : POOL_NONE);

@@ -114,7 +114,7 @@ static void put_shape(const struct page *page, struct json_doc *doc, const char 
     char label[LABEL_SIZE];
     range_stats_label(report_ranges(page->report), row, label, sizeof(label));
     json_doc_object(doc, NULL);
-    page_put_text(doc, "path", label);
+    page_put_text(page, doc, "path", label);
     json_doc_text(doc, "kind", kind);
     put_counts(doc, "bins", shape->bins, PAGE_BINS);
     put_outliers(page, doc, shape);

@@ -138,7 +138,7 @@ static uint32_t put_file(const struct page *page, struct json_doc *doc,
     code_file_location(page->trace, path, 0, name, sizeof(name));
     json_doc_object(doc, NULL);
     json_doc_text(doc, "file", name);
-    page_put_text(doc, "path", trace_string(page->trace, path)->bytes);
+    page_put_text(page, doc, "path", trace_string(page->trace, path)->bytes);
     json_doc_uint(doc, "first", part.first);
     json_doc_uint(doc, "lines", count);
     put_text(page, doc, file->source, &part);

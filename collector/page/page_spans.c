@@ -264,7 +264,7 @@ static int take_span(struct page_spans *spans, const struct item *item)
     if (item->lane == LANE_TRACK && item->depth == 0)
         error = take_track(spans, &range, task);
     if (lane < 0)
-        spans->short_count++;
+        spans->refused++;
     return error || lane < 0 ? error : add_range(&spans->drawn, &range, spans, drop_drawn);
 }
 

@@ -296,7 +296,7 @@ static int put_state(const struct page *page, struct json_doc *doc, const struct
     json_doc_object(doc, NULL);
     json_doc_int(doc, "thread", known ? (int64_t)page->thread_index[state->thread] : -1);
     if (state->thread == PAGE_NONE)
-        json_doc_text(doc, "role", state->role);
+        page_put_text(page, doc, "role", state->role);
     json_doc_uint(doc, "threads", state->threads);
     int error = put_bytes(doc, "running", state->running, state->threads);
     if (!error)

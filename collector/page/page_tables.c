@@ -40,13 +40,13 @@ static void put_column(struct json_doc *doc, const struct table_column *column)
     json_doc_close(doc);
 }
 
-static void put_cell(struct json_doc *doc, const struct table_column *column,
-                     const struct cell *cell)
+static void put_cell(const struct page *page, struct json_doc *doc,
+                     const struct table_column *column, const struct cell *cell)
 {
     if (cell->state != CELL_KNOWN || column->type == COLUMN_SHARE)
         json_doc_null(doc, NULL);
     else if (column->type == COLUMN_TEXT)
-        page_put_text(doc, NULL, cell->text);
+        page_put_text(page, doc, NULL, cell->text);
     else if (column->type == COLUMN_VALUE)
         json_doc_double(doc, NULL, cell->value);
     else if (column->type == COLUMN_NUMBER)
@@ -57,7 +57,8 @@ static void put_cell(struct json_doc *doc, const struct table_column *column,
         json_doc_uint(doc, NULL, cell->count);
 }
 
-static void put_row(struct json_doc *doc, const struct table *table, const struct table_row *row)
+static void put_row(const struct page *page, struct json_doc *doc, const struct table *table,
+                    const struct table_row *row)
 {
     static const char *const roles[] = {
         [ROW_PLAIN] = "plain", [ROW_PART] = "part",     [ROW_MINOR] = "minor",
@@ -76,7 +77,7 @@ static void put_row(struct json_doc *doc, const struct table *table, const struc
         json_doc_text(doc, "rest", row->rest);
     json_doc_array(doc, "cells");
     for (unsigned i = 0; i < table->column_count; i++)
-        put_cell(doc, &table->columns[i], &row->cells[i]);
+        put_cell(page, doc, &table->columns[i], &row->cells[i]);
     json_doc_close(doc);
     json_doc_close(doc);
 }
@@ -94,7 +95,7 @@ static uint64_t put_rows(const struct page *page, struct json_doc *doc, const st
         }
         table_row(table, i, row);
         if (i < page->row_limit || row->role == ROW_REST)
-            put_row(doc, table, row);
+            put_row(page, doc, table, row);
         else
             more++;
     }
@@ -122,7 +123,7 @@ static void put_table(const struct page *page, struct json_doc *doc, const struc
 {
     json_doc_object(doc, NULL);
     json_doc_text(doc, "name", table->name);
-    page_put_text(doc, "title", table->title ? table->title : "");
+    page_put_text(page, doc, "title", table->title ? table->title : "");
     if (table->is_single)
         json_doc_bool(doc, "single", true);
     json_doc_array(doc, "columns");

@@ -25,7 +25,7 @@ static int64_t value_of(const struct page *page, const struct page_range *range,
     case LENGTH:
         return page_since_begin(page, range->begin_ns + (int64_t)range->length_ns) - begin_ns;
     case NAME:
-        return range->name;
+        return page_use_name(&page->names, range->name);
     case THREAD:
         return thread == PAGE_NONE ? -1 : (int64_t)thread;
     default:

@@ -46,6 +46,8 @@ static const char *const commands[] = {
     "\tthread=1\tOR\tprocess=0\tOR\tend_ns<5e9\tGROUP\tBY\t1",
     "query FILE SELECT\t*\tFROM\treport_ranges;SELECT\t*\tFROM\tframes;SELECT\t*\tFROM\tstacks",
     "flame --force -o OUT FILE",
+    "html --force -o OUT FILE",
+    "html --data --no-source -o OUT FILE",
     "flame --by range --off-cpu --inverted --force -o OUT FILE",
 };
 

@@ -29,7 +29,8 @@ TEST(counters_keep_least_greatest_and_last_of_each_slot)
     struct maker *maker = maker_create();
     uint32_t process = maker_process(maker, 100, 1, "python a.py", 0), zero = 0;
     uint32_t thread = maker_thread(maker, process, 100, "main");
-    struct page page = {.trace = maker_trace(maker), .process_index = &zero};
+    struct page page = {
+        .trace = maker_trace(maker), .process_index = &zero, .text_limit = PAGE_TEXT_MAX};
     page.counters = (struct page_counters){.trace = page.trace, .span = {0, 240}};
     const double values[] = {3, -1, 2};
     for (int i = 0; i < 3; i++) {
@@ -87,13 +88,18 @@ TEST(of_too_many_tasks_of_pools_the_longest_are_kept)
 TEST(names_are_kept_once_and_told_with_their_domain)
 {
     struct maker *maker = maker_create();
-    struct page page = {.names = {.trace = maker_trace(maker)}};
+    struct page page = {.text_limit = PAGE_TEXT_MAX, .names = {.trace = maker_trace(maker)}};
     uint32_t load = maker_string(maker, "load"), domain = maker_string(maker, "io");
     CHECK_INT(page_name_of(&page.names, 0, load), 0);
     CHECK_INT(page_name_of(&page.names, domain, load), 1);
     CHECK_INT(page_name_of(&page.names, 0, load), 0);
     CHECK_INT(page_name_of(&page.names, 0, 0), 2);
-    CHECK_STR(json_of(&page, page_put_names), "{\"names\":[\"load\",\"io:load\",\"(no name)\"]}");
+    CHECK_INT(page_name_of(&page.names, domain, domain), 3); /* nobody uses it */
+    CHECK_INT(page_names_begin(&page.names), 0);
+    for (uint32_t i = 0; i < 3; i++)
+        CHECK_INT(page_use_name(&page.names, i), i);
+    CHECK_STR(json_of(&page, page_put_names),
+              "{\"names\":[\"load\",\"io:load\",\"(no name)\",null]}");
     page_names_fini(&page.names);
     maker_destroy(maker);
 }
@@ -101,10 +107,9 @@ TEST(names_are_kept_once_and_told_with_their_domain)
 static int put_long(struct page *page, struct json_doc *doc)
 {
     char text[3001] = "";
-    (void)page;
     for (size_t i = 0; i < 3000; i += 3)
         memcpy(text + i, "\xe2\x82\xac", 4); /* euro signs */
-    page_put_text(doc, "text", text);
+    page_put_text(page, doc, "text", text);
     return 0;
 }
 
@@ -116,8 +121,9 @@ static int put_bytes(struct page *page, struct json_doc *doc)
 
 TEST(long_texts_are_cut_at_a_character)
 {
-    const char *text = json_of(NULL, put_long);
+    struct page page = {.text_limit = PAGE_TEXT_MAX};
+    const char *text = json_of(&page, put_long);
     CHECK(strlen(text) < PAGE_TEXT_MAX + 20);
     CHECK_STR(text + strlen(text) - strlen("\xe2\x82\xac…\"}"), "\xe2\x82\xac…\"}");
-    CHECK_STR(json_of(NULL, put_bytes), "{\"bytes\":\"TWFueSBoYW5kcw==\"}");
+    CHECK_STR(json_of(&page, put_bytes), "{\"bytes\":\"TWFueSBoYW5kcw==\"}");
 }
