@@ -17,6 +17,7 @@
 #include "flame_svg.h"
 #include "losses.h"
 #include "operands.h"
+#include "page_file.h"
 #include "pass.h"
 #include "recording.h"
 #include "selection.h"
@@ -324,9 +325,50 @@ static int run_formats(const struct cmd_call *call)
     return export_as(call, NULL);
 }
 
+/* ---- The page of annot flame ----------------------------------------------------------------- */
+
+static bool wants_page(const struct values *values)
+{
+    return values->output && text_ends_with(values->output, ".html");
+}
+
+/* How stacks are drawn is chosen on the page. Two have defaults, and change nothing there. */
+static const struct option_spec page_options[] = {
+    {"title", 0, OPTION_TEXT, EXPORT_AT(title), NULL, NULL, NULL},
+    {"strip-prefix", 0, OPTION_TEXT, EXPORT_AT(strip_prefix), NULL, NULL, NULL},
+    {"min-width", 0, OPTION_NUMBER, EXPORT_AT(min_width), NULL, NULL, NULL},
+    {0},
+};
+
+static const struct exporter page_format = {.name = "html", .options = page_options};
+
+static int write_page(const struct cmd_call *call)
+{
+    const struct values *values = call->values;
+    const struct page_file wanted = {
+        .output = values->output,
+        .title = values->wanted.title,
+        .selection = &values->selection,
+        .force = values->force,
+        .flame = true,
+    };
+    const char *refused = export_refuses(&page_format, &values->wanted);
+    char name[RECORDING_NAME_SIZE];
+    int status = selection_check(&values->selection);
+    if (status != CMD_OK)
+        return status;
+    if (refused)
+        return cmd_fail(CMD_MISUSE,
+                        "a page has no option --%s\nit has switches for what is drawn; the "
+                        "option is one of pictures: -o x.svg",
+                        refused);
+    const char *recording = recording_choose(call, name);
+    return recording ? page_file_write(&wanted, recording) : CMD_FAILED;
+}
+
 static int run_flame(const struct cmd_call *call)
 {
-    return export_as(call, &export_svg);
+    return wants_page(call->values) ? write_page(call) : export_as(call, &export_svg);
 }
 
 /* ---- Options --------------------------------------------------------------------------------- */
@@ -353,7 +395,9 @@ static const struct option_spec formats_only[] = {
 
 static const struct option_spec flame_only[] = {
     {"output", 'o', OPTION_TEXT, AT(output), "FILE",
-     "write to FILE; \"-\" is standard output; default: the recording's name with .svg", NULL},
+     "write to FILE, a page if it ends in .html; \"-\" is standard output; default: the "
+     "recording's name with .svg",
+     NULL},
     {0},
 };
 

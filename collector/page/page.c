@@ -174,6 +174,11 @@ const struct report *page_report(const struct page *page)
     return page->report;
 }
 
+bool page_has_stacks(const struct page *page)
+{
+    return page->nodes.sums.items.count > 0;
+}
+
 /* ---- The data -------------------------------------------------------------------------------- */
 
 void page_put_text(const struct page *page, struct json_doc *doc, const char *key, const char *text)
@@ -193,13 +198,20 @@ void page_put_text(const struct page *page, struct json_doc *doc, const char *ke
 /* Threads and processes come first: the others refer to them. */
 static int put_all(struct page *page, struct json_doc *doc)
 {
-    int (*const writers[])(struct page *, struct json_doc *) = {
+    static int (*const all[])(struct page *, struct json_doc *) = {
         page_put_facts,  page_put_wall,  page_put_owners,   page_put_tables,  page_put_calls,
         page_put_states, page_put_lanes, page_put_ranges,   page_put_pools,   page_put_tasks,
         page_put_names,  page_put_trust, page_put_counters, page_put_sources, page_put_left_out};
+    static int (*const flame[])(struct page *, struct json_doc *) = {
+        page_put_facts, page_put_wall,   page_put_owners,  page_put_calls,
+        page_put_names, page_put_states, page_put_sources, page_put_left_out};
+    bool part = page->options.flame;
+    size_t count = part ? sizeof(flame) / sizeof(*flame) : sizeof(all) / sizeof(*all);
     int error = page_names_begin(&page->names);
-    for (size_t i = 0; i < sizeof(writers) / sizeof(*writers) && !error; i++)
-        error = writers[i](page, doc);
+    if (part)
+        json_doc_bool(doc, "flame", true);
+    for (size_t i = 0; i < count && !error; i++)
+        error = (part ? flame : all)[i](page, doc);
     return error;
 }
 

@@ -18,6 +18,7 @@ struct page_options {
     const char *title;            /* NULL: the program's name */
     const char *ending;           /* how the command ended, in a sentence; "": as it should */
     bool no_source;               /* no text of source files */
+    bool flame;                   /* the views of stacks alone: flame graph, trees, source */
 };
 
 struct page;
@@ -28,6 +29,9 @@ int page_create(const struct page_options *options, struct page **ret_page);
 void page_destroy(struct page *page);
 
 const struct report *page_report(const struct page *page);
+
+/* Whether any sample or wait is in it. */
+bool page_has_stacks(const struct page *page);
 
 /* The data alone, as JSON, or all of the page. Errors of the stream stick. 0 or -errno. */
 int page_write_data(struct page *page, struct out_stream *out);

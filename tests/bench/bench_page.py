@@ -7,7 +7,8 @@
 Without a recording: one of make_trace with 20,000 samples of 256 stacks. The first paint is the
 median of five. A step is an Enter or Escape in the flame graph, a turn of the wheel in the
 timeline; its cost is what the browser's own tracing says that script, style, layout and paint took
-of the main thread's CPU time, without what lies in each other counted twice. Needs playwright and Chromium.
+of the main thread's CPU time, without what lies in each other counted twice. Needs playwright and
+Chromium.
 """
 
 import bisect

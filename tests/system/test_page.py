@@ -119,6 +119,17 @@ def check_print(check, opened, path, folder):
     page.close()
 
 
+def check_flame(check, opened, annot, recording, folder):
+    """The page of annot flame is a part of this one."""
+    path = folder / "flame.html"
+    subprocess.run([annot, "flame", "--force", "-o", path, recording], check=True)
+    page = Shown(opened, path)
+    check.equal("page: of annot flame", [page.current(), page.complaints, page.page.evaluate(
+        "() => [...document.querySelectorAll('nav a')].map((a) => a.textContent)")],
+        ["Flame graph", [], ["Call tree", "Flame graph", "Call graph"]])
+    page.close()
+
+
 # ---- The whole path by keyboard ------------------------------------------------------------------
 
 
@@ -257,6 +268,7 @@ def main():
         with page_browser.browser() as opened:
             check_views(check, opened, path, folder)
             check_print(check, opened, path, folder)
+            check_flame(check, opened, annot, recording, folder)
             check_keys(check, opened, path)
             check_addresses(check, opened, path)
             check_names(check, opened, path, folder)

@@ -37,9 +37,9 @@ function bytes_of(base64) {
 }
 
 /* Parts that a page of less than all has not. */
-const ABSENT = {states: {slots: 1, threads: []}, lanes: [], range_stats: [], pools: [],
+const ABSENT = {tables: [], states: {slots: 1, threads: []}, lanes: [], range_stats: [], pools: [],
     tasks: {name_of: []}, requests: {name_of: []}, counters: [], sources: [], trust: [],
-    left_out: [], phrases: [], compare: null};
+    left_out: [], phrases: [], compare: null, flame: false};
 
 function index_data(decoded) {
     data = {...ABSENT, ...decoded};

@@ -236,10 +236,14 @@ function page_key(event) {
 function render(changes = null) {
     hide_tip();
     const view = shown_views().find((one) => one.key === state.view) || shown_views()[0];
+    if (!view) {
+        boxes.view.replaceChildren(nothing_here('There is no sample here.'));
+        return;
+    }
     if (changes && !('view' in changes) && view.follow && view.follow(changes))
         return;
     apply_theme();
-    document.body.classList.toggle('deep', view !== shown_views()[0]);
+    document.body.classList.toggle('deep', view.key !== 'summary');
     if (boxes.search.value !== state.query)
         boxes.search.value = state.query;
     fill_dock();

@@ -34,7 +34,7 @@ function flag_field(name) {
 
 function add_fields() {
     const shown = () => views.filter((view) => view.has());
-    add_field({name: 'view', key: 'view', initial: 'summary', write: as_is,
+    add_field({name: 'view', key: 'view', initial: data.flame ? 'flame' : 'summary', write: as_is,
         read: (text) => shown().some((view) => view.key === text) ? text : undefined});
     add_field({name: 'time', key: 'time', read: words('cpu', 'wall'),
         initial: data.by_wall ? 'wall' : 'cpu',
@@ -86,7 +86,7 @@ function address(changes = {}) {
         if (value !== field.initial)
             parts.push(field.key + '=' + encodeURIComponent(field.write(value)));
     }
-    return '#' + (parts.join('&') || 'view=summary');
+    return '#' + (parts.join('&') || 'view=' + state.view);
 }
 
 function read_address() {

@@ -219,7 +219,7 @@ function range_row(row, rows) {
 add_view({
     key: 'summary', title: 'Summary',
     question: 'Which of my functions, threads, ranges?',
-    has: () => !data.only,
+    has: () => !data.flame,
     draw: (box) => box.append(el('div', {class: 'columns'},
         el('div', {class: 'stack'}, own_section(), wait_section()),
         el('div', {class: 'stack'}, thread_section(), range_section('ranges', 'Ranges'),

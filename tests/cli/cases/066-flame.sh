@@ -19,4 +19,8 @@ echo "- running and waiting"
 annot flame --idle run.annot -o idle.svg && told idle.svg | grep -E "waits|^\["
 annot flame --gil run.annot -o gil.svg
 annot flame --idle --off-cpu run.annot
+echo "- a page of its stacks alone"
+annot flame -t main -o run.html run.annot && grep -c 'id="data"' run.html
+annot flame --by range -o by.html run.annot || echo "status $?"
+annot flame --range nowhere -o none.html run.annot || echo "status $?"
 annot flame --gil --off-cpu run.annot

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+/* From a recording's name to a page in a file, with what there is to say about both. */
+#include "page_file.h"
+
+#include "cmd.h"
+#include "out_stream.h"
+#include "page.h"
+#include "recording.h"
+#include "report_print.h"
+#include "selection.h"
+#include "text.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct job {
+    const struct page_file *wanted;
+    const char *recording, *output;
+    char *default_output; /* owned */
+    struct store_reader *reader;
+    struct selection selection;
+    char only[1024], ending[1024];
+};
+
+/* "dir/x.annot" gives "dir/x.html". */
+static int choose_output(struct job *job)
+{
+    size_t length = strlen(job->recording);
+    job->output = job->wanted->output ? job->wanted->output : job->wanted->data ? "-" : NULL;
+    if (job->output)
+        return CMD_OK;
+    if (text_ends_with(job->recording, ".annot"))
+        length -= strlen(".annot");
+    if (asprintf(&job->default_output, "%.*s.html", (int)length, job->recording) < 0) {
+        job->default_output = NULL;
+        return cmd_fail(CMD_FAILED, "out of memory");
+    }
+    job->output = job->default_output;
+    return CMD_OK;
+}
+
+static int write_page(struct job *job, struct page *page)
+{
+    const struct out_stream_options options = {.overwrite = job->wanted->force};
+    struct out_stream *out;
+    int error = out_stream_open(job->output, &options, &out);
+    if (error)
+        return recording_fail_output(job->output, error);
+    error = job->wanted->data ? page_write_data(page, out) : page_write(page, out);
+    if (error) {
+        out_stream_abandon(out);
+        return recording_fail(job->recording, error);
+    }
+    if (job->wanted->data)
+        out_text(out, "\n");
+    error = out_stream_close(out);
+    if (error == -EPIPE && strcmp(job->output, "-") == 0)
+        return CMD_OK;
+    if (error)
+        return recording_fail_output(job->output, error);
+    if (job->default_output)
+        recording_note_output(job->output, "in a browser");
+    return CMD_OK;
+}
+
+static int fail_empty(const struct job *job)
+{
+    char quoted[256];
+    cmd_quote(job->recording, quoted, sizeof(quoted));
+    return cmd_fail(CMD_FAILED, "%s has no samples%s\nannot info %s tells how it was recorded",
+                    job->recording, job->only[0] ? " in what was chosen" : "", quoted);
+}
+
+static int make_page(struct job *job)
+{
+    const struct page_options options = {
+        .report = {.path = job->recording,
+                   .only = job->only,
+                   .reader = job->reader,
+                   .selection = &job->selection.chosen,
+                   .sort = RANGE_COLUMN_SELF,
+                   .range = job->wanted->selection->range,
+                   .limit = UINT64_MAX,
+                   .functions = UINT64_MAX,
+                   .all = true,
+                   .lines = true},
+        .title = job->wanted->title,
+        .ending = job->ending,
+        .no_source = job->wanted->no_source,
+        .flame = job->wanted->flame,
+    };
+    struct page *page;
+    selection_describe(job->wanted->selection, job->only, sizeof(job->only));
+    command_ending(store_reader_trace(job->reader), job->ending, sizeof(job->ending));
+    int error = page_create(&options, &page);
+    if (error)
+        return recording_fail(job->recording, error);
+    int status =
+        job->wanted->flame && !page_has_stacks(page) ? fail_empty(job) : write_page(job, page);
+    page_destroy(page);
+    return status;
+}
+
+static int open_and_make(struct job *job)
+{
+    const struct selection_values *values = job->wanted->selection;
+    struct selection_values chosen = *values;
+    chosen.range = NULL;
+    job->reader = recording_open(job->recording);
+    if (!job->reader)
+        return CMD_FAILED;
+    int status = selection_check_recording(values, job->reader, job->recording);
+    if (status == CMD_OK)
+        status = selection_init(&job->selection, &chosen, store_reader_trace(job->reader),
+                                job->recording);
+    if (status == CMD_OK)
+        status = make_page(job);
+    uint32_t damage = recording_note_damage(job->reader, job->recording);
+    selection_fini(&job->selection);
+    return status == CMD_OK && damage > 0 ? CMD_FAILED : status;
+}
+
+int page_file_write(const struct page_file *wanted, const char *recording)
+{
+    struct job job = {.wanted = wanted, .recording = recording};
+    int status = choose_output(&job);
+    if (status == CMD_OK)
+        status = open_and_make(&job);
+    store_reader_close(job.reader);
+    free(job.default_output);
+    return status;
+}
