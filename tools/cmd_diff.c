@@ -2,6 +2,8 @@
 /* `annot diff`: two recordings, or two sets of them, compared (compare/compare.h). */
 #include "cmd.h"
 #include "compare_print.h"
+#include "flame_svg.h"
+#include "operands.h"
 #include "recording.h"
 #include "term.h"
 #include "text.h"
@@ -16,7 +18,7 @@
 struct diff_values {
     struct compare_values compare;
     const char *flame;
-    bool unlike;
+    bool force, unlike;
 };
 
 /* The recordings of the sides; the texts are owned. */
@@ -159,6 +161,58 @@ static void tell_unlike(void *context, const char *what, const char *first, cons
     diff->unlike_length = text.length;
 }
 
+/* ---- The picture ----------------------------------------------------------------------------- */
+
+static int draw_sides(const struct diff *diff, struct flame_diff *flame)
+{
+    for (unsigned side = 0; side < COMPARE_SIDES; side++)
+        for (size_t i = 0; i < diff->counts[side]; i++) {
+            const char *path = diff->paths[side][i];
+            struct store_reader *reader = recording_open(path);
+            int rc = reader ? flame_diff_add(flame, side, reader) : 0;
+            store_reader_close(reader);
+            if (!reader || rc < 0)
+                return rc < 0 ? recording_fail(path, rc) : CMD_FAILED;
+        }
+    return CMD_OK;
+}
+
+static int write_picture(const struct diff *diff, struct flame_diff *flame)
+{
+    const char *output = diff->values->flame;
+    const struct out_stream_options options = {.overwrite = diff->values->force};
+    char title[512];
+    struct out_stream *out;
+    snprintf(title, sizeof(title), "B, %s, against A, %s", diff->paths[COMPARE_B][0],
+             diff->paths[COMPARE_A][0]);
+    int rc = out_stream_open(output, &options, &out);
+    if (rc < 0)
+        return recording_fail_output(output, rc);
+    rc = flame_diff_write(flame, title, out);
+    if (rc < 0)
+        out_stream_abandon(out);
+    else
+        rc = out_stream_close(out);
+    if (rc == -ENODATA)
+        return cmd_fail(CMD_FAILED, "no samples to draw, neither of A nor of B\n"
+                                    "annot info says how threads were sampled");
+    return rc < 0 ? recording_fail_output(output, rc) : CMD_OK;
+}
+
+static int draw(const struct diff *diff)
+{
+    if (!diff->values->flame)
+        return CMD_OK;
+    struct flame_diff *flame = flame_diff_create(diff->counts[COMPARE_A], diff->counts[COMPARE_B]);
+    int status = flame ? draw_sides(diff, flame) : cmd_fail(CMD_FAILED, "out of memory");
+    if (status == CMD_OK)
+        status = write_picture(diff, flame);
+    flame_diff_destroy(flame);
+    return status;
+}
+
+/* ---- The command ----------------------------------------------------------------------------- */
+
 static int compare_sides(struct diff *diff, struct compare *compare,
                          const struct compare_limits *limits)
 {
@@ -175,7 +229,9 @@ static int compare_sides(struct diff *diff, struct compare *compare,
         cmd_note("the recordings are not alike: %s", diff->unlike);
     if (compare_finish(compare) < 0)
         return cmd_fail(CMD_FAILED, "out of memory");
+    int drawn = draw(diff);
     status = compare_print(compare, &diff->values->compare, limits, NULL);
+    status = status == CMD_OK ? drawn : status;
     return status == CMD_OK && diff->damaged > 0 ? CMD_FAILED : status;
 }
 
@@ -188,6 +244,8 @@ static int run_diff(const struct cmd_call *call)
     if (status == CMD_OK) {
         diff->values = call->values;
         status = compare_check(&diff->values->compare, limits);
+        if (status == CMD_OK && diff->values->flame)
+            status = output_check(diff->values->flame, "svg", CMD_MISUSE);
     }
     if (status == CMD_OK)
         status = choose(diff, call);
@@ -207,6 +265,10 @@ static int run_diff(const struct cmd_call *call)
 
 static const struct option_spec diff_options[] = {
     COMPARE_OPTIONS(offsetof(struct diff_values, compare), 'n'),
+    {"flame", 'f', OPTION_TEXT, offsetof(struct diff_values, flame), "FILE",
+     "also write a flame graph of both: blue where B has less, orange where it has more", NULL},
+    {"force", 0, OPTION_FLAG, offsetof(struct diff_values, force), NULL,
+     "overwrite this FILE if it exists", NULL},
     {"allow-unlike", 0, OPTION_FLAG, offsetof(struct diff_values, unlike), NULL,
      "compare recordings of other commands, machines, rates or versions too", NULL},
     {0},

@@ -224,7 +224,11 @@ static void say_several(const struct words *words)
         text_format(&text,
                     " At equal speed: %zu ranges that did not change tell how fast each run was.",
                     references);
-    if (possible < tested)
+    if (possible == 0)
+        text_format(&text,
+                    " So few runs can be sure of nothing else; 10 a side can of thousands of "
+                    "rows.");
+    else if (possible < tested)
         text_format(&text,
                     " So few runs can be sure of %zu row%s at most; with 10 runs a side of "
                     "thousands.",

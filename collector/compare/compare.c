@@ -144,6 +144,12 @@ static double number_of(const struct reading *r, int column)
     return r->table->columns[column].type == COLUMN_VALUE ? cell->value : (double)cell->count;
 }
 
+/* Another checkout of the same program lies in another folder. */
+static bool is_path(const char *key)
+{
+    return key && (strcmp(key, "file") == 0 || strcmp(key, "module") == 0);
+}
+
 /* Lines without a text are told apart by where they are. */
 static struct compare_row *find_row(const struct reading *r)
 {
@@ -158,6 +164,8 @@ static struct compare_row *find_row(const struct reading *r)
     text_add(&text, name, strlen(name));
     for (int i = 1; i < KEYS_MAX; i++) {
         const char *part = text_of(r, r->keys[i]);
+        if (is_path(compare_kinds[r->kind].keys[i]))
+            part = text_base_name(part);
         text_add(&text, "\x1f", 1);
         text_add(&text, part, strlen(part));
     }

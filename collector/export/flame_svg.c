@@ -109,14 +109,31 @@ static void write_palettes(struct out_stream *out, bool dark)
     }
 }
 
-static void flame_style_write(struct out_stream *out)
+/* Blue: B has less; orange: it has more; grey: neither, or too few samples to tell. The stronger
+ * the colour, the more. */
+static void write_changes(struct out_stream *out, bool dark)
+{
+    static const unsigned char light[] = {93, 85, 77, 68}, night[] = {22, 26, 31, 36};
+    for (int level = -FLAME_LEVEL_MAX; level <= FLAME_LEVEL_MAX; level++) {
+        char rule[80];
+        snprintf(rule, sizeof(rule), ".d%d rect{fill:hsl(%d,%d%%,%d%%)}\n", level + FLAME_LEVEL_MAX,
+                 level < 0 ? 212 : 26, level == 0 ? 6 : 82, (dark ? night : light)[abs(level)]);
+        out_text(out, rule);
+    }
+}
+
+static void flame_style_write(struct out_stream *out, bool changes)
 {
     out_text(out, ":root{--page:#fdfdfc;--ink:#16181d;--faint:#5d6470;--loss:#a3240f;"
                   "--tip:#fff;--match:#ff4fd8;--matchink:#16181d}\n");
+    if (changes)
+        write_changes(out, false);
     write_palettes(out, false);
     out_text(out, "@media (prefers-color-scheme:dark){\n"
                   ":root{--page:#15171b;--ink:#eef0f4;--faint:#a2a9b6;--loss:#ff9b85;"
                   "--tip:#23272e;--match:#ff5edb;--matchink:#16181d}\n");
+    if (changes)
+        write_changes(out, true);
     write_palettes(out, true);
     out_text(out, "}\n");
 }
@@ -151,6 +168,7 @@ struct box {
     enum flame_kind kind;
     unsigned shade;
     const char *label, *place;
+    const struct flame_change *change; /* NULL: nothing is compared */
 };
 
 __attribute__((format(printf, 2, 3))) static void put(struct flame *f, const char *format, ...)
@@ -226,6 +244,18 @@ static uint32_t row_of(const struct flame *f, uint32_t depth)
     return HEAD + ROW * (f->options->root_at_bottom ? f->depth_max - depth : depth);
 }
 
+static void put_change(struct flame *f, const struct flame_change *change)
+{
+    out_text(f->out, "\nA ");
+    put_weight(f, change->a_ns);
+    out_text(f->out, ", B ");
+    put_weight(f, change->b_ns);
+    if (change->a_ns > 0)
+        put(f, ": %+.1f %%", 100 * ((double)change->b_ns / (double)change->a_ns - 1));
+    if (change->level == 0)
+        out_text(f->out, ", too few samples to tell");
+}
+
 static void put_title(struct flame *f, const struct box *box)
 {
     uint64_t all = total_ns(f);
@@ -240,7 +270,10 @@ static void put_title(struct flame *f, const struct box *box)
     put(f, ", %" PRIu64 " %s%s\nitself ", box->count, f->options->piece,
         box->count == 1 ? "" : "s");
     put_weight(f, box->self_ns);
-    put(f, ", %.2f %%</title>", percent(box->self_ns, all));
+    put(f, ", %.2f %%", percent(box->self_ns, all));
+    if (box->change)
+        put_change(f, box->change);
+    out_text(f->out, "</title>");
 }
 
 static void put_box(struct flame *f, const struct box *box)
@@ -249,8 +282,9 @@ static void put_box(struct flame *f, const struct box *box)
     double x = MARGIN + (double)box->start_ns * scale, width = (double)box->total_ns * scale;
     uint32_t y = row_of(f, box->depth);
     put(f, "<g class=\"%c%u\" data-d=\"%" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %u\">",
-        flame_kind_letter(box->kind), box->shade, box->start_ns, box->total_ns, box->self_ns,
-        box->count, box->depth);
+        box->change ? 'd' : flame_kind_letter(box->kind),
+        box->change ? (unsigned)(box->change->level + FLAME_LEVEL_MAX) : box->shade, box->start_ns,
+        box->total_ns, box->self_ns, box->count, box->depth);
     put_title(f, box);
     put(f, "<rect x=\"%.2f\" y=\"%u\" width=\"%.2f\" height=\"%d\" rx=\"1.5\"/>", x, y,
         width > 0.8 ? width - 0.5 : 0.3, ROW - 1);
@@ -310,7 +344,8 @@ static void put_node(struct flame *f, uint32_t index, uint64_t start_ns, uint32_
                              .kind = flame_kind_of(f->tree, node->item),
                              .shade = (hash >> 8) % FLAME_SHADES,
                              .label = label,
-                             .place = place});
+                             .place = place,
+                             .change = f->options->changes ? &f->options->changes[index] : NULL});
 }
 
 /* What was too narrow below one caller. */
@@ -454,6 +489,26 @@ static void put_warnings(struct flame *f)
     out_text(f->out, "</text>\n");
 }
 
+static void put_change_legend(struct flame *f)
+{
+    static const struct {
+        int level;
+        const char *text;
+    } keys[] = {
+        {-3, "B has less"}, {0, "no difference, or too few samples to tell"}, {3, "B has more"}};
+
+    int x = MARGIN;
+    out_text(f->out, "<g class=\"legend\">");
+    for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
+        put(f,
+            "<g class=\"d%d\"><rect x=\"%d\" y=\"78\" width=\"13\" height=\"13\" rx=\"2\"/>"
+            "<text class=\"key\" x=\"%d\" y=\"89\">%s</text></g>",
+            keys[i].level + FLAME_LEVEL_MAX, x, x + 18, keys[i].text);
+        x += 36 + 7 * (int)strlen(keys[i].text);
+    }
+    out_text(f->out, "</g>\n");
+}
+
 static void put_legend(struct flame *f)
 {
     int x = MARGIN;
@@ -484,7 +539,7 @@ static void put_head(struct flame *f)
     out_text(f->out, "<title>");
     out_xml(f->out, title, strlen(title));
     out_text(f->out, "</title>\n<style><![CDATA[\n");
-    flame_style_write(f->out);
+    flame_style_write(f->out, f->options->changes != NULL);
     out_write(f->out, flame_page_css, sizeof(flame_page_css));
     out_text(f->out, "]]></style>\n<rect class=\"page\" width=\"100%\" height=\"100%\"/>\n");
     put(f, "<text class=\"title\" x=\"%d\" y=\"28\">", MARGIN);
@@ -492,7 +547,10 @@ static void put_head(struct flame *f)
     out_text(f->out, "</text>\n");
     put_facts(f);
     put_warnings(f);
-    put_legend(f);
+    if (f->options->changes)
+        put_change_legend(f);
+    else
+        put_legend(f);
 }
 
 static void put_foot(struct flame *f)

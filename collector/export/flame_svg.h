@@ -11,11 +11,20 @@
 
 #include "call_tree.h"
 #include "out_stream.h"
+#include "pass.h"
 
 enum { FLAME_WIDTH = 1200, FLAME_FRAMES_MAX = 30000 };
 
 /* Of a frame, in pixels, where nothing else is asked for. */
 #define FLAME_WIDTH_MIN 0.1
+
+/* Of two sides of recordings, what a node took on each, per run. */
+struct flame_change {
+    uint64_t a_ns, b_ns;
+    int level; /* -3 to 3: how much less or more of it B has; 0: too little to tell */
+};
+
+enum { FLAME_LEVEL_MAX = 3 };
 
 struct flame_options {
     const char *title;     /* NULL: what the recording is called */
@@ -26,6 +35,7 @@ struct flame_options {
     uint32_t frequency_hz; /* 0: nothing to tell */
     double min_width;      /* pixels; 0 = 0.1 */
     bool root_at_bottom;
+    const struct flame_change *changes; /* by node: colours tell these. NULL: no comparison */
 };
 
 /* What was drawn. */
@@ -43,5 +53,23 @@ struct flame_counts {
 int flame_svg_write(const struct trace *trace, const struct call_tree *tree,
                     const struct flame_options *options, struct out_stream *out,
                     struct flame_counts *ret_counts);
+
+/* ---- Two sides: flame_diff.c ----
+ *
+ * One tree of what both called, as wide as the mean of both, with the colours of what changed: blue
+ * where B has less, orange where it has more. Functions are the same by name, file and module, so
+ * that lines may move. Memory: that of the trees. */
+
+struct flame_diff;
+
+/* NULL: out of memory. destroy accepts NULL. */
+struct flame_diff *flame_diff_create(size_t a_runs, size_t b_runs);
+void flame_diff_destroy(struct flame_diff *diff);
+
+/* Reads a recording of side 0 or 1. 0 or -errno. */
+int flame_diff_add(struct flame_diff *diff, unsigned side, struct store_reader *reader);
+
+/* After all were added. -ENODATA: neither side has samples. */
+int flame_diff_write(struct flame_diff *diff, const char *title, struct out_stream *out);
 
 #endif

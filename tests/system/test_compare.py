@@ -6,7 +6,9 @@ known change is told apart, equal programs are not, and limits end with the stat
 
 import json
 import os
+import re
 import statistics
+import xml.etree.ElementTree
 
 from harness import check, case, equal, main
 
@@ -96,6 +98,36 @@ def one_run_a_side_says_what_it_cannot_know(home):
     equal(row["verdict"], "one run", "the total of one run")
     done = home.annot("diff", "--undecided", "--allow-unlike", "--fail-if", "hash > +1%", a, b)
     done.ok(3)
+
+
+@case
+def the_flame_graph_has_what_changed(home):
+    sides = []
+    for side, more in (("a", "0"), ("b", "1000")):
+        sides.append([])
+        for run in range(3):
+            path = home.work / f"{side}{run}.annot"
+            home.annot("record", "-q", "-r", "999", "-o", path, "--", LOAD, more, "60").ok()
+            sides[-1].append(path)
+    picture = home.work / "diff.svg"
+    told = diff(home, *sides[0], "vs", *sides[1], "--flame", picture)
+    text = picture.read_text()
+    xml.etree.ElementTree.fromstring(text)
+    boxes = dict((label, (kind, title)) for kind, label, title in re.findall(
+        r'<g class="(\w+)" data-d="[^"]*"><title>([^\n]*)\n(.*?)</title>', text, re.DOTALL))
+    kind, title = boxes["hash_bytes"]
+    equal(kind, "d6", f"the colour of twice the work ({title})")
+    check("A " in title and ", B " in title, f"both sides are in {title}")
+    reports = [[report(home, path) for path in side] for side in sides]
+    means = [statistics.mean(one["sampling"]["cpu_ns"] for one in side) / 1e6 for side in reports]
+    found = re.search(r"the mean of A, 3 runs of ([\d.]+) ms, and B, 3 of ([\d.]+) ms", text)
+    check(found, "the sums of both sides are there")
+    for mean, shown in zip(means, found.groups()):
+        check(abs(mean - float(shown)) < 0.2, f"a run has {mean} ms, in the picture {shown}")
+    equal(told["comparison"]["a_runs"], 3, "runs of A")
+    done = home.annot("diff", "--allow-unlike", sides[0][0], sides[1][0], "--flame", picture)
+    done.ok(1)
+    check(b"diff.svg" in done.err, "an existing file stays as it is")
 
 
 @case

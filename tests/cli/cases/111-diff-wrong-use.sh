@@ -15,5 +15,9 @@ for limit in '' 'load' 'load > 5%' 'load > 5 apples' '> 5ms' '"x" nothing > 5ms'
     'load relative > +1%'; do
     annot diff a.annot a.annot --fail-if "$limit" || echo "status $?"
 done
+annot diff a.annot a.annot --flame x.json || echo "status $?"
+annot diff a.annot a.annot --flame none/x.svg >out.txt || echo "status $?"
+make_recording pipeline p.annot && annot diff p.annot p.annot --flame x.svg >out.txt ||
+    echo "status $?"
 head -c 700 a.annot >cut.annot
 annot diff a.annot cut.annot >out.txt || echo "status $?"
