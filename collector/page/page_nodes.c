@@ -248,8 +248,10 @@ static int take_sums(struct walker *walker, const struct page_sums *from)
         int64_t node = role < 0 ? role : walk(walker, (uint32_t)role, sum.node);
         if (node < 0)
             return (int)node;
-        const struct own_moment moment = {walker->paths->stacks.items[sum.node], sum.thread,
-                                          sum.cause == PAGE_READY ? sum.reason : sum.cause};
+        const struct own_moment moment = {.stack = walker->paths->stacks.items[sum.node],
+                                          .thread = sum.thread,
+                                          .reason =
+                                              sum.cause == PAGE_READY ? sum.reason : sum.cause};
         sum.idle = sum.cause != PAGE_CPU && sum.thread != PAGE_NONE &&
                    own_time_is_idle(nodes->own, &moment);
         sum.reason = 0;
