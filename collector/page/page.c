@@ -19,6 +19,8 @@ uint32_t page_slot(const struct page_span *span, uint32_t slots, int64_t time_ns
     uint64_t after_ns = (uint64_t)time_ns - (uint64_t)span->begin_ns;
     if (after_ns >= span->length_ns)
         return slots - 1;
+    if (after_ns < UINT64_MAX / slots) /* always, but for foreign times */
+        return (uint32_t)(after_ns * slots / span->length_ns);
     return (uint32_t)((unsigned __int128)after_ns * slots / span->length_ns);
 }
 

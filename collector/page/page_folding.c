@@ -78,15 +78,23 @@ static bool is_start_up(const struct outline *outline, uint32_t at)
     return false;
 }
 
+/* Is it of the module whose bootstrap runs there, or native code between its functions? */
+static bool is_bootstrap(const struct outline *outline, uint32_t at)
+{
+    const struct label *label = entry_at(outline, at);
+    if (label->kind != FRAME_PYTHON)
+        return (int64_t)at < outline->last_python;
+    return label->source == entry_at(outline, (uint32_t)outline->bootstrap)->source;
+}
+
 /* The first frame that may be shown. Behind a bootstrap, its module runs what it was given. */
 static uint32_t start_of(const struct outline *outline)
 {
     uint32_t at = 0;
     if (outline->bootstrap != NO_FRAME) {
-        uint32_t source = entry_at(outline, (uint32_t)outline->bootstrap)->source;
-        for (at = (uint32_t)outline->bootstrap + 1;
-             at < outline->count && entry_at(outline, at)->source == source; at++)
-            ;
+        at = (uint32_t)outline->bootstrap + 1;
+        while (at < outline->count && is_bootstrap(outline, at))
+            at++;
         return at;
     }
     while (outline->first_python == NO_FRAME && at + 1 < outline->count && is_start_up(outline, at))

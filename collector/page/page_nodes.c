@@ -219,14 +219,15 @@ static int64_t walk(struct walker *walker, uint32_t role, uint32_t path)
         return (int64_t)*found;
     if (list_frames(walker, path) != 0)
         return -ENOMEM;
+    uint32_t *frames = walker->frames.items; /* NULL: of path 0 there are none */
     uint32_t count =
-        page_fold(nodes->own, walker->paths, walker->frames.items, (uint32_t)walker->frames.count);
+        frames ? page_fold(nodes->own, walker->paths, frames, (uint32_t)walker->frames.count) : 0;
     int64_t node = child_of(nodes, ROOT, function_of(nodes, PAGE_ROLE, role), 0);
-    for (uint32_t i = 0; i < count && node >= 0; i++) {
-        uint32_t label = walker->paths->labels.items[walker->frames.items[i]];
+    for (uint32_t i = 0; i < count && frames && node >= 0; i++) {
+        uint32_t label = walker->paths->labels.items[frames[i]];
         node = child_of(nodes, (uint32_t)node, function_of(nodes, PAGE_FUNCTION, label), 0);
         if (node >= 0)
-            see_line(walker, &nodes->items.items[node], walker->frames.items[i]);
+            see_line(walker, &nodes->items.items[node], frames[i]);
     }
     if (node >= 0)
         node = end_at(nodes, (uint32_t)node, own_of(nodes, walker->paths->stacks.items[path]));

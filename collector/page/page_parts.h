@@ -250,6 +250,8 @@ struct page_spans {
     struct page_names *names;
     VEC(struct page_lane) lanes;
     struct map64 lane_by_key;
+    uint64_t last_key; /* that was looked for; 0: none */
+    int64_t last_lane;
     struct page_longest drawn, tasks, requests;
     struct map64 await_by_track; /* nanoseconds that a task was suspended */
     uint64_t short_count;

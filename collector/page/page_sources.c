@@ -11,7 +11,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum {
     LINES_MAX = 4000, /* of all files */
@@ -80,11 +79,12 @@ static struct part find_part(const struct file_line *lines, const struct hot_fil
     for (size_t i = 0; i < file->count; i++) {
         int64_t line = lines[file->first + i].line;
         int64_t low = line < first ? line : first, high = line > last ? line : last;
-        if (line > 0 && heat_of(&lines[file->first + i]) > 0 && high - low + 2 * AROUND < most) {
+        if (line > 0 && heat_of(&lines[file->first + i]) > 0 && high - low < most - 2 * AROUND) {
             first = low;
             last = high;
         }
     }
+    first = first < line_count ? first : line_count; /* the text may be of another version */
     first = first > AROUND ? first - AROUND : 1;
     last = last + AROUND < line_count ? last + AROUND : line_count;
     return (struct part){(uint32_t)first, (uint32_t)last};
@@ -92,15 +92,21 @@ static struct part find_part(const struct file_line *lines, const struct hot_fil
 
 enum column { LINE_CPU, LINE_WAIT, LINE_READY, LINE_HITS };
 
+struct file_lines {
+    const struct file_line *items;
+    size_t count;
+};
+
 static void put_column(struct json_doc *doc, const char *key, enum column column,
-                       const struct file_line *lines, const struct part *part)
+                       const struct file_lines *lines, const struct part *part)
 {
     size_t at = 0;
     json_doc_array(doc, key);
-    while (lines[at].line < (int64_t)part->first)
+    while (at < lines->count && lines->items[at].line < (int64_t)part->first)
         at++;
     for (int64_t line = part->first; line <= part->last; line++) {
-        const struct own_times *own = lines[at].line == line ? &lines[at++].own : NULL;
+        bool known = at < lines->count && lines->items[at].line == line;
+        const struct own_times *own = known ? &lines->items[at++].own : NULL;
         json_doc_uint(doc, NULL,
                       !own                   ? 0
                       : column == LINE_CPU   ? own->cpu_ns
@@ -126,7 +132,7 @@ static void put_text(const struct page *page, struct json_doc *doc, uint32_t sou
     json_doc_close(doc);
 }
 
-/* `lines` ends with one of another file. Returns how many lines it took. */
+/* Returns how many lines it took. */
 static uint32_t put_file(const struct page *page, struct json_doc *doc,
                          const struct file_line *lines, const struct hot_file *file, uint32_t room)
 {
@@ -134,6 +140,7 @@ static uint32_t put_file(const struct page *page, struct json_doc *doc,
     uint32_t path = stacks_get_source(stacks, file->source)->path;
     uint32_t count = source_line_count(report_texts(page->report), file->source);
     struct part part = find_part(lines, file, count, room);
+    const struct file_lines hit = {lines + file->first, file->count};
     char name[PAGE_TEXT_MAX];
     code_file_location(page->trace, path, 0, name, sizeof(name));
     json_doc_object(doc, NULL);
@@ -142,10 +149,10 @@ static uint32_t put_file(const struct page *page, struct json_doc *doc,
     json_doc_uint(doc, "first", part.first);
     json_doc_uint(doc, "lines", count);
     put_text(page, doc, file->source, &part);
-    put_column(doc, "cpu_ns", LINE_CPU, lines + file->first, &part);
-    put_column(doc, "wait_ns", LINE_WAIT, lines + file->first, &part);
-    put_column(doc, "ready_ns", LINE_READY, lines + file->first, &part);
-    put_column(doc, "hits", LINE_HITS, lines + file->first, &part);
+    put_column(doc, "cpu_ns", LINE_CPU, &hit, &part);
+    put_column(doc, "wait_ns", LINE_WAIT, &hit, &part);
+    put_column(doc, "ready_ns", LINE_READY, &hit, &part);
+    put_column(doc, "hits", LINE_HITS, &hit, &part);
     json_doc_close(doc);
     return part.last - part.first + 1;
 }
@@ -154,19 +161,12 @@ static int put_files(const struct page *page, struct json_doc *doc, const struct
                      uint32_t count)
 {
     struct hot_file *files = calloc((size_t)count + 1, sizeof(*files));
-    struct file_line *ended = calloc((size_t)count + 1, sizeof(*ended));
     uint32_t room = LINES_MAX;
-    int error = files && ended ? 0 : -ENOMEM;
-    size_t found = 0;
-    if (!error) {
-        memcpy(ended, lines, count * sizeof(*lines));
-        ended[count].line = INT32_MAX;
-        found = find_files(page, lines, count, files);
-    }
+    size_t found = files ? find_files(page, lines, count, files) : 0;
     for (size_t i = 0; i < found && i < FILES_MAX && room > 2 * AROUND; i++)
-        room -= put_file(page, doc, ended, &files[i], room);
+        room -= put_file(page, doc, lines, &files[i], room);
+    int error = files ? 0 : -ENOMEM;
     free(files);
-    free(ended);
     return error;
 }
 

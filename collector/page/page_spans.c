@@ -133,7 +133,7 @@ int page_spans_limit(struct page_spans *spans, size_t limit)
 
 /* Tracks that are made for each request lie on one lane: that of the track above, or of all whose
  * names differ by a number. */
-static uint32_t outermost(const struct trace *trace, uint32_t track)
+static uint32_t outermost_track(const struct trace *trace, uint32_t track)
 {
     for (unsigned i = 0; i < TRACE_LANE_LEVELS; i++) {
         const struct trace_lane *lane = trace_lane_get(trace, track);
@@ -165,7 +165,7 @@ static int64_t track_lane(struct page_spans *spans, const struct item *item, boo
     char name[NAME_SIZE];
     struct page_lane lane = {.kind = PAGE_LANE_TRACK, .ordinal = item->event->lane, .name = name};
     lane.process = track ? track->process : trace_thread_get(trace, item->event->thread)->process;
-    trace_lane_label(trace, outermost(trace, item->event->lane), name, sizeof(name));
+    trace_lane_label(trace, outermost_track(trace, item->event->lane), name, sizeof(name));
     if (task)
         memcpy(name, "tasks", sizeof("tasks"));
     else if (strncmp(name, "track 0x", 8) == 0 || strncmp(name, "track #", 7) == 0)
@@ -208,12 +208,14 @@ static int64_t lane_of(struct page_spans *spans, const struct item *item, bool t
     else if (item->lane == LANE_PROCESS)
         id = trace_thread_get(spans->trace, item->event->thread)->process;
     uint64_t key = (uint64_t)item->lane << 32 | id;
+    if (key == spans->last_key)
+        return spans->last_lane;
     const uint64_t *found = map64_find(&spans->lane_by_key, key);
-    if (found)
-        return (int64_t)*found - 1;
-    int64_t lane = new_lane(spans, item, task);
-    if (lane < -1 || map64_put(&spans->lane_by_key, key, (uint64_t)(lane + 1)) != 0)
+    int64_t lane = found ? (int64_t)*found - 1 : new_lane(spans, item, task);
+    if (lane < -1 || (!found && map64_put(&spans->lane_by_key, key, (uint64_t)(lane + 1)) != 0))
         return -ENOMEM;
+    spans->last_key = key;
+    spans->last_lane = lane;
     return lane;
 }
 
@@ -228,7 +230,7 @@ static int take_await(struct page_spans *spans, const struct item *item)
     uint64_t *found = map64_find(&spans->await_by_track, (uint64_t)item->event->lane + 1);
     if (found)
         *found += time_ns;
-    else if (spans->await_by_track.count < 4 * PAGE_TASKS_MAX)
+    else if (spans->await_by_track.count / 4 < PAGE_TASKS_MAX)
         return map64_put(&spans->await_by_track, (uint64_t)item->event->lane + 1, time_ns);
     return 0;
 }
@@ -247,21 +249,24 @@ static int take_span(struct page_spans *spans, const struct item *item)
         scope->observer == OBSERVER_INHERITED)
         return 0;
     int64_t lane = lane_of(spans, item, task);
-    int64_t name = page_name_of(spans->names, scope->domain, item->event->name);
-    if (lane < -1 || name < 0)
-        return -ENOMEM;
     struct page_range range = {.begin_ns = item->begin_ns,
                                .lane = (uint32_t)lane,
                                .sub = item->event->lane,
-                               .name = (uint32_t)name,
                                .thread = item->event->thread,
                                .depth = item->depth};
     range.length_ns =
         item->end_ns > item->begin_ns ? (uint64_t)item->end_ns - (uint64_t)item->begin_ns : 0;
+    bool outermost = item->lane == LANE_TRACK && item->depth == 0;
+    int64_t name = 0; /* of what is dropped nobody asks for it */
+    if (outermost || range.length_ns >= spans->drawn.least_ns)
+        name = page_name_of(spans->names, scope->domain, item->event->name);
+    if (lane < -1 || name < 0)
+        return -ENOMEM;
+    range.name = (uint32_t)name;
     uint64_t inside_ns = item->child_ns > 0 ? (uint64_t)item->child_ns : 0;
     range.self_ns = range.length_ns > inside_ns ? range.length_ns - inside_ns : 0;
     int error = 0;
-    if (item->lane == LANE_TRACK && item->depth == 0)
+    if (outermost)
         error = take_track(spans, &range, task);
     if (lane < 0)
         spans->refused++;

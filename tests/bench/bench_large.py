@@ -22,9 +22,11 @@ from rows import finish, row
 
 RECORDS, SAMPLES = 100_000_000, 100_000
 MEBIBYTES = 256
+PAGE_SECONDS, PAGE_BYTES = 30, 5_000_000
 MILLION_A_SECOND = 10
 READERS = {
     "report": ("report", "--limit", "40"),
+    "html": ("html", "--force", "-o", "{page}"),
     "cat": ("cat",),
     "folded": ("export", "--force", "-f", "folded", "-o", "/dev/null"),
     "perfetto": ("export", "--force", "-f", "perfetto", "-o", "/dev/null"),
@@ -71,9 +73,14 @@ def main():
                     row("its memory", mib, "MiB", most=MEBIBYTES)]
         entries += make(build, path, records, samples)
         for reader, command in READERS.items():
-            wall, cpu, mib = run_measured([annot, *command, path])
+            page = f"{place}/large.html"
+            words = [word.format(page=page) for word in command]
+            wall, cpu, mib = run_measured([annot, *words, path])
             entries.append(row(f"memory of {reader}", mib, "MiB", most=MEBIBYTES,
                                against=f"{wall:.1f} s, {cpu:.1f} s of CPU"))
+            if reader == "html":
+                entries += [row("time of html", wall, "s", most=PAGE_SECONDS),
+                            row("the page", os.path.getsize(page), "bytes", most=PAGE_BYTES)]
     finally:
         shutil.rmtree(place)
     finish("large recording", entries)

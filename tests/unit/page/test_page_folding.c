@@ -109,6 +109,7 @@ TEST(workers_begin_behind_the_bootstrap_of_their_process)
     thread = maker_thread(maker, process, 101, "");
     uint32_t stack = push(0, "main", "/src/a.py");
     stack = push(stack, "BaseProcess._bootstrap", STDLIB "multiprocessing/process.py");
+    stack = push_native(stack, "method_vectorcall", PYTHON);
     stack = push(stack, "BaseProcess.run", STDLIB "multiprocessing/process.py");
     stack = push(stack, "worker", STDLIB "multiprocessing/pool.py");
     stack = push(stack, "square", "/src/a.py");
