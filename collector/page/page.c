@@ -32,9 +32,10 @@ int64_t page_slot_begin(const struct page_span *span, uint32_t slots, uint32_t s
 
 int64_t page_since_begin(const struct page *page, int64_t time_ns)
 {
-    int64_t end_ns = (int64_t)page->span.length_ns;
-    int64_t after_ns = time_ns > page->span.begin_ns ? time_ns - page->span.begin_ns : 0;
-    return after_ns > end_ns ? end_ns : after_ns;
+    uint64_t after_ns = (uint64_t)time_ns - (uint64_t)page->span.begin_ns;
+    if (time_ns <= page->span.begin_ns)
+        return 0;
+    return (int64_t)(after_ns < page->span.length_ns ? after_ns : page->span.length_ns);
 }
 
 /* As range_stats has it, but for what only the reading tells of a recording that was cut. */
@@ -52,6 +53,8 @@ static struct page_span find_span(const struct trace *trace, const struct pass_s
     struct page_span span = {begin_ns, 1};
     if (end_ns > begin_ns)
         span.length_ns = (uint64_t)end_ns - (uint64_t)begin_ns;
+    if (span.length_ns > INT64_MAX)
+        span.length_ns = INT64_MAX;
     return span;
 }
 

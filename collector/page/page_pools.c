@@ -78,14 +78,19 @@ static int in_order(const void *left, const void *right)
 
 enum task_column { TASK_WORKER, TASK_NAME, TASK_BEGAN, TASK_WAS_SUBMITTED, TASK_PARTS };
 
+static int64_t worker_of(const struct page *page, uint32_t thread)
+{
+    bool known =
+        thread < trace_thread_count(page->trace) && page->thread_index[thread] != PAGE_NONE;
+    return known ? (int64_t)page->thread_index[thread] : -1;
+}
+
 static int64_t value_of(const struct page *page, const struct page_task *task, unsigned column)
 {
     const int64_t *at = task->told.at_ns;
     switch (column) {
     case TASK_WORKER:
-        return page->thread_index[task->told.worker] == PAGE_NONE
-                   ? -1
-                   : (int64_t)page->thread_index[task->told.worker];
+        return worker_of(page, task->told.worker);
     case TASK_NAME:
         return page_use_name(&page->names, task->name);
     case TASK_BEGAN:
@@ -138,8 +143,8 @@ static void put_workers(const struct page *page, struct json_doc *doc, uint32_t 
     uint32_t count = pools_workers(report_pools(page->report), &workers);
     json_doc_array(doc, "workers");
     for (uint32_t i = 0; i < count; i++)
-        if (workers[i].pool == pool && page->thread_index[workers[i].thread] != PAGE_NONE)
-            json_doc_uint(doc, NULL, page->thread_index[workers[i].thread]);
+        if (workers[i].pool == pool && worker_of(page, workers[i].thread) >= 0)
+            json_doc_int(doc, NULL, worker_of(page, workers[i].thread));
     json_doc_close(doc);
 }
 

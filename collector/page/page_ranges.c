@@ -4,6 +4,7 @@
 #include "page_parts.h"
 
 #include "range_stats.h"
+#include "trace.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -98,7 +99,8 @@ static void put_outliers(const struct page *page, struct json_doc *doc,
     json_doc_array(doc, "outliers");
     for (unsigned i = 0; i < OUTLIERS && shape->longest[i].length_ns > 0; i++) {
         const struct outlier *outlier = &shape->longest[i];
-        uint32_t thread = page->thread_index[outlier->thread];
+        bool known = outlier->thread < trace_thread_count(page->trace);
+        uint32_t thread = known ? page->thread_index[outlier->thread] : PAGE_NONE;
         json_doc_object(doc, NULL);
         json_doc_int(doc, "begin", page_since_begin(page, outlier->begin_ns));
         json_doc_uint(doc, "length", outlier->length_ns);

@@ -98,8 +98,8 @@ static void add_stretch(const struct page_states *states, float *slots, struct t
 {
     const struct page_span *span = &states->span;
     double slot_ns = (double)span->length_ns / PAGE_STATE_SLOTS;
-    double begin = (double)(stretch.begin_ns - span->begin_ns) / slot_ns;
-    double end = (double)(stretch.end_ns - span->begin_ns) / slot_ns;
+    double begin = ((double)stretch.begin_ns - (double)span->begin_ns) / slot_ns;
+    double end = ((double)stretch.end_ns - (double)span->begin_ns) / slot_ns;
     begin = begin > 0 ? begin : 0;
     end = end < PAGE_STATE_SLOTS ? end : PAGE_STATE_SLOTS;
     for (uint32_t slot = begin < end ? (uint32_t)begin : PAGE_STATE_SLOTS; slot < end; slot++) {
@@ -117,7 +117,7 @@ static void add_cause(const struct page_states *states, struct page_state *state
         return;
     uint32_t first = page_slot(&states->span, PAGE_STATE_SLOTS, stretch.begin_ns);
     uint32_t last = page_slot(&states->span, PAGE_STATE_SLOTS, stretch.end_ns - 1);
-    float length = (float)(stretch.end_ns - stretch.begin_ns);
+    float length = (float)((double)stretch.end_ns - (double)stretch.begin_ns);
     float slot_ns = (float)states->span.length_ns / PAGE_STATE_SLOTS;
     length = length < slot_ns ? length : slot_ns;
     for (uint32_t slot = first; slot <= last; slot++) {
@@ -128,6 +128,13 @@ static void add_cause(const struct page_states *states, struct page_state *state
             state->weight[slot] = length;
         }
     }
+}
+
+/* Foreign times may be beyond all others. */
+static int64_t later(int64_t time_ns, uint64_t by_ns)
+{
+    int64_t sum;
+    return __builtin_add_overflow(time_ns, by_ns, &sum) ? INT64_MAX : sum;
 }
 
 static void see(struct page_states *states, uint32_t thread, int64_t begin_ns, int64_t end_ns)
@@ -141,9 +148,9 @@ static void see(struct page_states *states, uint32_t thread, int64_t begin_ns, i
 static void add_wait(const struct page_states *states, struct page_state *state,
                      const struct sample *sample, const struct off_share *off)
 {
-    int64_t wake_ns = sample->time_ns + (int64_t)off->blocked_ns;
+    int64_t wake_ns = later(sample->time_ns, off->blocked_ns);
     struct thread_life blocked = {sample->time_ns, wake_ns};
-    struct thread_life ready = {wake_ns, wake_ns + (int64_t)off->runnable_ns};
+    struct thread_life ready = {wake_ns, later(wake_ns, off->runnable_ns)};
     uint8_t reason = sample->reason < WAIT_REASON_COUNT ? sample->reason : WAIT_UNKNOWN;
     add_stretch(states, state->waiting, blocked, 1);
     add_cause(states, state, (uint8_t)(1 + reason), blocked);
@@ -155,7 +162,7 @@ static void add_short(const struct page_states *states, struct page_state *state
                       const struct sample *sample, const struct off_share *off)
 {
     struct thread_life all = {sample->time_ns, sample->end_ns};
-    double length = (double)(sample->end_ns - sample->time_ns);
+    double length = (double)sample->end_ns - (double)sample->time_ns;
     if (length <= 0)
         return;
     add_stretch(states, state->waiting, all, (double)off->blocked_ns / length);
@@ -172,7 +179,8 @@ static int take(void *context, const struct item *item)
         return 0;
     struct page_state *state = state_of(states, sample->thread);
     struct off_share off = sample_off_share(sets, sample);
-    int64_t cpu_ns = (int64_t)sample_cpu_ns(sets, sample);
+    uint64_t cpu_ns = sample_cpu_ns(sets, sample);
+    int64_t from_ns;
     if (!state)
         return -ENOMEM;
     see(states, sample->thread, sample->time_ns, sample_told_ns(sample));
@@ -180,9 +188,8 @@ static int take(void *context, const struct item *item)
         add_wait(states, state, sample, &off);
     else if (role == SAMPLE_ROLE_SHORT_WAITS)
         add_short(states, state, sample, &off);
-    else if (!states->off_cpu)
-        add_stretch(states, state->running,
-                    (struct thread_life){sample->time_ns - cpu_ns, sample->time_ns}, 1);
+    else if (!states->off_cpu && !__builtin_sub_overflow(sample->time_ns, cpu_ns, &from_ns))
+        add_stretch(states, state->running, (struct thread_life){from_ns, sample->time_ns}, 1);
     return 0;
 }
 
