@@ -258,7 +258,9 @@ int line_stats_finish(struct line_stats *stats, const struct own_time *own, bool
     if (error)
         return error;
     stats->totals.total_ns = stats->totals.self_ns;
-    qsort_r(stats->rows.items, stats->rows.count, sizeof(*stats->rows.items), most_first, stats);
+    if (stats->rows.count > 0)
+        qsort_r(stats->rows.items, stats->rows.count, sizeof(*stats->rows.items), most_first,
+                stats);
     qsort(stats->files.items, stats->files.count, sizeof(*stats->files.items), by_place);
     return 0;
 }
