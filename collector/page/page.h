@@ -13,12 +13,20 @@
 
 enum { PAGE_BYTES_MAX = 5000000 };
 
+/* A second recording, as tables that compare the two. */
+struct page_compare {
+    const char *file; /* what the other one is called; NULL: there is none */
+    const struct table *const *tables;
+    unsigned count;
+};
+
 struct page_options {
     struct report_options report; /* `sinks` are the page's own */
     const char *title;            /* NULL: the program's name */
     const char *ending;           /* how the command ended, in a sentence; "": as it should */
     bool no_source;               /* no text of source files */
     bool flame;                   /* the views of stacks alone: flame graph, trees, source */
+    struct page_compare compare;
 };
 
 struct page;

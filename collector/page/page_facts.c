@@ -150,7 +150,6 @@ static void put_ranges_left_out(const struct page *page, struct json_doc *doc)
 
 int page_put_left_out(struct page *page, struct json_doc *doc)
 {
-    json_doc_null(doc, "compare");
     size_t counters = page->counters.items.count;
     uint32_t threads = 0;
     json_doc_array(doc, "left_out");

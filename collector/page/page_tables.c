@@ -135,15 +135,39 @@ static void put_table(const struct page *page, struct json_doc *doc, const struc
     json_doc_close(doc);
 }
 
-int page_put_tables(struct page *page, struct json_doc *doc)
+static int put_tables(const struct page *page, struct json_doc *doc,
+                      const struct table *const *tables, unsigned count)
 {
     struct table_row *row = malloc(sizeof(*row));
     if (!row)
         return -ENOMEM;
     json_doc_array(doc, "tables");
-    for (unsigned i = 0; i < report_table_count(page->report); i++)
-        put_table(page, doc, report_table(page->report, i), row);
+    for (unsigned i = 0; i < count; i++)
+        put_table(page, doc, tables[i], row);
     json_doc_close(doc);
     free(row);
     return 0;
+}
+
+int page_put_tables(struct page *page, struct json_doc *doc)
+{
+    const struct table *tables[REPORT_TABLES_MAX];
+    unsigned count = report_table_count(page->report);
+    for (unsigned i = 0; i < count; i++)
+        tables[i] = report_table(page->report, i);
+    return put_tables(page, doc, tables, count);
+}
+
+int page_put_compare(struct page *page, struct json_doc *doc)
+{
+    const struct page_compare *compare = &page->options.compare;
+    if (!compare->file) {
+        json_doc_null(doc, "compare");
+        return 0;
+    }
+    json_doc_object(doc, "compare");
+    page_put_text(page, doc, "file", compare->file);
+    int error = put_tables(page, doc, compare->tables, compare->count);
+    json_doc_close(doc);
+    return error;
 }

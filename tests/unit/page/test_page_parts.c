@@ -104,6 +104,33 @@ TEST(names_are_kept_once_and_told_with_their_domain)
     maker_destroy(maker);
 }
 
+static void fill(const struct table *table, uint64_t index, struct table_row *row)
+{
+    (void)table;
+    row_text(row, 0, index == 0 ? "<b>" : "load");
+    row_count(row, 1, index);
+    row->role = index == 699 ? ROW_REST : ROW_PLAIN;
+    row->rest = index == 699 ? "outside" : NULL;
+}
+
+TEST(tables_that_compare_are_written_with_their_first_rows_and_their_rest)
+{
+    struct table table = {.name = "ranges", .fill = fill, .row_count = 700};
+    const struct table *tables[] = {&table};
+    struct page page = {.text_limit = PAGE_TEXT_MAX, .row_limit = 2};
+    table_add_column(&table, (struct table_column){.name = "path"});
+    table_add_column(&table, (struct table_column){.name = "count", .type = COLUMN_COUNT});
+    CHECK_STR(json_of(&page, page_put_compare), "{\"compare\":null}");
+    page.options.compare = (struct page_compare){"a.annot", tables, 1};
+    CHECK_STR(json_of(&page, page_put_compare),
+              "{\"compare\":{\"file\":\"a.annot\",\"tables\":[{\"name\":\"ranges\",\"title\":\"\","
+              "\"columns\":[{\"name\":\"path\",\"type\":\"text\"},{\"name\":\"count\","
+              "\"type\":\"count\"}],\"rows\":[{\"cells\":[\"<b>\",0]},{\"cells\":[\"load\",1]},"
+              "{\"role\":\"rest\",\"rest\":\"outside\",\"cells\":[\"load\",699]}],\"more\":697,"
+              "\"notes\":[]}]}}");
+    table_fini(&table);
+}
+
 static int put_long(struct page *page, struct json_doc *doc)
 {
     char text[3001] = "";
