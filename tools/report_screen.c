@@ -182,6 +182,18 @@ static void put_end(const struct screen *screen)
                        "next: annot report --all     annot flame     annot export", 0);
 }
 
+/* Of open_memstream(). False: there was no memory for all of the text, which is freed. */
+static bool close_text(FILE *stream, char **text)
+{
+    bool whole = ferror(stream) == 0; /* fclose() does not tell again */
+    whole &= fclose(stream) == 0 && *text;
+    if (whole)
+        return true;
+    free(*text);
+    *text = NULL;
+    return false;
+}
+
 /* What is missing, as the other reports tell it; its lines are of any width. */
 static int put_missing(const struct screen *screen)
 {
@@ -191,7 +203,7 @@ static int put_missing(const struct screen *screen)
     if (!stream)
         return -ENOMEM;
     report_text_missing(screen->report, screen->view, stream);
-    if (fclose(stream) != 0)
+    if (!close_text(stream, &text))
         return -ENOMEM;
     for (char *line = text, *end; (end = strchr(line, '\n')); line = end + 1) {
         unsigned indent = (unsigned)strspn(line, " ");
@@ -270,7 +282,7 @@ static int make_text(const struct screen *like, char **ret_text)
     if (!screen.out)
         return -ENOMEM;
     int rc = put_all(&screen);
-    return fclose(screen.out) == 0 ? rc : -ENOMEM;
+    return close_text(screen.out, ret_text) ? rc : -ENOMEM;
 }
 
 static unsigned count_lines(const char *text)

@@ -468,6 +468,8 @@ int own_time_finish(struct own_time *own)
     }
     memcpy(own->totals.purposes, own->purposes, sizeof(own->purposes));
     if (!error)
+        error = vec_reserve(&own->sorted, own->rows.count); /* of own_time_rows() */
+    if (!error)
         error = find_lines(own);
     if (!error && own->waits.count > 0)
         qsort_r(own->waits.items, own->waits.count, sizeof(*own->waits.items), longest_first, own);
