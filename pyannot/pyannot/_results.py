@@ -169,10 +169,11 @@ class Results:
         return _sorted(stats, sort)[:limit]
 
     def flame(self, path: _Path, *options: str) -> str:
-        """Draws the samples as a flame graph (SVG) into a file, replacing it; returns its path.
+        """Draws the samples as a flame graph into a file, replacing it; returns its path.
 
-        options: further options of `annot flame`, as in flame("x.svg", "--python"). Raises
-        RecordingError if nothing was sampled.
+        A picture (SVG), or, with a name that ends in ".html", a page with switches for what is
+        drawn. options: further options of `annot flame`, as in flame("x.svg", "--python"), which
+        pages have not. Raises RecordingError if nothing was sampled.
         """
         name = os.path.abspath(os.fspath(path))
         self._annot("flame", *options, "--force", "-o", name, "--", self._file())

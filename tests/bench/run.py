@@ -273,6 +273,7 @@ BENCHES = {
     "report": report,
     "export": export,
     "large": script("bench_large.py"),
+    "page": script("bench_page.py"),
 }
 
 

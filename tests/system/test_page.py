@@ -1,286 +1,133 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The page of annot html in a real browser: what it shows, says and does.
-
-test_page.py ANNOT MAKE_TRACE FOLDER: pages and pictures are left in FOLDER. Exit status 0, 1, or
-77 if Chromium, playwright or axe-core is not there.
-"""
+"""The page of `annot html`: its size, its policy, and names that were made to deceive. Its numbers:
+test_report_sums.py."""
 
 import base64
 import gzip
-import itertools
+import hashlib
+import html.parser
 import json
-import pathlib
 import re
-import subprocess
-import sys
 
-import page_browser
-import page_numbers
-import perfetto_ui
-from test_exports import Check, use_test_python
+from harness import ANNOT, case, check, equal, main, program
 
-VIEWS = ("summary", "tree", "tree&time=wall&q=a", "flame", "flame&time=wall&idle=1",
-         "flame&mode=flame&frames=all", "flame&mode=sandwich", "flame&mode=treemap&own=1", "calls")
-WIDTHS = ((1440, 900), (800, 900))
-WRONG = ("view=nothing", "view=%00", "t=9-3", "t=0-99999", "thread=99999", "thread=-1", "thread=x",
-         "range=nobody", "zoom=99999999", "own=2", "time=never", "mode=pie", "process=1e3", "=",
-         "&&&", "q=" + "x" * 2000, "theme=pink", "focus=" + "9" * 30, "task=%E0%A4%A",
-         "frames=__proto__")
-READY = "() => document.documentElement.dataset.ready === '1'"
-SCROLLS = "() => document.documentElement.scrollWidth > window.innerWidth"
-CURRENT = "() => document.querySelector('nav [aria-current]').textContent"
-HEAD = "() => document.querySelector('main .viewhead').innerText"
-FOCUS = "() => document.activeElement.tagName + ' ' + document.activeElement.className"
-# What a name must never become, and what a long one must not push aside.
-EVIL = ["<img src=x onerror=document.title='bad'>",
-        "</script><script>document.title='bad'</script>",
-        "\u202eshell\u202c", "\u05e9\u05dc\u05d5\u05dd \u0639\u0627\u0644\u0645", "x" * 10000, "",
-        "&lt;b&gt; \"'`", "a\tb", "\U0001f525", "__proto__", "constructor"]
+BYTES_MAX = 5_000_000
 
 
-def write_page(annot, recording, path, *options):
-    subprocess.run([annot, "html", "--force", "-o", path, *options, recording], check=True)
-    return path
+class Elements(html.parser.HTMLParser):
+    """Tags of a page, with their attributes and texts, as a browser sees them."""
+
+    def __init__(self, text):
+        super().__init__(convert_charrefs=True)
+        self.found, self.open = [], None
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag, attributes):
+        self.open = [tag, dict(attributes), ""]
+        self.found.append(self.open)
+
+    def handle_endtag(self, tag):
+        self.open = None
+
+    def handle_data(self, data):
+        if self.open:
+            self.open[2] += data
+
+    def texts(self, tag):
+        return [text for name, _, text in self.found if name == tag]
 
 
-class Shown(page_browser.Page):
-    """The page when its script has drawn it."""
-
-    def __init__(self, opened, path, address="", scheme="light", size=WIDTHS[0]):
-        super().__init__(opened, path, "#" + address if address else "", scheme, size)
-        self.page.wait_for_function(READY)
-
-    def head(self):
-        return re.sub(r"\s+", " ", self.page.evaluate(HEAD)).replace("\u202f", " ")
-
-    def current(self):
-        return self.page.evaluate(CURRENT)
-
-    def address(self):
-        """When the page has written it, in a pause."""
-        return self.page.evaluate(
-            "() => new Promise((done) => setTimeout(() => done(location.hash), 200))")
-
-    def press(self, *keys):
-        for key in keys:
-            self.page.keyboard.press(key)
+def digest(text):
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
-def with_data(path, target, change):
-    """The same page with other data."""
-    text = path.read_text(encoding="utf-8")
-    found = re.search(r'(<script[^>]*id="data"[^>]*>)([^<]*)(</script>)', text)
-    data = json.loads(gzip.decompress(base64.b64decode(found[2])))
-    change(data)
-    packed = base64.b64encode(gzip.compress(json.dumps(data).encode())).decode()
-    target.write_text(text[:found.start(2)] + packed + text[found.end(2):], encoding="utf-8")
-    return target
+def make_page(home, recording, *options):
+    page = home.work / "page.html"
+    home.run(ANNOT, "html", "--force", "-o", page, *options, recording, timeout=120).ok()
+    return page.read_text()
 
 
-# ---- Everything opens, and nothing else is asked for ---------------------------------------------
+def data_of(elements):
+    texts = [text for name, attributes, text in elements.found
+             if name == "script" and attributes.get("id") == "data"]
+    equal(len(texts), 1, "elements with data")
+    return json.loads(gzip.decompress(base64.b64decode(texts[0])))
 
 
-def check_view(check, opened, path, view, look):
-    """Returns the page, to be closed."""
-    scheme, size = look
-    page = Shown(opened, path, "view=" + view, scheme, size)
-    what = f"page: {view}, {size[0]}, {scheme}"
-    check.equal(what + ": wider than the window", page.page.evaluate(SCROLLS), False)
-    axe = page_browser.axe_script()
-    if axe and size == WIDTHS[0]:
-        page.page.evaluate(axe)
-        found = page.page.evaluate("axe.run()")["violations"]
-        check.equal(what + ": accessible", [
-            (rule["id"], rule["nodes"][0]["html"][:200]) for rule in found], [])
-    check.equal(what + ": complaints", page.complaints, [])
-    check.equal(what + ": requests", [url.split("#")[0] for url in page.requests],
-                [path.as_uri()])
-    return page
+def texts_in(value):
+    if isinstance(value, str):
+        return [value]
+    values = value.values() if isinstance(value, dict) else value
+    return [text for part in values if isinstance(part, (str, list, dict))
+            for text in texts_in(part)]
 
 
-def check_views(check, opened, path, folder):
-    looks = (("light", WIDTHS[0]), ("dark", WIDTHS[0]), ("light", WIDTHS[1]))
-    for view, (scheme, size) in itertools.product(VIEWS, looks):
-        page = check_view(check, opened, path, view, (scheme, size))
-        name = re.sub(r"\W+", "-", view)
-        page.page.screenshot(path=folder / f"{name}-{size[0]}-{scheme}.png", full_page=True)
-        page.close()
+@case
+def the_policy_allows_style_and_script_and_nothing_else(home):
+    home.run(program("make_trace"), "sampled", home.work / "run.annot").ok()
+    text = make_page(home, home.work / "run.annot")
+    elements = Elements(text)
+    policy = next(attributes["content"] for name, attributes, _ in elements.found
+                  if attributes.get("http-equiv") == "Content-Security-Policy")
+    scripts = [text for name, attributes, text in elements.found
+               if name == "script" and "type" not in attributes]
+    equal((len(scripts), len(elements.texts("style"))), (1, 1), "scripts and styles")
+    rules = dict(rule.strip().split(" ", 1) for rule in policy.split(";"))
+    equal(rules["default-src"], "'none'", "what else is allowed")
+    equal(rules["script-src"], f"'{digest(scripts[0])}'", "the script that is allowed")
+    equal(rules["style-src"], f"'{digest(elements.texts('style')[0])}'", "the style that is")
+    for _, attributes, _ in elements.found:
+        check(not {"src", "href", "style"} & set(attributes)
+              and not any(name.startswith("on") for name in attributes), f"{attributes}")
+    check(not re.search(r"\b(eval|Function)\(|\bimport\(", scripts[0]), "eval in the script")
+    data = data_of(elements)
+    equal(elements.texts("h1")[0].strip(), data["headline"][0], "the headline without a script")
+    equal(elements.texts("title"), [data["title"]], "the title")
 
 
-def check_print(check, opened, path, folder):
-    page = Shown(opened, path, "view=flame", "dark")
-    page.page.emulate_media(media="print")
-    hidden = page.page.evaluate("""() => ['nav', '.tool', '.seg'].every((one) =>
-        getComputedStyle(document.querySelector(one)).display === 'none')""")
-    check.equal("page: controls on paper", hidden, True)
-    page.page.pdf(path=folder / "page.pdf")
-    check.equal("page: complaints while it is printed", page.complaints, [])
-    page.close()
+@case
+def whatever_is_recorded_fits(home):
+    """And names that are markup stay names."""
+    recording = home.work / "wide.annot"
+    home.run(program("make_wide"), recording, "60", timeout=120).ok()
+    text = make_page(home, recording)
+    check(len(text.encode()) <= BYTES_MAX, f"{len(text.encode())} bytes")
+    elements = Elements(text)
+    equal({name for name, _, _ in elements.found} - {
+        "html", "head", "meta", "title", "style", "body", "h1", "script", "div", "main", "noscript",
+        "p"}, set(), "elements of foreign names")
+    data = data_of(elements)
+    check(len(data["nodes"]["parent"]) > 100 and data["lanes"] and data["left_out"], "empty")
+    longest = max(len(text.encode()) for text in texts_in(data))
+    check(longest < 12_000, f"a text of {longest} bytes")  # states are longer than names
+    longest = max(len(text.encode()) for text in texts_in([data["names"], data["functions"],
+                                                           data["threads"], data["tables"]]))
+    check(longest <= 1_010, f"a name of {longest} bytes")
+    counts = {key: {len(column) for column in data[key].values()}
+              for key in ("cpu", "off", "nodes", "paths")}
+    check(all(len(lengths) == 1 for lengths in counts.values()), f"columns: {counts}")
+    nodes = len(data["nodes"]["parent"])
+    check(all(parent < at for at, parent in enumerate(data["nodes"]["parent"])), "parents")
+    check(all(0 <= node < nodes for key in ("cpu", "off") for node in data[key]["node"]), "nodes")
+    check(all(0 <= path < len(data["paths"]["name"]) for path in data["cpu"]["path"]), "paths")
+    used = set(data["paths"]["name"][1:]) | {name for lane in data["lanes"]
+                                             for name in lane["name_of"]}
+    check(all(data["names"][name] is not None for name in used), "a name is missing")
+    told = json.loads(home.run(ANNOT, "report", "--table", "sampling", "--json",
+                               recording, timeout=120).ok().out)["sampling"]
+    equal(sum(data["cpu"]["ns"]), told["cpu_ns"], "CPU time of the page")
+    equal(sum(data["cpu"]["count"]), told["sample_count"], "samples of the page")
+    equal(sum(data["off"]["ns"]), told["blocked_ns"] + told["runnable_ns"], "waits of the page")
 
 
-def check_flame(check, opened, annot, recording, folder):
-    """The page of annot flame is a part of this one."""
-    path = folder / "flame.html"
-    subprocess.run([annot, "flame", "--force", "-o", path, recording], check=True)
-    page = Shown(opened, path)
-    check.equal("page: of annot flame", [page.current(), page.complaints, page.page.evaluate(
-        "() => [...document.querySelectorAll('nav a')].map((a) => a.textContent)")],
-        ["Flame graph", [], ["Call tree", "Flame graph", "Call graph"]])
-    page.close()
-
-
-# ---- The whole path by keyboard ------------------------------------------------------------------
-
-
-def check_keys(check, opened, path):
-    page = Shown(opened, path)
-    titles = page.page.evaluate(
-        "() => [...document.querySelectorAll('nav a')].map((a) => a.textContent)")
-    for number, title in enumerate(titles[:9], 1):
-        page.press(str(number))
-        check.equal(f"page: key {number}", page.current(), title)
-    page.press("1", "/")
-    check.equal("page: / goes to the search", page.page.evaluate(FOCUS), "INPUT ")
-    page.page.keyboard.type("walk")
-    check.equal("page: a search shows the flame graph", page.current(), "Flame graph")
-    check.equal("page: it is in the address", "q=walk" in page.address(), True)
-    page.press("Escape")
-    check.equal("page: Escape forgets it", "q=" in page.address(), False)
-    page.press("c")
-    check.equal("page: C, wall time", "time=wall" in page.address(), True)
-    page.press("c", "m")
-    check.equal("page: M, own code", "own=1" in page.address(), True)
-    page.press("m", "t")
-    check.equal("page: T, the other theme", "theme=dark" in page.address(), True)
-    page.press("t", "?")
-    check.equal("page: ?, the keys", page.page.locator("dialog").is_visible(), True)
-    page.press("Escape")
-    check.equal("page: they go away", page.page.locator("dialog").is_visible(), False)
-    check_tree_keys(check, page)
-    check_flame_keys(check, page)
-    check_brush_keys(check, page)
-    check.equal("page: complaints about keys", page.complaints, [])
-    page.close()
-
-
-def check_tree_keys(check, page):
-    page.press("2")
-    page.page.locator("[role=treeitem][tabindex='0']").focus()
-    items = page.page.locator("[role=treeitem]").count()
-    page.press("ArrowLeft")
-    check.equal("page: a row of the tree is closed",
-                page.page.locator("[role=treeitem]").count() < items, True)
-    page.press("ArrowRight")
-    check.equal("page: and opened", page.page.locator("[role=treeitem]").count(), items)
-    page.press("ArrowDown", "End", "Home")
-    check.equal("page: it still has the focus", page.page.evaluate(
-        "() => document.activeElement.getAttribute('role')"), "treeitem")
-
-
-def check_flame_keys(check, page):
-    page.press("3")
-    page.page.locator("main canvas").focus()
-    page.press("ArrowDown", "ArrowDown", "ArrowDown", "ArrowRight", "Enter")
-    check.equal("page: Enter zooms", "zoom=" in page.address(), True)
-    check.equal("page: the tip says what it is", page.page.locator(".tip b").count(), 1)
-    page.press("Escape")
-    check.equal("page: Escape shows all", "zoom=" in page.address(), False)
-
-
-def check_brush_keys(check, page):
-    page.page.locator(".strip").focus()
-    page.press("ArrowRight", "ArrowRight", "Shift+ArrowRight")
-    check.equal("page: arrows make a stretch of time", bool(re.search(r"[#&]t=\d+-\d+",
-                page.address())), True)
-    page.press("Escape")
-    check.equal("page: Escape takes it away", "t=" in page.address(), False)
-
-
-# ---- Addresses -----------------------------------------------------------------------------------
-
-
-def check_addresses(check, opened, path):
-    page = Shown(opened, path, "view=summary")
-    plain = page.head()
-    for wrong in WRONG:
-        page.page.goto("about:blank")
-        page.page.goto(path.as_uri() + "#" + wrong)
-        page.page.wait_for_function(READY)
-        check.equal(f"page: address {wrong[:40]}", (page.head(), page.complaints), (plain, []))
-    page.close()
-    page = Shown(opened, path, "view=flame&time=wall&own=1&theme=dark")
-    check.equal("page: an address is followed", [page.current(), page.page.evaluate(
-        "() => document.documentElement.dataset.theme")], ["Flame graph", "dark"])
-    page.page.evaluate("() => { location.hash = '#view=tree'; }")
-    page.page.wait_for_function("() => document.querySelector('main [role=tree]')")
-    check.equal("page: a changed address too", page.current(), "Call tree")
-    page.page.go_back()
-    page.page.wait_for_function("() => document.querySelector('main canvas')")
-    check.equal("page: back", page.current(), "Flame graph")
-    page.close()
-
-
-# ---- Names of others -----------------------------------------------------------------------------
-
-
-def evil_names(data):
-    for index, function in enumerate(data["functions"]):
-        function[0] = EVIL[index % len(EVIL)]
-        function[1] = EVIL[(index + 3) % len(EVIL)]
-    data["names"] = [EVIL[index % len(EVIL)] + str(index) for index in range(len(data["names"]))]
-    for key in ("threads", "processes"):
-        for index, one in enumerate(data[key]):
-            one["name"] = EVIL[index % len(EVIL)]
-    data["title"] = data["facts"]["command"] = EVIL[0] * 200
-    data["headline"] = [EVIL[1] + " " + "y" * 5000]
-    for table in data["tables"]:
-        for row in table["rows"]:
-            row["cells"] = [EVIL[2] + "z" * 3000 if isinstance(cell, str) else cell
-                            for cell in row["cells"]]
-
-
-def check_names(check, opened, path, folder):
-    evil = with_data(path, folder / "names.html", evil_names)
-    for view in ("summary", "tree", "flame", "flame&mode=sandwich", "flame&mode=treemap", "calls"):
-        for size in WIDTHS:
-            page = Shown(opened, evil, "view=" + view, size=size)
-            page.page.mouse.move(size[0] / 2, 600)
-            title = page.page.title()
-            what = f"page: names, {view}, {size[0]}"
-            check.equal(what, [title == "bad", page.page.locator("img").count(), page.complaints,
-                               page.page.evaluate(SCROLLS)], [False, 0, [], False])
-            page.page.screenshot(path=folder / f"names-{view.split('&')[0]}-{size[0]}.png")
-            page.close()
-
-
-def main():
-    use_test_python()
-    annot, make_trace = sys.argv[1:3]
-    folder = pathlib.Path(sys.argv[3])
-    folder.mkdir(parents=True, exist_ok=True)
-    check = Check()
-    recording = folder / "sampled.annot"
-    recording.unlink(missing_ok=True)
-    subprocess.run([make_trace, "sampled", recording], check=True)
-    path = write_page(annot, recording, folder / "page.html")
-    try:
-        with page_browser.browser() as opened:
-            check_views(check, opened, path, folder)
-            check_print(check, opened, path, folder)
-            check_flame(check, opened, annot, recording, folder)
-            check_keys(check, opened, path)
-            check_addresses(check, opened, path)
-            check_names(check, opened, path, folder)
-            page_numbers.check_all(check, annot, opened, recording, Shown(opened, path))
-        if page_browser.axe_script() is None:
-            raise perfetto_ui.NoVerdict("no axe-core; hint: pip install axe-playwright-python")
-    except perfetto_ui.NoVerdict as reason:
-        print(f"skipped: {reason}")
-        return 1 if check.failed else 77
-    print(f"{check.passed} passed, {check.failed} failed, 0 skipped")
-    return 1 if check.failed else 0
+@case
+def source_is_left_out_if_it_is_to_be(home):
+    home.run(program("make_trace"), "sampled", home.work / "run.annot").ok()
+    equal(data_of(Elements(make_page(home, home.work / "run.annot", "--no-source")))["sources"], [],
+          "sources")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -67,7 +67,8 @@ function with_numbers(text) {
 /* The first sentence is the title; what else the report says first stands below it. */
 function make_hero(title) {
     const [first, ...more] = data.headline.join(' ').split(/(?<=[.!?])\s+(?=[A-Z0-9])/);
-    title.replaceChildren(cut_name(first || data.title, 400));
+    title.replaceChildren(cut_name(first || data.title, 400)
+        .replace(/(\d)\s(?=(?:%|s|ms|us|ns)(?!\w))/g, '$1' + NARROW));
     const whole = data.wall.reduce((sum, part) => sum + part.ns, 0);
     return el('section', {class: 'hero', 'aria-label': 'Where the time went'}, title,
         more.length ? el('p', {class: 'lede'}, with_numbers(cut_name(more.join(' '),

@@ -84,7 +84,7 @@ function notes(...parts) {
         el('span', {}, part)));
 }
 
-const legend_entry = (token, ...text) => el('span', {class: 'key'}, swatch(token), text);
+const legend_entry = (token, ...text) => el('span', {class: 'key'}, swatch(token), text.flat());
 
 /* 32 bins, four a decade from 1 us on; the height by the square root. */
 function histogram(bins, width, height = 20) {

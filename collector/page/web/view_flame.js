@@ -27,7 +27,7 @@ function draw_flame(box) {
     const mode = FLAME_MODES.find((one) => one[0] === state.mode);
     box.append(view_head('Flame graph', `${tree_sentence(tree, null)}; ${mode[2]}`,
         seg('mode', 'Shape', FLAME_MODES)),
-    el('div', {class: 'viewhead second'}, el('p', {class: 'sub', role: 'status'},
+    el('div', {class: 'viewhead second'}, el('p', {class: 'sub hint', role: 'status'},
         flame_status(tree, matches)), el('span', {class: 'space'}), time_switch(), own_switch(),
     frames_switch()));
     if (!tree.kids.length)
@@ -178,15 +178,28 @@ function sandwich_graphs(tree, focus) {
 function flame_legend(tree) {
     const sums = owner_sums();
     const total = sums.reduce((sum, ns) => sum + ns, 0);
-    const owners = OWNERS.map((owner, index) => sums[index] > 0 && owner.text
-        ? legend_entry(owner.token, owner.text, el('b', {}, time_text(sums[index])),
-            el('span', {}, share_text(sums[index], total))) : null);
+    const drawn = drawn_owners(tree);
+    const owners = OWNERS.map((owner, index) => owner.text && drawn.has(index) ? legend_entry(
+        owner.token, owner.text, sums[index] > 0 ? [el('b', {}, time_text(sums[index])),
+            el('span', {}, share_text(sums[index], total))] : null) : null);
     const rest = sums[OWNER_ROLE] > 0 ? legend_entry('role', 'unknown',
         el('b', {}, time_text(sums[OWNER_ROLE]))) : null;
     const causes = state.time === 'wall' ? cause_legend(tree) : [];
     return [notes(owners, rest), causes.length || idle_note(tree) ? notes(causes, idle_note(tree))
         : null].filter(Boolean).reduce((all, one) => (all.append(one), all),
         el('div', {class: 'legends'}));
+}
+
+/* Whose functions are in the picture, or ran below what is. */
+function drawn_owners(tree) {
+    const owners = new Set();
+    const visit = (item) => {
+        owners.add(item.one.owner);
+        item.kids.forEach(visit);
+    };
+    visit(tree);
+    owner_sums().forEach((ns, owner) => ns > 0 && owners.add(owner));
+    return owners;
 }
 
 function cause_legend(tree) {

@@ -133,7 +133,7 @@ const THREAD_ROWS = 12;
 function thread_section() {
     const rows = thread_rows();
     const more = rows.length - THREAD_ROWS;
-    return el('section', {}, view_head('Processes and threads', 'a click filters'),
+    return el('section', {}, view_head('Processes and threads', el('span', {class: 'hint'}, 'a click filters')),
         simple_table([['thread', 'l'], ['CPU', '', '76px'], ['ready', '', '76px'],
             ['waits', '', '76px'], ['', 'l', '130px']], rows.slice(0, THREAD_ROWS), more > 0
             ? [left_cell(count_text(more) + ' more'), cell(), cell(), cell(), cell()] : null),

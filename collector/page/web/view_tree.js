@@ -184,7 +184,7 @@ function no_time_text() {
 }
 
 function frames_switch() {
-    return state.own ? null : seg('frames', 'Frames', [['python', 'Python + leaf',
+    return state.own || !functions.some((one) => one.python) ? null : seg('frames', 'Frames', [['python', 'Python + leaf',
         'Python functions, and the native code that they call as one leaf'],
     ['all', 'every frame', 'all native frames too']]);
 }
