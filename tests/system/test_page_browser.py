@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """The page of annot html in a real browser: what it shows, says and does.
 
-test_page_browser.py ANNOT MAKE_TRACE FOLDER: pages and pictures are left in FOLDER. Exit status 0, 1, or
-77 if Chromium, playwright or axe-core is not there.
+test_page_browser.py ANNOT MAKE_TRACE FOLDER: pages and pictures are left in FOLDER. Exit status 0,
+1, or 77 if Chromium, playwright or axe-core is not there.
 """
 
 import base64
