@@ -80,11 +80,16 @@ function role_name(name) {
     return thread_title(name) + (count > 1 ? ` × ${count_text(count)}` : '');
 }
 
+/* Without the domain of what observes Python. */
+function range_title(name) {
+    return name.replace(/(^|\/)python:/g, '$1');
+}
+
 function index_paths() {
     path_text = data.paths.parent.map((parent, index) => index === 0 ? '' : null);
     for (let path = 1; path < path_text.length; path++) {
         const before = path_text[data.paths.parent[path]];
-        const name = data.names[data.paths.name[path]];
+        const name = data.names[data.paths.name[path]] || '';
         path_text[path] = before ? before + '/' + name : name;
     }
 }

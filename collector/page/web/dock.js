@@ -48,8 +48,14 @@ function filter_choices() {
     const threads = data.threads.map((thread, index) => [index, thread_name(index)])
         .sort((a, b) => data.threads[b[0]].cpu_ns - data.threads[a[0]].cpu_ns);
     return [['process', 'Processes', processes], ['thread', 'Threads', threads],
-        ['range', 'Ranges', data.names.map((name) => [name, name])],
+        ['range', 'Ranges', range_names().map((name) => [name, range_title(name)])],
         ['task', 'Tasks', task_functions().map((name) => [name, name])]];
+}
+
+/* Of those that samples lie in, each once. */
+function range_names() {
+    return [...new Set(data.paths.name.filter((name) => name >= 0)
+        .map((name) => data.names[name]))];
 }
 
 /* Functions that tasks run, of pools and of asyncio. */
@@ -232,7 +238,7 @@ function filter_chips() {
     if (state.task)
         chips.push(chip('in task ' + state.task, {task: ''}));
     if (state.range)
-        chips.push(chip('in range ' + state.range, {range: ''}));
+        chips.push(chip('in range ' + range_title(state.range), {range: ''}));
     return chips;
 }
 

@@ -36,7 +36,7 @@ function make_tree(sums, time, options) {
     const place = make_places(root, options);
     for (let node = 0; node < node_count; node++)
         if (sums.cpu[node])
-            add_self(place(node), sums.cpu[node]);
+            add_self(place.run(node), sums.cpu[node]);
     root.idle_ns = 0;
     if (time === 'wall')
         for (const wait of sums.off)
@@ -58,7 +58,7 @@ function add_wait_item(root, place, wait, options) {
         root.idle_ns += wait.ns;
         return;
     }
-    const item = place(wait.node);
+    const item = place.wait(wait.node);
     const key = 'wait ' + wait.cause;
     let leaf = item.map.get(key);
     if (!leaf) {
@@ -72,7 +72,8 @@ function add_wait_item(root, place, wait, options) {
     add_self(leaf, wait.ns);
 }
 
-/* place(node): the item that the time of a stack is added to, with its callers made. */
+/* {run, wait}: functions of a node that give the item that its time is added to, with the callers
+ * made. A wait stands right below the Python function: how the kernel was entered says nothing. */
 function make_places(root, options) {
     const known = new Array(node_count).fill(null);
     known[0] = root;
@@ -89,7 +90,17 @@ function make_places(root, options) {
         }
         return known[node] = kid_of(up, node_function[node], node);
     };
-    return leaf_owner ? (node) => place_leaf(node, upper) : upper;
+    if (!leaf_owner)
+        return {run: upper, wait: upper};
+    return {run: (node) => place_leaf(node, upper), wait: (node) => upper(python_above(node))};
+}
+
+/* The innermost function on the stack that is shown by itself. */
+function python_above(node) {
+    let at = node;
+    while (in_python(node) && at > 0 && is_native(at))
+        at = node_parent[at];
+    return at;
 }
 
 function kid_of(up, index, node) {

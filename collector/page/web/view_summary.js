@@ -204,11 +204,11 @@ function range_section(name, title) {
 }
 
 function range_row(row, rows) {
-    const parts = row.path.replace(/(^|\/)python:/g, '$1').split('/');
+    const parts = range_title(row.path).split('/');
     const inside = rows.filter((other) => other !== row &&
         row.path.startsWith(other.path + '/')).length;
     const name = inside ? parts[parts.length - 1] : parts.join(' / ');
-    const last = parts[parts.length - 1];
+    const last = row.path.split('/').pop();
     const filter = data.names.includes(last) ? () => toggle('range', last) : null;
     return table_row([left_cell(el('span', {dir: 'auto', title: cut_name(row.path, 1000),
         css: {'padding-left': inside * 14 + 'px'}}, cut_name(name))),
