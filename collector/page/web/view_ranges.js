@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT */
+/* Ranges: how long the program's own steps take, and which of them are outliers. The numbers are
+ * those of the report; under filters, counts and times of samples are of what passes. */
+
+const RANGE_TABLES = [['ranges', 'Ranges', 'per path, all threads together'],
+    ['track_ranges', 'Ranges of tracks', 'tasks, requests and queues, which overlap'],
+    ['overlapping_ranges', 'Overlapping ranges', 'begun and ended in any order']];
+const RANGES_SHOWN = 30;
+
+let stats_by_path = null, path_by_text = null;
+
+function index_range_stats() {
+    if (stats_by_path)
+        return;
+    stats_by_path = new Map(data.range_stats.map((stats) =>
+        [stats.kind + ' ' + stats.path, stats]));
+    path_by_text = new Map();
+    for (let path = path_text.length - 1; path > 0; path--)
+        path_by_text.set(path_text[path], path);
+}
+
+/* Rows of one of the tables, with name, depth and statistics. */
+function ranges_of_table(table_name) {
+    const table = table_of(table_name);
+    if (!table)
+        return [];
+    index_range_stats();
+    return table.rows.map((row) => {
+        const one = row_object(table, row);
+        const path = row.path !== undefined ? row.path : path_by_text.get(one.path);
+        const known = path !== undefined && path > 0;
+        return Object.assign(one, {index: known ? path : -1, 
+            stats: stats_by_path.get(table_name + ' ' + one.path),
+            name: known ? range_title(data.names[data.paths.name[path]])
+                : range_title(String(one.path || one.rest || '')),
+            depth: known ? path_depth(path) : 0});
+    });
+}
+
+function path_depth(path) {
+    let depth = -1;
+    for (; path > 0; path = data.paths.parent[path])
+        depth++;
+    return depth;
+}
+
+/* As a tree: those with most time first, each followed by what is inside of it. */
+function in_tree_order(rows) {
+    const by_path = new Map(rows.filter((row) => row.index >= 0).map((row) => [row.index, row]));
+    const inside = new Map();
+    for (const row of rows) {
+        const parent = row.index < 0 ? null : by_path.get(data.paths.parent[row.index]) || null;
+        row.shown_depth = 0;
+        inside.set(parent, (inside.get(parent) || []).concat([row]));
+    }
+    const out = [];
+    const add = (list, depth) => {
+        for (const row of list.sort((a, b) => (b.total_ns || 0) - (a.total_ns || 0))) {
+            row.shown_depth = depth;
+            out.push(row);
+            add(inside.get(row) || [], depth + 1);
+        }
+    };
+    add(inside.get(null) || [], 0);
+    return out;
+}
+
+/* Times of samples by path, with what is inside, under all filters but that of a range. */
+function path_sums() {
+    const count = data.paths.parent.length;
+    const sums = {cpu: new Float64Array(count), ready: new Float64Array(count),
+        waiting: new Float64Array(count)};
+    const threads = passing_threads(), nodes = passing_nodes();
+    const lets = (columns, index) => columns.slot[index] >= state.from &&
+        columns.slot[index] < state.to && threads[columns.thread[index]] &&
+        nodes[columns.node[index]];
+    const {cpu, off} = data;
+    for (let index = 0; index < cpu.slot.length; index++)
+        if (lets(cpu, index))
+            sums.cpu[cpu.path[index]] += cpu.ns[index];
+    for (let index = 0; index < off.slot.length; index++)
+        if (lets(off, index))
+            sums[off.cause[index] === ready_cause ? 'ready' : 'waiting'][off.path[index]] +=
+                off.ns[index];
+    for (let path = count - 1; path > 0; path--)
+        for (const values of Object.values(sums))
+            values[data.paths.parent[path]] += values[path];
+    return sums;
+}
+
+/* What passes the filters in place of the whole recording's numbers. */
+function filter_range_rows(rows) {
+    if (!(state.stretch || state.thread >= 0 || state.process >= 0 || state.task))
+        return rows;
+    const sums = path_sums();
+    for (const row of rows) {
+        if (row.index < 0)
+            continue;
+        row.whole = true;
+        row.cpu_ns = sums.cpu[row.index];
+        row.runnable_ns = sums.ready[row.index];
+        row.blocked_ns = sums.waiting[row.index];
+        if (row.stats)
+            row.count = row.stats.over_time.slice(state.from, state.to)
+                .reduce((sum, count) => sum + count, 0);
+    }
+    return rows;
+}
+
+// ---- The table ----------------------------------------------------------------------------------
+
+const time_column = (title, name, more) => Object.assign({title, type: 'time', width: '78px',
+    value: (row) => row[name] === undefined ? null : row[name]}, more);
+
+/* A number of the whole recording where filters would ask for a part of it. */
+const whole_column = (title, name, more) => time_column(title, name, Object.assign({
+    cell: (row) => row[name] === undefined || row[name] === null ? ''
+        : el('span', {class: row.whole ? 'dim' : null}, time_cell(row[name]))}, more));
+
+function range_columns(rows) {
+    const has = (name) => rows.some((row) => row[name] > 0);
+    const charts = rows.some((row) => row.stats);
+    return [
+        {title: 'range', left: true, type: 'text', value: (row) => row.name, cell: range_name_cell},
+        {title: 'count', type: 'count', width: '66px', value: (row) => row.count},
+        whole_column('total', 'total_ns'),
+        has('cpu_ns') ? time_column('CPU', 'cpu_ns') : null,
+        has('runnable_ns') ? time_column('ready', 'runnable_ns', {narrow: false,
+            hint: 'could have run, but no processor was free'}) : null,
+        has('blocked_ns') ? time_column('waits', 'blocked_ns', {narrow: false}) : null,
+        whole_column('p50', 'p50_ns', {hint: 'half of them took no longer'}),
+        whole_column('p90', 'p90_ns', {narrow: false}), whole_column('p99', 'p99_ns'),
+        whole_column('max', 'max_ns'),
+        charts ? {title: '1 µs to 100 s', left: true, width: '124px', narrow: false,
+            hint: 'how many took how long, four bars a decade',
+            cell: (row) => row.stats ? histogram(row.stats.bins, 110) : ''} : null,
+        charts ? {title: 'over time', left: true, width: '124px', narrow: false,
+            hint: 'how many began when',
+            cell: (row) => row.stats ? spark_bars(row.stats.over_time, 110) : ''} : null,
+    ].filter(Boolean);
+}
+
+function range_name_cell(row) {
+    return el('span', {dir: 'auto', title: cut_name(String(row.path || row.name), 1000),
+        css: {'padding-left': Math.min(10, row.shown_depth || 0) * 14 + 'px'}},
+    cut_name(row.name));
+}
+
+function range_table(table_name, title, sentence) {
+    const asked = state.query.trim().toLowerCase();
+    const all = filter_range_rows(ranges_of_table(table_name)).filter((row) =>
+        row.role !== 'rest' ? String(row.path).toLowerCase().includes(asked) : !asked);
+    const rows = in_tree_order(all.filter((row) => row.role !== 'rest' && row.count > 0));
+    if (!rows.length)
+        return null;
+    const table = table_of(table_name);
+    const raw = (row) => row.index < 0 ? null : data.names[data.paths.name[row.index]];
+    const minor = (row) => row.role !== 'plain' || /(^|\/)(gc generation|import) [^/]*$/.test(row.name);
+    return el('section', {class: 'part'}, view_head(title, sentence),
+        data_table({id: table_name, label: title, columns: range_columns(rows), rows,
+            shown: RANGES_SHOWN, sort: -1, minor, rest: rest_rows(all),
+            key: (row) => String(row.path), chosen: (row) => state.range === raw(row),
+            choose: (row) => raw(row) && toggle('range', raw(row)),
+            notes: range_notes(table)}));
+}
+
+const REST_WORDS = {outside: 'outside of all ranges', inherited: 'inherited from the parent process'};
+
+/* What is in no other row, if it is anything. */
+function rest_rows(rows) {
+    return rows.filter((row) => row.role === 'rest' &&
+        ['count', 'total_ns', 'cpu_ns', 'blocked_ns'].some((name) => row[name] > 0))
+        .map((row) => ({...row, name: REST_WORDS[row.rest] || row.name}));
+}
+
+function range_notes(table) {
+    const notes = table_notes(table);
+    if (state.stretch || state.thread >= 0 || state.process >= 0 || state.task)
+        notes.unshift('Count, CPU, ready and waits are of what the filters let through' +
+            (state.thread >= 0 || state.process >= 0 || state.task
+                ? ' (counts by time only)' : '') + '; grey numbers are of the whole recording.');
+    return notes;
+}
+
+/* Counts by slot as bars. */
+function spark_bars(counts, width, height = 20) {
+    const most = Math.max(1, ...counts);
+    const step = width / counts.length;
+    return svg_el('svg', {width, height, role: 'img', class: 'histogram',
+        'aria-label': 'how many began when'},
+    svg_el('line', {x1: 0, x2: width, y1: height - 0.5, y2: height - 0.5,
+        stroke: 'var(--line2)'}),
+    svg_el('path', {fill: 'var(--run1)', d: counts.map((count, index) => {
+        const tall = Math.max(1, (height - 2) * count / most);
+        return count ? `M${(index * step).toFixed(2)} ${height - 1}v${-tall.toFixed(2)}h${
+            Math.max(0.9, step).toFixed(2)}v${tall.toFixed(2)}z` : '';
+    }).join('')}));
+}
+
+function draw_ranges(box) {
+    const parts = [range_detail(), ...RANGE_TABLES.map((one) => range_table(...one))];
+    box.append(...parts.filter(Boolean));
+    if (!parts.some(Boolean))
+        box.append(view_head('Ranges', ''), nothing_here(state.query
+            ? `No range has “${cut_name(state.query, 60)}” in its path.`
+            : 'No range began in what is looked at.'));
+}
+
+add_view({key: 'ranges', title: 'Ranges', searches: true,
+    question: 'How long do the program’s own steps take; which are outliers?',
+    has: () => RANGE_TABLES.some(([name]) => table_rows(name).some((row) => row.count > 0)),
+    draw: draw_ranges});
