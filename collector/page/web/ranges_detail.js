@@ -117,7 +117,7 @@ function outlier_table(row) {
         {title: 'thread', type: 'text', left: true,
             value: (one) => one.thread >= 0 ? thread_name(one.thread) : ''}];
     return el('div', {class: 'gapped slim'},
-        view_head('Outliers', 'the longest, beside their median; a click shows one on the timeline'),
+        view_head('Outliers', 'beside their median; a click shows one on the timeline'),
         data_table({id: 'outliers', label: 'Outliers', rows: outliers, columns, shown: 8, sort: 0,
             key: (one) => one.begin + ' ' + one.thread,
             choose: (one) => to_timeline(one.begin, one.length)}));

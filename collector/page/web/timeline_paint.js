@@ -76,7 +76,8 @@ function paint_strip(pixels, size, row, view, palette) {
             continue;
         const [running, ready] = column_states(known, time / wall * slots,
             Math.min(slots, (time + step) / wall * slots), most);
-        const waits = known.cause[Math.min(slots - 1, Math.floor((time + step / 2) / wall * slots))];
+        const middle = Math.floor((time + step / 2) / wall * slots);
+        const waits = known.cause[Math.min(slots - 1, middle)];
         paint_column(pixels, size, x, {running, ready, palette,
             ground: waits ? palette.causes[waits - 1] : palette.sunk});
     }

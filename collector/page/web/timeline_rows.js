@@ -254,9 +254,11 @@ function row_heights(row) {
         return row.heights;
     const has_strip = row.threads.length > 0 && (row.kind === 'thread' || row.closed);
     const strip = has_strip ? (row.kind === 'thread' ? 22 : 18) : 0;
-    const full = row.levels.length <= 8 ? 16 : row.levels.length <= 14 ? 10 : 6;
-    const sizes = row.levels.map((level) => level.cover[level.count] <
-        THIN_SHARE * data.facts.wall_ns ? Math.min(7, full) : full);
+    const thin = row.levels.map((level) =>
+        level.cover[level.count] < THIN_SHARE * data.facts.wall_ns);
+    const count = thin.filter((is_thin) => !is_thin).length;
+    const full = count <= 8 ? 16 : count <= 14 ? 10 : 6;
+    const sizes = thin.map((is_thin) => is_thin ? Math.min(7, full) : full);
     const tops = [];
     let top = strip ? strip + 2 : row.kind === 'lane' ? 2 : 0;
     for (const size of sizes) {

@@ -155,7 +155,8 @@ function range_table(table_name, title, sentence) {
         return null;
     const table = table_of(table_name);
     const raw = (row) => row.index < 0 ? null : data.names[data.paths.name[row.index]];
-    const minor = (row) => row.role !== 'plain' || /(^|\/)(gc generation|import) [^/]*$/.test(row.name);
+    const minor = (row) => row.role !== 'plain' ||
+        /(^|\/)(gc generation|import) [^/]*$/.test(row.name);
     return el('section', {class: 'part'}, view_head(title, sentence),
         data_table({id: table_name, label: title, columns: range_columns(rows), rows,
             shown: RANGES_SHOWN, sort: -1, minor, rest: rest_rows(all),
@@ -164,7 +165,8 @@ function range_table(table_name, title, sentence) {
             notes: range_notes(table)}));
 }
 
-const REST_WORDS = {outside: 'outside of all ranges', inherited: 'inherited from the parent process'};
+const REST_WORDS = {outside: 'outside of all ranges',
+    inherited: 'inherited from the parent process'};
 
 /* What is in no other row, if it is anything. */
 function rest_rows(rows) {

@@ -214,7 +214,7 @@ function await_section() {
 
 add_view({key: 'tasks', title: 'Tasks',
     question: 'How long do requests and tasks take, and what is the tail?',
-    has: () => data.tasks.name_of.length + data.requests.name_of.length > 0 || Boolean(table_of('awaits') &&
-        table_of('awaits').rows.length),
+    has: () => data.tasks.name_of.length + data.requests.name_of.length > 0 ||
+        table_rows('awaits').length > 0,
     draw: (box) => box.append(...[request_section(), data.requests.name_of.length ? null
         : block_section(), task_section(), await_section()].filter(Boolean))});

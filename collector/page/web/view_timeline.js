@@ -7,6 +7,7 @@
 const timeline = {from: 0, to: 0, rows: [], drawn: new Set(), palette: null, box: null,
     picked: null};
 const SHORTEST_NS = 2000;
+const NOTED_NAME = 16; // letters: a longer one needs the room of what is beside it
 
 add_field({name: 'at', key: 'at', initial: '', write: as_is, read: (text) => {
     const match = /^(\d{1,16})-(\d{1,16})$/.exec(text);
@@ -124,9 +125,11 @@ addEventListener('beforeprint', () => {
 
 function row_label(row) {
     const name = el('span', {class: 'tl-name', dir: 'auto'}, cut_name(row.name));
-    const note = row.note ? el('span', {class: 'tl-note'}, row.note) : null;
+    const note = row.note && row.name.length <= NOTED_NAME
+        ? el('span', {class: 'tl-note'}, row.note) : null;
     const attributes = {class: 'tl-label indent' + Math.min(3, row.indent || 0),
-        title: cut_name(row.name, 1000), 'data-key': row.key};
+        title: [cut_name(row.name, 1000), row.note].filter(Boolean).join(', '),
+        'data-key': row.key};
     if (row.foldable) {
         attributes['aria-expanded'] = String(!row.closed);
         attributes.on = {click: () => fold_row(row)};
