@@ -240,13 +240,15 @@ static int run_diff(const struct cmd_call *call)
     struct compare_limits *limits = calloc(1, sizeof(*limits));
     struct diff *diff = calloc(1, sizeof(*diff));
     struct compare *compare = NULL;
-    int status = limits && diff ? CMD_OK : cmd_fail(CMD_FAILED, "out of memory");
-    if (status == CMD_OK) {
-        diff->values = call->values;
-        status = compare_check(&diff->values->compare, limits);
-        if (status == CMD_OK && diff->values->flame)
-            status = output_check(diff->values->flame, "svg", CMD_MISUSE);
+    if (!limits || !diff) {
+        free(limits);
+        free(diff);
+        return cmd_fail(CMD_FAILED, "out of memory");
     }
+    diff->values = call->values;
+    int status = compare_check(&diff->values->compare, limits);
+    if (status == CMD_OK && diff->values->flame)
+        status = output_check(diff->values->flame, "svg", CMD_MISUSE);
     if (status == CMD_OK)
         status = choose(diff, call);
     if (status == CMD_OK) {
@@ -255,7 +257,7 @@ static int run_diff(const struct cmd_call *call)
             compare ? compare_sides(diff, compare, limits) : cmd_fail(CMD_FAILED, "out of memory");
     }
     compare_destroy(compare);
-    for (int side = 0; diff && side < COMPARE_SIDES; side++)
+    for (int side = 0; side < COMPARE_SIDES; side++)
         for (size_t i = 0; i < diff->counts[side]; i++)
             free(diff->paths[side][i]);
     free(diff);

@@ -85,7 +85,7 @@ int stat_run_command(char **argv, bool shown, struct stat_usage *ret_usage)
  */
 static void run_annot(char **argv, bool shown, int fd)
 {
-    struct rusage usage, own;
+    struct rusage usage = {0}, own = {0};
     int argc = 0;
     while (argv[argc])
         argc++;

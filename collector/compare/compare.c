@@ -190,7 +190,8 @@ static int by_number(const void *left, const void *right)
 static double median_of(uint64_t *values, size_t count)
 {
     qsort(values, count, sizeof(*values), by_number);
-    return (double)values[(count - 1) / 2];
+    size_t middle = (count - 1) / 2;
+    return (double)values[middle];
 }
 
 /* Durations that follow each other are alike, as what disturbs them lasts: the median of some of

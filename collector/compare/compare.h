@@ -97,12 +97,12 @@ size_t compare_reference_count(const struct compare *compare);
 
 /* Measurements of whole runs that lie far from those of the other runs of their side. */
 struct compare_outlier {
-    enum compare_side side;
-    size_t run;       /* from 0 */
     const char *path; /* NULL: it was not recorded */
     const char *name; /* "wall" */
-    uint8_t unit;     /* enum column_type */
     double value, median;
+    size_t run; /* from 0 */
+    enum compare_side side;
+    uint8_t unit; /* enum column_type */
 };
 
 /* Writes at most `limit` of them; returns how many there are. */
