@@ -139,8 +139,11 @@ def outputs_of(parts):
     for form in ("perfetto", "chrome"):
         read = getattr(canonical, form)
         rows += [(form, export(form), read),
-                 (f"{form} chart", export(form, "--flame-chart"), read),
-                 (f"{form} chart python", export(form, "--flame-chart", "--python"), read)]
+                 (f"{form} no chart", export(form, "--no-flame-chart"), read),
+                 (f"{form} python", export(form, "--python"), read),
+                 (f"{form} native", export(form, "--native"), read)]
+    rows.append(("perfetto scheduler", export("perfetto", "--no-flame-chart", "--scheduler"),
+                 canonical.perfetto))
     for name, part in parts.selections():
         rows += [
             (f"report {name}", ["report", "--wide", *part], canonical.plain),

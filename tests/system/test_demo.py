@@ -28,16 +28,19 @@ PARENTS = {"pipeline": "", "file": "", "write row": "", "discover": "pipeline", 
 # Without the waits, which only one of the formats has as slices.
 RANGES = """select s.name, ifnull(p.name, '') as parent, count(*) as n, sum(s.dur) as total,
     min(s.dur) as least
-    from slice s join thread_track t on s.track_id = t.id left join slice p on p.id = s.parent_id
-    where s.name != 'skipped' and t.name is not 'off-CPU' group by 1, 2 order by 1, 2"""
+    from slice s join thread_track t on s.track_id = t.id join thread using (utid)
+    left join slice p on p.id = s.parent_id where s.name != 'skipped'
+    and concat(ifnull(t.name, ''), thread.name) not glob '*run state*'
+    and concat(ifnull(t.name, ''), thread.name) not glob '*stacks*'
+    and thread.name != 'all processes' group by 1, 2 order by 1, 2"""
 MARKS = "select name, count(*) as n from slice where name = 'skipped' group by 1"
 COUNTERS = """select replace(t.name, ' value', '') as name, count(*) as n, max(c.value) as most
     from counter c join process_counter_track t on c.track_id = t.id group by 1 order by 1"""
 PROCESSES = """select p.name, count(t.utid) as threads from process p
-    join thread t using (upid) where p.pid > 0 group by 1 order by 1"""
+    join thread t using (upid) where p.pid > 0 and p.name != 'annot' group by 1 order by 1"""
 # Threads without a name are the pool's own: they were sampled and annotate nothing.
 THREADS = """select name, count(*) as n from thread where tid > 0 and name not glob 'thread *'
-    group by 1 order by 1"""
+    and name not glob '*: *' and name != 'all processes' group by 1 order by 1"""
 TASK = "process_file"
 SEEN = f"""select count(*) filter (where category glob '*pool*' and dur > 0 and name = '{TASK}')
     as tasks, count(*) filter (where name glob 'import *') as imports from slice"""

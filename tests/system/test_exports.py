@@ -20,12 +20,14 @@ import perfetto_ui
 HIDDEN_LOSSES = ("tokenizer_skipped_packets", "interned_data_tokenizer_errors",
                  "flow_end_without_start")
 
-PUSHED = """select s.name, ifnull(p.name, '') as parent, count(*) as n, sum(s.dur) as total
+# One thread stands for the recording, with a slice of its facts.
+OF_THE_PROGRAM = "t.utid not in (select utid from thread where name = 'all processes')"
+PUSHED = f"""select s.name, ifnull(p.name, '') as parent, count(*) as n, sum(s.dur) as total
     from slice s join thread_track t on s.track_id = t.id left join slice p on p.id = s.parent_id
-    where s.dur > 0 group by 1, 2 order by 1, 2"""
-PART = """select s.name, count(*) as n, sum(s.dur) as total
+    where s.dur > 0 and {OF_THE_PROGRAM} group by 1, 2 order by 1, 2"""
+PART = f"""select s.name, count(*) as n, sum(s.dur) as total
     from slice s join thread_track t on s.track_id = t.id
-    where s.dur > 0 and s.name not like 'lost %' group by 1 order by 1"""
+    where s.dur > 0 and s.name not like 'lost %' and {OF_THE_PROGRAM} group by 1 order by 1"""
 STARTED = """select s.name, '' as parent, count(*) as n, sum(s.dur) as total
     from slice s join process_track t on s.track_id = t.id group by 1 order by 1"""
 MARKS = """select count(*) as n from slice s join thread_track t on s.track_id = t.id
@@ -33,12 +35,14 @@ MARKS = """select count(*) as n from slice s join thread_track t on s.track_id =
 COUNTERS = """select count(*) as n, cast(sum(c.value) as int) as total
     from counter c join process_counter_track t on c.track_id = t.id"""
 # Times since the beginning of the session: the native format has those of the machine.
-EVERY_SLICE = """select s.name, s.ts % 5000000000000 as ts, s.dur, ifnull(p.name, '') as parent,
+EVERY_SLICE = f"""select s.name, s.ts % 5000000000000 as ts, s.dur, ifnull(p.name, '') as parent,
     ifnull(s.category, '') as category
     from slice s join track t on s.track_id = t.id left join slice p on p.id = s.parent_id
-    where ifnull(t.name, '') != 'annot' order by 2, 3, 1"""
-PROCESSES = "select pid, name from process where pid > 0 order by pid"
-THREADS = "select tid, name from thread where tid > 0 and name not like '%: lost' order by tid"
+    where s.track_id not in (select t.id from thread_track t where not {OF_THE_PROGRAM})
+    order by 2, 3, 1"""
+PROCESSES = "select pid, name from process where pid > 0 and name != 'annot' order by pid"
+THREADS = """select tid, name from thread where tid > 0 and name not like '%: lost'
+    and name != 'all processes' order by tid"""
 LABELS = """select flat_key, string_value as label from args
     where flat_key = 'chrome.process_label' order by 2"""
 

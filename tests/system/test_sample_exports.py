@@ -20,7 +20,7 @@ from machine_clock import taken_ns
 from test_exports import HIDDEN_LOSSES, Check, use_test_python
 
 SEPARATOR = "\x1f"
-# Every sample with its stack, spelt from the root.
+# Every sample with its stack, spelt from the root, without its process.
 STACKS = """with recursive up(leaf, id, parent_id, label) as (
       select c.id, c.id, c.parent_id, f.name from stack_profile_callsite c
         join stack_profile_frame f on f.id = c.frame_id
@@ -28,22 +28,26 @@ STACKS = """with recursive up(leaf, id, parent_id, label) as (
       select up.leaf, c.id, c.parent_id, f.name || char(31) || up.label from up
         join stack_profile_callsite c on c.id = up.parent_id
         join stack_profile_frame f on f.id = c.frame_id)
-    select up.label, count(*) as n from perf_sample p join up on up.leaf = p.callsite_id
+    select substr(up.label, instr(up.label, char(31)) + 1) as label, count(*) as n
+      from cpu_profile_stack_sample p join up on up.leaf = p.callsite_id
       where up.parent_id is null group by 1 order by 1"""
 STATES = """select ifnull(state, '') as state, sum(iif(s.dur > 0, s.dur, 0)) as total
+    from thread_state s join thread t using(utid) where t.tid > 0 group by 1 order by 1"""
+ALL_STATES = """select ifnull(state, '') as state,
+    sum(iif(s.dur < 0, trace_end() - s.ts, s.dur)) as total
     from thread_state s join thread t using(utid) where t.tid > 0 group by 1 order by 1"""
 OPEN_STATES = """select count(*) as n from thread_state s join thread t using(utid)
     where t.tid > 0 and s.dur < 0"""
 RUNNING_TWICE = """select count(*) as n from sched a join sched b
     on a.cpu = b.cpu and a.id < b.id and a.dur > 0 and b.dur > 0
     and a.ts < b.ts + b.dur and b.ts < a.ts + a.dur"""
-WAITS = """select s.name, sum(s.dur) as total, count(*) as n from slice s
-    join thread_track t on s.track_id = t.id where t.name = 'off-CPU' group by 1 order by 1"""
+WAITS = """select s.name, sum(s.dur) as total, count(*) as n from slice s join thread_track t
+    on s.track_id = t.id where t.name glob '*: run state' group by 1 order by 1"""
 REASONS = """select blocked_function as name, sum(dur) as total, count(*) as n from thread_state
     where blocked_function is not null and dur > 0 group by 1 order by 1"""
 CHART = """select s.name, s.ts % 5000000000000 / 1000 as ts, s.dur / 1000 as dur, s.depth
     from slice s join thread_track t on s.track_id = t.id join thread using(utid)
-    where t.name = 'stacks' and tid = 5001 order by 2, 4"""
+    where t.name = 'loader: stacks' and tid = 5001 order by 2, 4"""
 # As the UI puts them one below the other; a thread's own track would stand below all of these.
 ORDER = """include perfetto module viz.summary.track_event;
     select g.name from _track_event_tracks_ordered_groups g join thread using(utid)
@@ -53,9 +57,9 @@ CHROME_CHART = """select s.name, s.ts / 1000 as ts, s.dur / 1000 as dur, s.depth
     where thread.name = 'loader: stacks' order by 2, 4"""
 # Of the thread "loader" of tests/lib/sampled_trace.c, in microseconds.
 LOADER_CHART = [
-    ("clone3", 9500, 1500, 0), ("thread_run", 9500, 1500, 1), ("load (app.py:50)", 9500, 1500, 2),
-    ("clone3", 23500, 7000, 0), ("thread_run", 23500, 7000, 1),
-    ("load (app.py:50)", 23500, 7000, 2), ("read", 23500, 7000, 3), ("ksys_read", 23500, 7000, 4),
+    ("clone3", 1000, 30500, 0), ("thread_run", 1000, 30500, 1),
+    ("load (app.py:50)", 1000, 30500, 2), ("take_gil", 1000, 8000, 3), ("read", 11000, 20500, 3),
+    ("ksys_read", 11000, 20500, 4),
 ]
 
 
@@ -99,10 +103,10 @@ def check_states(check, annot, program, folder):
     """All switches are recorded: states and stacks are those of the scheduler."""
     recording = folder / "switches.annot"
     made = make_samples(program, recording, "20000", "1")
-    trace = export(annot, recording, ".pftrace")
-    statements = [STACKS, STATES, OPEN_STATES, RUNNING_TWICE, WAITS, REASONS]
+    trace = export(annot, recording, ".pftrace", "--native", "--scheduler")
+    statements = [STACKS, STATES, OPEN_STATES, RUNNING_TWICE, WAITS, REASONS, ALL_STATES]
     report = perfetto_ui.inspect(trace, sql=statements)
-    stacks, states, unfinished, twice, waits, reasons = report.rows
+    stacks, states, unfinished, twice, waits, reasons, all_states = report.rows
     check_clean(check, trace.name, report)
     found = {row["label"].replace(SEPARATOR, ";"): row["n"] for row in stacks}
     check.equal("switches: stacks", found, made["stacks"])
@@ -111,9 +115,13 @@ def check_states(check, annot, program, folder):
     check.equal("switches: one thread on a CPU", twice[0]["n"], 0)
     blocked = made["states"]["S"] + made["states"]["D"]
     check.equal("switches: blocked functions", sum(row["total"] for row in reasons), blocked)
-    named = {row["name"] for row in waits}
-    check.equal("switches: every reason has its name", named,
-                {"disk", "page fault", "pipe", "lock", "the GIL", "sleep", "preempted"})
+    sums = {row["name"]: row["total"] for row in waits}
+    ran, ready = sums.pop("running"), sums.pop("runnable")
+    check.equal("switches: every reason has its name", set(sums),
+                {"disk", "page fault", "pipe", "lock", "the GIL", "sleep"})
+    check.equal("switches: run states are the scheduler's",
+                {"Running": ran, "R": ready, "S": sum(sums.values()) - sums["disk"] -
+                 sums["page fault"], "D": sums["disk"] + sums["page fault"]}, pairs(all_states))
     folded = export(annot, recording, ".folded", "--strip-prefix", "base")
     lines = [line.rpartition(" ") for line in folded.read_text().splitlines()]
     check.equal("switches: collapsed stacks", {line[0]: int(line[2]) for line in lines},
@@ -124,7 +132,7 @@ def check_threshold(check, annot, program, folder):
     """Short stretches are not recorded: nothing contradicts itself, and little is misplaced."""
     recording = folder / "threshold.annot"
     made = make_samples(program, recording, "20000", "2", "20000")
-    trace = export(annot, recording, ".pftrace")
+    trace = export(annot, recording, ".pftrace", "--scheduler")
     report = perfetto_ui.inspect(trace, sql=[STATES, RUNNING_TWICE])
     states, twice = pairs(report.rows[0]), report.rows[1]
     check_clean(check, trace.name, report)
@@ -141,7 +149,7 @@ def check_sampled(check, annot, make_trace, folder):
     """Python, native, kernel and other frames; a flame chart in both formats; a picture."""
     recording = folder / "sampled.annot"
     subprocess.run([make_trace, "sampled", recording], check=True)
-    trace = export(annot, recording, ".pftrace", "--flame-chart")
+    trace = export(annot, recording, ".pftrace", "--native")
     report = perfetto_ui.inspect(trace, sql=[STACKS, CHART, ORDER], png=folder / "sampled.png")
     stacks, chart, order = report.rows
     check_clean(check, trace.name, report)
@@ -153,9 +161,9 @@ def check_sampled(check, annot, make_trace, folder):
         "cblas_dgemm", "ksys_read", "garbage collection", "[no stack]", "memcpy",
         "gr\u00f6\u00dfe (\u00fcn\u00ef;code.py:30)")], [12, 7, 3, 1, 5, 1])
     check.equal("sampled: ranges stand above the flame chart", [row["name"] for row in order],
-                ["off-CPU", "ranges", "stacks"])
+                ["loader: ranges", "loader: run state", "loader: stacks"])
     check.equal("sampled: flame chart", [tuple(row.values()) for row in chart], LOADER_CHART)
-    trace = export(annot, recording, ".json", "--flame-chart")
+    trace = export(annot, recording, ".json", "--native")
     report = perfetto_ui.inspect(trace, sql=[CHROME_CHART])
     check_clean(check, trace.name, report)
     check.equal("sampled: flame chart in JSON", [tuple(row.values()) for row in report.rows[0]],
@@ -177,7 +185,7 @@ def check_real(check, annot, folder):
         return
     taken = taken_ns() - taken
     samples, clock_ns = int(count.group(1).replace(",", "")), int(program.stdout)
-    trace = export(annot, recording, ".pftrace", "--flame-chart")
+    trace = export(annot, recording, ".pftrace", "--scheduler")
     report = perfetto_ui.inspect(trace, sql=[STACKS, STATES, RUNNING_TWICE],
                                  png=folder / "real.png")
     stacks, states, twice = report.rows[0], pairs(report.rows[1]), report.rows[2]

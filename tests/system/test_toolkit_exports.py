@@ -72,7 +72,7 @@ COUNTERS_PERFETTO = [("queue", "", "requests", 4, 6), ("requests/s", "", "", 4, 
 COUNTERS_CHROME = [("net rx [bytes]", "", "", 4, 600), ("net tx [bytes]", "", "", 4, 90),
                    ("queue requests", "", "", 4, 6), ("requests/s value", "", "", 4, 3994)]
 LOGS_EXPECTED = [(3 + i, f"message of severity {i}") for i in range(5)] + [(6, "disk is full")]
-PARENTS_EXPECTED = [("(unnamed)", ""), ("annot", ""), ("connection 1", "pool"),
+PARENTS_EXPECTED = [("(unnamed)", ""), ("connection 1", "pool"),
                     ("connection 2", "pool"), ("copy", ""), ("job #", ""), ("net", ""),
                     ("pool", ""), ("request", "connection 1"), ("request", "connection 2")]
 
