@@ -192,7 +192,8 @@ def look(check, annot, recording, info, folder):
     check.equal(f"{what}: no more groups", len(groups), 2 + len(info["processes"]))
     check.equal(f"{what}: the flame graph is of all samples", len(selected), 1)
     roots = {row["frames"].split("\x1f")[0] for row in samples}
-    check.equal(f"{what}: of all processes", roots <= {p["process"] for p in info["processes"]}, True)
+    check.equal(f"{what}: of all processes",
+                roots <= {p["process"] for p in info["processes"]}, True)
     check_tracks(check, what, tracks, order)
     check_order(check, what, trace, info)
     sums = check_rows(check, what, rows)
