@@ -42,13 +42,12 @@ struct collector {
     struct trace *trace;
     struct store_writer *writer; /* NULL: there is no file, or it is closed */
     struct collector_sink sink;  /* then; or {0} */
-    bool completed;
     struct intake *intake;
     struct lives *lives;
     struct sampling sampling;
     struct writing writing;
     struct function_names functions;
-    bool no_source;
+    bool no_source, completed;
     struct collector_filter filter;
     struct targets targets;
     bool attached; /* to running programs, which are told to join */

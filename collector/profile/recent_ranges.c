@@ -189,7 +189,7 @@ static int read_marks(const struct recent_ranges *ranges, struct marks *marks)
     uint32_t count = range_stats_row_count(ranges->stats);
     marks->time_ns = ranges->settled_ns;
     marks->rows.count = 0;
-    if (vec_reserve(&marks->rows, count) != 0)
+    if (vec_reserve(&marks->rows, count) != 0 || !marks->rows.items)
         return -ENOMEM;
     for (uint32_t i = 0; i < count; i++) {
         const struct range_row *row = range_stats_row(ranges->stats, i);

@@ -263,6 +263,7 @@ BENCHES = {
     "nvtx": script("bench_nvtx.py"),
     "python-life": script("bench_python_life.py"),
     "startup": script("bench_startup.py"),
+    "top": script("bench_top.py"),
     "sampler": script("bench_sampler.py"),
     "sampler-cost": script("bench_sampler_cost.py"),
     "collector": collector,
