@@ -70,7 +70,8 @@ static void on_recovered(void *context, const struct collector_recovered *what)
     recover_note(what);
     if (!what->living)
         return;
-    fputs("annot: left alone, still recording: ", stderr);
+    bool file = what->recording[0] != '\0';
+    fputs(file ? "annot: left alone, still recording: " : "annot: left alone: annot top", stderr);
     term_write(stderr, what->recording, strlen(what->recording));
     fputc('\n', stderr);
 }

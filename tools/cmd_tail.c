@@ -28,10 +28,11 @@ struct sessions {
     VEC(struct collector_session) items;
 };
 
+/* Some write no recording (annot top). */
 static int keep(void *context, const struct collector_session *session)
 {
     struct sessions *sessions = context;
-    return vec_push(&sessions->items, *session);
+    return !session->recording[0] ? 0 : vec_push(&sessions->items, *session);
 }
 
 static bool is_number(const char *text, uint64_t *ret_id)

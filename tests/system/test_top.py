@@ -232,6 +232,23 @@ def ranges_are_counted_and_open_ones_seen(home):
     asked.end()
 
 
+@attach_case
+def it_is_no_recording_for_others(home):
+    need_bpf(home)
+    asked = Asked(home)
+    watched = home.start(ANNOT, "top", "--json", "-d", "30", str(asked.pid), stdout=subprocess.PIPE)
+    home.asked.append(Killed(watched))
+    wait_until(lambda: list(home.directory.glob("target-*")), "annot top asks for ranges")
+    home.annot("tail").complains(1, "nothing is being recorded")
+    text = home.annot("recover").ok().err_text
+    check("left alone: annot top" in text, text)
+    busy = home.annot("attach", "-d", "1s", "-o", home.work / "x.annot", asked.pid).err_text
+    check("another recording" in busy, f"who has the annotations is not said: {busy}")
+    watched.send_signal(signal.SIGINT)
+    json.loads(watched.communicate(timeout=60)[0])
+    asked.end()
+
+
 class Killed:
     def __init__(self, process):
         self.process = process
