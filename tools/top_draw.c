@@ -12,7 +12,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TEXT_LEAST = 24, GAP = 2, MARK = 2, LINE_SIZE = 8192, BAR = 10, BAR_FROM = 110 };
+enum {
+    TEXT_LEAST = 24,
+    GAP = 2,
+    MARK = 2,
+    LINE_SIZE = 8192,
+    BAR = 10,
+    BAR_FROM = 110,
+    TABS_WIDTH = 74
+};
 
 #define STYLE_CHOSEN "7"
 
@@ -141,21 +149,28 @@ static bool hide_one(struct layout *layout)
     return true;
 }
 
-/* Texts share what is left: each gets what it needs, as far as it goes; the last one the rest. */
+/* What the texts behind a column need at least. */
+static size_t width_behind(const struct layout *layout, unsigned column)
+{
+    size_t width = 0;
+    for (unsigned i = column + 1; i < layout->table->column_count; i++)
+        if (layout->table->columns[i].type == COLUMN_TEXT && !layout->hidden[i])
+            width += GAP + (layout->widths[i] < TEXT_LEAST ? layout->widths[i] : TEXT_LEAST);
+    return width;
+}
+
+/* Texts share what is left: each gets what it needs, as long as those behind it have enough. */
 static void fit_texts(struct layout *layout, size_t room)
 {
     const struct table *table = layout->table;
-    size_t count = 0;
-    for (unsigned i = 0; i < table->column_count; i++)
-        count += table->columns[i].type == COLUMN_TEXT && !layout->hidden[i];
     for (unsigned i = 0; i < table->column_count; i++) {
         if (table->columns[i].type != COLUMN_TEXT || layout->hidden[i])
             continue;
-        size_t fair = room > GAP * count ? room / count - GAP : 1;
-        size_t want = layout->widths[i] < fair || count == 1 ? layout->widths[i] : fair;
-        layout->widths[i] = want < room ? want : room;
+        size_t behind = width_behind(layout, i), half = room / 2;
+        size_t most = room > behind ? room - behind : 0;
+        most = most > half || behind == 0 ? most : half;
+        layout->widths[i] = layout->widths[i] < most ? layout->widths[i] : most;
         room -= room > layout->widths[i] + GAP ? layout->widths[i] + GAP : room;
-        count--;
     }
 }
 
@@ -189,7 +204,8 @@ static void make_layout(struct layout *layout, const struct top_frame *frame,
             !table->columns[i].title || (text && table->columns[i].rank && !layout->used[i]);
         texts += text && !layout->hidden[i];
     }
-    size_t least = texts * TEXT_LEAST < frame->width / 2 ? texts * TEXT_LEAST : frame->width / 2;
+    size_t most = texts > 2 ? frame->width * 3 / 5 : frame->width / 2;
+    size_t least = texts * TEXT_LEAST < most ? texts * TEXT_LEAST : most;
     while (width_of_numbers(layout) + least > frame->width && hide_one(layout))
         ;
     size_t used = width_of_numbers(layout);
@@ -325,17 +341,26 @@ static int put_rows(struct top_frame *frame, const struct layout *layout,
 
 /* ---- Above and below ------------------------------------------------------------------------- */
 
+/* Without room, shorter. */
 static int put_tabs(struct top_frame *frame, const struct top_state *state)
 {
+    static const char *const shorts[TOP_KINDS] = {"func",    "lines", "ranges", "procs",
+                                                  "threads", "waits", "GIL"};
     struct line line;
     char text[32];
+    bool brief = frame->width < TABS_WIDTH;
     if (!line_begin(&line, frame))
         return -ENOMEM;
     for (int i = 0; i < TOP_KINDS; i++) {
         bool chosen = i == (int)state->view.kind;
-        const char *name = i == TOP_GIL ? "GIL" : top_kind_name((enum top_kind)i);
-        snprintf(text, sizeof(text), chosen ? "[%d %s]" : " %d %s ", i + 1, name);
+        const char *name = brief || i == TOP_GIL ? shorts[i] : top_kind_name((enum top_kind)i);
+        snprintf(text, sizeof(text),
+                 chosen  ? "[%d %s]"
+                 : brief ? "%d %s "
+                         : " %d %s ",
+                 i + 1, name);
         put(&line, chosen ? STYLE_CHOSEN : STYLE_PLAIN, text);
+        put_blanks(&line, chosen && brief ? 1 : 0);
     }
     return line_end(&line);
 }

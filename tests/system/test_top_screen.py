@@ -240,6 +240,7 @@ def each_view_by_its_number_and_by_tab(home):
 @attach_case
 def the_views_tell_what_the_program_does(home):
     _, top = opened(home, columns=120, rows=40)
+    top.until(" warm ").until("> .* burn ")
     _, rows = top.table()
     shares = {row.split()[-2]: row for row in rows}
     check(rows[0].startswith("> ") and "burn" in rows[0], f"the first row is {rows[0]!r}")
