@@ -245,8 +245,9 @@ static void add_side(const struct stat *stat, struct text *text, enum compare_si
 static void add_notes(const struct stat *stat, struct text *text)
 {
     if (!stat->values->no_record)
-        text_format(text, "Recorded runs are slower by what sampling costs; --no-record measures "
-                          "without, and memory\nbelow annot\'s own.\n");
+        text_format(text,
+                    "Recorded runs are slower by what sampling costs. --no-record measures without,"
+                    "\nand memory below annot\'s own.\n");
     if (!stat->folder.temporary && stat->values->output)
         text_format(text, "recordings: %s/A%s%s%s\n", stat->folder.path, stat->two ? " and " : "",
                     stat->two ? stat->folder.path : "", stat->two ? "/B" : "");
