@@ -228,3 +228,58 @@ TEST(a_second_place_has_all_events_wherever_the_first_stands)
     store_reader_close(second);
     store_reader_close(first);
 }
+
+/* A thread without events; in front of its samples, and behind them, another's mark. */
+static struct maker *make_quiet(bool mark_behind)
+{
+    struct maker *maker = maker_create();
+    uint32_t process = maker_process(maker, 10, 1, "program", 0);
+    uint32_t loud = maker_thread(maker, process, 10, "loud");
+    uint32_t quiet = maker_thread(maker, process, 11, "quiet");
+    trace_thread(maker_trace(maker), quiet)->serial = 0; /* it emits nothing, ever */
+    maker_mark(maker, loud, 5, "begin");
+    for (int32_t i = 0; i < ROUNDS; i++)
+        add_sample(maker, quiet, 10 + i * INT64_C(1000));
+    if (mark_behind)
+        maker_mark(maker, loud, ROUNDS * INT64_C(1000) + 20, "end");
+    maker_finish(maker, ROUNDS * INT64_C(1000) + 30);
+    return maker;
+}
+
+/* Samples of the recording that a chunk has, and that a call of the feed hands out at most. */
+static void count_both(uint32_t *ret_in_chunk, uint32_t *ret_at_once, uint32_t *ret_all)
+{
+    struct store_reader *reader;
+    const struct sample *samples;
+    struct sample_batch batch;
+    uint32_t count;
+    *ret_in_chunk = *ret_at_once = *ret_all = 0;
+    CHECK_INT(store_reader_open(file_path(), &reader), 0);
+    while (store_reader_next_samples(reader, &samples, &count) == 1)
+        *ret_in_chunk = count > *ret_in_chunk ? count : *ret_in_chunk;
+    CHECK_INT(store_reader_rewind(reader), 0);
+    const struct pass_source stored = recording_pass_source(reader);
+    const struct pass_selection all = PASS_SELECT_ALL;
+    struct sample_feed *feed = sample_feed_create(&stored, &all);
+    CHECK(feed != NULL);
+    while (sample_feed_next(feed, &batch) == 1) {
+        *ret_at_once = batch.count > *ret_at_once ? batch.count : *ret_at_once;
+        *ret_all += batch.count;
+    }
+    sample_feed_destroy(feed);
+    store_reader_close(reader);
+}
+
+TEST(where_no_events_come_samples_come_a_few_at_a_time)
+{
+    for (int mark_behind = 0; mark_behind < 2; mark_behind++) {
+        struct maker *maker = make_quiet(mark_behind);
+        uint32_t in_chunk, at_once, all;
+        write_file(maker);
+        maker_destroy(maker);
+        count_both(&in_chunk, &at_once, &all);
+        CHECK_INT(all, ROUNDS);
+        CHECK(in_chunk < ROUNDS / 2);
+        CHECK(at_once <= in_chunk);
+    }
+}
