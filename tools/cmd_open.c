@@ -80,9 +80,9 @@ static void make_name(struct job *job)
         length -= strlen(job->form->ending);
     else if (text_ends_with(base, ".annot"))
         length -= strlen(".annot");
-    struct text name = text_init(job->name, sizeof(job->name) - strlen(job->form->ending));
+    struct text name = text_init(job->name, sizeof(job->name));
     text_add(&name, base, length);
-    strcat(job->name, job->form->ending);
+    text_format(&name, "%s", job->form->ending);
 }
 
 static int fail_file(const char *file, int error)

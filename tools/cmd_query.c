@@ -104,15 +104,14 @@ static int choose_operands(struct job *job, struct cmd_call *ret_file)
                         job->call->operands[1], values->file ? "file" : "schema");
     if (has_sql && count == 0)
         return fail_no_sql("run.annot");
-    const char *last = count > 0 ? job->call->operands[count - 1] : NULL;
-    if (has_sql && count == 1 && strcmp(last, "-") != 0 && looks_like_file(last))
-        return fail_no_sql(last);
-    *ret_file = *job->call;
+    const char *sql = has_sql ? job->call->operands[count - 1] : values->file;
+    if (has_sql && count == 1 && strcmp(sql, "-") != 0 && looks_like_file(sql))
+        return fail_no_sql(sql);
     ret_file->operand_count = count - has_sql;
-    if (values->schema)
+    if (values->schema || !sql)
         return CMD_OK;
-    bool reads = values->file || strcmp(last, "-") == 0;
-    job->sql = reads ? read_sql(values->file ? values->file : "-") : strdup(last);
+    bool reads = values->file || strcmp(sql, "-") == 0;
+    job->sql = reads ? read_sql(sql) : strdup(sql);
     return job->sql ? CMD_OK : reads ? CMD_FAILED : cmd_fail(CMD_FAILED, "out of memory");
 }
 
@@ -170,12 +169,10 @@ static int run_to_stream(struct job *job)
     error = query_run(job->query, job->sql, &sink);
     int output_error = out_error(job->printer.out);
     bool standard = strcmp(job->output, "-") == 0;
-    if (error && !standard)
+    if (output_error || (error && !standard))
         out_stream_abandon(job->printer.out);
-    else if (!output_error)
-        output_error = out_stream_close(job->printer.out);
     else
-        out_stream_abandon(job->printer.out);
+        output_error = out_stream_close(job->printer.out);
     if (output_error == -EPIPE)
         return CMD_OK;
     if (output_error)
@@ -241,7 +238,7 @@ static int open_and_ask(struct job *job)
 static int run_query(const struct cmd_call *call)
 {
     char name[RECORDING_NAME_SIZE];
-    struct cmd_call file;
+    struct cmd_call file = *call;
     struct job job = {.call = call, .values = call->values};
     int status = selection_check(&job.values->selection);
     if (status == CMD_OK)

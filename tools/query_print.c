@@ -7,6 +7,7 @@
 #include "csv.h"
 #include "json_writer.h"
 #include "term.h"
+#include "text.h"
 
 #include <errno.h>
 #include <math.h>
@@ -32,10 +33,11 @@ struct query_block {
 static void blob_text(const struct query_cell *cell, char buffer[CELL_SIZE])
 {
     size_t shown = cell->size < BLOB_SHOWN ? cell->size : BLOB_SHOWN;
-    char *at = stpcpy(buffer, "x'");
+    struct text text = text_init(buffer, CELL_SIZE);
+    text_format(&text, "x'");
     for (size_t i = 0; i < shown; i++)
-        at += sprintf(at, "%02x", (unsigned char)cell->bytes[i]);
-    strcpy(at, shown < cell->size ? "...'" : "'");
+        text_format(&text, "%02x", (unsigned char)cell->bytes[i]);
+    text_format(&text, shown < cell->size ? "...'" : "'");
 }
 
 static void time_text(const struct query_cell *cell, char buffer[CELL_SIZE])

@@ -64,27 +64,31 @@ static void finish(sqlite3_context *context)
 /* ---- Paths ----------------------------------------------------------------------------------- */
 
 /* Names may have slashes: any part of the path that lies between two is looked at. */
+static bool begins_with_name(char *begin, const char *name)
+{
+    for (char *end = strchr(begin, '/'); end; end = strchr(end + 1, '/')) {
+        *end = '\0';
+        bool matches = text_matches(name, begin);
+        *end = '/';
+        if (matches)
+            return true;
+    }
+    return text_matches(name, begin);
+}
+
 static bool has_name(char *path, const char *name)
 {
-    for (char *begin = path; begin; begin = strchr(begin, '/'), begin = begin ? begin + 1 : NULL) {
-        for (char *end = begin; end;) {
-            end = strchr(end, '/');
-            char kept = end ? *end : '\0';
-            if (end)
-                *end = '\0';
-            bool matches = text_matches(name, begin);
-            if (end)
-                *end++ = kept;
-            if (matches)
-                return true;
-        }
+    for (char *begin = path; begin; begin = strchr(begin, '/')) {
+        begin += *begin == '/';
+        if (begins_with_name(begin, name))
+            return true;
     }
     return false;
 }
 
 static void inside(sqlite3_context *context, int count, sqlite3_value **arguments)
 {
-    enum { PATH_BYTES_MAX = 1 << 16 };
+    enum { PATH_BYTES_MAX = 1 << 14 };
 
     const char *path = (const char *)sqlite3_value_text(arguments[0]);
     const char *name = (const char *)sqlite3_value_text(arguments[1]);

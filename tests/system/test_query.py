@@ -294,6 +294,8 @@ def large_ones_are_sought(home):
             sought, plain = (f"SELECT {sums} WHERE {condition.format(sign, since)}"
                              for sign in ("", "+"))  # SQLite passes on no expressions
             equal(ask(path, sought), ask(path, plain), condition.format("", since))
+        paths = "SELECT path, count(*) AS n FROM samples WHERE {0}time_ns >= {1} GROUP BY path"
+        equal(ask(path, paths.format("", since)), ask(path, paths.format("+", since)), "paths")
     begin = time.monotonic()
     ask(path, f"SELECT count(*) FROM ranges WHERE begin_ns >= {int(last * 0.99)}")
     sought = time.monotonic() - begin
