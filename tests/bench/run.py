@@ -273,6 +273,7 @@ BENCHES = {
     "disk": script("bench_disk.py"),
     "report": report,
     "export": export,
+    "query": script("bench_query.py"),
     "large": script("bench_large.py"),
     "page": script("bench_page.py"),
 }
