@@ -34,7 +34,7 @@ static const char *const commands[] = {
     "export -f folded --force -o OUT FILE",
     "export -f folded --by thread --python --force -o OUT FILE",
     "export -f chrome --native --force -o OUT FILE",
-    "export -f perfetto --scheduler --force -o OUT FILE",
+    "export -f perfetto --scheduler --force -o /dev/null FILE",
     "export -f perfetto --force -o /dev/null FILE",
     "query FILE SELECT\t*\tFROM\tranges;SELECT\t*\tFROM\tsamples;SELECT\t*\tFROM\tmarks",
     "query --csv FILE SELECT\t*\tFROM\tprocesses,threads\tWHERE\tprocess=processes.id",

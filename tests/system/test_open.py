@@ -106,16 +106,16 @@ def a_browser_gets_the_page(home):
 @case
 def the_perfetto_ui_gets_the_trace(home):
     try:
-        ui = perfetto_ui.bundled_ui()
+        folder = perfetto_ui.bundled_ui()
     except perfetto_ui.NoVerdict as missing:
         raise Skip(str(missing)) from None
     with socket.socket() as probe:
         if probe.connect_ex(("127.0.0.1", 9001)) == 0:
             raise Skip("port 9001 is in use")
     path = recording(home)
-    with perfetto_ui.serve(ui, path) as base, \
-            opened(home, "--perfetto", "--ui", base, path) as (process, address):
-        check(address.startswith(base + "/#!/?url=http://127.0.0.1:9001/"), address)
+    with contextlib.closing(perfetto_ui.Ui("", folder)) as ui, \
+            opened(home, "--perfetto", "--ui", ui.base, path) as (process, address):
+        check(address.startswith(ui.base + "/#!/?url=http://127.0.0.1:9001/"), address)
 
         async def visit(page):
             await page.add_init_script("localStorage.setItem('ackCookies', 'true')")
