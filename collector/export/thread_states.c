@@ -99,8 +99,8 @@ static int put_wait(struct thread_states *states, const struct sample *sample)
 {
     struct thread_life *life = &states->threads[sample->thread];
     int64_t begin_ns = sample->time_ns, end_ns = sample->end_ns;
-    if (life->seen && begin_ns < life->last_ns)
-        begin_ns = life->last_ns;
+    if (life->seen && begin_ns < life->run_ns)
+        begin_ns = life->run_ns; /* samples on a CPU may be told before waits that ended by then */
     if (end_ns <= begin_ns)
         return 0;
     const struct sample_sets *sets = trace_sets_get(states->trace);
@@ -112,7 +112,10 @@ static int put_wait(struct thread_states *states, const struct sample *sample)
         {sample->thread, THREAD_RUNNABLE, ready_ns, end_ns, sample}};
     for (int i = 0; !error && i < 2; i++)
         error = put(states, &parts[i]);
-    *life = (struct thread_life){end_ns, end_ns, true, !(sample->flags & SAMPLE_UNFINISHED)};
+    life->run_ns = end_ns;
+    life->last_ns = end_ns > life->last_ns ? end_ns : life->last_ns;
+    life->seen = true;
+    life->runs = !(sample->flags & SAMPLE_UNFINISHED);
     return error;
 }
 

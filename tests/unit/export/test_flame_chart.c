@@ -128,6 +128,12 @@ TEST(waits_that_overlap_what_is_known_are_cut)
               "10+a 30-a 30+b 100-b ");
 }
 
+TEST(a_wait_may_be_told_after_the_sample_behind_it)
+{
+    CHECK_STR(CHART_OF_WAITS({10, "ab", 0}, {60, "ac", 0}, {20, "as", 30}),
+              "10+a 10+b 20-b 20+s 50-s 60+c 100-c 100-a ");
+}
+
 TEST(with_waits_no_gap_ends_anything)
 {
     CHECK_STR(CHART_OF_WAITS({10, "a", 0}, {90, "a", 0}), "10+a 100-a ");
