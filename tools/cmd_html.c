@@ -7,7 +7,7 @@
 #include "selection.h"
 
 struct html_values {
-    const char *output, *title;
+    const char *output, *title, *compare;
     struct selection_values selection; /* its range: of samples only */
     bool force, data, no_source;
 };
@@ -19,6 +19,7 @@ static int run_html(const struct cmd_call *call)
         .output = values->output,
         .title = values->title,
         .selection = &values->selection,
+        .compare = values->compare,
         .force = values->force,
         .data = values->data,
         .no_source = values->no_source,
@@ -39,6 +40,8 @@ static const struct option_spec html_options[] = {
     {"output", 'o', OPTION_TEXT, AT(output), "FILE",
      "write to FILE; \"-\" is standard output; default: the recording's name with .html", NULL},
     {"title", 0, OPTION_TEXT, AT(title), "TEXT", "title; default: the program's name", NULL},
+    {"compare", 0, OPTION_TEXT, AT(compare), "FILE",
+     "what became better or worse since that recording: the tables of annot diff", NULL},
     {"data", 0, OPTION_FLAG, AT(data), NULL,
      "the data of the page alone, as JSON, to standard output", NULL},
     {"no-source", 0, OPTION_FLAG, AT(no_source), NULL, "without the text of source files", NULL},

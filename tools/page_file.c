@@ -3,6 +3,7 @@
 #include "page_file.h"
 
 #include "cmd.h"
+#include "compare.h"
 #include "out_stream.h"
 #include "page.h"
 #include "recording.h"
@@ -22,6 +23,9 @@ struct job {
     struct store_reader *reader;
     struct selection selection;
     char only[1024], ending[1024];
+    struct compare *compare;
+    const struct table *tables[COMPARE_TABLES_MAX];
+    int table_count;
 };
 
 /* "dir/x.annot" gives "dir/x.html". */
@@ -73,8 +77,53 @@ static int fail_empty(const struct job *job)
                     job->recording, job->only[0] ? " in what was chosen" : "", quoted);
 }
 
+/* ---- A second recording ---------------------------------------------------------------------- */
+
+static void tell_unlike(void *context, const char *what, const char *first, const char *other,
+                        const char *path)
+{
+    (void)context;
+    cmd_note("the recordings are not alike: %s: \"%s\" and, of %s, \"%s\"", what, first, path,
+             other);
+}
+
+static int read_side(struct job *job, enum compare_side side, const char *path)
+{
+    struct store_reader *reader = recording_open(path);
+    if (!reader)
+        return CMD_FAILED;
+    int error = compare_add(job->compare, side, reader, path);
+    store_reader_close(reader);
+    return error ? recording_fail(path, error) : CMD_OK;
+}
+
+static int compare_both(struct job *job)
+{
+    if (job->only[0])
+        return cmd_fail(CMD_MISUSE, "--compare is about whole recordings\n"
+                                    "leave out what chooses a part of this one");
+    job->compare = compare_create(1, 1);
+    if (!job->compare)
+        return cmd_fail(CMD_FAILED, "out of memory");
+    int status = read_side(job, COMPARE_A, job->wanted->compare);
+    if (status == CMD_OK)
+        status = read_side(job, COMPARE_B, job->recording);
+    if (status != CMD_OK)
+        return status;
+    compare_check_alike(job->compare, false, tell_unlike, NULL);
+    int error = compare_finish(job->compare);
+    job->table_count = error ? error : compare_tables(job->compare, UINT64_MAX, job->tables);
+    return job->table_count < 0 ? cmd_fail(CMD_FAILED, "out of memory") : CMD_OK;
+}
+
+/* ---- The page -------------------------------------------------------------------------------- */
+
 static int make_page(struct job *job)
 {
+    selection_describe(job->wanted->selection, job->only, sizeof(job->only));
+    int compared = job->wanted->compare ? compare_both(job) : CMD_OK;
+    if (compared != CMD_OK)
+        return compared;
     const struct page_options options = {
         .report = {.path = job->recording,
                    .only = job->only,
@@ -90,9 +139,9 @@ static int make_page(struct job *job)
         .ending = job->ending,
         .no_source = job->wanted->no_source,
         .flame = job->wanted->flame,
+        .compare = {job->wanted->compare, job->tables, (unsigned)job->table_count},
     };
     struct page *page;
-    selection_describe(job->wanted->selection, job->only, sizeof(job->only));
     command_ending(store_reader_trace(job->reader), job->ending, sizeof(job->ending));
     int error = page_create(&options, &page);
     if (error)
@@ -128,6 +177,7 @@ int page_file_write(const struct page_file *wanted, const char *recording)
     int status = choose_output(&job);
     if (status == CMD_OK)
         status = open_and_make(&job);
+    compare_destroy(job.compare);
     store_reader_close(job.reader);
     free(job.default_output);
     return status;

@@ -11,6 +11,7 @@ struct selection_values;
 struct page_file {
     const char *output, *title; /* NULL: the recording's name with .html; of the program */
     const struct selection_values *selection; /* checked; its range: of samples only */
+    const char *compare; /* another recording, A of the tables that compare the two; NULL: none */
     bool force;
     bool data, no_source; /* the data alone; without the text of source files */
     bool flame;           /* the views of stacks alone */

@@ -89,10 +89,11 @@ function draw_compare(box) {
     const {compare} = data;
     const tables = compare.tables.filter(has_sides);
     const parts = tables.map(compared_table).filter(Boolean);
-    box.append(view_head('Compare', `A is ${cut_name(compare.a || data.facts.file, 80)}, B is ${
-        cut_name(compare.b || compare.file || 'the other recording', 80)}`,
+    box.append(view_head('Compare', `A is ${
+        cut_name(compare.file || 'the other recording', 80)}, B is ${
+        cut_name(data.facts.file, 80)}, this one`,
     seg('differs', 'Which rows', [['all', 'all'], ['sure', 'what surely differs']])),
-    ...(compare.headline || []).map((text) => el('p', {class: 'sub'}, text)), ...parts);
+    ...parts);
     if (!parts.length)
         box.append(el('p', {class: 'nothing'}, 'Nothing surely differs: what is seen may be ' +
             'chance. Several recordings a side tell smaller changes.'));

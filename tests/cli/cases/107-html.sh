@@ -17,6 +17,12 @@ python3 -c "import json
 data = json.load(open('part.json'))
 print(data['title'], data['facts']['only'], [thread['name'] for thread in data['threads']])"
 annot html --title '</title><b>' run.annot -o - | grep -o '<title>.*</title>'
+echo "- beside another recording"
+annot html --data --compare run.annot run.annot | python3 -c "import json, sys
+compare = json.load(sys.stdin)['compare']
+print(compare['file'], [table['name'] for table in compare['tables']])"
+annot html --compare run.annot -t main -o x.html run.annot || echo "status $?"
+annot html --compare missing.annot -o x.html run.annot || echo "status $?"
 echo "- nothing in it"
 annot html plain.annot -o plain.html && annot html nothing.annot -o nothing.html
 echo "- what cannot be"
