@@ -18,18 +18,45 @@ static const char *string_of(const struct page *page, uint32_t ordinal)
     return trace_string(page->trace, ordinal)->bytes;
 }
 
-/* "python pipeline.py" is known by its script. */
+/* The next word of a command as it was typed, up to `size` bytes of it. */
+static const char *take_word(const char *command, char *word, size_t size)
+{
+    command += strspn(command, " ");
+    size_t length = strcspn(command, " ");
+    snprintf(word, size, "%.*s", (int)(length < size ? length : size - 1), command);
+    return command + length;
+}
+
+/* "python3 -u jobs/pipeline.py --all" is known by its script, "python3 -m pytest" by its module,
+ * all else by the program. */
+static void command_title(const char *command, char *title, size_t size)
+{
+    char word[PAGE_TEXT_MAX];
+    command = take_word(command, word, sizeof(word));
+    snprintf(title, size, "%s", text_base_name(word));
+    bool python = strncmp(title, "python", 6) == 0 || strncmp(title, "pypy", 4) == 0;
+    while (python && *command) {
+        command = take_word(command, word, sizeof(word));
+        bool module = strcmp(word, "-m") == 0;
+        if (strcmp(word, "-c") == 0)
+            return;
+        if (module)
+            command = take_word(command, word, sizeof(word));
+        else if (word[0] == '-' || !word[0])
+            continue;
+        snprintf(title, size, "%s", text_base_name(word));
+        return;
+    }
+}
+
 void page_title(const struct page *page, char *buffer, size_t size)
 {
-    struct text text = text_init(buffer, size);
-    char label[LABEL_SIZE];
     const char *title = page->options.title;
-    if (!title && trace_process_count(page->trace) > 0) {
-        trace_process_label(page->trace, 0, label, sizeof(label));
-        const char *script = strncmp(label, "python", 6) == 0 ? strchr(label, ' ') : NULL;
-        title = script && strncmp(script, " -c", 3) != 0 ? script + 1 : label;
-    }
-    text_format(&text, "%s", title ? title : text_base_name(page->options.report.path));
+    command_title(string_of(page, trace_session_get(page->trace)->command), buffer, size);
+    if (!title && !buffer[0] && trace_process_count(page->trace) > 0)
+        trace_process_label(page->trace, 0, buffer, size);
+    if (title || !buffer[0])
+        snprintf(buffer, size, "%s", title ? title : text_base_name(page->options.report.path));
 }
 
 static void put_sampling(const struct page *page, struct json_doc *doc)

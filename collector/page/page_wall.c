@@ -22,7 +22,8 @@ static void put_part(struct json_doc *doc, const char *state, int cause, const c
     json_doc_close(doc);
 }
 
-/* On all processors, on one by a thread that had no other beside it, or in between. */
+/* On all processors, on one by a thread that had no other beside it, or in between: of two
+ * processors one ran, and others were ready for the one that it did not get. */
 static void put_running(struct json_doc *doc, const struct wall_totals *totals)
 {
     uint64_t all_ns = totals->processors > 1 ? totals->full_ns : 0;
@@ -30,7 +31,10 @@ static void put_running(struct json_doc *doc, const struct wall_totals *totals)
     uint64_t rest_ns = totals->running_ns - all_ns;
     uint64_t one_ns = totals->alone_ns < rest_ns ? totals->alone_ns : rest_ns;
     put_part(doc, "running", -1, "running on all processors", all_ns);
-    put_part(doc, "running", -1, "several threads running", rest_ns - one_ns);
+    put_part(doc, "running", -1,
+             totals->processors == 2 ? "one thread running, others ready"
+                                     : "several threads running or ready",
+             rest_ns - one_ns);
     put_part(doc, "running", -1, "one thread running", one_ns);
 }
 

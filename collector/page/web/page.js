@@ -19,8 +19,8 @@ function wall_parts() {
     const parts = large.map((part) => {
         let token = WALL_TOKENS[part.state] || 'w-other';
         if (part.state === 'running')
-            token = /\ball\b/.test(part.text) ? 'run2' : /several/.test(part.text) ? 'run-several'
-                : 'run1';
+            token = /\ball\b/.test(part.text) ? 'run2'
+                : /several|others/.test(part.text) ? 'run-several' : 'run1';
         else if (part.state === 'waiting')
             token = cause_tokens[part.cause] || 'w-other';
         return {token, text: part.text, ns: part.ns};
@@ -101,8 +101,8 @@ function make_card(finding) {
         el('div', {class: 'severity'}, el('i', {class: 'gauge'}, el('i', {css: {
             width: Math.max(6, 100 * share) + '%'}})), share_text(share), ' ', whole[1]),
         el('h2', {}, upper_first(cut_name(sentence.replace(/[:.]$/, ''), 300))),
-        el('p', {}, with_numbers(cut_name([...more, finding.evidence].filter(Boolean).join(' '),
-            600))),
+        el('p', {}, with_numbers(cut_name(upper_first([...more, finding.evidence].filter(Boolean)
+            .join(' ')), 600))),
         finding.advice ? el('p', {class: 'try'}, el('em', {}, 'Try'),
             finding.advice.replace(/^try/, ''), ' ', view ? el('a', {href:
                 address({view: view.key})}, view.title) : null) : null);
