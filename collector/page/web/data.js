@@ -14,7 +14,8 @@ const OWNERS = [
     {token: 'kernel', text: 'kernel'}, {token: 'gc', text: 'garbage collector'},
     {token: 'role', text: ''}, {token: 'role', text: ''},
 ];
-const OWNER_OWN = 0, OWNER_KERNEL = 4, OWNER_ROLE = 6, OWNER_REST = 7, OWNER_WAIT = 8;
+const OWNER_OWN = 0, OWNER_INTERPRETER = 2, OWNER_KERNEL = 4, OWNER_ROLE = 6, OWNER_REST = 7;
+const OWNER_WAIT = 8;
 
 /* Colours of causes, by a word of their text. */
 const CAUSES = [
@@ -96,8 +97,8 @@ function index_paths() {
 
 let cause_tokens = []; // by cause
 let ready_cause = -1;
-/* {thread, or -1 for `threads` of them of one role; running, ready, waiting, cause: a byte a slot of
- * data.states.slots} */
+/* {thread, or -1 for `threads` of them of one role; running, ready, waiting, cause: a byte a slot
+ * of data.states.slots} */
 let states = [];
 let state_of_thread = new Map();
 

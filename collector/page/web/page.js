@@ -178,8 +178,9 @@ function switch_theme() {
 
 // ---- Keys ---------------------------------------------------------------------------------------
 
-const KEYS = [['/', 'search functions'], ['1 … 9', 'views'], ['← →', 'in the strip of time: move ' +
-    'the stretch'], ['↑ ↓ ← → Enter', 'walk the call tree and the flame graph'],
+const KEYS = [['/', 'search functions'], ['1 … 9', 'views'],
+['← →', 'in the strip of time: move the stretch'],
+['↑ ↓ ← → Enter', 'walk the call tree and the flame graph'],
 ['C', 'CPU or wall time'], ['M', 'my code only'], ['W S A D', 'zoom and move the timeline'],
 ['0 F', 'timeline: all of it, the chosen range'],
 ['Esc', 'one step back: search, zoom, filters'], ['T', 'light or dark'], ['?', 'this list']];

@@ -127,7 +127,7 @@ function draw_sandwich(box, tree, matches) {
         sum.one.owner !== OWNER_ROLE && (!matches || matches(sum.one)))
         .sort((a, b) => b.self - a.self || b.total - a.total);
     const focus = sums.find((sum) => sum.one.index === state.focus) ||
-        sums.find((sum) => sum.one.owner === OWNER_OWN) || sums[0];
+        sums[0];
     if (!focus) {
         box.append(nothing_here('No such function.'));
         return;
@@ -141,11 +141,12 @@ function sandwich_list(sums, focus, tree) {
     if (!shown.includes(focus))
         shown[shown.length - 1] = focus;
     const rows = shown.map((sum) => table_row([cell(time_cell(sum.self)),
-        cell(time_cell(sum.total)), left_cell(name_el(sum.one))],
+        cell(share_text(sum.self, tree.total)), cell(time_cell(sum.total)),
+        left_cell(name_el(sum.one))],
     () => go({focus: sum.one.index, zoom: -1}), sum === focus, sum.one.place));
     const more = sums.length - shown.length;
-    return el('section', {}, simple_table([['self', '', '76px'], ['total', '', '76px'],
-        ['function', 'l']], rows, more > 0 ? [cell(), cell(),
+    return el('section', {}, simple_table([['self', '', '72px'], ['share', '', '52px'],
+        ['total', '', '72px'], ['function', 'l']], rows, more > 0 ? [cell(), cell(), cell(),
         left_cell(count_text(more) + ' more; search for them')] : null),
     notes('Shares are of ' + time_text(tree.total) + '.'));
 }
@@ -185,9 +186,9 @@ function flame_legend(tree) {
     const rest = sums[OWNER_ROLE] > 0 ? legend_entry('role', 'unknown',
         el('b', {}, time_text(sums[OWNER_ROLE]))) : null;
     const causes = state.time === 'wall' ? cause_legend(tree) : [];
-    return [notes(owners, rest), causes.length || idle_note(tree) ? notes(causes, idle_note(tree))
-        : null].filter(Boolean).reduce((all, one) => (all.append(one), all),
-        el('div', {class: 'legends'}));
+    const label = el('span', {class: 'dim'}, 'The code itself, without what it calls:');
+    return el('div', {class: 'legends'}, notes(label, owners, rest),
+        causes.length || idle_note(tree) ? notes(causes, idle_note(tree)) : null);
 }
 
 /* Whose functions are in the picture, or ran below what is. */

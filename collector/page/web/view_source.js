@@ -104,7 +104,8 @@ function draw_source(box) {
         (is_filtered() ? '; lines heed no filter' : '')), file_list(order, index),
     el('div', {class: 'panel source', role: 'table', 'aria-label': 'Lines of ' + source.file},
         el('div', {class: 'line head', role: 'row'}, ['CPU', 'ready', 'waits', 'hits'].map(
-            (text) => el('span', {class: 'number ' + text, role: 'columnheader'}, text)), el('span'),
+            (text) => el('span', {class: 'number ' + text, role: 'columnheader'}, text)),
+        el('span'),
         el('span', {class: 'at', role: 'columnheader'}, 'line'),
         el('span', {role: 'columnheader', title: source.path}, source.path)),
         source_lines(source, index)),

@@ -2,7 +2,8 @@
 /* Summary: which of the user's own functions, threads, places. */
 
 /* Time by own function, as the report has it: libraries work for the innermost one that called
- * them. What counts for none has a name in brackets. [{one, cpu, itself, ready, waiting, all, line}] */
+ * them. What counts for none has a name in brackets.
+ * [{one, cpu, itself, ready, waiting, all, line}] */
 function own_times() {
     const sums = filtered();
     const times = new Map();
@@ -81,7 +82,8 @@ function own_section() {
     const rest = all.filter((time) => !shown.includes(time));
     const between = total - all.reduce((sum, time) => sum + size(time), 0);
     return el('section', {}, view_head(wall ? 'Where your code spent its time'
-        : 'Where your code spent CPU time', wall ? 'of all its threads' : null, time_switch()),
+        : 'Where your code spent CPU time', wall ? 'of all its threads'
+        : 'with the libraries that it uses', time_switch()),
     simple_table([[wall ? 'time' : 'CPU', '', '76px'], ['share', '', '56px'], ['', 'l', '96px'],
         ['function', 'l'], ['location', 'l', '150px']],
     shown.map((time) => own_row(time, size(time), total, most)), rest.length || between > 0
@@ -133,7 +135,8 @@ const THREAD_ROWS = 12;
 function thread_section() {
     const rows = thread_rows();
     const more = rows.length - THREAD_ROWS;
-    return el('section', {}, view_head('Processes and threads', el('span', {class: 'hint'}, 'a click filters')),
+    return el('section', {}, view_head('Processes and threads',
+        el('span', {class: 'hint'}, 'a click filters')),
         simple_table([['thread', 'l'], ['CPU', '', '76px'], ['ready', '', '76px'],
             ['waits', '', '76px'], ['', 'l', '130px']], rows.slice(0, THREAD_ROWS), more > 0
             ? [left_cell(count_text(more) + ' more'), cell(), cell(), cell(), cell()] : null),
@@ -182,8 +185,8 @@ const RANGE_ROWS = 10;
 function range_rows(name) {
     const all = table_rows(name).filter((row) => ['plain', 'part'].includes(row.role) &&
         row.total_ns > 0);
-    const own = all.filter((row) => name !== 'ranges' || !row.observed || all.some((other) => !other.observed &&
-        other.path.startsWith(row.path + '/')));
+    const own = all.filter((row) => name !== 'ranges' || !row.observed || all.some((other) =>
+        !other.observed && other.path.startsWith(row.path + '/')));
     const rows = own.sort((a, b) => b.total_ns - a.total_ns).slice(0, RANGE_ROWS);
     const root = (row) => row.path.split('/')[0];
     const order = new Map();

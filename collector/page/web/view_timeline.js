@@ -300,12 +300,12 @@ function timeline_legend() {
             causes.map((cause) => key(cause_tokens[cause], data.causes[cause], 'pale'))) : null,
         names.length ? el('div', {class: 'foot'}, el('b', {}, 'Ranges'), names.map((name) =>
             key('r' + name_hues.hues[name], range_title(data.names[name]))),
-        key('r0', 'hold other ranges'), key('r7', 'others')) : null,
+        key('r0', 'ranges around others'), key('r7', 'others')) : null,
         el('p', {class: 'sub note'}, timeline_notes()));
 }
 
 function timeline_notes() {
-    const notes = [`Height is the share of time in a pixel; states are known to ${
+    const notes = [`Height is the share of time in a pixel; states are summed up over ${
         time_text(data.facts.wall_ns / data.states.slots)}.`];
     const short = total_of(data.lanes, (lane) => lane.short);
     if (short > 0)

@@ -2,7 +2,8 @@
 /* Call tree: who called it, on the CPU or in wall time? */
 
 const tree_view = {open: new Map(), all: new Set(), at: null};
-const TREE_SMALL = 0.004; // of all time: smaller rows are folded into one
+const TREE_SMALL = 0.004; // of all time: smaller rows are folded into one,
+const TREE_SMALL_LEAF = 0.015; // and so are native and interpreter's leaves below this
 const TREE_DEEP = 60;
 
 const item_key = (item) => item.id + ' ' + item.cause;
@@ -28,8 +29,9 @@ function tree_rows(tree, matches) {
     };
     const add_kids = (item) => {
         const all = tree_view.all.has(item_key(item));
-        const least = all ? 0 : TREE_SMALL * tree.total;
-        const shown = item.kids.filter((kid) => kid.total >= least &&
+        const least = (kid) => all ? 0 : tree.total * (kid.kids.length || kid.cause >= 0 ||
+            kid.one.owner < OWNER_INTERPRETER ? TREE_SMALL : TREE_SMALL_LEAF);
+        const shown = item.kids.filter((kid) => kid.total >= least(kid) &&
             (!matches || tree_view.open.get(item_key(item)) || matches(item.one) ||
                 matched_ns(kid, matches) > 0 || in_match(item, matches)));
         shown.forEach(visit);
@@ -184,9 +186,10 @@ function no_time_text() {
 }
 
 function frames_switch() {
-    return state.own || !functions.some((one) => one.python) ? null : seg('frames', 'Frames', [['python', 'Python + leaf',
-        'Python functions, and the native code that they call as one leaf'],
-    ['all', 'every frame', 'all native frames too']]);
+    return state.own || !functions.some((one) => one.python) ? null : seg('frames', 'Frames', [
+        ['python', 'Python + leaf',
+            'Python functions, and the native code that they call as one leaf'],
+        ['all', 'every frame', 'all native frames too']]);
 }
 
 function tree_sentence(tree, matches) {
