@@ -51,9 +51,12 @@ class Recording:
     """The events of a recording, as its Chrome export tells them."""
 
     def __init__(self, path):
-        text = run([ANNOT, "export", "-f", "chrome", str(path), "-o", "-"]).stdout
+        text = run([ANNOT, "export", "-f", "chrome", "--no-flame-chart", str(path), "-o",
+                    "-"]).stdout
         trace = json.loads(text)
         self.events, self.facts = trace["traceEvents"], trace["otherData"]
+        states = {row for row, name in self._thread_names() if name.endswith(": run state")}
+        self.events = [e for e in self.events if "tid" not in e or thread_of(e) not in states]
         gaps = {thread for thread, name in self._thread_names() if name.endswith(": lost")}
         self.ranges = [e for e in self.events if e["ph"] == "X" and thread_of(e) not in gaps]
         self.free_ranges = [event for event in self.events if event["ph"] == "b"]
