@@ -68,6 +68,10 @@ class Micros(str):
     """A number with a fraction, as it stands in the file."""
 
 
+# Rows of a thread that samples and waits made, beside that of its ranges.
+OF_SAMPLES = (": stacks", ": run state")
+
+
 def nest(trace, thread, slices):
     """Paths of complete events of one thread, nested by time and, where equal, by file order."""
     stack = []
@@ -111,6 +115,8 @@ def chrome_event(trace, event, complete, begins):
         return chrome_metadata(trace, event)
     if phase in "be":
         return chrome_async(trace, event, begins)
+    if phase in "BE":  # of stacks, as samples saw them: test_sample_exports.py
+        return None
     time, name = nanoseconds(event["ts"]), event["name"]
     arguments = arguments_of((key, plain(value)) for key, value in event.get("args", {}).items())
     if "lost" in dict(arguments) and LOST.match(name):
@@ -133,6 +139,10 @@ def read_chrome(path):
         chrome_event(trace, event, complete, begins)
     if begins:
         raise ValueError(f"{len(begins)} ranges without an end")
+    rows = [thread for thread, name in trace.threads.items() if name.endswith(OF_SAMPLES)]
+    for row in rows:
+        complete.pop(row, None)
+        del trace.threads[row]
     for thread, slices in complete.items():
         nest(trace, thread, slices)
     return trace.finish()
@@ -308,6 +318,10 @@ class Perfetto:
         return self.trace.finish()
 
     def finish_track(self, track, events):
+        if track["name"].endswith(OF_SAMPLES):
+            return
+        if track["name"].endswith(": ranges"):  # a row beside those of samples
+            track = {**track, **self.tracks[track["parent"]], "name": track["name"]}
         stack = []
         for time, _, kind, name, arguments in events:
             if kind == 1:
