@@ -156,7 +156,8 @@ def from_chrome(annot, path, part, folder):
     return {tid: sorted(found[tid]) for tid in THREADS}
 
 
-SLICE = re.compile(r"(\d+) slice \[process\d+/thread\d+:(\d+)\] until (\d+) '([\w/]+)' ")
+SLICE = re.compile(r"(\d+) slice \[process\d+/thread\d+:(\d+)(?:/'\w+: ranges')?\] "
+                   r"until (\d+) '([\w/]+)' ")
 BEGIN_NS = 5000000000000
 
 
