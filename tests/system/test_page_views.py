@@ -340,7 +340,7 @@ def check_compare(check, opened, path, folder):
 
 def main():
     use_test_python()
-    annot, pyannot = sys.argv[1:3]
+    annot, pyannot = map(os.path.abspath, sys.argv[1:3])
     folder = pathlib.Path(sys.argv[3])
     folder.mkdir(parents=True, exist_ok=True)
     check = Check()
