@@ -30,13 +30,13 @@ import sys
 # meson's arguments.
 VARIANTS = {
     "asan": (["-Db_sanitize=address,undefined", "-Db_lundef=false"],
-             ["--suite=unit", "--suite=timed", "--suite=stress", "--suite=fuzz", "--suite=golden",
-              "--suite=cli", "--suite=two-sided", "--suite=kill"]),
+             ["--suite=unit", "--suite=timed", "--suite=stress", "--suite=fuzz", "--suite=cli",
+              "--suite=two-sided"]),
     "tsan": (["-Db_sanitize=thread", "-Db_lundef=false"],
              ["--suite=stress", "--suite=two-sided"]),
     "clang": (["-Dwerror=true"], ["--suite=headers"]),
 }
-MACHINE = {"kill", "python", "sampling", "stress", "system", "timed", "two-sided"}
+MACHINE = {"python", "sampling", "stress", "system", "timed", "two-sided"}
 SECOND_TRIES = 8
 # Times of tests end what hangs; a busy machine takes a multiple of what a quiet one does.
 PATIENCE = 5
@@ -51,15 +51,14 @@ CLOSING = re.compile(r"\d+ (passed|failed|skipped|errors?)\b(, \d+ \w+)*( in [\d
 
 
 def build_variant(build: pathlib.Path, name: str) -> pathlib.Path:
-    """Configure (once) and build a variant: what its tests need; by clang, annot besides."""
+    """Configure (once) and build a variant: what its tests need."""
     folder = build / name
     environment = dict(os.environ, **COMPILERS.get(name, {}))
     options, selection = VARIANTS[name]
     if not (folder / "build.ninja").exists():
         subprocess.run(["meson", "setup", str(folder), *VARIANT_OPTIONS, *options],
                        env=environment, check=True, stdout=subprocess.DEVNULL)
-    wanted = needed(folder, selection) + (["tools/annot"] if name == "clang" else [])
-    subprocess.run(["ninja", "-C", str(folder), "--quiet", *wanted], check=True)
+    subprocess.run(["ninja", "-C", str(folder), "--quiet", *needed(folder, selection)], check=True)
     return folder
 
 

@@ -41,7 +41,7 @@ static void command_title(const char *command, char *title, size_t size)
         if (strcmp(word, "-c") == 0)
             return;
         if (module)
-            command = take_word(command, word, sizeof(word));
+            take_word(command, word, sizeof(word));
         else if (word[0] == '-' || !word[0])
             continue;
         snprintf(title, size, "%s", text_base_name(word));

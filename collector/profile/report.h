@@ -78,7 +78,7 @@ struct report_options {
     /* Who wants each range and task that the tables count. */
     struct range_watch range_watch;
     struct task_watch task_watch;
-    uint32_t durations;        /* of each range, for report_durations; 0: none */
+    uint32_t durations; /* of each range, for report_durations; 0: none */
 };
 
 enum { REPORT_SINKS_MAX = 3 };

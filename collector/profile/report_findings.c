@@ -121,8 +121,7 @@ static void find_start_up(struct findings *findings)
     const char *longest = report_longest_import(findings->report->stats, &longest_ns);
     struct text text = text_init(finding->evidence, FINDING_TEXT_SIZE);
     if (processes > 1)
-        text_format(&text, "%u processes import, each by itself.%s", processes,
-                    longest ? " " : "");
+        text_format(&text, "%u processes import, each by itself.%s", processes, longest ? " " : "");
     if (longest)
         text_format(&text, "Longest: import %s, %s with all that it imports.", longest,
                     number_time_short(longest_ns, time));
