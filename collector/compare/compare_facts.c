@@ -117,7 +117,8 @@ static void fill_facts(const struct table *table, uint64_t index, struct table_r
     row_count(row, A_RUNS, compare->counts[COMPARE_A]);
     row_count(row, B_RUNS, compare->counts[COMPARE_B]);
     row_text(row, COMMAND_A, compare->runs[0].facts[0]);
-    row_text(row, COMMAND_B, compare->runs[compare->counts[COMPARE_A]].facts[0]);
+    if (compare->counts[COMPARE_B] > 0)
+        row_text(row, COMMAND_B, compare->runs[compare->counts[COMPARE_A]].facts[0]);
     row_text(row, UNIT_OF_TEST, compare_is_single(compare) ? "batch" : "run");
     row_count(row, TESTED, tested);
     if (possible < SIZE_MAX)
