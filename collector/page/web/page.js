@@ -103,9 +103,9 @@ function make_card(finding) {
         el('h2', {}, upper_first(cut_name(sentence.replace(/[:.]$/, ''), 300))),
         el('p', {}, with_numbers(cut_name(upper_first([...more, finding.evidence].filter(Boolean)
             .join(' ')), 600))),
-        finding.advice ? el('p', {class: 'try'}, el('em', {}, 'Try'),
-            finding.advice.replace(/^try/, ''), ' ', view ? el('a', {href:
-                address({view: view.key})}, view.title) : null) : null);
+        finding.advice ? el('p', {class: 'try'}, /^try /.test(finding.advice)
+            ? [el('em', {}, 'Try'), finding.advice.slice(3)] : upper_first(finding.advice), ' ',
+        view ? el('a', {href: address({view: view.key})}, view.title) : null) : null);
 }
 
 const upper_first = (text) => text.charAt(0).toUpperCase() + text.slice(1);

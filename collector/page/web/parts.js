@@ -61,9 +61,9 @@ function table_row(cells, choose, on, title) {
 const cell = (...children) => el('td', {}, children);
 const left_cell = (...children) => el('td', {class: 'l'}, children);
 
-const PLACE_MOST = 26;
+const PLACE_MOST = 20;
 
-/* The end of a long path says more than its begin. */
+/* The end of a long path says more than its begin: the line, then the file. */
 function short_place(text) {
     if (text.length <= PLACE_MOST)
         return text;
