@@ -123,6 +123,7 @@ demo() {
         python3 examples/pipeline/pipeline.py --output "$out/pipeline"
     say "report"
     "$annot" report "$out/pipeline.annot"
+    "$annot" html --force "$out/pipeline.annot" -o "$out/pipeline.html"
     "$annot" export --force "$out/pipeline.annot" -o "$out/pipeline.pftrace"
     "$annot" export --force "$out/pipeline.annot" -o "$out/pipeline.json.gz"
     rm -f "$out/pipeline.svg"
@@ -131,6 +132,7 @@ demo() {
     cat <<TEXT
 
 Recording       $out/pipeline.annot
+Page            $out/pipeline.html      all of it on one page, for any browser
 Perfetto trace  $out/pipeline.pftrace    open it at https://ui.perfetto.dev (it stays yours)
 Chrome trace    $out/pipeline.json.gz    the same, for chrome://tracing and other viewers
 Flame graph     $out/pipeline.svg        one file for any browser: functions inside of each range
