@@ -76,12 +76,10 @@ int intake_fd(const struct intake *intake)
 static bool find_exit(struct intake *intake, const struct segment_source *source, int *ret_status)
 {
     int64_t now = clock_now_ns();
-    bool native = source->who.pid_ns == 0 || source->watch.pid == source->who.pid;
-    int pid = source->watch.pid > 0 ? source->watch.pid : native ? source->who.pid : 0;
     uint64_t end = intake->exit_count, begin = end > INTAKE_EXITS_MAX ? end - INTAKE_EXITS_MAX : 0;
     for (uint64_t i = end; i-- > begin;) {
         const struct intake_exit *seen = &intake->exits[i % INTAKE_EXITS_MAX];
-        if (seen->pid == pid && now - seen->time_ns < EXIT_MEMORY_NS) {
+        if (seen->pid == source->host_pid && now - seen->time_ns < EXIT_MEMORY_NS) {
             *ret_status = seen->wait_status;
             return true;
         }
