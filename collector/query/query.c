@@ -66,16 +66,52 @@ const struct store_reader *query_reader(const struct query *query)
 
 /* ---- Cells ----------------------------------------------------------------------------------- */
 
-void put_string(sqlite3_context *context, const struct trace *trace, uint32_t ordinal)
+struct query_cell string_cell(const struct trace *trace, uint32_t ordinal)
 {
     const struct trace_string *string = ordinal ? trace_string(trace, ordinal) : NULL;
-    if (string)
-        sqlite3_result_text(context, string->bytes, (int)string->length, SQLITE_STATIC);
+    if (!string)
+        return (struct query_cell){.type = QUERY_NULL};
+    return (struct query_cell){.type = QUERY_TEXT, .bytes = string->bytes, .size = string->length};
+}
+
+struct query_cell constant_cell(const char *text)
+{
+    if (!text)
+        return (struct query_cell){.type = QUERY_NULL};
+    return (struct query_cell){.type = QUERY_TEXT, .bytes = text, .size = strlen(text)};
+}
+
+struct query_cell owner_cell(const struct trace *trace, uint32_t ordinal, enum owner_part part)
+{
+    const struct trace_thread *thread = trace_thread_get(trace, ordinal);
+    const struct trace_process *process = thread ? trace_process_get(trace, thread->process) : NULL;
+    if (part == OWNER_THREAD)
+        return integer_cell(ordinal);
+    if (part == OWNER_PROCESS && thread)
+        return integer_cell(thread->process);
+    if (part == OWNER_TID && thread)
+        return integer_cell(thread->tid);
+    if (part == OWNER_PID && process)
+        return integer_cell(process->pid);
+    return (struct query_cell){.type = QUERY_NULL};
+}
+
+void put_cell(sqlite3_context *context, struct query_cell cell)
+{
+    if (cell.type == QUERY_INTEGER)
+        sqlite3_result_int64(context, cell.integer);
+    else if (cell.type == QUERY_TEXT)
+        sqlite3_result_text(context, cell.bytes, (int)cell.size, SQLITE_STATIC);
+}
+
+void put_string(sqlite3_context *context, const struct trace *trace, uint32_t ordinal)
+{
+    put_cell(context, string_cell(trace, ordinal));
 }
 
 void put_constant(sqlite3_context *context, const char *text)
 {
-    sqlite3_result_text(context, text, -1, SQLITE_STATIC);
+    put_cell(context, constant_cell(text));
 }
 
 void put_copy(sqlite3_context *context, const char *text, size_t size)
@@ -206,7 +242,7 @@ static int explain(struct query *query, int status)
     *ends[0] = *ends[1] = '\0';
     if (status == SQLITE_INTERRUPT || *query->options.stop)
         return -EINTR;
-    if (query->read_error && query->read_error != -ENOMEM)
+    if (query->read_error && query->read_error != -ENOMEM && !query->file_failed)
         return query->read_error;
     struct text error = text_init(query->error, sizeof(query->error));
     if (query->denied) {
@@ -217,9 +253,10 @@ static int explain(struct query *query, int status)
                     (unsigned long long)(query->options.memory_bytes >> 20));
         snprintf(query->hint, sizeof(query->hint),
                  "ask for less at once: a part of the time, fewer groups, shorter texts");
-    } else if ((status & 0xff) == SQLITE_FULL || (status & 0xff) == SQLITE_IOERR ||
-               (status & 0xff) == SQLITE_CANTOPEN) {
-        text_format(&error, "cannot write temporary files: %s", sqlite3_errmsg(query->db));
+    } else if (query->file_failed || (status & 0xff) == SQLITE_FULL ||
+               (status & 0xff) == SQLITE_IOERR || (status & 0xff) == SQLITE_CANTOPEN) {
+        text_format(&error, "cannot write temporary files: %s",
+                    query->file_failed ? strerror(-query->read_error) : sqlite3_errmsg(query->db));
         snprintf(query->hint, sizeof(query->hint),
                  "sorts that are large need room there; TMPDIR names another folder");
     } else {
@@ -361,6 +398,7 @@ int query_run(struct query *query, const char *sql, const struct query_sink *sin
         sqlite3_stmt *statement = NULL;
         query->denied = NULL;
         query->read_error = 0;
+        query->file_failed = false;
         int status = prepare(query, &sql, &statement);
         if (status != SQLITE_OK)
             error = explain(query, status);

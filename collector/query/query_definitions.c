@@ -381,7 +381,7 @@ static void put_frame_of(struct query *query, uint32_t row, unsigned column,
     if (column == 0)
         put_integer(context, row);
     else
-        put_frame(context, query, row, (enum frame_part)(FRAME_FUNCTION + column - 1));
+        put_cell(context, frame_cell(query, row, (enum frame_part)(FRAME_FUNCTION + column - 1)));
 }
 
 static const struct query_column stack_columns[] = {
@@ -408,9 +408,9 @@ static void put_stack(struct query *query, uint32_t row, unsigned column, sqlite
 
 /* ---- Scans ----------------------------------------------------------------------------------- */
 
-typedef void put_cell(struct query *query, uint32_t row, unsigned column, sqlite3_context *context);
+typedef void put_row(struct query *query, uint32_t row, unsigned column, sqlite3_context *context);
 
-static put_cell *const put_of[] = {
+static put_row *const put_of[] = {
     [TABLE_RECORDING] = put_recording, [TABLE_PROCESSES] = put_process,
     [TABLE_THREADS] = put_thread,      [TABLE_LANES] = put_lane,
     [TABLE_FACTS] = put_fact,          [TABLE_FRAMES] = put_frame_of,

@@ -59,7 +59,7 @@ static void json_value(struct json_doc *doc, const struct trace *trace, const st
 static void put_args(const struct event_scan *scan, const struct event_row *row,
                      sqlite3_context *context)
 {
-    struct query *query = scan->cursor->query;
+    struct query *query = scan->scan.cursor->query;
     struct json_doc doc = {.out = query->text};
     if (!row->arg_count) {
         sqlite3_result_null(context);
@@ -69,9 +69,9 @@ static void put_args(const struct event_scan *scan, const struct event_row *row,
     json_doc_object(&doc, NULL);
     for (uint32_t i = 0; i < row->arg_count; i++) {
         const struct arg *arg = &scan->args.items[row->first_arg + i];
-        const struct trace_string *key = trace_string(scan->trace, arg->key);
+        const struct trace_string *key = trace_string(scan->scan.trace, arg->key);
         json_doc_key(&doc, key->bytes, key->length, "");
-        json_value(&doc, scan->trace, arg);
+        json_value(&doc, scan->scan.trace, arg);
     }
     json_doc_close(&doc);
     put_made(context, query);
@@ -79,13 +79,13 @@ static void put_args(const struct event_scan *scan, const struct event_row *row,
 
 static void add_name(const struct event_scan *scan, const struct around *range)
 {
-    struct out_stream *out = scan->cursor->query->text;
-    const struct trace_string *name = trace_string(scan->trace, range->name);
-    uint32_t domain = trace_scope_domain(scan->trace, range->scope);
+    struct out_stream *out = scan->scan.cursor->query->text;
+    const struct trace_string *name = trace_string(scan->scan.trace, range->name);
+    uint32_t domain = trace_scope_domain(scan->scan.trace, range->scope);
     if (out_bytes(out) > 0)
         out_text(out, "/");
     if (domain) {
-        out_text(out, trace_string(scan->trace, domain)->bytes);
+        out_text(out, trace_string(scan->scan.trace, domain)->bytes);
         out_text(out, ":");
     }
     out_text(out, name->length ? name->bytes : "(no name)");
@@ -94,7 +94,7 @@ static void add_name(const struct event_scan *scan, const struct around *range)
 static void put_path(const struct event_scan *scan, const struct event_row *row, bool itself,
                      sqlite3_context *context)
 {
-    struct query *query = scan->cursor->query;
+    struct query *query = scan->scan.cursor->query;
     const struct around own = {row->event.name, row->event.scope};
     if (!itself && !row->depth) {
         sqlite3_result_null(context);
@@ -144,7 +144,7 @@ static void put_off(const struct event_scan *scan, const struct event_row *row, 
 {
     int64_t duration_ns = plain_difference(row->end_ns, row->begin_ns);
     int64_t off_ns = (int64_t)(row->off.runnable_ns + row->off.blocked_ns);
-    if (row->lane != LANE_THREAD || !trace_sampling_get(scan->trace)->off_cpu)
+    if (row->lane != LANE_THREAD || !trace_sampling_get(scan->scan.trace)->off_cpu)
         sqlite3_result_null(context);
     else if (column == RANGE_CPU)
         put_integer(context, plain_difference(duration_ns, off_ns));
@@ -153,37 +153,27 @@ static void put_off(const struct event_scan *scan, const struct event_row *row, 
                     (int64_t)(column == RANGE_READY ? row->off.runnable_ns : row->off.blocked_ns));
 }
 
-/* What ranges and marks have: true, if the column is one of these. */
-static bool put_attribute(const struct event_scan *scan, const struct event_row *row,
+/* What ranges and marks have. */
+static void put_attribute(const struct event_scan *scan, const struct event_row *row,
                           unsigned column, sqlite3_context *context)
 {
     const struct event *event = &row->event;
-    const struct scope *scope = trace_scope(scan->trace, event->scope);
     switch (column) {
     case RANGE_LANE:
         put_lane(row, context);
-        return true;
+        break;
     case RANGE_PAYLOAD:
-        put_value(context, scan->trace, event->value_kind, event->value);
-        return true;
+        put_value(context, scan->scan.trace, event->value_kind, event->value);
+        break;
     case RANGE_ARGS:
         put_args(scan, row, context);
-        return true;
-    case RANGE_LEVEL:
-        put_integer(context, event->level);
-        return true;
+        break;
     case RANGE_COLOR:
         if (event->has_color)
             put_formatted(context, "#%08llx", event->color);
-        return true;
-    case RANGE_OBSERVER:
-        put_constant(context, observer_name(scope->observer));
-        return true;
-    case RANGE_ROLE:
-        put_integer(context, scope->role);
-        return true;
+        break;
     default:
-        return false;
+        put_cell(context, query_event_cell(scan->scan.trace, event, row->lane, column));
     }
 }
 
@@ -193,10 +183,10 @@ static void put_range(const struct event_scan *scan, const struct event_row *row
     int64_t duration_ns = plain_difference(row->end_ns, row->begin_ns);
     switch (column) {
     case RANGE_BEGIN:
-        put_time(context, scan->cursor->query, row->begin_ns);
+        put_time(context, scan->scan.cursor->query, row->begin_ns);
         break;
     case RANGE_END:
-        put_time(context, scan->cursor->query, row->end_ns);
+        put_time(context, scan->scan.cursor->query, row->end_ns);
         break;
     case RANGE_DURATION:
         put_integer(context, duration_ns);
@@ -208,9 +198,6 @@ static void put_range(const struct event_scan *scan, const struct event_row *row
     case RANGE_READY:
     case RANGE_WAITING:
         put_off(scan, row, column, context);
-        break;
-    case RANGE_KIND:
-        put_constant(context, kind_of_lane(row->lane));
         break;
     case RANGE_DEPTH:
         put_integer(context, row->depth);
@@ -250,7 +237,7 @@ static void put_mark(const struct event_scan *scan, const struct event_row *row,
                      sqlite3_context *context)
 {
     if (column == MARK_TIME)
-        put_time(context, scan->cursor->query, row->event.time_ns);
+        put_time(context, scan->scan.cursor->query, row->event.time_ns);
     else
         put_attribute(scan, row, attribute_of_mark[column], context);
 }
@@ -259,13 +246,14 @@ static void put_counter(const struct event_scan *scan, const struct event_row *r
                         sqlite3_context *context)
 {
     const struct event *event = &row->event;
-    uint32_t domain = trace_scope_domain(scan->trace, event->scope);
+    uint32_t domain = trace_scope_domain(scan->scan.trace, event->scope);
     if (column == COUNTER_TIME)
-        put_time(context, scan->cursor->query, event->time_ns);
+        put_time(context, scan->scan.cursor->query, event->time_ns);
     else if (column == COUNTER_VALUE)
-        put_value(context, scan->trace, event->value_kind, event->value);
+        put_value(context, scan->scan.trace, event->value_kind, event->value);
     else if (column == COUNTER_UNIT)
-        put_string(context, scan->trace, trace_unit_find(scan->trace, domain, event->name));
+        put_string(context, scan->scan.trace,
+                   trace_unit_find(scan->scan.trace, domain, event->name));
     else
         put_attribute(scan, row, RANGE_OBSERVER, context);
 }
@@ -275,7 +263,7 @@ static void put_flow(const struct event_scan *scan, const struct event_row *row,
 {
     const struct event *event = &row->event;
     if (column == FLOW_TIME)
-        put_time(context, scan->cursor->query, event->time_ns);
+        put_time(context, scan->scan.cursor->query, event->time_ns);
     else if (column == FLOW_ID)
         put_formatted(context, "0x%llx", event->id);
     else if (column == FLOW_KIND)
@@ -291,65 +279,56 @@ static void put_loss(const struct event_scan *scan, const struct event_row *row,
 {
     const struct event *event = &row->event;
     if (column == LOSS_BEGIN)
-        put_time(context, scan->cursor->query, row->begin_ns);
+        put_time(context, scan->scan.cursor->query, row->begin_ns);
     else if (column == LOSS_END)
-        put_time(context, scan->cursor->query, row->end_ns);
+        put_time(context, scan->scan.cursor->query, row->end_ns);
     else if (column == LOSS_CAUSE)
         put_constant(context, loss_name(event->level < LOSS_COUNT ? event->level : LOSS_CORRUPT));
     else
-        put_value(context, scan->trace, VALUE_UINT64, event->value);
+        put_value(context, scan->scan.trace, VALUE_UINT64, event->value);
 }
 
-/* What all of them have: false, if the column is none of these. */
-static bool put_common(const struct event_scan *scan, const struct event_row *row, unsigned column,
-                       sqlite3_context *context)
+struct query_cell query_event_cell(const struct trace *trace, const struct event *event,
+                                   uint8_t lane, unsigned column)
 {
-    const struct trace *trace = scan->trace;
-    const struct trace_thread *thread = trace_thread_get(trace, row->event.thread);
-    const struct trace_process *process = thread ? trace_process_get(trace, thread->process) : NULL;
     switch (column) {
     case AT_NAME:
-        put_string(context, trace, row->event.name);
-        return true;
+        return string_cell(trace, event->name);
     case AT_DOMAIN:
-        put_string(context, trace, trace_scope_domain(trace, row->event.scope));
-        return true;
+        return string_cell(trace, trace_scope_domain(trace, event->scope));
     case AT_CATEGORY:
-        put_string(context, trace, trace_scope_category(trace, row->event.scope));
-        return true;
+        return string_cell(trace, trace_scope_category(trace, event->scope));
     case AT_PROCESS:
-        if (thread)
-            put_integer(context, thread->process);
-        return true;
     case AT_THREAD:
-        put_integer(context, row->event.thread);
-        return true;
     case AT_PID:
-        if (process)
-            put_integer(context, process->pid);
-        return true;
     case AT_TID:
-        if (thread)
-            put_integer(context, thread->tid);
-        return true;
-    default:
-        return false;
+        return owner_cell(trace, event->thread, (enum owner_part)(column - AT_PROCESS));
+    case RANGE_KIND:
+        return constant_cell(kind_of_lane(lane));
+    case RANGE_LEVEL:
+        return integer_cell(event->level);
+    case RANGE_OBSERVER:
+        return constant_cell(observer_name(trace_scope(trace, event->scope)->observer));
+    default: /* RANGE_ROLE */
+        return integer_cell(trace_scope(trace, event->scope)->role);
     }
 }
 
-typedef void put_cell(const struct event_scan *scan, const struct event_row *row, unsigned column,
-                      sqlite3_context *context);
+typedef void put_event(const struct event_scan *scan, const struct event_row *row, unsigned column,
+                       sqlite3_context *context);
 
 void query_put_event(const struct query_cursor *cursor, unsigned column, sqlite3_context *context)
 {
-    static put_cell *const put[] = {
+    static put_event *const put[] = {
         [TABLE_RANGES] = put_range, [TABLE_MARKS] = put_mark,  [TABLE_COUNTERS] = put_counter,
         [TABLE_FLOWS] = put_flow,   [TABLE_LOSSES] = put_loss,
     };
     const struct event_scan *scan = cursor->state;
-    const struct event_row *row = &scan->rows.items[scan->at];
-    if (scan->kind == TABLE_LOSSES && column <= LOSS_TID)
-        put_common(scan, row, AT_PROCESS + column, context);
-    else if (scan->kind == TABLE_LOSSES || !put_common(scan, row, column, context))
+    const struct event_row *row = &scan->rows.items[scan->scan.at];
+    bool is_loss = scan->kind == TABLE_LOSSES;
+    unsigned common = is_loss ? column + AT_PROCESS : column;
+    if (common < AT_FIRST)
+        put_cell(context, query_event_cell(scan->scan.trace, &row->event, row->lane, common));
+    else
         put[scan->kind](scan, row, column, context);
 }

@@ -136,8 +136,8 @@ static bool is_meant(struct event_scan *scan, uint32_t name)
             return true; /* SQLite looks again */
     uint8_t *known = &scan->names.items[name];
     if (*known == NAME_UNKNOWN)
-        *known = strcmp(trace_string(scan->trace, name)->bytes, scan->name) == 0 ? NAME_MEANT
-                                                                                 : NAME_OTHER;
+        *known = strcmp(trace_string(scan->scan.trace, name)->bytes, scan->name) == 0 ? NAME_MEANT
+                                                                                      : NAME_OTHER;
     return *known == NAME_MEANT;
 }
 
@@ -187,6 +187,100 @@ static int keep(struct event_scan *scan, const struct item *item)
     return error;
 }
 
+/* ---- In order -------------------------------------------------------------------------------- */
+
+/* What is sorted of a range; those behind `flags` only if they are asked for. What is the same for
+ * many ranges is in their group. */
+struct sorted_range {
+    int64_t begin_ns, end_ns;
+    uint32_t depth;
+    uint32_t flags;
+    int64_t child_ns;
+    struct off_share off;
+};
+
+#define COLUMN(column) (UINT64_C(1) << (column))
+#define GROUP_COLUMNS                                                                              \
+    ((COLUMN(AT_FIRST) - 1) | COLUMN(RANGE_KIND) | COLUMN(RANGE_LEVEL) | COLUMN(RANGE_OBSERVER) |  \
+     COLUMN(RANGE_ROLE))
+#define SHORT_COLUMNS                                                                              \
+    (GROUP_COLUMNS | COLUMN(RANGE_BEGIN) | COLUMN(RANGE_END) | COLUMN(RANGE_DURATION) |            \
+     COLUMN(RANGE_DEPTH))
+#define SORTED_COLUMNS                                                                             \
+    (SHORT_COLUMNS | COLUMN(RANGE_SELF) | COLUMN(RANGE_CPU) | COLUMN(RANGE_READY) |                \
+     COLUMN(RANGE_WAITING) | COLUMN(RANGE_UNFINISHED) | COLUMN(RANGE_END_LOST) |                   \
+     COLUMN(RANGE_CUT))
+
+static bool can_sort(unsigned kind, uint64_t order, uint64_t columns)
+{
+    return kind == TABLE_RANGES && !(order & ~GROUP_COLUMNS) && !(columns & ~SORTED_COLUMNS);
+}
+
+static size_t sorted_size(const struct event_scan *scan)
+{
+    return scan->keeps_shares ? sizeof(struct sorted_range) : offsetof(struct sorted_range, flags);
+}
+
+static int sort_item(struct event_scan *scan, const struct item *item)
+{
+    const struct event *event = item->event;
+    const struct sorted_range range = {item->begin_ns, item->end_ns,   item->depth,
+                                       item->flags,    item->child_ns, item->off};
+    const struct wide_key *group =
+        WIDE_KEY(event->name | (uint64_t)event->scope << 32,
+                 event->thread | (uint64_t)item->lane << 32 | (uint64_t)event->level << 40);
+    return query_sort_add(scan->scan.sort, group, &range);
+}
+
+static struct event event_of_group(const struct wide_key *group)
+{
+    return (struct event){
+        .name = (uint32_t)group->words[0],
+        .scope = (uint32_t)(group->words[0] >> 32),
+        .thread = (uint32_t)group->words[1],
+        .level = (uint8_t)(group->words[1] >> 40),
+    };
+}
+
+static uint8_t lane_of_group(const struct wide_key *group)
+{
+    return (uint8_t)(group->words[1] >> 32);
+}
+
+/* Rows of a group come one after the other: what it says is written once. */
+static int make_row(struct query_scan *base, const struct wide_key *group, const void *bytes)
+{
+    struct event_scan *scan = (struct event_scan *)base;
+    struct sorted_range range = {0};
+    if (scan->keeps_shares)
+        memcpy(&range, bytes, sizeof(range));
+    else
+        memcpy(&range, bytes, offsetof(struct sorted_range, flags));
+    if (vec_reserve(&scan->rows, 1) != 0)
+        return -ENOMEM;
+    struct event_row *row = &scan->rows.items[0];
+    if (group != scan->group)
+        *row = (struct event_row){.event = event_of_group(group), .lane = lane_of_group(group)};
+    scan->group = group;
+    row->begin_ns = range.begin_ns;
+    row->end_ns = range.end_ns;
+    row->child_ns = range.child_ns;
+    row->off = range.off;
+    row->depth = range.depth;
+    row->flags = (uint16_t)range.flags;
+    scan->rows.count = 1;
+    return 0;
+}
+
+static struct query_cell cell_of_group(struct query_scan *scan, const struct wide_key *group,
+                                       unsigned column)
+{
+    const struct event event = event_of_group(group);
+    return query_event_cell(scan->trace, &event, lane_of_group(group), column);
+}
+
+/* ---- Items ----------------------------------------------------------------------------------- */
+
 static const uint8_t kind_of_item[] = {
     [TABLE_RANGES] = ITEM_SPAN, [TABLE_MARKS] = ITEM_INSTANT, [TABLE_COUNTERS] = ITEM_COUNTER,
     [TABLE_FLOWS] = ITEM_FLOW,  [TABLE_LOSSES] = ITEM_LOST,
@@ -198,77 +292,23 @@ static int take(void *context, const struct item *item)
     if (item->kind != kind_of_item[scan->kind] ||
         (scan->name && !is_meant(scan, item->event->name)))
         return 0;
-    return keep(scan, item);
-}
-
-static bool wants_thread(void *context, uint32_t thread)
-{
-    const struct event_scan *scan = context;
-    const struct trace_thread *entry = trace_thread_get(scan->trace, thread);
-    if (scan->has_thread && scan->thread != (int64_t)thread)
-        return false;
-    if (scan->has_process && (!entry || scan->process != (int64_t)entry->process))
-        return false;
-    return pass_selects_thread(scan->chosen, thread);
+    return scan->scan.sort ? sort_item(scan, item) : keep(scan, item);
 }
 
 /* ---- A scan ---------------------------------------------------------------------------------- */
 
-int64_t query_time_plus(int64_t a, int64_t b)
+static size_t count_rows(const struct query_scan *scan)
 {
-    int64_t sum;
-    return __builtin_add_overflow(a, b, &sum) ? (b > 0 ? INT64_MAX : INT64_MIN) : sum;
+    return ((const struct event_scan *)scan)->rows.count;
 }
 
-/* What the pass is asked for is a little more, so that what it cuts off at these times is not
- * meant: SQLite looks at the rows again. A range that begins before the time has another begin
- * there. */
-void query_select_times(struct pass_selection *selection, const struct query_bounds *bounds,
-                        int64_t begin_ns)
+static void forget_rows(struct query_scan *base)
 {
-    if (bounds->given & BIT_FROM) {
-        int64_t from_ns = query_time_plus(query_time_plus(bounds->from_ns, begin_ns), -1);
-        selection->from_ns = from_ns > selection->from_ns ? from_ns : selection->from_ns;
-    }
-    if (bounds->given & BIT_ENDED) {
-        int64_t to_ns = query_time_plus(query_time_plus(bounds->ended_ns, begin_ns), 2);
-        selection->to_ns = to_ns < selection->to_ns ? to_ns : selection->to_ns;
-    }
+    struct event_scan *scan = (struct event_scan *)base;
+    scan->rows.count = scan->args.count = scan->around.count = 0;
 }
 
-/* Instants begin and end at once. */
-static void select_events(struct event_scan *scan, const struct query_bounds *bounds)
-{
-    struct query_bounds own = *bounds;
-    if (scan->kind != TABLE_RANGES && (own.given & BIT_UNTIL)) {
-        own.given |= BIT_ENDED;
-        own.ended_ns = own.until_ns;
-    }
-    scan->selection = *scan->chosen;
-    query_select_times(&scan->selection, &own, scan->cursor->query->begin_ns);
-    scan->has_thread = bounds->given & BIT_THREAD;
-    scan->has_process = bounds->given & BIT_PROCESS;
-    scan->thread = bounds->thread;
-    scan->process = bounds->process;
-    if (scan->has_thread || scan->has_process) {
-        scan->selection.wants = wants_thread;
-        scan->selection.context = scan;
-    }
-}
-
-static void scan_reset(struct event_scan *scan)
-{
-    pass_destroy(scan->pass);
-    if (scan->place)
-        query_give_place(scan->place);
-    free(scan->name);
-    scan->pass = NULL;
-    scan->place = NULL;
-    scan->name = NULL;
-    scan->names.count = scan->rows.count = scan->args.count = scan->around.count = 0;
-    scan->at = 0;
-    scan->done = false;
-}
+static const struct query_scan_rows scan_rows = {count_rows, forget_rows, make_row, cell_of_group};
 
 #define ASKED(column) ((bounds->columns >> (column)) & 1)
 
@@ -278,6 +318,7 @@ static uint32_t wants_of(struct event_scan *scan, const struct query_bounds *bou
     scan->keeps_args =
         (is_range && ASKED(RANGE_ARGS)) || (scan->kind == TABLE_MARKS && ASKED(MARK_ARGS));
     scan->keeps_path = is_range && (ASKED(RANGE_PATH) || ASKED(RANGE_PARENT));
+    scan->keeps_shares = bounds->columns & SORTED_COLUMNS & ~SHORT_COLUMNS;
     bool times = is_range && (ASKED(RANGE_CPU) || ASKED(RANGE_READY) || ASKED(RANGE_WAITING));
     return times ? WANT_EVENTS | WANT_TIMES : WANT_EVENTS;
 }
@@ -285,41 +326,20 @@ static uint32_t wants_of(struct event_scan *scan, const struct query_bounds *bou
 static int filter(struct query_cursor *cursor, const struct query_bounds *bounds)
 {
     struct event_scan *scan = cursor->state;
-    struct query *query = cursor->query;
-    scan_reset(scan);
-    scan->cursor = cursor;
+    struct query_bounds own = *bounds;
     scan->kind = cursor->table->kind;
-    scan->chosen = query->options.selection;
+    scan->group = NULL;
     const struct sink sink = {take, scan, wants_of(scan, bounds)};
-    if (bounds->given & BIT_NAME) {
-        scan->name = strdup(bounds->name);
-        if (!scan->name)
-            return -ENOMEM;
+    free(scan->name);
+    scan->name = bounds->given & BIT_NAME ? strdup(bounds->name) : NULL;
+    scan->names.count = 0;
+    if ((bounds->given & BIT_NAME) && !scan->name)
+        return -ENOMEM;
+    if (scan->kind != TABLE_RANGES && (own.given & BIT_UNTIL)) { /* instants end at once */
+        own.given |= BIT_ENDED;
+        own.ended_ns = own.until_ns;
     }
-    scan->place = query_take_place(query, sink.wants & WANT_TIMES);
-    if (!scan->place)
-        return query->read_error;
-    scan->trace = store_reader_trace(scan->place->reader);
-    select_events(scan, bounds);
-    const struct pass_source source = recording_pass_source(scan->place->reader);
-    scan->pass = pass_create(&source, &scan->selection, &sink, 1);
-    return scan->pass ? 0 : -ENOMEM;
-}
-
-static int next(struct query_cursor *cursor)
-{
-    struct event_scan *scan = cursor->state;
-    if (scan->at + 1 < scan->rows.count) {
-        scan->at++;
-        return 1;
-    }
-    scan->rows.count = scan->args.count = scan->around.count = scan->at = 0;
-    int status = 1;
-    while (status == 1 && !scan->rows.count && !*cursor->query->options.stop)
-        status = pass_step(scan->pass);
-    if (*cursor->query->options.stop)
-        return -EINTR;
-    return status < 0 ? status : scan->rows.count > 0;
+    return query_scan_begin(cursor, &own, &scan_rows, &sink, sorted_size(scan));
 }
 
 static double count(const struct query *query, unsigned kind)
@@ -332,7 +352,8 @@ static double count(const struct query *query, unsigned kind)
 static void finish(struct query_cursor *cursor)
 {
     struct event_scan *scan = cursor->state;
-    scan_reset(scan);
+    query_scan_end(&scan->scan);
+    free(scan->name);
     vec_free(&scan->names);
     vec_free(&scan->rows);
     vec_free(&scan->args);
@@ -343,7 +364,8 @@ const struct query_rows event_rows = {
     .state_size = sizeof(struct event_scan),
     .count = count,
     .filter = filter,
-    .next = next,
+    .next = query_scan_next,
     .put = query_put_event,
     .close = finish,
+    .can_sort = can_sort,
 };

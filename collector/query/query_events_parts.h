@@ -90,24 +90,22 @@ struct event_row {
 };
 
 struct event_scan {
-    struct query_cursor *cursor;
-    struct query_place *place;
-    const struct trace *trace;
-    struct pass *pass;
-    struct pass_selection selection;
-    const struct pass_selection *chosen; /* by the command's options */
-    unsigned kind;                       /* enum event_table */
-    bool done;
-    bool keeps_args, keeps_path;
-    bool has_process, has_thread;
-    int64_t process, thread; /* of a condition */
-    char *name;              /* owned; NULL: any */
-    VEC(uint8_t) names;      /* by string: enum above */
+    struct query_scan scan; /* first */
+    unsigned kind;          /* enum event_table */
+    bool keeps_args, keeps_path, keeps_shares;
+    const struct wide_key *group; /* that the present row is of, while they are in order */
+    char *name;                   /* owned; NULL: any */
+    VEC(uint8_t) names;           /* by string: whether it is that one */
     VEC(struct event_row) rows;
     VEC(struct arg) args;
     VEC(struct around) around;
-    size_t at; /* of the present row */
 };
+
+/* ---- Cells: query_event_cells.c -------------------------------------------------------------- */
+
+/* Of the columns that all tables but losses have, and of what else a group has. */
+struct query_cell query_event_cell(const struct trace *trace, const struct event *event,
+                                   uint8_t lane, unsigned column);
 
 /* A cell of the present row: query_event_cells.c */
 void query_put_event(const struct query_cursor *cursor, unsigned column, sqlite3_context *context);

@@ -48,40 +48,33 @@ static const char *kind_name(unsigned kind)
     return kind > 0 && kind < sizeof(names) / sizeof(*names) ? names[kind] : "unknown";
 }
 
-void put_frame(sqlite3_context *context, struct query *query, uint32_t ordinal,
-               enum frame_part part)
+struct query_cell frame_cell(struct query *query, uint32_t ordinal, enum frame_part part)
 {
+    const struct query_cell none = {.type = QUERY_NULL};
     const struct stacks *stacks = trace_stacks_get(query->trace);
     const struct frame *frame = stacks_get_frame(stacks, ordinal);
     const struct label *label = stacks_get_label(stacks, frame->label);
     if (!ordinal)
-        return;
+        return none;
     switch (part) {
     case FRAME_FUNCTION:
-        put_string(context, query->trace, label->text);
-        break;
+        return string_cell(query->trace, label->text);
     case FRAME_FILE:
-        put_string(context, query->trace, stacks_get_source(stacks, label->source)->path);
-        break;
+        return string_cell(query->trace, stacks_get_source(stacks, label->source)->path);
     case FRAME_LINE:
-        if (frame->line > 0)
-            put_integer(context, frame->line);
-        break;
+        return frame->line > 0 ? integer_cell(frame->line) : none;
     case FRAME_OWNER:
-        put_constant(context, code_owner_name(query_owner_of(query, frame->label)));
-        break;
+        return constant_cell(code_owner_name(query_owner_of(query, frame->label)));
     case FRAME_KIND_NAME:
-        put_constant(context, kind_name(frame->kind));
-        break;
+        return constant_cell(kind_name(frame->kind));
     case FRAME_MODULE:
-        put_string(context, query->trace,
-                   stacks_get_module(stacks, frame->module ? frame->module : label->module)->path);
-        break;
+        return string_cell(
+            query->trace,
+            stacks_get_module(stacks, frame->module ? frame->module : label->module)->path);
     case FRAME_FIRST_LINE:
-        if (label->first_line > 0)
-            put_integer(context, label->first_line);
-        break;
+        return label->first_line > 0 ? integer_cell(label->first_line) : none;
     }
+    return none;
 }
 
 /* ---- The frames of a stack ------------------------------------------------------------------- */
@@ -181,7 +174,7 @@ static void put(const struct query_cursor *cursor, unsigned column, sqlite3_cont
     else if (column == AT_FRAME)
         put_integer(context, frame);
     else
-        put_frame(context, cursor->query, frame, (enum frame_part)(column - AT_PARTS));
+        put_cell(context, frame_cell(cursor->query, frame, (enum frame_part)(column - AT_PARTS)));
 }
 
 static int64_t number(const struct query_cursor *cursor)

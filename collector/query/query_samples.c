@@ -123,115 +123,187 @@ const struct query_table query_waits = {
 
 /* ---- A scan ---------------------------------------------------------------------------------- */
 
+/* What values of samples say; made if it is asked for. */
+struct sample_times {
+    int64_t cpu_ns, ready_ns, waiting_ns;
+};
+
 struct sample_row {
     struct sample sample;
+    struct sample_times times;
     int64_t values[SAMPLE_VALUES_MAX];
 };
 
 struct sample_scan {
-    struct query_cursor *cursor;
-    struct query_place *place;
-    const struct trace *trace;
+    struct query_scan scan; /* first */
     const struct sample_sets *sets;
-    struct pass *pass;
-    struct pass_selection selection;
-    const struct pass_selection *chosen; /* by the command's options */
-    bool has_process, has_thread;
-    int64_t process, thread; /* of a condition */
-    int64_t until_ns;        /* none that begins later is meant */
+    bool keeps_times, keeps_processor;
     VEC(struct sample_row) rows;
-    size_t at; /* of the present row */
 };
+
+/* What is sorted of a sample; its times only if they are asked for. The rest is in its group. */
+struct sorted_sample {
+    int64_t time_ns, end_ns;
+    struct sample_times times;
+};
+
+static size_t sorted_size(const struct sample_scan *scan)
+{
+    return scan->keeps_times ? sizeof(struct sorted_sample) : offsetof(struct sorted_sample, times);
+}
+
+static struct sample_times times_of(const struct sample_scan *scan, const struct sample *sample)
+{
+    if (!scan->keeps_times)
+        return (struct sample_times){0};
+    const struct off_share off = sample_off_share(scan->sets, sample);
+    return (struct sample_times){
+        .cpu_ns = (int64_t)sample_cpu_ns(scan->sets, sample),
+        .ready_ns = (int64_t)off.runnable_ns,
+        .waiting_ns = (int64_t)off.blocked_ns,
+    };
+}
+
+static int sort_sample(struct sample_scan *scan, const struct sample *sample)
+{
+    const struct sorted_sample sorted = {sample->time_ns, sample->end_ns, times_of(scan, sample)};
+    uint64_t processor = scan->keeps_processor ? sample->cpu : 0;
+    const struct wide_key *group =
+        WIDE_KEY(sample->stack | (uint64_t)sample->path << 32,
+                 sample->thread | (uint64_t)sample->set << 32 | processor << 48,
+                 sample->reason | (uint64_t)sample->flags << 8 |
+                     (uint64_t)sample->native_end << 16 | (uint64_t)sample->python_end << 24);
+    return query_sort_add(scan->scan.sort, group, &sorted);
+}
+
+static struct sample sample_of_group(const struct wide_key *group)
+{
+    return (struct sample){
+        .stack = (uint32_t)group->words[0],
+        .path = (uint32_t)(group->words[0] >> 32),
+        .thread = (uint32_t)group->words[1],
+        .set = (uint16_t)(group->words[1] >> 32),
+        .cpu = (uint16_t)(group->words[1] >> 48),
+        .reason = (uint8_t)group->words[2],
+        .flags = (uint8_t)(group->words[2] >> 8),
+        .native_end = (uint8_t)(group->words[2] >> 16),
+        .python_end = (uint8_t)(group->words[2] >> 24),
+    };
+}
+
+static int make_row(struct query_scan *base, const struct wide_key *group, const void *bytes)
+{
+    struct sample_scan *scan = (struct sample_scan *)base;
+    struct sorted_sample sorted = {0};
+    if (scan->keeps_times)
+        memcpy(&sorted, bytes, sizeof(sorted));
+    else
+        memcpy(&sorted, bytes, offsetof(struct sorted_sample, times));
+    if (vec_reserve(&scan->rows, 1) != 0)
+        return -ENOMEM;
+    struct sample_row *row = &scan->rows.items[0];
+    row->sample = sample_of_group(group);
+    row->sample.time_ns = sorted.time_ns;
+    row->sample.end_ns = sorted.end_ns;
+    row->times = sorted.times;
+    scan->rows.count = 1;
+    return 0;
+}
 
 static int take(void *context, const struct item *item)
 {
     struct sample_scan *scan = context;
     const struct sample *sample = item->sample;
-    if (scan->cursor->table->kind == TABLE_WAITS &&
+    if (scan->scan.cursor->table->kind == TABLE_WAITS &&
         sample_role(scan->sets, sample) != SAMPLE_ROLE_OFF_CPU)
         return 0;
+    if (scan->scan.sort)
+        return sort_sample(scan, sample);
     if (vec_reserve(&scan->rows, 1) != 0)
         return -ENOMEM;
     struct sample_row *row = &scan->rows.items[scan->rows.count++];
     row->sample = *sample;
+    row->times = times_of(scan, sample);
     for (unsigned i = 0; i < sample->value_count && i < SAMPLE_VALUES_MAX; i++)
         row->values[i] = sample->values[i];
     return 0;
 }
 
-static bool wants_thread(void *context, uint32_t thread)
+static size_t count_rows(const struct query_scan *scan)
 {
-    const struct sample_scan *scan = context;
-    const struct trace_thread *entry = trace_thread_get(scan->trace, thread);
-    if (scan->has_thread && scan->thread != (int64_t)thread)
-        return false;
-    if (scan->has_process && (!entry || scan->process != (int64_t)entry->process))
-        return false;
-    return pass_selects_thread(scan->chosen, thread);
+    return ((const struct sample_scan *)scan)->rows.count;
 }
 
-static void select_samples(struct sample_scan *scan, const struct query_bounds *bounds)
+static void forget_rows(struct query_scan *scan)
 {
-    int64_t begin_ns = scan->cursor->query->begin_ns;
-    scan->selection = *scan->chosen;
-    query_select_times(&scan->selection, bounds, begin_ns);
-    scan->until_ns =
-        bounds->given & BIT_UNTIL ? query_time_plus(bounds->until_ns, begin_ns) : INT64_MAX;
-    scan->has_thread = bounds->given & BIT_THREAD;
-    scan->has_process = bounds->given & BIT_PROCESS;
-    scan->thread = bounds->thread;
-    scan->process = bounds->process;
-    if (scan->has_thread || scan->has_process) {
-        scan->selection.wants = wants_thread;
-        scan->selection.context = scan;
-    }
+    ((struct sample_scan *)scan)->rows.count = 0;
 }
 
-static void scan_reset(struct sample_scan *scan)
+static struct query_cell stack_cell(const struct query_scan *scan, uint32_t stack, unsigned column)
 {
-    pass_destroy(scan->pass);
-    if (scan->place)
-        query_give_place(scan->place);
-    scan->pass = NULL;
-    scan->place = NULL;
-    scan->rows.count = scan->at = 0;
+    struct query *query = scan->cursor->query;
+    const struct stacks *stacks = trace_stacks_get(query->trace);
+    if (!stack)
+        return (struct query_cell){.type = QUERY_NULL};
+    if (column == SAMPLE_STACK)
+        return integer_cell(stack);
+    bool own = column >= SAMPLE_OWN_FUNCTION;
+    uint32_t frame = own ? query_own_frame(query, stack) : stacks_get_stack(stacks, stack)->frame;
+    unsigned part = column - (own ? SAMPLE_OWN_FUNCTION : SAMPLE_FUNCTION);
+    return frame_cell(query, frame, (enum frame_part)(FRAME_FUNCTION + part));
+}
+
+/* The columns that rows can be sorted by. */
+static struct query_cell plain_cell(const struct query_scan *scan, const struct sample *sample,
+                                    unsigned column)
+{
+    const struct sample_sets *sets = trace_sets_get(scan->trace);
+    if (column <= SAMPLE_TID)
+        return owner_cell(scan->trace, sample->thread,
+                          (enum owner_part)(OWNER_PROCESS + column - SAMPLE_PROCESS));
+    if (column == SAMPLE_PROCESSOR)
+        return integer_cell(sample->cpu);
+    if (column != SAMPLE_REASON)
+        return stack_cell(scan, sample->stack, column);
+    return sample_role(sets, sample) == SAMPLE_ROLE_OFF_CPU
+               ? constant_cell(wait_reason_name((enum wait_reason)sample->reason))
+               : (struct query_cell){.type = QUERY_NULL};
+}
+
+static struct query_cell cell_of_group(struct query_scan *scan, const struct wide_key *group,
+                                       unsigned column)
+{
+    const struct sample sample = sample_of_group(group);
+    return plain_cell(scan, &sample, column);
+}
+
+static const struct query_scan_rows scan_rows = {count_rows, forget_rows, make_row, cell_of_group};
+
+#define COLUMN(column) (UINT64_C(1) << (column))
+#define STACK_COLUMNS  (COLUMN(SAMPLE_OWN_LINE + 1) - COLUMN(SAMPLE_STACK))
+#define GROUP_COLUMNS                                                                              \
+    ((COLUMN(SAMPLE_TID + 1) - 1) | COLUMN(SAMPLE_REASON) | STACK_COLUMNS |                        \
+     COLUMN(SAMPLE_PROCESSOR))
+#define TIMES_COLUMNS    (COLUMN(SAMPLE_READY) | COLUMN(SAMPLE_WAITING) | COLUMN(SAMPLE_CPU))
+#define UNSORTED_COLUMNS (COLUMN(SAMPLE_VALUES_OF) | COLUMN(SAMPLE_ID) | COLUMN(63))
+
+static bool can_sort(unsigned kind, uint64_t order, uint64_t columns)
+{
+    (void)kind;
+    return !(order & ~GROUP_COLUMNS) && !(columns & UNSORTED_COLUMNS);
 }
 
 static int filter(struct query_cursor *cursor, const struct query_bounds *bounds)
 {
     struct sample_scan *scan = cursor->state;
-    struct query *query = cursor->query;
     bool paths = (bounds->columns >> SAMPLE_PATH) & 1;
     const struct sink sink = {take, scan, WANT_SAMPLES | (paths ? WANT_PATHS : 0)};
-    scan_reset(scan);
-    scan->cursor = cursor;
-    scan->chosen = query->options.selection;
-    scan->place = query_take_place(query, true);
-    if (!scan->place)
-        return query->read_error;
-    scan->trace = store_reader_trace(scan->place->reader);
-    scan->sets = trace_sets_get(scan->trace);
-    select_samples(scan, bounds);
-    const struct pass_source source = recording_pass_source(scan->place->reader);
-    scan->pass = pass_create(&source, &scan->selection, &sink, 1);
-    return scan->pass ? 0 : -ENOMEM;
-}
-
-static int next(struct query_cursor *cursor)
-{
-    struct sample_scan *scan = cursor->state;
-    if (scan->at + 1 < scan->rows.count) {
-        scan->at++;
-        return 1;
-    }
-    scan->rows.count = scan->at = 0;
-    int status = 1;
-    while (status == 1 && !scan->rows.count && !*cursor->query->options.stop &&
-           pass_samples_settled_ns(scan->pass) <= scan->until_ns)
-        status = pass_step(scan->pass);
-    if (*cursor->query->options.stop)
-        return -EINTR;
-    return status < 0 ? status : scan->rows.count > 0;
+    scan->keeps_times = bounds->columns & TIMES_COLUMNS;
+    scan->keeps_processor = bounds->columns & COLUMN(SAMPLE_PROCESSOR);
+    int error = query_scan_begin(cursor, bounds, &scan_rows, &sink, sorted_size(scan));
+    if (!error)
+        scan->sets = trace_sets_get(scan->scan.trace);
+    return error;
 }
 
 static double count(const struct query *query, unsigned kind)
@@ -244,7 +316,7 @@ static double count(const struct query *query, unsigned kind)
 static void finish(struct query_cursor *cursor)
 {
     struct sample_scan *scan = cursor->state;
-    scan_reset(scan);
+    query_scan_end(&scan->scan);
     vec_free(&scan->rows);
 }
 
@@ -253,15 +325,15 @@ static void finish(struct query_cursor *cursor)
 static void put_path(const struct sample_scan *scan, uint32_t path, sqlite3_context *context)
 {
     enum { PATHS_MAX = 1024, LABEL_SIZE = 4096 };
-    struct query *query = scan->cursor->query;
+    struct query *query = scan->scan.cursor->query;
     uint32_t paths[PATHS_MAX];
     char label[LABEL_SIZE];
-    uint32_t count = stacks_paths(trace_stacks_get(scan->trace), path, paths, PATHS_MAX);
+    uint32_t count = stacks_paths(trace_stacks_get(scan->scan.trace), path, paths, PATHS_MAX);
     if (!count)
         return;
     out_stream_memory_reset(query->text);
     for (uint32_t i = 0; i < count; i++) {
-        trace_range_label(scan->trace, paths[i], label, sizeof(label));
+        trace_range_label(scan->scan.trace, paths[i], label, sizeof(label));
         out_text(query->text, i ? "/" : "");
         out_text(query->text, label);
     }
@@ -271,76 +343,42 @@ static void put_path(const struct sample_scan *scan, uint32_t path, sqlite3_cont
 static void put_values(const struct sample_scan *scan, const struct sample_row *row,
                        sqlite3_context *context)
 {
-    struct query *query = scan->cursor->query;
+    struct query *query = scan->scan.cursor->query;
     struct json_doc doc = {.out = query->text};
     const struct sample_set *set = sample_set_get(scan->sets, row->sample.set);
     char name[16];
     out_stream_memory_reset(query->text);
     json_doc_object(&doc, NULL);
     for (unsigned i = 0; i < row->sample.value_count && i < SAMPLE_VALUES_MAX; i++)
-        json_doc_int(&doc, trace_value_name(scan->trace, i < set->count ? set->types[i] : 0, name),
+        json_doc_int(&doc,
+                     trace_value_name(scan->scan.trace, i < set->count ? set->types[i] : 0, name),
                      row->values[i]);
     json_doc_close(&doc);
     put_made(context, query);
 }
 
-static void put_owner(const struct sample_scan *scan, const struct sample *sample, unsigned column,
-                      sqlite3_context *context)
-{
-    const struct trace_thread *thread = trace_thread_get(scan->trace, sample->thread);
-    const struct trace_process *process =
-        thread ? trace_process_get(scan->trace, thread->process) : NULL;
-    if (column == SAMPLE_THREAD)
-        put_integer(context, sample->thread);
-    else if (column == SAMPLE_PROCESS && thread)
-        put_integer(context, thread->process);
-    else if (column == SAMPLE_TID && thread)
-        put_integer(context, thread->tid);
-    else if (column == SAMPLE_PID && process)
-        put_integer(context, process->pid);
-}
-
 static void put_times(const struct sample_scan *scan, const struct sample_row *row, unsigned column,
                       sqlite3_context *context)
 {
-    const struct query *query = scan->cursor->query;
-    struct sample sample = row->sample;
-    sample.values = row->values;
-    const struct sample_set *set = sample_set_get(scan->sets, sample.set);
+    const struct query *query = scan->scan.cursor->query;
+    const struct sample *sample = &row->sample;
+    const struct sample_set *set = sample_set_get(scan->sets, sample->set);
     bool lasts = set->flags & (SAMPLE_SET_STRETCH | SAMPLE_SET_INTERVAL);
-    const struct off_share off = sample_off_share(scan->sets, &sample);
     int64_t duration_ns = 0;
-    if (!lasts || __builtin_sub_overflow(sample.end_ns, sample.time_ns, &duration_ns))
+    if (!lasts || __builtin_sub_overflow(sample->end_ns, sample->time_ns, &duration_ns))
         duration_ns = 0;
     if (column == SAMPLE_BEGIN)
-        put_time(context, query, sample.time_ns);
+        put_time(context, query, sample->time_ns);
     else if (column == SAMPLE_END && lasts)
-        put_time(context, query, sample.end_ns);
+        put_time(context, query, sample->end_ns);
     else if (column == SAMPLE_DURATION)
         put_integer(context, duration_ns > 0 ? duration_ns : 0);
     else if (column == SAMPLE_READY)
-        put_integer(context, (int64_t)off.runnable_ns);
+        put_integer(context, row->times.ready_ns);
     else if (column == SAMPLE_WAITING)
-        put_integer(context, (int64_t)off.blocked_ns);
+        put_integer(context, row->times.waiting_ns);
     else if (column == SAMPLE_CPU)
-        put_integer(context, (int64_t)sample_cpu_ns(scan->sets, &sample));
-}
-
-static void put_stack(const struct sample_scan *scan, uint32_t stack, unsigned column,
-                      sqlite3_context *context)
-{
-    struct query *query = scan->cursor->query;
-    const struct stacks *stacks = trace_stacks_get(query->trace);
-    if (!stack)
-        return;
-    if (column == SAMPLE_STACK) {
-        put_integer(context, stack);
-        return;
-    }
-    bool own = column >= SAMPLE_OWN_FUNCTION;
-    uint32_t frame = own ? query_own_frame(query, stack) : stacks_get_stack(stacks, stack)->frame;
-    unsigned part = column - (own ? SAMPLE_OWN_FUNCTION : SAMPLE_FUNCTION);
-    put_frame(context, query, frame, (enum frame_part)(FRAME_FUNCTION + part));
+        put_integer(context, row->times.cpu_ns);
 }
 
 static void put_rest(const struct sample_scan *scan, const struct sample_row *row, unsigned column,
@@ -357,18 +395,11 @@ static void put_rest(const struct sample_scan *scan, const struct sample_row *ro
     };
     char text[24];
     switch (column) {
-    case SAMPLE_REASON:
-        if (set->role == SAMPLE_ROLE_OFF_CPU)
-            put_constant(context, wait_reason_name((enum wait_reason)sample->reason));
-        break;
     case SAMPLE_PATH:
         put_path(scan, sample->path, context);
         break;
-    case SAMPLE_PROCESSOR:
-        put_integer(context, sample->cpu);
-        break;
     case SAMPLE_SET: {
-        const char *name = trace_set_name(scan->trace, sample->set, text);
+        const char *name = trace_set_name(scan->scan.trace, sample->set, text);
         put_copy(context, name, strlen(name));
         break;
     }
@@ -395,13 +426,11 @@ static void put_rest(const struct sample_scan *scan, const struct sample_row *ro
 static void put(const struct query_cursor *cursor, unsigned column, sqlite3_context *context)
 {
     const struct sample_scan *scan = cursor->state;
-    const struct sample_row *row = &scan->rows.items[scan->at];
-    if (column <= SAMPLE_TID)
-        put_owner(scan, &row->sample, column, context);
+    const struct sample_row *row = &scan->rows.items[scan->scan.at];
+    if (GROUP_COLUMNS & COLUMN(column))
+        put_cell(context, plain_cell(&scan->scan, &row->sample, column));
     else if (column <= SAMPLE_WAITING || column == SAMPLE_CPU)
         put_times(scan, row, column, context);
-    else if (column >= SAMPLE_STACK && column <= SAMPLE_OWN_LINE)
-        put_stack(scan, row->sample.stack, column, context);
     else
         put_rest(scan, row, column, context);
 }
@@ -410,7 +439,8 @@ const struct query_rows sample_rows = {
     .state_size = sizeof(struct sample_scan),
     .count = count,
     .filter = filter,
-    .next = next,
+    .next = query_scan_next,
     .put = put,
     .close = finish,
+    .can_sort = can_sort,
 };

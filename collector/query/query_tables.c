@@ -123,6 +123,42 @@ static unsigned bit_of(const struct query_table *table, sqlite3_index_info *info
                                     : 0;
 }
 
+/* Can the rows come in the order that GROUP BY, ORDER BY or DISTINCT asks for? */
+static bool takes_order(const struct query_vtab *vtab, const sqlite3_index_info *info)
+{
+    const struct query_table *table = &vtab->table;
+    uint64_t columns = 0;
+    for (int i = 0; i < info->nOrderBy; i++) {
+        if (info->aOrderBy[i].iColumn < 0 || info->aOrderBy[i].iColumn >= 63)
+            return false;
+        columns |= UINT64_C(1) << info->aOrderBy[i].iColumn;
+    }
+    return info->nOrderBy > 0 && info->nOrderBy <= ORDER_MAX && table->rows->can_sort &&
+           table->rows->can_sort(table->kind, columns, info->colUsed);
+}
+
+/* For read_columns: those that are asked for, and the terms of the order, each as twice its column,
+ * and 1 more if it goes down. */
+static char *describe_columns(const sqlite3_index_info *info, bool ordered)
+{
+    char *text = sqlite3_mprintf("%llx", (unsigned long long)info->colUsed);
+    for (int i = 0; text && ordered && i < info->nOrderBy; i++)
+        text = sqlite3_mprintf("%z %d", text,
+                               2 * info->aOrderBy[i].iColumn + (info->aOrderBy[i].desc != 0));
+    return text;
+}
+
+static void read_columns(struct query_bounds *bounds, const char *text)
+{
+    char *end;
+    bounds->columns = strtoull(text, &end, 16);
+    while (*end && bounds->order_count < ORDER_MAX) {
+        unsigned long term = strtoul(end, &end, 10);
+        bounds->order[bounds->order_count++] =
+            (struct query_order){.column = (uint8_t)(term / 2), .down = term % 2};
+    }
+}
+
 /* About what a scan costs, as part of one of all rows: a pass that begins late reads less, and one
  * that leaves out names and threads makes fewer rows. */
 static void set_costs(const struct query_vtab *vtab, unsigned bits, sqlite3_index_info *info)
@@ -169,7 +205,8 @@ static int choose(sqlite3_vtab *base, sqlite3_index_info *info)
         if (bits & (1u << i))
             info->aConstraintUsage[chosen[i]].argvIndex = ++count;
     info->idxNum = (int)bits;
-    info->idxStr = sqlite3_mprintf("%llx", (unsigned long long)info->colUsed);
+    info->orderByConsumed = !vtab->query->plain && takes_order(vtab, info);
+    info->idxStr = describe_columns(info, info->orderByConsumed);
     info->needToFreeIdxStr = 1;
     set_costs(vtab, bits, info);
     return info->idxStr ? SQLITE_OK : SQLITE_NOMEM;
@@ -223,7 +260,8 @@ static bool take_value(struct query_bounds *bounds, unsigned bit, sqlite3_value 
 
 static struct query_bounds read_bounds(int bits, const char *columns, sqlite3_value **values)
 {
-    struct query_bounds bounds = {.columns = strtoull(columns, NULL, 16)};
+    struct query_bounds bounds = {0};
+    read_columns(&bounds, columns);
     for (unsigned i = 0; i < BIT_COUNT; i++) {
         unsigned bit = 1u << i;
         if (!((unsigned)bits & bit))

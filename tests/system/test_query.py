@@ -303,6 +303,47 @@ def large_ones_are_sought(home):
     check(sought < (time.monotonic() - begin) / 2, f"a hundredth takes {sought:.2f} s")
 
 
+ORDERS = {
+    "ranges": (("name", "domain", "category", "process", "thread", "pid", "tid", "kind", "level",
+                "observer", "role"),
+               ("duration_ns", "self_ns", "depth", "begin_ns", "waiting_ns", "unfinished")),
+    "samples": (("process", "thread", "pid", "tid", "reason", "stack", "function", "file", "line",
+                 "owner", "own_function", "own_line", "processor"),
+                ("cpu_ns", "time_ns", "duration_ns", "path", "sample_set", "in_kernel")),
+    "waits": (("reason", "thread", "function"), ("waiting_ns", "begin_ns", "unfinished")),
+}
+
+
+def sorts(path, sql):
+    plan = ask(path, "EXPLAIN QUERY PLAN " + sql)
+    return any("TEMP B-TREE" in row["detail"] for row in plan)
+
+
+@case
+def groups_without_sqlites_sorter(home):
+    """Rows that come by group say what SQLite says when it sorts them itself, which it must where
+    an expression (+name) is asked for; in memory and through a temporary file."""
+    rng = random.Random(5)
+    for path in (make(home, "random", 100_000, 30_000), python_recording()[0]):
+        for table, (keys, values) in ORDERS.items():
+            for _ in range(6):
+                chosen = rng.sample(keys, rng.randint(1, 3))
+                down = [rng.choice(("", " DESC")) for _ in chosen]
+                sums = ", ".join(f"sum({value}), max({value})" for value in rng.sample(values, 2))
+                sql = (f"SELECT {', '.join(chosen)}, count(*), {sums} FROM {table} "
+                       "GROUP BY {0} ORDER BY {1}")
+                fast, slow = (sql.format(
+                    ", ".join(sign + key for key in chosen),
+                    ", ".join(sign + key + way for key, way in zip(chosen, down)))
+                    for sign in ("", "+"))
+                options = rng.choice(((), ("--memory", "8M")))
+                equal(ask(path, fast, *options), ask(path, slow), fast)
+                plain = fast[:fast.index(" ORDER BY")]
+                check(not sorts(path, plain), f"SQLite sorts: {plain}")
+                check(sorts(path, slow), f"nobody sorts: {slow}")
+    check(sorts(path, "SELECT path, count(*) FROM ranges GROUP BY path"), "paths are in no order")
+
+
 @case
 def the_report_is_a_table(home):
     path, _ = python_recording()
