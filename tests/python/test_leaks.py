@@ -50,6 +50,7 @@ class Leaks(RecordingTest):
         for recorded, command in [
             (False, [*program, CALLS]),
             (True, [*record, *program, CALLS]),
+            (True, [*record, *program, "0"]),  # every kind of event, and few to read
             (False, [*program, "20", file]),
         ]:
             with self.subTest(command=" ".join(command)):
