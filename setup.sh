@@ -24,6 +24,7 @@ usage: ./setup.sh COMMAND
 
   demo    install what is missing, build, record the example pipeline, show its report
   test    install what is missing, build, run every test, or those that follow: tests/run.py
+  prepare all of test but the tests
   build   install what is missing, build
   wheel   install what is missing, build a wheel for each CPython found (3.9 and later; or for
           the commands that follow) with `annot` inside, for machines without a compiler
@@ -170,6 +171,14 @@ wheels() {
     ls -1 "$out"/*.whl
 }
 
+prepare() {
+    install_packages "${BUILD_PACKAGES[@]}" "${WHEEL_PACKAGES[@]}" "${TEST_PACKAGES[@]}" \
+        $(python_packages)
+    mkdir -p "$BUILD"
+    install_python_packages
+    build true
+}
+
 run_tests() {
     say "testing"
     "$VENV/bin/python" tests/run.py "$BUILD" "$@"
@@ -185,12 +194,9 @@ demo)
     build false
     demo
     ;;
+prepare) prepare ;;
 test)
-    install_packages "${BUILD_PACKAGES[@]}" "${WHEEL_PACKAGES[@]}" "${TEST_PACKAGES[@]}" \
-        $(python_packages)
-    mkdir -p "$BUILD"
-    install_python_packages
-    build true
+    prepare
     run_tests "${@:2}"
     ;;
 wheel)
