@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* A turn and a sample meet when the later of the two comes: a turn looks at the last samples of its
- * thread, a sample at the thread's turns. See report_parts.h. */
+ * thread, a sample at the thread's turns. See loop_blocks.h. */
+#include "loop_blocks.h"
+
 #include "awaits.h"
-#include "report_parts.h"
 #include "vec.h"
 
 #include <errno.h>
@@ -47,7 +48,7 @@ struct loop {
 struct place {
     struct loop_place place;
     uint64_t waits_ns[WAIT_REASON_COUNT];
-    uint32_t row;
+    uint32_t row, first; /* first: its number before they are in order */
 };
 
 struct loop_blocks {
@@ -57,6 +58,7 @@ struct loop_blocks {
     VEC(struct part) parts;
     VEC(struct place) sums;
     VEC(struct loop_place) places;
+    VEC(struct loop_block) told;
     struct loop_totals totals;
 };
 
@@ -81,6 +83,7 @@ void loop_blocks_destroy(struct loop_blocks *blocks)
     vec_free(&blocks->parts);
     vec_free(&blocks->sums);
     vec_free(&blocks->places);
+    vec_free(&blocks->told);
     free(blocks);
 }
 
@@ -328,6 +331,14 @@ static int add_block(struct loop_blocks *blocks, const struct own_time *own, uin
     if (!place)
         return -ENOMEM;
     uint64_t time_ns = time_of(block);
+    const struct loop_block told = {.begin_ns = block->begin_ns,
+                                    .end_ns = block->end_ns,
+                                    .time_ns = time_of(block),
+                                    .thread = block->thread,
+                                    .others = block->others,
+                                    .place = (uint32_t)(place - blocks->sums.items)};
+    if (vec_push(&blocks->told, told) != 0)
+        return -ENOMEM;
     place->place.count++;
     place->place.time_ns += time_ns;
     place->place.max_ns = time_ns > place->place.max_ns ? time_ns : place->place.max_ns;
@@ -350,23 +361,47 @@ static uint8_t main_reason(const struct place *place)
 
 static int longest_first(const void *left, const void *right)
 {
-    const struct loop_place *a = left, *b = right;
-    if (a->time_ns != b->time_ns)
-        return a->time_ns < b->time_ns ? 1 : -1;
-    return a->label < b->label ? -1 : a->label > b->label;
+    const struct place *a = left, *b = right;
+    if (a->place.time_ns != b->place.time_ns)
+        return a->place.time_ns < b->place.time_ns ? 1 : -1;
+    return a->row < b->row ? -1 : a->row > b->row;
+}
+
+static int by_time(const void *left, const void *right)
+{
+    const struct loop_block *a = left, *b = right;
+    if (a->begin_ns != b->begin_ns)
+        return a->begin_ns < b->begin_ns ? -1 : 1;
+    return a->thread < b->thread ? -1 : a->thread > b->thread;
+}
+
+/* What was told by its place before that was given its rank. */
+static int rank_places(struct loop_blocks *blocks, uint32_t *ranks)
+{
+    for (size_t i = 0; i < blocks->sums.count; i++)
+        blocks->sums.items[i].first = (uint32_t)i;
+    qsort(blocks->sums.items, blocks->sums.count, sizeof(*blocks->sums.items), longest_first);
+    for (size_t i = 0; i < blocks->sums.count; i++) {
+        struct place *place = &blocks->sums.items[i];
+        place->place.reason = main_reason(place);
+        ranks[place->first] = (uint32_t)i;
+        if (vec_push(&blocks->places, place->place) != 0)
+            return -ENOMEM;
+    }
+    for (size_t i = 0; i < blocks->told.count; i++)
+        blocks->told.items[i].place = ranks[blocks->told.items[i].place];
+    qsort(blocks->told.items, blocks->told.count, sizeof(*blocks->told.items), by_time);
+    return 0;
 }
 
 static int make_places(struct loop_blocks *blocks)
 {
-    for (size_t i = 0; i < blocks->sums.count; i++) {
-        blocks->sums.items[i].place.reason = main_reason(&blocks->sums.items[i]);
-        if (vec_push(&blocks->places, blocks->sums.items[i].place) != 0)
-            return -ENOMEM;
-    }
-    if (blocks->places.count > 0)
-        qsort(blocks->places.items, blocks->places.count, sizeof(*blocks->places.items),
-              longest_first);
-    return 0;
+    if (blocks->sums.count == 0)
+        return 0;
+    uint32_t *ranks = calloc(blocks->sums.count, sizeof(*ranks));
+    int error = ranks ? rank_places(blocks, ranks) : -ENOMEM;
+    free(ranks);
+    return error;
 }
 
 int loop_blocks_finish(struct loop_blocks *blocks, const struct own_time *own)
@@ -396,4 +431,10 @@ uint32_t loop_blocks_places(const struct loop_blocks *blocks, const struct loop_
 {
     *ret_places = blocks->places.items;
     return (uint32_t)blocks->places.count;
+}
+
+uint32_t loop_blocks_each(const struct loop_blocks *blocks, const struct loop_block **ret_blocks)
+{
+    *ret_blocks = blocks->told.items;
+    return (uint32_t)blocks->told.count;
 }

@@ -8,6 +8,7 @@
 
 #include "awaits.h"
 #include "line_stats.h"
+#include "loop_blocks.h"
 #include "own_tree.h"
 #include "pass.h"
 #include "pool_tasks.h"
@@ -122,9 +123,10 @@ const struct table *report_find(const struct report *report, const char *name);
 
 const struct report_facts *report_facts(const struct report *report);
 
-/* What the tables of ranges, and of pools, are made of. */
+/* What the tables of ranges, of pools, and of event loops are made of. */
 const struct range_stats *report_ranges(const struct report *report);
 const struct pools *report_pools(const struct report *report);
+const struct loop_blocks *report_loops(const struct report *report);
 /* With options.durations: of a row of a table of ranges, as range_stats_durations. NULL: there are
  * none. */
 const struct range_duration *report_durations(const struct report *report,

@@ -31,6 +31,7 @@ const char *const query_report_names[] = {
     "lines",
     "waits",
     "awaits",
+    "loop_blocks",
     "wall",
     "own_functions",
     "call_tree",

@@ -142,6 +142,15 @@ TEST(turns_count_for_the_function_that_took_most_of_them)
     CHECK_INT(totals->loops, 1);
     CHECK_INT(totals->waiting, 2);
     CHECK_INT(totals->time_ns, 600 * MS);
+    const struct loop_block *each;
+    CHECK_INT(loop_blocks_each(blocks, &each), 3);
+    CHECK_INT(each[1].end_ns - each[0].end_ns, 500 * MS);
+    CHECK_INT(each[0].others, 2);
+    CHECK_INT(each[0].place, 0);
+    CHECK_INT(each[1].time_ns, 300 * MS);
+    CHECK_INT(each[1].place, 0);
+    CHECK_INT(each[2].begin_ns - each[0].begin_ns, 1200 * MS);
+    CHECK_INT(each[2].place, 1);
     finish(blocks);
 }
 
