@@ -204,10 +204,10 @@ void page_put_text(const struct page *page, struct json_doc *doc, const char *ke
 static int put_all(struct page *page, struct json_doc *doc)
 {
     static int (*const all[])(struct page *, struct json_doc *) = {
-        page_put_facts, page_put_wall,     page_put_owners,  page_put_tables,
-        page_put_calls, page_put_states,   page_put_lanes,   page_put_ranges,
-        page_put_pools, page_put_tasks,    page_put_names,   page_put_compare,
-        page_put_trust, page_put_counters, page_put_sources, page_put_left_out};
+        page_put_facts,   page_put_wall,    page_put_owners,  page_put_tables, page_put_calls,
+        page_put_states,  page_put_lanes,   page_put_ranges,  page_put_pools,  page_put_tasks,
+        page_put_loops,   page_put_names,   page_put_compare, page_put_trust,  page_put_counters,
+        page_put_sources, page_put_left_out};
     static int (*const flame[])(struct page *, struct json_doc *) = {
         page_put_facts, page_put_wall,   page_put_owners,  page_put_calls,
         page_put_names, page_put_states, page_put_sources, page_put_left_out};

@@ -234,9 +234,12 @@ struct page_range {
     uint32_t lane, sub; /* sub: the track, or what cannot lie beside others */
     uint32_t name, thread;
     uint32_t depth;
+    uint32_t status; /* requests: page_requests.c; 0: none */
 };
 
 /* The longest of a number that is not known before. */
+struct page;
+
 struct page_longest {
     VEC(struct page_range) items;
     size_t limit;
@@ -266,6 +269,10 @@ int page_spans_take(struct page_spans *spans, const struct item *item);
 /* Leaves the longest ones: 0 or -ENOMEM. */
 int page_longest_limit(struct page_longest *longest, size_t limit);
 int page_spans_limit(struct page_spans *spans, size_t limit);
+/* What became of a request: "status" among its values, as a number or a word. */
+uint32_t page_status_of(const struct trace *trace, const struct args *values);
+void page_put_statuses(const struct page *page, struct json_doc *doc,
+                       const struct page_longest *requests);
 /* In order of time. */
 int page_tasks_finish(struct page_spans *spans);
 
@@ -350,6 +357,7 @@ int page_put_lanes(struct page *page, struct json_doc *doc);
 int page_put_ranges(struct page *page, struct json_doc *doc);
 int page_put_pools(struct page *page, struct json_doc *doc);
 int page_put_tasks(struct page *page, struct json_doc *doc); /* of event loops, and requests */
+int page_put_loops(struct page *page, struct json_doc *doc); /* what blocked event loops */
 int page_put_names(struct page *page, struct json_doc *doc); /* after those that use them */
 int page_put_trust(struct page *page, struct json_doc *doc);
 int page_put_counters(struct page *page, struct json_doc *doc);

@@ -266,6 +266,7 @@ static int take_span(struct page_spans *spans, const struct item *item)
     uint64_t inside_ns = item->child_ns > 0 ? (uint64_t)item->child_ns : 0;
     range.self_ns = range.length_ns > inside_ns ? range.length_ns - inside_ns : 0;
     int error = 0;
+    range.status = outermost && !task ? page_status_of(spans->trace, &item->args) : 0;
     if (outermost)
         error = take_track(spans, &range, task);
     if (lane < 0)

@@ -53,6 +53,8 @@ static void put_ranges(const struct page *page, struct json_doc *doc, const char
     put_column(page, doc, "thread", THREAD, ranges);
     if (ranges == &page->spans.tasks)
         put_column(page, doc, "await_ns", AWAITED, ranges);
+    if (ranges == &page->spans.requests)
+        page_put_statuses(page, doc, ranges);
     json_doc_uint(doc, "more", ranges->dropped);
     json_doc_close(doc);
 }

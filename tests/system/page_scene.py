@@ -11,7 +11,7 @@ import time
 
 from pyannot import annotate, counter, track
 
-TASKS, REQUESTS = 24, 30
+TASKS, PAUSES, REQUESTS = 24, 6, 30
 
 
 def spin(seconds):
@@ -29,10 +29,15 @@ def crunch(number):
     return number
 
 
+def pause(number):
+    time.sleep(0.001 * (1 + number % 2))
+
+
 def in_pool():
     with multiprocessing.get_context("fork").Pool(2) as pool:
         for done, _ in enumerate(pool.imap_unordered(crunch, range(TASKS)), 1):
             counter("done", done)
+        pool.map(pause, range(PAUSES), chunksize=1)
 
 
 def in_thread():
@@ -41,9 +46,21 @@ def in_thread():
     spin(0.1)
 
 
+def read_settings():
+    time.sleep(0.08)  # blocks the event loop
+
+
+def name_and_status(number):
+    return ("GET /slow", "timed out") if number % 10 == 9 else (
+        "GET /quick", 404 if number % 10 == 3 else 200)
+
+
 async def handle(number):
-    with track("request").annotate("GET /slow" if number % 10 == 9 else "GET /quick"):
+    name, status = name_and_status(number)
+    with track("request").annotate(name, status=status):
         await asyncio.sleep(0.002)
+        if number % 15 == 14:
+            read_settings()
         spin(0.02 if number % 10 == 9 else 0.001)
     counter("answered", number)
 

@@ -82,8 +82,11 @@ def check_views(check, opened, path, folder):
 # ---- Numbers -------------------------------------------------------------------------------------
 
 
+joined = page_numbers.joined
+
+
 def times(row, *names):
-    return [page_numbers.joined(page_numbers.time_text(row[name])) for name in names]
+    return [joined(page_numbers.time_text(row[name])) for name in names]
 
 
 def check_numbers(check, annot, opened, path, recording):
@@ -93,25 +96,34 @@ def check_numbers(check, annot, opened, path, recording):
     for row in report["ranges"]:
         name = (row.get("path") or "").rsplit("/", 1)[-1]
         if name in ("work", "parse", "weigh", "pool", "server"):
-            cells = [page_numbers.joined(cell) for cell in shown[name]]
+            cells = [joined(cell) for cell in shown[name]]
             check.equal(f"views: range {name}", [cells[1], cells[2], cells[-3]], [
                 str(row["count"]), *times(row, "total_ns", "max_ns")])
     page.close()
     page = View(opened, path, "view=pools")
-    stages = {row[0]: [page_numbers.joined(cell) for cell in row]
-              for row in page.rows("Stages of a task")}
-    for part in report["tasks"][0]["parts"]:
-        check.equal(f"views: stage {part['part']}", stages[part["part"]][-3:],
-                    times(part, "p50_ns", "p90_ns", "max_ns"))
+    stages = [[joined(cell) for cell in row] for row in page.rows("Stages of a task")]
+    functions = {row[0]: [joined(cell) for cell in row]
+                 for row in page.rows("Functions of the pool")}
+    for task in report["tasks"]:
+        for part in task["parts"]:
+            told = times(part, "p50_ns", "p90_ns", "max_ns")
+            check.equal(f"views: {task['function']}, {part['part']}", told in [
+                row[-3:] for row in stages if row[0] == joined(part["part"])], True)
+        run = next(part for part in task["parts"] if part["part"] == "run")
+        check.equal(f"views: function {task['function']}", [
+            functions[task["function"]][at] for at in (1, 2, 4)],
+            [str(task["count"]), *times(run, "total_ns", "max_ns")])
     check.equal("views: tasks of a pool", sum(int(row[1]) for row in page.rows("Workers")),
-                report["tasks"][0]["count"])
+                sum(task["count"] for task in report["tasks"]))
     page.close()
     check_track_numbers(check, opened, path, report)
+    check_loop_numbers(check, opened, path, report)
+    check_statuses(check, annot, opened, path, recording)
 
 
 def check_track_numbers(check, opened, path, report):
     page = View(opened, path, "view=tasks")
-    shown = {row[0].strip(): [page_numbers.joined(cell) for cell in row]
+    shown = {row[0].strip(): [joined(cell) for cell in row]
              for row in page.rows("Requests") + page.rows("Tasks of asyncio")}
     for row in report["track_ranges"]:
         name = (row.get("path") or "").replace("python:", "")
@@ -125,6 +137,44 @@ def check_track_numbers(check, opened, path, report):
     page = View(opened, path, "view=waits")
     whole = page_numbers.time_text(sum(row["total_ns"] for row in waits))
     check.equal("views: all waits", page.head().split(" of all")[0], "Waits " + whole)
+    page.close()
+
+
+def check_loop_numbers(check, opened, path, report):
+    """What blocked the event loop: by function as in the report, and each time for itself."""
+    page = View(opened, path, "view=tasks")
+    shown = sorted([row[0].split()[0], *map(joined, row[1:4])]
+                   for row in page.rows("What blocked it"))
+    expected = sorted([row["name"], str(row["count"]), *times(row, "total_ns", "max_ns")]
+                      for row in report["loop_blocks"])
+    check.equal("views: what blocked the loop, as in the report", shown, expected)
+    check.equal("views: it is what the scene does", [row["name"] for row in report["loop_blocks"]],
+                ["read_settings"])
+    each = page.rows("Blocked event loop")
+    check.equal("views: each time that it was blocked", len(each),
+                sum(row["count"] for row in report["loop_blocks"]))
+    check.equal("views: the longest of them", joined(each[0][0]), max(
+        times(row, "max_ns")[0] for row in report["loop_blocks"]))
+    page.close()
+    page = View(opened, path, "view=tasks&t=0-1")
+    check.equal("views: nothing blocked the loop at first", "Nothing blocked the loop" in
+                page.page.locator("main").inner_text(), True)
+    page.close()
+
+
+def check_statuses(check, annot, opened, path, recording):
+    """Counted by hand, from what annot cat tells of each request."""
+    told = subprocess.run([annot, "cat", recording], check=True, stdout=subprocess.PIPE,
+                          text=True).stdout
+    expected = {}
+    for status in re.findall(r'begin "GET [^"]*".* status=("[^"]*"|\d+)', told):
+        expected[status.strip('"')] = expected.get(status.strip('"'), 0) + 1
+    page = View(opened, path, "view=tasks")
+    shown = {row[0]: int(row[1]) for row in page.rows("Status of requests")}
+    check.equal("views: statuses of requests", shown, {
+        "200": expected["200"], "404 failed": expected["404"],
+        "timed out": expected["timed out"]})
+    check.equal("views: failed requests", f"{expected['404']} failed" in page.head(), True)
     page.close()
 
 
@@ -294,8 +344,8 @@ def check_names(check, opened, path, folder):
 
 def check_absent(check, opened, path, folder):
     def nothing(data):
-        for key in ("lanes", "states", "range_stats", "pools", "tasks", "requests", "counters",
-                    "trust", "tables"):
+        for key in ("lanes", "states", "range_stats", "pools", "tasks", "requests", "loop_blocks",
+                    "counters", "trust", "tables"):
             data.pop(key, None)
         data["tables"] = []
         for column in data["off"].values():
@@ -334,7 +384,7 @@ def check_compare(check, opened, path, folder):
         check.equal(f"views: compare{address}", [len(shown), shown[0][-1], page.complaints,
                     page.page.evaluate(SCROLLS)], [count, "▲ slower", [], False])
         check.equal(f"views: numbers compared{address}", [
-            page_numbers.joined(cell) for cell in shown[0][2:5]], ["4.00ms", "5.00ms", "+25%"])
+            joined(cell) for cell in shown[0][2:5]], ["4.00ms", "5.00ms", "+25%"])
         page.close()
 
 

@@ -89,6 +89,11 @@ function count_text(count) {
     return String(Math.round(count)).replace(/\B(?=(\d{3})+$)/g, NARROW);
 }
 
+/* "1 task", "2 tasks"; some have a plural of their own. */
+function counted(count, noun, plural = noun + 's') {
+    return count_text(count) + ' ' + (count === 1 ? noun : plural);
+}
+
 function size_text(bytes) {
     const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB', 'EiB'];
     let unit = 0;

@@ -39,7 +39,8 @@ function bytes_of(base64) {
 
 /* Parts that a page of less than all has not. */
 const ABSENT = {tables: [], states: {slots: 1, threads: []}, lanes: [], range_stats: [], pools: [],
-    tasks: {name_of: []}, requests: {name_of: []}, counters: [], sources: [], trust: [],
+    tasks: {name_of: [], begin: []}, requests: {name_of: [], begin: []},
+    loop_blocks: {begin: []}, counters: [], sources: [], trust: [],
     left_out: [], phrases: [], compare: null, flame: false};
 
 function index_data(decoded) {

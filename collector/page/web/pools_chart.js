@@ -35,6 +35,17 @@ function seen_tasks(pool) {
         data.threads[task.worker] && data.threads[task.worker].process === state.process));
 }
 
+/* What is looked at; without a stretch the time in which the pool has tasks. */
+function pool_stretch(pool) {
+    const tasks = pool_tasks(pool);
+    if (state.stretch || !tasks.length)
+        return seen_stretch();
+    const begin = Math.min(...tasks.map((task) => task.begin));
+    const end = Math.max(...tasks.map((task) => task.begin + task.unpickle + task.run + task.send));
+    const margin = Math.max(1e6, (end - begin) * 0.02);
+    return {from: Math.max(0, begin - margin), to: Math.min(span_ns(), end + margin)};
+}
+
 function pool_chart_size(pool) {
     const count = pool.workers.length;
     const step = count <= 8 ? 32 : count <= 24 ? 18 : 8;
@@ -43,7 +54,7 @@ function pool_chart_size(pool) {
 
 function pool_chart(pool) {
     const size = pool_chart_size(pool), tasks = seen_tasks(pool);
-    const place = {x: 100, y: size.lanes + 22, height: size.dots - 20, ...seen_stretch(),
+    const place = {x: 128, y: size.lanes + 22, height: size.dots - 20, ...pool_stretch(pool),
         decades: decades_of(tasks.map((task) => task.run))};
     const two = pool.workers.length === 2;
     const dots = tasks.map((task) => ({time: task.begin, ns: task.run, task, token:
@@ -51,7 +62,7 @@ function pool_chart(pool) {
     const canvas = canvas_box({height: size.lanes + size.dots + 30,
         label: 'Tasks on the workers over time, and how long each ran; the tables below have ' +
             'their numbers', draw: (g, width) => {
-            place.x = width < 620 ? 74 : 100;
+            place.x = width < 620 ? 74 : 128;
             place.width = width - place.x - 4;
             draw_workers(g, pool, place, size);
             draw_decades(g, place);

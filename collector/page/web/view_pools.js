@@ -3,7 +3,7 @@
 
 const STAGES = {
     'hand over': 'the pool’s thread pickles and writes the task',
-    start: 'a worker process starts for it', queued: 'waits for a worker',
+    'worker start': 'a worker starts because of it', queued: 'waits for a worker',
     unpickle: 'the worker reads the task', run: 'your function',
     send: 'the worker hands the result over', waiting: 'the result waits to be read',
     fetch: 'the main process reads it',
@@ -31,14 +31,50 @@ function seen_stage_rows(tasks) {
         ({part, ...known(tasks.map(value))}));
 }
 
-function stage_table(pool, tasks) {
-    const rows = times_differ() ? seen_stage_rows(tasks) : stage_rows(pool.function);
+/* Tasks of a pool by the function that they run, those with most time first. */
+function functions_of(pool, tasks) {
+    return [...grouped(tasks, (task) => task.name || pool.function)].map(([name, list]) =>
+        ({name, list, ...quantiles_of(list.map((task) => task.run))}))
+        .sort((a, b) => b.total_ns - a.total_ns);
+}
+
+/* The report's table has a function once, whatever pools run it. */
+function is_in_other_pool(pool, name) {
+    return data.pools.some((other) => other !== pool &&
+        pool_tasks(other).some((task) => task.name === name));
+}
+
+const STAGE_TABLES_MOST = 4;
+
+function stage_tables(pool, tasks) {
+    const groups = functions_of(pool, tasks);
+    const tables = groups.slice(0, STAGE_TABLES_MOST).map((group) =>
+        stage_table(pool, group, groups.length > 1));
+    return groups.length > 1 ? [function_table(pool, groups), ...tables] : tables;
+}
+
+function function_table(pool, groups) {
+    return el('section', {}, view_head('Functions', 'what the tasks of this pool run'),
+        data_table({id: 'functions' + pool.name, label: 'Functions of the pool', rows: groups,
+            shown: 12, sort: -1, columns: [
+                {title: 'function', type: 'text', left: true, value: (row) => row.name,
+                    cell: (row) => el('code', {dir: 'auto'}, cut_name(row.name))},
+                {title: 'tasks', type: 'count', width: '60px', value: (row) => row.count},
+                {title: 'run', type: 'time', width: '80px', value: (row) => row.total_ns},
+                {title: 'p50', type: 'time', width: '80px', value: (row) => row.p50_ns},
+                {title: 'max', type: 'time', width: '80px', value: (row) => row.max_ns}]}));
+}
+
+function stage_table(pool, group, several) {
+    const rows = times_differ() || is_in_other_pool(pool, group.name)
+        ? seen_stage_rows(group.list) : stage_rows(group.name);
     if (!rows.length)
         return null;
     const time = (title, name, narrow) => ({title, type: 'time', width: '84px', narrow,
         value: (row) => row[name]});
-    return el('section', {}, view_head('From submission to result', 'how long each stage took'),
-        data_table({id: 'stages' + pool.name, label: 'Stages of a task', rows, sort: -1,
+    return el('section', {}, view_head('From submission to result', several
+        ? 'of ' + cut_name(group.name, 60) : 'how long each stage took'),
+        data_table({id: 'stages' + pool.name + group.name, label: 'Stages of a task', rows, sort: -1,
             row_class: (row) => row.part === 'run' ? 'main' : '',
             columns: [{title: 'stage', type: 'text', width: '88px', value: (row) => row.part},
                 {title: 'what it is', class: 'place', left: true,
@@ -99,6 +135,8 @@ function evenness(pool) {
             `workers are idle for ${time_text(idle)} in all. Submit the longest tasks first.`;
 }
 
+const names_of = (pool) => new Set(pool_tasks(pool).map((task) => task.name)).size;
+
 // ---- Longest tasks ------------------------------------------------------------------------------
 
 function longest_table(pool, tasks) {
@@ -110,21 +148,34 @@ function longest_table(pool, tasks) {
             choose: (task) => to_timeline(task.begin, task.run),
             columns: [{title: 'run', type: 'time', width: '80px', value: (task) => task.run},
                 {title: '× p50', width: '60px', value: (task) => task.run / median,
-                    cell: (task) => value_text(Number((task.run / median).toPrecision(2)))},
+                    hint: 'how many times as long as the median of the tasks here',
+                    cell: (task) => fixed(task.run / median, 1)},
                 {title: 'task', type: 'text', left: true, value: (task) => task.name,
-                    cell: (task) => task.name && task.name !== pool.function
+                    cell: (task) => task.name && names_of(pool) > 1
                         ? el('code', {}, cut_name(task.name))
                         : el('span', {class: 'dim'}, `number ${count_text(task.index + 1)}`)},
-                {title: 'worker', type: 'text', left: true, width: '96px', narrow: false,
+                {title: 'worker', type: 'text', left: true, width: '132px', narrow: false,
                     value: (task) => thread_name(task.worker)},
                 {title: 'began at', type: 'time', width: '80px', value: (task) => task.begin}]}));
+}
+
+/* Of the functions that this pool alone runs. */
+function unfinished_note(pool) {
+    const names = new Set(pool_tasks(pool).map((task) => task.name));
+    const rows = table_rows('tasks').filter((row) => row.role === 'plain' &&
+        row.unfinished_count > 0 && names.has(row.function) &&
+        !is_in_other_pool(pool, row.function));
+    const count = total_of(rows, (row) => row.unfinished_count);
+    return count > 0 ? el('b', {}, counted(count, 'more task') + ' began and did not end.') : null;
 }
 
 function draw_pool(box, pool) {
     const tasks = seen_tasks(pool);
     const workers = pool.workers.length === 1 ? '1 worker' : pool.workers.length + ' workers';
-    const head = view_head(pool.name, `${count_text(tasks.length)} tasks of ${
-        cut_name(pool.function, 80)} on ${workers}`);
+    const names = functions_of(pool, tasks).map((group) => group.name);
+    const what = names.length > 2 ? `${count_text(names.length)} functions`
+        : names.map((name) => cut_name(name, 80)).join(' and ') || cut_name(pool.function, 80);
+    const head = view_head(pool.name, `${counted(tasks.length, 'task')} of ${what} on ${workers}`);
     if (!tasks.length) {
         box.append(el('section', {class: 'part'}, head,
             nothing_here('No task began in what is looked at.')));
@@ -137,15 +188,16 @@ function draw_pool(box, pool) {
             legend_entry('w-gil', 'sending the result'),
             two ? [legend_entry('run1', 'dots: ' + thread_name(pool.workers[0])),
                 legend_entry('own', thread_name(pool.workers[1]))] : null,
-            evenness(pool), pool.more > 0
-                ? count_text(pool.more) + ' more tasks are in the tables only.' : null),
-        el('div', {class: 'columns gapped'}, el('div', {class: 'stack'}, stage_table(pool, tasks),
+            evenness(pool), unfinished_note(pool), pool.more > 0
+                ? counted(pool.more, 'more task') + ' in the tables only.' : null),
+        el('div', {class: 'columns gapped'}, el('div', {class: 'stack'}, stage_tables(pool, tasks),
             worker_table(pool)), longest_table(pool, tasks))));
 }
 
 /* Functions of executors that no chart is of. */
 function other_tasks() {
-    const shown = new Set(data.pools.map((pool) => pool.function));
+    const shown = new Set(data.pools.flatMap((pool) =>
+        functions_of(pool, pool_tasks(pool)).slice(0, STAGE_TABLES_MOST).map((one) => one.name)));
     const table = table_of('tasks');
     const others = table && table.rows.some((row) => row.role === 'plain' &&
         !shown.has(row_object(table, row).function));

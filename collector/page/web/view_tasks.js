@@ -8,9 +8,9 @@ const LINES_MOST = 4;
 function listed(columns) {
     if (!columns.list) {
         const keys = Object.keys(columns).filter((key) => Array.isArray(columns[key]));
-        columns.list = columns.name_of.map((name, index) => Object.fromEntries(
+        columns.list = columns.begin.map((begin, index) => Object.fromEntries(
             keys.map((key) => [key, columns[key][index]])
-                .concat([['name', data.names[name]]])));
+                .concat(columns.name_of ? [['name', data.names[columns.name_of[index]]]] : [])));
     }
     return columns.list;
 }
@@ -19,6 +19,13 @@ const in_stretch = (begin) => {
     const {from, to} = seen_stretch();
     return begin >= from && begin < to;
 };
+
+/* Those that began in the stretch, on a thread that the filters let through. */
+function seen_of(columns) {
+    const threads = passing_threads();
+    const any = state.thread < 0 && state.process < 0;
+    return listed(columns).filter((one) => in_stretch(one.begin) && (any || threads[one.thread]));
+}
 
 /* {key: [those of the list that have it]}. */
 function grouped(list, key) {
@@ -35,7 +42,7 @@ function grouped(list, key) {
 
 /* The report's numbers of a name, as far as nothing is filtered: its percentiles are of all. */
 function with_report(groups) {
-    if (state.stretch)
+    if (times_differ())
         return groups;
     const rows = new Map(table_rows('track_ranges').map((row) => [row.path, row]));
     return groups.map((group) => {
@@ -63,7 +70,7 @@ const has_failed = (request) => typeof request.status === 'number' ? request.sta
     : /error|fail|exception|cancel/i.test(String(request.status || ''));
 
 function request_section() {
-    const all = listed(data.requests).filter((request) => in_stretch(request.begin));
+    const all = seen_of(data.requests);
     if (!data.requests.name_of.length)
         return null;
     if (!all.length)
@@ -73,8 +80,8 @@ function request_section() {
         ({name, list, failed: list.filter(has_failed).length,
             ...quantiles_of(list.map((one) => one.length))}))
         .sort((a, b) => b.total_ns - a.total_ns));
-    const tokens = new Map(groups.slice(0, LINES_MOST).map((group, index) =>
-        [group.name, TASK_TOKENS[index]]));
+    const tokens = new Map(groups.map((group, index) =>
+        [group.name, TASK_TOKENS[index] || 'w-other']));
     const failures = groups.some((group) => group.failed > 0);
     return el('section', {class: 'part'}, view_head('Requests', request_sentence(all)),
         data_table({id: 'requests', label: 'Requests', rows: groups, shown: 12, sort: -1,
@@ -84,14 +91,15 @@ function request_section() {
                     value: (row) => row.failed} : null, ...percentile_columns()]
                 .filter(Boolean)}),
         request_charts(all, groups, tokens),
-        el('div', {class: 'columns even gapped'}, longest_requests(all), block_section()));
+        el('div', {class: 'columns even gapped'}, longest_requests(all), status_table(all)),
+        request_notes());
 }
 
 function request_sentence(all) {
     const span = seen_stretch();
     const rate = all.length / ((span.to - span.from) / 1e9);
     const failed = all.filter(has_failed).length;
-    return `${count_text(all.length)}, ${value_text(Number(rate.toPrecision(3)))} a second` +
+    return `${counted(all.length, 'request')}, ${value_text(Number(rate.toPrecision(3)))} a second` +
         (failed ? `, ${count_text(failed)} failed` : '');
 }
 
@@ -100,7 +108,7 @@ function request_charts(all, groups, tokens) {
         token: tokens.get(group.name), sorted: group.sorted}));
     return el('div', {class: 'columns even gapped'},
         el('figure', {class: 'panel chart'}, el('figcaption', {}, 'How long each took, when it ' +
-            'began', loop_blocks().length ? '; grey: the event loop was blocked' : ''),
+            'began', loop_blocks().length ? '; shaded: the event loop was blocked' : ''),
         request_dots(all, tokens)),
         el('figure', {class: 'panel chart'}, el('figcaption', {}, 'The tail: no request of the ' +
             'share below took longer'), canvas_box({height: 230, label: 'Percentiles of requests',
@@ -125,9 +133,37 @@ function request_dots(all, tokens) {
         const dot = dot_near(place, dots, x, y);
         return dot && {one: dot.request, tip: [el('b', {dir: 'auto'},
             cut_name(dot.request.name, 120)), ' ', time_text(dot.ns), el('br'),
-        el('span', {class: 'dim'}, 'at ' + time_text(dot.time), dot.request.status
+        el('span', {class: 'dim'}, 'at ' + time_text(dot.time), has_status(dot.request)
             ? ', status ' + cut_name(String(dot.request.status), 40) : '')]};
     }, (request) => to_timeline(request.begin, request.length));
+}
+
+const has_status = (request) => request.status !== null && request.status !== undefined;
+
+/* How many ended how: what the program gave as "status". */
+function status_table(all) {
+    const known = all.filter(has_status);
+    if (!known.length)
+        return null;
+    const groups = [...grouped(known, (one) => one.status)].map(([status, list]) =>
+        ({status, list, failed: has_failed(list[0]),
+            ...quantiles_of(list.map((one) => one.length))})).sort((a, b) => b.count - a.count);
+    const none = all.length - known.length;
+    return el('section', {}, view_head('Status', 'what the program gave as “status”'),
+        data_table({id: 'statuses', label: 'Status of requests', rows: groups, shown: 8, sort: 1,
+            columns: [{title: 'status', type: 'text', left: true,
+                value: (row) => String(row.status), cell: (row) => [cut_name(String(row.status)),
+                    row.failed ? el('span', {class: 'failed'}, ' failed') : null]},
+            {title: 'count', type: 'count', width: '72px', value: (row) => row.count},
+            {title: 'share', type: 'share', width: '64px', value: (row) => row.count / all.length},
+            {title: 'p50', type: 'time', width: '84px', value: (row) => row.p50_ns},
+            {title: 'p99', type: 'time', width: '84px', value: (row) => row.p99_ns}],
+            notes: none > 0 ? [`${count_text(none)} without a status.`] : []}));
+}
+
+function request_notes() {
+    return data.requests.more > 0 ? notes(`The ${count_text(data.requests.begin.length)} longest ` +
+        `are here; ${count_text(data.requests.more)} more are in the tables of ranges.`) : null;
 }
 
 function longest_requests(all) {
@@ -139,8 +175,8 @@ function longest_requests(all) {
         choose: (one) => to_timeline(one.begin, one.length), columns: [
             {title: 'took', type: 'time', width: '84px', value: (one) => one.length},
             {title: 'request', type: 'text', left: true, value: (one) => one.name},
-            longest.some((one) => one.status) ? {title: 'status', type: 'text', left: true,
-                width: '90px', value: (one) => one.status || ''} : null,
+            longest.some(has_status) ? {title: 'status', type: 'text', left: true,
+                width: '90px', value: (one) => has_status(one) ? String(one.status) : ''} : null,
             {title: 'began at', type: 'time', width: '84px', value: (one) => one.begin}]
             .filter(Boolean)}));
 }
@@ -148,7 +184,7 @@ function longest_requests(all) {
 // ---- Tasks of asyncio ---------------------------------------------------------------------------
 
 function task_section() {
-    const all = listed(data.tasks).filter((task) => in_stretch(task.begin));
+    const all = seen_of(data.tasks);
     if (!data.tasks.name_of.length)
         return null;
     const groups = with_report([...grouped(all, (one) => one.name)].map(([name, list]) =>
@@ -177,10 +213,17 @@ function task_section() {
 
 // ---- What blocked the loop ----------------------------------------------------------------------
 
-const loop_blocks = () => data.loop_blocks || [];
+const loop_blocks = () => seen_of(data.loop_blocks);
+
+/* The report's row of what blocked it. */
+function blocker_of(block) {
+    const table = table_of('loop_blocks');
+    const row = table && block.row >= 0 ? table.rows[block.row] : null;
+    return row ? row_object(table, row) : {name: '(not listed)', location: ''};
+}
 
 function draw_blocks(g, place) {
-    g.fillStyle = tone('line');
+    g.fillStyle = tone('block');
     for (const {begin, length} of loop_blocks()) {
         const x = Math.max(place.x, dot_x(place, begin));
         const end = Math.min(place.x + place.width, dot_x(place, begin + length));
@@ -189,18 +232,59 @@ function draw_blocks(g, place) {
     }
 }
 
+/* By function, as in the report, and each for itself. */
 function block_section() {
-    const blocks = loop_blocks().filter((one) => in_stretch(one.begin));
-    if (!blocks.length)
+    const blocks = loop_blocks();
+    if (!data.loop_blocks.begin.length)
         return null;
-    return el('section', {}, view_head('Blocked event loop',
-        'no other task of the loop could go on meanwhile'),
-    data_table({id: 'blocks', label: 'Blocked event loop', rows: blocks, shown: 8, sort: 0,
-        key: (one) => String(one.begin), choose: (one) => to_timeline(one.begin, one.length),
-        columns: [{title: 'for', type: 'time', width: '84px', value: (one) => one.length},
-            {title: 'by', type: 'text', left: true, value: (one) => one.function,
-                cell: (one) => el('code', {class: 'own'}, cut_name(one.function))},
-            {title: 'at', type: 'time', width: '84px', value: (one) => one.begin}]}));
+    const time_ns = total_of(blocks, (one) => one.ns);
+    const times = blocks.length === 1 ? 'once' : count_text(blocks.length) + ' times';
+    return el('section', {class: 'part'}, view_head('Blocked event loop', blocks.length
+        ? `${times}, ${time_text(time_ns)} in all: no other task could go on meanwhile` : ''),
+    blocks.length ? el('div', {class: 'columns even gapped'}, blocker_table(blocks),
+        block_table(blocks)) : nothing_here('Nothing blocked the loop in what is looked at.'),
+    notes('The loop ran one step for 45 ms and longer while another task had to wait; without ' +
+        'the time it had no processor.', data.loop_blocks.more > 0
+        ? count_text(data.loop_blocks.more) + ' shorter ones are only in the sums.' : null));
+}
+
+/* The report's numbers as long as nothing is filtered: it has what is left out here, too. */
+function blocker_rows(blocks) {
+    if (!times_differ())
+        return table_rows('loop_blocks').filter((row) => row.role !== 'rest');
+    return [...grouped(blocks, (one) => one.row)].map(([, list]) => ({...blocker_of(list[0]),
+        count: list.length, total_ns: total_of(list, (one) => one.ns), waiting_ns: null,
+        max_ns: Math.max(...list.map((one) => one.ns))}))
+        .sort((a, b) => b.total_ns - a.total_ns);
+}
+
+function blocker_table(blocks) {
+    const rows = blocker_rows(blocks);
+    const time = (title, name, more) => ({title, type: 'time', width: '84px',
+        value: (row) => row[name], ...more});
+    return el('section', {}, view_head('What blocked it', ''),
+        data_table({id: 'blockers', label: 'What blocked it', rows, shown: 8, sort: -1, columns: [
+            {title: 'function', type: 'text', left: true, value: (row) => row.name,
+                cell: (row) => [el('code', {class: 'own', dir: 'auto'}, cut_name(row.name)), ' ',
+                    el('span', {class: 'place', title: row.location},
+                        short_place(row.location || ''))]},
+            {title: 'count', type: 'count', width: '60px', value: (row) => row.count},
+            time('total', 'total_ns'), time('max', 'max_ns'),
+            rows.some((row) => row.waiting_ns > 0) ? time('waits', 'waiting_ns', {narrow: false,
+                hint: 'of the total: the function waited, it did not compute'}) : null]
+            .filter(Boolean)}));
+}
+
+function block_table(blocks) {
+    return el('section', {}, view_head('Each time', 'a click shows one on the timeline'),
+        data_table({id: 'blocks', label: 'Blocked event loop', rows: blocks, shown: 8, sort: 0,
+            key: (one) => String(one.begin), choose: (one) => to_timeline(one.begin, one.length),
+            columns: [{title: 'for', type: 'time', width: '84px', value: (one) => one.ns},
+                {title: 'by', type: 'text', left: true, value: (one) => blocker_of(one).name,
+                    cell: (one) => el('code', {class: 'own'}, cut_name(blocker_of(one).name))},
+                {title: 'held up', type: 'count', width: '72px', value: (one) => one.others,
+                    hint: 'tasks that went on as soon as it was over'},
+                {title: 'at', type: 'time', width: '84px', value: (one) => one.begin}]}));
 }
 
 function await_section() {
@@ -215,6 +299,6 @@ function await_section() {
 add_view({key: 'tasks', title: 'Tasks',
     question: 'How long do requests and tasks take, and what is the tail?',
     has: () => data.tasks.name_of.length + data.requests.name_of.length > 0 ||
-        table_rows('awaits').length > 0,
-    draw: (box) => box.append(...[request_section(), data.requests.name_of.length ? null
-        : block_section(), task_section(), await_section()].filter(Boolean))});
+        table_rows('awaits').length + data.loop_blocks.begin.length > 0,
+    draw: (box) => box.append(...[request_section(), block_section(), task_section(),
+        await_section()].filter(Boolean))});
