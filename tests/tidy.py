@@ -37,7 +37,7 @@ INCLUDES = {
     "libannot/include/annot": [],
     "libannot/wire": [],
     "libannot/src": ["libannot/wire", "libannot/include/annot"],
-    "libannot/nvtx": ["libannot/include/annot", "libannot/src", "libannot/wire"],
+    "libannot/inject": ["libannot/include/annot", "libannot/src", "libannot/wire"],
     "libannot/gpu": ["libannot/include/annot", "libannot/src", "libannot/wire"],
     # The layout of the interpreter that it is compiled for, told to the sampler.
     # And the reader of recordings, for pyannot.read.

@@ -10,6 +10,7 @@
 #include "collector.h"
 #include "native_names.h"
 #include "operands.h"
+#include "record_inject.h"
 #include "record_options.h"
 #include "record_parts.h"
 #include "talk.h"
@@ -33,6 +34,7 @@ struct record_values {
     const char *policy;
     struct sampling_values sampling;
     struct python_values python;
+    struct inject_values inject;
     struct picture_values picture;
     struct talk_values talk;
     bool open;
@@ -44,6 +46,7 @@ struct record {
     struct child child;
     struct collector *collector;
     struct python_environment python;
+    struct inject_environment inject;
     struct record_output output;
     char command[4096];
     char filter[FILTER_TEXT_SIZE];
@@ -159,15 +162,17 @@ static void on_forked(void *context, pid_t pid)
 
 static int start(struct record *record, char **argv)
 {
-    struct child_variable variables[PYTHON_VARIABLES_MAX + 1] = {
+    struct child_variable variables[1 + PYTHON_VARIABLES_MAX + INJECT_VARIABLES_MAX] = {
         {"ANNOT_SESSION", collector_session_text(record->collector)},
     };
     size_t count = python_environment(&record->values->python, &record->python);
     memcpy(variables + 1, record->python.variables, count * sizeof(variables[0]));
+    size_t inject_count = inject_environment(&record->values->inject, &record->inject);
+    memcpy(variables + 1 + count, record->inject.variables, inject_count * sizeof(variables[0]));
     const struct child_command command = {
         .argv = argv,
         .variables = variables,
-        .variable_count = count + 1,
+        .variable_count = 1 + count + inject_count,
         .forked = record->values->sampling.none ? NULL : on_forked,
         .context = record,
     };
@@ -330,6 +335,7 @@ static const struct option_spec options[] = {
      "buffer of each process (default 16M)", NULL},
     POLICY_OPTION(offsetof(struct record_values, policy)),
     PYTHON_OPTIONS(offsetof(struct record_values, python)),
+    INJECT_OPTIONS(offsetof(struct record_values, inject)),
     PICTURE_OPTIONS(offsetof(struct record_values, picture)),
     {"open", 0, OPTION_FLAG, offsetof(struct record_values, open), NULL,
      "show the recording in the browser once it is complete, as annot open does", NULL},

@@ -259,6 +259,7 @@ static const struct option_spec top_options[] = {
     {"sampling", 0, OPTION_CHOICE, offsetof(struct top_values, sampling.rung), "bpf|remote|none",
      "the best way of sampling to try: with eBPF, from outside (remote), or none", "bpf"},
     PYTHON_OPTIONS(offsetof(struct top_values, python)),
+    INJECT_OPTIONS(offsetof(struct top_values, inject)),
     {0},
 };
 

@@ -13,6 +13,7 @@
 #include "collector.h"
 #include "operands.h"
 #include "recent.h"
+#include "record_inject.h"
 #include "record_options.h"
 #include "record_parts.h"
 #include "table.h"
@@ -43,6 +44,7 @@ struct top_values {
     uint64_t limit, stacks;
     struct sampling_values sampling;
     struct python_values python;
+    struct inject_values inject;
 };
 
 /* ---- The session: top_session.c ----

@@ -250,18 +250,36 @@ static void restore_streams(const struct streams *streams)
     }
 }
 
+struct command_environment {
+    struct python_environment python;
+    struct inject_environment inject;
+    struct child_variable variables[PYTHON_VARIABLES_MAX + INJECT_VARIABLES_MAX];
+    size_t count;
+};
+
+static void fill_environment(struct command_environment *environment,
+                             const struct top_values *values)
+{
+    struct child_variable *variables = environment->variables;
+    size_t python = python_environment(&values->python, &environment->python);
+    size_t inject = inject_environment(&values->inject, &environment->inject);
+    memcpy(variables, environment->python.variables, python * sizeof(*variables));
+    memcpy(variables + python, environment->inject.variables, inject * sizeof(*variables));
+    environment->count = python + inject;
+}
+
 static int start(struct top_session *session, bool mute)
 {
-    struct python_environment *python = calloc(1, sizeof(*python));
+    struct command_environment *environment = calloc(1, sizeof(*environment));
     struct starting starting = {session, 0};
     struct streams streams;
-    if (!python)
+    if (!environment)
         return cmd_fail(CMD_FAILED, "out of memory");
-    size_t count = python_environment(&session->values->python, python);
+    fill_environment(environment, session->values);
     const struct child_command command = {
         .argv = session->program.argv,
-        .variables = python->variables,
-        .variable_count = count,
+        .variables = environment->variables,
+        .variable_count = environment->count,
         .forked = on_forked,
         .context = &starting,
     };
@@ -270,7 +288,7 @@ static int start(struct top_session *session, bool mute)
     int error = child_start(&session->child, &command);
     if (mute)
         restore_streams(&streams);
-    free(python);
+    free(environment);
     session->child.ended = error != 0;
     if (error != 0)
         return program_fail(session->program.argv[0], error);

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/* What makes programs that are annotated for NVTX or ITT tell annot: variables that name the
+ * injection library, which their loaders read at the first call. Main thread only. */
+#ifndef ANNOT_RECORD_INJECT_H
+#define ANNOT_RECORD_INJECT_H
+
+#include "child.h"
+
+#include <limits.h>
+#include <stdbool.h>
+
+struct inject_values {
+    bool none; /* --no-nvtx */
+};
+
+/* Lines of an option table; `at` is the offset of the struct inject_values. */
+#define INJECT_OPTIONS(at)                                                                         \
+    {                                                                                              \
+        "no-nvtx", 0, OPTION_FLAG, (at) + offsetof(struct inject_values, none), NULL,              \
+            "load nothing into programs that are annotated for NVTX or ITT", NULL                  \
+    }
+
+enum { INJECT_VARIABLES_MAX = 4 }; /* two of each loader */
+
+struct inject_environment {
+    struct child_variable variables[INJECT_VARIABLES_MAX];
+    char library[PATH_MAX];
+};
+
+/* Fills in what the command gets; returns how many variables. They point into *environment. */
+size_t inject_environment(const struct inject_values *values,
+                          struct inject_environment *environment);
+
+/* The path of the injection library that belongs to this annot. False: there is none. */
+bool inject_library(char path[PATH_MAX]);
+
+#endif
