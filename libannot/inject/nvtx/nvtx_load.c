@@ -4,11 +4,55 @@
  *
  * Threads: any, also in a constructor, inside of dlopen, with locks of the program's held. */
 #include "nvtx_api.h"
+#include "nvtx_calls.h"
+#include "nvtx_extension.h"
 
 NVTX_EXPORT int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t get_table);
+/* That of NVTX 2, a library of its own. */
+NVTX_EXPORT int InitializeInjectionNvtx(NvtxGetExportTableFunc_t get_table)
+    __attribute__((alias("InitializeInjectionNvtx2")));
+
+static const struct nvtx_module modules[] = {
+    {NVTX_CB_MODULE_CORE, NVTX_CBID_CORE_SIZE, nvtx_core_calls},
+    {NVTX_CB_MODULE_CORE2, NVTX_CBID_CORE2_SIZE, nvtx_core2_calls},
+    {NVTX_CB_MODULE_SYNC, NVTX_CBID_SYNC_SIZE, nvtx_sync_calls},
+    {NVTX_CB_MODULE_CUDA, NVTX_CBID_CUDA_SIZE, nvtx_cuda_calls},
+    {NVTX_CB_MODULE_CUDART, NVTX_CBID_CUDART_SIZE, nvtx_cudart_calls},
+    {NVTX_CB_MODULE_OPENCL, NVTX_CBID_OPENCL_SIZE, nvtx_opencl_calls},
+};
+
+static void install(const struct nvtx_module *module, const NvtxFunctionTable table, unsigned size)
+{
+    for (unsigned id = 1; id < size && id < module->count; id++) {
+        NvtxFunctionPointer call = module->calls[id];
+        if (call && table[id])
+            *table[id] = call;
+    }
+}
 
 int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t get_table)
 {
     const NvtxExportTableCallbacks *callbacks = get_table ? get_table(NVTX_ETID_CALLBACKS) : NULL;
-    return callbacks && callbacks->struct_size >= sizeof(*callbacks);
+    if (!callbacks || callbacks->struct_size < sizeof(*callbacks) ||
+        !callbacks->GetModuleFunctionTable)
+        return 0;
+    const NvtxExportTableVersionInfo *version = get_table(NVTX_ETID_VERSIONINFO);
+    if (version && version->struct_size >= sizeof(*version) && version->SetInjectionNvtxVersion)
+        version->SetInjectionNvtxVersion(NVTX_VERSION);
+    for (unsigned i = 0; i < sizeof(modules) / sizeof(*modules); i++) {
+        NvtxFunctionTable table = NULL;
+        unsigned size = 0;
+        if (callbacks->GetModuleFunctionTable(modules[i].id, &table, &size) && table)
+            install(&modules[i], table, size);
+    }
+    return 1;
 }
+
+/* Programs with a tool of their own inside look at these. */
+NVTX_EXPORT extern const NvtxInitializeInjectionNvtxFunc_t InitializeInjectionNvtx2_fnptr;
+const NvtxInitializeInjectionNvtxFunc_t InitializeInjectionNvtx2_fnptr = InitializeInjectionNvtx2;
+
+extern int InitializeInjectionNvtxExtension(struct nvtx_extension *extension);
+NVTX_EXPORT extern int (*const InitializeInjectionNvtxExtension_fnptr)(struct nvtx_extension *);
+int (*const InitializeInjectionNvtxExtension_fnptr)(struct nvtx_extension *) =
+    InitializeInjectionNvtxExtension;

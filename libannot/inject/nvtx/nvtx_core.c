@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: MIT */
+/* Events of any domain, and the callbacks of module CORE: those of the default one. */
+#include "nvtx_calls.h"
+#include "nvtx_event.h"
+
+#include "spell.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* ---- Any domain ------------------------------------------------------------------------------ */
+
+static __attribute__((noinline)) int push_event(const struct annot_event *event)
+{
+    struct nvtx_thread *thread = nvtx_thread_mine();
+    if (!thread) {
+        annot_emit_push_event(event);
+        return NVTX_NO_PUSH_POP_TRACKING;
+    }
+    if (__builtin_expect(thread->lanes[event->domain].is_apart, 0))
+        return nvtx_thread_push(thread, event->domain, NVTX_OPEN_APART,
+                                annot_emit_start_event(event));
+    annot_emit_push_event(event);
+    return nvtx_thread_push(thread, event->domain, NVTX_OPEN_NESTED, 0);
+}
+
+static FAST int push_plain(annot_domain domain, annot_name name)
+{
+    struct nvtx_thread *thread = nvtx_thread_mine();
+    const struct inject_event plain = nvtx_plain(domain, name);
+    if (__builtin_expect(thread && !thread->lanes[domain].is_apart, 1) &&
+        __builtin_expect(inject_push(annot_control, &plain), 1))
+        return nvtx_thread_push(thread, domain, NVTX_OPEN_NESTED, 0);
+    const struct annot_event event = {.name = name, .domain = domain};
+    return push_event(&event);
+}
+
+static __attribute__((noinline)) int push_attributes(annot_domain domain,
+                                                     const nvtxEventAttributes_t *attributes)
+{
+    struct annot_event event;
+    nvtx_event_read(&event, domain, attributes);
+    return push_event(&event);
+}
+
+int nvtx_push(nvtxDomainHandle_t domain, const nvtxEventAttributes_t *attributes)
+{
+    if (!annot_enabled())
+        return NVTX_NO_PUSH_POP_TRACKING;
+    annot_domain number = nvtx_domain_of(domain);
+    annot_name name = nvtx_plain_name(attributes);
+    if (__builtin_expect(name != 0, 1))
+        return push_plain(number, name);
+    return push_attributes(number, attributes);
+}
+
+int nvtx_pop(nvtxDomainHandle_t domain)
+{
+    if (!annot_enabled())
+        return NVTX_NO_PUSH_POP_TRACKING;
+    annot_domain number = nvtx_domain_of(domain);
+    struct nvtx_thread *thread = nvtx_thread_mine();
+    if (__builtin_expect(!thread || !nvtx_thread_is_plain(thread, number), 0))
+        return nvtx_thread_pop(thread, number, NULL);
+    inject_pop(annot_control);
+    return nvtx_thread_pop_plain(thread, number);
+}
+
+nvtxRangeId_t nvtx_start(nvtxDomainHandle_t domain, const nvtxEventAttributes_t *attributes)
+{
+    struct annot_event event;
+    if (!annot_enabled())
+        return NVTX_RANGE_NONE;
+    nvtx_event_read(&event, nvtx_domain_of(domain), attributes);
+    annot_range range = annot_emit_start_event(&event);
+    return range ? range : NVTX_RANGE_NONE;
+}
+
+void nvtx_end(nvtxRangeId_t range)
+{
+    if (annot_enabled() && range > NVTX_RANGE_NONE)
+        annot_emit_end(range);
+}
+
+void nvtx_mark(nvtxDomainHandle_t domain, const nvtxEventAttributes_t *attributes)
+{
+    struct annot_event event;
+    if (!annot_enabled())
+        return;
+    annot_domain number = nvtx_domain_of(domain);
+    const struct inject_event plain = nvtx_plain(number, nvtx_plain_name(attributes));
+    if (plain.name && inject_mark(annot_control, &plain))
+        return;
+    nvtx_event_read(&event, number, attributes);
+    annot_emit_mark_event(&event);
+}
+
+/* ---- The default domain: texts --------------------------------------------------------------- */
+
+/* 0: not known to this thread yet, or another copy of libannot serves. */
+static FAST annot_name known_name(const char *text)
+{
+    struct control *control = annot_control;
+    if (__builtin_expect(control->generation != annot_gate_v1.generation, 0))
+        return 0;
+    return spell_cached(control, text);
+}
+
+static int push_a(const char *message)
+{
+    if (!annot_enabled())
+        return NVTX_NO_PUSH_POP_TRACKING;
+    annot_domain domain = nvtx_domain_of(NULL);
+    annot_name name = known_name(message);
+    if (__builtin_expect(name != 0, 1))
+        return push_plain(domain, name);
+    const struct annot_event event = {.text = message, .domain = domain};
+    return push_event(&event);
+}
+
+static int push_w(const wchar_t *message)
+{
+    return annot_enabled() ? push_a(nvtx_thread_text(message)) : NVTX_NO_PUSH_POP_TRACKING;
+}
+
+static int push_ex(const nvtxEventAttributes_t *attributes)
+{
+    return nvtx_push(NULL, attributes);
+}
+
+static int pop(void)
+{
+    return nvtx_pop(NULL);
+}
+
+static nvtxRangeId_t start_a(const char *message)
+{
+    if (!annot_enabled())
+        return NVTX_RANGE_NONE;
+    const struct annot_event event = {.text = message, .domain = nvtx_domain_of(NULL)};
+    annot_range range = annot_emit_start_event(&event);
+    return range ? range : NVTX_RANGE_NONE;
+}
+
+static nvtxRangeId_t start_w(const wchar_t *message)
+{
+    return annot_enabled() ? start_a(nvtx_thread_text(message)) : NVTX_RANGE_NONE;
+}
+
+static nvtxRangeId_t start_ex(const nvtxEventAttributes_t *attributes)
+{
+    return nvtx_start(NULL, attributes);
+}
+
+static void mark_a(const char *message)
+{
+    if (!annot_enabled())
+        return;
+    const struct inject_event plain = nvtx_plain(nvtx_domain_of(NULL), known_name(message));
+    if (plain.name && inject_mark(annot_control, &plain))
+        return;
+    const struct annot_event event = {.text = message, .domain = plain.domain};
+    annot_emit_mark_event(&event);
+}
+
+static void mark_w(const wchar_t *message)
+{
+    if (annot_enabled())
+        mark_a(nvtx_thread_text(message));
+}
+
+static void mark_ex(const nvtxEventAttributes_t *attributes)
+{
+    nvtx_mark(NULL, attributes);
+}
+
+/* ---- Names ----------------------------------------------------------------------------------- */
+
+static void name_category_a(uint32_t category, const char *name)
+{
+    nvtx_category_name(nvtx_domain_of(NULL), category, name);
+}
+
+static void name_category_w(uint32_t category, const wchar_t *name)
+{
+    name_category_a(category, nvtx_thread_text(name));
+}
+
+/* Some give what pthread_self() returns, cut. */
+void nvtx_name_thread(uint32_t thread, const char *name)
+{
+    int error = errno;
+    if (thread == (uint32_t)gettid() || thread == (uint32_t)(uintptr_t)pthread_self())
+        annot_name_thread(name);
+    else if (syscall(SYS_tgkill, getpid(), (int)thread, 0) == 0)
+        annot_name_thread_of((int)thread, name);
+    errno = error;
+}
+
+static void name_thread_w(uint32_t thread, const wchar_t *name)
+{
+    nvtx_name_thread(thread, nvtx_thread_text(name));
+}
+
+const NvtxFunctionPointer nvtx_core_calls[NVTX_CBID_CORE_SIZE] = {
+    [NVTX_CBID_CORE_MarkEx] = NVTX_CALL(mark_ex),
+    [NVTX_CBID_CORE_MarkA] = NVTX_CALL(mark_a),
+    [NVTX_CBID_CORE_MarkW] = NVTX_CALL(mark_w),
+    [NVTX_CBID_CORE_RangeStartEx] = NVTX_CALL(start_ex),
+    [NVTX_CBID_CORE_RangeStartA] = NVTX_CALL(start_a),
+    [NVTX_CBID_CORE_RangeStartW] = NVTX_CALL(start_w),
+    [NVTX_CBID_CORE_RangeEnd] = NVTX_CALL(nvtx_end),
+    [NVTX_CBID_CORE_RangePushEx] = NVTX_CALL(push_ex),
+    [NVTX_CBID_CORE_RangePushA] = NVTX_CALL(push_a),
+    [NVTX_CBID_CORE_RangePushW] = NVTX_CALL(push_w),
+    [NVTX_CBID_CORE_RangePop] = NVTX_CALL(pop),
+    [NVTX_CBID_CORE_NameCategoryA] = NVTX_CALL(name_category_a),
+    [NVTX_CBID_CORE_NameCategoryW] = NVTX_CALL(name_category_w),
+    [NVTX_CBID_CORE_NameOsThreadA] = NVTX_CALL(nvtx_name_thread),
+    [NVTX_CBID_CORE_NameOsThreadW] = NVTX_CALL(name_thread_w),
+};

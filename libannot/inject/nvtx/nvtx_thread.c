@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: MIT */
+/* Open ranges of a thread: see nvtx_thread.h. */
+#include "nvtx_thread.h"
+
+#include "clock.h"
+#include "nvtx_api.h"
+
+#include <annot_barrier.h>
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define ENDED_KEY "popped_ns_before"
+
+__thread struct nvtx_thread *nvtx_thread __attribute__((tls_model("initial-exec")));
+
+static pthread_key_t exit_key;
+static int exit_key_made;
+
+static void free_thread(void *memory)
+{
+    nvtx_thread = NULL;
+    munmap(memory, sizeof(struct nvtx_thread));
+}
+
+/* In a forked child: ids of ranges of the process are the parent's. */
+static void after_fork(void)
+{
+    struct nvtx_thread *thread = nvtx_thread;
+    for (uint32_t i = 0; thread && i < thread->depth && i < NVTX_OPEN_KEPT; i++)
+        if (thread->open[i].state == NVTX_OPEN_APART)
+            thread->open[i].value = 0;
+}
+
+__attribute__((constructor)) static void set_up(void)
+{
+    exit_key_made = pthread_key_create(&exit_key, free_thread) == 0;
+    pthread_atfork(NULL, NULL, after_fork);
+}
+
+/* Zero: nothing is open. */
+static struct nvtx_thread *make_thread(void)
+{
+    int error = errno;
+    void *memory = mmap(NULL, sizeof(struct nvtx_thread), PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    errno = error;
+    if (memory == MAP_FAILED)
+        return NULL;
+    if (exit_key_made)
+        pthread_setspecific(exit_key, memory);
+    return memory;
+}
+
+static struct nvtx_thread *thread_made(void)
+{
+    if (!nvtx_thread)
+        nvtx_thread = make_thread();
+    return nvtx_thread;
+}
+
+const char *nvtx_thread_text(const wchar_t *wide)
+{
+    struct nvtx_thread *thread = thread_made();
+    return thread ? nvtx_text_from_wide(wide, thread->text) : "(no memory)";
+}
+
+/* Other recordings may begin and end while this one goes on: then all stays. */
+__attribute__((noinline, cold)) struct nvtx_thread *nvtx_thread_refresh(void)
+{
+    struct nvtx_thread *thread = thread_made();
+    uint64_t generation = annot_gate_v1.generation, recording = annot_recording();
+    if (!thread)
+        return NULL;
+    if (thread->recording != recording) {
+        for (uint32_t lane = 0; thread->depth > 0 && lane < NVTX_LANES; lane++)
+            if (thread->lanes[lane].open)
+                thread->lanes[lane].open = 0;
+        thread->depth = 0;
+        thread->recording = recording;
+    }
+    thread->generation = generation;
+    return thread;
+}
+
+static void pop_now(const struct annot_value *value)
+{
+    if (value)
+        annot_emit_pop_values(value, 1);
+    else
+        annot_emit_pop();
+}
+
+/* Those at the top that were popped before. */
+static void close_ended(struct nvtx_thread *thread)
+{
+    while (thread->depth > 0 && thread->depth <= NVTX_OPEN_KEPT &&
+           thread->open[thread->depth - 1].state == NVTX_OPEN_ENDED) {
+        struct nvtx_open *open = &thread->open[--thread->depth];
+        struct annot_value value =
+            annot_value_uint64(ENDED_KEY, clock_monotonic_ns() - open->value);
+        annot_emit_pop_values(&value, 1);
+    }
+}
+
+static void take_out(struct nvtx_thread *thread, uint32_t index)
+{
+    uint32_t last = --thread->depth;
+    memmove(&thread->open[index], &thread->open[index + 1],
+            (last - index) * sizeof(thread->open[0]));
+    close_ended(thread);
+}
+
+/* Whether nothing that nests is inside of it; else the lanes of what is are recorded apart from now
+ * on. */
+static int is_innermost(struct nvtx_thread *thread, uint32_t index)
+{
+    int innermost = 1;
+    for (uint32_t i = index + 1; i < thread->depth; i++) {
+        const struct nvtx_open *open = &thread->open[i];
+        if (open->state != NVTX_OPEN_NESTED)
+            continue;
+        thread->lanes[open->lane].is_apart = 1;
+        innermost = 0;
+    }
+    return innermost;
+}
+
+static void close_at(struct nvtx_thread *thread, uint32_t index, const struct annot_value *value)
+{
+    struct nvtx_open *open = &thread->open[index];
+    if (open->state == NVTX_OPEN_APART) {
+        annot_end_values(open->value, value, value != NULL);
+        take_out(thread, index);
+    } else if (is_innermost(thread, index)) {
+        pop_now(value);
+        take_out(thread, index);
+    } else {
+        open->state = NVTX_OPEN_ENDED;
+        open->value = clock_monotonic_ns();
+    }
+}
+
+/* Deeper than what is kept, ranges are taken to nest. */
+int nvtx_thread_pop(struct nvtx_thread *thread, uint32_t lane, const struct annot_value *value)
+{
+    if (!thread || thread->lanes[lane].open == 0) {
+        pop_now(value);
+        return NVTX_NO_PUSH_POP_TRACKING;
+    }
+    int level = (int)--thread->lanes[lane].open;
+    if (thread->depth > NVTX_OPEN_KEPT) {
+        thread->depth--;
+        pop_now(value);
+        return level;
+    }
+    for (uint32_t index = thread->depth; index-- > 0;) {
+        const struct nvtx_open *open = &thread->open[index];
+        if (open->lane == lane && open->state != NVTX_OPEN_ENDED) {
+            close_at(thread, index, value);
+            break;
+        }
+    }
+    return level;
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+/* What a thread has open, by domain: NVTX nests ranges per thread and domain, annot per thread.
+ *
+ * Mostly both nest alike: then a pop closes the thread's innermost range. Where the ranges of two
+ * domains cross, the one that is popped too early ends when those inside of it have ended, and says
+ * how long before that it was popped. From then on the domain of what stood inside of it is
+ * recorded apart on this thread: by ranges of the process, which may cross.
+ *
+ * Threads: each its own, and nobody else's. Signal handlers: a push in a handler needs its pop
+ * there. Memory: 12 KiB, reserved once for each thread that pushes while somebody records. */
+#ifndef ANNOT_NVTX_THREAD_H
+#define ANNOT_NVTX_THREAD_H
+
+#include "nvtx_text.h"
+
+#include <annot/annot.h>
+
+enum {
+    NVTX_OPEN_KEPT = 1024, /* deeper ranges are taken to nest */
+    NVTX_LANES = UINT16_MAX + 1,
+    NVTX_LANE_SYNC = UINT16_MAX, /* waits for objects of SYNC, which are in no domain's count */
+};
+
+enum nvtx_open_state {
+    NVTX_OPEN_NESTED = 0,
+    NVTX_OPEN_APART = 1, /* a range of the process; value: its id */
+    NVTX_OPEN_ENDED = 2, /* popped too early; value: when, ns */
+};
+
+/* An open range. */
+struct nvtx_open {
+    uint32_t lane; /* the domain's number */
+    uint32_t state;
+    uint64_t value;
+};
+
+/* A domain on this thread. */
+struct nvtx_lane {
+    uint32_t open; /* its ranges, how many */
+    uint32_t is_apart;
+};
+
+struct nvtx_thread {
+    uint64_t generation; /* of the gate, for which all else holds */
+    uint64_t recording;
+    uint32_t depth; /* open ranges of all lanes */
+    struct nvtx_open open[NVTX_OPEN_KEPT];
+    char text[NVTX_TEXT_SIZE];
+    struct nvtx_lane lanes[NVTX_LANES];
+};
+
+extern __thread struct nvtx_thread *nvtx_thread
+    __attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+/* The calling thread's, for what is recorded now; NULL: there is no memory for it. */
+struct nvtx_thread *nvtx_thread_refresh(void);
+
+/* A text of wide characters as UTF-8, in memory of the thread, until the next one. */
+const char *nvtx_thread_text(const wchar_t *wide);
+
+static inline struct nvtx_thread *nvtx_thread_mine(void)
+{
+    struct nvtx_thread *thread = nvtx_thread;
+    if (__builtin_expect(thread && thread->generation == annot_gate_v1.generation, 1))
+        return thread;
+    return nvtx_thread_refresh();
+}
+
+/* Notes a range that was pushed. Returns its level in the lane, from 0 on. */
+static inline int nvtx_thread_push(struct nvtx_thread *thread, uint32_t lane,
+                                   enum nvtx_open_state state, uint64_t value)
+{
+    uint32_t depth = thread->depth++;
+    if (__builtin_expect(depth < NVTX_OPEN_KEPT, 1)) {
+        struct nvtx_open *open = &thread->open[depth];
+        open->lane = lane;
+        open->state = (uint32_t)state;
+        open->value = value;
+    }
+    return (int)thread->lanes[lane].open++;
+}
+
+/* Whether a pop of the lane closes the thread's innermost range, and nothing else. */
+static inline int nvtx_thread_is_plain(const struct nvtx_thread *thread, uint32_t lane)
+{
+    uint32_t top = thread->depth - 1;
+    return top < NVTX_OPEN_KEPT && thread->open[top].lane == lane &&
+           thread->open[top].state == NVTX_OPEN_NESTED &&
+           (top == 0 || thread->open[top - 1].state != NVTX_OPEN_ENDED);
+}
+
+/* The same, done: returns the level of the range in the lane. */
+static inline int nvtx_thread_pop_plain(struct nvtx_thread *thread, uint32_t lane)
+{
+    thread->depth--;
+    return (int)--thread->lanes[lane].open;
+}
+
+/* Closes the lane's innermost range, in whatever state it is. `values`: to go with its end. Returns
+ * its level, or NVTX_NO_PUSH_POP_TRACKING: it was pushed before anybody recorded. */
+int nvtx_thread_pop(struct nvtx_thread *thread, uint32_t lane, const struct annot_value *value);
+
+#endif
