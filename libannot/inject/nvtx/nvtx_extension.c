@@ -3,6 +3,8 @@
 #include "nvtx_extension.h"
 
 #include "nvtx_api.h"
+#include "nvtx_map.h"
+#include "nvtx_next.h"
 #include "nvtx_scope.h"
 
 NVTX_EXPORT int InitializeInjectionNvtxExtension(struct nvtx_extension *extension);
@@ -13,8 +15,14 @@ enum { PAYLOAD_DOMAIN_IS_ENABLED = 7 };
  * holds the domain back says no; while nobody records, anybody may later. */
 static uint8_t domain_is_enabled(nvtxDomainHandle_t domain)
 {
-    const struct annot_event event = {.domain = nvtx_domain_of(domain)};
-    return !annot_enabled() || annot_emit_wants(&event) != 0;
+    uint64_t ours = nvtx_map_get(NVTX_MAP_DOMAIN, (uintptr_t)domain);
+    const struct annot_event event = {
+        .domain = nvtx_domain_of(ours ? (nvtxDomainHandle_t)(uintptr_t)ours : domain)};
+    uint8_t (*next)(nvtxDomainHandle_t) = (uint8_t(*)(nvtxDomainHandle_t))nvtx_next_extension_of(
+        NVTX_EXTENSION_PAYLOAD, PAYLOAD_DOMAIN_IS_ENABLED);
+    if (!annot_enabled() || annot_emit_wants(&event))
+        return 1;
+    return (uintptr_t)next > 1 ? next(domain) : 0;
 }
 
 static const intptr_t payload_calls[] = {
@@ -38,6 +46,7 @@ int InitializeInjectionNvtxExtension(struct nvtx_extension *extension)
     if (!extension || extension->size < offsetof(struct nvtx_extension, get_function) ||
         extension->segment_count == 0 || !extension->segments)
         return 0;
+    nvtx_next_offer_extension(extension);
     for (size_t i = 0; i < sizeof(extensions) / sizeof(*extensions); i++)
         if (extensions[i].module == extension->module)
             install(&extension->segments[0], &extensions[i]);

@@ -6,6 +6,7 @@
 #include "nvtx_api.h"
 #include "nvtx_calls.h"
 #include "nvtx_extension.h"
+#include "nvtx_next.h"
 
 NVTX_EXPORT int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t get_table);
 /* That of NVTX 2, a library of its own. */
@@ -25,6 +26,8 @@ static void install(const struct nvtx_module *module, const NvtxFunctionTable ta
 {
     for (unsigned id = 1; id < size && id < module->count; id++) {
         NvtxFunctionPointer call = module->calls[id];
+        if (nvtx_next_of(module->id, id))
+            call = nvtx_next_call(module->id, id);
         if (call && table[id])
             *table[id] = call;
     }
@@ -36,6 +39,7 @@ int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t get_table)
     if (!callbacks || callbacks->struct_size < sizeof(*callbacks) ||
         !callbacks->GetModuleFunctionTable)
         return 0;
+    nvtx_next_offer(get_table);
     const NvtxExportTableVersionInfo *version = get_table(NVTX_ETID_VERSIONINFO);
     if (version && version->struct_size >= sizeof(*version) && version->SetInjectionNvtxVersion)
         version->SetInjectionNvtxVersion(NVTX_VERSION);
