@@ -192,8 +192,8 @@ struct batch_source {
     uint32_t end_offset;
 };
 
-/* Events of one thread, in time order. `events` and `args` belong to whoever made the batch, until
- * the call it is handed to returns. */
+/* Events of one thread, in time order; of a declared stream, EVENT_SPANs in any order. `events` and
+ * `args` belong to whoever made the batch, until the call it is handed to returns. */
 struct event_batch {
     uint32_t thread;
     uint32_t count;
@@ -201,6 +201,8 @@ struct event_batch {
     struct batch_source source;
     int64_t settled_ns; /* no later batch of any thread has an event before this; 0: not known */
     const struct arg *args;
+    uint32_t late;      /* 0: of the programs' own stream; else 1 + the declared one */
+    uint32_t emitter;   /* as read, if late: the thread whose block `source` speaks of */
 };
 
 /* The key-values of an event of the batch. */

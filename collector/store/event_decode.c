@@ -131,10 +131,10 @@ static int read_shape_args(struct event_decoder *decoder, struct shape *shape)
     return 0;
 }
 
-/* What fields of a later version bring. */
-static void skip_unknown(struct varint_reader *extras, uint32_t fields)
+/* What fields of a later version bring, or those of this one that have a length, too. */
+static void skip_sized(struct varint_reader *extras, uint32_t fields)
 {
-    for (fields &= ~(uint32_t)STORE_FIELDS_KNOWN; fields; fields &= fields - 1)
+    for (fields >>= STORE_FIELD_SIZED_SHIFT; fields; fields &= fields - 1)
         varint_skip_sized(extras);
 }
 
@@ -163,7 +163,7 @@ static int read_shape(struct event_decoder *decoder, struct shape *shape)
     }
     if (fields & STORE_FIELD_ARGS)
         error = read_shape_args(decoder, shape);
-    skip_unknown(extras, shape->fields);
+    skip_sized(extras, shape->fields);
     return error == 0 && (!extras->at || fields > UINT32_MAX) ? -EBADMSG : error;
 }
 
@@ -241,6 +241,17 @@ static void take_lane(struct varint_reader *extras, struct shape *shape, struct 
     }
 }
 
+/* Only of an EVENT_SPAN the thread is another one than the batch's. */
+static void take_cause(struct varint_reader *extras, struct event *event)
+{
+    struct varint_reader own = *extras;
+    varint_skip_sized(extras);
+    uint64_t size = varint_get(&own);
+    if (!extras->at || size == 0 || event->kind != EVENT_SPAN)
+        return;
+    event->thread += (uint32_t)varint_get_signed(&own);
+}
+
 /* 0, -EBADMSG, -ENOMEM. */
 static int take_extras(struct event_decoder *decoder, struct shape *shape, struct event *event)
 {
@@ -263,7 +274,9 @@ static int take_extras(struct event_decoder *decoder, struct shape *shape, struc
             next_value(extras, shape->value_kind, shape->last_value);
     if (shape->fields & STORE_FIELD_ARGS)
         error = take_args(decoder, shape, event);
-    skip_unknown(extras, shape->fields);
+    if (shape->fields & STORE_FIELD_CAUSE)
+        take_cause(extras, event);
+    skip_sized(extras, shape->fields & ~(uint32_t)STORE_FIELDS_KNOWN);
     return error;
 }
 

@@ -17,7 +17,8 @@ enum {
     TOKEN_MAX = 2,
     TIME_MAX = 8,
     SHAPE_SIZE_MAX = 4 + 5 * VARINT_MAX,
-    EXTRAS_MAX = SHAPE_SIZE_MAX + 7 * VARINT_MAX,
+    CAUSE_MAX = 1 + VARINT_MAX,
+    EXTRAS_MAX = SHAPE_SIZE_MAX + 7 * VARINT_MAX + 1 + CAUSE_MAX,
     ARG_MAX = 1 + 2 * VARINT_MAX, /* of a new shape: key, kind, value */
     BATCH_SIZE_MAX = 8 * VARINT_MAX,
 };
@@ -139,15 +140,24 @@ static const uint16_t kind_fields[256] = {
 /* A key has the lowest eight; the others follow from the kind. */
 enum { FIELDS_IN_KEY = 0xff };
 
+/* In the key of an EVENT_SPAN, which has no id: STORE_FIELD_CAUSE. */
+enum { CAUSE_IN_KEY = STORE_FIELD_ID };
+
 static inline uint32_t fields_of_key(const struct shape_key *key)
 {
-    uint32_t of_kind = kind_fields[(uint8_t)key->kind_name] & ~(uint32_t)FIELDS_IN_KEY;
-    return (uint32_t)(key->kind_name >> 24 & FIELDS_IN_KEY) | of_kind;
+    uint8_t kind = (uint8_t)key->kind_name;
+    uint32_t of_kind = kind_fields[kind] & ~(uint32_t)FIELDS_IN_KEY;
+    uint32_t fields = (uint32_t)(key->kind_name >> 24 & FIELDS_IN_KEY) | of_kind;
+    return kind == EVENT_SPAN && fields & CAUSE_IN_KEY ? fields ^ CAUSE_IN_KEY ^ STORE_FIELD_CAUSE
+                                                       : fields;
 }
 
-static inline uint32_t fields_of(const struct event *event, uint64_t depth)
+/* As they are in the key. */
+static inline uint32_t fields_of(const struct event *event, uint64_t depth, uint32_t thread)
 {
     uint32_t fields = kind_fields[event->kind];
+    if (event->kind == EVENT_SPAN && event->thread != thread)
+        fields |= CAUSE_IN_KEY;
     if (event->has_color)
         fields |= STORE_FIELD_COLOR;
     if (event->value_kind != VALUE_NONE && !(fields & STORE_FIELD_SHAPE_ID))
@@ -221,6 +231,8 @@ static uint8_t *put_shape(struct event_encoder *encoder, uint8_t *at, const stru
         *at++ = (uint8_t)args->items[i].kind;
         encoder->last_arg_key = args->items[i].key;
     }
+    if (fields & STORE_FIELD_CAUSE)
+        *at++ = 0; /* bytes that describe it */
     encoder->last_shape_name = event->name;
     return at;
 }
@@ -275,6 +287,14 @@ static uint8_t *put_value(uint8_t *at, uint8_t kind, uint64_t value, uint64_t la
     if (kind == VALUE_DOUBLE)
         return varint_put(at, __builtin_bswap64(value ^ last));
     return varint_put(at, zigzag((int64_t)(value - last)));
+}
+
+/* Behind its length, so that a reader that does not know it passes over it. */
+static uint8_t *put_cause(uint8_t *at, uint32_t thread, const struct event *event)
+{
+    uint8_t *end = varint_put(at + 1, zigzag((int64_t)event->thread - thread));
+    *at = (uint8_t)(end - at - 1);
+    return end;
 }
 
 static uint8_t *put_lane(uint8_t *at, const struct event *event, uint32_t fields,
@@ -378,18 +398,20 @@ __attribute__((noinline)) static void put_event(struct event_encoder *encoder,
                                                 const struct event_batch *batch,
                                                 const struct event *event, uint64_t depth)
 {
-    uint32_t fields = fields_of(event, depth);
+    uint32_t fields = fields_of(event, depth, batch->thread);
     struct shape_key key = key_of(event, fields);
     if (fields & STORE_FIELD_ARGS) {
         const struct args args = event_args(batch, event);
         put_event_with_args(encoder, cursor, event, &key, &args);
-        return;
+    } else {
+        uint32_t slot = find_shape(encoder, &key, NULL);
+        uint32_t index = encoder->slots[slot];
+        cursor->token = put_token(cursor->token, index);
+        if (index == 0 || fields & ~(STORE_FIELD_COLOR | STORE_FIELD_DEPTH_IMPLIED))
+            cursor->extras = put_details(encoder, cursor->extras, event, &key, slot);
     }
-    uint32_t slot = find_shape(encoder, &key, NULL);
-    uint32_t index = encoder->slots[slot];
-    cursor->token = put_token(cursor->token, index);
-    if (index == 0 || fields & ~(STORE_FIELD_COLOR | STORE_FIELD_DEPTH_IMPLIED))
-        cursor->extras = put_details(encoder, cursor->extras, event, &key, slot);
+    if (fields_of_key(&key) & STORE_FIELD_CAUSE)
+        cursor->extras = put_cause(cursor->extras, batch->thread, event);
 }
 
 static void put_batch(struct event_encoder *encoder, const struct event_batch *batch,

@@ -122,7 +122,10 @@ enum store_shape_fields {
     STORE_FIELD_ARGS = 1u << 7,          /* values of the shape's key-values, likewise      */
     STORE_FIELD_LANE = 1u << 8,          /* lane: difference to the shape's last one        */
     STORE_FIELD_ORIGIN = 1u << 9,        /* 0: none; else 1 + signed time_ns - origin_ns    */
-    STORE_FIELDS_KNOWN = (1u << 10) - 1,
+    STORE_FIELD_CAUSE = 1u << 10,        /* the thread that caused it, less the batch's: length,
+                                            and a signed number of so many bytes            */
+    STORE_FIELDS_KNOWN = (1u << 11) - 1,
+    STORE_FIELD_SIZED_SHIFT = 10, /* from this bit on they begin with their length   */
 };
 
 /* Tokens: 0 = a new shape comes in the extras; below this one byte, else two. */

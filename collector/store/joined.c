@@ -228,6 +228,7 @@ int joined_next(struct joined *joined, struct event_batch *ret_batch)
     int64_t settled_ns = settled_of(part); /* the smallest */
     *ret_batch = part->batch;
     ret_batch->thread = remap_ordinal(&part->remap, STORE_DEFINE_THREAD, part->batch.thread);
+    ret_batch->emitter = remap_ordinal(&part->remap, STORE_DEFINE_THREAD, part->batch.emitter);
     ret_batch->events = joined->events.items;
     ret_batch->args = joined->args.items;
     ret_batch->settled_ns = settled_ns == INT64_MIN ? 0 : settled_ns;

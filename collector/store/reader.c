@@ -279,6 +279,8 @@ static int deliver(struct store_reader *reader, struct event_batch *batch,
 {
     bool late = !reader->in_checkpoint && store_reader_stream(reader) >= STORE_STREAM_DECLARED;
     bool known = batch->thread < trace_thread_count(reader->trace);
+    batch->late = late ? store_reader_stream(reader) - STORE_STREAM_DECLARED + 1 : 0;
+    batch->emitter = batch->thread;
     if (!known || late) /* in any order: only the file as a whole tells what is missing */
         return known;
     struct thread_position *position = &reader->threads[batch->thread];
@@ -317,10 +319,29 @@ static int next_stored(struct store_reader *reader, struct event_batch *batch,
     }
 }
 
-int store_reader_next(struct store_reader *reader, struct event_batch *ret_batch)
+/* Of what is left of a batch, the first that one thread caused; the last of them has its source. 1;
+ * 0: there are none of a thread that is known; -ENOMEM. */
+static int next_spans(struct store_reader *reader, struct event_batch *ret_batch)
 {
-    if (reader->joined)
-        return joined_next(reader->joined, ret_batch);
+    struct event_batch *rest = &reader->spans;
+    uint32_t count = 0, thread = rest->count ? rest->events->thread : rest->thread;
+    while (count < rest->count && rest->events[count].thread == thread)
+        count++;
+    *ret_batch = *rest;
+    ret_batch->thread = thread;
+    ret_batch->count = count;
+    rest->events += count;
+    rest->count -= count;
+    if (rest->count)
+        ret_batch->source.end_offset = ret_batch->source.begin_offset;
+    if (thread < trace_thread_count(reader->trace))
+        return 1;
+    return note_damage(reader, "spans of an unknown thread");
+}
+
+/* 1, 0 at the end, -errno. */
+static int next_batch(struct store_reader *reader, struct event_batch *ret_batch)
+{
     struct batch_before before;
     if (reader->has_waiting) {
         *ret_batch = reader->waiting;
@@ -334,6 +355,23 @@ int store_reader_next(struct store_reader *reader, struct event_batch *ret_batch
         if (!reader->in_checkpoint && note_damage(reader, "events of an unknown thread") != 0)
             return -ENOMEM;
     }
+}
+
+int store_reader_next(struct store_reader *reader, struct event_batch *ret_batch)
+{
+    if (reader->joined)
+        return joined_next(reader->joined, ret_batch);
+    int status = 0;
+    while (status == 0) {
+        if (reader->spans.count == 0) {
+            status = next_batch(reader, ret_batch);
+            if (status != 1 || !ret_batch->late)
+                return status;
+            reader->spans = *ret_batch;
+        }
+        status = next_spans(reader, ret_batch);
+    }
+    return status;
 }
 
 int store_reader_next_samples(struct store_reader *reader, const struct sample **ret_samples,
@@ -488,6 +526,7 @@ int store_reader_rewind(struct store_reader *reader)
     reader->begin_order = 0;
     reader->in_chunk = reader->in_checkpoint = false;
     reader->has_waiting = false;
+    reader->spans.count = 0;
     sample_stream_rewind(&reader->samples);
     return 0;
 }

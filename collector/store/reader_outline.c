@@ -71,6 +71,7 @@ static void note_named(struct named *named, const struct event_batch *batch)
     named->thread = batch->thread > named->thread ? batch->thread : named->thread;
     for (uint32_t i = 0; i < batch->count; i++) {
         const struct event *event = &batch->events[i];
+        named->thread = event->thread > named->thread ? event->thread : named->thread;
         if (event_has_lane(event->kind) && event->lane >= named->track_count &&
             event->lane < named->track_limit)
             named->track_count = event->lane + UINT64_C(1);

@@ -48,7 +48,8 @@ int store_writer_add(struct store_writer *writer, const struct event_batch *batc
 
 /* The same for a declared stream of the trace (trace_stream_add), whose events come late, of its
  * threads in any order: they delay no others, and readers put them where they belong. A thread's
- * events that nest are all of one stream; its EVENT_SPANs may be of another. */
+ * events that nest are all of one stream; its EVENT_SPANs may be of another. Their event.thread may
+ * be another one than that of the batch, which reported them and whose block is the source. */
 int store_writer_add_late(struct store_writer *writer, uint32_t stream,
                           const struct event_batch *batch);
 
@@ -192,7 +193,8 @@ bool store_reader_ended(const struct store_reader *reader);
 /* The next batch: 1, or 0 at the end. In file order, but declared streams have places in the file
  * of their own: the stream whose next chunk begins first goes on (not in a recording that is
  * followed). Damaged chunks are skipped and listed.
- * The batch is valid until the next call. -ENOMEM, -EIO. */
+ * EVENT_SPANs come by the thread that caused them. The batch is valid until the next call. -ENOMEM,
+ * -EIO. */
 int store_reader_next(struct store_reader *reader, struct event_batch *ret_batch);
 
 /* The next samples, in file order, independently of store_reader_next: 1, or 0 at the end. Valid

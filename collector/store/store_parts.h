@@ -414,6 +414,7 @@ struct store_reader {
     struct event lost;
     struct event_batch waiting;
     bool has_waiting;
+    struct event_batch spans; /* what is left of a batch of a declared stream */
 };
 
 /* Chunks of all volumes in a row. */

@@ -291,6 +291,8 @@ int store_writer_add_late(struct store_writer *writer, uint32_t stream,
         struct event_encoder *encoder = late->encoder;
         part.events += begin;
         part.count = size.events;
+        if (begin + size.events < batch->count)
+            part.source.end_offset = part.source.begin_offset;
         writer->error =
             event_encoder_add(encoder, &part, size.args, &late->threads.items[batch->thread]);
         begin += size.events;

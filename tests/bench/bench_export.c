@@ -173,7 +173,7 @@ static int next_batch(void *context, struct event_batch *ret_batch)
         return 0;
     source->batches_left--;
     struct event *events = source->pool[source->next++ % BATCHES];
-    *ret_batch = (struct event_batch){events[0].thread, BATCH, events, {0}, 0, pool_args};
+    *ret_batch = (struct event_batch){events[0].thread, BATCH, events, {0}, 0, pool_args, 0, 0};
     if (source->next <= BATCHES)
         return 1;
     for (uint32_t i = 0; i < BATCH; i++) {

@@ -196,8 +196,8 @@ static double write_once(const char *path, const struct trace *trace, const stru
             stream->fill(pool[i], BATCH, i % THREADS);
         double begin = cpu_seconds();
         for (uint32_t i = 0; i < BATCHES; i++) {
-            struct event_batch batch = {i % THREADS,           BATCH, pool[i],
-                                        {sequence++, 0, 8000}, 0,     pool_args};
+            struct event_batch batch = {i % THREADS, BATCH,     pool[i], {sequence++, 0, 8000},
+                                        0,           pool_args, 0,       0};
             must(store_writer_add(writer, &batch));
         }
         seconds += cpu_seconds() - begin;

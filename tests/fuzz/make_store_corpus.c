@@ -129,7 +129,8 @@ static size_t make_recording(const char *path)
         exit(1);
     for (uint32_t i = 0; i < 4; i++) {
         make_events(i % THREADS, 1000 + i);
-        struct event_batch batch = {i % THREADS, EVENTS, events, {i, 0, 16 * EVENTS}, 0, args};
+        struct event_batch batch = {i % THREADS, EVENTS, events, {i, 0, 16 * EVENTS},
+                                    0,           args,   0,      0};
         if (store_writer_add(writer, &batch) != 0 || add_samples(writer) != 0 ||
             (i % 2 && store_writer_flush(writer) != 0))
             exit(1);

@@ -116,8 +116,8 @@ class Shape:
         self.skip(extras)
         self.last = self.last_lane = self.last_length = 0
 
-    def skip(self, extras):
-        for _ in range((self.fields >> 10).bit_count()):
+    def skip(self, extras, first=10):
+        for _ in range((self.fields >> first).bit_count()):
             extras.take(extras.varint())
 
 
@@ -203,7 +203,9 @@ class Events:
                 if shape.fields & 64:
                     event['value'] = shape.last = self.value(shape.value_kind, shape.last)
                 event['args'] = list(self.args(shape))
-                shape.skip(self.extras)
+                if shape.fields & 1024:
+                    event['thread'] += Bytes(self.extras.take(self.extras.varint())).svarint()
+                shape.skip(self.extras, 11)
                 if shape.traits & 1:
                     depth += 1
                 elif shape.traits & 2:

@@ -92,8 +92,8 @@ static int write_recording(const char *path, uint64_t volume_bytes)
         sample_events(&source, thread, events, BATCH);
         if (i < BATCHES / 2)
             make_plain(events);
-        struct event_batch batch = {thread, BATCH,      events, {i, 16 * i, 16 * i + 4000},
-                                    0,      sample_args};
+        struct event_batch batch = {thread, BATCH,       events, {i, 16 * i, 16 * i + 4000},
+                                    0,      sample_args, 0,      0};
         error = store_writer_add(writer, &batch);
         random_samples(trace, PROCESSES * THREADS, &random, samples, SAMPLES);
         if (!error)

@@ -130,7 +130,7 @@ static int add_batch(struct store_writer *writer, uint32_t number, int64_t *now)
     make_args();
     for (uint32_t i = 0; i < count; i++)
         events[i] = make_event(thread, now);
-    struct event_batch batch = {thread, count, events, {number, 0, 16 * count}, 0, args};
+    struct event_batch batch = {thread, count, events, {number, 0, 16 * count}, 0, args, 0, 0};
     int error = store_writer_add(writer, &batch);
     return error == 0 && draw(4) == 0 ? store_writer_flush(writer) : error;
 }

@@ -82,7 +82,7 @@ static void finish(void)
 
 static int try_feed(const struct event *event)
 {
-    queued = (struct event_batch){event->thread, 1, event, {0}, 0, NULL};
+    queued = (struct event_batch){event->thread, 1, event, {0}, 0, NULL, 0, 0};
     return pass_step(pass);
 }
 

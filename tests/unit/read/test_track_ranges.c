@@ -148,7 +148,7 @@ static void feed(struct event event, ...)
         args[event.arg_count++] = (struct arg){
             .key = key, .kind = VALUE_UINT64, .value.uint64 = va_arg(values, uint32_t)};
     va_end(values);
-    queued = (struct event_batch){event.thread, 1, &event, {0}, settled_ns, args};
+    queued = (struct event_batch){event.thread, 1, &event, {0}, settled_ns, args, 0, 0};
     if (live)
         pass_settle(pass, event.time_ns + 1);
     int status = pass_step(pass);

@@ -48,7 +48,8 @@ static void begin(struct written *written, const char *path, bool beside)
 static int add(struct written *written)
 {
     sample_events(&written->source, 0, events, BATCH);
-    struct event_batch batch = {0, BATCH, events, {written->sequence++, 0, 8000}, 0, sample_args};
+    struct event_batch batch = {0, BATCH,       events, {written->sequence++, 0, 8000},
+                                0, sample_args, 0,      0};
     return store_writer_add(written->writer, &batch);
 }
 

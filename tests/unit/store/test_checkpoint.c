@@ -73,7 +73,8 @@ static void run(bool rare)
         trace_thread_add(trace, 0);
     for (uint32_t i = 0; i < BATCHES; i++) {
         uint32_t thread = random_below(THREADS), deep = i % 50 < 35 ? 8 : 3;
-        struct event_batch batch = {thread, 1 + random_below(EVENTS_MAX), events, {0}, 0, NULL};
+        struct event_batch batch = {thread, 1 + random_below(EVENTS_MAX), events, {0}, 0, NULL, 0,
+                                    0};
         for (uint32_t e = 0; e < batch.count; e++) {
             events[e] = next_event(&depths[thread], deep, rare);
             events[e].thread = thread;

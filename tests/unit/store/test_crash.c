@@ -35,7 +35,7 @@ static const char *file_path(void)
 static int add_next(struct store_writer *writer, uint32_t sequence, struct sample_source *source)
 {
     sample_events(source, 0, events, BATCH);
-    struct event_batch batch = {0, BATCH, events, {sequence, 0, 8000}, 0, sample_args};
+    struct event_batch batch = {0, BATCH, events, {sequence, 0, 8000}, 0, sample_args, 0, 0};
     return store_writer_add(writer, &batch);
 }
 

@@ -63,7 +63,8 @@ static void write_sample(void)
     for (uint32_t i = 0; i < BATCHES; i++) {
         uint32_t thread = sample.threads[i] = i % THREADS;
         sample_events(&source, thread, sample.events[i], BATCH);
-        struct event_batch batch = {thread, BATCH, sample.events[i], {i, 0, 16}, 0, sample_args};
+        struct event_batch batch = {thread, BATCH, sample.events[i], {i, 0, 16}, 0, sample_args,
+                                    0,      0};
         struct sample one = sample_of(i);
         CHECK_INT(store_writer_add(writer, &batch), 0);
         CHECK_INT(store_writer_add_samples(writer, &one, 1), 0);

@@ -31,7 +31,7 @@ static void write_recording(void)
     CHECK_INT(store_writer_create(file_path(), trace, &options, &writer), 0);
     for (uint32_t i = 0; i < BATCHES; i++) {
         sample_events(&source, i % THREADS, events, BATCH);
-        struct event_batch batch = {i % THREADS, BATCH, events, {i, 0, 9600}, 0, sample_args};
+        struct event_batch batch = {i % THREADS, BATCH, events, {i, 0, 9600}, 0, sample_args, 0, 0};
         CHECK_INT(store_writer_add(writer, &batch), 0);
         if (i % FLUSH_EVERY == FLUSH_EVERY - 1)
             CHECK_INT(store_writer_flush(writer), 0);

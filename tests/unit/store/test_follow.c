@@ -35,8 +35,8 @@ static void write_recording(const char *path)
     for (uint32_t i = 0; i < BATCHES; i++) {
         uint32_t thread = i % (PROCESSES * THREADS);
         sample_events(&source, thread, events, BATCH);
-        const struct event_batch batch = {thread, BATCH,      events, {i, 16 * i, 16 * i + 320},
-                                          0,      sample_args};
+        const struct event_batch batch = {thread, BATCH,       events, {i, 16 * i, 16 * i + 320},
+                                          0,      sample_args, 0,      0};
         CHECK_INT(store_writer_add(writer, &batch), 0);
         random_samples(trace, PROCESSES * THREADS, &random, samples, SAMPLES);
         CHECK_INT(store_writer_add_samples(writer, samples, SAMPLES), 0);

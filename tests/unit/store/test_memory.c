@@ -68,7 +68,7 @@ static int write_recording(const struct trace *trace, uint32_t batches)
         return status;
     for (uint32_t i = 0; i < batches && !status; i++) {
         sample_events(&source, i % 3, events, BATCH);
-        struct event_batch batch = {i % 3, BATCH, events, {i, 0, 8000}, 0, sample_args};
+        struct event_batch batch = {i % 3, BATCH, events, {i, 0, 8000}, 0, sample_args, 0, 0};
         status = store_writer_add(writer, &batch);
         struct sample sample = {.set = SAMPLE_SET_CPU,
                                 .thread = i % 3,

@@ -35,7 +35,9 @@ static struct event_batch next_batch(struct script *script)
                                 script->events,
                                 {script->sequence, 16 * script->sequence, 32 * script->sequence},
                                 0,
-                                sample_args};
+                                sample_args,
+                                0,
+                                0};
 }
 
 /* What a batch says of later ones holds. */

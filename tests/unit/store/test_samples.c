@@ -125,7 +125,7 @@ TEST(samples_and_events_and_their_definitions_stay_apart_and_in_order)
             .set = SAMPLE_SET_CPU, .time_ns = i * 100, .stack = (uint32_t)stack, SAMPLE_VALUES(5)};
         CHECK_INT(store_writer_add_samples(writer, &sample, 1), 0);
         sample_events(&source, 1, events, 100);
-        struct event_batch batch = {1, 100, events, {i, 0, 100}, 0, sample_args};
+        struct event_batch batch = {1, 100, events, {i, 0, 100}, 0, sample_args, 0, 0};
         CHECK_INT(store_writer_add(writer, &batch), 0);
         if (i % 700 == 0)
             CHECK_INT(store_writer_flush(writer), 0);
