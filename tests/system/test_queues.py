@@ -200,7 +200,7 @@ def same_in_order(recorder, annot, folder):
 
 
 MIB = 1 << 20
-FAST = ["1000000", "20000"]  # spans, and nanoseconds from one to the next: ten seconds are half
+FAST = ["500000", "40000"]  # spans, and nanoseconds from one to the next: ten seconds are half
 WAYS = {"report": ["report", "--json"], "cat": ["cat"],
         "chrome": ["export", "--format", "chrome", "-o", "-"],
         "perfetto": ["export", "--format", "perfetto", "-o", "-"]}
