@@ -118,7 +118,10 @@ static int finish(struct page *page)
     if (error || !page->has_samples)
         return error;
     page_states_finish(&page->states);
-    error = page_nodes_make(&page->nodes, &page->samples, report_facts(page->report)->own);
+    page->lines.texts = report_texts(page->report);
+    page->lines.stats = page->options.no_source ? NULL : report_lines(page->report);
+    error = page_nodes_make(&page->nodes, &page->samples, report_facts(page->report)->own,
+                            &page->lines);
     return error ? error : page_sums_limit(&page->nodes.sums, PAGE_SUMS_MAX);
 }
 
@@ -160,6 +163,7 @@ void page_destroy(struct page *page)
     if (!page)
         return;
     page_nodes_fini(&page->nodes);
+    page_lines_fini(&page->lines);
     page_samples_fini(&page->samples);
     page_states_fini(&page->states);
     page_spans_fini(&page->spans);

@@ -245,6 +245,7 @@ enum sum_column {
     SUM_THREAD,
     SUM_NODE,
     SUM_PATH,
+    SUM_LINE,
     SUM_CAUSE,
     SUM_IDLE,
     SUM_COUNT,
@@ -267,6 +268,8 @@ static int64_t sum_value(const struct calls *calls, const struct page_sum *sum,
         return calls->nodes[sum->node];
     case SUM_PATH:
         return calls->paths[sum->path];
+    case SUM_LINE:
+        return sum->line;
     case SUM_CAUSE:
         return sum->cause;
     case SUM_IDLE:
@@ -298,14 +301,16 @@ static void put_sums(const struct calls *calls, bool cpu)
         enum sum_column column;
         bool of_cpu;
     } columns[] = {
-        {"slot", SUM_SLOT, true},   {"thread", SUM_THREAD, true}, {"node", SUM_NODE, true},
-        {"path", SUM_PATH, true},   {"cause", SUM_CAUSE, false},  {"idle", SUM_IDLE, false},
-        {"count", SUM_COUNT, true}, {"ns", SUM_TIME, true},       {"max", SUM_MAX, false},
+        {"slot", SUM_SLOT, true},  {"thread", SUM_THREAD, true}, {"node", SUM_NODE, true},
+        {"path", SUM_PATH, true},  {"line", SUM_LINE, true},     {"cause", SUM_CAUSE, false},
+        {"idle", SUM_IDLE, false}, {"count", SUM_COUNT, true},   {"ns", SUM_TIME, true},
+        {"max", SUM_MAX, false},
     };
 
+    bool lines = !calls->page->nodes.sums.no_lines;
     json_doc_object(calls->doc, cpu ? "cpu" : "off");
     for (size_t i = 0; i < sizeof(columns) / sizeof(*columns); i++)
-        if (!cpu || columns[i].of_cpu)
+        if ((!cpu || columns[i].of_cpu) && (columns[i].column != SUM_LINE || lines))
             put_sum_column(calls, columns[i].name, columns[i].column, cpu);
     json_doc_close(calls->doc);
 }
@@ -324,6 +329,7 @@ int page_put_calls(struct page *page, struct json_doc *doc)
         put_functions(&calls);
         put_nodes(&calls);
         put_paths(&calls);
+        page_put_lines(page, doc);
         json_doc_uint(doc, "slots", PAGE_SLOTS >> page->nodes.sums.slot_shift);
         put_sums(&calls, true);
         put_sums(&calls, false);

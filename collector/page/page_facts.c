@@ -148,6 +148,9 @@ static void put_stacks_left_out(const struct page *page, struct json_doc *doc)
     if (sums->slot_shift > 0)
         put_sentence(doc, "There are too many different stacks: time is cut into ",
                      PAGE_SLOTS >> sums->slot_shift, " slots.");
+    if (sums->no_lines)
+        json_doc_text(doc, NULL,
+                      "There are too many different stacks: lines of source heed no filter.");
     if (sums->no_paths)
         json_doc_text(doc, NULL,
                       "There are too many different stacks: they cannot be filtered by range.");

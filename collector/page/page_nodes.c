@@ -182,7 +182,8 @@ struct walker {
     struct page_nodes *nodes;
     const struct page_paths *paths;
     struct path_line *lines;
-    VEC(uint32_t) frames; /* call paths, the outermost first */
+    struct page_lines *sources; /* NULL: time is not told apart by lines */
+    VEC(uint32_t) frames;       /* call paths, the outermost first */
 };
 
 static int list_frames(struct walker *walker, uint32_t path)
@@ -246,10 +247,12 @@ static int take_sums(struct walker *walker, const struct page_sums *from)
     for (size_t i = 0; i < from->items.count && !error; i++) {
         struct page_sum sum = from->items.items[i];
         int64_t role = role_of(nodes, sum.thread);
-        int64_t node = role < 0 ? role : walk(walker, (uint32_t)role, sum.node);
-        if (node < 0)
-            return (int)node;
-        const struct own_moment moment = {.stack = walker->paths->stacks.items[sum.node],
+        uint32_t path = walker->paths->of_stack[sum.node];
+        int64_t node = role < 0 ? role : walk(walker, (uint32_t)role, path);
+        int64_t line = walker->sources ? page_line_of(walker->sources, sum.node) : 0;
+        if (node < 0 || line < 0)
+            return -ENOMEM;
+        const struct own_moment moment = {.stack = walker->paths->stacks.items[path],
                                           .thread = sum.thread,
                                           .reason =
                                               sum.cause == PAGE_READY ? sum.reason : sum.cause};
@@ -258,6 +261,7 @@ static int take_sums(struct walker *walker, const struct page_sums *from)
         sum.reason = 0;
         sum.path = sum.path < path_count ? sum.path : 0;
         sum.node = (uint32_t)node;
+        sum.line = (uint32_t)line;
         error = page_sums_add(&nodes->sums, &sum);
     }
     return error;
@@ -295,9 +299,11 @@ static int begin(struct page_nodes *nodes, const struct own_time *own)
 }
 
 int page_nodes_make(struct page_nodes *nodes, struct page_samples *samples,
-                    const struct own_time *own)
+                    const struct own_time *own, struct page_lines *lines)
 {
-    struct walker walker = {.nodes = nodes, .paths = &samples->paths};
+    bool exact = samples->sums.node_steps == 0; /* else callers' lines stand for their callees' */
+    struct walker walker = {
+        .nodes = nodes, .paths = &samples->paths, .sources = exact ? lines : NULL};
     int error = begin(nodes, own);
     page_sums_sort(&samples->sums); /* nothing is looked for there any more */
     walker.lines = error ? NULL : find_lines(own, &samples->paths);
@@ -307,6 +313,7 @@ int page_nodes_make(struct page_nodes *nodes, struct page_samples *samples,
     vec_free(&walker.frames);
     nodes->sums.node_steps = samples->sums.node_steps;
     nodes->sums.slot_shift = samples->sums.slot_shift;
+    nodes->sums.no_lines = !exact || samples->sums.no_lines;
     nodes->sums.no_paths = samples->sums.no_paths;
     nodes->sums.no_threads = samples->sums.no_threads;
     page_sums_fini(&samples->sums);

@@ -53,10 +53,11 @@ int64_t page_slot_begin(const struct page_span *span, uint32_t slots, uint32_t s
  *
  * Time by slot, thread, node of a tree, path of ranges and cause, in bounded memory: where there
  * are too many different ones, slots are joined, small nodes count for their parents, and in the
- * end paths and threads are not told apart. Every sum over all of them stays exact. */
+ * end lines, paths and threads are not told apart. Every sum over all of them stays exact. */
 
 struct page_sum {
     uint32_t slot, thread, node, path;
+    uint32_t line;  /* of source: page_lines.c; 0: of none */
     uint8_t cause;  /* enum wait_reason, PAGE_READY or PAGE_CPU */
     uint8_t reason; /* PAGE_READY: what it had waited for */
     bool idle;      /* in no row of own functions */
@@ -73,7 +74,7 @@ struct page_sums {
     unsigned slot_shift;
     unsigned step;       /* of those that make room */
     unsigned node_steps; /* of these: nodes were joined */
-    bool no_paths, no_threads;
+    bool no_lines, no_paths, no_threads;
 };
 
 void page_sums_fini(struct page_sums *sums);
@@ -86,11 +87,11 @@ void page_sums_sort(struct page_sums *sums);
 
 /* ---- Samples: page_samples.c ----
  *
- * Sums by call path: a stack without the lines of its frames. Memory: 16 bytes a stack of the
- * recording, 12 a path, PAGE_SUMS_READ sums. */
+ * Sums by stack; and what call path each stack is: itself without the lines of its frames. Memory:
+ * 20 bytes a stack of the recording, 12 a path, PAGE_SUMS_READ sums. */
 
 struct page_paths {
-    uint32_t *of_stack; /* by stack */
+    uint32_t *of_stack, *stack_parents; /* by stack */
     uint32_t stack_count;
     VEC(uint32_t) parents, labels, stacks; /* by path; 0: none. stacks: one with samples, or any */
 };
@@ -101,13 +102,33 @@ struct page_samples {
     const char *range; /* of ranges of this name alone; NULL: all */
     struct path_matches matches;
     struct page_paths paths;
-    struct page_sums sums;
+    struct page_sums sums; /* their nodes are stacks */
 };
 
 int page_samples_init(struct page_samples *samples, const struct trace *trace, const char *range,
                       const struct page_span *span);
 void page_samples_fini(struct page_samples *samples);
 struct sink page_samples_sink(struct page_samples *samples);
+
+/* ---- Lines: page_lines.c ----
+ *
+ * Lines of sources whose text is there, as numbers from 1. */
+
+struct page_line {
+    uint32_t source;
+    int32_t line;
+};
+
+struct page_lines {
+    const struct line_stats *stats; /* NULL: none is known */
+    struct source_texts *texts;
+    VEC(struct page_line) items;
+    struct map64 index;
+};
+
+/* The line that a stack's time counts for; 0: none. -ENOMEM. */
+int64_t page_line_of(struct page_lines *lines, uint32_t stack);
+void page_lines_fini(struct page_lines *lines);
 
 /* ---- The tree of calls: page_nodes.c, page_folding.c ----
  *
@@ -151,7 +172,7 @@ struct page_nodes {
 /* Of finished times: the tree, and the sums by its nodes, of which there are few enough then. 0 or
  * -ENOMEM. */
 int page_nodes_make(struct page_nodes *nodes, struct page_samples *samples,
-                    const struct own_time *own);
+                    const struct own_time *own, struct page_lines *lines);
 void page_nodes_fini(struct page_nodes *nodes);
 
 /* Which frames of a path are shown, outermost first: indices into `paths` (of which there are
@@ -328,6 +349,7 @@ struct page {
     struct page_span span;
     struct page_samples samples;
     struct page_nodes nodes;
+    struct page_lines lines;
     struct page_names names;
     struct page_states states;
     struct page_spans spans;
@@ -351,7 +373,9 @@ int page_put_facts(struct page *page, struct json_doc *doc);
 int page_put_wall(struct page *page, struct json_doc *doc);
 int page_put_owners(struct page *page, struct json_doc *doc); /* processes, threads */
 int page_put_tables(struct page *page, struct json_doc *doc);
-int page_put_calls(struct page *page, struct json_doc *doc); /* functions, nodes, paths, cpu, off */
+/* functions, nodes, paths, lines, cpu, off */
+int page_put_calls(struct page *page, struct json_doc *doc);
+void page_put_lines(const struct page *page, struct json_doc *doc);
 int page_put_states(struct page *page, struct json_doc *doc);
 int page_put_lanes(struct page *page, struct json_doc *doc);
 int page_put_ranges(struct page *page, struct json_doc *doc);

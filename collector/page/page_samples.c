@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the page takes from samples: sums by slot, thread, call path, range and cause. */
+/* What the page takes from samples: sums by slot, thread, stack, range and cause. */
 #include "page_parts.h"
 
 #include "sample.h"
@@ -14,6 +14,7 @@
 static void free_paths(struct page_paths *paths)
 {
     free(paths->of_stack);
+    free(paths->stack_parents);
     vec_free(&paths->parents);
     vec_free(&paths->labels);
     vec_free(&paths->stacks);
@@ -33,9 +34,11 @@ static int find_paths(struct page_paths *paths, const struct stacks *stacks)
     struct map64 path_by_key = {0};
     paths->stack_count = stacks_stack_count(stacks);
     paths->of_stack = calloc((size_t)paths->stack_count + 1, sizeof(*paths->of_stack));
-    int error = paths->of_stack ? push_path(paths, 0, 0, 0) : -ENOMEM;
+    paths->stack_parents = calloc((size_t)paths->stack_count + 1, sizeof(*paths->stack_parents));
+    int error = paths->of_stack && paths->stack_parents ? push_path(paths, 0, 0, 0) : -ENOMEM;
     for (uint32_t i = 1; i < paths->stack_count && !error; i++) {
         const struct stack *stack = stacks_get_stack(stacks, i);
+        paths->stack_parents[i] = stack->parent;
         uint32_t parent = paths->of_stack[stack->parent];
         uint32_t label = stacks_get_frame(stacks, stack->frame)->label;
         uint64_t key = ((uint64_t)parent << 32 | label) + 1;
@@ -57,8 +60,8 @@ int page_samples_init(struct page_samples *samples, const struct trace *trace, c
 {
     *samples = (struct page_samples){.trace = trace, .span = *span, .range = range};
     int error = find_paths(&samples->paths, trace_stacks_get(trace));
-    samples->sums.parents = samples->paths.parents.items;
-    samples->sums.node_count = (uint32_t)samples->paths.parents.count;
+    samples->sums.parents = samples->paths.stack_parents;
+    samples->sums.node_count = samples->paths.stack_count;
     samples->sums.limit = PAGE_SUMS_READ;
     return error;
 }
@@ -125,11 +128,11 @@ static int take(void *context, const struct item *item)
     }
     uint32_t stack = sample->stack < samples->paths.stack_count ? sample->stack : 0;
     struct page_sum sum = {.thread = sample->thread,
-                           .node = samples->paths.of_stack[stack],
+                           .node = stack,
                            .path = sample->path,
                            .cause = PAGE_CPU,
                            .count = 1};
-    samples->paths.stacks.items[sum.node] = stack;
+    samples->paths.stacks.items[samples->paths.of_stack[stack]] = stack;
     if (role == SAMPLE_ROLE_OFF_CPU)
         return add_stretch(samples, sample, sum);
     sum.slot = page_slot(&samples->span, PAGE_SLOTS, sample->time_ns);

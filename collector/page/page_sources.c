@@ -146,6 +146,7 @@ static uint32_t put_file(const struct page *page, struct json_doc *doc,
     json_doc_object(doc, NULL);
     json_doc_text(doc, "file", name);
     page_put_text(page, doc, "path", trace_string(page->trace, path)->bytes);
+    json_doc_uint(doc, "id", file->source);
     json_doc_uint(doc, "first", part.first);
     json_doc_uint(doc, "lines", count);
     put_text(page, doc, file->source, &part);

@@ -16,9 +16,10 @@ void page_sums_fini(struct page_sums *sums)
 
 static struct wide_key key_of(const struct page_sum *sum)
 {
-    return (struct wide_key){
-        .words = {(uint64_t)sum->slot << 32 | sum->thread, (uint64_t)sum->node << 32 | sum->path,
-                  (uint64_t)sum->cause << 16 | (uint64_t)sum->reason << 8 | sum->idle}};
+    return (struct wide_key){.words = {(uint64_t)sum->slot << 32 | sum->thread,
+                                       (uint64_t)sum->node << 32 | sum->path,
+                                       (uint64_t)sum->line << 32 | (uint64_t)sum->cause << 16 |
+                                           (uint64_t)sum->reason << 8 | sum->idle}};
 }
 
 static int put(struct page_sums *sums, const struct page_sum *sum)
@@ -43,6 +44,7 @@ static struct page_sum coarse(const struct page_sums *sums, struct page_sum sum)
     sum.slot = sum.slot >> sums->slot_shift << sums->slot_shift;
     sum.node = sums->into ? sums->into[sum.node] : sum.node;
     sum.path = sums->no_paths ? 0 : sum.path;
+    sum.line = sums->no_lines ? 0 : sum.line;
     sum.thread = sums->no_threads ? PAGE_NONE : sum.thread;
     return sum;
 }
@@ -142,12 +144,13 @@ static int halve_nodes(struct page_sums *sums)
 /* What is given up, in this order; the last one again and again. */
 static int make_room(struct page_sums *sums)
 {
-    static const char steps[] = "ssnnspnnnsnnssstn";
+    static const char steps[] = "ssnnlspnnnsnnssstn";
     char step = steps[sums->step < sizeof(steps) - 2 ? sums->step : sizeof(steps) - 2];
     sums->step++;
     if (step == 'n')
         return halve_nodes(sums);
     sums->slot_shift += step == 's';
+    sums->no_lines |= step == 'l';
     sums->no_paths |= step == 'p';
     sums->no_threads |= step == 't';
     return rebuild(sums);
@@ -183,6 +186,7 @@ static int in_order(const void *left, const void *right)
     COMPARE(a->thread, b->thread)
     COMPARE(a->node, b->node)
     COMPARE(a->path, b->path)
+    COMPARE(a->line, b->line)
     COMPARE(a->cause, b->cause)
     COMPARE(a->reason, b->reason)
     return (int)a->idle - (int)b->idle;

@@ -18,7 +18,7 @@ struct line_stats {
     struct line_sums *sums; /* by stack; the first: without one */
     uint32_t *row_of_frame; /* 1 + index in `rows`; 0: not looked at */
     struct line_sums totals;
-    const struct own_time *own; /* while rows are made */
+    const struct own_time *own; /* from when rows are made */
     bool with_waits;
     VEC(struct line_row) rows;
     VEC(struct file_line) files; /* the first is none */
@@ -285,6 +285,22 @@ uint32_t line_stats_files(const struct line_stats *stats, const struct file_line
 {
     *ret_lines = stats->files.items + 1;
     return (uint32_t)stats->files.count - 1;
+}
+
+/* As take_own(). */
+bool line_stats_own_line(const struct line_stats *stats, uint32_t stack, uint32_t *ret_source,
+                         int32_t *ret_line)
+{
+    uint32_t row = own_time_row_of(stats->own, stack, ret_line), label = 0;
+    if (row != UINT32_MAX)
+        label = own_time_row(stats->own, row)->label;
+    if (label == 0) {
+        const struct frame *frame = stacks_get_frame(stats->stacks, counted_frame(stats, stack));
+        label = frame->label;
+        *ret_line = frame->line;
+    }
+    *ret_source = stacks_get_label(stats->stacks, label)->source;
+    return *ret_source != 0 && *ret_line > 0;
 }
 
 /* ---- Texts of sources ------------------------------------------------------------------------ */

@@ -65,6 +65,10 @@ static inline uint64_t line_time_ns(const struct own_times *times, bool with_wai
 uint32_t line_stats_rows(const struct line_stats *stats, const struct line_row **ret_rows);
 uint32_t line_stats_files(const struct line_stats *stats, const struct file_line **ret_lines);
 
+/* The line of a file that `own` of samples with that stack counts for; false: of none. */
+bool line_stats_own_line(const struct line_stats *stats, uint32_t stack, uint32_t *ret_source,
+                         int32_t *ret_line);
+
 /* ---- Texts of sources ------------------------------------------------------------------------ */
 
 /* Lines of the texts that the recording has. Each text is looked through once. */

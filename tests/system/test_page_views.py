@@ -6,6 +6,7 @@ test_page_views.py ANNOT PYANNOT FOLDER: pages and pictures are left in FOLDER. 
 or 77 if Chromium or playwright is not there.
 """
 
+import json
 import os
 import pathlib
 import re
@@ -18,7 +19,7 @@ import perfetto_ui
 from test_exports import Check, use_test_python
 from test_page_browser import EVIL, SCROLLS, WIDTHS, Shown, evil_names, with_data, write_page
 
-VIEWS = ("timeline", "timeline&at=100000000-400000000&t=20-90", "ranges", "ranges&range=parse",
+VIEWS = ("source", "source&t=10-60", "timeline", "timeline&at=100000000-400000000&t=20-90", "ranges", "ranges&range=parse",
          "ranges&t=10-60", "pools", "pools&t=10-40", "tasks", "waits", "waits&waits=all&t=0-64",
          "counters", "recording")
 TABS = "() => [...document.querySelectorAll('nav a')].map((a) => a.textContent)"
@@ -284,6 +285,31 @@ def check_filters(check, opened, path):
     page.close()
 
 
+def check_source_filters(check, annot, opened, path, recording):
+    """Lines follow each filter: what two halves have is what there is."""
+    data = json.loads(subprocess.run([annot, "html", "--data", recording], check=True,
+                                     stdout=subprocess.PIPE).stdout)
+    at = [source["file"] for source in data["sources"]].index("page_scene.py")
+    whole = sum(data["sources"][at]["hits"])
+
+    def hits(address):
+        page = View(opened, path, f"view=source&file={at}{address}")
+        cells = page.page.locator(".source .line:not(.head) > :nth-child(4)").all_inner_texts()
+        check.equal(f"views: complaints about source{address}", page.complaints, [])
+        page.close()
+        return sum(int(page_numbers.plain(cell).replace(" ", "")) for cell in cells if cell)
+
+    check.equal("views: the source has samples", [hits(""), whole > 20], [whole, True])
+    check.equal("views: lines of two stretches", hits("&t=0-64") + hits("&t=64-128"), whole)
+    for name, list_of in (("process", "processes"), ("thread", "threads")):
+        each = [hits(f"&{name}={index}") for index in range(len(data[list_of]))]
+        check.equal(f"views: lines of every {name}", [sum(each), max(each) < whole],
+                    [whole, True])
+    inside = [hits(f"&range={name}") for name in ("weigh", "parse", "work")]
+    check.equal("views: lines inside ranges", [min(inside) > 0, inside[0] + inside[1] <= inside[2],
+                inside[2] < whole], [True, True, True])
+
+
 def check_table_keys(check, opened, path):
     page = View(opened, path, "view=ranges")
     page.page.locator("table[aria-label=Ranges] tbody tr[tabindex='0']").focus()
@@ -404,6 +430,7 @@ def main():
             check_drag(check, opened, path)
             check_timeline_keys(check, opened, path)
             check_filters(check, opened, path)
+            check_source_filters(check, annot, opened, path, recording)
             check_table_keys(check, opened, path)
             check_names(check, opened, path, folder)
             check_absent(check, opened, path, folder)

@@ -231,6 +231,27 @@ def check_page_ranges(data, told):
         check(sum(shape["bins"]) in [row["count"] for row in rows], f"{shape} beside {rows}")
 
 
+def check_page_lines(data, told):
+    """Lines of source, added up from what filters choose from."""
+    del told
+    off, ready = data["off"], len(data["causes"]) - 1
+    waits = [cause != ready and not idle for cause, idle in columns(off, "cause", "idle")]
+    readies = [cause == ready and not idle for cause, idle in columns(off, "cause", "idle")]
+    every = [True] * len(data["cpu"]["line"])
+    for source in data["sources"]:
+        for field, of, name, wanted in (("cpu_ns", "cpu", "ns", every),
+                                        ("hits", "cpu", "count", every),
+                                        ("wait_ns", "off", "ns", waits),
+                                        ("ready_ns", "off", "ns", readies)):
+            sums = [0] * len(source["text"])
+            for number, value, wants in zip(data[of]["line"], data[of][name], wanted):
+                line = data["lines"]["line"][number] - source["first"]
+                if wants and data["lines"]["source"][number] == source["id"] and \
+                        0 <= line < len(sums):
+                    sums[line] += value
+            equal(sums, source[field], f"{field} of {source['file']} on the page")
+
+
 def check_page_wall(data, told):
     wall = {}
     for part in data["wall"]:
@@ -257,8 +278,10 @@ def check_page(home, path, told):
     equal(list(found), list(by_json), "tables of the page")
     for table, rows in by_json.items():
         equal(found[table], rows, f"{table} on the page")
-    for part in (check_page_own, check_page_threads, check_page_ranges, check_page_wall):
+    for part in (check_page_own, check_page_threads, check_page_ranges, check_page_lines,
+                 check_page_wall):
         part(data, told)
+    return data
 
 
 def check_printers(home, path, told):
@@ -396,12 +419,16 @@ def a_busy_machine_adds_up(home):
     where = os.environ.get("ANNOT_PYANNOT")
     if not where:
         raise Skip("pyannot is not built")
-    done = home.record(sys.executable, "-c", BUSY,
+    script = home.work / "busy.py"
+    script.write_text(BUSY)
+    done = home.record(sys.executable, script,
                        options=["--no-preload", "--off-cpu", "--rate", "499"],
                        env=dict(home.environment, PYTHONPATH=where)).ok()
     told, truth = check_all(home, done.path)
     if told["sampling"]["way"] != "eBPF":
         raise Skip("no BPF here")
+    sources = check_page(home, done.path, told)["sources"]
+    check("busy.py" in [source["file"] for source in sources], "no lines of the program")
     check(truth.cpu_ns > 0.5e9 and truth.runnable_ns > 0, f"little was recorded: {truth.cpu_ns}")
     rows = home.run(ANNOT, "report", "--wide", done.path).ok().out.decode()
     shown = re.search(r"^a CPU \(runnable\) +\S+ +(\S+ \S+) ", rows, re.M)

@@ -41,7 +41,7 @@ function bytes_of(base64) {
 const ABSENT = {tables: [], states: {slots: 1, threads: []}, lanes: [], range_stats: [], pools: [],
     tasks: {name_of: [], begin: []}, requests: {name_of: [], begin: []},
     loop_blocks: {begin: []}, counters: [], sources: [], trust: [],
-    left_out: [], phrases: [], compare: null, flame: false};
+    left_out: [], lines: null, phrases: [], compare: null, flame: false};
 
 function index_data(decoded) {
     data = {...ABSENT, ...decoded};

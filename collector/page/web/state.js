@@ -192,14 +192,20 @@ function filtered() {
     return sums;
 }
 
-function make_sums() {
+/* f(columns, index): whether a row of `cpu` or `off` passes the filters. */
+function make_filter() {
     const passes = {thread: passing_threads(), path: passing_paths(), node: passing_nodes()};
+    const any_thread = state.thread < 0 && state.process < 0;
+    const {from, to} = state;
+    return (columns, index) => columns.slot[index] >= from && columns.slot[index] < to &&
+        (any_thread || passes.thread[columns.thread[index]] === 1) &&
+        passes.path[columns.path[index]] === 1 && passes.node[columns.node[index]] === 1;
+}
+
+function make_sums() {
     const sums = {cpu: new Float64Array(node_count), cpu_ns: 0, samples: 0, off: [], ready_ns: 0,
         waiting_ns: 0, cause_ns: new Float64Array(data.causes.length)};
-    const any_thread = state.thread < 0 && state.process < 0;
-    const lets = (columns, index) => columns.slot[index] >= state.from &&
-        columns.slot[index] < state.to && (any_thread || passes.thread[columns.thread[index]]) &&
-        passes.path[columns.path[index]] && passes.node[columns.node[index]];
+    const lets = make_filter();
     const {cpu, off} = data;
     for (let index = 0; index < cpu.slot.length; index++) {
         if (!lets(cpu, index))

@@ -4,10 +4,49 @@
 const SOURCE_AROUND = 6; // lines shown before and after one that was hit
 const source_view = {all: new Set()};
 
+const LINE_TIMES = ['cpu_ns', 'wait_ns', 'ready_ns', 'hits'];
+const source_cache = {key: null, sources: null};
+
+/* Sources with the times that the filters let through; the recording's own without any, and where
+ * time is not told apart by lines. */
+function seen_sources() {
+    if (!is_filtered() || !data.lines)
+        return data.sources;
+    const {key} = filtered();
+    if (source_cache.key !== key)
+        Object.assign(source_cache, {key, sources: filter_sources()});
+    return source_cache.sources;
+}
+
+function filter_sources() {
+    const sources = data.sources.map((source) => ({...source, ...Object.fromEntries(
+        LINE_TIMES.map((name) => [name, new Array(source.text.length).fill(0)]))}));
+    const by_id = new Map(sources.map((source) => [source.id, source]));
+    const {cpu, off, lines} = data;
+    const lets = make_filter();
+    const add = (columns, index, name, value) => {
+        const number = columns.line[index];
+        const source = by_id.get(lines.source[number]);
+        const line = source ? lines.line[number] - source.first : -1;
+        if (line >= 0 && line < source.text.length)
+            source[name][line] += value;
+    };
+    for (let index = 0; index < cpu.slot.length; index++)
+        if (lets(cpu, index)) {
+            add(cpu, index, 'cpu_ns', cpu.ns[index]);
+            add(cpu, index, 'hits', cpu.count[index]);
+        }
+    for (let index = 0; index < off.slot.length; index++)
+        if (!off.idle[index] && lets(off, index))
+            add(off, index, off.cause[index] === ready_cause ? 'ready_ns' : 'wait_ns',
+                off.ns[index]);
+    return sources;
+}
+
 /* Files, those with most time first. */
 function source_order() {
     const time = (source) => sum_of(source.cpu_ns) + sum_of(source.wait_ns);
-    const order = data.sources.map((source, index) => ({index, source,
+    const order = seen_sources().map((source, index) => ({index, source,
         cpu: sum_of(source.cpu_ns), time: time(source)}));
     return order.sort((a, b) => b.cpu - a.cpu || b.time - a.time);
 }
@@ -99,18 +138,24 @@ function draw_source(box) {
     const order = source_order();
     const chosen = order.find((one) => one.index === state.file) || order[0];
     const {source, index} = chosen;
+    const ignored = is_filtered() && !data.lines;
+    const empty = !chosen.cpu && !chosen.time;
     box.append(view_head('Source', `${time_text(chosen.cpu)} of CPU time in lines of ` +
-        `${source.file}, with what libraries do for them` +
-        (is_filtered() ? '; lines heed no filter' : '')), file_list(order, index),
-    el('div', {class: 'panel source', role: 'table', 'aria-label': 'Lines of ' + source.file},
+        `${source.file}, with what libraries do for them` + (ignored
+        ? '; filters do not apply here: the recording has too many different stacks' : '')),
+    file_list(order, index));
+    if (empty && is_filtered())
+        box.append(nothing_here(`No time of ${cut_name(source.file, 60)} passes the filters.`));
+    box.append(el('div', {class: 'panel source', role: 'table', 'aria-label': 'Lines of ' + source.file},
         el('div', {class: 'line head', role: 'row'}, ['CPU', 'ready', 'waits', 'hits'].map(
             (text) => el('span', {class: 'number ' + text, role: 'columnheader'}, text)),
         el('span'),
         el('span', {class: 'at', role: 'columnheader'}, 'line'),
         el('span', {role: 'columnheader', title: source.path}, source.path)),
         source_lines(source, index)),
-    notes('With what libraries do for a line.', 'Ready: without a processor.',
-        'Hits are samples.'));
+    notes('CPU, ready, waits: time of a line with what libraries do for it.',
+        'Ready: it could have run, but no processor was free.',
+        'Hits: samples that count for the line.'));
 }
 
 const FILES_MOST = 12;

@@ -54,7 +54,7 @@ static const char *tree_of(uint32_t stack)
     CHECK_INT(page_samples_init(&samples, trace, NULL, &(struct page_span){0, 1000}), 0);
     struct sink sink = page_samples_sink(&samples);
     CHECK_INT(sink.take(sink.context, &item), 0);
-    CHECK_INT(page_nodes_make(&nodes, &samples, own), 0);
+    CHECK_INT(page_nodes_make(&nodes, &samples, own, NULL), 0);
     CHECK_INT(nodes.sums.items.count, 1);
     for (size_t i = 1; i < nodes.items.count; i++) {
         const struct page_function *function =
