@@ -109,6 +109,7 @@ static int name_paths(struct page *page)
 static int finish(struct page *page)
 {
     int error = page_lanes_finish(&page->spans);
+    page_cells_sort(&page->ranges.cells);
     if (!error)
         error = name_paths(page);
     if (!error)

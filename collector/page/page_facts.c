@@ -191,6 +191,12 @@ int page_put_left_out(struct page *page, struct json_doc *doc)
         threads += page->thread_index[i] == PAGE_NONE;
     if (threads > 0 && trace_thread_count(page->trace) > PAGE_OWNERS_MAX)
         put_sentence(doc, "", threads, " threads that did less are not told apart.");
+    if (page->ranges.cells.no_slots)
+        json_doc_text(doc, NULL,
+                      page->ranges.cells.none
+                          ? "There are too many ranges: they are not counted by thread."
+                          : "There are too many ranges: they are counted by thread or by time, "
+                            "not by both.");
     if (page->text_limit < PAGE_TEXT_MAX)
         put_sentence(doc, "Texts are cut to ", page->text_limit, " bytes.");
     if (page->row_limit < PAGE_ROWS_MAX)

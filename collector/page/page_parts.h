@@ -26,6 +26,7 @@ enum {
     PAGE_LANES_MAX = 500,
     PAGE_DENSITY_SLOTS = 1024,
     PAGE_TASKS_MAX = 20000, /* of pools, of event loops, requests: each */
+    PAGE_CELLS_MAX = 100000,
     PAGE_COUNTERS_MAX = 50,
     PAGE_COUNTER_SLOTS = 240,
     PAGE_BINS = 32,       /* of durations: four a decade from a microsecond on */
@@ -314,10 +315,34 @@ void page_counters_fini(struct page_counters *counters);
 
 /* ---- Ranges and tasks of pools, as the tables count them: page_ranges.c, page_pools.c ---- */
 
+/* How many of a row began when, by thread: page_cells.c. Of too many, first the slots are joined,
+ * then the threads are. */
+struct page_cell {
+    uint32_t row, thread;
+    uint8_t slot; /* of PAGE_SLOTS, or 0 */
+    uint32_t count;
+    uint64_t time_ns; /* they took together */
+};
+
+struct page_cells {
+    VEC(struct page_cell) items;
+    struct map64 index;
+    bool no_slots, none;
+};
+
+int page_cells_add(struct page_cells *cells, const struct page_cell *cell);
+/* Gives up the next of these: 0 or -ENOMEM. */
+int page_cells_shrink(struct page_cells *cells);
+/* By row. Nothing is added any more. */
+void page_cells_sort(struct page_cells *cells);
+void page_cells_put(const struct page *page, struct json_doc *doc, uint32_t row);
+void page_cells_fini(struct page_cells *cells);
+
 struct range_shape;
 
 struct page_ranges {
     struct page_span span;
+    struct page_cells cells;
     VEC(struct range_shape *) items; /* by row; NULL: none of it came */
     uint32_t count;                  /* that are there */
 };

@@ -29,6 +29,7 @@ void page_ranges_fini(struct page_ranges *ranges)
     for (size_t i = 0; i < ranges->items.count; i++)
         free(ranges->items.items[i]);
     vec_free(&ranges->items);
+    page_cells_fini(&ranges->cells);
 }
 
 /* The first bin is of all that is shorter, the last one of all that is longer. */
@@ -77,9 +78,15 @@ int page_ranges_take(void *context, uint32_t row, const struct item *span)
     }
     struct range_shape *shape = ranges->items.items[row];
     shape->bins[bin_of(length_ns)]++;
-    shape->over_time[page_slot(&ranges->span, PAGE_SLOTS, span->begin_ns)]++;
+    uint32_t slot = page_slot(&ranges->span, PAGE_SLOTS, span->begin_ns);
+    shape->over_time[slot]++;
     see_longest(shape, span, length_ns);
-    return 0;
+    const struct page_cell cell = {.row = row,
+                                   .thread = span->event->thread,
+                                   .slot = (uint8_t)slot,
+                                   .count = 1,
+                                   .time_ns = length_ns};
+    return page_cells_add(&ranges->cells, &cell);
 }
 
 /* ---- Writing --------------------------------------------------------------------------------- */
@@ -121,6 +128,7 @@ static void put_shape(const struct page *page, struct json_doc *doc, const char 
     put_counts(doc, "bins", shape->bins, PAGE_BINS);
     put_outliers(page, doc, shape);
     put_counts(doc, "over_time", shape->over_time, PAGE_SLOTS);
+    page_cells_put(page, doc, row);
     json_doc_close(doc);
 }
 
@@ -133,7 +141,9 @@ int page_put_ranges(struct page *page, struct json_doc *doc)
                  {RANGE_OVERLAPPING, "overlapping_ranges"},
                  {RANGE_TRACK, "track_ranges"}};
 
+    const struct page_cells *cells = &page->ranges.cells;
     int64_t count = 0;
+    json_doc_uint(doc, "range_slots", cells->none ? 0 : cells->no_slots ? 1 : PAGE_SLOTS);
     json_doc_array(doc, "range_stats");
     for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds) && count >= 0; i++) {
         uint32_t *rows = NULL;

@@ -96,6 +96,10 @@ static int make_shorter(struct page *page, unsigned attempt)
         error = page_longest_limit(&spans->requests, spans->requests.items.count / 2);
     if (!error)
         error = page_pools_limit(&page->pools, page->pools.items.count / 2);
+    if (!error && attempt > 1 && !page->ranges.cells.none) {
+        error = page_cells_shrink(&page->ranges.cells);
+        page_cells_sort(&page->ranges.cells);
+    }
     if (error || attempt == 1)
         return error;
     return page_sums_limit(&page->nodes.sums, page->nodes.sums.items.count / 2);

@@ -19,9 +19,9 @@ import perfetto_ui
 from test_exports import Check, use_test_python
 from test_page_browser import EVIL, SCROLLS, WIDTHS, Shown, evil_names, with_data, write_page
 
-VIEWS = ("source", "source&t=10-60", "timeline", "timeline&at=100000000-400000000&t=20-90", "ranges", "ranges&range=parse",
-         "ranges&t=10-60", "pools", "pools&t=10-40", "tasks", "waits", "waits&waits=all&t=0-64",
-         "counters", "recording")
+VIEWS = ("source", "source&t=10-60", "timeline", "timeline&at=100000000-400000000&t=20-90",
+         "ranges", "ranges&range=parse", "ranges&t=10-60", "pools", "pools&t=10-40", "tasks",
+         "waits", "waits&waits=all&t=0-64", "counters", "recording")
 TABS = "() => [...document.querySelectorAll('nav a')].map((a) => a.textContent)"
 ROWS = """(label) => [...document.querySelectorAll(`table[aria-label="${label}"] tbody tr`)]
     .map((row) => [...row.children].map((cell) => cell.textContent))"""
@@ -285,6 +285,40 @@ def check_filters(check, opened, path):
     page.close()
 
 
+def check_range_filters(check, annot, opened, path, recording):
+    """Counts and times of ranges on a thread, and in a process, are those of a report of that."""
+    data = json.loads(subprocess.run([annot, "html", "--data", recording], check=True,
+                                     stdout=subprocess.PIPE).stdout)
+    seen = 0
+    for index, thread in enumerate(data["threads"]):
+        pid = data["processes"][thread["process"]]["pid"]
+        report = page_numbers.report(annot, recording, "--thread", str(thread["tid"]))
+        expected = {row["path"].rsplit("/", 1)[-1]: [str(row["count"]), *times(row, "total_ns")]
+                    for row in report["ranges"] if "rest" not in row and row["count"]}
+        page = View(opened, path, f"view=ranges&thread={index}")
+        shown = {row[0]: [joined(cell) for cell in row[1:3]] for row in page.rows("Ranges")}
+        check.equal(f"views: ranges of {thread['name']}, {pid}", {
+            name: row for name, row in shown.items() if name in ("work", "parse", "wait", "pool")},
+            {name: row for name, row in expected.items()
+             if name in ("work", "parse", "wait", "pool")})
+        seen += "parse" in shown
+        page.close()
+    check.equal("views: threads with that range", seen, 2)
+    check_range_halves(check, opened, path, data)
+
+
+def check_range_halves(check, opened, path, data):
+    """On one thread, the two parts of the time have together what there is."""
+    index = next(at for at, thread in enumerate(data["threads"]) if thread["role"] == "worker")
+    counts = []
+    for address in ("", "&t=0-70", "&t=70-128"):
+        page = View(opened, path, f"view=ranges&thread={index}{address}")
+        counts.append(next((int(row[1]) for row in page.rows("Ranges") if row[0] == "parse"), 0))
+        page.close()
+    check.equal("views: two stretches on a thread", [counts[1] + counts[2], counts[0] > 0],
+                [counts[0], True])
+
+
 def check_source_filters(check, annot, opened, path, recording):
     """Lines follow each filter: what two halves have is what there is."""
     data = json.loads(subprocess.run([annot, "html", "--data", recording], check=True,
@@ -430,6 +464,7 @@ def main():
             check_drag(check, opened, path)
             check_timeline_keys(check, opened, path)
             check_filters(check, opened, path)
+            check_range_filters(check, annot, opened, path, recording)
             check_source_filters(check, annot, opened, path, recording)
             check_table_keys(check, opened, path)
             check_names(check, opened, path, folder)

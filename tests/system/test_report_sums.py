@@ -229,6 +229,21 @@ def check_page_ranges(data, told):
     for shape in data["range_stats"]:
         rows = [row for row in told[shape["kind"]] if row.get("path") == shape["path"]]
         check(sum(shape["bins"]) in [row["count"] for row in rows], f"{shape} beside {rows}")
+        cells = [0] * 128
+        for slot, count in columns(shape["cells"], "slot", "count"):
+            cells[slot] += count
+        equal(cells, shape["over_time"], f"counts by thread of {shape['path']}")
+        check(sum(shape["cells"]["ns"]) in [row["total_ns"] for row in rows],
+              f"times by thread: {shape} beside {rows}")
+
+
+def line_sums(data, of, name, wanted):
+    """{(source, line): sum} of `cpu` or `off`, of what is wanted."""
+    sums, lines = {}, data["lines"]
+    for number, value, wants in zip(data[of]["line"], data[of][name], wanted):
+        key = lines["source"][number], lines["line"][number]
+        sums[key] = sums.get(key, 0) + (value if wants else 0)
+    return sums
 
 
 def check_page_lines(data, told):
@@ -238,18 +253,14 @@ def check_page_lines(data, told):
     waits = [cause != ready and not idle for cause, idle in columns(off, "cause", "idle")]
     readies = [cause == ready and not idle for cause, idle in columns(off, "cause", "idle")]
     every = [True] * len(data["cpu"]["line"])
-    for source in data["sources"]:
-        for field, of, name, wanted in (("cpu_ns", "cpu", "ns", every),
-                                        ("hits", "cpu", "count", every),
-                                        ("wait_ns", "off", "ns", waits),
-                                        ("ready_ns", "off", "ns", readies)):
-            sums = [0] * len(source["text"])
-            for number, value, wants in zip(data[of]["line"], data[of][name], wanted):
-                line = data["lines"]["line"][number] - source["first"]
-                if wants and data["lines"]["source"][number] == source["id"] and \
-                        0 <= line < len(sums):
-                    sums[line] += value
-            equal(sums, source[field], f"{field} of {source['file']} on the page")
+    for field, of, name, wanted in (("cpu_ns", "cpu", "ns", every), ("hits", "cpu", "count", every),
+                                    ("wait_ns", "off", "ns", waits),
+                                    ("ready_ns", "off", "ns", readies)):
+        sums = line_sums(data, of, name, wanted)
+        for source in data["sources"]:
+            lines = range(source["first"], source["first"] + len(source["text"]))
+            equal([sums.get((source["id"], line), 0) for line in lines], source[field],
+                  f"{field} of {source['file']} on the page")
 
 
 def check_page_wall(data, told):

@@ -7,8 +7,8 @@ const DECADES = ['1 µs', '10 µs', '100 µs', '1 ms', '10 ms', '100 ms', '1 s',
 function range_detail() {
     if (!state.range)
         return null;
-    const rows = RANGE_TABLES.flatMap(([name]) => ranges_of_table(name)).filter((row) =>
-        row.name === range_title(state.range) && row.stats && row.count > 0)
+    const rows = filter_range_rows(RANGE_TABLES.flatMap(([name]) => ranges_of_table(name)))
+        .filter((row) => row.name === range_title(state.range) && row.stats && row.count > 0)
         .sort((a, b) => b.total_ns - a.total_ns);
     if (!rows.length)
         return null;
@@ -17,6 +17,8 @@ function range_detail() {
     return el('section', {class: 'part'}, view_head(cut_name(row.name, 80),
         `${range_title(cut_name(String(row.path), 120))}${many}`,
         tool_button('Close', 'remove this filter (Esc)', () => go({range: ''}))),
+    range_filters() ? el('p', {class: 'sub'}, 'Count, CPU and waits are of what the filters let ' +
+        'through; lengths and charts of the whole recording.') : null,
     el('div', {class: 'facts'}, range_facts(row).map(([what, text]) => el('div', {},
         el('span', {class: 'dim'}, what), el('b', {}, text)))),
     el('div', {class: 'columns even'},
@@ -91,7 +93,8 @@ function draw_over_time(g, width, height, counts) {
     const bottom = height - 20, top = 16;
     const most = Math.max(1, ...counts), step = width / counts.length;
     counts.forEach((count, slot) => {
-        const inside = slot >= state.from && slot < state.to;
+        const at = slot * data.slots / counts.length;
+        const inside = at >= state.from && at < state.to;
         g.fillStyle = tone(inside ? 'run1' : 'line2');
         const tall = count ? Math.max(1.5, (bottom - top) * count / most) : 0;
         g.fillRect(slot * step, bottom - tall, Math.max(1, step - 0.6), tall);

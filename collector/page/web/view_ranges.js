@@ -88,21 +88,50 @@ function path_sums() {
     return sums;
 }
 
+const RANGE_SLOTS = 128; // of `over_time` and `cells`, whatever data.slots are
+
+/* How many began in what is looked at: {count, total_ns: null with a stretch, which may cut them}. */
+function range_counts(stats) {
+    const of_time = (slot) => slot * data.slots / RANGE_SLOTS;
+    const began = (slot) => of_time(slot) >= state.from && of_time(slot) < state.to;
+    if (state.thread < 0 && state.process < 0)
+        return {total_ns: null, count: stats.over_time.reduce((sum, count, slot) =>
+            sum + (began(slot) ? count : 0), 0)};
+    const threads = passing_threads(), {cells} = stats;
+    const sums = {count: 0, total_ns: 0};
+    cells.thread.forEach((thread, index) => {
+        if (!threads[thread] || state.stretch && !began(cells.slot[index]))
+            return;
+        sums.count += cells.count[index];
+        sums.total_ns += cells.ns[index];
+    });
+    return state.stretch ? {...sums, total_ns: null} : sums;
+}
+
+/* Whether ranges are counted under these filters, or by time alone. */
+const counts_by_thread = () => state.thread < 0 && state.process < 0 ||
+    data.range_slots === RANGE_SLOTS || data.range_slots === 1 && !state.stretch;
+
+const range_filters = () => state.stretch || state.thread >= 0 || state.process >= 0 || state.task;
+
 /* What passes the filters in place of the whole recording's numbers. */
 function filter_range_rows(rows) {
-    if (!(state.stretch || state.thread >= 0 || state.process >= 0 || state.task))
+    if (!range_filters())
         return rows;
     const sums = path_sums();
     for (const row of rows) {
+        row.whole = true;
+        if (row.stats && counts_by_thread()) {
+            const counts = range_counts(row.stats);
+            row.count = counts.count;
+            if (counts.total_ns !== null)
+                Object.assign(row, {total_ns: counts.total_ns, exact: true});
+        }
         if (row.index < 0)
             continue;
-        row.whole = true;
         row.cpu_ns = sums.cpu[row.index];
         row.runnable_ns = sums.ready[row.index];
         row.blocked_ns = sums.waiting[row.index];
-        if (row.stats)
-            row.count = row.stats.over_time.slice(state.from, state.to)
-                .reduce((sum, count) => sum + count, 0);
     }
     return rows;
 }
@@ -115,7 +144,8 @@ const time_column = (title, name, more) => Object.assign({title, type: 'time', w
 /* A number of the whole recording where filters would ask for a part of it. */
 const whole_column = (title, name, more) => time_column(title, name, Object.assign({
     cell: (row) => row[name] === undefined || row[name] === null ? ''
-        : el('span', {class: row.whole ? 'dim' : null}, time_cell(row[name]))}, more));
+        : el('span', {class: row.whole && !(name === 'total_ns' && row.exact) ? 'dim' : null},
+            time_cell(row[name]))}, more));
 
 function range_columns(rows) {
     const has = (name) => rows.some((row) => row[name] > 0);
@@ -177,10 +207,11 @@ function rest_rows(rows) {
 
 function range_notes(table) {
     const notes = table_notes(table);
-    if (state.stretch || state.thread >= 0 || state.process >= 0 || state.task)
-        notes.unshift('Count, CPU, ready and waits are of what the filters let through' +
-            (state.thread >= 0 || state.process >= 0 || state.task
-                ? ' (counts by time only)' : '') + '; grey numbers are of the whole recording.');
+    if (range_filters())
+        notes.unshift((counts_by_thread() ? 'Count, CPU, ready and waits are of what the filters ' +
+            'let through' : 'CPU, ready and waits are of what the filters let through, counts of ' +
+            'the whole recording (it has too many ranges)') + '; grey numbers are of the whole ' +
+            'recording.' + (state.task ? ' Counts heed no filter of tasks.' : ''));
     return notes;
 }
 
