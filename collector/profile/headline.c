@@ -302,6 +302,10 @@ static void add_role_name(const struct trace *trace, const struct roles *roles,
         text_format(text, " by the main process");
         return;
     }
+    if (role->count > 1 && roles->of_threads && strcmp(role->name, "thread") == 0) {
+        text_format(text, " by %u threads", role->count); /* that have no names */
+        return;
+    }
     if (role->count > 1) {
         text_format(text, " by %u %s %s", role->count, role->name,
                     roles->of_threads ? "threads" : "processes");
