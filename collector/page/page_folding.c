@@ -177,6 +177,17 @@ static void name_thread(struct text *text, const char *name)
     text_format(text, "thread %.*s", (int)length, name);
 }
 
+/* "bash helper (worker 2)" does not what the workers of the command itself do: the length of
+ * "bash helper"; 0: it is one of these. */
+static size_t other_program(const struct trace *trace, const char *name)
+{
+    char own[256];
+    const char *end = strstr(name, " (worker ");
+    size_t length = end ? (size_t)(end - name) : 0;
+    trace_process_label(trace, 0, own, sizeof(own));
+    return strlen(own) == length && strncmp(own, name, length) == 0 ? 0 : length;
+}
+
 void page_role_name(const struct trace *trace, uint32_t thread, char *buffer, size_t size)
 {
     struct text text = text_init(buffer, size);
@@ -195,6 +206,8 @@ void page_role_name(const struct trace *trace, uint32_t thread, char *buffer, si
     trace_process_label(trace, entry->process, name, sizeof(name));
     if (entry->process == 0)
         text_format(&text, "main");
+    else if (other_program(trace, name) > 0)
+        text_format(&text, "%.*s", (int)other_program(trace, name), name);
     else if (is_worker_name(name))
         text_format(&text, "worker");
     else

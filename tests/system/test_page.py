@@ -7,6 +7,7 @@ import base64
 import gzip
 import hashlib
 import html.parser
+import itertools
 import json
 import re
 
@@ -120,6 +121,57 @@ def whatever_is_recorded_fits(home):
     equal(sum(data["cpu"]["ns"]), told["cpu_ns"], "CPU time of the page")
     equal(sum(data["cpu"]["count"]), told["sample_count"], "samples of the page")
     equal(sum(data["off"]["ns"]), told["blocked_ns"] + told["runnable_ns"], "waits of the page")
+
+
+# How colours are seen: by most, and where one kind of cones is absent (Machado, Oliveira and
+# Fernandes 2009), as matrices on linear RGB.
+SIGHTS = {
+    "most": ((1, 0, 0), (0, 1, 0), (0, 0, 1)),
+    "no L cones": ((0.152286, 1.052583, -0.204868), (0.114503, 0.786281, 0.099216),
+                   (-0.003882, -0.048116, 1.051998)),
+    "no M cones": ((0.367322, 0.860646, -0.227968), (0.280085, 0.672501, 0.047413),
+                   (-0.011820, 0.042940, 0.968881)),
+    "no S cones": ((1.255528, -0.076749, -0.178779), (-0.078411, 0.930809, 0.147602),
+                   (0.004733, 0.691367, 0.303900)),
+}
+TO_XYZ = ((0.4124 / 0.95047, 0.3576 / 0.95047, 0.1805 / 0.95047), (0.2126, 0.7152, 0.0722),
+          (0.0193 / 1.08883, 0.1192 / 1.08883, 0.9505 / 1.08883))
+
+
+def product(matrix, vector):
+    return [sum(a * b for a, b in zip(row, vector)) for row in matrix]
+
+
+def lab_of(colour, sight):
+    """CIE L*a*b* of "#rrggbb"."""
+    rgb = [int(colour[at:at + 2], 16) / 255 for at in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in rgb]
+    seen = [min(1, max(0, c)) for c in product(SIGHTS[sight], linear)]
+    x, y, z = [c ** (1 / 3) if c > 0.008856 else 7.787 * c + 16 / 116
+               for c in product(TO_XYZ, seen)]
+    return 116 * y - 16, 500 * (x - y), 200 * (y - z)
+
+
+def apart(one, other, sight):
+    return sum((a - b) ** 2 for a, b in zip(lab_of(one, sight), lab_of(other, sight))) ** 0.5
+
+
+@case
+def ranges_have_other_colours_than_states(home):
+    """By both themes of the style that is in the page, for every reader."""
+    home.run(program("make_trace"), "sampled", home.work / "run.annot").ok()
+    style = Elements(make_page(home, home.work / "run.annot")).texts("style")[0]
+    for theme in ("light", "dark"):
+        block = re.search(r":root\[data-theme=" + theme + r"\] \{(.*?)\}", style, re.S)[1]
+        tones = dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6})\b", block))
+        hues = [tones[f"r{number}"] for number in range(1, 7)]
+        for sight in SIGHTS:
+            for state in ("run1", "ready"):
+                least = min((apart(hue, tones[state], sight), hue) for hue in hues)
+                check(least[0] >= 20, f"{theme}, {sight}: {least} is like {state}")
+            least = min((apart(one, other, sight), one, other)
+                        for one, other in itertools.combinations(hues, 2))
+            check(least[0] >= 10, f"{theme}, {sight}: {least} are alike")
 
 
 @case

@@ -108,6 +108,33 @@ def check_views(check, opened, path, folder):
         page.close()
 
 
+def check_layout(check, opened, path, folder):
+    """A function and its place are neighbours; total and self are explained; one card is a row."""
+    page = Shown(opened, path, "view=tree&time=cpu")
+    gap = page.page.evaluate("""() => { const place = document.querySelector('.tree .row .place');
+        const name = place.previousElementSibling.getBoundingClientRect();
+        return place.getBoundingClientRect().left - name.right; }""")
+    check.equal("page: a function's place is beside it", 0 < gap < 40, True)
+    check.equal("page: what total and self are", [
+        page.page.locator(".tree .head [title]").all_inner_texts(),
+        "Total: with all that a function calls. Self: without." in
+        page.page.locator("main").inner_text()], [["total", "self", "share"], True])
+    page.close()
+
+    def one_finding(data):
+        for table in data["tables"]:
+            if table["name"] == "diagnosis":
+                table["rows"] = table["rows"][:1]
+
+    page = Shown(opened, with_data(path, folder / "card.html", one_finding))
+    sizes = page.page.evaluate("""() => ['.cards', '.card'].map((one) =>
+        Math.round((document.querySelector(one) || document.body).getBoundingClientRect().width))
+        .concat([document.querySelectorAll('.card').length])""")
+    if sizes[2]:
+        check.equal("page: one card is as wide as the page", [sizes[2], sizes[0]], [1, sizes[1]])
+    page.close()
+
+
 def check_print(check, opened, path, folder):
     page = Shown(opened, path, "view=flame", "dark")
     page.page.emulate_media(media="print")
@@ -307,6 +334,7 @@ def main():
     try:
         with page_browser.browser() as opened:
             check_views(check, opened, path, folder)
+            check_layout(check, opened, path, folder)
             check_print(check, opened, path, folder)
             check_flame(check, opened, annot, recording, folder)
             check_keys(check, opened, path)

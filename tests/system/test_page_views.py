@@ -234,6 +234,54 @@ def check_drag(check, opened, path):
     page.close()
 
 
+def check_low_strip(check, opened, path):
+    """One axis of time on the timeline: the strip above is low, and still a brush."""
+    page = View(opened, path, "view=ranges")
+    high = page.page.locator("canvas.strip").bounding_box()["height"]
+    page.page.goto(path.as_uri() + "#view=timeline")
+    page.settled()
+    box = page.page.locator("canvas.strip").bounding_box()
+    check.equal("views: a low strip on the timeline", [high >= 60, box["height"] <= 30],
+                [True, True])
+    page.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 10)
+    page.page.mouse.down()
+    page.page.mouse.move(box["x"] + 0.75 * box["width"], box["y"] + 10, steps=4)
+    page.page.mouse.up()
+    check.equal("views: the low strip filters", "t=64-96" in page.address(), True)
+    page.page.goto(path.as_uri() + "#view=ranges")
+    page.settled()
+    check.equal("views: elsewhere it is high again",
+                page.page.locator("canvas.strip").bounding_box()["height"], high)
+    page.close()
+
+
+DEEP = 30
+
+
+def check_deep_levels(check, opened, path, folder):
+    """Levels that are not drawn are told, and can be shown."""
+    def deepen(data):
+        lane = next(lane for lane in data["lanes"] if lane["kind"] == "thread")
+        lane.update(begin=list(range(DEEP)), length=[10**8 - 2 * at for at in range(DEEP)],
+                    name_of=[lane["name_of"][0]] * DEEP, depth=list(range(DEEP)))
+
+    page = View(opened, with_data(path, folder / "deep.html", deepen), "view=timeline")
+    note = page.page.locator(".tl-row.thread .tl-deep")
+    check.equal("views: levels that are not drawn", note.inner_text(),
+                f"{DEEP - 24} deeper levels not drawn. Show")
+    row = page.page.locator(".tl-row.thread:has(.tl-deep) canvas")
+    before = row.bounding_box()["height"]
+    note.get_by_role("button").focus()
+    page.press("Enter")
+    page.settled()
+    check.equal("views: all levels", [note.inner_text(), row.bounding_box()["height"] > before],
+                [f"{DEEP - 24} deeper levels shown. Hide", True])
+    check.equal("views: tracks that overlap", page.page.locator(".tl-row.lane .tl-deep").first
+                .inner_text().endswith("of ranges at the same time not drawn. Show"), True)
+    check.equal("views: complaints about deep levels", page.complaints, [])
+    page.close()
+
+
 def check_timeline_keys(check, opened, path):
     page = View(opened, path, "view=timeline")
     page.page.locator(".tl-body").focus()
@@ -462,6 +510,8 @@ def main():
             check_numbers(check, annot, opened, path, recording)
             check_wheel(check, opened, path)
             check_drag(check, opened, path)
+            check_low_strip(check, opened, path)
+            check_deep_levels(check, opened, path, folder)
             check_timeline_keys(check, opened, path)
             check_filters(check, opened, path)
             check_range_filters(check, annot, opened, path, recording)

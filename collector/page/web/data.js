@@ -38,8 +38,8 @@ function bytes_of(base64) {
 }
 
 /* Parts that a page of less than all has not. */
-const ABSENT = {tables: [], states: {slots: 1, threads: []}, lanes: [], range_stats: [], range_slots: 0, pools: [],
-    tasks: {name_of: [], begin: []}, requests: {name_of: [], begin: []},
+const ABSENT = {tables: [], states: {slots: 1, threads: []}, lanes: [], range_stats: [],
+    range_slots: 0, pools: [], tasks: {name_of: [], begin: []}, requests: {name_of: [], begin: []},
     loop_blocks: {begin: []}, counters: [], sources: [], trust: [],
     left_out: [], lines: null, phrases: [], compare: null, flame: false};
 

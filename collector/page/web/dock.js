@@ -2,13 +2,15 @@
 /* The strip of time that stays in sight: how many threads run and are ready, and the stretch that
  * all views are filtered by. */
 
-const STRIP_HEIGHT = 74, STRIP_AXIS = 18, STRIP_TOP = 5;
+/* The timeline has an axis of its own: there the strip is a low one without. */
+const STRIP_HEIGHT = 74, STRIP_AXIS = 18, STRIP_TOP = 5, STRIP_LOW = 24;
+const is_low_strip = () => state.view === 'timeline';
 
 function make_dock() {
     boxes.dock_head = el('div', {class: 'dockhead'});
     boxes.filter = make_filter_menu();
     boxes.strip = canvas_box({label: 'Threads running and ready over time', class: 'strip',
-        height: STRIP_HEIGHT, draw: draw_strip});
+        height: () => is_low_strip() ? STRIP_LOW : STRIP_HEIGHT, draw: draw_strip});
     boxes.strip.setAttribute('role', 'slider');
     boxes.strip.setAttribute('tabindex', '0');
     boxes.strip.setAttribute('aria-valuemin', '0');
@@ -94,7 +96,7 @@ function passing_states() {
 }
 
 function draw_strip(g, width, height) {
-    const bottom = height - STRIP_AXIS;
+    const bottom = is_low_strip() ? height : height - STRIP_AXIS;
     const curve = make_curve(width);
     const processors = data.facts.processors || 1;
     const highest = Math.max(processors, ...curve.running.map((runs, point) =>
@@ -105,9 +107,10 @@ function draw_strip(g, width, height) {
         tone('run1'));
     fill_area(g, width, curve.points, (point) => y(curve.running[point]),
         (point) => y(curve.running[point] + curve.ready[point]), tone('ready'));
-    if (data.facts.processors > 0)
+    if (data.facts.processors > 0 && !is_low_strip())
         dashed_line(g, width, Math.round(y(data.facts.processors)) + 0.5);
-    draw_axis(g, {x: 0, y: bottom, width}, 0, span_ns());
+    if (!is_low_strip())
+        draw_axis(g, {x: 0, y: bottom, width}, 0, span_ns());
     draw_stretch(g, width, bottom);
 }
 
@@ -251,13 +254,15 @@ function stretch_text() {
 function fill_dock() {
     const cores = data.facts.processors;
     boxes.dock_head.replaceChildren(...[
-        el('span', {class: 'key'}, 'Threads'),
-        legend_entry('run1', 'running'), legend_entry('ready', 'ready, no processor free'),
-        cores > 0 ? el('span', {class: 'wide'}, el('span', {class: 'dash'}), cores === 1
-            ? 'the processor' : `the ${count_text(cores)} processors`) : null,
+        el('span', {class: 'key'}, is_low_strip() ? 'All threads' : 'Threads'),
+        ...(is_low_strip() ? [] : [legend_entry('run1', 'running'),
+            legend_entry('ready', 'ready, no processor free')]),
+        cores > 0 && !is_low_strip() ? el('span', {class: 'wide'}, el('span', {class: 'dash'}),
+            cores === 1 ? 'the processor' : `the ${count_text(cores)} processors`) : null,
         ...filter_chips(),
         is_filtered() ? null : el('span', {class: 'wide hint'},
-            'Drag to look at a stretch of time; all views follow.')].filter(Boolean));
+            is_low_strip() ? 'Drag here or below to look at a stretch of time; all views follow.'
+                : 'Drag to look at a stretch of time; all views follow.')].filter(Boolean));
     boxes.strip.setAttribute('aria-valuenow', String(state.from));
     boxes.strip.setAttribute('aria-valuetext', state.stretch ? stretch_text() : 'the whole time');
     redraw(boxes.strip);

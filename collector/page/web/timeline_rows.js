@@ -7,7 +7,8 @@
  * note, levels, density, short, indent; foldable, closed: of one that stands for others}. */
 
 const QUIET_SHARE = 0.005; // of all CPU time: less is no reason for a row of its own
-const LEVELS_MOST = 24;
+const LEVELS_MOST = 24; // of a row, until all are asked for
+const all_levels = new Set(); // keys of such rows
 const HOLDER_HUE = 0, OTHER_HUE = 7, HUE_ORDER = [3, 5, 2, 4, 1, 6];
 const folded_groups = new Map(); // by key of a group: what the user made of it
 
@@ -153,19 +154,21 @@ function thread_row(index, lane) {
     const thread = data.threads[index];
     return Object.assign({kind: 'thread', key: 't' + index, process: thread.process,
         threads: [index], name: thread.name.replace(/^Thread-\d+ \((.*)\)$/, '$1') || 'main',
-        strip: true}, lane_parts(lane));
+        strip: true}, lane_parts(lane, 't' + index));
 }
 
 function lane_row(lane, process, at) {
     return Object.assign({kind: 'lane', key: 'l' + process + '.' + at, process, threads: [],
-        name: lane.name, note: lane.kind, strip: false}, lane_parts(lane));
+        name: lane.name, note: lane.kind, strip: false},
+    lane_parts(lane, 'l' + process + '.' + at));
 }
 
-function lane_parts(lane) {
+function lane_parts(lane, key) {
     if (!lane)
         return {levels: [], density: null, short: 0};
     const levels = lane_levels(lane);
-    return {levels: levels.slice(0, LEVELS_MOST), cut: Math.max(0, levels.length - LEVELS_MOST),
+    const most = all_levels.has(key) ? Infinity : LEVELS_MOST;
+    return {levels: levels.slice(0, most), deep: Math.max(0, levels.length - LEVELS_MOST),
         density: lane.short > 0 ? bytes_of(lane.density) : null, short: lane.short};
 }
 
@@ -207,13 +210,14 @@ function role_rows() {
 function add_group(rows, group, indent = 0) {
     const process = data.processes[group.process];
     const note = 'pid ' + process.pid;
+    const ended = ended_well(process.ended) ? '' : process.ended;
     if (group.rows.length === 1 && !group.lanes.length) {
-        rows.push(Object.assign({}, group.rows[0], {name: process.name, note, indent,
+        rows.push(Object.assign({}, group.rows[0], {name: process.name, note, indent, ended,
             head: true}));
         return;
     }
     const closed = group_folded(group.key, false);
-    rows.push({kind: 'process', key: group.key, name: process.name, note, indent,
+    rows.push({kind: 'process', key: group.key, name: process.name, note, indent, ended,
         threads: group.rows.flatMap((row) => row.threads), levels: [], closed, foldable: true});
     if (closed)
         return;

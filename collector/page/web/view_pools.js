@@ -74,8 +74,8 @@ function stage_table(pool, group, several) {
         value: (row) => row[name]});
     return el('section', {}, view_head('From submission to result', several
         ? 'of ' + cut_name(group.name, 60) : 'how long each stage took'),
-        data_table({id: 'stages' + pool.name + group.name, label: 'Stages of a task', rows, sort: -1,
-            row_class: (row) => row.part === 'run' ? 'main' : '',
+        data_table({id: 'stages' + pool.name + group.name, label: 'Stages of a task', rows,
+            sort: -1, row_class: (row) => row.part === 'run' ? 'main' : '',
             columns: [{title: 'stage', type: 'text', width: '88px', value: (row) => row.part},
                 {title: 'what it is', class: 'place', left: true,
                     cell: (row) => STAGES[row.part] || ''},

@@ -90,7 +90,7 @@ function path_sums() {
 
 const RANGE_SLOTS = 128; // of `over_time` and `cells`, whatever data.slots are
 
-/* How many began in what is looked at: {count, total_ns: null with a stretch, which may cut them}. */
+/* How many began in what is looked at: {count, total_ns: null where a stretch may cut them}. */
 function range_counts(stats) {
     const of_time = (slot) => slot * data.slots / RANGE_SLOTS;
     const began = (slot) => of_time(slot) >= state.from && of_time(slot) < state.to;
@@ -153,11 +153,12 @@ function range_columns(rows) {
     return [
         {title: 'range', left: true, type: 'text', value: (row) => row.name, cell: range_name_cell},
         {title: 'count', type: 'count', width: '66px', value: (row) => row.count},
-        whole_column('total', 'total_ns'),
-        has('cpu_ns') ? time_column('CPU', 'cpu_ns') : null,
+        whole_column('total', 'total_ns', {hint: 'all of them together, with the ranges inside'}),
+        has('cpu_ns') ? time_column('CPU', 'cpu_ns', {hint: 'with the ranges inside'}) : null,
         has('runnable_ns') ? time_column('ready', 'runnable_ns', {narrow: false,
             hint: 'could have run, but no processor was free'}) : null,
-        has('blocked_ns') ? time_column('waits', 'blocked_ns', {narrow: false}) : null,
+        has('blocked_ns') ? time_column('waits', 'blocked_ns', {narrow: false,
+            hint: 'waited for something else than a processor'}) : null,
         whole_column('p50', 'p50_ns', {hint: 'half of them took no longer'}),
         whole_column('p90', 'p90_ns', {narrow: false}), whole_column('p99', 'p99_ns'),
         whole_column('max', 'max_ns'),
@@ -206,7 +207,8 @@ function rest_rows(rows) {
 }
 
 function range_notes(table) {
-    const notes = table_notes(table);
+    const notes = ['Times are with the ranges inside; p50: half of them took no longer.',
+        ...table_notes(table)];
     if (range_filters())
         notes.unshift((counts_by_thread() ? 'Count, CPU, ready and waits are of what the filters ' +
             'let through' : 'CPU, ready and waits are of what the filters let through, counts of ' +

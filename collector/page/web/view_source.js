@@ -45,7 +45,8 @@ function filter_sources() {
 
 /* Files, those with most time first. */
 function source_order() {
-    const time = (source) => sum_of(source.cpu_ns) + sum_of(source.wait_ns);
+    const time = (source) => sum_of(source.cpu_ns) + sum_of(source.wait_ns) +
+        sum_of(source.ready_ns || []);
     const order = seen_sources().map((source, index) => ({index, source,
         cpu: sum_of(source.cpu_ns), time: time(source)}));
     return order.sort((a, b) => b.cpu - a.cpu || b.time - a.time);
@@ -146,7 +147,8 @@ function draw_source(box) {
     file_list(order, index));
     if (empty && is_filtered())
         box.append(nothing_here(`No time of ${cut_name(source.file, 60)} passes the filters.`));
-    box.append(el('div', {class: 'panel source', role: 'table', 'aria-label': 'Lines of ' + source.file},
+    box.append(el('div', {class: 'panel source', role: 'table',
+        'aria-label': 'Lines of ' + source.file},
         el('div', {class: 'line head', role: 'row'}, ['CPU', 'ready', 'waits', 'hits'].map(
             (text) => el('span', {class: 'number ' + text, role: 'columnheader'}, text)),
         el('span'),

@@ -88,10 +88,16 @@ function own_section() {
         ['function', 'l'], ['location', 'l', '150px']],
     shown.map((time) => own_row(time, size(time), total, most)), rest.length || between > 0
         ? rest_row(rest, size, total, between) : null),
-    wall ? notes(legend_entry('run1', 'running'), legend_entry('ready', 'ready'),
+    shown.length || is_filtered() ? null : el('p', {class: 'sub note'}, no_samples_text()),
+    !shown.length ? null : wall ? notes(legend_entry('run1', 'running'), legend_entry('ready', 'ready'),
         legend_entry('w-sleep', 'waiting'))
         : notes(legend_entry('own', 'in the function'), legend_entry('lib', 'in what it called')));
 }
+
+const no_samples_text = () => node_count > 1
+    ? 'None of the time was spent in your own code.'
+    : 'It used hardly any CPU time, so no function was sampled; annot record --rate 999 looks ' +
+        'more often.';
 
 function own_row(time, ns, total, most) {
     const parts = state.time === 'wall' ? [['run1', time.cpu / most], ['ready', time.ready / most],

@@ -99,7 +99,8 @@ function request_sentence(all) {
     const span = seen_stretch();
     const rate = all.length / ((span.to - span.from) / 1e9);
     const failed = all.filter(has_failed).length;
-    return `${counted(all.length, 'request')}, ${value_text(Number(rate.toPrecision(3)))} a second` +
+    return `${counted(all.length, 'request')}, ` +
+        `${value_text(Number(rate.toPrecision(3)))} a second` +
         (failed ? `, ${count_text(failed)} failed` : '');
 }
 

@@ -86,13 +86,29 @@ function timeline_row_el(row) {
                 draw_timeline_row(g, row, width, self)}) : null;
     const line = el('div', {class: ['tl-row', row.kind, row.head ? 'head' : '',
         is_faint(row) ? 'faint' : ''].join(' ').trim()}, row_label(row),
-    canvas || el('div', {class: 'tl-rule'}));
+    canvas || el('div', {class: 'tl-rule'}), deep_levels(row));
     row.line = line;
     row.canvas = canvas;
     line.row = row;
     if (canvas)
         seen_rows.observe(line);
     return line;
+}
+
+/* What is nested too deeply for a row of a usual height. */
+function deep_levels(row) {
+    if (!row.deep)
+        return null;
+    const all = all_levels.has(row.key);
+    const click = () => {
+        all_levels[all ? 'delete' : 'add'](row.key);
+        timeline_groups = null;
+        render_page();
+    };
+    const levels = row.kind === 'thread' ? counted(row.deep, 'deeper level')
+        : counted(row.deep, 'more row') + ' of ranges at the same time';
+    return el('div', {class: 'tl-deep'}, all ? `${levels} shown. ` : `${levels} not drawn. `,
+        el('button', {type: 'button', class: 'link', on: {click}}, all ? 'Hide' : 'Show'));
 }
 
 /* A filter by a thread or process leaves the others faint. */
@@ -125,10 +141,11 @@ addEventListener('beforeprint', () => {
 
 function row_label(row) {
     const name = el('span', {class: 'tl-name', dir: 'auto'}, cut_name(row.name));
-    const note = row.note && row.name.length <= NOTED_NAME
-        ? el('span', {class: 'tl-note'}, row.note) : null;
+    const note = row.ended ? el('span', {class: 'tl-end'}, row.ended.replace(/^killed by /, ''))
+        : row.note && row.name.length <= NOTED_NAME
+            ? el('span', {class: 'tl-note'}, row.note) : null;
     const attributes = {class: 'tl-label indent' + Math.min(3, row.indent || 0),
-        title: [cut_name(row.name, 1000), row.note].filter(Boolean).join(', '),
+        title: [cut_name(row.name, 1000), row.note, row.ended].filter(Boolean).join(', '),
         'data-key': row.key};
     if (row.foldable) {
         attributes['aria-expanded'] = String(!row.closed);

@@ -85,9 +85,9 @@ function item_row(row, tree, matches) {
     mini_bar([[item_token(item), item.total / (tree.total || 1)]], '100%'),
     el('span', {css: {'padding-left': indent_of(item.depth)}},
         el('span', {class: 'twist', 'aria-hidden': 'true'}, item.kids.length
-            ? open ? '▾' : '▸' : ''), item_name(item)),
-    el('span', {class: 'place', title: cut_name(item.one.place, 1000)},
-        short_place(item.one.place)));
+            ? open ? '▾' : '▸' : ''), item_name(item),
+        item.one.place ? el('span', {class: 'place', title: cut_name(item.one.place, 1000)},
+            short_place(item.one.place)) : null));
 }
 
 function small_row(row, tree) {
@@ -103,7 +103,7 @@ function small_row(row, tree) {
     el('span', {class: 'number'}, time_cell(total)), el('span'),
     el('span', {class: 'number'}, share_text(total, tree.total)), el('span'),
     el('span', {css: {'padding-left': indent_of(row.up.depth + 1)}}, el('span', {class: 'twist'}),
-        count_text(row.small.length) + (state.query ? ' others' : ' smaller')), el('span'));
+        count_text(row.small.length) + (state.query ? ' others' : ' smaller')));
 }
 
 function set_open(row, open) {
@@ -159,6 +159,10 @@ function tree_key(key, rows, index, focus) {
     }
 }
 
+const TREE_HEADS = [['total', 'the function with all that it calls'],
+    ['self', 'the function itself, without what it calls'],
+    ['share', 'total as a part of all time that is looked at']];
+
 // ---- The view -----------------------------------------------------------------------------------
 
 function draw_tree(box) {
@@ -172,8 +176,8 @@ function draw_tree(box) {
     }
     const rows = tree_rows(tree, matches);
     const head = el('div', {class: 'row head', 'aria-hidden': 'true'},
-        ['total', 'self', 'share'].map((text) => el('span', {class: 'number'}, text)), el('span'),
-        el('span', {}, 'function'), el('span', {}, 'location'));
+        TREE_HEADS.map(([text, title]) => el('span', {class: 'number', title}, text)), el('span'),
+        el('span', {}, 'function and where it is'));
     const list = el('div', {role: 'tree', 'aria-label': 'Call tree: total, self, share'},
         rows.map((row) => row.item ? item_row(row, tree, matches) : small_row(row, tree)));
     box.append(el('div', {class: 'panel tree'}, head, list), tree_notes(tree));
@@ -194,7 +198,7 @@ function frames_switch() {
 
 function tree_sentence(tree, matches) {
     const what = state.time === 'cpu' ? `${time_text(tree.total)} of CPU time` +
-        `, ${count_text(tree.samples)} samples` : `${time_text(tree.total)} of all threads, ` +
+        `, ${counted(tree.samples, 'sample')}` : `${time_text(tree.total)} of all threads, ` +
         'running, ready and waiting';
     if (!matches)
         return what;
@@ -203,7 +207,8 @@ function tree_sentence(tree, matches) {
 }
 
 function tree_notes(tree) {
-    return notes([0, 1, 2, 3].map((owner) => legend_entry(OWNERS[owner].token,
+    return notes('Total: with all that a function calls. Self: without.',
+        [0, 1, 2, 3].map((owner) => legend_entry(OWNERS[owner].token,
         OWNERS[owner].text)), idle_note(tree));
 }
 

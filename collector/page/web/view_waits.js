@@ -86,10 +86,10 @@ function place_table(whole) {
             {title: 'waits for', type: 'text', left: true, width: '150px',
                 value: (row) => row.text, cell: (row) => row.token
                     ? [swatch(row.token), ' ', row.text] : ''},
-            {title: 'in', type: 'text', left: true, value: (row) => row.name, cell: (row) =>
+            {title: 'in', type: 'text', left: true, width: '30%', value: (row) => row.name, cell: (row) =>
                 el(row.token ? 'code' : 'span', {class: kind(row), dir: 'auto',
                     title: cut_name(row.name, 1000)}, cut_name(row.name))},
-            {title: 'location', type: 'text', left: true, width: '24%', class: 'place',
+            {title: 'location', type: 'text', left: true, class: 'place',
                 value: (row) => row.place}]});
 }
 
