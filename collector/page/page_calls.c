@@ -71,24 +71,8 @@ static void find_used(struct calls *calls)
 
 /* ---- Functions ------------------------------------------------------------------------------- */
 
-/* The colours of docs/page-data.md. */
-enum { OWN, LIBRARY, INTERPRETER, NATIVE, KERNEL, COLLECTOR, ROLE, REST };
-
-static unsigned colour_of(const struct trace *trace, uint32_t ordinal)
-{
-    static const uint8_t colours[CODE_OWNERS] = {
-        [CODE_UNKNOWN] = NATIVE,    [CODE_OWN] = OWN,       [CODE_LIBRARY] = LIBRARY,
-        [CODE_STDLIB] = LIBRARY,    [CODE_KERNEL] = KERNEL, [CODE_INTERPRETER] = INTERPRETER,
-        [CODE_ANNOT] = INTERPRETER,
-    };
-    uint8_t kind = stacks_get_label(trace_stacks_get(trace), ordinal)->kind;
-    enum code_owner owner = code_owner_of(trace, ordinal);
-    if (kind == FRAME_COLLECTOR)
-        return COLLECTOR;
-    if (kind == FRAME_NATIVE && (owner == CODE_LIBRARY || owner == CODE_STDLIB))
-        return NATIVE;
-    return colours[owner];
-}
+/* Behind enum code_colour. */
+enum { ROLE = COLOUR_COUNT, REST };
 
 /* "json" of "json/decoder.py", "numpy" of "numpy/linalg/linalg.py", the library of native code. */
 static void put_module(const struct calls *calls, const struct label *label, const char *file)
@@ -131,7 +115,7 @@ static void put_label(const struct calls *calls, uint32_t ordinal)
     page_put_text(calls->page, calls->doc, NULL, name);
     page_put_text(calls->page, calls->doc, NULL, file);
     json_doc_int(calls->doc, NULL, label->first_line);
-    json_doc_uint(calls->doc, NULL, colour_of(trace, ordinal));
+    json_doc_uint(calls->doc, NULL, code_colour_of(trace, ordinal));
     put_module(calls, label, file);
     json_doc_text(calls->doc, NULL,
                   kinds[label->kind < sizeof(kinds) / sizeof(*kinds) ? label->kind : 0]);

@@ -58,26 +58,6 @@ static struct outline look_at(const struct own_time *own, const struct page_path
     return outline;
 }
 
-/* What every program and thread of the C library begins with. */
-static bool is_start_up(const struct outline *outline, uint32_t at)
-{
-    static const char *const names[] = {"_start",
-                                        "__libc_start_main",
-                                        "__libc_start_main_impl",
-                                        "__libc_start_call_main",
-                                        "clone",
-                                        "clone3",
-                                        "__clone",
-                                        "__clone3",
-                                        "start_thread"};
-    const char *name =
-        trace_string(own_time_trace(outline->own), entry_at(outline, at)->text)->bytes;
-    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-        if (strcmp(name, names[i]) == 0)
-            return true;
-    return false;
-}
-
 /* Is it of the module whose bootstrap runs there, or native code between its functions? */
 static bool is_bootstrap(const struct outline *outline, uint32_t at)
 {
@@ -97,7 +77,8 @@ static uint32_t start_of(const struct outline *outline)
             at++;
         return at;
     }
-    while (outline->first_python == NO_FRAME && at + 1 < outline->count && is_start_up(outline, at))
+    while (outline->first_python == NO_FRAME && at + 1 < outline->count &&
+           code_is_start_up(own_time_trace(outline->own), label_at(outline, at)))
         at++;
     return at;
 }

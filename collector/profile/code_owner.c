@@ -205,6 +205,23 @@ enum code_owner code_owner_of(const struct trace *trace, uint32_t ordinal)
     }
 }
 
+enum code_colour code_colour_of(const struct trace *trace, uint32_t ordinal)
+{
+    static const uint8_t colours[CODE_OWNERS] = {
+        [CODE_UNKNOWN] = COLOUR_NATIVE,    [CODE_OWN] = COLOUR_OWN,
+        [CODE_LIBRARY] = COLOUR_LIBRARY,   [CODE_STDLIB] = COLOUR_LIBRARY,
+        [CODE_KERNEL] = COLOUR_KERNEL,     [CODE_INTERPRETER] = COLOUR_INTERPRETER,
+        [CODE_ANNOT] = COLOUR_INTERPRETER,
+    };
+    uint8_t kind = stacks_get_label(trace_stacks_get(trace), ordinal)->kind;
+    enum code_owner owner = code_owner_of(trace, ordinal);
+    if (kind == FRAME_COLLECTOR)
+        return COLOUR_COLLECTOR;
+    if (kind == FRAME_NATIVE && (owner == CODE_LIBRARY || owner == CODE_STDLIB))
+        return COLOUR_NATIVE;
+    return (enum code_colour)colours[owner];
+}
+
 uint32_t code_beginner(const struct trace *trace, uint32_t stack)
 {
     const struct stacks *stacks = trace_stacks_get(trace);
@@ -235,6 +252,25 @@ bool code_is_extension(const struct trace *trace, uint32_t ordinal)
     return label->kind == FRAME_NATIVE &&
            (is_in_packages(path) ||
             (behind_installed(path) && !is_interpreter(text_base_name(path))));
+}
+
+bool code_is_start_up(const struct trace *trace, uint32_t ordinal)
+{
+    static const char *const names[] = {"_start",
+                                        "__libc_start_main",
+                                        "__libc_start_main_impl",
+                                        "__libc_start_call_main",
+                                        "clone",
+                                        "clone3",
+                                        "__clone",
+                                        "__clone3",
+                                        "start_thread"};
+    const struct label *label = stacks_get_label(trace_stacks_get(trace), ordinal);
+    const char *name = trace_string(trace, label->text)->bytes;
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    return false;
 }
 
 bool code_is_bootstrap(const struct trace *trace, uint32_t ordinal)

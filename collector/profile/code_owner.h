@@ -37,11 +37,26 @@ const char *code_owner_name(unsigned owner);
 /* "imports", "multiprocessing", ...; "" of none. */
 const char *code_purpose_name(unsigned purpose);
 
+/* What tells functions apart in pictures; numbers are those of docs/page-data.md. */
+enum code_colour {
+    COLOUR_OWN = 0,
+    COLOUR_LIBRARY = 1, /* written in Python */
+    COLOUR_INTERPRETER = 2,
+    COLOUR_NATIVE = 3, /* installed machine code */
+    COLOUR_KERNEL = 4,
+    COLOUR_COLLECTOR = 5, /* of garbage */
+    COLOUR_COUNT = 6,
+};
+
 enum code_owner code_owner_of(const struct trace *trace, uint32_t label);
+enum code_colour code_colour_of(const struct trace *trace, uint32_t label);
 enum code_purpose code_purpose_of(const struct trace *trace, uint32_t label);
 
 /* Native code of an installed Python module: numpy's loops, _zlib. */
 bool code_is_extension(const struct trace *trace, uint32_t label);
+
+/* What every program and thread of the C library begins with. */
+bool code_is_start_up(const struct trace *trace, uint32_t label);
 
 /* What processes and threads of Python begin with: what called it is the parent's, who forked. */
 bool code_is_bootstrap(const struct trace *trace, uint32_t label);

@@ -2,12 +2,14 @@
 /* The tree of stacks as people look at it: under the filters, with frames folded. A tree is made of
  * items {one: a function, id: a node, self, total, kids: largest first, up, cause, lines}. */
 
-/* Native functions that only pass a call on: the next one says more. */
+/* Native functions that only pass a call on: the next one says more. As in chosen_frames.c. */
 const GLUE = new RegExp('^(_?PyObject_(Vectorcall|Call|FastCall|MakeTpCall|CallOneArg)|_PyEval_|' +
     'PyEval_|_PyFunction_|cfunction_|method_vectorcall|vectorcall_|slot_tp_|type_call|' +
     'object_vacall|_PyObject_(FastCall|Call|MakeTpCall|Vectorcall)|call_recorded|observed_call|' +
     '_PyVectorcall_|PyVectorcall_|_?PyCFunction_|wrap_|clone|start_thread|Py_RunMain|' +
-    'Py_BytesMain|_PyRun_|run_mod|PyEval_EvalCode|_start|__libc_start)');
+    'Py_BytesMain|_PyRun_|run_mod|PyEval_EvalCode|_start|__libc_start|entry_SYSCALL_|' +
+    'do_syscall_64|x64_sys_call|__x64_sys_|el0t_|el0_|invoke_syscall|__arm64_sys_|asm_exc_|' +
+    'asm_sysvec_)');
 
 const tree_cache = new Map();
 const TREES_KEPT = 6;
