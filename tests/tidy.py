@@ -117,7 +117,7 @@ OUTPUT_FOLDERS = ("tests/golden/", "tests/cli/cases/", "tests/fuzz/corpus/",
                   "tests/gpu/recorded/", "tests/oracle/corpus/", "tests/oracle/expected/")
 
 C_FILES = {".c", ".h", ".hpp", ".cpp"}
-CODE_FILES = C_FILES | {".py", ".pyi", ".sh", ".build"}
+CODE_FILES = C_FILES | {".py", ".pyi", ".sh", ".build", ".js", ".css"}
 TEXT_FILES = CODE_FILES | {".md", ".scd", ".toml", ".txt", ".in", ".map", ".stdout", ".stderr"}
 MACHINE_PATH = re.compile(r"(?<![\w.}$])/(?:work|home(?!/(?:me|you|user)\b)|root|Users)/[\w.-]+")
 UNFINISHED = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X|HA" r"CK)\b(?:\((\w+)\))?")

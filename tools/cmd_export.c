@@ -16,6 +16,7 @@
 #include "export.h"
 #include "flame_svg.h"
 #include "losses.h"
+#include "no_samples.h"
 #include "operands.h"
 #include "page_file.h"
 #include "pass.h"
@@ -141,60 +142,6 @@ static void describe_choice(const struct plan *plan, struct text *text)
                     text->length ? ", " : "");
 }
 
-/* ---- Nothing to draw ------------------------------------------------------------------------- */
-
-/* There is nothing to draw: says why, as far as that is known. */
-static int fail_empty(const struct plan *f)
-{
-    const struct trace_sampling *sampling = trace_sampling_get(store_reader_trace(f->reader));
-    const char *reason = trace_string(store_reader_trace(f->reader), sampling->reason)->bytes;
-    char quoted[256];
-    cmd_quote(f->recording, quoted, sizeof(quoted));
-    if (f->wanted.off_cpu && !sampling->off_cpu)
-        return cmd_fail(CMD_FAILED,
-                        "%s has no data about time off the CPU\nannot record "
-                        "--off-cpu records it",
-                        f->recording);
-    if (f->wanted.value)
-        return cmd_fail(CMD_FAILED,
-                        "no sample of %s has %s, in what was chosen\nannot info %s "
-                        "lists the values of samples",
-                        f->recording, f->wanted.value, quoted);
-    bool sampled = sampling->rung != SAMPLING_OFF;
-    struct store_info info;
-    store_reader_info(f->reader, &info);
-    if (f->values->selection.range || (info.sample_count > 0 && !selection_is_all(&f->selection)))
-        return cmd_fail(CMD_FAILED,
-                        "no sample of %s is in what was chosen%s%s\nannot report %s "
-                        "lists the ranges, annot info %s the threads",
-                        f->recording, f->values->selection.range ? ": range " : "",
-                        f->values->selection.range ? f->values->selection.range : "", quoted,
-                        quoted);
-    if (!sampled)
-        return cmd_fail(CMD_FAILED,
-                        "%s has no samples: it was recorded without sampling\n"
-                        "annot record takes samples unless told --no-sample",
-                        f->recording);
-    if (sampling->rung == SAMPLING_REMOTE)
-        return cmd_fail(
-            CMD_FAILED,
-            "%s has no samples: no Python code ran while it was sampled\nwithout eBPF only "
-            "Python functions are sampled; annot doctor tells what would allow more",
-            f->recording);
-    if (sampling->rung == SAMPLING_BPF && !f->wanted.off_cpu)
-        return cmd_fail(CMD_FAILED,
-                        sampling->off_cpu
-                            ? "%s has no samples: hardly any CPU time was used\nannot flame "
-                              "--off-cpu %s shows what was waited for"
-                            : "%s has no samples: hardly any CPU time was used\n--rate "
-                              "999 looks more often; without --no-off-cpu annot record also tells "
-                              "what is waited for",
-                        f->recording, quoted);
-    return cmd_fail(CMD_FAILED, "%s has no %s%s%s\nannot info %s tells how it was recorded",
-                    f->recording, f->wanted.off_cpu ? "waits" : "samples", reason[0] ? ": " : "",
-                    reason, quoted);
-}
-
 /* ---- Writing --------------------------------------------------------------------------------- */
 
 static uint64_t sum_of_events(const struct pass_counts *counts)
@@ -222,8 +169,7 @@ static void note_folded(const struct plan *plan)
     double asked = plan->wanted.min_width > 0 ? plan->wanted.min_width : FLAME_WIDTH_MIN;
     char count[NUMBER_TEXT_SIZE], cut[NUMBER_TEXT_SIZE];
     if (counts->min_width > asked)
-        cmd_note("%s: too many functions; those narrower than %.2g pixels are together in "
-                 "\"(other)\": %s",
+        cmd_note("%s: too many functions; boxes narrower than %.2g pixels are left out: %s",
                  plan->output, counts->min_width, number_count(counts->folded, count));
     if (counts->cut)
         cmd_note("%s: too many different stacks; the inner frames of some samples are left out: %s",
@@ -253,6 +199,12 @@ static int run_export(struct plan *plan)
 {
     const struct pass_source source = recording_pass_source(plan->reader);
     struct export_job job = {&source, &plan->selection.chosen, &plan->wanted, NULL};
+    const struct no_samples about = {.recording = plan->recording,
+                                     .reader = plan->reader,
+                                     .values = &plan->values->selection,
+                                     .selection = &plan->selection,
+                                     .off_cpu = plan->wanted.off_cpu,
+                                     .value = plan->wanted.value};
     struct pass_counts read;
     struct text text = text_init(plan->subtitle, sizeof(plan->subtitle));
     describe_choice(plan, &text);
@@ -266,7 +218,7 @@ static int run_export(struct plan *plan)
     if (error) {
         out_stream_abandon(job.out);
         return output_error        ? recording_fail_output(plan->output, output_error)
-               : error == -ENODATA ? fail_empty(plan)
+               : error == -ENODATA ? no_samples_fail(&about)
                                    : recording_fail(plan->recording, error);
     }
     error = out_stream_close(job.out);
@@ -327,11 +279,6 @@ static int run_formats(const struct cmd_call *call)
 
 /* ---- The page of annot flame ----------------------------------------------------------------- */
 
-static bool wants_page(const struct values *values)
-{
-    return values->output && text_ends_with(values->output, ".html");
-}
-
 /* How stacks are drawn is chosen on the page. Two have defaults, and change nothing there. */
 static const struct option_spec page_options[] = {
     {"title", 0, OPTION_TEXT, EXPORT_AT(title), NULL, NULL, NULL},
@@ -341,6 +288,16 @@ static const struct option_spec page_options[] = {
 };
 
 static const struct exporter page_format = {.name = "html", .options = page_options};
+
+/* An option that only pictures have asks for one, if the output's name does not tell. */
+static bool wants_page(const struct values *values)
+{
+    const char *output = values->output;
+    bool named = output && strcmp(output, "-") != 0;
+    if (values->format)
+        return strcmp(values->format, page_format.name) == 0;
+    return named ? text_ends_with(output, ".html") : !export_refuses(&page_format, &values->wanted);
+}
 
 static int write_page(const struct cmd_call *call)
 {
@@ -354,7 +311,9 @@ static int write_page(const struct cmd_call *call)
     };
     const char *refused = export_refuses(&page_format, &values->wanted);
     char name[RECORDING_NAME_SIZE];
-    int status = selection_check(&values->selection);
+    int status = output_check(values->output, page_format.name, CMD_MISUSE);
+    if (status == CMD_OK)
+        status = selection_check(&values->selection);
     if (status != CMD_OK)
         return status;
     if (refused)
@@ -394,9 +353,13 @@ static const struct option_spec formats_only[] = {
 };
 
 static const struct option_spec flame_only[] = {
+    {"format", 'f', OPTION_CHOICE, AT(format), "html|svg",
+     "a page, or a picture; default: by the extension of the output, else html, but svg if an "
+     "option asks for what only a picture has",
+     NULL},
     {"output", 'o', OPTION_TEXT, AT(output), "FILE",
-     "write to FILE, a page if it ends in .html; \"-\" is standard output; default: the "
-     "recording's name with .svg",
+     "write to FILE; \"-\" is standard output; default: the recording's name with the format's "
+     "extension",
      NULL},
     {0},
 };
@@ -496,9 +459,8 @@ const struct cmd cmd_export = {
 };
 
 static const char flame_details[] = RECORDING_CHOICE_HELP
-    "The picture needs no other file and no network. In a browser a click zooms, Escape shows "
-    "all,\n"
-    "/ searches, and the arrow keys walk.\n"
+    "The page needs no other file and no network: a click zooms, Escape shows all, / searches,\n"
+    "and the arrow keys walk. The picture is for documents; it has no script.\n"
     "\n"
     "exit status: 0; 1 if there is nothing to draw, or the recording is damaged; 2 wrong command\n"
     "line\n";

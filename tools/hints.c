@@ -27,7 +27,7 @@ const struct hint hint_table[] = {
     {NULL, "trace|viztracer|perfetto|chrome|convert",
      "annot export FILE -o x.pftrace (or x.json) writes a timeline for ui.perfetto.dev"},
     {NULL, "flamegraph|flames|svg|graph|speedscope",
-     "annot flame FILE -o x.svg writes a flame graph; annot export FILE -o x.folded its stacks"},
+     "annot flame FILE writes flame graphs; annot export FILE -o x.folded their stacks"},
     {NULL, "page|web", "annot html FILE writes a page"},
     {NULL, "json|csv", "annot report FILE --json, or --csv, prints tables for programs"},
     {NULL, "stats|time|bench|benchmark|hyperfine",
@@ -115,7 +115,7 @@ const struct hint hint_table[] = {
     {"report", "show-all|full", "--all shows all rows of all tables"},
     {"flame", "inverse|invert|icicle|reverse|flip", "--inverted puts the root at the bottom"},
     {"flame|export", "overwrite|y", "--force replaces an existing file"},
-    {"flame", "format|f|F", "annot export FILE writes formats other than .svg"},
+    {"flame", "F", "annot export FILE writes formats other than .html and .svg"},
 
     /* ---- Options of the others ---- */
     {"dump", "l|local|variables", "--locals shows local variables"},

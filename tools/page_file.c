@@ -4,6 +4,7 @@
 
 #include "cmd.h"
 #include "compare.h"
+#include "no_samples.h"
 #include "out_stream.h"
 #include "page.h"
 #include "recording.h"
@@ -67,14 +68,6 @@ static int write_page(struct job *job, struct page *page)
     if (job->default_output)
         recording_note_output(job->output, "in a browser");
     return CMD_OK;
-}
-
-static int fail_empty(const struct job *job)
-{
-    char quoted[256];
-    cmd_quote(job->recording, quoted, sizeof(quoted));
-    return cmd_fail(CMD_FAILED, "%s has no samples%s\nannot info %s tells how it was recorded",
-                    job->recording, job->only[0] ? " in what was chosen" : "", quoted);
 }
 
 /* ---- A second recording ---------------------------------------------------------------------- */
@@ -146,8 +139,12 @@ static int make_page(struct job *job)
     int error = page_create(&options, &page);
     if (error)
         return recording_fail(job->recording, error);
-    int status =
-        job->wanted->flame && !page_has_stacks(page) ? fail_empty(job) : write_page(job, page);
+    const struct no_samples about = {.recording = job->recording,
+                                     .reader = job->reader,
+                                     .values = job->wanted->selection,
+                                     .selection = &job->selection};
+    int status = job->wanted->flame && !page_has_stacks(page) ? no_samples_fail(&about)
+                                                              : write_page(job, page);
     page_destroy(page);
     return status;
 }

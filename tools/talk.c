@@ -324,7 +324,7 @@ static void print_counts(const struct trace *trace, const struct collector_count
                                                   : "");
 }
 
-/* "annot flame x.annot", unless its file, x.svg, is there already. */
+/* "annot flame x.annot", unless its file, x.html, or a picture is there already. */
 static void add_export(struct text *text, const struct status_summary *summary, const char *command,
                        const char *extension)
 {
@@ -334,7 +334,10 @@ static void add_export(struct text *text, const struct status_summary *summary, 
         length -= strlen(".annot");
     snprintf(name, sizeof(name), "%.*s%s", (int)length, summary->output, extension);
     cmd_quote(summary->output, recording, sizeof(recording));
-    if (access(name, F_OK) != 0 && !(summary->also && text_ends_with(summary->also, extension)))
+    bool drawn =
+        summary->also && text_ends_with(summary->also, ".svg") && strcmp(extension, ".html") == 0;
+    if (access(name, F_OK) != 0 && !drawn &&
+        !(summary->also && text_ends_with(summary->also, extension)))
         text_format(text, "\n%s %s", command, recording);
 }
 
@@ -347,7 +350,7 @@ static void print_next(const struct status_summary *summary, const struct collec
     cmd_quote(summary->output, recording, sizeof(recording));
     text_format(&text, "annot report %s", recording);
     if (counts->sample_count)
-        add_export(&text, summary, "annot flame", ".svg");
+        add_export(&text, summary, "annot flame", ".html");
     add_export(&text, summary, "annot export", ".pftrace");
     bool fits = sizeof(before) - 1 + text.length + 2 * sizeof(gap) <= line_width();
     fputs(before, stderr);

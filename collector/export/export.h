@@ -34,7 +34,7 @@ struct export_options {
     bool flame_chart;         /* what used to ask for them: they are there by themselves */
     bool scheduler;           /* CPUs and the kernel's states of threads */
     bool python;              /* no native frames below or above Python functions: call_tree.h */
-    bool native;              /* of timelines: all native frames, enum frame_choice */
+    bool native;              /* all native frames: enum frame_choice */
     bool lines;               /* frames are lines of functions */
     const char *by;           /* of stacks: export_call_groups */
     const char *strip_prefix; /* file names are shortened by it: profile/call_label.h */

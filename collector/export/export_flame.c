@@ -26,7 +26,9 @@ static int begin(void *state, const struct export_job *job)
         .weight = s->weight,
         .groups = export_call_groups(job->options->by),
         .prefixes = job->options->strip_prefix,
-        .python = job->options->python,
+        .frames = job->options->python   ? FRAMES_PYTHON
+                  : job->options->native ? FRAMES_ALL
+                                         : FRAMES_OWNERS,
         .lines = job->options->lines,
     };
     s->job = job;
@@ -120,6 +122,7 @@ static void destroy(void *state)
 static const struct option_spec options[] = {
     EXPORT_OPTION_BY,
     EXPORT_OPTION_PYTHON,
+    EXPORT_OPTION_NATIVE,
     EXPORT_OPTION_LINES,
     EXPORT_OPTION_VALUE,
     {"off-cpu", 0, OPTION_FLAG, EXPORT_AT(off_cpu), NULL,
@@ -131,14 +134,14 @@ static const struct option_spec options[] = {
      NULL},
     EXPORT_OPTION_STRIP(CALL_STRIP_LIBRARIES),
     {"min-width", 0, OPTION_NUMBER, EXPORT_AT(min_width), "PIXELS",
-     "functions narrower than that are put together", "0.1"},
+     "boxes narrower than that are left out", "0.6"},
     {0},
 };
 
 const struct exporter export_svg = {
     .name = "svg",
     .extension = ".svg",
-    .summary = "a flame graph of the samples, for browsers",
+    .summary = "a flame graph of the samples, as a picture",
     .viewer = "in a browser",
     .tells_missing = true,
     .options = options,

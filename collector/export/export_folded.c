@@ -35,7 +35,7 @@ static int begin(void *state, const struct export_job *job)
         .weight = s->weight,
         .groups = export_call_groups(job->options->by),
         .prefixes = job->options->strip_prefix,
-        .python = job->options->python,
+        .frames = job->options->python ? FRAMES_PYTHON : FRAMES_ALL,
         .lines = job->options->lines,
     };
     s->job = job;

@@ -36,7 +36,8 @@ struct adding {
 
 struct flame_diff *flame_diff_create(size_t a_runs, size_t b_runs)
 {
-    const struct call_tree_options options = {.prefixes = CALL_STRIP_LIBRARIES};
+    const struct call_tree_options options = {.prefixes = CALL_STRIP_LIBRARIES,
+                                              .frames = FRAMES_OWNERS};
     struct flame_diff *diff = calloc(1, sizeof(*diff));
     if (!diff)
         return NULL;

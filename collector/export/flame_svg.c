@@ -1,177 +1,32 @@
 /* SPDX-License-Identifier: MIT */
-/* The writer of flame_svg.h. Frames are written in preorder, each with its place on the tree's own
- * scale, from which the script lays them out anew. */
+/* The writer of flame_svg.h. Boxes are written in preorder. What stands above them is measured
+ * before, as their place depends on it. */
 #include "flame_svg.h"
 
 #include "call_label.h"
+#include "code_owner.h"
 #include "export_facts.h"
-#include "flame_page.h"
+#include "flame_parts.h"
 #include "json_writer.h"
 #include "missing.h"
+#include "number.h"
 #include "out_stream.h"
 #include "stacks.h"
 #include "text.h"
+#include "vec.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-/* ---- Colours --------------------------------------------------------------------------------- */
+/* A row counts if it has a box that is so wide that it has a label, or so many times wider than
+ * what is drawn at all. */
+static const double row_pixels = 30, row_part = 50;
 
-/* What a frame is shows in its hue: one per kind, three shades each, chosen so that text on them
- * has a contrast of 7 or more in light mode and of 4.5 in dark mode. */
-
-enum flame_kind {
-    FLAME_PYTHON,
-    FLAME_NATIVE,
-    FLAME_KERNEL,
-    FLAME_JIT,
-    FLAME_COLLECTOR,
-    FLAME_NOTE, /* says what is missing; "(other)" */
-    FLAME_RANGE,
-    FLAME_PROCESS,
-    FLAME_THREAD,
-    FLAME_WAIT,
-    FLAME_RUNNABLE,
-    FLAME_ALL,
-    FLAME_KIND_COUNT,
-};
-
-enum { FLAME_SHADES = 3 };
-
-static const struct palette {
-    char letter;
-    unsigned short hue;
-    unsigned char saturation, light, dark; /* percent: lightness on a light and on a dark page */
-    const char *name;
-} palettes[FLAME_KIND_COUNT] = {
-    [FLAME_PYTHON] = {'p', 212, 78, 76, 32, "Python"},
-    [FLAME_NATIVE] = {'n', 32, 88, 74, 27, "native"},
-    [FLAME_KERNEL] = {'k', 6, 78, 78, 33, "kernel"},
-    [FLAME_JIT] = {'j', 142, 48, 72, 24, "compiled at run time"},
-    [FLAME_COLLECTOR] = {'g', 58, 88, 62, 23, "garbage collector"},
-    [FLAME_NOTE] = {'o', 210, 6, 82, 30, "note"},
-    [FLAME_RANGE] = {'r', 168, 56, 60, 23, "range"},
-    [FLAME_PROCESS] = {'q', 222, 20, 78, 36, "process"},
-    [FLAME_THREAD] = {'t', 200, 20, 84, 30, "thread"},
-    [FLAME_WAIT] = {'w', 286, 58, 82, 37, "waits for"},
-    [FLAME_RUNNABLE] = {'u', 92, 38, 78, 28, "runnable"},
-    [FLAME_ALL] = {'a', 220, 8, 86, 26, "all"},
-};
-
-static enum flame_kind flame_kind_of(const struct call_tree *tree, uint32_t item)
-{
-    static const enum flame_kind of_frames[] = {
-        [FRAME_NATIVE] = FLAME_NATIVE,       [FRAME_PYTHON] = FLAME_PYTHON,
-        [FRAME_KERNEL] = FLAME_KERNEL,       [FRAME_JIT] = FLAME_JIT,
-        [FRAME_COLLECTOR] = FLAME_COLLECTOR, [FRAME_NOTE] = FLAME_NOTE,
-    };
-
-    static const enum flame_kind of_items[] = {
-        [CALL_ALL] = FLAME_ALL,           [CALL_FUNCTION] = FLAME_NOTE,
-        [CALL_PROCESS] = FLAME_PROCESS,   [CALL_THREAD] = FLAME_THREAD,
-        [CALL_RANGE] = FLAME_RANGE,       [CALL_NO_RANGE] = FLAME_NOTE,
-        [CALL_INHERITED] = FLAME_NOTE,    [CALL_REASON] = FLAME_WAIT,
-        [CALL_NO_STACK] = FLAME_NOTE,     [CALL_NO_ROOM] = FLAME_NOTE,
-        [CALL_RUNNABLE] = FLAME_RUNNABLE,
-    };
-
-    unsigned frame = call_item_frame_kind(tree, item);
-    if (frame > 0 && frame < sizeof(of_frames) / sizeof(*of_frames))
-        return of_frames[frame];
-    return of_items[call_tree_item(tree, item)->kind];
-}
-
-static char flame_kind_letter(enum flame_kind kind)
-{
-    return palettes[kind].letter;
-}
-
-static const char *flame_kind_name(enum flame_kind kind)
-{
-    return palettes[kind].name;
-}
-
-static void write_palettes(struct out_stream *out, bool dark)
-{
-    for (unsigned kind = 0; kind < FLAME_KIND_COUNT; kind++) {
-        const struct palette *palette = &palettes[kind];
-        for (int shade = 0; shade < FLAME_SHADES; shade++) {
-            char rule[80];
-            int light = (dark ? palette->dark : palette->light) + 3 * (shade - 1);
-            snprintf(rule, sizeof(rule), ".%c%d rect{fill:hsl(%d,%d%%,%d%%)}\n", palette->letter,
-                     shade, palette->hue + 4 * (shade - 1),
-                     dark ? palette->saturation * 2 / 3 : palette->saturation, light);
-            out_text(out, rule);
-        }
-    }
-}
-
-/* Blue: B has less; orange: it has more; grey: neither, or too few samples to tell. The stronger
- * the colour, the more. */
-static void write_changes(struct out_stream *out, bool dark)
-{
-    static const unsigned char light[] = {93, 85, 77, 68}, night[] = {22, 26, 31, 36};
-    for (int level = -FLAME_LEVEL_MAX; level <= FLAME_LEVEL_MAX; level++) {
-        char rule[80];
-        snprintf(rule, sizeof(rule), ".d%d rect{fill:hsl(%d,%d%%,%d%%)}\n", level + FLAME_LEVEL_MAX,
-                 level < 0 ? 212 : 26, level == 0 ? 6 : 82, (dark ? night : light)[abs(level)]);
-        out_text(out, rule);
-    }
-}
-
-static void flame_style_write(struct out_stream *out, bool changes)
-{
-    out_text(out, ":root{--page:#fdfdfc;--ink:#16181d;--faint:#5d6470;--loss:#a3240f;"
-                  "--tip:#fff;--match:#ff4fd8;--matchink:#16181d}\n");
-    if (changes)
-        write_changes(out, false);
-    write_palettes(out, false);
-    out_text(out, "@media (prefers-color-scheme:dark){\n"
-                  ":root{--page:#15171b;--ink:#eef0f4;--faint:#a2a9b6;--loss:#ff9b85;"
-                  "--tip:#23272e;--match:#ff5edb;--matchink:#16181d}\n");
-    if (changes)
-        write_changes(out, true);
-    write_palettes(out, true);
-    out_text(out, "}\n");
-}
-
-enum {
-    MARGIN = 12,
-    ROW = 18, /* pixels from one level to the next */
-    HEAD = 104,
-    FOOT = 14,
-    TEXT_MIN = 28, /* a box narrower than that has no text */
-};
-
-static const double character_width = 7.3;
-
-struct flame {
-    const struct trace *trace;
-    const struct call_tree *tree;
-    const struct flame_options *options;
-    struct out_stream *out;
-    struct flame_counts counts;
-    uint32_t *sizes; /* of node: how many nodes it and those below it are */
-    uint64_t limit_ns;
-    uint32_t depth_max;
-    uint64_t kind_ns[FLAME_KIND_COUNT]; /* self time, for the legend */
-    bool kind_seen[FLAME_KIND_COUNT];
-};
-
-/* One box. */
-struct box {
-    uint64_t start_ns, total_ns, self_ns, count;
-    uint32_t depth;
-    enum flame_kind kind;
-    unsigned shade;
-    const char *label, *place;
-    const struct flame_change *change; /* NULL: nothing is compared */
-};
-
-__attribute__((format(printf, 2, 3))) static void put(struct flame *f, const char *format, ...)
+void flame_put(struct flame *f, const char *format, ...)
 {
     char piece[512];
     va_list arguments;
@@ -181,34 +36,31 @@ __attribute__((format(printf, 2, 3))) static void put(struct flame *f, const cha
     out_text(f->out, piece);
 }
 
-static double percent(uint64_t part, uint64_t whole)
-{
-    return whole ? 100.0 * (double)part / (double)whole : 0;
-}
-
-static uint64_t total_ns(const struct flame *f)
+uint64_t flame_total_ns(const struct flame *f)
 {
     return call_tree_node(f->tree, 0)->total_ns;
 }
 
 /* "12.3 ms", "2.00 MiB" */
+const char *flame_weight_text(const struct flame *f, uint64_t weight, char *buffer)
+{
+    if (f->options->unit == UNIT_NS)
+        return number_time_short(weight, buffer);
+    return f->options->unit == UNIT_BYTES ? number_size(weight, buffer)
+                                          : number_count(weight, buffer);
+}
+
 static void put_weight(struct flame *f, uint64_t weight)
 {
-    static const struct {
-        double size;
-        const char *name;
-    } units[][4] = {
-        [UNIT_NS] = {{1e9, " s"}, {1e6, " ms"}, {1e3, " µs"}, {1, " ns"}},
-        [UNIT_BYTES] = {{0x1p30, " GiB"}, {0x1p20, " MiB"}, {0x1p10, " KiB"}, {1, " B"}},
-        [UNIT_OTHER] = {{1e9, " G"}, {1e6, " M"}, {1e3, " k"}, {1, ""}},
-    };
+    char text[NUMBER_TEXT_SIZE];
+    out_text(f->out, flame_weight_text(f, weight, text));
+}
 
-    size_t unit = 0;
-    while (unit < 3 && (double)weight < units[f->options->unit][unit].size)
-        unit++;
-    double value = (double)weight / units[f->options->unit][unit].size;
-    int decimals = value < 100 && unit < 3 ? 2 : 0;
-    put(f, "%.*f%s", decimals, value, units[f->options->unit][unit].name);
+static void put_share(struct flame *f, uint64_t part)
+{
+    char text[NUMBER_TEXT_SIZE];
+    number_share(part, flame_total_ns(f), text);
+    out_xml(f->out, text, strlen(text)); /* "<0.1 %" */
 }
 
 /* "of CPU time": what is measured has a name of the recording. */
@@ -220,28 +72,50 @@ static void put_measure(struct flame *f)
 
 /* ---- Boxes ----------------------------------------------------------------------------------- */
 
-/* As much of the label as fits into `columns`; flame_page.js does the same. */
-static void put_fitting(struct flame *f, const char *label, unsigned columns)
+/* One box. */
+struct box {
+    const struct call_node *node;
+    double x, width;
+    int y;
+    const char *class, *label, *name, *place; /* name: what stands in it; place: of a file */
+    const char *aside;
+    const struct flame_change *change; /* NULL: nothing is compared */
+    uint64_t start_ns;
+    uint32_t depth;
+};
+
+/* Columns of a character: those of East Asia and pictures take two. */
+static unsigned columns_of(const char *text, size_t length, size_t *ret_size)
 {
-    size_t length = strlen(label), cut = 0, at = 0;
-    unsigned used = 0;
-    while (at < length) {
-        size_t size = utf8_character(label + at, length - at);
-        used += size >= 3 ? 2 : 1;
-        if (used > columns)
-            break;
-        at += size ? size : 1;
-        if (used <= columns - 1)
-            cut = at;
-    }
-    out_xml(f->out, label, at < length ? cut : length);
-    if (at < length)
-        out_text(f->out, "…");
+    size_t size = utf8_character(text, length);
+    *ret_size = size ? size : 1;
+    return size >= 3 ? 2 : 1;
 }
 
-static uint32_t row_of(const struct flame *f, uint32_t depth)
+unsigned flame_text_columns(const char *text)
 {
-    return HEAD + ROW * (f->options->root_at_bottom ? f->depth_max - depth : depth);
+    unsigned columns = 0;
+    size_t length = strlen(text), size;
+    for (size_t at = 0; at < length; at += size)
+        columns += columns_of(text + at, length - at, &size);
+    return columns;
+}
+
+/* As much of the text as fits into `columns`. */
+void flame_put_fitting(struct flame *f, const char *text, unsigned columns)
+{
+    size_t length = strlen(text), cut = 0, at = 0, size;
+    unsigned used = 0;
+    while (at < length && used <= columns) {
+        used += columns_of(text + at, length - at, &size);
+        if (used <= columns)
+            at += size;
+        if (used < columns)
+            cut = at;
+    }
+    out_xml(f->out, text, at < length ? cut : length);
+    if (at < length)
+        out_text(f->out, "…");
 }
 
 static void put_change(struct flame *f, const struct flame_change *change)
@@ -251,73 +125,79 @@ static void put_change(struct flame *f, const struct flame_change *change)
     out_text(f->out, ", B ");
     put_weight(f, change->b_ns);
     if (change->a_ns > 0)
-        put(f, ": %+.1f %%", 100 * ((double)change->b_ns / (double)change->a_ns - 1));
+        flame_put(f, ": %+.1f %%", 100 * ((double)change->b_ns / (double)change->a_ns - 1));
     if (change->level == 0)
         out_text(f->out, ", too few samples to tell");
 }
 
 static void put_title(struct flame *f, const struct box *box)
 {
-    uint64_t all = total_ns(f);
+    const struct call_node *node = box->node;
     out_text(f->out, "<title>");
     out_xml(f->out, box->label, strlen(box->label));
     out_text(f->out, "\n");
     out_xml(f->out, box->place, strlen(box->place));
-    out_text(f->out, "\n");
-    put_weight(f, box->total_ns);
-    put(f, ", %.2f %%", percent(box->total_ns, all));
+    out_text(f->out, box->place[0] ? "\n" : "");
+    put_weight(f, node->total_ns);
+    out_text(f->out, ", ");
+    put_share(f, node->total_ns);
     put_measure(f);
-    put(f, ", %" PRIu64 " %s%s\nitself ", box->count, f->options->piece,
-        box->count == 1 ? "" : "s");
-    put_weight(f, box->self_ns);
-    put(f, ", %.2f %%", percent(box->self_ns, all));
+    flame_put(f, ", %" PRIu64 " %s%s", node->count, f->options->piece, node->count == 1 ? "" : "s");
+    if (node->self_ns > 0 && node->self_ns < node->total_ns) {
+        out_text(f->out, "\nitself ");
+        put_weight(f, node->self_ns);
+        out_text(f->out, ", ");
+        put_share(f, node->self_ns);
+    }
     if (box->change)
         put_change(f, box->change);
     out_text(f->out, "</title>");
 }
 
+/* Place and share at the right end, or the share alone, if they fit beside the name. */
+static void put_aside(struct flame *f, const struct box *box, double room)
+{
+    char share[NUMBER_TEXT_SIZE], both[CALL_LABEL_SIZE];
+    struct text text = text_init(both, sizeof(both));
+    const char *aside = both;
+    number_share(box->node->total_ns, flame_total_ns(f), share);
+    text_format(&text, "%s%s%s", box->aside, box->aside[0] ? "  " : "", share);
+    if (flame_text_columns(both) * FLAME_CODE_LETTER > room)
+        aside = share;
+    if (box->width < ASIDE_LEAST || flame_text_columns(aside) * FLAME_CODE_LETTER > room)
+        return;
+    flame_put(f, "<text class=\"more\" x=\"%.2f\" y=\"%d\">", box->x + box->width - PADDING - 2,
+              box->y + 14);
+    out_xml(f->out, aside, strlen(aside));
+    out_text(f->out, "</text>");
+}
+
+static void put_label(struct flame *f, const struct box *box)
+{
+    double room = box->width - 2 * PADDING,
+           used = flame_text_columns(box->name) * FLAME_CODE_LETTER;
+    if (room < LABEL_COLUMNS_LEAST * FLAME_CODE_LETTER)
+        return;
+    flame_put(f, "<text x=\"%.2f\" y=\"%d\">", box->x + PADDING, box->y + 14);
+    flame_put_fitting(f, box->name, (unsigned)(room / FLAME_CODE_LETTER));
+    out_text(f->out, "</text>");
+    put_aside(f, box, room - used - 2 * FLAME_CODE_LETTER);
+}
+
 static void put_box(struct flame *f, const struct box *box)
 {
-    double scale = (FLAME_WIDTH - 2.0 * MARGIN) / (double)(total_ns(f) + !total_ns(f));
-    double x = MARGIN + (double)box->start_ns * scale, width = (double)box->total_ns * scale;
-    uint32_t y = row_of(f, box->depth);
-    put(f, "<g class=\"%c%u\" data-d=\"%" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %u\">",
-        box->change ? 'd' : flame_kind_letter(box->kind),
-        box->change ? (unsigned)(box->change->level + FLAME_LEVEL_MAX) : box->shade, box->start_ns,
-        box->total_ns, box->self_ns, box->count, box->depth);
+    const struct call_node *node = box->node;
+    flame_put(f, "<g class=\"%s\" data-d=\"%" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %u\">",
+              box->class, box->start_ns, node->total_ns, node->self_ns, node->count, box->depth);
     put_title(f, box);
-    put(f, "<rect x=\"%.2f\" y=\"%u\" width=\"%.2f\" height=\"%d\" rx=\"1.5\"/>", x, y,
-        width > 0.8 ? width - 0.5 : 0.3, ROW - 1);
-    if (width >= TEXT_MIN) {
-        put(f, "<text x=\"%.2f\" y=\"%u\">", x + 3, y + 13);
-        put_fitting(f, box->label, (unsigned)((width - 6) / character_width));
-        out_text(f->out, "</text>");
-    }
+    flame_put(f, "<rect x=\"%.2f\" y=\"%d\" width=\"%.2f\" height=\"%d\"/>", box->x, box->y,
+              box->width > 3 ? box->width - 1 : box->width, ROW - 1);
+    put_label(f, box);
     out_text(f->out, "</g>\n");
     f->counts.drawn++;
 }
 
-/* Where a function is: its file and line, or its module. */
-static void place_of(const struct flame *f, uint32_t item, char *buffer, size_t size)
-{
-    struct text text = text_init(buffer, size);
-    const struct call_item *entry = call_tree_item(f->tree, item);
-    if (entry->kind != CALL_FUNCTION)
-        return;
-    const struct stacks *stacks = trace_stacks_get(f->trace);
-    const struct label *label = stacks_get_label(stacks, entry->id);
-    uint32_t file = stacks_get_source(stacks, label->source)->path;
-    uint32_t module = stacks_get_module(stacks, label->module)->path;
-    if (file && label->kind == FRAME_PYTHON)
-        text_format(&text, "%s:%d", trace_string(f->trace, file)->bytes,
-                    entry->line > 0 ? entry->line : label->first_line);
-    else if (module)
-        text_format(&text, "%s", trace_string(f->trace, module)->bytes);
-    else
-        text_format(&text, "%s", flame_kind_name(flame_kind_of(f->tree, item)));
-}
-
-static void one_line(char *label)
+void flame_one_line(char *label)
 {
     for (; *label; label++) {
         if ((unsigned char)*label < 0x20)
@@ -325,73 +205,126 @@ static void one_line(char *label)
     }
 }
 
-static void put_node(struct flame *f, uint32_t index, uint64_t start_ns, uint32_t depth)
+/* Where a function is: its file and line, or its module. */
+static void place_of(const struct flame *f, const struct call_item *item, char *buffer, size_t size)
 {
-    const struct call_node *node = call_tree_node(f->tree, index);
-    char label[CALL_LABEL_SIZE], place[CALL_LABEL_SIZE];
-    call_item_label(f->tree, node->item, label, sizeof(label));
-    place_of(f, node->item, place, sizeof(place));
-    one_line(label);
-    one_line(place);
-    unsigned hash = 2166136261u;
-    for (const char *at = label; *at; at++)
-        hash = (hash ^ (unsigned char)*at) * 16777619u;
-    put_box(f, &(struct box){.start_ns = start_ns,
-                             .total_ns = node->total_ns,
-                             .self_ns = node->self_ns,
-                             .count = node->count,
-                             .depth = depth,
-                             .kind = flame_kind_of(f->tree, node->item),
-                             .shade = (hash >> 8) % FLAME_SHADES,
-                             .label = label,
-                             .place = place,
-                             .change = f->options->changes ? &f->options->changes[index] : NULL});
+    const struct stacks *stacks = trace_stacks_get(f->trace);
+    const struct label *label = stacks_get_label(stacks, item->id);
+    uint32_t file = stacks_get_source(stacks, label->source)->path;
+    uint32_t module = stacks_get_module(stacks, label->module)->path;
+    struct text text = text_init(buffer, size);
+    if (file && label->kind == FRAME_PYTHON)
+        text_format(&text, "%s:%d", trace_string(f->trace, file)->bytes,
+                    item->line > 0 ? item->line : label->first_line);
+    else if (module)
+        text_format(&text, "%s", trace_string(f->trace, module)->bytes);
 }
 
-/* What was too narrow below one caller. */
-struct narrow {
-    uint64_t total_ns, count;
-    uint32_t functions;
-};
-
-static void put_narrow(struct flame *f, const struct narrow *narrow, uint64_t start_ns,
-                       uint32_t depth)
+/* What stands in a box: the name alone, as its place is at the other end. */
+static void name_of(const struct flame *f, const struct call_item *item, struct box *box,
+                    char buffers[2][CALL_LABEL_SIZE])
 {
-    char place[96];
-    f->counts.folded += narrow->functions;
-    if (narrow->total_ns < f->limit_ns || !narrow->total_ns) {
-        f->counts.unseen_ns += narrow->total_ns;
-        return;
+    box->name = box->label;
+    box->aside = "";
+    if (item->kind == CALL_ALL) {
+        char total[NUMBER_TEXT_SIZE];
+        snprintf(buffers[0], CALL_LABEL_SIZE, "all  %s",
+                 flame_weight_text(f, flame_total_ns(f), total));
+        box->name = buffers[0];
     }
-    snprintf(place, sizeof(place), "%u functions, each too narrow to be drawn", narrow->functions);
-    put_box(f, &(struct box){.start_ns = start_ns,
-                             .total_ns = narrow->total_ns,
-                             .count = narrow->count,
-                             .depth = depth,
-                             .kind = FLAME_NOTE,
-                             .label = "(other)",
-                             .place = place});
+    if (item->kind != CALL_FUNCTION || !item->id)
+        return;
+    size_t length = code_name(f->trace, item->id, buffers[0], CALL_LABEL_SIZE);
+    code_location(f->trace, item->id, item->line, buffers[1], CALL_LABEL_SIZE);
+    flame_one_line(buffers[0]);
+    flame_one_line(buffers[1]);
+    if (length > 0)
+        box->name = buffers[0];
+    box->aside = buffers[1];
+    if (strcmp(buffers[0], "<module>") != 0)
+        return;
+    snprintf(buffers[0] + length, CALL_LABEL_SIZE - length, " %s", buffers[1]);
+    box->aside = "";
+}
+
+/* Where the boxes of a row are. */
+static int row_top(const struct flame *f, uint32_t depth)
+{
+    return f->top + ROW * (int)(f->options->root_at_bottom ? f->rows - 1 - depth : depth);
+}
+
+static void put_node(struct flame *f, uint32_t index, uint64_t start_ns, uint32_t depth)
+{
+    static const char *const levels[] = {"d0", "d1", "d2", "d3", "d4", "d5", "d6"};
+    const struct call_node *node = call_tree_node(f->tree, index);
+    const struct call_item *item = call_tree_item(f->tree, node->item);
+    const struct flame_change *change = f->options->changes ? &f->options->changes[index] : NULL;
+    double scale = WIDE / (double)(flame_total_ns(f) + !flame_total_ns(f));
+    char label[CALL_LABEL_SIZE], place[CALL_LABEL_SIZE] = "", names[2][CALL_LABEL_SIZE];
+    struct box box = {.node = node,
+                      .x = MARGIN + (double)start_ns * scale,
+                      .width = flame_total_ns(f) ? (double)node->total_ns * scale : WIDE,
+                      .y = row_top(f, depth),
+                      .class = flame_tone_class(flame_tone_of(f->trace, f->tree, node->item)),
+                      .label = label,
+                      .place = place,
+                      .change = change,
+                      .start_ns = start_ns,
+                      .depth = depth};
+    call_item_label(f->tree, node->item, label, sizeof(label));
+    if (item->kind == CALL_FUNCTION)
+        place_of(f, item, place, sizeof(place));
+    flame_one_line(label);
+    flame_one_line(place);
+    name_of(f, item, &box, names);
+    if (change)
+        box.class = levels[change->level + FLAME_LEVEL_MAX];
+    put_box(f, &box);
+}
+
+static int largest_first(const void *left, const void *right)
+{
+    const struct child *a = left, *b = right;
+    if (a->total_ns != b->total_ns)
+        return a->total_ns < b->total_ns ? 1 : -1;
+    return (a->rank > b->rank) - (a->rank < b->rank);
+}
+
+/* Those of a node that are drawn, onto the stack of children. How many, or -ENOMEM. */
+static int64_t push_children(struct flame *f, uint32_t index, bool room)
+{
+    size_t first = f->children.count;
+    for (uint32_t at = call_tree_node(f->tree, index)->first_child; at;
+         at = call_tree_node(f->tree, at)->next_sibling) {
+        uint64_t total = call_tree_node(f->tree, at)->total_ns;
+        const struct child child = {total, at, (uint32_t)(f->children.count - first)};
+        if (total < f->limit_ns || !room) {
+            f->counts.folded += f->sizes[at];
+            f->counts.unseen_ns += total;
+        } else if (vec_push(&f->children, child) != 0) {
+            return -ENOMEM;
+        }
+    }
+    int64_t count = (int64_t)(f->children.count - first);
+    if (count > 1)
+        qsort(f->children.items + first, (size_t)count, sizeof(*f->children.items), largest_first);
+    return count;
 }
 
 /* As deep as the tree: some thousand levels at most. */
-static void put_subtree(struct flame *f, uint32_t index, uint64_t start_ns, uint32_t depth)
+static int put_subtree(struct flame *f, uint32_t index, uint64_t start_ns, uint32_t depth)
 {
-    struct narrow narrow = {0};
+    size_t first = f->children.count;
     put_node(f, index, start_ns, depth);
-    for (uint32_t at = call_tree_node(f->tree, index)->first_child; at;
-         at = call_tree_node(f->tree, at)->next_sibling) {
-        const struct call_node *child = call_tree_node(f->tree, at);
-        if (child->total_ns < f->limit_ns) {
-            narrow.total_ns += child->total_ns;
-            narrow.count += child->count;
-            narrow.functions += f->sizes[at];
-            continue;
-        }
-        put_subtree(f, at, start_ns, depth + 1);
-        start_ns += child->total_ns;
+    int64_t count = push_children(f, index, depth + 1 < f->rows);
+    int error = count < 0 ? (int)count : 0;
+    for (int64_t i = 0; i < count && !error; i++) {
+        struct child child = f->children.items[first + (size_t)i];
+        error = put_subtree(f, child.node, start_ns, depth + 1);
+        start_ns += child.total_ns;
     }
-    if (narrow.functions > 0)
-        put_narrow(f, &narrow, start_ns, depth + 1);
+    f->children.count = first;
+    return error;
 }
 
 /* ---- What is drawn --------------------------------------------------------------------------- */
@@ -407,19 +340,21 @@ static uint32_t frames_at_least(const struct flame *f, uint64_t limit_ns)
 static void choose_limit(struct flame *f)
 {
     double width = f->options->min_width > 0 ? f->options->min_width : FLAME_WIDTH_MIN;
-    double per_pixel = (double)total_ns(f) / (FLAME_WIDTH - 2.0 * MARGIN);
+    double per_pixel = (double)flame_total_ns(f) / WIDE;
     f->limit_ns = (uint64_t)(width * per_pixel);
-    while (frames_at_least(f, f->limit_ns) > FLAME_FRAMES_MAX / 2) {
+    while (frames_at_least(f, f->limit_ns) > FLAME_FRAMES_MAX) {
         width *= 1.5;
         f->limit_ns = (uint64_t)(width * per_pixel) + 1;
     }
     f->counts.min_width = width;
 }
 
-static int measure(struct flame *f)
+static int measure_tree(struct flame *f)
 {
     uint32_t count = call_tree_node_count(f->tree);
     uint32_t *depths = calloc(count, sizeof(*depths));
+    double least = fmin(row_pixels, row_part * f->counts.min_width);
+    double row_ns = (double)flame_total_ns(f) / WIDE * fmax(least, f->counts.min_width);
     f->sizes = calloc(count, sizeof(*f->sizes));
     if (!depths || !f->sizes) {
         free(depths);
@@ -428,145 +363,72 @@ static int measure(struct flame *f)
     for (uint32_t i = 0; i < count; i++) {
         const struct call_node *node = call_tree_node(f->tree, i);
         depths[i] = i ? depths[node->parent] + 1 : 0;
-        if (node->total_ns >= f->limit_ns && depths[i] > f->depth_max)
-            f->depth_max = depths[i];
-        enum flame_kind kind = flame_kind_of(f->tree, node->item);
-        f->kind_ns[kind] += node->self_ns;
-        f->kind_seen[kind] = true;
+        if ((double)node->total_ns >= row_ns && depths[i] >= f->rows)
+            f->rows = depths[i] + 1;
     }
-    f->depth_max++; /* room for "(other)" */
     for (uint32_t i = count; i-- > 0;) {
         f->sizes[i]++;
         if (i > 0)
             f->sizes[call_tree_node(f->tree, i)->parent] += f->sizes[i];
     }
+    f->rows += f->rows == 0;
     free(depths);
     return 0;
 }
 
-/* ---- The page -------------------------------------------------------------------------------- */
+/* ---- The picture ----------------------------------------------------------------------------- */
 
 static void put_facts(struct flame *f)
 {
     const struct call_node *root = call_tree_node(f->tree, 0);
-    put(f, "<text class=\"sub\" x=\"%d\" y=\"48\">", MARGIN);
+    flame_put(f, "<text class=\"sub\" x=\"%d\" y=\"52\">", MARGIN);
     put_weight(f, root->total_ns);
     put_measure(f);
-    put(f, " in %" PRIu64 " %s%s", root->count, f->options->piece, root->count == 1 ? "" : "s");
+    flame_put(f, " in %" PRIu64 " %s%s", root->count, f->options->piece,
+              root->count == 1 ? "" : "s");
     if (f->options->frequency_hz)
-        put(f, " at %u Hz", f->options->frequency_hz);
+        flame_put(f, " at %u Hz", f->options->frequency_hz);
     if (f->options->subtitle) {
         out_text(f->out, " · ");
-        out_xml(f->out, f->options->subtitle, strlen(f->options->subtitle));
+        flame_put_fitting(f, f->options->subtitle, 120);
     }
     out_text(f->out, "</text>\n");
-}
-
-struct warnings {
-    struct flame *f;
-    const char *separator;
-};
-
-static void put_missing(void *context, const struct missing *missing)
-{
-    struct warnings *warnings = context;
-    char label[MISSING_LABEL_SIZE];
-    out_text(warnings->f->out, warnings->separator);
-    out_xml(warnings->f->out, label, missing_label(missing, label));
-    put(warnings->f, ": %" PRIu64, missing->count);
-    warnings->separator = " · ";
-}
-
-/* Losses, and what is not drawn. */
-static void put_warnings(struct flame *f)
-{
-    struct warnings warnings = {f, ""};
-    put(f, "<text class=\"sub loss\" x=\"%d\" y=\"68\">", MARGIN);
-    missing_each(f->trace, NULL, put_missing, &warnings);
-    if (call_tree_cut_count(f->tree))
-        put(f, "%s%" PRIu64 " samples are cut: too many different stacks", warnings.separator,
-            call_tree_cut_count(f->tree));
-    out_text(f->out, "</text>\n");
-}
-
-static void put_change_legend(struct flame *f)
-{
-    static const struct {
-        int level;
-        const char *text;
-    } keys[] = {
-        {-3, "B has less"}, {0, "no difference, or too few samples to tell"}, {3, "B has more"}};
-
-    int x = MARGIN;
-    out_text(f->out, "<g class=\"legend\">");
-    for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
-        put(f,
-            "<g class=\"d%d\"><rect x=\"%d\" y=\"78\" width=\"13\" height=\"13\" rx=\"2\"/>"
-            "<text class=\"key\" x=\"%d\" y=\"89\">%s</text></g>",
-            keys[i].level + FLAME_LEVEL_MAX, x, x + 18, keys[i].text);
-        x += 36 + 7 * (int)strlen(keys[i].text);
-    }
-    out_text(f->out, "</g>\n");
-}
-
-static void put_legend(struct flame *f)
-{
-    int x = MARGIN;
-    out_text(f->out, "<g class=\"legend\">");
-    for (unsigned kind = 0; kind < FLAME_ALL; kind++) {
-        char label[64];
-        if (!f->kind_seen[kind])
-            continue;
-        snprintf(label, sizeof(label), f->kind_ns[kind] ? "%s %.1f %%" : "%s",
-                 flame_kind_name((enum flame_kind)kind), percent(f->kind_ns[kind], total_ns(f)));
-        put(f,
-            "<g class=\"%c1\"><rect x=\"%d\" y=\"78\" width=\"13\" height=\"13\" rx=\"2\"/>"
-            "<text class=\"key\" x=\"%d\" y=\"89\">%s</text></g>",
-            flame_kind_letter((enum flame_kind)kind), x, x + 18, label);
-        x += 36 + 7 * (int)strlen(label);
-    }
-    out_text(f->out, "</g>\n");
 }
 
 static void put_head(struct flame *f)
 {
-    uint32_t height = HEAD + ROW * (f->depth_max + 1) + FOOT;
     const char *title = f->options->title ? f->options->title : session_title(f->trace);
-    put(f,
-        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%u\" data-root=\"%s\">\n",
-        FLAME_WIDTH, height, f->options->root_at_bottom ? "bottom" : "top");
-    out_text(f->out, "<title>");
+    int height = f->top + ROW * (int)f->rows + LINE + 8;
+    flame_put(f,
+              "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+              "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
+              "viewBox=\"0 0 %d %d\">\n<title>",
+              FLAME_WIDTH, height, FLAME_WIDTH, height);
     out_xml(f->out, title, strlen(title));
     out_text(f->out, "</title>\n<style><![CDATA[\n");
     flame_style_write(f->out, f->options->changes != NULL);
-    out_write(f->out, flame_page_css, sizeof(flame_page_css));
     out_text(f->out, "]]></style>\n<rect class=\"page\" width=\"100%\" height=\"100%\"/>\n");
-    put(f, "<text class=\"title\" x=\"%d\" y=\"28\">", MARGIN);
-    put_fitting(f, title, 75);
+    flame_put(f, "<text class=\"title\" x=\"%d\" y=\"29\">", MARGIN);
+    flame_put_fitting(f, title, TITLE_COLUMNS);
     out_text(f->out, "</text>\n");
     put_facts(f);
-    put_warnings(f);
-    if (f->options->changes)
-        put_change_legend(f);
-    else
-        put_legend(f);
+    flame_notes_put(f);
 }
 
+/* What is left out. */
 static void put_foot(struct flame *f)
 {
-    put(f,
-        "<foreignObject id=\"panel\" x=\"%d\" y=\"9\" width=\"400\" height=\"28\">"
-        "<div xmlns=\"http://www.w3.org/1999/xhtml\" class=\"panel\">"
-        "<span id=\"matched\" role=\"status\"></span>"
-        "<input id=\"search\" type=\"search\" placeholder=\"search: / \" "
-        "aria-label=\"search\"/>"
-        "<button id=\"reset\" type=\"button\" title=\"Escape\">show all</button></div>"
-        "</foreignObject>\n<g id=\"tip\" style=\"display:none\"></g>\n",
-        FLAME_WIDTH - 412);
-    out_text(f->out, "<script><![CDATA[\n");
-    out_write(f->out, flame_page_js, sizeof(flame_page_js));
-    out_text(f->out, "]]></script>\n</svg>\n");
+    char count[NUMBER_TEXT_SIZE];
+    int y = f->top + ROW * (int)f->rows + 18;
+    if (f->counts.folded > 0) {
+        flame_put(f, "<text id=\"left-out\" class=\"sub\" x=\"%d\" y=\"%d\">", MARGIN, y);
+        flame_put(f, "Not drawn, as too narrow to see: %s box%s, together ",
+                  number_count(f->counts.folded, count), f->counts.folded == 1 ? "" : "es");
+        put_share(f, f->counts.unseen_ns);
+        put_measure(f);
+        out_text(f->out, "</text>\n");
+    }
+    out_text(f->out, "</svg>\n");
 }
 
 int flame_svg_write(const struct trace *trace, const struct call_tree *tree,
@@ -575,23 +437,21 @@ int flame_svg_write(const struct trace *trace, const struct call_tree *tree,
 {
     struct flame f = {.trace = trace, .tree = tree, .options = options, .out = out};
     choose_limit(&f);
-    int error = measure(&f);
+    int error = measure_tree(&f);
+    if (!error)
+        error = flame_notes_measure(&f);
     if (error)
         goto out;
     put_head(&f);
     out_text(out, "<g id=\"frames\">\n");
-    put_subtree(&f, 0, 0, 0);
+    error = put_subtree(&f, 0, 0, 0);
     out_text(out, "</g>\n");
-    if (f.counts.folded) {
-        put(&f, "<desc>%u functions are narrower than %.2g pixels and drawn together as (other)",
-            f.counts.folded, f.counts.min_width);
-        put(&f, "; %.3f %% of the time is nowhere.</desc>\n",
-            percent(f.counts.unseen_ns, total_ns(&f)));
-    }
     put_foot(&f);
-    error = out_error(out);
+    error = error ? error : out_error(out);
 out:
+    vec_free(&f.children);
     free(f.sizes);
+    free(f.notes);
     f.counts.cut = call_tree_cut_count(tree);
     *ret_counts = f.counts;
     return error;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* A tree of calls as one SVG file: a flame graph that needs nothing but a viewer.
  *
- * Without scripts it is a picture of FLAME_WIDTH pixels; its own script (flame_page.js) makes it
- * fit the window, zooms and searches. It asks for nothing else. All texts are escaped, the output
- * depends on nothing but its input, and its size is bounded: frames that would be narrower than
- * `min_width` of that picture are put together into one per caller, and counted; where there would
- * still be more than FLAME_FRAMES_MAX, the limit is raised. Thread-safety: none. */
+ * It is a picture of FLAME_WIDTH pixels without a script: `annot flame` has a page to touch. All
+ * texts are escaped, the output depends on nothing but its input, and its size is bounded: boxes
+ * narrower than `min_width` are left out, as are rows without a box that is some times wider; a
+ * line of the picture tells how many. Where there would still be more than FLAME_FRAMES_MAX, the
+ * limit is raised. Its colours and the sums in its legend are those of the page. Thread-safety:
+ * none. */
 #ifndef ANNOT_FLAME_SVG_H
 #define ANNOT_FLAME_SVG_H
 
@@ -16,7 +17,7 @@
 enum { FLAME_WIDTH = 1200, FLAME_FRAMES_MAX = 30000 };
 
 /* Of a frame, in pixels, where nothing else is asked for. */
-#define FLAME_WIDTH_MIN 0.1
+#define FLAME_WIDTH_MIN 0.6
 
 /* Of two sides of recordings, what a node took on each, per run. */
 struct flame_change {
@@ -33,7 +34,7 @@ struct flame_options {
     enum sample_unit unit; /* of it */
     const char *piece;     /* what is counted: "sample", "wait" */
     uint32_t frequency_hz; /* 0: nothing to tell */
-    double min_width;      /* pixels; 0 = 0.1 */
+    double min_width;      /* pixels; 0 = FLAME_WIDTH_MIN */
     bool root_at_bottom;
     const struct flame_change *changes; /* by node: colours tell these. NULL: no comparison */
 };
@@ -41,8 +42,8 @@ struct flame_options {
 /* What was drawn. */
 struct flame_counts {
     uint32_t drawn;
-    uint32_t folded;    /* functions in "(other)" or too narrow even for that */
-    uint64_t unseen_ns; /* time of those that are nowhere */
+    uint32_t folded;    /* functions that were left out */
+    uint64_t unseen_ns; /* their time */
     double min_width;   /* that was used */
     uint64_t cut;       /* samples without their inner frames: call_tree_cut_count() */
     uint64_t cpu_ns;    /* of CPU time only: all of it, */
@@ -56,9 +57,9 @@ int flame_svg_write(const struct trace *trace, const struct call_tree *tree,
 
 /* ---- Two sides: flame_diff.c ----
  *
- * One tree of what both called, as wide as the mean of both, with the colours of what changed: blue
- * where B has less, orange where it has more. Functions are the same by name, file and module, so
- * that lines may move. Memory: that of the trees. */
+ * One tree of what both called, as wide as the mean of both, with the colours of what changed:
+ * blue-green where B has less, red-brown where it has more. Functions are the same by name, file
+ * and module, so that lines may move. Memory: that of the trees. */
 
 struct flame_diff;
 

@@ -28,6 +28,8 @@ struct call_tree {
     struct map64 nodes_by_key;
     struct map64 nodes_by_stack;
     uint64_t cut_count;
+    struct chosen_frames frames, wait_frames; /* of CPU time; of waits */
+    uint64_t colour_ns[COLOUR_COUNT + 1];
 };
 
 struct call_tree *call_tree_create(const struct trace *trace,
@@ -42,8 +44,10 @@ struct call_tree *call_tree_create(const struct trace *trace,
         tree->options.node_limit = NODES_MAX;
     const struct call_item all = {.kind = CALL_ALL};
     const struct call_node root = {0};
-    if (vec_push(&tree->items, all) || vec_push(&tree->next_items, 0) ||
-        vec_push(&tree->nodes, root)) {
+    enum frame_choice waits = options->frames == FRAMES_OWNERS ? FRAMES_CALLERS : options->frames;
+    if (chosen_frames_init(&tree->frames, trace, options->frames) ||
+        chosen_frames_init(&tree->wait_frames, trace, waits) || vec_push(&tree->items, all) ||
+        vec_push(&tree->next_items, 0) || vec_push(&tree->nodes, root)) {
         call_tree_destroy(tree);
         return NULL;
     }
@@ -54,6 +58,8 @@ void call_tree_destroy(struct call_tree *tree)
 {
     if (!tree)
         return;
+    chosen_frames_fini(&tree->frames);
+    chosen_frames_fini(&tree->wait_frames);
     vec_free(&tree->items);
     vec_free(&tree->next_items);
     vec_free(&tree->nodes);
@@ -164,15 +170,20 @@ static int64_t group_node(struct call_tree *tree, const struct sample *sample)
     return node;
 }
 
+static bool is_wait(const struct call_tree *tree, const struct sample *sample)
+{
+    return sample_role(trace_sets_get(tree->trace), sample) == SAMPLE_ROLE_OFF_CPU;
+}
+
 /* Down the stack from `node`; where there is no more room, the last node that there is and
  * *ret_cut. */
-static int64_t walk_stack(struct call_tree *tree, uint32_t node, uint32_t stack, bool *ret_cut)
+static int64_t walk_stack(struct call_tree *tree, uint32_t node, const struct sample *sample,
+                          bool *ret_cut)
 {
+    bool waits = is_wait(tree, sample);
     uint32_t frames[DEPTH_MAX];
-    const struct stacks *stacks = trace_stacks_get(tree->trace);
-    uint32_t count = stacks_frames(stacks, stack, frames, DEPTH_MAX);
-    if (tree->options.python)
-        count = call_python_frames(stacks, frames, count);
+    uint32_t count = chosen_frames_get(waits ? &tree->wait_frames : &tree->frames, sample->stack,
+                                       frames, DEPTH_MAX);
     for (uint32_t i = 0; i < count; i++) {
         int64_t child = child_of(tree, node, function_item(tree, frames[i]));
         if (child == -ENOSPC) {
@@ -186,9 +197,11 @@ static int64_t walk_stack(struct call_tree *tree, uint32_t node, uint32_t stack,
     return node;
 }
 
-static int64_t stack_node(struct call_tree *tree, uint32_t group, uint32_t stack, bool *ret_cut)
+static int64_t stack_node(struct call_tree *tree, uint32_t group, const struct sample *sample,
+                          bool *ret_cut)
 {
-    uint64_t key = ((uint64_t)group + 1) << 32 | stack;
+    uint32_t stack = sample->stack;
+    uint64_t key = (2 * ((uint64_t)group + 1) + is_wait(tree, sample)) << 32 | stack;
     const uint64_t *found = map64_find(&tree->nodes_by_stack, key);
     if (found)
         return (int64_t)*found;
@@ -197,7 +210,7 @@ static int64_t stack_node(struct call_tree *tree, uint32_t group, uint32_t stack
         *ret_cut = none == -ENOSPC;
         return none == -ENOSPC ? (int64_t)group : none;
     }
-    int64_t node = walk_stack(tree, group, stack, ret_cut);
+    int64_t node = walk_stack(tree, group, sample, ret_cut);
     bool memorable = node >= 0 && !*ret_cut && tree->nodes_by_stack.count < NODES_MAX;
     if (memorable && map64_put(&tree->nodes_by_stack, key, (uint64_t)node))
         return -ENOMEM;
@@ -249,12 +262,20 @@ static int add_wait(struct call_tree *tree, uint32_t node, const struct sample *
     return error;
 }
 
+static unsigned colour_of(struct call_tree *tree, uint32_t stack)
+{
+    const struct stacks *stacks = trace_stacks_get(tree->trace);
+    uint32_t frame =
+        stack < stacks_stack_count(stacks) ? stacks_get_stack(stacks, stack)->frame : 0;
+    return stack && frame ? chosen_frames_colour(&tree->frames, frame) : COLOUR_COUNT;
+}
+
 int call_tree_add(struct call_tree *tree, const struct sample *sample)
 {
     bool cut = false;
     int64_t node = group_node(tree, sample);
     if (node >= 0)
-        node = stack_node(tree, (uint32_t)node, sample->stack, &cut);
+        node = stack_node(tree, (uint32_t)node, sample, &cut);
     if (node == -ENOSPC || (cut && node == 0)) {
         cut = true;
         node = plain_child(tree, 0, CALL_NO_ROOM, 0);
@@ -262,11 +283,12 @@ int call_tree_add(struct call_tree *tree, const struct sample *sample)
     if (node < 0)
         return (int)node;
     tree->cut_count += cut;
-    const struct sample_sets *sets = trace_sets_get(tree->trace);
-    if (!cut && sample_role(sets, sample) == SAMPLE_ROLE_OFF_CPU)
+    if (!cut && is_wait(tree, sample))
         return add_wait(tree, (uint32_t)node, sample);
-    tree->nodes.items[node].self_ns += weight_of(tree, sample);
+    uint64_t weight = weight_of(tree, sample);
+    tree->nodes.items[node].self_ns += weight;
     tree->nodes.items[node].count++;
+    tree->colour_ns[colour_of(tree, sample->stack)] += weight;
     return 0;
 }
 
@@ -374,6 +396,11 @@ const struct call_node *call_tree_node(const struct call_tree *tree, uint32_t in
 const struct call_item *call_tree_item(const struct call_tree *tree, uint32_t item)
 {
     return &tree->items.items[item];
+}
+
+const uint64_t *call_tree_colours(const struct call_tree *tree)
+{
+    return tree->colour_ns;
 }
 
 uint64_t call_tree_cut_count(const struct call_tree *tree)

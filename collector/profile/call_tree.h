@@ -10,6 +10,7 @@
 #ifndef ANNOT_CALL_TREE_H
 #define ANNOT_CALL_TREE_H
 
+#include "chosen_frames.h"
 #include "sample_weight.h"
 #include "trace.h"
 
@@ -56,8 +57,7 @@ struct call_tree_options {
     const char *prefixes;        /* of file names, as in call_label.h */
     uint32_t node_limit;         /* 0 = 1,000,000: about 110 MiB */
     bool lines;                  /* a node is a line of a function */
-    bool python; /* of stacks with Python functions, these and no native ones: the time in
-                    those counts for the Python function that called them */
+    enum frame_choice frames;    /* what is left out counts for the function that called it */
 };
 
 struct call_tree;
@@ -78,6 +78,10 @@ int call_tree_finish(struct call_tree *tree);
 uint32_t call_tree_node_count(const struct call_tree *tree);
 const struct call_node *call_tree_node(const struct call_tree *tree, uint32_t index);
 const struct call_item *call_tree_item(const struct call_tree *tree, uint32_t item);
+
+/* Weights of CPU samples by the colour of what ran, whatever frames are chosen; at COLOUR_COUNT
+ * what has no stack. After finish they add up to the root's total less what waits took. */
+const uint64_t *call_tree_colours(const struct call_tree *tree);
 
 /* Samples whose innermost frames were left out for want of room. */
 uint64_t call_tree_cut_count(const struct call_tree *tree);

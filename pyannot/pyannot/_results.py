@@ -224,7 +224,7 @@ class Results:
         parts = [f'<pre style="line-height: 1.2">{html.escape(text)}</pre>']
         picture = self._picture()
         if picture:
-            parts.append("<details><summary>Flame graph</summary><iframe sandbox=\"allow-scripts\" "
+            parts.append("<details><summary>Flame graph</summary><iframe sandbox=\"\" "
                          "style=\"width: 100%; height: 480px; border: 0\" "
                          f"srcdoc=\"{html.escape(picture)}\"></iframe></details>")
         return "\n".join(parts)
@@ -232,7 +232,8 @@ class Results:
     def _picture(self) -> str:
         """The flame graph; "": nothing was sampled, or it is too large for a notebook."""
         try:
-            picture = self._annot("flame", "-o", "-", "--", self._file())
+            picture = self._annot("flame", "--format", "svg", "-o", "-", "--",
+                                  self._file())
         except RecordingError:
             return ""
         return picture.decode(errors="replace") if len(picture) <= EMBEDDED_BYTES else ""

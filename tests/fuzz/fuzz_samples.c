@@ -179,8 +179,10 @@ static void check_folded(struct trace *trace, struct input in)
 
 static void check_flame(const struct trace *trace, struct input in)
 {
-    const struct call_tree_options tree_options = {.groups = in.at < in.end ? *in.at & 7 : 0,
-                                                   .node_limit = 20};
+    const struct call_tree_options tree_options = {
+        .groups = in.at < in.end ? *in.at & 7 : 0,
+        .frames = (enum frame_choice)(in.at < in.end ? *in.at >> 3 & 3 : FRAMES_ALL),
+        .node_limit = 20};
     struct call_tree *tree = call_tree_create(trace, &tree_options);
     const struct flame_options options = {.measure = "time", .piece = "sample"};
     struct flame_counts counts;

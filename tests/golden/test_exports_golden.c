@@ -128,12 +128,12 @@ TEST(sampled_as_collapsed_stacks)
     out_stream_abandon(out);
 }
 
-/* Without style and script, which are files of their own. */
+/* Without the style, which is made of the page's. */
 TEST(sampled_as_flame_graph)
 {
     struct maker *maker = sampled_trace_create();
-    struct call_tree_options tree_options = {.groups = CALL_BY_RANGE,
-                                             .prefixes = CALL_STRIP_LIBRARIES};
+    struct call_tree_options tree_options = {
+        .groups = CALL_BY_RANGE, .prefixes = CALL_STRIP_LIBRARIES, .frames = FRAMES_OWNERS};
     struct call_tree *tree = call_tree_create(maker_trace(maker), &tree_options);
     struct out_stream *out = out_stream_memory();
     struct flame_options options = {
@@ -150,9 +150,8 @@ TEST(sampled_as_flame_graph)
     CHECK_INT(flame_svg_write(maker_trace(maker), tree, &options, out, &counts), 0);
     const char *bytes = (const char *)out_stream_memory_bytes(out, &size);
     const char *begin = memmem(bytes, size, "<rect class=\"page\"", 18);
-    const char *end = memmem(bytes, size, "<script>", 8);
-    CHECK(begin && end);
-    compare("sampled.svg.txt", begin, (size_t)(end - begin));
+    CHECK(begin != NULL);
+    compare("sampled.svg.txt", begin, (size_t)(bytes + size - begin));
     out_stream_abandon(out);
     call_tree_destroy(tree);
     maker_destroy(maker);

@@ -175,7 +175,7 @@ def folded(*arguments):
 
 
 def flame(*arguments):
-    return ["flame", "--output", "-", *arguments]
+    return ["flame", "--format", "svg", "--output", "-", *arguments]
 
 
 def run(command, folder, environment):

@@ -460,7 +460,8 @@ def check_text(checks, annot, path, told, options):
 
 def flame_whole(annot, path, options):
     """Of the whole graph, and by the label of each box without what is on top of it."""
-    done = subprocess.run([annot, "flame", "--min-width", "0.00001", "-o", "-", *options, path],
+    done = subprocess.run([annot, "flame", "--min-width", "0.0000001", "-f", "svg", "-o", "-",
+                           *options, path],
                           check=False, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     box = re.compile(r'data-d="\d+ (\d+) (\d+) \d+ (\d+)"><title>([^\n]*)\n')
     rows = box.findall(done.stdout.decode())

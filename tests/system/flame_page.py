@@ -1,136 +1,141 @@
 # SPDX-License-Identifier: MIT
-"""A flame graph in a headless Chromium: what a user does with it, and what it then shows."""
+"""Flame graphs as pictures, in a headless Chromium: what they show, and that nothing stands out."""
 
 import json
 import re
 import subprocess
-import xml.dom.minidom
+import sys
+import xml.etree.ElementTree
 
 import page_browser
-import perfetto_ui
+import page_numbers
 
-SHOWN = """() => Array.from(document.querySelectorAll('#frames > g'))
-    .filter((g) => g.style.display !== 'none')
-    .map((g) => ({label: (g.querySelector('text') || {textContent: ''}).textContent,
-                  width: Number(g.querySelector('rect').getAttribute('width')),
-                  around: g.classList.contains('around'), match: g.classList.contains('match')}))"""
-TIP = """() => { const tip = document.getElementById('tip');
-    return tip.style.display === 'none' ? [] :
-        Array.from(tip.querySelectorAll('text')).map((t) => t.textContent); }"""
-# No text may stand out of its box, and none may be hard to read.
+SVG = "{http://www.w3.org/2000/svg}"
+# No text may stand out of its box or of the picture or lie on another one, and none may be hard to
+# read.
 BAD_TEXTS = """() => {
     const light = (c) => {
         const [r, g, b] = c.match(/[0-9.]+/g).map(Number).map((v) => {
             v /= 255; return v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4; });
         return 0.2126 * r + 0.7152 * g + 0.0722 * b;
     };
-    const bad = [];
-    for (const g of document.querySelectorAll('#frames > g')) {
-        const text = g.querySelector('text'), rect = g.querySelector('rect');
-        if (g.style.display === 'none' || !text || !text.textContent) continue;
-        const inner = text.getBBox(), outer = rect.getBBox();
-        const a = light(getComputedStyle(text).fill), b = light(getComputedStyle(rect).fill);
+    const bad = [], ground = document.querySelector('.page');
+    const look = (text, box, frame) => {
+        const inner = text.getBBox(), outer = frame.getBBox();
+        const a = light(getComputedStyle(text).fill), b = light(getComputedStyle(box).fill);
         const contrast = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
-        if (inner.x + inner.width > outer.x + outer.width + 1 || contrast < 4.5)
+        if (inner.x < outer.x || inner.x + inner.width > outer.x + outer.width || contrast < 4.5)
             bad.push([text.textContent, inner.width, outer.width, contrast]);
+        return inner;
+    };
+    for (const g of document.querySelectorAll('#frames > g')) {
+        const rect = g.querySelector('rect');
+        const [name, more] = [...g.querySelectorAll('text')].map((one) => look(one, rect, rect));
+        if (more && name.x + name.width > more.x)
+            bad.push(['overlaps', g.textContent]);
     }
+    const above = [...document.querySelectorAll('svg > text, #legend > text')];
+    const boxes = above.map((one) => look(one, ground, ground));
+    boxes.forEach((one, i) => boxes.slice(0, i).forEach((other, j) => {
+        if (one.x < other.x + other.width && other.x < one.x + one.width &&
+            one.y + 2 < other.y + other.height && other.y + 2 < one.y + one.height)
+            bad.push(['overlaps', above[i].textContent, above[j].textContent]);
+    }));
     return bad;
 }"""
+# Functions whose names try to be markup, to turn the text around, or are endless.
+HOSTILE = r'''
+import sys, time
+names = ["<img src=x onerror=alert(1)>", "]]><script>alert(1)</script>", "\u202eshell\u202c",
+         "\u05e9\u05dc\u05d5\u05dd", "x" * 10000, "a\tb\x01\x1f", "&lt;b&gt; \"'`", "\U0001f525"]
+def spin(until):
+    while time.monotonic() < until:
+        sum(range(1000))
+def call(names, until):
+    spin(until)
+    if names:
+        inner = (lambda rest: (lambda: call(rest, time.monotonic() + 0.05)))(names[1:])
+        words = {"co_name": names[0]}
+        if sys.version_info >= (3, 11):
+            words["co_qualname"] = names[0]
+        inner.__code__ = inner.__code__.replace(**words)
+        inner()
+call(names, time.monotonic() + 0.05)
+'''
 
 
 def draw(annot, recording, output, *options):
     subprocess.run([annot, "flame", "--force", "-o", output, *options, recording], check=True)
-    xml.dom.minidom.parse(str(output))
     return output
 
 
-class Page(page_browser.Page):
-    """A flame graph that is a page of its own."""
-
-    def shown(self):
-        return self.page.evaluate(SHOWN)
-
-    def labels(self):
-        return [frame["label"] for frame in self.shown()]
-
-    def box(self, label):
-        """The middle of the first box of that label."""
-        text = self.page.locator("#frames > g", has_text=re.compile("^" + re.escape(label)))
-        box = text.first.locator("rect").bounding_box()
-        return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+def check_still(check, path):
+    """Well-formed, without anything that runs or loads something."""
+    text = path.read_text(encoding="utf-8")
+    tree = xml.etree.ElementTree.fromstring(text)
+    check.equal("flame: elements", {one.tag.removeprefix(SVG) for one in tree.iter()} - {
+        "svg", "title", "style", "rect", "text", "g"}, set())
+    attributes = {name for one in tree.iter() for name in one.attrib}
+    check.equal("flame: attributes", attributes - {
+        "class", "data-d", "data-ns", "height", "id", "rx", "viewBox", "width", "x", "y"}, set())
+    check.equal("flame: nothing is loaded", re.findall(r"url\(|@import", text), [])
+    return tree
 
 
-def check_mouse(check, page):
-    all_labels = page.labels()
-    page.page.mouse.move(*page.box("Model.step"))
-    check.equal("flame: the tip", page.page.evaluate(TIP), [
-        "Model.step (net/model.py:40)", "/usr/lib/python3/dist-packages/net/model.py:40",
-        "19.00 ms, 46.34 % of CPU time, 19 samples", "itself 2.00 ms, 4.88 %"])
-    page.page.mouse.click(*page.box("Model.step"))
-    shown = page.shown()
-    check.equal("flame: zoomed", [f["label"][:6] for f in shown if not f["around"]],
-                ["Model.", "cblas_", "asm_ex", "handle", "std::m", "garbag"])
-    check.equal("flame: its callers stay", [f["label"] for f in shown if f["around"]],
-                ["all", "_start", "main", "Py_RunMain", "<module> (/home/me/app/app.py:90)",
-                 "train (/home/me/app/app.py:20)"])
-    check.equal("flame: it takes the whole width", {round(f["width"]) for f in shown[:7]}, {1176})
-    page.page.get_by_role("button", name="show all").click()
-    check.equal("flame: all again", page.labels(), all_labels)
+def check_legend(check, annot, recording, tree):
+    """As in the report, to the nanosecond and in words."""
+    text = subprocess.run([annot, "report", "--json", "--all", recording], check=True,
+                          capture_output=True).stdout
+    sums = page_numbers.owner_sums(json.loads(text))
+    keys = [one for one in tree.iter(SVG + "text") if one.get("class") == "key"]
+    check.equal("flame: the legend, as in the report", sum(
+        int(one.get("data-ns")) for one in keys), sum(sums.values()))
+    for word, ns in sums.items():
+        texts = [one.text for one in keys if ns and one.get("data-ns") == str(ns) and
+                 one.text.startswith(f"{word} {page_numbers.time_text(ns)} ".replace("µ", "u"))]
+        check.equal(f"flame: legend of {word}", len(texts), 1 if ns else 0)
 
 
-def check_search(check, page):
-    page.page.keyboard.press("/")
-    page.page.keyboard.type("walk|ksys")
-    matched = page.page.locator("#matched").inner_text()
-    check.equal("flame: share of what was found", matched, "21.95 % in 61")
-    check.equal("flame: boxes found", sum(frame["match"] for frame in page.shown()), 61)
-    page.page.keyboard.press("Escape")
-    check.equal("flame: nothing found any more", any(f["match"] for f in page.shown()), False)
-    page.page.keyboard.press("/")
-    page.page.keyboard.type("std::map<int, std::string>::operator[](")
-    check.equal("flame: brackets are no pattern", page.page.locator("#matched").inner_text(),
-                "9.76 % in 1")
-    page.page.keyboard.press("Escape")
-
-
-def check_keys(check, page):
-    for key in ("ArrowDown", "ArrowDown", "ArrowRight", "Enter"):
-        page.page.keyboard.press(key)
-    tip = page.page.evaluate(TIP)
-    check.equal("flame: keys walk and zoom", [tip[0], tip[-1]],
-                ["thread_run", "100.00 % of what is shown"])
-    page.page.keyboard.press("Escape")
-    check.equal("flame: Escape shows all", "_start" in page.labels(), True)
-
-
-def check_groups(check, browser, annot, recording, folder):
-    ranges = Page(browser, draw(annot, recording, folder / "ranges.svg", "--by", "range"),
-                  scheme="dark")
-    labels = ranges.labels()
-    check.equal("flame: ranges at the root", [name in labels for name in (
-        "(no range)", "load", "train", "step")], [True] * 4)
-    ranges.page.screenshot(path=str(folder / "ranges.png"))
-    waits = Page(browser, draw(annot, recording, folder / "waits.svg", "--off-cpu", "--inverted"))
-    check.equal("flame: waits", [name in [label[:5] for label in waits.labels()] for name in (
-        "[the ", "[disk", "[slee", "[chil")], [True] * 4)
-    waits.page.screenshot(path=str(folder / "waits.png"))
-    for page in (ranges, waits):
-        check.equal("flame: texts fit and are readable", page.page.evaluate(BAD_TEXTS), [])
+def check_looks(check, browser, path, folder):
+    for scheme in ("light", "dark"):
+        page = page_browser.Page(browser, path, scheme=scheme)
+        check.equal(f"flame: texts of {path.name}, {scheme}", page.page.evaluate(BAD_TEXTS), [])
         check.equal("flame: no complaints", page.complaints, [])
+        check.equal("flame: one request", page.requests, [path.as_uri()])
+        page.page.screenshot(path=str(folder / f"{path.stem}-{scheme}.png"))
+        page.page.close()
+
+
+def check_hostile(check, browser, annot, folder):
+    recording = folder / "hostile.annot"
+    subprocess.run([annot, "record", "--rate", "499", "--force", "-o", recording, "--",
+                    sys.executable, "-c", HOSTILE], check=True)
+    path = draw(annot, recording, folder / "hostile.svg", "--min-width", "0.01")
+    tree = check_still(check, path)
+    titles = [one.text for one in tree.iter(SVG + "title")]
+    check.equal("flame: a name that tries to be markup", any(
+        "<img src=x onerror=alert(1)>" in text for text in titles), True)
+    check_legend(check, annot, recording, tree)
+    check_looks(check, browser, path, folder)
 
 
 def check_all(check, annot, folder):
     """Needs the recording sampled.annot in the folder."""
     recording = folder / "sampled.annot"
+    pictures = {"sampled": [], "ranges": ["--by", "range"], "native": ["--native"],
+                "lines": ["--lines", "--python"], "idle": ["--idle", "--by", "thread"],
+                "waits": ["--off-cpu", "--inverted"]}
     with page_browser.browser() as browser:
-        path = draw(annot, recording, folder / "sampled.svg")
-        page = Page(browser, path)
-        page.page.screenshot(path=str(folder / "flame.png"))
-        check.equal("flame: texts fit and are readable", page.page.evaluate(BAD_TEXTS), [])
-        check_mouse(check, page)
-        check_search(check, page)
-        check_keys(check, page)
-        check.equal("flame: one request", page.requests, [path.as_uri()])
-        check.equal("flame: no complaints", page.complaints, [])
-        check_groups(check, browser, annot, recording, folder)
-    print(json.dumps({"pictures": ["flame.png", "ranges.png", "waits.png"]}))
+        for name, options in pictures.items():
+            path = draw(annot, recording, folder / f"{name}.svg", *options)
+            tree = check_still(check, path)
+            if name not in ("waits", "idle"):
+                check_legend(check, annot, recording, tree)
+            check_looks(check, browser, path, folder)
+        titles = [one.text for one in xml.etree.ElementTree.parse(
+            folder / "ranges.svg").iter(SVG + "title")]
+        check.equal("flame: ranges at the root", [any(
+            text.startswith(name + "\n") for text in titles) for name in (
+                "(no range)", "load", "train", "step")], [True] * 4)
+        check_hostile(check, browser, annot, folder)
+    print(json.dumps({"pictures": sorted(path.name for path in folder.glob("*-dark.png"))}))

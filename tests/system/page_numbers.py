@@ -73,10 +73,8 @@ def check_waits(check, page, data):
     check.equal("page: waits, as in the report", shown, expected)
 
 
-def check_legend(check, page, data):
-    """Sums of the flame graph's colours are those of the report's functions by owner."""
-    page.page.goto(page.page.url.split("#")[0] + "#view=flame&time=cpu")
-    page.page.wait_for_selector(".legends")
+def owner_sums(data):
+    """CPU time of the report's functions, by what the legends of flame graphs call their owners."""
     sums = {}
     for row in data["functions"]:
         owner = row["owner"] if row["kind"] != "gc" else "gc"
@@ -87,7 +85,14 @@ def check_legend(check, page, data):
         elif word is None:
             word = "libraries" if row["kind"] == "python" else "native code"
         sums[word] = sums.get(word, 0) + row["cpu_self_ns"]
-    expected = {word: time_text(ns) for word, ns in sums.items() if ns}
+    return sums
+
+
+def check_legend(check, page, data):
+    """Sums of the flame graph's colours are those of the report's functions by owner."""
+    page.page.goto(page.page.url.split("#")[0] + "#view=flame&time=cpu")
+    page.page.wait_for_selector(".legends")
+    expected = {word: time_text(ns) for word, ns in owner_sums(data).items() if ns}
     shown = {}
     for text in page.page.evaluate(LEGEND):
         found = re.match(r"([a-z ]+?)(\d[\d.]* (?:s|ms|µs|ns))", plain(text))

@@ -154,6 +154,8 @@ def check_flame(check, opened, annot, recording, folder):
     check.equal("page: of annot flame", [page.current(), page.complaints, page.page.evaluate(
         "() => [...document.querySelectorAll('nav a')].map((a) => a.textContent)")],
         ["Flame graph", [], ["Call tree", "Flame graph", "Call graph"]])
+    check.equal("page: requests of annot flame", page.requests, [path.as_uri()])
+    page_numbers.check_legend(check, page, page_numbers.report(annot, recording))
     page.close()
 
 

@@ -128,7 +128,7 @@ BOX = re.compile(r'data-d="\d+ (\d+) [^"]*"><title>([\w:]+)$', re.M)
 
 def from_flame(annot, path, part, tid):
     """How many boxes of a name have a weight."""
-    text = run(annot, "flame", "--by", "range", "--min-width", "0.00001", "-t", str(tid), path,
+    text = run(annot, "flame", "--by", "range", "--min-width", "0.0000001", "-t", str(tid), path,
                "-o", "-", *options(part))
     return collections.Counter((name, int(weight)) for weight, name in BOX.findall(text)
                                if name not in ("all", "work"))

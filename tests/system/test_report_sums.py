@@ -348,7 +348,8 @@ def check_text(text, told, limited):
 
 
 def flame_sums(home, path, *options):
-    done = home.run(ANNOT, "flame", "--min-width", "0.00001", "-o", "-", *options, path)
+    done = home.run(ANNOT, "flame", "--min-width", "0.0000001", "-f", "svg", "-o", "-",
+                    *options, path)
     if done.status:
         return {}
     sums = {}

@@ -89,8 +89,8 @@ function own_section() {
     shown.map((time) => own_row(time, size(time), total, most)), rest.length || between > 0
         ? rest_row(rest, size, total, between) : null),
     shown.length || is_filtered() ? null : el('p', {class: 'sub note'}, no_samples_text()),
-    !shown.length ? null : wall ? notes(legend_entry('run1', 'running'), legend_entry('ready', 'ready'),
-        legend_entry('w-sleep', 'waiting'))
+    !shown.length ? null : wall ? notes(legend_entry('run1', 'running'),
+        legend_entry('ready', 'ready'), legend_entry('w-sleep', 'waiting'))
         : notes(legend_entry('own', 'in the function'), legend_entry('lib', 'in what it called')));
 }
 

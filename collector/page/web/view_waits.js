@@ -86,8 +86,8 @@ function place_table(whole) {
             {title: 'waits for', type: 'text', left: true, width: '150px',
                 value: (row) => row.text, cell: (row) => row.token
                     ? [swatch(row.token), ' ', row.text] : ''},
-            {title: 'in', type: 'text', left: true, width: '30%', value: (row) => row.name, cell: (row) =>
-                el(row.token ? 'code' : 'span', {class: kind(row), dir: 'auto',
+            {title: 'in', type: 'text', left: true, width: '30%', value: (row) => row.name,
+                cell: (row) => el(row.token ? 'code' : 'span', {class: kind(row), dir: 'auto',
                     title: cut_name(row.name, 1000)}, cut_name(row.name))},
             {title: 'location', type: 'text', left: true, class: 'place',
                 value: (row) => row.place}]});

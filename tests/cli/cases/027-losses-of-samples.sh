@@ -5,4 +5,4 @@ annot report --functions 0 little.annot | sed -n '/^wall/p; /^lost/p; /Missing/,
 annot info little.annot | sed -n '/^lost/,/^process/p'
 make_recording lossy much.annot
 annot report --functions 0 much.annot | sed -n '/^lost/p; /Missing/,$p'
-annot flame little.annot -o - | grep -o "the kernel did not tell[^<]*"
+annot flame -f svg little.annot -o - | grep -o "the kernel did not tell[^<]*"

@@ -8,4 +8,4 @@ annot export --flame-chart -f chrome run.annot -o - | grep -c '"ph":"B"'
 annot export --no-flame-chart -f chrome run.annot -o - | grep -c '"ph":"B"'
 annot export -f folded --by range run.annot -o - | cut -c 1-160
 annot export run.annot -o run.svg --title Same
-annot flame run.annot --title Same -o - | cmp - run.svg
+annot flame -f svg run.annot --title Same -o - | cmp - run.svg

@@ -6,6 +6,7 @@ for command in report flame "export -f folded -o -" "export -o none.json"; do
     annot $command none.annot
     echo "status $?"
 done
+annot flame -f svg waits.annot
 annot flame waits.annot
 annot export -f folded waits.annot -o waits.folded
 annot flame --off-cpu waits.annot -o waits.svg && ls

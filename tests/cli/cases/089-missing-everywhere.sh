@@ -18,5 +18,5 @@ print(data["recording"]["lost_count"], *data["missing"], sep="\n")'
 echo "- exports"
 annot export -f chrome l.annot -o - | grep -E '^"(lost|remark|not rec|samples|processes)'
 annot export -f perfetto l.annot -o - | grep -aoE '(lost|remarkable calls): [a-z ()]*' | sort -u
-annot flame l.annot -o - | grep -o '<text class="sub loss"[^<]*'
+annot flame -f svg l.annot -o - | grep -o '<text class="loss"[^<]*'
 annot export -f folded l.annot -o -

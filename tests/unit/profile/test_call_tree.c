@@ -12,8 +12,10 @@
 static struct call_tree *tree_of(struct maker *maker, unsigned groups, unsigned set,
                                  uint32_t node_limit)
 {
-    struct call_tree_options options = {
-        .groups = groups, .prefixes = CALL_STRIP_LIBRARIES, .node_limit = node_limit};
+    struct call_tree_options options = {.groups = groups,
+                                        .prefixes = CALL_STRIP_LIBRARIES,
+                                        .node_limit = node_limit,
+                                        .frames = FRAMES_ALL};
     struct call_tree *tree = call_tree_create(maker_trace(maker), &options);
     const struct sample *samples;
     uint32_t count;
@@ -74,7 +76,7 @@ TEST(python_functions_alone_have_the_native_time_they_called)
 {
     struct maker *maker = sampled_trace_create();
     struct call_tree *all = tree_of(maker, 0, SAMPLE_SET_CPU, 0);
-    struct call_tree_options options = {.prefixes = CALL_STRIP_LIBRARIES, .python = true};
+    struct call_tree_options options = {.prefixes = CALL_STRIP_LIBRARIES, .frames = FRAMES_PYTHON};
     struct call_tree *tree = call_tree_create(maker_trace(maker), &options);
     const struct sample *samples;
     uint32_t count;
@@ -94,6 +96,40 @@ TEST(python_functions_alone_have_the_native_time_they_called)
         CHECK(call_item_frame_kind(tree, call_tree_node(tree, at)->item) != FRAME_NATIVE);
     call_tree_destroy(tree);
     call_tree_destroy(all);
+    maker_destroy(maker);
+}
+
+/* The native code of one owner that a Python function called is one leaf, so that its area is that
+ * owner's time. */
+TEST(leaves_have_the_owner_of_what_ran)
+{
+    struct maker *maker = sampled_trace_create();
+    struct call_tree_options options = {.prefixes = CALL_STRIP_LIBRARIES, .frames = FRAMES_OWNERS};
+    struct call_tree *tree = call_tree_create(maker_trace(maker), &options);
+    const struct sample *samples;
+    uint32_t count;
+    while (maker_next_samples(maker, &samples, &count) > 0)
+        for (uint32_t i = 0; i < count; i++)
+            CHECK_INT(call_tree_add(tree, &samples[i]), 0);
+    CHECK_INT(call_tree_finish(tree), 0);
+#define STEP                                                                                       \
+    "<module> (/home/me/app/app.py:90)", "train (/home/me/app/app.py:20)",                         \
+        "Model.step (net/model.py:40)"
+    CHECK_INT(total_ms(tree, FIND(tree, STEP, "cblas_dgemm")), 12);
+    CHECK_INT(total_ms(tree, FIND(tree, STEP, "handle_mm_fault")), 1);
+    CHECK(FIND(tree, STEP, "cblas_dgemm", "handle_mm_fault") == 0);
+    CHECK(FIND(tree, STEP, "asm_exc_page_fault") == 0);
+    uint32_t read = FIND(tree, "load (/home/me/app/app.py:50)", "ksys_read");
+    CHECK(read != 0 && call_tree_node(tree, read)->first_child == 0); /* the wait is beside it */
+    CHECK(FIND(tree, "load (/home/me/app/app.py:50)", "[disk]") != 0);
+    const uint64_t *colours = call_tree_colours(tree);
+    uint64_t sum = 0;
+    for (int i = 0; i <= COLOUR_COUNT; i++)
+        sum += colours[i];
+    CHECK_INT(sum, 41000000);
+    CHECK_INT(colours[COLOUR_KERNEL], 8000000);
+    CHECK_INT(colours[COLOUR_COUNT], 1000000);
+    call_tree_destroy(tree);
     maker_destroy(maker);
 }
 
@@ -151,7 +187,7 @@ static uint64_t sum_of(const struct call_tree *tree, enum call_kind kind, uint32
 TEST(waits_and_their_tables_agree)
 {
     struct maker *maker = maker_create();
-    struct call_tree_options options = {0};
+    struct call_tree_options options = {.frames = FRAMES_ALL};
     struct call_tree *tree = call_tree_create(maker_trace(maker), &options);
     struct sample_stats stats;
     uint32_t random = 12345;

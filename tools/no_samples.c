@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/* Why there is nothing to draw, and what would show more. See no_samples.h. */
+#include "no_samples.h"
+
+#include "cmd.h"
+#include "recording.h"
+#include "selection.h"
+
+#include <stdio.h>
+
+int no_samples_fail(const struct no_samples *f)
+{
+    const struct trace_sampling *sampling = trace_sampling_get(store_reader_trace(f->reader));
+    const char *reason = trace_string(store_reader_trace(f->reader), sampling->reason)->bytes;
+    char quoted[256];
+    cmd_quote(f->recording, quoted, sizeof(quoted));
+    if (f->off_cpu && !sampling->off_cpu)
+        return cmd_fail(CMD_FAILED,
+                        "%s has no data about time off the CPU\nannot record "
+                        "--off-cpu records it",
+                        f->recording);
+    if (f->value)
+        return cmd_fail(CMD_FAILED,
+                        "no sample of %s has %s, in what was chosen\nannot info %s "
+                        "lists the values of samples",
+                        f->recording, f->value, quoted);
+    bool sampled = sampling->rung != SAMPLING_OFF;
+    struct store_info info;
+    store_reader_info(f->reader, &info);
+    if (f->values->range || (info.sample_count > 0 && !selection_is_all(f->selection)))
+        return cmd_fail(CMD_FAILED,
+                        "no sample of %s is in what was chosen%s%s\nannot report %s "
+                        "lists the ranges, annot info %s the threads",
+                        f->recording, f->values->range ? ": range " : "",
+                        f->values->range ? f->values->range : "", quoted, quoted);
+    if (!sampled)
+        return cmd_fail(CMD_FAILED,
+                        "%s has no samples: it was recorded without sampling\n"
+                        "annot record takes samples unless told --no-sample",
+                        f->recording);
+    if (sampling->rung == SAMPLING_REMOTE)
+        return cmd_fail(
+            CMD_FAILED,
+            "%s has no samples: no Python code ran while it was sampled\nwithout eBPF only "
+            "Python functions are sampled; annot doctor tells what would allow more",
+            f->recording);
+    if (sampling->rung == SAMPLING_BPF && !f->off_cpu)
+        return cmd_fail(CMD_FAILED,
+                        sampling->off_cpu
+                            ? "%s has no samples: hardly any CPU time was used\nannot flame "
+                              "--off-cpu %s shows what was waited for"
+                            : "%s has no samples: hardly any CPU time was used\n--rate "
+                              "999 looks more often; without --no-off-cpu annot record also tells "
+                              "what is waited for",
+                        f->recording, quoted);
+    return cmd_fail(CMD_FAILED, "%s has no %s%s%s\nannot info %s tells how it was recorded",
+                    f->recording, f->off_cpu ? "waits" : "samples", reason[0] ? ": " : "", reason,
+                    quoted);
+}
