@@ -179,7 +179,7 @@ static void put_end(const struct screen *screen)
     if (sampling->hint)
         put_line(screen, "hint: ", trace_string(screen->trace, sampling->hint)->bytes);
     screen_put_wrapped(screen, STYLE_DIM,
-                       "next: annot report --all     annot flame     annot export", 0);
+                       "next: annot report --all     annot html     annot export", 0);
 }
 
 /* Of open_memstream(). False: there was no memory for all of the text, which is freed. */

@@ -324,7 +324,7 @@ static void print_counts(const struct trace *trace, const struct collector_count
                                                   : "");
 }
 
-/* "annot flame x.annot", unless its file, x.html, or a picture is there already. */
+/* "annot html x.annot", unless its file, x.html, is there already. */
 static void add_export(struct text *text, const struct status_summary *summary, const char *command,
                        const char *extension)
 {
@@ -341,16 +341,16 @@ static void add_export(struct text *text, const struct status_summary *summary, 
         text_format(text, "\n%s %s", command, recording);
 }
 
-/* The commands in one line, if they fit, else each in its own. */
-static void print_next(const struct status_summary *summary, const struct collector_counts *counts)
+/* The answer in words, as a page to look around in, as a timeline: in one line, if they fit, else
+ * each in its own. */
+static void print_next(const struct status_summary *summary)
 {
     static const char before[] = "annot: next: ", gap[] = "    ";
     char recording[4 * PATH_MAX], *rest = NULL, buffer[3 * sizeof(recording)];
     struct text text = text_init(buffer, sizeof(buffer));
     cmd_quote(summary->output, recording, sizeof(recording));
     text_format(&text, "annot report %s", recording);
-    if (counts->sample_count)
-        add_export(&text, summary, "annot flame", ".html");
+    add_export(&text, summary, "annot html", ".html");
     add_export(&text, summary, "annot export", ".pftrace");
     bool fits = sizeof(before) - 1 + text.length + 2 * sizeof(gap) <= line_width();
     fputs(before, stderr);
@@ -447,7 +447,7 @@ bool status_line_summary(const struct status_summary *summary)
     print_losses(trace);
     loss_note_samples(trace, &wholes);
     loss_note_calls(trace);
-    print_next(summary, &counts);
+    print_next(summary);
     return any;
 }
 

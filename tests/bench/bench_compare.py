@@ -3,20 +3,30 @@
 """Does `annot diff` see a change of 3 % in one range, and nothing where nothing changed?
 
     bench_compare.py ANNOT COMPARE_LOAD [--comparisons 20] [--runs 10] [--permille 30]
+    bench_compare.py ANNOT COMPARE_LOAD --large 100000000
 
 Each comparison records three programs in turn, as often as there are runs: the plain one twice, and
 one whose range "hash" does PERMILLE thousandths more work (compare_load.c). One diff is of a plain
 one and the changed one, the other of the two plain ones. Which of the three comes first changes
 from round to round. Prints what was told, and the numbers behind it.
+
+--large EVENTS: what a diff of two recordings takes that have as many events each, and 65,536 paths
+of ranges (make_trace writes them); CPU time and peak memory of one process, for each side. The same
+with two recordings a side, of a tenth of the events.
 """
 
 import argparse
 import json
 import os
+import pathlib
 import statistics
 import subprocess
 import tempfile
 
+from bench_large import run_measured
+from rows import print_table, row
+
+SIDE_SECONDS, SIDE_MEBIBYTES = 30, 256
 SURE = ("slower", "faster", "more", "less", "new", "gone")
 
 
@@ -52,6 +62,25 @@ def compare(options, folder):
     return changed, same
 
 
+def large(annot, events):
+    maker = pathlib.Path(annot).resolve().parents[1] / "tests/system/make_trace"
+    entries = []
+    with tempfile.TemporaryDirectory(prefix="annot-bench-", dir="/var/tmp") as folder:
+        for runs, count in ((1, events), (2, events // 10)):
+            paths = [f"{folder}/{runs}-{i}.annot" for i in range(2 * runs)]
+            for i, path in enumerate(paths):
+                subprocess.run([maker, "random", path, str(count // 2 - i * count // 100),
+                                str(count // 100)], check=True, stdout=subprocess.DEVNULL)
+            wall, cpu, mib = run_measured([annot, "diff", "--allow-unlike", *paths[:runs], "vs",
+                                           *paths[runs:]])
+            what = f"{runs} a side, {count:,} events each"
+            entries += [row(f"{what}: CPU", cpu / len(paths), "s", most=SIDE_SECONDS,
+                            against=f"a recording; all: {wall:.0f} s, {cpu:.0f} s of CPU"),
+                        row(f"{what}: memory", mib / 2, "MiB", most=SIDE_MEBIBYTES,
+                            against=f"a side; all: {mib:.0f} MiB")]
+    print_table("diff of large recordings", entries)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("annot")
@@ -59,7 +88,11 @@ def main():
     parser.add_argument("--comparisons", type=int, default=20)
     parser.add_argument("--runs", type=int, default=10)
     parser.add_argument("--permille", type=int, default=30)
+    parser.add_argument("--large", type=int, metavar="EVENTS")
     options = parser.parse_args()
+    if options.large:
+        large(options.annot, options.large)
+        return
     told = {"total": 0, "each": 0, "relative": 0}
     changes = {"total": [], "each": [], "relative": []}
     plain = {"total": [], "each": [], "relative": []}

@@ -50,7 +50,8 @@ def a_script_is_recorded_and_exported(home):
         equal(wide, [], "lines that are wider than 80 columns")
         check("nothing lost" in said(done)[1], said(done)[1])
         check(f"annot report {stem}.annot" in said(done)[2], said(done)[2])
-        equal("annot flame" in said(done)[2], name != "x.svg", "whether a flame graph is next")
+        check(f"annot html {stem}.annot" in said(done)[2], said(done)[2])
+        equal("annot export" in said(done)[2], name != "p.pftrace", "whether a timeline is next")
     check(b"spin" in (home.work / "x.svg").read_bytes(), "the flame graph lacks spin")
     for text in ((home.work / "y.json").read_bytes(),
                  gzip.decompress((home.work / "z.json.gz").read_bytes())):
@@ -65,7 +66,7 @@ def what_is_next_works(home):
     line = said(done)[-1].split("next: ")[1]
     for command in re.split("  +", line):
         home.annot(*command.split()[1:]).ok()
-    check((home.work / "r.svg").exists() and (home.work / "r.pftrace").exists(), line)
+    check((home.work / "r.html").exists() and (home.work / "r.pftrace").exists(), line)
 
 
 @case
