@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum label_class { LABEL_UNKNOWN = 0, LABEL_PLAIN, LABEL_IMPORTS, LABEL_BOOTSTRAP };
+enum label_class { LABEL_UNKNOWN = 0, LABEL_PLAIN, LABEL_IMPORTS, LABEL_BOOTSTRAP, LABEL_ANNOT };
 
 /* Of what is known of a label: the class below, the colour above. */
 enum { CLASS_BITS = 2, CLASS_MASK = (1 << CLASS_BITS) - 1 };
@@ -83,6 +83,8 @@ static enum label_class look_at(const struct trace *trace, uint32_t ordinal)
     uint32_t path = stacks_get_source(stacks, label->source)->path;
     if (path && strncmp(trace_string(trace, path)->bytes, imports, sizeof(imports) - 1) == 0)
         return LABEL_IMPORTS;
+    if (code_owner_of(trace, ordinal) == CODE_ANNOT)
+        return LABEL_ANNOT;
     return code_is_bootstrap(trace, ordinal) ? LABEL_BOOTSTRAP : LABEL_PLAIN;
 }
 
@@ -125,15 +127,19 @@ static uint32_t find_leaf(const struct chosen_frames *chosen, const uint32_t *fr
     return UINT32_MAX;
 }
 
-/* Of a stack with Python functions. */
+/* Of a stack with Python functions. Code of annot that runs others' is as if it were not there; a
+ * stack that ends in it has it. */
 static uint32_t make_brief(struct chosen_frames *chosen, uint32_t *frames, uint32_t count)
 {
-    uint32_t leaf = find_leaf(chosen, frames, count), kept = 0;
+    uint32_t leaf = find_leaf(chosen, frames, count), kept = 0, inner = count;
+    while (inner > 0 && is_native(chosen, frames[inner - 1]))
+        inner--;
     for (uint32_t i = 0; i < count; i++) {
         enum label_class class = class_of(chosen, frames[i]);
+        bool hidden = class == LABEL_IMPORTS || (class == LABEL_ANNOT && i + 1 < inner);
         if (class == LABEL_BOOTSTRAP)
             kept = 0;
-        if (class != LABEL_IMPORTS && !is_native(chosen, frames[i]))
+        if (!hidden && !is_native(chosen, frames[i]))
             frames[kept++] = frames[i];
     }
     if (leaf != UINT32_MAX)

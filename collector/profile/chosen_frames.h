@@ -9,7 +9,8 @@
 enum frame_choice {
     FRAMES_BRIEF = 0,  /* of a stack with Python functions these, and above the innermost one the
                           native function that ran last; of a worker what lies above its own begin;
-                          not the import system, which Python's tracebacks leave out too */
+                          not the import system, which Python's tracebacks leave out too, nor
+                          annot's own functions that call others */
     FRAMES_PYTHON = 1, /* call_python_frames */
     FRAMES_ALL = 2,
     FRAMES_OWNERS = 3,  /* as FRAMES_BRIEF, for areas: the leaf has the colour (code_colour_of) of
