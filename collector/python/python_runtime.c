@@ -21,7 +21,11 @@ enum {
     THREADS_CHECKED = 4,
     WALKS_MAX = 8,
     SYMBOLS_READ_MAX = 1 << 16, /* a millisecond or two */
+    WAITS_MAX = 400,
+    WRONGS_LEAST = 5,
 };
+
+#define WRONG_LEAST_NS UINT64_C(500000000)
 
 /* ---- The file -------------------------------------------------------------------------------- */
 
@@ -144,6 +148,7 @@ static int take_debug_offsets(const struct probe *probe, uint32_t version)
         unknown(runtime, "newer than this annot; with pyannot in it its frames are readable", told);
     else if (result)
         unknown(runtime, "what it tells of its own layout makes no sense", version);
+    runtime->doubtful = result && result != -ENOTSUP;
     return result ? -ENOTSUP : 0;
 }
 
@@ -282,11 +287,25 @@ int python_runtime_find(const struct python_image *image, uint64_t bias,
     result = check_interpreter(&probe, &interp);
     if (result == -EAGAIN)
         return result;
+    ret_runtime->doubtful = result != 0;
     if (result)
         unknown(ret_runtime, "its threads are not where they should be", image->version);
     else
         check_extras(&probe, interp);
     return 0;
+}
+
+bool python_answer_stands(struct python_doubt *doubt, int result,
+                          const struct python_runtime *runtime, uint64_t now_ns)
+{
+    bool wrong = result == 0 && runtime->doubtful;
+    if (!wrong) {
+        doubt->wrongs = 0;
+        return result != -EAGAIN || doubt->waits++ >= WAITS_MAX;
+    }
+    if (doubt->wrongs++ == 0)
+        doubt->wrong_since_ns = now_ns;
+    return doubt->wrongs >= WRONGS_LEAST && now_ns - doubt->wrong_since_ns >= WRONG_LEAST_NS;
 }
 
 /* ---- Among the files of a process ------------------------------------------------------------ */

@@ -26,6 +26,7 @@ struct python_runtime {
     struct python_offsets offsets; /* version 0: unknown interpreter, see reason */
     const char *source;            /* "pyannot", "_Py_DebugOffsets", "table": constant text */
     char reason[160];              /* why its frames cannot be read; "" = they can */
+    bool doubtful;                 /* that is what its memory looked like at this moment */
 };
 
 /* What the file alone says: cheap, once per module. false: no interpreter in it. */
@@ -46,6 +47,21 @@ bool python_offsets_from_module(struct elf_file *file, struct python_offsets *re
 int python_runtime_find(const struct python_image *image, uint64_t bias,
                         const struct python_memory *memory, const struct python_offsets *published,
                         struct python_runtime *ret_runtime);
+
+/* What one answer after the other says of a process. Zeroed at first. */
+struct python_doubt {
+    uint32_t waits, wrongs; /* answers so far; of the same kind in a row */
+    uint64_t wrong_since_ns;
+};
+
+/* Does an answer of python_runtime_find stand, or is the process to be asked again?
+ *
+ * "Not yet" is believed after a minute or two. What looks wrong may be a state between two others:
+ * a file that is mapped in parts, exec, a thread that is being taken out of a list. A process that
+ * does not run meanwhile, on a busy machine, shows that as often as it is looked at. So it has to
+ * look so for a while. */
+bool python_answer_stands(struct python_doubt *doubt, int result,
+                          const struct python_runtime *runtime, uint64_t now_ns);
 
 /* Which of a process's mapped files is its interpreter, and whether pyannot is among them. */
 struct python_location {

@@ -331,6 +331,7 @@ struct sampled_interpreter {
     struct module *module;
     uint32_t python; /* 1 + index in map `pythons` */
     uint64_t next_try_ns, tries;
+    struct python_doubt doubt;
     uint64_t bias; /* load bias of its module */
     struct python_runtime runtime;
 };

@@ -16,8 +16,6 @@
 
 /* ---- For the sampler ------------------------------------------------------------------------- */
 
-enum { TRIES_MAX = 400 };
-
 #define TRY_NS_MIN UINT64_C(2000000)
 #define TRY_NS_MAX UINT64_C(200000000)
 
@@ -101,7 +99,7 @@ static int ask(struct python_finder *finder, struct sampled *process,
     struct sampled_interpreter *it = &process->interpreter;
     struct python_memory memory = python_memory_of(&process->pid);
     int error = python_runtime_find(&it->module->image, it->bias, &memory, published, &it->runtime);
-    if (error == -EAGAIN && it->tries < TRIES_MAX) {
+    if (!python_answer_stands(&it->doubt, error, &it->runtime, now_ns)) {
         uint64_t wait = TRY_NS_MIN << (it->tries < 7 ? it->tries : 7);
         it->state = INTERPRETER_WAIT;
         it->tries++;

@@ -279,3 +279,37 @@ TEST(debug_offsets_are_bounded)
     words[0]++;
     CHECK_INT(python_offsets_debug((uint8_t *)words, sizeof(words), &offsets, &version), -EBADMSG);
 }
+
+/* ---- Answers --------------------------------------------------------------------------------- */
+
+static const struct python_runtime known = {.source = "table"},
+                                   wrong = {.reason = "wrong", .doubtful = true},
+                                   old = {.reason = "older than 3.9"};
+
+TEST(what_looks_wrong_for_a_moment_is_not_believed)
+{
+    struct python_doubt doubt = {0};
+    uint64_t ms = 1000000;
+    for (unsigned i = 0; i < 400; i++) /* as often as one likes, in the same moment */
+        CHECK(!python_answer_stands(&doubt, 0, &wrong, i * ms));
+    CHECK(python_answer_stands(&doubt, 0, &known, 400 * ms));
+    CHECK(!python_answer_stands(&doubt, 0, &wrong, 1000 * ms));
+    CHECK(!python_answer_stands(&doubt, -EAGAIN, &known, 2000 * ms)); /* it began anew */
+    CHECK(!python_answer_stands(&doubt, 0, &wrong, 2100 * ms));
+    CHECK(!python_answer_stands(&doubt, 0, &wrong, 4000 * ms)); /* long, but rarely seen */
+    CHECK(!python_answer_stands(&doubt, 0, &wrong, 4100 * ms));
+    CHECK(!python_answer_stands(&doubt, 0, &wrong, 4200 * ms));
+    CHECK(python_answer_stands(&doubt, 0, &wrong, 4300 * ms));
+}
+
+TEST(other_answers_stand_at_once)
+{
+    struct python_doubt doubt = {0};
+    CHECK(python_answer_stands(&doubt, 0, &known, 1));
+    CHECK(python_answer_stands(&doubt, 0, &old, 1));
+    CHECK(python_answer_stands(&doubt, -ESRCH, &known, 1));
+    unsigned waits = 0;
+    while (!python_answer_stands(&doubt, -EAGAIN, &known, 1) && waits < 10000)
+        waits++;
+    CHECK(waits > 100 && waits < 1000);
+}
