@@ -79,6 +79,9 @@ struct runtime_table {
                                         uint16_t role);
     /* From 0.8. */
     uint32_t (*open_ranges)(struct annot_open_range *ranges, uint32_t count);
+    /* From 0.9. */
+    void (*push_in)(annot_domain domain, annot_name name, const char *text);
+    void (*mark_in)(annot_domain domain, annot_name name, const char *text);
 #ifdef ANNOT_TEST_OTHER_VERSION /* a copy from the future, with one function more */
     void (*future)(void);
 #endif

@@ -57,6 +57,8 @@ OWNED(annot_name_thread_of);
 OWNED(annot_domain_observed);
 OWNED(annot_category_observed);
 OWNED(annot_open_ranges);
+OWNED(annot_emit_push_in);
+OWNED(annot_emit_mark_in);
 
 const struct runtime_table runtime_own = {
     .size = sizeof(struct runtime_table),
@@ -112,4 +114,6 @@ const struct runtime_table runtime_own = {
     .domain_observed = own_annot_domain_observed,
     .category_observed = own_annot_category_observed,
     .open_ranges = own_annot_open_ranges,
+    .push_in = own_annot_emit_push_in,
+    .mark_in = own_annot_emit_mark_in,
 };

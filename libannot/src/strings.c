@@ -18,8 +18,8 @@ enum {
 };
 
 uint8_t *strings_mirror;
-static uint32_t *table;    /* open addressing; ids, 0 = empty */
-static uint32_t *numbered; /* ids of domains and categories by number, 0 = not ready */
+static uint32_t *table; /* open addressing; ids, 0 = empty */
+uint32_t *strings_numbered;
 static uint32_t mirror_used = ANNOT_STRING_UNIT; /* W: all, atomic */
 static uint32_t last_number;                     /* of domains and categories; W: all, atomic */
 static uint32_t last_schema;                     /* W: all, atomic */
@@ -33,7 +33,7 @@ int strings_setup(void)
         return -errno;
     strings_mirror = memory;
     table = (uint32_t *)(strings_mirror + MIRROR_SIZE);
-    numbered = table + TABLE_SIZE;
+    strings_numbered = table + TABLE_SIZE;
     return 0;
 }
 
@@ -159,7 +159,7 @@ static uint32_t append(const struct string_key *key, uint32_t hash)
     TESTPOINT("intern:filled");
     annot_store_release(&string->ready, 1u); /* partner: loads of `ready` in sync and get */
     if (key->kind == ANNOT_STRING_DOMAIN || key->kind == ANNOT_STRING_CATEGORY)
-        annot_store_release(&numbered[number], id); /* partner: strings_by_number */
+        annot_store_release(&strings_numbered[number], id); /* partner: strings_by_number */
     return id;
 }
 
@@ -227,7 +227,7 @@ const struct annot_string *strings_by_number(uint32_t number)
 {
     if (!strings_mirror || number >= NUMBERS)
         return NULL;
-    return strings_get(annot_load_acquire(&numbered[number])); /* partner: append */
+    return strings_get(annot_load_acquire(&strings_numbered[number])); /* partner: append */
 }
 
 /* Returns 0 if a string that ends there can't be stored. */

@@ -57,6 +57,9 @@ uint32_t strings_last_number(void);
 /* The ready domain or category of a number, or NULL. */
 const struct annot_string *strings_by_number(uint32_t number);
 
+/* Ids of domains and categories by number, 0 = not ready; all 65,536. */
+extern uint32_t *strings_numbered __attribute__((visibility("hidden")));
+
 /* The mirror; NULL: none could be had. */
 extern uint8_t *strings_mirror __attribute__((visibility("hidden")));
 

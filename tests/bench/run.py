@@ -261,6 +261,7 @@ BENCHES = {
     "tasks": tasks,
     "pool": script("bench_pool.py"),
     "nvtx": script("bench_nvtx.py"),
+    "inject": script("bench_inject.py"),
     "python-life": script("bench_python_life.py"),
     "startup": script("bench_startup.py"),
     "top": script("bench_top.py"),

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Events of any domain, and the callbacks of module CORE: those of the default one. */
+#include "inject_emit.h"
 #include "nvtx_calls.h"
 #include "nvtx_event.h"
-
-#include "spell.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -11,72 +10,90 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+/* While nobody records, a callback is to be a load, a test and a return: what needs a frame stands
+ * in a function of its own. */
+#define APART_CALL static __attribute__((noinline))
+
 /* ---- Any domain ------------------------------------------------------------------------------ */
 
-static __attribute__((noinline)) int push_event(const struct annot_event *event)
+APART_CALL int push_event(const struct annot_event *event)
 {
     struct nvtx_thread *thread = nvtx_thread_mine();
     if (!thread) {
-        annot_emit_push_event(event);
+        inject_emit.push_event(event);
         return NVTX_NO_PUSH_POP_TRACKING;
     }
     if (__builtin_expect(thread->lanes[event->domain].is_apart, 0))
         return nvtx_thread_push(thread, event->domain, NVTX_OPEN_APART,
                                 annot_emit_start_event(event));
-    annot_emit_push_event(event);
+    inject_emit.push_event(event);
     return nvtx_thread_push(thread, event->domain, NVTX_OPEN_NESTED, 0);
 }
 
-static FAST int push_plain(annot_domain domain, annot_name name)
+/* Either `name` or `text`. */
+static inline int push_in(annot_domain domain, annot_name name, const char *text)
 {
     struct nvtx_thread *thread = nvtx_thread_mine();
-    const struct inject_event plain = nvtx_plain(domain, name);
-    if (__builtin_expect(thread && !thread->lanes[domain].is_apart, 1) &&
-        __builtin_expect(inject_push(annot_control, &plain), 1))
+    if (__builtin_expect(thread && !thread->lanes[domain].is_apart, 1)) {
+        inject_emit.push_in(domain, name, text);
         return nvtx_thread_push(thread, domain, NVTX_OPEN_NESTED, 0);
-    const struct annot_event event = {.name = name, .domain = domain};
+    }
+    const struct annot_event event = {.name = name, .text = text, .domain = domain};
     return push_event(&event);
 }
 
-static __attribute__((noinline)) int push_attributes(annot_domain domain,
-                                                     const nvtxEventAttributes_t *attributes)
+APART_CALL int push_attributes(annot_domain domain, const nvtxEventAttributes_t *attributes)
 {
     struct annot_event event;
     nvtx_event_read(&event, domain, attributes);
     return push_event(&event);
 }
 
+APART_CALL int push_recorded(nvtxDomainHandle_t domain, const nvtxEventAttributes_t *attributes)
+{
+    annot_domain number = nvtx_domain_of(domain);
+    annot_name name = nvtx_plain_name(attributes);
+    if (__builtin_expect(name != 0, 1))
+        return push_in(number, name, NULL);
+    return push_attributes(number, attributes);
+}
+
 int nvtx_push(nvtxDomainHandle_t domain, const nvtxEventAttributes_t *attributes)
 {
     if (!annot_enabled())
         return NVTX_NO_PUSH_POP_TRACKING;
+    return push_recorded(domain, attributes);
+}
+
+APART_CALL int pop_recorded(nvtxDomainHandle_t domain)
+{
     annot_domain number = nvtx_domain_of(domain);
-    annot_name name = nvtx_plain_name(attributes);
-    if (__builtin_expect(name != 0, 1))
-        return push_plain(number, name);
-    return push_attributes(number, attributes);
+    struct nvtx_thread *thread = nvtx_thread_mine();
+    if (__builtin_expect(!thread || !nvtx_thread_is_plain(thread, number), 0))
+        return nvtx_thread_pop(thread, number, NULL);
+    inject_emit.pop();
+    return nvtx_thread_pop_plain(thread, number);
 }
 
 int nvtx_pop(nvtxDomainHandle_t domain)
 {
     if (!annot_enabled())
         return NVTX_NO_PUSH_POP_TRACKING;
-    annot_domain number = nvtx_domain_of(domain);
-    struct nvtx_thread *thread = nvtx_thread_mine();
-    if (__builtin_expect(!thread || !nvtx_thread_is_plain(thread, number), 0))
-        return nvtx_thread_pop(thread, number, NULL);
-    inject_pop(annot_control);
-    return nvtx_thread_pop_plain(thread, number);
+    return pop_recorded(domain);
+}
+
+APART_CALL nvtxRangeId_t start_recorded(nvtxDomainHandle_t domain,
+                                        const nvtxEventAttributes_t *attributes)
+{
+    struct annot_event event;
+    nvtx_event_read(&event, nvtx_domain_of(domain), attributes);
+    annot_range range = annot_emit_start_event(&event);
+    return range ? range : NVTX_RANGE_NONE;
 }
 
 nvtxRangeId_t nvtx_start(nvtxDomainHandle_t domain, const nvtxEventAttributes_t *attributes)
 {
-    struct annot_event event;
-    if (!annot_enabled())
-        return NVTX_RANGE_NONE;
-    nvtx_event_read(&event, nvtx_domain_of(domain), attributes);
-    annot_range range = annot_emit_start_event(&event);
-    return range ? range : NVTX_RANGE_NONE;
+    return annot_enabled() ? start_recorded(domain, attributes) : NVTX_RANGE_NONE;
 }
 
 void nvtx_end(nvtxRangeId_t range)
@@ -85,45 +102,42 @@ void nvtx_end(nvtxRangeId_t range)
         annot_emit_end(range);
 }
 
-void nvtx_mark(nvtxDomainHandle_t domain, const nvtxEventAttributes_t *attributes)
+APART_CALL void mark_recorded(nvtxDomainHandle_t domain, const nvtxEventAttributes_t *attributes)
 {
     struct annot_event event;
-    if (!annot_enabled())
-        return;
     annot_domain number = nvtx_domain_of(domain);
-    const struct inject_event plain = nvtx_plain(number, nvtx_plain_name(attributes));
-    if (plain.name && inject_mark(annot_control, &plain))
+    annot_name name = nvtx_plain_name(attributes);
+    if (name) {
+        inject_emit.mark_in(number, name, NULL);
         return;
+    }
     nvtx_event_read(&event, number, attributes);
-    annot_emit_mark_event(&event);
+    inject_emit.mark_event(&event);
+}
+
+void nvtx_mark(nvtxDomainHandle_t domain, const nvtxEventAttributes_t *attributes)
+{
+    if (annot_enabled())
+        mark_recorded(domain, attributes);
 }
 
 /* ---- The default domain: texts --------------------------------------------------------------- */
 
-/* 0: not known to this thread yet, or another copy of libannot serves. */
-static FAST annot_name known_name(const char *text)
+APART_CALL int push_text(const char *message)
 {
-    struct control *control = annot_control;
-    if (__builtin_expect(control->generation != annot_gate_v1.generation, 0))
-        return 0;
-    return spell_cached(control, text);
+    return push_in(nvtx_domain_of(NULL), 0, message);
 }
 
 static int push_a(const char *message)
 {
     if (!annot_enabled())
         return NVTX_NO_PUSH_POP_TRACKING;
-    annot_domain domain = nvtx_domain_of(NULL);
-    annot_name name = known_name(message);
-    if (__builtin_expect(name != 0, 1))
-        return push_plain(domain, name);
-    const struct annot_event event = {.text = message, .domain = domain};
-    return push_event(&event);
+    return push_text(message);
 }
 
 static int push_w(const wchar_t *message)
 {
-    return annot_enabled() ? push_a(nvtx_thread_text(message)) : NVTX_NO_PUSH_POP_TRACKING;
+    return annot_enabled() ? push_text(nvtx_thread_text(message)) : NVTX_NO_PUSH_POP_TRACKING;
 }
 
 static int push_ex(const nvtxEventAttributes_t *attributes)
@@ -136,18 +150,21 @@ static int pop(void)
     return nvtx_pop(NULL);
 }
 
-static nvtxRangeId_t start_a(const char *message)
+APART_CALL nvtxRangeId_t start_text(const char *message)
 {
-    if (!annot_enabled())
-        return NVTX_RANGE_NONE;
     const struct annot_event event = {.text = message, .domain = nvtx_domain_of(NULL)};
     annot_range range = annot_emit_start_event(&event);
     return range ? range : NVTX_RANGE_NONE;
 }
 
+static nvtxRangeId_t start_a(const char *message)
+{
+    return annot_enabled() ? start_text(message) : NVTX_RANGE_NONE;
+}
+
 static nvtxRangeId_t start_w(const wchar_t *message)
 {
-    return annot_enabled() ? start_a(nvtx_thread_text(message)) : NVTX_RANGE_NONE;
+    return annot_enabled() ? start_text(nvtx_thread_text(message)) : NVTX_RANGE_NONE;
 }
 
 static nvtxRangeId_t start_ex(const nvtxEventAttributes_t *attributes)
@@ -155,21 +172,21 @@ static nvtxRangeId_t start_ex(const nvtxEventAttributes_t *attributes)
     return nvtx_start(NULL, attributes);
 }
 
+APART_CALL void mark_text(const char *message)
+{
+    inject_emit.mark_in(nvtx_domain_of(NULL), 0, message);
+}
+
 static void mark_a(const char *message)
 {
-    if (!annot_enabled())
-        return;
-    const struct inject_event plain = nvtx_plain(nvtx_domain_of(NULL), known_name(message));
-    if (plain.name && inject_mark(annot_control, &plain))
-        return;
-    const struct annot_event event = {.text = message, .domain = plain.domain};
-    annot_emit_mark_event(&event);
+    if (annot_enabled())
+        mark_text(message);
 }
 
 static void mark_w(const wchar_t *message)
 {
     if (annot_enabled())
-        mark_a(nvtx_thread_text(message));
+        mark_text(nvtx_thread_text(message));
 }
 
 static void mark_ex(const nvtxEventAttributes_t *attributes)

@@ -4,7 +4,6 @@
 #ifndef ANNOT_NVTX_EVENT_H
 #define ANNOT_NVTX_EVENT_H
 
-#include "inject_fast.h"
 #include "nvtx_api.h"
 #include "nvtx_scope.h"
 #include "nvtx_thread.h"
@@ -28,14 +27,8 @@ annot_name nvtx_message_name(int32_t type, nvtxMessageValue_t value);
 void nvtx_event_read(struct annot_event *ret_event, annot_domain domain,
                      const nvtxEventAttributes_t *attributes);
 
-/* An event that is nothing but a name in a domain: the fast path. `name` 0: it is none. */
-static FAST struct inject_event nvtx_plain(annot_domain domain, annot_name name)
-{
-    return (struct inject_event){name, domain, annot_load_relaxed(&nvtx_domains[domain].string)};
-}
-
 /* Whether attributes say nothing but a registered string; its name, or 0. */
-static FAST annot_name nvtx_plain_name(const nvtxEventAttributes_t *attributes)
+static inline annot_name nvtx_plain_name(const nvtxEventAttributes_t *attributes)
 {
     if (!attributes || attributes->size < sizeof(*attributes) ||
         attributes->messageType != NVTX_MESSAGE_TYPE_REGISTERED)

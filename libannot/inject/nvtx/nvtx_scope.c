@@ -2,29 +2,17 @@
 /* Domains and categories: see nvtx_scope.h. */
 #include "nvtx_scope.h"
 
-#include "strings.h"
-
 #include <annot/observers.h>
 
 enum { CATEGORIES = 16384, PROBES = 256 };
 
-struct nvtx_domain nvtx_domains[UINT16_MAX + 1];
 annot_domain nvtx_default_number;
 
 /* ---- Domains --------------------------------------------------------------------------------- */
 
-static uint32_t string_of(annot_domain number)
-{
-    const struct annot_string *string = strings_by_number(number);
-    uintptr_t offset = (uintptr_t)string - (uintptr_t)strings_mirror;
-    return string ? (uint32_t)(offset / ANNOT_STRING_UNIT) : UINT32_MAX;
-}
-
 annot_domain nvtx_domain_make(const char *name)
 {
-    annot_domain number = annot_domain_observed(name, ANNOT_OBSERVER_NVTX, 0);
-    annot_store_relaxed(&nvtx_domains[number].string, number ? string_of(number) : UINT32_MAX);
-    return number;
+    return annot_domain_observed(name, ANNOT_OBSERVER_NVTX, 0);
 }
 
 /* It comes out the same twice. */

@@ -13,12 +13,6 @@
 #include <annot/annot.h>
 #include <annot_barrier.h>
 
-struct nvtx_domain {
-    uint32_t string; /* id of its name in libannot's table; UINT32_MAX: another copy's */
-};
-
-/* By number. */
-extern struct nvtx_domain nvtx_domains[UINT16_MAX + 1] __attribute__((visibility("hidden")));
 extern annot_domain nvtx_default_number __attribute__((visibility("hidden")));
 
 annot_domain nvtx_domain_make(const char *name);

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: MIT */
+/* What NVTX's calls cost a program that `annot record` runs, beside the C pair of libannot in the
+ * same run: slices of all cases alternate. bench_inject.py runs it.
+ *
+ * With an argument, the injection library is loaded first and its copy of libannot serves; without,
+ * that of the program, as where Python or the program brought one. Prints JSON: minimum and median
+ * of each case in ns. */
+#include "bench_floor.h"
+
+#include <annot/annot.h>
+#include <dlfcn.h>
+#include <nvtx3/nvToolsExt.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { SLICES = 400, PAIRS = 2000 };
+
+static void (*push_name)(annot_name name);
+static void (*pop)(void);
+static annot_name name;
+static nvtxDomainHandle_t domain;
+static nvtxEventAttributes_t registered, payload;
+
+static void run_c(int pairs)
+{
+    for (int i = 0; i < pairs; i++) {
+        push_name(name);
+        pop();
+    }
+}
+
+static void run_registered(int pairs)
+{
+    for (int i = 0; i < pairs; i++) {
+        nvtxDomainRangePushEx(domain, &registered);
+        nvtxDomainRangePop(domain);
+    }
+}
+
+static void run_ascii(int pairs)
+{
+    for (int i = 0; i < pairs; i++) {
+        nvtxRangePushA("bench range");
+        nvtxRangePop();
+    }
+}
+
+static void run_payload(int pairs)
+{
+    for (int i = 0; i < pairs; i++) {
+        payload.payload.llValue = i;
+        nvtxDomainRangePushEx(domain, &payload);
+        nvtxDomainRangePop(domain);
+    }
+}
+
+static void run_mark(int pairs)
+{
+    for (int i = 0; i < pairs; i++)
+        nvtxMarkA("bench mark");
+}
+
+static void run_start_end(int pairs)
+{
+    for (int i = 0; i < pairs; i++)
+        nvtxRangeEnd(nvtxRangeStartA("bench range"));
+}
+
+static struct {
+    const char *name;
+    void (*run)(int pairs);
+    double ns[SLICES];
+} cases[] = {
+    {"floor", run_floor, {0}},
+    {"C", run_c, {0}},
+    {"registered", run_registered, {0}},
+    {"ASCII", run_ascii, {0}},
+    {"payload", run_payload, {0}},
+    {"mark", run_mark, {0}},
+    {"start and end", run_start_end, {0}},
+};
+
+enum { CASES = sizeof(cases) / sizeof(*cases) };
+
+static void *must(void *found)
+{
+    if (!found) {
+        fprintf(stderr, "bench_inject: %s\n", dlerror());
+        exit(1);
+    }
+    return found;
+}
+
+static void set_up(const char *library)
+{
+    void *annot = must(dlopen(library, RTLD_NOW | RTLD_LOCAL));
+    annot_name (*intern)(const char *) = must(dlsym(annot, "annot_name_intern"));
+    push_name = must(dlsym(annot, "annot_emit_push_name"));
+    pop = must(dlsym(annot, "annot_emit_pop"));
+    name = intern("bench range");
+}
+
+static void set_up_nvtx(void)
+{
+    domain = nvtxDomainCreateA("bench");
+    registered.version = NVTX_VERSION;
+    registered.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
+    registered.messageType = NVTX_MESSAGE_TYPE_REGISTERED;
+    registered.message.registered = nvtxDomainRegisterStringA(domain, "registered");
+    payload = registered;
+    payload.payloadType = NVTX_PAYLOAD_TYPE_INT64;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2)
+        return 2;
+    if (argc > 2)
+        set_up_nvtx();
+    set_up(argv[1]);
+    if (argc <= 2)
+        set_up_nvtx();
+    for (int slice = 0; slice < SLICES; slice++)
+        for (int i = 0; i < CASES; i++)
+            cases[i].ns[slice] = slice_ns(cases[i].run, PAIRS);
+    for (int i = 0; i < CASES; i++) {
+        qsort(cases[i].ns, SLICES, sizeof(double), by_value);
+        printf("%s\"%s\": [%.3f, %.3f]", i ? ", " : "{", cases[i].name, cases[i].ns[SLICES / 20],
+               cases[i].ns[SLICES / 2]);
+    }
+    printf("}\n");
+    return 0;
+}
