@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/* Events for two tools, one behind the other: each is called as often as the program calls. */
+#include "nvtx_ledger.h"
+
+#include <nvtx3/nvToolsExt.h>
+#include <string.h>
+
+int main(void)
+{
+    nvtxEventAttributes_t attributes;
+    nvtxDomainHandle_t domain = nvtxDomainCreateA("chained");
+    memset(&attributes, 0, sizeof(attributes));
+    attributes.version = NVTX_VERSION;
+    attributes.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
+    attributes.messageType = NVTX_MESSAGE_TYPE_REGISTERED;
+    attributes.message.registered = nvtxDomainRegisterStringA(domain, "registered");
+    for (int i = 0; i < 100; i++) {
+        ledger("pushed", "", "text", "");
+        nvtxRangePushA("text");
+        ledger("pushed", "chained", "registered", "");
+        nvtxDomainRangePushEx(domain, &attributes);
+        ledger("mark", "chained", "registered", "");
+        nvtxDomainMarkEx(domain, &attributes);
+        nvtxDomainRangePop(domain);
+        nvtxRangePop();
+        ledger("started", "", "started", "");
+        nvtxRangeEnd(nvtxRangeStartA("started"));
+    }
+    return 0;
+}

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+// A program that uses NVTX's interface for C++.
+#include "nvtx_ledger.h"
+
+#include <nvtx3/nvtx3.hpp>
+
+#include <thread>
+#include <utility>
+
+struct library_domain {
+    static constexpr char const *name{"library"};
+};
+
+struct red {
+    static constexpr char const *name{"red"};
+    static constexpr uint32_t id{7};
+};
+
+struct registered {
+    static constexpr char const *message{"registered"};
+};
+
+namespace v1 = nvtx3::v1;
+
+static void marked_function()
+{
+    ledger("pushed", "library", "marked_function", "");
+    NVTX3_V1_FUNC_RANGE_IN(library_domain);
+}
+
+static void scoped()
+{
+    ledger("pushed", "", "scoped", "");
+    v1::scoped_range range{"scoped"};
+    ledger("pushed", "library", "scoped", "red");
+    v1::scoped_range_in<library_domain> inner{
+        v1::event_attributes{"scoped", v1::named_category_in<library_domain>::get<red>(),
+                             v1::payload{int64_t{-4}}, v1::rgb{1, 2, 3}}};
+    ledger("mark", "library", "registered", "");
+    v1::mark_in<library_domain>(v1::registered_string_in<library_domain>::get<registered>());
+    marked_function();
+}
+
+static v1::unique_range_in<library_domain> moved()
+{
+    ledger("started", "library", "unique", "");
+    return v1::unique_range_in<library_domain>{"unique"};
+}
+
+int main()
+{
+    for (int i = 0; i < 3; i++)
+        scoped();
+    auto range = moved();
+    std::thread([](v1::unique_range_in<library_domain> other) { (void)other; }, std::move(range))
+        .join();
+    ledger("started", "", "started", "");
+    auto handle = v1::start_range("started");
+    v1::end_range(handle);
+    return 0;
+}

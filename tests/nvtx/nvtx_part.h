@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* The images of the program that calls everything: see nvtx_part.c. */
+#ifndef ANNOT_NVTX_PART_H
+#define ANNOT_NVTX_PART_H
+
+#pragma GCC visibility push(default)
+
+#define PART_OF(letter)                                                                            \
+    void part_##letter(void);                                                                      \
+    unsigned long part_start_##letter(void);                                                       \
+    void part_end_##letter(unsigned long range);                                                   \
+    void *part_domain_##letter(void);                                                              \
+    void part_name_thread_##letter(unsigned thread, const char *name);
+
+PART_OF(x) /* the program */
+PART_OF(a) /* libraries that it is linked to */
+PART_OF(b)
+PART_OF(c) /* one that it loads */
+
+#pragma GCC visibility pop
+
+#endif

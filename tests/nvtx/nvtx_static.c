@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+/* A program that brings the injection library inside of itself. */
+#include "nvtx_ledger.h"
+
+#include <nvtx3/nvToolsExt.h>
+
+int main(void)
+{
+    ledger("pushed", "", "from the program", "");
+    nvtxRangePushA("from the program");
+    nvtxRangePop();
+    return 0;
+}

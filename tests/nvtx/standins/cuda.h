@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+/* Types that NVTX's naming calls want, in place of CUDA's header: only their kind matters. */
+#ifndef ANNOT_STANDIN_CUDA_H
+#define ANNOT_STANDIN_CUDA_H
+
+typedef int CUdevice;
+typedef struct cuda_context *CUcontext;
+typedef struct cuda_stream *CUstream;
+typedef struct cuda_event *CUevent;
+typedef CUstream cudaStream_t;
+typedef CUevent cudaEvent_t;
+
+#endif

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: MIT
+"""Programs annotated for NVTX are recorded as they are: what they called is what was recorded, by
+process, thread, domain, name and category, and everything ends.
+
+ANNOT_INJECT names the injection library.
+"""
+
+import collections
+import json
+import os
+
+from harness import case, check, equal, main, program
+
+
+def called(path):
+    """Lines of the ledger, counted."""
+    with open(path, encoding="utf-8") as file:
+        return collections.Counter(tuple(line.rstrip("\n").split("\t")) for line in file)
+
+
+def events_of(home, path):
+    out = home.annot("cat", "--json", path).ok().out.decode()
+    return [json.loads(line) for line in out.splitlines()]
+
+
+def recorded(events):
+    """The same of a recording."""
+    counts = collections.Counter()
+    for event in events:
+        what = {"begin": "pushed" if event.get("kind") == "pushed" else "started",
+                "mark": "mark"}.get(event["event"])
+        if what:
+            counts[str(event["pid"]), str(event["tid"]), what, event.get("domain", ""),
+                   event["name"], event.get("category", "")] += 1
+    return counts
+
+
+def difference(ledger, counts):
+    return {"not recorded": dict(ledger - counts), "not called": dict(counts - ledger)}
+
+
+def run(home, *command, options=(), **environment):
+    ledger = home.work / "ledger"
+    home.environment.update(environment, NVTX_LEDGER=str(ledger))
+    result = home.record(*command, options=("--no-sample", *options))
+    result.ok()
+    check("LOST" not in result.err_text, f"losses: {result.err_text}")
+    return result.path, called(ledger)
+
+
+def compare(home, path, ledger):
+    events = events_of(home, path)
+    equal(difference(ledger, recorded(events)), {"not recorded": {}, "not called": {}},
+          "the difference")
+    begins = [event for event in events if event["event"] == "begin"]
+    ends = [event for event in events if event["event"] == "end"]
+    equal(len(ends), len(begins), "how many ranges end")
+    unfinished = [event for event in ends if event.get("unfinished")]
+    equal(unfinished, [], "ranges without an end")
+    return events
+
+
+@case
+def every_call_of_every_image(home):
+    """Libraries with their own copies, one loaded in the middle, threads, fork, exec."""
+    path, ledger = run(home, program("nvtx_all"), program("libnvtx-part-c.so"),
+                       NVTX_CHECK_OBJECTS="1")
+    check(sum(ledger.values()) > 300, "the ledger is short")
+    equal(len({line[0] for line in ledger}), 3, "processes")
+    events = compare(home, path, ledger)
+    names = {event["thread"] for event in events if "thread" in event}
+    check({"named by w", "named by another"} <= names, f"names of threads: {names}")
+    payloads = [event["payload"] for event in events
+                if event["event"] == "mark" and "payload" in event]
+    check({2.5, 0.5, -2, str(2**64 - 2), 2**32 - 2} <= set(payloads), f"payloads: {set(payloads)}")
+    colors = {event.get("color") for event in events if "color" in event}
+    check(len(colors) == 1, f"colours: {colors}")
+
+
+@case
+def domains_that_cross(home):
+    path, ledger = run(home, program("nvtx_cross"))
+    events = compare(home, path, ledger)
+    late = [event for event in events if event["event"] == "end" and
+            "popped_ns_before" in json.dumps(event)]
+    equal([event["name"] for event in late], ["left outside"], "what ended late")
+    check(late[0]["dur_ns"] > 1000000, "the late one took until the inner one had ended")
+
+
+@case
+def interface_for_cxx(home):
+    path, ledger = run(home, program("nvtx_cpp"))
+    events = compare(home, path, ledger)
+    payload = {event["payload"] for event in events if event.get("category") == "red" and
+               "payload" in event}
+    equal(payload, {-4}, "the payload")
+
+
+@case
+def inside_of_a_static_program(home):
+    path, ledger = run(home, program("nvtx_static"), options=("--no-nvtx",))
+    compare(home, path, ledger)
+
+
+@case
+def switched_off(home):
+    path, ledger = run(home, program("nvtx_cpp"), options=("--no-nvtx",))
+    check(ledger, "nothing was called")
+    equal(recorded(events_of(home, path)), collections.Counter(), "what was recorded")
+
+
+@case
+def asked_for_no_injection(home):
+    """The variable's value that means "none" stays."""
+    path, ledger = run(home, program("nvtx_cpp"), NVTX_INJECTION64_PATH="./.")
+    check(ledger, "nothing was called")
+    equal(recorded(events_of(home, path)), collections.Counter(), "what was recorded")
+
+
+@case
+def filtered_by_domain(home):
+    path, ledger = run(home, program("nvtx_cross"), options=("--enable", "right"))
+    wanted = collections.Counter({line: count for line, count in ledger.items()
+                                  if line[3] == "right"})
+    equal(difference(wanted, recorded(events_of(home, path))),
+          {"not recorded": {}, "not called": {}}, "the difference")
+
+
+@case
+def a_tool_that_was_set_before(home):
+    """It is called for all, by its own handles, and so are we."""
+    counts = home.work / "counts"
+    path, ledger = run(home, program("nvtx_chained"), NVTX_NEXT_COUNTS=str(counts),
+                       NVTX_INJECTION64_PATH=program("nvtx-next.so"))
+    compare(home, path, ledger)
+    pid, *numbers = counts.read_text().split()
+    check(pid.isdigit(), "its count")
+    equal([int(number) for number in numbers], [1, 200, 200, 100, 100, 100, 0],
+          "images, pushes, pops, starts, ends, marks and wrong handles of the next tool")
+
+
+@case
+def a_tool_that_cannot_be_loaded(home):
+    path, ledger = run(home, program("nvtx_chained"), NVTX_INJECTION64_PATH="/no/such/tool.so")
+    compare(home, path, ledger)
+
+
+@case
+def nobody_records(home):
+    """Attached to, the calls do nothing and give what they give without a tool."""
+    home.left = {"wake"}
+    home.environment["NVTX_INJECTION64_PATH"] = os.environ["ANNOT_INJECT"]
+    home.environment["NVTX_LEDGER"] = str(home.work / "ledger")
+    home.run(program("nvtx_chained")).ok()
+
+
+if __name__ == "__main__":
+    main()
