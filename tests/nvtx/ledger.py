@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: MIT
+"""What programs wrote that they called (nvtx_ledger.h), beside what was recorded of them."""
+
+import collections
+import json
+
+from harness import check, equal
+
+
+def called(path):
+    """Lines of the ledger, counted."""
+    with open(path, encoding="utf-8") as file:
+        return collections.Counter(tuple(line.rstrip("\n").split("\t")) for line in file)
+
+
+def events_of(home, path):
+    out = home.annot("cat", "--json", path).ok().out.decode()
+    return [json.loads(line) for line in out.splitlines()]
+
+
+def recorded(events):
+    """The same of a recording."""
+    counts = collections.Counter()
+    for event in events:
+        what = {"begin": "pushed" if event.get("kind") == "pushed" else "started",
+                "mark": "mark"}.get(event["event"])
+        if what:
+            counts[str(event["pid"]), str(event["tid"]), what, event.get("domain", ""),
+                   event["name"], event.get("category", "")] += 1
+    return counts
+
+
+def difference(ledger, counts):
+    return {"not recorded": dict(ledger - counts), "not called": dict(counts - ledger)}
+
+
+def run(home, *command, options=(), **environment):
+    ledger = home.work / "ledger"
+    home.environment.update(environment, NVTX_LEDGER=str(ledger))
+    result = home.record(*command, options=("--no-sample", *options))
+    result.ok()
+    check("LOST" not in result.err_text, f"losses: {result.err_text}")
+    return result.path, called(ledger)
+
+
+def compare(home, path, ledger):
+    events = events_of(home, path)
+    equal(difference(ledger, recorded(events)), {"not recorded": {}, "not called": {}},
+          "the difference")
+    begins = [event for event in events if event["event"] == "begin"]
+    ends = [event for event in events if event["event"] == "end"]
+    equal(len(ends), len(begins), "how many ranges end")
+    unfinished = [event for event in ends if event.get("unfinished")]
+    equal(unfinished, [], "ranges without an end")
+    return events
