@@ -8,10 +8,12 @@ BUILD=${ANNOT_BUILD:-build}
 VENV=$BUILD/venv
 AUDIT=$BUILD/audit
 BUILD_PACKAGES=(clang gcc libbpf-dev libc6-dev libdw-dev libiberty-dev liblzma-dev libmicrohttpd-dev
-    libsqlite3-dev libzstd-dev meson ninja-build pkg-config zlib1g-dev)
+    libsqlite3-dev libzstd-dev meson ninja-build pkg-config python3-venv zlib1g-dev)
 TEST_PACKAGES=(bash-completion chromium clang-format clang-tidy cmake fish g++ git jq libcap2-bin
     libclang-rt-14-dev make patchelf procps python3-dbg python3-pip python3-venv scdoc strace
     util-linux xz-utils zsh zstd)
+# Headers that the build only reads, from wheels: Debian has none. Without them a part is left out.
+HEADERS=('nvidia-nvtx')
 # What archives of the others need to be linked into a program, and what makes environments.
 WHEEL_PACKAGES=(libbz2-dev python3-venv)
 TEST_PYTHON=('axe-playwright-python' 'hypothesis' 'joblib' 'meson-python>=0.12' 'mypy' 'ninja'
@@ -86,8 +88,25 @@ install_packages() {
         "${missing[@]}" >/dev/null
 }
 
-install_python_packages() {
+make_environment() {
+    mkdir -p "$BUILD"
     [[ -x $VENV/bin/python ]] || python3 -m venv --system-site-packages "$VENV"
+}
+
+# Where they lie is written down in libannot/inject/find_header.py. A toolkit's are as good.
+install_headers() {
+    ! python3 libannot/inject/find_header.py nvtx3/nvToolsExt.h "$BUILD" >/dev/null || return 0
+    say "installing headers into $VENV: ${HEADERS[*]}"
+    if ! make_environment || ! "$VENV/bin/python" -m pip install --quiet \
+        --disable-pip-version-check --retries 1 --timeout 15 --no-deps "${HEADERS[@]}"; then
+        say "no headers of ${HEADERS[*]}: the build leaves out what needs them"
+        return 0
+    fi
+    [[ ! -f $BUILD/build.ninja ]] || meson setup --reconfigure "$BUILD" >/dev/null
+}
+
+install_python_packages() {
+    make_environment
     local stamp=$VENV/installed
     [[ $(cat "$stamp" 2>/dev/null) == "${TEST_PYTHON[*]}" ]] && return
     say "installing into $VENV: ${TEST_PYTHON[*]}"
@@ -175,6 +194,7 @@ prepare() {
     install_packages "${BUILD_PACKAGES[@]}" "${WHEEL_PACKAGES[@]}" "${TEST_PACKAGES[@]}" \
         $(python_packages)
     mkdir -p "$BUILD"
+    install_headers
     install_python_packages
     build true
 }
@@ -187,10 +207,12 @@ run_tests() {
 case "${1-}" in
 build)
     install_packages "${BUILD_PACKAGES[@]}" $(python_packages)
+    install_headers
     build false
     ;;
 demo)
     install_packages "${BUILD_PACKAGES[@]}" $(python_packages)
+    install_headers
     build false
     demo
     ;;
