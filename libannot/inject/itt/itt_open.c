@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT */
+/* A table by key, in parts that are locked one by one: see itt_parts.h. Ranges of ITT that may
+ * overlap are told by ids which the program chooses, ends by the same id, from any thread. */
+#include "itt_parts.h"
+
+#include <annot_barrier.h>
+#include <string.h>
+
+enum { PARTS = 16, BUCKETS = 256, OPEN_MAX = 1 << 20 /* of a part */ };
+
+static struct part {
+    pthread_mutex_t lock;
+    uint32_t count; /* all of these: under the lock */
+    struct itt_open *idle;
+    struct itt_open *buckets[BUCKETS];
+} parts[PARTS] = {[0 ... PARTS - 1] = {.lock = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP}};
+
+static uint32_t range_count; /* W: anybody, atomic */
+
+uint32_t itt_open_count(void)
+{
+    return annot_load_relaxed(&range_count); /* a hint */
+}
+
+static uint64_t hash_of(const struct itt_key *key)
+{
+    const uint64_t factor = UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t hash = key->kind ^ key->scope << 8;
+    hash = (hash ^ key->id.d1) * factor;
+    hash = (hash ^ hash >> 32 ^ key->id.d2) * factor;
+    hash = (hash ^ hash >> 32 ^ key->id.d3) * factor;
+    return hash ^ hash >> 32;
+}
+
+/* Returns NULL in a signal handler that interrupts the same; else the lock is held. */
+static struct part *enter(const struct itt_key *key, struct itt_open ***ret_bucket)
+{
+    uint64_t hash = hash_of(key);
+    struct part *part = &parts[hash % PARTS];
+    if (pthread_mutex_lock(&part->lock) != 0)
+        return NULL;
+    *ret_bucket = &part->buckets[hash / PARTS % BUCKETS];
+    return part;
+}
+
+static void leave(struct part *part)
+{
+    pthread_mutex_unlock(&part->lock);
+}
+
+/* Where the newest of the key hangs; what it points at is NULL if there is none. */
+static struct itt_open **find(struct itt_open **at, const struct itt_key *key)
+{
+    while (*at && memcmp(&(*at)->key, key, sizeof(*key)) != 0)
+        at = &(*at)->next;
+    return at;
+}
+
+static struct itt_open *insert(struct part *part, struct itt_open **bucket,
+                               const struct itt_key *key, uint64_t number)
+{
+    struct itt_open *open = part->idle;
+    if (open)
+        part->idle = open->next;
+    else if (part->count < OPEN_MAX && (open = itt_memory_take(sizeof(*open))))
+        part->count++;
+    if (!open)
+        return NULL;
+    *open = (struct itt_open){.next = *bucket, .key = *key, .number = number};
+    *bucket = open;
+    if (key->kind < ITT_KEPT)
+        annot_fetch_add_relaxed(&range_count, 1u);
+    return open;
+}
+
+int itt_open_put(const struct itt_key *key, uint64_t number)
+{
+    struct itt_open **bucket;
+    struct part *part = enter(key, &bucket);
+    int done = part && !*find(bucket, key) && insert(part, bucket, key, number);
+    if (part)
+        leave(part);
+    return done;
+}
+
+int itt_open_add(const struct itt_key *key, uint64_t number)
+{
+    struct itt_open **bucket;
+    struct part *part = enter(key, &bucket);
+    int done = part && insert(part, bucket, key, number);
+    if (part)
+        leave(part);
+    return done;
+}
+
+int itt_open_take(const struct itt_key *key, struct itt_open *ret_open)
+{
+    struct itt_open **bucket;
+    struct part *part = enter(key, &bucket);
+    if (!part)
+        return 0;
+    struct itt_open **at = find(bucket, key), *open = *at;
+    if (open) {
+        *ret_open = *open;
+        *at = open->next;
+        open->next = part->idle;
+        part->idle = open;
+        if (key->kind < ITT_KEPT)
+            annot_fetch_add_relaxed(&range_count, ~0u);
+    }
+    leave(part);
+    return open != NULL;
+}
+
+int itt_open_find(const struct itt_key *key, struct itt_open *ret_open)
+{
+    struct itt_open **bucket;
+    struct part *part = enter(key, &bucket);
+    if (!part)
+        return 0;
+    const struct itt_open *open = *find(bucket, key);
+    if (open) {
+        *ret_open = *open;
+        ret_open->values = NULL;
+    }
+    leave(part);
+    return open != NULL;
+}
+
+void itt_open_set(const struct itt_key *key, uint64_t number, uint64_t thread)
+{
+    struct itt_open **bucket;
+    struct part *part = enter(key, &bucket);
+    if (!part)
+        return;
+    struct itt_open *open = *find(bucket, key);
+    if (!open)
+        open = insert(part, bucket, key, number);
+    if (open) {
+        open->number = number;
+        open->thread = thread;
+    }
+    leave(part);
+}
+
+int itt_open_value(const struct itt_key *key, const struct annot_value *value)
+{
+    struct itt_open **bucket;
+    struct part *part = enter(key, &bucket);
+    if (!part)
+        return 0;
+    struct itt_open *open = *find(bucket, key);
+    int done = 0;
+    if (open && open->number) {
+        if (!open->values)
+            open->values = itt_values_take();
+        done = open->values && itt_values_add(open->values, value, 0);
+    }
+    leave(part);
+    return done;
+}
+
+/* ---- Forks ----------------------------------------------------------------------------------- */
+
+/* Who holds the lock of a part may take those of itt_memory.c. */
+static void before_fork(void)
+{
+    for (int i = 0; i < PARTS; i++)
+        pthread_mutex_lock(&parts[i].lock);
+    itt_memory_before_fork();
+}
+
+static void in_parent(void)
+{
+    itt_memory_after_fork(0);
+    for (int i = 0; i < PARTS; i++)
+        pthread_mutex_unlock(&parts[i].lock);
+}
+
+/* What is open is the parent's: the child may end it, and nothing is recorded by that. */
+static void in_child(void)
+{
+    const pthread_mutex_t fresh = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP;
+    itt_memory_after_fork(1);
+    for (int i = 0; i < PARTS; i++)
+        parts[i].lock = fresh;
+    for (int i = 0; i < PARTS * BUCKETS; i++)
+        for (struct itt_open *open = parts[i / BUCKETS].buckets[i % BUCKETS]; open;
+             open = open->next)
+            if (open->key.kind < ITT_KEPT)
+                open->number = 0;
+}
+
+__attribute__((constructor)) static void expect_forks(void)
+{
+    pthread_atfork(before_fork, in_parent, in_child);
+}
