@@ -24,10 +24,15 @@ NESTING = 3
 
 # Violations that stay, each with its reason: (path, rule) -> reason. One that no longer occurs is
 # itself a violation, so the list cannot rot.
+ITT = "functions of ITT have as many"
 CALLBACK = "a callback of SQLite has as many as that calls it with"
 EXCEPTIONS = {("tools/file_server.c", "parameters"): "a callback of libmicrohttpd",
               ("collector/query/query.c", "parameters"): CALLBACK,
-              ("collector/query/query_tables.c", "parameters"): CALLBACK}
+              ("collector/query/query_tables.c", "parameters"): CALLBACK,
+              ("libannot/inject/itt/itt_marks.c", "parameters"): ITT,
+              ("libannot/inject/itt/itt_metadata.c", "parameters"): ITT,
+              ("libannot/inject/itt/itt_spans.c", "parameters"): ITT,
+              ("libannot/inject/itt/itt_tasks.c", "parameters"): ITT}
 
 # Which folders a folder's files may include from, itself always. Headers that come in through an
 # allowed header are allowed as well, hence base wherever model stands.
