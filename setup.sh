@@ -16,8 +16,8 @@ TEST_PACKAGES=(bash-completion chromium clang-format clang-tidy cmake fish g++ g
 HEADERS=('nvidia-nvtx')
 # What archives of the others need to be linked into a program, and what makes environments.
 WHEEL_PACKAGES=(libbz2-dev python3-venv)
-TEST_PYTHON=('axe-playwright-python' 'hypothesis' 'joblib' 'meson-python>=0.12' 'mypy' 'ninja'
-    'numpy' 'nvtx' 'pandas' 'playwright==1.65.2' 'polars' 'py-spy' 'pytest' 'uvloop'
+TEST_PYTHON=('axe-playwright-python' 'hypothesis' 'ittapi' 'joblib' 'meson-python>=0.12' 'mypy'
+    'ninja' 'numpy' 'nvtx' 'pandas' 'playwright==1.65.2' 'polars' 'py-spy' 'pytest' 'uvloop'
     'viztracer==1.1.1')
 
 usage() {

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/* Begins and ends a task again and again until standard input ends: for recordings that begin
+ * later. Prints "ready" after the first, and at the end how many there were and the flags of their
+ * domain. A counter goes up with each. */
+#include "itt_part.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <unistd.h>
+
+static int is_over(void)
+{
+    struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
+    return poll(&input, 1, 1) > 0;
+}
+
+int main(void)
+{
+    __itt_domain *domain = __itt_domain_create("ticks");
+    __itt_string_handle *name = __itt_string_handle_create("tick");
+    __itt_counter counter = __itt_counter_create("ticks", "ticks");
+    int count = 0;
+    do {
+        __itt_task_begin(domain, __itt_null, __itt_null, name);
+        __itt_counter_inc(counter);
+        __itt_task_end(domain);
+        if (count++ == 0) {
+            puts("ready");
+            fflush(stdout);
+        }
+    } while (!is_over());
+    printf("%d %d\n", count, domain ? domain->flags : -1);
+    return 0;
+}
