@@ -240,6 +240,24 @@ def domains_are_filtered_as_all_are(home):
           {"itt sync"}, "domains")
 
 
+@case
+def tool_that_was_set_before_hears_the_same(home):
+    """With its own domains, names and counters, whether annot stands before it or not."""
+    home.environment["INTEL_LIBITTNOTIFY64"] = str(program("itt_tool.so"))
+    heard = []
+    for name in ("bare", "behind"):
+        home.environment["ITT_TOOL_OUT"] = str(home.work / name)
+        if name == "bare":
+            home.run(program("emit_itt")).ok()
+        else:
+            every_function(home, "emit_itt")
+        heard.append((home.work / name).read_text())
+    check("task_begin itt.test outer 0 0\n" in heard[0], heard[0])
+    check("event_start 4711\n" in heard[0], heard[0])
+    check("FOREIGN" not in heard[0], heard[0])
+    equal(heard[1].splitlines(), heard[0].splitlines(), "what the other tool heard")
+
+
 PYTHON = """
 import ittapi
 ittapi.thread_set_name("python")

@@ -37,10 +37,12 @@ static int is_for_checkers(int groups)
 
 static void fill(const struct itt_api *api, int groups)
 {
-    void *function =
-        (api->groups & groups) && !is_for_checkers(api->groups) ? find_function(api->name) : NULL;
-    if (api->function)
-        *api->function = function ? function : api->nothing;
+    int is_wanted = (api->groups & groups) != 0 && !is_for_checkers(api->groups);
+    void *function = is_wanted ? find_function(api->name) : NULL;
+    void *both = function ? itt_next_function(api->name) : NULL;
+    if (!api->function)
+        return;
+    *api->function = both ? both : function ? function : api->nothing;
 }
 
 static void fill_all(const struct itt_global *image, int groups)
@@ -79,6 +81,7 @@ void __itt_api_init(struct itt_global *image, int groups)
 {
     if (!is_known(image))
         return;
+    itt_next_load(image, find_function);
     itt_names_adopt(image);
     if (has_counters(image))
         itt_counters_adopt(image->counters);

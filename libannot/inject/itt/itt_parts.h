@@ -26,6 +26,14 @@ extern const struct itt_entry itt_entries_names[], itt_entries_tasks[], itt_entr
     itt_entries_marks[], itt_entries_counters[], itt_entries_metadata[], itt_entries_sync[],
     itt_entries_control[];
 
+/* ---- The tool that was set before: itt_next.c --------------------------------------------------
+ */
+
+/* Once in a process; `find` gives annot's own functions by name. */
+void itt_next_load(const struct itt_global *image, void *(*find)(const char *name));
+/* A function that calls annot's and the next tool's; NULL: annot's own is to be called. */
+void *itt_next_function(const char *name);
+
 /* ---- Names: itt_names.c ------------------------------------------------------------------------
  */
 
@@ -110,6 +118,7 @@ enum itt_kind {
     ITT_ARROW = 17,  /* of an id: a flow */
     ITT_OBJECT = 18, /* of an address: the name of a synchronization object */
     ITT_CODE = 19,   /* of an address: the name of a function */
+    ITT_OTHER = 20,  /* of an address: what the next tool has for it */
 };
 
 struct itt_key {

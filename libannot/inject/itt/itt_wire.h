@@ -64,7 +64,11 @@ struct itt_api_old {
     int groups;
 };
 
-enum { ITT_API_OLD = 20101001 }; /* the last version_build with struct itt_api_old */
+enum {
+    ITT_API_OLD = 20101001, /* the last version_build with struct itt_api_old */
+    ITT_API_BUILD = 20250807,
+    ITT_INITIALIZED = 4, /* a state */
+};
 
 struct itt_global {
     unsigned char magic[8];
