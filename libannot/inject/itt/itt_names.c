@@ -3,8 +3,6 @@
  * keeps its address; what they make later is ours, and one for all images of the process. */
 #include "itt_parts.h"
 
-#include "strings.h"
-
 #include <annot_barrier.h>
 #include <string.h>
 
@@ -29,14 +27,6 @@ annot_domain itt_domain_of(const char *name)
     return annot_domain_observed(name ? name : "", ANNOT_OBSERVER_ITT, 0);
 }
 
-/* The id of a domain's name, for the fast path; 0: it has none. */
-static uint32_t string_of(annot_domain number)
-{
-    const struct annot_string *string = number ? strings_by_number(number) : NULL;
-    uintptr_t offset = (uintptr_t)string - (uintptr_t)strings_mirror;
-    return string ? (uint32_t)(offset / ANNOT_STRING_UNIT) : 0;
-}
-
 annot_domain itt_domain_find(struct itt_domain *domain)
 {
     static struct itt_domain none;
@@ -45,7 +35,6 @@ annot_domain itt_domain_find(struct itt_domain *domain)
     if (known)
         return (annot_domain)known;
     annot_domain number = itt_domain_of(domain->name);
-    annot_store_relaxed(&domain->extra2, (void *)(uintptr_t)string_of(number));
     annot_store_relaxed(&domain->extra1, (int)(ITT_KNOWN | number)); /* all store the same */
     return number;
 }

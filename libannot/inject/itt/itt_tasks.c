@@ -3,7 +3,7 @@
  *
  * A task that has an id lets an arrow leave; it arrives where another task names it as its parent,
  * from another thread, or where a relation names it. */
-#include "inject_fast.h"
+#include "inject_emit.h"
 #include "itt_parts.h"
 
 #include "function_place.h"
@@ -200,21 +200,19 @@ static __attribute__((noinline)) void task_begin_slowly(const struct itt_domain 
     begin(&event, id, parent);
 }
 
+/* While nobody records, a load, a test and a return. */
 static void task_begin(const struct itt_domain *domain, struct itt_id id, struct itt_id parent,
                        struct itt_string *name)
 {
     if (!ITT_RARELY(annot_enabled()))
         return;
-    if (!ITT_RARELY(!name || !domain || itt_is_paused || itt_self || has_id(&id) ||
-                    has_id(&parent))) {
-        const struct inject_event event = {(annot_name)name->extra1, (annot_domain)domain->extra1,
-                                           (uint32_t)(uintptr_t)domain->extra2};
-        if (event.name && event.domain_string && inject_push(annot_control, &event)) {
-            itt_depth++;
-            return;
-        }
+    if (ITT_RARELY(!name || !domain || !name->extra1 || !domain->extra1 || itt_is_paused ||
+                   itt_self || has_id(&id) || has_id(&parent))) {
+        task_begin_slowly(domain, name, &id, &parent);
+        return;
     }
-    task_begin_slowly(domain, name, &id, &parent);
+    itt_depth++;
+    inject_emit.push_in((annot_domain)domain->extra1, (annot_name)name->extra1, NULL);
 }
 
 static void task_end(const struct itt_domain *domain)
@@ -228,7 +226,7 @@ static void task_end(const struct itt_domain *domain)
     }
     if (itt_depth > 0)
         itt_depth--;
-    inject_pop(annot_control);
+    inject_emit.pop();
 }
 
 /* ---- Tasks that are named by their function -------------------------------------------------- */

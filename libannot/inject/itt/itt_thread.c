@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Nested ranges of a thread, and what few threads need for them: see itt_parts.h. */
+#include "inject_emit.h"
 #include "itt_parts.h"
 
 #include <string.h>
@@ -67,7 +68,7 @@ uint64_t itt_thread_number(void)
 void itt_push(const struct annot_event *event)
 {
     itt_depth++;
-    annot_emit_push_event(event);
+    inject_emit.push_event(event);
 }
 
 /* Those of values that belong to the task which ends, now that `itt_depth` is without it. */
@@ -83,7 +84,7 @@ static void pop_with_values(struct itt_values *values)
 {
     uint32_t first = first_of_ended(values);
     if (first == values->count) {
-        annot_emit_pop();
+        inject_emit.pop();
         return;
     }
     annot_emit_pop_values(values->values + first, values->count - first);
@@ -100,7 +101,7 @@ void itt_pop(void)
     if (thread && thread->values)
         pop_with_values(thread->values);
     else
-        annot_emit_pop();
+        inject_emit.pop();
 }
 
 void itt_pop_value(const struct annot_value *value)

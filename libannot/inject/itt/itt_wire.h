@@ -18,8 +18,8 @@ struct itt_domain {
     volatile int flags;
     const char *name;
     void *name_wide;
-    int extra1;   /* ours: ITT_KNOWN and the number of the domain, or 0 */
-    void *extra2; /* ours: the id of its name, or NULL */
+    int extra1; /* ours: ITT_KNOWN and the number of the domain, or 0 */
+    void *extra2;
     struct itt_domain *next;
 };
 
