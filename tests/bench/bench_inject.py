@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What NVTX's calls cost through the injection library, beside the C pair of libannot.
+"""What calls of NVTX and ITT cost through the injection library, beside the C pair of libannot.
 
     bench_inject.py BUILD [--json FILE]
 
@@ -20,14 +20,16 @@ import tempfile
 from rows import finish, row
 
 ROUNDS = 7
-BUDGETS = {"registered": 1.3, "ASCII": 2.2, "payload": 2.5, "mark": None, "start and end": None}
+BUDGETS = {"registered": 1.3, "ASCII": 2.2, "payload": 2.5, "mark": None, "start and end": None,
+           "ITT task": 1.3}
 
 
 def run(build, place, recorded, *more):
     program = ["taskset", "-c", str(max(os.sched_getaffinity(0))),
                build / "tests/bench/bench_inject", build / "libannot/libannot.so.0", *more]
     inject = build / "libannot/inject/libannot-inject.so"
-    environment = dict(os.environ, ANNOT_DIR=f"{place}/annot", NVTX_INJECTION64_PATH=str(inject))
+    environment = dict(os.environ, ANNOT_DIR=f"{place}/annot", NVTX_INJECTION64_PATH=str(inject),
+                       INTEL_LIBITTNOTIFY64=str(inject))
     if recorded:
         program = [build / "tools/annot", "record", "--no-sample", "--force", "--pool-size",
                    "256M", "-o",
@@ -57,9 +59,11 @@ def rows(build):
         ratio = statistics.median(got[case][0] / got["floor"][0] for got in alone) / pair
         entries.append(row(f"alone: {case} / C pair", ratio, "x", most=most, against=median_ns(
             alone, case)))
-    for case in ("registered", "ASCII", "payload"):
+    for case in ("registered", "ASCII", "payload", "ITT task"):
         entries.append(row(f"dormant: {case}", min(got[case][0] for got in dormant), "ns",
                            most=2.5))
+    entries.append(row("dormant: ITT task of functions that do nothing",
+                       min(got["ITT empty"][0] for got in dormant), "ns"))
     return entries
 
 
