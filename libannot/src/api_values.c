@@ -42,21 +42,10 @@ static int field_is_inside(const struct annot_field *field, uint32_t size)
     return field->offset + (uint32_t)field_sizes[field->kind] * field_count(field) <= size;
 }
 
-/* A name without the characters that separate. */
-static char *append_name(char *at, const char *end, const char *name)
-{
-    char *from = at;
-    at = text_append(at, end, name ? name : "(null)");
-    for (; from < at; from++)
-        if (*from == '\x1e' || *from == '\x1f')
-            *from = ' ';
-    return at;
-}
-
 static char *append_field(char *at, const char *end, const struct annot_field *field)
 {
     at = text_append(at, end, "\x1e");
-    at = append_name(at, end, field->name);
+    at = text_append_clean(at, end, field->name);
     at = text_append(at, end, "\x1f");
     at = text_append_decimal(at, end, field->kind);
     at = text_append(at, end, "\x1f");
@@ -64,7 +53,7 @@ static char *append_field(char *at, const char *end, const struct annot_field *f
     at = text_append(at, end, "\x1f");
     at = text_append_decimal(at, end, field_count(field));
     at = text_append(at, end, "\x1f");
-    return field->unit ? append_name(at, end, field->unit) : at;
+    return field->unit ? text_append_clean(at, end, field->unit) : at;
 }
 
 struct schema {
@@ -81,7 +70,7 @@ static annot_schema intern_schema(char *text, const struct schema *schema)
     size_t count = schema->count;
     uint32_t size = schema->size;
     struct string_key key;
-    char *at = append_name(text, end, name);
+    char *at = text_append_clean(text, end, name);
     at = text_append(at, end, "\x1f");
     at = text_append_decimal(at, end, size);
     for (size_t i = 0; fields && i < count && at < end - 1; i++) {
@@ -115,7 +104,7 @@ static uint32_t intern_unit(char *text, annot_domain domain, const char *counter
     struct string_key key;
     char *at = text_append(text, end, counter ? counter : "(null)");
     at = text_append(at, end, "\x1f");
-    at = append_name(at, end, unit ? unit : "");
+    at = text_append_clean(at, end, unit ? unit : "");
     if (at - text > ANNOT_STRING_MAX)
         return 0;
     string_key_init(&key, text, ANNOT_STRING_COUNTER_UNIT);

@@ -141,6 +141,31 @@ static int begin_track(struct control *control, struct emission *emission)
     return 1;
 }
 
+static void count_queue(const struct control *control, enum annot_queue_total total)
+{
+    annot_fetch_add_relaxed(&control->segment->header->queues[total], UINT64_C(1));
+}
+
+/* What it refers to stands in the segment before the record does. */
+static APART int begin_span(struct control *control, struct emission *emission)
+{
+    uint32_t clock = (uint32_t)emission->parent;
+    if (emission->is_launched)
+        count_queue(control, ANNOT_QUEUE_TOTAL_TOLD);
+    if (!entry_passes(control, emission))
+        return 0;
+    if (emission->begin == 0 || emission->value < emission->begin) {
+        count_queue(control, ANNOT_QUEUE_TOTAL_UNTIMED);
+        return 0;
+    }
+    if (emission->color && spell_ready(control, emission->color) &&
+        (clock == 0 || clock == ANNOT_SPAN_MONOTONIC || spell_ready(control, clock)))
+        return 1;
+    control->last_cause = ANNOT_LOSS_NO_MEMORY;
+    stream_lose(control, ANNOT_LOSS_NO_MEMORY);
+    return 0;
+}
+
 static void normalize(struct emission *emission)
 {
     emission->level &= ANNOT_LEVELS - 1;
@@ -171,7 +196,10 @@ static APART int begin(struct control *control, struct emission *emission)
         return begin_track(control, emission);
     case ANNOT_REC_TRACK_END:
     case ANNOT_REC_NAME_THREAD:
+    case ANNOT_REC_CLOCK:
         return 1;
+    case ANNOT_REC_SPAN:
+        return begin_span(control, emission);
     case EMIT_SHOW:
         emission->id =
             (uint64_t)levels_show(control, spell_ready(control, emission->name), emission->value);

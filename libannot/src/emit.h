@@ -20,23 +20,29 @@ enum emit_kind {
 struct emission {
     uint8_t kind; /* enum annot_record_kind, or enum emit_kind */
     uint8_t level, value_kind;
-    uint8_t manner : 4;  /* enum spell_manner of the name */
-    uint8_t hidden : 1;  /* TRACK_BEGIN that the filter holds back */
-    uint8_t is_down : 1; /* of a call: annot_emit_return */
-    uint8_t is_call : 1; /* of an instrumented function */
+    uint8_t manner : 4;      /* enum spell_manner of the name */
+    uint8_t hidden : 1;      /* TRACK_BEGIN that the filter holds back */
+    uint8_t is_down : 1;     /* of a call: annot_emit_return */
+    uint8_t is_call : 1;     /* of an instrumented function */
+    uint8_t is_launched : 1; /* of a SPAN, to be counted */
     uint16_t domain, category;
-    uint32_t color;
-    uint32_t name; /* wins over text */
-    const char *text;
-    uint64_t id; /* RANGE_END, flows, tracks; RANGE_START: out */
+    uint32_t color; /* SPAN: its queue; CLOCK: error */
+    uint32_t name;  /* wins over text */
 
     union {
-        uint64_t value;     /* bits; of a track, as in ATTR */
+        const char *text;
+        uint64_t begin; /* SPAN, CLOCK: the time of the record */
+    };
+
+    uint64_t id; /* RANGE_END, flows, tracks; SPAN: origin; RANGE_START: out */
+
+    union {
+        uint64_t value;     /* bits; of a track, as in ATTR; SPAN: end */
         const char *string; /* ANNOT_VALUE_STRING */
     };
 
     union {
-        uint64_t parent;               /* of a track */
+        uint64_t parent;               /* of a track; SPAN: as in ID */
         const struct annot_call *call; /* PUSH, POP with is_call */
     };
 

@@ -56,7 +56,7 @@ int entry_is_stale(uintptr_t marked, uintptr_t frame)
 static int always_passes(uint8_t kind)
 {
     return kind == ANNOT_REC_POP || kind == ANNOT_REC_RANGE_END || kind == ANNOT_REC_TRACK_BEGIN ||
-           kind == ANNOT_REC_TRACK_END || kind == ANNOT_REC_NAME_THREAD;
+           kind == ANNOT_REC_TRACK_END || kind == ANNOT_REC_NAME_THREAD || kind == ANNOT_REC_CLOCK;
 }
 
 int entry_passes(const struct control *control, const struct emission *emission)

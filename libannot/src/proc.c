@@ -51,6 +51,16 @@ char *text_append(char *at, const char *end, const char *text)
     return at;
 }
 
+char *text_append_clean(char *at, const char *end, const char *text)
+{
+    char *from = at;
+    at = text_append(at, end, text ? text : "(null)");
+    for (; from < at; from++)
+        if (*from == '\x1e' || *from == '\x1f')
+            *from = ' ';
+    return at;
+}
+
 char *text_append_decimal(char *at, const char *end, uint64_t value)
 {
     char digits[24];

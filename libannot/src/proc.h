@@ -19,6 +19,8 @@ ssize_t proc_read(const char *path, void *buffer, size_t size);
 
 /* Appends text or numbers; truncates, always terminates. Return the new end. */
 char *text_append(char *at, const char *end, const char *text);
+/* Without the characters that separate; NULL is "(null)". */
+char *text_append_clean(char *at, const char *end, const char *text);
 char *text_append_decimal(char *at, const char *end, uint64_t value);
 char *text_append_hex(char *at, const char *end, uint64_t value, int digits);
 

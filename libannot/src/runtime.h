@@ -14,6 +14,7 @@
 #include <annot/annot.h>
 #include <annot/function_calls.h>
 #include <annot/observers.h>
+#include <annot/queues.h>
 
 struct runtime_table {
     uint32_t size;    /* bytes of this struct that the serving copy knows */
@@ -82,6 +83,15 @@ struct runtime_table {
     /* From 0.9. */
     void (*push_in)(annot_domain domain, annot_name name, const char *text);
     void (*mark_in)(annot_domain domain, annot_name name, const char *text);
+    annot_queue (*queue_create)(enum annot_queue_kind kind, uint64_t id, annot_queue parent,
+                                const char *name);
+    annot_name (*queue_label)(const char *name, const struct annot_value *values, size_t count);
+    annot_span_clock (*clock_create)(const char *name);
+    void (*clock_anchor)(annot_span_clock clock, const struct annot_clock_anchor *anchor);
+    uint64_t (*queue_time)(void);
+    struct annot_origin (*origin_here)(void);
+    void (*emit_spans)(const struct annot_span *spans, size_t count);
+    void (*queue_count)(enum annot_queue_count which, uint64_t count);
 #ifdef ANNOT_TEST_OTHER_VERSION /* a copy from the future, with one function more */
     void (*future)(void);
 #endif

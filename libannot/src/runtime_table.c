@@ -59,6 +59,14 @@ OWNED(annot_category_observed);
 OWNED(annot_open_ranges);
 OWNED(annot_emit_push_in);
 OWNED(annot_emit_mark_in);
+OWNED(annot_queue_create);
+OWNED(annot_queue_label);
+OWNED(annot_clock_create);
+OWNED(annot_clock_anchor);
+OWNED(annot_queue_time);
+OWNED(annot_origin_here);
+OWNED(annot_emit_spans);
+OWNED(annot_queue_count);
 
 const struct runtime_table runtime_own = {
     .size = sizeof(struct runtime_table),
@@ -116,4 +124,12 @@ const struct runtime_table runtime_own = {
     .open_ranges = own_annot_open_ranges,
     .push_in = own_annot_emit_push_in,
     .mark_in = own_annot_emit_mark_in,
+    .queue_create = own_annot_queue_create,
+    .queue_label = own_annot_queue_label,
+    .clock_create = own_annot_clock_create,
+    .clock_anchor = own_annot_clock_anchor,
+    .queue_time = own_annot_queue_time,
+    .origin_here = own_annot_origin_here,
+    .emit_spans = own_annot_emit_spans,
+    .queue_count = own_annot_queue_count,
 };

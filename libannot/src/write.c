@@ -72,6 +72,11 @@ static int is_flow(uint8_t kind)
     return kind >= ANNOT_REC_FLOW_BEGIN && kind <= ANNOT_REC_FLOW_END;
 }
 
+static int has_own_time(uint8_t kind)
+{
+    return kind == ANNOT_REC_SPAN || kind == ANNOT_REC_CLOCK;
+}
+
 /* A range on a track that is held back has ID alone. */
 static int has_name(const struct emission *emission)
 {
@@ -91,8 +96,9 @@ static int has_attr(const struct emission *emission)
 static void plan_name(struct control *control, const struct emission *emission)
 {
     struct spelled *name = &writing_of(control)->parts.name;
-    *name = (struct spelled){
-        .key.bytes = emission->text, .id = emission->name, .manner = emission->manner};
+    *name = (struct spelled){.key.bytes = has_own_time(emission->kind) ? "" : emission->text,
+                             .id = emission->name,
+                             .manner = emission->manner};
     if (emission->kind == ANNOT_REC_POP)
         name->id = control->recorded - 1;
     else if (has_name(emission))
@@ -123,7 +129,7 @@ static APART void plan(struct control *control, const struct emission *emission)
         parts->granules++;
         control->name_limit = strings_sync(control->segment); /* domains are told there */
     }
-    if (emission->id) {
+    if (emission->id || emission->kind == ANNOT_REC_SPAN) {
         parts->flags |= ANNOT_FLAG_ID;
         parts->granules++;
     }
@@ -136,8 +142,9 @@ static void put_record(uint8_t *at, uint32_t size, const struct emission *emissi
 {
     const uint8_t *end = at + size;
     const struct spelled *spelled = &parts->name;
-    uint32_t level = emission->level | (uint32_t)emission->value_kind << 3 |
-                     (emission->color ? ANNOT_RECORD_HAS_COLOR : 0);
+    uint32_t level =
+        emission->level | (uint32_t)emission->value_kind << 3 |
+        (emission->color && !has_own_time(emission->kind) ? ANNOT_RECORD_HAS_COLOR : 0);
     uint32_t name = parts->flags & ANNOT_FLAG_NAME_INLINE ? spelled->key.length : spelled->id;
     record_base(at, time, record_head(emission->kind, parts->granules, parts->flags, level), name);
     at += sizeof(struct annot_record);
@@ -322,7 +329,7 @@ static APART uint64_t put_event(struct control *control, const struct emission *
         stream_lose(control, ANNOT_LOSS_SHARED);
         return 0;
     }
-    uint64_t time = clock_now();
+    uint64_t time = has_own_time(emission->kind) ? emission->begin : clock_now();
     put_record(record_at(block, committed), record_size, emission, &writing_of(control)->parts,
                time);
     record_commit_to(control, block, committed + size);

@@ -17,7 +17,7 @@
 #include <stdint.h>
 
 #define ANNOT_WIRE_MAJOR 1
-#define ANNOT_WIRE_MINOR 5
+#define ANNOT_WIRE_MINOR 6
 
 #define ANNOT_WAKE_MAGIC    UINT64_C(0x31454b41574e4e41) /* "ANNWAKE1" */
 #define ANNOT_SESSION_MAGIC UINT64_C(0x31534553534e4e41) /* "ANNSSES1" */
@@ -304,14 +304,24 @@ struct annot_note {
     uint8_t text[ANNOT_NOTE_MAX];
 };
 
+/* From minor version 6: work that was handed to queues, and what came back of it. */
+enum annot_queue_total {
+    ANNOT_QUEUE_TOTAL_LAUNCHED = 0,
+    ANNOT_QUEUE_TOTAL_TOLD = 1,    /* SPANs of these, written or lost or held back by a filter */
+    ANNOT_QUEUE_TOTAL_DROPPED = 2, /* as the driver says */
+    ANNOT_QUEUE_TOTAL_UNTIMED = 3, /* no SPAN was written: it had no usable times */
+    ANNOT_QUEUE_COUNTS = 8,
+};
+
 /* The first page. */
 struct annot_segment {
     struct annot_segment_info info;
     struct annot_control control;
     struct annot_shared shared;
     struct annot_note note;
-    uint8_t reserved[4096 - sizeof(struct annot_segment_info) - sizeof(struct annot_control) -
-                     sizeof(struct annot_shared) - sizeof(struct annot_note)];
+    uint8_t reserved0[16];
+    uint64_t queues[ANNOT_QUEUE_COUNTS]; /* W: any thread of the process, atomic additions */
+    uint8_t reserved[320];
 };
 
 /* ---- Thread record: who a thread is, what it lost, its live range stack ---------------------- */
@@ -374,6 +384,10 @@ enum annot_string_kind {
                                   of an ELF file; the collector finds its name. INODE, decimal, may
                                   be left out */
     ANNOT_STRING_OBSERVED = 9, /* from minor version 5: wire-format.md */
+    /* From minor version 6, of SPANs: */
+    ANNOT_STRING_LABEL = 10, /* from minor version 6, of SPANs: these three */
+    ANNOT_STRING_QUEUE = 11,
+    ANNOT_STRING_CLOCK = 12,
 };
 
 /* Calls of functions have this level, and to filters this domain, in which each is a category. */
@@ -496,30 +510,15 @@ enum annot_record_kind {
     ANNOT_REC_COUNTER_GROUP = 14,
     /* From minor version 3: has ID, the number of another thread of the process. */
     ANNOT_REC_NAME_THREAD = 15,
-    /* Reserved; skipped by length until they are described here. */
-    ANNOT_REC_CALL = 16, /* function tracing */
-    ANNOT_REC_RETURN = 17,
-    ANNOT_REC_LINE = 18,
-    ANNOT_REC_GPU_FIRST = 32, /* .. 47: GPU activity */
-    ANNOT_REC_GPU_LAST = 47,
-    ANNOT_REC_MEMORY_FIRST = 48, /* .. 63: allocations */
-    ANNOT_REC_MEMORY_LAST = 63,
-    ANNOT_REC_SAMPLE_FIRST = 64, /* .. 95: samples, stacks, scheduling */
-    ANNOT_REC_SAMPLE_LAST = 95,
+    /* From minor version 6: what a queue did, and an anchor of a clock. */
+    ANNOT_REC_SPAN = 32,
+    ANNOT_REC_CLOCK = 33,
 };
 
-/* FLOW_BEGIN, _STEP, _END have ID, the flow, and a name or 0: an arrow leaves the range that is
- * open on this thread, passes, arrives. TRACK_BEGIN, TRACK_MARK, TRACK_END have ID, the track
- * (reserved: its parent track or 0). TRACK_BEGIN, TRACK_MARK have ATTR, whose value is the string
- * id of the track's name, and in its upper half that of the parent's name, which may never emit
- * itself (kind of value: none). A TRACK_BEGIN without ATTR is a range that the filter holds back:
- * nothing of it is shown, but a TRACK_END will close it. TRACK_END closes the innermost range of
- * that track. PAYLOAD is one key-value of the record before it and is committed with it; all of a
- * record have at most ANNOT_PAYLOAD_BYTES. `time` holds the bits of the value, or the byte count if
- * VALUE_STRING; name is the key, of a STRUCT the number of its schema. COUNTER_GROUP: several
- * series at once, its PAYLOADs; ATTR for a domain. */
-#define ANNOT_PAYLOAD_BYTES 4096u
-#define ANNOT_STRUCT_BYTES  3072u /* of one STRUCT; what is more is cut (VALUE_CUT) */
+/* What they have: wire-format.md, section 8. All PAYLOADs of a record together: */
+#define ANNOT_SPAN_MONOTONIC UINT32_MAX /* in place of a SPAN's clock: CLOCK_MONOTONIC, ns */
+#define ANNOT_PAYLOAD_BYTES  4096u
+#define ANNOT_STRUCT_BYTES   3072u /* of one STRUCT; what is more is cut (VALUE_CUT) */
 
 /* Which parts follow the base, in this order. */
 enum annot_record_flags {
@@ -587,6 +586,7 @@ ANNOT_WIRE_ASSERT(sizeof(struct annot_control) == 128);
 ANNOT_WIRE_ASSERT(sizeof(struct annot_shared) == 512);
 ANNOT_WIRE_ASSERT(sizeof(struct annot_note) == 1008);
 ANNOT_WIRE_ASSERT(sizeof(struct annot_segment) == 4096);
+ANNOT_WIRE_ASSERT(offsetof(struct annot_segment, queues) == 3712);
 ANNOT_WIRE_ASSERT(sizeof(struct annot_open) == 16);
 ANNOT_WIRE_ASSERT(sizeof(struct annot_thread) == 640);
 ANNOT_WIRE_ASSERT(offsetof(struct annot_thread, live) == 128);
