@@ -82,7 +82,7 @@ static void put_ranges(const struct page *page, struct json_doc *doc)
     struct text text = text_init(buffer, sizeof(buffer));
     if (checks->checked == 0)
         return;
-    text_format(&text, "of %s samples, %s contradict the records",
+    text_format(&text, "%s checked against the records, %s contradict them",
                 number_count(checks->checked, number), number_count(checks->contradicted, bad));
     put(doc, "Ranges of samples", buffer, checks->contradicted == 0);
 }

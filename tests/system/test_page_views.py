@@ -392,6 +392,49 @@ def check_source_filters(check, annot, opened, path, recording):
                 inside[2] < whole], [True, True, True])
 
 
+def check_ignored_filters(check, opened, path):
+    """Where numbers heed no filter, the view says so; names with a slash are names."""
+    for view, address, words in (
+            ("pools", "&range=work", "not filtered by a range"),
+            ("tasks", "&range=work&task=handle", "not filtered by a range and a task"),
+            ("counters", "&thread=0", "not filtered by a thread"),
+            ("summary", "&t=3-90", "not filtered by a stretch of time"),
+            ("pools", "&t=0-128", None), ("tasks", "&thread=0", None)):
+        page = View(opened, path, f"view={view}{address}")
+        told = " ".join(page.page.locator(".ignored").all_inner_texts())
+        check.equal(f"views: {view}{address}: what is not filtered", words in told if words
+                    else told, True if words else "")
+        page.close()
+    page = View(opened, path, "view=summary")
+    names = page.page.locator("section", has_text="Tasks and requests").last
+    row = names.locator("tbody tr", has_text="GET /quick").first
+    check.equal("views: a name with a slash", row.locator("td").first.inner_text(), "GET /quick")
+    row.focus()
+    page.press("Enter")
+    check.equal("views: filters by its name", "range=GET%20%2Fquick" in page.address(), True)
+    page.close()
+    check_thread_times(check, opened, path)
+
+
+def check_thread_times(check, opened, path):
+    """Times of threads on the summary are of the stretch, and two stretches have all."""
+    def cpu_ms(address):
+        page = View(opened, path, "view=summary" + address)
+        rows = page.page.evaluate("""() => [...[...document.querySelectorAll('main section')].find(
+            (one) => one.querySelector('h2').textContent === 'Processes and threads')
+            .querySelectorAll('tbody tr:not(.rest)')].map((row) => [...row.children].map(
+            (cell) => cell.textContent))""")
+        page.close()
+        texts = [joined(row[1]) for row in rows]
+        return sum(0 if text == "0" else float(text[:-2]) for text in texts if text == "0" or
+                   text.endswith("ms"))
+
+    whole = cpu_ms("")
+    halves = cpu_ms("&t=0-64") + cpu_ms("&t=64-128")
+    check.equal("views: times of threads in two stretches", [whole > 100,
+                abs(halves - whole) < 0.02 * whole], [True, True])
+
+
 def check_table_keys(check, opened, path):
     page = View(opened, path, "view=ranges")
     page.page.locator("table[aria-label=Ranges] tbody tr[tabindex='0']").focus()
@@ -516,6 +559,7 @@ def main():
             check_filters(check, opened, path)
             check_range_filters(check, annot, opened, path, recording)
             check_source_filters(check, annot, opened, path, recording)
+            check_ignored_filters(check, opened, path)
             check_table_keys(check, opened, path)
             check_names(check, opened, path, folder)
             check_absent(check, opened, path, folder)

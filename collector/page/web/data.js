@@ -84,7 +84,18 @@ function role_name(name) {
 
 /* Without the domain of what observes Python. */
 function range_title(name) {
-    return name.replace(/(^|\/)python:/g, '$1');
+    return name.replace(/(^|\/|: )python:/g, '$1');
+}
+
+let name_set = null;
+
+/* The name of the range that a path ends with: names may have a "/" of their own. */
+function last_name(path) {
+    name_set = name_set || new Set(data.names);
+    for (let at = 0; at >= 0; at = path.indexOf('/', at) + 1 || -1)
+        if (name_set.has(path.slice(at)))
+            return path.slice(at);
+    return path.split('/').pop();
 }
 
 function index_paths() {

@@ -104,6 +104,20 @@ function histogram(bins, width, height = 20) {
     bins.map((count, index) => count ? bar(count, index) : null));
 }
 
+const FILTER_WORDS = {stretch: 'a stretch of time', process: 'a process', thread: 'a thread',
+    range: 'a range', task: 'a task'};
+
+/* A sentence if any of these filters is set, which the numbers here do not heed. */
+function ignored_filters(...names) {
+    const set = names.filter((name) => state[name] !== '' && state[name] !== -1)
+        .map((name) => FILTER_WORDS[name]);
+    if (!set.length)
+        return null;
+    const list = set.length > 1 ? set.slice(0, -1).join(', ') + ' and ' + set[set.length - 1]
+        : set[0];
+    return el('p', {class: 'sub note ignored'}, `Numbers here are not filtered by ${list}.`);
+}
+
 /* A sentence instead of a view that has nothing under these filters. */
 function nothing_here(text) {
     return el('p', {class: 'nothing'}, text, ' ', is_filtered()

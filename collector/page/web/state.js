@@ -192,10 +192,11 @@ function filtered() {
     return sums;
 }
 
-/* f(columns, index): whether a row of `cpu` or `off` passes the filters. */
-function make_filter() {
+/* f(columns, index): whether a row of `cpu` or `off` passes the filters; `threads` false: those
+ * of threads and processes let everything through. */
+function make_filter(threads = true) {
     const passes = {thread: passing_threads(), path: passing_paths(), node: passing_nodes()};
-    const any_thread = state.thread < 0 && state.process < 0;
+    const any_thread = !threads || state.thread < 0 && state.process < 0;
     const {from, to} = state;
     return (columns, index) => columns.slot[index] >= from && columns.slot[index] < to &&
         (any_thread || passes.thread[columns.thread[index]] === 1) &&

@@ -240,7 +240,8 @@ function report_column(column, index, options) {
     }
     made.type = type === 'number' ? 'text' : type === 'flag' ? 'count' : type;
     made.left = type === 'text';
-    made.value = (row) => is_empty(row.cells[index]) && type === 'text' ? null : row.cells[index];
+    made.value = (row) => is_empty(row.cells[index]) && type === 'text' ? null
+        : type === 'text' ? range_title(String(row.cells[index])) : row.cells[index];
     if (type === 'number')
         made.left = false;
     return made;

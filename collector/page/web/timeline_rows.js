@@ -210,7 +210,7 @@ function role_rows() {
 function add_group(rows, group, indent = 0) {
     const process = data.processes[group.process];
     const note = 'pid ' + process.pid;
-    const ended = ended_well(process.ended) ? '' : process.ended;
+    const ended = ended_well(process.ended) || /SIGTERM/.test(process.ended) ? '' : process.ended;
     if (group.rows.length === 1 && !group.lanes.length) {
         rows.push(Object.assign({}, group.rows[0], {name: process.name, note, indent, ended,
             head: true}));

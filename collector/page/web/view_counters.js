@@ -118,6 +118,7 @@ function draw_counters(box) {
         (state.process < 0 || counter.process === state.process));
     box.append(view_head('Counters', 'a line of the last values; the band is the least and the ' +
         'greatest in each 1/240 of the time'));
+    box.append(ignored_filters('thread', 'range', 'task') || '');
     if (!shown.length) {
         box.append(nothing_here('No counter of this process.'));
         return;
@@ -125,7 +126,8 @@ function draw_counters(box) {
     box.append(el('div', {class: 'grid3'}, shown.map(counter_card)));
     const table = table_of('counters');
     if (table)
-        box.append(el('div', {class: 'gapped'}, view_head('Numbers', 'over the whole recording'),
+        box.append(el('div', {class: 'gapped'},
+            view_head('Numbers', 'over the whole recording, of all processes'),
             report_table(table, {shown: 12, narrow: ['count', 'value_mean']})));
 }
 

@@ -209,6 +209,7 @@ add_view({key: 'pools', title: 'Pools',
     question: 'How does a task travel; is the work even?',
     has: () => data.pools.length > 0 || table_rows('tasks').length > 0,
     draw: (box) => {
+        box.append(ignored_filters('range', 'task') || '');
         for (const pool of data.pools)
             draw_pool(box, pool);
         box.append(...[other_tasks()].filter(Boolean));

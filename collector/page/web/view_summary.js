@@ -121,11 +121,30 @@ function rest_row(rest, size, total, between) {
         el('td', {class: 'l', colspan: 2}, text)];
 }
 
+/* Of each thread what the other filters let through; the report's own numbers without any. */
+function thread_times() {
+    if (!state.stretch && !state.range && !state.task)
+        return data.threads;
+    const times = data.threads.map(() => ({cpu_ns: 0, ready_ns: 0, waiting_ns: 0}));
+    const lets = make_filter(false);
+    const {cpu, off} = data;
+    for (let index = 0; index < cpu.slot.length; index++)
+        if (cpu.thread[index] >= 0 && lets(cpu, index))
+            times[cpu.thread[index]].cpu_ns += cpu.ns[index];
+    for (let index = 0; index < off.slot.length; index++)
+        if (off.thread[index] >= 0 && lets(off, index))
+            times[off.thread[index]][off.cause[index] === ready_cause ? 'ready_ns'
+                : 'waiting_ns'] += off.ns[index];
+    return times;
+}
+
 function thread_rows() {
+    const times = thread_times();
     const order = data.threads.map((thread, index) => index).sort((a, b) =>
-        data.threads[b].cpu_ns - data.threads[a].cpu_ns);
+        times[b].cpu_ns - times[a].cpu_ns || data.threads[b].cpu_ns - data.threads[a].cpu_ns);
     return order.map((index) => {
-        const {cpu_ns, ready_ns, waiting_ns, helper} = data.threads[index];
+        const {helper} = data.threads[index];
+        const {cpu_ns, ready_ns, waiting_ns} = times[index];
         const whole = cpu_ns + ready_ns + waiting_ns || 1;
         return table_row([left_cell(el('span', {dir: 'auto', class: helper ? 'dim' : null,
             title: process_name(data.threads[index].process)}, cut_name(thread_name(index)))),
@@ -147,7 +166,8 @@ function thread_section() {
             ['waits', '', '76px'], ['', 'l', '130px']], rows.slice(0, THREAD_ROWS), more > 0
             ? [left_cell(count_text(more) + ' more'), cell(), cell(), cell(), cell()] : null),
         notes(legend_entry('run1', 'running'), legend_entry('ready', 'ready'),
-            legend_entry('w-sleep', 'waiting')));
+            legend_entry('w-sleep', 'waiting'), state.stretch || state.range || state.task
+            ? 'Waits below 1 ms are left out under filters.' : null));
 }
 
 /* Waits by cause and own function, without idle ones: [{one, cause, ns, count, max, line}]. */
@@ -208,16 +228,16 @@ function range_section(name, title) {
     if (!rows.length)
         return null;
     return el('section', {}, view_head(title, 'those with most time'),
+        ignored_filters('stretch', 'process', 'thread', 'task'),
         simple_table([['name', 'l'], ['count', '', '60px'], ['total', '', '76px'],
             ['p50', '', '74px'], ['max', '', '74px']], rows.map((row) => range_row(row, rows))));
 }
 
 function range_row(row, rows) {
-    const parts = range_title(row.path).split('/');
     const inside = rows.filter((other) => other !== row &&
         row.path.startsWith(other.path + '/')).length;
-    const name = inside ? parts[parts.length - 1] : parts.join(' / ');
-    const last = row.path.split('/').pop();
+    const last = last_name(row.path);
+    const name = range_title(inside ? last : row.path);
     const filter = data.names.includes(last) ? () => toggle('range', last) : null;
     return table_row([left_cell(el('span', {dir: 'auto', title: cut_name(row.path, 1000),
         css: {'padding-left': inside * 14 + 'px'}}, cut_name(name))),
