@@ -507,6 +507,15 @@ def check_absent(check, opened, path, folder):
         "Timeline", "Ranges", "Pools", "Tasks", "Waits", "Counters"}, set())
     check.equal("views: complaints of little", page.complaints, [])
     page.close()
+    def only_imports(data):
+        table = next(table for table in data["tables"] if table["name"] == "ranges")
+        table["rows"] = [row for row in table["rows"] if str(row["cells"][0]).startswith(
+            ("import ", "python:import ")) or row.get("role") == "rest"]
+
+    page = View(opened, with_data(path, folder / "imports.html", only_imports), "view=ranges")
+    check.equal("views: rows of little interest, if there are no others",
+                len(page.rows("Ranges")) >= 10, True)
+    page.close()
     page = View(opened, path)
     check.equal("views: all others", set(page.page.evaluate(TABS)) >= {
         "Timeline", "Ranges", "Pools", "Tasks", "Counters", "Recording"}, True)

@@ -57,9 +57,12 @@ function table_parts(spec, order, draw) {
     return parts.concat((spec.notes || []).map((note) => el('p', {class: 'sub note'}, note)));
 }
 
+const MINOR_SHOWN = 10; // where nothing else is there
+
 /* All of them if only one or two would be hidden for lack of room. */
 function first_rows(spec, all) {
-    const major = spec.minor ? all.filter((row) => !spec.minor(row)) : all;
+    const important = spec.minor ? all.filter((row) => !spec.minor(row)) : all;
+    const major = important.length ? important : all.slice(0, MINOR_SHOWN);
     return major.length - (spec.shown || Infinity) > 2 ? major.slice(0, spec.shown) : major;
 }
 
