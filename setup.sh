@@ -155,7 +155,7 @@ Recording       $out/pipeline.annot
 Page            $out/pipeline.html      all of it on one page, for any browser
 Perfetto trace  $out/pipeline.pftrace    open it at https://ui.perfetto.dev (it stays yours)
 Chrome trace    $out/pipeline.json.gz    the same, for chrome://tracing and other viewers
-Flame graph     $out/pipeline.svg        one file for any browser: functions inside of each range
+Flame graph     $out/pipeline.svg        a picture: functions inside of each range
 
 More            $annot info $out/pipeline.annot
                 $annot report --by process $out/pipeline.annot

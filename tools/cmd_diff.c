@@ -268,7 +268,9 @@ static int run_diff(const struct cmd_call *call)
 static const struct option_spec diff_options[] = {
     COMPARE_OPTIONS(offsetof(struct diff_values, compare), 'n'),
     {"flame", 'f', OPTION_TEXT, offsetof(struct diff_values, flame), "FILE",
-     "also write a flame graph of both: blue where B has less, orange where it has more", NULL},
+     "also write a flame graph of both: blue-green where B has less, red-brown where it has "
+     "more",
+     NULL},
     {"force", 0, OPTION_FLAG, offsetof(struct diff_values, force), NULL,
      "overwrite this FILE if it exists", NULL},
     {"allow-unlike", 0, OPTION_FLAG, offsetof(struct diff_values, unlike), NULL,
