@@ -172,12 +172,14 @@ function draw_canvas(canvas) {
     const tall = typeof height === 'function' ? height(width) : height;
     const ratio = window.devicePixelRatio || 1;
     const size = [Math.round(width * ratio), Math.round(tall * ratio)];
-    if (canvas.width !== size[0] || canvas.height !== size[1])
+    const g = canvas.getContext('2d');
+    if (canvas.width !== size[0] || canvas.height !== size[1]) {
         [canvas.width, canvas.height] = size;
+        g.known_font = null; // the browser has reset it
+    }
     canvas.known_width = width;
     if (canvas.style.height !== tall + 'px')
         canvas.style.height = tall + 'px';
-    const g = canvas.getContext('2d');
     g.setTransform(ratio, 0, 0, ratio, 0, 0);
     g.clearRect(0, 0, width, tall);
     draw(g, width, tall, canvas);
@@ -288,7 +290,8 @@ function show_tip(at, ...children) {
 }
 
 function hide_tip() {
-    tip.hidden = true;
+    if (!tip.hidden)
+        tip.hidden = true;
 }
 
 /* A foreign name for a tip: a page is no place for all of 10,000 characters. */

@@ -7,13 +7,12 @@ let node_count = 0;
 let node_parent = null, node_function = null, node_line = null, node_own = null; // typed arrays
 let path_text = []; // "process_file/file/parse" of each path of ranges
 
-/* By owner: the token of its colour, and its word. */
+/* By owner: the token of its colour, that of letters on it, and its word. */
 const OWNERS = [
-    {token: 'own', text: 'your code'}, {token: 'lib', text: 'libraries'},
-    {token: 'interp', text: 'interpreter'}, {token: 'native', text: 'native code'},
-    {token: 'kernel', text: 'kernel'}, {token: 'gc', text: 'garbage collector'},
-    {token: 'role', text: ''}, {token: 'role', text: ''},
-];
+    ['own', 'your code'], ['lib', 'libraries'], ['interp', 'interpreter'],
+    ['native', 'native code'], ['kernel', 'kernel'], ['gc', 'garbage collector'], ['role', ''],
+    ['role', ''],
+].map(([token, text]) => ({token, ink: token + '-ink', text}));
 const OWNER_OWN = 0, OWNER_INTERPRETER = 2, OWNER_KERNEL = 4, OWNER_ROLE = 6, OWNER_REST = 7;
 const OWNER_WAIT = 8;
 

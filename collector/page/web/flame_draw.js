@@ -35,15 +35,19 @@ function lay_out(top, width, with_callers) {
 function item_colors(item) {
     if (item.cause >= 0)
         return [tone(cause_tokens[item.cause]), tone('wait-ink')];
-    const {token} = OWNERS[item.one.owner];
-    return [tone(token), tone(token + '-ink')];
+    const {token, ink} = OWNERS[item.one.owner];
+    return [tone(token), tone(ink)];
 }
 
 let code_letter = 0; // the width of one in the font of the boxes
 
+/* Setting a font makes the browser compute styles: once for a canvas. */
 function box_font(g) {
-    g.font = '12px ' + CODE_FONT;
-    g.textBaseline = 'middle';
+    if (g.known_font !== CODE_FONT) {
+        g.font = '12px ' + CODE_FONT;
+        g.textBaseline = 'middle';
+        g.known_font = CODE_FONT;
+    }
     code_letter = code_letter || g.measureText('0').width;
 }
 

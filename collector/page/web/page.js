@@ -143,8 +143,13 @@ function search_input(event) {
     go(changes);
 }
 
+let views_shown = null;
+
+/* Those that have data: that does not change, and looking at the tables takes as long as a step of
+ * a zoom. */
 function shown_views() {
-    return views.filter((view) => view.has());
+    views_shown = views_shown || views.filter((view) => view.has());
+    return views_shown;
 }
 
 /* Links, so that a tab can be opened beside this one. The filters go along, not the zoom. */

@@ -179,16 +179,20 @@ function finish_item(item, depth) {
         finish_item(kid, depth + 1);
 }
 
-/* The item that is drawn for a node, or null. */
-function find_item(item, id) {
-    if (item.id === id && item.cause < 0)
-        return item;
-    for (const kid of item.kids) {
-        const found = find_item(kid, id);
-        if (found)
-            return found;
+/* The item of a tree that is drawn for a node, or null. */
+function find_item(tree, id) {
+    if (!tree.by_id) {
+        tree.by_id = new Map();
+        add_ids(tree, tree.by_id);
     }
-    return null;
+    return tree.by_id.get(id) || null;
+}
+
+function add_ids(item, by_id) {
+    if (item.cause < 0 && !by_id.has(item.id))
+        by_id.set(item.id, item);
+    for (const kid of item.kids)
+        add_ids(kid, by_id);
 }
 
 /* Each item with what it is in: callers outermost first. */

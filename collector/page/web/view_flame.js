@@ -75,9 +75,12 @@ function follow_flame(changes) {
     const {canvas, tree, box} = flame_view;
     if (!canvas || !canvas.isConnected || Object.keys(changes).join() !== 'zoom')
         return false;
+    const zoomed = canvas.graph.top !== tree;
     canvas.graph.top = zoomed_item(tree);
     canvas.graph.hover = null;
-    box.querySelector('.second .sub').replaceChildren(...[flame_status(tree, matcher())].flat());
+    if (state.query || zoomed !== (canvas.graph.top !== tree)) // else it says the same
+        box.querySelector('.second .sub').replaceChildren(
+            ...[flame_status(tree, matcher())].flat());
     draw_canvas(canvas);
     return true;
 }
