@@ -47,17 +47,19 @@ def first_paint(browser, path):
 
 
 def step_costs(events):
-    """Milliseconds of each step, from a mark that begins it to the next one: the CPU time that the
-    main thread spent in the outermost of these events, which a busy machine lengthens little."""
-    marks = sorted(event["ts"] for event in events if event["name"] == "step")
+    """Milliseconds of each step, from a mark that begins it to the one when the page rests: the CPU
+    time that the main thread spent in the outermost of these events, which a busy machine lengthens
+    little. What leads to the next step, as a walk of the selection, is not the step's."""
+    begins = sorted(event["ts"] for event in events if event["name"] == "step")
+    ends = sorted(event["ts"] for event in events if event["name"] == "rest")
     main = {event["tid"] for event in events if event["name"] == "step"}
     found = sorted((event["ts"], -event.get("dur", 0), event.get("tdur", event.get("dur", 0)))
                    for event in events if event["name"] in COSTS and event["ph"] == "X" and
                    event["tid"] in main)
-    costs, until = [0] * (len(marks) - 1), 0
+    costs, until = [0] * len(begins), 0
     for begin, negative, cpu in found:
-        step = bisect.bisect_right(marks, begin) - 1
-        if begin >= until and 0 <= step < len(costs):
+        step = bisect.bisect_right(begins, begin) - 1
+        if begin >= until and step >= 0 and begin < ends[step]:
             costs[step] += cpu / 1000
             until = begin - negative
     return costs
@@ -69,7 +71,7 @@ def trace_steps(browser, page, steps):
         page.evaluate("() => { performance.mark('step'); }")
         step()
         page.evaluate(SETTLED)
-    page.evaluate("() => { performance.mark('step'); }")
+        page.evaluate("() => { performance.mark('rest'); }")
     return step_costs(json.loads(browser.stop_tracing())["traceEvents"])
 
 
