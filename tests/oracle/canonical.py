@@ -60,11 +60,9 @@ def folded(data):
 
 
 def svg(data):
-    """Without the page's own style and script."""
+    """Without the style, which is made of the page's."""
     text = data.decode(errors="backslashreplace")
-    for tag in ("style", "script"):
-        text = re.sub(rf"<{tag}\b.*?</{tag}>", f"<{tag}/>", text, flags=re.S)
-    return text.split("\n")
+    return re.sub(r"<style\b.*?</style>", "<style/>", text, flags=re.S).split("\n")
 
 
 def perfetto(data):

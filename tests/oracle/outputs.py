@@ -129,6 +129,7 @@ def outputs_of(parts):
         ("folded by thread", folded("--by", "thread", "--strip-prefix", "base"), canonical.folded),
         ("flame", flame(), canonical.svg),
         ("flame python inverted", flame("--python", "--inverted"), canonical.svg),
+        ("flame native", flame("--native"), canonical.svg),
         ("flame off-cpu", flame("--off-cpu"), canonical.svg),
         ("flame off-cpu by range", flame("--off-cpu", "--by", "range"), canonical.svg),
     ]
