@@ -9,6 +9,7 @@
 #include "screen_parts.h"
 #include "term.h"
 #include "text.h"
+#include "wait_kind.h"
 
 #include <errno.h>
 #include <stdio.h>

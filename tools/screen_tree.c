@@ -5,6 +5,7 @@
 #include "headline.h"
 #include "term.h"
 #include "text.h"
+#include "wait_kind.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -4,6 +4,7 @@
 
 #include "code_owner.h"
 #include "term.h"
+#include "wait_kind.h"
 
 #include <string.h>
 
@@ -18,7 +19,7 @@ struct waits_view {
 
 static const char *reason_name(const struct own_wait *wait)
 {
-    return wait_reason_name((enum wait_reason)wait->reason);
+    return wait_kind_name(wait->kind);
 }
 
 static struct screen_place place_of(const struct own_wait *wait)

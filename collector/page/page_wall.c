@@ -4,6 +4,7 @@
 
 #include "headline.h"
 #include "text.h"
+#include "wait_kind.h"
 
 #include <stdio.h>
 
@@ -56,7 +57,7 @@ static void put_waits(const struct page *page, struct json_doc *doc)
             code_name(page->trace, wait->label, name, sizeof(name));
         else
             code_rest_name(page->trace, wait->purpose, 0, name, sizeof(name));
-        text_format(&text, "%s in %s", wait_phrase(wait->reason), name);
+        text_format(&text, "%s in %s", wait_phrase(wait->kind), name);
         put_part(doc, "waiting", wait->reason, sentence, wait->time_ns);
     }
     for (unsigned reason = 0; reason < WAIT_REASON_COUNT; reason++) {

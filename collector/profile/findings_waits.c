@@ -37,7 +37,7 @@ static struct own_wait find_wait(const struct findings *findings, const struct w
     const struct own_wait *waits;
     uint32_t count = own_time_waits(findings->report->samples.own, &waits);
     for (uint32_t i = 0; i < count; i++)
-        if (waits[i].label == wanted->label && waits[i].reason == wanted->reason)
+        if (waits[i].label == wanted->label && waits[i].kind == wanted->kind)
             return waits[i];
     return (struct own_wait){0};
 }
@@ -49,7 +49,7 @@ static const struct own_wait *find_convoy(const struct findings *findings,
     const struct own_wait *waits;
     uint32_t count = own_time_waits(findings->report->samples.own, &waits);
     for (uint32_t i = 0; i < count && wait->reason != WAIT_LOCK; i++)
-        if (waits[i].label == wait->label && waits[i].reason == WAIT_LOCK &&
+        if (waits[i].label == wait->label && waits[i].kind == WAIT_LOCK &&
             findings_reach(waits[i].waiting_ns, findings_wall_ns(findings), 2 * WAIT_PART))
             return &waits[i];
     return NULL;

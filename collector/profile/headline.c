@@ -3,6 +3,7 @@
 #include "headline.h"
 
 #include "text.h"
+#include "wait_kind.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -24,27 +25,6 @@ enum { OTHER_PART = 1000 };
 /* Names of roles, of which so many are told apart, and the first ones told. */
 enum { ROLE_NAME_SIZE = 64, ROLES_MAX = 64, ROLES_TOLD = 2 };
 
-const char *wait_phrase(unsigned reason)
-{
-    static const char *const phrases[WAIT_REASON_COUNT] = {
-        [WAIT_UNKNOWN] = "waiting",
-        [WAIT_PREEMPTED] = "ready but without a processor",
-        [WAIT_DISK] = "waiting for the disk",
-        [WAIT_PAGE_FAULT] = "waiting for memory",
-        [WAIT_PIPE] = "waiting for a pipe",
-        [WAIT_SOCKET] = "waiting for a socket",
-        [WAIT_LOCK] = "waiting for a lock",
-        [WAIT_GIL] = "waiting for the GIL",
-        [WAIT_SLEEP] = "asleep",
-        [WAIT_POLL] = "waiting for events",
-        [WAIT_CHILD] = "waiting for a child process",
-        [WAIT_TERMINAL] = "waiting for the terminal",
-        [WAIT_SIGNAL] = "waiting for a signal",
-        [WAIT_OTHER_FILE] = "waiting for a device",
-    };
-    return phrases[reason < WAIT_REASON_COUNT ? reason : WAIT_UNKNOWN];
-}
-
 const char *headline_brief(const struct trace *trace, char buffer[HEADLINE_BRIEF_SIZE])
 {
     int64_t least_ns = trace_sampling_get(trace)->off_cpu_threshold_ns;
@@ -63,7 +43,7 @@ const char *headline_brief(const struct trace *trace, char buffer[HEADLINE_BRIEF
 
 /* One part of the sentence. */
 struct part {
-    unsigned reason; /* WAIT_PREEMPTED: ready; WAIT_REASON_COUNT: other waits */
+    unsigned kind; /* WAIT_PREEMPTED: ready; WAIT_KINDS: other waits */
     uint64_t time_ns;
 };
 
@@ -72,7 +52,7 @@ static int largest_first(const void *left, const void *right)
     const struct part *a = left, *b = right;
     if (a->time_ns != b->time_ns)
         return a->time_ns < b->time_ns ? 1 : -1;
-    return (int)a->reason - (int)b->reason;
+    return (int)a->kind - (int)b->kind;
 }
 
 static uint64_t if_small(const struct wall_totals *totals, uint64_t time_ns)
@@ -82,25 +62,24 @@ static uint64_t if_small(const struct wall_totals *totals, uint64_t time_ns)
 
 /* Waits by cause, the longest first, small ones together at the end, so that nothing is left out.
  * Returns how many. */
-static unsigned find_parts(const struct report_facts *facts,
-                           struct part parts[WAIT_REASON_COUNT + 1])
+static unsigned find_parts(const struct report_facts *facts, struct part parts[WAIT_KINDS + 1])
 {
     const struct wall_totals *totals = wall_totals(facts->wall);
     const struct wall_wait *waits;
     uint32_t wait_count = wall_waits(facts->wall, &waits);
-    uint64_t sums[WAIT_REASON_COUNT] = {[WAIT_PREEMPTED] = totals->ready_ns};
+    uint64_t sums[WAIT_KINDS] = {[WAIT_PREEMPTED] = totals->ready_ns};
     uint64_t other_ns = if_small(totals, totals->short_ns) + if_small(totals, totals->absent_ns);
     unsigned count = 0;
     for (uint32_t i = 0; i < wait_count; i++)
-        sums[waits[i].reason] += waits[i].time_ns;
-    for (unsigned reason = 0; reason < WAIT_REASON_COUNT; reason++)
-        if (sums[reason] > if_small(totals, sums[reason]))
-            parts[count++] = (struct part){reason, sums[reason]};
+        sums[waits[i].kind] += waits[i].time_ns;
+    for (unsigned kind = 0; kind < WAIT_KINDS; kind++)
+        if (sums[kind] > if_small(totals, sums[kind]))
+            parts[count++] = (struct part){kind, sums[kind]};
         else
-            other_ns += sums[reason];
+            other_ns += sums[kind];
     qsort(parts, count, sizeof(*parts), largest_first);
     if (other_ns * OTHER_PART >= totals->wall_ns && other_ns > 0)
-        parts[count++] = (struct part){WAIT_REASON_COUNT, other_ns};
+        parts[count++] = (struct part){WAIT_KINDS, other_ns};
     return count;
 }
 
@@ -128,10 +107,10 @@ static void add_places(const struct trace *trace, const struct report_facts *fac
     unsigned told = 0;
     if (part->time_ns * 100 < totals->wall_ns * CAUSE_PLACES)
         return;
-    if (part->reason == WAIT_POLL && add_awaits(trace, facts, text))
+    if (part->kind == WAIT_POLL && add_awaits(trace, facts, text))
         return;
     for (uint32_t i = 0; i < count && told < PLACES_MAX; i++) {
-        if (waits[i].reason != part->reason || waits[i].label == 0 ||
+        if (waits[i].kind != part->kind || waits[i].label == 0 ||
             waits[i].time_ns * 100 < totals->wall_ns * PLACE_MIN)
             continue;
         code_name(trace, waits[i].label, name, sizeof(name));
@@ -147,7 +126,7 @@ static void add_parts(const struct trace *trace, const struct report_facts *fact
                       struct text *text)
 {
     const struct wall_totals *totals = wall_totals(facts->wall);
-    struct part parts[WAIT_REASON_COUNT + 1];
+    struct part parts[WAIT_KINDS + 1];
     unsigned count = find_parts(facts, parts);
     char share[NUMBER_TEXT_SIZE], brief[HEADLINE_BRIEF_SIZE];
     text_format(text, "%s running", number_share(totals->running_ns, totals->wall_ns, share));
@@ -157,9 +136,9 @@ static void add_parts(const struct trace *trace, const struct report_facts *fact
                                             : " (%s on all %u processors)",
                     number_share(totals->full_ns, totals->wall_ns, share), totals->processors);
     for (unsigned i = 0; i < count; i++) {
-        bool other = parts[i].reason == WAIT_REASON_COUNT;
+        bool other = parts[i].kind == WAIT_KINDS;
         text_format(text, ", %s %s", number_share(parts[i].time_ns, totals->wall_ns, share),
-                    other ? "other waits" : wait_phrase(parts[i].reason));
+                    other ? "other waits" : wait_phrase(parts[i].kind));
         if (!other)
             add_places(trace, facts, &parts[i], text);
     }

@@ -19,9 +19,6 @@ size_t headline_wall(const struct trace *trace, const struct report_facts *facts
 size_t headline_hottest(const struct trace *trace, const struct report_facts *facts, char *buffer,
                         size_t size);
 
-/* What a thread waits for, in a sentence: "asleep", "waiting for a lock"; in a table: "sleep". */
-const char *wait_phrase(unsigned reason);
-
 /* "waits below 1 ms": those whose place and cause were not recorded. Returns the buffer. */
 enum { HEADLINE_BRIEF_SIZE = 64 };
 

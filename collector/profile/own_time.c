@@ -5,6 +5,7 @@
 #include "call_label.h"
 #include "hash_map.h"
 #include "vec.h"
+#include "wait_kind.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -350,13 +351,15 @@ static int add_wait(struct own_time *own, const struct own_sum *sum, struct map6
     const struct place *place = &own->places[sum->stack];
     const struct own_row *row = &own->rows.items[place->row - 1];
     bool helper = is_idle(own, sum);
-    uint64_t key = (((uint64_t)place->row << REASON_BITS | sum->reason) << 1 | helper) + 1;
+    uint8_t kind = wait_kind_of(own, sum->stack, sum->reason);
+    uint64_t key = (((uint64_t)place->row << 8 | kind) << 1 | helper) + 1;
     const uint64_t *found = map64_find(wait_by_key, key);
     if (!found) {
         struct own_wait fresh = {.label = row->label,
                                  .program = row->program,
                                  .purpose = row->purpose,
                                  .reason = sum->reason,
+                                 .kind = kind,
                                  .helper = helper,
                                  .line = place->line};
         if (vec_push(&own->waits, fresh) != 0 || map64_put(wait_by_key, key, own->waits.count) != 0)
@@ -397,7 +400,7 @@ static int longest_first(const void *left, const void *right, void *own)
         return a->waiting_ns < b->waiting_ns ? 1 : -1;
     struct own_row a_row = row_of_wait(a), b_row = row_of_wait(b);
     int order = by_name(own, &a_row, &b_row);
-    return order ? order : (int)a->reason - (int)b->reason;
+    return order ? order : (int)a->kind - (int)b->kind;
 }
 
 /* ---- All of it ------------------------------------------------------------------------------- */

@@ -31,6 +31,7 @@ struct own_wait {
     uint32_t label, program;
     uint8_t purpose;
     uint8_t reason; /* enum wait_reason */
+    uint8_t kind;   /* enum wait_kind */
     bool helper;    /* of threads that are there for others only: in no row */
     int32_t line;
     uint64_t count, waiting_ns, max_ns;

@@ -4,6 +4,7 @@
 #include "report_parts.h"
 
 #include "code_owner.h"
+#include "wait_kind.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -151,7 +152,7 @@ static void fill_wait(const struct table *table, uint64_t index, struct table_ro
                                      .purpose = wait->purpose,
                                      .program = wait->program,
                                      .line = wait->line});
-    row_text(row, WAIT_REASON_COLUMN, wait_reason_name((enum wait_reason)wait->reason));
+    row_text(row, WAIT_REASON_COLUMN, wait_kind_name(wait->kind));
     row_count(row, WAIT_COUNT, wait->count);
     row_count(row, WAIT_TOTAL, wait->waiting_ns);
     row_count(row, WAIT_MAX, wait->max_ns);
@@ -223,7 +224,7 @@ static void fill_wall(const struct table *table, uint64_t index, struct table_ro
             report, row,
             &(struct own_row){.label = wait->label, .purpose = wait->purpose, .line = wait->line});
     row_text(row, WALL_STATE, "waiting");
-    row_text(row, WALL_REASON, wait_reason_name((enum wait_reason)wait->reason));
+    row_text(row, WALL_REASON, wait_kind_name(wait->kind));
     row_count(row, WALL_TIME, wait->time_ns);
 }
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Goes through the lives and waits of all threads in order of time. See wall.h. */
+
+#include "wait_kind.h"
 #include "wall_parts.h"
 
 #include <errno.h>
@@ -204,10 +206,10 @@ static int add_wait(struct wall *wall, uint64_t time_ns)
     if (is_inside(wall->now[leader].reason))
         leader = find_outside(wall, leader);
     const struct now *now = &wall->now[leader];
-    uint64_t key = ((uint64_t)now->row << 8 | now->reason) + 1;
+    uint64_t key = ((uint64_t)now->row << 8 | now->kind) + 1;
     const uint64_t *found = map64_find(&wall->wait_by_key, key);
     if (!found) {
-        struct wall_wait wait = {.reason = now->reason, .line = now->line};
+        struct wall_wait wait = {.reason = now->reason, .kind = now->kind, .line = now->line};
         if (now->row != UINT32_MAX) {
             wait.label = own_time_row(wall->own, now->row)->label;
             wait.purpose = own_time_row(wall->own, now->row)->purpose;
@@ -331,6 +333,7 @@ static void apply(struct wall *wall, const struct change *change)
         return;
     const struct stretch *stretch = &wall->stretches.items[change->stretch - 1];
     now->reason = stretch->reason;
+    now->kind = wait_kind_of(wall->own, stretch->stack, stretch->reason);
     now->line = 0;
     now->row = own_time_row_of(wall->own, stretch->stack, &now->line);
     if (!is_inside(now->reason) && is_in_own_code(wall, now))
@@ -369,7 +372,7 @@ static int longest_first(const void *left, const void *right)
         return a->time_ns < b->time_ns ? 1 : -1;
     if (a->label != b->label)
         return a->label < b->label ? -1 : 1;
-    return (int)a->reason - (int)b->reason;
+    return (int)a->kind - (int)b->kind;
 }
 
 int wall_finish(struct wall *wall, const struct own_time *own, int64_t begin_ns, int64_t end_ns)

@@ -41,6 +41,7 @@ struct wall_wait {
     uint32_t label; /* as struct own_row */
     uint8_t purpose;
     uint8_t reason; /* enum wait_reason */
+    uint8_t kind;   /* enum wait_kind */
     int32_t line;
     uint64_t time_ns;
 };

@@ -39,7 +39,7 @@ struct life {
 
 /* A thread while time goes on. */
 struct now {
-    uint8_t state, reason;
+    uint8_t state, reason, kind;
     uint32_t interval; /* 1 + index; 0: it runs all the time */
     uint32_t row;      /* BLOCKED: as own_time_row_of() */
     int32_t line;

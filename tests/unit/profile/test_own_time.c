@@ -7,6 +7,7 @@
 #include "stacks.h"
 #include "test.h"
 #include "trace_maker.h"
+#include "wait_kind.h"
 #include "wall.h"
 
 #include <stdlib.h>
@@ -315,6 +316,50 @@ TEST(a_wait_for_a_command_is_not_a_heartbeats)
 }
 
 /* So many of four threads are ready all the time, and none runs, on two processors. */
+TEST(the_stack_tells_what_a_lock_is_for)
+{
+    static const struct {
+        const char *file, *function, *name, *phrase;
+    } cases[] = {
+        {STDLIB "threading.py", "Thread.join", "join", "waiting for a thread to end"},
+        {STDLIB "threading.py", "join", "join", "waiting for a thread to end"},
+        {STDLIB "concurrent/futures/_base.py", "Future.result", "future", "waiting for a future"},
+        {STDLIB "concurrent/futures/_base.py", "as_completed", "future", "waiting for a future"},
+        {STDLIB "queue.py", "Queue.get", "queue", "waiting for a queue"},
+        {STDLIB "threading.py", "Lock.acquire", "lock", "waiting for a lock"},
+        {STDLIB "other.py", "Thread.join", "lock", "waiting for a lock"},
+        {"/src/threading_too.py", "join", "lock", "waiting for a lock"},
+        {"/src/queue.py", "get", "lock", "waiting for a lock"}, /* own code */
+    };
+
+    enum { CASES = sizeof(cases) / sizeof(*cases) };
+
+    begin();
+    uint32_t main = push(0, FRAME_PYTHON, "main", "/src/a.py"), stacks[CASES];
+    for (size_t i = 0; i < CASES; i++)
+        stacks[i] = push(push(push(main, FRAME_PYTHON, cases[i].function, cases[i].file),
+                              FRAME_PYTHON, "Condition.wait", STDLIB "threading.py"),
+                         FRAME_NATIVE, "futex_wait", "/lib/x86_64-linux-gnu/libc.so.6");
+    struct own_time *own = own_time_create(maker_trace(maker));
+    for (size_t i = 0; i < CASES; i++)
+        wait_in(own, stacks[i], WAIT_LOCK, 3000);
+    CHECK_INT(own_time_finish(own), 0);
+    for (size_t i = 0; i < CASES; i++) {
+        unsigned kind = wait_kind_of(own, stacks[i], WAIT_LOCK);
+        CHECK_STR(wait_kind_name(kind), cases[i].name);
+        CHECK_STR(wait_phrase(kind), cases[i].phrase);
+        CHECK_INT(wait_kind_of(own, stacks[i], WAIT_SLEEP), WAIT_SLEEP); /* only locks */
+    }
+    const struct own_wait *found;
+    uint32_t count = own_time_waits(own, &found);
+    unsigned joins = 0;
+    for (uint32_t i = 0; i < count; i++)
+        joins += found[i].kind == WAIT_KIND_JOIN ? (unsigned)found[i].count : 0;
+    CHECK_INT(joins, 2);
+    own_time_destroy(own);
+    maker_destroy(maker);
+}
+
 static struct wall_totals crowd(int ready)
 {
     begin();
