@@ -102,6 +102,8 @@ static nvtxResourceHandle_t resource_create(nvtxDomainHandle_t domain,
     if (attributes) {
         size_t size = attributes->size < sizeof(whole) ? attributes->size : sizeof(whole);
         memcpy(&whole, attributes, size);
+        if (size < sizeof(whole)) /* the message is the last thing of it */
+            whole.messageType = NVTX_MESSAGE_UNKNOWN;
         name_resource(&whole, &place);
     }
     return place ? (nvtxResourceHandle_t)(uintptr_t)place : RESOURCE_NONE;

@@ -64,13 +64,17 @@ static void fill(struct annot_event *event, annot_domain domain, const nvtxEvent
         set_payload(event, from);
 }
 
-/* Of a shorter struct only what is in it: the rest is zero, "not said". */
+/* Of a shorter struct only what is whole in it: the rest is zero, "not said". A message is the last
+ * thing of it, and half a pointer none. */
 static __attribute__((noinline, cold)) void
 fill_short(struct annot_event *event, annot_domain domain, const nvtxEventAttributes_t *from)
 {
     nvtxEventAttributes_t whole = {0};
     if (from)
         memcpy(&whole, from, from->size);
+    if (from && from->size < offsetof(nvtxEventAttributes_t, messageType))
+        whole.payloadType = NVTX_PAYLOAD_UNKNOWN;
+    whole.messageType = NVTX_MESSAGE_UNKNOWN;
     fill(event, domain, &whole);
 }
 

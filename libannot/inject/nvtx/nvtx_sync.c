@@ -11,7 +11,6 @@
 #include "nvtx_event.h"
 
 #include <annot/observers.h>
-#include <string.h>
 
 enum { OBJECTS = 65536 };
 
@@ -69,16 +68,22 @@ static struct object *object_of(nvtx_nvtxSyncUser_t handle)
 
 /* ---- Callbacks ------------------------------------------------------------------------------- */
 
+/* The message is the last thing of it. */
+static nvtxSyncUserAttributes_t whole_of(const nvtxSyncUserAttributes_t *attributes)
+{
+    nvtxSyncUserAttributes_t whole = {0};
+    if (attributes && attributes->size >= sizeof(whole))
+        whole = *attributes;
+    return whole;
+}
+
 static nvtx_nvtxSyncUser_t create(nvtxDomainHandle_t domain,
                                   const nvtxSyncUserAttributes_t *attributes)
 {
-    nvtxSyncUserAttributes_t whole = {0};
+    nvtxSyncUserAttributes_t whole = whole_of(attributes);
     uint32_t number = take_number();
     if (number == 0)
         return OBJECT_NONE;
-    if (attributes)
-        memcpy(&whole, attributes,
-               attributes->size < sizeof(whole) ? attributes->size : sizeof(whole));
     struct object *object = &objects[number];
     object->domain = nvtx_domain_of(domain);
     object->name = nvtx_message_name(whole.messageType, whole.message);
