@@ -163,6 +163,7 @@ static int run_doctor(const struct cmd_call *call)
     doctor_look_at_memory(&doctor, &facts);
     doctor_look_at_limits(&doctor, &facts);
     doctor_look_at_sampling(&doctor);
+    doctor_look_at_injection(&doctor);
     doctor_look_at_pythons(&doctor);
     int error = 0;
     if (values->json)

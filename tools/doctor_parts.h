@@ -56,6 +56,8 @@ void doctor_look_at_machine(struct doctor *doctor, const struct host_facts *fact
 void doctor_look_at_memory(struct doctor *doctor, const struct host_facts *facts);
 void doctor_look_at_limits(struct doctor *doctor, const struct host_facts *facts);
 void doctor_look_at_sampling(struct doctor *doctor);
+/* Loads the injection library in a child. */
+void doctor_look_at_injection(struct doctor *doctor);
 /* Starts each interpreter that it finds, for some tens of milliseconds. */
 void doctor_look_at_pythons(struct doctor *doctor);
 

@@ -55,12 +55,12 @@ bool inject_library(char path[PATH_MAX])
     return find_beside(self, path);
 }
 
-/* A tool of the user's that stands where annot's is to stand; NULL: none. What runs below another
- * annot has that one's library there, and its next tool already. */
-static const char *other_tool(const char *before)
+/* What runs below another annot has that one's library there, and its next tool already. */
+const char *inject_next_tool(const char *variable)
 {
-    const char *name = before ? strrchr(before, '/') : NULL;
-    if (!before || !*before || strcmp(name ? name + 1 : before, "libannot-inject.so") == 0)
+    const char *before = getenv(variable), *name = before ? strrchr(before, '/') : NULL;
+    if (!before || !*before || strcmp(before, NVTX_NONE) == 0 ||
+        strcmp(name ? name + 1 : before, "libannot-inject.so") == 0)
         return NULL;
     return before;
 }
@@ -78,7 +78,8 @@ size_t inject_environment(const struct inject_values *values,
     if (values->none || !inject_library(environment->library))
         return 0;
     for (const struct loader *loader = loaders; loader->variable; loader++) {
-        const char *before = getenv(loader->variable), *tool = other_tool(before);
+        const char *before = getenv(loader->variable);
+        const char *tool = inject_next_tool(loader->variable);
         if (before && strcmp(before, NVTX_NONE) == 0)
             continue;
         if (tool)

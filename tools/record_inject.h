@@ -31,6 +31,10 @@ struct inject_environment {
 size_t inject_environment(const struct inject_values *values,
                           struct inject_environment *environment);
 
+/* A tool of the user's that a loader's variable names now, which is to go on behind annot; NULL:
+ * none. */
+const char *inject_next_tool(const char *variable);
+
 /* The path of the injection library that belongs to this annot. False: there is none. */
 bool inject_library(char path[PATH_MAX]);
 
