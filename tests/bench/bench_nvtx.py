@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What an annotation costs by pyannot, by pyannot.nvtx and by the nvtx package without a tool.
+"""What an annotation costs by pyannot, by pyannot.nvtx and by the nvtx package: recorded, the last
+through the injection library if the build has it, else without a tool.
 
     bench_nvtx.py BUILD [--json FILE]
 

@@ -15,7 +15,7 @@ SOURCES = {
     "C": [INCLUDE / name for name in C_HEADERS],
     "C++": [INCLUDE / name for name in ("annot.hpp", "text.hpp", "annot.h")],
     "Python": [pathlib.Path("pyannot", "pyannot", name) for name in ("_native.pyi", "__init__.py")],
-    "NVTX": [INCLUDE / "nvtx_shim.h"],
+    "NVTX": [pathlib.Path("tests", "nvtx", "nvtx_part.c")],  # calls all that is recorded
     "Tracy": [INCLUDE / "tracy_shim.h"],
 }
 FUNCTION = re.compile(r"^(?:ANNOT_UNTRACED )?(?:ANNOT_API|static inline) [^(;{]*?\b(annot_\w+)\(|"

@@ -17,7 +17,6 @@ USES = {
     "use.cpp": [("g++", "clang++"), ("c++11", "c++14", "c++17", "c++20")],
     "use_hpp.cpp": [("g++", "clang++"), ("c++17", "c++20")],
     "use_tracy.c": [("gcc", "clang"), ("c99", "gnu17")],
-    "../system/emit_nvtx.c": [("gcc", "clang"), ("c99", "gnu17")],
     "../system/emit_tracy.cpp": [("g++", "clang++"), ("c++17", "c++20")],
 }
 

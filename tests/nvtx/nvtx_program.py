@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A program that uses every call of the nvtx package, in two threads and a child, and keeps a
+"""A program that uses the calls of the nvtx package, in two threads and a child, and keeps a
 ledger as nvtx_ledger.h has it."""
 
 import os

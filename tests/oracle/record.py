@@ -59,7 +59,7 @@ RECORDINGS = {
               "$P/emit_misuse $k; done'",
     "nested-sessions": "rec --no-sample -- sh -c '$P/emit_ticks 30; $A record -q -o in.annot "
                        "--no-sample -- $P/emit_ticks 30; $P/emit_ticks 30'",
-    "nvtx": "rec --no-sample -- $P/emit_nvtx",
+    "nvtx": "export NVTX_LEDGER=/dev/null; rec --no-sample -- $B/tests/nvtx/nvtx_cpp",
     "overwrite": "rec --no-sample --policy overwrite --pool-size 64K -- "
                  "$P/emit_names 6000 1000000000",
     "pipeline": f"rec {ALL} -- $PY $S/examples/pipeline/pipeline.py --limit 8 --workers 2 "

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Programs written for NVTX and for Tracy say the same by annot's headers of these names."""
+"""Programs written for Tracy say the same by annot's header of that name."""
 
 import struct
 
@@ -18,27 +18,6 @@ def recorded(home, name):
 
 def story(events, *keys):
     return [tuple(event.get(key) for key in keys) for event in events]
-
-
-@case
-def nvtx(home):
-    dump = recorded(home, "emit_nvtx")
-    many = [event["category"] for event in dump.events if event["name"] == "many"]
-    kept = 1024 - 3  # the other events have three
-    equal(many, [str(1000 + i) for i in range(kept)] + [""] * (1200 - kept), "many categories")
-    others = [event for event in dump.events if event["name"] != "many"]
-    equal(story(others, "kind", "name", "domain", "category"), [
-        ("push", "outer", "", ""), ("push", "inner", "", ""), ("pop", "", "", ""),
-        ("mark", "mark", "", ""), ("start", "free", "", ""), ("end", "", "", ""),
-        ("push", "registered", "nvtx domain", "seven"), ("pop", "", "", ""),
-        ("mark", "ascii", "nvtx domain", "8"), ("mark", "ascii", "", "seven of default"),
-        ("start", "ascii", "nvtx domain", "seven"), ("end", "", "", ""), ("pop", "", "", ""),
-    ], "the events")
-    equal({event["observer"] for event in dump.events if event["name"]}, {11}, "who told them")
-    registered, ascii = dump.events[6], dump.events[8]
-    equal((registered["color"], registered["value"]), (0xff112233, -3), "colour and payload")
-    equal(ascii["value"], double(0.5), "the payload of 32 bits")
-    equal([thread["name"] for thread in dump.threads], ["named by nvtx"], "names of threads")
 
 
 @case
