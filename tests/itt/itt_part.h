@@ -154,6 +154,10 @@ struct itt_part {
 
 static struct itt_part itt_part;
 
+#ifdef ITT_INSIDE
+void __itt_api_init(struct itt_global *image, int groups);
+#endif
+
 static void itt_part_init(void)
 {
     static struct itt_api apis[] = {
@@ -167,9 +171,13 @@ static void itt_part_init(void)
                                       .version_build = 20250807,
                                       .apis = apis};
     void (*init)(struct itt_global *, int) = NULL;
+#ifdef ITT_INSIDE /* the library is a part of the program */
+    init = __itt_api_init;
+#else
     const char *path = getenv("INTEL_LIBITTNOTIFY64");
     if (path && (image.library = dlopen(path, RTLD_LAZY)))
         *(void **)&init = dlsym(image.library, "__itt_api_init");
+#endif
     if (init)
         init(&image, -1);
     image.is_initialized = 1;
