@@ -63,6 +63,8 @@ static struct itt_string *other_name(const struct itt_string *name)
 #define OWN(name, type)  ((type *)name##_link.own)
 #define NEXT(name, type) ((type *)name##_link.next)
 
+/* NOLINTBEGIN(bugprone-macro-parentheses): arguments are lists in parentheses of their own */
+
 /* Of a domain, which the next tool may have switched off. */
 #define IN_DOMAIN(name, parameters, own_arguments, next_arguments)                                 \
     static struct link name##_link;                                                                \
@@ -213,6 +215,8 @@ OF_COUNTER(counter_dec, (COUNTER), (counter), (other))
 OF_COUNTER(counter_inc_delta, (COUNTER, unsigned long long delta), (counter, delta), (other, delta))
 OF_COUNTER(counter_dec_delta, (COUNTER, unsigned long long delta), (counter, delta), (other, delta))
 OF_COUNTER(counter_set_value, (COUNTER, void *value), (counter, value), (other, value))
+
+/* NOLINTEND(bugprone-macro-parentheses) */
 
 /* Numbers of events are annot's: small, and no addresses. */
 static const void *event_address(int event)
