@@ -13,10 +13,12 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "system"))
 
 from asked import Attached, attach_case  # noqa: E402
 from harness import SOURCE, Skip, case, check, equal, main  # noqa: E402
+from samples import Samples  # noqa: E402
 
 PROGRAMS = pathlib.Path(os.environ.get("ANNOT_ITT_PROGRAMS", SOURCE / "build/tests/itt"))
 VENV = pathlib.Path(os.environ.get("ANNOT_VENV", SOURCE / "build/venv"))
 LIBRARY = PROGRAMS.parents[1] / "libannot/inject/libannot-inject.so"
+PYANNOT = os.environ.get("ANNOT_PYANNOT", str(SOURCE / "build/pyannot"))
 OBSERVER_ITT = 12
 QUIET = ("--sampling", "none")
 D = "itt.test"
@@ -178,6 +180,23 @@ def ranges_of_c_and_itt_nest(home):
     ], "events")
 
 
+@case
+def samples_fall_into_tasks(home):
+    """Also with an image that was unloaded again, which begins and ends tasks of its own."""
+    done = home.record(program("itt_burn"), program("itt_image_a.so"), options=("--rate", "499"))
+    dump = home.dump(done.ok().path, "--samples")
+    samples = Samples(dump)
+    if not samples.cpu:
+        raise Skip(f"no samples here: {dump.sampling}")
+    paths = collections.Counter()
+    for sample in samples.cpu:
+        paths[tuple(samples.path(sample))] += sample["weight"]
+    inside, all_of_it = paths["c outer", "burning"], sum(paths.values())
+    check(0.7 < inside / all_of_it < 0.97, f"of {all_of_it} ns in the task: {paths}")
+    told = collections.Counter(event["domain"] for event in dump.events if event["kind"] == "push")
+    equal(dict(told), {"shared": 3, "image a": 3, "": 1, D: 1}, "ranges by domain")
+
+
 def crowd_counts(dump):
     """{(pid, tid, domain): nested tasks}, and the overlapped ones by pid."""
     pids = {process["ordinal"]: process["pid"] for process in dump.processes}
@@ -298,6 +317,27 @@ def package_of_python_is_recorded(home):
         start("paused", "itt"), END, push("shown", "py"), POP,
     ], "events")
     equal([thread["name"] for thread in dump.threads], ["python"], "names of threads")
+
+
+NESTED = """
+import ittapi, pyannot
+with pyannot.annotate("python"):
+    with ittapi.task("itt", domain="py"):
+        with pyannot.annotate("inner"):
+            pass
+"""
+
+
+@case
+def ranges_of_python_and_itt_nest(home):
+    python = VENV / "bin/python"
+    home.environment["PYTHONPATH"] = PYANNOT
+    if not python.exists() or home.run(python, "-c", "import ittapi, pyannot").status != 0:
+        raise Skip("no package ittapi, or no pyannot")
+    dump = recorded(home, python, "-c", NESTED, options=(*QUIET, "--python", "names"))
+    told = [line for line in story(dump) if line[0] in ("push", "pop")]
+    equal(told, [push("python", ""), push("itt", "py"), push("inner", ""), POP, POP, POP],
+          "events")
 
 
 if __name__ == "__main__":
