@@ -76,15 +76,15 @@ static void add_legend(struct flame *f)
 }
 
 /* Notes in lines, those of losses apart from the legend. */
-static void place_notes(struct flame *f)
+static void place_notes(struct flame *f, struct note *notes)
 {
     int x = 0, line = -1;
     for (unsigned i = 0; i < f->note_count; i++) {
-        struct note *note = &f->notes[i];
+        struct note *note = &notes[i];
         int room = note->loss ? 0 : SWATCH;
         flame_one_line(note->text);
         int wide = room + (int)(flame_text_columns(note->text) * FLAME_TEXT_LETTER);
-        bool apart = i > 0 && note->loss != f->notes[i - 1].loss;
+        bool apart = i > 0 && note->loss != notes[i - 1].loss;
         if (line < 0 || apart || x + wide > WIDE) {
             x = 0;
             line++;
@@ -99,8 +99,9 @@ static void place_notes(struct flame *f)
 int flame_notes_measure(struct flame *f)
 {
     sum_tones(f);
-    f->notes = calloc(NOTES_MAX, sizeof(*f->notes));
-    if (!f->notes)
+    struct note *notes = calloc(NOTES_MAX, sizeof(*notes));
+    f->notes = notes;
+    if (!notes)
         return -ENOMEM;
     missing_each(f->trace, NULL, add_missing, f);
     struct note *note = call_tree_cut_count(f->tree) ? add_note(f) : NULL;
@@ -112,7 +113,7 @@ int flame_notes_measure(struct flame *f)
     }
     if (!f->options->changes)
         add_legend(f);
-    place_notes(f);
+    place_notes(f, notes);
     f->top = 66 + LINE * (f->line_count + (f->options->changes != NULL));
     return 0;
 }
