@@ -292,11 +292,12 @@ static const struct exporter page_format = {.name = "html", .options = page_opti
 /* An option that only pictures have asks for one, if the output's name does not tell. */
 static bool wants_page(const struct values *values)
 {
-    const char *output = values->output;
-    bool named = output && strcmp(output, "-") != 0;
+    const char *output = values->output ? values->output : "-";
     if (values->format)
         return strcmp(values->format, page_format.name) == 0;
-    return named ? text_ends_with(output, ".html") : !export_refuses(&page_format, &values->wanted);
+    if (text_ends_with(output, ".html") || text_ends_with(output, export_svg.extension))
+        return text_ends_with(output, ".html");
+    return !export_refuses(&page_format, &values->wanted);
 }
 
 static int write_page(const struct cmd_call *call)
