@@ -6,6 +6,7 @@
  * are good or NULL, as nobody can check others. */
 #define ITT_INSIDE
 #include <stdio.h>
+#include <unistd.h>
 
 #include "arena.h"
 #include "itt_part.h"
@@ -278,5 +279,38 @@ TEST_TIMEOUT(calls_in_any_order_with_any_argument_do_no_harm, 60)
     }
     if (is_recording)
         arena_end();
+    arena_clean();
+}
+
+static long resident_kib(void)
+{
+    long pages = 0, resident = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    CHECK(file != NULL);
+    CHECK_INT(fscanf(file, "%ld %ld", &pages, &resident), 2);
+    fclose(file);
+    return resident * (sysconf(_SC_PAGESIZE) / 1024);
+}
+
+static void begin_and_end(__itt_domain *in, __itt_string_handle *task, int first, int count)
+{
+    for (int i = first; i < first + count; i++) {
+        __itt_task_begin(in, __itt_id_make(NULL, (unsigned)i + 1), __itt_null, task);
+        __itt_task_end(in);
+    }
+}
+
+TEST(ids_that_are_never_destroyed_take_bounded_memory)
+{
+    const struct arena_options options = {.policy = ANNOT_POLICY_OVERWRITE_OLDEST,
+                                          .block_count = 64};
+    arena_begin(&options);
+    __itt_domain *in = __itt_domain_create("ids");
+    __itt_string_handle *task = __itt_string_handle_create("task");
+    begin_and_end(in, task, 0, 200000);
+    long before = resident_kib();
+    begin_and_end(in, task, 200000, 200000);
+    CHECK(resident_kib() - before < 2048);
+    arena_end();
     arena_clean();
 }

@@ -6,7 +6,12 @@
 #include <annot_barrier.h>
 #include <string.h>
 
-enum { PARTS = 16, BUCKETS = 256, OPEN_MAX = 1 << 20 /* of a part */ };
+enum {
+    PARTS = 16,
+    BUCKETS = 256,
+    OPEN_MAX = 1 << 16, /* of a part */
+    BUCKET_ARROWS = 16, /* programs need not destroy ids: older ones are forgotten */
+};
 
 static struct part {
     pthread_mutex_t lock;
@@ -56,9 +61,30 @@ static struct itt_open **find(struct itt_open **at, const struct itt_key *key)
     return at;
 }
 
+/* Takes out the oldest arrow of a bucket that has its fill of them. */
+static void forget_arrow(struct part *part, struct itt_open **bucket)
+{
+    struct itt_open **last = NULL;
+    int count = 0;
+    for (struct itt_open **at = bucket; *at; at = &(*at)->next) {
+        if ((*at)->key.kind != ITT_ARROW)
+            continue;
+        last = at;
+        count++;
+    }
+    if (count < BUCKET_ARROWS)
+        return;
+    struct itt_open *forgotten = *last;
+    *last = forgotten->next;
+    forgotten->next = part->idle;
+    part->idle = forgotten;
+}
+
 static struct itt_open *insert(struct part *part, struct itt_open **bucket,
                                const struct itt_key *key, uint64_t number)
 {
+    if (key->kind == ITT_ARROW)
+        forget_arrow(part, bucket);
     struct itt_open *open = part->idle;
     if (open)
         part->idle = open->next;

@@ -11,6 +11,7 @@
 
 #include <annot/annot.h>
 #include <annot/observers.h>
+#include <annot_barrier.h>
 
 #define ITT_RARELY(condition) __builtin_expect(!!(condition), 0)
 
@@ -47,13 +48,13 @@ annot_name itt_name_find(struct itt_string *string);
 
 static inline annot_domain itt_domain_number(const struct itt_domain *domain)
 {
-    int known = domain ? domain->extra1 : 0;
+    int known = domain ? annot_load_relaxed(&domain->extra1) : 0;
     return known ? (annot_domain)known : itt_domain_find((struct itt_domain *)domain);
 }
 
 static inline annot_name itt_name(const struct itt_string *string)
 {
-    annot_name name = string ? (annot_name)string->extra1 : 0;
+    annot_name name = string ? (annot_name)annot_load_relaxed(&string->extra1) : 0;
     return name ? name : itt_name_find((struct itt_string *)string);
 }
 
@@ -185,7 +186,7 @@ extern int itt_is_paused; /* W: under the lock */
 
 static inline int itt_is_wanted(void)
 {
-    return ITT_RARELY(annot_enabled() && !itt_is_paused);
+    return ITT_RARELY(annot_enabled() && !annot_load_relaxed(&itt_is_paused));
 }
 
 #endif

@@ -154,10 +154,11 @@ static int is_skipped(const struct itt_thread *thread)
 static __attribute__((noinline)) void
 begin_slowly(const struct annot_event *event, const struct itt_id *id, const struct itt_id *parent)
 {
-    struct itt_thread *thread = itt_is_paused || itt_self ? itt_thread_own() : NULL;
+    int is_paused = annot_load_relaxed(&itt_is_paused);
+    struct itt_thread *thread = is_paused || itt_self ? itt_thread_own() : NULL;
     if (thread)
-        set_skipped(thread, itt_is_paused);
-    if (itt_is_paused) {
+        set_skipped(thread, is_paused);
+    if (is_paused) {
         itt_depth++;
         return;
     }
@@ -171,7 +172,7 @@ begin_slowly(const struct annot_event *event, const struct itt_id *id, const str
 static inline void begin(const struct annot_event *event, const struct itt_id *id,
                          const struct itt_id *parent)
 {
-    int is_rare = itt_is_paused || itt_self || has_id(id) || has_id(parent);
+    int is_rare = annot_load_relaxed(&itt_is_paused) || itt_self || has_id(id) || has_id(parent);
     if (ITT_RARELY(is_rare))
         begin_slowly(event, id, parent);
     else
@@ -206,13 +207,16 @@ static void task_begin(const struct itt_domain *domain, struct itt_id id, struct
 {
     if (!ITT_RARELY(annot_enabled()))
         return;
-    if (ITT_RARELY(!name || !domain || !name->extra1 || !domain->extra1 || itt_is_paused ||
-                   itt_self || has_id(&id) || has_id(&parent))) {
+    /* Partner of all: whoever made them known; they stay what they are. */
+    int number = domain ? annot_load_relaxed(&domain->extra1) : 0;
+    int known = name ? annot_load_relaxed(&name->extra1) : 0;
+    if (ITT_RARELY(!number || !known || annot_load_relaxed(&itt_is_paused) || itt_self ||
+                   has_id(&id) || has_id(&parent))) {
         task_begin_slowly(domain, name, &id, &parent);
         return;
     }
     itt_depth++;
-    inject_emit.push_in((annot_domain)domain->extra1, (annot_name)name->extra1, NULL);
+    inject_emit.push_in((annot_domain)number, (annot_name)known, NULL);
 }
 
 static void task_end(const struct itt_domain *domain)
