@@ -2,8 +2,22 @@
 /* Events for two tools, one behind the other: each is called as often as the program calls. */
 #include "nvtx_ledger.h"
 
+#include <dlfcn.h>
 #include <nvtx3/nvToolsExt.h>
+#include <nvtx3/nvToolsExtCuda.h>
 #include <string.h>
+
+/* Where annot's library is loaded, it knows the name as well. */
+static void name_stream(void)
+{
+    char *at = NULL;
+    nvtxNameCuStreamA((CUstream)(at + 16), "stream");
+    void *library = dlopen(getenv("NVTX_INJECTION64_PATH"), RTLD_NOW | RTLD_NOLOAD);
+    EXPECT(library != NULL);
+    const char *(*find)(unsigned, unsigned long) =
+        (const char *(*)(unsigned, unsigned long))dlsym(library, "annot_inject_object");
+    EXPECT(find && strcmp(find(3, 16), "stream") == 0);
+}
 
 int main(void)
 {
@@ -26,5 +40,6 @@ int main(void)
         ledger("started", "", "started", "");
         nvtxRangeEnd(nvtxRangeStartA("started"));
     }
+    name_stream();
     return 0;
 }

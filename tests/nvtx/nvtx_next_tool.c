@@ -10,7 +10,7 @@
 
 enum { DOMAIN_BASE = 0x1000, STRING_BASE = 0x2000, RANGE_BASE = 0x3000 };
 
-static unsigned images, pushes, pops, starts, ends, marks, domains, strings, wrong;
+static unsigned images, pushes, pops, starts, ends, marks, names, domains, strings, wrong;
 static uint64_t ranges = RANGE_BASE;
 
 static int push_a(const char *text)
@@ -76,6 +76,12 @@ static void end(nvtxRangeId_t range)
     ends++;
 }
 
+static void name_stream(void *stream, const char *name)
+{
+    wrong += stream == NULL || name == NULL;
+    names++;
+}
+
 static void install(const NvtxExportTableCallbacks *callbacks, NvtxCallbackModule module,
                     unsigned id, NvtxFunctionPointer function)
 {
@@ -93,8 +99,8 @@ __attribute__((destructor)) static void tell(void)
     FILE *file = path && images ? fopen(path, "a") : NULL;
     if (!file)
         return;
-    fprintf(file, "%d %u %u %u %u %u %u %u\n", (int)getpid(), images, pushes, pops, starts, ends,
-            marks, wrong);
+    fprintf(file, "%d %u %u %u %u %u %u %u %u\n", (int)getpid(), images, pushes, pops, starts, ends,
+            marks, names, wrong);
     fclose(file);
 }
 
@@ -110,6 +116,7 @@ int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t get)
     install(callbacks, NVTX_CB_MODULE_CORE, NVTX_CBID_CORE_RangePop, CALL(pop));
     install(callbacks, NVTX_CB_MODULE_CORE, NVTX_CBID_CORE_RangeStartA, CALL(start_a));
     install(callbacks, NVTX_CB_MODULE_CORE, NVTX_CBID_CORE_RangeEnd, CALL(end));
+    install(callbacks, NVTX_CB_MODULE_CUDA, NVTX_CBID_CUDA_NameCuStreamA, CALL(name_stream));
     install(callbacks, NVTX_CB_MODULE_CORE2, NVTX_CBID_CORE2_DomainCreateA, CALL(create));
     install(callbacks, NVTX_CB_MODULE_CORE2, NVTX_CBID_CORE2_DomainRegisterStringA,
             CALL(register_a));

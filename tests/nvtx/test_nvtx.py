@@ -88,8 +88,8 @@ def a_tool_that_was_set_before(home):
     compare(home, path, ledger)
     pid, *numbers = counts.read_text().split()
     check(pid.isdigit(), "its count")
-    equal([int(number) for number in numbers], [1, 200, 200, 100, 100, 100, 0],
-          "images, pushes, pops, starts, ends, marks and wrong handles of the next tool")
+    equal([int(number) for number in numbers], [1, 200, 200, 100, 100, 100, 1, 0],
+          "images, pushes, pops, starts, ends, marks, names, wrong handles of the next tool")
 
 
 @case

@@ -24,5 +24,7 @@ NvtxFunctionPointer nvtx_next_of(uint32_t module, uint32_t id);
 
 /* Our callback that calls ours and the next tool's. NULL: there is none of that id. */
 NvtxFunctionPointer nvtx_next_call(uint32_t module, uint32_t id);
+/* The same of the modules that name objects. */
+NvtxFunctionPointer nvtx_next_name(uint32_t module, uint32_t id);
 
 #endif

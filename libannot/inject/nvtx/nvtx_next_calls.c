@@ -316,7 +316,6 @@ static const NvtxFunctionPointer sync_calls[NVTX_CBID_SYNC_SIZE] = {
     SYNC_ROW(DomainSyncUserAcquireSuccess), SYNC_ROW(DomainSyncUserReleasing),
 };
 
-/* Names of objects carry no handle of NVTX: ours is not called then, the next tool's is. */
 NvtxFunctionPointer nvtx_next_call(uint32_t module, uint32_t id)
 {
     if (module == NVTX_CB_MODULE_CORE)
@@ -325,5 +324,5 @@ NvtxFunctionPointer nvtx_next_call(uint32_t module, uint32_t id)
         return core2_calls[id];
     if (module == NVTX_CB_MODULE_SYNC)
         return sync_calls[id];
-    return nvtx_next_of(module, id);
+    return nvtx_next_name(module, id);
 }
