@@ -70,9 +70,13 @@ const char *compare_text(struct compare *compare, const char *text)
     return at < 0 ? NULL : strtab_get(&compare->texts, (size_t)at)->bytes;
 }
 
-static size_t number_count(const struct compare *compare)
+/* Of a row: as many as its kind has metrics. */
+static size_t number_count(const struct compare *compare, size_t kind)
 {
-    return compare_at(compare, METRICS_MAX, 0);
+    unsigned count = 0;
+    while (count < METRICS_MAX && compare_kinds[kind].metrics[count].word)
+        count++;
+    return compare_at(compare, count, 0);
 }
 
 struct compare_row *compare_row_of(struct compare *compare, size_t kind, const char *key,
@@ -85,12 +89,13 @@ struct compare_row *compare_row_of(struct compare *compare, size_t kind, const c
     if ((size_t)at < list->rows.count)
         return &list->rows.items[at];
     struct compare_row row = {.name = "", .place = ""};
-    row.values = malloc(number_count(compare) * sizeof(*row.values));
+    size_t count = number_count(compare, kind);
+    row.values = malloc(count * sizeof(*row.values));
     if (!row.values || vec_push(&list->rows, row) != 0) {
         free(row.values);
         return NULL;
     }
-    for (size_t i = 0; i < number_count(compare); i++)
+    for (size_t i = 0; i < count; i++)
         row.values[i] = NAN;
     return &list->rows.items[at];
 }
