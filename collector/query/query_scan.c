@@ -162,8 +162,8 @@ static int go_on(struct query_scan *scan)
 
 static int next_sorted(struct query_scan *scan)
 {
-    const struct wide_key *group;
-    const void *row;
+    const struct wide_key *group = NULL;
+    const void *row = NULL;
     int status = 0;
     if (!scan->sorted) {
         status = go_on(scan);
