@@ -171,9 +171,9 @@ static int make_session(struct collector *collector, const struct collector_opti
 static int take_batch(void *context, const struct event_batch *batch)
 {
     struct collector *collector = context;
-    if (collector->sink.events)
-        return collector->sink.events(collector->sink.context, batch);
-    return store_writer_add(collector->writer, batch);
+    if (!collector->sink.events)
+        return writing_add(collector->writer, collector->trace, batch);
+    return sink_add(&collector->sink, batch);
 }
 
 static bool has_room(void *context)

@@ -168,6 +168,13 @@ struct writing {
 /* At the beginning of a step: blocks that are in the file go back. 0, or the file's first error. */
 int writing_look(struct writing *writing);
 
+/* A batch of the intake: spans of queues go to a stream that is declared when the first ones come.
+ * 0 or -errno. */
+int writing_add(struct store_writer *writer, struct trace *trace, const struct event_batch *batch);
+
+/* The same where there is no file: spans by the threads that caused them. */
+int sink_add(const struct collector_sink *sink, const struct event_batch *batch);
+
 /* intake_options.room, with `writing`. */
 bool writing_has_room(struct writing *writing);
 

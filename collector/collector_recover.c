@@ -65,7 +65,7 @@ static void note_event(struct decode_thread *thread, const struct event *event)
 static int know_threads(struct recovery *recovery, uint32_t count)
 {
     while (recovery->known.count < count) {
-        struct intake_known fresh = {.thread.ordinal = (uint32_t)recovery->known.count};
+        struct intake_known fresh = {.resumed.thread.ordinal = (uint32_t)recovery->known.count};
         if (vec_push(&recovery->known, fresh) != 0)
             return -ENOMEM;
     }
@@ -76,11 +76,24 @@ static int note_batch(struct recovery *recovery, const struct event_batch *batch
 {
     if (know_threads(recovery, batch->thread + 1) != 0)
         return -ENOMEM;
-    struct intake_known *known = &recovery->known.items[batch->thread];
+    struct drain_resumed *known = &recovery->known.items[batch->thread].resumed;
     for (uint32_t i = 0; i < batch->count; i++)
         note_event(&known->thread, &batch->events[i]);
-    known->last = batch->source;
-    known->seen = true;
+    known->last[DRAIN_PLAIN] = batch->source;
+    known->seen[DRAIN_PLAIN] = true;
+    return 0;
+}
+
+/* Spans count for the thread that reported them. */
+static int note_spans(struct recovery *recovery, const struct event_batch *batch)
+{
+    uint32_t highest = batch->emitter > batch->thread ? batch->emitter : batch->thread;
+    if (know_threads(recovery, highest + 1) != 0)
+        return -ENOMEM;
+    struct drain_resumed *known = &recovery->known.items[batch->emitter].resumed;
+    known->thread.record_count += batch->count;
+    known->last[DRAIN_SPANS] = batch->source;
+    known->seen[DRAIN_SPANS] = true;
     return 0;
 }
 
@@ -94,7 +107,7 @@ static void count_anew(struct recovery *recovery)
         struct trace_thread *entry = trace_thread(trace, i);
         struct intake_known *known = &recovery->known.items[i];
         struct trace_process *process = trace_process(trace, entry->process);
-        entry->event_count = known->thread.record_count;
+        entry->event_count = known->resumed.thread.record_count;
         entry->revision++;
         known->serial = entry->serial;
         if (process)
@@ -148,7 +161,7 @@ static int read_recording(struct recovery *recovery)
         return -ESTALE;
     int more;
     while ((more = store_reader_next(recovery->reader, &batch)) == 1) {
-        error = note_batch(recovery, &batch);
+        error = batch.late ? note_spans(recovery, &batch) : note_batch(recovery, &batch);
         if (error != 0)
             return error;
     }
@@ -202,7 +215,7 @@ static int new_recording(struct recovery *recovery)
 static int take_batch(void *context, const struct event_batch *batch)
 {
     struct recovery *recovery = context;
-    return store_writer_add(recovery->writer, batch);
+    return writing_add(recovery->writer, recovery->trace, batch);
 }
 
 static int make_intake(struct recovery *recovery)

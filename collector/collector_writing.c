@@ -30,6 +30,35 @@ int writing_look(struct writing *writing)
     return progress->error;
 }
 
+/* The only one that a collector declares, also of a recording that it continues. */
+static int64_t queue_stream(struct trace *trace)
+{
+    static const char name[] = "queues";
+    if (trace_stream_count(trace) > 0)
+        return 0;
+    int64_t text = trace_string_add(trace, name, sizeof(name) - 1);
+    return text < 0 ? text : trace_stream_add(trace, (uint32_t)text);
+}
+
+int writing_add(struct store_writer *writer, struct trace *trace, const struct event_batch *batch)
+{
+    if (!batch->late)
+        return store_writer_add(writer, batch);
+    int64_t stream = queue_stream(trace);
+    return stream < 0 ? (int)stream : store_writer_add_late(writer, (uint32_t)stream, batch);
+}
+
+int sink_add(const struct collector_sink *sink, const struct event_batch *batch)
+{
+    struct event_batch rest = *batch;
+    int error = 0;
+    while (rest.count > 0 && error == 0) {
+        const struct event_batch part = event_batch_take(&rest);
+        error = sink->events(sink->context, &part);
+    }
+    return error;
+}
+
 bool writing_has_room(struct writing *writing)
 {
     if (!writing->writer)

@@ -557,7 +557,7 @@ static const char *without_records(const struct trace *trace)
     uint64_t calls[MISUSE_COUNT];
     if (trace_unwatched(trace))
         return "an unknown amount:";
-    if (sample_loss_any(trace))
+    if (sample_loss_any(trace) || queued_any(trace))
         return "no records, but";
     return misuse_sums(trace, calls) ? "no records, but see the remarkable calls" : "nothing";
 }
@@ -579,6 +579,7 @@ void info_print_losses(const struct info_options *options, const struct info_cou
         loss_print(total);
     }
     sample_loss_print(trace, &wholes, stdout);
+    queue_loss_print(trace, stdout);
     print_processes(options, counts);
     bool begun = false;
     missing_each(trace, total, print_call, &begun);

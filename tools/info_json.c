@@ -328,6 +328,24 @@ struct sums {
     uint64_t samples;
 };
 
+/* Only of a process that had to do with queues. */
+static void json_queued(struct json_doc *doc, const struct trace_process *process)
+{
+    static const char *const keys[QUEUED_COUNT] = {
+        [QUEUED_LAUNCHED] = "launched",         [QUEUED_TOLD] = "reported",
+        [QUEUED_DROPPED] = "dropped_by_driver", [QUEUED_UNTIMED] = "without_times",
+        [QUEUED_MISTIMED] = "impossible_times", [QUEUED_ACAUSAL] = "before_launch"};
+    uint64_t any = 0;
+    for (unsigned kind = 0; kind < QUEUED_COUNT; kind++)
+        any |= process->queued[kind];
+    if (!any)
+        return;
+    json_doc_object(doc, "queue_activities");
+    for (unsigned kind = 0; kind < QUEUED_COUNT; kind++)
+        json_doc_uint(doc, keys[kind], process->queued[kind]);
+    json_doc_close(doc);
+}
+
 static void put_process(const struct info_json *info, struct json_doc *doc, uint32_t ordinal,
                         const struct sums *sums)
 {
@@ -353,6 +371,7 @@ static void put_process(const struct info_json *info, struct json_doc *doc, uint
     json_doc_uint(doc, "sample_count", sums[ordinal].samples);
     json_doc_uint(doc, "record_count", process->event_count);
     json_doc_uint(doc, "shared_memory_peak_bytes", process->peak_bytes);
+    json_queued(doc, process);
     missing_json_lost(doc, "lost_by_cause", process->lost);
     if (info->counts->whole_ns)
         put_moment(info, doc, "overwritten_until_ns", info->counts->whole_ns[ordinal]);

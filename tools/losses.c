@@ -147,6 +147,18 @@ void sample_loss_print_short(const struct trace *trace, const struct sample_whol
     }
 }
 
+static void put_queued(void *context, const struct missing *missing)
+{
+    char number[NUMBER_TEXT_SIZE];
+    if (missing->kind == MISSING_QUEUED)
+        fprintf(context, "  %s %s\n", number_count(missing->count, number), missing->what);
+}
+
+void queue_loss_print(const struct trace *trace, FILE *stream)
+{
+    missing_each(trace, NULL, put_queued, stream);
+}
+
 /* ---- Records --------------------------------------------------------------------------------- */
 
 void loss_print(const uint64_t *lost)
@@ -219,6 +231,7 @@ void loss_note(const struct trace *trace, const struct sample_wholes *wholes)
     uint32_t refused = trace_refusal_count(trace);
     loss_note_records(trace);
     loss_note_samples(trace, wholes);
+    print_line(trace, MISSING_QUEUED, "annot: MISSING: ");
     if (refused)
         cmd_note("%s %s could not take part\nannot info says why", number_count(refused, number),
                  refused == 1 ? "process" : "processes");

@@ -31,6 +31,9 @@ void sample_loss_print(const struct trace *trace, const struct sample_wholes *wh
 void sample_loss_print_short(const struct trace *trace, const struct sample_wholes *wholes,
                              FILE *stream);
 
+/* A line for each: "  1,000 activities of queues: launched, but never reported". */
+void queue_loss_print(const struct trace *trace, FILE *stream);
+
 /* ---- Records --------------------------------------------------------------------------------- */
 
 /* "1,234 buffer full, 1 too many threads or tracks" and a newline. */

@@ -75,6 +75,8 @@ static void add_losses(const struct screen *screen, struct text *text)
         text_format(text, facts->lost_count == 1 ? " was lost" : " were lost");
     } else if (sample_loss_any(screen->trace) && sample_loss_counts(screen->trace, &wholes)) {
         text_format(text, "; parts of the samples are missing");
+    } else if (queued_any(screen->trace)) {
+        text_format(text, "; activities of queues are missing");
     } else {
         text_format(text, "; nothing lost");
     }

@@ -92,6 +92,8 @@ static const char *lost_text(const struct trace *trace, const struct report_fact
 {
     const struct sample_wholes wholes = wholes_of(facts);
     uint64_t calls[MISUSE_COUNT];
+    if (!sample_loss_any(trace) && queued_any(trace))
+        return "no records, but activities of queues";
     if (!sample_loss_any(trace))
         return misuse_sums(trace, calls) ? "no records, but see the remarkable calls" : "nothing";
     if (trace_unwatched(trace))
@@ -129,6 +131,9 @@ static void print_missing(FILE *out, const struct trace *trace)
     missing_each(trace, NULL, print_call, &line);
     if (line.before != first)
         fputs("\n", out);
+    if (queued_any(trace))
+        fputs("MISSING\n", out);
+    queue_loss_print(trace, out);
 }
 
 static void print_missing_volumes(FILE *out, const struct store_reader *reader)

@@ -208,7 +208,8 @@ static void print_notes(const struct trace *trace, uint32_t limit)
 static bool nothing_lost(const struct trace *trace, const struct collector_counts *counts)
 {
     uint64_t calls[MISUSE_COUNT];
-    return counts->lost_count == 0 && !sample_loss_any(trace) && misuse_sums(trace, calls) == 0;
+    return counts->lost_count == 0 && !sample_loss_any(trace) && !queued_any(trace) &&
+           misuse_sums(trace, calls) == 0;
 }
 
 static const char prefix[] = "annot: ";

@@ -45,7 +45,8 @@ static void tell_missing(void *context, const struct missing *missing)
 {
     char label[MISSING_LABEL_SIZE];
     missing_label(missing, label);
-    if (missing->kind == MISSING_RECORDS || missing->kind == MISSING_CALLS)
+    if (missing->kind == MISSING_RECORDS || missing->kind == MISSING_CALLS ||
+        missing->kind == MISSING_QUEUED)
         tell_count(context, label, missing->count);
 }
 

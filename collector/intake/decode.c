@@ -22,7 +22,7 @@ int64_t decode_time(struct decoder *decoder, uint64_t time)
 }
 
 /* The time of an event: not before the thread's last one, not after the present. */
-static int64_t event_time(struct decoder *decoder, struct decode_thread *thread, uint64_t time)
+int64_t decode_event_time(struct decoder *decoder, struct decode_thread *thread, uint64_t time)
 {
     int64_t ns = decode_time(decoder, time);
     if (ns > decoder->now_ns)
@@ -69,7 +69,7 @@ static size_t decode_header(struct decoder *decoder, struct decode_thread *threa
         events[count++] =
             (struct event){.kind = EVENT_EDGE,
                            .thread = thread->ordinal,
-                           .time_ns = event_time(decoder, thread, header->claim_time)};
+                           .time_ns = decode_event_time(decoder, thread, header->claim_time)};
     }
     thread->started = true;
     thread->generation = header->generation;
@@ -80,8 +80,8 @@ static size_t decode_header(struct decoder *decoder, struct decode_thread *threa
     if (!any)
         return count;
     uint64_t begin_time = header->gap_time != 0 ? header->gap_time : header->claim_time;
-    int64_t begin_ns = event_time(decoder, thread, begin_time);
-    int64_t end_ns = event_time(decoder, thread, header->claim_time);
+    int64_t begin_ns = decode_event_time(decoder, thread, begin_time);
+    int64_t end_ns = decode_event_time(decoder, thread, header->claim_time);
     if (header->kept_depth < thread->depth)
         thread->depth = header->kept_depth;
     for (int cause = 0; cause < ANNOT_LOSS_COUNT; cause++) {
@@ -173,120 +173,6 @@ static int decode_track(struct decoder *decoder, const struct decode_parts *part
     return error != 0 ? error : 1;
 }
 
-/* ---- Before the first block ---- */
-
-/* What stands before the first block that is left of a thread: how much was overwritten, and the
- * ranges that are still open. */
-
-static struct event gap_until(const struct decode_thread *thread, int64_t begin_ns, int64_t end_ns)
-{
-    return (struct event){.kind = EVENT_LOST,
-                          .thread = thread->ordinal,
-                          .value_kind = VALUE_UINT64,
-                          .depth = thread->depth,
-                          .time_ns = begin_ns,
-                          .end_ns = end_ns > begin_ns ? end_ns : begin_ns};
-}
-
-static void tell_gap(struct decode_thread *thread, struct event gap, enum loss cause,
-                     uint64_t count, struct event *event)
-{
-    thread->lost[cause] += count;
-    gap.level = (uint8_t)cause;
-    gap.value.uint64 = count;
-    *event = gap;
-}
-
-/* The innermost open ranges, begun when they really were. 0 or -ENOMEM. */
-static int tell_open(struct decoder *decoder, struct decode_thread *thread,
-                     const struct annot_open *open, struct event *event)
-{
-    int64_t name = open->name != 0 ? names_by_id(&decoder->names, open->name) : 0;
-    if (name < 0)
-        return (int)name;
-    *event = (struct event){.kind = EVENT_PUSH,
-                            .thread = thread->ordinal,
-                            .name = (uint32_t)name,
-                            .scope = names_scope_by_id(&decoder->names, open->name),
-                            .time_ns = event_time(decoder, thread, open->time)};
-    thread->depth++;
-    thread->record_count++;
-    return 0;
-}
-
-static uint64_t missing(uint64_t before, uint64_t known)
-{
-    return before > known && before - known <= LOSS_BELIEVABLE ? before - known : 0;
-}
-
-/* Before the open ranges: says that calls are missing, and how many more are open below them. */
-static size_t tell_begin(struct decoder *decoder, struct decode_thread *thread,
-                         const struct annot_block *header, uint64_t *lost, struct event *event)
-{
-    int64_t created_ns = decode_time(decoder, decoder->created_time);
-    int64_t begin_ns = thread->last_ns > created_ns ? thread->last_ns : created_ns;
-    if (*lost == 0)
-        return 0;
-    --*lost;
-    if (begin_ns > decoder->now_ns)
-        begin_ns = decoder->now_ns;
-    tell_gap(thread, gap_until(thread, begin_ns, decode_time(decoder, header->open[0].time)),
-             LOSS_OVERWRITTEN, 1, event);
-    if (event->end_ns > decoder->now_ns)
-        event->end_ns = decoder->now_ns;
-    thread->last_ns = event->end_ns;
-    return 1;
-}
-
-/* Behind them: the rest, until the block was claimed. */
-static size_t tell_rest(struct decoder *decoder, struct decode_thread *thread,
-                        const struct annot_block *header, const uint64_t *lost,
-                        struct event *events)
-{
-    int64_t created_ns = decode_time(decoder, decoder->created_time);
-    int64_t end_ns = decode_time(decoder, header->claim_time);
-    size_t count = 0;
-    if (end_ns > decoder->now_ns)
-        end_ns = decoder->now_ns;
-    bool is_later = created_ns > thread->last_ns && created_ns <= end_ns;
-    int64_t begin_ns = is_later ? created_ns : thread->last_ns;
-    struct event gap = gap_until(thread, begin_ns, end_ns);
-    for (int cause = 0; cause < LOSS_COUNT; cause++)
-        if (lost[cause] != 0)
-            tell_gap(thread, gap, (enum loss)cause, lost[cause], &events[count++]);
-    if (count > 0)
-        thread->last_ns = begin_ns;
-    return count;
-}
-
-/* Events for what was overwritten before a block: at most DECODE_EVENTS_BEFORE. Their number or
- * -ENOMEM. */
-static int decode_before(struct decoder *decoder, struct decode_thread *thread,
-                         const struct annot_block *header, struct event *events)
-{
-    bool is_first = thread->headers == 0;
-    uint32_t shown = is_first ? header->open_count : 0;
-    uint64_t lost[LOSS_COUNT] = {0};
-    size_t count = 0;
-    if (shown > ANNOT_OPEN_DEPTH || shown > header->open_depth)
-        shown = 0;
-    for (int cause = 0; cause < ANNOT_LOSS_COUNT; cause++)
-        lost[cause] = missing(header->lost_before[cause], thread->lost[cause]);
-    lost[LOSS_OVERWRITTEN] = missing(header->records_before, thread->wire_records);
-    /* The begins of those that are shown were overwritten, too, but here they are. */
-    lost[LOSS_OVERWRITTEN] -= shown < lost[LOSS_OVERWRITTEN] ? shown : lost[LOSS_OVERWRITTEN];
-    if (is_first || header->open_depth < thread->depth)
-        thread->depth = header->open_depth - shown;
-    if (shown > 0)
-        count = tell_begin(decoder, thread, header, &lost[LOSS_OVERWRITTEN], events);
-    for (uint32_t i = 0; i < shown; i++) {
-        int error = tell_open(decoder, thread, &header->open[i], &events[count++]);
-        if (error != 0)
-            return error;
-    }
-    return (int)(count + tell_rest(decoder, thread, header, lost, events + count));
-}
-
 /* ---- Records ---- */
 
 static uint32_t padded(uint32_t size)
@@ -363,7 +249,7 @@ static int set_attributes(struct names *names, const struct decode_parts *parts,
     return error;
 }
 
-static uint32_t name_of(struct names *names, const struct decode_parts *parts, int *error)
+uint32_t decode_name(struct names *names, const struct decode_parts *parts, int *error)
 {
     if (parts->name)
         return decode_keep(names_inline(names, parts->name, parts->record.name), error);
@@ -384,6 +270,7 @@ static const uint8_t event_kinds[256] = {
     [ANNOT_REC_TRACK_END] = EVENT_TRACK_END,
     [ANNOT_REC_TRACK_MARK] = EVENT_TRACK_MARK,
     [ANNOT_REC_COUNTER_GROUP] = EVENT_COUNTER,
+    [ANNOT_REC_SPAN] = EVENT_SPAN,
 };
 
 /* Flows, tracks: 1 if it is an event, 0 if there was no room for it, or -errno. */
@@ -416,7 +303,7 @@ static int fill_event(struct decoder *decoder, struct decode_thread *thread,
     int error = 0;
     *event = (struct event){.kind = event_kinds[kind], .thread = thread->ordinal};
     event->level = ANNOT_RECORD_LEVEL(parts->record.level);
-    event->time_ns = event_time(decoder, thread, parts->record.time);
+    event->time_ns = decode_event_time(decoder, thread, parts->record.time);
     if (kind == ANNOT_REC_POP) {
         set_depth(thread, event, parts->record.name);
         return 1;
@@ -425,7 +312,7 @@ static int fill_event(struct decoder *decoder, struct decode_thread *thread,
         event->id = parts->id.id;
     if (kind == ANNOT_REC_RANGE_END)
         return 1;
-    event->name = name_of(&decoder->names, parts, &error);
+    event->name = decode_name(&decoder->names, parts, &error);
     if (kind == ANNOT_REC_PUSH)
         thread->depth += thread->depth < UINT32_MAX;
     if (kind == ANNOT_REC_PUSH && !parts->name)
@@ -459,7 +346,7 @@ static int name_thread(struct decode_pass *pass, const struct decode_parts *part
 {
     struct decoder *decoder = pass->decoder;
     int error = 0;
-    uint32_t name = name_of(&decoder->names, parts, &error);
+    uint32_t name = decode_name(&decoder->names, parts, &error);
     pass->owner = OWNER_UNKNOWN; /* it has no key-values */
     if (error != 0 || !decoder->lives || name == 0 || parts->id.id == 0 || parts->id.id > INT32_MAX)
         return error;
@@ -467,7 +354,7 @@ static int name_thread(struct decode_pass *pass, const struct decode_parts *part
         .process = decoder->process,
         .ns_tid = (int32_t)parts->id.id,
         .name = name,
-        .time_ns = event_time(decoder, pass->thread, parts->record.time),
+        .time_ns = decode_event_time(decoder, pass->thread, parts->record.time),
     };
     return lives_name_thread(decoder->lives, &told);
 }
@@ -478,6 +365,8 @@ static int add_record(struct decode_pass *pass, const struct decode_parts *parts
     struct event *event = &pass->decoded->events.items[pass->decoded->events.count];
     if (parts->record.kind == ANNOT_REC_PAYLOAD)
         return decode_payload(pass, parts);
+    if (parts->record.kind == ANNOT_REC_SPAN)
+        return decode_span(pass, parts);
     int got = fill_event(pass->decoder, pass->thread, parts, event);
     if (got < 0)
         return got;
@@ -515,7 +404,7 @@ static uint32_t add_plain(struct decode_pass *pass, const uint8_t *bytes, uint32
                                 .thread = thread->ordinal,
                                 .name = (known & ~NAMES_CALL) - 1,
                                 .scope = known & NAMES_CALL ? pass->decoder->names.calls_scope : 0,
-                                .time_ns = event_time(pass->decoder, thread, record.time)};
+                                .time_ns = decode_event_time(pass->decoder, thread, record.time)};
         if (pushes)
             thread->depth += thread->depth < UINT32_MAX;
         else
@@ -529,6 +418,16 @@ static uint32_t add_plain(struct decode_pass *pass, const uint8_t *bytes, uint32
     return used;
 }
 
+/* Whether the recording has it already: see struct decode_skip. A PAYLOAD goes with its owner, and
+ * anchors are wanted by spans. */
+static bool decode_is_known(const struct decode_pass *pass, uint8_t kind)
+{
+    const struct decode_skip *skip = &pass->decoder->skip;
+    if (kind == ANNOT_REC_PAYLOAD || kind == ANNOT_REC_CLOCK)
+        return skip->plain && kind == ANNOT_REC_PAYLOAD && pass->owner == OWNER_NONE;
+    return kind == ANNOT_REC_SPAN ? skip->spans : skip->plain;
+}
+
 /* 0 or -errno. */
 static int decode_record(struct decode_pass *pass, const uint8_t *bytes, uint32_t room)
 {
@@ -540,13 +439,20 @@ static int decode_record(struct decode_pass *pass, const uint8_t *bytes, uint32_
     struct decode_parts parts = {.record = record};
     bool is_name = record.kind == ANNOT_REC_NAME_THREAD;
     bool is_payload = record.kind == ANNOT_REC_PAYLOAD;
-    if (event_kinds[record.kind] == 0 && !is_name && !is_payload) {
+    bool is_anchor = record.kind == ANNOT_REC_CLOCK;
+    if (decode_is_known(pass, record.kind)) {
+        pass->owner = OWNER_UNKNOWN;
+        return 0;
+    }
+    if (event_kinds[record.kind] == 0 && !is_name && !is_payload && !is_anchor) {
         pass->owner = OWNER_UNKNOWN; /* of a later minor version: what it means, and its flags,
                                         are not known here */
         return 0;
     }
     if (parts.record.flags != 0 && split(bytes, length, &parts) != 0)
         return -EBADMSG;
+    if (is_anchor)
+        return decode_anchor(pass, &parts);
     return is_name ? name_thread(pass, &parts) : add_record(pass, &parts);
 }
 
@@ -568,7 +474,8 @@ int decode_block(struct decoder *decoder, struct decode_thread *thread,
     if (vec_reserve(&decoded->events, DECODE_EVENTS_MAX) != 0)
         return -ENOMEM;
     refresh_now(decoder);
-    if (thread->headers <= part->sequence) {
+    decoder->queues.span_count = 0;
+    if (thread->headers <= part->sequence && !decoder->skip.plain) {
         int count = add_before(decoder, thread, block, part, decoded->events.items);
         if (count < 0)
             return count;
@@ -577,9 +484,11 @@ int decode_block(struct decoder *decoder, struct decode_thread *thread,
             decode_header(decoder, thread, &block->header, decoded->events.items + count);
         thread->wire_records = block->header.records_before;
     }
-    thread->headers = part->sequence + UINT64_C(1);
+    if (thread->headers <= part->sequence)
+        thread->headers = part->sequence + UINT64_C(1);
     for (uint32_t at = part->begin_offset; at < part->end_offset;) {
-        at += add_plain(&pass, block->records + at, part->end_offset - at);
+        at +=
+            decoder->skip.plain ? 0 : add_plain(&pass, block->records + at, part->end_offset - at);
         if (at >= part->end_offset)
             break;
         const uint8_t *bytes = block->records + at;
@@ -590,7 +499,8 @@ int decode_block(struct decoder *decoder, struct decode_thread *thread,
         }
         if (error < 0)
             return error;
-        thread->wire_records += bytes[offsetof(struct annot_record, kind)] != ANNOT_REC_PAYLOAD;
+        thread->wire_records +=
+            !decoder->skip.plain && bytes[offsetof(struct annot_record, kind)] != ANNOT_REC_PAYLOAD;
         at += bytes[offsetof(struct annot_record, granules)] * (uint32_t)ANNOT_GRANULE;
     }
     return 0;

@@ -5,6 +5,7 @@
 #define ANNOT_INTAKE_DECODE_H
 
 #include "event.h"
+#include "hash_map.h"
 #include "lives.h"
 #include "names.h"
 #include "segment_reader.h"
@@ -141,10 +142,57 @@ struct decoded {
 /* More losses than this were never counted one by one: the number is nonsense. */
 #define LOSS_BELIEVABLE (UINT64_C(1) << 48)
 
+/* ---- Queues: decode_spans.c ----
+ *
+ * What SPANs refer to, by their string ids, which are foreign. */
+
+enum {
+    QUEUES_MAX = 1 << 14, /* of one segment */
+    CLOCKS_MAX = 64,
+    CLOCK_ANCHORS_MAX = 1 << 14, /* of one clock; then older ones go */
+};
+
+struct decode_queue {
+    uint32_t id;   /* string */
+    uint32_t kind; /* enum lane_kind; 0: it makes no sense */
+    uint64_t number;
+    uint32_t lane; /* ordinal */
+};
+
+struct decode_clock {
+    uint32_t id;                      /* string */
+    uint32_t ordinal;                 /* in the trace */
+    VEC(struct clock_anchor) anchors; /* rising in raw and ns */
+};
+
+struct decode_label {
+    uint32_t name; /* string ordinal */
+    uint32_t first_arg, arg_count;
+};
+
+/* `{0}` is empty. */
+struct decode_queues {
+    VEC(struct decode_queue) items;
+    VEC(struct decode_clock) clocks;
+    VEC(struct decode_label) labels;
+    VEC(struct arg) args; /* of the labels */
+    struct map64 by_id, label_by_id;
+    uint32_t span_count; /* in the block at hand */
+    uint32_t walked;     /* of names.queues, whose names are known */
+    uint64_t mistimed, acausal;
+};
+
+/* Of a part of a block that a recovery reads again: what the recording has already. */
+struct decode_skip {
+    bool plain, spans;
+};
+
 /* What all threads of a segment share. */
 struct decoder {
     struct names names;
     struct schemas schemas;
+    struct decode_queues queues;
+    struct decode_skip skip;
     uint32_t process;              /* ordinal in the trace */
     struct lives *lives;           /* of threads that others name; NULL: they are not */
     uint32_t track_count;          /* added to the trace */
@@ -169,6 +217,14 @@ struct decode_thread {
     uint64_t wire_records;     /* of blocks that overwrite: as libannot counts them */
     uint64_t lost[LOSS_COUNT]; /* told by EVENT_LOST so far */
 };
+
+void decode_queues_free(struct decode_queues *queues);
+
+/* Queues that have had spans get names that they were given since. 0, -ENOMEM, -EFAULT. */
+int decode_queue_names(struct decoder *decoder);
+
+/* In `decoded.events` an EVENT_SPAN has in place of a colour 1 + the serial of the thread that
+ * caused it, or 0. */
 
 /* A timestamp of the segment as nanoseconds, at most the present. */
 int64_t decode_time(struct decoder *decoder, uint64_t time);

@@ -40,6 +40,9 @@ void drain_destroy(struct drain *drain)
     schemas_free(&drain->decoder.schemas);
     vec_free(&drain->decoded.events);
     vec_free(&drain->decoded.args);
+    vec_free(&drain->spans);
+    decode_queues_free(&drain->decoder.queues);
+    map64_free(&drain->origins);
     vec_free(&drain->progress);
     vec_free(&drain->threads);
     vec_free(&drain->blocks);
@@ -69,22 +72,37 @@ int drain_thread(struct drain *drain, uint32_t serial, struct drain_thread **ret
     return 0;
 }
 
-int drain_resume_thread(struct drain *drain, uint32_t serial, const struct decode_thread *known,
-                        const struct batch_source *last)
+int drain_resume_thread(struct drain *drain, uint32_t serial, const struct drain_resumed *resumed)
 {
     struct drain_thread *thread;
     int error = drain_thread(drain, serial, &thread);
     if (error != 0)
         return error;
-    thread->decode = *known;
+    thread->decode = resumed->thread;
     thread->entered = true;
-    if (!last)
+    for (int kind = 0; kind < DRAIN_KINDS; kind++) {
+        uint32_t next = resumed->seen[kind] ? resumed->last[kind].sequence : 0;
+        thread->next = kind == 0 || next < thread->next ? next : thread->next;
+        thread->next_unknown |= resumed->seen[kind];
+        if (resumed->seen[kind])
+            thread->known[kind] = resumed->last[kind];
+    }
+    if (!resumed->seen[DRAIN_PLAIN])
         return 0;
-    thread->decode.headers = last->sequence + UINT64_C(1);
-    thread->next = last->sequence;
-    thread->next_unknown = true;
-    thread->last = *last;
+    thread->decode.headers = resumed->last[DRAIN_PLAIN].sequence + UINT64_C(1);
+    thread->last = resumed->last[DRAIN_PLAIN];
     return 0;
+}
+
+/* Up to where a block's events of a kind are in the recording that is continued. */
+static uint32_t known_until(const struct drain_thread *thread, int kind, uint32_t sequence)
+{
+    const struct batch_source *known = &thread->known[kind];
+    if (known->end_offset == 0 && known->sequence == 0)
+        return 0;
+    return known->sequence > sequence    ? ANNOT_BLOCK_DATA_SIZE
+           : known->sequence == sequence ? known->end_offset
+                                         : 0;
 }
 
 int drain_enter_thread(struct drain *drain, struct drain_thread *thread,
@@ -160,6 +178,24 @@ static int64_t claimed_ns(const struct annot_block *header)
     return header->claim_ns < INT64_MAX ? (int64_t)header->claim_ns : clock_now_ns();
 }
 
+/* Decodes a part of the block at hand, up to where what the recording has of it changes. */
+static int read_part(struct drain *drain, struct drain_thread *thread, struct batch_source *part)
+{
+    bool skip[DRAIN_KINDS];
+    for (int kind = 0; kind < DRAIN_KINDS; kind++) {
+        uint32_t until = known_until(thread, kind, part->sequence);
+        skip[kind] = part->begin_offset < until;
+        if (skip[kind] && until < part->end_offset)
+            part->end_offset = until;
+    }
+    drain->decoder.skip = (struct decode_skip){skip[DRAIN_PLAIN], skip[DRAIN_SPANS]};
+    int error = decode_block(&drain->decoder, &thread->decode, &drain->copy, part, &drain->decoded);
+    if (error == 0)
+        error = drain_hand_on_block(drain, thread, part);
+    drain->decoder.skip = (struct decode_skip){0};
+    return error;
+}
+
 /* Reads one block as far as it is committed. Bytes read or -errno. */
 static int read_block(struct drain *drain, const struct segment_block *block,
                       struct drain_thread *thread, struct drain_progress *progress)
@@ -179,10 +215,14 @@ static int read_block(struct drain *drain, const struct segment_block *block,
     if (error != 0)
         return error;
     thread->record = header->thread_index;
-    struct batch_source source = {block->sequence, progress->consumed, (uint32_t)end};
-    error = decode_block(&drain->decoder, &thread->decode, &drain->copy, &source, &drain->decoded);
-    if (error == 0)
-        error = drain_hand_on(drain, thread, &source, drain->decoded.events.count);
+    struct batch_source part = {block->sequence, progress->consumed, (uint32_t)end};
+    do {
+        part.end_offset = (uint32_t)end;
+        error = read_part(drain, thread, &part);
+        part.begin_offset = part.end_offset;
+        if (error == 0)
+            error = drain_thread(drain, block->serial, &thread);
+    } while (error == 0 && part.begin_offset < (uint32_t)end);
     if (error != 0)
         return error;
     int bytes = end - (int)progress->consumed;
@@ -197,8 +237,9 @@ static void resume_stream(struct drain_thread *thread, uint32_t sequence,
     if (sequence < thread->next)
         return;
     thread->next_unknown = false;
-    if (sequence == thread->next)
-        progress->consumed = thread->last.end_offset;
+    uint32_t plain = known_until(thread, DRAIN_PLAIN, sequence);
+    uint32_t spans = known_until(thread, DRAIN_SPANS, sequence);
+    progress->consumed = plain < spans ? plain : spans;
     thread->next = sequence;
 }
 
@@ -223,6 +264,9 @@ static int visit_next(struct drain *drain, const struct segment_block *block,
         return 0;
     }
     int bytes = read_block(drain, block, thread, progress);
+    int error = drain_thread(drain, block->serial, &thread); /* it may have moved */
+    if (error != 0)
+        return error;
     if (bytes == -EBADMSG && !whole)
         return 0; /* told when it is released */
     if (bytes == -EBADMSG)
@@ -230,7 +274,7 @@ static int visit_next(struct drain *drain, const struct segment_block *block,
     if (bytes < 0 || !whole)
         return bytes;
     thread->next++;
-    int error = mark_done(drain, block->index, progress);
+    error = mark_done(drain, block->index, progress);
     return error != 0 ? error : bytes;
 }
 

@@ -44,6 +44,13 @@ enum drain_stream {
     STREAM_MISSING, /* a later block is there, the next one is not               */
 };
 
+/* Of each: what a recording has of a thread already, when it is continued. */
+enum drain_kind {
+    DRAIN_PLAIN, /* events of the program's own stream */
+    DRAIN_SPANS,
+    DRAIN_KINDS,
+};
+
 struct drain_thread {
     struct decode_thread decode;
     uint32_t serial;
@@ -51,13 +58,14 @@ struct drain_thread {
     bool entered;    /* decode.ordinal is valid */
     uint64_t visit;  /* the visit that `stream` speaks of */
     enum drain_stream stream;
-    uint32_t next;                 /* sequence of the block to read next */
-    bool next_unknown;             /* after a recovery: `next` or the first one behind it */
-    struct batch_source last;      /* handed on last */
-    uint64_t lost[LOSS_COUNT];     /* from its thread record */
-    uint64_t trailing[LOSS_COUNT]; /* of decode.lost: what no block told */
-    bool in_record;                /* a record with its serial was there at the last look */
-    bool left; /* the thread gave its record back, and what no block told to the process */
+    uint32_t next;            /* sequence of the block to read next */
+    bool next_unknown;        /* after a recovery: `next` or the first one behind it */
+    struct batch_source last; /* handed on last */
+    struct batch_source known[DRAIN_KINDS]; /* end_offset 0: nothing */
+    uint64_t lost[LOSS_COUNT];              /* from its thread record */
+    uint64_t trailing[LOSS_COUNT];          /* of decode.lost: what no block told */
+    bool in_record; /* a record with its serial was there at the last look */
+    bool left;      /* the thread gave its record back, and what no block told to the process */
     uint64_t left_visit; /* visits from this one on began after it had left; 0: it has not */
     uint64_t published;  /* record_count + losses when the trace was told */
     uint32_t name_id;    /* as told to the trace */
@@ -79,6 +87,7 @@ struct drain {
     VEC(struct drain_progress) progress; /* by block */
     VEC(struct drain_thread) threads;
     struct map64 thread_index; /* by serial + 1 */
+    struct map64 origins;      /* of threads that told nothing: 1 + ordinal, 0: not known */
     uint32_t threads_max;
     struct drain_past past; /* of threads that left and of which all is read */
     segment_blocks blocks;  /* scratch */
@@ -96,7 +105,8 @@ struct drain {
     drain_room_fn *room; /* asked before each block; NULL: there is always */
     void *sink_context;
     struct segment_block_copy copy;
-    struct decoded decoded; /* room for DECODE_EVENTS_MAX events */
+    struct decoded decoded;  /* room for DECODE_EVENTS_MAX events */
+    VEC(struct event) spans; /* of these, in a batch of their own */
 };
 
 enum drain_depth {
@@ -126,10 +136,15 @@ int drain_seal(struct drain *drain, uint64_t ticket);
 /* Gives back the blocks that were read whole and of which all is in the file. */
 void drain_free(struct drain *drain, uint64_t written);
 
-/* What a recording knows already of a thread: blocks before `sequence` are in it, and `consumed`
- * bytes of that one; `last` NULL: nothing of it is. */
-int drain_resume_thread(struct drain *drain, uint32_t serial, const struct decode_thread *known,
-                        const struct batch_source *last);
+/* What a recording knows already of a thread: of each kind of events, those up to the end of a part
+ * of a block. */
+struct drain_resumed {
+    struct decode_thread thread;
+    struct batch_source last[DRAIN_KINDS];
+    bool seen[DRAIN_KINDS]; /* else nothing of it is */
+};
+
+int drain_resume_thread(struct drain *drain, uint32_t serial, const struct drain_resumed *resumed);
 
 /* The thread with this serial, added if it was not seen before. 0, -ENOMEM, or -EFAULT: more than
  * one segment may have. */
@@ -156,6 +171,11 @@ uint64_t drain_thread_lost(const struct drain_thread *thread, enum loss cause);
 /* Hands on the first `count` of drain->events. 0 or -errno of the sink. */
 int drain_hand_on(struct drain *drain, struct drain_thread *thread,
                   const struct batch_source *source, size_t count);
+
+/* Hands on what was decoded of a block: plain events, and a batch that is `late` of the spans. The
+ * thread may have moved then. */
+int drain_hand_on_block(struct drain *drain, struct drain_thread *thread,
+                        const struct batch_source *source);
 
 /* Reads names and losses of the threads, and tells the trace what changed. 0 or -ENOMEM. */
 int drain_publish(struct drain *drain);

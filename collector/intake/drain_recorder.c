@@ -236,7 +236,7 @@ static int read_copy(struct drain *drain, const struct capture_place *place,
     struct batch_source source = {header->sequence, begin, place->end};
     error = decode_block(&drain->decoder, &thread->decode, copy, &source, &drain->decoded);
     if (error == 0)
-        error = drain_hand_on(drain, thread, &source, drain->decoded.events.count);
+        error = drain_hand_on_block(drain, thread, &source);
     return error != 0 ? error : (int)(place->end - begin);
 }
 

@@ -36,9 +36,7 @@ struct intake_options {
 /* What a recording knows of one thread, after its collector died. */
 struct intake_known {
     uint32_t serial; /* as in the trace */
-    bool seen;       /* else the thread has no events yet */
-    struct decode_thread thread;
-    struct batch_source last;
+    struct drain_resumed resumed;
 };
 
 struct intake_counts {

@@ -117,6 +117,8 @@ static int enter(struct intake *intake, struct segment_source *source)
             memset(entry->lost, 0, sizeof(entry->lost));
             for (int i = 0; i < MISUSE_SCHEMA; i++) /* that one nobody counts again */
                 entry->misuse[i] = 0;
+            for (int i = 0; i < QUEUED_FOUND; i++)
+                entry->queued[i] = 0;
             entry->event_count = 0;
             entry->end = PROCESS_RUNNING;
         }
@@ -162,12 +164,11 @@ static int resume_threads(struct intake *intake, struct segment_source *source)
     for (size_t i = 0; i < intake->known_count; i++) {
         const struct intake_known *known = &intake->known[i];
         const struct trace_thread *entry =
-            trace_thread_get(intake->options.trace, known->thread.ordinal);
+            trace_thread_get(intake->options.trace, known->resumed.thread.ordinal);
         if (!entry || entry->process != source->who.ordinal || known->serial == 0 ||
             (known->serial >> 20) != (base >> 20))
             continue;
-        int error = drain_resume_thread(source->drain, known->serial - base - 1, &known->thread,
-                                        known->seen ? &known->last : NULL);
+        int error = drain_resume_thread(source->drain, known->serial - base - 1, &known->resumed);
         if (error != 0)
             return error;
     }

@@ -9,7 +9,7 @@
 #include "proc_info.h"
 #include "segment_reader.h"
 
-/* ---- Decoding: decode.c, decode_args.c ---- */
+/* ---- Decoding: decode.c, decode_args.c, decode_before.c, decode_spans.c ---- */
 
 /* The parts of one record, all inside its length. */
 struct decode_parts {
@@ -42,6 +42,21 @@ uint32_t decode_keep(int64_t ordinal, int *error);
 
 /* Records of the pass that cannot be told. Room for one event must be there. */
 void decode_lose(struct decode_pass *pass, enum loss cause, uint64_t count);
+
+/* The time of an event: not before the thread's last one, not after the present. */
+int64_t decode_event_time(struct decoder *decoder, struct decode_thread *thread, uint64_t time);
+
+/* The name of a record; the first failure stays in *error. */
+uint32_t decode_name(struct names *names, const struct decode_parts *parts, int *error);
+
+/* Events for what was overwritten before a block: at most DECODE_EVENTS_BEFORE. Their number or
+ * -ENOMEM. */
+int decode_before(struct decoder *decoder, struct decode_thread *thread,
+                  const struct annot_block *header, struct event *events);
+
+/* Adds a SPAN to the events, or counts why not; takes an anchor of a clock. 0 or -errno. */
+int decode_span(struct decode_pass *pass, const struct decode_parts *parts);
+int decode_anchor(struct decode_pass *pass, const struct decode_parts *parts);
 
 /* Adds what a PAYLOAD tells to its event. 0 or -errno. */
 int decode_payload(struct decode_pass *pass, const struct decode_parts *parts);
@@ -78,7 +93,7 @@ enum source_state {
 
 /* What one segment adds to the totals of its process. */
 struct source_share {
-    uint64_t lost[LOSS_COUNT], misuse[MISUSE_COUNT];
+    uint64_t lost[LOSS_COUNT], misuse[MISUSE_COUNT], queued[QUEUED_COUNT];
     uint64_t event_count;
 };
 
@@ -95,8 +110,9 @@ struct segment_source {
     struct source_share told;   /* in the trace's totals */
     struct filter_told filter;  /* of the segment */
     struct annot_shared shared; /* at the last look */
-    uint64_t shared_bytes;      /* memory held, at the last look */
-    uint64_t ticket;            /* emptied: of the chunk that all of it is in; 0: none yet */
+    uint64_t queues[ANNOT_QUEUE_COUNTS];
+    uint64_t shared_bytes; /* memory held, at the last look */
+    uint64_t ticket;       /* emptied: of the chunk that all of it is in; 0: none yet */
     bool status_known, end_told;
     bool status_final; /* nothing more will be known of its end */
     bool orderly;

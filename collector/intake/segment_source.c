@@ -94,8 +94,10 @@ static uint64_t source_bytes(const struct segment_source *source, const struct d
 }
 
 /* What this segment knows by now. */
-static struct source_share share_now(const struct drain *drain, const struct annot_shared *shared)
+static struct source_share share_now(const struct segment_source *source)
 {
+    const struct drain *drain = source->drain;
+    const struct annot_shared *shared = &source->shared;
     struct source_share share = {.event_count = drain->past.event_count};
     memcpy(share.lost, drain->past.lost, sizeof(share.lost));
     share.lost[LOSS_CORRUPT] += drain->corrupt;
@@ -115,6 +117,10 @@ static struct source_share share_now(const struct drain *drain, const struct ann
                                                 : shared->misuse_more[i - ANNOT_MISUSE_COUNT];
         share.misuse[i] = drain->decoder.misuse[i] + (count <= LOSS_BELIEVABLE ? count : 0);
     }
+    for (int i = 0; i < QUEUED_FOUND; i++)
+        share.queued[i] = source->queues[i] <= LOSS_BELIEVABLE ? source->queues[i] : 0;
+    share.queued[QUEUED_MISTIMED] = drain->decoder.queues.mistimed;
+    share.queued[QUEUED_ACAUSAL] = drain->decoder.queues.acausal;
     return share;
 }
 
@@ -128,6 +134,8 @@ static void tell_share(struct segment_source *source, struct trace_process *entr
         entry->lost[cause] += share->lost[cause] - source->told.lost[cause];
     for (int i = 0; i < MISUSE_COUNT; i++)
         entry->misuse[i] += share->misuse[i] - source->told.misuse[i];
+    for (int i = 0; i < QUEUED_COUNT; i++)
+        entry->queued[i] += share->queued[i] - source->told.queued[i];
     entry->event_count += share->event_count - source->told.event_count;
     entry->revision++;
     source->told = *share;
@@ -185,6 +193,8 @@ static int publish_names(struct segment_source *source, struct trace *trace)
 {
     struct drain *drain = source->drain;
     int error = drain->broken ? 0 : names_walk(&drain->decoder.names);
+    if (error == 0 && !drain->broken)
+        error = decode_queue_names(&drain->decoder);
     if (error == -EFAULT)
         drain->broken = true;
     if (error != -ENOMEM)
@@ -201,7 +211,8 @@ int source_publish(struct segment_source *source, struct trace *trace,
         error = publish_names(source, trace);
     if (error != 0)
         return error;
-    if (!drain->broken && segment_read_shared(&source->segment, &source->shared) != 0)
+    if (!drain->broken && (segment_read_shared(&source->segment, &source->shared) != 0 ||
+                           segment_read_queues(&source->segment, source->queues) != 0))
         drain->broken = true;
     int64_t name = names_by_id(&drain->decoder.names, source->shared.process_name);
     if (name == -ENOMEM)
@@ -209,7 +220,7 @@ int source_publish(struct segment_source *source, struct trace *trace,
     source->orderly = source->shared.exit_state == ANNOT_EXIT_ORDERLY;
     source->shared_bytes = source_bytes(source, directory);
     struct trace_process *entry = trace_process(trace, source->who.ordinal);
-    struct source_share share = share_now(drain, &source->shared);
+    struct source_share share = share_now(source);
     tell_share(source, entry, &share);
     bool peak = source->shared_bytes > entry->peak_bytes;
     bool named = name > 0 && entry->name != (uint32_t)name;

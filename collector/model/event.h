@@ -201,9 +201,25 @@ struct event_batch {
     struct batch_source source;
     int64_t settled_ns; /* no later batch of any thread has an event before this; 0: not known */
     const struct arg *args;
-    uint32_t late;      /* 0: of the programs' own stream; else 1 + the declared one */
-    uint32_t emitter;   /* as read, if late: the thread whose block `source` speaks of */
+    uint32_t late;    /* 0: of the programs' own stream; else 1 + the declared one */
+    uint32_t emitter; /* as read, if late: the thread whose block `source` speaks of */
 };
+
+/* Takes what one thread has caused from the begin of a batch, which is all of it but of spans; the
+ * last part has the source. */
+static inline struct event_batch event_batch_take(struct event_batch *rest)
+{
+    struct event_batch part = *rest;
+    part.thread = rest->count ? rest->events->thread : rest->thread;
+    part.count = rest->late ? 0 : rest->count;
+    while (part.count < rest->count && rest->events[part.count].thread == part.thread)
+        part.count++;
+    rest->events += part.count;
+    rest->count -= part.count;
+    if (rest->count)
+        part.source.end_offset = part.source.begin_offset;
+    return part;
+}
 
 /* The key-values of an event of the batch. */
 static inline struct args event_args(const struct event_batch *batch, const struct event *event)

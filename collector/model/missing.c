@@ -30,6 +30,28 @@ uint64_t misuse_sums(const struct trace *trace, uint64_t ret_counts[MISUSE_COUNT
            ret_counts[MISUSE_NAME_LEFT];
 }
 
+void queued_sums(const struct trace *trace, uint64_t ret_counts[QUEUED_COUNT])
+{
+    for (unsigned kind = 0; kind < QUEUED_COUNT; kind++)
+        ret_counts[kind] = 0;
+    for (uint32_t i = 0; i < trace_process_count(trace); i++) {
+        const uint64_t *queued = trace_process_get(trace, i)->queued;
+        uint64_t launched = queued[QUEUED_LAUNCHED], told = queued[QUEUED_TOLD];
+        for (unsigned kind = 0; kind < QUEUED_COUNT; kind++)
+            ret_counts[kind] += kind == QUEUED_TOLD ? 0 : queued[kind];
+        ret_counts[QUEUED_TOLD] += launched > told ? launched - told : 0;
+    }
+}
+
+bool queued_any(const struct trace *trace)
+{
+    uint64_t counts[QUEUED_COUNT], sum = 0;
+    queued_sums(trace, counts);
+    for (unsigned kind = QUEUED_LAUNCHED + 1; kind < QUEUED_COUNT; kind++)
+        sum |= counts[kind];
+    return sum != 0;
+}
+
 struct visit {
     missing_visitor *function;
     void *context;
@@ -61,6 +83,22 @@ static void tell_sampled(const struct trace *trace, const struct visit *visit)
     }
 }
 
+static void tell_queued(const struct trace *trace, const struct visit *visit)
+{
+    static const char *const names[QUEUED_COUNT] = {
+        [QUEUED_TOLD] = "activities of queues: launched, but never reported",
+        [QUEUED_DROPPED] = "activities of queues: dropped by the driver",
+        [QUEUED_UNTIMED] = "activities of queues: reported without times (left out)",
+        [QUEUED_MISTIMED] = "activities of queues: reported with impossible times (left out)",
+        [QUEUED_ACAUSAL] = "activities of queues: began before their launch (shown as reported)",
+    };
+    uint64_t counts[QUEUED_COUNT];
+    queued_sums(trace, counts);
+    for (unsigned kind = 0; kind < QUEUED_COUNT; kind++)
+        if (names[kind])
+            tell(visit, MISSING_QUEUED, names[kind], counts[kind]);
+}
+
 void missing_each(const struct trace *trace, const uint64_t *lost, missing_visitor *function,
                   void *context)
 {
@@ -68,6 +106,7 @@ void missing_each(const struct trace *trace, const uint64_t *lost, missing_visit
     uint64_t calls[MISUSE_COUNT];
     tell_records(trace, lost, &visit);
     tell_sampled(trace, &visit);
+    tell_queued(trace, &visit);
     tell(&visit, MISSING_PROCESSES, "processes that could not take part",
          trace_refusal_count(trace));
     misuse_sums(trace, calls);

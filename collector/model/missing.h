@@ -11,6 +11,7 @@
 enum missing_kind {
     MISSING_RECORDS,   /* lost records, by cause */
     MISSING_SAMPLED,   /* what the sampler lost: facts of kind FACT_LOSS */
+    MISSING_QUEUED,    /* what queues did, and nobody knows, or not when: by enum queued */
     MISSING_PROCESSES, /* those that could not take part */
     MISSING_CALLS,     /* remarkable calls, by enum misuse */
     MISSING_KINDS,
@@ -39,6 +40,13 @@ const char *sampling_rung_text(unsigned rung);
 
 /* What a call did, and in parentheses what became of it. Static text. */
 const char *misuse_name(enum misuse misuse);
+
+/* All processes together: of enum queued, and in place of QUEUED_TOLD what was launched and never
+ * told, by process. */
+void queued_sums(const struct trace *trace, uint64_t ret_counts[QUEUED_COUNT]);
+
+/* Whether anything of that is not 0 but what was launched. */
+bool queued_any(const struct trace *trace);
 
 /* All processes together. Returns how many calls lost something: a name, a part of a name, values;
  * the others lost nothing that was there. */

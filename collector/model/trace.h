@@ -35,6 +35,19 @@ enum misuse {
     MISUSE_COUNT = 7,
 };
 
+/* Work that a process handed to queues; how many of it. Those before QUEUED_FOUND are counted in
+ * its segment. */
+enum queued {
+    QUEUED_LAUNCHED = 0, /* will be told */
+    QUEUED_TOLD = 1,     /* of these */
+    QUEUED_DROPPED = 2,  /* as the driver says */
+    QUEUED_UNTIMED = 3,  /* told without times */
+    QUEUED_FOUND = 4,
+    QUEUED_MISTIMED = 4, /* with times that cannot be, or by an unknown clock; left out */
+    QUEUED_ACAUSAL = 5,  /* began before what caused it; is in the recording as it was told */
+    QUEUED_COUNT = 6,
+};
+
 struct trace_string {
     const char *bytes; /* UTF-8, NUL-terminated, owned by the trace; no NUL inside */
     uint32_t length;
@@ -192,6 +205,7 @@ struct trace_process {
     uint32_t note;        /* string: its last word (annot_abort_note), 0 = none */
     uint32_t note_thread; /* 1 + ordinal of the thread that said it; 0 = unknown */
     int64_t note_ns;
+    uint64_t queued[QUEUED_COUNT];
     int64_t known_until_ns; /* of recordings read as one: when its own one ended; 0 = as the
                                session; not stored */
 };

@@ -206,6 +206,7 @@ static void find_missing(void *context, const struct missing *missing)
     static const char *const kinds[MISSING_KINDS] = {
         [MISSING_RECORDS] = "lost record",
         [MISSING_SAMPLED] = "missing",
+        [MISSING_QUEUED] = "missing",
         [MISSING_PROCESSES] = "refused process",
         [MISSING_CALLS] = "remarkable call",
     };

@@ -34,6 +34,7 @@ void names_fini(struct names *names)
     vec_free(&names->scopes);
     vec_free(&names->observers);
     vec_free(&names->functions);
+    vec_free(&names->queues);
     map64_free(&names->joined);
 }
 
@@ -122,26 +123,33 @@ static int64_t note_function(struct names *names, uint32_t id, const char *bytes
     return ordinal;
 }
 
+int names_read(struct names *names, uint32_t id, struct annot_string *ret_string, char *bytes)
+{
+    uint32_t size = names->segment->info.strings_size;
+    int found = id < size / ANNOT_STRING_UNIT
+                    ? segment_read_string(names->segment, id, ret_string, bytes)
+                    : 0;
+    if (found == 1)
+        names->table_bytes += sizeof(*ret_string) + (ret_string->length + (size_t)15) / 16 * 16;
+    if (found == -EFAULT || (found == 1 && names->table_bytes <= size))
+        return found;
+    names->broken++;
+    return 0;
+}
+
 /* The ordinal of a string that is read for the first time, and NAMES_CALL if it is a function's; 0
- * and `broken` if it is nonsense. */
+ * if it is nonsense. */
 static int64_t read_text(struct names *names, uint32_t id, uint32_t *ret_call)
 {
     struct annot_string string;
     char bytes[ANNOT_STRING_MAX];
-    int found = segment_read_string(names->segment, id, &string, bytes);
-    if (found == -EFAULT)
+    int found = names_read(names, id, &string, bytes);
+    if (found != 1)
         return found;
-    if (found == 1) {
-        names->table_bytes += sizeof(string) + (string.length + (size_t)15) / 16 * 16;
-        if (names->table_bytes <= names->segment->info.strings_size) {
-            bool call = string.kind == ANNOT_STRING_FUNCTION;
-            *ret_call = call ? NAMES_CALL : 0;
-            return call ? note_function(names, id, bytes, string.length)
-                        : trace_string_add(names->trace, bytes, string.length);
-        }
-    }
-    names->broken++;
-    return 0;
+    bool call = string.kind == ANNOT_STRING_FUNCTION;
+    *ret_call = call ? NAMES_CALL : 0;
+    return call ? note_function(names, id, bytes, string.length)
+                : trace_string_add(names->trace, bytes, string.length);
 }
 
 int64_t names_by_id(struct names *names, uint32_t id)
@@ -261,6 +269,8 @@ static int note_string(struct names *names, uint32_t id, const struct annot_stri
         return note_unit(names, string, bytes);
     case ANNOT_STRING_OBSERVED:
         return note_observer(names, string, bytes);
+    case ANNOT_STRING_QUEUE:
+        return vec_push(&names->queues, id);
     default:
         return 0;
     }

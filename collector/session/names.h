@@ -76,8 +76,9 @@ struct names {
     uint32_t walked;      /* ids before this one are in domains and categories */
     uint32_t walk_end;    /* string_used / 16 at the last walk */
     uint64_t walk_cost;
-    uint64_t cut;    /* texts that are "(too many different texts)" */
-    uint64_t broken; /* ids and texts that could not be believed */
+    number_table queues; /* ids of QUEUEs, in order */
+    uint64_t cut;        /* texts that are "(too many different texts)" */
+    uint64_t broken;     /* ids and texts that could not be believed */
 };
 
 /* `segment` and `trace` outlive it. 0 or -ENOMEM. */
@@ -95,6 +96,10 @@ int names_put(struct names *names, uint32_t id, uint32_t ordinal);
 /* Ordinals; 0 for id 0 and for what cannot be read. -ENOMEM, -EFAULT as negative numbers. */
 int64_t names_by_id(struct names *names, uint32_t id);
 int64_t names_inline(struct names *names, const char *bytes, size_t length);
+
+/* Reads a string that is read for the first time (room for ANNOT_STRING_MAX). 1; 0: it is nonsense,
+ * and counted; -EFAULT. */
+int names_read(struct names *names, uint32_t id, struct annot_string *ret_string, char *bytes);
 
 /* The entry of an id that was asked for before, with NAMES_CALL; 0: names_by_id() knows. */
 static inline uint32_t names_entry(const struct names *names, uint32_t id)

@@ -348,6 +348,12 @@ int segment_read_shared(const struct segment *segment, struct annot_shared *ret_
                       sizeof(*ret_shared));
 }
 
+int segment_read_queues(const struct segment *segment, uint64_t ret_counts[ANNOT_QUEUE_COUNTS])
+{
+    return guard_copy(&segment->range, ret_counts, &first_page(segment)->queues,
+                      sizeof(first_page(segment)->queues));
+}
+
 struct note_copy {
     const struct annot_note *from;
     struct annot_note *to;

@@ -76,6 +76,9 @@ int segment_read_live(const struct segment *segment, uint32_t index,
                       struct annot_thread *ret_thread);
 int segment_read_shared(const struct segment *segment, struct annot_shared *ret_shared);
 
+/* Zeros in a segment of before minor version 6. */
+int segment_read_queues(const struct segment *segment, uint64_t ret_counts[ANNOT_QUEUE_COUNTS]);
+
 /* The last word of the process: 1; 0: there is none; -EFAULT. */
 int segment_read_note(const struct segment *segment, struct annot_note *ret_note);
 

@@ -269,6 +269,7 @@ static const struct field process_fields[] = {
     REFERENCE(struct trace_process, note_thread, FIELD_UNSIGNED, STORE_DEFINE_THREAD,
               REFERENCE_NEXT),
     TIME(struct trace_process, note_ns),
+    ARRAY(struct trace_process, queued, QUEUED_COUNT),
 };
 
 GET(get_process, trace_process_get)

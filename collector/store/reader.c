@@ -323,18 +323,8 @@ static int next_stored(struct store_reader *reader, struct event_batch *batch,
  * 0: there are none of a thread that is known; -ENOMEM. */
 static int next_spans(struct store_reader *reader, struct event_batch *ret_batch)
 {
-    struct event_batch *rest = &reader->spans;
-    uint32_t count = 0, thread = rest->count ? rest->events->thread : rest->thread;
-    while (count < rest->count && rest->events[count].thread == thread)
-        count++;
-    *ret_batch = *rest;
-    ret_batch->thread = thread;
-    ret_batch->count = count;
-    rest->events += count;
-    rest->count -= count;
-    if (rest->count)
-        ret_batch->source.end_offset = ret_batch->source.begin_offset;
-    if (thread < trace_thread_count(reader->trace))
+    *ret_batch = event_batch_take(&reader->spans);
+    if (ret_batch->thread < trace_thread_count(reader->trace))
         return 1;
     return note_damage(reader, "spans of an unknown thread");
 }

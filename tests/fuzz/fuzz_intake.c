@@ -132,7 +132,11 @@ static int check_batch(void *context, const struct event_batch *batch)
         abort();
     for (uint32_t i = 0; i < batch->count; i++) {
         const struct event *event = &batch->events[i];
-        if (!event_known_kind(event->kind) || event->thread != batch->thread ||
+        bool late = event->kind == EVENT_SPAN;
+        uint32_t threads = trace_thread_count(seen->trace);
+        if (!event_known_kind(event->kind) || late != (batch->late != 0) ||
+            (late ? event->thread >= threads || event->end_ns < event->time_ns
+                  : event->thread != batch->thread) ||
             event->name >= trace_string_count(seen->trace) ||
             event->scope >= trace_scope_count(seen->trace) ||
             (event->value_kind == VALUE_STRING &&
@@ -142,6 +146,8 @@ static int check_batch(void *context, const struct event_batch *batch)
         if (event->arg_count && !event_is_record(event->kind))
             abort();
         check_args(seen->trace, event_args(batch, event));
+        if (late) /* in no order */
+            continue;
         int64_t *last = &seen->last_ns[batch->thread % 1024];
         if (batch->thread < 1024 && event->time_ns < *last)
             abort();

@@ -321,9 +321,11 @@ TEST(recovery_goes_on_where_the_recording_ends)
             mark(block, 2000 + i * 10 + k, 0);
     }
     maker_attach(&seen, maker);
-    struct decode_thread known = {.ordinal = (uint32_t)trace_thread_add(seen.trace, 0)};
-    struct batch_source last = {.sequence = 1, .begin_offset = 0, .end_offset = 32};
-    CHECK_INT(drain_resume_thread(seen.drain, 1, &known, &last), 0);
+    const struct drain_resumed known = {
+        .thread.ordinal = (uint32_t)trace_thread_add(seen.trace, 0),
+        .last[DRAIN_PLAIN] = {.sequence = 1, .begin_offset = 0, .end_offset = 32},
+        .seen[DRAIN_PLAIN] = true};
+    CHECK_INT(drain_resume_thread(seen.drain, 1, &known), 0);
     drain_visit(seen.drain, DRAIN_RELEASED);
     CHECK_INT(seen.count, 2 + 4);
     CHECK_INT(seen.events[0].time_ns, 2012);

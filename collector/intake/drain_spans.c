@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT */
+/* Spans of queues leave the other events of their block: they go to a stream of their own, with the
+ * threads that caused them. */
+#include "clock_now.h"
+#include "drain.h"
+
+#include <errno.h>
+
+enum { ORIGINS_MAX = 1 << 16 };
+
+/* A thread that has told nothing yet, by its record. 1, 0, -errno. */
+static int find_record(struct drain *drain, uint32_t serial, uint32_t *ret_ordinal)
+{
+    struct annot_shared shared;
+    int error = segment_read_shared(drain->segment, &shared);
+    uint32_t count = drain->segment->info.thread_count;
+    for (uint32_t i = 0; error == 0 && i < count && i < shared.thread_high; i++) {
+        struct annot_thread record;
+        struct drain_thread *thread;
+        int found = segment_read_thread(drain->segment, i, &record);
+        if (found < 0)
+            return found;
+        if (found == 0 || record.serial != serial)
+            continue;
+        error = drain_thread(drain, serial, &thread);
+        if (error == 0 && !thread->entered)
+            error = drain_enter_thread(
+                drain, thread, &(struct drain_who){record.tid, clock_now_ns(), record.comm});
+        *ret_ordinal = error == 0 ? thread->decode.ordinal : 0;
+        return error == 0 ? 1 : error;
+    }
+    return error;
+}
+
+/* One that has left, by what the trace knows. */
+static bool find_past(const struct drain *drain, uint32_t serial, uint32_t *ret_ordinal)
+{
+    uint32_t told = drain->serial_base + serial + 1;
+    for (uint32_t i = trace_thread_count(drain->trace); i-- > 0;) {
+        const struct trace_thread *thread = trace_thread_get(drain->trace, i);
+        if (thread->process == drain->process && thread->serial == told) {
+            *ret_ordinal = i;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* What was not found either is not looked for again until it is there. 1, 0, -errno. */
+static int find_origin(struct drain *drain, uint32_t serial, uint32_t *ret_ordinal)
+{
+    const uint64_t *index = map64_find(&drain->thread_index, serial + UINT64_C(1));
+    if (index && drain->threads.items[*index].entered) {
+        *ret_ordinal = drain->threads.items[*index].decode.ordinal;
+        return 1;
+    }
+    const uint64_t *known = map64_find(&drain->origins, serial + UINT64_C(1));
+    if (known) {
+        *ret_ordinal = (uint32_t)(*known - 1);
+        return *known != 0;
+    }
+    int found = find_record(drain, serial, ret_ordinal);
+    if (found == 0)
+        found = find_past(drain, serial, ret_ordinal);
+    if (found >= 0 && drain->origins.count < ORIGINS_MAX &&
+        map64_put(&drain->origins, serial + UINT64_C(1), found ? *ret_ordinal + UINT64_C(1) : 0) !=
+            0)
+        return -ENOMEM;
+    return found;
+}
+
+static int set_cause(struct drain *drain, struct event *span)
+{
+    uint32_t ordinal, serial = span->color;
+    int found = serial ? find_origin(drain, serial - 1, &ordinal) : 0;
+    span->color = 0;
+    if (found < 0)
+        return found == -EFAULT ? 0 : found;
+    if (found)
+        span->thread = ordinal;
+    else
+        span->origin_ns = EVENT_NO_ORIGIN;
+    return 0;
+}
+
+/* Spans to drain->spans; the others move up, or go where the recording has them already. */
+static int split(struct drain *drain)
+{
+    size_t kept = 0;
+    struct event *events = drain->decoded.events.items;
+    drain->spans.count = 0;
+    if (vec_reserve(&drain->spans, drain->decoder.queues.span_count) != 0)
+        return -ENOMEM;
+    for (size_t i = 0; i < drain->decoded.events.count; i++) {
+        if (events[i].kind == EVENT_SPAN)
+            drain->spans.items[drain->spans.count++] = events[i];
+        else if (!drain->decoder.skip.plain)
+            events[kept++] = events[i];
+    }
+    drain->decoded.events.count = kept;
+    return 0;
+}
+
+static int hand_on_spans(struct drain *drain, uint32_t emitter, const struct batch_source *source)
+{
+    int error = 0;
+    for (size_t i = 0; i < drain->spans.count && error == 0; i++)
+        error = set_cause(drain, &drain->spans.items[i]);
+    const struct event_batch batch = {.thread = emitter,
+                                      .count = (uint32_t)drain->spans.count,
+                                      .events = drain->spans.items,
+                                      .source = *source,
+                                      .args = drain->decoded.args.items,
+                                      .late = 1};
+    return error != 0 || batch.count == 0 ? error : drain->sink(drain->sink_context, &batch);
+}
+
+int drain_hand_on_block(struct drain *drain, struct drain_thread *thread,
+                        const struct batch_source *source)
+{
+    uint32_t emitter = thread->decode.ordinal;
+    bool any = drain->decoder.queues.span_count != 0 || drain->decoder.skip.plain;
+    int error = any ? split(drain) : 0;
+    if (error == 0)
+        error = drain_hand_on(drain, thread, source, drain->decoded.events.count);
+    return error == 0 && any ? hand_on_spans(drain, emitter, source) : error;
+}

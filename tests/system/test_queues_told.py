@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: MIT
+"""What programs tell of queues is in the recording: each span once, on its queue, at its time, with
+the thread that launched it and its key-values; and what is missing is said in every output.
+
+emit_queues.c is the program.
+"""
+
+import collections
+import json
+
+from harness import case, check, equal, main, program
+
+SPANS, THREADS = 2000, 3
+
+
+def told_by(home, way, **rest):
+    """The recording, and what the programs printed."""
+    result = home.record(program("emit_queues"), str(SPANS), way, **rest).ok()
+    lines = result.out.decode().splitlines()
+    return result.path, [json.loads(line) for line in lines if line.startswith("{")]
+
+
+def spans_of(home, path):
+    lines = home.annot("cat", "--json", path).ok().out.decode().splitlines()
+    rows = [json.loads(line) for line in lines]
+    return [row for row in rows if row.get("kind") == "track" and row["name"] != "early"]
+
+
+def counts_of(home, path):
+    """Of all processes together, by name."""
+    processes = json.loads(home.annot("info", "--json", path).ok().out)["processes"]
+    found = collections.Counter()
+    for process in processes:
+        found.update(process["queue_activities"])
+    return found
+
+
+def in_order(rows, process, queue, name):
+    """What tells spans of one kind apart: their begins, from the first of them on, and lengths."""
+    spans = sorted((row["begin"], row["length"]) for row in rows
+                   if (row["process"], row["queue"], row["name"]) == (process, queue, name))
+    return [(begin - spans[0][0], length) for begin, length in spans]
+
+
+def check_spans(home, path, told):
+    labels = {row["pid"]: row["process"]
+              for row in json.loads(home.annot("info", "--json", path).ok().out)["processes"]}
+    found = [{"process": labels[row["pid"]], "queue": row["track"].rsplit("/", 1)[-1],
+              "name": row["name"], "begin": row["time_ns"], "length": row["dur_ns"]}
+             for row in spans_of(home, path)]
+    equal(len(found), len(told), "spans")
+    for key in sorted({(row["process"], row["queue"], row["name"]) for row in told}):
+        # A clock of the GPU and its way back cost some ten nanoseconds.
+        for (begin, length), (other, expected) in zip(in_order(found, *key), in_order(told, *key),
+                                                      strict=True):
+            check(abs(begin - other) < 5000 and abs(length - expected) < 5, (key, begin, other))
+
+
+@case
+def recorded_is_told(home):
+    path, told = told_by(home, "plain")
+    equal(len(told), 2 * THREADS * SPANS, "told")
+    check_spans(home, path, told)
+    equal(counts_of(home, path), collections.Counter(
+        launched=len(told), reported=len(told), dropped_by_driver=7, without_times=1,
+        impossible_times=2, before_launch=1), "counts")
+    for command in (("report", "--all"), ("info",), ("report", "--json")):
+        text = home.annot(*command, path).ok().out.decode()
+        for what in ("dropped by the driver", "without times", "impossible times",
+                     "before their launch"):
+            check(what in text, (command, what))
+        check("never reported" not in text, command)
+
+
+@case
+def key_values_of_labels_and_spans_are_there(home):
+    path, _ = told_by(home, "plain")
+    events = [event for event in home.dump(path).events if event["kind"] == "span"]
+    equal(len(events), 2 * THREADS * SPANS + 1, "spans")
+    threads = {event.get("thread") for event in events}
+    check(len(threads) == 2 * THREADS + 1, threads)
+
+
+@case
+def what_a_killed_process_did_not_tell_is_known(home):
+    path, told = told_by(home, "killed")
+    equal(len(told), 2 * THREADS * SPANS - SPANS // 2, "told")
+    check_spans(home, path, told)
+    counts = counts_of(home, path)
+    equal(counts["launched"] - counts["reported"], SPANS // 2, "missing")
+    for command in (("report", "--all"), ("info",), ("report", "--json")):
+        check("never reported" in home.annot(*command, path).ok().out.decode(), command)
+    for extension in (".json", ".pftrace"):
+        check(b"never reported" in home.export(path, extension).read_bytes(), extension)
+
+
+@case
+def what_finds_no_room_is_counted(home):
+    path, _ = told_by(home, "full", options=("--pool-size", "64K"))
+    losses = json.loads(home.annot("info", "--json", path).ok().out)
+    lost = sum(losses["lost_by_cause"].values())
+    check(lost > 0, "the pool was never full")
+    kept = len(spans_of(home, path))
+    counts = counts_of(home, path)
+    equal(counts["reported"], 2 * THREADS * SPANS, "reported")
+    check(kept <= counts["reported"] <= kept + lost, (kept, lost))
+
+
+if __name__ == "__main__":
+    main()
