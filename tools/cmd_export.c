@@ -359,8 +359,8 @@ static const struct option_spec flame_only[] = {
      "option asks for what only a picture has",
      NULL},
     {"output", 'o', OPTION_TEXT, AT(output), "FILE",
-     "write to FILE; \"-\" is standard output; default: the recording's name with the format's "
-     "extension",
+     "write to FILE; \"-\" is standard output; default: the recording's name with .flame.html "
+     "or .svg",
      NULL},
     {0},
 };

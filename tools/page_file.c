@@ -29,7 +29,7 @@ struct job {
     int table_count;
 };
 
-/* "dir/x.annot" gives "dir/x.html". */
+/* "dir/x.annot" gives "dir/x.html"; with flame, "dir/x.flame.html". */
 static int choose_output(struct job *job)
 {
     size_t length = strlen(job->recording);
@@ -38,7 +38,8 @@ static int choose_output(struct job *job)
         return CMD_OK;
     if (text_ends_with(job->recording, ".annot"))
         length -= strlen(".annot");
-    if (asprintf(&job->default_output, "%.*s.html", (int)length, job->recording) < 0) {
+    const char *ending = job->wanted->flame ? ".flame.html" : ".html";
+    if (asprintf(&job->default_output, "%.*s%s", (int)length, job->recording, ending) < 0) {
         job->default_output = NULL;
         return cmd_fail(CMD_FAILED, "out of memory");
     }
