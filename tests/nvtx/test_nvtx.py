@@ -8,6 +8,7 @@ ANNOT_INJECT names the injection library.
 import collections
 import json
 import os
+import subprocess
 
 from harness import case, check, equal, main, program
 from ledger import compare, difference, events_of, recorded, run
@@ -96,6 +97,22 @@ def a_tool_that_was_set_before(home):
 def a_tool_that_cannot_be_loaded(home):
     path, ledger = run(home, program("nvtx_chained"), NVTX_INJECTION64_PATH="/no/such/tool.so")
     compare(home, path, ledger)
+
+
+@case
+def attached_to_later(home):
+    """What was loaded and dormant is recorded, from ranges that were open before on."""
+    home.left = {"wake"}
+    home.environment["NVTX_INJECTION64_PATH"] = os.environ["ANNOT_INJECT"]
+    process = home.start(program("nvtx_late"), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    process.stdout.readline()  # the first range is open
+    path = home.work / "late.annot"
+    home.annot("attach", "-p", process.pid, "--no-sample", "--duration", "400ms", "-o", path).ok()
+    process.stdin.close()
+    equal(process.wait(10), 0, "its exit status")
+    names = collections.Counter(event["name"] for event in events_of(home, path)
+                                if event["event"] == "begin")
+    check(names["late"] > 5 and set(names) == {"late"}, f"ranges: {names}")
 
 
 @case
