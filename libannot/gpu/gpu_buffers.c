@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT */
+/* The buffers that CUPTI fills: a pool of fixed size, never given back to the system.
+ *
+ * CUPTI asks for one on a launching thread and returns it on any. Free ones and full ones are two
+ * lists of numbers, changed by one compare and swap. A buffer that CUPTI keeps stays its own for
+ * ever. Memory is touched when a buffer is first used. */
+#include "gpu_parts.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+enum {
+    BUFFER_BYTES = 512 << 10, /* 2,400 kernels */
+    BUFFER_COUNT = 128,
+    BUFFERS_READY = 4, /* with memory before anybody waits for it */
+    NONE = 0xffff,
+};
+
+struct entry {
+    struct gpu_buffer buffer;
+    uint32_t next;    /* in its list */
+    uint32_t is_ours; /* 0: CUPTI has it; atomic */
+};
+
+static uint8_t *pool;
+static struct entry entries[BUFFER_COUNT];
+/* count of changes << 16 | number of the first: a buffer that came back is not taken for the one
+ * that was seen. */
+static uint64_t free_list = NONE;
+static uint64_t full_list = NONE;
+
+static void put(uint64_t *list, uint32_t number)
+{
+    uint64_t before = __atomic_load_n(list, __ATOMIC_RELAXED), after;
+    do {
+        __atomic_store_n(&entries[number].next, (uint32_t)(before & NONE), __ATOMIC_RELAXED);
+        after = ((before >> 16) + 1) << 16 | number;
+    } while (!__atomic_compare_exchange_n(list, &before, after, true, __ATOMIC_RELEASE,
+                                          __ATOMIC_RELAXED));
+}
+
+static uint32_t take_one(uint64_t *list)
+{
+    uint64_t before = __atomic_load_n(list, __ATOMIC_ACQUIRE), after;
+    do {
+        if ((before & NONE) == NONE)
+            return NONE;
+        after = ((before >> 16) + 1) << 16 |
+                __atomic_load_n(&entries[before & NONE].next, __ATOMIC_RELAXED);
+    } while (!__atomic_compare_exchange_n(list, &before, after, true, __ATOMIC_ACQUIRE,
+                                          __ATOMIC_ACQUIRE));
+    return (uint32_t)(before & NONE);
+}
+
+/* All, the oldest first. */
+static uint32_t take_all(uint64_t *list)
+{
+    uint64_t before = __atomic_load_n(list, __ATOMIC_ACQUIRE);
+    while (!__atomic_compare_exchange_n(list, &before, ((before >> 16) + 1) << 16 | NONE, true,
+                                        __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE))
+        ;
+    uint32_t first = NONE, number = (uint32_t)(before & NONE);
+    while (number != NONE) {
+        uint32_t next = entries[number].next;
+        entries[number].next = first;
+        first = number;
+        number = next;
+    }
+    return first;
+}
+
+int gpu_buffers_open(void)
+{
+    if (pool)
+        return 0;
+    size_t size = (size_t)BUFFER_COUNT * BUFFER_BYTES;
+    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED)
+        return -ENOMEM;
+    pool = memory;
+    for (size_t i = 0; i < (size_t)BUFFERS_READY * BUFFER_BYTES; i += 4096)
+        pool[i] = 0;
+    for (uint32_t i = BUFFER_COUNT; i-- > 0;) {
+        entries[i].buffer.bytes = pool + (size_t)i * BUFFER_BYTES;
+        entries[i].is_ours = 1;
+        put(&free_list, i);
+    }
+    return 0;
+}
+
+/* CUPTI of some versions must not be refused; what it gets then is lost with the process. */
+void CUPTIAPI gpu_buffer_requested(uint8_t **buffer, size_t *size, size_t *max_records)
+{
+    uint32_t number = take_one(&free_list);
+    *max_records = 0;
+    *buffer = NULL;
+    *size = 0;
+    if (number != NONE) {
+        __atomic_store_n(&entries[number].is_ours, 0, __ATOMIC_RELAXED);
+        *buffer = entries[number].buffer.bytes;
+    } else if (gpu_faults(cupti.version) & GPU_FAULT_KEEP_BUFFERS) {
+        *buffer = aligned_alloc(8, BUFFER_BYTES);
+    }
+    if (*buffer)
+        *size = BUFFER_BYTES;
+}
+
+void CUPTIAPI gpu_buffer_completed(CUcontext context, uint32_t stream, uint8_t *buffer, size_t size,
+                                   size_t valid)
+{
+    size_t dropped = 0, at = (size_t)((uintptr_t)buffer - (uintptr_t)pool);
+    uint32_t number = (uint32_t)(at / BUFFER_BYTES);
+    (void)size;
+    if (cupti.get_dropped(context, stream, &dropped) != CUPTI_SUCCESS)
+        dropped = 0;
+    if (!buffer || at >= (size_t)BUFFER_COUNT * BUFFER_BYTES || at % BUFFER_BYTES != 0 ||
+        __atomic_exchange_n(&entries[number].is_ours, 1, __ATOMIC_RELAXED)) {
+        gpu_count(dropped, dropped);
+        gpu_count(unknown, 1); /* not one of the pool, or it came twice */
+        return;
+    }
+    entries[number].buffer.valid = valid < BUFFER_BYTES ? valid : BUFFER_BYTES;
+    entries[number].buffer.dropped = dropped;
+    put(&full_list, number);
+    gpu_thread_wake();
+}
+
+void gpu_buffers_count_dropped(void)
+{
+    size_t dropped = 0;
+    if (cupti.get_dropped(NULL, 0, &dropped) == CUPTI_SUCCESS)
+        gpu_count(dropped, dropped);
+}
+
+void gpu_buffers_drain(void (*take)(const struct gpu_buffer *buffer))
+{
+    uint32_t number = take_all(&full_list);
+    while (number != NONE) {
+        uint32_t next = entries[number].next;
+        take(&entries[number].buffer);
+        put(&free_list, number);
+        number = next;
+    }
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/* Who launched what: a table by CUPTI's correlation ids, bounded.
+ *
+ * CUPTI numbers the calls of a process in turn, so the low bits of a number are its place: the
+ * table remembers the last calls, and what comes later than that has no origin and is counted. A
+ * launching thread writes a slot: number 0, time, number. The reader takes the number before and
+ * after. */
+#include "gpu_parts.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+
+enum { SLOTS = 1 << 18 };
+
+struct slot {
+    uint64_t time_ns;
+    uint64_t who; /* thread << 32 | correlation; W: release. 0: being written, or empty */
+};
+
+static struct slot *table;
+/* Of the reader alone: the time of the launch that was asked for last at each slot. Numbers may
+ * begin anew, if another tool ends CUPTI. */
+static uint64_t *seen;
+/* The calling thread's launch, until it returns; 0: none. */
+static __thread uint32_t launching __attribute__((tls_model("initial-exec")));
+
+int gpu_launches_open(void)
+{
+    if (table)
+        return 0;
+    size_t size = SLOTS * (sizeof(struct slot) + sizeof(uint64_t));
+    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED)
+        return -ENOMEM;
+    seen = (uint64_t *)((char *)memory + SLOTS * sizeof(struct slot));
+    table = memory;
+    return 0;
+}
+
+void gpu_launch_begins(uint32_t correlation)
+{
+    struct slot *slot = &table[correlation % SLOTS];
+    struct gpu_origin origin;
+    gpu_tell_here(&origin);
+    __atomic_store_n(&slot->who, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&slot->time_ns, origin.time_ns, __ATOMIC_RELEASE);
+    __atomic_store_n(&slot->who, (uint64_t)origin.thread << 32 | correlation, __ATOMIC_RELEASE);
+    launching = correlation;
+    gpu_count(launches, 1);
+}
+
+void gpu_launch_failed(uint32_t correlation)
+{
+    if (launching == correlation)
+        gpu_count(launches, -1);
+    launching = 0;
+}
+
+void gpu_launch_captured(void)
+{
+    if (launching == 0)
+        return;
+    launching = 0;
+    gpu_count(launches, -1);
+}
+
+int gpu_launch_find(uint32_t correlation, struct gpu_origin *ret_origin, bool *ret_first)
+{
+    struct slot *slot = &table[correlation % SLOTS];
+    uint64_t who = __atomic_load_n(&slot->who, __ATOMIC_ACQUIRE);
+    uint64_t time_ns = __atomic_load_n(&slot->time_ns, __ATOMIC_ACQUIRE);
+    if ((uint32_t)who != correlation || correlation == 0 ||
+        __atomic_load_n(&slot->who, __ATOMIC_RELAXED) != who)
+        return 0;
+    *ret_first = seen[correlation % SLOTS] != time_ns;
+    seen[correlation % SLOTS] = time_ns;
+    *ret_origin = (struct gpu_origin){time_ns, (uint32_t)(who >> 32)};
+    return 1;
+}

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT */
+/* Which libcupti, and the table of its functions.
+ *
+ * A second libcupti in a process breaks both, so one that is mapped already is the one. Threads:
+ * that of InitializeInjection. */
+#include "gpu_parts.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <link.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct cupti cupti;
+
+#define CUPTI_NAME "libcupti.so"
+
+struct function {
+    const char *name;
+    size_t at;
+    bool optional;
+};
+
+#define AT(member) offsetof(struct cupti, member)
+
+static const struct function functions[] = {
+    {"cuptiGetVersion", AT(get_version), false},
+    {"cuptiGetResultString", AT(get_result_string), false},
+    {"cuptiSubscribe", AT(subscribe), false},
+    {"cuptiSubscribe_v2", AT(subscribe_v2), true},
+    {"cuptiUnsubscribe", AT(unsubscribe), false},
+    {"cuptiEnableCallback", AT(enable_callback), false},
+    {"cuptiGetCallbackName", AT(get_callback_name), false},
+    {"cuptiActivityEnable", AT(activity_enable), false},
+    {"cuptiActivityDisable", AT(activity_disable), false},
+    {"cuptiActivityRegisterCallbacks", AT(register_callbacks), false},
+    {"cuptiActivityRegisterTimestampCallback", AT(register_clock), false},
+    {"cuptiActivityFlushAll", AT(flush_all), false},
+    {"cuptiActivityGetNextRecord", AT(get_next_record), false},
+    {"cuptiActivityGetNumDroppedRecords", AT(get_dropped), false},
+    {"cuptiSetThreadIdType", AT(set_thread_id_type), false},
+};
+
+/* ---- What is mapped -------------------------------------------------------------------------- */
+
+struct wanted {
+    const char *name; /* how the file's name begins */
+    char path[PATH_MAX];
+};
+
+static int look_at(struct dl_phdr_info *info, size_t size, void *context)
+{
+    struct wanted *wanted = context;
+    const char *slash = info->dlpi_name ? strrchr(info->dlpi_name, '/') : NULL;
+    (void)size;
+    if (!slash || strncmp(slash + 1, wanted->name, strlen(wanted->name)) != 0 ||
+        strlen(info->dlpi_name) >= sizeof(wanted->path))
+        return 0;
+    memcpy(wanted->path, info->dlpi_name, strlen(info->dlpi_name) + 1);
+    return 1;
+}
+
+/* The path of a mapped library whose file's name begins so; "": none. */
+static void find_mapped(struct wanted *wanted, const char *name)
+{
+    *wanted = (struct wanted){.name = name};
+    dl_iterate_phdr(look_at, wanted);
+}
+
+const char *gpu_library_of_tool(void)
+{
+    static const struct {
+        const char *library, *tool;
+    } tools[] = {
+        {"libToolsInjection", "Nsight Systems"}, {"libInterceptorInjection", "Nsight Compute"},
+        {"libcuda-injection", "Nsight Compute"}, {"libsanitizer-collection", "compute-sanitizer"},
+        {"libtorch_cpu", "torch.profiler"},
+    };
+    struct wanted wanted;
+    for (size_t i = 0; i < sizeof(tools) / sizeof(tools[0]); i++) {
+        find_mapped(&wanted, tools[i].library);
+        if (wanted.path[0] != 0)
+            return tools[i].tool;
+    }
+    return NULL;
+}
+
+/* ---- Where it may be ------------------------------------------------------------------------- */
+
+static void *open_in(const char *folder, const char *place, int major)
+{
+    char path[PATH_MAX + 64];
+    snprintf(path, sizeof(path), "%s%s/" CUPTI_NAME ".%d", folder, place, major);
+    return dlopen(path, RTLD_NOW | RTLD_LOCAL);
+}
+
+/* A toolkit has both in one folder, or CUPTI among its extras; wheels have a folder each. */
+static void *open_beside(const char *library, int major)
+{
+    static const char *const places[] = {"", "/../extras/CUPTI/lib64", "/../../cuda_cupti/lib"};
+    char folder[PATH_MAX];
+    void *handle = NULL;
+    snprintf(folder, sizeof(folder), "%s", library);
+    char *slash = strrchr(folder, '/');
+    if (!slash)
+        return NULL;
+    *slash = 0;
+    for (size_t i = 0; i < sizeof(places) / sizeof(places[0]) && !handle; i++)
+        handle = open_in(folder, places[i], major);
+    return handle;
+}
+
+static void *open_somewhere(int major)
+{
+    static const char *const folders[] = {"/usr/local/cuda/lib64",
+                                          "/usr/local/cuda/extras/CUPTI/lib64"};
+    char name[32];
+    snprintf(name, sizeof(name), CUPTI_NAME ".%d", major);
+    void *handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]) && !handle; i++)
+        handle = open_in(folders[i], "", major);
+    return handle;
+}
+
+static int driver_version(void)
+{
+    __typeof__(cuDriverGetVersion) *get;
+    int version = 0;
+    void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+    *(void **)&get = dlsym(driver ? driver : RTLD_DEFAULT, "cuDriverGetVersion");
+    return get && get(&version) == CUDA_SUCCESS ? version : 0;
+}
+
+/* The major number of a libcudart that is mapped; else the driver's, which serves older ones. */
+static int runtime_major(const char *runtime)
+{
+    const char *number = strstr(runtime, ".so.");
+    int major = number ? atoi(number + 4) : 0;
+    return major > 0 ? major : cupti.driver / 1000;
+}
+
+static void *open_library(void)
+{
+    const char *given = getenv("ANNOT_CUPTI");
+    struct wanted found;
+    void *handle = NULL;
+    find_mapped(&found, CUPTI_NAME);
+    if (found.path[0] != 0)
+        return dlopen(found.path, RTLD_NOW | RTLD_NOLOAD);
+    if (given && *given)
+        return dlopen(given, RTLD_NOW | RTLD_LOCAL);
+    find_mapped(&found, "libcudart.so");
+    int major = runtime_major(found.path);
+    if (found.path[0] != 0)
+        handle = open_beside(found.path, major);
+    return handle ? handle : open_somewhere(major);
+}
+
+/* ---- Its functions --------------------------------------------------------------------------- */
+
+static const char *take_functions(void *handle)
+{
+    for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
+        void *function = dlsym(handle, functions[i].name);
+        if (!function && !functions[i].optional)
+            return functions[i].name;
+        memcpy((char *)&cupti + functions[i].at, &function, sizeof(function));
+    }
+    return NULL;
+}
+
+static void note_path(void)
+{
+    Dl_info info;
+    void *function;
+    memcpy(&function, &cupti.get_version, sizeof(function));
+    if (dladdr(function, &info) && info.dli_fname)
+        snprintf(cupti.path, sizeof(cupti.path), "%s", info.dli_fname);
+}
+
+void gpu_library_say(char *text, size_t size, const char *what, CUptiResult result)
+{
+    const char *reason = NULL;
+    if (cupti.get_result_string(result, &reason) != CUPTI_SUCCESS || !reason)
+        reason = "unknown error";
+    snprintf(text, size, "%s: %s (%d)", what, reason, (int)result);
+}
+
+int gpu_library_find(char *text, size_t size)
+{
+    cupti.driver = driver_version();
+    void *handle = open_library();
+    if (!handle) {
+        snprintf(text, size, "no libcupti found for CUDA %d.%d", cupti.driver / 1000,
+                 cupti.driver % 1000 / 10);
+        return -ENOENT;
+    }
+    const char *missing = take_functions(handle);
+    note_path();
+    if (missing) {
+        snprintf(text, size, "libcupti has no %s", missing);
+        return -ENOSYS;
+    }
+    CUptiResult result = cupti.get_version(&cupti.version);
+    if (result != CUPTI_SUCCESS) {
+        gpu_library_say(text, size, "cuptiGetVersion", result);
+        return -EIO;
+    }
+    if (gpu_faults(cupti.version) & GPU_FAULT_TOO_OLD) {
+        snprintf(text, size, "libcupti of version %u: %s", cupti.version,
+                 gpu_fault_text(GPU_FAULT_TOO_OLD));
+        return -ENOTSUP;
+    }
+    return 0;
+}

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT */
+/* The thread that turns full buffers into spans, and opens and shuts the window with the recording.
+ *
+ * There is one only in a process that ANNOT_GPU asks for. All signals are blocked in it. It sleeps
+ * on a word that CUPTI's callbacks change. */
+#include "gpu_parts.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { STACK_BYTES = 256 << 10, TURN_NS = 1000000000, LOOK_NS = 100000000, END_NS = 2000000000 };
+
+enum state { STATE_NONE, STATE_RUNS, STATE_ENDS, STATE_ENDED };
+
+/* Of the thread; before it runs, of who starts it. */
+static bool is_open, was_tried;
+
+static uint32_t state;       /* enum state; a futex of who waits for the end */
+static uint32_t wakes;       /* a futex: how often somebody woke the thread */
+static uint32_t is_sleeping; /* the thread is about to wait, or does */
+
+static void futex_wait(uint32_t *word, uint32_t value, long ns)
+{
+    struct timespec time = {ns / 1000000000, ns % 1000000000};
+    (void)syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, &time, NULL, 0);
+}
+
+static void futex_wake(uint32_t *word)
+{
+    (void)syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+}
+
+static uint32_t load(uint32_t *word)
+{
+    return __atomic_load_n(word, __ATOMIC_SEQ_CST);
+}
+
+/* errno is the caller's: CUPTI calls this on threads of the program. */
+void gpu_thread_wake(void)
+{
+    int before = errno;
+    __atomic_add_fetch(&wakes, 1, __ATOMIC_SEQ_CST);
+    if (load(&is_sleeping))
+        futex_wake(&wakes);
+    errno = before;
+}
+
+static void sleep_until_woken(long ns)
+{
+    uint32_t before = load(&wakes);
+    __atomic_store_n(&is_sleeping, 1, __ATOMIC_SEQ_CST);
+    gpu_buffers_drain(gpu_spans_tell);
+    if (load(&state) == STATE_RUNS)
+        futex_wait(&wakes, before, ns);
+    __atomic_store_n(&is_sleeping, 0, __ATOMIC_SEQ_CST);
+}
+
+static int64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+}
+
+/* One try a recording: who has CUPTI now shall not lose it to us a moment after he let it go. */
+static void begin(void)
+{
+    char text[512] = "";
+    if (was_tried)
+        return;
+    was_tried = true;
+    is_open = gpu_window_open(text, sizeof(text)) == 0;
+    if (!is_open)
+        gpu_tell_note(text);
+}
+
+static void finish(void)
+{
+    was_tried = false;
+    if (!is_open)
+        return;
+    is_open = false;
+    gpu_window_shut();
+    gpu_buffers_drain(gpu_spans_tell);
+    gpu_tell_counts();
+}
+
+static void *run(void *unused)
+{
+    int64_t flush_ns = now_ns() + TURN_NS;
+    (void)unused;
+    pthread_setname_np(pthread_self(), "annot-gpu");
+    while (load(&state) == STATE_RUNS) {
+        if (gpu_tell_is_on())
+            begin();
+        else
+            finish();
+        sleep_until_woken(is_open ? TURN_NS : LOOK_NS);
+        if (!is_open || now_ns() < flush_ns)
+            continue;
+        gpu_window_flush();
+        gpu_tell_counts();
+        flush_ns = now_ns() + TURN_NS;
+    }
+    finish();
+    __atomic_store_n(&state, STATE_ENDED, __ATOMIC_SEQ_CST);
+    futex_wake(&state);
+    return NULL;
+}
+
+int gpu_thread_start(void)
+{
+    sigset_t all, before;
+    pthread_attr_t attributes;
+    pthread_t thread;
+    if (load(&state) != STATE_NONE)
+        return 0;
+    if (gpu_tell_is_on()) /* the first launch may come before the thread runs */
+        begin();
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, STACK_BYTES);
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    sigfillset(&all);
+    state = STATE_RUNS;
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int error = pthread_create(&thread, &attributes, run, NULL);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attributes);
+    if (error != 0) {
+        state = STATE_NONE;
+        finish();
+    }
+    return -error;
+}
+
+void gpu_thread_end(void)
+{
+    uint32_t runs = STATE_RUNS;
+    int64_t until_ns = now_ns() + END_NS;
+    if (!__atomic_compare_exchange_n(&state, &runs, STATE_ENDS, false, __ATOMIC_SEQ_CST,
+                                     __ATOMIC_SEQ_CST))
+        return;
+    gpu_thread_wake();
+    while (load(&state) == STATE_ENDS && now_ns() < until_ns)
+        futex_wait(&state, STATE_ENDS, until_ns - now_ns() + 1);
+}
+
+void gpu_thread_forget(void)
+{
+    state = STATE_NONE;
+    is_sleeping = 0;
+}

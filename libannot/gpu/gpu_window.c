@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: MIT */
+/* A window of capture: CUPTI is subscribed to inside of it, and not at all outside.
+ *
+ * Threads: one lock; launching threads only meet the callback, which takes none. The clock is
+ * registered once in a process: CUPTI takes a second time amiss. cuptiFinalize is never called: it
+ * made a window 10 ms longer, began the numbers of calls anew, and launches after a window were as
+ * fast without it (tests/gpu/README.md). */
+#include "gpu_parts.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+enum { DRIVER_CALLS = 2048, LAUNCHING_CALLS = 256 };
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static CUpti_SubscriberHandle subscriber;
+static bool is_subscribed, is_collecting, has_clock;
+/* Numbers of the driver's calls that launch something; of those that open and shut windows. */
+static CUpti_CallbackId calls[LAUNCHING_CALLS];
+static int call_count;
+static CUpti_CallbackId profiler_start = CUPTI_DRIVER_TRACE_CBID_cuProfilerStart;
+static CUpti_CallbackId profiler_stop = CUPTI_DRIVER_TRACE_CBID_cuProfilerStop;
+
+static const CUpti_ActivityKind kinds[] = {
+    CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY,
+    CUPTI_ACTIVITY_KIND_MEMCPY2,           CUPTI_ACTIVITY_KIND_MEMSET,
+    CUPTI_ACTIVITY_KIND_SYNCHRONIZATION,   CUPTI_ACTIVITY_KIND_OVERHEAD,
+    CUPTI_ACTIVITY_KIND_GRAPH_TRACE, /* the last: without it, a graph is its kernels */
+};
+
+enum { KINDS = sizeof(kinds) / sizeof(kinds[0]) };
+
+static uint64_t CUPTIAPI clock_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+}
+
+static int kind_count(void)
+{
+    bool whole = !gpu_settings.nodes && !(gpu_faults(cupti.version) & GPU_FAULT_NO_GRAPHS);
+    return whole ? KINDS : KINDS - 1;
+}
+
+/* ---- What the program calls (launching threads) ---------------------------------------------- */
+
+static void collect(bool on);
+
+static void on_profiler(CUpti_CallbackId id)
+{
+    if (id != profiler_start && id != profiler_stop)
+        return;
+    pthread_mutex_lock(&lock);
+    collect(id == profiler_start);
+    pthread_mutex_unlock(&lock);
+}
+
+static void CUPTIAPI on_call(void *context, CUpti_CallbackDomain domain, CUpti_CallbackId id,
+                             const void *data)
+{
+    const CUpti_CallbackData *call = data;
+    (void)context;
+    if (domain == CUPTI_CB_DOMAIN_RESOURCE) {
+        gpu_launch_captured();
+        return;
+    }
+    if (domain != CUPTI_CB_DOMAIN_DRIVER_API)
+        return;
+    if (__builtin_expect(id == profiler_start || id == profiler_stop, 0)) {
+        if ((call->callbackSite == CUPTI_API_EXIT) == (id == profiler_start))
+            on_profiler(id);
+    } else if (call->callbackSite == CUPTI_API_ENTER) {
+        gpu_launch_begins(call->correlationId);
+    } else if (call->functionReturnValue && *(const CUresult *)call->functionReturnValue != 0) {
+        gpu_launch_failed(call->correlationId);
+    }
+}
+
+/* ---- Which calls those are ------------------------------------------------------------------- */
+
+static bool begins(const char *text, const char *with)
+{
+    return strncmp(text, with, strlen(with)) == 0;
+}
+
+static bool is_launching(const char *name)
+{
+    static const char *const names[] = {"cuLaunch", "cuGraphLaunch", "cuMemcpy", "cuMemset"};
+    if (begins(name, "cuLaunchHostFunc"))
+        return false;
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        if (begins(name, names[i]))
+            return true;
+    return false;
+}
+
+/* As this library numbers them; they may be more than the headers knew. */
+static void find_calls(void)
+{
+    static const CUpti_CallbackId known[] = {
+        CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel,   CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel_ptsz,
+        CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx_ptsz,
+        CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch,    CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch_ptsz};
+    const char *name;
+    if (call_count > 0)
+        return;
+    for (CUpti_CallbackId id = 1; id < DRIVER_CALLS && call_count < LAUNCHING_CALLS; id++) {
+        name = NULL;
+        if (cupti.get_callback_name(CUPTI_CB_DOMAIN_DRIVER_API, id, &name) == CUPTI_SUCCESS &&
+            name && is_launching(name))
+            calls[call_count++] = id;
+    }
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]) && call_count < 6; i++)
+        calls[call_count++] = known[i];
+}
+
+static void enable_calls(bool on)
+{
+    for (int i = 0; i < call_count; i++)
+        (void)cupti.enable_callback(on, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, calls[i]);
+    (void)cupti.enable_callback(on, subscriber, CUPTI_CB_DOMAIN_RESOURCE,
+                                CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED);
+}
+
+/* ---- Opening --------------------------------------------------------------------------------- */
+
+/* The name that the one before us gave, as newer versions tell it; else what is mapped. */
+static void say_holder(char *text, size_t size)
+{
+    char name[CUPTI_OLD_SUBSCRIBER_NAME_MIN_LEN + 1] = "";
+    CUpti_SubscriberHandle other = NULL;
+    CUpti_SubscriberParams params = {
+        .structSize = CUpti_SubscriberParams_STRUCT_SIZE,
+        .subscriberName = "annot",
+        .oldSubscriberName = name,
+        .oldSubscriberSize = CUPTI_OLD_SUBSCRIBER_NAME_MIN_LEN,
+    };
+    if (cupti.subscribe_v2 && cupti.subscribe_v2(&other, on_call, NULL, &params) == CUPTI_SUCCESS &&
+        other)
+        (void)cupti.unsubscribe(other);
+    const char *tool = gpu_library_of_tool();
+    snprintf(text, size, "another tool uses CUPTI: %s", name[0] ? name : tool ? tool : "unknown");
+}
+
+static int subscribe(char *text, size_t size)
+{
+    CUptiResult result = cupti.subscribe(&subscriber, on_call, NULL);
+    if (result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED) {
+        say_holder(text, size);
+        return -EBUSY;
+    }
+    if (result != CUPTI_SUCCESS) {
+        gpu_library_say(text, size, "cuptiSubscribe", result);
+        return -EIO;
+    }
+    is_subscribed = true;
+    return 0;
+}
+
+/* Before anything is enabled. */
+static int prepare(char *text, size_t size)
+{
+    CUptiResult result = CUPTI_SUCCESS;
+    if (!has_clock)
+        result = cupti.register_clock(clock_ns);
+    has_clock = has_clock || result == CUPTI_SUCCESS;
+    if (result == CUPTI_SUCCESS)
+        result = cupti.register_callbacks(gpu_buffer_requested, gpu_buffer_completed);
+    if (result == CUPTI_SUCCESS)
+        result = cupti.set_thread_id_type(CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM);
+    if (result == CUPTI_SUCCESS)
+        return 0;
+    gpu_library_say(text, size, "CUPTI", result);
+    return -EIO;
+}
+
+/* A kind that this GPU or version has not is left out. */
+static void begin_collecting(void)
+{
+    enable_calls(true);
+    for (int i = 0; i < kind_count(); i++)
+        (void)cupti.activity_enable(kinds[i]);
+}
+
+/* Launches are counted no more before what they led to is taken: each that was counted is answered,
+ * but for what still runs. */
+static void end_collecting(void)
+{
+    enable_calls(false);
+    (void)cupti.flush_all(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
+    gpu_buffers_count_dropped();
+    for (int i = 0; i < kind_count(); i++)
+        (void)cupti.activity_disable(kinds[i]);
+}
+
+static void collect(bool on)
+{
+    if (!is_subscribed || is_collecting == on)
+        return;
+    if (on)
+        begin_collecting();
+    else
+        end_collecting();
+    is_collecting = on;
+}
+
+static void leave(void)
+{
+    (void)cupti.unsubscribe(subscriber);
+    is_subscribed = false;
+}
+
+static int open_locked(char *text, size_t size)
+{
+    if (is_subscribed)
+        return 0;
+    if (gpu_buffers_open() != 0 || gpu_launches_open() != 0) {
+        snprintf(text, size, "no memory for buffers");
+        return -ENOMEM;
+    }
+    int error = subscribe(text, size);
+    if (error != 0)
+        return error;
+    error = prepare(text, size);
+    if (error != 0) {
+        leave();
+        return error;
+    }
+    find_calls();
+    if (!gpu_settings.profiler) {
+        collect(true);
+        return 0;
+    }
+    (void)cupti.enable_callback(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, profiler_start);
+    (void)cupti.enable_callback(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, profiler_stop);
+    return 0;
+}
+
+int gpu_window_open(char *text, size_t size)
+{
+    pthread_mutex_lock(&lock);
+    int error = open_locked(text, size);
+    pthread_mutex_unlock(&lock);
+    return error;
+}
+
+void gpu_window_shut(void)
+{
+    pthread_mutex_lock(&lock);
+    if (is_subscribed) {
+        collect(false);
+        leave();
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+void gpu_window_flush(void)
+{
+    pthread_mutex_lock(&lock);
+    if (is_collecting)
+        (void)cupti.flush_all(0);
+    pthread_mutex_unlock(&lock);
+}
