@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: MIT */
+/* Replays what gpu_keep.c wrote on a machine with a GPU: launching calls at the pace of then, and
+ * the buffers behind them, of the kinds that are enabled.
+ *
+ * Modes, by comma:
+ *   late      everything comes at the forced flush     reordered  and the last record first
+ *   split     a buffer for each record                 starved    all buffers are taken first
+ *   dropped   every third record is lost and counted   zero       every third has no times
+ *   early     every third begins a minute too soon     twice      each buffer comes back twice
+ *   capture   launches without a record were captured  garbage    bytes of records are overwritten
+ *   exit      a call and a buffer after all has ended */
+#include "fake_parts.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { PART_CALL = 4, PART_BUFFER = 5, PART_NAME = 7, NAMES = 64, WAITING = 1 << 16 };
+
+enum { LAG_NS = 400000000 };
+
+struct part_call {
+    uint64_t monotonic_ns;
+    uint32_t domain, id, site, correlation_id, context_id, tid;
+};
+
+struct part_buffer {
+    uint64_t monotonic_ns, context, size, valid_size, dropped;
+    uint32_t stream_id, tid;
+};
+
+static struct replay {
+    const uint8_t *bytes;
+    size_t size;
+    const char *mode;
+    int64_t delta_ns;
+    uint64_t pointers[NAMES];
+    const char *names[NAMES];
+    int name_count;
+    uint8_t *buffer; /* being filled */
+    size_t room, used;
+    uint64_t records, offered;
+    uint8_t *waiting[WAITING]; /* mode late: copies of records */
+    uint32_t waiting_count;
+} replay;
+
+size_t fake_record_size(uint32_t kind)
+{
+    static const uint16_t sizes[FAKE_KINDS] = {
+        [1] = 96,  [2] = 88,  [4] = 40,  [5] = 40,  [8] = 184,  [9] = 32,  [10] = 216, [17] = 56,
+        [22] = 96, [36] = 56, [37] = 24, [38] = 56, [49] = 128, [51] = 56, [52] = 72};
+    return kind < FAKE_KINDS ? sizes[kind] : 0;
+}
+
+static bool is_mode(const char *word)
+{
+    return strstr(replay.mode, word) != NULL;
+}
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* ---- Parts ----------------------------------------------------------------------------------- */
+
+/* The next part from *at on; 0: there is none. */
+static uint32_t next_part(size_t *at, const uint8_t **ret_bytes, uint32_t *ret_size)
+{
+    uint32_t head[2];
+    if (*at + sizeof(head) > replay.size)
+        return 0;
+    memcpy(head, replay.bytes + *at, sizeof(head));
+    *ret_bytes = replay.bytes + *at + sizeof(head);
+    *ret_size = head[1];
+    *at += sizeof(head) + (head[1] + 7) / 8 * 8;
+    return *at <= replay.size ? head[0] : 0;
+}
+
+static void read_names(void)
+{
+    const uint8_t *bytes;
+    uint32_t size, type;
+    size_t at = 0;
+    while ((type = next_part(&at, &bytes, &size)) != 0)
+        if (type == PART_NAME && replay.name_count < NAMES) {
+            memcpy(&replay.pointers[replay.name_count], bytes, 8);
+            replay.names[replay.name_count++] = strndup((const char *)bytes + 8, size - 8);
+        }
+}
+
+static uint64_t first_call_ns(void)
+{
+    struct part_call call;
+    struct part_buffer buffer;
+    const uint8_t *bytes;
+    uint32_t size, type;
+    size_t at = 0;
+    while ((type = next_part(&at, &bytes, &size)) != 0) {
+        if (type == PART_CALL) {
+            memcpy(&call, bytes, sizeof(call));
+            return call.monotonic_ns;
+        }
+        if (type == PART_BUFFER) {
+            memcpy(&buffer, bytes, sizeof(buffer));
+            return buffer.monotonic_ns - 1000000000;
+        }
+    }
+    return now_ns();
+}
+
+/* ---- Records --------------------------------------------------------------------------------- */
+
+static void move_time(uint8_t *record, size_t at)
+{
+    uint64_t time;
+    memcpy(&time, record + at, sizeof(time));
+    if (time != 0)
+        time += (uint64_t)replay.delta_ns;
+    memcpy(record + at, &time, sizeof(time));
+}
+
+/* Where the times stand; the end is the next word. */
+static size_t times_of(uint32_t kind)
+{
+    switch (kind) {
+    case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
+        return offsetof(CUpti_ActivityKernel10, start);
+    case CUPTI_ACTIVITY_KIND_MEMCPY:
+        return offsetof(CUpti_ActivityMemcpy6, start);
+    case CUPTI_ACTIVITY_KIND_MEMSET:
+        return offsetof(CUpti_ActivityMemset4, start);
+    case CUPTI_ACTIVITY_KIND_GRAPH_TRACE:
+        return offsetof(CUpti_ActivityGraphTrace2, start);
+    case CUPTI_ACTIVITY_KIND_SYNCHRONIZATION:
+        return offsetof(CUpti_ActivitySynchronization2, start);
+    case CUPTI_ACTIVITY_KIND_OVERHEAD:
+        return offsetof(CUpti_ActivityOverhead3, start);
+    default:
+        return 0;
+    }
+}
+
+static void name_kernel(uint8_t *record)
+{
+    uint64_t pointer;
+    memcpy(&pointer, record + offsetof(CUpti_ActivityKernel10, name), sizeof(pointer));
+    const char *name = NULL;
+    for (int i = 0; i < replay.name_count; i++)
+        if (replay.pointers[i] == pointer)
+            name = replay.names[i];
+    memcpy(record + offsetof(CUpti_ActivityKernel10, name), &name, sizeof(name));
+}
+
+/* Of this process: times, names; and what the mode does to every third record. */
+static void prepare(uint8_t *record, uint32_t kind)
+{
+    size_t at = times_of(kind);
+    bool third = replay.records++ % 3 == 2;
+    if (at == 0)
+        return;
+    move_time(record, at);
+    move_time(record, at + 8);
+    if (kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL)
+        name_kernel(record);
+    if (third && is_mode("zero"))
+        memset(record + at, 0, 16);
+    if (third && is_mode("early")) {
+        uint64_t time;
+        memcpy(&time, record + at, sizeof(time));
+        time -= UINT64_C(60000000000);
+        memcpy(record + at, &time, sizeof(time));
+    }
+    if (third && is_mode("garbage"))
+        memset(record + 4, 0xa5, 8);
+}
+
+/* ---- Buffers --------------------------------------------------------------------------------- */
+
+static void complete(void)
+{
+    uint8_t *buffer = replay.buffer;
+    replay.buffer = NULL;
+    if (!buffer)
+        return;
+    fake.completed(NULL, 0, buffer, replay.room, replay.used);
+    if (is_mode("twice"))
+        fake.completed(NULL, 0, buffer, replay.room, replay.used);
+}
+
+static void deliver(const uint8_t *record, size_t size)
+{
+    size_t max_records = 0;
+    if (replay.buffer && replay.used + size > replay.room)
+        complete();
+    if (!replay.buffer) {
+        fake.requested(&replay.buffer, &replay.room, &max_records);
+        replay.used = 0;
+    }
+    if (!replay.buffer) {
+        __atomic_add_fetch(&fake.dropped, 1, __ATOMIC_RELAXED);
+        return;
+    }
+    memcpy(replay.buffer + replay.used, record, size);
+    replay.used += size;
+    if (is_mode("split"))
+        complete();
+}
+
+static void put_record(const uint8_t *record, size_t size, uint32_t kind)
+{
+    uint8_t copy[256];
+    if (kind >= FAKE_KINDS || !fake.kinds[kind])
+        return;
+    if (is_mode("dropped") && replay.offered++ % 3 == 2) {
+        __atomic_add_fetch(&fake.dropped, 1, __ATOMIC_RELAXED);
+        return;
+    }
+    memcpy(copy, record, size);
+    prepare(copy, kind);
+    if (!is_mode("late") && !is_mode("reordered")) {
+        deliver(copy, size);
+    } else if (replay.waiting_count < WAITING) {
+        uint8_t *waits = malloc(size);
+        memcpy(waits, copy, size);
+        replay.waiting[replay.waiting_count++] = waits;
+    }
+}
+
+void fake_flush(bool forced)
+{
+    for (uint32_t i = 0; forced && i < replay.waiting_count; i++) {
+        uint32_t at = is_mode("reordered") ? replay.waiting_count - 1 - i : i;
+        deliver(replay.waiting[at], fake_record_size(*(uint32_t *)replay.waiting[at]));
+        free(replay.waiting[at]);
+    }
+    if (!forced)
+        return;
+    replay.waiting_count = 0;
+    complete();
+}
+
+static void put_buffer(const uint8_t *bytes, uint32_t size)
+{
+    struct part_buffer head;
+    memcpy(&head, bytes, sizeof(head));
+    for (size_t at = sizeof(head); at + 4 <= size;) {
+        uint32_t kind;
+        memcpy(&kind, bytes + at, sizeof(kind));
+        size_t step = fake_record_size(kind);
+        if (step == 0 || at + step > size)
+            return;
+        put_record(bytes + at, step, kind);
+        at += step;
+    }
+    complete();
+}
+
+/* ---- Calls ----------------------------------------------------------------------------------- */
+
+static bool has_record(uint32_t correlation)
+{
+    const uint8_t *bytes;
+    uint32_t size, type, found;
+    size_t where = 0;
+    while ((type = next_part(&where, &bytes, &size)) != 0)
+        for (size_t at = sizeof(struct part_buffer); type == PART_BUFFER && at + 4 <= size;) {
+            uint32_t kind;
+            memcpy(&kind, bytes + at, sizeof(kind));
+            memcpy(&found,
+                   bytes + at +
+                       (kind == CUPTI_ACTIVITY_KIND_GRAPH_TRACE
+                            ? offsetof(CUpti_ActivityGraphTrace2, correlationId)
+                            : offsetof(CUpti_ActivityKernel10, correlationId)),
+                   sizeof(found));
+            if (found == correlation && (kind == CUPTI_ACTIVITY_KIND_GRAPH_TRACE ||
+                                         kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL))
+                return true;
+            at += fake_record_size(kind) ? fake_record_size(kind) : size;
+        }
+    return false;
+}
+
+/* On the launching thread: begin, perhaps a node of a graph, end. */
+static void do_call(void *context)
+{
+    const struct part_call *call = context;
+    CUresult result = CUDA_SUCCESS;
+    CUpti_CallbackData data = {.callbackSite = CUPTI_API_ENTER,
+                               .correlationId = call->correlation_id,
+                               .contextUid = call->context_id,
+                               .functionReturnValue = &result};
+    fake.callback(fake.userdata, CUPTI_CB_DOMAIN_DRIVER_API, call->id, &data);
+    if (is_mode("capture") && !has_record(call->correlation_id))
+        fake.callback(fake.userdata, CUPTI_CB_DOMAIN_RESOURCE,
+                      CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED, &data);
+    data.callbackSite = CUPTI_API_EXIT;
+    fake.callback(fake.userdata, CUPTI_CB_DOMAIN_DRIVER_API, call->id, &data);
+}
+
+static void put_call(const uint8_t *bytes, void (*launch)(const struct fake_launch *launch))
+{
+    struct part_call call;
+    memcpy(&call, bytes, sizeof(call));
+    uint64_t due = call.monotonic_ns + (uint64_t)replay.delta_ns - LAG_NS, now = now_ns();
+    if (call.site != CUPTI_API_ENTER || call.id >= FAKE_CALLS || !fake.calls[call.id])
+        return;
+    if (due > now) {
+        struct timespec time = {(time_t)((due - now) / 1000000000),
+                                (long)((due - now) % 1000000000)};
+        nanosleep(&time, NULL);
+    }
+    const struct fake_launch told = {call.correlation_id, call.tid, do_call, &call};
+    launch(&told);
+}
+
+/* ---- All of it ------------------------------------------------------------------------------- */
+
+static int map_file(const char *path)
+{
+    struct stat facts;
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0 || fstat(file, &facts) != 0 || facts.st_size == 0)
+        return -errno;
+    void *memory = mmap(NULL, (size_t)facts.st_size, PROT_READ, MAP_PRIVATE, file, 0);
+    close(file);
+    if (memory == MAP_FAILED)
+        return -errno;
+    replay.bytes = memory;
+    replay.size = (size_t)facts.st_size;
+    return 0;
+}
+
+/* The last buffer is kept: CUPTI has it for ever. */
+static void starve(void)
+{
+    uint8_t *buffer;
+    size_t size, max_records;
+    do
+        fake.requested(&buffer, &size, &max_records);
+    while (buffer && size > 0);
+}
+
+/* At the very end of the process. */
+static void __attribute__((destructor)) at_exit(void)
+{
+    uint8_t *buffer = NULL;
+    size_t size = 0, max_records = 0;
+    if (!replay.bytes || !is_mode("exit") || !fake.requested)
+        return;
+    fake.requested(&buffer, &size, &max_records);
+    if (buffer)
+        fake.completed(NULL, 0, buffer, size, 0);
+}
+
+extern fake_play_function fake_play __attribute__((visibility("default")));
+
+int fake_play(const char *path, const char *mode, void (*launch)(const struct fake_launch *launch))
+{
+    const uint8_t *bytes;
+    uint32_t size, type;
+    size_t at = 0;
+    int error = map_file(path);
+    if (error != 0)
+        return error;
+    replay.mode = mode;
+    read_names();
+    replay.delta_ns = (int64_t)(now_ns() + LAG_NS - first_call_ns());
+    if (is_mode("starved") && fake.requested)
+        starve();
+    while ((type = next_part(&at, &bytes, &size)) != 0) {
+        if (type == PART_CALL)
+            put_call(bytes, launch);
+        else if (type == PART_BUFFER && fake.requested)
+            put_buffer(bytes, size);
+    }
+    return 0;
+}
