@@ -117,8 +117,8 @@ void CUPTIAPI gpu_buffer_completed(CUcontext context, uint32_t stream, uint8_t *
         dropped = 0;
     if (!buffer || at >= (size_t)BUFFER_COUNT * BUFFER_BYTES || at % BUFFER_BYTES != 0 ||
         __atomic_exchange_n(&entries[number].is_ours, 1, __ATOMIC_RELAXED)) {
-        gpu_count(dropped, dropped);
-        gpu_count(unknown, 1); /* not one of the pool, or it came twice */
+        gpu_tell_count(GPU_COUNT_DROPPED, dropped);
+        gpu_tell_count(GPU_COUNT_UNKNOWN, 1); /* not one of the pool, or it came twice */
         return;
     }
     entries[number].buffer.valid = valid < BUFFER_BYTES ? valid : BUFFER_BYTES;
@@ -131,7 +131,7 @@ void gpu_buffers_count_dropped(void)
 {
     size_t dropped = 0;
     if (cupti.get_dropped(NULL, 0, &dropped) == CUPTI_SUCCESS)
-        gpu_count(dropped, dropped);
+        gpu_tell_count(GPU_COUNT_DROPPED, dropped);
 }
 
 void gpu_buffers_drain(void (*take)(const struct gpu_buffer *buffer))

@@ -13,7 +13,7 @@
 enum { SLOTS = 1 << 18 };
 
 struct slot {
-    uint64_t time_ns;
+    uint64_t time;
     uint64_t who; /* thread << 32 | correlation; W: release. 0: being written, or empty */
 };
 
@@ -38,22 +38,23 @@ int gpu_launches_open(void)
     return 0;
 }
 
-void gpu_launch_begins(uint32_t correlation)
+void gpu_launch_begins(uint32_t correlation, bool launches)
 {
     struct slot *slot = &table[correlation % SLOTS];
     struct gpu_origin origin;
     gpu_tell_here(&origin);
     __atomic_store_n(&slot->who, 0, __ATOMIC_RELAXED);
-    __atomic_store_n(&slot->time_ns, origin.time_ns, __ATOMIC_RELEASE);
+    __atomic_store_n(&slot->time, origin.time, __ATOMIC_RELEASE);
     __atomic_store_n(&slot->who, (uint64_t)origin.thread << 32 | correlation, __ATOMIC_RELEASE);
-    launching = correlation;
-    gpu_count(launches, 1);
+    launching = launches ? correlation : 0;
+    if (launches)
+        gpu_tell_count(GPU_COUNT_LAUNCHED, 1);
 }
 
 void gpu_launch_failed(uint32_t correlation)
 {
     if (launching == correlation)
-        gpu_count(launches, -1);
+        gpu_tell_count(GPU_COUNT_LAUNCHED, (uint64_t)-1);
     launching = 0;
 }
 
@@ -62,19 +63,19 @@ void gpu_launch_captured(void)
     if (launching == 0)
         return;
     launching = 0;
-    gpu_count(launches, -1);
+    gpu_tell_count(GPU_COUNT_LAUNCHED, (uint64_t)-1);
 }
 
 int gpu_launch_find(uint32_t correlation, struct gpu_origin *ret_origin, bool *ret_first)
 {
     struct slot *slot = &table[correlation % SLOTS];
     uint64_t who = __atomic_load_n(&slot->who, __ATOMIC_ACQUIRE);
-    uint64_t time_ns = __atomic_load_n(&slot->time_ns, __ATOMIC_ACQUIRE);
+    uint64_t time = __atomic_load_n(&slot->time, __ATOMIC_ACQUIRE);
     if ((uint32_t)who != correlation || correlation == 0 ||
         __atomic_load_n(&slot->who, __ATOMIC_RELAXED) != who)
         return 0;
-    *ret_first = seen[correlation % SLOTS] != time_ns;
-    seen[correlation % SLOTS] = time_ns;
-    *ret_origin = (struct gpu_origin){time_ns, (uint32_t)(who >> 32)};
+    *ret_first = seen[correlation % SLOTS] != time;
+    seen[correlation % SLOTS] = time;
+    *ret_origin = (struct gpu_origin){time, (uint32_t)(who >> 32)};
     return 1;
 }

@@ -132,6 +132,15 @@ static int driver_version(void)
     return get && get(&version) == CUDA_SUCCESS ? version : 0;
 }
 
+void gpu_library_device(uint32_t device, char *text, size_t size)
+{
+    __typeof__(cuDeviceGetName) *get;
+    void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+    *(void **)&get = driver ? dlsym(driver, "cuDeviceGetName") : NULL;
+    if (!get || get(text, (int)size, (CUdevice)device) != CUDA_SUCCESS)
+        text[0] = 0;
+}
+
 /* The major number of a libcudart that is mapped; else the driver's, which serves older ones. */
 static int runtime_major(const char *runtime)
 {

@@ -43,6 +43,9 @@ struct cupti {
 
 extern struct cupti cupti;
 
+/* A GPU's name by its number; "" where the driver does not say. */
+void gpu_library_device(uint32_t device, char *text, size_t size);
+
 /* Finds the process's libcupti: the one that is mapped, else the one beside its libcudart, else by
  * its name in the loader's path; never a second. 0, or -errno with a line in `text`. */
 int gpu_library_find(char *text, size_t size);
@@ -69,25 +72,14 @@ const char *gpu_fault_text(enum gpu_fault fault);
 
 /* ---- Records (gpu_records.c) ---- */
 
-enum gpu_kind {
-    GPU_KERNEL = 1,
-    GPU_COPY,
-    GPU_SET,
-    GPU_GRAPH,
-    GPU_WAIT, /* of a thread, for the GPU */
-    GPU_OVERHEAD,
-    GPU_KIND_COUNT
-};
-
 struct gpu_record {
     uint8_t kind;
     uint8_t sort; /* of a copy, a wait, an overhead: CUPTI's own number */
     uint64_t begin_ns, end_ns;
     uint32_t device, context, stream, correlation;
-    uint64_t bytes;   /* of a copy or set */
-    uint32_t thread;  /* of an overhead: the system's number; else 0 */
-    const char *name; /* of a kernel; CUPTI's, may be NULL */
-    uint32_t grid[3], block[3], registers, shared_bytes;
+    uint64_t bytes;         /* of a copy or set */
+    uint32_t thread;        /* of an overhead: the system's number; else 0 */
+    struct gpu_shape shape; /* of a kernel; the name is CUPTI's, may be NULL */
 };
 
 /* How a reader gets from record to record: cuptiActivityGetNextRecord, or a test's. */
@@ -103,13 +95,14 @@ uint64_t gpu_records_read(gpu_next_record next, uint8_t *buffer, size_t size,
 
 /* Makes the table. 0 or -ENOMEM. Threads: that of the window. */
 int gpu_launches_open(void);
-/* A launching call begins, fails, or only adds a node to a graph that is being captured: on the
- * launching thread. Cost: a time stamp and three stores. */
-void gpu_launch_begins(uint32_t correlation);
+/* A call begins that launches something or waits for it: on its thread. Cost: a time stamp and
+ * three stores; and, if it launches, an atomic addition. */
+void gpu_launch_begins(uint32_t correlation, bool launches);
+/* It has failed; or it only added a node to a graph that is being captured. */
 void gpu_launch_failed(uint32_t correlation);
 void gpu_launch_captured(void);
-/* Who launched what has this number: 1, or 0: it is not known, or not any more. *ret_first: nothing
- * was asked for this launch before. Threads: one. */
+/* Who called what has this number: 1, or 0: it is not known, or not any more. *ret_first: nothing
+ * was asked for this call before. Threads: one. */
 int gpu_launch_find(uint32_t correlation, struct gpu_origin *ret_origin, bool *ret_first);
 
 /* ---- Buffers (gpu_buffers.c) ---- */
@@ -139,9 +132,9 @@ void gpu_spans_tell(const struct gpu_buffer *buffer);
 
 /* ---- Shapes of kernels (gpu_shapes.c) ---- */
 
-/* The name that a kernel's record has: its own, with grid, block, registers and shared memory where
- * these are told. Threads: one. Cost: a hash and a comparison once it is known. */
-uint32_t gpu_shape_name(const struct gpu_record *kernel);
+/* Its name with all of it, as annot knows it. Threads: one. Cost: a hash and a comparison once it
+ * is known. */
+uint32_t gpu_shape_name(const struct gpu_shape *shape);
 
 /* ---- The window (gpu_window.c) ---- */
 

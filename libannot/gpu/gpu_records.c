@@ -110,16 +110,17 @@ static uint32_t word_at(const uint8_t *bytes, size_t at)
 
 static void read_kernel(const uint8_t *bytes, struct gpu_record *ret_record)
 {
+    struct gpu_shape *shape = &ret_record->shape;
     uint16_t registers;
     for (size_t i = 0; i < 3; i++) {
-        ret_record->grid[i] = word_at(bytes, offsetof(KERNEL, gridX) + 4 * i);
-        ret_record->block[i] = word_at(bytes, offsetof(KERNEL, blockX) + 4 * i);
+        shape->grid[i] = word_at(bytes, offsetof(KERNEL, gridX) + 4 * i);
+        shape->block[i] = word_at(bytes, offsetof(KERNEL, blockX) + 4 * i);
     }
     memcpy(&registers, bytes + offsetof(KERNEL, registersPerThread), sizeof(registers));
-    ret_record->registers = registers;
-    ret_record->shared_bytes = word_at(bytes, offsetof(KERNEL, staticSharedMemory)) +
-                               word_at(bytes, offsetof(KERNEL, dynamicSharedMemory));
-    memcpy(&ret_record->name, bytes + offsetof(KERNEL, name), sizeof(ret_record->name));
+    shape->registers = registers;
+    shape->shared_bytes = word_at(bytes, offsetof(KERNEL, staticSharedMemory)) +
+                          word_at(bytes, offsetof(KERNEL, dynamicSharedMemory));
+    memcpy(&shape->name, bytes + offsetof(KERNEL, name), sizeof(shape->name));
 }
 
 static int read_record(const uint8_t *bytes, size_t size, struct gpu_record *ret_record)

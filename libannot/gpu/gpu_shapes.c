@@ -6,62 +6,45 @@
  * table costs time, nothing else. */
 #include "gpu_parts.h"
 
-#include <stdio.h>
 #include <string.h>
 
-enum { SHAPES = 4096, TRIES = 8, TEXT_MAX = 1024 };
+enum { SHAPES = 4096, TRIES = 8 };
 
-struct shape {
-    const char *name;
-    uint32_t numbers[8]; /* grid, block, registers, shared bytes */
-    uint32_t id;         /* 0: empty */
-};
+static struct known {
+    struct gpu_shape shape;
+    uint32_t id; /* 0: empty */
+} known[SHAPES];
 
-static struct shape shapes[SHAPES];
-
-static void shape_of(const struct gpu_record *kernel, struct shape *ret_shape)
+static uint32_t hash_of(const struct gpu_shape *shape)
 {
-    *ret_shape = (struct shape){.name = kernel->name};
-    memcpy(ret_shape->numbers, kernel->grid, sizeof(kernel->grid));
-    memcpy(ret_shape->numbers + 3, kernel->block, sizeof(kernel->block));
-    ret_shape->numbers[6] = kernel->registers;
-    ret_shape->numbers[7] = kernel->shared_bytes;
-}
-
-static uint32_t hash_of(const struct shape *shape)
-{
+    const uint32_t numbers[] = {shape->grid[0],   shape->grid[1],     shape->grid[2],
+                                shape->block[0],  shape->block[1],    shape->block[2],
+                                shape->registers, shape->shared_bytes};
     uint64_t hash = (uintptr_t)shape->name;
-    for (int i = 0; i < 8; i++)
-        hash = (hash ^ shape->numbers[i]) * UINT64_C(0x9e3779b97f4a7c15);
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+        hash = (hash ^ numbers[i]) * UINT64_C(0x9e3779b97f4a7c15);
     return (uint32_t)(hash >> 40);
 }
 
-static uint32_t intern(const struct shape *shape)
+_Static_assert(sizeof(struct gpu_shape) == sizeof(char *) + 32, "no padding to compare");
+
+static bool is_same(const struct gpu_shape *one, const struct gpu_shape *other)
 {
-    char text[TEXT_MAX];
-    const uint32_t *numbers = shape->numbers;
-    /* The numbers stay also if the name is cut. */
-    snprintf(text, sizeof(text), "%.900s\x1f%u,%u,%u\x1f%u,%u,%u\x1f%u\x1f%u",
-             shape->name ? shape->name : "kernel", numbers[0], numbers[1], numbers[2], numbers[3],
-             numbers[4], numbers[5], numbers[6], numbers[7]);
-    return gpu_tell_name(text);
+    return memcmp(one, other, sizeof(*one)) == 0;
 }
 
-uint32_t gpu_shape_name(const struct gpu_record *kernel)
+uint32_t gpu_shape_name(const struct gpu_shape *shape)
 {
-    struct shape shape;
-    shape_of(kernel, &shape);
-    uint32_t place = hash_of(&shape);
+    uint32_t place = hash_of(shape);
     for (uint32_t i = 0; i < TRIES; i++) {
-        struct shape *known = &shapes[(place + i) % SHAPES];
-        if (known->id == 0) {
-            shape.id = intern(&shape);
-            *known = shape;
-            return shape.id;
+        struct known *one = &known[(place + i) % SHAPES];
+        if (one->id != 0 && !is_same(&one->shape, shape))
+            continue;
+        if (one->id == 0) {
+            one->shape = *shape;
+            one->id = gpu_tell_kernel(shape);
         }
-        if (known->name == shape.name &&
-            memcmp(known->numbers, shape.numbers, sizeof(shape.numbers)) == 0)
-            return known->id;
+        return one->id;
     }
-    return intern(&shape);
+    return gpu_tell_kernel(shape);
 }

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* From CUPTI's records to spans with an origin, and what is wrong with them counted.
+/* From CUPTI's records to spans with an origin.
  * Threads: that of gpu_thread.c alone. */
 #include "gpu_parts.h"
-
-#include <stdio.h>
 
 /* CUPTI's numbers of copies, waits and overheads, in words. */
 static const char *const copies[] = {"copy",
@@ -73,7 +71,8 @@ static uint32_t constant_name(const char *text)
 
 static uint32_t name_of(const struct gpu_record *record)
 {
-    return record->kind == GPU_KERNEL ? gpu_shape_name(record) : constant_name(text_of(record));
+    return record->kind == GPU_KERNEL ? gpu_shape_name(&record->shape)
+                                      : constant_name(text_of(record));
 }
 
 static bool is_launched(const struct gpu_record *record)
@@ -81,30 +80,12 @@ static bool is_launched(const struct gpu_record *record)
     return record->kind >= GPU_KERNEL && record->kind <= GPU_GRAPH;
 }
 
-static bool is_timed(const struct gpu_record *record)
-{
-    return record->begin_ns != 0 && record->end_ns >= record->begin_ns;
-}
-
-static void find_origin(const struct gpu_record *record, struct gpu_span *span)
-{
-    bool first = false;
-    if (!gpu_launch_find(record->correlation, &span->origin, &first)) {
-        gpu_count(orphans, 1);
-        return;
-    }
-    if (first)
-        gpu_count(answered, 1);
-    if (is_timed(record) && span->origin.time_ns > record->begin_ns)
-        gpu_count(violating, 1);
-}
-
 static void tell(void *context, const struct gpu_record *record)
 {
-    (void)context;
-    gpu_count(activities, is_launched(record));
     struct gpu_span span = {
+        .name = name_of(record),
         .kind = record->kind,
+        .sort = record->sort,
         .device = record->device,
         .context = record->context,
         .stream = record->stream,
@@ -112,13 +93,12 @@ static void tell(void *context, const struct gpu_record *record)
         .end_ns = record->end_ns,
         .bytes = record->bytes,
     };
-    if (is_launched(record))
-        find_origin(record, &span);
-    if (!is_timed(record)) {
-        gpu_count(untimed, 1);
-        return;
-    }
-    span.name = name_of(record);
+    bool first = false;
+    (void)context;
+    bool found = gpu_launch_find(record->correlation, &span.origin, &first);
+    span.answers = is_launched(record) && found && first;
+    if (is_launched(record) && !found)
+        gpu_tell_count(GPU_COUNT_ORPHANS, 1);
     gpu_tell_span(&span);
 }
 
@@ -126,6 +106,6 @@ void gpu_spans_tell(const struct gpu_buffer *buffer)
 {
     uint64_t unknown =
         gpu_records_read(cupti.get_next_record, buffer->bytes, buffer->valid, tell, NULL);
-    gpu_count(unknown, unknown);
-    gpu_count(dropped, buffer->dropped);
+    gpu_tell_count(GPU_COUNT_UNKNOWN, unknown);
+    gpu_tell_count(GPU_COUNT_DROPPED, buffer->dropped);
 }

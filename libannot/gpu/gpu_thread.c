@@ -105,7 +105,6 @@ static void *run(void *unused)
         if (!is_open || now_ns() < flush_ns)
             continue;
         gpu_window_flush();
-        gpu_tell_counts();
         flush_ns = now_ns() + TURN_NS;
     }
     finish();

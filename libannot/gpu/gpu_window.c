@@ -13,14 +13,15 @@
 #include <string.h>
 #include <time.h>
 
-enum { DRIVER_CALLS = 2048, LAUNCHING_CALLS = 256 };
+enum { DRIVER_CALLS = 2048, FOLLOWED_CALLS = 256 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static CUpti_SubscriberHandle subscriber;
 static bool is_subscribed, is_collecting, has_clock;
-/* Numbers of the driver's calls that launch something; of those that open and shut windows. */
-static CUpti_CallbackId calls[LAUNCHING_CALLS];
+/* Numbers of the driver's calls that are followed; of those that open and shut windows. */
+static CUpti_CallbackId calls[FOLLOWED_CALLS];
 static int call_count;
+static bool launches[DRIVER_CALLS]; /* the others wait for the GPU */
 static CUpti_CallbackId profiler_start = CUPTI_DRIVER_TRACE_CBID_cuProfilerStart;
 static CUpti_CallbackId profiler_stop = CUPTI_DRIVER_TRACE_CBID_cuProfilerStop;
 
@@ -74,7 +75,7 @@ static void CUPTIAPI on_call(void *context, CUpti_CallbackDomain domain, CUpti_C
         if ((call->callbackSite == CUPTI_API_EXIT) == (id == profiler_start))
             on_profiler(id);
     } else if (call->callbackSite == CUPTI_API_ENTER) {
-        gpu_launch_begins(call->correlationId);
+        gpu_launch_begins(call->correlationId, id < DRIVER_CALLS && launches[id]);
     } else if (call->functionReturnValue && *(const CUresult *)call->functionReturnValue != 0) {
         gpu_launch_failed(call->correlationId);
     }
@@ -82,20 +83,32 @@ static void CUPTIAPI on_call(void *context, CUpti_CallbackDomain domain, CUpti_C
 
 /* ---- Which calls those are ------------------------------------------------------------------- */
 
-static bool begins(const char *text, const char *with)
+static bool begins_with_one(const char *text, const char *const *beginnings)
 {
-    return strncmp(text, with, strlen(with)) == 0;
-}
-
-static bool is_launching(const char *name)
-{
-    static const char *const names[] = {"cuLaunch", "cuGraphLaunch", "cuMemcpy", "cuMemset"};
-    if (begins(name, "cuLaunchHostFunc"))
-        return false;
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-        if (begins(name, names[i]))
+    for (; *beginnings; beginnings++)
+        if (strncmp(text, *beginnings, strlen(*beginnings)) == 0)
             return true;
     return false;
+}
+
+/* Launching calls are counted, waiting ones only noted. */
+static bool is_followed(const char *name, bool *ret_launches)
+{
+    static const char *const launching[] = {"cuLaunch", "cuGraphLaunch", "cuMemcpy", "cuMemset",
+                                            NULL};
+    static const char *const waiting[] = {"cuStreamSynchronize", "cuStreamWaitEvent",
+                                          "cuEventSynchronize", "cuCtxSynchronize", NULL};
+    *ret_launches = begins_with_one(name, launching);
+    return strncmp(name, "cuLaunchHostFunc", 16) != 0 &&
+           (*ret_launches || begins_with_one(name, waiting));
+}
+
+static void add_call(CUpti_CallbackId id, bool is_launching)
+{
+    if (call_count == FOLLOWED_CALLS)
+        return;
+    calls[call_count++] = id;
+    launches[id] = is_launching;
 }
 
 /* As this library numbers them; they may be more than the headers knew. */
@@ -105,17 +118,16 @@ static void find_calls(void)
         CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel,   CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel_ptsz,
         CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx_ptsz,
         CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch,    CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch_ptsz};
-    const char *name;
-    if (call_count > 0)
-        return;
-    for (CUpti_CallbackId id = 1; id < DRIVER_CALLS && call_count < LAUNCHING_CALLS; id++) {
-        name = NULL;
+    bool is_launching;
+    for (CUpti_CallbackId id = 1; id < DRIVER_CALLS; id++) {
+        const char *name = NULL;
         if (cupti.get_callback_name(CUPTI_CB_DOMAIN_DRIVER_API, id, &name) == CUPTI_SUCCESS &&
-            name && is_launching(name))
-            calls[call_count++] = id;
+            name && is_followed(name, &is_launching))
+            add_call(id, is_launching);
     }
-    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]) && call_count < 6; i++)
-        calls[call_count++] = known[i];
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+        if (!launches[known[i]])
+            add_call(known[i], true);
 }
 
 static void enable_calls(bool on)
@@ -230,7 +242,8 @@ static int open_locked(char *text, size_t size)
         leave();
         return error;
     }
-    find_calls();
+    if (call_count == 0)
+        find_calls();
     if (!gpu_settings.profiler) {
         collect(true);
         return 0;

@@ -11,8 +11,8 @@
 
 enum { NAMES = 4096 };
 
-static struct gpu_counts counts;
-struct gpu_counts *gpu_counts = &counts;
+static uint64_t counts[GPU_COUNTS];
+static uint64_t answered, activities, untimed, violating;
 static char *names[NAMES];
 static uint32_t name_count;
 static FILE *out;
@@ -29,7 +29,7 @@ void gpu_tell_here(struct gpu_origin *ret_origin)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
-    ret_origin->time_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+    ret_origin->time = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
     ret_origin->thread = (uint32_t)gettid();
 }
 
@@ -60,13 +60,34 @@ static void put_text(const char *text)
     fputc('"', output());
 }
 
+uint32_t gpu_tell_kernel(const struct gpu_shape *shape)
+{
+    char text[256];
+    const uint32_t *grid = shape->grid, *block = shape->block;
+    snprintf(text, sizeof(text), "%s|%u,%u,%u|%u,%u,%u|%u|%u", shape->name, grid[0], grid[1],
+             grid[2], block[0], block[1], block[2], shape->registers, shape->shared_bytes);
+    return gpu_tell_name(text);
+}
+
+void gpu_tell_count(enum gpu_count which, uint64_t by)
+{
+    __atomic_add_fetch(&counts[which], by, __ATOMIC_RELAXED);
+}
+
 void gpu_tell_span(const struct gpu_span *span)
 {
+    answered += span->answers;
+    activities += span->kind <= GPU_GRAPH;
+    if (span->begin_ns == 0 || span->end_ns < span->begin_ns) {
+        untimed++;
+        return;
+    }
+    violating += span->origin.time > span->begin_ns;
     fprintf(output(),
             "{\"kind\": %u, \"device\": %u, \"context\": %u, \"stream\": %u, \"begin\": %lu, "
             "\"end\": %lu, \"launch\": %lu, \"thread\": %u, \"bytes\": %lu, \"name\": ",
             span->kind, span->device, span->context, span->stream, span->begin_ns, span->end_ns,
-            span->origin.time_ns, span->origin.thread, span->bytes);
+            span->origin.time, span->origin.thread, span->bytes);
     put_text(span->name ? names[span->name - 1] : "");
     fprintf(output(), "}\n");
 }
@@ -77,8 +98,8 @@ void gpu_tell_counts(void)
             "{\"counts\": {\"launches\": %lu, \"answered\": %lu, \"activities\": %lu, "
             "\"dropped\": %lu, \"untimed\": %lu, \"violating\": %lu, \"orphans\": %lu, "
             "\"unknown\": %lu}}\n",
-            counts.launches, counts.answered, counts.activities, counts.dropped, counts.untimed,
-            counts.violating, counts.orphans, counts.unknown);
+            counts[GPU_COUNT_LAUNCHED], answered, activities, counts[GPU_COUNT_DROPPED], untimed,
+            violating, counts[GPU_COUNT_ORPHANS], counts[GPU_COUNT_UNKNOWN]);
     fflush(output());
 }
 
