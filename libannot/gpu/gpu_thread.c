@@ -25,6 +25,13 @@ static uint32_t state;       /* enum state; a futex of who waits for the end */
 static uint32_t wakes;       /* a futex: how often somebody woke the thread */
 static uint32_t is_sleeping; /* the thread is about to wait, or does */
 
+static int64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+}
+
 static void futex_wait(uint32_t *word, uint32_t value, long ns)
 {
     struct timespec time = {ns / 1000000000, ns % 1000000000};
@@ -61,22 +68,30 @@ static void sleep_until_woken(long ns)
     __atomic_store_n(&is_sleeping, 0, __ATOMIC_SEQ_CST);
 }
 
-static int64_t now_ns(void)
+/* What a window itself costs, shown as CUPTI's own overhead. */
+static void tell_switch(const char *text, int64_t begin_ns)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+    const struct gpu_span span = {
+        .name = gpu_tell_name(text),
+        .kind = GPU_OVERHEAD,
+        .begin_ns = (uint64_t)begin_ns,
+        .end_ns = (uint64_t)now_ns(),
+    };
+    gpu_tell_span(&span);
 }
 
 /* One try a recording: who has CUPTI now shall not lose it to us a moment after he let it go. */
 static void begin(void)
 {
     char text[512] = "";
+    int64_t begin_ns = now_ns();
     if (was_tried)
         return;
     was_tried = true;
     is_open = gpu_window_open(text, sizeof(text)) == 0;
-    if (!is_open)
+    if (is_open)
+        tell_switch("overhead: window opens", begin_ns);
+    else
         gpu_tell_note(text);
 }
 
@@ -86,7 +101,9 @@ static void finish(void)
     if (!is_open)
         return;
     is_open = false;
+    int64_t begin_ns = now_ns();
     gpu_window_shut();
+    tell_switch("overhead: window shuts", begin_ns);
     gpu_buffers_drain(gpu_spans_tell);
     gpu_tell_counts();
 }

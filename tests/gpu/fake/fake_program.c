@@ -2,11 +2,12 @@
 /* A program with a GPU that is not there: it starts the injection library as the driver does, and
  * launches what a recorded program launched, by the libcupti of this folder.
  *
- *   fake_program FILE MODE [kill]
+ *   fake_program FILE MODE [kill|fork]
  *
  * Each recorded thread is one of ours. Around a launch with the number N, the range "launch N" is
  * open on its thread. At the end a line of JSON: how many launches were called on which thread.
- * With "kill" it kills itself instead of returning. Without FAKE_CUPTI it launches nothing. */
+ * With "kill" it kills itself instead of returning; with "fork" a child ends before it, by exit.
+ * Without FAKE_CUPTI it launches nothing. */
 #include "fake_cupti.h"
 
 #include <annot/annot.h>
@@ -16,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum { THREADS = 16 };
@@ -154,6 +156,13 @@ int main(int count, char **words)
     if (count > 3 && strcmp(words[3], "kill") == 0) {
         usleep(1500000); /* annot takes what it can get each second */
         kill(getpid(), SIGKILL);
+    }
+    if (count > 3 && strcmp(words[3], "fork") == 0) {
+        int status = 0;
+        pid_t child = fork();
+        if (child == 0)
+            exit(0);
+        return waitpid(child, &status, 0) == child ? status : 1;
     }
     return 0;
 }

@@ -8,7 +8,8 @@
  *   dropped   every third record is lost and counted   zero       every third has no times
  *   early     every third begins a minute too soon     twice      each buffer comes back twice
  *   capture   launches without a record were captured  garbage    bytes of records are overwritten
- *   exit      a call and a buffer after all has ended */
+ *   exit      a buffer after all has ended               profiler  calls 11 to 30 lie between
+ *                                                       cuProfilerStart and cuProfilerStop */
 #include "fake_parts.h"
 
 #include <errno.h>
@@ -45,7 +46,7 @@ static struct replay {
     int name_count;
     uint8_t *buffer; /* being filled */
     size_t room, used;
-    uint64_t records, offered;
+    uint64_t records, offered, calls;
     uint8_t *waiting[WAITING]; /* mode late: copies of records */
     uint32_t waiting_count;
 } replay;
@@ -306,11 +307,35 @@ static void do_call(void *context)
     fake.callback(fake.userdata, CUPTI_CB_DOMAIN_DRIVER_API, call->id, &data);
 }
 
+/* Of the program, on whatever thread. */
+static void call_profiler(CUpti_CallbackId id)
+{
+    CUpti_CallbackData data = {.callbackSite = CUPTI_API_ENTER};
+    if (!fake.calls[id])
+        return;
+    fake.callback(fake.userdata, CUPTI_CB_DOMAIN_DRIVER_API, id, &data);
+    data.callbackSite = CUPTI_API_EXIT;
+    fake.callback(fake.userdata, CUPTI_CB_DOMAIN_DRIVER_API, id, &data);
+}
+
+static void count_call(void)
+{
+    if (!is_mode("profiler"))
+        return;
+    replay.calls++;
+    if (replay.calls == 11)
+        call_profiler(CUPTI_DRIVER_TRACE_CBID_cuProfilerStart);
+    if (replay.calls == 31)
+        call_profiler(CUPTI_DRIVER_TRACE_CBID_cuProfilerStop);
+}
+
 static void put_call(const uint8_t *bytes, void (*launch)(const struct fake_launch *launch))
 {
     struct part_call call;
     memcpy(&call, bytes, sizeof(call));
     uint64_t due = call.monotonic_ns + (uint64_t)replay.delta_ns - LAG_NS, now = now_ns();
+    if (call.site == CUPTI_API_ENTER)
+        count_call();
     if (call.site != CUPTI_API_ENTER || call.id >= FAKE_CALLS || !fake.calls[call.id])
         return;
     if (due > now) {

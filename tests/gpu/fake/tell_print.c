@@ -20,8 +20,10 @@ static FILE *out;
 static FILE *output(void)
 {
     const char *path = getenv("ANNOT_GPU_TELL");
-    if (!out)
+    if (!out) {
         out = path ? fopen(path, "w") : stderr;
+        setlinebuf(out); /* a forked child has nothing to write at its exit */
+    }
     return out;
 }
 

@@ -14,6 +14,7 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
 import recorded  # noqa: E402
@@ -45,7 +46,9 @@ class Run:
         told = [json.loads(line) for line in out.read_text().splitlines()]
         self.errors = done.stderr
         self.program = json.loads(done.stdout) if done.stdout else {}
-        self.spans = [line for line in told if "begin" in line]
+        spans = [line for line in told if "begin" in line]
+        self.windows = [span for span in spans if "window" in span["name"]]
+        self.spans = [span for span in spans if "window" not in span["name"]]
         self.counts = ([line["counts"] for line in told if "counts" in line] or [{}])[-1]
         self.notes = [line["note"] for line in told if "note" in line]
 
@@ -168,6 +171,26 @@ def a_graph_is_one_or_its_nodes():
     assert sum(span["kind"] == 1 for span in run.spans) == run.counts["activities"] == 30
 
 
+def a_window_is_told():
+    run = Run("streams")
+    opens, shuts = run.windows
+    assert opens["name"].endswith("opens") and shuts["name"].endswith("shuts")
+    assert opens["end"] <= shuts["begin"], run.windows
+
+
+def the_profiler_calls_open_and_shut():
+    run = Run("streams", "profiler", ANNOT_GPU="profiler")
+    assert run.program["launches"] == run.counts["launches"] == 20, run.counts
+
+
+def a_forked_child_ends_at_once():
+    began = time.monotonic()
+    run = Run("streams", "none", "fork")
+    _, activities = activities_of("streams")
+    check_spans(run, activities)
+    assert time.monotonic() - began < 2
+
+
 def rubbish_breaks_nothing():
     for mode in "garbage", "twice", "garbage,split", "twice,late":
         run = Run("streams", mode)
@@ -219,7 +242,9 @@ def the_real_one_fails_without_a_gpu():
 CASES = [everything_is_told_as_it_was, kernels_have_their_shape,
          the_way_of_delivery_changes_nothing, what_is_lost_is_counted,
          records_without_times_are_counted, what_began_before_its_launch_is_counted,
-         a_graph_is_one_or_its_nodes, rubbish_breaks_nothing, who_has_cupti_keeps_it,
+         a_graph_is_one_or_its_nodes, a_window_is_told,
+         the_profiler_calls_open_and_shut, a_forked_child_ends_at_once,
+         rubbish_breaks_nothing, who_has_cupti_keeps_it,
          a_tool_before_us_comes_first, nothing_happens_unless_asked, what_cannot_be_used_is_said,
          the_real_one_fails_without_a_gpu]
 
