@@ -20,6 +20,9 @@ TEST_PYTHON=('axe-playwright-python' 'hypothesis' 'ittapi' 'joblib' 'meson-pytho
     'ninja' 'numpy' 'nvtx' 'pandas' 'playwright==1.65.2' 'polars' 'py-spy' 'pytest' 'uvloop'
     'viztracer==1.1.1')
 
+# Headers of CUDA, where no toolkit is installed: libannot-gpu is built with them.
+CUDA_WHEELS=(nvidia-cuda-cupti nvidia-cuda-crt nvidia-cuda-runtime)
+
 usage() {
     cat <<'TEXT'
 usage: ./setup.sh COMMAND
@@ -114,6 +117,15 @@ install_python_packages() {
     echo "${TEST_PYTHON[*]}" >"$stamp"
 }
 
+# Without them annot is built all the same.
+install_cuda_headers() {
+    [[ -z $(libannot/gpu/find_headers.sh "$PWD/$BUILD") ]] || return 0
+    [[ -x $VENV/bin/python ]] || python3 -m venv --system-site-packages "$VENV" || return 0
+    say "installing into $VENV: ${CUDA_WHEELS[*]}"
+    "$VENV/bin/python" -m pip install --quiet --disable-pip-version-check "${CUDA_WHEELS[@]}" ||
+        say "no headers of CUDA: this annot will not record GPUs"
+}
+
 # Meson finds Debian's folder of libraries only with dpkg-dev.
 configure() {
     local multiarch
@@ -195,6 +207,7 @@ prepare() {
         $(python_packages)
     mkdir -p "$BUILD"
     install_headers
+    install_cuda_headers
     install_python_packages
     build true
 }
@@ -208,11 +221,13 @@ case "${1-}" in
 build)
     install_packages "${BUILD_PACKAGES[@]}" $(python_packages)
     install_headers
+    install_cuda_headers
     build false
     ;;
 demo)
     install_packages "${BUILD_PACKAGES[@]}" $(python_packages)
     install_headers
+    install_cuda_headers
     build false
     demo
     ;;

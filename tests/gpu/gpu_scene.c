@@ -7,6 +7,7 @@
  * a profiler recorded can be held against it. Kernels are compiled at run time (NVRTC); only the
  * driver is used. "loop" and "graphloop" are for what a profiler costs: COUNT launches of an empty
  * kernel, wall and CPU time of the launching thread. Any CUDA error ends the program with status 1.
+ * With -DSCENE_RANGES, the scene is a range of annot, and so is each of its threads: "lane 0".
  */
 #define _GNU_SOURCE
 #include <cuda.h>
@@ -19,6 +20,13 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+
+#ifdef SCENE_RANGES
+#include <annot/annot.h>
+#else
+#define annot_push(text) ((void)(text))
+#define annot_pop()      ((void)0)
+#endif
 
 static const char source[] =
     "extern \"C\" __global__ void spin(long long ns) {\n"
@@ -102,6 +110,7 @@ static void launch_empty(CUstream stream)
 struct lane {
     CUcontext context;
     CUstream stream;
+    char name[16];
     int count;
     double sum_us;
     pid_t tid;
@@ -116,6 +125,7 @@ static void *run_lane(void *argument)
     CHECK(cuCtxSetCurrent(lane->context));
     CHECK(cuEventCreate(&begin, CU_EVENT_DEFAULT));
     CHECK(cuEventCreate(&end, CU_EVENT_DEFAULT));
+    annot_push(lane->name);
     for (int i = 0; i < lane->count; i++) {
         CHECK(cuEventRecord(begin, lane->stream));
         launch_spin(lane->stream, 200000);
@@ -124,6 +134,7 @@ static void *run_lane(void *argument)
         CHECK(cuEventElapsedTime(&ms, begin, end));
         lane->sum_us += ms * 1e3;
     }
+    annot_pop();
     return NULL;
 }
 
@@ -133,6 +144,7 @@ static void scene_streams(CUcontext context, int count)
     struct lane lanes[4];
     for (int i = 0; i < 4; i++) {
         lanes[i] = (struct lane){.context = context, .count = count};
+        snprintf(lanes[i].name, sizeof(lanes[i].name), "lane %d", i);
         CHECK(cuStreamCreate(&lanes[i].stream, CU_STREAM_NON_BLOCKING));
         pthread_create(&threads[i], NULL, run_lane, &lanes[i]);
     }
@@ -334,6 +346,7 @@ int main(int count_of_words, char **words)
     compile();
     CUcontext context = make_context();
     load_kernels();
+    annot_push(scene);
     if (strcmp(scene, "streams") == 0)
         scene_streams(context, count);
     else if (strcmp(scene, "copies") == 0)
@@ -356,5 +369,6 @@ int main(int count_of_words, char **words)
         scene_window(count);
     else
         return 2;
+    annot_pop();
     return 0;
 }

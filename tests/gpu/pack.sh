@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Packs a build for a machine with a GPU that has none of annot's libraries: annot and
+# libannot-gpu.so with all they need but the C library. usage: pack.sh BUILD OUT
+set -euo pipefail
+build=$1 out=$2
+rm -rf "$out"
+mkdir -p "$out/bin" "$out/lib"
+cp "$build/tools/annot" "$out/bin/"
+cp "$build/libannot/gpu/libannot-gpu.so" "$build/libannot/libannot.a" "$out/lib/"
+ldd "$build/tools/annot" | awk '$3 ~ /^\// { print $3 }' |
+    grep -Ev '/(libc|libm|libdl|libpthread|librt)\.so' | xargs -I{} cp -L {} "$out/lib/"
+chmod u+w "$out"/*/*
+strip "$out/bin/annot"
+patchelf --set-rpath '$ORIGIN/../lib' "$out/bin/annot"
+for library in "$out"/lib/*.so.*; do patchelf --set-rpath '$ORIGIN' "$library"; done
+du -sh "$out" >&2
