@@ -40,6 +40,7 @@ static const struct function functions[] = {
     {"cuptiActivityGetNextRecord", AT(get_next_record), false},
     {"cuptiActivityGetNumDroppedRecords", AT(get_dropped), false},
     {"cuptiSetThreadIdType", AT(set_thread_id_type), false},
+    {"cuptiGetGraphNodeId", AT(get_graph_node_id), true},
 };
 
 /* ---- What is mapped -------------------------------------------------------------------------- */

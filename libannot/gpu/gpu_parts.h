@@ -36,6 +36,7 @@ struct cupti {
     __typeof__(cuptiActivityGetNextRecord) *get_next_record;
     __typeof__(cuptiActivityGetNumDroppedRecords) *get_dropped;
     __typeof__(cuptiSetThreadIdType) *set_thread_id_type;
+    __typeof__(cuptiGetGraphNodeId) *get_graph_node_id;
     uint32_t version; /* CUPTI's own: 18 is CUDA 11.8's, 130000 is 13.0's */
     int driver;       /* 13000 is 13.0; 0: unknown */
     char path[PATH_MAX];
@@ -78,6 +79,7 @@ struct gpu_record {
     uint64_t begin_ns, end_ns;
     uint32_t device, context, stream, correlation;
     uint64_t bytes;         /* of a copy or set */
+    uint64_t node;          /* of a graph, that launched this; 0: none */
     uint32_t thread;        /* of an overhead: the system's number; else 0 */
     struct gpu_shape shape; /* of a kernel; the name is CUPTI's, may be NULL */
 };
@@ -104,6 +106,14 @@ void gpu_launch_captured(void);
 /* Who called what has this number: 1, or 0: it is not known, or not any more. *ret_first: nothing
  * was asked for this call before. Threads: one. */
 int gpu_launch_find(uint32_t correlation, struct gpu_origin *ret_origin, bool *ret_first);
+
+/* ---- Nodes of graphs (gpu_nodes.c) ---- */
+
+/* The calling thread makes a node; a node is made as a copy of another, in another graph. */
+void gpu_node_captured(uint64_t id);
+void gpu_node_cloned(uint64_t id, uint64_t original);
+/* Where it was captured: 1, or 0: that is not known. */
+int gpu_node_find(uint64_t id, struct gpu_origin *ret_origin);
 
 /* ---- Buffers (gpu_buffers.c) ---- */
 

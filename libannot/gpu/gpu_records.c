@@ -21,6 +21,7 @@ enum field {
     FIELD_CORRELATION,
     FIELD_BYTES,
     FIELD_SORT,
+    FIELD_NODE,
     FIELD_COUNT
 };
 
@@ -39,6 +40,7 @@ struct layout {
     [FIELD_CONTEXT] = PLACE(type, contextId), [FIELD_STREAM] = PLACE(type, streamId),              \
     [FIELD_CORRELATION] = PLACE(type, correlationId)
 #define DEVICE(type) [FIELD_DEVICE] = PLACE(type, deviceId)
+#define NODE(type)   [FIELD_NODE] = PLACE(type, graphNodeId)
 
 #define COPY   CUpti_ActivityMemcpy5
 #define COPY_2 CUpti_ActivityMemcpyPtoP3
@@ -48,18 +50,18 @@ struct layout {
 static const struct layout layouts[] = {
     {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
      GPU_KERNEL,
-     {TIMES(KERNEL), QUEUE(KERNEL), DEVICE(KERNEL)}},
+     {TIMES(KERNEL), QUEUE(KERNEL), DEVICE(KERNEL), NODE(KERNEL)}},
     {CUPTI_ACTIVITY_KIND_MEMCPY,
      GPU_COPY,
-     {TIMES(COPY), QUEUE(COPY),
-      DEVICE(COPY), [FIELD_BYTES] = PLACE(COPY, bytes), [FIELD_SORT] = PLACE(COPY, copyKind)}},
+     {TIMES(COPY), QUEUE(COPY), DEVICE(COPY), [FIELD_BYTES] = PLACE(COPY, bytes),
+      NODE(COPY), [FIELD_SORT] = PLACE(COPY, copyKind)}},
     {CUPTI_ACTIVITY_KIND_MEMCPY2,
      GPU_COPY,
      {TIMES(COPY_2), QUEUE(COPY_2), DEVICE(COPY_2), [FIELD_BYTES] = PLACE(COPY_2, bytes),
       [FIELD_SORT] = PLACE(COPY_2, copyKind)}},
     {CUPTI_ACTIVITY_KIND_MEMSET,
      GPU_SET,
-     {TIMES(SET), QUEUE(SET), DEVICE(SET), [FIELD_BYTES] = PLACE(SET, bytes)}},
+     {TIMES(SET), QUEUE(SET), DEVICE(SET), NODE(SET), [FIELD_BYTES] = PLACE(SET, bytes)}},
     {CUPTI_ACTIVITY_KIND_GRAPH_TRACE,
      GPU_GRAPH,
      {TIMES(CUpti_ActivityGraphTrace), QUEUE(CUpti_ActivityGraphTrace),
@@ -81,12 +83,12 @@ static const struct layout *layout_of(uint32_t activity)
     return NULL;
 }
 
+_Static_assert(offsetof(KERNEL, graphNodeId) > offsetof(KERNEL, name), "and so does its shape");
+
 /* All that is read of a record lies before this. */
 static size_t bytes_needed(const struct layout *layout)
 {
     size_t needed = 0;
-    if (layout->kind == GPU_KERNEL)
-        return offsetof(KERNEL, name) + sizeof(char *);
     for (int i = 0; i < FIELD_COUNT; i++)
         if (layout->fields[i].size > 0 && needed < layout->fields[i].at + layout->fields[i].size)
             needed = layout->fields[i].at + layout->fields[i].size;
@@ -139,6 +141,7 @@ static int read_record(const uint8_t *bytes, size_t size, struct gpu_record *ret
         .stream = (uint32_t)number_at(bytes, fields[FIELD_STREAM]),
         .correlation = (uint32_t)number_at(bytes, fields[FIELD_CORRELATION]),
         .bytes = number_at(bytes, fields[FIELD_BYTES]),
+        .node = number_at(bytes, fields[FIELD_NODE]),
     };
     if (layout->kind == GPU_KERNEL)
         read_kernel(bytes, ret_record);

@@ -60,13 +60,28 @@ static void on_profiler(CUpti_CallbackId id)
     pthread_mutex_unlock(&lock);
 }
 
+static void on_node(CUpti_CallbackId id, const CUpti_ResourceData *data)
+{
+    const CUpti_GraphData *graph = data->resourceDescriptor;
+    uint64_t node = 0, original = 0;
+    if (id == CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED)
+        gpu_launch_captured();
+    if (!gpu_settings.nodes || !cupti.get_graph_node_id || !graph ||
+        cupti.get_graph_node_id(graph->node, &node) != CUPTI_SUCCESS)
+        return;
+    if (id == CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED)
+        gpu_node_captured(node);
+    else if (cupti.get_graph_node_id(graph->originalNode, &original) == CUPTI_SUCCESS)
+        gpu_node_cloned(node, original);
+}
+
 static void CUPTIAPI on_call(void *context, CUpti_CallbackDomain domain, CUpti_CallbackId id,
                              const void *data)
 {
     const CUpti_CallbackData *call = data;
     (void)context;
     if (domain == CUPTI_CB_DOMAIN_RESOURCE) {
-        gpu_launch_captured();
+        on_node(id, data);
         return;
     }
     if (domain != CUPTI_CB_DOMAIN_DRIVER_API)
@@ -136,6 +151,9 @@ static void enable_calls(bool on)
         (void)cupti.enable_callback(on, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, calls[i]);
     (void)cupti.enable_callback(on, subscriber, CUPTI_CB_DOMAIN_RESOURCE,
                                 CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED);
+    if (gpu_settings.nodes)
+        (void)cupti.enable_callback(on, subscriber, CUPTI_CB_DOMAIN_RESOURCE,
+                                    CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED);
 }
 
 /* ---- Opening --------------------------------------------------------------------------------- */

@@ -46,7 +46,7 @@ static struct replay {
     int name_count;
     uint8_t *buffer; /* being filled */
     size_t room, used;
-    uint64_t records, offered, calls;
+    uint64_t records, offered, calls, nodes;
     uint8_t *waiting[WAITING]; /* mode late: copies of records */
     uint32_t waiting_count;
 } replay;
@@ -290,6 +290,20 @@ static bool has_record(uint32_t correlation)
     return false;
 }
 
+/* In a graph with the number 1, and its copy in the graph 2, which is the one that is launched. */
+static void make_node(void)
+{
+    uint64_t id = UINT64_C(1) << 32 | replay.nodes, clone = UINT64_C(2) << 32 | replay.nodes++;
+    CUpti_GraphData graph = {.node = (CUgraphNode)(uintptr_t)id};
+    const CUpti_ResourceData data = {.resourceDescriptor = &graph};
+    fake.callback(fake.userdata, CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED,
+                  &data);
+    graph = (CUpti_GraphData){.node = (CUgraphNode)(uintptr_t)clone,
+                              .originalNode = (CUgraphNode)(uintptr_t)id};
+    fake.callback(fake.userdata, CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED,
+                  &data);
+}
+
 /* On the launching thread: begin, perhaps a node of a graph, end. */
 static void do_call(void *context)
 {
@@ -301,8 +315,7 @@ static void do_call(void *context)
                                .functionReturnValue = &result};
     fake.callback(fake.userdata, CUPTI_CB_DOMAIN_DRIVER_API, call->id, &data);
     if (is_mode("capture") && !has_record(call->correlation_id))
-        fake.callback(fake.userdata, CUPTI_CB_DOMAIN_RESOURCE,
-                      CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED, &data);
+        make_node();
     data.callbackSite = CUPTI_API_EXIT;
     fake.callback(fake.userdata, CUPTI_CB_DOMAIN_DRIVER_API, call->id, &data);
 }

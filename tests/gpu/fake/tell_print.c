@@ -3,6 +3,7 @@
  * see each span as it was told, before anything else has touched it. Threads are their tids. */
 #include "gpu_tell.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,15 +16,14 @@ static uint64_t counts[GPU_COUNTS];
 static uint64_t answered, activities, untimed, violating;
 static char *names[NAMES];
 static uint32_t name_count;
-static FILE *out;
+static int out = -1;
 
-static FILE *output(void)
+/* A line is one write: what a fork meets in the middle is no line of the child's. */
+static int output(void)
 {
     const char *path = getenv("ANNOT_GPU_TELL");
-    if (!out) {
-        out = path ? fopen(path, "w") : stderr;
-        setlinebuf(out); /* a forked child has nothing to write at its exit */
-    }
+    if (out < 0)
+        out = path ? open(path, O_CREAT | O_TRUNC | O_WRONLY | O_APPEND | O_CLOEXEC, 0644) : 2;
     return out;
 }
 
@@ -51,15 +51,17 @@ uint32_t gpu_tell_name(const char *text)
     return name_count;
 }
 
-static void put_text(const char *text)
+/* As a string of JSON. */
+static const char *quoted(const char *text, char *to, size_t size)
 {
-    fputc('"', output());
-    for (; *text; text++)
+    char *at = to;
+    for (; *text && at + 8 < to + size; text++)
         if (*text < 32 || *text == '"' || *text == '\\')
-            fprintf(output(), "\\u%04x", *text);
+            at += sprintf(at, "\\u%04x", *text);
         else
-            fputc(*text, output());
-    fputc('"', output());
+            *at++ = *text;
+    *at = 0;
+    return to;
 }
 
 uint32_t gpu_tell_kernel(const struct gpu_shape *shape)
@@ -85,30 +87,27 @@ void gpu_tell_span(const struct gpu_span *span)
         return;
     }
     violating += span->origin.time > span->begin_ns;
-    fprintf(output(),
+    char name[1024];
+    dprintf(output(),
             "{\"kind\": %u, \"device\": %u, \"context\": %u, \"stream\": %u, \"begin\": %lu, "
-            "\"end\": %lu, \"launch\": %lu, \"thread\": %u, \"bytes\": %lu, \"name\": ",
+            "\"end\": %lu, \"launch\": %lu, \"thread\": %u, \"bytes\": %lu, \"name\": \"%s\"}\n",
             span->kind, span->device, span->context, span->stream, span->begin_ns, span->end_ns,
-            span->origin.time, span->origin.thread, span->bytes);
-    put_text(span->name ? names[span->name - 1] : "");
-    fprintf(output(), "}\n");
+            span->origin.time, span->origin.thread, span->bytes,
+            quoted(span->name ? names[span->name - 1] : "", name, sizeof(name)));
 }
 
 void gpu_tell_counts(void)
 {
-    fprintf(output(),
+    dprintf(output(),
             "{\"counts\": {\"launches\": %lu, \"answered\": %lu, \"activities\": %lu, "
             "\"dropped\": %lu, \"untimed\": %lu, \"violating\": %lu, \"orphans\": %lu, "
             "\"unknown\": %lu}}\n",
             counts[GPU_COUNT_LAUNCHED], answered, activities, counts[GPU_COUNT_DROPPED], untimed,
             violating, counts[GPU_COUNT_ORPHANS], counts[GPU_COUNT_UNKNOWN]);
-    fflush(output());
 }
 
 void gpu_tell_note(const char *text)
 {
-    fprintf(output(), "{\"note\": ");
-    put_text(text);
-    fprintf(output(), "}\n");
-    fflush(output());
+    char line[1024];
+    dprintf(output(), "{\"note\": \"%s\"}\n", quoted(text, line, sizeof(line)));
 }

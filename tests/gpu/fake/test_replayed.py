@@ -7,6 +7,7 @@ came, late, split, in reverse order, with losses and lies; each kernel knows its
 
 LIBRARY is libannot-gpu with tell_print.c in place of annot."""
 
+import collections
 import json
 import lzma
 import os
@@ -168,7 +169,14 @@ def a_graph_is_one_or_its_nodes():
     assert sum(span["kind"] == 4 for span in run.spans) == 10
     run = Run("graph-nodes", "capture", ANNOT_GPU="nodes")
     assert run.counts["launches"] == run.counts["answered"] == 10, run.counts
-    assert sum(span["kind"] == 1 for span in run.spans) == run.counts["activities"] == 30
+    kernels = [span for span in run.spans if span["kind"] == 1]
+    assert len(kernels) == run.counts["activities"] == 30
+    # Ten kernels have the origin of each of the three captures: they keep it over the launches.
+    origins = collections.Counter(span["launch"] for span in kernels)
+    assert sorted(origins.values()) == [10, 10, 10], origins
+    run = Run("graph-nodes", ANNOT_GPU="nodes")  # captured before: the origin is the launch
+    origins = collections.Counter(span["launch"] for span in run.spans if span["kind"] == 1)
+    assert sorted(origins.values()) == [3] * 10, origins
 
 
 def a_window_is_told():
