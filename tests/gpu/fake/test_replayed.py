@@ -193,10 +193,12 @@ def the_profiler_calls_open_and_shut():
 
 def a_forked_child_ends_at_once():
     began = time.monotonic()
+    Run("streams")
+    once = time.monotonic()
     run = Run("streams", "none", "fork")
     _, activities = activities_of("streams")
     check_spans(run, activities)
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - once < once - began + 1.5
 
 
 def rubbish_breaks_nothing():
