@@ -21,6 +21,8 @@ static struct slot *table;
 /* Of the reader alone: the time of the launch that was asked for last at each slot. Numbers may
  * begin anew, if another tool ends CUPTI. */
 static uint64_t *seen;
+static uint64_t launched; /* W: launching threads, atomic */
+static uint64_t answered; /* of these, were asked for; W: the reader */
 /* The calling thread's launch, until it returns; 0: none. */
 static __thread uint32_t launching __attribute__((tls_model("initial-exec")));
 
@@ -38,6 +40,12 @@ int gpu_launches_open(void)
     return 0;
 }
 
+static void count(int by)
+{
+    __atomic_add_fetch(&launched, (uint64_t)(int64_t)by, __ATOMIC_RELAXED);
+    gpu_tell_count(GPU_COUNT_LAUNCHED, (uint64_t)(int64_t)by);
+}
+
 void gpu_launch_begins(uint32_t correlation, bool launches)
 {
     struct slot *slot = &table[correlation % SLOTS];
@@ -48,13 +56,13 @@ void gpu_launch_begins(uint32_t correlation, bool launches)
     __atomic_store_n(&slot->who, (uint64_t)origin.thread << 32 | correlation, __ATOMIC_RELEASE);
     launching = launches ? correlation : 0;
     if (launches)
-        gpu_tell_count(GPU_COUNT_LAUNCHED, 1);
+        count(1);
 }
 
 void gpu_launch_failed(uint32_t correlation)
 {
     if (launching == correlation)
-        gpu_tell_count(GPU_COUNT_LAUNCHED, (uint64_t)-1);
+        count(-1);
     launching = 0;
 }
 
@@ -63,7 +71,18 @@ void gpu_launch_captured(void)
     if (launching == 0)
         return;
     launching = 0;
-    gpu_tell_count(GPU_COUNT_LAUNCHED, (uint64_t)-1);
+    count(-1);
+}
+
+bool gpu_launches_pending(void)
+{
+    return __atomic_load_n(&launched, __ATOMIC_RELAXED) >
+           __atomic_load_n(&answered, __ATOMIC_RELAXED);
+}
+
+void gpu_launch_answered(void)
+{
+    __atomic_add_fetch(&answered, 1, __ATOMIC_RELAXED);
 }
 
 int gpu_launch_find(uint32_t correlation, struct gpu_origin *ret_origin, bool *ret_first)

@@ -107,6 +107,11 @@ void gpu_launch_captured(void);
  * was asked for this call before. Threads: one. */
 int gpu_launch_find(uint32_t correlation, struct gpu_origin *ret_origin, bool *ret_first);
 
+/* The reader has the first activity of a launch that was counted. */
+void gpu_launch_answered(void);
+/* Some have none yet. Any thread. */
+bool gpu_launches_pending(void);
+
 /* ---- Nodes of graphs (gpu_nodes.c) ---- */
 
 /* The calling thread makes a node; a node is made as a copy of another, in another graph. */
@@ -151,7 +156,8 @@ uint32_t gpu_shape_name(const struct gpu_shape *shape);
 /* Subscribes and enables; nothing if that is done. 0, or -errno with a line in `text`.
  * Threads: any, one after the other. */
 int gpu_window_open(char *text, size_t size);
-/* Waits for what CUPTI has, bounded; disables, unsubscribes. */
+/* Waits for what CUPTI has, for a fifth of a second at most; disables, unsubscribes. Threads: that
+ * which drains the buffers. */
 void gpu_window_shut(void);
 /* Asks CUPTI for full buffers. */
 void gpu_window_flush(void);

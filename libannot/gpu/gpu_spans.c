@@ -97,6 +97,8 @@ static void tell(void *context, const struct gpu_record *record)
     (void)context;
     bool found = gpu_launch_find(record->correlation, &span.origin, &first);
     span.answers = is_launched(record) && found && first;
+    if (span.answers)
+        gpu_launch_answered();
     (void)gpu_node_find(record->node, &span.origin);
     if (is_launched(record) && !found)
         gpu_tell_count(GPU_COUNT_ORPHANS, 1);

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { DRIVER_CALLS = 2048, FOLLOWED_CALLS = 256 };
+enum { DRIVER_CALLS = 2048, FOLLOWED_CALLS = 256, SETTLE_TURNS = 20, SETTLE_NS = 10000000 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static CUpti_SubscriberHandle subscriber;
@@ -49,14 +49,14 @@ static int kind_count(void)
 
 /* ---- What the program calls (launching threads) ---------------------------------------------- */
 
-static void collect(bool on);
+static void collect(bool on, bool is_reader);
 
 static void on_profiler(CUpti_CallbackId id)
 {
     if (id != profiler_start && id != profiler_stop)
         return;
     pthread_mutex_lock(&lock);
-    collect(id == profiler_start);
+    collect(id == profiler_start, false);
     pthread_mutex_unlock(&lock);
 }
 
@@ -216,25 +216,39 @@ static void begin_collecting(void)
         (void)cupti.activity_enable(kinds[i]);
 }
 
-/* Launches are counted no more before what they led to is taken: each that was counted is answered,
- * but for what still runs. */
-static void end_collecting(void)
+/* A forced flush takes a kernel that still runs without its end, and it never comes again; a plain
+ * one returns what is complete. So what runs is waited for, not for long, and without a call that
+ * the program would feel. */
+static void settle(bool is_reader)
+{
+    for (int i = 0; i < SETTLE_TURNS && gpu_launches_pending(); i++) {
+        const struct timespec turn = {.tv_nsec = i == 0 ? 0 : SETTLE_NS};
+        (void)nanosleep(&turn, NULL);
+        (void)cupti.flush_all(0);
+        if (is_reader)
+            gpu_buffers_drain(gpu_spans_tell);
+    }
+}
+
+/* Launches are counted no more before what they led to is taken. */
+static void end_collecting(bool is_reader)
 {
     enable_calls(false);
+    settle(is_reader);
     (void)cupti.flush_all(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
     gpu_buffers_count_dropped();
     for (int i = 0; i < kind_count(); i++)
         (void)cupti.activity_disable(kinds[i]);
 }
 
-static void collect(bool on)
+static void collect(bool on, bool is_reader)
 {
     if (!is_subscribed || is_collecting == on)
         return;
     if (on)
         begin_collecting();
     else
-        end_collecting();
+        end_collecting(is_reader);
     is_collecting = on;
 }
 
@@ -263,7 +277,7 @@ static int open_locked(char *text, size_t size)
     if (call_count == 0)
         find_calls();
     if (!gpu_settings.profiler) {
-        collect(true);
+        collect(true, false);
         return 0;
     }
     (void)cupti.enable_callback(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, profiler_start);
@@ -283,7 +297,7 @@ void gpu_window_shut(void)
 {
     pthread_mutex_lock(&lock);
     if (is_subscribed) {
-        collect(false);
+        collect(false, true);
         leave();
     }
     pthread_mutex_unlock(&lock);
