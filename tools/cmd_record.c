@@ -35,6 +35,7 @@ struct record_values {
     struct sampling_values sampling;
     struct python_values python;
     struct inject_values inject;
+    struct gpu_values gpu;
     struct picture_values picture;
     struct talk_values talk;
     bool open;
@@ -47,6 +48,7 @@ struct record {
     struct collector *collector;
     struct python_environment python;
     struct inject_environment inject;
+    struct gpu_environment gpu;
     struct record_output output;
     char command[4096];
     char filter[FILTER_TEXT_SIZE];
@@ -162,17 +164,21 @@ static void on_forked(void *context, pid_t pid)
 
 static int start(struct record *record, char **argv)
 {
-    struct child_variable variables[1 + PYTHON_VARIABLES_MAX + INJECT_VARIABLES_MAX] = {
-        {"ANNOT_SESSION", collector_session_text(record->collector)},
-    };
+    struct child_variable
+        variables[1 + PYTHON_VARIABLES_MAX + INJECT_VARIABLES_MAX + GPU_VARIABLES_MAX] = {
+            {"ANNOT_SESSION", collector_session_text(record->collector)},
+        };
     size_t count = python_environment(&record->values->python, &record->python);
     memcpy(variables + 1, record->python.variables, count * sizeof(variables[0]));
     size_t inject_count = inject_environment(&record->values->inject, &record->inject);
     memcpy(variables + 1 + count, record->inject.variables, inject_count * sizeof(variables[0]));
+    count += inject_count;
+    size_t gpu_count = gpu_environment(&record->values->gpu, &record->gpu);
+    memcpy(variables + 1 + count, record->gpu.variables, gpu_count * sizeof(variables[0]));
     const struct child_command command = {
         .argv = argv,
         .variables = variables,
-        .variable_count = 1 + count + inject_count,
+        .variable_count = 1 + count + gpu_count,
         .forked = record->values->sampling.none ? NULL : on_forked,
         .context = record,
     };
@@ -243,7 +249,8 @@ static int check(struct record *record)
         error = volume_check(values->volume_bytes, STATUS_FAILED);
     if (error == 0)
         error = filter_options_add(&values->filter, STATUS_FAILED, record->filter);
-    return error == 0 ? python_check(&values->python, STATUS_FAILED) : error;
+    error = error == 0 ? python_check(&values->python, STATUS_FAILED) : error;
+    return error == 0 ? gpu_check(&values->gpu, STATUS_FAILED) : error;
 }
 
 static void describe(struct record *record)
@@ -336,6 +343,7 @@ static const struct option_spec options[] = {
     POLICY_OPTION(offsetof(struct record_values, policy)),
     PYTHON_OPTIONS(offsetof(struct record_values, python)),
     INJECT_OPTIONS(offsetof(struct record_values, inject)),
+    GPU_OPTIONS(offsetof(struct record_values, gpu)),
     PICTURE_OPTIONS(offsetof(struct record_values, picture)),
     {"open", 0, OPTION_FLAG, offsetof(struct record_values, open), NULL,
      "show the recording in the browser once it is complete, as annot open does", NULL},

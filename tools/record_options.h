@@ -134,6 +134,46 @@ struct python_environment {
 size_t python_environment(const struct python_values *values,
                           struct python_environment *environment);
 
+/* ---- GPUs ------------------------------------------------------------------------------------ */
+
+struct gpu_values {
+    bool on, nodes;
+    const char *window;
+};
+
+/* Lines of an option table; `at` is the offset of the struct gpu_values. */
+#define GPU_OPTIONS(at)                                                                            \
+    {"gpu",                                                                                        \
+     0,                                                                                            \
+     OPTION_FLAG,                                                                                  \
+     (at) + offsetof(struct gpu_values, on),                                                       \
+     NULL,                                                                                         \
+     "record kernels, copies and graphs of NVIDIA GPUs",                                           \
+     NULL},                                                                                        \
+        {"gpu-nodes", 0,                                                                           \
+         OPTION_FLAG, (at) + offsetof(struct gpu_values, nodes),                                   \
+         NULL,        "record each kernel of a CUDA graph instead of whole graphs",                \
+         NULL},                                                                                    \
+    {                                                                                              \
+        "gpu-window", 0, OPTION_CHOICE, (at) + offsetof(struct gpu_values, window),                \
+            "all|profiler",                                                                        \
+            "when to record GPUs: always, or between cudaProfilerStart and cudaProfilerStop",      \
+            "all"                                                                                  \
+    }
+
+/* 0, or a message was printed: returns `status`. */
+int gpu_check(const struct gpu_values *values, int status);
+
+enum { GPU_VARIABLES_MAX = 3 };
+
+struct gpu_environment {
+    struct child_variable variables[GPU_VARIABLES_MAX];
+    char library[PATH_MAX];
+};
+
+/* As python_environment. */
+size_t gpu_environment(const struct gpu_values *values, struct gpu_environment *environment);
+
 /* ---- Filters --------------------------------------------------------------------------------- */
 
 enum { FILTER_TEXT_SIZE = 241 };

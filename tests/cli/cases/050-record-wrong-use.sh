@@ -15,3 +15,7 @@ for wrong in "--rate 0" "--rate 20000" "--rate often" "--off-cpu-rate 0" "--samp
 done
 annot record --volume-size 1023K -- true
 echo $?
+annot record --gpu-nodes -- true
+echo $?
+annot record --gpu-window profiler -- true
+echo $?

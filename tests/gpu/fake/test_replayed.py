@@ -9,40 +9,28 @@ LIBRARY is libannot-gpu with tell_print.c in place of annot."""
 
 import collections
 import json
-import lzma
 import os
 import pathlib
 import subprocess
 import sys
-import tempfile
 import time
 
-sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
-import recorded  # noqa: E402
+from replay import KINDS, LAUNCHED, SCENES, activities_of, file_of, folder, run_cases
 
 FAKE, PROGRAM, LIBRARY, NEXT, HEADERS = (pathlib.Path(word).resolve() for word in sys.argv[1:])
-RECORDED = pathlib.Path(__file__).parent.parent / "recorded"
-SCENES = ("contexts", "copies", "graph", "graph-nodes", "jit", "killed", "streams", "sync",
-          "window-finalize")
-# Kinds that are recorded: CUPTI's number of each is that of recorded.py, ours is in gpu_parts.h.
-KINDS = {"kernel": 1, "memcpy": 2, "memset": 3, "graph": 4, "synchronization": 5, "overhead": 6}
-LAUNCHED = ("kernel", "memcpy", "memset", "graph")
-folder = pathlib.Path(tempfile.mkdtemp())
 
 
 class Run:
     """One run of the program: what it printed, the spans, counts and notes that were told."""
 
     def __init__(self, scene, mode="none", *more, status=0, **settings):
-        data = folder / f"{scene}.cupti"
         out = folder / "told"
         out.write_text("")
-        if not data.exists():
-            data.write_bytes(lzma.open(RECORDED / f"{scene}.cupti.xz").read())
         environment = {"ANNOT_GPU": "on", "ANNOT_GPU_TELL": str(out), "ANNOT_CUPTI": str(FAKE),
                        "FAKE_CUPTI": str(FAKE), "CUDA_INJECTION64_PATH": str(LIBRARY), **settings}
-        done = subprocess.run([PROGRAM, data, mode, *more], env={**os.environ, **environment},
-                              capture_output=True, text=True, timeout=60)
+        words = [PROGRAM, file_of(scene), mode, *more]
+        done = subprocess.run(words, capture_output=True, text=True,
+                              env={**os.environ, **environment}, timeout=60)
         assert done.returncode == status, (scene, mode, done)
         told = [json.loads(line) for line in out.read_text().splitlines()]
         self.errors = done.stderr
@@ -52,13 +40,6 @@ class Run:
         self.spans = [span for span in spans if "window" not in span["name"]]
         self.counts = ([line["counts"] for line in told if "counts" in line] or [{}])[-1]
         self.notes = [line["note"] for line in told if "note" in line]
-
-
-def activities_of(scene, nodes=False):
-    """What CUPTI delivers of the kinds that are enabled, in its order; and the file."""
-    got = recorded.read(RECORDED / f"{scene}.cupti.xz")
-    kinds = set(KINDS) - ({"graph"} if nodes else set())
-    return got, [each for each in got.activities() if each["kind"] in kinds]
 
 
 def key_of_activity(each, delta):
@@ -258,18 +239,5 @@ CASES = [everything_is_told_as_it_was, kernels_have_their_shape,
          a_tool_before_us_comes_first, nothing_happens_unless_asked, what_cannot_be_used_is_said,
          the_real_one_fails_without_a_gpu]
 
-
-def main():
-    failed = 0
-    for case in CASES:
-        try:
-            case()
-        except AssertionError as error:
-            failed += 1
-            print(f"FAIL {case.__name__}: {error}")
-    print(f"{len(CASES) - failed} passed, {failed} failed, 0 skipped")
-    return 1 if failed else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_cases(CASES))

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: MIT
+"""What CUPTI delivers of a recorded scene, for the tests beside this file."""
+
+import lzma
+import pathlib
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import recorded  # noqa: E402
+
+RECORDED = pathlib.Path(__file__).resolve().parent.parent / "recorded"
+SCENES = ("contexts", "copies", "graph", "graph-nodes", "jit", "killed", "streams", "sync",
+          "window-finalize")
+# Kinds that are recorded: CUPTI's number of each is that of recorded.py, ours is in gpu_tell.h.
+KINDS = {"kernel": 1, "memcpy": 2, "memset": 3, "graph": 4, "synchronization": 5, "overhead": 6}
+LAUNCHED = ("kernel", "memcpy", "memset", "graph")
+folder = pathlib.Path(tempfile.mkdtemp())
+
+
+def file_of(scene):
+    """The recorded file, as fake_program takes it."""
+    data = folder / f"{scene}.cupti"
+    if not data.exists():
+        data.write_bytes(lzma.open(RECORDED / f"{scene}.cupti.xz").read())
+    return data
+
+
+def activities_of(scene):
+    """What CUPTI delivers of the kinds that are enabled, in its order; and the file."""
+    got = recorded.read(RECORDED / f"{scene}.cupti.xz")
+    return got, [each for each in got.activities() if each["kind"] in KINDS]
+
+
+def run_cases(cases):
+    """Runs them all; the status to exit with."""
+    failed = 0
+    for case in cases:
+        try:
+            case()
+        except AssertionError as error:
+            failed += 1
+            print(f"FAIL {case.__name__}: {error}")
+    print(f"{len(cases) - failed} passed, {failed} failed, 0 skipped")
+    return 1 if failed else 0
