@@ -7,8 +7,10 @@ emit_queues.c is the program.
 
 import collections
 import json
+import subprocess
+import time
 
-from harness import case, check, equal, main, program
+from harness import ANNOT, case, check, equal, main, program
 
 SPANS, THREADS = 2000, 3
 
@@ -104,6 +106,31 @@ def what_finds_no_room_is_counted(home):
     counts = counts_of(home, path)
     equal(counts["reported"], 2 * THREADS * SPANS, "reported")
     check(kept <= counts["reported"] <= kept + lost, (kept, lost))
+
+
+@case
+def what_was_told_is_recorded_once_when_the_collector_dies(home):
+    """Killed at several instants: nothing of what the programs told is missing or there twice."""
+    for delay in (0.05, 0.15, 0.4):
+        path = home.work / f"killed-{delay}.annot"
+        with home.start(ANNOT, "record", "--no-sample", "--pool-size", "32M", "-o", path, "--",
+                        program("emit_queues"), 10 * SPANS, "plain", stdout=subprocess.DEVNULL,
+                        stderr=subprocess.DEVNULL) as collector:
+            time.sleep(delay)
+            collector.kill()
+        time.sleep(0.5)
+        home.annot("recover").ok()
+        spans = spans_of(home, path) if path.exists() else []
+        places = {(row["pid"], row["track"], row["name"], row["time_ns"], row["dur_ns"])
+                  for row in spans}
+        if not spans:
+            continue
+        equal(len(places), len(spans), f"{delay}: distinct spans")
+        lost = json.loads(home.annot("info", "--json", path).ok().out)["lost_by_cause"]
+        reported = counts_of(home, path)["reported"]
+        # One may have been counted and not yet written when the program was let go.
+        check(reported - 1 <= len(spans) + sum(lost.values()) <= reported,
+              (delay, len(spans), reported, lost))
 
 
 if __name__ == "__main__":
