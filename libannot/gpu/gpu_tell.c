@@ -6,6 +6,7 @@
  * Launches are counted where a kill does not take them away. */
 #include "gpu_parts.h"
 
+#include <annot/logs.h>
 #include <annot/observers.h>
 #include <annot/queues.h>
 #include <annot/values.h>
@@ -28,7 +29,7 @@ void gpu_tell_here(struct gpu_origin *ret_origin)
 
 int gpu_tell_is_on(void)
 {
-    return annot_enabled();
+    return annot_enabled() && annot_recording() != 0;
 }
 
 void gpu_tell_count(enum gpu_count which, uint64_t by)

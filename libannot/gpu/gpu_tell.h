@@ -49,7 +49,7 @@ enum gpu_count {
 
 /* The calling thread, now. Cost: a time stamp. */
 void gpu_tell_here(struct gpu_origin *ret_origin);
-/* Nonzero while somebody records. */
+/* Nonzero while somebody records this process; 0 also where that is not known at this instant. */
 int gpu_tell_is_on(void);
 void gpu_tell_count(enum gpu_count which, uint64_t by);
 /* The thread of gpu_thread.c alone: */

@@ -20,6 +20,7 @@ enum state { STATE_NONE, STATE_RUNS, STATE_ENDS, STATE_ENDED };
 
 /* Of the thread; before it runs, of who starts it. */
 static bool is_open, was_tried;
+static int looks_off; /* nobody recorded, as often as looked in turn */
 
 static uint32_t state;       /* enum state; a futex of who waits for the end */
 static uint32_t wakes;       /* a futex: how often somebody woke the thread */
@@ -108,17 +109,25 @@ static void finish(void)
     gpu_tell_counts();
 }
 
+/* The window follows the recording. That it is over is believed at the third look. */
+static void follow(void)
+{
+    bool is_on = gpu_tell_is_on() != 0;
+    looks_off = is_on ? 0 : looks_off + 1;
+    if (is_on)
+        begin();
+    else if (looks_off >= 3)
+        finish();
+}
+
 static void *run(void *unused)
 {
     int64_t flush_ns = now_ns() + TURN_NS;
     (void)unused;
     pthread_setname_np(pthread_self(), "annot-gpu");
     while (load(&state) == STATE_RUNS) {
-        if (gpu_tell_is_on())
-            begin();
-        else
-            finish();
-        sleep_until_woken(is_open ? TURN_NS : LOOK_NS);
+        follow();
+        sleep_until_woken(is_open && looks_off == 0 ? TURN_NS : LOOK_NS);
         if (!is_open || now_ns() < flush_ns)
             continue;
         gpu_window_flush();
