@@ -22,7 +22,7 @@ ROLES = {1: "kernel", 2: "copy", 3: "set", 4: "wait", 5: "graph", 6: "call", 7: 
 LAUNCHED = ("kernel", "copy", "set", "graph")
 PUSH, POP, SPAN = 1, 2, 16
 NO_ORIGIN = 1 << 63
-COUNTS = ("launched", "told", "dropped", "untimed")
+COUNTS = ("launched", "told", "dropped", "untimed", "mistimed", "acausal")
 
 
 @dataclasses.dataclass
@@ -105,7 +105,7 @@ class Recorded(read_recording.Recording):
         """Of all processes; those that are there."""
         sums = collections.Counter()
         for process in self.processes.values():
-            for name, count in zip(COUNTS, process.get("queues:") or []):
+            for name, count in zip(COUNTS, process["queued:"]):
                 sums[name] += count
         return dict(sums)
 

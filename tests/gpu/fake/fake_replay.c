@@ -113,7 +113,7 @@ static uint64_t first_call_ns(void)
         }
         if (type == PART_BUFFER) {
             memcpy(&buffer, bytes, sizeof(buffer));
-            return buffer.monotonic_ns - 1000000000;
+            return buffer.monotonic_ns + LAG_NS; /* all of it is over by now */
         }
     }
     return now_ns();
@@ -250,10 +250,22 @@ void fake_flush(bool forced)
     complete();
 }
 
+/* The moment of a recorded time. */
+static void wait_for(uint64_t recorded_ns)
+{
+    uint64_t due = recorded_ns + (uint64_t)replay.delta_ns - LAG_NS, now = now_ns();
+    if (due > now) {
+        const struct timespec time = {(time_t)((due - now) / 1000000000),
+                                      (long)((due - now) % 1000000000)};
+        nanosleep(&time, NULL);
+    }
+}
+
 static void put_buffer(const uint8_t *bytes, uint32_t size)
 {
     struct part_buffer head;
     memcpy(&head, bytes, sizeof(head));
+    wait_for(head.monotonic_ns);
     for (size_t at = sizeof(head); at + 4 <= size;) {
         uint32_t kind;
         memcpy(&kind, bytes + at, sizeof(kind));
@@ -347,16 +359,11 @@ static void put_call(const uint8_t *bytes, void (*launch)(const struct fake_laun
 {
     struct part_call call;
     memcpy(&call, bytes, sizeof(call));
-    uint64_t due = call.monotonic_ns + (uint64_t)replay.delta_ns - LAG_NS, now = now_ns();
     if (call.site == CUPTI_API_ENTER)
         count_call();
     if (call.site != CUPTI_API_ENTER || call.id >= FAKE_CALLS || !fake.calls[call.id])
         return;
-    if (due > now) {
-        struct timespec time = {(time_t)((due - now) / 1000000000),
-                                (long)((due - now) % 1000000000)};
-        nanosleep(&time, NULL);
-    }
+    wait_for(call.monotonic_ns);
     const struct fake_launch told = {call.correlation_id, call.tid, do_call, &call};
     launch(&told);
     if (!replay.was_called) /* the first one starts threads, and takes its time */
