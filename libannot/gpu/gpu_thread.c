@@ -20,7 +20,6 @@ enum state { STATE_NONE, STATE_RUNS, STATE_ENDS, STATE_ENDED };
 
 /* Of the thread; before it runs, of who starts it. */
 static bool is_open, was_tried;
-static int looks_off; /* nobody recorded, as often as looked in turn */
 
 static uint32_t state;       /* enum state; a futex of who waits for the end */
 static uint32_t wakes;       /* a futex: how often somebody woke the thread */
@@ -59,13 +58,13 @@ void gpu_thread_wake(void)
     errno = before;
 }
 
-static void sleep_until_woken(long ns)
+static void sleep_until_woken(void)
 {
     uint32_t before = load(&wakes);
     __atomic_store_n(&is_sleeping, 1, __ATOMIC_SEQ_CST);
     gpu_buffers_drain(gpu_spans_tell);
     if (load(&state) == STATE_RUNS)
-        futex_wait(&wakes, before, ns);
+        futex_wait(&wakes, before, LOOK_NS);
     __atomic_store_n(&is_sleeping, 0, __ATOMIC_SEQ_CST);
 }
 
@@ -112,6 +111,7 @@ static void finish(void)
 /* The window follows the recording. That it is over is believed at the third look. */
 static void follow(void)
 {
+    static int looks_off; /* in turn, that found nobody recording */
     bool is_on = gpu_tell_is_on() != 0;
     looks_off = is_on ? 0 : looks_off + 1;
     if (is_on)
@@ -127,7 +127,7 @@ static void *run(void *unused)
     pthread_setname_np(pthread_self(), "annot-gpu");
     while (load(&state) == STATE_RUNS) {
         follow();
-        sleep_until_woken(is_open && looks_off == 0 ? TURN_NS : LOOK_NS);
+        sleep_until_woken();
         if (!is_open || now_ns() < flush_ns)
             continue;
         gpu_window_flush();
