@@ -297,7 +297,8 @@ DEFINITIONS = {
     2: ('sessions', 'id parent_id hostname kernel command version clock begin end realtime status '
         'recovered peak nested directory processors'),
     3: ('processes', 'pid ppid ns_pid pid_ns identity host parent forked start end fork forker how '
-        'value uid name comm cmdline runtime lost: misuse: peak events note noter noted'),
+        'value uid name comm cmdline runtime lost: misuse: peak events note noter noted '
+        'queued:'),
     4: ('threads', 'process serial tid name comm first last events lost: '
         'probed'),
     5: ('refusals', 'pid comm reason'),
