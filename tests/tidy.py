@@ -44,7 +44,7 @@ INCLUDES = {
     "libannot/wire": [],
     "libannot/src": ["libannot/wire", "libannot/include/annot"],
     "libannot/inject": ["libannot/include/annot", "libannot/src", "libannot/wire"],
-    "libannot/gpu": ["libannot/include/annot", "libannot/src", "libannot/wire"],
+    "libannot/gpu": ["libannot/include/annot"],
     # The layout of the interpreter that it is compiled for, told to the sampler.
     # And the reader of recordings, for pyannot.read.
     "pyannot": ["libannot/include/annot", "collector/python", "collector/store",

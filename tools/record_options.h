@@ -143,12 +143,9 @@ struct gpu_values {
 
 /* Lines of an option table; `at` is the offset of the struct gpu_values. */
 #define GPU_OPTIONS(at)                                                                            \
-    {"gpu",                                                                                        \
-     0,                                                                                            \
-     OPTION_FLAG,                                                                                  \
-     (at) + offsetof(struct gpu_values, on),                                                       \
-     NULL,                                                                                         \
-     "record kernels, copies and graphs of NVIDIA GPUs",                                           \
+    {"gpu",       0,                                                                               \
+     OPTION_FLAG, (at) + offsetof(struct gpu_values, on),                                          \
+     NULL,        "record kernels, copies and graphs of NVIDIA GPUs",                              \
      NULL},                                                                                        \
         {"gpu-nodes", 0,                                                                           \
          OPTION_FLAG, (at) + offsetof(struct gpu_values, nodes),                                   \
