@@ -115,6 +115,11 @@ class Recorded(read_recording.Recording):
                 if event["shape"].kind == 5 and
                 self.scopes.get(event["shape"].scope, {}).get("observer") == CUPTI]
 
+    def windows_us(self):
+        """What it took to open and to shut each window."""
+        return [(span.name.rpartition(" ")[2], (span.end_ns - span.begin_ns) / 1e3)
+                for span in self.spans if "window" in span.name]
+
     def by_role(self):
         return dict(collections.Counter(span.role for span in self.spans))
 
