@@ -13,7 +13,7 @@
 enum {
     BUFFER_BYTES = 512 << 10, /* 2,400 kernels */
     BUFFER_COUNT = 128,
-    BUFFERS_READY = 4, /* with memory before anybody waits for it */
+    BUFFERS_READY = 1, /* with memory before anybody waits for it; the others get it when used */
     NONE = 0xffff,
 };
 
