@@ -10,6 +10,7 @@
 #include <linux/futex.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -80,6 +81,17 @@ static void tell_switch(const char *text, int64_t begin_ns)
     gpu_tell_span(&span);
 }
 
+/* Whom the window keeps from CUPTI, if he asks for it. */
+static void tell_kept_out(void)
+{
+    char text[128];
+    const char *tool = gpu_library_of_tool();
+    if (!tool)
+        return;
+    snprintf(text, sizeof(text), "%s gets no kernels while annot records them", tool);
+    gpu_tell_note(text);
+}
+
 /* One try a recording: who has CUPTI now shall not lose it to us a moment after he let it go. */
 static void begin(void)
 {
@@ -89,10 +101,12 @@ static void begin(void)
         return;
     was_tried = true;
     is_open = gpu_window_open(text, sizeof(text)) == 0;
-    if (is_open)
-        tell_switch("overhead: window opens", begin_ns);
-    else
+    if (!is_open) {
         gpu_tell_note(text);
+        return;
+    }
+    tell_switch("overhead: window opens", begin_ns);
+    tell_kept_out();
 }
 
 static void finish(void)
