@@ -197,19 +197,18 @@ static int set_label_value(struct names *names, const char *text, struct arg *ar
     return 0;
 }
 
-/* "KEY", "KIND", "VALUE" and its end; what follows is in *rest. 0 or -ENOMEM. */
-static int add_label_arg(struct decoder *decoder, char **rest)
+/* "KEY", "KIND", "VALUE". 0 or -ENOMEM. */
+static int add_label_arg(struct decoder *decoder, char *field)
 {
     uint64_t kind;
     int error = 0;
-    char *field = take_part(rest, '\x1e'), *at = field;
-    const char *key = take_part(&at, '\x1f'), *kind_text = take_part(&at, '\x1f');
-    if (!key || !at || !take_number(kind_text, &kind) || kind > VALUE_STRING)
+    const char *key = take_part(&field, '\x1f'), *kind_text = take_part(&field, '\x1f');
+    if (!key || !field || !take_number(kind_text, &kind) || kind > VALUE_STRING)
         return 0;
     struct arg arg = {.kind = (uint32_t)kind};
     arg.key = decode_keep(names_inline(&decoder->names, key, strlen(key)), &error);
     if (error == 0)
-        error = set_label_value(&decoder->names, at, &arg);
+        error = set_label_value(&decoder->names, field, &arg);
     return error != 0 ? error : vec_push(&decoder->queues.args, arg);
 }
 
@@ -218,8 +217,10 @@ static int parse_label(struct decoder *decoder, char *text, struct decode_label 
 {
     int error = 0;
     label->first_arg = (uint32_t)decoder->queues.args.count;
-    while (error == 0 && strchr(text, '\x1e'))
-        error = add_label_arg(decoder, &text);
+    for (char *end; error == 0 && (end = strchr(text, '\x1e')); text = end + 1) {
+        *end = 0;
+        error = add_label_arg(decoder, text);
+    }
     label->arg_count = (uint32_t)decoder->queues.args.count - label->first_arg;
     label->name = decode_keep(names_inline(&decoder->names, text, strlen(text)), &error);
     return error;
@@ -360,27 +361,28 @@ int decode_anchor(struct decode_pass *pass, const struct decode_parts *parts)
     return added == -ENOMEM ? -ENOMEM : add_anchor(clock, anchor);
 }
 
-/* On the line through two anchors. */
-static int64_t on_line(const struct clock_anchor *a, const struct clock_anchor *b, uint64_t raw)
+/* On the line through two anchors; wide, as both are foreign. */
+static __int128 on_line(const struct clock_anchor *a, const struct clock_anchor *b, uint64_t raw)
 {
     __int128 since = (__int128)raw - a->raw;
-    return a->ns + (int64_t)(since * (b->ns - a->ns) / (__int128)(b->raw - a->raw));
+    return a->ns + since * (b->ns - a->ns) / (__int128)(b->raw - a->raw);
 }
 
+/* Whether there is an anchor, and a time by it. */
 static bool convert(const struct decode_clock *clock, uint64_t raw, int64_t *ret_ns)
 {
     size_t count = clock ? clock->anchors.count : 0, at = clock ? place_of(clock, raw) : 0;
-    if (count == 0 || raw > INT64_MAX)
+    if (count == 0)
         return false;
     const struct clock_anchor *items = clock->anchors.items, *last = &items[count - 1];
     const struct clock_anchor *near = at == 0 ? items : &items[at - 1];
+    __int128 ns = near->ns + ((__int128)raw - near->raw);
     if (at > 0 && at < count)
-        *ret_ns = on_line(&items[at - 1], &items[at], raw);
+        ns = on_line(&items[at - 1], &items[at], raw);
     else if (last->ns - items->ns >= PACE_NS)
-        *ret_ns = near->ns + on_line(items, last, raw) - on_line(items, last, near->raw);
-    else
-        *ret_ns = near->ns + (int64_t)raw - (int64_t)near->raw;
-    return true;
+        ns = near->ns + on_line(items, last, raw) - on_line(items, last, near->raw);
+    *ret_ns = (int64_t)ns;
+    return ns >= 0 && ns <= INT64_MAX;
 }
 
 /* ---- Spans ----------------------------------------------------------------------------------- */

@@ -71,7 +71,7 @@ static int find_origin(struct drain *drain, uint32_t serial, uint32_t *ret_ordin
 
 static int set_cause(struct drain *drain, struct event *span)
 {
-    uint32_t ordinal, serial = span->color;
+    uint32_t ordinal = 0, serial = span->color;
     int found = serial ? find_origin(drain, serial - 1, &ordinal) : 0;
     span->color = 0;
     if (found < 0)
