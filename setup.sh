@@ -13,15 +13,12 @@ TEST_PACKAGES=(bash-completion chromium clang-format clang-tidy cmake fish g++ g
     libclang-rt-14-dev make patchelf procps python3-dbg python3-pip python3-venv scdoc strace
     util-linux xz-utils zsh zstd)
 # Headers that the build only reads, from wheels: Debian has none. Without them a part is left out.
-HEADERS=('nvidia-nvtx')
+HEADERS=('nvidia-nvtx' 'nvidia-cuda-cupti' 'nvidia-cuda-crt' 'nvidia-cuda-runtime')
 # What archives of the others need to be linked into a program, and what makes environments.
 WHEEL_PACKAGES=(libbz2-dev python3-venv)
 TEST_PYTHON=('axe-playwright-python' 'hypothesis' 'ittapi' 'joblib' 'meson-python>=0.12' 'mypy'
     'ninja' 'numpy' 'nvtx' 'pandas' 'playwright==1.65.2' 'polars' 'py-spy' 'pytest' 'uvloop'
     'viztracer==1.1.1')
-
-# Headers of CUDA, where no toolkit is installed: libannot-gpu is built with them.
-CUDA_WHEELS=(nvidia-cuda-cupti nvidia-cuda-crt nvidia-cuda-runtime)
 
 usage() {
     cat <<'TEXT'
@@ -96,9 +93,13 @@ make_environment() {
     [[ -x $VENV/bin/python ]] || python3 -m venv --system-site-packages "$VENV"
 }
 
-# Where they lie is written down in libannot/inject/find_header.py. A toolkit's are as good.
+# Where they lie is written down in libannot/find_header.py. A toolkit's are as good.
 install_headers() {
-    ! python3 libannot/inject/find_header.py nvtx3/nvToolsExt.h "$BUILD" >/dev/null || return 0
+    local header missing=
+    for header in nvtx3/nvToolsExt.h cupti.h cuda.h; do
+        python3 libannot/find_header.py "$header" "$BUILD" >/dev/null || missing=$header
+    done
+    [[ $missing ]] || return 0
     say "installing headers into $VENV: ${HEADERS[*]}"
     if ! make_environment || ! "$VENV/bin/python" -m pip install --quiet \
         --disable-pip-version-check --retries 1 --timeout 15 --no-deps "${HEADERS[@]}"; then
@@ -115,15 +116,6 @@ install_python_packages() {
     say "installing into $VENV: ${TEST_PYTHON[*]}"
     "$VENV/bin/python" -m pip install --quiet --disable-pip-version-check "${TEST_PYTHON[@]}"
     echo "${TEST_PYTHON[*]}" >"$stamp"
-}
-
-# Without them annot is built all the same.
-install_cuda_headers() {
-    [[ -z $(libannot/gpu/find_headers.sh "$PWD/$BUILD") ]] || return 0
-    [[ -x $VENV/bin/python ]] || python3 -m venv --system-site-packages "$VENV" || return 0
-    say "installing into $VENV: ${CUDA_WHEELS[*]}"
-    "$VENV/bin/python" -m pip install --quiet --disable-pip-version-check "${CUDA_WHEELS[@]}" ||
-        say "no headers of CUDA: this annot will not record GPUs"
 }
 
 # Meson finds Debian's folder of libraries only with dpkg-dev.
@@ -207,7 +199,6 @@ prepare() {
         $(python_packages)
     mkdir -p "$BUILD"
     install_headers
-    install_cuda_headers
     install_python_packages
     build true
 }
@@ -221,13 +212,11 @@ case "${1-}" in
 build)
     install_packages "${BUILD_PACKAGES[@]}" $(python_packages)
     install_headers
-    install_cuda_headers
     build false
     ;;
 demo)
     install_packages "${BUILD_PACKAGES[@]}" $(python_packages)
     install_headers
-    install_cuda_headers
     build false
     demo
     ;;

@@ -5,7 +5,8 @@
     find_header.py HEADER BUILD [FOLDER...]
 
 FOLDERs first, which were given by hand and are then the only ones; else what Debian and CUDA's
-toolkits install, and what setup.sh installed from wheels into BUILD/venv.
+toolkits install, and what setup.sh installed from wheels into BUILD/venv, of which variants are
+built inside.
 """
 
 import glob
@@ -14,14 +15,15 @@ import sys
 
 INSTALLED = ("/usr/include", "/usr/local/include", "/usr/local/cuda/include",
              "/usr/local/cuda-*/include", "/usr/local/cuda/targets/*/include",
-             "/opt/cuda/include", "/usr/lib/cuda/include")
+             "/usr/local/cuda/extras/CUPTI/include", "/usr/local/cuda-*/extras/CUPTI/include",
+             "/opt/cuda/include", "/opt/cuda/extras/CUPTI/include", "/usr/lib/cuda/include")
 WHEELS = ("lib/python3*/site-packages/nvidia/*/include",
           "lib/python3*/site-packages/*/include", "include")
 
 
 def main(header, build, *given):
     """Exit status."""
-    venvs = (os.path.join(build, "venv"), sys.prefix)
+    venvs = (os.path.join(build, "venv"), os.path.join(os.path.dirname(build), "venv"), sys.prefix)
     patterns = given or INSTALLED + tuple(
         os.path.join(venv, pattern) for venv in venvs for pattern in WHEELS)
     for pattern in patterns:
