@@ -171,9 +171,10 @@ static int make_session(struct collector *collector, const struct collector_opti
 static int take_batch(void *context, const struct event_batch *batch)
 {
     struct collector *collector = context;
-    if (!collector->sink.events)
-        return writing_add(collector->writer, collector->trace, batch);
-    return sink_add(&collector->sink, batch);
+    if (collector->sink.events)
+        return sink_add(&collector->sink, batch);
+    return batch->late ? writing_add(collector->writer, collector->trace, batch)
+                       : store_writer_add(collector->writer, batch);
 }
 
 static bool has_room(void *context)

@@ -204,10 +204,8 @@ static void add_found(struct found_list *list, const char *kind, const char *tex
 static void find_missing(void *context, const struct missing *missing)
 {
     static const char *const kinds[MISSING_KINDS] = {
-        [MISSING_RECORDS] = "lost record",
-        [MISSING_SAMPLED] = "missing",
-        [MISSING_QUEUED] = "missing",
-        [MISSING_PROCESSES] = "refused process",
+        [MISSING_RECORDS] = "lost record",   [MISSING_SAMPLED] = "missing",
+        [MISSING_QUEUED] = "missing",        [MISSING_PROCESSES] = "refused process",
         [MISSING_CALLS] = "remarkable call",
     };
     struct found_list *list = context;
