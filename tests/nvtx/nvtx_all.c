@@ -79,6 +79,10 @@ static void processes(void)
     if (child == 0) {
         part_x();
         part_a();
+        child = fork(); /* a fork of a fork */
+        if (child == 0)
+            _exit(0);
+        wait_for(child);
         _exit(0);
     }
     wait_for(child);

@@ -46,9 +46,15 @@ static void after_fork(void)
     pthread_mutex_unlock(&lock);
 }
 
+/* The thread that locked it has another number there and could not unlock it. */
+static void in_child(void)
+{
+    lock = (pthread_mutex_t)PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+}
+
 __attribute__((constructor)) static void set_up(void)
 {
-    pthread_atfork(before_fork, after_fork, after_fork);
+    pthread_atfork(before_fork, after_fork, in_child);
 }
 
 static int NVTX_API get_table_of(NvtxCallbackModule module, NvtxFunctionTable *ret_table,

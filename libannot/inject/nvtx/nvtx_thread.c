@@ -48,6 +48,7 @@ static struct nvtx_thread *make_thread(void)
     errno = error;
     if (memory == MAP_FAILED)
         return NULL;
+    nvtx_thread = memory; /* what follows may allocate, and so call us */
     if (exit_key_made)
         pthread_setspecific(exit_key, memory);
     return memory;
@@ -55,9 +56,7 @@ static struct nvtx_thread *make_thread(void)
 
 static struct nvtx_thread *thread_made(void)
 {
-    if (!nvtx_thread)
-        nvtx_thread = make_thread();
-    return nvtx_thread;
+    return nvtx_thread ? nvtx_thread : make_thread();
 }
 
 const char *nvtx_thread_text(const wchar_t *wide)
