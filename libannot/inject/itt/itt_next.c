@@ -362,8 +362,10 @@ static void load(void)
 void itt_next_load(const struct itt_global *image, void *(*find)(const char *name))
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    pthread_mutex_lock(&lock); /* the first image is there while it is needed */
+    static pthread_mutex_t lock = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP;
+    if (pthread_mutex_lock(&lock) != 0)
+        return; /* an image that the next tool loads while it begins */
+    /* The first image is there while it is needed. */
     first_image = image;
     find_own = find;
     pthread_once(&once, load);

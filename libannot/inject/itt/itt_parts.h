@@ -158,7 +158,8 @@ enum { ITT_DEPTH_MAX = 4096, ITT_WAITS_MAX = 8 };
 /* What few threads need: who has begun tasks while paused, added metadata, or waits. */
 struct itt_thread {
     struct itt_thread *next;              /* of those that nobody uses */
-    uint64_t generation;                  /* of the gate: what is below holds in it */
+    uint64_t generation;                  /* of the gate, when it was looked at last */
+    uint64_t recording;                   /* what is below holds in it */
     uint64_t skipped[ITT_DEPTH_MAX / 64]; /* by depth: begun while paused, and not recorded */
     uint32_t wait_count;
     const void *waits[ITT_WAITS_MAX]; /* objects that the thread waits for, innermost last */

@@ -21,12 +21,16 @@ static void end_of(const struct itt_key *key)
         end_range(&open);
 }
 
-/* While one of the key is open, others are ignored. */
+/* While one of the key is open, others are ignored; what a parent had open when it forked is not.
+ */
 static void begin_once(const struct itt_key *key, const struct annot_event *event)
 {
     struct itt_open known;
-    if (itt_open_find(key, &known))
-        return;
+    if (itt_open_find(key, &known)) {
+        if (known.number)
+            return;
+        itt_open_take(key, &known);
+    }
     annot_range range = annot_start_event(event);
     if (!itt_open_put(key, range))
         annot_end(range); /* another thread was faster */

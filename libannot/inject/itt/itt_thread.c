@@ -52,7 +52,11 @@ struct itt_thread *itt_thread_own(void)
         thread = itt_self = take();
     if (!thread || thread->generation == generation)
         return thread;
+    uint64_t recording = annot_recording();
     thread->generation = generation;
+    if (thread->recording == recording) /* another one began or ended */
+        return thread;
+    thread->recording = recording;
     thread->wait_count = 0;
     memset(thread->skipped, 0, sizeof(thread->skipped));
     if (thread->values)
