@@ -6,6 +6,7 @@
 #include "record_options.h"
 
 #include "cmd.h"
+#include "text.h"
 
 #include <glob.h>
 #include <stdio.h>
@@ -69,7 +70,8 @@ size_t gpu_environment(const struct gpu_values *values, struct gpu_environment *
     size_t count = 0;
     if (!values->on || !find_library(environment->library))
         return 0;
-    if (before && *before && strcmp(before, environment->library) != 0)
+    if (before && *before &&
+        strcmp(text_base_name(before), text_base_name(environment->library)) != 0)
         environment->variables[count++] = (struct child_variable){"ANNOT_CUDA_NEXT", before};
     environment->variables[count++] =
         (struct child_variable){DRIVER_VARIABLE, environment->library};

@@ -72,5 +72,7 @@ int InitializeInjection(void)
     pthread_atfork(NULL, NULL, gpu_thread_forget);
     if (gpu_thread_start() == 0)
         (void)atexit(gpu_thread_end);
+    else
+        gpu_tell_note("no thread could be started to read them");
     return 1;
 }

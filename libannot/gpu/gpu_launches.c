@@ -54,9 +54,14 @@ void gpu_launch_begins(uint32_t correlation, bool launches)
     __atomic_store_n(&slot->who, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&slot->time, origin.time, __ATOMIC_RELEASE);
     __atomic_store_n(&slot->who, (uint64_t)origin.thread << 32 | correlation, __ATOMIC_RELEASE);
-    launching = launches ? correlation : 0;
-    if (launches)
+    launching = launches && origin.time ? correlation : 0; /* else nobody records */
+    if (launching)
         count(1);
+}
+
+void gpu_launch_returned(void)
+{
+    launching = 0;
 }
 
 void gpu_launch_failed(uint32_t correlation)
@@ -72,6 +77,11 @@ void gpu_launch_captured(void)
         return;
     launching = 0;
     count(-1);
+}
+
+void gpu_launches_begin(void)
+{
+    __atomic_store_n(&answered, __atomic_load_n(&launched, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
 }
 
 bool gpu_launches_pending(void)

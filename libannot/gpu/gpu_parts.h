@@ -100,13 +100,16 @@ int gpu_launches_open(void);
 /* A call begins that launches something or waits for it: on its thread. Cost: a time stamp and
  * three stores; and, if it launches, an atomic addition. */
 void gpu_launch_begins(uint32_t correlation, bool launches);
-/* It has failed; or it only added a node to a graph that is being captured. */
+/* It is over; it has failed; or it only added a node to a graph that is being captured. */
+void gpu_launch_returned(void);
 void gpu_launch_failed(uint32_t correlation);
 void gpu_launch_captured(void);
 /* Who called what has this number: 1, or 0: it is not known, or not any more. *ret_first: nothing
  * was asked for this call before. Threads: one. */
 int gpu_launch_find(uint32_t correlation, struct gpu_origin *ret_origin, bool *ret_first);
 
+/* A window begins: nothing is waited for that was launched before. */
+void gpu_launches_begin(void);
 /* The reader has the first activity of a launch that was counted. */
 void gpu_launch_answered(void);
 /* Some have none yet. Any thread. */

@@ -93,6 +93,8 @@ static void CUPTIAPI on_call(void *context, CUpti_CallbackDomain domain, CUpti_C
         gpu_launch_begins(call->correlationId, id < DRIVER_CALLS && launches[id]);
     } else if (call->functionReturnValue && *(const CUresult *)call->functionReturnValue != 0) {
         gpu_launch_failed(call->correlationId);
+    } else {
+        gpu_launch_returned();
     }
 }
 
@@ -211,6 +213,7 @@ static int prepare(char *text, size_t size)
 /* A kind that this GPU or version has not is left out. */
 static void begin_collecting(void)
 {
+    gpu_launches_begin();
     enable_calls(true);
     for (int i = 0; i < kind_count(); i++)
         (void)cupti.activity_enable(kinds[i]);

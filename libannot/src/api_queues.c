@@ -108,9 +108,12 @@ annot_name annot_queue_label(const char *name, const struct annot_value *values,
         return 0;
     }
     write_label(text, name, values, values ? count : 0);
-    uint32_t id = intern_text(text, ANNOT_STRING_LABEL);
+    struct string_key key;
+    string_key_init(&key, text, ANNOT_STRING_LABEL);
+    key.sparing = 1; /* shapes may be thousands, and leave room for names */
+    uint32_t id = strings_intern(&key);
     scratch_give(text);
-    return id;
+    return id ? id : annot_name_intern(name);
 }
 
 /* ---- Clocks ---------------------------------------------------------------------------------- */
