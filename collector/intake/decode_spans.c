@@ -236,6 +236,8 @@ static int read_label(struct decoder *decoder, uint32_t id, struct decode_label 
     bytes[found ? string.length : 0] = 0;
     if (found && string.kind == ANNOT_STRING_LABEL)
         return parse_label(decoder, bytes, label);
+    if (found) /* it is read once more */
+        decoder->names.table_bytes -= sizeof(string) + (string.length + (size_t)15) / 16 * 16;
     int error = 0;
     label->name = decode_keep(names_by_id(&decoder->names, id), &error);
     return error;
@@ -250,6 +252,8 @@ static int find_label(struct decoder *decoder, uint32_t id, struct decode_label 
         *ret_label = queues->labels.items[*known];
         return 0;
     }
+    if (id >= decoder->names.segment->info.strings_size / ANNOT_STRING_UNIT)
+        return 0; /* no name: not to be remembered */
     int error = read_label(decoder, id, ret_label);
     if (error == 0)
         error = vec_push(&queues->labels, *ret_label);

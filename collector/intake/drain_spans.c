@@ -59,12 +59,13 @@ static int find_origin(struct drain *drain, uint32_t serial, uint32_t *ret_ordin
         *ret_ordinal = (uint32_t)(*known - 1);
         return *known != 0;
     }
+    if (drain->origins.count >= ORIGINS_MAX) /* more threads than there can be */
+        return 0;
     int found = find_record(drain, serial, ret_ordinal);
     if (found == 0)
         found = find_past(drain, serial, ret_ordinal);
-    if (found >= 0 && drain->origins.count < ORIGINS_MAX &&
-        map64_put(&drain->origins, serial + UINT64_C(1), found ? *ret_ordinal + UINT64_C(1) : 0) !=
-            0)
+    if (found >= 0 && map64_put(&drain->origins, serial + UINT64_C(1),
+                                found ? *ret_ordinal + UINT64_C(1) : 0) != 0)
         return -ENOMEM;
     return found;
 }
@@ -74,9 +75,9 @@ static int set_cause(struct drain *drain, struct event *span)
     uint32_t ordinal = 0, serial = span->color;
     int found = serial ? find_origin(drain, serial - 1, &ordinal) : 0;
     span->color = 0;
-    if (found < 0)
-        return found == -EFAULT ? 0 : found;
-    if (found)
+    if (found < 0 && found != -EFAULT)
+        return found;
+    if (found > 0)
         span->thread = ordinal;
     else
         span->origin_ns = EVENT_NO_ORIGIN;

@@ -288,7 +288,8 @@ int call_tree_add(struct call_tree *tree, const struct sample *sample)
     uint64_t weight = weight_of(tree, sample);
     tree->nodes.items[node].self_ns += weight;
     tree->nodes.items[node].count++;
-    tree->colour_ns[colour_of(tree, sample->stack)] += weight;
+    if (!is_wait(tree, sample))
+        tree->colour_ns[colour_of(tree, sample->stack)] += weight;
     return 0;
 }
 

@@ -12,7 +12,7 @@
 enum label_class { LABEL_UNKNOWN = 0, LABEL_PLAIN, LABEL_IMPORTS, LABEL_BOOTSTRAP, LABEL_ANNOT };
 
 /* Of what is known of a label: the class below, the colour above. */
-enum { CLASS_BITS = 2, CLASS_MASK = (1 << CLASS_BITS) - 1 };
+enum { CLASS_BITS = 3, CLASS_MASK = (1 << CLASS_BITS) - 1 };
 
 /* Native functions that only pass a call on: the next one says more. web/stacks.js has the same. */
 static const char *const glue[] = {

@@ -67,6 +67,9 @@ enum { EVENT_DECODER_SLACK = 8 };
 /* The payload stays the caller's and unchanged until the last batch. 0 or -EBADMSG. */
 int event_decoder_start(struct event_decoder *decoder, const uint8_t *payload, size_t size);
 
+/* From here on spans have the threads that caused them, which need not be known. */
+void event_decoder_take_causes(struct event_decoder *decoder);
+
 /* The same for the payload of a CHECKPOINT: events of kind EVENT_RESUME are known, too. */
 int event_decoder_start_checkpoint(struct event_decoder *decoder, const uint8_t *payload,
                                    size_t size);

@@ -30,6 +30,7 @@ struct shape {
 
 struct event_decoder {
     bool is_checkpoint; /* EVENT_RESUME is known */
+    bool has_causes;    /* of a declared stream */
     struct varint_reader batches, extras;
     const uint8_t *tokens, *tokens_end;
     const uint8_t *controls;
@@ -89,8 +90,13 @@ int event_decoder_start(struct event_decoder *decoder, const uint8_t *payload, s
     decoder->last_shape_name = decoder->last_arg_key = 0;
     decoder->shape_args.count = 0;
     decoder->shape_count = 1;
-    decoder->is_checkpoint = false;
+    decoder->is_checkpoint = decoder->has_causes = false;
     return 0;
+}
+
+void event_decoder_take_causes(struct event_decoder *decoder)
+{
+    decoder->has_causes = true;
 }
 
 /* The next time difference. Reads 8 bytes: the slack behind the payload makes that safe. */
@@ -241,13 +247,14 @@ static void take_lane(struct varint_reader *extras, struct shape *shape, struct 
     }
 }
 
-/* Only of an EVENT_SPAN the thread is another one than the batch's. */
-static void take_cause(struct varint_reader *extras, struct event *event)
+/* Only of an EVENT_SPAN, and of a declared stream, whose reader checks it, the thread is another
+ * one than the batch's. */
+static void take_cause(struct event_decoder *decoder, struct event *event)
 {
-    struct varint_reader own = *extras;
+    struct varint_reader *extras = &decoder->extras, own = *extras;
     varint_skip_sized(extras);
     uint64_t size = varint_get(&own);
-    if (!extras->at || size == 0 || event->kind != EVENT_SPAN)
+    if (!extras->at || size == 0 || event->kind != EVENT_SPAN || !decoder->has_causes)
         return;
     event->thread += (uint32_t)varint_get_signed(&own);
 }
@@ -275,7 +282,7 @@ static int take_extras(struct event_decoder *decoder, struct shape *shape, struc
     if (shape->fields & STORE_FIELD_ARGS)
         error = take_args(decoder, shape, event);
     if (shape->fields & STORE_FIELD_CAUSE)
-        take_cause(extras, event);
+        take_cause(decoder, event);
     skip_sized(extras, shape->fields & ~(uint32_t)STORE_FIELDS_KNOWN);
     return error;
 }

@@ -231,6 +231,8 @@ static int open_chunk(struct store_reader *reader)
         reason = "malformed events";
         error = event_decoder_start(reader->decoder, payload, chunk->header.raw_size);
     }
+    if (!error && chunk->header.stream >= STORE_STREAM_DECLARED)
+        event_decoder_take_causes(reader->decoder);
     reader->in_chunk = !error;
     if (error == -EBADMSG)
         error = note_damage(reader, reason);
