@@ -122,8 +122,8 @@ static void end_nothing(const __itt_domain *task_domain)
 /* What the calls themselves cost: each hands over 48 bytes by value. */
 static void run_itt_empty(int pairs)
 {
-    static struct itt_part empty = {.task_begin = begin_nothing, .task_end = end_nothing};
-    struct itt_part *part = &empty;
+    static struct itt_part no_part = {.task_begin = begin_nothing, .task_end = end_nothing};
+    struct itt_part *part = &no_part;
     __asm__("" : "+r"(part) : : "memory");
     run_itt_part(part, pairs);
 }
