@@ -301,7 +301,8 @@ static int begin(struct page_nodes *nodes, const struct own_time *own)
 int page_nodes_make(struct page_nodes *nodes, struct page_samples *samples,
                     const struct own_time *own, struct page_lines *lines)
 {
-    bool exact = samples->sums.node_steps == 0; /* else callers' lines stand for their callees' */
+    bool exact =
+        samples->sums.node_steps == 0 && !samples->sums.no_lines; /* a line is its stack's */
     struct walker walker = {
         .nodes = nodes, .paths = &samples->paths, .sources = exact ? lines : NULL};
     int error = begin(nodes, own);

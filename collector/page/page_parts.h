@@ -71,6 +71,8 @@ struct page_sums {
     size_t limit;
     const uint32_t *parents; /* of nodes, each smaller than its child; the root's own is itself */
     uint32_t node_count;
+    /* Nodes of one path differ by lines alone; one of them stands for all. NULL: none differ so. */
+    const uint32_t *path_of_node, *node_of_path;
     uint32_t *into; /* nodes that count for others; NULL: none does */
     unsigned slot_shift;
     unsigned step;       /* of those that make room */

@@ -62,6 +62,8 @@ int page_samples_init(struct page_samples *samples, const struct trace *trace, c
     int error = find_paths(&samples->paths, trace_stacks_get(trace));
     samples->sums.parents = samples->paths.stack_parents;
     samples->sums.node_count = samples->paths.stack_count;
+    samples->sums.path_of_node = samples->paths.of_stack;
+    samples->sums.node_of_path = samples->paths.stacks.items;
     samples->sums.limit = PAGE_SUMS_READ;
     return error;
 }

@@ -89,16 +89,31 @@ static uint64_t threshold_of(uint64_t *totals, uint32_t count, uint32_t keep)
     return keep < count ? totals[keep] : 0;
 }
 
+static int begin_into(struct page_sums *sums)
+{
+    if (sums->into)
+        return 0;
+    sums->into = calloc((size_t)sums->node_count + 1, sizeof(*sums->into));
+    for (uint32_t i = 0; i < sums->node_count && sums->into; i++)
+        sums->into[i] = i;
+    return sums->into ? 0 : -ENOMEM;
+}
+
+/* Nodes that differ by lines alone are one from here on: no function is lost by that. */
+static int join_lines(struct page_sums *sums)
+{
+    int error = begin_into(sums);
+    for (uint32_t i = 1; i < sums->node_count && !error; i++)
+        sums->into[i] = sums->node_of_path[sums->path_of_node[i]];
+    sums->path_of_node = NULL;
+    sums->no_lines = true;
+    return error ? error : rebuild(sums);
+}
+
 static int fold_nodes(struct page_sums *sums, uint32_t keep)
 {
     uint64_t *totals = node_totals(sums), *sorted = calloc((size_t)sums->node_count + 1, 8);
-    int error = totals && sorted ? 0 : -ENOMEM;
-    if (!error && !sums->into) {
-        sums->into = calloc((size_t)sums->node_count + 1, sizeof(*sums->into));
-        error = sums->into ? 0 : -ENOMEM;
-        for (uint32_t i = 0; i < sums->node_count && !error; i++)
-            sums->into[i] = i;
-    }
+    int error = totals && sorted ? begin_into(sums) : -ENOMEM;
     if (!error) {
         memcpy(sorted, totals, sums->node_count * sizeof(*sorted));
         uint64_t threshold = threshold_of(sorted, sums->node_count, keep);
@@ -146,6 +161,8 @@ static int make_room(struct page_sums *sums)
 {
     static const char steps[] = "ssnnlspnnnsnnssstn";
     char step = steps[sums->step < sizeof(steps) - 2 ? sums->step : sizeof(steps) - 2];
+    if (step == 'n' && sums->path_of_node)
+        return join_lines(sums);
     sums->step++;
     if (step == 'n')
         return halve_nodes(sums);

@@ -91,6 +91,29 @@ TEST(the_smallest_nodes_count_for_their_parents)
     page_sums_fini(&sums);
 }
 
+/* Four nodes are one path. */
+TEST(lines_are_given_up_before_functions)
+{
+    static uint32_t path_of_node[NODES], node_of_path[NODES / 4 + 1];
+    struct page_sums sums = make_sums(1500);
+    for (uint32_t i = 0; i < NODES; i++) {
+        path_of_node[i] = i / 4;
+        node_of_path[i / 4] = i; /* the last one */
+    }
+    sums.path_of_node = path_of_node;
+    sums.node_of_path = node_of_path;
+    for (uint32_t i = 1000; i < 3000; i++) {
+        const struct page_sum sum = {.node = i, .count = 1, .time_ns = 5};
+        CHECK_INT(page_sums_add(&sums, &sum), 0);
+    }
+    CHECK(sums.no_lines);
+    CHECK_INT(sums.node_steps, 0);
+    CHECK_INT(sums.items.count, 500);
+    for (size_t i = 0; i < sums.items.count; i++)
+        CHECK(sums.items.items[i].node % 4 == 3 && sums.items.items[i].time_ns == 20);
+    page_sums_fini(&sums);
+}
+
 TEST(keys_stay_few_if_only_threads_differ)
 {
     struct page_sums sums = make_sums(100);
