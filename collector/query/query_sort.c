@@ -96,20 +96,42 @@ static int compare_groups(const void *a, const void *b, void *context)
     return order ? order : x < y ? -1 : x > y;
 }
 
+/* The first `old` of `order` are in order, and so are the others. */
+static int merge_orders(struct query_sort *sort, size_t old)
+{
+    uint32_t *order = sort->order.items;
+    size_t count = sort->order.count, at = 0, first = 0, second = old;
+    uint32_t *merged = old ? malloc(count * sizeof(*merged)) : NULL;
+    if (old == 0)
+        return 0;
+    if (!merged)
+        return -ENOMEM;
+    while (first < old || second < count) {
+        bool take = second == count ||
+                    (first < old && compare_groups(&order[first], &order[second], sort) < 0);
+        merged[at++] = order[take ? first++ : second++];
+    }
+    memcpy(order, merged, count * sizeof(*merged));
+    free(merged);
+    return 0;
+}
+
 /* Ranks of all groups so far. Groups that come later go between these, so runs that were made
  * before stay in order. */
 static int rank_groups(struct query_sort *sort)
 {
-    size_t count = sort->groups.count;
-    if (sort->order.count == count)
+    size_t count = sort->groups.count, old = sort->order.count;
+    if (old == count)
         return 0;
     if (vec_reserve(&sort->order, count - sort->order.count) != 0 ||
         vec_reserve(&sort->ranks, count - sort->ranks.count) != 0)
         return -ENOMEM;
-    for (size_t i = sort->order.count; i < count; i++)
+    for (size_t i = old; i < count; i++)
         sort->order.items[i] = (uint32_t)i;
     sort->order.count = sort->ranks.count = count;
-    qsort_r(sort->order.items, count, sizeof(uint32_t), compare_groups, sort);
+    qsort_r(sort->order.items + old, count - old, sizeof(uint32_t), compare_groups, sort);
+    if (merge_orders(sort, old) != 0)
+        return -ENOMEM;
     for (size_t i = 0; i < count; i++)
         sort->ranks.items[sort->order.items[i]] = (uint32_t)i;
     return 0;
