@@ -9,7 +9,7 @@ annot stat -n 6 --no-record --fail-if 'wall > 10s' --fail-if 'wall < 10s' sleep 
     echo "status $?"
 grep 'FAILS\|holds' limits.txt | numbers
 annot stat -n 4 --no-record --undecided --fail-if 'wall < 10s' true >limits.txt || echo "status $?"
-annot stat -n 5 --no-record --fail-if 'wall > +5%' --vs 'sleep 0.2' sleep 0.01 >limits.txt ||
+annot stat -n 5 --no-record --fail-if 'wall > +5%' --vs 'sleep 0.5' sleep 0.01 >limits.txt ||
     echo "status $?"
 annot stat -n 3 --no-record --json true | tr '{' '\n' | grep -c '"name":"wall"'
 annot stat -n 2 --no-record --warmup 0 --show-output -- sh -c 'echo "hello $0"' you | head -2
