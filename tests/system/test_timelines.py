@@ -142,13 +142,14 @@ def check_stacks(check, what, rows, samples, process):
         if name != process["name"]:
             continue
         # The sample's time is cut to microseconds.
-        near = [row["ts"] for row in chart if 0 <= row["ts"] - sample["ts"] < US_NS]
+        near = [at for row in chart for at in (row["ts"], row["ts"] + row["dur"])
+                if 0 <= at - sample["ts"] < US_NS]
         ts = max(near, default=sample["ts"])
         open_then = [row["name"] for row in sorted(chart, key=lambda row: row["depth"])
                      if row["ts"] <= ts < row["ts"] + row["dur"]]
         found, expected = found + [open_then], expected + [frames]
     check.equal(f"{what}: samples of {process['name']}", bool(expected), True)
-    # Where two rows begin within a microsecond, the sample may be of either.
+    # Where two rows begin or end within a microsecond, the sample may be of either.
     other = [pair for pair in zip(found, expected) if pair[0] != pair[1]]
     check.equal(f"{what}: the chart is as deep as the stack", other[len(expected) // 50 + 1:], [])
 
