@@ -90,7 +90,7 @@ struct compare_row *compare_row_of(struct compare *compare, size_t kind, const c
         return &list->rows.items[at];
     struct compare_row row = {.name = "", .place = ""};
     size_t count = number_count(compare, kind);
-    row.values = malloc(count * sizeof(*row.values));
+    row.values = malloc((count + 1) * sizeof(*row.values));
     if (!row.values || vec_push(&list->rows, row) != 0) {
         free(row.values);
         return NULL;

@@ -133,16 +133,11 @@ static struct {
     void (*run)(int pairs);
     double ns[SLICES];
 } cases[] = {
-    {"floor", run_floor, {0}},
-    {"empty", run_empty, {0}},
-    {"C", run_c, {0}},
-    {"registered", run_registered, {0}},
-    {"ASCII", run_ascii, {0}},
-    {"payload", run_payload, {0}},
-    {"mark", run_mark, {0}},
-    {"start and end", run_start_end, {0}},
-    {"ITT task", run_itt, {0}},
-    {"ITT empty", run_itt_empty, {0}},
+    {"floor", run_floor, {0}},  {"empty", run_empty, {0}},
+    {"C", run_c, {0}},          {"registered", run_registered, {0}},
+    {"ASCII", run_ascii, {0}},  {"payload", run_payload, {0}},
+    {"mark", run_mark, {0}},    {"start and end", run_start_end, {0}},
+    {"ITT task", run_itt, {0}}, {"ITT empty", run_itt_empty, {0}},
 };
 
 enum { CASES = sizeof(cases) / sizeof(*cases) };
