@@ -335,10 +335,7 @@ static void add_export(struct text *text, const struct status_summary *summary, 
         length -= strlen(".annot");
     snprintf(name, sizeof(name), "%.*s%s", (int)length, summary->output, extension);
     cmd_quote(summary->output, recording, sizeof(recording));
-    bool drawn =
-        summary->also && text_ends_with(summary->also, ".svg") && strcmp(extension, ".html") == 0;
-    if (access(name, F_OK) != 0 && !drawn &&
-        !(summary->also && text_ends_with(summary->also, extension)))
+    if (access(name, F_OK) != 0 && !(summary->also && text_ends_with(summary->also, extension)))
         text_format(text, "\n%s %s", command, recording);
 }
 
