@@ -6,41 +6,17 @@
 #include "record_options.h"
 
 #include "cmd.h"
+#include "record_inject.h"
 #include "text.h"
 
-#include <glob.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define DRIVER_VARIABLE "CUDA_INJECTION64_PATH"
 
-/* Beside annot as it is built, or installed; the folder of the machine's own libraries, too. */
 static bool find_library(char path[PATH_MAX])
 {
-    static const char *const patterns[] = {"/../libannot/gpu/libannot-gpu.so",
-                                           "/../lib*/libannot-gpu.so", "/../lib/*/libannot-gpu.so"};
-    char self[PATH_MAX], pattern[PATH_MAX + 64];
-    glob_t found;
-    ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
-    if (length <= 0)
-        return false;
-    self[length] = 0;
-    char *slash = strrchr(self, '/');
-    if (!slash || strpbrk(self, "*?[\\"))
-        return false;
-    *slash = 0;
-    path[0] = 0;
-    for (size_t i = 0; i < sizeof(patterns) / sizeof(*patterns) && path[0] == 0; i++) {
-        snprintf(pattern, sizeof(pattern), "%s%s", self, patterns[i]);
-        if (glob(pattern, 0, NULL, &found) != 0)
-            continue;
-        if (!realpath(found.gl_pathv[0], path))
-            path[0] = 0;
-        globfree(&found);
-    }
-    return path[0] != 0;
+    return library_of_annot("gpu", "libannot-gpu.so", path);
 }
 
 static const char *words_of(const struct gpu_values *values)

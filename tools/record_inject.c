@@ -26,33 +26,30 @@ static const struct loader loaders[] = {
 /* Says to NVTX that nothing is to be loaded. */
 #define NVTX_NONE "./."
 
-/* Beside annot's own file: where the build has it, and where it is installed. */
-static const char *const places[] = {
-    "/../libannot/inject/libannot-inject.so",
-    "/" ANNOT_LIBRARIES_FROM_BIN "/annot/libannot-inject.so",
-};
-
-static bool find_beside(const char *folder, char path[PATH_MAX])
+static bool find_in(const char *folder, const char *between, const char *name, char path[PATH_MAX])
 {
-    char name[PATH_MAX];
-    for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
-        int length = snprintf(name, sizeof(name), "%s%s", folder, places[i]);
-        if (length > 0 && (size_t)length < sizeof(name) && realpath(name, path) &&
-            access(path, R_OK) == 0)
-            return true;
-    }
-    return false;
+    char whole[PATH_MAX];
+    int length = snprintf(whole, sizeof(whole), "%s%s%s", folder, between, name);
+    return length > 0 && (size_t)length < sizeof(whole) && realpath(whole, path) &&
+           access(path, R_OK) == 0;
+}
+
+bool library_of_annot(const char *part, const char *name, char path[PATH_MAX])
+{
+    char self[PATH_MAX], built[64];
+    ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
+    char *slash = length > 0 ? memrchr(self, '/', (size_t)length) : NULL;
+    if (!slash)
+        return false;
+    *slash = 0;
+    snprintf(built, sizeof(built), "/../libannot/%s/", part);
+    return find_in(self, built, name, path) ||
+           find_in(self, "/" ANNOT_LIBRARIES_FROM_BIN "/annot/", name, path);
 }
 
 bool inject_library(char path[PATH_MAX])
 {
-    char self[PATH_MAX];
-    ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
-    char *slash = length > 0 ? memrchr(self, '/', (size_t)length) : NULL;
-    if (!slash || !loaders[0].variable)
-        return false;
-    *slash = 0;
-    return find_beside(self, path);
+    return loaders[0].variable && library_of_annot("inject", "libannot-inject.so", path);
 }
 
 /* What runs below another annot has that one's library there, and its next tool already. */

@@ -5,12 +5,13 @@
 set -euo pipefail
 build=$1 out=$2
 rm -rf "$out"
-mkdir -p "$out/bin" "$out/lib"
+mkdir -p "$out/bin" "$out/lib" "$out/libannot/gpu"
 cp "$build/tools/annot" "$out/bin/"
-cp "$build/libannot/gpu/libannot-gpu.so" "$build/libannot/libannot.a" "$out/lib/"
+cp "$build/libannot/libannot.a" "$out/lib/"
+cp "$build/libannot/gpu/libannot-gpu.so" "$out/libannot/gpu/"
 ldd "$build/tools/annot" | awk '$3 ~ /^\// { print $3 }' |
     grep -Ev '/(libc|libm|libdl|libpthread|librt)\.so' | xargs -I{} cp -L {} "$out/lib/"
-chmod u+w "$out"/*/*
+chmod -R u+w "$out"
 strip "$out/bin/annot"
 patchelf --set-rpath '$ORIGIN/../lib' "$out/bin/annot"
 for library in "$out"/lib/*.so.*; do patchelf --set-rpath '$ORIGIN' "$library"; done
