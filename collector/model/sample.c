@@ -315,6 +315,9 @@ static uint8_t role_of(const struct sample_set *set)
 {
     if (set->flags & ~(unsigned)SAMPLE_SET_FLAGS_KNOWN)
         return SAMPLE_ROLE_OTHER;
+    if (set->flags & SAMPLE_SET_LAUNCH)
+        return set->flags & (SAMPLE_SET_STRETCH | SAMPLE_SET_INTERVAL) ? SAMPLE_ROLE_OTHER
+                                                                       : SAMPLE_ROLE_LAUNCH;
     bool off = sample_set_index(set, VALUE_TYPE_BLOCKED) >= 0 ||
                sample_set_index(set, VALUE_TYPE_RUNNABLE) >= 0;
     if (set->flags & SAMPLE_SET_STRETCH)

@@ -67,7 +67,9 @@ enum sample_set_flags {
     SAMPLE_SET_STRETCH = 1u << 1,  /* from time_ns to end_ns; the values are its parts, in order */
     SAMPLE_SET_HEAP = 1u << 2,     /* `id` is the address of a block */
     SAMPLE_SET_INTERVAL = 1u << 3, /* what was counted from time_ns to end_ns: no instant */
-    SAMPLE_SET_FLAGS_KNOWN = (1u << 4) - 1,
+    SAMPLE_SET_LAUNCH = 1u << 4,   /* at time_ns its thread launched work of a queue, whose spans
+                                      have that origin_ns; one value: launches it stands for */
+    SAMPLE_SET_FLAGS_KNOWN = (1u << 5) - 1,
 };
 
 enum sample_set_number {
@@ -87,6 +89,7 @@ enum sample_role {
     SAMPLE_ROLE_CPU = 1,         /* at an instant, with CPU time */
     SAMPLE_ROLE_OFF_CPU = 2,     /* stretches of blocked or runnable time */
     SAMPLE_ROLE_SHORT_WAITS = 3, /* sums of such time in an interval, in none of the stretches */
+    SAMPLE_ROLE_LAUNCH = 4,      /* where work of queues came from */
 };
 
 enum { SAMPLE_VALUES_MAX = 8, VALUE_TYPE_MAX = 4096 };
