@@ -419,9 +419,11 @@ static int take(struct pass *pass, const struct sample *sample)
 {
     struct waiting_sample fresh = {.sample = *sample, .time_ns = sample->time_ns};
     int64_t values[SAMPLE_VALUES_MAX];
+    const struct sample_set *set = sample_set_get(pass->sets, sample->set);
+    if (pass->launches && set->role == SAMPLE_ROLE_LAUNCH && origins_launch(pass, sample) != 0)
+        return -ENOMEM;
     if (!pass_selects_sample(&pass->selection, pass->sets, &fresh.sample, values))
         return 0;
-    const struct sample_set *set = sample_set_get(pass->sets, sample->set);
     if (set->flags & SAMPLE_SET_INTERVAL) /* no instant at which anything was open */
         return sample_tell(pass, &fresh.sample);
     bool path = (pass->wants & WANT_PATHS) && has_events(pass->source.trace, sample->thread);

@@ -9,8 +9,8 @@ static const struct args no_args;
 /* Its ranges are about to change. */
 static int settle(struct pass *pass, struct lane *lane, int64_t time_ns)
 {
-    int error = 0;
-    if (lane->samples && (pass->wants & WANT_PATHS))
+    int error = pass->origins ? origins_note(pass, lane) : 0;
+    if (!error && lane->samples && (pass->wants & WANT_PATHS))
         error = lane_samples_settle(pass, lane, time_ns, false);
     lane->since_ns = time_ns;
     return error;
@@ -539,7 +539,7 @@ int pair_batch(struct pass *pass, const struct event_batch *batch)
         if (!status)
             status = take(pass, lane, event, &args);
     }
-    return status;
+    return status || !pass->origins ? status : origins_lane_passed(pass, batch->thread);
 }
 
 /* Not before the thread's last event, so that nothing outlives what is around it. */

@@ -85,9 +85,10 @@ int64_t range_end_ns(const struct trace *trace, uint32_t process, int64_t last_n
 
 /* ---- Lane by lane ---------------------------------------------------------------------------- */
 
-static bool wants_samples(const struct pass *pass)
+bool pass_reads_samples(const struct pass *pass)
 {
-    return pass->source.next_samples && (pass->wants & (WANT_SAMPLES | WANT_TIMES));
+    bool wanted = (pass->wants & (WANT_SAMPLES | WANT_TIMES)) || pass->launches;
+    return pass->source.next_samples && wanted;
 }
 
 /* Samples that no event can concern any more. */
@@ -104,7 +105,7 @@ static int take_batch(struct pass *pass)
 {
     const struct event_batch *batch = &pass->batch;
     int64_t last_ns = batch->count ? batch->events[batch->count - 1].time_ns : INT64_MIN;
-    int status = wants_samples(pass) ? samples_read_some(pass, last_ns) : 0;
+    int status = pass_reads_samples(pass) ? samples_read_some(pass, last_ns) : 0;
     if (status)
         return status;
     pass->batch_waits = false;
@@ -113,22 +114,24 @@ static int take_batch(struct pass *pass)
         pass->settled_ns = batch->settled_ns;
         status = settle_samples(pass, batch->settled_ns, false);
     }
-    return status ? status : pair_batch(pass, batch);
+    if (!status)
+        status = pair_batch(pass, batch);
+    return status || !news || !pass->origins ? status : origins_settle(pass);
 }
 
 /* Are there samples behind the last event? */
 static bool has_more_samples(const struct pass *pass)
 {
-    return wants_samples(pass) && !pass->samples_ended &&
+    return pass_reads_samples(pass) && !pass->samples_ended &&
            pass->samples_settled_ns < pass->selection.to_ns;
 }
 
 static int take_last_samples(struct pass *pass)
 {
     int status = samples_read_some(pass, pass->samples_settled_ns);
-    return status < 0 ? status
-                      : settle_samples(
-                            pass, samples_room(pass) ? pass->samples_settled_ns : INT64_MAX, true);
+    if (status < 0)
+        return status;
+    return settle_samples(pass, samples_room(pass) ? pass->samples_settled_ns : INT64_MAX, true);
 }
 
 /* All that is left once there are no more events, and no more samples lane by lane. */
@@ -136,8 +139,10 @@ static int finish(struct pass *pass)
 {
     int status = 0;
     pass->finished = true;
-    if (wants_samples(pass) && !pass->merge)
+    if (pass_reads_samples(pass) && !pass->merge)
         status = settle_samples(pass, INT64_MAX, true);
+    if (!status && pass->origins)
+        status = origins_settle(pass);
     for (uint32_t i = 0; !status && i < pass->lanes.count; i++)
         status = pair_finish_thread(pass, i);
     if (!status)
@@ -211,6 +216,8 @@ static int take_sample(struct pass *pass)
 {
     struct sample sample;
     int status = sample_merge_next(pass->samples_merge, &sample);
+    if (status > 0 && pass->launches && sample_role(pass->sets, &sample) == SAMPLE_ROLE_LAUNCH)
+        status = origins_launch(pass, &sample) == 0 ? status : -ENOMEM;
     return status > 0 ? sample_tell(pass, &sample) : status;
 }
 
@@ -278,10 +285,10 @@ static int start_in_time(struct pass *pass)
     const struct sample_merge_source samples = {source->next_samples, source->context,
                                                 source->live};
     pass->merge = merge_create(&events);
-    if (source->next_samples && (pass->wants & WANT_SAMPLES))
+    bool sampled = source->next_samples && ((pass->wants & WANT_SAMPLES) || pass->launches);
+    if (sampled)
         pass->samples_merge = sample_merge_create(&samples);
-    bool whole = pass->samples_merge || !source->next_samples || !(pass->wants & WANT_SAMPLES);
-    return pass->merge && whole ? 0 : -ENOMEM;
+    return pass->merge && (pass->samples_merge || !sampled) ? 0 : -ENOMEM;
 }
 
 /* Clocks and what is read from outside differ by a little. */
@@ -315,11 +322,30 @@ static int seek(struct pass *pass)
                : 0;
 }
 
+/* Were stacks of launches sampled? */
+static bool has_launches(const struct pass *pass)
+{
+    for (unsigned i = 0; i < sample_sets_count(pass->sets); i++)
+        if (sample_set_get(pass->sets, i)->role == SAMPLE_ROLE_LAUNCH)
+            return true;
+    return false;
+}
+
+static int start_origins(struct pass *pass)
+{
+    bool wanted = (pass->wants & WANT_ORIGINS) || pass->selection.range;
+    int error = wanted ? origins_start(pass) : 0;
+    pass->launches = pass->origins && (pass->wants & WANT_ORIGINS) && has_launches(pass);
+    pass->runs = pass->runs && !pass->origins;
+    return error;
+}
+
 static int start(struct pass *pass)
 {
     uint32_t count = trace_thread_count(pass->source.trace);
     pass->starts = starts_create();
-    if (!pass->starts || seek(pass) != 0 || (count && !pass_lane(pass, count - 1)))
+    if (!pass->starts || start_origins(pass) != 0 || seek(pass) != 0 ||
+        (count && !pass_lane(pass, count - 1)))
         return -ENOMEM;
     for (uint32_t i = 0; i < count; i++)
         pass_lane(pass, i);
@@ -380,6 +406,7 @@ void pass_destroy(struct pass *pass)
     for (size_t i = 0; i < pass->lanes.count; i++) {
         open_ranges_free(&pass->lanes.items[i].open);
         lane_samples_free(&pass->lanes.items[i]);
+        lane_origins_free(&pass->lanes.items[i]);
     }
     vec_free(&pass->lanes);
     vec_free(&pass->named);
@@ -389,6 +416,7 @@ void pass_destroy(struct pass *pass)
     path_matches_fini(&pass->matches);
     starts_destroy(pass->starts);
     tracks_destroy(pass->tracks);
+    origins_destroy(pass->origins);
     own_spans_destroy(pass->own_spans);
     merge_destroy(pass->merge);
     sample_merge_destroy(pass->samples_merge);

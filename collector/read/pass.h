@@ -67,6 +67,8 @@ struct item {
     const struct event *const *parents; /* those around it, outermost first: depth many */
     uint64_t number;                    /* WANT_NUMBERS, LANE_THREAD, begin and span: what
                                            annot_current() told; 0: not known */
+    uint32_t path, stack; /* WANT_ORIGINS, LANE_QUEUE: what the launching thread had open when it
+                             launched this, and its stack; 0: nothing, or not known */
     const struct sample *sample;
 };
 
@@ -88,6 +90,8 @@ enum sink_wants {
     WANT_TIME_ORDER = 1u << 5, /* between lanes too, EVENT_SPANs by their begins; not together with
                                   WANT_PATHS, WANT_TIMES */
     WANT_BEGINS = 1u << 6,     /* ITEM_OPENED of pushed ranges too: costs a tenth of an export */
+    WANT_ORIGINS = 1u << 7,    /* item.path, item.stack of what lies on queues; it is told when its
+                                  launch is known, so in lanes it may come after later ones */
 };
 
 /* A nonzero result of `take` stops the pass, whose call returns it. */
@@ -124,8 +128,8 @@ struct pass_source {
 /* A part of a recording that is a recording of its own. A range that is open at the first instant
  * begins there, one that is open at the last ends there. Inside of a range of a name is what its
  * thread does while it is open; overlapping ranges and ranges on tracks of that name are themselves
- * wanted, and what happens on a track inside of them. So are EVENT_SPANs of queues, whatever their
- * origin; those on a thread's own lane are what the thread does. */
+ * wanted, and what happens on a track inside of them; of EVENT_SPANs of queues, those that were
+ * launched inside; those on a thread's own lane are what the thread does. */
 struct pass_selection {
     int64_t from_ns, to_ns; /* CLOCK_MONOTONIC, [from, to); INT64_MIN, INT64_MAX: no limit */
     const char *range;      /* name or pattern (text_matches); NULL: whatever range, or none */

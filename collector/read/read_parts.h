@@ -198,6 +198,7 @@ struct lane_samples {
 struct lane {
     struct open_ranges open;
     struct lane_samples *samples;   /* NULL: it had none yet */
+    struct lane_origins *origins;   /* NULL: nothing was noted */
     uint64_t depth;                 /* as the producer counts it */
     int64_t last_ns;                /* of its last batch */
     int64_t since_ns;               /* when its path last changed */
@@ -214,6 +215,7 @@ struct lane {
 
 struct tracks;
 struct starts;
+struct origins;
 
 /* Samples of forked processes until the ranges that these inherited are known. */
 struct heir {
@@ -238,13 +240,15 @@ struct pass {
     bool begun; /* the selection's first instant has passed */
     bool finished, inherited_news, samples_ended, events_ended;
     bool batch_waits;                        /* for samples of its time to be read: `batch` */
+    bool launches;                           /* of queues: stacks were sampled, and are wanted */
     struct item opened, span, point, sample; /* what is told most: filled in, not made anew */
     struct item plain_opened, plain_span;    /* of runs of pair.c: most of it stays as it is */
     VEC(struct lane) lanes;                  /* by thread */
     struct own_spans *own_spans;             /* made at the first batch of a thread that has some */
     struct starts *starts;
-    struct tracks *tracks; /* made at the first event of one */
-    VEC(uint8_t) named;    /* of string: 0 not looked at, 1 the selection's range, 2 not */
+    struct tracks *tracks;   /* made at the first event of one */
+    struct origins *origins; /* NULL: nobody asks, or there are no queues */
+    VEC(uint8_t) named;      /* of string: 0 not looked at, 1 the selection's range, 2 not */
     struct pass_counts counts;
     struct event_batch batch;
     int64_t settled_ns; /* of events */
@@ -341,6 +345,15 @@ int starts_take(struct pass *pass, const struct event *event, const struct args 
 int span_take(struct pass *pass, struct lane *lane, const struct event *event,
               const struct args *args);
 
+/* What its thread did when it launched the work of a span: {0} where that is not known. */
+struct span_origin {
+    uint32_t path, stack;
+};
+
+/* Hands it out, if the selection has it. */
+int span_tell(struct pass *pass, const struct event *event, const struct args *args,
+              const struct span_origin *origin);
+
 int starts_begin(struct pass *pass); /* ITEM_OPENED of all that is open */
 int starts_finish(struct pass *pass);
 
@@ -371,6 +384,24 @@ struct time_place {
  * the logarithm of the number of stretches. */
 void time_order_sort(struct time_place *places, struct time_place *spare, size_t count);
 
+/* ---- Origins of spans: origins.c ------------------------------------------------------------- */
+
+/* Makes pass->origins if the trace has queues, or is live. 0 or -ENOMEM. */
+int origins_start(struct pass *pass);
+void origins_destroy(struct origins *origins);
+void lane_origins_free(struct lane *lane);
+
+/* The ranges of the lane are about to change. */
+int origins_note(struct pass *pass, struct lane *lane);
+/* A sample of a launch. */
+int origins_launch(struct pass *pass, const struct sample *sample);
+
+/* Hands out a span, with its origin, when that is known. */
+int origins_take(struct pass *pass, const struct event *event, const struct args *args);
+/* The thread has gone on; all that is settled has. */
+int origins_lane_passed(struct pass *pass, uint32_t thread);
+int origins_settle(struct pass *pass);
+
 /* ---- Samples: lane_samples.c, sample_paths.c ------------------------------------------------- */
 
 enum path_verdict {
@@ -382,6 +413,9 @@ enum path_verdict {
 /* Registers the forks of the trace. 0 or -ENOMEM. */
 int samples_start(struct pass *pass);
 void lane_samples_free(struct lane *lane);
+
+/* Whether the pass reads samples at all. */
+bool pass_reads_samples(const struct pass *pass);
 
 /* A batch of them, unless no sample is to come that begins before that time, or too many wait: 1;
  * 0: none was needed, or there are no more. */

@@ -415,22 +415,32 @@ int tracks_take(struct pass *pass, const struct event *event, const struct args 
 
 /* ---- Spans that come as a whole -------------------------------------------------------------- */
 
-static bool is_of_selection(struct pass *pass, const struct lane *lane, const struct event *span)
+static bool is_of_selection(const struct pass *pass, const struct lane *lane,
+                            const struct event *span)
 {
     const struct pass_selection *selection = &pass->selection;
     bool begins = span->time_ns >= selection->from_ns && span->time_ns < selection->to_ns;
     bool lasts = span->time_ns < selection->from_ns && span->end_ns > selection->from_ns;
-    return lane->wanted && (begins || lasts) && (!selection->range || pass_names(pass, span->name));
+    return lane->wanted && (begins || lasts);
 }
 
-int span_take(struct pass *pass, struct lane *lane, const struct event *event,
-              const struct args *args)
+/* Is it of the range, by its own name or by where it was launched? 1, 0, -ENOMEM. */
+static int is_of_range(struct pass *pass, const struct event *span, uint32_t path)
 {
+    const char *range = pass->selection.range;
+    if (!range || pass_names(pass, span->name))
+        return 1;
+    return path_matches(&pass->matches, pass->source.trace, range, path);
+}
+
+int span_tell(struct pass *pass, const struct event *event, const struct args *args,
+              const struct span_origin *origin)
+{
+    struct lane *lane = &pass->lanes.items[event->thread];
     struct event span = *event;
-    span.end_ns = time_latest(event->end_ns, event->time_ns);
-    pass->counts.last_ns = time_latest(pass->counts.last_ns, span.end_ns);
-    if (!is_of_selection(pass, lane, &span))
-        return 0;
+    int of_range = is_of_range(pass, event, origin->path);
+    if (of_range != 1)
+        return of_range;
     if (event->time_ns < pass->selection.from_ns) { /* and so is what caused it */
         span.time_ns = pass->selection.from_ns;
         span.origin_ns = EVENT_NO_ORIGIN;
@@ -443,6 +453,8 @@ int span_take(struct pass *pass, struct lane *lane, const struct event *event,
         .begin_ns = span.time_ns,
         .end_ns = time_earliest(span.end_ns, pass->selection.to_ns),
         .end_thread = event->thread,
+        .path = origin->path,
+        .stack = origin->stack,
     };
     item.flags = (span.time_ns > event->time_ns ? ITEM_CUT_BEGIN : 0) |
                  (item.end_ns < span.end_ns ? ITEM_CUT_END : 0);
@@ -450,6 +462,18 @@ int span_take(struct pass *pass, struct lane *lane, const struct event *event,
         pass_count(pass, lane, EVENT_SPAN, span.time_ns);
     lane->last_told_ns = time_latest(lane->last_told_ns, item.end_ns);
     return sinks_tell(&pass->events, &item);
+}
+
+int span_take(struct pass *pass, struct lane *lane, const struct event *event,
+              const struct args *args)
+{
+    static const struct span_origin unknown;
+    struct event span = *event;
+    span.end_ns = time_latest(event->end_ns, event->time_ns);
+    pass->counts.last_ns = time_latest(pass->counts.last_ns, span.end_ns);
+    if (!is_of_selection(pass, lane, &span))
+        return 0;
+    return pass->origins ? origins_take(pass, &span, args) : span_tell(pass, &span, args, &unknown);
 }
 
 /* ---- Begin and end of the selection ---------------------------------------------------------- */
