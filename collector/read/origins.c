@@ -180,6 +180,8 @@ int origins_note(struct pass *pass, struct lane *lane)
 /* They are in order but for a few. */
 int origins_launch(struct pass *pass, const struct sample *sample)
 {
+    if (!trace_thread_get(pass->source.trace, sample->thread))
+        return 0;
     struct lane *lane = pass_lane(pass, sample->thread);
     struct lane_origins *own = lane ? need(lane) : NULL;
     if (!own || add_note(pass->origins, &own->launches, sample->time_ns, sample->stack) != 0)
@@ -208,30 +210,39 @@ static int64_t own_path(struct pass *pass, uint32_t thread, int64_t time_ns)
 
 /* ---- Forks ----------------------------------------------------------------------------------- */
 
+/* The process in which the thread is what was forked, at the latest by that time; or NULL. */
+static const struct trace_process *forked_process(const struct trace *trace, uint32_t thread,
+                                                  int64_t time_ns)
+{
+    const struct trace_thread *own = trace_thread_get(trace, thread);
+    const struct trace_process *process = own ? trace_process_get(trace, own->process) : NULL;
+    bool forked = process && process->forked && process->fork_ns != 0 &&
+                  process->fork_ns <= time_ns && own->tid == process->ns_pid &&
+                  trace_thread_get(trace, process->fork_thread - 1) != NULL;
+    return forked ? process : NULL;
+}
+
 /* As a rule looked for soon after the fork, and once; the generations before are few. -ENOMEM. */
-static int64_t fork_path(struct pass *pass, uint32_t thread, int generation)
+static int64_t fork_path(struct pass *pass, uint32_t thread, int64_t time_ns, int generation)
 {
     struct origins *origins = pass->origins;
-    const struct trace *trace = pass->source.trace;
-    uint32_t process = pass_process_of(pass, thread);
-    const struct trace_process *entry = trace_process_get(trace, process);
-    const struct trace_thread *own = trace_thread_get(trace, thread);
-    if (!entry || !own || !entry->forked || entry->fork_ns == 0 || own->tid != entry->ns_pid ||
-        generation == GENERATIONS_MAX || !trace_thread_get(trace, entry->fork_thread - 1))
+    const struct trace_process *process = forked_process(pass->source.trace, thread, time_ns);
+    uint32_t ordinal = pass_process_of(pass, thread);
+    if (!process || generation == GENERATIONS_MAX)
         return 0;
-    while (origins->inherited.count <= process)
+    while (origins->inherited.count <= ordinal)
         if (vec_push(&origins->inherited, -1) != 0)
             return -ENOMEM;
-    if (origins->inherited.items[process] >= 0)
-        return origins->inherited.items[process];
-    uint32_t forker = entry->fork_thread - 1;
-    int64_t path = own_path(pass, forker, entry->fork_ns);
+    if (origins->inherited.items[ordinal] >= 0)
+        return origins->inherited.items[ordinal];
+    uint32_t forker = process->fork_thread - 1;
+    int64_t path = own_path(pass, forker, process->fork_ns);
     if (path == 0)
-        path = fork_path(pass, forker, generation + 1);
+        path = fork_path(pass, forker, process->fork_ns, generation + 1);
     else if (path > 0)
         path = sample_path_inherited(trace_stacks(pass->source.trace), (uint32_t)path);
     if (path >= 0)
-        origins->inherited.items[process] = path;
+        origins->inherited.items[ordinal] = path;
     return path;
 }
 
@@ -245,7 +256,7 @@ static int64_t path_of(struct pass *pass, const struct event *span)
     int64_t path = own_path(pass, span->thread, span->origin_ns);
     if (path > 0) /* the launching call itself is none of the program's ranges */
         path = sample_path_own(trace_stacks_get(pass->source.trace), (uint32_t)path);
-    return path == 0 ? fork_path(pass, span->thread, 0) : path;
+    return path == 0 ? fork_path(pass, span->thread, span->origin_ns, 0) : path;
 }
 
 static uint32_t stack_of(const struct pass *pass, const struct event *span)
@@ -264,16 +275,21 @@ static int tell(struct pass *pass, const struct event *event, const struct args 
     return path < 0 ? (int)path : span_tell(pass, event, args, &origin);
 }
 
-/* Whether all is known about an origin that anybody will tell. */
+/* Whether all is known about an origin that anybody will tell: for a forked process, by others. */
 static bool is_passed(const struct pass *pass, const struct event *span)
 {
     bool in_time = pass->merge || pass->finished || span->origin_ns == EVENT_NO_ORIGIN;
     if (in_time)
         return true;
-    bool sampled = !pass_reads_samples(pass) || pass->samples_ended || !samples_room(pass) ||
-                   pass->samples_settled_ns > span->origin_ns;
-    const struct lane *lane = &pass->lanes.items[span->thread];
-    return sampled && (span->origin_ns < pass->settled_ns || span->origin_ns < lane->since_ns);
+    if (pass->launches && !pass->samples_ended && samples_room(pass) &&
+        pass->samples_settled_ns <= span->origin_ns)
+        return false;
+    const struct trace *trace = pass->source.trace;
+    const struct trace_process *process =
+        trace_process_get(trace, pass_process_of(pass, span->thread));
+    bool alone = process && !process->forked;
+    return span->origin_ns < pass->settled_ns ||
+           (alone && span->origin_ns < pass->lanes.items[span->thread].since_ns);
 }
 
 static int wait(struct pass *pass, struct lane *lane, const struct event *event,

@@ -49,6 +49,7 @@ struct script {
     int64_t samples_settled_ns[RECORDS_MAX + 1];
     uint32_t sample_count, next_sample;
     int64_t times[THREADS];
+    uint16_t launches;
     bool unsaid; /* an observer tells of a thread of which it is not known */
 };
 
@@ -63,12 +64,13 @@ struct totals {
     uint8_t told[RECORDS_MAX]; /* by sample */
     uint64_t left;             /* items until the sink says stop */
     uint64_t digest;           /* of all that is told of events */
+    uint64_t origins;          /* of what lies on queues, with where it came from, in any order */
     struct pass_counts counts;
 };
 
 static struct script script;
 /* One by one: no runs of pushes and pops, as each has a number. */
-static struct totals in_lanes, one_by_one, in_time, stopped;
+static struct totals in_lanes, one_by_one, in_time, stopped, with_origins, origins_in_time;
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
@@ -107,6 +109,10 @@ static void make_trace(void)
     }
     for (uint64_t i = 0; i < 3; i++)
         trace_lane_add(trace, i + 1);
+    trace_lane_of(trace, LANE_QUEUE, (script.choices & PROBED) ? 0 : 2, 7);
+    const struct sample_set launches = {
+        .name = 1, .flags = SAMPLE_SET_LAUNCH, .count = 1, .types = {VALUE_TYPE_CALLS}};
+    script.launches = (uint16_t)sample_sets_add(trace_sets(trace), &launches);
     add_paths(trace);
 }
 
@@ -126,8 +132,10 @@ static void add_event(const uint8_t *bytes)
     event.id = bytes[4] % 8;
     event.lane = event.id == 7 ? EVENT_OWN_LANE : (uint32_t)event.id; /* of any thread */
     event.level = bytes[6] >> 5;
-    if (event.kind == EVENT_SPAN)
+    if (event.kind == EVENT_SPAN) {
         event.end_ns = event.time_ns + bytes[6] - 4;
+        event.origin_ns = bytes[5] == 0 ? EVENT_NO_ORIGIN : event.time_ns - bytes[5];
+    }
     if (event.kind == EVENT_LOST) {
         event.end_ns = event.time_ns + bytes[6] - 4; /* before its begin, too */
         step(event.thread, script.choices & BACKWARDS ? 0 : bytes[6]);
@@ -153,6 +161,8 @@ static void add_sample(const uint8_t *bytes)
     sample =
         off ? made_wait(sample, bytes[6] ? sample.time_ns + bytes[6] - 1 : 0) : made_cpu(sample, 1);
     sample.thread = sample.thread == THREADS ? UINT32_MAX - 1 : sample.thread;
+    if (!off && (bytes[2] & 16))
+        sample.set = script.launches;
     script.samples[script.sample_count++] = sample;
 }
 
@@ -295,6 +305,17 @@ static void add_item(uint64_t *digest, const struct item *item)
         add(digest, (uint64_t)item->parents[i]->time_ns);
 }
 
+static uint64_t origin_of(const struct item *item)
+{
+    uint64_t digest = 1;
+    add(&digest, (uint64_t)item->begin_ns);
+    add(&digest, item->event->name);
+    add(&digest, item->event->thread);
+    add(&digest, item->path);
+    add(&digest, item->stack);
+    return digest;
+}
+
 static int take(void *context, const struct item *item)
 {
     struct totals *totals = context;
@@ -313,6 +334,8 @@ static int take(void *context, const struct item *item)
     assert(item->end_ns <= selection->to_ns);
     add_item(&totals->digest, item);
     totals->opened[item->lane] += item->kind == ITEM_OPENED;
+    if (item->lane == LANE_QUEUE)
+        totals->origins += origin_of(item);
     if (item->kind == ITEM_SPAN)
         check_span(totals, item);
     return 0;
@@ -373,6 +396,15 @@ static void check_same(void)
     assert(!whole || in_lanes.counts.orphans == in_time.counts.orphans);
 }
 
+/* Of what came before a selection, in lanes less is read. */
+static void check_origins(void)
+{
+    const struct pass_selection *selection = with_origins.selection;
+    bool all = selection->from_ns == INT64_MIN && selection->to_ns == INT64_MAX;
+    if (in_lanes.in_order && !script.unsaid && all)
+        assert(with_origins.origins == origins_in_time.origins);
+}
+
 static bool wants(void *context, uint32_t thread)
 {
     return thread >= THREADS || *(const uint8_t *)context >> thread & 1;
@@ -403,6 +435,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     run(&in_time, &selection, WANT_TIME_ORDER, UINT64_MAX);
     check_whole(&in_time);
     check_same();
+    run(&with_origins, &selection, WANT_ORIGINS | WANT_PATHS, UINT64_MAX);
+    check_whole(&with_origins);
+    run(&origins_in_time, &selection, WANT_ORIGINS | WANT_TIME_ORDER, UINT64_MAX);
+    check_origins();
     run(&stopped, &selection, threads & 1 ? WANT_PATHS : WANT_TIME_ORDER, bytes[1]);
     trace_destroy(script.trace);
     return 0;
