@@ -70,7 +70,7 @@ APART_CALL int pop_recorded(nvtxDomainHandle_t domain)
     annot_domain number = nvtx_domain_of(domain);
     struct nvtx_thread *thread = nvtx_thread_mine();
     if (__builtin_expect(!thread || !nvtx_thread_is_plain(thread, number), 0))
-        return nvtx_thread_pop(thread, number, NULL);
+        return nvtx_thread_pop(thread, number, NULL, 0);
     inject_emit.pop();
     return nvtx_thread_pop_plain(thread, number);
 }

@@ -142,7 +142,7 @@ static void end_wait(int acquired)
     struct nvtx_thread *thread = nvtx_thread_mine();
     const struct annot_value value = annot_value_bool("acquired", acquired);
     if (thread && thread->lanes[NVTX_LANE_SYNC].open > 0)
-        nvtx_thread_pop(thread, NVTX_LANE_SYNC, &value);
+        nvtx_thread_pop(thread, NVTX_LANE_SYNC, &value, 1);
 }
 
 static void acquire_failed(nvtx_nvtxSyncUser_t handle)

@@ -4,6 +4,7 @@
 
 #include "clock.h"
 #include "nvtx_api.h"
+#include "strings.h"
 
 #include <annot_barrier.h>
 #include <errno.h>
@@ -76,6 +77,7 @@ __attribute__((noinline, cold)) struct nvtx_thread *nvtx_thread_refresh(void)
         for (uint32_t lane = 0; thread->depth > 0 && lane < NVTX_LANES; lane++)
             if (thread->lanes[lane].open)
                 thread->lanes[lane].open = 0;
+        memset(thread->late, 0, sizeof(thread->late));
         thread->depth = 0;
         thread->recording = recording;
     }
@@ -83,13 +85,59 @@ __attribute__((noinline, cold)) struct nvtx_thread *nvtx_thread_refresh(void)
     return thread;
 }
 
-static void pop_now(const struct annot_value *value)
+static void pop_now(const struct annot_value *values, size_t count)
 {
-    if (value)
-        annot_emit_pop_values(value, 1);
+    if (count)
+        annot_emit_pop_values(values, count);
     else
         annot_emit_pop();
 }
+
+/* ---- Values of ranges that were popped too early --------------------------------------------- */
+
+/* What the value points to is gone when the range ends: names of the process stay. */
+static struct annot_value value_that_stays(struct annot_value value)
+{
+    if (!value.key_name)
+        value.key_name = annot_name_intern(value.key);
+    value.key = "value"; /* where the table of names is full */
+    if (value.kind == ANNOT_PAYLOAD_STRING) {
+        annot_name text = annot_name_intern(value.value.string);
+        const struct annot_string *string = text ? strings_get(text) : NULL;
+        value.value.string = string ? string_bytes(string) : "";
+    }
+    return value;
+}
+
+static void keep_late(struct nvtx_thread *thread, uint64_t popped, const struct annot_value *values,
+                      size_t count)
+{
+    if (count > NVTX_LATE_EACH)
+        count = NVTX_LATE_EACH;
+    for (uint32_t i = 0; i < NVTX_LATE_KEPT && count > 0; i++) {
+        struct nvtx_late *late = &thread->late[i];
+        if (late->value.kind != ANNOT_PAYLOAD_NONE)
+            continue;
+        *late = (struct nvtx_late){popped, value_that_stays(*values)};
+        values++;
+        count--;
+    }
+}
+
+static size_t take_late(struct nvtx_thread *thread, uint64_t popped, struct annot_value *values)
+{
+    size_t count = 0;
+    for (uint32_t i = 0; i < NVTX_LATE_KEPT && count < NVTX_LATE_EACH; i++) {
+        struct nvtx_late *late = &thread->late[i];
+        if (late->value.kind == ANNOT_PAYLOAD_NONE || late->popped != popped)
+            continue;
+        values[count++] = late->value;
+        late->value.kind = ANNOT_PAYLOAD_NONE;
+    }
+    return count;
+}
+
+/* ---- Pops ------------------------------------------------------------------------------------ */
 
 /* Those at the top that were popped before. */
 static void close_ended(struct nvtx_thread *thread)
@@ -97,9 +145,9 @@ static void close_ended(struct nvtx_thread *thread)
     while (thread->depth > 0 && thread->depth <= NVTX_OPEN_KEPT &&
            thread->open[thread->depth - 1].state == NVTX_OPEN_ENDED) {
         struct nvtx_open *open = &thread->open[--thread->depth];
-        struct annot_value value =
-            annot_value_uint64(ENDED_KEY, clock_monotonic_ns() - open->value);
-        annot_emit_pop_values(&value, 1);
+        struct annot_value values[1 + NVTX_LATE_EACH];
+        values[0] = annot_value_uint64(ENDED_KEY, clock_monotonic_ns() - open->value);
+        annot_emit_pop_values(values, 1 + take_late(thread, open->value, values + 1));
     }
 }
 
@@ -126,38 +174,41 @@ static int is_innermost(struct nvtx_thread *thread, uint32_t index)
     return innermost;
 }
 
-static void close_at(struct nvtx_thread *thread, uint32_t index, const struct annot_value *value)
+static void close_at(struct nvtx_thread *thread, uint32_t index, const struct annot_value *values,
+                     size_t count)
 {
     struct nvtx_open *open = &thread->open[index];
     if (open->state == NVTX_OPEN_APART) {
-        annot_end_values(open->value, value, value != NULL);
+        annot_end_values(open->value, values, count);
         take_out(thread, index);
     } else if (is_innermost(thread, index)) {
-        pop_now(value);
+        pop_now(values, count);
         take_out(thread, index);
     } else {
         open->state = NVTX_OPEN_ENDED;
         open->value = clock_monotonic_ns();
+        keep_late(thread, open->value, values, count);
     }
 }
 
 /* Deeper than what is kept, ranges are taken to nest. */
-int nvtx_thread_pop(struct nvtx_thread *thread, uint32_t lane, const struct annot_value *value)
+int nvtx_thread_pop(struct nvtx_thread *thread, uint32_t lane, const struct annot_value *values,
+                    size_t count)
 {
     if (!thread || thread->lanes[lane].open == 0) {
-        pop_now(value);
+        pop_now(values, count);
         return NVTX_NO_PUSH_POP_TRACKING;
     }
     int level = (int)--thread->lanes[lane].open;
     if (thread->depth > NVTX_OPEN_KEPT) {
         thread->depth--;
-        pop_now(value);
+        pop_now(values, count);
         return level;
     }
     for (uint32_t index = thread->depth; index-- > 0;) {
         const struct nvtx_open *open = &thread->open[index];
         if (open->lane == lane && open->state != NVTX_OPEN_ENDED) {
-            close_at(thread, index, value);
+            close_at(thread, index, values, count);
             break;
         }
     }

@@ -17,6 +17,8 @@
 
 enum {
     NVTX_OPEN_KEPT = 1024, /* deeper ranges are taken to nest */
+    NVTX_LATE_KEPT = 64,   /* values of all of them; what comes beyond is left out */
+    NVTX_LATE_EACH = 8,    /* and of one */
     NVTX_LANES = UINT16_MAX + 1,
     NVTX_LANE_SYNC = UINT16_MAX, /* waits for objects of SYNC, which are in no domain's count */
 };
@@ -40,11 +42,18 @@ struct nvtx_lane {
     uint32_t is_apart;
 };
 
+/* A value that came with a pop that was too early: it goes with the end. */
+struct nvtx_late {
+    uint64_t popped;          /* the range's */
+    struct annot_value value; /* kind ANNOT_PAYLOAD_NONE: no value */
+};
+
 struct nvtx_thread {
     uint64_t generation; /* of the gate, for which all else holds */
     uint64_t recording;
     uint32_t depth; /* open ranges of all lanes */
     struct nvtx_open open[NVTX_OPEN_KEPT];
+    struct nvtx_late late[NVTX_LATE_KEPT];
     char text[NVTX_TEXT_SIZE];
     struct nvtx_lane lanes[NVTX_LANES];
 };
@@ -96,8 +105,9 @@ static inline int nvtx_thread_pop_plain(struct nvtx_thread *thread, uint32_t lan
     return (int)--thread->lanes[lane].open;
 }
 
-/* Closes the lane's innermost range, in whatever state it is. `values`: to go with its end. Returns
- * its level, or NVTX_NO_PUSH_POP_TRACKING: it was pushed before anybody recorded. */
-int nvtx_thread_pop(struct nvtx_thread *thread, uint32_t lane, const struct annot_value *value);
+/* Closes the lane's innermost range, in whatever state it is. `values` go with its end. Returns its
+ * level, or NVTX_NO_PUSH_POP_TRACKING: it was pushed before anybody recorded. */
+int nvtx_thread_pop(struct nvtx_thread *thread, uint32_t lane, const struct annot_value *values,
+                    size_t count);
 
 #endif
