@@ -34,6 +34,7 @@ static const unsigned sizes[NVTX_CB_MODULE_SIZE] = {
 };
 
 static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+static int is_there;                         /* set before any of its functions can be called */
 static NvtxGetExportTableFunc_t image_table; /* of the image that is being initialised */
 
 static void before_fork(void)
@@ -85,12 +86,18 @@ void nvtx_next_offer(NvtxGetExportTableFunc_t get_table)
     if (!found)
         return;
     memcpy(&initialize, &found, sizeof(initialize));
+    annot_store_relaxed(&is_there, 1);
     pthread_mutex_lock(&lock);
     NvtxGetExportTableFunc_t outer = image_table;
     image_table = get_table;
     (void)initialize(get_export); /* one that fails has left the tables as they were */
     image_table = outer;
     pthread_mutex_unlock(&lock);
+}
+
+int nvtx_next_is_there(void)
+{
+    return annot_load_relaxed(&is_there);
 }
 
 NvtxFunctionPointer nvtx_next_of(uint32_t module, uint32_t id)
@@ -121,6 +128,7 @@ void nvtx_next_offer_extension(struct nvtx_extension *extension)
     if (!found || extension->module >= EXTENSIONS)
         return;
     memcpy(&initialize, &found, sizeof(initialize));
+    annot_store_relaxed(&is_there, 1);
     pthread_mutex_lock(&lock);
     if (offer(initialize, extension))
         for (size_t i = 0; i < extension->segments[0].slot_count && i < EXTENSION_SLOTS; i++)

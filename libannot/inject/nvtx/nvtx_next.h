@@ -16,6 +16,9 @@ void nvtx_next_offer(NvtxGetExportTableFunc_t get_table);
 /* The same for an extension of one: of its slots, those that only the next tool has are its own. */
 void nvtx_next_offer_extension(struct nvtx_extension *extension);
 
+/* Whether any tool but ours has taken part. */
+int nvtx_next_is_there(void);
+
 /* What it has there, or 0. */
 intptr_t nvtx_next_extension_of(uint32_t module, uint32_t slot);
 

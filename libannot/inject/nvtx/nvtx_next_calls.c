@@ -28,9 +28,11 @@ static uint64_t ours_of(enum nvtx_map map, const void *theirs)
     return ours ? ours : (uintptr_t)theirs;
 }
 
+/* One that is neither tool's is the default domain. */
 static nvtxDomainHandle_t domain_of(nvtxDomainHandle_t theirs)
 {
-    return (nvtxDomainHandle_t)(uintptr_t)ours_of(NVTX_MAP_DOMAIN, theirs);
+    uint64_t ours = ours_of(NVTX_MAP_DOMAIN, theirs);
+    return (nvtxDomainHandle_t)(uintptr_t)(ours <= UINT16_MAX ? ours : 0);
 }
 
 /* What the program gets: theirs, unless they gave none. */
