@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+/* Layouts of payloads as programs register them: copied whole, and checked where they are used.
+ *
+ * A layout may name others that are registered later, or itself: whoever follows them counts steps.
+ * Objects never change once they are entered. Threads: any. */
+#ifndef ANNOT_NVTX_SCHEMA_H
+#define ANNOT_NVTX_SCHEMA_H
+
+#include "nvtx_extension_api.h"
+#include "nvtx_registry.h"
+
+enum {
+    NVTX_ENTRIES_MAX = 256,
+    NVTX_ENUM_VALUES_MAX = 4096,
+    NVTX_SLOTS = 8,  /* entries of a schema that others take lengths or selectors from */
+    NVTX_LEVELS = 8, /* of schemas in schemas */
+    NVTX_POINTER_SIZE = 8,
+};
+
+/* A schema, or (type 0) an enum. */
+struct nvtx_type {
+    struct nvtx_object object;
+    const char *name;
+    uint32_t type;  /* enum nvtx_schema_type */
+    uint32_t count; /* entries, or values */
+};
+
+struct nvtx_entry {
+    uint64_t flags, type, detail, offset;
+    const char *name; /* "" = none */
+    annot_name key;
+    uint8_t keeps; /* 1 + slot where its value is kept for others; 0: it is not */
+    uint8_t takes; /* 1 + slot that its length or selector is in */
+    uint8_t has_time;
+    uint64_t time, scope;
+    /* Of a counter of a group. */
+    uint64_t counter_flags, scale, divisor;
+};
+
+struct nvtx_schema {
+    struct nvtx_type type;
+    uint32_t role;      /* enum nvtx_schema_role */
+    uint64_t size;      /* said; 0: not */
+    uint64_t alignment; /* at most; 0: natural */
+    struct nvtx_entry entries[];
+};
+
+struct nvtx_enum_value {
+    const char *name;
+    uint64_t value;
+    uint32_t is_flag;
+};
+
+struct nvtx_enum {
+    struct nvtx_type type;
+    uint32_t size; /* bytes */
+    struct nvtx_enum_value values[];
+};
+
+/* Return the id, or 0: it makes no sense. `theirs`: the next tool's, or 0. */
+uint64_t nvtx_schema_register(annot_domain domain, const struct nvtx_schema_said *said,
+                              uint64_t theirs);
+uint64_t nvtx_enum_register(annot_domain domain, const struct nvtx_enum_said *said,
+                            uint64_t theirs);
+
+/* The semantics of an id in a list, or NULL; lists are bounded. */
+const void *nvtx_semantics_of(const struct nvtx_semantics *list, enum nvtx_semantics_id id);
+
+/* What a type is to its reader. */
+enum nvtx_class {
+    NVTX_CLASS_NONE = 0,
+    NVTX_CLASS_SIGNED,
+    NVTX_CLASS_UNSIGNED,
+    NVTX_CLASS_REAL,
+    NVTX_CLASS_CHARACTER,
+    NVTX_CLASS_TEXT, /* `size`: of one of its units */
+    NVTX_CLASS_ADDRESS,
+    NVTX_CLASS_BYTE,
+    NVTX_CLASS_WIDE, /* integers of 16 bytes */
+    NVTX_CLASS_SAID, /* registered: a schema or an enum */
+};
+
+struct nvtx_layout {
+    uint64_t size; /* 0: not known, or not always the same */
+    uint64_t alignment;
+    enum nvtx_class class;
+    const struct nvtx_type *type; /* NVTX_CLASS_SAID */
+};
+
+/* Of one element. Class 0: nobody registered that. */
+struct nvtx_layout nvtx_layout_of(annot_domain domain, uint64_t type);
+
+/* Where an entry begins, if the one before it ended at `cursor`. */
+uint64_t nvtx_entry_offset(const struct nvtx_schema *schema, uint32_t index, uint64_t cursor,
+                           uint64_t alignment);
+
+/* Whether an entry holds an address or offset of what it is. */
+int nvtx_entry_is_indirect(const struct nvtx_entry *entry);
+
+#endif
