@@ -4,8 +4,6 @@
 #include "nvtx_calls.h"
 #include "nvtx_event.h"
 
-#include "strings.h"
-
 #include <pthread.h>
 #include <string.h>
 
@@ -83,8 +81,7 @@ static uint32_t object_of(uint32_t type)
 static void name_resource(const nvtxResourceAttributes_t *what, uint32_t *ret_place)
 {
     struct nvtx_message message = nvtx_message_of(what->messageType, what->message);
-    const struct annot_string *string = message.name ? strings_get(message.name) : NULL;
-    const char *name = string ? string_bytes(string) : message.text;
+    const char *name = nvtx_message_text(&message);
     uint32_t type = (uint32_t)what->identifierType;
     uint64_t value = what->identifier.ullValue;
     if (type == NVTX_RESOURCE_TYPE_GENERIC_THREAD_NATIVE ||

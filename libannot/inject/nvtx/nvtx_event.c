@@ -2,6 +2,8 @@
 /* See nvtx_event.h. */
 #include "nvtx_event.h"
 
+#include "strings.h"
+
 #include <string.h>
 
 struct nvtx_message nvtx_message_of(int32_t type, nvtxMessageValue_t value)
@@ -14,6 +16,12 @@ struct nvtx_message nvtx_message_of(int32_t type, nvtxMessageValue_t value)
     else if (type == NVTX_MESSAGE_TYPE_REGISTERED)
         message.name = nvtx_string_of(value.registered);
     return message;
+}
+
+const char *nvtx_message_text(const struct nvtx_message *message)
+{
+    const struct annot_string *string = message->name ? strings_get(message->name) : NULL;
+    return string ? string_bytes(string) : message->text;
 }
 
 annot_name nvtx_message_name(int32_t type, nvtxMessageValue_t value)

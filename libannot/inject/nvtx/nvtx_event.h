@@ -19,6 +19,9 @@ struct nvtx_message {
 
 struct nvtx_message nvtx_message_of(int32_t type, nvtxMessageValue_t value);
 
+/* As text that stays; NULL: it has neither. */
+const char *nvtx_message_text(const struct nvtx_message *message);
+
 /* The name of it in libannot's table; 0: that is full. */
 annot_name nvtx_message_name(int32_t type, nvtxMessageValue_t value);
 

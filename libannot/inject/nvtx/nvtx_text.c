@@ -3,9 +3,8 @@
 #include "nvtx_text.h"
 
 #include <stddef.h>
-#include <stdint.h>
 
-static char *put(char *at, uint32_t c)
+char *nvtx_text_put(char *at, uint32_t c)
 {
     if (c < 0x80) {
         *at++ = (char)c;
@@ -34,7 +33,7 @@ const char *nvtx_text_from_wide(const wchar_t *wide, char text[NVTX_TEXT_SIZE])
     if (!wide)
         return NULL;
     for (; *wide && at <= end; wide++)
-        at = put(at, (uint32_t)*wide);
+        at = nvtx_text_put(at, (uint32_t)*wide);
     *at = 0;
     return text;
 }

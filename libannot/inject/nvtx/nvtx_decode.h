@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+/* Payloads of an event as annot's key-values.
+ *
+ * All of it is foreign: what a schema says of the bytes may be a lie. Only what a program gave with
+ * a size is read directly, and only within it; other memory that entries point to is copied by the
+ * kernel, which fails where there is none. Steps, levels, values and text are bounded. What is cut,
+ * lies outside or is not understood is counted; the count is a key-value itself.
+ *
+ * Threads: any, also signal handlers: what is decoded stands in one of 64 places of the process,
+ * not on a stack that may be small. Cost: a quarter of a push for each value; 1 us for each text
+ * outside of the payloads. */
+#ifndef ANNOT_NVTX_DECODE_H
+#define ANNOT_NVTX_DECODE_H
+
+#include "nvtx_event.h"
+#include "nvtx_schema.h"
+
+enum {
+    NVTX_VALUES = 64,
+    NVTX_TEXT_ROOM = 2560, /* of keys and texts together */
+    NVTX_COPY_ROOM = 1088, /* of memory outside of the payloads */
+    NVTX_BLOBS = 32,
+    NVTX_STEPS = 1024,
+};
+
+/* The key of the count. */
+#define NVTX_KEY_LEFT_OUT "payload_left_out"
+
+struct nvtx_bytes {
+    const uint8_t *at;
+    size_t size;
+};
+
+/* A time that an entry holds. */
+struct nvtx_stamp {
+    int64_t ticks;
+    uint64_t domain; /* of times; 0: not said */
+    int is_there;
+};
+
+struct nvtx_decoding {
+    uint32_t is_taken; /* W: swapped */
+    annot_domain domain;
+    uint8_t is_deferred; /* times are not shown as values */
+    const struct nvtx_blob_said *blobs;
+    uint32_t blob_count;
+    struct nvtx_bytes flexible; /* of a batch: what offsets and pointers may lead to */
+
+    /* What entries say about the event. */
+    struct nvtx_message message; /* text NULL and name 0: nothing */
+    uint32_t color, category;
+    uint64_t scope, range;
+    struct nvtx_stamp begin, end, mark;
+    uint32_t role; /* of the last schema that has one */
+
+    uint32_t left_out;
+    uint32_t steps;       /* left */
+    uint32_t path_length; /* of keys: what stands before a name */
+    uint32_t text_used, copy_used, value_count;
+    const struct nvtx_entry *entries[NVTX_VALUES]; /* that values are of; NULL: none */
+    struct annot_value values[NVTX_VALUES];
+    char path[128];
+    char text[NVTX_TEXT_ROOM];
+    uint8_t copies[NVTX_COPY_ROOM];
+};
+
+/* A place for an event with these payloads; NULL: all are taken. Give it back. */
+struct nvtx_decoding *nvtx_decoding_take(annot_domain domain, const struct nvtx_blob_said *blobs,
+                                         size_t count);
+void nvtx_decoding_give(struct nvtx_decoding *decoding);
+
+/* All blobs; leaves room for the count, and adds it if it is not 0. */
+void nvtx_decode(struct nvtx_decoding *decoding);
+
+/* Bytes of one schema. Returns how many of them it is; SIZE_MAX: it cannot be told. */
+size_t nvtx_decode_schema(struct nvtx_decoding *decoding, const struct nvtx_schema *schema,
+                          struct nvtx_bytes bytes);
+
+/* Adds the count of what was left out. */
+void nvtx_decode_end(struct nvtx_decoding *decoding);
+
+/* What an event is besides its values: those of its attributes that the payload overrides. */
+void nvtx_decoding_apply(const struct nvtx_decoding *decoding, struct annot_event *event);
+
+/* ---- Between the files that decode ----------------------------------------------------------- */
+
+/* A number of a predefined type, as a value without a key. 0: it is no single number. */
+int nvtx_number_of(uint64_t type, const struct nvtx_layout *layout, const uint8_t *bytes,
+                   struct annot_value *ret_value);
+uint64_t nvtx_bits_of(const uint8_t *bytes, uint64_t size);
+
+/* Text that is being put together: what does not fit is left out. */
+struct nvtx_line {
+    char *begin, *at, *end;
+    int is_cut;
+};
+
+struct nvtx_line nvtx_line_begin(struct nvtx_decoding *decoding);
+const char *nvtx_line_end(struct nvtx_decoding *decoding, struct nvtx_line *line);
+void nvtx_line_put(struct nvtx_line *line, const char *text, size_t length);
+void nvtx_line_number(struct nvtx_line *line, const struct annot_value *value);
+void nvtx_line_hex(struct nvtx_line *line, uint64_t number, uint32_t digits);
+void nvtx_line_character(struct nvtx_line *line, uint32_t character);
+
+/* Elements of a predefined type as one text. */
+void nvtx_line_array(struct nvtx_line *line, uint64_t type, const struct nvtx_layout *layout,
+                     struct nvtx_bytes bytes);
+/* Units of a text up to its NUL. */
+void nvtx_line_text(struct nvtx_line *line, struct nvtx_bytes bytes, uint64_t unit);
+void nvtx_line_enum(struct nvtx_line *line, const struct nvtx_enum *of, uint64_t bits);
+
+#endif
