@@ -8,12 +8,17 @@
 
 #include "nvtx_api.h"
 
+#include <annot/annot.h>
+
 /* Events of any domain: CORE is CORE2 with the default one. */
 int nvtx_push(nvtxDomainHandle_t domain, const nvtxEventAttributes_t *attributes);
 int nvtx_pop(nvtxDomainHandle_t domain);
 nvtxRangeId_t nvtx_start(nvtxDomainHandle_t domain, const nvtxEventAttributes_t *attributes);
 void nvtx_end(nvtxRangeId_t range);
 void nvtx_mark(nvtxDomainHandle_t domain, const nvtxEventAttributes_t *attributes);
+
+/* What was read of an event, while somebody records. */
+int nvtx_push_event(const struct annot_event *event);
 
 /* By the system's number, or a pthread_t that was cut to 32 bits and is the caller's. */
 void nvtx_name_thread(uint32_t thread, const char *name);

@@ -3,6 +3,7 @@
 #include "inject_emit.h"
 #include "nvtx_calls.h"
 #include "nvtx_event.h"
+#include "nvtx_payload.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -16,7 +17,7 @@
 
 /* ---- Any domain ------------------------------------------------------------------------------ */
 
-APART_CALL int push_event(const struct annot_event *event)
+__attribute__((noinline)) int nvtx_push_event(const struct annot_event *event)
 {
     struct nvtx_thread *thread = nvtx_thread_mine();
     if (!thread) {
@@ -39,14 +40,16 @@ static inline int push_in(annot_domain domain, annot_name name, const char *text
         return nvtx_thread_push(thread, domain, NVTX_OPEN_NESTED, 0);
     }
     const struct annot_event event = {.name = name, .text = text, .domain = domain};
-    return push_event(&event);
+    return nvtx_push_event(&event);
 }
 
 APART_CALL int push_attributes(annot_domain domain, const nvtxEventAttributes_t *attributes)
 {
     struct annot_event event;
+    if (nvtx_has_blobs(attributes))
+        return nvtx_push_blobs(domain, attributes);
     nvtx_event_read(&event, domain, attributes);
-    return push_event(&event);
+    return nvtx_push_event(&event);
 }
 
 APART_CALL int push_recorded(nvtxDomainHandle_t domain, const nvtxEventAttributes_t *attributes)
@@ -86,8 +89,13 @@ APART_CALL nvtxRangeId_t start_recorded(nvtxDomainHandle_t domain,
                                         const nvtxEventAttributes_t *attributes)
 {
     struct annot_event event;
-    nvtx_event_read(&event, nvtx_domain_of(domain), attributes);
-    annot_range range = annot_emit_start_event(&event);
+    annot_range range;
+    if (nvtx_has_blobs(attributes)) {
+        range = nvtx_start_blobs(nvtx_domain_of(domain), attributes);
+    } else {
+        nvtx_event_read(&event, nvtx_domain_of(domain), attributes);
+        range = annot_emit_start_event(&event);
+    }
     return range ? range : NVTX_RANGE_NONE;
 }
 
@@ -109,6 +117,10 @@ APART_CALL void mark_recorded(nvtxDomainHandle_t domain, const nvtxEventAttribut
     annot_name name = nvtx_plain_name(attributes);
     if (name) {
         inject_emit.mark_in(number, name, NULL);
+        return;
+    }
+    if (nvtx_has_blobs(attributes)) {
+        nvtx_mark_blobs(number, attributes);
         return;
     }
     nvtx_event_read(&event, number, attributes);

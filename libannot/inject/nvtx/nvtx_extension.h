@@ -31,11 +31,13 @@ enum nvtx_extension_module {
 };
 
 /* What we have for an extension: functions by slot of its first segment; 0: none. A part of NVTX
- * that adds one adds its row to the table in nvtx_extension.c. */
+ * that adds one adds its place in the table in nvtx_extension.c. */
 struct nvtx_extension_calls {
     uint16_t module;
     uint16_t count;
     const intptr_t *calls;
 };
+
+extern const struct nvtx_extension_calls nvtx_payload_calls;
 
 #endif
