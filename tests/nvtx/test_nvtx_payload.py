@@ -7,7 +7,7 @@ import json
 from harness import case, check, equal, main, program
 from ledger import events_of
 
-KINDS = {"begin", "end", "mark", "counter", "span"}
+KINDS = {"begin", "end", "mark", "counter", "range"}
 
 
 def record(home, name, *options, **environment):
@@ -34,9 +34,13 @@ def has(told, event):
 
 
 def compare(told, events):
-    for line, event in zip(told, events):
-        check(has(line, event), f"recorded was\n{event}\ntold was\n{line}")
-    equal(len(events), len(told), "how many events")
+    """What threads do, and apart from it what has a time of its own."""
+    for is_own in False, True:
+        lines = [line for line in told if (line["event"] == "range") == is_own]
+        found = [event for event in events if (event["event"] == "range") == is_own]
+        for line, event in zip(lines, found):
+            check(has(line, event), f"recorded was\n{event}\ntold was\n{line}")
+        equal(len(found), len(lines), "how many events")
 
 
 @case
@@ -45,6 +49,12 @@ def layouts_of_payloads(home):
     compare(told, events)
     equal({event["domain"] for event in events if event["event"] == "mark"}, {"payloads"},
           "domains")
+
+
+@case
+def counters_and_memory(home):
+    told, events = record(home, "nvtx_measures")
+    compare(told, events)
 
 
 if __name__ == "__main__":

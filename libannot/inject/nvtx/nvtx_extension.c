@@ -9,6 +9,8 @@ NVTX_EXPORT int InitializeInjectionNvtxExtension(struct nvtx_extension *extensio
 
 static const struct nvtx_extension_calls *const extensions[] = {
     &nvtx_payload_calls,
+    &nvtx_counters_calls,
+    &nvtx_mem_calls,
 };
 
 static void install(const struct nvtx_segment *segment, const struct nvtx_extension_calls *calls)

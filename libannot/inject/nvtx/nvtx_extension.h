@@ -38,6 +38,6 @@ struct nvtx_extension_calls {
     const intptr_t *calls;
 };
 
-extern const struct nvtx_extension_calls nvtx_payload_calls;
+extern const struct nvtx_extension_calls nvtx_payload_calls, nvtx_counters_calls, nvtx_mem_calls;
 
 #endif

@@ -14,6 +14,8 @@ enum nvtx_map {
     NVTX_MAP_RANGE,
     NVTX_MAP_RESOURCE,
     NVTX_MAP_SYNC,
+    NVTX_MAP_HEAP,
+    NVTX_MAP_REGION, /* of extension MEM, by address: also where there is no other tool */
     NVTX_MAP_COUNT
 };
 

@@ -7,6 +7,8 @@ typedef int CUdevice;
 typedef struct cuda_context *CUcontext;
 typedef struct cuda_stream *CUstream;
 typedef struct cuda_event *CUevent;
+typedef struct cuda_array *CUarray;
+typedef CUarray cudaArray_t;
 typedef CUstream cudaStream_t;
 typedef CUevent cudaEvent_t;
 
