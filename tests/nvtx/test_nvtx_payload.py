@@ -7,6 +7,7 @@ import json
 from harness import case, check, equal, main, program
 from ledger import events_of
 
+APART = {"starts", "left_out", "monotonic_ns", "about_ns"}
 KINDS = {"begin", "end", "mark", "counter", "range"}
 
 
@@ -20,6 +21,15 @@ def record(home, name, *options, **environment):
     return told, [event for event in events_of(home, result.path) if event["event"] in KINDS]
 
 
+def is_when(told, event, zero):
+    """Whether its times are those of the program's clock, to 100 us."""
+    if "monotonic_ns" not in told or not zero:
+        return True
+    begin = event["time_ns"] - zero["time_ns"] + zero["monotonic_ns"]
+    return (abs(begin - told["monotonic_ns"]) < 100000 and
+            abs(event.get("dur_ns", 0) - told.get("about_ns", 0)) < 100000)
+
+
 def has(told, event):
     """Whether an event is what a program told of it."""
     values = dict(event.get("values", {}))
@@ -30,16 +40,17 @@ def has(told, event):
     expected = {**told, "values": told.get("starts", told.get("values", {}))}
     actual = {**event, "values": values}
     return all(actual.get(key) == expected[key]
-               for key in expected if key not in ("starts", "left_out"))
+               for key in expected if key not in APART)
 
 
-def compare(told, events):
+def compare(told, events, zero=None):
     """What threads do, and apart from it what has a time of its own."""
     for is_own in False, True:
         lines = [line for line in told if (line["event"] == "range") == is_own]
         found = [event for event in events if (event["event"] == "range") == is_own]
         for line, event in zip(lines, found):
-            check(has(line, event), f"recorded was\n{event}\ntold was\n{line}")
+            check(has(line, event) and is_when(line, event, zero),
+                  f"recorded was\n{event}\ntold was\n{line}")
         equal(len(found), len(lines), "how many events")
 
 
@@ -55,6 +66,15 @@ def layouts_of_payloads(home):
 def counters_and_memory(home):
     told, events = record(home, "nvtx_measures")
     compare(told, events)
+
+
+@case
+def events_that_are_told_later(home):
+    """By their own times, whatever clock has them."""
+    told, events = record(home, "nvtx_later")
+    zero = {**told[1], "time_ns": events[1]["time_ns"]}
+    told.sort(key=lambda line: line["monotonic_ns"] if line["event"] == "range" else 0)
+    compare(told, sorted(events, key=lambda event: event["time_ns"]), zero)
 
 
 if __name__ == "__main__":
