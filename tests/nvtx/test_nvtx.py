@@ -116,6 +116,21 @@ def attached_to_later(home):
 
 
 @case
+def numbers_in_names(home):
+    """They are key-values, so that the ranges of one operation are one row."""
+    result = home.record(program("nvtx_names"), options=("--no-sample",))
+    told = [(event["name"], event.get("values", {})) for event in events_of(home, result.path)
+            if event["event"] in ("begin", "mark")]
+    cut, whole = told[5][1].pop("sizes"), told[6][0]
+    check(cut.startswith("[000") and 100 < len(cut) < 1000, f"cut to {cut!r}")
+    check(whole.endswith(", op_id = 44"), f"a name of 300 characters: {whole!r}")
+    equal(told[:6], [("aten::mm", {"seq": 7, "op_id": 41, "sizes": "[[8, 2], [], []]"}),
+                     ("scale<float, 4>", {"op_id": 42}), ("AccumulateGrad", {"seq": -1}),
+                     ("a, b, seq=4", {}), ("send", {"sizes": "[[1]]"}), ("cat", {"op_id": 43})],
+          "names and values")
+
+
+@case
 def nobody_records(home):
     """Attached to, the calls do nothing and give what they give without a tool."""
     home.left = {"wake"}

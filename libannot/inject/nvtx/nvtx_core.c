@@ -3,6 +3,7 @@
 #include "inject_emit.h"
 #include "nvtx_calls.h"
 #include "nvtx_event.h"
+#include "nvtx_numbered.h"
 #include "nvtx_payload.h"
 
 #include <errno.h>
@@ -135,8 +136,29 @@ void nvtx_mark(nvtxDomainHandle_t domain, const nvtxEventAttributes_t *attribute
 
 /* ---- The default domain: texts --------------------------------------------------------------- */
 
+static void read_text(struct annot_event *event, struct nvtx_numbered *read, const char *message)
+{
+    const char *numbers = nvtx_numbers_of(message);
+    *event = (struct annot_event){.text = message, .domain = nvtx_domain_of(NULL)};
+    if (!numbers || !nvtx_numbered_read(read, message, numbers))
+        return;
+    event->text = read->text;
+    event->values = read->values;
+    event->value_count = read->count;
+}
+
+APART_CALL int push_numbered(const char *message)
+{
+    struct annot_event event;
+    struct nvtx_numbered read;
+    read_text(&event, &read, message);
+    return nvtx_push_event(&event);
+}
+
 APART_CALL int push_text(const char *message)
 {
+    if (__builtin_expect(nvtx_numbers_of(message) != NULL, 0))
+        return push_numbered(message);
     return push_in(nvtx_domain_of(NULL), 0, message);
 }
 
@@ -164,7 +186,9 @@ static int pop(void)
 
 APART_CALL nvtxRangeId_t start_text(const char *message)
 {
-    const struct annot_event event = {.text = message, .domain = nvtx_domain_of(NULL)};
+    struct annot_event event;
+    struct nvtx_numbered read;
+    read_text(&event, &read, message);
     annot_range range = annot_emit_start_event(&event);
     return range ? range : NVTX_RANGE_NONE;
 }
@@ -186,7 +210,14 @@ static nvtxRangeId_t start_ex(const nvtxEventAttributes_t *attributes)
 
 APART_CALL void mark_text(const char *message)
 {
-    inject_emit.mark_in(nvtx_domain_of(NULL), 0, message);
+    struct annot_event event;
+    struct nvtx_numbered read;
+    if (__builtin_expect(!nvtx_numbers_of(message), 1)) {
+        inject_emit.mark_in(nvtx_domain_of(NULL), 0, message);
+        return;
+    }
+    read_text(&event, &read, message);
+    inject_emit.mark_event(&event);
 }
 
 static void mark_a(const char *message)
