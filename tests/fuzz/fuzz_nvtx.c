@@ -3,161 +3,64 @@
  * whose size is a lie, texts that are NULL, huge, or no UTF-8. No crash, no read beyond what the
  * size says, levels that fit. The input is a list of calls: id of the callback, then what it takes.
  */
-#include "arena.h"
-#include "nvtx_calls.h"
-#include "test.h"
+#include "nvtx_input.h"
 
 #include <assert.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <wchar.h>
 
-enum { TEXTS = 8, TEXT_SIZE = 3000, INPUTS_OF_A_SESSION = 64, HANDLES = 8 };
+/* ---- Attributes ------------------------------------------------------------------------------ */
 
-/* Of the arena: there are no tests here. */
-void test_fail(const char *file, int line, const char *format, ...)
+enum { VERSION_AND_SIZE = 4 };
+
+/* What attributes say of their size, and whether there are any. */
+static int take_shape(struct nvtx_input *input, uint16_t size, uint16_t *ret_said)
 {
-    va_list arguments;
-    va_start(arguments, format);
-    fprintf(stderr, "%s:%d: ", file, line);
-    vfprintf(stderr, format, arguments);
-    va_end(arguments);
-    abort();
+    uint8_t shape = (uint8_t)nvtx_take(input, 1);
+    *ret_said = shape & 1 ? (uint16_t)nvtx_take(input, 2) : size;
+    return shape % 16 ? shape : 0;
 }
 
-struct input {
-    const uint8_t *at, *end;
-};
-
-static uint64_t take(struct input *input, unsigned bytes)
-{
-    uint64_t value = 0;
-    for (unsigned i = 0; i < bytes && input->at < input->end; i++)
-        value |= (uint64_t)*input->at++ << 8 * i;
-    return value;
-}
-
-/* What calls gave, for those that follow. */
-static uint64_t handles[HANDLES];
-static unsigned handle_count;
-
-static void keep(uint64_t handle)
-{
-    handles[handle_count++ % HANDLES] = handle;
-}
-
-static uint64_t take_handle(struct input *input)
-{
-    uint8_t which = (uint8_t)take(input, 1);
-    return which & 0x80 ? take(input, 8) : handles[which % HANDLES];
-}
-
-/* ---- Texts ----------------------------------------------------------------------------------- */
-
-static const char *take_text(struct input *input)
-{
-    static char huge[TEXT_SIZE], text[TEXTS][32];
-    static unsigned next;
-    unsigned kind = (unsigned)take(input, 1) % 4;
-    char *at = text[next++ % TEXTS];
-    memset(huge, 'h', sizeof(huge) - 1);
-    if (kind == 0)
-        return NULL;
-    if (kind == 1)
-        return huge + take(input, 2) % sizeof(huge);
-    for (unsigned i = 0; i < 31; i++) /* mostly no UTF-8 */
-        at[i] = (char)take(input, 1);
-    at[31] = 0;
-    return at;
-}
-
-static const wchar_t *take_wide(struct input *input)
-{
-    static wchar_t huge[TEXT_SIZE], text[32];
-    unsigned kind = (unsigned)take(input, 1) % 4;
-    wmemset(huge, L'\u00fc', TEXT_SIZE - 1);
-    if (kind == 0)
-        return NULL;
-    if (kind == 1)
-        return huge + take(input, 2) % TEXT_SIZE;
-    for (unsigned i = 0; i < 31; i++)
-        text[i] = (wchar_t)take(input, 4);
-    text[31] = 0;
-    return text;
-}
-
-static nvtxMessageValue_t take_message(struct input *input, int32_t type)
-{
-    nvtxMessageValue_t value;
-    value.registered = (nvtxStringHandle_t)(uintptr_t)take_handle(input);
-    if (type == NVTX_MESSAGE_TYPE_ASCII)
-        value.ascii = take_text(input);
-    if (type == NVTX_MESSAGE_TYPE_UNICODE)
-        value.unicode = take_wide(input);
-    return value;
-}
-
-/* ---- Attributes: as long as they say, so that a sanitizer sees who reads more -----------------
- */
-
-static void *shortened(const void *whole, size_t size, uint16_t said)
-{
-    size_t length = said < size ? said : size;
-    if (length < 4)
-        length = 4; /* version and size */
-    void *copy = malloc(length);
-    if (copy)
-        memcpy(copy, whole, length);
-    return copy;
-}
-
-static void *take_attributes(struct input *input)
+static void *take_attributes(struct nvtx_input *input)
 {
     nvtxEventAttributes_t whole = {0};
-    uint8_t shape = (uint8_t)take(input, 1);
-    if (shape % 16 == 0)
+    if (!take_shape(input, sizeof(whole), &whole.size))
         return NULL;
-    whole.version = (uint16_t)take(input, 1);
-    whole.size = shape & 1 ? (uint16_t)take(input, 2) : sizeof(whole);
-    whole.category = (uint32_t)take(input, 2);
-    whole.colorType = (int32_t)take(input, 1) % 3;
-    whole.color = (uint32_t)take(input, 4);
-    whole.payloadType = (int32_t)take(input, 1) % 9 - 1;
-    whole.reserved0 = (int32_t)take(input, 4);
-    whole.payload.ullValue = take(input, 8);
-    whole.messageType = (int32_t)take(input, 1) % 5;
-    whole.message = take_message(input, whole.messageType);
-    return shortened(&whole, sizeof(whole), whole.size);
+    whole.version = (uint16_t)nvtx_take(input, 1);
+    whole.category = (uint32_t)nvtx_take(input, 2);
+    whole.colorType = (int32_t)nvtx_take(input, 1) % 3;
+    whole.color = (uint32_t)nvtx_take(input, 4);
+    whole.payloadType = (int32_t)nvtx_take(input, 1) % 9 - 1;
+    whole.reserved0 = (int32_t)nvtx_take(input, 4);
+    whole.payload.ullValue = nvtx_take(input, 8);
+    whole.messageType = (int32_t)nvtx_take(input, 1) % 5;
+    whole.message = nvtx_take_message(input, whole.messageType);
+    return nvtx_shortened(&whole, sizeof(whole), whole.size, VERSION_AND_SIZE);
 }
 
-static void *take_resource(struct input *input)
+static void *take_resource(struct nvtx_input *input)
 {
     nvtxResourceAttributes_t whole = {0};
-    uint8_t shape = (uint8_t)take(input, 1);
-    if (shape % 16 == 0)
+    int shape = take_shape(input, sizeof(whole), &whole.size);
+    if (!shape)
         return NULL;
-    whole.size = shape & 1 ? (uint16_t)take(input, 2) : sizeof(whole);
-    whole.identifierType = (int32_t)take(input, 4);
+    whole.identifierType = (int32_t)nvtx_take(input, 4);
     if (shape & 2)
-        whole.identifierType = (int32_t)((take(input, 1) % 8) << 16 | take(input, 1) % 9);
-    whole.identifier.ullValue = take(input, 8);
-    whole.messageType = (int32_t)take(input, 1) % 5;
-    whole.message = take_message(input, whole.messageType);
-    return shortened(&whole, sizeof(whole), whole.size);
+        whole.identifierType = (int32_t)((nvtx_take(input, 1) % 8) << 16 | nvtx_take(input, 1) % 9);
+    whole.identifier.ullValue = nvtx_take(input, 8);
+    whole.messageType = (int32_t)nvtx_take(input, 1) % 5;
+    whole.message = nvtx_take_message(input, whole.messageType);
+    return nvtx_shortened(&whole, sizeof(whole), whole.size, VERSION_AND_SIZE);
 }
 
-static void *take_lock(struct input *input)
+static void *take_lock(struct nvtx_input *input)
 {
     nvtxSyncUserAttributes_t whole = {0};
-    uint8_t shape = (uint8_t)take(input, 1);
-    if (shape % 16 == 0)
+    if (!take_shape(input, sizeof(whole), &whole.size))
         return NULL;
-    whole.size = shape & 1 ? (uint16_t)take(input, 2) : sizeof(whole);
-    whole.messageType = (int32_t)take(input, 1) % 5;
-    whole.message = take_message(input, whole.messageType);
-    return shortened(&whole, sizeof(whole), whole.size);
+    whole.messageType = (int32_t)nvtx_take(input, 1) % 5;
+    whole.message = nvtx_take_message(input, whole.messageType);
+    return nvtx_shortened(&whole, sizeof(whole), whole.size, VERSION_AND_SIZE);
 }
 
 /* ---- Calls ----------------------------------------------------------------------------------- */
@@ -166,63 +69,65 @@ static void *take_lock(struct input *input)
 #define CORE2(id, type) ((type)nvtx_core2_calls[NVTX_CBID_CORE2_##id])
 #define SYNC(id, type)  ((type)nvtx_sync_calls[NVTX_CBID_SYNC_##id])
 
-static void call_core(struct input *input, void *attributes)
+static void call_core(struct nvtx_input *input, void *attributes)
 {
-    switch (take(input, 1) % 10) {
+    switch (nvtx_take(input, 1) % 10) {
     case 0:
-        CORE(MarkA, nvtxMarkA_impl_fntype)(take_text(input));
+        CORE(MarkA, nvtxMarkA_impl_fntype)(nvtx_take_text(input));
         return;
     case 1:
-        CORE(MarkW, nvtxMarkW_impl_fntype)(take_wide(input));
+        CORE(MarkW, nvtxMarkW_impl_fntype)(nvtx_take_wide(input));
         return;
     case 2:
-        assert(CORE(RangePushA, nvtxRangePushA_impl_fntype)(take_text(input)) >= -2);
+        assert(CORE(RangePushA, nvtxRangePushA_impl_fntype)(nvtx_take_text(input)) >= -2);
         return;
     case 3:
-        assert(CORE(RangePushW, nvtxRangePushW_impl_fntype)(take_wide(input)) >= -2);
+        assert(CORE(RangePushW, nvtxRangePushW_impl_fntype)(nvtx_take_wide(input)) >= -2);
         return;
     case 4:
         CORE(NameCategoryA, nvtxNameCategoryA_impl_fntype)
-        ((uint32_t)take(input, 2), take_text(input));
+        ((uint32_t)nvtx_take(input, 2), nvtx_take_text(input));
         return;
     case 5:
         CORE(NameOsThreadA, nvtxNameOsThreadA_impl_fntype)
-        ((uint32_t)take(input, 4), take_text(input));
+        ((uint32_t)nvtx_take(input, 4), nvtx_take_text(input));
         return;
     case 6:
         CORE(MarkEx, nvtxMarkEx_impl_fntype)(attributes);
         return;
     case 7:
-        keep(CORE(RangeStartEx, nvtxRangeStartEx_impl_fntype)(attributes));
+        nvtx_keep(CORE(RangeStartEx, nvtxRangeStartEx_impl_fntype)(attributes));
         return;
     case 8:
-        CORE(RangeEnd, nvtxRangeEnd_impl_fntype)(take_handle(input));
+        CORE(RangeEnd, nvtxRangeEnd_impl_fntype)(nvtx_take_handle(input));
         return;
     default:
         assert(CORE(RangePop, nvtxRangePop_impl_fntype)() >= -2);
     }
 }
 
-static void call_domain(struct input *input, void *attributes)
+static void call_domain(struct nvtx_input *input, void *attributes)
 {
-    nvtxDomainHandle_t domain = (nvtxDomainHandle_t)(uintptr_t)take_handle(input);
-    switch (take(input, 1) % 7) {
+    nvtxDomainHandle_t domain = (nvtxDomainHandle_t)(uintptr_t)nvtx_take_handle(input);
+    switch (nvtx_take(input, 1) % 7) {
     case 0:
-        keep((uintptr_t)CORE2(DomainCreateA, nvtxDomainCreateA_impl_fntype)(take_text(input)));
+        nvtx_keep(
+            (uintptr_t)CORE2(DomainCreateA, nvtxDomainCreateA_impl_fntype)(nvtx_take_text(input)));
         return;
     case 1:
-        keep((uintptr_t)CORE2(DomainRegisterStringA,
-                              nvtxDomainRegisterStringA_impl_fntype)(domain, take_text(input)));
+        nvtx_keep((uintptr_t)CORE2(DomainRegisterStringA, nvtxDomainRegisterStringA_impl_fntype)(
+            domain, nvtx_take_text(input)));
         return;
     case 2:
         CORE2(DomainNameCategoryW, nvtxDomainNameCategoryW_impl_fntype)
-        (domain, (uint32_t)take(input, 2), take_wide(input));
+        (domain, (uint32_t)nvtx_take(input, 2), nvtx_take_wide(input));
         return;
     case 3:
         CORE2(DomainMarkEx, nvtxDomainMarkEx_impl_fntype)(domain, attributes);
         return;
     case 4:
-        keep(CORE2(DomainRangeStartEx, nvtxDomainRangeStartEx_impl_fntype)(domain, attributes));
+        nvtx_keep(
+            CORE2(DomainRangeStartEx, nvtxDomainRangeStartEx_impl_fntype)(domain, attributes));
         return;
     case 5:
         assert(CORE2(DomainRangePushEx, nvtxDomainRangePushEx_impl_fntype)(domain, attributes) >=
@@ -233,20 +138,20 @@ static void call_domain(struct input *input, void *attributes)
     }
 }
 
-static void call_object(struct input *input, unsigned which)
+static void call_object(struct nvtx_input *input, unsigned which)
 {
-    nvtxDomainHandle_t domain = (nvtxDomainHandle_t)(uintptr_t)take_handle(input);
-    void *handle = (void *)(uintptr_t)take_handle(input), *what = NULL;
+    nvtxDomainHandle_t domain = (nvtxDomainHandle_t)(uintptr_t)nvtx_take_handle(input);
+    void *handle = (void *)(uintptr_t)nvtx_take_handle(input), *what = NULL;
     if (which == 0) {
         what = take_resource(input);
-        keep((uintptr_t)CORE2(DomainResourceCreate, nvtxDomainResourceCreate_impl_fntype)(domain,
-                                                                                          what));
+        nvtx_keep((uintptr_t)CORE2(DomainResourceCreate,
+                                   nvtxDomainResourceCreate_impl_fntype)(domain, what));
     } else if (which == 1) {
         CORE2(DomainResourceDestroy, nvtxDomainResourceDestroy_impl_fntype)(handle);
     } else if (which == 2) {
         what = take_lock(input);
-        keep((uintptr_t)SYNC(DomainSyncUserCreate, nvtxDomainSyncUserCreate_fakeimpl_fntype)(domain,
-                                                                                             what));
+        nvtx_keep((uintptr_t)SYNC(DomainSyncUserCreate,
+                                  nvtxDomainSyncUserCreate_fakeimpl_fntype)(domain, what));
     } else {
         unsigned id = NVTX_CBID_SYNC_DomainSyncUserDestroy + which % 5;
         ((nvtxDomainSyncUserDestroy_fakeimpl_fntype)nvtx_sync_calls[id])(handle);
@@ -254,9 +159,9 @@ static void call_object(struct input *input, unsigned which)
     free(what);
 }
 
-static void call_any(struct input *input)
+static void call_any(struct nvtx_input *input)
 {
-    uint8_t module = (uint8_t)take(input, 1);
+    uint8_t module = (uint8_t)nvtx_take(input, 1);
     void *attributes = take_attributes(input);
     if (module % 3 == 0)
         call_core(input, attributes);
@@ -271,15 +176,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
-    static unsigned inputs;
-    struct input input = {bytes, bytes + (size < 4096 ? size : 4096)};
-    if (inputs % INPUTS_OF_A_SESSION == 0)
-        arena_begin(NULL);
+    struct nvtx_input input = {bytes, bytes + (size < 4096 ? size : 4096)};
+    nvtx_input_begin();
     while (input.at < input.end)
         call_any(&input);
-    if (++inputs % INPUTS_OF_A_SESSION == 0) {
-        arena_end();
-        arena_clean();
-    }
+    nvtx_input_end();
     return 0;
 }

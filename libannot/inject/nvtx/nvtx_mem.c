@@ -13,6 +13,7 @@
 
 #include <annot/observers.h>
 #include <annot_barrier.h>
+#include <string.h>
 
 enum { HEAPS = 1024, VALUES = 6 };
 
@@ -205,16 +206,20 @@ struct region {
     int is_known; /* the size */
 };
 
+/* Elements lie as far apart as they say, which need not be aligned. */
 static struct region region_of(uint32_t type, const void *element, size_t element_size)
 {
-    const struct nvtx_memory_said *memory = element;
-    if (type == NVTX_MEMORY_VIRTUAL && element_size >= sizeof(*memory))
-        return (struct region){(uintptr_t)memory->address, memory->size, 1};
+    struct nvtx_memory_said memory;
+    uintptr_t array[2];
+    if (type == NVTX_MEMORY_VIRTUAL && element_size >= sizeof(memory)) {
+        memcpy(&memory, element, sizeof(memory));
+        return (struct region){(uintptr_t)memory.address, memory.size, 1};
+    }
     /* Of arrays of CUDA: two numbers, and then what they are called by. */
-    const uintptr_t *array = element;
-    if (type >= NVTX_MEMORY_CUDA_ARRAY && element_size >= 2 * sizeof(*array))
-        return (struct region){array[1], 0, 0};
-    return (struct region){0};
+    if (type < NVTX_MEMORY_CUDA_ARRAY || element_size < sizeof(array))
+        return (struct region){0};
+    memcpy(array, element, sizeof(array));
+    return (struct region){array[1], 0, 0};
 }
 
 static void tell_region(annot_domain domain, const char *text, const struct region *region,
@@ -273,7 +278,8 @@ static void regions_unregister(annot_domain domain, const struct nvtx_resize_sai
     for (size_t i = 0; elements && said->element_size >= sizeof(uintptr_t) && i < said->count;
          i++) {
         struct region region = {.is_known = 0};
-        uintptr_t reference = *(const uintptr_t *)(const void *)(elements + i * said->element_size);
+        uintptr_t reference;
+        memcpy(&reference, elements + i * said->element_size, sizeof(reference));
         region.address = reference;
         struct heap *heap = unpack(nvtx_map_take(NVTX_MAP_REGION, reference), &region.size);
         region.is_known = heap && region.size;
@@ -288,13 +294,14 @@ static void regions_name(annot_domain domain, const struct nvtx_names_said *said
     const char *elements = said->elements;
     for (size_t i = 0;
          elements && said->element_size >= sizeof(struct nvtx_name_said) && i < said->count; i++) {
-        const struct nvtx_name_said *named = (const void *)(elements + i * said->element_size);
+        struct nvtx_name_said named;
+        memcpy(&named, elements + i * said->element_size, sizeof(named));
         char address[19];
-        struct nvtx_message message = nvtx_message_of((int32_t)named->message_type, named->message);
+        struct nvtx_message message = nvtx_message_of((int32_t)named.message_type, named.message);
         struct mark mark = {.domain = domain, .text = "region named"};
-        if (named->message_type == NVTX_MESSAGE_TYPE_REGISTERED)
-            message.name = nvtx_string_known(named->message.registered);
-        add_address(&mark, address, named->region);
+        if (named.message_type == NVTX_MESSAGE_TYPE_REGISTERED)
+            message.name = nvtx_string_known(named.message.registered);
+        add_address(&mark, address, named.region);
         add(&mark, annot_value_string("name", nvtx_message_text(&message)));
         emit(&mark);
     }
@@ -311,12 +318,13 @@ static void permissions_assign(annot_domain domain, const struct nvtx_permission
     for (size_t i = 0;
          elements && said->element_size >= sizeof(struct nvtx_assign_said) && i < said->count;
          i++) {
-        const struct nvtx_assign_said *assigned = (const void *)(elements + i * said->element_size);
+        struct nvtx_assign_said assigned;
+        memcpy(&assigned, elements + i * said->element_size, sizeof(assigned));
         char address[19];
         struct mark mark = {.domain = domain, .text = "permissions assigned"};
-        add_address(&mark, address, assigned->region);
+        add_address(&mark, address, assigned.region);
         add(&mark, annot_value_string("access",
-                                      assigned->flags & 8 ? "reset" : access[assigned->flags & 7]));
+                                      assigned.flags & 8 ? "reset" : access[assigned.flags & 7]));
         add(&mark, annot_value_uint64("permissions", said->permissions));
         emit(&mark);
     }
