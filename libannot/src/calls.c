@@ -6,6 +6,7 @@
 #include "proc.h"
 #include "stream.h"
 #include "strings.h"
+#include "watched.h"
 
 #include <signal.h>
 #include <sys/mman.h>
@@ -134,7 +135,8 @@ APART int calls_enter(struct control *control, struct emission *emission)
         .site = (uintptr_t)made->site,
         .stack = (uintptr_t)made->stack,
         .depth = control->depth - control->shown,
-        .is_shown = !is_ready || calls_are_wanted(control, emission->name),
+        .is_shown =
+            watch_records(control) && (!is_ready || calls_are_wanted(control, emission->name)),
     };
     annot_signal_fence();
     return (int)calls->at[calls->count++].is_shown;

@@ -19,7 +19,8 @@ enum {
     NAME_CACHE_SIZE = 256,
     CONTROL_SIZE = 512,
     WRITING_SIZE = 160,
-    SCRATCHES = 2,                       /* of the thread and of a handler that interrupts it */
+    WATCHED_MAX = 32, /* ranges of a thread that are watched and inside of each other */
+    SCRATCHES = 2,    /* of the thread and of a handler that interrupts it */
     SCRATCH_SIZE = ANNOT_STRING_MAX + 8, /* one byte more than a name shows that it was cut */
 };
 
@@ -103,6 +104,12 @@ struct open_scope {
     uint16_t domain, category;
 };
 
+/* A range that is watched: watched.h. */
+struct watched {
+    uint32_t around; /* ranges of the thread's own that were open when it began */
+    uint32_t bits;
+};
+
 /* What a fork does not wipe. */
 struct keep {
     uint32_t name;    /* string id of annot_name_thread */
@@ -113,7 +120,10 @@ struct keep {
     struct control interrupted; /* the control block at that moment */
     uint32_t cache[NAME_CACHE_SIZE];      /* string ids by a quick hash of the text; hints */
     uint32_t by_address[NAME_CACHE_SIZE]; /* the same, by where the text stands */
-    uintptr_t scratch_frames[SCRATCHES];  /* stack addresses of who has them, or 0 */
+    uint32_t watched_count;
+    struct watched watched[WATCHED_MAX];
+    uint8_t watched_ended[8];            /* of these, what is to be told: by bit */
+    uintptr_t scratch_frames[SCRATCHES]; /* stack addresses of who has them, or 0 */
     struct annot_open fork_live[ANNOT_LIVE_DEPTH];
     struct open_scope scopes[ANNOT_LIVE_DEPTH]; /* of the outermost ranges of the live stack */
     _Alignas(8) uint8_t levels[LEVELS_KEPT];

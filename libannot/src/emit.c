@@ -15,6 +15,7 @@
 #include "spell.h"
 #include "stream.h"
 #include "strings.h"
+#include "watched.h"
 #include "write.h"
 
 #include <annot_barrier.h>
@@ -76,7 +77,7 @@ static uint64_t take_range(struct control *control)
         control->range_next = process_take_ranges(RANGE_BATCH);
         control->range_end = control->range_next + RANGE_BATCH;
     }
-    return process_nonce() | (control->range_next++ & (RANGE_DROPPED - 1));
+    return process_nonce() | (control->range_next++ & (RANGE_DROPPED - 1) & ~WATCH_ID_BITS);
 }
 
 static int begin_start(struct control *control, struct emission *emission)
@@ -89,13 +90,17 @@ static int begin_start(struct control *control, struct emission *emission)
 }
 
 /* Nothing is told of the end of a range that began before this segment was made. */
-static int begin_end(struct control *control, const struct emission *emission)
+static int begin_end(struct control *control, struct emission *emission)
 {
     const uint64_t counter = (UINT64_C(1) << RANGE_COUNTER_BITS) - 1;
+    int is_held = (emission->id & WATCH_ID_BITS) != 0;
+    emission->id &= ~WATCH_ID_BITS;
     uint64_t number = emission->id & (RANGE_DROPPED - 1);
     if ((emission->id & ~counter) != process_nonce())
         process_misuse(control->segment, ANNOT_MISUSE_END_FOREIGN);
     else if (number && number <= control->segment->first_range)
+        return 0;
+    else if (emission->id == process_nonce() && is_held) /* watched, but not recorded */
         return 0;
     else if (emission->id & RANGE_DROPPED)
         stream_lose(control, (enum annot_loss)control->last_cause);
@@ -304,11 +309,38 @@ __attribute__((noinline, cold)) void emit_general(struct emission *emission)
     emit_from(emission, stack_pointer());
 }
 
+/* While ranges are watched. */
+static APART void emit_watched(struct control *control, struct emission *emission,
+                               uint64_t generation)
+{
+    struct watch_news news = {0};
+    if (control->nested_depth || control->nested_pops)
+        entry_apply_nested(control);
+    stream_register(control);
+    uint32_t own = control->depth - control->shown;
+    watch_see(control, emission, &news);
+    if (emission->is_call) {
+        call(control, emission);
+    } else if (begin(control, emission)) {
+        news.time = write_event(control, emission);
+        end(control, emission, news.time);
+    }
+    watch_note(control, emission, own, &news);
+    if (control->nested_depth || control->nested_pops || control->shadow)
+        record_limit(control, 0);
+    annot_signal_fence();
+    control->generation = generation;
+    if (news.time)
+        watch_tell(&news);
+}
+
 __attribute__((noinline, cold)) void emit_from(struct emission *emission, uintptr_t frame)
 {
     struct entry entry = {.error = errno};
     struct control *control = entry_busy(emission, frame, &entry);
-    if (control) {
+    if (control && watch_is_on(control)) {
+        emit_watched(control, emission, entry.generation);
+    } else if (control) {
         if (control->nested_depth || control->nested_pops)
             entry_apply_nested(control);
         stream_register(control);

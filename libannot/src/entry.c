@@ -8,6 +8,7 @@
 #include "process.h"
 #include "record.h"
 #include "stream.h"
+#include "watched.h"
 
 #include <annot_barrier.h>
 #include <errno.h>
@@ -64,6 +65,8 @@ int entry_passes(const struct control *control, const struct emission *emission)
     uint32_t number = emission->category ? emission->category : emission->domain;
     if (!control->mask)
         return 1;
+    if (!watch_records(control) && emission->kind != ANNOT_REC_SPAN)
+        return 0;
     /* Partner: the collector's stores; any order will do. */
     uint64_t mask = annot_load_relaxed(&control->mask[emission->level & (ANNOT_LEVELS - 1)]);
     return (mask >> (number & 63) & 1) != 0;

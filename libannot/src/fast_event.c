@@ -90,7 +90,7 @@ __attribute__((noinline, cold)) int fast_hold_bare(struct control *control, uint
     annot_signal_fence();
     /* No mask: a signal handler forked just before, and this is the child. */
     if (control->mask && !control_has_block(control) && !control->nested_depth &&
-        !control->nested_pops && !control->shadow) {
+        !control->nested_pops && !control->shadow && !watch_is_on(control)) {
         int wanted = event ? is_wanted(control, event) : fast_is_wanted(control);
         if (kind == ANNOT_REC_POP)
             held = fast_hold_pop(control);

@@ -3,6 +3,7 @@
 #include "levels.h"
 
 #include "record.h"
+#include "watched.h"
 
 int levels_can_record(const struct control *control)
 {
@@ -172,12 +173,14 @@ enum level_state levels_pop(struct control *control, int *ret_counted)
         control->depth--;
         enum level_state deep = deep_pop(control, ret_counted);
         apply_hide_later(control);
+        watch_popped(control);
         return deep;
     }
     enum level_state state = take_out(control, levels_own(control) - 1);
     *ret_counted = state == LEVEL_DROPPED;
     control->recorded -= state == LEVEL_RECORDED;
     apply_hide_later(control);
+    watch_popped(control);
     return state;
 }
 

@@ -8,6 +8,7 @@
 #include "clock.h"
 #include "control.h"
 #include "testpoint.h"
+#include "watched.h"
 
 #include <annot_barrier.h>
 
@@ -43,6 +44,9 @@ static inline void record_limit(struct control *control, uint32_t limit)
     int is_quick = clock_is_quick() && control->instance < UINT32_MAX - RECORDS_PER_BLOCK;
     control->limit = limit;
     control->quick_limit = is_quick ? limit : 0;
+    annot_fence_full(); /* partner: annot_watch_range */
+    if (limit && watch_is_on(control))
+        control->limit = control->quick_limit = 0;
 }
 
 /* kind, granules, flags, level as they lie in a record. */

@@ -15,6 +15,7 @@
 #include <annot/function_calls.h>
 #include <annot/observers.h>
 #include <annot/queues.h>
+#include <annot/watch.h>
 
 struct runtime_table {
     uint32_t size;    /* bytes of this struct that the serving copy knows */
@@ -92,6 +93,8 @@ struct runtime_table {
     struct annot_origin (*origin_here)(void);
     void (*emit_spans)(const struct annot_span *spans, size_t count);
     void (*queue_count)(enum annot_queue_count which, uint64_t count);
+    /* From 0.10. */
+    int (*watch_range)(const char *name, const char *domain, annot_watch_fn *fn, void *context);
 #ifdef ANNOT_TEST_OTHER_VERSION /* a copy from the future, with one function more */
     void (*future)(void);
 #endif

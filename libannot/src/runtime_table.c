@@ -67,6 +67,7 @@ OWNED(annot_queue_time);
 OWNED(annot_origin_here);
 OWNED(annot_emit_spans);
 OWNED(annot_queue_count);
+OWNED(annot_watch_range);
 
 const struct runtime_table runtime_own = {
     .size = sizeof(struct runtime_table),
@@ -132,4 +133,5 @@ const struct runtime_table runtime_own = {
     .origin_here = own_annot_origin_here,
     .emit_spans = own_annot_emit_spans,
     .queue_count = own_annot_queue_count,
+    .watch_range = own_annot_watch_range,
 };

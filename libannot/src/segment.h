@@ -37,8 +37,11 @@ struct segment {
     uint64_t no_memory_until;  /* timestamp: no attempt to reserve before; W: all, atomic */
     uint64_t next_reclaim;     /* timestamp; W: all, atomic */
     uint32_t filter_next;      /* numbers below are in the masks; W: all, atomic */
-    uint64_t hand;             /* OVERWRITE_OLDEST: see overwrite.c; W: all, atomic */
-    uint64_t vain_heartbeat;   /* WAIT: see wait.c; W: all, atomic */
+    uint32_t is_capture;       /* the session records inside of one range alone: */
+    uint32_t capture_name, capture_domain; /* of it, string ids; domain 0: any */
+    uint32_t capture_open;                 /* how many of that name are open; W: all, atomic */
+    uint64_t hand;                         /* OVERWRITE_OLDEST: see overwrite.c; W: all, atomic */
+    uint64_t vain_heartbeat;               /* WAIT: see wait.c; W: all, atomic */
 };
 
 /* Who the process is and when it joins, for the header. */

@@ -13,6 +13,7 @@
 #include "strings.h"
 #include "testpoint.h"
 #include "wait.h"
+#include "watched.h"
 
 #include <annot_barrier.h>
 #include <errno.h>
@@ -310,6 +311,7 @@ void stream_attach(struct control *control, struct segment *segment)
     control->id_next = 0;
     control->range_next = control->range_end = 0;
     calls_begin(control, control->keep->forking != 0);
+    watch_attach(control, control->keep->forking != 0);
     inherit_stack(control);
     control->name_limit = strings_sync(segment);
     stream_register(control);
@@ -334,6 +336,7 @@ void stream_detach(struct control *control)
     struct annot_thread *thread = control->thread;
     if (!segment)
         return;
+    watch_detach(control);
     stream_close(control);
     if (segment->policy == ANNOT_POLICY_OVERWRITE_OLDEST)
         overwrite_leave(control, segment);
@@ -381,6 +384,7 @@ static void reclaim_one(struct control *control, void *context)
     struct segment *segment = context;
     if (!take_over(control, segment))
         return;
+    watch_detach(control);
     struct annot_thread *thread = control->thread;
     if (control_has_block(control) && segment->policy == ANNOT_POLICY_OVERWRITE_OLDEST)
         overwrite_count(control);

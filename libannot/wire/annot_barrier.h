@@ -30,9 +30,12 @@
 #ifdef __SANITIZE_THREAD__
 #define annot_fence_release() __atomic_signal_fence(__ATOMIC_RELEASE)
 #define annot_fence_acquire() __atomic_signal_fence(__ATOMIC_ACQUIRE)
+#define annot_fence_full()    __atomic_signal_fence(__ATOMIC_SEQ_CST)
 #else
 #define annot_fence_release() __atomic_thread_fence(__ATOMIC_RELEASE)
 #define annot_fence_acquire() __atomic_thread_fence(__ATOMIC_ACQUIRE)
+/* Two that each write and then look for what the other wrote: one of them sees it. */
+#define annot_fence_full() __atomic_thread_fence(__ATOMIC_SEQ_CST)
 #endif
 
 /* Keeps the compiler's order against a signal handler of the same thread; no instruction. */

@@ -2,8 +2,15 @@
 /* A plugin that annotates; built with a static copy of libannot, with the shared one, and with a
  * static copy of a pretended other version. */
 #include <annot/annot.h>
+#include <annot/watch.h>
 
 __attribute__((visibility("default"))) void plugin_run(int count);
+__attribute__((visibility("default"))) int plugin_watch(annot_watch_fn *fn, void *context);
+
+int plugin_watch(annot_watch_fn *fn, void *context)
+{
+    return annot_watch_range("watched", NULL, fn, context);
+}
 
 /* What came later than the first version. */
 static void run_later(void)

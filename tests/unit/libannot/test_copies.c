@@ -8,7 +8,9 @@
 #include "test.h"
 
 #include <annot/annot.h>
+#include <annot/watch.h>
 #include <dlfcn.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -106,6 +108,40 @@ TEST(copy_in_another_namespace_makes_a_segment_of_its_own)
         test_skip("dlmopen: %s", dlerror());
     find(plugin)(10);
     check(2, 10 * RECORDS_PER_RUN + 1, 2);
+}
+
+static void count_call(void *context, int begins, uint64_t time)
+{
+    (void)time;
+    ((int *)context)[begins]++;
+}
+
+/* Whichever copy sets it and whichever copy the range came through. */
+TEST(watch_of_one_copy_sees_the_ranges_of_all)
+{
+    static const char *const plugins[] = {PLUGIN_STATIC, PLUGIN_SHARED, PLUGIN_OTHER};
+    int calls[3][2] = {{0}};
+    arena_begin(NULL);
+    for (int i = 0; i < 3; i++) {
+        int (*watch)(annot_watch_fn * fn, void *context) = NULL;
+        void *plugin = open_plugin(plugins[i], RTLD_NOW | RTLD_LOCAL);
+        *(void **)&watch = dlsym(plugin, "plugin_watch");
+        CHECK_INT(watch(count_call, calls[i]), 0);
+    }
+    for (int i = 0; i < 10; i++) {
+        annot_push("watched");
+        annot_pop();
+    }
+    for (int i = 0; i < 3; i++) {
+        CHECK_INT(calls[i][1], 10);
+        CHECK_INT(calls[i][0], 10);
+    }
+    struct runtime_table older = runtime_own;
+    older.size = offsetof(struct runtime_table, watch_range);
+    runtime_other = &older;
+    CHECK_INT(annot_watch_range("watched", NULL, count_call, calls[0]), -ENOSYS);
+    runtime_other = NULL;
+    check(1, 20, 1);
 }
 
 /* In a program without a copy of its own, the plugin's copy serves and must stay. */
