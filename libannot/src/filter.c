@@ -10,6 +10,7 @@
 #include "scratch.h"
 #include "strings.h"
 #include "testpoint.h"
+#include "watched.h"
 
 #include <annot_barrier.h>
 #include <annot_filter.h>
@@ -180,7 +181,15 @@ void filter_numbers(struct segment *segment)
     close(directory_fd);
 }
 
+static APART void take_capture(int directory_fd, struct segment *segment)
+{
+    char text[ANNOT_CAPTURE_MAX + 1];
+    session_read_capture(directory_fd, segment->session_id, text);
+    watch_capture(segment, text);
+}
+
 void filter_check(int directory_fd, struct segment *segment, uint32_t sequence)
 {
+    take_capture(directory_fd, segment);
     apply_in_scratch(directory_fd, segment, 0, sequence);
 }

@@ -13,8 +13,9 @@
  * don't know. */
 uint32_t filter_join(int directory_fd, struct session *session);
 
-/* When the collector can find the segment, and before events use it: rules that are newer than
- * those of `sequence`. A change of the rules is over when all are told that can be found. */
+/* When the collector can find the segment, and before events use it: the range inside of which it
+ * records, and rules that are newer than those of `sequence`. A change of the rules is over when
+ * all are told that can be found. */
 void filter_check(int directory_fd, struct segment *segment, uint32_t sequence);
 
 /* Brings numbers that the segment's masks don't know into them. They are in its table already. */

@@ -379,6 +379,27 @@ int session_read_filter(int directory_fd, uint64_t id, struct session_filter *re
     return error;
 }
 
+/* Before that version other things stood there. */
+static int has_capture(int fd)
+{
+    uint32_t minor;
+    return pread(fd, &minor, sizeof(minor), offsetof(struct annot_session, minor)) ==
+               (ssize_t)sizeof(minor) &&
+           minor >= 7;
+}
+
+void session_read_capture(int directory_fd, uint64_t id, char ret_text[ANNOT_CAPTURE_MAX + 1])
+{
+    int fd = session_open(directory_fd, id, O_RDONLY);
+    memset(ret_text, 0, ANNOT_CAPTURE_MAX + 1);
+    if (fd < 0)
+        return;
+    if (has_capture(fd) && pread(fd, ret_text, ANNOT_CAPTURE_MAX,
+                                 offsetof(struct annot_session, capture)) != ANNOT_CAPTURE_MAX)
+        ret_text[0] = 0;
+    close(fd);
+}
+
 uint64_t session_guess(void)
 {
     uint64_t last = annot_load_relaxed(&last_session);

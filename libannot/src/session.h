@@ -35,6 +35,10 @@ int session_find(int directory_fd, struct session *ret_session, struct refusal *
 /* Reads the filter as it is now. 0 or negative errno: -EAGAIN, it is being changed all the time. */
 int session_read_filter(int directory_fd, uint64_t id, struct session_filter *ret_filter);
 
+/* The range inside of which alone the session records: wire-format.md, "Capture ranges". "": none.
+ */
+void session_read_capture(int directory_fd, uint64_t id, char ret_text[ANNOT_CAPTURE_MAX + 1]);
+
 /* The session that it most likely belongs to, without a look at any file; 0: not known. */
 uint64_t session_guess(void);
 

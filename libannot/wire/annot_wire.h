@@ -17,7 +17,7 @@
 #include <stdint.h>
 
 #define ANNOT_WIRE_MAJOR 1
-#define ANNOT_WIRE_MINOR 6
+#define ANNOT_WIRE_MINOR 7
 
 #define ANNOT_WAKE_MAGIC    UINT64_C(0x31454b41574e4e41) /* "ANNWAKE1" */
 #define ANNOT_SESSION_MAGIC UINT64_C(0x31534553534e4e41) /* "ANNSSES1" */
@@ -43,8 +43,9 @@ enum {
     ANNOT_LIVE_DEPTH = 32,          /* innermost open ranges shown live; a power of two  */
     ANNOT_OPEN_DEPTH = 32,          /* innermost open ranges a block header holds        */
     ANNOT_REFUSAL_SLOTS = 127,
-    ANNOT_FILTER_MAX = 240, /* bytes of a session's filter                      */
-    ANNOT_NOTE_MAX = 984,   /* bytes of a last word                             */
+    ANNOT_FILTER_MAX = 240,  /* bytes of a session's filter                      */
+    ANNOT_CAPTURE_MAX = 251, /* bytes of the range that a session records inside of */
+    ANNOT_NOTE_MAX = 984,    /* bytes of a last word                             */
 };
 
 /* Hard limits that a collector enforces before it maps or follows anything. */
@@ -64,8 +65,7 @@ enum annot_loss {
     ANNOT_LOSS_POOL_FULL = 0,    /* no free block, collector alive: records came too fast        */
     ANNOT_LOSS_NO_MEMORY = 1,    /* the shared-memory file system is full                        */
     ANNOT_LOSS_THREAD_LIMIT = 2, /* more threads at once than thread records                     */
-    ANNOT_LOSS_INTERRUPTED = 3,  /* a signal handler met a commit of its own thread, or a first
-                                    event waited in vain for its process to join */
+    ANNOT_LOSS_INTERRUPTED = 3,  /* a handler met a commit of its thread, or waited to join */
     ANNOT_LOSS_COLLECTOR_LATE = 4, /* no free block, and the collector had not run for a while */
     ANNOT_LOSS_OVERWRITTEN = 5, /* flight recorder: replaced by newer records                   */
     ANNOT_LOSS_CORRUPT = 6,     /* W: collector only: bytes it could not believe                */
@@ -191,8 +191,9 @@ struct annot_session {
     uint64_t begin_generation, end_generation;
     uint64_t unnamed_before; /* annot_refusals.unnamed when it began */
     uint64_t reserved0[5];
-    uint8_t recording_path[3888]; /* absolute, NUL-terminated; "" = none */
-    uint8_t reserved2[3840];      /* until minor version 2: notes of refused processes */
+    uint8_t recording_path[3888];           /* absolute, NUL-terminated; "" = none */
+    uint8_t capture[ANNOT_CAPTURE_MAX + 1]; /* from minor version 7: "Capture ranges"; "" = none */
+    uint8_t reserved2[3588];                /* until minor version 2: notes of refused processes */
     /* What is recorded, see docs/wire-format.md, "Filters". W: whoever holds flock(LOCK_EX) of the
      * wake page. `filter_sequence` is odd while it changes; a process reads it when it joins and
      * at each new domain or category, the collector at each step. */
@@ -384,8 +385,7 @@ enum annot_string_kind {
                                   of an ELF file; the collector finds its name. INODE, decimal, may
                                   be left out */
     ANNOT_STRING_OBSERVED = 9, /* from minor version 5: wire-format.md */
-    /* From minor version 6, of SPANs: */
-    ANNOT_STRING_LABEL = 10, /* from minor version 6, of SPANs: these three */
+    ANNOT_STRING_LABEL = 10,   /* from minor version 6, of SPANs: these three */
     ANNOT_STRING_QUEUE = 11,
     ANNOT_STRING_CLOCK = 12,
 };
@@ -579,7 +579,7 @@ ANNOT_WIRE_ASSERT(offsetof(struct annot_wake, generation) == 0);
 ANNOT_WIRE_ASSERT(sizeof(struct annot_refusal_slot) == 128);
 ANNOT_WIRE_ASSERT(sizeof(struct annot_refusals) == 16384);
 ANNOT_WIRE_ASSERT(offsetof(struct annot_session, recording_path) == 208);
-ANNOT_WIRE_ASSERT(offsetof(struct annot_session, reserved2) == 4096);
+ANNOT_WIRE_ASSERT(offsetof(struct annot_session, capture) == 4096);
 ANNOT_WIRE_ASSERT(sizeof(struct annot_session) == 8192);
 ANNOT_WIRE_ASSERT(sizeof(struct annot_segment_info) == 2048);
 ANNOT_WIRE_ASSERT(sizeof(struct annot_control) == 128);

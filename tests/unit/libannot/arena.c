@@ -148,6 +148,8 @@ void arena_begin(const struct arena_options *options)
     session.strings_size = options->strings_size;
     session.late_ticks = options->late_ticks;
     session.policy = options->policy;
+    snprintf((char *)session.capture, sizeof(session.capture), "%s",
+             options->capture ? options->capture : "");
     CHECK_INT(stat("/proc/self/ns/pid", &namespace), 0);
     session.collector_pid_ns = namespace.st_ino;
     for (int i = 0; i < ANNOT_LEVELS; i++)

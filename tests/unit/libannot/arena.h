@@ -33,6 +33,7 @@ struct arena_options {
     uint32_t major;    /* 0 = the present one */
     bool targets_only; /* nobody joins by environment or descent */
     const char *filter;
+    const char *capture; /* as in struct annot_session */
 };
 
 const char *arena_directory(void);
