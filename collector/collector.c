@@ -150,7 +150,7 @@ static int make_session(struct collector *collector, const struct collector_opti
     if (length >= sizeof(session.recording_path))
         return -ENAMETOOLONG;
     memcpy(session.recording_path, collector->output, length);
-    int error = collector_filter_init(&session, options->filter);
+    int error = collector_filter_init(&collector->filter, &session, options);
     if (error != 0)
         return error;
     snprintf(collector->session_text, sizeof(collector->session_text), "%016" PRIx64, session.id);

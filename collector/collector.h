@@ -47,6 +47,7 @@ struct collector_options {
     uint64_t volume_bytes; /* of a file of the recording; 0: there is one */
     uint64_t pool_bytes;   /* buffer of each process; 0 = 16 MiB */
     const char *filter;    /* which events, see annot_filter.h; NULL = all; at most 240 bytes */
+    const char *capture;   /* record inside of this range alone: struct annot_session; NULL = all */
     enum collector_policy policy;
     bool paused;                  /* programs begin to record at collector_open_gate only */
     uint32_t sample_hz;           /* 0 = no samples of what runs */

@@ -73,17 +73,20 @@ void targets_fini(struct targets *targets);
  * The filter of a collector's session: at its begin, and while it runs.
  * Thread-safety: one thread per object. */
 
-/* Into a session that is being made; NULL: everything is wanted. 0 or -E2BIG. */
-int collector_filter_init(struct annot_session *session, const char *text);
-
-/* Rules that somebody has changed, or that the session began with: for the programs, and for the
- * recording. 0 or -ENOMEM. Cost, without a change: a system call. */
+/* collector_filter_take: rules that somebody has changed, or that the session began with, for the
+ * programs and for the recording. 0 or -ENOMEM. Cost, without a change: a system call. */
 struct collector_filter {
     const struct directory *directory;
     const struct session_file *session;
     struct session_filter_watch watch;
     uint32_t told; /* sequence */
+    char capture[ANNOT_CAPTURE_MAX + 1];
+    bool is_new; /* the recording does not say it yet */
 };
+
+/* Rules and capture range, into a session that is being made. 0 or -E2BIG. */
+int collector_filter_init(struct collector_filter *filter, struct annot_session *session,
+                          const struct collector_options *options);
 
 int collector_filter_take(struct collector_filter *filter, struct intake *intake,
                           struct trace *trace);

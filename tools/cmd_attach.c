@@ -99,7 +99,7 @@ struct attach_values {
     bool asked;
     int64_t duration_ns;
     uint64_t pool_bytes, volume_bytes;
-    const char *policy;
+    const char *policy, *capture;
     struct option_list filter;
     struct sampling_values sampling;
     struct picture_values picture;
@@ -121,7 +121,7 @@ struct attach {
     char command[4096];
     char place[PATH_MAX]; /* of who asked; "": ours */
     struct asker asker;
-    char filter[FILTER_TEXT_SIZE];
+    char filter[FILTER_TEXT_SIZE], capture[CAPTURE_TEXT_SIZE];
     int64_t end_ns; /* 0: none */
     bool over;      /* a signal said so */
     bool noted;     /* who is waited for */
@@ -213,6 +213,7 @@ static int begin(struct attach *attach)
         .pool_bytes = attach->values->pool_bytes,
         .volume_bytes = attach->values->volume_bytes,
         .filter = attach->filter,
+        .capture = attach->capture,
         .policy = policy_of(attach->values->policy),
         .attach = true,
         .paused = true, /* until they are told to join */
@@ -435,6 +436,8 @@ static int run_attach(const struct cmd_call *call)
     if (status == 0)
         status = filter_options_add(&attach->values->filter, CMD_MISUSE, attach->filter);
     if (status == 0)
+        status = capture_parse(attach->values->capture, CMD_MISUSE, attach->capture);
+    if (status == 0)
         status = pid_list_parse(attach->values->pids, call->operands, &attach->pids);
     if (status == 0) {
         describe(attach);
@@ -458,6 +461,7 @@ static const struct option_spec options[] = {
     {"duration", 'd', OPTION_TIME, offsetof(struct attach_values, duration_ns), "TIME",
      "stop recording after TIME; default: at Ctrl-C, or when all have ended", NULL},
     FILTER_OPTIONS(offsetof(struct attach_values, filter)),
+    CAPTURE_OPTION(offsetof(struct attach_values, capture)),
     SAMPLING_OPTIONS(offsetof(struct attach_values, sampling)),
     {"no-sample", 0, OPTION_FLAG, offsetof(struct attach_values, sampling.none), NULL,
      "record annotations only", NULL},

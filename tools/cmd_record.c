@@ -31,7 +31,7 @@ struct record_values {
     int64_t delay_ns, duration_ns;
     uint64_t pool_bytes, volume_bytes;
     struct option_list filter;
-    const char *policy;
+    const char *policy, *capture;
     struct sampling_values sampling;
     struct python_values python;
     struct inject_values inject;
@@ -51,7 +51,7 @@ struct record {
     struct gpu_environment gpu;
     struct record_output output;
     char command[4096];
-    char filter[FILTER_TEXT_SIZE];
+    char filter[FILTER_TEXT_SIZE], capture[CAPTURE_TEXT_SIZE];
     int64_t gate_ns, end_ns; /* 0: none */
     int write_error, end_error;
     bool finished, told; /* of write_error */
@@ -86,6 +86,7 @@ static int begin(struct record *record)
         .pool_bytes = record->values->pool_bytes,
         .volume_bytes = record->values->volume_bytes,
         .filter = record->filter,
+        .capture = record->capture,
         .policy = policy_of(record->values->policy),
         .paused = record->values->delay_ns > 0,
     };
@@ -249,6 +250,8 @@ static int check(struct record *record)
         error = volume_check(values->volume_bytes, STATUS_FAILED);
     if (error == 0)
         error = filter_options_add(&values->filter, STATUS_FAILED, record->filter);
+    if (error == 0)
+        error = capture_parse(values->capture, STATUS_FAILED, record->capture);
     error = error == 0 ? python_check(&values->python, STATUS_FAILED) : error;
     return error == 0 ? gpu_check(&values->gpu, STATUS_FAILED) : error;
 }
@@ -334,6 +337,7 @@ static const struct option_spec options[] = {
     {"duration", 'd', OPTION_TIME, offsetof(struct record_values, duration_ns), "TIME",
      "stop recording after TIME; the command goes on", NULL},
     FILTER_OPTIONS(offsetof(struct record_values, filter)),
+    CAPTURE_OPTION(offsetof(struct record_values, capture)),
     SAMPLING_OPTIONS(offsetof(struct record_values, sampling)),
     {"no-sample", 0, OPTION_FLAG, offsetof(struct record_values, sampling.none), NULL,
      "record annotations only", NULL},

@@ -446,3 +446,26 @@ int filter_options_add(const struct option_list *list, int status, char text[FIL
     }
     return error;
 }
+
+/* ---- Capture ranges -------------------------------------------------------------------------- */
+
+int capture_parse(const char *word, int status, char text[CAPTURE_TEXT_SIZE])
+{
+    const char *at = word ? strrchr(word, '@') : NULL;
+    text[0] = 0;
+    if (!word)
+        return 0;
+    if (!*word || at == word || (at && !at[1]))
+        return cmd_fail(status, "option --capture-range: it names no range\n"
+                                "NAME, or NAME@DOMAIN: 'step', 'train*@torch', 'me@home@*'");
+    if (strchr(word, '\x1f'))
+        return cmd_fail(status, "option --capture-range: no range has such a name");
+    if (snprintf(text, CAPTURE_TEXT_SIZE, "%s", word) >= CAPTURE_TEXT_SIZE)
+        return cmd_fail(status,
+                        "option --capture-range: longer than %d bytes\na pattern is shorter: "
+                        "'begin of the name*'",
+                        CAPTURE_TEXT_SIZE - 1);
+    if (at)
+        text[at - word] = '\x1f';
+    return 0;
+}

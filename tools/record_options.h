@@ -190,6 +190,19 @@ enum { FILTER_TEXT_SIZE = 241 };
             "record calls of these instrumented functions, not of -NAME", NULL                     \
     }
 
+enum { CAPTURE_TEXT_SIZE = 252 };
+
+/* Of a const char *. */
+#define CAPTURE_OPTION(offset)                                                                     \
+    {                                                                                              \
+        "capture-range", 0, OPTION_TEXT, (offset), "NAME[@DOMAIN]",                                \
+            "record events of a process only while a range of this name is open in it", NULL       \
+    }
+
+/* Into what a session has: "NAME" or "NAME\x1fDOMAIN". `word` NULL: "". 0, or a message was
+ * printed: returns `status`. */
+int capture_parse(const char *word, int status, char text[CAPTURE_TEXT_SIZE]);
+
 /* Adds what was given, in its order, to the rules in `text`; a rule about the same pattern replaces
  * the one that was there. 0, or a message was printed: returns `status`. */
 int filter_options_add(const struct option_list *list, int status, char text[FILTER_TEXT_SIZE]);

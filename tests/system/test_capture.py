@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: MIT
+"""Recordings of one range alone (--capture-range): the program says what lies inside, process by
+process and thread by thread; exactly that arrives."""
+
+import collections
+
+from harness import case, check, equal, main, program
+
+KINDS = {"mark": 1, "counter": 1, "push": 1, "start": 1}
+
+
+def truth(out):
+    """(process, thread) -> (times outside, times inside)."""
+    rows = [line.split() for line in out.decode().splitlines()]
+    return {(row[0], row[1]): (int(row[2]), int(row[3])) for row in rows}
+
+
+def arrived(dump):
+    """(side, process, thread) -> kind -> count."""
+    counts = collections.defaultdict(collections.Counter)
+    for event in dump.kind(*KINDS):
+        words = (event.get("name") or "").split(" ")
+        if words[0] in ("in", "out"):
+            counts[tuple(words)][event["kind"]] += 1
+    return counts
+
+
+def check_inside(home, option):
+    result = home.record(program("emit_capture"),
+                         options=["--no-sample", f"--capture-range={option}"])
+    result.ok()
+    dump = home.dump(result.path).whole()
+    counts, expected = arrived(dump), truth(result.out)
+    equal(len(expected), 9, "processes times threads")
+    equal([key for key in counts if key[0] == "out"], [], "what arrived from outside")
+    for (process, thread), (_, inside) in expected.items():
+        equal(dict(counts["in", process, thread]), {kind: inside for kind in KINDS},
+              f"what arrived from inside in thread {thread} of {process}")
+    return result, dump
+
+
+@case
+def exactly_what_lies_inside_arrives(home):
+    result, dump = check_inside(home, "step")
+    steps = [event for event in dump.kind("push") if event["name"] == "step"]
+    equal(len(steps), 3 * 60 + 1, "steps")
+    equal([event for event in dump.kind("push") if event["name"] == "around"], [],
+          "ranges around them")
+    info = home.info(result.path)
+    check("capture-range=step\n" in info, info)
+
+
+@case
+def domain_and_patterns_select(home):
+    result, _ = check_inside(home, "st?p@li*")
+    check("capture-range=st?p@li*\n" in home.info(result.path), "what info says")
+
+
+@case
+def other_domain_has_no_such_range(home):
+    result = home.record(program("emit_capture"),
+                         options=["--no-sample", "--capture-range=step@other"])
+    result.ok()
+    equal(home.dump(result.path).whole().kind("mark"), [], "what arrived")
+
+
+@case
+def filters_apply_inside_as_well(home):
+    result = home.record(program("emit_capture"),
+                         options=["--no-sample", "--capture-range=step", "--disable=default"])
+    result.ok()
+    dump = home.dump(result.path).whole()
+    equal({event["name"] for event in dump.kind("push")}, {"step"}, "what arrived")
+    check("capture-range=step -default\n" in home.info(result.path), "what info says")
+
+
+@case
+def what_names_no_range_is_refused(home):
+    for word in ("", "@lib", "step@"):
+        result = home.annot("record", f"--capture-range={word}", "true")
+        result.complains(125, "capture-range", "names no range")
+    home.annot("record", "--capture-range=" + 300 * "x", "true").complains(125, "251 bytes")
+
+
+main()
