@@ -20,7 +20,7 @@ const struct hint hint_table[] = {
      "annot top PID shows it live; annot dump PID shows what each thread does now"},
     {NULL, "summary|analyze|analyse",
      "annot report FILE lists times and counts; annot info FILE describes the recording"},
-    {NULL, "run|start|launch|profile|exec|collect|python|spy",
+    {NULL, "start|launch|profile|exec|collect|python|spy",
      "annot record COMMAND runs a command and records it"},
     {NULL, "view|show|ui|vizviewer|timeline",
      "annot report FILE prints it; annot export FILE -o x.pftrace is for ui.perfetto.dev"},

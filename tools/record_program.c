@@ -45,8 +45,8 @@ static int fail_script(const char *command)
     find_near(command, near, sizeof(near));
     cmd_quote(near, quoted, sizeof(quoted));
     if (near[0])
-        return cmd_fail(PROGRAM_NOT_FOUND, "%s: no such file\ndid you mean \"annot record %s\"?",
-                        command, quoted);
+        return cmd_fail(PROGRAM_NOT_FOUND, "%s: no such file\ndid you mean \"annot %s %s\"?",
+                        command, cmd_name(), quoted);
     return cmd_fail(PROGRAM_NOT_FOUND, "%s: no such file\nis the path right?", command);
 }
 
@@ -77,9 +77,8 @@ static int fail_missing(const char *command)
                         "annot record -o %s COMMAND",
                         command, command);
     if (is_quoted_line(command))
-        return cmd_fail(PROGRAM_NOT_FOUND,
-                        "\"%s\": command not found\nwithout quotes: annot record %s", command,
-                        command);
+        return cmd_fail(PROGRAM_NOT_FOUND, "\"%s\": command not found\nwithout quotes: annot %s %s",
+                        command, cmd_name(), command);
     if (strchr(command, '/'))
         return cmd_fail(PROGRAM_NOT_FOUND, "%s: command not found\nis the path right?", command);
     return cmd_fail(PROGRAM_NOT_FOUND,

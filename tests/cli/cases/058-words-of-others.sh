@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-for word in watch stat view diff html trace flamegraph run script stats spy; do
+for word in watch stat view diff html trace flamegraph script stats spy; do
     annot $word x
     echo $?
 done

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: MIT */
+/* A program that is annotated for NVTX, and for ITT where its header is there, and calls neither
+ * before it is told to. For who attaches to it: it does what its input says and answers "ok".
+ *
+ *     steps N         N ranges of NVTX ("step" in domain "job") and as many tasks of ITT ("task")
+ *     threads K N     the same in each of K threads
+ *     fork N          the same in a child
+ *     busy K MS       K threads allocate, free and format for so long; prints what came out
+ *     wait            a thread waits for input of a pipe, for good; see "woken"
+ *     woken           writes to that pipe; prints what the thread read
+ *     sum N           prints a sum that takes N steps */
+#include <nvtx3/nvToolsExt.h>
+#ifdef HAVE_ITT
+#include "itt_part.h"
+#endif
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static void take_steps(int count)
+{
+    nvtxDomainHandle_t domain = nvtxDomainCreateA("job");
+    nvtxEventAttributes_t event = {.version = NVTX_VERSION, .size = NVTX_EVENT_ATTRIB_STRUCT_SIZE};
+    event.messageType = NVTX_MESSAGE_TYPE_ASCII;
+    event.message.ascii = "step";
+    for (int i = 0; i < count; i++) {
+        nvtxDomainRangePushEx(domain, &event);
+        nvtxDomainRangePop(domain);
+    }
+#ifdef HAVE_ITT
+    __itt_domain *tasks = __itt_domain_create("job");
+    __itt_string_handle *name = __itt_string_handle_create("task");
+    for (int i = 0; i < count; i++) {
+        __itt_task_begin(tasks, __itt_null, __itt_null, name);
+        __itt_task_end(tasks);
+    }
+#endif
+}
+
+static void *run_steps(void *context)
+{
+    take_steps(*(int *)context);
+    return NULL;
+}
+
+static void run_threads(int threads, int count)
+{
+    pthread_t ids[64];
+    for (int i = 0; i < threads && i < 64; i++)
+        pthread_create(&ids[i], NULL, run_steps, &count);
+    for (int i = 0; i < threads && i < 64; i++)
+        pthread_join(ids[i], NULL);
+}
+
+static int64_t now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static int64_t busy_until;
+
+/* Each round gives 1 if all of it is as it should be. */
+static void *allocate(void *context)
+{
+    uint64_t *wrong = context;
+    for (unsigned round = 1; now_ms() < busy_until; round++) {
+        char text[64], *memory = malloc(round % 5000 + 1);
+        double value = round * 0.5;
+        memset(memory, (int)(round & 0x7f), round % 5000 + 1);
+        snprintf(text, sizeof(text), "%u %.2f", round, value);
+        *wrong += strtoul(text, NULL, 10) != round;
+        *wrong += (unsigned char)memory[round % 5000] != (round & 0x7f);
+        free(memory);
+    }
+    return NULL;
+}
+
+static void be_busy(int threads, int ms)
+{
+    pthread_t ids[16];
+    uint64_t wrong[16] = {0}, sum = 0;
+    busy_until = now_ms() + ms;
+    for (int i = 0; i < threads && i < 16; i++)
+        pthread_create(&ids[i], NULL, allocate, &wrong[i]);
+    for (int i = 0; i < threads && i < 16; i++) {
+        pthread_join(ids[i], NULL);
+        sum += wrong[i];
+    }
+    printf("wrong %" PRIu64 "\n", sum);
+}
+
+static int ends[2];
+static pthread_t waiter;
+static char woken_by[8];
+
+static void *wait_for_input(void *context)
+{
+    ssize_t got = read(ends[0], woken_by, sizeof(woken_by) - 1);
+    (void)context;
+    woken_by[got > 0 ? got : 0] = 0;
+    return NULL;
+}
+
+static void wait_for_good(void)
+{
+    if (pipe(ends) == 0)
+        pthread_create(&waiter, NULL, wait_for_input, NULL);
+}
+
+static void wake(void)
+{
+    if (write(ends[1], "awake", 5) == 5)
+        pthread_join(waiter, NULL);
+    printf("read %s\n", woken_by);
+}
+
+static void fork_steps(int count)
+{
+    pid_t child = fork();
+    if (child == 0) {
+        take_steps(count);
+        _exit(0);
+    }
+    waitpid(child, NULL, 0);
+}
+
+static void sum(uint64_t steps)
+{
+    double total = 0;
+    uint64_t bits = 1;
+    for (uint64_t i = 0; i < steps; i++) {
+        total += 1.0 / (double)(i + 1);
+        bits = bits * UINT64_C(6364136223846793005) + i;
+    }
+    printf("sum %.12f %" PRIu64 "\n", total, bits);
+}
+
+static void obey(const char *word, uint64_t first, uint64_t second)
+{
+    if (strcmp(word, "steps") == 0)
+        take_steps((int)first);
+    else if (strcmp(word, "threads") == 0)
+        run_threads((int)first, (int)second);
+    else if (strcmp(word, "fork") == 0)
+        fork_steps((int)first);
+    else if (strcmp(word, "busy") == 0)
+        be_busy((int)first, (int)second);
+    else if (strcmp(word, "wait") == 0)
+        wait_for_good();
+    else if (strcmp(word, "woken") == 0)
+        wake();
+    else if (strcmp(word, "sum") == 0)
+        sum(first);
+}
+
+int main(void)
+{
+    char line[128];
+    puts("ok");
+    fflush(stdout);
+    while (fgets(line, sizeof(line), stdin)) {
+        char word[32] = "";
+        uint64_t first = 0, second = 0;
+        sscanf(line, "%31s %" SCNu64 " %" SCNu64, word, &first, &second);
+        obey(word, first, second);
+        puts("ok");
+        fflush(stdout);
+    }
+    return 0;
+}

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: MIT
+"""Jobs that `annot run` or `annot env` started: dormant, until `annot attach` records them. What is
+recorded is what was called meanwhile."""
+
+import collections
+import json
+import os
+import subprocess
+import sys
+
+from asked import Asked, Attached, attach_case
+from harness import ANNOT, Skip, check, equal, main, program
+from ledger import events_of
+
+HAVE_ITT = os.environ.get("ANNOT_HAVE_ITT") == "1"
+
+PYTHON = """
+import gc, sys
+gc.disable()
+print("ok", flush=True)
+for line in sys.stdin:
+    for _ in range(int(line.split()[1])):
+        gc.collect()
+    print("ok", flush=True)
+"""
+
+
+def ranges(home, path):
+    """name -> how many, of the ranges that begin."""
+    return dict(collections.Counter(event["name"] for event in events_of(home, path)
+                                    if event["event"] == "begin"))
+
+
+def expected(steps):
+    return {"step": steps, **({"task": steps} if HAVE_ITT else {})}
+
+
+def check_job(home, asked):
+    """Twice: what lies between is called, and not recorded."""
+    asked.ask("steps 3", "threads 2 3")
+    for count in (5, 7):
+        attached = Attached(home, [asked.pid], "--no-sample")
+        asked.ask(f"steps {count}", f"threads 3 {count}", f"fork {count}")
+        attached.stop()
+        equal(ranges(home, attached.path), expected(5 * count), "what was recorded")
+        asked.ask("steps 11")
+    asked.end()
+
+
+@attach_case
+def job_that_was_run(home):
+    check_job(home, Asked(home, ANNOT, "run", "--", program("nvtx_asked")))
+
+
+@attach_case
+def job_of_a_shell_with_the_variables(home):
+    for way in ('eval $("$ANNOT" env)', 'eval "$("$ANNOT" env)"'):
+        home.environment["ANNOT"] = ANNOT
+        check_job(home, Asked(home, "sh", "-c", f'{way}; exec "$0"', program("nvtx_asked")))
+
+
+@attach_case
+def job_that_was_not_run_so_stays_silent(home):
+    asked = Asked(home, program("nvtx_asked"))
+    asked.ask("steps 3")
+    result = home.annot("attach", "-p", asked.pid, "--no-sample")
+    equal(result.status, 1, "the status of annot attach")
+    check("libannot is not in it" in result.err_text, result.err_text)
+    asked.end()
+
+
+@attach_case
+def python_of_a_job(home):
+    if "ANNOT_PYANNOT" not in os.environ:
+        raise Skip("there is no pyannot")
+    home.environment["ANNOT_PYTHON"] = "gc"
+    asked = Asked(home, ANNOT, "run", sys.executable, "-c", PYTHON)
+    asked.ask("collect 2")
+    attached = Attached(home, [asked.pid], "--no-sample")
+    asked.ask("collect 5")
+    attached.stop()
+    found = ranges(home, attached.path)
+    equal(sum(found.values()), 5, f"collections of {found}")
+    asked.end()
+
+
+def variables(text, separator):
+    return dict(line.split(separator, 1) for line in text.split("\0") if separator in line)
+
+
+def environment(home, *command):
+    return variables(home.run(*command).ok().out.decode(errors="surrogateescape"), "=")
+
+
+DUMP = "import os; print(*(f'{k}={v}' for k, v in os.environ.items()), sep='\\0', end='')"
+
+
+@attach_case
+def variables_are_those_of_a_recording(home):
+    recorded = json.loads(home.record(sys.executable, "-c",
+                                      "import json, os; print(json.dumps(dict(os.environ)))",
+                                      options=["--no-sample"]).ok().out)
+    job = environment(home, ANNOT, "run", "--no-gpu", "--", sys.executable, "-c", DUMP)
+    recorded.pop("ANNOT_SESSION")
+    for name in recorded.keys() | job.keys():
+        equal(job.get(name), recorded.get(name), f"the variable {name}")
+    check("NVTX_INJECTION64_PATH" in job, "no injection library")
+
+
+@attach_case
+def values_survive_the_shell(home):
+    """As it is written without quotes: the shell splits, and takes patterns for files."""
+    for value in ("a  b", "a'b\"c", "*", "$HOME `id` \\ \\n", "two\nlines", "ö?[a-z]",
+                  "tab\tbehind "):
+        home.environment.update(NVTX_INJECTION64_PATH=f"/tools/{value}.so", ANNOT=ANNOT,
+                                PYTHON=sys.executable, DUMP=DUMP)
+        for way in ('eval $("$ANNOT" env)', 'eval "$("$ANNOT" env)"'):
+            for shell in ("sh", "bash"):
+                told = environment(home, shell, "-c", f'{way}; "$PYTHON" -c "$DUMP"')
+                equal(told.get("ANNOT_NVTX_NEXT"), f"/tools/{value}.so", f"the value in {shell}")
+        docker = home.annot("env", "--dockerfile")
+        if "\n" in value:
+            docker.complains(1, "ANNOT_NVTX_NEXT", "several lines")
+        else:
+            line = next(line for line in docker.ok().out.decode().splitlines()
+                        if line.startswith("ENV ANNOT_NVTX_NEXT="))
+            quoted = line.partition("=")[2]
+            plain = quoted[1:-1].replace("\\\\", "\0").replace("\\", "").replace("\0", "\\")
+            equal(plain, f"/tools/{value}.so", "the value in a Dockerfile")
+
+
+@attach_case
+def nothing_of_annot_is_left_in_between(home):
+    asked = Asked(home, ANNOT, "run", "--", program("nvtx_asked"))
+    name = os.readlink(f"/proc/{asked.pid}/exe")
+    equal(name, os.path.realpath(program("nvtx_asked")), "what runs under that number")
+    asked.end()
+    result = home.annot("run", "--", "sh", "-c", "exit 7")
+    equal(result.status, 7, "the status of the command")
+    home.annot("run", "--", "/no/such/program").complains(127, "not found")
+    home.annot("run").complains(125, "missing")
+    gone = subprocess.run([ANNOT, "run", "--gpu", "--no-gpu", "true"], capture_output=True)
+    equal(gone.returncode, 125, "the status of a contradiction")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/* See job_environment.h. */
+#include "job_environment.h"
+
+#include "cmd.h"
+
+#include <string.h>
+
+static void add(struct job_environment *environment, const struct child_variable *variables,
+                size_t count)
+{
+    memcpy(environment->variables + environment->count, variables, count * sizeof(*variables));
+    environment->count += count;
+}
+
+/* GPUs as well, where this annot can and nobody said no: until somebody records, that is a thread
+ * which looks now and then. */
+static struct gpu_values gpu_of(const struct job_values *values)
+{
+    struct gpu_values gpu = values->gpu;
+    char path[PATH_MAX];
+    if (!gpu.on && !values->no_gpu)
+        gpu.on = library_of_annot("gpu", "libannot-gpu.so", path);
+    return gpu;
+}
+
+int job_environment(const struct job_values *values, int status,
+                    struct job_environment *environment)
+{
+    const struct gpu_values gpu = gpu_of(values);
+    if (values->gpu.on && values->no_gpu)
+        return cmd_fail(status, "options --gpu and --no-gpu: one of them");
+    int error = python_check(&values->python, status);
+    if (error == 0)
+        error = gpu_check(&gpu, status);
+    if (error != 0)
+        return error;
+    environment->count = 0;
+    size_t count = python_environment(&values->python, &environment->python);
+    add(environment, environment->python.variables, count);
+    count = inject_environment(&values->inject, &environment->inject);
+    add(environment, environment->inject.variables, count);
+    count = gpu_environment(&gpu, &environment->gpu);
+    add(environment, environment->gpu.variables, count);
+    return 0;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/* What makes a job record later all that `annot record` would have recorded from its start: the
+ * variables of annot-record(1), but that nobody records. Main thread only. */
+#ifndef ANNOT_JOB_ENVIRONMENT_H
+#define ANNOT_JOB_ENVIRONMENT_H
+
+#include "record_inject.h"
+#include "record_options.h"
+
+struct job_values {
+    struct python_values python;
+    struct inject_values inject;
+    struct gpu_values gpu;
+    bool no_gpu;
+};
+
+/* Lines of an option table; `at` is the offset of the struct job_values. */
+#define JOB_OPTIONS(at)                                                                            \
+    PYTHON_OPTIONS((at) + offsetof(struct job_values, python)),                                    \
+        INJECT_OPTIONS((at) + offsetof(struct job_values, inject)),                                \
+        GPU_OPTIONS((at) + offsetof(struct job_values, gpu)),                                      \
+    {                                                                                              \
+        "no-gpu", 0, OPTION_FLAG, (at) + offsetof(struct job_values, no_gpu), NULL,                \
+            "load nothing into programs that use CUDA", NULL                                       \
+    }
+
+enum { JOB_VARIABLES_MAX = PYTHON_VARIABLES_MAX + INJECT_VARIABLES_MAX + GPU_VARIABLES_MAX };
+
+struct job_environment {
+    struct child_variable variables[JOB_VARIABLES_MAX];
+    size_t count;
+    struct python_environment python;
+    struct inject_environment inject;
+    struct gpu_environment gpu;
+};
+
+/* Fills it in; the variables point into it. 0, or a message was printed: `status`. */
+int job_environment(const struct job_values *values, int status,
+                    struct job_environment *environment);
+
+#endif
