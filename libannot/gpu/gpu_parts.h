@@ -154,6 +154,22 @@ void gpu_spans_tell(const struct gpu_buffer *buffer);
  * is known. */
 uint32_t gpu_shape_name(const struct gpu_shape *shape);
 
+/* ---- The session (gpu_session.c) ---- */
+
+/* Subscribes, and registers buffers and clock. 0, or -errno with a line in `text`. */
+int gpu_session_open(CUpti_CallbackFunc on_call, char *text, size_t size);
+void gpu_session_shut(void);
+/* Of the calls that are to be told of. */
+void gpu_session_follow(CUpti_CallbackDomain domain, CUpti_CallbackId id, bool on);
+/* A kind that this GPU or version has not is left out. */
+void gpu_session_enable(CUpti_ActivityKind kind, bool on);
+/* Asks for buffers whose activities are complete; or, forced, for all. */
+void gpu_session_flush(bool forced);
+
+/* ---- What is recorded of it (gpu_kinds.c) ---- */
+
+void gpu_kinds_enable(bool on);
+
 /* ---- The window (gpu_window.c) ---- */
 
 /* Subscribes and enables; nothing if that is done. 0, or -errno with a line in `text`.

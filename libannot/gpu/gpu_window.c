@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A window of capture: CUPTI is subscribed to inside of it, and not at all outside.
  *
- * Threads: one lock; launching threads only meet the callback, which takes none. The clock is
- * registered once in a process: CUPTI takes a second time amiss. cuptiFinalize is never called: it
- * made a window 10 ms longer, began the numbers of calls anew, and launches after a window were as
- * fast without it (tests/gpu/README.md). */
+ * Threads: one lock; launching threads only meet the callback, which takes none. */
 #include "gpu_parts.h"
 
 #include <errno.h>
@@ -16,36 +13,13 @@
 enum { DRIVER_CALLS = 2048, FOLLOWED_CALLS = 256, SETTLE_TURNS = 20, SETTLE_NS = 10000000 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static CUpti_SubscriberHandle subscriber;
-static bool is_subscribed, is_collecting, has_clock;
+static bool is_subscribed, is_collecting;
 /* Numbers of the driver's calls that are followed; of those that open and shut windows. */
 static CUpti_CallbackId calls[FOLLOWED_CALLS];
 static int call_count;
 static bool launches[DRIVER_CALLS]; /* the others wait for the GPU */
 static CUpti_CallbackId profiler_start = CUPTI_DRIVER_TRACE_CBID_cuProfilerStart;
 static CUpti_CallbackId profiler_stop = CUPTI_DRIVER_TRACE_CBID_cuProfilerStop;
-
-static const CUpti_ActivityKind kinds[] = {
-    CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY,
-    CUPTI_ACTIVITY_KIND_MEMCPY2,           CUPTI_ACTIVITY_KIND_MEMSET,
-    CUPTI_ACTIVITY_KIND_SYNCHRONIZATION,   CUPTI_ACTIVITY_KIND_OVERHEAD,
-    CUPTI_ACTIVITY_KIND_GRAPH_TRACE, /* the last: without it, a graph is its kernels */
-};
-
-enum { KINDS = sizeof(kinds) / sizeof(kinds[0]) };
-
-static uint64_t CUPTIAPI clock_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
-}
-
-static int kind_count(void)
-{
-    bool whole = !gpu_settings.nodes && !(gpu_faults(cupti.version) & GPU_FAULT_NO_GRAPHS);
-    return whole ? KINDS : KINDS - 1;
-}
 
 /* ---- What the program calls (launching threads) ---------------------------------------------- */
 
@@ -150,73 +124,19 @@ static void find_calls(void)
 static void enable_calls(bool on)
 {
     for (int i = 0; i < call_count; i++)
-        (void)cupti.enable_callback(on, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, calls[i]);
-    (void)cupti.enable_callback(on, subscriber, CUPTI_CB_DOMAIN_RESOURCE,
-                                CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED);
+        gpu_session_follow(CUPTI_CB_DOMAIN_DRIVER_API, calls[i], on);
+    gpu_session_follow(CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED, on);
     if (gpu_settings.nodes)
-        (void)cupti.enable_callback(on, subscriber, CUPTI_CB_DOMAIN_RESOURCE,
-                                    CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED);
+        gpu_session_follow(CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED, on);
 }
 
 /* ---- Opening --------------------------------------------------------------------------------- */
 
-/* The name that the one before us gave, as newer versions tell it; else what is mapped. */
-static void say_holder(char *text, size_t size)
-{
-    char name[CUPTI_OLD_SUBSCRIBER_NAME_MIN_LEN + 1] = "";
-    CUpti_SubscriberHandle other = NULL;
-    CUpti_SubscriberParams params = {
-        .structSize = CUpti_SubscriberParams_STRUCT_SIZE,
-        .subscriberName = "annot",
-        .oldSubscriberName = name,
-        .oldSubscriberSize = CUPTI_OLD_SUBSCRIBER_NAME_MIN_LEN,
-    };
-    if (cupti.subscribe_v2 && cupti.subscribe_v2(&other, on_call, NULL, &params) == CUPTI_SUCCESS &&
-        other)
-        (void)cupti.unsubscribe(other);
-    const char *tool = gpu_library_of_tool();
-    snprintf(text, size, "another tool uses CUPTI: %s", name[0] ? name : tool ? tool : "unknown");
-}
-
-static int subscribe(char *text, size_t size)
-{
-    CUptiResult result = cupti.subscribe(&subscriber, on_call, NULL);
-    if (result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED) {
-        say_holder(text, size);
-        return -EBUSY;
-    }
-    if (result != CUPTI_SUCCESS) {
-        gpu_library_say(text, size, "cuptiSubscribe", result);
-        return -EIO;
-    }
-    is_subscribed = true;
-    return 0;
-}
-
-/* Before anything is enabled. */
-static int prepare(char *text, size_t size)
-{
-    CUptiResult result = CUPTI_SUCCESS;
-    if (!has_clock)
-        result = cupti.register_clock(clock_ns);
-    has_clock = has_clock || result == CUPTI_SUCCESS;
-    if (result == CUPTI_SUCCESS)
-        result = cupti.register_callbacks(gpu_buffer_requested, gpu_buffer_completed);
-    if (result == CUPTI_SUCCESS)
-        result = cupti.set_thread_id_type(CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM);
-    if (result == CUPTI_SUCCESS)
-        return 0;
-    gpu_library_say(text, size, "CUPTI", result);
-    return -EIO;
-}
-
-/* A kind that this GPU or version has not is left out. */
 static void begin_collecting(void)
 {
     gpu_launches_begin();
     enable_calls(true);
-    for (int i = 0; i < kind_count(); i++)
-        (void)cupti.activity_enable(kinds[i]);
+    gpu_kinds_enable(true);
 }
 
 /* A forced flush takes a kernel that still runs without its end, and it never comes again; a plain
@@ -227,7 +147,7 @@ static void settle(bool is_reader)
     for (int i = 0; i < SETTLE_TURNS && gpu_launches_pending(); i++) {
         const struct timespec turn = {.tv_nsec = i == 0 ? 0 : SETTLE_NS};
         (void)nanosleep(&turn, NULL);
-        (void)cupti.flush_all(0);
+        gpu_session_flush(false);
         if (is_reader)
             gpu_buffers_drain(gpu_spans_tell);
     }
@@ -238,10 +158,9 @@ static void end_collecting(bool is_reader)
 {
     enable_calls(false);
     settle(is_reader);
-    (void)cupti.flush_all(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
+    gpu_session_flush(true);
     gpu_buffers_count_dropped();
-    for (int i = 0; i < kind_count(); i++)
-        (void)cupti.activity_disable(kinds[i]);
+    gpu_kinds_enable(false);
 }
 
 static void collect(bool on, bool is_reader)
@@ -257,7 +176,7 @@ static void collect(bool on, bool is_reader)
 
 static void leave(void)
 {
-    (void)cupti.unsubscribe(subscriber);
+    gpu_session_shut();
     is_subscribed = false;
 }
 
@@ -269,22 +188,18 @@ static int open_locked(char *text, size_t size)
         snprintf(text, size, "no memory for buffers");
         return -ENOMEM;
     }
-    int error = subscribe(text, size);
+    int error = gpu_session_open(on_call, text, size);
     if (error != 0)
         return error;
-    error = prepare(text, size);
-    if (error != 0) {
-        leave();
-        return error;
-    }
+    is_subscribed = true;
     if (call_count == 0)
         find_calls();
     if (!gpu_settings.profiler) {
         collect(true, false);
         return 0;
     }
-    (void)cupti.enable_callback(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, profiler_start);
-    (void)cupti.enable_callback(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, profiler_stop);
+    gpu_session_follow(CUPTI_CB_DOMAIN_DRIVER_API, profiler_start, true);
+    gpu_session_follow(CUPTI_CB_DOMAIN_DRIVER_API, profiler_stop, true);
     return 0;
 }
 
@@ -310,6 +225,6 @@ void gpu_window_flush(void)
 {
     pthread_mutex_lock(&lock);
     if (is_collecting)
-        (void)cupti.flush_all(0);
+        gpu_session_flush(false);
     pthread_mutex_unlock(&lock);
 }

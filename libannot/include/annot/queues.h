@@ -42,15 +42,41 @@ enum annot_queue_role {
     ANNOT_QUEUE_OVERHEAD = 9 /* of the observation */
 };
 
-/* Keys by which readers find the values of spans: of labels, and of each span. */
-#define ANNOT_QUEUE_KEY_GRID        "grid"  /* "64,1,1" */
-#define ANNOT_QUEUE_KEY_BLOCK       "block" /* the same */
-#define ANNOT_QUEUE_KEY_REGISTERS   "registers"
-#define ANNOT_QUEUE_KEY_SHARED      "shared memory [bytes]"
+/* Keys by which readers find the values of spans: of labels, and of each span. What has no value
+ * is left out. Of kernels: */
+#define ANNOT_QUEUE_KEY_GRID      "grid"    /* "64,1,1" */
+#define ANNOT_QUEUE_KEY_BLOCK     "block"   /* the same */
+#define ANNOT_QUEUE_KEY_CLUSTER   "cluster" /* of blocks, the same */
+#define ANNOT_QUEUE_KEY_REGISTERS "registers"
+#define ANNOT_QUEUE_KEY_SHARED    "shared memory [bytes]"
+#define ANNOT_QUEUE_KEY_LOCAL     "local memory per thread [bytes]"
+#define ANNOT_QUEUE_KEY_OCCUPANCY                                                                  \
+    "occupancy [%]" /* theoretical: warps that fit of those that may */
+#define ANNOT_QUEUE_KEY_PRIORITY "priority"
+/* The number of the graph that it is part of, or is. */
+#define ANNOT_QUEUE_KEY_GRAPH "graph"
+/* Of copies and sets; of memory that is taken or given back. */
 #define ANNOT_QUEUE_KEY_BYTES       "size [bytes]"
-#define ANNOT_QUEUE_KEY_DIRECTION   "direction" /* "HtoD", "DtoH", "DtoD", ... */
+#define ANNOT_QUEUE_KEY_DIRECTION   "direction" /* "HtoD", "DtoH", "DtoD", "HtoH", "PtoP" */
+#define ANNOT_QUEUE_KEY_SOURCE      "source"    /* "pageable", "pinned", "device", "managed", ... */
+#define ANNOT_QUEUE_KEY_DESTINATION "destination"
+#define ANNOT_QUEUE_KEY_MEMORY      "memory" /* the same words */
+#define ANNOT_QUEUE_KEY_ADDRESS     "address"
+#define ANNOT_QUEUE_KEY_POOL        "pool" /* its address */
+/* Of calls of the program. */
+#define ANNOT_QUEUE_KEY_FUNCTION "function" /* exact, where the name leaves a version out */
+#define ANNOT_QUEUE_KEY_ERROR    "error"    /* what it returned, if not 0 */
+/* Of calls, and of what they led to. */
 #define ANNOT_QUEUE_KEY_CORRELATION "correlation"
 #define ANNOT_QUEUE_KEY_EXTERNAL    "external id"
+/* Of the mark of category "device" that tells of a device when it is first seen; its name is that
+ * of the device's lane. */
+#define ANNOT_QUEUE_KEY_DEVICE             "device"             /* its number */
+#define ANNOT_QUEUE_KEY_COMPUTE_CAPABILITY "compute capability" /* "9.0" */
+#define ANNOT_QUEUE_KEY_MULTIPROCESSORS    "multiprocessors"
+#define ANNOT_QUEUE_KEY_DEVICE_MEMORY      "device memory [bytes]"
+#define ANNOT_QUEUE_KEY_PCI                "PCI"  /* "0000:1a:00.0" */
+#define ANNOT_QUEUE_KEY_UUID               "UUID" /* "GPU-...", of an instance of one "MIG-..." */
 
 /* What caused a span: the launching call. {0}: not known. */
 struct annot_origin {
