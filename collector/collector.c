@@ -6,7 +6,6 @@
 #include "annot_wire.h"
 #include "clock_now.h"
 #include "collector_parts.h"
-#include "intake.h"
 #include "proc_info.h"
 #include "refusals.h"
 #include "session_file.h"
@@ -27,9 +26,9 @@
 
 enum { DIRECTORY_TRIES = 8 };
 
-#define PARTIAL_NS                                                                                 \
-    INT64_C(500000000) /* blocks that are being filled are read this often, and what               \
-                          is read is written: who follows the file waits as long */
+/* Blocks that are being filled are read so often, and written: who follows the file waits so long.
+ */
+#define PARTIAL_NS    INT64_C(500000000) /* blocks that are being filled are read this often */
 #define LOOK_NS       INT64_C(1000000000)
 #define FIRST_LOOK_NS INT64_C(100000000)
 #define LATE_NS       INT64_C(100000000) /* a collector that did not run for so long is late */
@@ -555,6 +554,7 @@ static int finish_session(struct collector *collector, int64_t closed_ns)
 int collector_complete(struct collector *collector)
 {
     const struct timespec settle = {.tv_nsec = SETTLE_NS};
+    collector_await_queues(collector, collector->intake);
     int64_t closed_ns = clock_now_ns();
     close_gate(collector);
     int error = collector->error;

@@ -183,6 +183,7 @@ struct collector_session {
     int32_t collector_pid;               /* in its own namespace */
     char recording[COLLECTOR_PATH_SIZE]; /* "" = unknown */
     char filter[COLLECTOR_FILTER_SIZE];  /* rules of annot_filter.h; "" = everything is wanted */
+    uint32_t wishes;                     /* of enum annot_wish: of those who watch queues */
 };
 
 /* Visits those that are running in the default directory, until the visitor returns nonzero, which
@@ -194,13 +195,25 @@ int collector_sessions(const char *directory, collector_session_fn *visit, void 
  * collectors; or that it collects. 0; -ESRCH: none, or no such process; -errno. */
 int collector_session_of(int32_t pid, struct collector_session *ret_session);
 
-/* Lets `edit` change the text of the filter, which must stay shorter than COLLECTOR_FILTER_SIZE,
- * and waits until the programs have been told. The session is in the directory of the process
- * `pid`, in the default one if that is 0. What `edit` returns if it is not 0 (nothing is changed
- * then); 0; -EINPROGRESS: the collector has not told them for seconds; -ENOENT: the session is
- * over; -errno. */
-typedef int collector_edit_fn(void *context, char text[COLLECTOR_FILTER_SIZE]);
-int collector_set_filter(int32_t pid, uint64_t id, collector_edit_fn *edit, void *context);
+/* Wishes. None: as the programs were started. */
+enum {
+    COLLECTOR_QUEUES_OFF = 2, /* nobody watches queues, such as a GPU's */
+    COLLECTOR_QUEUES_ON = 4,  /* whoever can does, at any time */
+};
+
+/* What can be changed while it records. */
+struct collector_rules {
+    char filter[COLLECTOR_FILTER_SIZE];
+    uint32_t wishes;
+};
+
+/* Lets `edit` change the rules, whose filter must stay shorter than COLLECTOR_FILTER_SIZE, and
+ * waits until the programs have been told. The session is in the directory of the process `pid`, in
+ * the default one if that is 0. What `edit` returns if it is not 0 (nothing is changed then); 0;
+ * -EINPROGRESS: the collector has not told them for seconds; -ENOENT: the session is over; -errno.
+ */
+typedef int collector_edit_fn(void *context, struct collector_rules *rules);
+int collector_set_rules(int32_t pid, uint64_t id, collector_edit_fn *edit, void *context);
 
 /* ---- What it takes --------------------------------------------------------------------------- */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The filter of a session: its own collector's end of it, and the end of those who change it from
- * outside. What cannot be read of the session's file leaves the rules as they are. A session that
- * ends meanwhile is none: its file's lock tells. */
+/* The filter of a session, and what it wishes of those who watch queues: its own collector's end of
+ * it, and the end of those who change it from outside. What cannot be read of the session's file
+ * leaves the rules as they are. A session that ends meanwhile is none: its file's lock tells. */
 #include "collector_parts.h"
 
 #include "clock_now.h"
@@ -19,6 +19,10 @@
 #include <unistd.h>
 
 #define TOLD_NS INT64_C(5000000000)
+
+_Static_assert((int)COLLECTOR_QUEUES_OFF == (int)ANNOT_WISH_OFF &&
+                   (int)COLLECTOR_QUEUES_ON == (int)ANNOT_WISH_ON,
+               "wishes are those of the wire");
 
 /* ---- The collector's end --------------------------------------------------------------------- */
 
@@ -116,6 +120,8 @@ static int describe(const struct directory *directory, const char *name,
     if (fd < 0)
         return fd;
     error = read_filter(fd, ret_session->filter);
+    if (error == 0)
+        error = session_wishes_read(fd, &ret_session->wishes);
     close(fd);
     return error;
 }
@@ -215,18 +221,26 @@ int collector_session_of(int32_t pid, struct collector_session *ret_session)
     return found < 0 ? found : found == 1 ? 0 : -ESRCH;
 }
 
-/* ---- Changing its filter --------------------------------------------------------------------- */
+/* ---- Changing its rules ---------------------------------------------------------------------- */
 
-struct filter_edit {
+struct rules_edit {
     collector_edit_fn *function;
     void *context;
     uint32_t sequence; /* of the new text */
 };
 
-static int edit_filter(const struct directory *directory, const char *name,
-                       struct filter_edit *edit)
+/* The wishes first: a change of the sequence makes others read both. */
+static int write_rules(int fd, const struct collector_rules *rules, uint32_t *ret_sequence)
 {
-    char text[COLLECTOR_FILTER_SIZE];
+    int error = session_wishes_write(fd, rules->wishes);
+    return error != 0
+               ? error
+               : session_filter_write(fd, rules->filter, strlen(rules->filter), ret_sequence);
+}
+
+static int edit_rules(const struct directory *directory, const char *name, struct rules_edit *edit)
+{
+    struct collector_rules rules = {0};
     struct annot_session session;
     int error = session_file_peek(directory, name, &session); /* is it one, and of our version? */
     if (error != 0)
@@ -234,11 +248,13 @@ static int edit_filter(const struct directory *directory, const char *name,
     int fd = file_open_regular(directory->fd, name, O_RDWR | O_NOFOLLOW, NULL);
     if (fd < 0)
         return fd;
-    error = session_file_is_live(directory, name) ? read_filter(fd, text) : -ENOENT;
+    error = session_file_is_live(directory, name) ? read_filter(fd, rules.filter) : -ENOENT;
     if (error == 0)
-        error = edit->function(edit->context, text);
+        error = session_wishes_read(fd, &rules.wishes);
     if (error == 0)
-        error = session_filter_write(fd, text, strlen(text), &edit->sequence);
+        error = edit->function(edit->context, &rules);
+    if (error == 0)
+        error = write_rules(fd, &rules, &edit->sequence);
     close(fd);
     return error;
 }
@@ -264,7 +280,7 @@ static int wait_until_told(const struct directory *directory, const char *name, 
     return error != 0 ? error : (int32_t)(told - sequence) < 0 ? -EINPROGRESS : 0;
 }
 
-int collector_set_filter(int32_t pid, uint64_t id, collector_edit_fn *edit, void *context)
+int collector_set_rules(int32_t pid, uint64_t id, collector_edit_fn *edit, void *context)
 {
     char name[SESSION_NAME_SIZE];
     struct directory opened;
@@ -274,12 +290,12 @@ int collector_set_filter(int32_t pid, uint64_t id, collector_edit_fn *edit, void
         return error;
     snprintf(name, sizeof(name), ANNOT_SESSION_PREFIX "%016" PRIx64, id);
     int lock_fd = directory_lock(&opened);
-    struct filter_edit filter_edit = {edit, context, 0};
-    error = lock_fd < 0 ? lock_fd : edit_filter(&opened, name, &filter_edit);
+    struct rules_edit rules_edit = {edit, context, 0};
+    error = lock_fd < 0 ? lock_fd : edit_rules(&opened, name, &rules_edit);
     if (lock_fd >= 0)
         close(lock_fd);
     if (error == 0)
-        error = wait_until_told(&opened, name, filter_edit.sequence);
+        error = wait_until_told(&opened, name, rules_edit.sequence);
     close_directory(&opened);
     return error;
 }

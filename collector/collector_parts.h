@@ -94,6 +94,12 @@ int collector_filter_take(struct collector_filter *filter, struct intake *intake
 /* After a step of the intake: whoever changed the rules waits for this. */
 void collector_filter_told(struct collector_filter *filter);
 
+/* ---- Queues: collector_queues.c ---- */
+
+/* Before the session ends: those who watch queues in its programs tell what is left, in half a
+ * second at most. Steps of the collector go on meanwhile. */
+void collector_await_queues(struct collector *collector, struct intake *intake);
+
 /* ---- Names of functions: collector_functions.c ----
  *
  * Names of functions that programs tell by file and offset: each file is opened once.

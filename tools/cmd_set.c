@@ -16,7 +16,7 @@
 struct set_values {
     struct option_list filter;
     bool reset;
-    const char *pid;
+    const char *pid, *gpu;
 };
 
 enum { ID_DIGITS = 16 };
@@ -117,7 +117,8 @@ static int search_begin(const struct cmd_call *call, struct search *search)
 
 /* ---- Telling and changing ---- */
 
-static void print_session(const struct collector_session *session, const char *filter)
+static void print_session(const struct collector_session *session, const char *filter,
+                          uint32_t wishes)
 {
     printf("session    %016" PRIx64 "\n", session->id);
     if (session->recording[0]) {
@@ -128,6 +129,8 @@ static void print_session(const struct collector_session *session, const char *f
     printf("filter     ");
     term_print(filter[0] ? filter : "none: everything is recorded");
     putchar('\n');
+    if (wishes & (COLLECTOR_QUEUES_OFF | COLLECTOR_QUEUES_ON))
+        printf("GPUs       %s\n", wishes & COLLECTOR_QUEUES_OFF ? "off" : "on");
 }
 
 struct listing {
@@ -145,43 +148,52 @@ static int print_one(void *context, const struct collector_session *session)
         return 0;
     if (listing->count++ > 0)
         putchar('\n');
-    print_session(session, session->filter);
+    print_session(session, session->filter, session->wishes);
     return 0;
 }
 
 struct change {
     const struct set_values *values;
-    char text[FILTER_TEXT_SIZE];
+    struct collector_rules rules; /* as they are now */
     int status;
 };
 
 _Static_assert((int)FILTER_TEXT_SIZE == (int)COLLECTOR_FILTER_SIZE, "texts fit");
 
-static int edit(void *context, char text[COLLECTOR_FILTER_SIZE])
+static uint32_t wishes_of(const char *word)
+{
+    return strcmp(word, "off") == 0  ? COLLECTOR_QUEUES_OFF
+           : strcmp(word, "on") == 0 ? COLLECTOR_QUEUES_ON
+                                     : 0;
+}
+
+static int edit(void *context, struct collector_rules *rules)
 {
     struct change *change = context;
     if (change->values->reset)
-        text[0] = '\0';
-    change->status = filter_options_add(&change->values->filter, CMD_MISUSE, text);
-    memcpy(change->text, text, sizeof(change->text));
+        rules->filter[0] = '\0';
+    if (change->values->gpu)
+        rules->wishes = wishes_of(change->values->gpu);
+    change->status = filter_options_add(&change->values->filter, CMD_MISUSE, rules->filter);
+    change->rules = *rules;
     return change->status == 0 ? 0 : -ECANCELED;
 }
 
-static int set_filter(const struct set_values *values, const struct search *search)
+static int set_rules(const struct set_values *values, const struct search *search)
 {
     struct change change = {.values = values};
-    int error = collector_set_filter(search->pid, search->session.id, edit, &change);
+    int error = collector_set_rules(search->pid, search->session.id, edit, &change);
     if (change.status != 0)
         return change.status;
     if (error == -ENOENT)
         return cmd_fail(CMD_FAILED, "the recording has just ended");
     if (error == -EINPROGRESS)
-        return cmd_fail(CMD_FAILED, "the programs do not have the new filter yet\nif annot is "
+        return cmd_fail(CMD_FAILED, "the programs do not have the new rules yet\nif annot is "
                                     "stopped, they get it when it runs again");
     if (error != 0)
         return cmd_fail(CMD_FAILED, "cannot change session %016" PRIx64 ": %s", search->session.id,
                         strerror(-error));
-    print_session(&search->session, change.text);
+    print_session(&search->session, change.rules.filter, change.rules.wishes);
     return CMD_OK;
 }
 
@@ -189,7 +201,7 @@ static int run_set(const struct cmd_call *call)
 {
     const struct set_values *values = call->values;
     static struct search search;
-    bool changes = values->reset || values->filter.count > 0;
+    bool changes = values->reset || values->gpu || values->filter.count > 0;
     int status = search_begin(call, &search);
     if (status != 0)
         return status;
@@ -199,10 +211,10 @@ static int run_set(const struct cmd_call *call)
     if (search.found == 0 || (changes && search.found > 1))
         return fail_none(&search);
     if (changes)
-        return set_filter(values, &search);
+        return set_rules(values, &search);
     struct listing listing = {.search = &search};
     if (values->pid)
-        print_session(&search.session, search.session.filter);
+        print_session(&search.session, search.session.filter, search.session.wishes);
     else
         error = collector_sessions(NULL, print_one, &listing);
     return error == 0 ? CMD_OK : fail_sessions(error);
@@ -212,6 +224,8 @@ static const struct option_spec options[] = {
     FILTER_OPTIONS(offsetof(struct set_values, filter)),
     {"reset", 0, OPTION_FLAG, offsetof(struct set_values, reset), NULL,
      "remove all rules first, so that everything is recorded", NULL},
+    {"gpu", 0, OPTION_CHOICE, offsetof(struct set_values, gpu), "on|off|window",
+     "record GPUs from now on, or not, or as --gpu-window said", NULL},
     {"pid", 'p', OPTION_TEXT, offsetof(struct set_values, pid), "PID",
      "the recording of this process", NULL},
     {0},
@@ -219,11 +233,11 @@ static const struct option_spec options[] = {
 
 const struct cmd cmd_set = {
     .name = "set",
-    .summary = "change the event filter of a recording in progress",
+    .summary = "change the event filter of a recording in progress, or switch its GPUs",
     .usage = "[OPTIONS] [RECORDING|SESSION]",
     .details =
-        "Without a name, the only recording in progress is used. Without --enable, --disable\n"
-        "and --reset, the rules in force are printed.\n",
+        "Without a name, the only recording in progress is used. Without --enable, --disable,\n"
+        "--reset and --gpu, the rules in force are printed.\n",
     .options = options,
     .values_size = sizeof(struct set_values),
     .operands_min = 0,

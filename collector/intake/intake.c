@@ -201,6 +201,7 @@ static int64_t step_source(struct intake *intake, struct segment_source *source,
     int error = tell_filter(intake, source);
     if (error != 0)
         return error;
+    intake_tell_wishes(intake, source);
     int64_t bytes = 0;
     if (!source->drain->decoder.overwrites) /* else at the end */
         bytes = drain_visit(source->drain, partial ? DRAIN_CLAIMED : DRAIN_RELEASED);

@@ -66,6 +66,11 @@ void intake_heartbeat(struct intake *intake);
 /* The session's rules: change them with session_filter_poll; the next step tells the programs. */
 struct filter_rules *intake_filter(struct intake *intake);
 
+/* Whether in some process somebody still watches queues, and has not told all he saw. */
+bool intake_awaits_queues(const struct intake *intake);
+/* The next step tells them that the session ends: they tell what is left. */
+void intake_ask_queues(struct intake *intake);
+
 /* What is slow and need not be often: names, losses, execs, dead threads. 0 or -errno. */
 int intake_look_around(struct intake *intake);
 

@@ -213,6 +213,20 @@ int session_filter_set_told(int fd, uint32_t sequence)
     return written < 0 ? -errno : written == sizeof(sequence) ? 0 : -ENOSPC;
 }
 
+#define WISHES_AT ((off_t)offsetof(struct annot_session, wishes))
+
+int session_wishes_read(int fd, uint32_t *ret_wishes)
+{
+    ssize_t got = pread(fd, ret_wishes, sizeof(*ret_wishes), WISHES_AT);
+    return got < 0 ? -errno : got == sizeof(*ret_wishes) ? 0 : -EBADMSG;
+}
+
+int session_wishes_write(int fd, uint32_t wishes)
+{
+    ssize_t written = pwrite(fd, &wishes, sizeof(wishes), WISHES_AT);
+    return written < 0 ? -errno : written == sizeof(wishes) ? 0 : -ENOSPC;
+}
+
 /* If it is odd while we hold the lock, nobody is writing any more: the rules stay as they were. */
 static int take_back(const struct directory *directory, int fd, const struct filter_rules *rules)
 {
@@ -248,6 +262,8 @@ int session_filter_poll(struct session_filter_watch *watch, const struct directo
     if (error != 0 || sequence == watch->sequence)
         return error;
     error = sequence % 2 != 0 ? -EAGAIN : session_filter_read(fd, &filter);
+    if (error == 0)
+        error = session_wishes_read(fd, &rules->wishes);
     if (error == -EAGAIN)
         return wait_for_writer(watch, directory, fd, rules);
     if (error != 0)

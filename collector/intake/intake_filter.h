@@ -17,6 +17,7 @@
 struct filter_rules {
     uint32_t revision; /* 0: there has never been a filter; else changes with the text */
     uint32_t size;
+    uint32_t wishes; /* of enum annot_wish: stand beside the text, and change with its sequence */
     char text[ANNOT_FILTER_MAX];
 };
 
@@ -45,6 +46,11 @@ int session_filter_read(int fd, struct session_filter *ret_filter);
 
 /* With the lock held. 0, -E2BIG: longer than ANNOT_FILTER_MAX; -errno. */
 int session_filter_write(int fd, const char *text, size_t size, uint32_t *ret_sequence);
+
+/* The wishes beside it: read at any time; written with the lock held, before the text is. 0,
+ * -EBADMSG or -errno. */
+int session_wishes_read(int fd, uint32_t *ret_wishes);
+int session_wishes_write(int fd, uint32_t wishes);
 
 /* The sequence that programs have been told; written by the collector alone. 0 or -errno. */
 int session_filter_told(int fd, uint32_t *ret_sequence);

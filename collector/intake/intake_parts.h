@@ -109,6 +109,7 @@ struct segment_source {
     bool primary;               /* the first segment of its process */
     struct source_share told;   /* in the trace's totals */
     struct filter_told filter;  /* of the segment */
+    uint32_t wishes;            /* that it was told */
     struct annot_shared shared; /* at the last look */
     uint64_t queues[ANNOT_QUEUE_COUNTS];
     uint64_t shared_bytes; /* memory held, at the last look */
@@ -164,7 +165,7 @@ void discover_stop(struct discover *discover);
 int discover_poll(struct discover *discover, int (*call)(void *context, const char *name),
                   void *context);
 
-/* ---- Processes: intake.c, intake_admit.c ---- */
+/* ---- Processes: intake.c, intake_admit.c, intake_queues.c ---- */
 
 enum { INTAKE_EXITS_MAX = 1024, INTAKE_PROCESSES_MAX = 1 << 16, INTAKE_JUNK_MAX = 4096 };
 
@@ -182,6 +183,7 @@ struct intake_pending {
 struct intake {
     struct intake_options options;
     struct filter_rules filter;
+    uint32_t wishes; /* of enum annot_wish, beside those of the filter's file */
     struct discover discover;
     int epoll_fd;
     VEC(struct segment_source *) sources;
@@ -197,6 +199,9 @@ struct intake {
     uint64_t shared_bytes, peak_bytes;
     uint32_t left_count; /* processes that lived when all was over */
 };
+
+/* What the session wishes of those who watch queues: intake_queues.c. Cost: a comparison. */
+void intake_tell_wishes(const struct intake *intake, struct segment_source *source);
 
 /* New names become processes; incomplete ones are tried again. 0 or -errno. */
 int intake_discover(struct intake *intake);

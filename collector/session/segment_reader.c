@@ -383,7 +383,7 @@ struct control_store {
 static int control_work(void *context)
 {
     const struct control_store *store = context;
-    annot_store_relaxed(store->to, store->value); /* a hint for the program's loss counter */
+    annot_store_relaxed(store->to, store->value); /* a hint; nothing else hangs on it */
     return 0;
 }
 
@@ -396,6 +396,12 @@ int segment_heartbeat(const struct segment *segment, uint64_t time)
 int segment_set_late(const struct segment *segment, uint64_t ticks)
 {
     struct control_store store = {&first_page(segment)->control.late_ticks, ticks};
+    return guard_call(&segment->range, control_work, &store);
+}
+
+int segment_set_wishes(const struct segment *segment, uint32_t wishes)
+{
+    struct control_store store = {&first_page(segment)->control.wishes, wishes};
     return guard_call(&segment->range, control_work, &store);
 }
 

@@ -88,6 +88,9 @@ int segment_heartbeat(const struct segment *segment, uint64_t time);
 /* Stores annot_control.late_ticks: the session's are not in the clock of each program. */
 int segment_set_late(const struct segment *segment, uint64_t ticks);
 
+/* Stores annot_control.wishes: of enum annot_wish. */
+int segment_set_wishes(const struct segment *segment, uint32_t wishes);
+
 /* Stores annot_control's masks, and whether they hold anything back. Bits that no number of `masks`
  * has stay; NULL: everything is wanted. */
 int segment_set_masks(const struct segment *segment, const struct annot_filter_masks *masks);

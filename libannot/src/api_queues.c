@@ -191,6 +191,17 @@ void annot_queue_count(enum annot_queue_count which, uint64_t count)
         annot_fetch_add_relaxed(&control->segment->header->queues[which], count);
 }
 
+_Static_assert((int)ANNOT_QUEUE_SHUT == (int)ANNOT_QUEUE_TOTAL_SHUT &&
+                   (int)ANNOT_QUEUE_ON == (int)ANNOT_WISH_ON,
+               "the numbers of the wire are those of the API");
+
+uint32_t annot_queue_wishes(void)
+{
+    FORWARD_VALUE(queue_wishes, 0);
+    const struct control *control = annot_enabled() ? api_recording() : NULL;
+    return control ? (uint32_t)annot_load_relaxed(&control->segment->header->control.wishes) : 0;
+}
+
 OWN(annot_queue_create);
 OWN(annot_queue_label);
 OWN(annot_clock_create);
@@ -199,3 +210,4 @@ OWN(annot_queue_time);
 OWN(annot_origin_here);
 OWN(annot_emit_spans);
 OWN(annot_queue_count);
+OWN(annot_queue_wishes);

@@ -68,6 +68,7 @@ OWNED(annot_origin_here);
 OWNED(annot_emit_spans);
 OWNED(annot_queue_count);
 OWNED(annot_watch_range);
+OWNED(annot_queue_wishes);
 
 const struct runtime_table runtime_own = {
     .size = sizeof(struct runtime_table),
@@ -134,4 +135,5 @@ const struct runtime_table runtime_own = {
     .emit_spans = own_annot_emit_spans,
     .queue_count = own_annot_queue_count,
     .watch_range = own_annot_watch_range,
+    .queue_wishes = own_annot_queue_wishes,
 };

@@ -13,6 +13,8 @@
 #ifndef ANNOT_WIRE_H
 #define ANNOT_WIRE_H
 
+#include "annot_wire_queues.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -201,7 +203,7 @@ struct annot_session {
     uint32_t filter_size;
     uint8_t filter[ANNOT_FILTER_MAX];
     uint32_t filter_told; /* W: collector: the filter_sequence that the programs have been told */
-    uint8_t reserved1[4];
+    uint32_t wishes;      /* from minor version 7: of enum annot_wish; with filter_sequence */
 };
 
 /* A file target-PID-NS (PID decimal as in its namespace NS, hexadecimal inode) holds the session id
@@ -270,7 +272,8 @@ struct annot_control {
     uint64_t heartbeat;                   /* timestamp of the collector's last visit */
     uint64_t late_ticks; /* a full pool counts as COLLECTOR_LATE if heartbeat is older; 0 = never */
     uint64_t is_filtered; /* 0: everything is wanted, also what gets a number from now on */
-    uint64_t reserved[5];
+    uint64_t wishes;      /* from minor version 7: of enum annot_wish */
+    uint64_t reserved[4];
 };
 
 /* W: any thread of the process and, for free_head, the collector: atomic read-modify-write. */
@@ -305,15 +308,6 @@ struct annot_note {
     uint8_t text[ANNOT_NOTE_MAX];
 };
 
-/* From minor version 6: work that was handed to queues, and what came back of it. */
-enum annot_queue_total {
-    ANNOT_QUEUE_TOTAL_LAUNCHED = 0,
-    ANNOT_QUEUE_TOTAL_TOLD = 1,    /* SPANs of these, written or lost or held back by a filter */
-    ANNOT_QUEUE_TOTAL_DROPPED = 2, /* as the driver says */
-    ANNOT_QUEUE_TOTAL_UNTIMED = 3, /* no SPAN was written: it had no usable times */
-    ANNOT_QUEUE_COUNTS = 8,
-};
-
 /* The first page. */
 struct annot_segment {
     struct annot_segment_info info;
@@ -321,7 +315,8 @@ struct annot_segment {
     struct annot_shared shared;
     struct annot_note note;
     uint8_t reserved0[16];
-    uint64_t queues[ANNOT_QUEUE_COUNTS]; /* W: any thread of the process, atomic additions */
+    uint64_t
+        queues[ANNOT_QUEUE_COUNTS]; /* enum annot_queue_total; W: any thread, atomic additions */
     uint8_t reserved[320];
 };
 

@@ -109,7 +109,17 @@ enum annot_queue_count {
     ANNOT_QUEUE_LAUNCHED = 0, /* handed over: as many spans with ANNOT_SPAN_LAUNCHED will come */
     ANNOT_QUEUE_TOLD = 1,     /* spans with that flag; annot_emit_spans counts them */
     ANNOT_QUEUE_DROPPED = 2,  /* the driver says that it kept no record of so many */
-    ANNOT_QUEUE_UNTIMED = 3   /* spans without usable times; annot_emit_spans counts them, too */
+    ANNOT_QUEUE_UNTIMED = 3,  /* spans without usable times; annot_emit_spans counts them, too */
+    ANNOT_QUEUE_OPENED = 4,   /* somebody began to watch queues; */
+    ANNOT_QUEUE_SHUT = 5      /* and has told all that he saw */
+};
+
+/* What the recording asks of those who watch queues. */
+enum annot_queue_wish {
+    ANNOT_QUEUE_END =
+        1, /* it ends: half a second is left to tell everything and count it as SHUT */
+    ANNOT_QUEUE_OFF = 2, /* watch nothing until this is taken back */
+    ANNOT_QUEUE_ON = 4   /* watch, whatever was agreed when the program began */
 };
 
 /* What both clocks showed at one instant. */
@@ -150,6 +160,10 @@ ANNOT_API void annot_emit_spans(const struct annot_span *spans, size_t count);
 
 /* Adds to a count. Cost: an atomic addition. */
 ANNOT_API void annot_queue_count(enum annot_queue_count which, uint64_t count);
+
+/* A set of enum annot_queue_wish; 0 also while nobody records. It changes at any time: whoever
+ * watches asks several times a second. Cost: a load. */
+ANNOT_API uint32_t annot_queue_wishes(void);
 
 #endif
 

@@ -67,6 +67,23 @@ TEST(a_change_is_noticed_once)
     close_session(fd);
 }
 
+TEST(wishes_come_with_the_text)
+{
+    struct session_filter_watch watch = {0};
+    struct filter_rules rules = {0};
+    uint32_t sequence, wishes;
+    int fd = open_session();
+    CHECK_INT(session_wishes_write(fd, ANNOT_WISH_OFF), 0);
+    CHECK_INT(session_filter_poll(&watch, &directory, fd, &rules), 0);
+    CHECK_INT(rules.wishes, 0); /* until the sequence changes */
+    CHECK_INT(session_filter_write(fd, "", 0, &sequence), 0);
+    CHECK_INT(session_filter_poll(&watch, &directory, fd, &rules), 0); /* the text did not */
+    CHECK_INT(rules.wishes, ANNOT_WISH_OFF);
+    CHECK_INT(session_wishes_read(fd, &wishes), 0);
+    CHECK_INT(wishes, ANNOT_WISH_OFF);
+    close_session(fd);
+}
+
 TEST(a_change_that_its_writer_did_not_finish_is_taken_back)
 {
     struct session_filter_watch watch = {0};

@@ -6,6 +6,7 @@
 #include <annot/observers.h>
 #include <annot/queues.h>
 #include <annot/values.h>
+#include <annot_barrier.h>
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
@@ -55,6 +56,29 @@ static struct annot_span span_at(annot_queue queue, uint64_t begin)
                                .begin = begin,
                                .end = begin + 10,
                                .flags = ANNOT_SPAN_LAUNCHED};
+}
+
+static void set_wishes(uint64_t wishes)
+{
+    char names[2][64];
+    struct mapped mapped;
+    CHECK_INT(arena_list(names, 2), 1);
+    CHECK(arena_map(names[0], &mapped));
+    annot_store_relaxed(&mapped.control->wishes, wishes);
+    arena_unmap(&mapped);
+}
+
+TEST(wishes_of_the_recording_are_read)
+{
+    CHECK_INT(annot_queue_wishes(), 0); /* nobody records */
+    arena_begin(NULL);
+    annot_mark("here");
+    CHECK_INT(annot_queue_wishes(), 0);
+    set_wishes(ANNOT_WISH_OFF);
+    CHECK_INT(annot_queue_wishes(), ANNOT_QUEUE_OFF);
+    set_wishes(ANNOT_WISH_ON | ANNOT_WISH_END);
+    CHECK_INT(annot_queue_wishes(), ANNOT_QUEUE_ON | ANNOT_QUEUE_END);
+    finish();
 }
 
 TEST(span_has_its_parts_in_48_bytes)
