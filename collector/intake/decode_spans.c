@@ -423,7 +423,16 @@ static void set_origin(struct decoder *decoder, const struct decode_parts *parts
         return;
     event->color = serial;
     event->origin_ns = origin_ns;
-    decoder->queues.acausal += event->time_ns < origin_ns;
+    decoder->queues.acausal += event->time_ns < origin_ns && !event_is_own_span(event);
+}
+
+/* Of a queue, or the thread's own; -1: it is not known. 0 or -errno. */
+static int find_lane(struct decoder *decoder, uint32_t queue, int64_t *ret_lane)
+{
+    if (queue != ANNOT_SPAN_OWN_LANE)
+        return find_queue(decoder, queue, 0, ret_lane);
+    *ret_lane = EVENT_OWN_LANE;
+    return 0;
 }
 
 int decode_span(struct decode_pass *pass, const struct decode_parts *parts)
@@ -436,7 +445,7 @@ int decode_span(struct decode_pass *pass, const struct decode_parts *parts)
     pass->owner = OWNER_UNKNOWN;
     if ((parts->record.flags & needed) != needed)
         return -EBADMSG;
-    error = find_queue(decoder, parts->attr.color, 0, &lane);
+    error = find_lane(decoder, parts->attr.color, &lane);
     if (error != 0)
         return error;
     if (lane < 0) {
@@ -452,6 +461,10 @@ int decode_span(struct decode_pass *pass, const struct decode_parts *parts)
         return 0;
     }
     set_origin(decoder, parts, event);
+    if (event_is_own_span(event) && event->color == 0) {
+        decode_lose(pass, LOSS_CORRUPT, 1);
+        return 0;
+    }
     event->scope =
         decode_keep(names_scope(&decoder->names, parts->attr.domain, parts->attr.category), &error);
     if (error == 0)

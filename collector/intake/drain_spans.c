@@ -102,11 +102,38 @@ static int split(struct drain *drain)
     return 0;
 }
 
+/* The thread itself did it: readers are told that it has such spans. */
+static void set_own(struct drain *drain, struct event *span)
+{
+    struct trace_thread *thread = trace_thread(drain->trace, span->thread);
+    span->origin_ns = EVENT_NO_ORIGIN;
+    thread->revision += !thread->probed;
+    thread->probed = true;
+}
+
+/* All have their threads; of what no known thread did, nobody can tell where it lies. */
+static int set_causes(struct drain *drain)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < drain->spans.count; i++) {
+        struct event *span = &drain->spans.items[i];
+        int error = set_cause(drain, span);
+        if (error != 0)
+            return error;
+        bool own = event_is_own_span(span), known = span->origin_ns != EVENT_NO_ORIGIN;
+        if (own && known)
+            set_own(drain, span);
+        drain->corrupt += own && !known;
+        if (known || !own)
+            drain->spans.items[kept++] = *span;
+    }
+    drain->spans.count = kept;
+    return 0;
+}
+
 static int hand_on_spans(struct drain *drain, uint32_t emitter, const struct batch_source *source)
 {
-    int error = 0;
-    for (size_t i = 0; i < drain->spans.count && error == 0; i++)
-        error = set_cause(drain, &drain->spans.items[i]);
+    int error = set_causes(drain);
     const struct event_batch batch = {.thread = emitter,
                                       .count = (uint32_t)drain->spans.count,
                                       .events = drain->spans.items,

@@ -152,9 +152,16 @@ static void count_queue(const struct control *control, enum annot_queue_total to
 }
 
 /* What it refers to stands in the segment before the record does. */
+static int span_is_ready(struct control *control, const struct emission *emission)
+{
+    uint32_t clock = (uint32_t)emission->parent, queue = emission->color;
+    if (queue == 0 || (queue != ANNOT_SPAN_OWN_LANE && !spell_ready(control, queue)))
+        return 0;
+    return clock == 0 || clock == ANNOT_SPAN_MONOTONIC || spell_ready(control, clock);
+}
+
 static APART int begin_span(struct control *control, struct emission *emission)
 {
-    uint32_t clock = (uint32_t)emission->parent;
     if (emission->is_launched)
         count_queue(control, ANNOT_QUEUE_TOTAL_TOLD);
     if (!entry_passes(control, emission))
@@ -163,8 +170,7 @@ static APART int begin_span(struct control *control, struct emission *emission)
         count_queue(control, ANNOT_QUEUE_TOTAL_UNTIMED);
         return 0;
     }
-    if (emission->color && spell_ready(control, emission->color) &&
-        (clock == 0 || clock == ANNOT_SPAN_MONOTONIC || spell_ready(control, clock)))
+    if (span_is_ready(control, emission))
         return 1;
     control->last_cause = ANNOT_LOSS_NO_MEMORY;
     stream_lose(control, ANNOT_LOSS_NO_MEMORY);

@@ -23,6 +23,10 @@ typedef uint32_t annot_span_clock; /* of times of spans */
 /* Nanoseconds of CLOCK_MONOTONIC. Any other one is made by annot_clock_create(). */
 #define ANNOT_SPAN_CLOCK_MONOTONIC ((annot_span_clock)0xffffffffu)
 
+/* In place of a queue: the span is what a thread of the program did, and lies between the ranges of
+ * that thread, which is origin.thread. origin.time is any instant at which it had that number. */
+#define ANNOT_QUEUE_OWN_LANE ((annot_queue)0xffffffffu)
+
 /* Numbers are those of the recording. */
 enum annot_queue_kind {
     ANNOT_QUEUE_QUEUE = 4, /* id: context << 32 | stream, as streams are numbered per context */
@@ -39,7 +43,8 @@ enum annot_queue_role {
     ANNOT_QUEUE_API = 6,   /* a call of the program, on its own thread */
     ANNOT_QUEUE_EVENT = 7,
     ANNOT_QUEUE_MEMORY = 8,
-    ANNOT_QUEUE_OVERHEAD = 9 /* of the observation */
+    ANNOT_QUEUE_OVERHEAD = 9, /* of the observation */
+    ANNOT_QUEUE_JIT = 10      /* code for a device is compiled, or taken from a cache */
 };
 
 /* Keys by which readers find the values of spans: of labels, and of each span. What has no value
@@ -63,6 +68,8 @@ enum annot_queue_role {
 #define ANNOT_QUEUE_KEY_MEMORY      "memory" /* the same words */
 #define ANNOT_QUEUE_KEY_ADDRESS     "address"
 #define ANNOT_QUEUE_KEY_POOL        "pool" /* its address */
+/* How much of this kind and device the process holds then, of what was taken in the recording. */
+#define ANNOT_QUEUE_KEY_HELD "held [bytes]"
 /* Of calls of the program. */
 #define ANNOT_QUEUE_KEY_FUNCTION "function" /* exact, where the name leaves a version out */
 #define ANNOT_QUEUE_KEY_ERROR    "error"    /* what it returned, if not 0 */
