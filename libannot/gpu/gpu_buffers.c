@@ -110,11 +110,11 @@ void CUPTIAPI gpu_buffer_requested(uint8_t **buffer, size_t *size, size_t *max_r
 void CUPTIAPI gpu_buffer_completed(CUcontext context, uint32_t stream, uint8_t *buffer, size_t size,
                                    size_t valid)
 {
-    size_t dropped = 0, at = (size_t)((uintptr_t)buffer - (uintptr_t)pool);
+    size_t dropped = gpu_session_dropped(), at = (size_t)((uintptr_t)buffer - (uintptr_t)pool);
     uint32_t number = (uint32_t)(at / BUFFER_BYTES);
+    (void)context;
+    (void)stream;
     (void)size;
-    if (cupti.get_dropped(context, stream, &dropped) != CUPTI_SUCCESS)
-        dropped = 0;
     if (!buffer || at >= (size_t)BUFFER_COUNT * BUFFER_BYTES || at % BUFFER_BYTES != 0 ||
         __atomic_exchange_n(&entries[number].is_ours, 1, __ATOMIC_RELAXED)) {
         gpu_tell_count(GPU_COUNT_DROPPED, dropped);
@@ -129,9 +129,7 @@ void CUPTIAPI gpu_buffer_completed(CUcontext context, uint32_t stream, uint8_t *
 
 void gpu_buffers_count_dropped(void)
 {
-    size_t dropped = 0;
-    if (cupti.get_dropped(NULL, 0, &dropped) == CUPTI_SUCCESS)
-        gpu_tell_count(GPU_COUNT_DROPPED, dropped);
+    gpu_tell_count(GPU_COUNT_DROPPED, gpu_session_dropped());
 }
 
 void gpu_buffers_drain(void (*take)(const struct gpu_buffer *buffer))

@@ -6,6 +6,8 @@
  *   on        a window for as long as somebody records
  *   profiler  only between cudaProfilerStart and cudaProfilerStop
  *   nodes     each kernel of a graph, not graphs as a whole
+ *   runtime   calls of the CUDA runtime; driver: those of the driver
+ *   events    events of streams; unified: memory that moves by itself
  * Without it nothing happens here: no CUPTI, no thread. */
 #include "gpu_parts.h"
 
@@ -33,6 +35,10 @@ static void read_settings(void)
     if (!words)
         return;
     gpu_settings.nodes = has_word(words, "nodes");
+    gpu_settings.runtime = has_word(words, "runtime");
+    gpu_settings.driver = has_word(words, "driver");
+    gpu_settings.events = has_word(words, "events");
+    gpu_settings.unified = has_word(words, "unified");
     gpu_settings.profiler = has_word(words, "profiler");
     gpu_settings.wanted = gpu_settings.nodes || gpu_settings.profiler || has_word(words, "on");
 }

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* Which kinds of activities a window has.
+ *
+ * A kind costs something for each activity of it, and most for the calls, which are as many as
+ * launches or more (tests/gpu/README.md): they are as the settings say.
  * Threads: that of the window, one after the other. */
 #include "gpu_parts.h"
 
 static const CUpti_ActivityKind kinds[] = {
-    CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY,
-    CUPTI_ACTIVITY_KIND_MEMCPY2,           CUPTI_ACTIVITY_KIND_MEMSET,
-    CUPTI_ACTIVITY_KIND_SYNCHRONIZATION,   CUPTI_ACTIVITY_KIND_OVERHEAD,
-};
+    CUPTI_ACTIVITY_KIND_DEVICE,  CUPTI_ACTIVITY_KIND_CONTEXT, CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
+    CUPTI_ACTIVITY_KIND_MEMCPY,  CUPTI_ACTIVITY_KIND_MEMCPY2, CUPTI_ACTIVITY_KIND_MEMSET,
+    CUPTI_ACTIVITY_KIND_MEMORY2, CUPTI_ACTIVITY_KIND_JIT,     CUPTI_ACTIVITY_KIND_SYNCHRONIZATION,
+    CUPTI_ACTIVITY_KIND_OVERHEAD};
 
 /* Without it, a graph is its kernels. */
 static bool has_whole_graphs(void)
@@ -15,10 +18,48 @@ static bool has_whole_graphs(void)
     return !gpu_settings.nodes && !(gpu_faults(cupti.version) & GPU_FAULT_NO_GRAPHS);
 }
 
+/* Each device counts for itself; one that has no unified memory answers with an error. */
+static void configure_unified(void)
+{
+    enum { DEVICES = 16, COUNTERS = 3 };
+
+    static const CUpti_ActivityUnifiedMemoryCounterKind counters[COUNTERS] = {
+        CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_BYTES_TRANSFER_HTOD,
+        CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_BYTES_TRANSFER_DTOH,
+        CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_GPU_PAGE_FAULT};
+    for (uint32_t device = 0; device < DEVICES; device++) {
+        CUpti_ActivityUnifiedMemoryCounterConfig configs[COUNTERS];
+        for (uint32_t i = 0; i < COUNTERS; i++)
+            configs[i] = (CUpti_ActivityUnifiedMemoryCounterConfig){
+                CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_SCOPE_PROCESS_SINGLE_DEVICE, counters[i],
+                device, 1};
+        if (cupti.configure_unified(configs, COUNTERS) != CUPTI_SUCCESS)
+            return;
+    }
+}
+
+static void enable_asked(bool on)
+{
+    if (gpu_settings.runtime)
+        gpu_session_enable(CUPTI_ACTIVITY_KIND_RUNTIME, on);
+    if (gpu_settings.runtime && on)
+        gpu_api_leave_out();
+    if (gpu_settings.driver)
+        gpu_session_enable(CUPTI_ACTIVITY_KIND_DRIVER, on);
+    if (gpu_settings.events)
+        gpu_session_enable(CUPTI_ACTIVITY_KIND_CUDA_EVENT, on);
+    if (gpu_settings.unified && cupti.configure_unified) {
+        if (on)
+            configure_unified();
+        gpu_session_enable(CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER, on);
+    }
+}
+
 void gpu_kinds_enable(bool on)
 {
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
         gpu_session_enable(kinds[i], on);
+    enable_asked(on);
     if (has_whole_graphs() || !on)
         gpu_session_enable(CUPTI_ACTIVITY_KIND_GRAPH_TRACE, on);
 }

@@ -25,6 +25,9 @@ static uint64_t launched; /* W: launching threads, atomic */
 static uint64_t answered; /* of these, were asked for; W: the reader */
 /* The calling thread's launch, until it returns; 0: none. */
 static __thread uint32_t launching __attribute__((tls_model("initial-exec")));
+/* The window and its number with annot, of which gpu_threads.c knows: window << 32 | thread. */
+static __thread uint64_t known __attribute__((tls_model("initial-exec")));
+static uint32_t window; /* W: gpu_launches_begin */
 
 int gpu_launches_open(void)
 {
@@ -46,6 +49,16 @@ static void count(int by)
     gpu_tell_count(GPU_COUNT_LAUNCHED, (uint64_t)(int64_t)by);
 }
 
+/* The calling thread, once in a window. */
+static void meet(const struct gpu_origin *here)
+{
+    uint64_t now = (uint64_t)__atomic_load_n(&window, __ATOMIC_RELAXED) << 32 | here->thread;
+    if (__builtin_expect(known == now || here->time == 0, 1))
+        return;
+    known = now;
+    gpu_thread_met(here);
+}
+
 void gpu_launch_begins(uint32_t correlation, bool launches)
 {
     struct slot *slot = &table[correlation % SLOTS];
@@ -54,6 +67,7 @@ void gpu_launch_begins(uint32_t correlation, bool launches)
     __atomic_store_n(&slot->who, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&slot->time, origin.time, __ATOMIC_RELEASE);
     __atomic_store_n(&slot->who, (uint64_t)origin.thread << 32 | correlation, __ATOMIC_RELEASE);
+    meet(&origin);
     launching = launches && origin.time ? correlation : 0; /* else nobody records */
     if (launching)
         count(1);
@@ -81,6 +95,8 @@ void gpu_launch_captured(void)
 
 void gpu_launches_begin(void)
 {
+    gpu_threads_begin();
+    __atomic_add_fetch(&window, 1, __ATOMIC_RELAXED);
     __atomic_store_n(&answered, __atomic_load_n(&launched, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
 }
 

@@ -41,6 +41,19 @@ static const struct function functions[] = {
     {"cuptiActivityGetNumDroppedRecords", AT(get_dropped), false},
     {"cuptiSetThreadIdType", AT(set_thread_id_type), false},
     {"cuptiGetGraphNodeId", AT(get_graph_node_id), true},
+    {"cuptiActivityEnable_v2", AT(activity_enable_v2), true},
+    {"cuptiActivityDisable_v2", AT(activity_disable_v2), true},
+    {"cuptiActivityRegisterCallbacks_v2", AT(register_callbacks_v2), true},
+    {"cuptiActivityGetNextRecord_v2", AT(get_next_record_v2), true},
+    {"cuptiActivityGetNumDroppedRecords_v2", AT(get_dropped_v2), true},
+    {"cuptiGetTimestamp_v2", AT(get_timestamp_v2), true},
+    {"cuptiActivitySetAttribute_v2", AT(set_attribute_v2), true},
+    {"cuptiActivityGetAttribute_v2", AT(get_attribute_v2), true},
+    {"cuptiActivityEnableRuntimeApi_v2", AT(enable_runtime_api_v2), true},
+    {"cuptiGetStreamIdEx", AT(get_stream_id), true},
+    {"cuptiGetTimestamp", AT(get_timestamp), true},
+    {"cuptiActivityEnableRuntimeApi", AT(enable_runtime_api), true},
+    {"cuptiActivityConfigureUnifiedMemoryCounter", AT(configure_unified), true},
 };
 
 /* ---- What is mapped -------------------------------------------------------------------------- */
@@ -124,22 +137,72 @@ static void *open_somewhere(int major)
     return handle;
 }
 
+/* The driver is there: it has loaded this library. */
+static void *driver_function(const char *name)
+{
+    void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+    return dlsym(driver ? driver : RTLD_DEFAULT, name);
+}
+
 static int driver_version(void)
 {
     __typeof__(cuDriverGetVersion) *get;
     int version = 0;
-    void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
-    *(void **)&get = dlsym(driver ? driver : RTLD_DEFAULT, "cuDriverGetVersion");
+    *(void **)&get = driver_function("cuDriverGetVersion");
     return get && get(&version) == CUDA_SUCCESS ? version : 0;
 }
+
+/* ---- What the driver says of devices --------------------------------------------------------- */
 
 void gpu_library_device(uint32_t device, char *text, size_t size)
 {
     __typeof__(cuDeviceGetName) *get;
-    void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
-    *(void **)&get = driver ? dlsym(driver, "cuDeviceGetName") : NULL;
+    *(void **)&get = driver_function("cuDeviceGetName");
     if (!get || get(text, (int)size, (CUdevice)device) != CUDA_SUCCESS)
         text[0] = 0;
+}
+
+int gpu_library_attribute(uint32_t device, CUdevice_attribute attribute)
+{
+    __typeof__(cuDeviceGetAttribute) *get;
+    int value = 0;
+    *(void **)&get = driver_function("cuDeviceGetAttribute");
+    return get && get(&value, attribute, (CUdevice)device) == CUDA_SUCCESS ? value : 0;
+}
+
+uint64_t gpu_library_memory(uint32_t device)
+{
+    CUresult (*get)(size_t *, CUdevice);
+    size_t bytes = 0;
+    *(void **)&get = driver_function("cuDeviceTotalMem_v2");
+    return get && get(&bytes, (CUdevice)device) == CUDA_SUCCESS ? bytes : 0;
+}
+
+void gpu_library_place(uint32_t device, char *text, size_t size)
+{
+    __typeof__(cuDeviceGetPCIBusId) *get;
+    *(void **)&get = driver_function("cuDeviceGetPCIBusId");
+    if (!get || get(text, (int)size, (CUdevice)device) != CUDA_SUCCESS)
+        text[0] = 0;
+}
+
+/* As nvidia-smi writes it. */
+void gpu_library_uuid(uint32_t device, char *text, size_t size)
+{
+    CUresult (*get)(CUuuid *, CUdevice);
+    CUuuid uuid;
+    char name[GPU_NAME_SIZE] = "";
+    *(void **)&get = driver_function("cuDeviceGetUuid_v2");
+    text[0] = 0;
+    if (!get || get(&uuid, (CUdevice)device) != CUDA_SUCCESS)
+        return;
+    gpu_library_device(device, name, sizeof(name));
+    size_t used = (size_t)snprintf(text, size, "%s", strstr(name, "MIG") ? "MIG" : "GPU");
+    for (int i = 0; i < 16 && used + 4 < size; i++) {
+        bool dash = i == 0 || i == 4 || i == 6 || i == 8 || i == 10;
+        used += (size_t)snprintf(text + used, size - used, "%s%02x", dash ? "-" : "",
+                                 (uint8_t)uuid.bytes[i]);
+    }
 }
 
 /* The major number of a libcudart that is mapped; else the driver's, which serves older ones. */

@@ -19,12 +19,32 @@
 
 /* ---- CUPTI's functions (gpu_library.c) ---- */
 
+/* Since CUDA 13.3, tools may use CUPTI side by side. */
+#define CUPTI_SHARES 130300
+
+/* CUpti_SubscriberParams; older headers have none, or one without the last field. */
+struct gpu_subscriber_params {
+    size_t struct_size;
+    const char *name;
+    char *old_name;
+    size_t old_size;
+    uint8_t shares, padding[7];
+};
+
+typedef void(CUPTIAPI *gpu_requested_v2)(uint8_t **, size_t *, size_t *, void *);
+typedef void(CUPTIAPI *gpu_completed_v2)(uint8_t *, size_t, size_t, void *);
+
+#ifndef CUPTI_OLD_SUBSCRIBER_NAME_MIN_LEN
+#define CUPTI_OLD_SUBSCRIBER_NAME_MIN_LEN 64
+#endif
+
 /* NULL: this version has no such function. Constant once gpu_library_find() has returned 0. */
 struct cupti {
     __typeof__(cuptiGetVersion) *get_version;
     __typeof__(cuptiGetResultString) *get_result_string;
     __typeof__(cuptiSubscribe) *subscribe;
-    __typeof__(cuptiSubscribe_v2) *subscribe_v2;
+    CUptiResult (*subscribe_v2)(CUpti_SubscriberHandle *, CUpti_CallbackFunc, void *,
+                                struct gpu_subscriber_params *);
     __typeof__(cuptiUnsubscribe) *unsubscribe;
     __typeof__(cuptiEnableCallback) *enable_callback;
     __typeof__(cuptiGetCallbackName) *get_callback_name;
@@ -37,6 +57,21 @@ struct cupti {
     __typeof__(cuptiActivityGetNumDroppedRecords) *get_dropped;
     __typeof__(cuptiSetThreadIdType) *set_thread_id_type;
     __typeof__(cuptiGetGraphNodeId) *get_graph_node_id;
+    __typeof__(cuptiGetStreamIdEx) *get_stream_id;
+    __typeof__(cuptiGetTimestamp) *get_timestamp;
+    __typeof__(cuptiActivityEnableRuntimeApi) *enable_runtime_api;
+    __typeof__(cuptiActivityConfigureUnifiedMemoryCounter) *configure_unified;
+    /* Of one subscriber beside others; headers have them since CUDA 13.3. */
+    CUptiResult (*activity_enable_v2)(CUpti_SubscriberHandle, CUpti_ActivityKind, void *);
+    CUptiResult (*activity_disable_v2)(CUpti_SubscriberHandle, CUpti_ActivityKind, void *);
+    CUptiResult (*register_callbacks_v2)(CUpti_SubscriberHandle, gpu_requested_v2,
+                                         gpu_completed_v2);
+    CUptiResult (*get_next_record_v2)(CUpti_SubscriberHandle, uint8_t *, size_t, CUpti_Activity **);
+    CUptiResult (*get_dropped_v2)(CUpti_SubscriberHandle, CUcontext, uint32_t, size_t *);
+    CUptiResult (*get_timestamp_v2)(CUpti_SubscriberHandle, uint64_t *);
+    CUptiResult (*set_attribute_v2)(CUpti_SubscriberHandle, int, size_t *, void *);
+    CUptiResult (*get_attribute_v2)(CUpti_SubscriberHandle, int, size_t *, void *);
+    CUptiResult (*enable_runtime_api_v2)(CUpti_SubscriberHandle, CUpti_CallbackId, uint8_t);
     uint32_t version; /* CUPTI's own: 18 is CUDA 11.8's, 130000 is 13.0's */
     int driver;       /* 13000 is 13.0; 0: unknown */
     char path[PATH_MAX];
@@ -44,8 +79,14 @@ struct cupti {
 
 extern struct cupti cupti;
 
-/* A GPU's name by its number; "" where the driver does not say. */
+enum { GPU_NAME_SIZE = 256 };
+
+/* Of a GPU by its number, as the driver says; "" or 0: it does not. */
 void gpu_library_device(uint32_t device, char *text, size_t size);
+void gpu_library_place(uint32_t device, char *text, size_t size); /* on the PCI bus */
+void gpu_library_uuid(uint32_t device, char *text, size_t size);
+int gpu_library_attribute(uint32_t device, CUdevice_attribute attribute);
+uint64_t gpu_library_memory(uint32_t device); /* bytes */
 
 /* Finds the process's libcupti: the one that is mapped, else the one beside its libcudart, else by
  * its name in the loader's path; never a second. 0, or -errno with a line in `text`. */
@@ -73,15 +114,51 @@ const char *gpu_fault_text(enum gpu_fault fault);
 
 /* ---- Records (gpu_records.c) ---- */
 
+/* Records that are no spans; a kind is this or an enum gpu_kind. */
+enum gpu_other {
+    GPU_CONTEXT = GPU_KIND_COUNT, /* stream: its default one */
+    GPU_DEVICE,
+    GPU_RECORD_KINDS
+};
+
+/* What a kernel was launched as. All of it makes its name, so nothing is left between the fields.
+ */
+struct gpu_shape {
+    const char *name;
+    uint32_t grid[3], block[3], cluster[3];
+    uint32_t registers, shared_bytes;
+    uint32_t
+        shared_chosen;    /* shared memory of a multiprocessor, as the driver set it; 0: unknown */
+    uint32_t local_bytes; /* of a thread */
+    uint32_t graph;       /* 0: none */
+    uint32_t device;
+    int32_t priority;
+};
+
+/* Of a multiprocessor, and of the device. */
+struct gpu_limits {
+    uint32_t major, minor; /* compute capability */
+    uint32_t warps, blocks, registers, shared_bytes;
+    uint32_t multiprocessors;
+    uint64_t memory_bytes;
+};
+
 struct gpu_record {
     uint8_t kind;
-    uint8_t sort; /* of a copy, a wait, an overhead: CUPTI's own number */
+    bool is_driver; /* of a call; else of the runtime */
+    uint32_t sort;  /* CUPTI's number of the kind of copy, wait, overhead, memory operation, ...; of
+                       the call; of the event */
     uint64_t begin_ns, end_ns;
     uint32_t device, context, stream, correlation;
-    uint64_t bytes;         /* of a copy or set */
-    uint64_t node;          /* of a graph, that launched this; 0: none */
-    uint32_t thread;        /* of an overhead: the system's number; else 0 */
-    struct gpu_shape shape; /* of a kernel; the name is CUPTI's, may be NULL */
+    uint32_t graph;               /* 0: none */
+    uint32_t source, destination; /* kinds of memory */
+    uint32_t thread;              /* the system's number, or 0 */
+    uint32_t result;              /* of a call */
+    uint64_t bytes;               /* of a copy or set, of memory */
+    uint64_t node;                /* of a graph, that launched this; 0: none */
+    uint64_t address, pool;       /* of memory */
+    struct gpu_shape shape;       /* of a kernel; the name is CUPTI's, may be NULL */
+    struct gpu_limits limits;     /* of a device */
 };
 
 /* How a reader gets from record to record: cuptiActivityGetNextRecord, or a test's. */
@@ -143,6 +220,56 @@ void gpu_buffers_drain(void (*take)(const struct gpu_buffer *buffer));
 /* Counts what was lost where no buffer came back. */
 void gpu_buffers_count_dropped(void);
 
+/* ---- Key-values (gpu_values.c) ---- */
+
+const char *gpu_key_text(uint8_t key);
+/* Adds one; an empty text is left out, and so is what is too much. */
+void gpu_values_number(struct gpu_values *values, enum gpu_key key, int64_t number);
+void gpu_values_real(struct gpu_values *values, enum gpu_key key, double number);
+void gpu_values_text(struct gpu_values *values, enum gpu_key key, const char *text);
+
+/* ---- Threads (gpu_threads.c) ---- */
+
+/* A window begins: what was entered before is not believed. */
+void gpu_threads_begin(void);
+/* The calling thread is this one of annot's. Any thread. */
+void gpu_thread_met(const struct gpu_origin *here);
+/* Of a number of the system: 1, or 0: it is not known. Threads: one. */
+int gpu_thread_find(uint32_t system, struct gpu_origin *ret_origin);
+
+/* ---- Streams and contexts (gpu_streams.c) ---- */
+
+/* A call begins on its thread. Cost: a comparison, where its stream was seen lately. */
+void gpu_stream_met(CUpti_CallbackId id, const CUpti_CallbackData *call);
+/* It is about to be destroyed. */
+void gpu_stream_gone(CUstream handle);
+void gpu_context_met(uint32_t context, uint32_t default_stream);
+/* What it is called by now. */
+void gpu_stream_text(uint32_t context, uint32_t number, char *text, size_t size);
+
+/* ---- Devices (gpu_devices.c) ---- */
+
+void gpu_device_met(const struct gpu_limits *limits, uint32_t device);
+/* Percent of the warps that a multiprocessor may have; 0: not known. */
+double gpu_device_occupancy(uint32_t device, const struct gpu_shape *shape);
+void gpu_device_text(uint32_t device, char *text, size_t size);
+/* Tells of it, once in a window. */
+void gpu_device_tell(uint32_t device);
+void gpu_devices_begin(void);
+
+/* ---- Calls of the program (gpu_api.c) ---- */
+
+/* Its name without what only a linker needs. Threads: one. */
+uint32_t gpu_api_name(bool is_driver, uint32_t call);
+/* Of calls that programs make all the time and that do nothing, no records are wanted. */
+void gpu_api_leave_out(void);
+
+/* ---- Memory (gpu_memory.c) ---- */
+
+/* Names and values of what took memory, gave it back or moved it. Threads: one. */
+uint32_t gpu_memory_name(const struct gpu_record *record, struct gpu_values *values);
+const char *gpu_memory_kind(uint32_t kind);
+
 /* ---- Spans of records (gpu_spans.c) ---- */
 
 /* Tells annot what is in a buffer. Threads: one. */
@@ -163,8 +290,18 @@ void gpu_session_shut(void);
 void gpu_session_follow(CUpti_CallbackDomain domain, CUpti_CallbackId id, bool on);
 /* A kind that this GPU or version has not is left out. */
 void gpu_session_enable(CUpti_ActivityKind kind, bool on);
+/* Of a call of the runtime no records are wanted. */
+void gpu_session_leave_out(CUpti_CallbackId runtime_call);
 /* Asks for buffers whose activities are complete; or, forced, for all. */
 void gpu_session_flush(bool forced);
+
+/* How many records were dropped since the last call. Any thread. */
+size_t gpu_session_dropped(void);
+/* As gpu_next_record: of the buffers of this session, before it is shut. Threads: one, as below. */
+CUptiResult gpu_session_next(uint8_t *buffer, size_t size, CUpti_Activity **record);
+/* By which clock its times are: enum gpu_clock; and an anchor of that, if it needs any. */
+uint8_t gpu_session_clock(void);
+void gpu_session_anchor(void);
 
 /* ---- What is recorded of it (gpu_kinds.c) ---- */
 
@@ -196,8 +333,10 @@ void gpu_thread_forget(void);
 
 struct gpu_settings {
     bool wanted;
-    bool nodes;    /* of graphs, each kernel; else graphs as a whole */
-    bool profiler; /* only between cudaProfilerStart and cudaProfilerStop */
+    bool nodes;           /* of graphs, each kernel; else graphs as a whole */
+    bool profiler;        /* only between cudaProfilerStart and cudaProfilerStop */
+    bool runtime, driver; /* calls of these */
+    bool events, unified; /* events of streams; memory that moves by itself */
 };
 
 extern struct gpu_settings gpu_settings;

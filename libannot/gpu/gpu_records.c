@@ -3,13 +3,16 @@
  *
  * Since CUDA 12.0 a newer record of a kind begins as the one before it and has more at its end. So
  * one place for each field serves all versions, and the distance to the next record must cover all
- * that is read. Fields are copied: a buffer in a test, or a wrong `next`, need not be aligned. */
+ * that is read; what came later than 12.0 is read where the distance covers it, and else 0. Fields
+ * are copied: a buffer in a test, or a wrong `next`, need not be aligned. */
 #include "gpu_parts.h"
 
 #include <string.h>
 
 struct place {
-    uint16_t at, size; /* size 0: this kind has no such field */
+    uint16_t at;
+    uint8_t size; /* 0: this kind has no such field */
+    bool later;   /* not in CUDA 12.0 */
 };
 
 enum field {
@@ -22,12 +25,19 @@ enum field {
     FIELD_BYTES,
     FIELD_SORT,
     FIELD_NODE,
+    FIELD_GRAPH,
+    FIELD_SOURCE,      /* kinds of memory */
+    FIELD_DESTINATION, /* the same; of what is taken or set, this one */
+    FIELD_THREAD,
+    FIELD_RESULT,
+    FIELD_ADDRESS,
+    FIELD_POOL,
     FIELD_COUNT
 };
 
 struct layout {
     uint32_t activity; /* CUPTI's kind */
-    enum gpu_kind kind;
+    uint8_t kind;      /* enum gpu_kind, or enum gpu_other */
     struct place fields[FIELD_COUNT];
 };
 
@@ -40,12 +50,31 @@ struct layout {
     [FIELD_CONTEXT] = PLACE(type, contextId), [FIELD_STREAM] = PLACE(type, streamId),              \
     [FIELD_CORRELATION] = PLACE(type, correlationId)
 #define DEVICE(type) [FIELD_DEVICE] = PLACE(type, deviceId)
-#define NODE(type)   [FIELD_NODE] = PLACE(type, graphNodeId)
+#define NODE(type)   [FIELD_NODE] = PLACE(type, graphNodeId), [FIELD_GRAPH] = PLACE(type, graphId)
+/* Of what headers of CUDA 12.0 do not have. */
+#define LATER(place, bytes)                                                                        \
+    {                                                                                              \
+        .at = (place), .size = (bytes), .later = true                                              \
+    }
+#define AN_API(activity)                                                                           \
+    {                                                                                              \
+        activity, GPU_CALL,                                                                        \
+        {                                                                                          \
+            TIMES(API), [FIELD_SORT] = PLACE(API, cbid), [FIELD_THREAD] = PLACE(API, threadId),    \
+                        [FIELD_CORRELATION] = PLACE(API, correlationId),                           \
+                        [FIELD_RESULT] = PLACE(API, returnValue)                                   \
+        }                                                                                          \
+    }
 
 #define COPY   CUpti_ActivityMemcpy5
 #define COPY_2 CUpti_ActivityMemcpyPtoP3
 #define SET    CUpti_ActivityMemset3
 #define KERNEL CUpti_ActivityKernel9
+#define API    CUpti_ActivityAPI
+#define MEMORY CUpti_ActivityMemory3
+#define JIT    CUpti_ActivityJit
+#define UVM    CUpti_ActivityUnifiedMemoryCounter2
+#define EVENT  CUpti_ActivityCudaEvent
 
 static const struct layout layouts[] = {
     {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
@@ -54,18 +83,21 @@ static const struct layout layouts[] = {
     {CUPTI_ACTIVITY_KIND_MEMCPY,
      GPU_COPY,
      {TIMES(COPY), QUEUE(COPY), DEVICE(COPY), [FIELD_BYTES] = PLACE(COPY, bytes),
-      NODE(COPY), [FIELD_SORT] = PLACE(COPY, copyKind)}},
+      NODE(COPY), [FIELD_SORT] = PLACE(COPY, copyKind), [FIELD_SOURCE] = PLACE(COPY, srcKind),
+      [FIELD_DESTINATION] = PLACE(COPY, dstKind)}},
     {CUPTI_ACTIVITY_KIND_MEMCPY2,
      GPU_COPY,
      {TIMES(COPY_2), QUEUE(COPY_2), DEVICE(COPY_2), [FIELD_BYTES] = PLACE(COPY_2, bytes),
-      [FIELD_SORT] = PLACE(COPY_2, copyKind)}},
+      NODE(COPY_2), [FIELD_SORT] = PLACE(COPY_2, copyKind), [FIELD_SOURCE] = PLACE(COPY_2, srcKind),
+      [FIELD_DESTINATION] = PLACE(COPY_2, dstKind)}},
     {CUPTI_ACTIVITY_KIND_MEMSET,
      GPU_SET,
-     {TIMES(SET), QUEUE(SET), DEVICE(SET), NODE(SET), [FIELD_BYTES] = PLACE(SET, bytes)}},
+     {TIMES(SET), QUEUE(SET), DEVICE(SET),
+      NODE(SET), [FIELD_BYTES] = PLACE(SET, bytes), [FIELD_DESTINATION] = PLACE(SET, memoryKind)}},
     {CUPTI_ACTIVITY_KIND_GRAPH_TRACE,
      GPU_GRAPH,
      {TIMES(CUpti_ActivityGraphTrace), QUEUE(CUpti_ActivityGraphTrace),
-      DEVICE(CUpti_ActivityGraphTrace)}},
+      DEVICE(CUpti_ActivityGraphTrace), [FIELD_GRAPH] = PLACE(CUpti_ActivityGraphTrace, graphId)}},
     {CUPTI_ACTIVITY_KIND_SYNCHRONIZATION,
      GPU_WAIT,
      {TIMES(CUpti_ActivitySynchronization), QUEUE(CUpti_ActivitySynchronization),
@@ -73,6 +105,35 @@ static const struct layout layouts[] = {
     {CUPTI_ACTIVITY_KIND_OVERHEAD,
      GPU_OVERHEAD,
      {TIMES(CUpti_ActivityOverhead), [FIELD_SORT] = PLACE(CUpti_ActivityOverhead, overheadKind)}},
+    AN_API(CUPTI_ACTIVITY_KIND_DRIVER),
+    AN_API(CUPTI_ACTIVITY_KIND_RUNTIME),
+    {CUPTI_ACTIVITY_KIND_MEMORY2,
+     GPU_MEMORY,
+     {QUEUE(MEMORY), DEVICE(MEMORY), [FIELD_BEGIN] = PLACE(MEMORY, timestamp),
+      [FIELD_END] = PLACE(MEMORY, timestamp), [FIELD_SORT] = PLACE(MEMORY, memoryOperationType),
+      [FIELD_DESTINATION] = PLACE(MEMORY, memoryKind), [FIELD_BYTES] = PLACE(MEMORY, bytes),
+      [FIELD_ADDRESS] = PLACE(MEMORY, address),
+      [FIELD_POOL] = PLACE(MEMORY, memoryPoolConfig.address)}},
+    {CUPTI_ACTIVITY_KIND_JIT,
+     GPU_JIT,
+     {TIMES(JIT), DEVICE(JIT), [FIELD_SORT] = PLACE(JIT, jitOperationType),
+      [FIELD_CORRELATION] = PLACE(JIT, correlationId), [FIELD_BYTES] = PLACE(JIT, cacheSize),
+      [FIELD_THREAD] = LATER(68, 4)}},
+    {CUPTI_ACTIVITY_KIND_CUDA_EVENT,
+     GPU_EVENT,
+     {QUEUE(EVENT), [FIELD_SORT] = PLACE(EVENT, eventId), [FIELD_DEVICE] = LATER(24, 4)}},
+    {CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER,
+     GPU_UNIFIED,
+     {TIMES(UVM), [FIELD_SORT] = PLACE(UVM, counterKind), [FIELD_BYTES] = PLACE(UVM, value),
+      [FIELD_SOURCE] = PLACE(UVM, srcId), [FIELD_DEVICE] = PLACE(UVM, dstId),
+      [FIELD_ADDRESS] = PLACE(UVM, address)}},
+    /* No spans. */
+    {CUPTI_ACTIVITY_KIND_CONTEXT,
+     GPU_CONTEXT,
+     {[FIELD_CONTEXT] = PLACE(CUpti_ActivityContext, contextId),
+      [FIELD_DEVICE] = PLACE(CUpti_ActivityContext, deviceId),
+      [FIELD_STREAM] = PLACE(CUpti_ActivityContext, nullStreamId)}},
+    {CUPTI_ACTIVITY_KIND_DEVICE, GPU_DEVICE, {[FIELD_DEVICE] = PLACE(CUpti_ActivityDevice4, id)}},
 };
 
 static const struct layout *layout_of(uint32_t activity)
@@ -83,15 +144,26 @@ static const struct layout *layout_of(uint32_t activity)
     return NULL;
 }
 
-_Static_assert(offsetof(KERNEL, graphNodeId) > offsetof(KERNEL, name), "and so does its shape");
+_Static_assert(offsetof(KERNEL, graphId) > offsetof(KERNEL, name), "and so does its shape");
 
-/* All that is read of a record lies before this. */
+enum {
+    DEVICE_BYTES = offsetof(CUpti_ActivityDevice4, id) + 4,
+    CLUSTER_END = offsetof(KERNEL, clusterZ) + 4,
+    PRIORITY_AT = 216, /* since CUDA 13.1 */
+};
+
+static size_t end_of(struct place place)
+{
+    return place.size > 0 ? (size_t)place.at + place.size : 0;
+}
+
+/* All that is read of any record of this kind lies before this. */
 static size_t bytes_needed(const struct layout *layout)
 {
-    size_t needed = 0;
+    size_t needed = layout->kind == GPU_DEVICE ? DEVICE_BYTES : 0;
     for (int i = 0; i < FIELD_COUNT; i++)
-        if (layout->fields[i].size > 0 && needed < layout->fields[i].at + layout->fields[i].size)
-            needed = layout->fields[i].at + layout->fields[i].size;
+        if (!layout->fields[i].later && needed < end_of(layout->fields[i]))
+            needed = end_of(layout->fields[i]);
     return needed;
 }
 
@@ -110,7 +182,7 @@ static uint32_t word_at(const uint8_t *bytes, size_t at)
     return word;
 }
 
-static void read_kernel(const uint8_t *bytes, struct gpu_record *ret_record)
+static void read_kernel(const uint8_t *bytes, size_t size, struct gpu_record *ret_record)
 {
     struct gpu_shape *shape = &ret_record->shape;
     uint16_t registers;
@@ -122,7 +194,40 @@ static void read_kernel(const uint8_t *bytes, struct gpu_record *ret_record)
     shape->registers = registers;
     shape->shared_bytes = word_at(bytes, offsetof(KERNEL, staticSharedMemory)) +
                           word_at(bytes, offsetof(KERNEL, dynamicSharedMemory));
+    shape->shared_chosen = word_at(bytes, offsetof(KERNEL, sharedMemoryExecuted));
+    shape->local_bytes = word_at(bytes, offsetof(KERNEL, localMemoryPerThread));
+    shape->graph = ret_record->graph;
+    shape->device = ret_record->device;
+    for (size_t i = 0; i < 3 && size >= CLUSTER_END; i++)
+        shape->cluster[i] = word_at(bytes, offsetof(KERNEL, clusterX) + 4 * i);
+    if (size >= PRIORITY_AT + 4)
+        shape->priority = (int32_t)word_at(bytes, PRIORITY_AT);
     memcpy(&shape->name, bytes + offsetof(KERNEL, name), sizeof(shape->name));
+}
+
+#define OF_DEVICE(field) word_at(bytes, offsetof(CUpti_ActivityDevice4, field))
+
+static void read_device(const uint8_t *bytes, struct gpu_record *ret_record)
+{
+    ret_record->limits = (struct gpu_limits){
+        .major = OF_DEVICE(computeCapabilityMajor),
+        .minor = OF_DEVICE(computeCapabilityMinor),
+        .multiprocessors = OF_DEVICE(numMultiprocessors),
+        .warps = OF_DEVICE(maxWarpsPerMultiprocessor),
+        .blocks = OF_DEVICE(maxBlocksPerMultiprocessor),
+        .registers = OF_DEVICE(maxRegistersPerMultiprocessor),
+        .shared_bytes = OF_DEVICE(maxSharedMemoryPerMultiprocessor),
+    };
+    memcpy(&ret_record->limits.memory_bytes,
+           bytes + offsetof(CUpti_ActivityDevice4, globalMemorySize), 8);
+}
+
+static void read_thread(const uint8_t *bytes, struct gpu_record *ret_record)
+{
+    if (word_at(bytes, offsetof(CUpti_ActivityOverhead, objectKind)) ==
+        CUPTI_ACTIVITY_OBJECT_THREAD)
+        ret_record->thread = word_at(bytes, offsetof(CUpti_ActivityOverhead, objectId) +
+                                                offsetof(CUpti_ActivityObjectKindId, pt.threadId));
 }
 
 static int read_record(const uint8_t *bytes, size_t size, struct gpu_record *ret_record)
@@ -130,26 +235,35 @@ static int read_record(const uint8_t *bytes, size_t size, struct gpu_record *ret
     const struct layout *layout = size >= 4 ? layout_of(word_at(bytes, 0)) : NULL;
     if (!layout || bytes_needed(layout) > size)
         return 0;
-    const struct place *fields = layout->fields;
+    uint64_t fields[FIELD_COUNT];
+    for (int i = 0; i < FIELD_COUNT; i++)
+        fields[i] = end_of(layout->fields[i]) <= size ? number_at(bytes, layout->fields[i]) : 0;
     *ret_record = (struct gpu_record){
-        .kind = (uint8_t)layout->kind,
-        .sort = (uint8_t)number_at(bytes, fields[FIELD_SORT]),
-        .begin_ns = number_at(bytes, fields[FIELD_BEGIN]),
-        .end_ns = number_at(bytes, fields[FIELD_END]),
-        .device = (uint32_t)number_at(bytes, fields[FIELD_DEVICE]),
-        .context = (uint32_t)number_at(bytes, fields[FIELD_CONTEXT]),
-        .stream = (uint32_t)number_at(bytes, fields[FIELD_STREAM]),
-        .correlation = (uint32_t)number_at(bytes, fields[FIELD_CORRELATION]),
-        .bytes = number_at(bytes, fields[FIELD_BYTES]),
-        .node = number_at(bytes, fields[FIELD_NODE]),
+        .kind = layout->kind,
+        .is_driver = layout->activity == CUPTI_ACTIVITY_KIND_DRIVER,
+        .sort = (uint32_t)fields[FIELD_SORT],
+        .begin_ns = fields[FIELD_BEGIN],
+        .end_ns = fields[FIELD_END],
+        .device = (uint32_t)fields[FIELD_DEVICE],
+        .context = (uint32_t)fields[FIELD_CONTEXT],
+        .stream = (uint32_t)fields[FIELD_STREAM],
+        .correlation = (uint32_t)fields[FIELD_CORRELATION],
+        .graph = (uint32_t)fields[FIELD_GRAPH],
+        .source = (uint32_t)fields[FIELD_SOURCE],
+        .destination = (uint32_t)fields[FIELD_DESTINATION],
+        .thread = (uint32_t)fields[FIELD_THREAD],
+        .result = (uint32_t)fields[FIELD_RESULT],
+        .bytes = fields[FIELD_BYTES],
+        .node = fields[FIELD_NODE],
+        .address = fields[FIELD_ADDRESS],
+        .pool = fields[FIELD_POOL],
     };
     if (layout->kind == GPU_KERNEL)
-        read_kernel(bytes, ret_record);
-    if (layout->kind == GPU_OVERHEAD &&
-        word_at(bytes, offsetof(CUpti_ActivityOverhead, objectKind)) ==
-            CUPTI_ACTIVITY_OBJECT_THREAD)
-        ret_record->thread = word_at(bytes, offsetof(CUpti_ActivityOverhead, objectId) +
-                                                offsetof(CUpti_ActivityObjectKindId, pt.threadId));
+        read_kernel(bytes, size, ret_record);
+    if (layout->kind == GPU_DEVICE)
+        read_device(bytes, ret_record);
+    if (layout->kind == GPU_OVERHEAD)
+        read_thread(bytes, ret_record);
     return 1;
 }
 

@@ -1,18 +1,39 @@
 /* SPDX-License-Identifier: MIT */
-/* How CUPTI is subscribed to.
+/* How CUPTI is subscribed to: alone; or, where another tool has it and lets others in, beside that
+ * one, by functions of their own (CUDA 13.3 and later).
  *
- * The clock is registered once in a process: CUPTI takes a second time amiss. cuptiFinalize is
- * never called: it made a window 10 ms longer, began the numbers of calls anew, and launches after
- * a window were as fast without it (tests/gpu/README.md).
- * Threads: that of the window, one after the other. */
+ * Alone is what was tried on GPUs, so it is tried first. The clock is registered once in a process:
+ * CUPTI takes a second time amiss; only if it was forgotten, as somebody called cuptiFinalize, it
+ * is registered anew. Nobody does that here: it made a window 10 ms longer, began the numbers of
+ * calls anew, and launches after a window were as fast without it (tests/gpu/README.md).
+ *
+ * Beside another tool nothing is done that he would feel: a forced flush would take the buffers
+ * that are his, too, and whether graphs are recorded as a whole is for whoever came first to say.
+ * Threads: that of the window, one after the other; what readers call is said there. */
 #include "gpu_parts.h"
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
-static CUpti_SubscriberHandle subscriber;
-static bool has_clock;
+/* Attributes of subscribers; older headers do not have them. */
+enum {
+    ATTRIBUTE_GRAPHS = 20,
+    ATTRIBUTE_THREAD_IDS = 21,
+    ATTRIBUTE_CLOCK = 22,
+};
+
+/* So far behind it is somebody else's clock. */
+#define CLOCK_OFF_NS UINT64_C(1000000000)
+
+static struct session {
+    CUpti_SubscriberHandle subscriber;
+    bool is_shared;        /* with another tool */
+    bool has_cupti_clock;  /* its times are CUPTI's own */
+    bool has_whole_graphs; /* if shared */
+} session;
 
 static uint64_t CUPTIAPI clock_ns(void)
 {
@@ -21,45 +42,33 @@ static uint64_t CUPTIAPI clock_ns(void)
     return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
 }
 
-/* The name that the one before us gave, as newer versions tell it; else what is mapped. */
-static void say_holder(CUpti_CallbackFunc on_call, char *text, size_t size)
+/* ---- Alone ----------------------------------------------------------------------------------- */
+
+/* Whether CUPTI reads our clock. */
+static bool reads_clock(void)
 {
-    char name[CUPTI_OLD_SUBSCRIBER_NAME_MIN_LEN + 1] = "";
-    CUpti_SubscriberHandle other = NULL;
-    CUpti_SubscriberParams params = {
-        .structSize = CUpti_SubscriberParams_STRUCT_SIZE,
-        .subscriberName = "annot",
-        .oldSubscriberName = name,
-        .oldSubscriberSize = CUPTI_OLD_SUBSCRIBER_NAME_MIN_LEN,
-    };
-    if (cupti.subscribe_v2 && cupti.subscribe_v2(&other, on_call, NULL, &params) == CUPTI_SUCCESS &&
-        other)
-        (void)cupti.unsubscribe(other);
-    const char *tool = gpu_library_of_tool();
-    snprintf(text, size, "another tool uses CUPTI: %s", name[0] ? name : tool ? tool : "unknown");
+    uint64_t time = 0, now = clock_ns();
+    return cupti.get_timestamp && cupti.get_timestamp(&time) == CUPTI_SUCCESS &&
+           time >= now - CLOCK_OFF_NS && time <= now + CLOCK_OFF_NS;
 }
 
-static int subscribe(CUpti_CallbackFunc on_call, char *text, size_t size)
+/* Versions of which it cannot be seen that they read it are believed to. */
+static CUptiResult register_clock(void)
 {
-    CUptiResult result = cupti.subscribe(&subscriber, on_call, NULL);
-    if (result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED) {
-        say_holder(on_call, text, size);
-        return -EBUSY;
-    }
-    if (result != CUPTI_SUCCESS) {
-        gpu_library_say(text, size, "cuptiSubscribe", result);
-        return -EIO;
-    }
-    return 0;
+    static bool is_registered, is_seen;
+    if (is_registered && (!is_seen || reads_clock()))
+        return CUPTI_SUCCESS;
+    bool before = reads_clock();
+    CUptiResult result = cupti.register_clock(clock_ns);
+    is_registered = is_registered || result == CUPTI_SUCCESS;
+    is_seen = is_registered && !before && reads_clock();
+    return result;
 }
 
 /* Before anything is enabled. */
-static int prepare(char *text, size_t size)
+static int prepare_alone(char *text, size_t size)
 {
-    CUptiResult result = CUPTI_SUCCESS;
-    if (!has_clock)
-        result = cupti.register_clock(clock_ns);
-    has_clock = has_clock || result == CUPTI_SUCCESS;
+    CUptiResult result = register_clock();
     if (result == CUPTI_SUCCESS)
         result = cupti.register_callbacks(gpu_buffer_requested, gpu_buffer_completed);
     if (result == CUPTI_SUCCESS)
@@ -70,12 +79,95 @@ static int prepare(char *text, size_t size)
     return -EIO;
 }
 
+/* ---- Beside another tool --------------------------------------------------------------------- */
+
+static void CUPTIAPI requested(uint8_t **buffer, size_t *size, size_t *max_records, void *unused)
+{
+    (void)unused;
+    gpu_buffer_requested(buffer, size, max_records);
+}
+
+static void CUPTIAPI completed(uint8_t *buffer, size_t size, size_t valid, void *unused)
+{
+    (void)unused;
+    gpu_buffer_completed(NULL, 0, buffer, size, valid);
+}
+
+static bool can_share(void)
+{
+    return cupti.version >= CUPTI_SHARES && cupti.subscribe_v2 && cupti.activity_enable_v2 &&
+           cupti.activity_disable_v2 && cupti.register_callbacks_v2 && cupti.get_next_record_v2 &&
+           cupti.get_dropped_v2 && cupti.get_timestamp_v2 && cupti.set_attribute_v2 &&
+           cupti.get_attribute_v2 && !getenv("ANNOT_GPU_ALONE");
+}
+
+/* The name that the one before us gave, as newer versions tell it; else what is mapped. */
+static int join(CUpti_CallbackFunc on_call, char *text, size_t size)
+{
+    char name[CUPTI_OLD_SUBSCRIBER_NAME_MIN_LEN + 1] = "";
+    CUpti_SubscriberHandle subscriber = NULL;
+    bool shares = can_share();
+    struct gpu_subscriber_params params = {
+        .struct_size = offsetof(struct gpu_subscriber_params, shares) + (shares ? 1 : 0),
+        .name = "annot",
+        .old_name = name,
+        .old_size = CUPTI_OLD_SUBSCRIBER_NAME_MIN_LEN,
+        .shares = shares,
+    };
+    if (cupti.subscribe_v2 &&
+        cupti.subscribe_v2(&subscriber, on_call, NULL, &params) == CUPTI_SUCCESS && subscriber) {
+        session = (struct session){.subscriber = subscriber, .is_shared = true};
+        if (shares)
+            return 0;
+        gpu_session_shut();
+    }
+    const char *tool = gpu_library_of_tool();
+    snprintf(text, size, "another tool uses CUPTI: %s", name[0] ? name : tool ? tool : "unknown");
+    return -EBUSY;
+}
+
+/* What this version does not know is done without: times are converted, calls have no threads. */
+static int prepare_shared(char *text, size_t size)
+{
+    CUpti_TimestampCallbackFunc clock = clock_ns;
+    uint32_t ids = CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM;
+    size_t clock_size = sizeof(clock), ids_size = sizeof(ids), graphs_size = 1;
+    uint8_t graphs = 0;
+    CUpti_SubscriberHandle subscriber = session.subscriber;
+    CUptiResult result = cupti.register_callbacks_v2(subscriber, requested, completed);
+    if (result != CUPTI_SUCCESS) {
+        gpu_library_say(text, size, "CUPTI", result);
+        return -EIO;
+    }
+    session.has_cupti_clock =
+        cupti.set_attribute_v2(subscriber, ATTRIBUTE_CLOCK, &clock_size, &clock) != CUPTI_SUCCESS;
+    (void)cupti.set_attribute_v2(subscriber, ATTRIBUTE_THREAD_IDS, &ids_size, &ids);
+    session.has_whole_graphs = cupti.get_attribute_v2(subscriber, ATTRIBUTE_GRAPHS, &graphs_size,
+                                                      &graphs) == CUPTI_SUCCESS &&
+                               graphs == 1;
+    return 0;
+}
+
+/* ---- Either ---------------------------------------------------------------------------------- */
+
+static int subscribe(CUpti_CallbackFunc on_call, char *text, size_t size)
+{
+    session = (struct session){0};
+    CUptiResult result = cupti.subscribe(&session.subscriber, on_call, NULL);
+    if (result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED)
+        return join(on_call, text, size);
+    if (result == CUPTI_SUCCESS)
+        return 0;
+    gpu_library_say(text, size, "cuptiSubscribe", result);
+    return -EIO;
+}
+
 int gpu_session_open(CUpti_CallbackFunc on_call, char *text, size_t size)
 {
     int error = subscribe(on_call, text, size);
     if (error != 0)
         return error;
-    error = prepare(text, size);
+    error = session.is_shared ? prepare_shared(text, size) : prepare_alone(text, size);
     if (error != 0)
         gpu_session_shut();
     return error;
@@ -83,21 +175,73 @@ int gpu_session_open(CUpti_CallbackFunc on_call, char *text, size_t size)
 
 void gpu_session_shut(void)
 {
-    (void)cupti.unsubscribe(subscriber);
-    subscriber = NULL;
+    (void)cupti.unsubscribe(session.subscriber);
+    session.subscriber = NULL;
 }
 
 void gpu_session_follow(CUpti_CallbackDomain domain, CUpti_CallbackId id, bool on)
 {
-    (void)cupti.enable_callback(on, subscriber, domain, id);
+    (void)cupti.enable_callback(on, session.subscriber, domain, id);
 }
 
 void gpu_session_enable(CUpti_ActivityKind kind, bool on)
 {
-    (void)(on ? cupti.activity_enable(kind) : cupti.activity_disable(kind));
+    if (!session.is_shared)
+        (void)(on ? cupti.activity_enable(kind) : cupti.activity_disable(kind));
+    else if (kind == CUPTI_ACTIVITY_KIND_GRAPH_TRACE && !session.has_whole_graphs)
+        return;
+    else
+        (void)(on ? cupti.activity_enable_v2(session.subscriber, kind, NULL)
+                  : cupti.activity_disable_v2(session.subscriber, kind, NULL));
+}
+
+void gpu_session_leave_out(CUpti_CallbackId runtime_call)
+{
+    if (session.is_shared && cupti.enable_runtime_api_v2)
+        (void)cupti.enable_runtime_api_v2(session.subscriber, runtime_call, 0);
+    else if (!session.is_shared && cupti.enable_runtime_api)
+        (void)cupti.enable_runtime_api(runtime_call, 0);
 }
 
 void gpu_session_flush(bool forced)
 {
-    (void)cupti.flush_all(forced ? CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0);
+    bool all = forced && !session.is_shared;
+    (void)cupti.flush_all(all ? CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0);
+}
+
+/* ---- For readers ----------------------------------------------------------------------------- */
+
+size_t gpu_session_dropped(void)
+{
+    size_t dropped = 0;
+    CUptiResult result = session.is_shared
+                             ? cupti.get_dropped_v2(session.subscriber, NULL, 0, &dropped)
+                             : cupti.get_dropped(NULL, 0, &dropped);
+    return result == CUPTI_SUCCESS ? dropped : 0;
+}
+
+CUptiResult gpu_session_next(uint8_t *buffer, size_t size, CUpti_Activity **record)
+{
+    return session.is_shared ? cupti.get_next_record_v2(session.subscriber, buffer, size, record)
+                             : cupti.get_next_record(buffer, size, record);
+}
+
+uint8_t gpu_session_clock(void)
+{
+    return session.has_cupti_clock ? GPU_CLOCK_CUPTI : GPU_CLOCK_MONOTONIC;
+}
+
+void gpu_session_anchor(void)
+{
+    struct gpu_origin before, after;
+    uint64_t raw = 0;
+    if (!session.has_cupti_clock)
+        return;
+    uint64_t begin_ns = clock_ns();
+    gpu_tell_here(&before);
+    bool is_read = cupti.get_timestamp_v2(session.subscriber, &raw) == CUPTI_SUCCESS;
+    gpu_tell_here(&after);
+    if (is_read && before.time && after.time)
+        gpu_tell_anchor(raw, before.time + (after.time - before.time) / 2,
+                        (uint32_t)((clock_ns() - begin_ns) / 2));
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Names of kernels with what they were launched as, interned once each.
  *
- * A table of what was seen, by where CUPTI has the name and by grid, block, registers and shared
- * memory: a kernel costs a hash and a comparison. CUPTI's names live as long as the process. A full
- * table costs time, nothing else. */
+ * A table of what was seen, by where CUPTI has the name and by grid, block, registers, memory,
+ * graph and device: a kernel costs a hash and a comparison. CUPTI's names live as long as the
+ * process. A full table costs time, nothing else. */
 #include "gpu_parts.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum { SHAPES = 4096, TRIES = 8 };
@@ -17,20 +18,47 @@ static struct known {
 
 static uint32_t hash_of(const struct gpu_shape *shape)
 {
-    const uint32_t numbers[] = {shape->grid[0],   shape->grid[1],     shape->grid[2],
-                                shape->block[0],  shape->block[1],    shape->block[2],
-                                shape->registers, shape->shared_bytes};
-    uint64_t hash = (uintptr_t)shape->name;
-    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
-        hash = (hash ^ numbers[i]) * UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t words[sizeof(*shape) / sizeof(uint64_t)], hash = 0;
+    memcpy(words, shape, sizeof(words));
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+        hash = (hash ^ words[i] ^ hash >> 29) * UINT64_C(0x9e3779b97f4a7c15);
     return (uint32_t)(hash >> 40);
 }
 
-_Static_assert(sizeof(struct gpu_shape) == sizeof(char *) + 32, "no padding to compare");
+_Static_assert(sizeof(struct gpu_shape) == sizeof(char *) + 64, "no padding to compare");
 
 static bool is_same(const struct gpu_shape *one, const struct gpu_shape *other)
 {
     return memcmp(one, other, sizeof(*one)) == 0;
+}
+
+static void add_three(struct gpu_values *values, enum gpu_key key, const uint32_t numbers[3],
+                      char text[40])
+{
+    snprintf(text, 40, "%u,%u,%u", numbers[0], numbers[1], numbers[2]);
+    gpu_values_text(values, key, text);
+}
+
+static uint32_t make_name(const struct gpu_shape *shape)
+{
+    struct gpu_values values = {0};
+    char grid[40], block[40], cluster[40];
+    double occupancy = gpu_device_occupancy(shape->device, shape);
+    add_three(&values, GPU_KEY_GRID, shape->grid, grid);
+    add_three(&values, GPU_KEY_BLOCK, shape->block, block);
+    if (shape->cluster[0] > 1 || shape->cluster[1] > 1 || shape->cluster[2] > 1)
+        add_three(&values, GPU_KEY_CLUSTER, shape->cluster, cluster);
+    gpu_values_number(&values, GPU_KEY_REGISTERS, shape->registers);
+    gpu_values_number(&values, GPU_KEY_SHARED, shape->shared_bytes);
+    if (shape->local_bytes)
+        gpu_values_number(&values, GPU_KEY_LOCAL, shape->local_bytes);
+    if (occupancy > 0)
+        gpu_values_real(&values, GPU_KEY_OCCUPANCY, occupancy);
+    if (shape->priority)
+        gpu_values_number(&values, GPU_KEY_PRIORITY, shape->priority);
+    if (shape->graph)
+        gpu_values_number(&values, GPU_KEY_GRAPH, shape->graph);
+    return gpu_tell_label(shape->name ? shape->name : "kernel", &values);
 }
 
 uint32_t gpu_shape_name(const struct gpu_shape *shape)
@@ -42,9 +70,9 @@ uint32_t gpu_shape_name(const struct gpu_shape *shape)
             continue;
         if (one->id == 0) {
             one->shape = *shape;
-            one->id = gpu_tell_kernel(shape);
+            one->id = make_name(shape);
         }
         return one->id;
     }
-    return gpu_tell_kernel(shape);
+    return make_name(shape);
 }

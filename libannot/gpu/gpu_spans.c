@@ -3,20 +3,31 @@
  * Threads: that of gpu_thread.c alone. */
 #include "gpu_parts.h"
 
-/* CUPTI's numbers of copies, waits and overheads, in words. */
-static const char *const copies[] = {"copy",
-                                     "copy host to device",
-                                     "copy device to host",
-                                     "copy host to array",
-                                     "copy array to host",
-                                     "copy array to array",
-                                     "copy array to device",
-                                     "copy device to array",
-                                     "copy device to device",
-                                     "copy host to host",
-                                     "copy between devices"};
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* CUPTI's numbers of copies, waits, overheads and compilations, in words. */
+static const struct {
+    const char *name, *direction;
+} copies[] = {{"copy", ""},
+              {"copy host to device", "HtoD"},
+              {"copy device to host", "DtoH"},
+              {"copy host to array", "HtoD"},
+              {"copy array to host", "DtoH"},
+              {"copy array to array", "DtoD"},
+              {"copy array to device", "DtoD"},
+              {"copy device to array", "DtoD"},
+              {"copy device to device", "DtoD"},
+              {"copy host to host", "HtoH"},
+              {"copy between devices", "PtoP"}};
+
 static const char *const waits[] = {"wait", "wait for event", "stream waits for event",
                                     "wait for stream", "wait for context"};
+static const char *const compilations[] = {"jit", "jit: load from cache", "jit: store in cache",
+                                           "jit: compile"};
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 static const char *overhead_text(uint32_t sort)
 {
@@ -34,81 +45,174 @@ static const char *overhead_text(uint32_t sort)
     }
 }
 
-static const char *text_of(const struct gpu_record *record)
+/* ---- Names ----------------------------------------------------------------------------------- */
+
+/* Few, each made once: by what kind of record it is, and its numbers. */
+static uint32_t *known_name(const struct gpu_record *record)
 {
+    enum { NAMES = 1024, TRIES = 8 };
+
+    static struct {
+        uint64_t key;
+        uint32_t name;
+    } names[NAMES];
+
+    static uint32_t none;
+
+    uint64_t key = 1 + ((uint64_t)record->kind << 56 | (uint64_t)(record->sort & 0xff) << 48 |
+                        (uint64_t)(record->source & 0xff) << 40 |
+                        (uint64_t)(record->destination & 0xff) << 32 | record->graph);
+    uint32_t at = (uint32_t)(key * UINT64_C(0x9e3779b97f4a7c15) >> 40);
+    for (uint32_t i = 0; i < TRIES; i++) {
+        if (names[(at + i) % NAMES].key != 0 && names[(at + i) % NAMES].key != key)
+            continue;
+        names[(at + i) % NAMES].key = key;
+        return &names[(at + i) % NAMES].name;
+    }
+    none = 0;
+    return &none;
+}
+
+static uint32_t make_name(const struct gpu_record *record)
+{
+    struct gpu_values values = {0};
+    uint32_t sort = record->sort;
     switch (record->kind) {
     case GPU_COPY:
-        return copies[record->sort < sizeof(copies) / sizeof(copies[0]) ? record->sort : 0];
+        sort = sort < COUNT(copies) ? sort : 0;
+        gpu_values_text(&values, GPU_KEY_DIRECTION, copies[sort].direction);
+        gpu_values_text(&values, GPU_KEY_SOURCE, gpu_memory_kind(record->source));
+        gpu_values_text(&values, GPU_KEY_DESTINATION, gpu_memory_kind(record->destination));
+        break;
     case GPU_SET:
-        return "set";
-    case GPU_GRAPH:
-        return "graph";
+        gpu_values_text(&values, GPU_KEY_MEMORY, gpu_memory_kind(record->destination));
+        break;
     case GPU_WAIT:
-        return waits[record->sort < sizeof(waits) / sizeof(waits[0]) ? record->sort : 0];
+        return gpu_tell_name(waits[sort < COUNT(waits) ? sort : 0]);
+    case GPU_JIT:
+        return gpu_tell_name(compilations[sort < COUNT(compilations) ? sort : 0]);
+    case GPU_OVERHEAD:
+        return gpu_tell_name(overhead_text(sort));
+    case GPU_EVENT:
+        return gpu_tell_name("event");
     default:
-        return overhead_text(record->sort);
+        break;
     }
+    if (record->graph)
+        gpu_values_number(&values, GPU_KEY_GRAPH, record->graph);
+    return gpu_tell_label(record->kind == GPU_COPY  ? copies[sort].name
+                          : record->kind == GPU_SET ? "set"
+                                                    : "graph",
+                          &values);
 }
 
-/* The texts are few and constant: found by their address. */
-static uint32_t constant_name(const char *text)
+static uint32_t name_of(const struct gpu_record *record, struct gpu_values *values)
 {
-    enum { CONSTANTS = 32 };
-
-    static const char *texts[CONSTANTS];
-    static uint32_t ids[CONSTANTS];
-    int i = 0;
-    while (i < CONSTANTS && texts[i] && texts[i] != text)
-        i++;
-    if (i == CONSTANTS)
-        return gpu_tell_name(text);
-    if (!texts[i]) {
-        ids[i] = gpu_tell_name(text);
-        texts[i] = text;
-    }
-    return ids[i];
+    if (record->kind == GPU_KERNEL)
+        return gpu_shape_name(&record->shape);
+    if (record->kind == GPU_CALL)
+        return gpu_api_name(record->is_driver, record->sort);
+    if (record->kind == GPU_MEMORY || record->kind == GPU_UNIFIED)
+        return gpu_memory_name(record, values);
+    uint32_t *name = known_name(record);
+    if (*name == 0)
+        *name = make_name(record);
+    return *name;
 }
 
-static uint32_t name_of(const struct gpu_record *record)
-{
-    return record->kind == GPU_KERNEL ? gpu_shape_name(&record->shape)
-                                      : constant_name(text_of(record));
-}
+/* ---- Spans ----------------------------------------------------------------------------------- */
 
 static bool is_launched(const struct gpu_record *record)
 {
     return record->kind >= GPU_KERNEL && record->kind <= GPU_GRAPH;
 }
 
-static void tell(void *context, const struct gpu_record *record)
+/* Spans of calls have the number that joins them with what they led to; then that has it, too. */
+static bool has_calls(void)
 {
+    return gpu_settings.runtime || gpu_settings.driver;
+}
+
+static void add_values(const struct gpu_record *record, struct gpu_values *values)
+{
+    if (record->kind == GPU_COPY || record->kind == GPU_SET)
+        gpu_values_number(values, GPU_KEY_BYTES, (int64_t)record->bytes);
+    if (record->correlation && (has_calls() || record->kind == GPU_CALL))
+        gpu_values_number(values, GPU_KEY_CORRELATION, record->correlation);
+    if (record->kind == GPU_CALL && record->result)
+        gpu_values_number(values, GPU_KEY_ERROR, record->result);
+}
+
+/* Who launched it; or of a call, who called. */
+static void set_origin(const struct gpu_record *record, struct gpu_span *span)
+{
+    bool first = false;
+    if (record->kind == GPU_CALL || record->kind == GPU_JIT) {
+        (void)gpu_thread_find(record->thread, &span->origin);
+        return;
+    }
+    bool found = gpu_launch_find(record->correlation, &span->origin, &first);
+    span->answers = is_launched(record) && found && first;
+    if (span->answers)
+        gpu_launch_answered();
+    (void)gpu_node_find(record->node, &span->origin);
+    if (is_launched(record) && !found)
+        gpu_tell_count(GPU_COUNT_ORPHANS, 1);
+}
+
+/* CUPTI has no time of an event by this clock: it is when the program asked for it. */
+static bool set_event_time(struct gpu_span *span)
+{
+    span->begin_ns = span->end_ns = span->origin.time;
+    span->clock = GPU_CLOCK_ANNOT;
+    return span->origin.time != 0;
+}
+
+static void tell_span(const struct gpu_record *record)
+{
+    struct gpu_values values = {0};
     struct gpu_span span = {
-        .name = name_of(record),
+        .name = name_of(record, &values),
         .kind = record->kind,
-        .sort = record->sort,
+        .clock = gpu_session_clock(),
         .device = record->device,
         .context = record->context,
         .stream = record->stream,
         .begin_ns = record->begin_ns,
         .end_ns = record->end_ns,
-        .bytes = record->bytes,
+        .system_thread = record->thread,
+        .values = &values,
     };
-    bool first = false;
-    (void)context;
-    bool found = gpu_launch_find(record->correlation, &span.origin, &first);
-    span.answers = is_launched(record) && found && first;
-    if (span.answers)
-        gpu_launch_answered();
-    (void)gpu_node_find(record->node, &span.origin);
-    if (is_launched(record) && !found)
-        gpu_tell_count(GPU_COUNT_ORPHANS, 1);
+    add_values(record, &values);
+    set_origin(record, &span);
+    if (record->kind == GPU_EVENT && !set_event_time(&span))
+        return;
+    if (record->kind == GPU_UNIFIED && span.end_ns < span.begin_ns)
+        span.end_ns = span.begin_ns; /* some of these have no end */
+    if (is_launched(record))
+        gpu_device_tell(record->device);
     gpu_tell_span(&span);
+}
+
+static void tell(void *context, const struct gpu_record *record)
+{
+    const uint32_t *own_thread = context;
+    if (record->kind == GPU_CONTEXT)
+        gpu_context_met(record->context, record->stream);
+    else if (record->kind == GPU_DEVICE)
+        gpu_device_met(&record->limits, record->device);
+    else if (record->kind != GPU_CALL || record->thread != *own_thread)
+        tell_span(record);
 }
 
 void gpu_spans_tell(const struct gpu_buffer *buffer)
 {
+    uint32_t own_thread = (uint32_t)syscall(SYS_gettid);
+    gpu_session_anchor();
     uint64_t unknown =
-        gpu_records_read(cupti.get_next_record, buffer->bytes, buffer->valid, tell, NULL);
+        gpu_records_read(gpu_session_next, buffer->bytes, buffer->valid, tell, &own_thread);
+    gpu_session_anchor();
     gpu_tell_count(GPU_COUNT_UNKNOWN, unknown);
     gpu_tell_count(GPU_COUNT_DROPPED, buffer->dropped);
+    gpu_tell_names();
 }

@@ -13,10 +13,12 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { QUEUES = 1024, QUEUE_TRIES = 8, TEXT_MAX = 256 };
+enum { QUEUES = 1024, QUEUE_TRIES = 8 };
 
-/* Not numbers of streams. */
+/* Not numbers of streams; not one of contexts. */
 #define WAITS    UINT32_C(0xfffffffe)
+#define MEMORY   UINT32_C(0xfffffffd)
+#define CALLS    UINT64_C(0xfffffffb)
 #define OVERHEAD UINT64_MAX
 
 static uint64_t orphans, unknown;
@@ -71,6 +73,11 @@ static annot_category category_of(uint8_t kind)
         {"graph", ANNOT_QUEUE_GRAPH},
         {"wait", ANNOT_QUEUE_SYNC},
         {"overhead", ANNOT_QUEUE_OVERHEAD},
+        {"call", ANNOT_QUEUE_API},
+        {"jit", ANNOT_QUEUE_JIT},
+        {"memory", ANNOT_QUEUE_MEMORY},
+        {"event", ANNOT_QUEUE_EVENT},
+        {"unified memory", ANNOT_QUEUE_MEMORY},
     };
 
     static annot_category categories[GPU_KIND_COUNT];
@@ -82,109 +89,192 @@ static annot_category category_of(uint8_t kind)
     return categories[kind];
 }
 
+/* ---- Names and values ------------------------------------------------------------------------ */
+
 uint32_t gpu_tell_name(const char *text)
 {
     return annot_name_intern(text);
 }
 
-static struct annot_value text_value(const char *key, const char *text)
+/* Keys are interned once: a span costs no look-up of theirs. */
+static struct annot_value value_of(const struct gpu_value *value)
 {
-    return (struct annot_value){
-        .key = key, .kind = ANNOT_PAYLOAD_STRING, .value = {.string = text}};
+    static annot_name keys[GPU_KEY_COUNT];
+    if (keys[value->key] == 0)
+        keys[value->key] = annot_name_intern(gpu_key_text(value->key));
+    struct annot_value told = {.key = gpu_key_text(value->key), .key_name = keys[value->key]};
+    told.kind = value->text         ? ANNOT_PAYLOAD_STRING
+                : value->real != 0  ? ANNOT_PAYLOAD_DOUBLE
+                : value->number < 0 ? ANNOT_PAYLOAD_INT64
+                                    : ANNOT_PAYLOAD_UINT64;
+    if (value->text)
+        told.value.string = value->text;
+    else if (value->real != 0)
+        told.value.float64 = value->real;
+    else
+        told.value.int64 = value->number;
+    return told;
 }
 
-static struct annot_value number_value(const char *key, uint64_t number)
+static uint32_t take_values(const struct gpu_values *values,
+                            struct annot_value told[GPU_VALUES_MAX])
 {
-    return (struct annot_value){
-        .key = key, .kind = ANNOT_PAYLOAD_UINT64, .value = {.uint64 = number}};
+    uint32_t count = values ? values->count : 0;
+    for (uint32_t i = 0; i < count; i++)
+        told[i] = value_of(&values->items[i]);
+    return count;
 }
 
-uint32_t gpu_tell_kernel(const struct gpu_shape *shape)
+uint32_t gpu_tell_label(const char *text, const struct gpu_values *values)
 {
-    char grid[40], block[40];
-    snprintf(grid, sizeof(grid), "%u,%u,%u", shape->grid[0], shape->grid[1], shape->grid[2]);
-    snprintf(block, sizeof(block), "%u,%u,%u", shape->block[0], shape->block[1], shape->block[2]);
-    const struct annot_value values[] = {
-        text_value(ANNOT_QUEUE_KEY_GRID, grid),
-        text_value(ANNOT_QUEUE_KEY_BLOCK, block),
-        number_value(ANNOT_QUEUE_KEY_REGISTERS, shape->registers),
-        number_value(ANNOT_QUEUE_KEY_SHARED, shape->shared_bytes),
-    };
-    return annot_queue_label(shape->name ? shape->name : "kernel", values,
-                             sizeof(values) / sizeof(values[0]));
+    struct annot_value told[GPU_VALUES_MAX];
+    uint32_t count = take_values(values, told);
+    return count ? annot_queue_label(text, told, count) : annot_name_intern(text);
 }
 
 /* ---- Queues ---------------------------------------------------------------------------------- */
 
+static struct known {
+    uint64_t id;
+    annot_queue queue; /* 0: empty */
+    uint32_t device;
+    uint64_t text; /* a hash of its name */
+} queues[QUEUES];
+
 static annot_queue device_queue(uint32_t device)
 {
-    char name[TEXT_MAX] = "", text[TEXT_MAX + 32];
-    gpu_library_device(device, name, sizeof(name));
-    snprintf(text, sizeof(text), "GPU %u%s%s", device, name[0] ? ": " : "", name);
+    char text[GPU_NAME_SIZE + 32];
+    gpu_device_text(device, text, sizeof(text));
     return annot_queue_create(ANNOT_QUEUE_DEVICE, device, 0, text);
 }
 
-static annot_queue make_queue(const struct gpu_span *span, uint64_t id)
+static void write_name(uint64_t id, char *text, size_t size)
 {
-    char text[TEXT_MAX];
+    uint32_t context = (uint32_t)(id >> 32), stream = (uint32_t)id;
     if (id == OVERHEAD)
-        return annot_queue_create(ANNOT_QUEUE_QUEUE, id, 0, "CUPTI");
-    if ((uint32_t)id == WAITS)
-        snprintf(text, sizeof(text), "waits of context %u", span->context);
+        snprintf(text, size, "CUPTI");
+    else if (context == CALLS)
+        snprintf(text, size, "calls of thread %u", stream);
+    else if (stream == WAITS)
+        snprintf(text, size, "waits of context %u", context);
+    else if (stream == MEMORY)
+        snprintf(text, size, "memory");
     else
-        snprintf(text, sizeof(text), "stream %u of context %u", span->stream, span->context);
-    /* A wait does not say for which device. */
-    return annot_queue_create(ANNOT_QUEUE_QUEUE, id,
-                              span->kind == GPU_WAIT ? 0 : device_queue(span->device), text);
+        gpu_stream_text(context, stream, text, size);
+}
+
+/* A wait does not say for which device. */
+static bool has_device(uint64_t id)
+{
+    return id != OVERHEAD && id >> 32 != CALLS && (uint32_t)id != WAITS;
+}
+
+static uint64_t hash_of(const char *text)
+{
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    for (; *text; text++)
+        hash = (hash ^ (uint8_t)*text) * UINT64_C(0x100000001b3);
+    return hash;
+}
+
+/* Made, or named anew, where its name is another one by now. */
+static void make_queue(struct known *known)
+{
+    char text[GPU_NAME_SIZE];
+    write_name(known->id, text, sizeof(text));
+    uint64_t hash = hash_of(text);
+    if (known->queue && known->text == hash)
+        return;
+    known->text = hash;
+    known->queue =
+        annot_queue_create(ANNOT_QUEUE_QUEUE, known->id,
+                           has_device(known->id) ? device_queue(known->device) : 0, text);
 }
 
 static uint64_t id_of(const struct gpu_span *span)
 {
-    if (span->kind == GPU_OVERHEAD)
+    switch (span->kind) {
+    case GPU_OVERHEAD:
         return OVERHEAD;
-    return (uint64_t)span->context << 32 | (span->kind == GPU_WAIT ? WAITS : span->stream);
+    case GPU_WAIT:
+        return (uint64_t)span->context << 32 | WAITS;
+    case GPU_CALL:
+    case GPU_JIT:
+        return CALLS << 32 | span->system_thread;
+    case GPU_MEMORY:
+    case GPU_UNIFIED: /* a device's */
+        return (uint64_t)(UINT32_MAX - 16 - span->device % 64) << 32 | MEMORY;
+    default:
+        return (uint64_t)span->context << 32 | span->stream;
+    }
 }
 
 static annot_queue queue_of(const struct gpu_span *span)
 {
-    static struct {
-        uint64_t id;
-        annot_queue queue; /* 0: empty */
-    } queues[QUEUES];
-
-    uint64_t id = id_of(span);
-    uint32_t place = (uint32_t)((id * UINT64_C(0x9e3779b97f4a7c15)) >> 40);
+    bool is_call = span->kind == GPU_CALL || span->kind == GPU_JIT;
+    if (is_call && span->origin.thread != 0)
+        return ANNOT_QUEUE_OWN_LANE;
+    struct known other = {.id = id_of(span), .device = span->device};
+    uint32_t place = (uint32_t)((other.id * UINT64_C(0x9e3779b97f4a7c15)) >> 40);
     for (uint32_t i = 0; i < QUEUE_TRIES; i++) {
-        uint32_t at = (place + i) % QUEUES;
-        if (queues[at].queue != 0 && queues[at].id != id)
+        struct known *known = &queues[(place + i) % QUEUES];
+        if (known->queue != 0 && known->id != other.id)
             continue;
-        if (queues[at].queue == 0) {
-            queues[at].id = id;
-            queues[at].queue = make_queue(span, id);
+        if (known->queue == 0) {
+            *known = other;
+            make_queue(known);
         }
-        return queues[at].queue;
+        return known->queue;
     }
-    return make_queue(span, id);
+    make_queue(&other);
+    return other.queue;
+}
+
+void gpu_tell_names(void)
+{
+    for (uint32_t i = 0; i < QUEUES; i++)
+        if (queues[i].queue != 0)
+            make_queue(&queues[i]);
 }
 
 /* ---- Spans ----------------------------------------------------------------------------------- */
 
+static annot_span_clock cupti_clock(void)
+{
+    static annot_span_clock clock;
+    if (clock == 0)
+        clock = annot_clock_create("CUPTI");
+    return clock;
+}
+
+static annot_span_clock clock_of(uint8_t clock)
+{
+    return clock == GPU_CLOCK_ANNOT   ? ANNOT_SPAN_CLOCK_OWN
+           : clock == GPU_CLOCK_CUPTI ? cupti_clock()
+                                      : ANNOT_SPAN_CLOCK_MONOTONIC;
+}
+
+void gpu_tell_anchor(uint64_t cupti_ns, uint64_t time, uint32_t error_ns)
+{
+    const struct annot_clock_anchor anchor = {cupti_ns, time, error_ns, 0};
+    annot_clock_anchor(cupti_clock(), &anchor);
+}
+
 void gpu_tell_span(const struct gpu_span *span)
 {
-    bool has_bytes = span->kind == GPU_COPY || span->kind == GPU_SET;
-    const struct annot_value bytes = number_value(ANNOT_QUEUE_KEY_BYTES, span->bytes);
+    struct annot_value values[GPU_VALUES_MAX];
     const struct annot_span told = {
         .name = span->name,
         .queue = queue_of(span),
         .begin = span->begin_ns,
         .end = span->end_ns,
-        .clock = ANNOT_SPAN_CLOCK_MONOTONIC,
+        .clock = clock_of(span->clock),
         .origin = {.time = span->origin.time, .thread = span->origin.thread},
         .domain = domain_of_cupti(),
         .category = category_of(span->kind),
         .flags = span->answers ? ANNOT_SPAN_LAUNCHED : 0,
-        .values = &bytes,
-        .value_count = has_bytes ? 1 : 0,
+        .values = values,
+        .value_count = take_values(span->values, values),
     };
     annot_emit_spans(&told, 1);
 }
@@ -197,6 +287,19 @@ void gpu_tell_note(const char *text)
     struct annot_event event = {.domain = domain_of_cupti(), .category = category_of(0)};
     snprintf(line, sizeof(line), "GPU: %s", text);
     event.text = line;
+    annot_mark_event(&event);
+}
+
+void gpu_tell_fact(const char *category, const char *text, const struct gpu_values *values)
+{
+    struct annot_value told[GPU_VALUES_MAX];
+    const struct annot_event event = {
+        .text = text,
+        .domain = domain_of_cupti(),
+        .category = annot_category_observed(domain_of_cupti(), category, ANNOT_OBSERVER_CUPTI, 0),
+        .values = told,
+        .value_count = take_values(values, told),
+    };
     annot_mark_event(&event);
 }
 

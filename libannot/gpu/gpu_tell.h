@@ -20,23 +20,76 @@ enum gpu_kind {
     GPU_GRAPH,
     GPU_WAIT, /* of a thread, for the GPU */
     GPU_OVERHEAD,
+    GPU_CALL,    /* of the program, on the lane of its thread */
+    GPU_JIT,     /* the same: code is compiled, or found in a cache */
+    GPU_MEMORY,  /* taken or given back: an instant */
+    GPU_EVENT,   /* reached by a stream's work: when it was asked for */
+    GPU_UNIFIED, /* memory that moved because it was touched */
     GPU_KIND_COUNT
 };
 
-struct gpu_span {
-    uint32_t name; /* of gpu_tell_name() or gpu_tell_kernel() */
-    uint32_t device, context, stream;
-    uint64_t begin_ns, end_ns; /* CLOCK_MONOTONIC; begin 0 or end before begin: counted, no span */
-    struct gpu_origin origin;
-    uint64_t bytes;  /* of copies and sets, else 0 */
-    uint8_t kind;    /* enum gpu_kind */
-    uint8_t answers; /* the first that is told of a launch that was counted */
-    uint8_t sort;    /* of a copy: CUPTI's kind of it */
+/* Values of spans and of labels; their texts are those of annot/queues.h. */
+enum gpu_key {
+    GPU_KEY_GRID,
+    GPU_KEY_BLOCK,
+    GPU_KEY_CLUSTER,
+    GPU_KEY_REGISTERS,
+    GPU_KEY_SHARED,
+    GPU_KEY_LOCAL,
+    GPU_KEY_OCCUPANCY,
+    GPU_KEY_PRIORITY,
+    GPU_KEY_GRAPH,
+    GPU_KEY_BYTES,
+    GPU_KEY_DIRECTION,
+    GPU_KEY_SOURCE,
+    GPU_KEY_DESTINATION,
+    GPU_KEY_MEMORY,
+    GPU_KEY_ADDRESS,
+    GPU_KEY_POOL,
+    GPU_KEY_HELD,
+    GPU_KEY_FUNCTION,
+    GPU_KEY_ERROR,
+    GPU_KEY_CORRELATION,
+    GPU_KEY_DEVICE,
+    GPU_KEY_COMPUTE_CAPABILITY,
+    GPU_KEY_MULTIPROCESSORS,
+    GPU_KEY_DEVICE_MEMORY,
+    GPU_KEY_PCI,
+    GPU_KEY_UUID,
+    GPU_KEY_COUNT
 };
 
-struct gpu_shape {
-    const char *name;
-    uint32_t grid[3], block[3], registers, shared_bytes;
+enum { GPU_VALUES_MAX = 12 };
+
+struct gpu_value {
+    uint8_t key;      /* enum gpu_key */
+    const char *text; /* NULL: */
+    double real;      /* 0: */
+    int64_t number;
+};
+
+struct gpu_values {
+    uint32_t count;
+    struct gpu_value items[GPU_VALUES_MAX];
+};
+
+/* By which clock a span's times are. */
+enum gpu_clock {
+    GPU_CLOCK_MONOTONIC,
+    GPU_CLOCK_ANNOT, /* as those of origins */
+    GPU_CLOCK_CUPTI  /* CUPTI's own, by the anchors of gpu_tell_anchor() */
+};
+
+struct gpu_span {
+    uint32_t name; /* of gpu_tell_name() or gpu_tell_label() */
+    uint32_t device, context, stream;
+    uint64_t begin_ns, end_ns; /* begin 0, or end before begin: counted, no span */
+    struct gpu_origin origin;  /* of a call: its thread, as it was then */
+    uint32_t system_thread;    /* of a call */
+    uint8_t kind;              /* enum gpu_kind */
+    uint8_t clock;             /* enum gpu_clock */
+    uint8_t answers;           /* the first that is told of a launch that was counted */
+    const struct gpu_values *values;
 };
 
 enum gpu_count {
@@ -54,8 +107,15 @@ int gpu_tell_is_on(void);
 void gpu_tell_count(enum gpu_count which, uint64_t by);
 /* The thread of gpu_thread.c alone: */
 uint32_t gpu_tell_name(const char *text);
-uint32_t gpu_tell_kernel(const struct gpu_shape *shape);
+/* A name with values that all its spans have. */
+uint32_t gpu_tell_label(const char *text, const struct gpu_values *values);
 void gpu_tell_span(const struct gpu_span *span);
+/* What CUPTI's clock showed at an instant, at most error_ns apart; before the spans by it. */
+void gpu_tell_anchor(uint64_t cupti_ns, uint64_t time, uint32_t error_ns);
+/* An instant of the observation: category and name, with values. */
+void gpu_tell_fact(const char *category, const char *text, const struct gpu_values *values);
+/* Queues have the names that are known by now. */
+void gpu_tell_names(void);
 /* At the end of a window: what was counted that has no other place. */
 void gpu_tell_counts(void);
 /* A line for people: why nothing is recorded, or what is missing. */

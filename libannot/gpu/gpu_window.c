@@ -55,7 +55,10 @@ static void CUPTIAPI on_call(void *context, CUpti_CallbackDomain domain, CUpti_C
     const CUpti_CallbackData *call = data;
     (void)context;
     if (domain == CUPTI_CB_DOMAIN_RESOURCE) {
-        on_node(id, data);
+        if (id == CUPTI_CBID_RESOURCE_STREAM_DESTROY_STARTING)
+            gpu_stream_gone(((const CUpti_ResourceData *)data)->resourceHandle.stream);
+        else
+            on_node(id, data);
         return;
     }
     if (domain != CUPTI_CB_DOMAIN_DRIVER_API)
@@ -65,6 +68,7 @@ static void CUPTIAPI on_call(void *context, CUpti_CallbackDomain domain, CUpti_C
             on_profiler(id);
     } else if (call->callbackSite == CUPTI_API_ENTER) {
         gpu_launch_begins(call->correlationId, id < DRIVER_CALLS && launches[id]);
+        gpu_stream_met(id, call);
     } else if (call->functionReturnValue && *(const CUresult *)call->functionReturnValue != 0) {
         gpu_launch_failed(call->correlationId);
     } else {
@@ -82,13 +86,14 @@ static bool begins_with_one(const char *text, const char *const *beginnings)
     return false;
 }
 
-/* Launching calls are counted, waiting ones only noted. */
+/* Launching calls are counted, waiting ones and those of memory only noted. */
 static bool is_followed(const char *name, bool *ret_launches)
 {
     static const char *const launching[] = {"cuLaunch", "cuGraphLaunch", "cuMemcpy", "cuMemset",
                                             NULL};
-    static const char *const waiting[] = {"cuStreamSynchronize", "cuStreamWaitEvent",
-                                          "cuEventSynchronize", "cuCtxSynchronize", NULL};
+    static const char *const waiting[] = {
+        "cuStreamSynchronize", "cuStreamWaitEvent", "cuEventSynchronize", "cuCtxSynchronize",
+        "cuMemAlloc",          "cuMemFree",         "cuEventRecord",      NULL};
     *ret_launches = begins_with_one(name, launching);
     return strncmp(name, "cuLaunchHostFunc", 16) != 0 &&
            (*ret_launches || begins_with_one(name, waiting));
@@ -125,6 +130,7 @@ static void enable_calls(bool on)
 {
     for (int i = 0; i < call_count; i++)
         gpu_session_follow(CUPTI_CB_DOMAIN_DRIVER_API, calls[i], on);
+    gpu_session_follow(CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_STREAM_DESTROY_STARTING, on);
     gpu_session_follow(CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED, on);
     if (gpu_settings.nodes)
         gpu_session_follow(CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED, on);
@@ -135,6 +141,7 @@ static void enable_calls(bool on)
 static void begin_collecting(void)
 {
     gpu_launches_begin();
+    gpu_devices_begin();
     enable_calls(true);
     gpu_kinds_enable(true);
 }

@@ -18,7 +18,7 @@ import read_recording  # noqa: E402
 CUPTI = 13
 # annot/queues.h
 ROLES = {1: "kernel", 2: "copy", 3: "set", 4: "wait", 5: "graph", 6: "call", 7: "event",
-         8: "memory", 9: "overhead"}
+         8: "memory", 9: "overhead", 10: "jit"}
 LAUNCHED = ("kernel", "copy", "set", "graph")
 PUSH, POP, SPAN = 1, 2, 16
 NO_ORIGIN = 1 << 63
@@ -111,7 +111,19 @@ class Recorded(read_recording.Recording):
 
     @property
     def notes(self):
-        return [self.text(event["shape"].name) for event in self.events
+        return [text for text, _ in self.marks if text.startswith("GPU: ")]
+
+    @property
+    def devices(self):
+        """What was told of devices: (name, key-values)."""
+        return [(text, args) for text, args in self.marks if not text.startswith("GPU: ")]
+
+    @property
+    def marks(self):
+        return [(self.text(event["shape"].name),
+                 {self.text(key): self.text(value) if kind == 5 else value
+                  for key, kind, value in event["args"]})
+                for event in self.events
                 if event["shape"].kind == 5 and
                 self.scopes.get(event["shape"].scope, {}).get("observer") == CUPTI]
 

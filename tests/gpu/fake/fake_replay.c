@@ -22,7 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { PART_CALL = 4, PART_BUFFER = 5, PART_NAME = 7, NAMES = 64, WAITING = 1 << 16 };
+enum { PART_CALL = 4, PART_BUFFER = 5, PART_NAME = 7, NAMES = 64, WAITING = 1 << 16, THREADS = 16 };
 
 enum { LAG_NS = 600000000 };
 
@@ -48,6 +48,12 @@ static struct replay {
     uint8_t *buffer; /* being filled */
     size_t room, used;
     uint64_t records, offered, calls, nodes;
+
+    struct {
+        uint32_t recorded, own;
+    } threads[THREADS];
+
+    uint32_t thread_count;
     uint8_t *waiting[WAITING]; /* mode late: copies of records */
     uint32_t waiting_count;
 } replay;
@@ -146,6 +152,13 @@ static size_t times_of(uint32_t kind)
         return offsetof(CUpti_ActivitySynchronization2, start);
     case CUPTI_ACTIVITY_KIND_OVERHEAD:
         return offsetof(CUpti_ActivityOverhead3, start);
+    case CUPTI_ACTIVITY_KIND_DRIVER:
+    case CUPTI_ACTIVITY_KIND_RUNTIME:
+        return offsetof(CUpti_ActivityAPI, start);
+    case CUPTI_ACTIVITY_KIND_JIT:
+        return offsetof(CUpti_ActivityJit2, start);
+    case CUPTI_ACTIVITY_KIND_MEMORY2:
+        return offsetof(CUpti_ActivityMemory3, timestamp); /* and a 0 behind it */
     default:
         return 0;
     }
@@ -162,6 +175,27 @@ static void name_kernel(uint8_t *record)
     memcpy(record + offsetof(CUpti_ActivityKernel10, name), &name, sizeof(name));
 }
 
+/* The thread that stands for a recorded one, once that has called something. */
+static void name_thread(uint8_t *record, size_t at)
+{
+    uint32_t tid;
+    memcpy(&tid, record + at, sizeof(tid));
+    for (uint32_t i = 0; i < replay.thread_count; i++)
+        if (replay.threads[i].recorded == tid)
+            memcpy(record + at, &replay.threads[i].own, sizeof(tid));
+}
+
+static void meet_thread(uint32_t recorded)
+{
+    for (uint32_t i = 0; i < replay.thread_count; i++)
+        if (replay.threads[i].recorded == recorded)
+            return;
+    if (replay.thread_count == THREADS)
+        return;
+    replay.threads[replay.thread_count].own = (uint32_t)gettid();
+    replay.threads[replay.thread_count++].recorded = recorded;
+}
+
 /* Of this process: times, names; and what the mode does to every third record. */
 static void prepare(uint8_t *record, uint32_t kind)
 {
@@ -173,6 +207,10 @@ static void prepare(uint8_t *record, uint32_t kind)
     move_time(record, at + 8);
     if (kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL)
         name_kernel(record);
+    if (kind == CUPTI_ACTIVITY_KIND_DRIVER || kind == CUPTI_ACTIVITY_KIND_RUNTIME)
+        name_thread(record, offsetof(CUpti_ActivityAPI, threadId));
+    if (kind == CUPTI_ACTIVITY_KIND_JIT)
+        name_thread(record, offsetof(CUpti_ActivityJit2, threadId));
     if (third && is_mode("zero"))
         memset(record + at, 0, 16);
     if (third && is_mode("early")) {
@@ -326,6 +364,7 @@ static void do_call(void *context)
                                .correlationId = call->correlation_id,
                                .contextUid = call->context_id,
                                .functionReturnValue = &result};
+    meet_thread(call->tid);
     fake.callback(fake.userdata, CUPTI_CB_DOMAIN_DRIVER_API, call->id, &data);
     if (is_mode("capture") && !has_record(call->correlation_id))
         make_node();

@@ -14,6 +14,8 @@ SCENES = ("contexts", "copies", "graph", "graph-nodes", "jit", "killed", "stream
           "window-finalize")
 # Kinds that are recorded: CUPTI's number of each is that of recorded.py, ours is in gpu_tell.h.
 KINDS = {"kernel": 1, "memcpy": 2, "memset": 3, "graph": 4, "synchronization": 5, "overhead": 6}
+# Further ones that are enabled.
+FURTHER = ("device", "context", "memory", "jit")
 LAUNCHED = ("kernel", "memcpy", "memset", "graph")
 folder = pathlib.Path(tempfile.mkdtemp())
 
@@ -27,9 +29,17 @@ def file_of(scene):
 
 
 def activities_of(scene):
-    """What CUPTI delivers of the kinds that are enabled, in its order; and the file."""
+    """What CUPTI delivers of the kinds of KINDS, in its order, and the file. Each has its place
+    among all that is delivered."""
     got = recorded.read(RECORDED / f"{scene}.cupti.xz")
-    return got, [each for each in got.activities() if each["kind"] in KINDS]
+    enabled = [each for each in got.activities() if each["kind"] in (*KINDS, *FURTHER)]
+    return got, [{**each, "place": i} for i, each in enumerate(enabled) if each["kind"] in KINDS]
+
+
+def delivered_of(scene):
+    """The kinds of all that is delivered, in order."""
+    got = recorded.read(RECORDED / f"{scene}.cupti.xz")
+    return [each["kind"] for each in got.activities() if each["kind"] in (*KINDS, *FURTHER)]
 
 
 def run_cases(cases):

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Instead of annot: what libannot-gpu tells, as lines of JSON in the file ANNOT_GPU_TELL. So tests
  * see each span as it was told, before anything else has touched it. Threads are their tids. */
-#include "gpu_tell.h"
+#include "gpu_parts.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -64,13 +64,79 @@ static const char *quoted(const char *text, char *to, size_t size)
     return to;
 }
 
-uint32_t gpu_tell_kernel(const struct gpu_shape *shape)
+/* As an object of JSON. */
+static const char *written(const struct gpu_values *values, char *to, size_t size)
 {
-    char text[256];
-    const uint32_t *grid = shape->grid, *block = shape->block;
-    snprintf(text, sizeof(text), "%s|%u,%u,%u|%u,%u,%u|%u|%u", shape->name, grid[0], grid[1],
-             grid[2], block[0], block[1], block[2], shape->registers, shape->shared_bytes);
-    return gpu_tell_name(text);
+    char text[512];
+    size_t used = (size_t)snprintf(to, size, "{");
+    for (uint32_t i = 0; values && i < values->count && used + 600 < size; i++) {
+        const struct gpu_value *value = &values->items[i];
+        used += (size_t)snprintf(to + used, size - used, "%s\"%s\": ", i ? ", " : "",
+                                 gpu_key_text(value->key));
+        if (value->text)
+            used += (size_t)snprintf(to + used, size - used, "\"%s\"",
+                                     quoted(value->text, text, sizeof(text)));
+        else if (value->real != 0)
+            used += (size_t)snprintf(to + used, size - used, "%.17g", value->real);
+        else
+            used += (size_t)snprintf(to + used, size - used, "%ld", (long)value->number);
+    }
+    snprintf(to + used, size - used, "}");
+    return to;
+}
+
+/* Its name stands before a tab, its values behind it. */
+uint32_t gpu_tell_label(const char *text, const struct gpu_values *values)
+{
+    char label[4096], object[3000];
+    snprintf(label, sizeof(label), "%s\t%s", text, written(values, object, sizeof(object)));
+    return gpu_tell_name(label);
+}
+
+/* What a queue is called is told when it changes. */
+enum { QUEUES = 256 };
+
+static struct {
+    uint32_t context, stream;
+    char text[128];
+} queues[QUEUES];
+
+static uint32_t queue_count;
+
+void gpu_tell_names(void)
+{
+    for (uint32_t i = 0; i < queue_count; i++) {
+        char text[128], line[256];
+        gpu_stream_text(queues[i].context, queues[i].stream, text, sizeof(text));
+        if (strcmp(text, queues[i].text) == 0)
+            continue;
+        strcpy(queues[i].text, text);
+        dprintf(output(), "{\"context\": %u, \"stream\": %u, \"queue\": \"%s\"}\n",
+                queues[i].context, queues[i].stream, quoted(text, line, sizeof(line)));
+    }
+}
+
+static void meet_queue(const struct gpu_span *span)
+{
+    for (uint32_t i = 0; i < queue_count; i++)
+        if (queues[i].context == span->context && queues[i].stream == span->stream)
+            return;
+    if (queue_count == QUEUES || span->kind > GPU_GRAPH)
+        return;
+    queues[queue_count].context = span->context;
+    queues[queue_count++].stream = span->stream;
+}
+
+void gpu_tell_anchor(uint64_t cupti_ns, uint64_t time, uint32_t error_ns)
+{
+    dprintf(output(), "{\"anchor\": [%lu, %lu, %u]}\n", cupti_ns, time, error_ns);
+}
+
+void gpu_tell_fact(const char *category, const char *text, const struct gpu_values *values)
+{
+    char name[512], object[2000];
+    dprintf(output(), "{\"fact\": \"%s\", \"of\": \"%s\", \"values\": %s}\n", category,
+            quoted(text, name, sizeof(name)), written(values, object, sizeof(object)));
 }
 
 void gpu_tell_count(enum gpu_count which, uint64_t by)
@@ -86,14 +152,21 @@ void gpu_tell_span(const struct gpu_span *span)
         untimed++;
         return;
     }
-    violating += span->origin.time > span->begin_ns;
-    char name[1024];
+    violating += span->origin.time > span->begin_ns && span->kind <= GPU_GRAPH;
+    meet_queue(span);
+    char label[4096], name[4096], values[2000];
+    snprintf(label, sizeof(label), "%s", span->name ? names[span->name - 1] : "");
+    char *tab = strchr(label, '\t');
+    if (tab)
+        *tab = 0;
     dprintf(output(),
             "{\"kind\": %u, \"device\": %u, \"context\": %u, \"stream\": %u, \"begin\": %lu, "
-            "\"end\": %lu, \"launch\": %lu, \"thread\": %u, \"bytes\": %lu, \"name\": \"%s\"}\n",
+            "\"end\": %lu, \"launch\": %lu, \"thread\": %u, \"caller\": %u, \"clock\": %u, "
+            "\"values\": %s, \"label\": %s, \"name\": \"%s\"}\n",
             span->kind, span->device, span->context, span->stream, span->begin_ns, span->end_ns,
-            span->origin.time, span->origin.thread, span->bytes,
-            quoted(span->name ? names[span->name - 1] : "", name, sizeof(name)));
+            span->origin.time, span->origin.thread, span->system_thread, span->clock,
+            written(span->values, values, sizeof(values)), tab ? tab + 1 : "{}",
+            quoted(label, name, sizeof(name)));
 }
 
 void gpu_tell_counts(void)

@@ -15,7 +15,8 @@ import subprocess
 import sys
 import time
 
-from replay import KINDS, LAUNCHED, SCENES, activities_of, file_of, folder, run_cases
+from replay import (KINDS, LAUNCHED, SCENES, activities_of, delivered_of, file_of, folder,
+                    run_cases)
 
 FAKE, PROGRAM, LIBRARY, NEXT, HEADERS = (pathlib.Path(word).resolve() for word in sys.argv[1:])
 
@@ -37,7 +38,12 @@ class Run:
         self.program = json.loads(done.stdout) if done.stdout else {}
         spans = [line for line in told if "begin" in line]
         self.windows = [span for span in spans if "window" in span["name"]]
-        self.spans = [span for span in spans if "window" not in span["name"]]
+        self.all = [span for span in spans if "window" not in span["name"]]
+        self.spans = [span for span in self.all if span["kind"] <= 6]
+        self.queues = {(line["context"], line["stream"]): line["queue"]
+                       for line in told if "queue" in line}
+        self.facts = [line for line in told if "fact" in line]
+        self.anchors = [line["anchor"] for line in told if "anchor" in line]
         self.counts = ([line["counts"] for line in told if "counts" in line] or [{}])[-1]
         self.notes = [line["note"] for line in told if "note" in line]
 
@@ -49,7 +55,8 @@ def key_of_activity(each, delta):
 
 
 def key_of_span(span):
-    return tuple(span[name] for name in ("begin", "end", "kind", "context", "stream", "bytes"))
+    return (*(span[name] for name in ("begin", "end", "kind", "context", "stream")),
+            span["values"].get("size [bytes]", 0))
 
 
 def check_spans(run, activities):
@@ -95,12 +102,13 @@ def everything_is_told_as_it_was():
 def kernels_have_their_shape():
     run = Run("streams")
     _, activities = activities_of("streams")
-    names = {f"{each['name']}|{each['gridX']},{each['gridY']},{each['gridZ']}"
-             f"|{each['blockX']},{each['blockY']},{each['blockZ']}"
-             f"|{each['registersPerThread']}"
-             f"|{each['staticSharedMemory'] + each['dynamicSharedMemory']}"
-             for each in activities if each["kind"] == "kernel"}
-    assert {span["name"] for span in run.spans if span["kind"] == 1} == names
+    shapes = {(each["name"], f"{each['gridX']},{each['gridY']},{each['gridZ']}",
+               f"{each['blockX']},{each['blockY']},{each['blockZ']}", each["registersPerThread"],
+               each["staticSharedMemory"] + each["dynamicSharedMemory"])
+              for each in activities if each["kind"] == "kernel"}
+    assert {(span["name"], *(span["label"][key] for key in
+                             ("grid", "block", "registers", "shared memory [bytes]")))
+            for span in run.spans if span["kind"] == 1} == shapes
 
 
 def the_way_of_delivery_changes_nothing():
@@ -116,30 +124,33 @@ def the_way_of_delivery_changes_nothing():
 def what_is_lost_is_counted():
     run = Run("streams", "dropped")
     _, activities = activities_of("streams")
-    kept = [each for i, each in enumerate(activities) if i % 3 != 2]
+    kept = [each for each in activities if each["place"] % 3 != 2]
     check_spans(run, kept)
-    check_counts(run, kept, dropped=len(activities) - len(kept))
+    check_counts(run, kept, dropped=len(delivered_of("streams")) // 3)
     run = Run("streams", "starved")
     assert not run.spans
-    assert run.counts["dropped"] == len(activities) and run.counts["answered"] == 0, run.counts
+    assert run.counts["dropped"] == len(delivered_of("streams")), run.counts
+    assert run.counts["answered"] == 0, run.counts
     run = Run("window-finalize", "split")  # 8,000 buffers at once: more than there are
     _, activities = activities_of("window-finalize")
-    assert len(run.spans) + run.counts["dropped"] == len(activities), run.counts
+    assert len(run.all) + run.counts["dropped"] == len(activities), run.counts
 
 
 def records_without_times_are_counted():
     run = Run("streams", "zero")
     _, activities = activities_of("streams")
-    kept = [each for i, each in enumerate(activities) if i % 3 != 2]
+    kept = [each for each in activities if each["place"] % 3 != 2]
     check_spans(run, kept)
-    check_counts(run, activities, untimed=len(activities) - len(kept))
+    timed = [kind not in ("device", "context") for kind in delivered_of("streams")]
+    check_counts(run, activities, untimed=sum(timed[2::3]))
     assert run.counts["answered"] == run.counts["launches"]
 
 
 def what_began_before_its_launch_is_counted():
     run = Run("streams", "early")
     _, activities = activities_of("streams")
-    early = [each for i, each in enumerate(activities) if i % 3 == 2 and each["kind"] == "kernel"]
+    early = [each for each in activities
+             if each["place"] % 3 == 2 and each["kind"] == "kernel"]
     assert len(run.spans) == len(activities)
     check_counts(run, activities, violating=len(early))
 
