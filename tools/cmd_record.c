@@ -36,6 +36,7 @@ struct record_values {
     struct python_values python;
     struct inject_values inject;
     struct gpu_values gpu;
+    struct gpu_kinds_values gpu_kinds;
     struct picture_values picture;
     struct talk_values talk;
     bool open;
@@ -49,6 +50,7 @@ struct record {
     struct python_environment python;
     struct inject_environment inject;
     struct gpu_environment gpu;
+    struct gpu_kinds_environment gpu_kinds;
     struct record_output output;
     char command[4096];
     char filter[FILTER_TEXT_SIZE], capture[CAPTURE_TEXT_SIZE];
@@ -166,7 +168,7 @@ static void on_forked(void *context, pid_t pid)
 static int start(struct record *record, char **argv)
 {
     struct child_variable
-        variables[1 + PYTHON_VARIABLES_MAX + INJECT_VARIABLES_MAX + GPU_VARIABLES_MAX] = {
+        variables[2 + PYTHON_VARIABLES_MAX + INJECT_VARIABLES_MAX + GPU_VARIABLES_MAX] = {
             {"ANNOT_SESSION", collector_session_text(record->collector)},
         };
     size_t count = python_environment(&record->values->python, &record->python);
@@ -176,10 +178,13 @@ static int start(struct record *record, char **argv)
     count += inject_count;
     size_t gpu_count = gpu_environment(&record->values->gpu, &record->gpu);
     memcpy(variables + 1 + count, record->gpu.variables, gpu_count * sizeof(variables[0]));
+    count += gpu_count;
+    if (gpu_count)
+        variables[1 + count++] = gpu_kinds_variable(&record->values->gpu_kinds, &record->gpu_kinds);
     const struct child_command command = {
         .argv = argv,
         .variables = variables,
-        .variable_count = 1 + count + gpu_count,
+        .variable_count = 1 + count,
         .forked = record->values->sampling.none ? NULL : on_forked,
         .context = record,
     };
@@ -253,7 +258,8 @@ static int check(struct record *record)
     if (error == 0)
         error = capture_parse(values->capture, STATUS_FAILED, record->capture);
     error = error == 0 ? python_check(&values->python, STATUS_FAILED) : error;
-    return error == 0 ? gpu_check(&values->gpu, STATUS_FAILED) : error;
+    error = error == 0 ? gpu_check(&values->gpu, STATUS_FAILED) : error;
+    return error == 0 ? gpu_kinds_check(&values->gpu_kinds, values->gpu.on, STATUS_FAILED) : error;
 }
 
 static void describe(struct record *record)
@@ -348,6 +354,7 @@ static const struct option_spec options[] = {
     PYTHON_OPTIONS(offsetof(struct record_values, python)),
     INJECT_OPTIONS(offsetof(struct record_values, inject)),
     GPU_OPTIONS(offsetof(struct record_values, gpu)),
+    GPU_KINDS_OPTIONS(offsetof(struct record_values, gpu_kinds)),
     PICTURE_OPTIONS(offsetof(struct record_values, picture)),
     {"open", 0, OPTION_FLAG, offsetof(struct record_values, open), NULL,
      "show the recording in the browser once it is complete, as annot open does", NULL},

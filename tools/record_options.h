@@ -171,6 +171,41 @@ struct gpu_environment {
 /* As python_environment. */
 size_t gpu_environment(const struct gpu_values *values, struct gpu_environment *environment);
 
+/* What of GPUs is recorded beside kernels, copies, sets and graphs (gpu_kinds_options.c). */
+struct gpu_kinds_values {
+    const char *api;
+    bool events, unified;
+};
+
+/* Lines of an option table; `at` is the offset of the struct gpu_kinds_values. */
+#define GPU_KINDS_OPTIONS(at)                                                                      \
+    {"gpu-api",                                                                                    \
+     0,                                                                                            \
+     OPTION_CHOICE,                                                                                \
+     (at) + offsetof(struct gpu_kinds_values, api),                                                \
+     "runtime|driver|all|off",                                                                     \
+     "with --gpu: which of the program's calls of CUDA are recorded",                              \
+     "runtime"},                                                                                   \
+        {"gpu-events", 0,                                                                          \
+         OPTION_FLAG,  (at) + offsetof(struct gpu_kinds_values, events),                           \
+         NULL,         "with --gpu: also events that are recorded into streams",                   \
+         NULL},                                                                                    \
+    {                                                                                              \
+        "gpu-unified-memory", 0, OPTION_FLAG, (at) + offsetof(struct gpu_kinds_values, unified),   \
+            NULL, "with --gpu: also unified memory that moves, and its page faults", NULL          \
+    }
+
+/* 0, or a message was printed: returns `status`. */
+int gpu_kinds_check(const struct gpu_kinds_values *values, bool on, int status);
+
+struct gpu_kinds_environment {
+    char words[64];
+};
+
+/* Of a command that has GPUs recorded. It points into *environment. */
+struct child_variable gpu_kinds_variable(const struct gpu_kinds_values *values,
+                                         struct gpu_kinds_environment *environment);
+
 /* ---- Filters --------------------------------------------------------------------------------- */
 
 enum { FILTER_TEXT_SIZE = 241 };

@@ -3,17 +3,24 @@
  *
  * CUPTI asks for one on a launching thread and returns it on any. Free ones and full ones are two
  * lists of numbers, changed by one compare and swap. A buffer that CUPTI keeps stays its own for
- * ever. Memory is touched when a buffer is first used. */
+ * ever. Memory is touched when a buffer is first used.
+ *
+ * Versions that must not be refused have a pool of half a gigabyte, of which what is beyond the
+ * usual goes back to the system once it was read. If even that is used up, the reader has not run
+ * for seconds: the kinds of activities are switched off for the rest of the window, so that what
+ * CUPTI still asks for is not much, and is lost. */
 #include "gpu_parts.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
 enum {
     BUFFER_BYTES = 512 << 10, /* 2,400 kernels */
     BUFFER_COUNT = 128,
-    BUFFERS_READY = 1, /* with memory before anybody waits for it; the others get it when used */
+    BUFFERS_MAX = 1024, /* where none may be refused */
+    BUFFERS_READY = 1,  /* with memory before anybody waits for it; the others get it when used */
     NONE = 0xffff,
 };
 
@@ -24,7 +31,9 @@ struct entry {
 };
 
 static uint8_t *pool;
-static struct entry entries[BUFFER_COUNT];
+static struct entry entries[BUFFERS_MAX];
+static uint32_t buffer_count; /* constant once there is a pool */
+static uint32_t overruns;     /* requests that the pool could not meet, and had to be. Atomic */
 /* count of changes << 16 | number of the first: a buffer that came back is not taken for the one
  * that was seen. */
 static uint64_t free_list = NONE;
@@ -70,19 +79,27 @@ static uint32_t take_all(uint64_t *list)
     return first;
 }
 
+static void *map_pool(uint32_t count)
+{
+    return mmap(NULL, (size_t)count * BUFFER_BYTES, PROT_READ | PROT_WRITE,
+                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+}
+
 int gpu_buffers_open(void)
 {
     if (pool)
         return 0;
-    size_t size = (size_t)BUFFER_COUNT * BUFFER_BYTES;
-    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    bool keeps = gpu_faults(cupti.version) & GPU_FAULT_KEEP_BUFFERS;
+    void *memory = keeps ? map_pool(BUFFERS_MAX) : MAP_FAILED;
+    buffer_count = memory == MAP_FAILED ? BUFFER_COUNT : BUFFERS_MAX;
+    if (memory == MAP_FAILED)
+        memory = map_pool(buffer_count);
     if (memory == MAP_FAILED)
         return -ENOMEM;
     pool = memory;
     for (size_t i = 0; i < (size_t)BUFFERS_READY * BUFFER_BYTES; i += 4096)
         pool[i] = 0;
-    for (uint32_t i = BUFFER_COUNT; i-- > 0;) {
+    for (uint32_t i = buffer_count; i-- > 0;) {
         entries[i].buffer.bytes = pool + (size_t)i * BUFFER_BYTES;
         entries[i].is_ours = 1;
         put(&free_list, i);
@@ -90,7 +107,6 @@ int gpu_buffers_open(void)
     return 0;
 }
 
-/* CUPTI of some versions must not be refused; what it gets then is lost with the process. */
 void CUPTIAPI gpu_buffer_requested(uint8_t **buffer, size_t *size, size_t *max_records)
 {
     uint32_t number = take_one(&free_list);
@@ -102,6 +118,7 @@ void CUPTIAPI gpu_buffer_requested(uint8_t **buffer, size_t *size, size_t *max_r
         *buffer = entries[number].buffer.bytes;
     } else if (gpu_faults(cupti.version) & GPU_FAULT_KEEP_BUFFERS) {
         *buffer = aligned_alloc(8, BUFFER_BYTES);
+        __atomic_add_fetch(&overruns, 1, __ATOMIC_RELAXED);
     }
     if (*buffer)
         *size = BUFFER_BYTES;
@@ -115,7 +132,7 @@ void CUPTIAPI gpu_buffer_completed(CUcontext context, uint32_t stream, uint8_t *
     (void)context;
     (void)stream;
     (void)size;
-    if (!buffer || at >= (size_t)BUFFER_COUNT * BUFFER_BYTES || at % BUFFER_BYTES != 0 ||
+    if (!buffer || at >= (size_t)buffer_count * BUFFER_BYTES || at % BUFFER_BYTES != 0 ||
         __atomic_exchange_n(&entries[number].is_ours, 1, __ATOMIC_RELAXED)) {
         gpu_tell_count(GPU_COUNT_DROPPED, dropped);
         gpu_tell_count(GPU_COUNT_UNKNOWN, 1); /* not one of the pool, or it came twice */
@@ -132,13 +149,34 @@ void gpu_buffers_count_dropped(void)
     gpu_tell_count(GPU_COUNT_DROPPED, gpu_session_dropped());
 }
 
+/* What only a burst needed. */
+static void give_back_memory(uint32_t number)
+{
+    if (number >= BUFFER_COUNT)
+        (void)madvise(entries[number].buffer.bytes, BUFFER_BYTES, MADV_DONTNEED);
+}
+
+static void stop_if_overrun(void)
+{
+    char text[128];
+    uint32_t count = __atomic_exchange_n(&overruns, 0, __ATOMIC_RELAXED);
+    if (count == 0)
+        return;
+    gpu_kinds_enable(false);
+    snprintf(text, sizeof(text), "%u buffers too many at once: nothing more is recorded here",
+             count);
+    gpu_tell_note(text);
+}
+
 void gpu_buffers_drain(void (*take)(const struct gpu_buffer *buffer))
 {
     uint32_t number = take_all(&full_list);
     while (number != NONE) {
         uint32_t next = entries[number].next;
         take(&entries[number].buffer);
+        give_back_memory(number);
         put(&free_list, number);
         number = next;
     }
+    stop_if_overrun();
 }

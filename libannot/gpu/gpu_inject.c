@@ -6,9 +6,8 @@
  *   on        a window for as long as somebody records
  *   profiler  only between cudaProfilerStart and cudaProfilerStop
  *   nodes     each kernel of a graph, not graphs as a whole
- *   runtime   calls of the CUDA runtime; driver: those of the driver
- *   events    events of streams; unified: memory that moves by itself
- * Without it nothing happens here: no CUPTI, no thread. */
+ * Without it nothing happens here: no CUPTI, no thread. ANNOT_GPU_KINDS, the same way, says of what
+ * else than work of the GPU records are wanted (gpu_kinds.c). */
 #include "gpu_parts.h"
 
 #include <dlfcn.h>
@@ -20,7 +19,7 @@ struct gpu_settings gpu_settings;
 
 __attribute__((visibility("default"))) int InitializeInjection(void);
 
-static bool has_word(const char *words, const char *word)
+bool gpu_has_word(const char *words, const char *word)
 {
     size_t length = strlen(word);
     for (const char *at = strstr(words, word); at; at = strstr(at + 1, word))
@@ -34,13 +33,10 @@ static void read_settings(void)
     const char *words = getenv("ANNOT_GPU");
     if (!words)
         return;
-    gpu_settings.nodes = has_word(words, "nodes");
-    gpu_settings.runtime = has_word(words, "runtime");
-    gpu_settings.driver = has_word(words, "driver");
-    gpu_settings.events = has_word(words, "events");
-    gpu_settings.unified = has_word(words, "unified");
-    gpu_settings.profiler = has_word(words, "profiler");
-    gpu_settings.wanted = gpu_settings.nodes || gpu_settings.profiler || has_word(words, "on");
+    gpu_settings.nodes = gpu_has_word(words, "nodes");
+    gpu_settings.profiler = gpu_has_word(words, "profiler");
+    gpu_kinds_read();
+    gpu_settings.wanted = gpu_settings.nodes || gpu_settings.profiler || gpu_has_word(words, "on");
 }
 
 /* Whatever it answers, the driver shall not hear: this library is there in any case. */

@@ -2,9 +2,29 @@
 /* Which kinds of activities a window has.
  *
  * A kind costs something for each activity of it, and most for the calls, which are as many as
- * launches or more (tests/gpu/README.md): they are as the settings say.
+ * launches or more (tests/gpu/README.md). ANNOT_GPU_KINDS, words by comma:
+ *   runtime   calls of the CUDA runtime; also if there is no such variable
+ *   driver    calls of the driver, those of the runtime among them
+ *   events    events of streams
+ *   unified   memory that moves because it was touched
  * Threads: that of the window, one after the other. */
 #include "gpu_parts.h"
+
+#include <stdlib.h>
+
+struct gpu_wanted gpu_wanted;
+
+void gpu_kinds_read(void)
+{
+    const char *words = getenv("ANNOT_GPU_KINDS");
+    words = words ? words : "runtime";
+    gpu_wanted = (struct gpu_wanted){
+        .runtime = gpu_has_word(words, "runtime"),
+        .driver = gpu_has_word(words, "driver"),
+        .events = gpu_has_word(words, "events"),
+        .unified = gpu_has_word(words, "unified"),
+    };
+}
 
 static const CUpti_ActivityKind kinds[] = {
     CUPTI_ACTIVITY_KIND_DEVICE,  CUPTI_ACTIVITY_KIND_CONTEXT, CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
@@ -40,15 +60,15 @@ static void configure_unified(void)
 
 static void enable_asked(bool on)
 {
-    if (gpu_settings.runtime)
+    if (gpu_wanted.runtime)
         gpu_session_enable(CUPTI_ACTIVITY_KIND_RUNTIME, on);
-    if (gpu_settings.runtime && on)
+    if (gpu_wanted.runtime && on)
         gpu_api_leave_out();
-    if (gpu_settings.driver)
+    if (gpu_wanted.driver)
         gpu_session_enable(CUPTI_ACTIVITY_KIND_DRIVER, on);
-    if (gpu_settings.events)
+    if (gpu_wanted.events)
         gpu_session_enable(CUPTI_ACTIVITY_KIND_CUDA_EVENT, on);
-    if (gpu_settings.unified && cupti.configure_unified) {
+    if (gpu_wanted.unified && cupti.configure_unified) {
         if (on)
             configure_unified();
         gpu_session_enable(CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER, on);

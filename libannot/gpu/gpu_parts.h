@@ -306,6 +306,15 @@ void gpu_session_anchor(void);
 /* ---- What is recorded of it (gpu_kinds.c) ---- */
 
 void gpu_kinds_enable(bool on);
+/* What is wanted beside work of the GPU: ANNOT_GPU_KINDS. */
+void gpu_kinds_read(void);
+
+struct gpu_wanted {
+    bool runtime, driver; /* calls of these */
+    bool events, unified; /* events of streams; memory that moves by itself */
+};
+
+extern struct gpu_wanted gpu_wanted;
 
 /* ---- The window (gpu_window.c) ---- */
 
@@ -333,12 +342,13 @@ void gpu_thread_forget(void);
 
 struct gpu_settings {
     bool wanted;
-    bool nodes;           /* of graphs, each kernel; else graphs as a whole */
-    bool profiler;        /* only between cudaProfilerStart and cudaProfilerStop */
-    bool runtime, driver; /* calls of these */
-    bool events, unified; /* events of streams; memory that moves by itself */
+    bool nodes;    /* of graphs, each kernel; else graphs as a whole */
+    bool profiler; /* only between cudaProfilerStart and cudaProfilerStop */
 };
 
 extern struct gpu_settings gpu_settings;
+
+/* In a list of words by comma. */
+bool gpu_has_word(const char *words, const char *word);
 
 #endif

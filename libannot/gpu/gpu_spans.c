@@ -130,7 +130,7 @@ static bool is_launched(const struct gpu_record *record)
 /* Spans of calls have the number that joins them with what they led to; then that has it, too. */
 static bool has_calls(void)
 {
-    return gpu_settings.runtime || gpu_settings.driver;
+    return gpu_wanted.runtime || gpu_wanted.driver;
 }
 
 static void add_values(const struct gpu_record *record, struct gpu_values *values)

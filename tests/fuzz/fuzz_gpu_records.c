@@ -18,7 +18,8 @@ static uint64_t taken;
 static size_t size_of(uint32_t kind)
 {
     static const uint16_t sizes[64] = {
-        [1] = 96, [2] = 88, [4] = 40, [10] = 216, [17] = 56, [22] = 96, [38] = 56, [51] = 56};
+        [1] = 96,  [2] = 88,  [4] = 40,  [5] = 40,  [8] = 184,  [9] = 32,  [10] = 216, [17] = 56,
+        [22] = 96, [25] = 64, [36] = 56, [38] = 56, [49] = 128, [51] = 56, [52] = 72};
     return kind < 64 ? sizes[kind] : 0;
 }
 
@@ -54,7 +55,7 @@ static CUptiResult step_wildly(uint8_t *buffer, size_t size, CUpti_Activity **re
 static void take(void *context, const struct gpu_record *record)
 {
     (void)context;
-    if (record->kind < GPU_KERNEL || record->kind >= GPU_KIND_COUNT)
+    if (record->kind < GPU_KERNEL || record->kind >= GPU_RECORD_KINDS)
         abort();
     taken++;
 }

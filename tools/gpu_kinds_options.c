@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/* What of a GPU is recorded: see record_options.h. */
+#include "record_options.h"
+
+#include "cmd.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define DEFAULT_API "runtime"
+
+int gpu_kinds_check(const struct gpu_kinds_values *values, bool on, int status)
+{
+    if (on)
+        return 0;
+    if (strcmp(values->api, DEFAULT_API) != 0)
+        return cmd_fail(status, "option --gpu-api: only with --gpu");
+    if (values->events)
+        return cmd_fail(status, "option --gpu-events: only with --gpu");
+    if (values->unified)
+        return cmd_fail(status, "option --gpu-unified-memory: only with --gpu");
+    return 0;
+}
+
+struct child_variable gpu_kinds_variable(const struct gpu_kinds_values *values,
+                                         struct gpu_kinds_environment *environment)
+{
+    bool all = strcmp(values->api, "all") == 0;
+    snprintf(environment->words, sizeof(environment->words), "%s%s%s",
+             all ? "runtime,driver" : values->api, values->events ? ",events" : "",
+             values->unified ? ",unified" : "");
+    return (struct child_variable){"ANNOT_GPU_KINDS", environment->words};
+}
