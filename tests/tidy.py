@@ -78,7 +78,7 @@ INCLUDES = {
                         "collector/profile"],
     "collector": ["libannot/wire"] + ["collector/" + name for name in ALL_COLLECTOR],
     "collector/look": ["libannot/wire"] + ["collector/" + name for name in ALL_COLLECTOR],
-    "tools": ["collector", "collector/look", "collector/sample", "collector/export",
+    "tools": ["libannot/gpu", "collector", "collector/look", "collector/sample", "collector/export",
               "collector/compare", "collector/page", "collector/query", "collector/profile",
               "collector/read",
               "collector/store", "collector/model", "collector/base"],

@@ -6,9 +6,11 @@
 #include "record_options.h"
 
 #include "cmd.h"
+#include "gpu_plan.h"
 #include "record_inject.h"
 #include "text.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,21 +21,37 @@ static bool find_library(char path[PATH_MAX])
     return library_of_annot("gpu", "libannot-gpu.so", path);
 }
 
-static const char *words_of(const struct gpu_values *values)
+/* What belongs to --gpu: the first that is given; NULL: none. */
+static const char *given(const struct gpu_values *values)
 {
-    bool by_profiler = strcmp(values->window, "profiler") == 0;
-    if (by_profiler)
-        return values->nodes ? "profiler,nodes" : "profiler";
-    return values->nodes ? "on,nodes" : "on";
+    return values->nodes                        ? "--gpu-nodes"
+           : strcmp(values->window, "all") != 0 ? "--gpu-window"
+           : values->budget > 0                 ? "--gpu-budget"
+                                                : NULL;
+}
+
+static int check_window(const char *window, int status)
+{
+    struct gpu_plan plan;
+    const char *wrong;
+    if (gpu_plan_parse(window, &plan, &wrong) == 0)
+        return 0;
+    return cmd_fail(status,
+                    "option --gpu-window: \"%s\": %s\n"
+                    "\"annot record --help\" lists the forms, \"man annot-record\" explains them",
+                    window, wrong);
 }
 
 int gpu_check(const struct gpu_values *values, int status)
 {
     char path[PATH_MAX];
-    if (!values->on && values->nodes)
-        return cmd_fail(status, "option --gpu-nodes: only with --gpu");
-    if (!values->on && strcmp(values->window, "all") != 0)
-        return cmd_fail(status, "option --gpu-window: only with --gpu");
+    if (!values->on && given(values))
+        return cmd_fail(status, "option %s: only with --gpu", given(values));
+    if (check_window(values->window, status) != 0)
+        return status;
+    if (values->budget > 100)
+        return cmd_fail(status, "option --gpu-budget: %g percent are more than all there is",
+                        values->budget);
     if (!values->on || find_library(path))
         return 0;
     return cmd_fail(status, "option --gpu: this annot has no libannot-gpu.so\n"
@@ -51,6 +69,11 @@ size_t gpu_environment(const struct gpu_values *values, struct gpu_environment *
         environment->variables[count++] = (struct child_variable){"ANNOT_CUDA_NEXT", before};
     environment->variables[count++] =
         (struct child_variable){DRIVER_VARIABLE, environment->library};
-    environment->variables[count++] = (struct child_variable){"ANNOT_GPU", words_of(values)};
+    environment->variables[count++] =
+        (struct child_variable){"ANNOT_GPU", values->nodes ? "on,nodes" : "on"};
+    environment->variables[count++] = (struct child_variable){"ANNOT_GPU_WINDOW", values->window};
+    snprintf(environment->budget, sizeof(environment->budget), "%g", values->budget);
+    environment->variables[count++] =
+        (struct child_variable){"ANNOT_GPU_BUDGET", environment->budget};
     return count;
 }

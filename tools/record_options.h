@@ -139,6 +139,7 @@ size_t python_environment(const struct python_values *values,
 struct gpu_values {
     bool on, nodes;
     const char *window;
+    double budget; /* percent; 0: not given, no limit */
 };
 
 /* Lines of an option table; `at` is the offset of the struct gpu_values. */
@@ -151,21 +152,27 @@ struct gpu_values {
          OPTION_FLAG, (at) + offsetof(struct gpu_values, nodes),                                   \
          NULL,        "record each kernel of a CUDA graph instead of whole graphs",                \
          NULL},                                                                                    \
+        {"gpu-window",                                                                             \
+         0,                                                                                        \
+         OPTION_TEXT,                                                                              \
+         (at) + offsetof(struct gpu_values, window),                                               \
+         "WINDOW",                                                                                 \
+         "when to record GPUs: all, profiler, set, signal:USR2, range:NAME, step:NAME:every=N, "   \
+         "schedule:NAME:wait=N,warmup=N,active=N, slow:NAME:over=MS",                              \
+         "all"},                                                                                   \
     {                                                                                              \
-        "gpu-window", 0, OPTION_CHOICE, (at) + offsetof(struct gpu_values, window),                \
-            "all|profiler",                                                                        \
-            "when to record GPUs: always, or between cudaProfilerStart and cudaProfilerStop",      \
-            "all"                                                                                  \
+        "gpu-budget", 0, OPTION_NUMBER, (at) + offsetof(struct gpu_values, budget), "PERCENT",     \
+            "record less of GPUs if that costs more of the time (default: no limit)", NULL         \
     }
 
 /* 0, or a message was printed: returns `status`. */
 int gpu_check(const struct gpu_values *values, int status);
 
-enum { GPU_VARIABLES_MAX = 3 };
+enum { GPU_VARIABLES_MAX = 5 };
 
 struct gpu_environment {
     struct child_variable variables[GPU_VARIABLES_MAX];
-    char library[PATH_MAX];
+    char library[PATH_MAX], budget[32];
 };
 
 /* As python_environment. */

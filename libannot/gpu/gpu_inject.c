@@ -3,17 +3,22 @@
  *
  * A tool that was set before (ANNOT_CUDA_NEXT) comes first, as if it were alone; CUPTI is then used
  * only if that tool does not. ANNOT_GPU, words by comma, says what is wanted:
- *   on        a window for as long as somebody records
- *   profiler  only between cudaProfilerStart and cudaProfilerStop
+ *   on        in windows, while somebody records
  *   nodes     each kernel of a graph, not graphs as a whole
+ *   profiler  windows between cudaProfilerStart and cudaProfilerStop
  * Without it nothing happens here: no CUPTI, no thread. ANNOT_GPU_KINDS, the same way, says of what
- * else than work of the GPU records are wanted (gpu_kinds.c). */
+ * else than work of the GPU records are wanted (gpu_kinds.c), ANNOT_GPU_WINDOW which windows
+ * (gpu_plan.c; "all"), ANNOT_GPU_BUDGET what it may cost (gpu_governor.c; 1 percent, 0: no limit).
+ */
 #include "gpu_parts.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { BUDGET_PERCENT = 1 };
 
 struct gpu_settings gpu_settings;
 
@@ -28,15 +33,33 @@ bool gpu_has_word(const char *words, const char *word)
     return false;
 }
 
+/* Percent; what is no number is the default. */
+static double read_budget(const char *text)
+{
+    char *end;
+    double budget = text ? strtod(text, &end) : 0;
+    return text && end != text && *end == 0 && budget >= 0 && budget <= 100 ? budget
+                                                                            : BUDGET_PERCENT;
+}
+
 static void read_settings(void)
 {
-    const char *words = getenv("ANNOT_GPU");
+    const char *words = getenv("ANNOT_GPU"), *window = getenv("ANNOT_GPU_WINDOW"), *wrong;
+    char text[512];
     if (!words)
         return;
     gpu_settings.nodes = gpu_has_word(words, "nodes");
-    gpu_settings.profiler = gpu_has_word(words, "profiler");
     gpu_kinds_read();
-    gpu_settings.wanted = gpu_settings.nodes || gpu_settings.profiler || gpu_has_word(words, "on");
+    gpu_settings.wanted =
+        gpu_settings.nodes || gpu_has_word(words, "on") || gpu_has_word(words, "profiler");
+    gpu_settings.budget = read_budget(getenv("ANNOT_GPU_BUDGET"));
+    if (!window || !*window)
+        window = gpu_has_word(words, "profiler") ? "profiler" : "all";
+    if (gpu_plan_parse(window, &gpu_settings.plan, &wrong) == 0)
+        return;
+    gpu_settings.wanted = false;
+    snprintf(text, sizeof(text), "ANNOT_GPU_WINDOW=%.200s: %s", window, wrong);
+    gpu_tell_note(text);
 }
 
 /* Whatever it answers, the driver shall not hear: this library is there in any case. */
@@ -72,6 +95,8 @@ int InitializeInjection(void)
         return 1;
     }
     pthread_atfork(NULL, NULL, gpu_thread_forget);
+    if (gpu_trigger_start() != 0)
+        gpu_tell_note("what opens windows cannot be watched");
     if (gpu_thread_start() == 0)
         (void)atexit(gpu_thread_end);
     else

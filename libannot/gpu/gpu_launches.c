@@ -106,6 +106,11 @@ bool gpu_launches_pending(void)
            __atomic_load_n(&answered, __ATOMIC_RELAXED);
 }
 
+uint64_t gpu_launches_counted(void)
+{
+    return __atomic_load_n(&launched, __ATOMIC_RELAXED);
+}
+
 void gpu_launch_answered(void)
 {
     __atomic_add_fetch(&answered, 1, __ATOMIC_RELAXED);

@@ -11,6 +11,7 @@
 #ifndef ANNOT_GPU_PARTS_H
 #define ANNOT_GPU_PARTS_H
 
+#include "gpu_plan.h"
 #include "gpu_tell.h"
 
 #include <cupti.h>
@@ -191,6 +192,8 @@ void gpu_launches_begin(void);
 void gpu_launch_answered(void);
 /* Some have none yet. Any thread. */
 bool gpu_launches_pending(void);
+/* How many were counted so far. Any thread. */
+uint64_t gpu_launches_counted(void);
 
 /* ---- Nodes of graphs (gpu_nodes.c) ---- */
 
@@ -316,16 +319,83 @@ struct gpu_wanted {
 
 extern struct gpu_wanted gpu_wanted;
 
+/* ---- Calls of the driver (gpu_calls.c) ---- */
+
+/* CUPTI's callback. */
+void CUPTIAPI gpu_calls_on(void *context, CUpti_CallbackDomain domain, CUpti_CallbackId id,
+                           const void *data);
+/* Finds their numbers, as this library has them; once. */
+void gpu_calls_find(void);
+void gpu_calls_follow(bool on);
+/* cudaProfilerStart and cudaProfilerStop, for as long as there is a subscriber. */
+void gpu_calls_follow_profiler(void);
+
 /* ---- The window (gpu_window.c) ---- */
 
-/* Subscribes and enables; nothing if that is done. 0, or -errno with a line in `text`.
- * Threads: any, one after the other. */
-int gpu_window_open(char *text, size_t size);
-/* Waits for what CUPTI has, for a fifth of a second at most; disables, unsubscribes. Threads: that
- * which drains the buffers. */
+/* Whether what is launched now is kept. Any thread. Cost: a load. */
+bool gpu_window_is_taking(void);
+/* Opens the window if it is wanted; if it is not any more, nothing is kept from here on, and our
+ * thread shuts it. Any thread: `by_program`, if it is not ours. */
+void gpu_window_follow(bool by_program);
+
+/* Our thread alone: */
+
+/* Whether windows may open at all. If not, follow and shut what is open. */
+void gpu_window_allow(bool on);
+/* Another recording: what could not be opened is tried again. */
+void gpu_window_forgive(void);
+/* Why a window could not be opened: 1, once. */
+bool gpu_window_take_failure(char *text, size_t size);
+/* If nothing is wanted: waits for what CUPTI has, for a fifth of a second at most; disables,
+ * unsubscribes. If it is wanted again meanwhile, it stays open. */
 void gpu_window_shut(void);
+/* Whether an activity whose launch is not known is told: not if it may have been launched while
+ * nothing was to be kept, which is counted. */
+bool gpu_window_keeps(const struct gpu_record *record);
 /* Asks CUPTI for full buffers. */
 void gpu_window_flush(void);
+/* The next one that was opened or shut and is not told yet. */
+bool gpu_window_take_switch(struct gpu_switch *ret_switch);
+/* In a forked child. */
+void gpu_window_forget(void);
+
+/* ---- What opens and shuts it (gpu_trigger.c) ---- */
+
+/* Watches what the plan depends on. 0 or -errno. */
+int gpu_trigger_start(void);
+/* What is wanted now. Any thread. */
+enum gpu_want gpu_trigger_wanted(void);
+/* One of the profiler's calls was made: on its thread. */
+void gpu_trigger_profiler(bool begins);
+/* Looks for what no thread of the program told; `wishes` are the recording's. Our thread. */
+void gpu_trigger_look(uint32_t wishes);
+/* In a forked child. */
+void gpu_trigger_forget(void);
+
+/* ---- What it costs (gpu_governor.c) ---- */
+
+enum gpu_level { GPU_LEVEL_OFF, GPU_LEVEL_GRAPHS, GPU_LEVEL_NODES };
+
+struct gpu_governor {
+    double budget; /* percent of the wall time; 0: no limit */
+    enum gpu_level level, highest;
+    double share; /* percent, at the last look */
+    uint64_t cost;
+    int looks_over;                                 /* in turn */
+    int64_t looked_ns, raised_ns, held_ns, hold_ns; /* 0: never; until then it stays low */
+};
+
+/* Adds to what it cost. Any thread. */
+void gpu_governor_add(uint64_t ns);
+/* Adds what CUPTI reports as its own overhead. */
+void gpu_governor_note(const struct gpu_record *record);
+/* All so far, without our thread's time. */
+uint64_t gpu_governor_cost(void);
+void gpu_governor_begin(struct gpu_governor *governor, double budget, enum gpu_level highest);
+/* `cost` so far, in ns. Once a second it is compared; 1: there is another level now. */
+bool gpu_governor_look(struct gpu_governor *governor, int64_t now_ns, uint64_t cost);
+/* Why. */
+void gpu_governor_say(const struct gpu_governor *governor, char *text, size_t size);
 
 /* ---- The thread (gpu_thread.c) ---- */
 
@@ -342,8 +412,9 @@ void gpu_thread_forget(void);
 
 struct gpu_settings {
     bool wanted;
-    bool nodes;    /* of graphs, each kernel; else graphs as a whole */
-    bool profiler; /* only between cudaProfilerStart and cudaProfilerStop */
+    bool nodes;    /* of graphs, each kernel; else as a whole. W: our thread, without a window */
+    double budget; /* percent; 0: no limit */
+    struct gpu_plan plan; /* W: gpu_trigger.c */
 };
 
 extern struct gpu_settings gpu_settings;

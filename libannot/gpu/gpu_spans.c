@@ -143,21 +143,24 @@ static void add_values(const struct gpu_record *record, struct gpu_values *value
         gpu_values_number(values, GPU_KEY_ERROR, record->result);
 }
 
-/* Who launched it; or of a call, who called. */
-static void set_origin(const struct gpu_record *record, struct gpu_span *span)
+/* Who launched it; or of a call, who called. Returns whether it belongs to a window. */
+static bool set_origin(const struct gpu_record *record, struct gpu_span *span)
 {
     bool first = false;
     if (record->kind == GPU_CALL || record->kind == GPU_JIT) {
         (void)gpu_thread_find(record->thread, &span->origin);
-        return;
+        return gpu_window_keeps(record);
     }
     bool found = gpu_launch_find(record->correlation, &span->origin, &first);
+    if (!found && !gpu_window_keeps(record))
+        return false;
     span->answers = is_launched(record) && found && first;
     if (span->answers)
         gpu_launch_answered();
     (void)gpu_node_find(record->node, &span->origin);
     if (is_launched(record) && !found)
         gpu_tell_count(GPU_COUNT_ORPHANS, 1);
+    return true;
 }
 
 /* CUPTI has no time of an event by this clock: it is when the program asked for it. */
@@ -183,8 +186,10 @@ static void tell_span(const struct gpu_record *record)
         .system_thread = record->thread,
         .values = &values,
     };
+    gpu_governor_note(record);
     add_values(record, &values);
-    set_origin(record, &span);
+    if (!set_origin(record, &span))
+        return;
     if (record->kind == GPU_EVENT && !set_event_time(&span))
         return;
     if (record->kind == GPU_UNIFIED && span.end_ns < span.begin_ns)

@@ -10,6 +10,7 @@
 #include <annot/observers.h>
 #include <annot/queues.h>
 #include <annot/values.h>
+#include <annot/watch.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -21,7 +22,7 @@ enum { QUEUES = 1024, QUEUE_TRIES = 8 };
 #define CALLS    UINT64_C(0xfffffffb)
 #define OVERHEAD UINT64_MAX
 
-static uint64_t orphans, unknown;
+static uint64_t orphans, unknown, outside;
 
 void gpu_tell_here(struct gpu_origin *ret_origin)
 {
@@ -29,9 +30,25 @@ void gpu_tell_here(struct gpu_origin *ret_origin)
     *ret_origin = (struct gpu_origin){here.time, here.thread};
 }
 
-int gpu_tell_is_on(void)
+uint64_t gpu_tell_is_on(void)
 {
-    return annot_enabled() && annot_recording() != 0;
+    return annot_enabled() ? annot_recording() : 0;
+}
+
+_Static_assert((int)GPU_WISH_END == (int)ANNOT_QUEUE_END &&
+                   (int)GPU_WISH_OFF == (int)ANNOT_QUEUE_OFF &&
+                   (int)GPU_WISH_ON == (int)ANNOT_QUEUE_ON,
+               "wishes are annot's");
+
+uint32_t gpu_tell_wishes(void)
+{
+    return annot_queue_wishes();
+}
+
+int gpu_tell_watch(const char *name, const char *domain,
+                   void (*on_range)(void *context, int begins, uint64_t time))
+{
+    return annot_watch_range(name, domain[0] ? domain : NULL, on_range, NULL);
 }
 
 void gpu_tell_count(enum gpu_count which, uint64_t by)
@@ -42,6 +59,15 @@ void gpu_tell_count(enum gpu_count which, uint64_t by)
         break;
     case GPU_COUNT_DROPPED:
         annot_queue_count(ANNOT_QUEUE_DROPPED, by);
+        break;
+    case GPU_COUNT_OPENED:
+        annot_queue_count(ANNOT_QUEUE_OPENED, by);
+        break;
+    case GPU_COUNT_SHUT:
+        annot_queue_count(ANNOT_QUEUE_SHUT, by);
+        break;
+    case GPU_COUNT_OUTSIDE:
+        __atomic_add_fetch(&outside, by, __ATOMIC_RELAXED);
         break;
     case GPU_COUNT_ORPHANS:
         __atomic_add_fetch(&orphans, by, __ATOMIC_RELAXED);
@@ -299,6 +325,26 @@ void gpu_tell_fact(const char *category, const char *text, const struct gpu_valu
         .category = annot_category_observed(domain_of_cupti(), category, ANNOT_OBSERVER_CUPTI, 0),
         .values = told,
         .value_count = take_values(values, told),
+    };
+    annot_mark_event(&event);
+}
+
+/* What a window cost, for readers: opened or shut in so many ns, and on whose thread. */
+void gpu_tell_switch(const struct gpu_switch *window)
+{
+    const char *by = window->by_program ? "the program's thread" : "annot's thread";
+    const struct annot_value values[] = {
+        annot_value_uint64(window->opened ? "opened in [ns]" : "shut in [ns]",
+                           window->end_ns - window->begin_ns),
+        window->opened ? annot_value_string("opened by", by)
+                       : annot_value_uint64("launches", window->launches),
+    };
+    const struct annot_event event = {
+        .domain = domain_of_cupti(),
+        .category = category_of(GPU_OVERHEAD),
+        .text = window->opened ? "GPU window opened" : "GPU window shut",
+        .values = values,
+        .value_count = sizeof(values) / sizeof(values[0]),
     };
     annot_mark_event(&event);
 }

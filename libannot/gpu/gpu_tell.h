@@ -92,18 +92,39 @@ struct gpu_span {
     const struct gpu_values *values;
 };
 
+/* A window was opened, or shut. */
+struct gpu_switch {
+    uint8_t opened;
+    uint8_t by_program;        /* on a thread of the program, which waited for it */
+    uint64_t begin_ns, end_ns; /* how long that took */
+    uint64_t launches;         /* shut: that were counted in it */
+};
+
+/* Wishes of a recording. */
+enum gpu_wish { GPU_WISH_END = 1, GPU_WISH_OFF = 2, GPU_WISH_ON = 4 };
+
 enum gpu_count {
     GPU_COUNT_LAUNCHED, /* kernels, graphs, copies and sets; outlives the process */
     GPU_COUNT_DROPPED,  /* records that CUPTI had no room for */
     GPU_COUNT_ORPHANS,  /* activities whose launch is not known */
     GPU_COUNT_UNKNOWN,  /* records that could not be read */
+    GPU_COUNT_OUTSIDE,  /* activities that were launched while nothing was to be kept */
+    GPU_COUNT_OPENED,   /* windows; */
+    GPU_COUNT_SHUT,     /* and all that was in them is told */
     GPU_COUNTS
 };
 
 /* The calling thread, now. Cost: a time stamp. */
 void gpu_tell_here(struct gpu_origin *ret_origin);
-/* Nonzero while somebody records this process; 0 also where that is not known at this instant. */
-int gpu_tell_is_on(void);
+/* While somebody records this process, the recording's number; 0 also where that is not known at
+ * this instant. */
+uint64_t gpu_tell_is_on(void);
+/* What it wishes: a set of enum gpu_wish. */
+uint32_t gpu_tell_wishes(void);
+/* Calls back when a range of that name ("": of any domain) begins or ends: on its thread, just
+ * after it began. Once. 0 or -errno. */
+int gpu_tell_watch(const char *name, const char *domain,
+                   void (*on_range)(void *context, int begins, uint64_t time));
 void gpu_tell_count(enum gpu_count which, uint64_t by);
 /* The thread of gpu_thread.c alone: */
 uint32_t gpu_tell_name(const char *text);
@@ -116,6 +137,7 @@ void gpu_tell_anchor(uint64_t cupti_ns, uint64_t time, uint32_t error_ns);
 void gpu_tell_fact(const char *category, const char *text, const struct gpu_values *values);
 /* Queues have the names that are known by now. */
 void gpu_tell_names(void);
+void gpu_tell_switch(const struct gpu_switch *window);
 /* At the end of a window: what was counted that has no other place. */
 void gpu_tell_counts(void);
 /* A line for people: why nothing is recorded, or what is missing. */

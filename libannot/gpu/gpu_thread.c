@@ -20,7 +20,9 @@ enum { STACK_BYTES = 256 << 10, TURN_NS = 1000000000, LOOK_NS = 100000000, END_N
 enum state { STATE_NONE, STATE_RUNS, STATE_ENDS, STATE_ENDED };
 
 /* Of the thread; before it runs, of who starts it. */
-static bool is_open, was_tried;
+static bool is_open;     /* a recording */
+static uint64_t session; /* the last one */
+static struct gpu_governor governor;
 
 static uint32_t state;       /* enum state; a futex of who waits for the end */
 static uint32_t wakes;       /* a futex: how often somebody woke the thread */
@@ -69,17 +71,8 @@ static void sleep_until_woken(void)
     __atomic_store_n(&is_sleeping, 0, __ATOMIC_SEQ_CST);
 }
 
-/* What a window itself costs, shown as CUPTI's own overhead. */
-static void tell_switch(const char *text, int64_t begin_ns)
-{
-    const struct gpu_span span = {
-        .name = gpu_tell_name(text),
-        .kind = GPU_OVERHEAD,
-        .begin_ns = (uint64_t)begin_ns,
-        .end_ns = (uint64_t)now_ns(),
-    };
-    gpu_tell_span(&span);
-}
+/* ---- Windows ----------------------------------------------------------------------------------
+ */
 
 /* Whom the window keeps from CUPTI, if he asks for it. */
 static void tell_kept_out(void)
@@ -92,46 +85,98 @@ static void tell_kept_out(void)
     gpu_tell_note(text);
 }
 
-/* One try a recording: who has CUPTI now shall not lose it to us a moment after he let it go. */
-static void begin(void)
+/* What a window itself costs, shown as CUPTI's own overhead. */
+static void tell_switches(void)
 {
-    char text[512] = "";
-    int64_t begin_ns = now_ns();
-    if (was_tried)
-        return;
-    was_tried = true;
-    is_open = gpu_window_open(text, sizeof(text)) == 0;
-    if (!is_open) {
-        gpu_tell_note(text);
-        return;
+    static uint64_t told_session;
+    struct gpu_switch one;
+    while (gpu_window_take_switch(&one)) {
+        const struct gpu_span span = {
+            .name = gpu_tell_name(one.opened ? "overhead: window opens" : "overhead: window shuts"),
+            .kind = GPU_OVERHEAD,
+            .begin_ns = one.begin_ns,
+            .end_ns = one.end_ns,
+        };
+        gpu_tell_span(&span);
+        gpu_tell_switch(&one);
+        if (one.opened && told_session != session)
+            tell_kept_out();
+        if (one.opened)
+            told_session = session;
+        if (one.by_program)
+            gpu_governor_add(one.end_ns - one.begin_ns);
     }
-    tell_switch("overhead: window opens", begin_ns);
-    tell_kept_out();
 }
 
+static void tell_failure(void)
+{
+    char text[512];
+    if (gpu_window_take_failure(text, sizeof(text)))
+        gpu_tell_note(text);
+}
+
+/* Whether somebody records. That he does not is believed at the third look in turn; that the
+ * recording ends, until another one begins. */
+static bool is_recorded(uint32_t wishes)
+{
+    static uint64_t ended;
+    static int looks_off;
+    uint64_t now = gpu_tell_is_on();
+    looks_off = now ? 0 : looks_off + 1;
+    if (now && now != session) {
+        gpu_window_forgive();
+        gpu_governor_begin(&governor, gpu_settings.budget,
+                           gpu_settings.nodes ? GPU_LEVEL_NODES : GPU_LEVEL_GRAPHS);
+        session = now;
+        is_open = false;
+    }
+    if (wishes & GPU_WISH_END)
+        ended = session;
+    if (looks_off >= 3)
+        is_open = false;
+    else if (now)
+        is_open = true;
+    return is_open && ended != session;
+}
+
+static void govern(void)
+{
+    char text[256];
+    struct timespec used;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+    uint64_t own_ns = (uint64_t)used.tv_sec * UINT64_C(1000000000) + (uint64_t)used.tv_nsec;
+    if (!gpu_governor_look(&governor, now_ns(), gpu_governor_cost() + own_ns))
+        return;
+    gpu_governor_say(&governor, text, sizeof(text));
+    gpu_tell_note(text);
+    gpu_window_allow(false); /* it opens anew, with other kinds */
+    gpu_window_follow(false);
+    gpu_window_shut();
+    gpu_settings.nodes = governor.level == GPU_LEVEL_NODES;
+}
+
+/* Everything that a window depends on. */
+static void look(void)
+{
+    uint32_t wishes = gpu_tell_wishes();
+    bool is_on = is_recorded(wishes);
+    if (is_on)
+        govern();
+    gpu_trigger_look(wishes);
+    gpu_window_allow(is_on && !(wishes & GPU_WISH_OFF) && governor.level != GPU_LEVEL_OFF);
+    gpu_window_follow(false);
+    gpu_window_shut();
+    tell_switches();
+    tell_failure();
+}
+
+/* The last window, whatever is wanted. */
 static void finish(void)
 {
-    was_tried = false;
-    if (!is_open)
-        return;
-    is_open = false;
-    int64_t begin_ns = now_ns();
+    gpu_window_allow(false);
+    gpu_window_follow(false);
     gpu_window_shut();
-    tell_switch("overhead: window shuts", begin_ns);
-    gpu_buffers_drain(gpu_spans_tell);
-    gpu_tell_counts();
-}
-
-/* The window follows the recording. That it is over is believed at the third look. */
-static void follow(void)
-{
-    static int looks_off; /* in turn, that found nobody recording */
-    bool is_on = gpu_tell_is_on() != 0;
-    looks_off = is_on ? 0 : looks_off + 1;
-    if (is_on)
-        begin();
-    else if (looks_off >= 3)
-        finish();
+    tell_switches();
 }
 
 static void *run(void *unused)
@@ -140,9 +185,9 @@ static void *run(void *unused)
     (void)unused;
     pthread_setname_np(pthread_self(), "annot-gpu");
     while (load(&state) == STATE_RUNS) {
-        follow();
+        look();
         sleep_until_woken();
-        if (!is_open || now_ns() < flush_ns)
+        if (now_ns() < flush_ns)
             continue;
         gpu_window_flush();
         flush_ns = now_ns() + TURN_NS;
@@ -161,7 +206,7 @@ int gpu_thread_start(void)
     if (load(&state) != STATE_NONE)
         return 0;
     if (gpu_tell_is_on()) /* the first launch may come before the thread runs */
-        begin();
+        look();
     pthread_attr_init(&attributes);
     pthread_attr_setstacksize(&attributes, STACK_BYTES);
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
@@ -194,4 +239,6 @@ void gpu_thread_forget(void)
 {
     state = STATE_NONE;
     is_sleeping = 0;
+    gpu_window_forget();
+    gpu_trigger_forget();
 }

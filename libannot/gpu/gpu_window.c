@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* A window of capture: CUPTI is subscribed to inside of it, and not at all outside.
+/* A window of capture: CUPTI is subscribed to inside of it, and not at all outside (only the calls
+ * of the profiler are, where they open windows).
  *
- * Threads: one lock; launching threads only meet the callback, which takes none. */
+ * Whoever learns that something is wanted opens the window: also a thread of the program at the
+ * begin of a range, so that its first launch is in it. Nothing is shut there: the thread of
+ * gpu_thread.c waits for what still runs, without the lock, and a window that is wanted again
+ * meanwhile just goes on. What the lock is held for takes CUPTI a few milliseconds at most; a
+ * thread that does not get it in five leaves the work to ours (it may be in a signal handler, above
+ * one that has it). Threads: any. Launching threads only read is_taking. */
 #include "gpu_parts.h"
 
 #include <errno.h>
@@ -10,175 +16,86 @@
 #include <string.h>
 #include <time.h>
 
-enum { DRIVER_CALLS = 2048, FOLLOWED_CALLS = 256, SETTLE_TURNS = 20, SETTLE_NS = 10000000 };
+enum { SETTLE_TURNS = 20, SETTLE_NS = 10000000, PATIENCE_NS = 50000000, SWITCHES = 64 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static bool is_subscribed, is_collecting;
-/* Numbers of the driver's calls that are followed; of those that open and shut windows. */
-static CUpti_CallbackId calls[FOLLOWED_CALLS];
-static int call_count;
-static bool launches[DRIVER_CALLS]; /* the others wait for the GPU */
-static CUpti_CallbackId profiler_start = CUPTI_DRIVER_TRACE_CBID_cuProfilerStart;
-static CUpti_CallbackId profiler_stop = CUPTI_DRIVER_TRACE_CBID_cuProfilerStop;
+static bool is_allowed, is_subscribed, is_collecting, has_failed;
+static char failure[512];  /* to be told */
+static uint32_t is_taking; /* what is launched now is kept. W: with the lock; atomic */
+static uint32_t is_ending; /* nothing is wanted of an open window. The same */
+static uint64_t launched;  /* by all windows before this one */
+/* From when on things were kept in this window, and until when. The same. */
+static uint64_t taking_since, taking_until;
 
-/* ---- What the program calls (launching threads) ---------------------------------------------- */
+/* Windows that were opened and shut, for who tells it: a ring. */
+static struct gpu_switch switches[SWITCHES];
+static uint32_t switch_first, switch_count;
 
-static void collect(bool on, bool is_reader);
-
-static void on_profiler(CUpti_CallbackId id)
+static int64_t now_ns(void)
 {
-    if (id != profiler_start && id != profiler_stop)
-        return;
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+}
+
+static void set(uint32_t *word, bool value)
+{
+    __atomic_store_n(word, value, __ATOMIC_RELEASE);
+}
+
+static bool is_set(const uint32_t *word)
+{
+    return __atomic_load_n(word, __ATOMIC_ACQUIRE);
+}
+
+bool gpu_window_is_taking(void)
+{
+    return is_set(&is_taking);
+}
+
+static void note_switch(bool opened, bool by_program, int64_t begin_ns)
+{
+    uint64_t counted = gpu_launches_counted();
+    if (switch_count == SWITCHES) {
+        switch_first = (switch_first + 1) % SWITCHES;
+        switch_count--;
+    }
+    switches[(switch_first + switch_count++) % SWITCHES] = (struct gpu_switch){
+        opened, by_program, (uint64_t)begin_ns, (uint64_t)now_ns(), counted - launched};
+    launched = counted;
+}
+
+bool gpu_window_take_switch(struct gpu_switch *ret_switch)
+{
     pthread_mutex_lock(&lock);
-    collect(id == profiler_start, false);
+    bool any = switch_count > 0;
+    if (any) {
+        *ret_switch = switches[switch_first];
+        switch_first = (switch_first + 1) % SWITCHES;
+        switch_count--;
+    }
     pthread_mutex_unlock(&lock);
+    return any;
 }
 
-static void on_node(CUpti_CallbackId id, const CUpti_ResourceData *data)
-{
-    const CUpti_GraphData *graph = data->resourceDescriptor;
-    uint64_t node = 0, original = 0;
-    if (id == CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED)
-        gpu_launch_captured();
-    if (!gpu_settings.nodes || !cupti.get_graph_node_id || !graph ||
-        cupti.get_graph_node_id(graph->node, &node) != CUPTI_SUCCESS)
-        return;
-    if (id == CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED)
-        gpu_node_captured(node);
-    else if (cupti.get_graph_node_id(graph->originalNode, &original) == CUPTI_SUCCESS)
-        gpu_node_cloned(node, original);
-}
+/* ---- With the lock --------------------------------------------------------------------------- */
 
-static void CUPTIAPI on_call(void *context, CUpti_CallbackDomain domain, CUpti_CallbackId id,
-                             const void *data)
+static int subscribe(char *text, size_t size)
 {
-    const CUpti_CallbackData *call = data;
-    (void)context;
-    if (domain == CUPTI_CB_DOMAIN_RESOURCE) {
-        if (id == CUPTI_CBID_RESOURCE_STREAM_DESTROY_STARTING)
-            gpu_stream_gone(((const CUpti_ResourceData *)data)->resourceHandle.stream);
-        else
-            on_node(id, data);
-        return;
+    if (is_subscribed)
+        return 0;
+    if (gpu_buffers_open() != 0 || gpu_launches_open() != 0) {
+        snprintf(text, size, "no memory for buffers");
+        return -ENOMEM;
     }
-    if (domain != CUPTI_CB_DOMAIN_DRIVER_API)
-        return;
-    if (__builtin_expect(id == profiler_start || id == profiler_stop, 0)) {
-        if ((call->callbackSite == CUPTI_API_EXIT) == (id == profiler_start))
-            on_profiler(id);
-    } else if (call->callbackSite == CUPTI_API_ENTER) {
-        gpu_launch_begins(call->correlationId, id < DRIVER_CALLS && launches[id]);
-        gpu_stream_met(id, call);
-    } else if (call->functionReturnValue && *(const CUresult *)call->functionReturnValue != 0) {
-        gpu_launch_failed(call->correlationId);
-    } else {
-        gpu_launch_returned();
-    }
-}
-
-/* ---- Which calls those are ------------------------------------------------------------------- */
-
-static bool begins_with_one(const char *text, const char *const *beginnings)
-{
-    for (; *beginnings; beginnings++)
-        if (strncmp(text, *beginnings, strlen(*beginnings)) == 0)
-            return true;
-    return false;
-}
-
-/* Launching calls are counted, waiting ones and those of memory only noted. */
-static bool is_followed(const char *name, bool *ret_launches)
-{
-    static const char *const launching[] = {"cuLaunch", "cuGraphLaunch", "cuMemcpy", "cuMemset",
-                                            NULL};
-    static const char *const waiting[] = {
-        "cuStreamSynchronize", "cuStreamWaitEvent", "cuEventSynchronize", "cuCtxSynchronize",
-        "cuMemAlloc",          "cuMemFree",         "cuEventRecord",      NULL};
-    *ret_launches = begins_with_one(name, launching);
-    return strncmp(name, "cuLaunchHostFunc", 16) != 0 &&
-           (*ret_launches || begins_with_one(name, waiting));
-}
-
-static void add_call(CUpti_CallbackId id, bool is_launching)
-{
-    if (call_count == FOLLOWED_CALLS)
-        return;
-    calls[call_count++] = id;
-    launches[id] = is_launching;
-}
-
-/* As this library numbers them; they may be more than the headers knew. */
-static void find_calls(void)
-{
-    static const CUpti_CallbackId known[] = {
-        CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel,   CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel_ptsz,
-        CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx_ptsz,
-        CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch,    CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch_ptsz};
-    bool is_launching;
-    for (CUpti_CallbackId id = 1; id < DRIVER_CALLS; id++) {
-        const char *name = NULL;
-        if (cupti.get_callback_name(CUPTI_CB_DOMAIN_DRIVER_API, id, &name) == CUPTI_SUCCESS &&
-            name && is_followed(name, &is_launching))
-            add_call(id, is_launching);
-    }
-    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-        if (!launches[known[i]])
-            add_call(known[i], true);
-}
-
-static void enable_calls(bool on)
-{
-    for (int i = 0; i < call_count; i++)
-        gpu_session_follow(CUPTI_CB_DOMAIN_DRIVER_API, calls[i], on);
-    gpu_session_follow(CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_STREAM_DESTROY_STARTING, on);
-    gpu_session_follow(CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED, on);
-    if (gpu_settings.nodes)
-        gpu_session_follow(CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED, on);
-}
-
-/* ---- Opening --------------------------------------------------------------------------------- */
-
-static void begin_collecting(void)
-{
-    gpu_launches_begin();
-    gpu_devices_begin();
-    enable_calls(true);
-    gpu_kinds_enable(true);
-}
-
-/* A forced flush takes a kernel that still runs without its end, and it never comes again; a plain
- * one returns what is complete. So what runs is waited for, not for long, and without a call that
- * the program would feel. */
-static void settle(bool is_reader)
-{
-    for (int i = 0; i < SETTLE_TURNS && gpu_launches_pending(); i++) {
-        const struct timespec turn = {.tv_nsec = i == 0 ? 0 : SETTLE_NS};
-        (void)nanosleep(&turn, NULL);
-        gpu_session_flush(false);
-        if (is_reader)
-            gpu_buffers_drain(gpu_spans_tell);
-    }
-}
-
-/* Launches are counted no more before what they led to is taken. */
-static void end_collecting(bool is_reader)
-{
-    enable_calls(false);
-    settle(is_reader);
-    gpu_session_flush(true);
-    gpu_buffers_count_dropped();
-    gpu_kinds_enable(false);
-}
-
-static void collect(bool on, bool is_reader)
-{
-    if (!is_subscribed || is_collecting == on)
-        return;
-    if (on)
-        begin_collecting();
-    else
-        end_collecting(is_reader);
-    is_collecting = on;
+    int error = gpu_session_open(gpu_calls_on, text, size);
+    if (error != 0)
+        return error;
+    is_subscribed = true;
+    gpu_calls_find();
+    if (gpu_settings.plan.kind == GPU_PLAN_PROFILER)
+        gpu_calls_follow_profiler();
+    return 0;
 }
 
 static void leave(void)
@@ -187,45 +104,158 @@ static void leave(void)
     is_subscribed = false;
 }
 
-static int open_locked(char *text, size_t size)
+/* One try a recording: who has CUPTI now shall not lose it to us a moment after he let it go. */
+static bool try_subscribe(void)
 {
-    if (is_subscribed)
-        return 0;
-    if (gpu_buffers_open() != 0 || gpu_launches_open() != 0) {
-        snprintf(text, size, "no memory for buffers");
-        return -ENOMEM;
-    }
-    int error = gpu_session_open(on_call, text, size);
-    if (error != 0)
-        return error;
-    is_subscribed = true;
-    if (call_count == 0)
-        find_calls();
-    if (!gpu_settings.profiler) {
-        collect(true, false);
-        return 0;
-    }
-    gpu_session_follow(CUPTI_CB_DOMAIN_DRIVER_API, profiler_start, true);
-    gpu_session_follow(CUPTI_CB_DOMAIN_DRIVER_API, profiler_stop, true);
-    return 0;
+    has_failed = has_failed || subscribe(failure, sizeof(failure)) != 0;
+    return !has_failed;
 }
 
-int gpu_window_open(char *text, size_t size)
+static void open_window(bool by_program)
+{
+    int64_t begin_ns = now_ns();
+    if (!try_subscribe())
+        return;
+    gpu_launches_begin();
+    gpu_devices_begin();
+    gpu_calls_follow(true);
+    gpu_kinds_enable(true);
+    is_collecting = true;
+    __atomic_store_n(&taking_since, UINT64_MAX, __ATOMIC_RELAXED);
+    gpu_tell_count(GPU_COUNT_OPENED, 1);
+    note_switch(true, by_program, begin_ns);
+}
+
+static void take(bool on)
+{
+    uint64_t now = (uint64_t)now_ns();
+    if (on && taking_since == UINT64_MAX)
+        __atomic_store_n(&taking_since, now, __ATOMIC_RELAXED);
+    if (on != is_set(&is_taking))
+        __atomic_store_n(&taking_until, on ? UINT64_MAX : now, __ATOMIC_RELAXED);
+    set(&is_taking, on);
+}
+
+static void follow(bool by_program)
+{
+    enum gpu_want wanted = is_allowed ? gpu_trigger_wanted() : GPU_WANT_NOTHING;
+    if (wanted != GPU_WANT_NOTHING && !is_collecting)
+        open_window(by_program);
+    take(is_collecting && wanted == GPU_WANT_ALL);
+    set(&is_ending, is_collecting && wanted == GPU_WANT_NOTHING);
+}
+
+/* ---- Without --------------------------------------------------------------------------------- */
+
+static bool take_lock(void)
+{
+    const struct timespec pause = {.tv_nsec = 100000};
+    int64_t until_ns = now_ns() + PATIENCE_NS;
+    while (pthread_mutex_trylock(&lock) != 0) {
+        if (now_ns() >= until_ns)
+            return false;
+        nanosleep(&pause, NULL);
+    }
+    return true;
+}
+
+void gpu_window_follow(bool by_program)
+{
+    if (by_program && !take_lock()) {
+        gpu_thread_wake();
+        return;
+    }
+    if (!by_program)
+        pthread_mutex_lock(&lock);
+    follow(by_program);
+    bool wake = by_program && (is_set(&is_ending) || switch_count > 0);
+    pthread_mutex_unlock(&lock);
+    if (wake)
+        gpu_thread_wake();
+}
+
+void gpu_window_allow(bool on)
 {
     pthread_mutex_lock(&lock);
-    int error = open_locked(text, size);
+    is_allowed = on;
+    if (on && gpu_settings.plan.kind == GPU_PLAN_PROFILER)
+        (void)try_subscribe();
     pthread_mutex_unlock(&lock);
-    return error;
+}
+
+void gpu_window_forgive(void)
+{
+    pthread_mutex_lock(&lock);
+    has_failed = false;
+    pthread_mutex_unlock(&lock);
+}
+
+bool gpu_window_take_failure(char *text, size_t size)
+{
+    pthread_mutex_lock(&lock);
+    bool any = failure[0] != 0;
+    snprintf(text, size, "%s", failure);
+    failure[0] = 0;
+    pthread_mutex_unlock(&lock);
+    return any;
+}
+
+/* A forced flush takes a kernel that still runs without its end, and it never comes again; a plain
+ * one returns what is complete. So what runs is waited for, not for long, and without a call that
+ * the program would feel. */
+static void settle(void)
+{
+    for (int i = 0; i < SETTLE_TURNS && is_set(&is_ending) && gpu_launches_pending(); i++) {
+        const struct timespec turn = {.tv_nsec = i == 0 ? 0 : SETTLE_NS};
+        (void)nanosleep(&turn, NULL);
+        gpu_session_flush(false);
+        gpu_buffers_drain(gpu_spans_tell);
+    }
+}
+
+/* Whether it still ends, and did. */
+static bool end_window(int64_t begin_ns)
+{
+    pthread_mutex_lock(&lock);
+    bool ends = is_set(&is_ending);
+    if (ends) {
+        gpu_session_flush(true);
+        gpu_buffers_count_dropped();
+        gpu_kinds_enable(false);
+        gpu_calls_follow(false);
+        is_collecting = false;
+        set(&is_ending, false);
+        note_switch(false, false, begin_ns);
+    }
+    if (is_subscribed && !is_collecting &&
+        (gpu_settings.plan.kind != GPU_PLAN_PROFILER || !is_allowed))
+        leave();
+    pthread_mutex_unlock(&lock);
+    return ends;
 }
 
 void gpu_window_shut(void)
 {
-    pthread_mutex_lock(&lock);
-    if (is_subscribed) {
-        collect(false, true);
-        leave();
-    }
-    pthread_mutex_unlock(&lock);
+    int64_t begin_ns = now_ns();
+    settle();
+    if (!end_window(begin_ns))
+        return;
+    gpu_buffers_drain(gpu_spans_tell);
+    gpu_tell_counts();
+    gpu_tell_count(GPU_COUNT_SHUT, 1);
+}
+
+bool gpu_window_keeps(const struct gpu_record *record)
+{
+    uint64_t since = __atomic_load_n(&taking_since, __ATOMIC_RELAXED);
+    uint64_t until = __atomic_load_n(&taking_until, __ATOMIC_RELAXED);
+    bool is_called = record->kind == GPU_CALL || record->kind == GPU_JIT;
+    if (record->kind == GPU_OVERHEAD || gpu_settings.plan.kind == GPU_PLAN_ALL ||
+        (is_called && gpu_session_clock() == GPU_CLOCK_MONOTONIC && record->begin_ns >= since &&
+         record->begin_ns < until))
+        return true;
+    gpu_tell_count(GPU_COUNT_OUTSIDE, 1);
+    return false;
 }
 
 void gpu_window_flush(void)
@@ -234,4 +264,11 @@ void gpu_window_flush(void)
     if (is_collecting)
         gpu_session_flush(false);
     pthread_mutex_unlock(&lock);
+}
+
+void gpu_window_forget(void)
+{
+    is_allowed = is_subscribed = is_collecting = false;
+    is_taking = is_ending = switch_count = 0;
+    pthread_mutex_init(&lock, NULL);
 }

@@ -110,22 +110,29 @@ class Recorded(read_recording.Recording):
         return dict(sums)
 
     @property
+    def marks(self):
+        """Texts and key-values."""
+        return [(self.text(event["shape"].name),
+                 {self.text(key): self.text(value) if kind == 5 else value
+                  for key, kind, value in event["args"]}) for event in self.events
+                if event["shape"].kind == 5 and
+                self.scopes.get(event["shape"].scope, {}).get("observer") == CUPTI]
+
+    @property
     def notes(self):
         return [text for text, _ in self.marks if text.startswith("GPU: ")]
 
     @property
     def devices(self):
         """What was told of devices: (name, key-values)."""
-        return [(text, args) for text, args in self.marks if not text.startswith("GPU: ")]
+        return [(text, args) for text, args in self.marks
+                if not text.startswith(("GPU: ", "GPU window "))]
 
     @property
-    def marks(self):
-        return [(self.text(event["shape"].name),
-                 {self.text(key): self.text(value) if kind == 5 else value
-                  for key, kind, value in event["args"]})
-                for event in self.events
-                if event["shape"].kind == 5 and
-                self.scopes.get(event["shape"].scope, {}).get("observer") == CUPTI]
+    def windows(self):
+        """Key-values of each window that was opened, and of each that was shut."""
+        return ([args for text, args in self.marks if text == "GPU window opened"],
+                [args for text, args in self.marks if text == "GPU window shut"])
 
     def windows_us(self):
         """What it took to open and to shut each window."""

@@ -19,3 +19,8 @@ annot record --gpu-nodes -- true
 echo $?
 annot record --gpu-window profiler -- true
 echo $?
+annot record --gpu --gpu-window never -- true
+annot record --gpu --gpu-window step:epoch -- true
+annot record --gpu --gpu-window 'schedule:step:wait=1,warmup=1,active=0' -- true
+annot record --gpu-budget 2 -- true
+annot record --gpu --gpu-budget 200 -- true

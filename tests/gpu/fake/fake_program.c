@@ -2,12 +2,14 @@
 /* A program with a GPU that is not there: it starts the injection library as the driver does, and
  * launches what a recorded program launched, by the libcupti of this folder.
  *
- *   fake_program FILE MODE [kill|fork]
+ *   fake_program FILE MODE [kill|fork|exec|linger]
  *
  * Each recorded thread is one of ours. Around a launch with the number N, the range "launch N" is
  * open on its thread. At the end a line of JSON: how many launches were called on which thread.
- * With "kill" it kills itself instead of returning; with "fork" a child ends before it, by exit.
- * Without FAKE_CUPTI it launches nothing. */
+ * With "kill" it kills itself instead of returning; with "exec" it becomes `true`; with "fork" a
+ * child ends before it, by exit, after a range of the same kind; with "linger" it ends when there
+ * is a line to read. FAKE_BEFORE, "N COMMAND;N COMMAND", are commands that it runs in the range of
+ * its N-th launch, before it calls; 0 is before all. Without FAKE_CUPTI it launches nothing. */
 #include "fake_cupti.h"
 
 #include <annot/annot.h>
@@ -35,6 +37,7 @@ static struct worker {
 
 static int worker_count;
 static unsigned all_launches;
+static volatile sig_atomic_t signals;
 
 /* The driver's, which the library asks for its version. */
 __attribute__((visibility("default"))) int cuDriverGetVersion(int *version);
@@ -45,11 +48,28 @@ int cuDriverGetVersion(int *version)
     return 0;
 }
 
+static void run_before(unsigned launch)
+{
+    const char *at = getenv("FAKE_BEFORE");
+    char command[1024];
+    while (at && *at) {
+        char *end;
+        size_t length = strcspn(at, ";");
+        if (strtoul(at, &end, 10) == launch && length < sizeof(command)) {
+            snprintf(command, sizeof(command), "%.*s", (int)(length - (size_t)(end - at)), end);
+            if (system(command) != 0)
+                exit(5);
+        }
+        at += at[length] ? length + 1 : length;
+    }
+}
+
 static void do_launch(struct worker *worker)
 {
     char name[32];
     snprintf(name, sizeof(name), "launch %u", worker->launch->correlation);
     annot_push(name);
+    run_before(all_launches + 1);
     worker->launch->call(worker->launch->context);
     annot_pop();
     worker->launches++;
@@ -123,7 +143,7 @@ static void start_injection(void)
 
 static void tell(void)
 {
-    printf("{\"launches\": %u, \"threads\": [", all_launches);
+    printf("{\"launches\": %u, \"signals\": %d, \"threads\": [", all_launches, (int)signals);
     for (int i = 0; i < worker_count; i++) {
         pthread_mutex_lock(&workers[i].lock);
         workers[i].ends = 1;
@@ -137,32 +157,52 @@ static void tell(void)
     fflush(stdout);
 }
 
+static int end(const char *how)
+{
+    int status = 0;
+    if (strcmp(how, "kill") == 0) {
+        usleep(1500000); /* annot takes what it can get each second */
+        kill(getpid(), SIGKILL);
+    }
+    if (strcmp(how, "exec") == 0)
+        execlp("true", "true", (char *)NULL);
+    if (strcmp(how, "linger") == 0)
+        (void)getchar();
+    if (strcmp(how, "fork") != 0)
+        return 0;
+    pid_t child = fork();
+    if (child == 0) {
+        annot_push("launch 0");
+        annot_pop();
+        exit(0);
+    }
+    return waitpid(child, &status, 0) == child ? status : 1;
+}
+
+/* As a program's own: annot's stands before it and calls it. */
+static void on_signal(int number)
+{
+    (void)number;
+    signals++;
+}
+
 int main(int count, char **words)
 {
     const char *library = getenv("FAKE_CUPTI");
     fake_play_function *play;
     if (count < 3)
         return 2;
+    signal(SIGUSR2, on_signal);
     start_injection();
     if (!library || !*library)
         return 0;
     *(void **)&play = function_of(library, "fake_play");
+    run_before(0);
     int error = play(words[1], words[2], on_launch);
     if (error != 0) {
         fprintf(stderr, "fake_program.c: %s: %s\n", words[1], strerror(-error));
         return 1;
     }
     tell();
-    if (count > 3 && strcmp(words[3], "kill") == 0) {
-        usleep(1500000); /* annot takes what it can get each second */
-        kill(getpid(), SIGKILL);
-    }
-    if (count > 3 && strcmp(words[3], "fork") == 0) {
-        int status = 0;
-        pid_t child = fork();
-        if (child == 0)
-            exit(0);
-        return waitpid(child, &status, 0) == child ? status : 1;
-    }
-    return 0;
+    return count > 3 ? end(words[3]) : 0;
 }

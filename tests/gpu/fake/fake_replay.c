@@ -9,11 +9,14 @@
  *   early     every third begins a minute too soon     twice      each buffer comes back twice
  *   capture   launches without a record were captured  garbage    bytes of records are overwritten
  *   exit      a buffer after all has ended               profiler  calls 11 to 30 lie between
- *                                                       cuProfilerStart and cuProfilerStop */
+ *                                                       cuProfilerStart and cuProfilerStop
+ *   ranges    the program calls whether or not somebody follows; of a call that is followed, what
+ *             it launched comes at the next flush   keep      and not before a forced one */
 #include "fake_parts.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,6 +61,8 @@ static struct replay {
     uint32_t waiting_count;
 } replay;
 
+static pthread_mutex_t waiting_lock = PTHREAD_MUTEX_INITIALIZER; /* of mode ranges */
+
 size_t fake_record_size(uint32_t kind)
 {
     static const uint16_t sizes[FAKE_KINDS] = {
@@ -68,7 +73,7 @@ size_t fake_record_size(uint32_t kind)
 
 static bool is_mode(const char *word)
 {
-    return strstr(replay.mode, word) != NULL;
+    return replay.mode && strstr(replay.mode, word);
 }
 
 static uint64_t now_ns(void)
@@ -266,7 +271,7 @@ static void put_record(const uint8_t *record, size_t size, uint32_t kind)
     }
     memcpy(copy, record, size);
     prepare(copy, kind);
-    if (!is_mode("late") && !is_mode("reordered")) {
+    if (!is_mode("late") && !is_mode("reordered") && !is_mode("ranges")) {
         deliver(copy, size);
     } else if (replay.waiting_count < WAITING) {
         uint8_t *waits = malloc(size);
@@ -277,15 +282,18 @@ static void put_record(const uint8_t *record, size_t size, uint32_t kind)
 
 void fake_flush(bool forced)
 {
-    for (uint32_t i = 0; forced && i < replay.waiting_count; i++) {
+    bool all = forced || (is_mode("ranges") && !is_mode("keep"));
+    pthread_mutex_lock(&waiting_lock);
+    for (uint32_t i = 0; all && i < replay.waiting_count; i++) {
         uint32_t at = is_mode("reordered") ? replay.waiting_count - 1 - i : i;
         deliver(replay.waiting[at], fake_record_size(*(uint32_t *)replay.waiting[at]));
         free(replay.waiting[at]);
     }
-    if (!forced)
-        return;
-    replay.waiting_count = 0;
-    complete();
+    if (all) {
+        replay.waiting_count = 0;
+        complete();
+    }
+    pthread_mutex_unlock(&waiting_lock);
 }
 
 /* The moment of a recorded time. */
@@ -318,7 +326,8 @@ static void put_buffer(const uint8_t *bytes, uint32_t size)
 
 /* ---- Calls ----------------------------------------------------------------------------------- */
 
-static bool has_record(uint32_t correlation)
+/* The kernel or graph of a call; NULL: there is none. */
+static const uint8_t *find_record(uint32_t correlation, uint32_t *ret_kind)
 {
     const uint8_t *bytes;
     uint32_t size, type, found;
@@ -333,12 +342,24 @@ static bool has_record(uint32_t correlation)
                             ? offsetof(CUpti_ActivityGraphTrace2, correlationId)
                             : offsetof(CUpti_ActivityKernel10, correlationId)),
                    sizeof(found));
+            *ret_kind = kind;
             if (found == correlation && (kind == CUPTI_ACTIVITY_KIND_GRAPH_TRACE ||
                                          kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL))
-                return true;
+                return bytes + at;
             at += fake_record_size(kind) ? fake_record_size(kind) : size;
         }
-    return false;
+    return NULL;
+}
+
+/* What a call that is followed launches is the GPU's from then on. */
+static void launch_now(uint32_t correlation)
+{
+    uint32_t kind;
+    const uint8_t *record = find_record(correlation, &kind);
+    pthread_mutex_lock(&waiting_lock);
+    if (record)
+        put_record(record, fake_record_size(kind), kind);
+    pthread_mutex_unlock(&waiting_lock);
 }
 
 /* In a graph with the number 1, and its copy in the graph 2, which is the one that is launched. */
@@ -365,8 +386,13 @@ static void do_call(void *context)
                                .contextUid = call->context_id,
                                .functionReturnValue = &result};
     meet_thread(call->tid);
+    uint32_t kind;
+    if (is_mode("ranges")) /* it may have been opened since */
+        launch_now(call->correlation_id);
+    if (!fake.callback || !fake.calls[call->id])
+        return;
     fake.callback(fake.userdata, CUPTI_CB_DOMAIN_DRIVER_API, call->id, &data);
-    if (is_mode("capture") && !has_record(call->correlation_id))
+    if (is_mode("capture") && !find_record(call->correlation_id, &kind))
         make_node();
     data.callbackSite = CUPTI_API_EXIT;
     fake.callback(fake.userdata, CUPTI_CB_DOMAIN_DRIVER_API, call->id, &data);
@@ -400,7 +426,8 @@ static void put_call(const uint8_t *bytes, void (*launch)(const struct fake_laun
     memcpy(&call, bytes, sizeof(call));
     if (call.site == CUPTI_API_ENTER)
         count_call();
-    if (call.site != CUPTI_API_ENTER || call.id >= FAKE_CALLS || !fake.calls[call.id])
+    if (call.site != CUPTI_API_ENTER || call.id >= FAKE_CALLS ||
+        (!fake.calls[call.id] && !is_mode("ranges")))
         return;
     wait_for(call.monotonic_ns);
     const struct fake_launch told = {call.correlation_id, call.tid, do_call, &call};
@@ -467,7 +494,7 @@ int fake_play(const char *path, const char *mode, void (*launch)(const struct fa
     while ((type = next_part(&at, &bytes, &size)) != 0) {
         if (type == PART_CALL)
             put_call(bytes, launch);
-        else if (type == PART_BUFFER && fake.requested)
+        else if (type == PART_BUFFER && fake.requested && !is_mode("ranges"))
             put_buffer(bytes, size);
     }
     return 0;

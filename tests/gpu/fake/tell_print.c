@@ -3,6 +3,7 @@
  * see each span as it was told, before anything else has touched it. Threads are their tids. */
 #include "gpu_parts.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,9 +36,30 @@ void gpu_tell_here(struct gpu_origin *ret_origin)
     ret_origin->thread = (uint32_t)gettid();
 }
 
-int gpu_tell_is_on(void)
+uint64_t gpu_tell_is_on(void)
 {
     return getenv("ANNOT_GPU_TELL_OFF") == NULL;
+}
+
+uint32_t gpu_tell_wishes(void)
+{
+    return 0;
+}
+
+int gpu_tell_watch(const char *name, const char *domain,
+                   void (*on_range)(void *context, int begins, uint64_t time))
+{
+    (void)name;
+    (void)domain;
+    (void)on_range;
+    return -ENOSYS;
+}
+
+void gpu_tell_switch(const struct gpu_switch *window)
+{
+    dprintf(output(), "{\"switch\": \"%s\", \"ns\": %lu, \"launches\": %lu}\n",
+            window->opened ? "opened" : "shut", window->end_ns - window->begin_ns,
+            window->launches);
 }
 
 uint32_t gpu_tell_name(const char *text)
@@ -174,9 +196,10 @@ void gpu_tell_counts(void)
     dprintf(output(),
             "{\"counts\": {\"launches\": %lu, \"answered\": %lu, \"activities\": %lu, "
             "\"dropped\": %lu, \"untimed\": %lu, \"violating\": %lu, \"orphans\": %lu, "
-            "\"unknown\": %lu}}\n",
+            "\"unknown\": %lu, \"outside\": %lu, \"opened\": %lu}}\n",
             counts[GPU_COUNT_LAUNCHED], answered, activities, counts[GPU_COUNT_DROPPED], untimed,
-            violating, counts[GPU_COUNT_ORPHANS], counts[GPU_COUNT_UNKNOWN]);
+            violating, counts[GPU_COUNT_ORPHANS], counts[GPU_COUNT_UNKNOWN],
+            counts[GPU_COUNT_OUTSIDE], counts[GPU_COUNT_OPENED]);
 }
 
 void gpu_tell_note(const char *text)

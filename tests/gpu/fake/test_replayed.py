@@ -46,6 +46,7 @@ class Run:
         self.anchors = [line["anchor"] for line in told if "anchor" in line]
         self.counts = ([line["counts"] for line in told if "counts" in line] or [{}])[-1]
         self.notes = [line["note"] for line in told if "note" in line]
+        self.switches = [line for line in told if "switch" in line]
 
 
 def key_of_activity(each, delta):
@@ -176,11 +177,16 @@ def a_window_is_told():
     opens, shuts = run.windows
     assert opens["name"].endswith("opens") and shuts["name"].endswith("shuts")
     assert opens["end"] <= shuts["begin"], run.windows
+    assert [each["switch"] for each in run.switches] == ["opened", "shut"], run.switches
+    assert run.switches[0]["ns"] == opens["end"] - opens["begin"]
+    assert run.switches[1]["launches"] == run.counts["launches"]
 
 
 def the_profiler_calls_open_and_shut():
     run = Run("streams", "profiler", ANNOT_GPU="profiler")
-    assert run.program["launches"] == run.counts["launches"] == 20, run.counts
+    assert run.counts["launches"] == run.counts["answered"] == 20, run.counts
+    assert run.program["launches"] >= 20  # calls are followed until what was launched has come
+    assert len(run.spans) < len(Run("streams").spans)
 
 
 def a_forked_child_ends_at_once():

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+/* What recording GPUs costs the program, and what is left out when that is too much.
+ *
+ * Cost is measured: time in our callbacks (one call of 64 is timed), CPU time of our thread, what
+ * CUPTI reports as its own overhead, opening and shutting of windows. What CUPTI does inside of a
+ * launch cannot be seen from here: 0.7 us a launch is added, as was measured (tests/gpu/README.md).
+ *
+ * A cost over the budget in three looks of a second one after the other lowers the level: from
+ * nodes to whole graphs, to nothing. After a while the next higher one is tried again; one that
+ * fails soon after is tried half as often from then on. Threads: the thread of gpu_thread.c; costs
+ * are added by any. */
+#include "gpu_parts.h"
+
+#include <stdio.h>
+
+enum { OVER_LOOKS = 3, LAUNCH_NS = 700 };
+
+#define LOOK_NS     INT64_C(1000000000)
+#define HOLD_NS     INT64_C(30000000000)
+#define HOLD_MAX_NS INT64_C(1800000000000)
+
+static uint64_t cost_ns; /* W: any, atomic */
+
+void gpu_governor_add(uint64_t ns)
+{
+    __atomic_add_fetch(&cost_ns, ns, __ATOMIC_RELAXED);
+}
+
+/* What the program would have met without it, code that is compiled or loaded, is not CUPTI's. */
+void gpu_governor_note(const struct gpu_record *record)
+{
+    bool is_own = record->sort == CUPTI_ACTIVITY_OVERHEAD_CUPTI_BUFFER_FLUSH ||
+                  record->sort == CUPTI_ACTIVITY_OVERHEAD_CUPTI_INSTRUMENTATION ||
+                  record->sort == CUPTI_ACTIVITY_OVERHEAD_CUPTI_RESOURCE;
+    if (record->kind == GPU_OVERHEAD && is_own && record->end_ns > record->begin_ns)
+        gpu_governor_add(record->end_ns - record->begin_ns);
+}
+
+uint64_t gpu_governor_cost(void)
+{
+    return __atomic_load_n(&cost_ns, __ATOMIC_RELAXED) + gpu_launches_counted() * LAUNCH_NS;
+}
+
+void gpu_governor_begin(struct gpu_governor *governor, double budget, enum gpu_level highest)
+{
+    *governor = (struct gpu_governor){
+        .budget = budget, .level = highest, .highest = highest, .hold_ns = HOLD_NS};
+}
+
+/* Whether the time since the level last rose says that it was no good idea. */
+static void lower(struct gpu_governor *governor, int64_t now_ns)
+{
+    bool failed = governor->raised_ns != 0 && now_ns - governor->raised_ns < HOLD_NS;
+    governor->hold_ns = !failed                               ? HOLD_NS
+                        : governor->hold_ns * 2 < HOLD_MAX_NS ? governor->hold_ns * 2
+                                                              : HOLD_MAX_NS;
+    governor->level--;
+    governor->raised_ns = 0;
+    governor->held_ns = now_ns + governor->hold_ns;
+    governor->looks_over = 0;
+}
+
+/* At a level that records something, only where half of the budget is left. */
+static bool may_rise(const struct gpu_governor *governor, int64_t now_ns)
+{
+    return governor->level < governor->highest && now_ns >= governor->held_ns &&
+           (governor->level == GPU_LEVEL_OFF || governor->share < governor->budget / 2);
+}
+
+bool gpu_governor_look(struct gpu_governor *governor, int64_t now_ns, uint64_t cost)
+{
+    enum gpu_level before = governor->level;
+    int64_t wall_ns = now_ns - governor->looked_ns;
+    if (governor->looked_ns != 0 && wall_ns < LOOK_NS)
+        return false;
+    governor->share =
+        governor->looked_ns == 0 ? 0 : 100.0 * (double)(cost - governor->cost) / (double)wall_ns;
+    governor->looked_ns = now_ns;
+    governor->cost = cost;
+    if (governor->budget <= 0)
+        return false;
+    bool is_over = governor->share > governor->budget;
+    governor->looks_over = is_over ? governor->looks_over + 1 : 0;
+    if (governor->looks_over >= OVER_LOOKS && governor->level > GPU_LEVEL_OFF) {
+        lower(governor, now_ns);
+    } else if (may_rise(governor, now_ns)) {
+        governor->level++;
+        governor->raised_ns = now_ns;
+        governor->held_ns = now_ns + governor->hold_ns;
+    }
+    return governor->level != before;
+}
+
+void gpu_governor_say(const struct gpu_governor *governor, char *text, size_t size)
+{
+    static const char *const levels[] = {"nothing is recorded", "graphs are recorded as a whole",
+                                         "each kernel of graphs is recorded"};
+    if (governor->raised_ns == 0)
+        snprintf(text, size, "recording costs %.2g %%, more than the budget of %g %%: from here %s",
+                 governor->share, governor->budget, levels[governor->level]);
+    else
+        snprintf(text, size, "within the budget of %g %% again: from here %s", governor->budget,
+                 levels[governor->level]);
+}

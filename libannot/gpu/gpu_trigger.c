@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT */
+/* What opens and shuts windows: ranges of the program, a signal, the profiler's calls, wishes of
+ * the recording.
+ *
+ * Ranges are told on their threads, right after they began, so what is launched in them is in the
+ * window. The plan is changed under a lock that is held for some instructions; a signal handler
+ * that meets it held by its own thread gives up after a while, and that range counts for nothing.
+ * The signal's handler adds to a number and wakes the thread of gpu_thread.c, which does the rest.
+ */
+#include "gpu_parts.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <time.h>
+
+enum { TRIES = 20000 };
+
+static uint32_t plan_lock;
+static uint64_t session;        /* whose ranges were counted */
+static uint32_t wanted, wishes; /* by the plan; by the recording: atomic */
+static uint32_t toggles, toggles_done;
+static struct sigaction before;
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+}
+
+static bool take_plan(void)
+{
+    for (int i = 0; i < TRIES; i++)
+        if (!__atomic_exchange_n(&plan_lock, 1, __ATOMIC_ACQUIRE))
+            return true;
+    return false;
+}
+
+static void give_plan(void)
+{
+    __atomic_store_n(&wanted, gpu_settings.plan.wanted, __ATOMIC_RELEASE);
+    __atomic_store_n(&plan_lock, 0, __ATOMIC_RELEASE);
+}
+
+/* Another recording begins to count from the start. */
+static void meet_session(void)
+{
+    uint64_t now = gpu_tell_is_on();
+    if (now == session || now == 0)
+        return;
+    session = now;
+    gpu_plan_reset(&gpu_settings.plan);
+}
+
+enum gpu_want gpu_trigger_wanted(void)
+{
+    uint32_t now = __atomic_load_n(&wishes, __ATOMIC_ACQUIRE);
+    if (now & GPU_WISH_ON)
+        return GPU_WANT_ALL;
+    return (enum gpu_want)__atomic_load_n(&wanted, __ATOMIC_ACQUIRE);
+}
+
+static void on_range(void *context, int begins, uint64_t time)
+{
+    (void)context;
+    (void)time; /* by the processor's clock */
+    if (!take_plan())
+        return;
+    enum gpu_want was = gpu_settings.plan.wanted;
+    meet_session();
+    gpu_plan_range(&gpu_settings.plan, begins, now_ns());
+    bool changed = gpu_settings.plan.wanted != was;
+    give_plan();
+    if (changed)
+        gpu_window_follow(true);
+}
+
+void gpu_trigger_profiler(bool begins)
+{
+    if (!take_plan())
+        return;
+    gpu_plan_profiler(&gpu_settings.plan, begins);
+    give_plan();
+    gpu_window_follow(true);
+}
+
+/* ---- The signal ------------------------------------------------------------------------------ */
+
+static void on_signal(int number, siginfo_t *info, void *context)
+{
+    __atomic_add_fetch(&toggles, 1, __ATOMIC_RELEASE);
+    gpu_thread_wake();
+    if (before.sa_flags & SA_SIGINFO)
+        before.sa_sigaction(number, info, context);
+    else if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN)
+        before.sa_handler(number);
+}
+
+static int catch_signal(int number)
+{
+    if (sigaction(number, NULL, &before) != 0)
+        return -errno;
+    struct sigaction ours = {.sa_sigaction = on_signal, .sa_mask = before.sa_mask};
+    ours.sa_flags = SA_SIGINFO | SA_RESTART | (before.sa_flags & SA_ONSTACK);
+    return sigaction(number, &ours, NULL) == 0 ? 0 : -errno;
+}
+
+/* ---- The thread of gpu_thread.c -------------------------------------------------------------- */
+
+void gpu_trigger_look(uint32_t now)
+{
+    __atomic_store_n(&wishes, now, __ATOMIC_RELEASE);
+    if (!take_plan())
+        return;
+    meet_session();
+    while (toggles_done != __atomic_load_n(&toggles, __ATOMIC_ACQUIRE)) {
+        gpu_plan_toggle(&gpu_settings.plan);
+        toggles_done++;
+    }
+    give_plan();
+}
+
+int gpu_trigger_start(void)
+{
+    const struct gpu_plan *plan = &gpu_settings.plan;
+    wanted = plan->wanted;
+    if (plan->kind == GPU_PLAN_SIGNAL)
+        return catch_signal(plan->signal);
+    return plan->name[0] ? gpu_tell_watch(plan->name, plan->domain, on_range) : 0;
+}
+
+void gpu_trigger_forget(void)
+{
+    plan_lock = 0;
+}
