@@ -56,6 +56,7 @@ struct collector_options {
     uint32_t off_cpu_rate_max;    /* a second; 0 = the default */
     enum sampling_rung rung_max;  /* 0 = the best that works */
     bool no_source;               /* texts of source files stay out of the recording */
+    uint32_t gpu_hz; /* counters of the machine's GPUs, if it has NVIDIA's library; 0 = none */
 };
 
 /* 0 or -errno. Where it failed is told in error->what. */

@@ -119,6 +119,49 @@ void function_names_fini(struct function_names *names);
 /* A names_function_fn; context is a struct function_names. */
 size_t function_names_find(void *context, const struct names_function *function, char *text);
 
+/* ---- Counters of GPUs: collector_nvml.c, collector_gpus.c ---- */
+
+enum { NVML_DEVICES_MAX = 64 };
+
+enum nvml_counter {
+    NVML_UTILISATION,
+    NVML_MEMORY_UTILISATION,
+    NVML_MEMORY_USED, /* MiB */
+    NVML_POWER,       /* W */
+    NVML_CLOCK_SM,    /* MHz */
+    NVML_CLOCK_MEMORY,
+    NVML_TEMPERATURE,
+    NVML_COUNTERS
+};
+
+struct nvml_reading {
+    int64_t time_ns;
+    uint32_t device, counter; /* as the library numbers them; enum nvml_counter */
+    double value;
+};
+
+/* Reads so often a second, in a thread of its own. NULL and 0: this machine has no such library;
+ * else -errno. destroy accepts NULL. */
+struct nvml;
+int nvml_start(uint32_t frequency_hz, struct nvml **ret_nvml);
+void nvml_destroy(struct nvml *nvml);
+/* No more readings. */
+void nvml_end(struct nvml *nvml);
+/* The oldest ones, which are forgotten; returns how many. */
+size_t nvml_take(struct nvml *nvml, struct nvml_reading *readings, size_t max);
+
+/* What they become: counters of a thread of the recording. {0} is none. */
+struct gpus {
+    struct nvml *nvml;
+    bool entered; /* there are entries for them: */
+    uint32_t process, thread, domain, scope;
+    uint32_t names[NVML_DEVICES_MAX][NVML_COUNTERS]; /* 0: not met yet */
+};
+
+/* Hands on what was read. 0 or -errno. */
+struct sampling;
+int gpus_step(struct sampling *sampling);
+
 /* ---- Sampling: collector_sampling.c ----
  *
  * The sampler inside a session: where its samples go.
@@ -131,6 +174,8 @@ struct sampling {
     struct trace *trace;
     uint64_t sample_count, stretch_count;
     VEC(int32_t) waiting; /* pids, until the gate opens */
+    uint32_t gpu_hz;      /* of its counters; 0: none */
+    struct gpus gpus;
 };
 
 /* The registry and the trace outlive it. 0 or -ENOMEM. fini accepts a zeroed object. */

@@ -36,6 +36,7 @@ int sampling_init(struct sampling *sampling, const struct collector_options *opt
         .context = sampling,
     };
     sampling->trace = trace;
+    sampling->gpu_hz = options->gpu_hz;
     if (options->sample_hz == 0 && !options->off_cpu)
         return 0;
     return sampler_create(&sampler, &sampling->sampler);
@@ -45,6 +46,8 @@ void sampling_close(struct sampling *sampling)
 {
     sampler_destroy(sampling->sampler);
     sampling->sampler = NULL;
+    nvml_destroy(sampling->gpus.nvml);
+    sampling->gpus.nvml = NULL;
     if (sampling->writer)
         stacks_forget(trace_stacks(sampling->trace), UINT32_MAX);
 }
@@ -53,6 +56,8 @@ void sampling_fini(struct sampling *sampling)
 {
     sampler_destroy(sampling->sampler);
     sampling->sampler = NULL;
+    nvml_destroy(sampling->gpus.nvml);
+    sampling->gpus.nvml = NULL;
     vec_free(&sampling->waiting);
 }
 
@@ -72,6 +77,8 @@ int sampling_begin(struct sampling *sampling)
             error = 0;
     }
     sampling->waiting.count = 0;
+    if (error == 0 && sampling->gpu_hz > 0)
+        error = nvml_start(sampling->gpu_hz, &sampling->gpus.nvml);
     return error;
 }
 
@@ -87,9 +94,10 @@ static void forget_stacks(struct sampling *sampling)
 
 int sampling_step(struct sampling *sampling)
 {
-    if (!sampling->sampler)
-        return 0;
-    int error = sampler_step(sampling->sampler);
+    int error = gpus_step(sampling);
+    if (!sampling->sampler || error != 0)
+        return error;
+    error = sampler_step(sampling->sampler);
     if (sampling->writer)
         forget_stacks(sampling);
     return error;
@@ -102,5 +110,7 @@ int sampling_tell_waiting(struct sampling *sampling)
 
 int sampling_finish(struct sampling *sampling)
 {
-    return sampling->sampler ? sampler_finish(sampling->sampler) : 0;
+    nvml_end(sampling->gpus.nvml);
+    int error = gpus_step(sampling);
+    return sampling->sampler && error == 0 ? sampler_finish(sampling->sampler) : error;
 }

@@ -91,6 +91,7 @@ static int begin(struct record *record)
         .capture = record->capture,
         .policy = policy_of(record->values->policy),
         .paused = record->values->delay_ns > 0,
+        .gpu_hz = gpu_counters_hz(&record->values->gpu),
     };
     sampling_apply(&record->values->sampling, &options);
     collector_recover(NULL, false, on_recovered, NULL);

@@ -137,7 +137,7 @@ size_t python_environment(const struct python_values *values,
 /* ---- GPUs ------------------------------------------------------------------------------------ */
 
 struct gpu_values {
-    bool on, nodes;
+    bool on, nodes, no_counters;
     const char *window;
     double budget; /* percent; 0: not given, no limit */
 };
@@ -160,6 +160,13 @@ struct gpu_values {
          "when to record GPUs: all, profiler, set, signal:USR2, range:NAME, step:NAME:every=N, "   \
          "schedule:NAME:wait=N,warmup=N,active=N, slow:NAME:over=MS",                              \
          "all"},                                                                                   \
+        {"no-gpu-counters",                                                                        \
+         0,                                                                                        \
+         OPTION_FLAG,                                                                              \
+         (at) + offsetof(struct gpu_values, no_counters),                                          \
+         NULL,                                                                                     \
+         "with --gpu, leave out utilisation, memory, power, clocks and temperature",               \
+         NULL},                                                                                    \
     {                                                                                              \
         "gpu-budget", 0, OPTION_NUMBER, (at) + offsetof(struct gpu_values, budget), "PERCENT",     \
             "record less of GPUs if that costs more of the time (default: no limit)", NULL         \
@@ -174,6 +181,9 @@ struct gpu_environment {
     struct child_variable variables[GPU_VARIABLES_MAX];
     char library[PATH_MAX], budget[32];
 };
+
+/* How often a second the machine's GPUs are asked for their counters. */
+uint32_t gpu_counters_hz(const struct gpu_values *values);
 
 /* As python_environment. */
 size_t gpu_environment(const struct gpu_values *values, struct gpu_environment *environment);
