@@ -5,6 +5,7 @@
 #include "annot_wire.h"
 #include "clock_now.h"
 #include "file_io.h"
+#include "options.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -86,6 +87,31 @@ int host_anchor(struct trace *trace)
     return added < 0 ? (int)added : 0;
 }
 
+/* What launchers of parallel programs tell each of their processes; -1: nothing. */
+static int64_t count_of_launcher(const char *const *names)
+{
+    uint64_t count;
+    for (; *names; names++) {
+        const char *text = getenv(*names);
+        if (text && options_parse_count(text, &count) == 0 && count <= INT32_MAX)
+            return (int64_t)count;
+    }
+    return -1;
+}
+
+static int describe_rank(struct trace *trace, struct trace_host *host)
+{
+    static const char *const ranks[] = {"RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID",
+                                        NULL};
+    static const char *const sizes[] = {"WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE",
+                                        "SLURM_NTASKS", NULL};
+    int64_t rank = count_of_launcher(ranks), size = count_of_launcher(sizes);
+    host->rank = (int32_t)rank;
+    if (rank < 0 || size <= 0)
+        return 0;
+    return trace_fact_set(trace, FACT_COUNT, TRACE_FACT_RANKS, (uint64_t)size);
+}
+
 int host_describe(struct trace *trace)
 {
     struct trace_session *session = trace_session(trace);
@@ -103,6 +129,9 @@ int host_describe(struct trace *trace)
     host->name = session->hostname;
     host->kernel = session->kernel;
     read_boot_id(host->boot_id);
+    int error = describe_rank(trace, host);
+    if (error)
+        return error;
     int64_t clock = trace_clock_add(trace, (uint32_t)ordinal, CLOCK_KIND_REALTIME);
     return clock < 0 ? (int)clock : host_anchor(trace);
 }

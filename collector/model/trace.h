@@ -341,6 +341,9 @@ enum fact_kind {
 #define TRACE_FACT_BLOCK_BEGIN "block: ns after the recording began"
 #define TRACE_FACT_BLOCK_TIME  "block: ns long"
 
+/* The FACT_COUNT of the parallel program that this was a part of, if its launcher said it. */
+#define TRACE_FACT_RANKS "ranks of the program"
+
 struct label;
 struct source_place;
 struct trace; /* holds all of the above */
