@@ -90,6 +90,22 @@ static const char *formats_of(const char *option, char *buffer, size_t size)
     return buffer;
 }
 
+static int check_ranks(const struct plan *plan)
+{
+    const char *rank = plan->wanted.rank, *size = plan->wanted.world_size;
+    uint64_t number = 0, ranks = UINT64_MAX;
+    if ((rank && options_parse_count(rank, &number) != 0) ||
+        (size && options_parse_count(size, &ranks) != 0))
+        return cmd_fail(CMD_MISUSE, "options --rank and --world-size: they are numbers\n"
+                                    "--rank 0 --world-size 8 is the first of eight");
+    if (number >= ranks)
+        return cmd_fail(CMD_MISUSE,
+                        "option --rank: of %s ranks there is none with the number %s\n"
+                        "they count from 0",
+                        size, rank ? rank : "0");
+    return CMD_OK;
+}
+
 static int check_options(const struct plan *plan)
 {
     const char *refused = export_refuses(plan->exporter, &plan->wanted);
@@ -102,7 +118,7 @@ static int check_options(const struct plan *plan)
                         "options --off-cpu and --gil: use only one\na thread that waits "
                         "for long does not hold the lock");
     if (!refused)
-        return CMD_OK;
+        return check_ranks(plan);
     return cmd_fail(CMD_MISUSE, "the %s format has no option --%s\nit is an option of %s",
                     plan->exporter->name, refused, formats_of(refused, formats, sizeof(formats)));
 }

@@ -9,7 +9,9 @@
 #include "export_ids.h"
 #include "flame_chart.h"
 #include "flow_arrows.h"
+#include "gpu_work.h"
 #include "json_writer.h"
+#include "shelves.h"
 #include "thread_states.h"
 
 #include <stdint.h>
@@ -79,6 +81,8 @@ void chrome_attributes(struct chrome_writer *writer, const struct event *event,
 /* Of these, the key-values alone. */
 void chrome_values(struct chrome_writer *writer, const struct args *values);
 void chrome_argument(struct chrome_writer *writer, const struct fact *argument);
+/* Whether it is JSON, is the caller's care. */
+void chrome_raw(struct chrome_writer *writer, const char *key, const char *json);
 void chrome_end(struct chrome_writer *writer);
 
 /* "key":value without a comma. */
@@ -168,5 +172,78 @@ int chrome_rows_init(struct chrome_rows *rows, struct chrome_writer *writer, str
 int chrome_rows_add(struct chrome_rows *rows, const struct sample *sample);
 int chrome_rows_finish(struct chrome_rows *rows);
 void chrome_rows_fini(struct chrome_rows *rows);
+
+/* ---- GPUs: chrome_gpu.c, chrome_device.c ----
+ *
+ * As torch.profiler writes them, so that what reads its files reads these: a process for each
+ * device, which has the device's number if no program has it as its pid; in it a thread for each
+ * stream, with the stream's number, and one more for each shelf; categories, names of copies and of
+ * values as there. A launch is an instant of its thread; if no calls of the driver are in the
+ * recording, it is a call without a duration, so that readers that join by the number of a call
+ * find one. An arrow leads from there to what was launched. */
+
+/* A lane of a GPU. */
+struct chrome_queue {
+    uint32_t pid, stream, context;
+    uint32_t device; /* its number; UINT32_MAX: not known */
+    struct shelves shelves;
+    VEC(uint32_t) tids; /* of the shelves */
+};
+
+/* A device, and what a mark said of it. */
+struct chrome_device {
+    uint32_t lane, pid, number;
+    struct arg values[GPU_VALUE_COUNT]; /* by enum gpu_value; kind 0: not told */
+};
+
+enum { CHROME_LAUNCHES = 1 << 12 }; /* recent ones that are known again */
+
+struct chrome_launch {
+    int64_t origin_ns;
+    uint32_t thread;
+    uint64_t number; /* 0: empty */
+};
+
+struct chrome_gpu {
+    struct chrome_writer *writer;
+    struct export_ids *ids;
+    struct gpu_keys keys;
+    bool any, has_calls;
+    uint32_t *queue_of; /* of lane: 1 + index */
+    uint32_t lane_count;
+    VEC(struct chrome_queue) queues;
+    VEC(struct chrome_device) devices;
+    struct chrome_launch *launches;
+    uint64_t last_launch, last_arrow;
+};
+
+/* 0 or -ENOMEM; then fini all the same. */
+int chrome_gpu_init(struct chrome_gpu *gpu, struct chrome_writer *writer, struct export_ids *ids);
+void chrome_gpu_fini(struct chrome_gpu *gpu);
+
+/* What lies on queues. False: it is of no GPU, and not taken; *ret_error: 0 or -ENOMEM. */
+bool chrome_gpu_take(struct chrome_gpu *gpu, const struct item *item, int *ret_error);
+
+/* In place of chrome_attributes, of what lies on threads: calls to the driver as torch.profiler has
+ * them; ranges without a category of their own are "user_annotation". */
+void chrome_gpu_attributes(struct chrome_gpu *gpu, const struct event *event,
+                           const struct args *values);
+
+/* A mark that may tell of a device. */
+void chrome_gpu_mark(struct chrome_gpu *gpu, const struct event *event, const struct args *values);
+
+/* The process of a device, made if new. UINT32_MAX: out of memory. */
+uint32_t chrome_device_pid(struct chrome_gpu *gpu, uint32_t lane);
+
+/* Members of the document, with commas behind and before them. */
+void chrome_put_rank(struct out_stream *out, const struct trace *trace,
+                     const struct export_options *options);
+void chrome_put_devices(struct chrome_gpu *gpu);
+
+/* What all events of it share: ,"pid":0,"tid":7 */
+enum { CHROME_GPU_PLACE = 48 };
+
+void chrome_put_metadata(struct chrome_writer *writer, const char *place, const char *name,
+                         const struct fact *argument);
 
 #endif

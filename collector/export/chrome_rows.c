@@ -12,15 +12,6 @@
 
 /* ---- Rows ------------------------------------------------------------------------------------ */
 
-static void put_metadata(struct chrome_rows *rows, const char *place, const char *name,
-                         const struct fact *argument)
-{
-    chrome_begin_text(rows->writer, 'M', name);
-    out_text(rows->writer->out, place);
-    chrome_argument(rows->writer, argument);
-    chrome_end(rows->writer);
-}
-
 static struct chrome_row *describe_row(struct chrome_rows *rows, uint32_t thread,
                                        enum chrome_row_kind kind)
 {
@@ -36,12 +27,13 @@ static struct chrome_row *describe_row(struct chrome_rows *rows, uint32_t thread
     snprintf(row->place, sizeof(row->place), ",\"pid\":%u,\"tid\":%u",
              known ? rows->ids->pids[process] : rows->ids->tids[thread],
              rows->ids->next_synthetic++);
-    put_metadata(rows, row->place, "thread_name",
-                 &(struct fact){.name = "name", .kind = VALUE_STRING, .text = label});
-    put_metadata(rows, row->place, "thread_sort_index",
-                 &(struct fact){.name = "sort_index",
-                                .kind = VALUE_UINT64,
-                                .value = {.uint64 = chrome_row_rank(rows->ids, thread, kind)}});
+    chrome_put_metadata(rows->writer, row->place, "thread_name",
+                        &(struct fact){.name = "name", .kind = VALUE_STRING, .text = label});
+    chrome_put_metadata(
+        rows->writer, row->place, "thread_sort_index",
+        &(struct fact){.name = "sort_index",
+                       .kind = VALUE_UINT64,
+                       .value = {.uint64 = chrome_row_rank(rows->ids, thread, kind)}});
     return row;
 }
 

@@ -262,6 +262,23 @@ void chrome_argument(struct chrome_writer *writer, const struct fact *argument)
     chrome_fact(writer, argument);
 }
 
+void chrome_raw(struct chrome_writer *writer, const char *key, const char *json)
+{
+    begin_argument(writer);
+    json_string(writer->out, key, strlen(key));
+    out_write(writer->out, ":", 1);
+    out_text(writer->out, json);
+}
+
+void chrome_put_metadata(struct chrome_writer *writer, const char *place, const char *name,
+                         const struct fact *argument)
+{
+    chrome_begin_text(writer, 'M', name);
+    out_text(writer->out, place);
+    chrome_argument(writer, argument);
+    chrome_end(writer);
+}
+
 /* The usual: a plain key, and no text. False: it is not. */
 static bool put_plain_value(struct chrome_writer *writer, const struct export_key *key,
                             const struct arg *value)

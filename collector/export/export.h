@@ -38,7 +38,8 @@ struct export_options {
     bool lines;               /* frames are lines of functions */
     const char *by;           /* of stacks: export_call_groups */
     const char *strip_prefix; /* file names are shortened by it: profile/call_label.h */
-    const char *value;        /* of samples, as sample_weight_find takes it; NULL: CPU time */
+    const char *rank, *world_size; /* of a parallel program: counts; NULL: as recorded */
+    const char *value;             /* of samples, as sample_weight_find takes it; NULL: CPU time */
     /* Flame graphs: flame_svg.h. */
     bool off_cpu; /* stretches off the CPU, in place of CPU time */
     bool idle;    /* and beside it */

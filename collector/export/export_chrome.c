@@ -37,6 +37,7 @@ struct state {
     struct thread_state *threads;
     struct chrome_shelves shelves;
     struct chrome_counters counters;
+    struct chrome_gpu gpu;
     struct flow_arrows flows;
     size_t held_count;
     struct chrome_rows rows;
@@ -158,6 +159,18 @@ static int put_flow(void *context, const struct flow_place *place)
     return 0;
 }
 
+/* Members before the events are those that readers look for without reading these. */
+static void put_head(struct state *s, const struct export_job *job)
+{
+    struct out_stream *out = s->writer.out;
+    out_text(out, "{");
+    if (gpu_is_recorded(s->writer.trace))
+        out_text(out, "\"schemaVersion\":1,");
+    if (gpu_is_recorded(s->writer.trace) || job->options->rank)
+        chrome_put_rank(out, s->writer.trace, job->options);
+    out_text(out, "\"displayTimeUnit\":\"ns\",\"traceEvents\":[");
+}
+
 static int begin(void *state, const struct export_job *job)
 {
     struct state *s = state;
@@ -169,7 +182,7 @@ static int begin(void *state, const struct export_job *job)
     s->threads = calloc(s->writer.thread_count + 1u, sizeof(*s->threads));
     if (!s->threads)
         return -ENOMEM;
-    out_text(out, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[");
+    put_head(s, job);
     for (uint32_t i = 0; i < trace_process_count(trace); i++)
         describe_process(s, s->ids.order[i]);
     for (uint32_t i = 0; i < s->writer.thread_count; i++)
@@ -177,6 +190,7 @@ static int begin(void *state, const struct export_job *job)
     s->flows.place = put_flow;
     s->flows.context = &s->writer;
     if (chrome_shelves_init(&s->shelves, &s->writer) != 0 ||
+        chrome_gpu_init(&s->gpu, &s->writer, &s->ids) != 0 ||
         chrome_counters_init(&s->counters, &s->writer) != 0)
         return -ENOMEM;
     return chrome_rows_init(&s->rows, &s->writer, &s->ids, job);
@@ -202,14 +216,17 @@ static void put_range(struct state *s, const struct event *event, const struct a
 {
     bool attributes =
         event->value_kind | event->scope | event->level | event->has_color | flags | values->count;
-    if (!attributes) {
+    if (!attributes && !s->gpu.any) {
         chrome_plain_range(&s->writer, event, end_ns);
         return;
     }
     chrome_begin(&s->writer, 'X', event->name);
     chrome_place(&s->writer, event->thread, event->time_ns);
     chrome_micros(&s->writer, "dur", end_ns - event->time_ns);
-    chrome_attributes(&s->writer, event, values);
+    if (s->gpu.any)
+        chrome_gpu_attributes(&s->gpu, event, values);
+    else
+        chrome_attributes(&s->writer, event, values);
     put_flags(s, flags);
     chrome_end(&s->writer);
 }
@@ -294,6 +311,7 @@ static int take_mark(struct state *s, const struct item *item)
     chrome_text(&s->writer, "s", "t");
     chrome_attributes(&s->writer, event, &item->args);
     chrome_end(&s->writer);
+    chrome_gpu_mark(&s->gpu, event, &item->args);
     return 0;
 }
 
@@ -352,8 +370,12 @@ static int take_on_thread(struct state *s, const struct item *item)
 static int take(void *state, const struct item *item)
 {
     struct state *s = state;
-    return item->lane == LANE_THREAD ? take_on_thread(s, item)
-                                     : chrome_shelves_take(&s->shelves, item);
+    int error;
+    if (item->lane == LANE_THREAD)
+        return take_on_thread(s, item);
+    if (item->lane == LANE_QUEUE && chrome_gpu_take(&s->gpu, item, &error))
+        return error;
+    return chrome_shelves_take(&s->shelves, item);
 }
 
 /* ---- The end --------------------------------------------------------------------------------- */
@@ -399,7 +421,9 @@ static int end(void *state)
     if (error)
         return error;
     put_notes(s);
-    out_text(s->writer.out, "\n],\"otherData\":{");
+    out_text(s->writer.out, "\n]");
+    chrome_put_devices(&s->gpu);
+    out_text(s->writer.out, ",\"otherData\":{");
     s->writer.any_argument = false;
     session_facts(s->writer.trace, put_session_fact, s);
     struct fact fact = count_fact("begin_monotonic_ns", (uint64_t)s->writer.origin_ns);
@@ -428,6 +452,7 @@ static void destroy(void *state)
         free_held(&s->threads[i]);
     free(s->threads);
     chrome_shelves_fini(&s->shelves);
+    chrome_gpu_fini(&s->gpu);
     chrome_counters_fini(&s->counters);
     flow_arrows_fini(&s->flows);
     chrome_rows_fini(&s->rows);
@@ -441,6 +466,11 @@ static const struct option_spec options[] = {
     EXPORT_OPTION_PYTHON,
     EXPORT_OPTION_NATIVE,
     EXPORT_OPTION_STRIP(CALL_STRIP_FOLDERS), /* readers show paths elsewhere */
+    {"rank", 0, OPTION_TEXT, EXPORT_AT(rank), "N",
+     "the rank of what is written, for readers that compare ranks; default: RANK where annot was "
+     "started",
+     NULL},
+    {"world-size", 0, OPTION_TEXT, EXPORT_AT(world_size), "N", "how many ranks there are", NULL},
     {0},
 };
 
@@ -452,7 +482,7 @@ const struct exporter export_chrome = {
     .viewer = "at ui.perfetto.dev",
     .tells_missing = true,
     .options = options,
-    .wants = WANT_EVENTS | WANT_SAMPLES,
+    .wants = WANT_EVENTS | WANT_SAMPLES | WANT_ORIGINS,
     .state_size = sizeof(struct state),
     .begin = begin,
     .take = take,

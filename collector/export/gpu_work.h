@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT */
+/* What exports tell of the work of GPUs: what an event is, and what its key-values are.
+ * Thread-safety: none. */
+#ifndef ANNOT_GPU_WORK_H
+#define ANNOT_GPU_WORK_H
+
+#include "trace.h"
+
+/* What an event is to whoever observes a GPU; numbers are those of annot/queues.h. */
+enum gpu_role {
+    GPU_ROLE_NONE = 0, /* no event of a GPU, or one of later versions */
+    GPU_ROLE_KERNEL = 1,
+    GPU_ROLE_COPY = 2,
+    GPU_ROLE_SET = 3,
+    GPU_ROLE_WAIT = 4,
+    GPU_ROLE_GRAPH = 5,
+    GPU_ROLE_CALL = 6, /* of the program, on its own thread */
+    GPU_ROLE_EVENT = 7,
+    GPU_ROLE_MEMORY = 8,
+    GPU_ROLE_OVERHEAD = 9,
+    GPU_ROLE_COUNT = 10,
+};
+
+enum gpu_role gpu_role_of(const struct trace *trace, uint32_t scope);
+
+/* Did a call of the program start it on the device? */
+static inline bool gpu_role_is_launched(enum gpu_role role)
+{
+    return role == GPU_ROLE_KERNEL || role == GPU_ROLE_COPY || role == GPU_ROLE_SET ||
+           role == GPU_ROLE_GRAPH;
+}
+
+/* Has the recording anything of GPUs? Does it have calls of programs to their drivers? */
+bool gpu_is_recorded(const struct trace *trace);
+bool gpu_has_calls(const struct trace *trace);
+
+/* The device of a queue's lane, as 1 + its ordinal; 0: none is known. */
+uint32_t gpu_device_of(const struct trace *trace, uint32_t lane);
+
+/* ---- Key-values ------------------------------------------------------------------------------ */
+
+/* Those that formats have words of their own for; keys as annot/queues.h has them. */
+enum gpu_value {
+    GPU_VALUE_OTHER,
+    GPU_VALUE_GRID,
+    GPU_VALUE_BLOCK,
+    GPU_VALUE_CLUSTER,
+    GPU_VALUE_REGISTERS,
+    GPU_VALUE_SHARED,
+    GPU_VALUE_OCCUPANCY,
+    GPU_VALUE_BYTES,
+    GPU_VALUE_DIRECTION,
+    GPU_VALUE_SOURCE,
+    GPU_VALUE_DESTINATION,
+    GPU_VALUE_MEMORY,
+    GPU_VALUE_CORRELATION,
+    GPU_VALUE_EXTERNAL,
+    GPU_VALUE_DEVICE,
+    GPU_VALUE_CAPABILITY,
+    GPU_VALUE_MULTIPROCESSORS,
+    GPU_VALUE_DEVICE_MEMORY,
+    GPU_VALUE_COUNT,
+};
+
+/* What keys are, looked at once. */
+struct gpu_keys {
+    const struct trace *trace;
+    uint8_t *values; /* by string: 1 + enum gpu_value; 0: not looked at */
+    uint32_t count;
+};
+
+/* 0 or -ENOMEM; then fini all the same. */
+int gpu_keys_init(struct gpu_keys *keys, const struct trace *trace);
+void gpu_keys_fini(struct gpu_keys *keys);
+
+enum gpu_value gpu_key_value(const struct gpu_keys *keys, uint32_t key);
+
+/* The value that says this; NULL: none does. */
+const struct arg *gpu_value_find(const struct gpu_keys *keys, const struct args *args,
+                                 enum gpu_value value);
+/* As a number; 0 if it is none. As a text; "" if it is none. */
+uint64_t gpu_value_number(const struct arg *value);
+const char *gpu_value_text(const struct gpu_keys *keys, const struct arg *value);
+
+/* "epoch/step/forward": the ranges of a path, outermost first; cut at a character. */
+size_t gpu_path_text(const struct trace *trace, uint32_t path, char *buffer, size_t size);
+
+/* "HtoD", of a copy; "": not known. */
+const char *gpu_copy_direction(const struct gpu_keys *keys, const struct event *event,
+                               const struct args *args);
+
+#endif
