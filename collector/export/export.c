@@ -150,7 +150,7 @@ static int take(void *context, const struct item *item)
 static int read_all(struct run *run, const struct export_job *job, struct pass_counts *ret_counts)
 {
     struct sink sink = {take, run, run->exporter->wants};
-    if (!gpu_is_recorded(job->source->trace))
+    if (!gpu_has_queues(job->source->trace))
         sink.wants &= ~(uint32_t)WANT_ORIGINS;
     if (export_call_groups(job->options->by) & CALL_BY_RANGE)
         sink.wants |= WANT_PATHS;

@@ -215,8 +215,9 @@ void track_facts_init(struct track_facts *facts, const struct track_groups *grou
  * thousands of key-values costs no more than as many of one. */
 
 static const char *const own_names[] = {
-    "payload",   "domain",  "level", "color", "category",   "track",    "track_id",  "parent_track",
-    "start_tid", "end_tid", "tid",   "flow",  "unfinished", "end_lost", "last_word",
+    "payload",    "domain",       "level",     "color",       "category",    "track",
+    "track_id",   "parent_track", "start_tid", "end_tid",     "tid",         "flow",
+    "unfinished", "end_lost",     "last_word", "launched in", "launched at",
 };
 
 int export_keys_init(struct export_keys *keys, const struct trace *trace)

@@ -117,8 +117,28 @@ static int put_flow(void *context, const struct flow_place *place)
     return s->px.error;
 }
 
-static int begin_toolkit(struct state *s)
+static int put_launches(void *context, const struct perfetto_launch *launches, uint32_t count)
 {
+    struct state *s = context;
+    const struct perfetto_sequence *sequence = sequence_of(s, launches->thread);
+    if (sequence)
+        perfetto_put(&s->px, s->tracks.session,
+                     &(struct perfetto_event){
+                         .time_ns = launches->origin_ns,
+                         .type = PX_INSTANT,
+                         .track_uuid = sequence->track_uuid,
+                         .text = "launch",
+                         .launches = launches,
+                         .launch_count = count,
+                     });
+    return s->px.error;
+}
+
+static int begin_toolkit(struct state *s, const struct export_job *job)
+{
+    s->groups.launches.place = put_launches;
+    s->groups.launches.context = s;
+    s->groups.prefixes = job->options->strip_prefix;
     s->flows.place = put_flow;
     s->flows.context = s;
     s->counters.put = put_counter;
@@ -150,7 +170,7 @@ static int begin(void *state, const struct export_job *job)
     perfetto_sequence_begin(&s->px, &s->session, PERFETTO_SEQUENCE_SESSION, 0);
     perfetto_describe_all(&s->tracks);
     perfetto_begin_session(&s->tracks);
-    error = begin_toolkit(s);
+    error = begin_toolkit(s, job);
     if (!error)
         error = s->px.error;
     return error ? error : begin_samples(s, job);
@@ -321,6 +341,8 @@ static int end(void *state)
     if (!error)
         error = flow_arrows_finish(&s->flows);
     if (!error)
+        error = perfetto_launches_finish(&s->groups.launches);
+    if (!error)
         error = perfetto_samples_finish(&s->samples);
     if (!error && s->has_rows)
         error = thread_states_finish(&s->rows.states);
@@ -373,7 +395,7 @@ const struct exporter export_perfetto = {
     .tells_missing = true,
     .options = options,
     .binary = true,
-    .wants = WANT_EVENTS | WANT_BEGINS | WANT_SAMPLES,
+    .wants = WANT_EVENTS | WANT_BEGINS | WANT_SAMPLES | WANT_ORIGINS,
     .state_size = sizeof(struct state),
     .begin = begin,
     .take = take,

@@ -16,6 +16,14 @@ enum gpu_role gpu_role_of(const struct trace *trace, uint32_t scope)
     return known ? (enum gpu_role)of->role : GPU_ROLE_NONE;
 }
 
+bool gpu_has_queues(const struct trace *trace)
+{
+    for (uint32_t i = 0; i < trace_lane_count(trace); i++)
+        if (trace_lane_get(trace, i)->kind == LANE_QUEUE)
+            return true;
+    return false;
+}
+
 bool gpu_is_recorded(const struct trace *trace)
 {
     for (uint32_t i = 0; i < trace_lane_count(trace); i++)

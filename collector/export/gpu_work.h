@@ -30,6 +30,8 @@ static inline bool gpu_role_is_launched(enum gpu_role role)
            role == GPU_ROLE_GRAPH;
 }
 
+/* Has the recording anything that lies on queues, of whatever kind? */
+bool gpu_has_queues(const struct trace *trace);
 /* Has the recording anything of GPUs? Does it have calls of programs to their drivers? */
 bool gpu_is_recorded(const struct trace *trace);
 bool gpu_has_calls(const struct trace *trace);

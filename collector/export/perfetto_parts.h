@@ -68,14 +68,16 @@ struct perfetto_output {
 /* One event on a track; attributes and payload are those of `event`. */
 struct perfetto_event {
     int64_t time_ns;
-    uint8_t type;                  /* enum perfetto_event_type */
-    uint64_t track_uuid;           /* 0: the sequence's own */
-    const struct event *event;     /* NULL: an end, or an event of `text` */
-    const struct args *values;     /* of `event`, or of an end; NULL = none */
-    const char *text;              /* name that is no string of the recording */
-    const struct flow_place *flow; /* NULL: no point of one */
-    const struct fact *arguments;  /* what the recording does not hold as such, up to one without
-                                      a name; NULL = none */
+    uint8_t type;                           /* enum perfetto_event_type */
+    uint64_t track_uuid;                    /* 0: the sequence's own */
+    const struct event *event;              /* NULL: an end, or an event of `text` */
+    const struct args *values;              /* of `event`, or of an end; NULL = none */
+    const char *text;                       /* name that is no string of the recording */
+    const struct flow_place *flow;          /* NULL: no point of one */
+    const struct perfetto_launch *launches; /* that leave it: so many */
+    uint32_t launch_count;
+    const struct fact *arguments; /* what the recording does not hold as such, up to one without
+                                     a name; NULL = none */
 };
 
 /* The first packet of a sequence: its clock, its track (0 = none). */
@@ -112,6 +114,36 @@ void perfetto_packet_end(struct perfetto_output *px);
 /* The same for one that begins a sequence: its defaults, a message of their own, are open too. */
 struct proto_writer *perfetto_defaults_begin(struct perfetto_output *px, uint32_t sequence,
                                              uint32_t clock);
+
+/* ---- Launches: perfetto_launches.c ----
+ *
+ * An arrow leads from where a thread launched something to what a queue made of it. The launch is
+ * an instant on the thread, inside of whatever range or call was open: the reader draws arrows from
+ * the end of a slice. One launch may lead to several spans, which come in any order: so launches
+ * are kept until all have come, or PERFETTO_LAUNCHES_MAX of them. */
+
+enum { PERFETTO_LAUNCHES_MAX = 1 << 21 }; /* 48 MiB */
+
+struct perfetto_launch {
+    int64_t origin_ns;
+    uint64_t arrow;
+    uint32_t thread;
+};
+
+struct perfetto_launches {
+    /* `count` arrows of one thread and time. */
+    int (*place)(void *context, const struct perfetto_launch *launches, uint32_t count);
+    void *context;
+    VEC(struct perfetto_launch) items;
+    uint64_t arrow_count;
+};
+
+/* The number of the arrow to a span goes to *ret_arrow; 0: its launch is not known. 0, -ENOMEM, or
+ * what `place` returned. */
+int perfetto_launches_add(struct perfetto_launches *launches, const struct event *span,
+                          uint64_t *ret_arrow);
+int perfetto_launches_finish(struct perfetto_launches *launches);
+void perfetto_launches_fini(struct perfetto_launches *launches);
 
 /* ---- Descriptions: perfetto_tracks.c ----
  *
@@ -186,13 +218,15 @@ void perfetto_tracks_fini(struct perfetto_tracks *tracks);
 struct perfetto_groups {
     struct perfetto_tracks *tracks;
     struct track_groups groups;
+    struct perfetto_launches launches; /* of what lies on queues; the caller sets `place` */
+    const char *prefixes;              /* of file names: profile/call_label.h */
 };
 
 /* 0 or -ENOMEM; then fini all the same. */
 int perfetto_groups_init(struct perfetto_groups *groups, struct perfetto_tracks *tracks);
 void perfetto_groups_fini(struct perfetto_groups *groups);
 
-/* Items of LANE_TRACK. */
+/* Items of LANE_TRACK and LANE_QUEUE. */
 int perfetto_groups_take(struct perfetto_groups *groups, const struct item *item);
 
 /* ---- Arguments: perfetto_values.c ----
@@ -321,6 +355,9 @@ struct perfetto_chart {
 int perfetto_chart_init(struct perfetto_chart *chart, struct perfetto_tracks *tracks,
                         const struct export_job *job, uint32_t number);
 void perfetto_chart_fini(struct perfetto_chart *chart);
+
+/* The innermost function of Python, else of native code, of a stack; 0 = none. */
+uint32_t perfetto_innermost(const struct trace *trace, uint32_t stack);
 
 /* ---- States: perfetto_rows.c ----
  *

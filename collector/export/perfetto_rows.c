@@ -100,8 +100,7 @@ void perfetto_chart_fini(struct perfetto_chart *chart)
 
 /* ---- States ---------------------------------------------------------------------------------- */
 
-/* The innermost function of Python, else of native code, of a stack; 0 = none. */
-static uint32_t innermost(const struct trace *trace, uint32_t stack)
+uint32_t perfetto_innermost(const struct trace *trace, uint32_t stack)
 {
     const struct stacks *stacks = trace_stacks_get(trace);
     uint32_t native = 0;
@@ -122,7 +121,7 @@ static void put_wait_facts(const struct perfetto_state_rows *rows,
 {
     const struct trace *trace = rows->tracks->px->trace;
     const struct sample *wait = stretch->wait;
-    uint32_t frame = wait ? innermost(trace, wait->stack) : 0;
+    uint32_t frame = wait ? perfetto_innermost(trace, wait->stack) : 0;
     if (frame) {
         call_frame_label(trace, frame, rows->prefixes, label, CALL_LABEL_SIZE);
         *at++ = (struct fact){.name = "in", .kind = VALUE_STRING, .text = label};

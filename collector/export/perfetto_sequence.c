@@ -317,6 +317,8 @@ void perfetto_put(struct perfetto_output *px, struct perfetto_sequence *sequence
         proto_text(packet, PX_EVENT_NAME, event->text);
     if (event->flow)
         put_flow(px, event->flow);
+    for (uint32_t i = 0; i < event->launch_count; i++)
+        proto_fixed64(packet, PX_EVENT_FLOW_IDS, event->launches[i].arrow);
     for (const struct fact *at = event->arguments; at && at->name; at++)
         perfetto_put_argument(px, at);
     if (event->event && event->event->kind != EVENT_COUNTER) {

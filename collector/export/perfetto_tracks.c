@@ -3,6 +3,8 @@
  * the older sort index. Labels of a process tell how it ended. Thread-safety: none. */
 #include "perfetto_parts.h"
 
+#include "call_label.h"
+#include "gpu_work.h"
 #include "perfetto_fields.h"
 
 #include <errno.h>
@@ -13,6 +15,7 @@ enum {
     RANGE_GROUPS_MAX = 1024, /* further names share a track with "other ranges" */
     RANK_RANGES = 1,         /* below a process: ranges, then tracks, then counters */
     CHILD_LABEL_SIZE = EXPORT_LABEL_SIZE + 16,
+    PATH_SIZE = 2048, /* of ranges */
 };
 
 uint64_t perfetto_process_uuid(uint32_t process)
@@ -315,6 +318,13 @@ void perfetto_tracks_fini(struct perfetto_tracks *tracks)
 
 /* ---- Tracks of the recording ----------------------------------------------------------------- */
 
+/* What is told of something on a queue, beside what all tracks tell. */
+struct queue_facts {
+    struct track_facts track;
+    struct fact items[10];
+    char path[PATH_SIZE], place[CALL_LABEL_SIZE];
+};
+
 /* Children of a group are below its first shelf: the reader puts tracks of one name together only
  * where they have the same parent. */
 static int describe_group(void *context, uint32_t group, int64_t time_ns, uint64_t *ret_id)
@@ -354,6 +364,7 @@ int perfetto_groups_init(struct perfetto_groups *groups, struct perfetto_tracks 
 void perfetto_groups_fini(struct perfetto_groups *groups)
 {
     track_groups_fini(&groups->groups);
+    perfetto_launches_fini(&groups->launches);
 }
 
 static int put_on_track(struct perfetto_groups *groups, const struct perfetto_event *event)
@@ -402,13 +413,47 @@ static int put_end(struct perfetto_groups *groups, const struct item *item)
     return error ? error : put_end_at(groups, item, uuid);
 }
 
-/* Of a lane on which they may overlap. */
+/* Which ranges its thread had open when it launched this, and where it was. */
+static void add_launch_facts(const struct perfetto_groups *groups, const struct item *item,
+                             struct queue_facts *facts)
+{
+    const struct trace *trace = groups->tracks->px->trace;
+    struct fact *at = facts->items;
+    for (const struct fact *from = facts->track.items; from->name; from++)
+        *at++ = *from;
+    if (item->path) {
+        gpu_path_text(trace, item->path, facts->path, sizeof(facts->path));
+        *at++ = (struct fact){.name = "launched in", .kind = VALUE_STRING, .text = facts->path};
+    }
+    uint32_t frame = item->stack ? perfetto_innermost(trace, item->stack) : 0;
+    if (frame) {
+        call_frame_label(trace, frame, groups->prefixes, facts->place, sizeof(facts->place));
+        *at++ = (struct fact){.name = "launched at", .kind = VALUE_STRING, .text = facts->place};
+    }
+    at->name = NULL;
+}
+
+/* On a queue, where they may overlap. */
 static int put_whole(struct perfetto_groups *groups, const struct item *item)
 {
+    const struct event *begin = item->event;
+    struct queue_facts facts;
+    struct flow_place arrow = {0};
     uint64_t uuid;
     int error = track_groups_span(&groups->groups, item, &uuid);
-    if (!error)
-        error = put_begin_at(groups, item, uuid);
+    if (!error && begin->thread < trace_thread_count(groups->tracks->px->trace))
+        error = perfetto_launches_add(&groups->launches, begin, &arrow.arrives);
+    if (error)
+        return error;
+    track_facts_init(&facts.track, &groups->groups, groups->tracks->ids, begin, item->depth);
+    add_launch_facts(groups, item, &facts);
+    error = put_on_track(groups, &(struct perfetto_event){.time_ns = begin->time_ns,
+                                                          .type = PX_SLICE_BEGIN,
+                                                          .track_uuid = uuid,
+                                                          .event = begin,
+                                                          .values = &item->args,
+                                                          .arguments = facts.items,
+                                                          .flow = &arrow});
     return error ? error : put_end_at(groups, item, uuid);
 }
 
