@@ -12,6 +12,8 @@ enum {
     NUMBERS_MAX = 128,     /* room for times and constant text of one event */
 };
 
+#define GPU_BEFORE_NS INT64_C(1000000000)
+
 static int64_t find_origin(const struct trace *trace)
 {
     int64_t origin_ns = trace_begin_ns(trace); /* viewers drop what is before zero */
@@ -20,7 +22,8 @@ static int64_t find_origin(const struct trace *trace)
         if (first_ns > 0 && first_ns < origin_ns)
             origin_ns = first_ns;
     }
-    return origin_ns;
+    /* What a GPU's observer did may have begun before the recording; when, is known later. */
+    return gpu_is_recorded(trace) ? origin_ns - GPU_BEFORE_NS : origin_ns;
 }
 
 static void prepare_thread(struct chrome_writer *writer, uint32_t thread)

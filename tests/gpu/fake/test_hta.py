@@ -1,0 +1,208 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""HolisticTraceAnalysis reads the Chrome exports of ranks, and its breakdowns are what SQL makes of
+the recordings: temporal, kernels, idle time, bandwidth of copies.
+
+    test_hta.py ANNOT FAKE_CUPTI PROGRAM
+
+It is looked for in the Python that ANNOT_HTA_PYTHON names, else in build/hta, where tests/gpu/hta
+puts it. Exit status 0, 1, or 77 if it is not there. It counts whole microseconds: begins are
+rounded up, ends down."""
+
+import collections
+import json
+import math
+import os
+import pathlib
+import subprocess
+import sys
+
+import replay
+
+ANNOT, FAKE, PROGRAM = (pathlib.Path(word).resolve() for word in sys.argv[1:4])
+PYTHON = os.environ.get("ANNOT_HTA_PYTHON",
+                        pathlib.Path(__file__).resolve().parents[3] / "build/hta/bin/python")
+SCENES = ["torch", "copies", "streams", "contexts"]  # by rank
+DELAY_US = 30  # shorter gaps are the GPU's own, says HTA
+
+ASK = """
+import json, sys, warnings
+warnings.filterwarnings("ignore")
+from hta.trace_analysis import TraceAnalysis
+def rows(frame):
+    frame = frame.reset_index() if frame.index.names != [None] else frame
+    frame.columns = [" ".join(part for part in column if part) if isinstance(column, tuple)
+                     else column for column in frame.columns]
+    return json.loads(frame.to_json(orient="records", double_precision=12))
+all_of_it = TraceAnalysis(trace_dir=sys.argv[1])
+ranks = sorted(all_of_it.t.traces)
+print(json.dumps({
+    "ranks": ranks,
+    "temporal": rows(all_of_it.get_temporal_breakdown(visualize=False)),
+    "kernels": rows(all_of_it.get_gpu_kernel_breakdown(
+        visualize=False, include_memory_kernels=True, num_kernels=1000, duration_ratio=1.0)[1]),
+    "idle": [row for rank in ranks for row in rows(all_of_it.get_idle_time_breakdown(
+        ranks=[rank], visualize=False, consecutive_kernel_delay=int(sys.argv[2]))[0])],
+    "bandwidth": rows(all_of_it.get_memory_bw_summary(ranks=ranks))}))
+"""
+SQL = """select r.name as name, r.category as category, r.begin_ns as begin_ns, r.end_ns as end_ns,
+    r.args as args, l.track_id as stream from ranges r join lanes l on l.id = r.lane
+    where r.observer = 'cupti' and r.category in ('kernel', 'copy', 'set', 'graph')"""
+
+
+def has_hta():
+    if not pathlib.Path(PYTHON).exists():
+        return False
+    return subprocess.run([PYTHON, "-c", "import hta"], capture_output=True).returncode == 0
+
+
+def make_rank(rank, scene, folder):
+    """Records and exports it. The recording, and what of each launch only the export says: it has
+    no column in SQL."""
+    out, to = replay.folder / f"rank{rank}.annot", folder / f"rank{rank}.json"
+    environment = {**os.environ, "ANNOT_CUPTI": str(FAKE), "FAKE_CUPTI": str(FAKE),
+                   "RANK": str(rank), "WORLD_SIZE": str(len(SCENES))}
+    for words in ["record", "--force", "--no-sample", "--gpu", "-o", out, "--", PROGRAM,
+                  replay.file_of(scene), "none"], ["export", "--force", out, "-o", to]:
+        subprocess.run([ANNOT, *words], env=environment, check=True, capture_output=True,
+                       timeout=120)
+    return out, to
+
+
+class Span:
+    def __init__(self, row, shift_ns, origins):
+        begin_ns, end_ns = row["begin_ns"] + shift_ns, row["end_ns"] + shift_ns
+        self.begin, self.end = math.ceil(begin_ns / 1000), math.floor(end_ns / 1000)
+        self.length = self.end - self.begin
+        self.stream = int(row["stream"], 16) & 0xffffffff
+        words = {"host to device": "HtoD", "device to host": "DtoH", "device to device": "DtoD"}
+        self.is_compute = row["category"] in ("kernel", "graph")
+        direction = json.loads(row["args"] or "{}").get("direction")
+        if row["category"] == "copy":
+            self.name = "Memcpy " + (direction or words[row["name"].removeprefix("copy ")])
+        else:
+            self.name = "Memset" if row["category"] == "set" else row["name"]
+        # CPU and GPU say the same of what is launched, so the launch is found by its place.
+        self.origin = origins.get((self.stream, begin_ns))
+        size = json.loads(row["args"] or "{}").get("size [bytes]")
+        length_ns = end_ns - begin_ns
+        self.bandwidth = size / length_ns if size and length_ns else None
+
+
+def spans_of(recording, trace):
+    text = subprocess.run([ANNOT, "query", "--json", recording, SQL], check=True, text=True,
+                          capture_output=True).stdout
+    rows = [json.loads(line) for line in text.splitlines()]
+    events = [event for event in json.loads(trace.read_text())["traceEvents"]
+              if event["ph"] == "X" and "stream" in event.get("args", {})]
+    shift_ns = round(min(event["ts"] for event in events) * 1000) - min(
+        row["begin_ns"] for row in rows)
+    origins = {(event["args"]["stream"], round(event["ts"] * 1000)):
+               math.ceil((round(event["ts"] * 1000) - event["args"]["since_origin_ns"]) / 1000)
+               for event in events if "since_origin_ns" in event["args"]}
+    return [Span(row, shift_ns, origins) for row in rows]
+
+
+def union(spans):
+    """What is shorter than its rounding has a length of -1, and counts so where it is alone."""
+    total, begin, until = 0, None, None
+    for span in sorted(spans, key=lambda each: each.begin):
+        if until is None or span.begin > until:
+            total += until - begin if until is not None else 0
+            begin, until = span.begin, span.end
+        until = max(until, span.end)
+    return total + (until - begin if until is not None else 0)
+
+
+def temporal_of(spans):
+    whole = max(span.end for span in spans) - min(span.begin for span in spans)
+    idle = whole - union(spans)
+    compute = union([span for span in spans if span.is_compute])
+    return idle, compute, whole - compute - idle, whole
+
+
+def idle_of(spans):
+    """By stream and category: the gaps before spans."""
+    found = collections.Counter()
+    for stream in {span.stream for span in spans}:
+        last = None
+        for span in sorted((span for span in spans if span.stream == stream),
+                           key=lambda each: each.begin):
+            if last is not None:
+                gap = span.begin - last
+                waits = span.origin is not None and span.origin > last
+                kind = "host_wait" if waits else "kernel_wait" if gap < DELAY_US else "other"
+                found[stream, kind] += gap
+            last = span.end
+    return {key: gap for key, gap in found.items() if gap}
+
+
+def kernels_of(spans):
+    found = collections.defaultdict(list)
+    for span in spans:
+        found[span.name].append(span.length)
+    return {name: (sum(lengths), max(lengths), min(lengths)) for name, lengths in found.items()}
+
+
+def bandwidth_of(spans):
+    """Number, mean, most; of names of which some are shorter than HTA can see, the most alone: it
+    adds what begins and takes what has ended, which for these is in no order."""
+    found = collections.defaultdict(list)
+    for span in spans:
+        if span.bandwidth:
+            found[span.name].append(span.bandwidth)
+    short = {span.name for span in spans if span.length < 1}
+    return {name: (max(rates), *(() if name in short else (len(rates), sum(rates) / len(rates))))
+            for name, rates in found.items()}
+
+
+def column(row, name):
+    """Units are in the names of columns, and not the same in all versions."""
+    return next(row[key] for key in row if key.split("(")[0].strip() == name)
+
+
+def own(rows, rank):
+    return [row for row in rows if row["rank"] == rank]
+
+
+def check_rank(told, rank, spans):
+    row = own(told["temporal"], rank)[0]
+    mine = tuple(column(row, name) for name in ("idle_time", "compute_time", "non_compute_time",
+                                                "kernel_time"))
+    assert mine == temporal_of(spans), (rank, mine, temporal_of(spans))
+    kernels = {row["name"]: (column(row, "sum"), column(row, "max"), column(row, "min"))
+               for row in own(told["kernels"], rank)}
+    assert kernels == kernels_of(spans), (rank, kernels, kernels_of(spans))
+    idle = {(row["stream"], row["idle_category"]): row["idle_time"]
+            for row in own(told["idle"], rank) if row["idle_time"]}
+    assert idle == idle_of(spans), (rank, idle, idle_of(spans))
+    rates = {row["name"]: (row["memory_bw_gbps max"], row["memory_bw_gbps count"],
+                           row["memory_bw_gbps mean"]) for row in own(told["bandwidth"], rank)}
+    expected = bandwidth_of(spans)
+    assert rates.keys() == expected.keys(), (rank, rates, expected)
+    for name, rate in rates.items():
+        assert all(abs(one - other) <= 1e-6 * other
+                   for one, other in zip(rate, expected[name])), (rank, name, rate, expected[name])
+
+
+def main():
+    if not has_hta():
+        print(f"skipped: no HolisticTraceAnalysis in {PYTHON}")
+        return 77
+    folder = replay.folder / "ranks"
+    folder.mkdir()
+    made = [make_rank(rank, scene, folder) for rank, scene in enumerate(SCENES)]
+    done = subprocess.run([PYTHON, "-c", ASK, folder, str(DELAY_US)], text=True,
+                          capture_output=True, timeout=300)
+    assert done.returncode == 0, done.stderr[-2000:]
+    told = json.loads(done.stdout.splitlines()[-1])
+    assert told["ranks"] == list(range(len(SCENES))), told["ranks"]
+    for rank, files in enumerate(made):
+        spans = spans_of(*files)
+        check_rank(told, rank, spans)
+        print(f"ok rank {rank}, {SCENES[rank]}: {len(spans)} spans")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
