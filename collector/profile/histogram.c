@@ -83,41 +83,68 @@ static uint64_t value_of(unsigned bucket)
     return (BLOCK_WORDS + slot) * width + width / 2;
 }
 
-static void count_in_page(struct histogram_pool *pool, struct histogram *histogram, unsigned bucket)
+static void count_in_page(struct histogram_pool *pool, struct histogram *histogram, unsigned bucket,
+                          uint32_t times)
 {
     uint32_t *table = block_at(pool, histogram->table);
     unsigned page = bucket / BLOCK_WORDS;
     if (!table[page])
         table[page] = block_take(pool);
     uint32_t *counter = table[page] ? block_at(pool, table[page]) + bucket % BLOCK_WORDS : NULL;
-    if (!counter || *counter == UINT32_MAX) {
-        pool->refused++;
+    if (!counter || *counter > UINT32_MAX - times) {
+        pool->refused += times;
         return;
     }
-    ++*counter;
-    histogram->count++;
+    *counter += times;
+    histogram->count += times;
+}
+
+static void count(struct histogram_pool *pool, struct histogram *histogram, unsigned bucket,
+                  uint32_t times)
+{
+    for (; !histogram->table && times > 0 && histogram->count < HISTOGRAM_INLINE; times--)
+        histogram->inline_buckets[histogram->count++] = (uint16_t)bucket;
+    if (times == 0)
+        return;
+    if (histogram->table) {
+        count_in_page(pool, histogram, bucket, times);
+        return;
+    }
+    histogram->table = block_take(pool);
+    if (!histogram->table) {
+        pool->refused += times;
+        return;
+    }
+    histogram->count = 0;
+    for (unsigned i = 0; i < HISTOGRAM_INLINE; i++)
+        count_in_page(pool, histogram, histogram->inline_buckets[i], 1);
+    count_in_page(pool, histogram, bucket, times);
 }
 
 void histogram_add(struct histogram_pool *pool, struct histogram *histogram, uint64_t value)
 {
     uint16_t bucket = bucket_of(value);
-    if (histogram->table) {
-        count_in_page(pool, histogram, bucket);
+    if (histogram->table)
+        count_in_page(pool, histogram, bucket, 1);
+    else
+        count(pool, histogram, bucket, 1);
+}
+
+void histogram_join(struct histogram_pool *pool, struct histogram *histogram,
+                    const struct histogram *other)
+{
+    if (!other->table) {
+        for (uint64_t i = 0; i < other->count; i++)
+            count(pool, histogram, other->inline_buckets[i], 1);
         return;
     }
-    if (histogram->count < HISTOGRAM_INLINE) {
-        histogram->inline_buckets[histogram->count++] = bucket;
-        return;
+    for (unsigned bucket = 0; bucket < BLOCK_WORDS * BLOCK_WORDS;) {
+        uint32_t page = block_at(pool, other->table)[bucket / BLOCK_WORDS];
+        uint32_t times = page ? block_at(pool, page)[bucket % BLOCK_WORDS] : 0;
+        if (times > 0)
+            count(pool, histogram, bucket, times);
+        bucket += page ? 1 : BLOCK_WORDS;
     }
-    histogram->table = block_take(pool);
-    if (!histogram->table) {
-        pool->refused++;
-        return;
-    }
-    histogram->count = 0;
-    for (unsigned i = 0; i < HISTOGRAM_INLINE; i++)
-        count_in_page(pool, histogram, histogram->inline_buckets[i]);
-    count_in_page(pool, histogram, bucket);
 }
 
 static int compare_buckets(const void *a, const void *b)

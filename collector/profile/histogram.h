@@ -31,6 +31,10 @@ uint64_t histogram_pool_refused(const struct histogram_pool *pool);
 
 void histogram_add(struct histogram_pool *pool, struct histogram *histogram, uint64_t value);
 
+/* All values of another one of the pool as well. */
+void histogram_join(struct histogram_pool *pool, struct histogram *histogram,
+                    const struct histogram *other);
+
 /* The value of nearest rank: the smallest with at least fraction (0..1] of all at or below it.
  * 0 if empty. */
 uint64_t histogram_quantile(const struct histogram_pool *pool, const struct histogram *histogram,

@@ -14,15 +14,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DEPTH_MAX = 256 };
-
 void range_stats_free_samples(struct range_stats *stats)
 {
     vec_free(&stats->weights);
     map64_free(&stats->weight_index);
 }
 
-static uint32_t owner_of(const struct range_stats *stats, uint32_t thread)
+uint32_t range_stats_owner(const struct range_stats *stats, uint32_t thread)
 {
     if (stats->grouping == RANGE_BY_THREAD)
         return thread;
@@ -63,7 +61,7 @@ int range_stats_take_sample(struct range_stats *stats, const struct sample *samp
     if (row_kind(stats, stacks_get_path(trace_stacks_get(stats->trace), sample->path)) ==
         RANGE_INHERITED)
         stats->totals.cpu_inherited_ns += cpu_ns;
-    uint32_t owner = owner_of(stats, sample->thread);
+    uint32_t owner = range_stats_owner(stats, sample->thread);
     uint64_t key = (uint64_t)owner << 32 | sample->path; /* not 0: the path is not */
     uint64_t *found = map64_find(&stats->weight_index, key);
     if (!found) {
@@ -96,20 +94,11 @@ static int start_branch(struct range_stats *stats, struct branch *branch, enum r
     return range_rows_follow(stats, kind, owner) ? 0 : -ENOMEM;
 }
 
-/* Whether the row is that of one of the ranges around it. */
-static bool is_among(struct range_row *const *rows, uint32_t count, const struct range_row *row)
-{
-    for (uint32_t i = 0; i < count; i++)
-        if (rows[i] == row)
-            return true;
-    return false;
-}
-
-/* The ranges of a path, outermost first; at most DEPTH_MAX, the innermost. */
+/* The ranges of a path, outermost first; at most RANGE_PATH_MAX, the innermost. */
 static uint32_t ranges_of(const struct stacks *stacks, uint32_t path, struct range_path *ranges)
 {
     uint32_t depth = 0, at = path;
-    for (; at != 0 && depth < DEPTH_MAX; at = ranges[depth++].parent)
+    for (; at != 0 && depth < RANGE_PATH_MAX; at = ranges[depth++].parent)
         ranges[depth] = *stacks_get_path(stacks, at);
     for (uint32_t i = 0; i < depth / 2; i++) {
         struct range_path swapped = ranges[i];
@@ -135,32 +124,40 @@ static int follow(struct range_stats *stats, struct branch *branch, enum range_k
     return range_rows_follow(stats, kind, branch->owner) ? 0 : -ENOMEM;
 }
 
-/* Gives the time of a path to each of its ranges. */
-static int spread(struct range_stats *stats, const struct path_weight *weight)
+uint32_t range_stats_path_rows(struct range_stats *stats, uint32_t owner, uint32_t path,
+                               uint32_t rows[RANGE_PATH_MAX])
 {
-    struct range_path ranges[DEPTH_MAX];
-    uint32_t nodes[DEPTH_MAX], depth;
-    struct range_row *rows[DEPTH_MAX];
+    struct range_path ranges[RANGE_PATH_MAX];
     struct branch branches[RANGE_KIND_COUNT] = {0};
-    depth = ranges_of(trace_stacks_get(stats->trace), weight->path, ranges);
+    uint32_t depth = ranges_of(trace_stacks_get(stats->trace), path, ranges);
     for (uint32_t i = 0; i < depth; i++) {
         enum range_kind kind = row_kind(stats, &ranges[i]);
         struct branch *branch = &branches[kind];
-        branch->is_cut = i == 0 && depth == DEPTH_MAX;
-        if (follow(stats, branch, kind, weight->owner, &ranges[i]) != 0)
-            return -ENOMEM;
-        nodes[i] = branch->parent;
+        branch->is_cut = i == 0 && depth == RANGE_PATH_MAX;
+        if (follow(stats, branch, kind, owner, &ranges[i]) != 0)
+            return UINT32_MAX;
+        rows[i] = (uint32_t)(range_row_at(stats, kind, branch->parent) - stats->rows.items);
         /* Around a task, it is in the paths of the thread's own ranges, too. */
         if (kind == RANGE_INHERITED && ranges[i].kind == RANGE_PATH_THREAD &&
-            follow(stats, &branches[RANGE_PUSHED], RANGE_PUSHED, weight->owner, &ranges[i]) != 0)
-            return -ENOMEM;
+            follow(stats, &branches[RANGE_PUSHED], RANGE_PUSHED, owner, &ranges[i]) != 0)
+            return UINT32_MAX;
     }
-    for (uint32_t i = 0; i < depth; i++) { /* rows stay where they are from here on */
-        rows[i] = range_row_at(stats, row_kind(stats, &ranges[i]), nodes[i]);
-        bool again = is_among(rows, i, rows[i]);
-        rows[i]->cpu_ns += again ? 0 : weight->cpu_ns;
-        rows[i]->sample_count += again ? 0 : weight->count;
-        rows[i]->cpu_self_ns += i + 1 == depth ? weight->cpu_ns : 0;
+    return depth;
+}
+
+/* Gives the time of a path to each of its ranges. */
+static int spread(struct range_stats *stats, const struct path_weight *weight)
+{
+    uint32_t rows[RANGE_PATH_MAX];
+    uint32_t depth = range_stats_path_rows(stats, weight->owner, weight->path, rows);
+    if (depth == UINT32_MAX)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < depth; i++) {
+        struct range_row *row = &stats->rows.items[rows[i]];
+        bool again = range_is_among(rows, i, rows[i]);
+        row->cpu_ns += again ? 0 : weight->cpu_ns;
+        row->sample_count += again ? 0 : weight->count;
+        row->cpu_self_ns += i + 1 == depth ? weight->cpu_ns : 0;
     }
     return 0;
 }

@@ -181,6 +181,25 @@ uint32_t range_stats_parent(const struct range_stats *stats, uint32_t index);
  * RANGE_NO_ROW: none is. */
 uint32_t range_stats_open(const struct range_stats *stats, uint32_t thread, uint32_t depth);
 
+/* Once all items came: the rows of the ranges of a path (model/stacks.h), outermost first, at most
+ * RANGE_PATH_MAX; by name, a row may come again. `owner`: range_stats_owner of the thread. Returns
+ * how many; UINT32_MAX: out of memory. */
+enum { RANGE_PATH_MAX = 256 };
+
+uint32_t range_stats_path_rows(struct range_stats *stats, uint32_t owner, uint32_t path,
+                               uint32_t rows[RANGE_PATH_MAX]);
+
+/* Whose the rows of what a thread does are, by the grouping; or RANGE_NO_OWNER. */
+uint32_t range_stats_owner(const struct range_stats *stats, uint32_t thread);
+
+/* Whether a row is that of one of the ranges around it. */
+static inline bool range_is_among(const uint32_t *rows, uint32_t count, uint32_t row)
+{
+    while (count > 0 && rows[count - 1] != row)
+        count--;
+    return count > 0;
+}
+
 /* ---- Order ------------------------------------------------------------------------------------
  */
 

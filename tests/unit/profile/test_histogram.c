@@ -99,3 +99,26 @@ TEST(a_full_pool_counts_what_it_refuses)
     free(many);
     histogram_pool_destroy(pool);
 }
+
+TEST(joined_histograms_are_those_of_all_values)
+{
+    static const size_t counts[] = {0, 1, 10, 16, 17, 40, 5000};
+
+    enum { COUNTS = sizeof(counts) / sizeof(*counts) };
+
+    for (size_t i = 0; i < COUNTS * COUNTS; i++) {
+        struct histogram_pool *pool = histogram_pool_create(8 << 20);
+        struct histogram one = {0}, other = {0}, both = {0};
+        for (size_t j = 0; j < counts[i / COUNTS] + counts[i % COUNTS]; j++) {
+            uint64_t value = next_random() >> (next_random() % 64);
+            histogram_add(pool, j < counts[i / COUNTS] ? &one : &other, value);
+            histogram_add(pool, &both, value);
+        }
+        histogram_join(pool, &one, &other);
+        CHECK_INT(one.count, both.count);
+        for (double fraction = 0.05; fraction <= 1; fraction += 0.05)
+            CHECK_INT(histogram_quantile(pool, &one, fraction),
+                      histogram_quantile(pool, &both, fraction));
+        histogram_pool_destroy(pool);
+    }
+}
