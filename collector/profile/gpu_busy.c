@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: MIT */
+/* See gpu_busy.h. */
+#include "gpu_busy.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NEAR = 32 }; /* places from the end in which one that is late is put at once */
+
+void gpu_busy_free(struct gpu_busy *busy)
+{
+    vec_free(&busy->items);
+    vec_free(&busy->late);
+    free(busy->before_ns);
+    *busy = (struct gpu_busy){0};
+}
+
+/* ---- Adding ---------------------------------------------------------------------------------- */
+
+/* Puts it at `at`, in place of those from there on that it touches. 0 or -ENOMEM. */
+static int put_at(struct gpu_busy *busy, size_t at, struct gpu_interval added)
+{
+    struct gpu_interval *items = busy->items.items;
+    size_t end = at;
+    for (; end < busy->items.count && items[end].begin_ns <= added.end_ns; end++) {
+        added.begin_ns =
+            items[end].begin_ns < added.begin_ns ? items[end].begin_ns : added.begin_ns;
+        added.end_ns = items[end].end_ns > added.end_ns ? items[end].end_ns : added.end_ns;
+    }
+    if (end == at) {
+        if (vec_push(&busy->items, added) != 0)
+            return -ENOMEM;
+        items = busy->items.items;
+        memmove(items + at + 1, items + at, (busy->items.count - 1 - at) * sizeof(*items));
+    } else {
+        memmove(items + at + 1, items + end, (busy->items.count - end) * sizeof(*items));
+        busy->items.count -= end - at - 1;
+    }
+    items[at] = added;
+    return 0;
+}
+
+static int by_begin(const void *left, const void *right)
+{
+    const struct gpu_interval *a = left, *b = right;
+    return (a->begin_ns > b->begin_ns) - (a->begin_ns < b->begin_ns);
+}
+
+/* The first one that ends at that time or later. */
+static size_t first_ending(const struct gpu_busy *busy, int64_t time_ns)
+{
+    size_t begin = 0, end = busy->items.count;
+    while (begin < end) {
+        size_t middle = begin + (end - begin) / 2;
+        if (busy->items.items[middle].end_ns < time_ns)
+            begin = middle + 1;
+        else
+            end = middle;
+    }
+    return begin;
+}
+
+static void append(struct gpu_interval *items, size_t *count, struct gpu_interval added)
+{
+    struct gpu_interval *last = *count > 0 ? &items[*count - 1] : NULL;
+    if (!last || last->end_ns < added.begin_ns)
+        items[(*count)++] = added;
+    else if (added.end_ns > last->end_ns)
+        last->end_ns = added.end_ns;
+}
+
+/* Intervals in order go in between those that are there. 0 or -ENOMEM. */
+static int merge(struct gpu_busy *busy, const struct gpu_interval *added, size_t count)
+{
+    if (count == 0)
+        return 0;
+    size_t from = first_ending(busy, added[0].begin_ns), left = busy->items.count - from, at = 0;
+    struct gpu_interval *tail = malloc((left + 1) * sizeof(*tail));
+    if (!tail || vec_reserve(&busy->items, count) != 0) {
+        free(tail);
+        return -ENOMEM;
+    }
+    memcpy(tail, busy->items.items + from, left * sizeof(*tail));
+    busy->items.count = from;
+    for (size_t i = 0; i < count || at < left;) {
+        bool old = i == count || (at < left && tail[at].begin_ns <= added[i].begin_ns);
+        append(busy->items.items, &busy->items.count, old ? tail[at++] : added[i++]);
+    }
+    free(tail);
+    return 0;
+}
+
+static int merge_late(struct gpu_busy *busy)
+{
+    if (busy->late.count > 1)
+        qsort(busy->late.items, busy->late.count, sizeof(*busy->late.items), by_begin);
+    int error = merge(busy, busy->late.items, busy->late.count);
+    busy->late.count = 0;
+    return error;
+}
+
+/* Behind the last one that ends before it, if that is near; else it waits. */
+static int add_late(struct gpu_busy *busy, struct gpu_interval added)
+{
+    size_t at = busy->items.count, least = at > NEAR ? at - NEAR : 0;
+    while (at > least && busy->items.items[at - 1].end_ns >= added.begin_ns)
+        at--;
+    if (at == 0 || busy->items.items[at - 1].end_ns < added.begin_ns)
+        return put_at(busy, at, added);
+    if (vec_push(&busy->late, added) != 0)
+        return -ENOMEM;
+    return busy->late.count < GPU_BUSY_LATE_MAX ? 0 : merge_late(busy);
+}
+
+int gpu_busy_add(struct gpu_busy *busy, int64_t begin_ns, int64_t end_ns)
+{
+    const struct gpu_interval added = {begin_ns, end_ns};
+    if (end_ns <= begin_ns)
+        return 0;
+    if (busy->items.count == 0)
+        return vec_push(&busy->items, added);
+    struct gpu_interval *last = &busy->items.items[busy->items.count - 1];
+    if (begin_ns > last->end_ns)
+        return vec_push(&busy->items, added);
+    if (begin_ns < last->begin_ns)
+        return add_late(busy, added);
+    last->end_ns = end_ns > last->end_ns ? end_ns : last->end_ns;
+    return 0;
+}
+
+int gpu_busy_fill(struct gpu_busy *busy, uint64_t gap_ns)
+{
+    int error = merge_late(busy);
+    struct gpu_interval *items = busy->items.items;
+    size_t kept = 0;
+    for (size_t i = 0; i < busy->items.count; i++) {
+        uint64_t gap =
+            kept > 0 ? (uint64_t)items[i].begin_ns - (uint64_t)items[kept - 1].end_ns : 0;
+        if (kept == 0 || gap > gap_ns) {
+            items[kept++] = items[i];
+        } else {
+            busy->filled_ns += gap;
+            items[kept - 1].end_ns = items[i].end_ns;
+        }
+    }
+    busy->items.count = kept;
+    return error;
+}
+
+/* ---- What was busy --------------------------------------------------------------------------- */
+
+int gpu_busy_settle(struct gpu_busy *busy)
+{
+    int error = merge_late(busy);
+    vec_free(&busy->late);
+    return error;
+}
+
+int gpu_busy_join(struct gpu_busy *busy, const struct gpu_busy *other)
+{
+    busy->filled_ns += other->filled_ns;
+    return merge(busy, other->items.items, other->items.count);
+}
+
+static uint64_t length(const struct gpu_interval *item)
+{
+    return (uint64_t)item->end_ns - (uint64_t)item->begin_ns;
+}
+
+int gpu_busy_index(struct gpu_busy *busy)
+{
+    uint64_t sum = 0;
+    free(busy->before_ns);
+    busy->before_ns = malloc((busy->items.count + 1) * sizeof(*busy->before_ns));
+    if (!busy->before_ns)
+        return -ENOMEM;
+    for (size_t i = 0; i < busy->items.count; i++) {
+        busy->before_ns[i] = sum;
+        sum += length(&busy->items.items[i]);
+    }
+    busy->before_ns[busy->items.count] = sum;
+    return 0;
+}
+
+/* From the first one to a time. */
+static uint64_t busy_until(const struct gpu_busy *busy, int64_t time_ns)
+{
+    size_t at = first_ending(busy, time_ns);
+    if (at == busy->items.count)
+        return busy->before_ns[at];
+    int64_t begin_ns = busy->items.items[at].begin_ns;
+    return busy->before_ns[at] + (time_ns > begin_ns ? (uint64_t)time_ns - (uint64_t)begin_ns : 0);
+}
+
+uint64_t gpu_busy_within(const struct gpu_busy *busy, int64_t begin_ns, int64_t end_ns)
+{
+    return end_ns > begin_ns ? busy_until(busy, end_ns) - busy_until(busy, begin_ns) : 0;
+}
+
+uint64_t gpu_busy_total(const struct gpu_busy *busy)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < busy->items.count; i++)
+        sum += length(&busy->items.items[i]);
+    return sum > busy->filled_ns ? sum - busy->filled_ns : 0;
+}
+
+uint64_t gpu_busy_longest_gap(const struct gpu_busy *busy)
+{
+    uint64_t longest = 0;
+    for (size_t i = 1; i < busy->items.count; i++) {
+        const struct gpu_interval *items = busy->items.items;
+        uint64_t gap = (uint64_t)items[i].begin_ns - (uint64_t)items[i - 1].end_ns;
+        longest = gap > longest ? gap : longest;
+    }
+    return longest;
+}
