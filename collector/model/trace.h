@@ -101,7 +101,30 @@ enum asyncio_role {
     ASYNCIO_ROLE_AWAITED = 3,
 };
 
-/* Texts of these observers, as annot/observers.h defines them. */
+/* What spans of OBSERVER_CUPTI are, as annot/queues.h numbers it. */
+enum queue_role {
+    QUEUE_ROLE_KERNEL = 1,
+    QUEUE_ROLE_COPY = 2,
+    QUEUE_ROLE_SET = 3,
+    QUEUE_ROLE_WAIT = 4,  /* of a thread */
+    QUEUE_ROLE_GRAPH = 5, /* as a whole */
+    QUEUE_ROLE_CALL = 6,  /* of the program, on its own thread */
+    QUEUE_ROLE_EVENT = 7,
+    QUEUE_ROLE_MEMORY = 8,
+    QUEUE_ROLE_OVERHEAD = 9,
+    QUEUE_ROLE_JIT = 10,
+    QUEUE_ROLE_COUNT = 11,
+};
+
+/* Texts of these observers, as annot/observers.h and annot/queues.h define them. */
+#define QUEUE_KEY_GRID         "grid"
+#define QUEUE_KEY_BLOCK        "block"
+#define QUEUE_KEY_REGISTERS    "registers"
+#define QUEUE_KEY_SHARED       "shared memory [bytes]"
+#define QUEUE_KEY_OCCUPANCY    "occupancy [%]"
+#define QUEUE_KEY_GRAPH        "graph"
+#define QUEUE_KEY_BYTES        "size [bytes]"
+#define QUEUE_KEY_DIRECTION    "direction"
 #define OBSERVER_IMPORT_PREFIX "import "
 #define POOL_FLOW              "task"
 #define POOL_KEY_BYTES         "bytes"

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+/* Names of kernels, as a screen has room for them. */
+#include "gpu_stats.h"
+
+#include "text.h"
+
+#include <string.h>
+
+static const char anonymous[] = "(anonymous namespace)";
+
+/* The length of "operator<<" and the like, with its signs: they are no brackets. */
+static size_t operator_length(const char *name, const char *at)
+{
+    static const char word[] = "operator";
+    bool begins = at == name || strchr(": ", at[-1]);
+    if (!begins || strncmp(at, word, sizeof(word) - 1) != 0)
+        return 0;
+    const char *signs = at + sizeof(word) - 1;
+    size_t length = strncmp(signs, "()", 2) == 0 ? 2 : strspn(signs, "<>-=");
+    return length > 0 ? sizeof(word) - 1 + length : 0;
+}
+
+/* Behind the bracket that closes the one at `at`, or the end. */
+static const char *behind_bracket(const char *name, const char *at)
+{
+    unsigned depth = 0;
+    for (; *at; at++) {
+        size_t length = operator_length(name, at);
+        if (length > 0)
+            at += length - 1;
+        else if (*at == '<' || *at == '(')
+            depth++;
+        else if ((*at == '>' && at[-1] != '-') || *at == ')')
+            depth--;
+        if (depth == 0)
+            return at + 1;
+    }
+    return at;
+}
+
+/* Where the arguments begin, or the end. */
+static const char *find_arguments(const char *name)
+{
+    for (const char *at = name; *at; at++) {
+        size_t length = operator_length(name, at);
+        if (length > 0)
+            at += length - 1;
+        else if (strncmp(at, anonymous, sizeof(anonymous) - 1) == 0)
+            at += sizeof(anonymous) - 2;
+        else if (*at == '<')
+            at = behind_bracket(name, at) - 1;
+        else if (*at == '(')
+            return at;
+    }
+    return name + strlen(name);
+}
+
+/* Behind the result: the last blank that is in no brackets. */
+static const char *skip_result(const char *name, const char *end)
+{
+    const char *begin = name;
+    for (const char *at = name; at < end; at++) {
+        if (strncmp(at, anonymous, sizeof(anonymous) - 1) == 0)
+            at += sizeof(anonymous) - 2;
+        else if (*at == '<' && operator_length(name, at) == 0)
+            at = behind_bracket(name, at) - 1;
+        else if (operator_length(name, at) > 0)
+            at += operator_length(name, at) - 1;
+        else if (*at == ' ')
+            begin = at + 1;
+    }
+    return begin < end ? begin : name;
+}
+
+void gpu_short_name(const char *name, char *buffer, size_t size)
+{
+    struct text text = text_init(buffer, size);
+    const char *end = find_arguments(name);
+    if (end == name)
+        end = name + strlen(name);
+    bool whole = *end == '\0'; /* no function of C++ with its result */
+    for (const char *at = whole ? name : skip_result(name, end); at < end;) {
+        size_t length = operator_length(name, at);
+        if (length > 0) {
+            text_add(&text, at, length);
+            at += length;
+        } else if (*at == '<') {
+            text_format(&text, "<\xe2\x80\xa6>");
+            at = behind_bracket(name, at);
+        } else {
+            text_add(&text, at++, 1);
+        }
+    }
+}

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: MIT */
+/* When queues, devices and processes were busy. See gpu_stats.h. */
+#include "gpu_busy.h"
+#include "gpu_stats_parts.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LOOK_EACH = 1 << 16, FILL_FIRST_NS = 256 };
+
+void gpu_queues_fini(struct gpu_queues *queues)
+{
+    for (size_t i = 0; i < queues->lanes.count; i++)
+        gpu_busy_free(&queues->lanes.items[i].busy);
+    for (size_t i = 0; i < queues->processes.count; i++)
+        gpu_busy_free(&queues->processes.items[i].busy);
+    vec_free(&queues->lanes);
+    vec_free(&queues->processes);
+    vec_free(&queues->rows);
+    vec_free(&queues->has_queues);
+}
+
+int gpu_queues_init(struct gpu_queues *queues, const struct trace *trace)
+{
+    uint32_t count = trace_process_count(trace);
+    if (vec_reserve(&queues->has_queues, count) != 0)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < count; i++)
+        queues->has_queues.items[queues->has_queues.count++] = false;
+    for (uint32_t i = 0; i < trace_lane_count(trace); i++) {
+        const struct trace_lane *lane = trace_lane_get(trace, i);
+        if (lane->kind == LANE_QUEUE && lane->process < count)
+            queues->has_queues.items[lane->process] = true;
+    }
+    return 0;
+}
+
+/* ---- As spans come --------------------------------------------------------------------------- */
+
+/* The device above a queue: 1 + its lane. */
+static uint32_t device_of(const struct trace *trace, uint32_t ordinal)
+{
+    const struct trace_lane *lane = trace_lane_get(trace, ordinal);
+    for (unsigned i = 0; lane && i < TRACE_LANE_LEVELS && lane->parent != 0; i++) {
+        ordinal = lane->parent - 1;
+        lane = trace_lane_get(trace, ordinal);
+        if (lane && lane->kind == LANE_DEVICE)
+            return ordinal + 1;
+    }
+    return 0;
+}
+
+/* NULL: out of memory. */
+static struct queue_busy *lane_at(struct gpu_queues *queues, const struct trace *trace,
+                                  uint32_t ordinal, uint32_t thread)
+{
+    while (queues->lanes.count <= ordinal)
+        if (vec_push(&queues->lanes, (struct queue_busy){0}) != 0)
+            return NULL;
+    struct queue_busy *lane = &queues->lanes.items[ordinal];
+    if (lane->queue.count == 0) {
+        const struct trace_lane *entry = trace_lane_get(trace, ordinal);
+        const struct trace_thread *emitter = trace_thread_get(trace, thread);
+        lane->queue = (struct gpu_queue){
+            .lane = ordinal,
+            .device = device_of(trace, ordinal),
+            .process = entry     ? entry->process
+                       : emitter ? emitter->process
+                                 : 0,
+            .first_ns = INT64_MAX,
+            .last_ns = INT64_MIN,
+        };
+    }
+    return lane;
+}
+
+/* Of too many gaps the short ones are given up, and then longer ones. */
+static int limit_gaps(struct gpu_queues *queues)
+{
+    size_t count = 0;
+    int error = 0;
+    for (size_t i = 0; i < queues->lanes.count; i++)
+        count += queues->lanes.items[i].busy.items.count;
+    while (count > GPU_GAPS_MAX && !error) {
+        queues->fill_ns = queues->fill_ns ? 2 * queues->fill_ns : FILL_FIRST_NS;
+        count = 0;
+        for (size_t i = 0; i < queues->lanes.count && !error; i++) {
+            error = gpu_busy_fill(&queues->lanes.items[i].busy, queues->fill_ns);
+            count += queues->lanes.items[i].busy.items.count;
+        }
+    }
+    return error;
+}
+
+int gpu_queues_add(struct gpu_queues *queues, const struct trace *trace, const struct item *span)
+{
+    uint32_t ordinal = span->event->lane;
+    if (ordinal >= TRACE_LANES_MAX)
+        return 0;
+    struct queue_busy *lane = ordinal < queues->lanes.count ? &queues->lanes.items[ordinal] : NULL;
+    if (!lane || lane->queue.count == 0)
+        lane = lane_at(queues, trace, ordinal, span->event->thread);
+    if (!lane || gpu_busy_add(&lane->busy, span->begin_ns, span->end_ns) != 0)
+        return -ENOMEM;
+    struct gpu_queue *queue = &lane->queue;
+    queue->count++;
+    queue->total_ns += (uint64_t)(span->end_ns - span->begin_ns);
+    queue->first_ns = span->begin_ns < queue->first_ns ? span->begin_ns : queue->first_ns;
+    queue->last_ns = span->end_ns > queue->last_ns ? span->end_ns : queue->last_ns;
+    return ++queues->added % LOOK_EACH == 0 ? limit_gaps(queues) : 0;
+}
+
+/* ---- Once all is in -------------------------------------------------------------------------- */
+
+static uint64_t life_of(const struct trace *trace, uint32_t ordinal, int64_t from_ns, int64_t to_ns)
+{
+    const struct trace_process *process = trace_process_get(trace, ordinal);
+    if (process && process->start_ns > from_ns)
+        from_ns = process->start_ns;
+    if (process && process->end_ns != 0 && process->end_ns < to_ns)
+        to_ns = process->end_ns;
+    return to_ns > from_ns ? (uint64_t)(to_ns - from_ns) : 0;
+}
+
+static void describe(struct gpu_queue *queue, const struct gpu_busy *busy)
+{
+    queue->busy_ns = gpu_busy_total(busy);
+    queue->gap_count = busy->items.count > 0 ? busy->items.count - 1 : 0;
+    queue->longest_gap_ns = gpu_busy_longest_gap(busy);
+}
+
+static int compare_rows(const void *left, const void *right)
+{
+    const struct gpu_queue *a = left, *b = right;
+    uint32_t first = a->is_device ? a->lane + 1 : a->device;
+    uint32_t second = b->is_device ? b->lane + 1 : b->device;
+    if (a->process != b->process)
+        return a->process < b->process ? -1 : 1;
+    if (first != second) /* those of no device last */
+        return first - 1 < second - 1 ? -1 : 1;
+    if (a->is_device != b->is_device)
+        return a->is_device ? -1 : 1;
+    return (a->lane > b->lane) - (a->lane < b->lane);
+}
+
+/* Adds what was done on a queue to that of its device. */
+static void add_to_device(struct gpu_queue *device, const struct gpu_queue *queue)
+{
+    if (device->count == 0)
+        *device = (struct gpu_queue){.lane = queue->device - 1,
+                                     .process = queue->process,
+                                     .is_device = true,
+                                     .first_ns = INT64_MAX,
+                                     .last_ns = INT64_MIN};
+    device->count += queue->count;
+    device->total_ns += queue->total_ns;
+    device->first_ns = queue->first_ns < device->first_ns ? queue->first_ns : device->first_ns;
+    device->last_ns = queue->last_ns > device->last_ns ? queue->last_ns : device->last_ns;
+}
+
+static struct process_busy *process_of(struct gpu_queues *queues, uint32_t process)
+{
+    for (size_t i = queues->processes.count; i-- > 0;)
+        if (queues->processes.items[i].process == process)
+            return &queues->processes.items[i];
+    struct process_busy fresh = {.process = process};
+    return vec_push(&queues->processes, fresh) == 0
+               ? &queues->processes.items[queues->processes.count - 1]
+               : NULL;
+}
+
+/* A row is done: what was busy goes to its process. 0 or -ENOMEM. */
+static int finish_row(struct gpu_queues *queues, struct gpu_queue *queue, struct gpu_busy *busy,
+                      bool alone)
+{
+    describe(queue, busy);
+    struct process_busy *process = alone ? process_of(queues, queue->process) : NULL;
+    if (alone && !process)
+        return -ENOMEM;
+    int error = alone ? gpu_busy_join(&process->busy, busy) : 0;
+    return error ? error : vec_push(&queues->rows, *queue);
+}
+
+static int finish_device(struct gpu_queues *queues, size_t first, uint32_t device)
+{
+    struct gpu_queue row = {0};
+    struct gpu_busy busy = {0};
+    int error = 0;
+    for (size_t i = first; i < queues->lanes.count && !error; i++) {
+        struct queue_busy *lane = &queues->lanes.items[i];
+        if (lane->queue.count == 0 || lane->queue.device != device)
+            continue;
+        error = gpu_busy_settle(&lane->busy);
+        if (!error)
+            error = finish_row(queues, &lane->queue, &lane->busy, device == 0);
+        if (!error && device != 0)
+            error = gpu_busy_join(&busy, &lane->busy);
+        if (device != 0)
+            add_to_device(&row, &lane->queue);
+        gpu_busy_free(&lane->busy);
+        lane->queue.count = 0;
+    }
+    if (!error && device != 0)
+        error = finish_row(queues, &row, &busy, true);
+    gpu_busy_free(&busy);
+    return error;
+}
+
+int gpu_queues_finish(struct gpu_queues *queues, const struct trace *trace, int64_t from_ns,
+                      int64_t to_ns, uint64_t *filled_ns)
+{
+    int error = 0;
+    for (size_t i = 0; i < queues->lanes.count; i++)
+        *filled_ns += queues->lanes.items[i].busy.filled_ns;
+    for (size_t i = 0; i < queues->lanes.count && !error; i++)
+        if (queues->lanes.items[i].queue.count > 0)
+            error = finish_device(queues, i, queues->lanes.items[i].queue.device);
+    for (size_t i = 0; i < queues->processes.count && !error; i++)
+        error = gpu_busy_index(&queues->processes.items[i].busy);
+    for (size_t i = 0; i < queues->rows.count; i++)
+        queues->rows.items[i].life_ns =
+            life_of(trace, queues->rows.items[i].process, from_ns, to_ns);
+    if (queues->rows.count > 1)
+        qsort(queues->rows.items, queues->rows.count, sizeof(*queues->rows.items), compare_rows);
+    return error;
+}
+
+const struct gpu_busy *gpu_queues_of_process(const struct gpu_queues *queues, uint32_t process)
+{
+    for (size_t i = 0; i < queues->processes.count; i++)
+        if (queues->processes.items[i].process == process)
+            return &queues->processes.items[i].busy;
+    return NULL;
+}

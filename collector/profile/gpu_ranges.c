@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: MIT */
+/* Which ranges launched what, and how long GPUs were idle in them. See gpu_stats.h.
+ *
+ * Work is added up by the path that its thread had open at the launch, and goes to the rows of
+ * ranges once all is in. Queues tell their work late; so ranges are kept until all of it is known.
+ */
+#include "gpu_busy.h"
+#include "gpu_stats_parts.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LEAST_FIRST_NS = 1024 };
+
+void gpu_places_fini(struct gpu_places *places)
+{
+    vec_free(&places->paths);
+    map64_free(&places->path_index);
+    vec_free(&places->stays);
+    vec_free(&places->ranges);
+    vec_free(&places->range_of_row);
+}
+
+/* ---- As work comes --------------------------------------------------------------------------- */
+
+/* Where work of a path is added; NULL: out of memory. */
+static struct gpu_range *sums_of(struct gpu_stats *work, uint32_t owner, uint32_t path)
+{
+    struct gpu_places *places = &work->places;
+    if (path == 0)
+        return &work->totals.outside;
+    if (places->recent < places->paths.count) {
+        struct gpu_launched *recent = &places->paths.items[places->recent];
+        if (recent->path == path && recent->owner == owner)
+            return &recent->sums;
+    }
+    uint64_t key = (uint64_t)owner << 32 | path; /* not 0: the path is not */
+    const uint64_t *found = map64_find(&places->path_index, key);
+    if (!found) {
+        if (places->paths.count >= GPU_PATHS_MAX)
+            return &work->totals.further;
+        struct gpu_launched fresh = {.owner = owner, .path = path};
+        if (vec_push(&places->paths, fresh) != 0 ||
+            map64_put(&places->path_index, key, places->paths.count) != 0)
+            return NULL;
+        places->recent = places->paths.count - 1;
+    } else {
+        places->recent = *found - 1;
+    }
+    return &places->paths.items[places->recent].sums;
+}
+
+int gpu_launched_add(struct gpu_stats *work, const struct item *span, const struct gpu_row *row,
+                     const struct gpu_launch *launch)
+{
+    const struct event *event = span->event;
+    uint64_t time_ns = (uint64_t)(span->end_ns - span->begin_ns);
+    bool known = event->origin_ns != EVENT_NO_ORIGIN;
+    struct gpu_range *sums =
+        known ? sums_of(work, range_stats_owner(work->stats, event->thread), span->path)
+              : &work->totals.unknown;
+    if (!sums)
+        return -ENOMEM;
+    sums->count++;
+    sums->total_ns += time_ns;
+    sums->self_ns += time_ns;
+    if (known && !launch->is_node && event->time_ns >= event->origin_ns)
+        histogram_add(work->histograms, &sums->delays,
+                      (uint64_t)event->time_ns - (uint64_t)event->origin_ns);
+    if (row->role == QUEUE_ROLE_COPY) {
+        sums->moved[row->way].bytes += launch->bytes;
+        sums->moved[row->way].time_ns += time_ns;
+    }
+    return 0;
+}
+
+/* ---- Ranges ---------------------------------------------------------------------------------- */
+
+static uint64_t length_of(const struct gpu_stay *stay)
+{
+    return (uint64_t)stay->end_ns - (uint64_t)stay->begin_ns;
+}
+
+/* Half of them at least go, the shortest ones. */
+static void drop_short(struct gpu_stats *work)
+{
+    struct gpu_places *places = &work->places;
+    while (places->stays.count > GPU_STAYS_MAX / 2) {
+        size_t kept = 0;
+        places->least_ns = places->least_ns ? 2 * places->least_ns : LEAST_FIRST_NS;
+        for (size_t i = 0; i < places->stays.count; i++) {
+            const struct gpu_stay *stay = &places->stays.items[i];
+            if (length_of(stay) >= places->least_ns) {
+                places->stays.items[kept++] = *stay;
+                continue;
+            }
+            work->totals.short_count++;
+            work->totals.short_ns += length_of(stay);
+        }
+        places->stays.count = kept;
+    }
+}
+
+/* Launching calls are no ranges of the program's. */
+static bool is_call(const struct gpu_stats *work, uint32_t scope)
+{
+    return scope != 0 && trace_scope(work->trace, scope)->observer == OBSERVER_CUPTI;
+}
+
+int gpu_stats_told(struct gpu_stats *work, uint32_t row, const struct item *span)
+{
+    if (work->queues.has_queues.count == 0 || span->lane != LANE_THREAD ||
+        work->grouping == RANGE_BY_NAME || span->end_ns <= span->begin_ns)
+        return 0;
+    const struct trace_thread *thread = trace_thread_get(work->trace, span->event->thread);
+    if (!thread || thread->process >= work->queues.has_queues.count ||
+        !work->queues.has_queues.items[thread->process] || is_call(work, span->event->scope))
+        return 0;
+    const struct gpu_stay stay = {span->begin_ns, span->end_ns, row, thread->process};
+    if (length_of(&stay) < work->places.least_ns) {
+        work->totals.short_count++;
+        work->totals.short_ns += length_of(&stay);
+        return 0;
+    }
+    if (work->places.stays.count >= GPU_STAYS_MAX)
+        drop_short(work);
+    return vec_push(&work->places.stays, stay);
+}
+
+/* ---- Once all is in -------------------------------------------------------------------------- */
+
+/* NULL: out of memory. Valid until the next one. */
+static struct gpu_range *range_of(struct gpu_places *places, uint32_t row)
+{
+    while (places->range_of_row.count <= row)
+        if (vec_push(&places->range_of_row, 0u) != 0)
+            return NULL;
+    uint32_t *index = &places->range_of_row.items[row];
+    if (*index == 0) {
+        if (vec_push(&places->ranges, (struct gpu_range){.row = row}) != 0)
+            return NULL;
+        *index = (uint32_t)places->ranges.count;
+    }
+    return &places->ranges.items[*index - 1];
+}
+
+static void add_sums(struct gpu_stats *work, struct gpu_range *range, const struct gpu_range *sums,
+                     bool self)
+{
+    range->count += sums->count;
+    range->total_ns += sums->total_ns;
+    range->self_ns += self ? sums->self_ns : 0;
+    histogram_join(work->histograms, &range->delays, &sums->delays);
+    for (unsigned i = 0; i < GPU_WAYS; i++) {
+        range->moved[i].bytes += sums->moved[i].bytes;
+        range->moved[i].time_ns += sums->moved[i].time_ns;
+    }
+}
+
+static int spread(struct gpu_stats *work, const struct gpu_launched *launched)
+{
+    uint32_t rows[RANGE_PATH_MAX];
+    uint32_t depth = range_stats_path_rows(work->stats, launched->owner, launched->path, rows);
+    if (depth == UINT32_MAX)
+        return -ENOMEM;
+    if (depth == 0)
+        add_sums(work, &work->totals.outside, &launched->sums, true);
+    for (uint32_t i = 0; i < depth; i++) {
+        struct gpu_range *range = range_of(&work->places, rows[i]);
+        if (!range)
+            return -ENOMEM;
+        if (!range_is_among(rows, i, rows[i]))
+            add_sums(work, range, &launched->sums, i + 1 == depth);
+        else if (i + 1 == depth)
+            range->self_ns += launched->sums.self_ns;
+    }
+    return 0;
+}
+
+/* Calls that only launch: not those that wait for a copy. */
+static bool is_launch(const struct gpu_stats *work, uint32_t row)
+{
+    const struct scope *scope = range_stats_scope(work->stats, row);
+    const char *domain, *name = range_stats_name(work->stats, row, &domain);
+    if (!name || scope->observer != OBSERVER_CUPTI || scope->role != QUEUE_ROLE_CALL)
+        return false;
+    bool moves = strstr(name, "Memcpy") || strstr(name, "Memset");
+    return strstr(name, "Launch") || (moves && strstr(name, "Async"));
+}
+
+static void add_calls(struct gpu_stats *work)
+{
+    struct gpu_places *places = &work->places;
+    for (uint32_t row = 0; row < range_stats_row_count(work->stats); row++) {
+        const struct range_row *call = range_stats_row(work->stats, row);
+        if (call->kind != RANGE_PUSHED || call->count == 0 || !is_launch(work, row))
+            continue;
+        for (uint32_t at = range_stats_parent(work->stats, row); at != RANGE_NO_ROW;
+             at = range_stats_parent(work->stats, at)) {
+            uint32_t index = at < places->range_of_row.count ? places->range_of_row.items[at] : 0;
+            struct gpu_range *range = index ? &places->ranges.items[index - 1] : NULL;
+            if (range) {
+                range->call_count += call->count;
+                range->call_ns += call->total_ns;
+            }
+        }
+    }
+}
+
+static int add_stays(struct gpu_stats *work)
+{
+    const struct gpu_busy *busy = NULL;
+    uint32_t process = UINT32_MAX;
+    for (size_t i = 0; i < work->places.stays.count; i++) {
+        const struct gpu_stay *stay = &work->places.stays.items[i];
+        if (stay->process != process)
+            busy = gpu_queues_of_process(&work->queues, process = stay->process);
+        struct gpu_range *range = busy ? range_of(&work->places, stay->row) : NULL;
+        if (busy && !range)
+            return -ENOMEM;
+        if (!busy)
+            continue;
+        uint64_t idle_ns = length_of(stay) - gpu_busy_within(busy, stay->begin_ns, stay->end_ns);
+        range->stay_ns += length_of(stay);
+        range->idle_ns += idle_ns;
+        range->idle_self_ns += idle_ns;
+    }
+    vec_free(&work->places.stays);
+    return 0;
+}
+
+/* What is idle in a range inside is not idle in the range itself. */
+static void take_inner_idle(struct gpu_stats *work)
+{
+    struct gpu_places *places = &work->places;
+    for (size_t i = 0; i < places->ranges.count; i++) {
+        const struct gpu_range *inner = &places->ranges.items[i];
+        uint32_t at = range_stats_parent(work->stats, inner->row);
+        uint32_t index = at < places->range_of_row.count ? places->range_of_row.items[at] : 0;
+        struct gpu_range *range = index ? &places->ranges.items[index - 1] : NULL;
+        if (range)
+            range->idle_self_ns -=
+                inner->idle_ns < range->idle_self_ns ? inner->idle_ns : range->idle_self_ns;
+    }
+}
+
+static int most_first(const void *left, const void *right)
+{
+    const struct gpu_range *a = left, *b = right;
+    if (a->total_ns != b->total_ns)
+        return a->total_ns < b->total_ns ? 1 : -1;
+    if (a->idle_ns != b->idle_ns)
+        return a->idle_ns < b->idle_ns ? 1 : -1;
+    return (a->row > b->row) - (a->row < b->row);
+}
+
+int gpu_launched_finish(struct gpu_stats *work)
+{
+    struct gpu_places *places = &work->places;
+    int error = 0;
+    for (size_t i = 0; i < places->paths.count && !error; i++)
+        error = spread(work, &places->paths.items[i]);
+    if (!error)
+        error = add_stays(work);
+    add_calls(work);
+    take_inner_idle(work);
+    if (places->ranges.count > 1)
+        qsort(places->ranges.items, places->ranges.count, sizeof(*places->ranges.items),
+              most_first);
+    return error;
+}

@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: MIT */
+/* What GPUs did, by name. See gpu_stats.h. */
+#include "gpu_stats_parts.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define HISTOGRAM_LIMIT ((size_t)32 << 20)
+
+enum gpu_key {
+    KEY_NEW = 0, /* not looked at yet */
+    KEY_GRID,
+    KEY_BLOCK,
+    KEY_REGISTERS,
+    KEY_SHARED,
+    KEY_OCCUPANCY,
+    KEY_GRAPH,
+    KEY_BYTES,
+    KEY_DIRECTION,
+    KEY_OTHER,
+};
+
+struct gpu_stats *gpu_stats_create(const struct trace *trace, struct range_stats *stats,
+                                   enum range_grouping grouping)
+{
+    struct gpu_stats *work = calloc(1, sizeof(*work));
+    if (!work)
+        return NULL;
+    work->trace = trace;
+    work->stats = stats;
+    work->grouping = grouping;
+    work->histograms = histogram_pool_create(HISTOGRAM_LIMIT);
+    if (!work->histograms || gpu_queues_init(&work->queues, trace) != 0) {
+        gpu_stats_destroy(work);
+        return NULL;
+    }
+    return work;
+}
+
+void gpu_stats_destroy(struct gpu_stats *work)
+{
+    if (!work)
+        return;
+    gpu_queues_fini(&work->queues);
+    gpu_places_fini(&work->places);
+    vec_free(&work->rows);
+    vec_free(&work->sorted);
+    wide_map_free(&work->row_index);
+    vec_free(&work->shapes);
+    wide_map_free(&work->shape_index);
+    vec_free(&work->keys);
+    histogram_pool_destroy(work->histograms);
+    free(work);
+}
+
+/* ---- Key-values ------------------------------------------------------------------------------ */
+
+/* What a span says of itself. */
+struct told {
+    struct gpu_shape shape;
+    struct gpu_launch launch;
+    uint32_t direction;
+};
+
+static enum gpu_key find_key(const char *text)
+{
+    static const struct {
+        const char *text;
+        enum gpu_key key;
+    } keys[] = {
+        {QUEUE_KEY_GRID, KEY_GRID},           {QUEUE_KEY_BLOCK, KEY_BLOCK},
+        {QUEUE_KEY_REGISTERS, KEY_REGISTERS}, {QUEUE_KEY_SHARED, KEY_SHARED},
+        {QUEUE_KEY_OCCUPANCY, KEY_OCCUPANCY}, {QUEUE_KEY_BYTES, KEY_BYTES},
+        {QUEUE_KEY_DIRECTION, KEY_DIRECTION}, {QUEUE_KEY_GRAPH, KEY_GRAPH},
+    };
+
+    for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
+        if (strcmp(text, keys[i].text) == 0)
+            return keys[i].key;
+    return KEY_OTHER;
+}
+
+static enum gpu_key key_of(struct gpu_stats *work, uint32_t string)
+{
+    if (string < work->keys.count && work->keys.items[string] != KEY_NEW)
+        return (enum gpu_key)work->keys.items[string];
+    enum gpu_key key = find_key(trace_string(work->trace, string)->bytes);
+    while (work->keys.count <= string && string < trace_string_count(work->trace))
+        if (vec_push(&work->keys, (uint8_t)KEY_NEW) != 0)
+            return key;
+    if (string < work->keys.count)
+        work->keys.items[string] = (uint8_t)key;
+    return key;
+}
+
+static uint64_t number_of(const struct arg *arg)
+{
+    if (arg->kind == VALUE_UINT64 || (arg->kind == VALUE_INT64 && arg->value.int64 >= 0))
+        return arg->value.uint64;
+    return 0;
+}
+
+static double percent_of(const struct arg *arg)
+{
+    double percent = arg->kind == VALUE_DOUBLE   ? arg->value.float64
+                     : arg->kind == VALUE_UINT64 ? (double)arg->value.uint64
+                     : arg->kind == VALUE_INT64  ? (double)arg->value.int64
+                                                 : NAN;
+    return percent >= 0 && percent <= 100 ? percent : NAN;
+}
+
+static uint32_t string_of(const struct arg *arg)
+{
+    return arg->kind == VALUE_STRING ? arg->value.string : 0;
+}
+
+static void take_value(struct gpu_stats *work, const struct arg *arg, struct told *told)
+{
+    switch (key_of(work, arg->key)) {
+    case KEY_GRID:
+        told->shape.grid = string_of(arg);
+        break;
+    case KEY_BLOCK:
+        told->shape.block = string_of(arg);
+        break;
+    case KEY_REGISTERS:
+        told->shape.registers = number_of(arg);
+        break;
+    case KEY_SHARED:
+        told->shape.shared_bytes = number_of(arg);
+        break;
+    case KEY_OCCUPANCY:
+        told->shape.occupancy = percent_of(arg);
+        break;
+    case KEY_GRAPH:
+        told->launch.is_node = true;
+        break;
+    case KEY_BYTES:
+        told->launch.bytes = number_of(arg);
+        break;
+    case KEY_DIRECTION:
+        told->direction = string_of(arg);
+        break;
+    default:
+        break;
+    }
+}
+
+/* ---- Rows ------------------------------------------------------------------------------------ */
+
+/* By the direction, else by the name: as libannot-gpu calls them. */
+static enum gpu_way way_of(const char *direction, const char *name)
+{
+    static const char *const to[] = {"HtoD", "HtoA", "copy host to device", "copy host to array"};
+    static const char *const from[] = {"DtoH", "AtoH", "copy device to host", "copy array to host"};
+    for (size_t i = 0; i < sizeof(to) / sizeof(*to); i++) {
+        if (strcmp(*direction ? direction : name, to[i]) == 0)
+            return GPU_WAY_TO_DEVICE;
+        if (strcmp(*direction ? direction : name, from[i]) == 0)
+            return GPU_WAY_FROM_DEVICE;
+    }
+    return GPU_WAY_OTHER;
+}
+
+/* NULL: out of memory. Of too many names, those of a role are one. */
+static struct gpu_row *make_row(struct gpu_stats *work, struct gpu_row fresh)
+{
+    if (work->rows.count >= GPU_ROWS_MAX)
+        fresh.name = fresh.direction = 0;
+    const struct wide_key *key = WIDE_KEY(fresh.role, fresh.name, fresh.direction);
+    const uint64_t *found = wide_map_find(&work->row_index, key);
+    if (!found) {
+        fresh.min_ns = UINT64_MAX;
+        fresh.way = (uint8_t)way_of(trace_string(work->trace, fresh.direction)->bytes,
+                                    trace_string(work->trace, fresh.name)->bytes);
+        if (vec_push(&work->rows, fresh) != 0 ||
+            wide_map_put(&work->row_index, key, work->rows.count - 1) != 0)
+            return NULL;
+        work->recent = work->rows.count;
+    } else {
+        work->recent = *found + 1;
+    }
+    return &work->rows.items[work->recent - 1];
+}
+
+static struct gpu_row *row_of(struct gpu_stats *work, uint8_t role, uint32_t name,
+                              uint32_t direction)
+{
+    if (work->recent > 0) {
+        struct gpu_row *recent = &work->rows.items[work->recent - 1];
+        if (recent->name == name && recent->role == role && recent->direction == direction)
+            return recent;
+    }
+    const uint64_t *found = wide_map_find(&work->row_index, WIDE_KEY(role, name, direction));
+    if (found) {
+        work->recent = *found + 1;
+        return &work->rows.items[*found];
+    }
+    return make_row(work, (struct gpu_row){.role = role, .name = name, .direction = direction});
+}
+
+static bool is_shape(const struct gpu_shape *one, const struct gpu_shape *other)
+{
+    return one->grid == other->grid && one->block == other->block &&
+           one->registers == other->registers && one->shared_bytes == other->shared_bytes;
+}
+
+/* The first of a row is the last one that it had. */
+static int add_shape(struct gpu_stats *work, struct gpu_row *row, struct gpu_shape *shape,
+                     uint64_t time_ns)
+{
+    uint32_t index = row->shapes;
+    if (index == 0 || !is_shape(&work->shapes.items[index - 1], shape)) {
+        const struct wide_key *key =
+            WIDE_KEY((uint64_t)(row - work->rows.items) << 32 | shape->grid,
+                     (uint64_t)shape->block << 32 | (uint32_t)shape->registers, shape->shared_bytes,
+                     shape->registers >> 32);
+        const uint64_t *found = wide_map_find(&work->shape_index, key);
+        index = found ? (uint32_t)*found : 0;
+        if (!found && work->shapes.count >= GPU_SHAPES_MAX)
+            return 0;
+        if (!found) {
+            shape->next = row->shapes;
+            if (vec_push(&work->shapes, *shape) != 0 ||
+                wide_map_put(&work->shape_index, key, work->shapes.count) != 0)
+                return -ENOMEM;
+            row->shapes = index = (uint32_t)work->shapes.count;
+            row->shape_count++;
+        }
+    }
+    work->shapes.items[index - 1].count++;
+    work->shapes.items[index - 1].total_ns += time_ns;
+    return 0;
+}
+
+/* ---- Spans ----------------------------------------------------------------------------------- */
+
+static int take_work(struct gpu_stats *work, const struct item *span, struct gpu_row *row,
+                     struct told *told)
+{
+    uint64_t time_ns = (uint64_t)(span->end_ns - span->begin_ns);
+    work->totals.count++;
+    work->totals.total_ns += time_ns;
+    told->launch.is_node &= row->role != QUEUE_ROLE_GRAPH;
+    work->totals.graph_count += row->role == QUEUE_ROLE_GRAPH;
+    work->totals.node_count += told->launch.is_node;
+    row->bytes += told->launch.bytes;
+    int error = row->role == QUEUE_ROLE_KERNEL ? add_shape(work, row, &told->shape, time_ns) : 0;
+    if (!error)
+        error = gpu_launched_add(work, span, row, &told->launch);
+    return error ? error : gpu_queues_add(&work->queues, work->trace, span);
+}
+
+static int take(void *context, const struct item *item)
+{
+    struct gpu_stats *work = context;
+    if (item->kind != ITEM_SPAN || item->lane != LANE_QUEUE)
+        return 0;
+    const struct scope *scope = trace_scope(work->trace, item->event->scope);
+    if (scope->observer != OBSERVER_CUPTI)
+        return 0;
+    struct told told = {.shape.occupancy = NAN};
+    for (uint32_t i = 0; i < item->args.count; i++)
+        take_value(work, &item->args.items[i], &told);
+    uint8_t role = scope->role < QUEUE_ROLE_COUNT ? (uint8_t)scope->role : 0;
+    struct gpu_row *row =
+        row_of(work, role, item->event->name, role == QUEUE_ROLE_COPY ? told.direction : 0);
+    if (!row)
+        return -ENOMEM;
+    uint64_t time_ns = (uint64_t)(item->end_ns - item->begin_ns);
+    row->count++;
+    row->total_ns += time_ns;
+    row->min_ns = time_ns < row->min_ns ? time_ns : row->min_ns;
+    row->max_ns = time_ns > row->max_ns ? time_ns : row->max_ns;
+    histogram_add(work->histograms, &row->durations, time_ns);
+    return gpu_role_is_work(role) ? take_work(work, item, row, &told) : 0;
+}
+
+struct sink gpu_stats_sink(struct gpu_stats *work)
+{
+    bool any = work->queues.has_queues.count > 0;
+    return (struct sink){take, work, any ? WANT_EVENTS | WANT_ORIGINS : 0};
+}
+
+/* ---- Once all is in -------------------------------------------------------------------------- */
+
+static int longest_first(const void *left, const void *right)
+{
+    const struct gpu_row *a = *(const struct gpu_row *const *)left;
+    const struct gpu_row *b = *(const struct gpu_row *const *)right;
+    if (a->total_ns != b->total_ns)
+        return a->total_ns < b->total_ns ? 1 : -1;
+    if (a->count != b->count)
+        return a->count < b->count ? 1 : -1;
+    return a < b ? -1 : a > b;
+}
+
+int gpu_stats_finish(struct gpu_stats *work, int64_t from_ns, int64_t to_ns)
+{
+    if (vec_reserve(&work->sorted, work->rows.count) != 0)
+        return -ENOMEM;
+    for (size_t i = 0; i < work->rows.count; i++)
+        work->sorted.items[work->sorted.count++] = &work->rows.items[i];
+    if (work->sorted.count > 1)
+        qsort(work->sorted.items, work->sorted.count, sizeof(*work->sorted.items), longest_first);
+    int error =
+        gpu_queues_finish(&work->queues, work->trace, from_ns, to_ns, &work->totals.filled_ns);
+    return error ? error : gpu_launched_finish(work);
+}
+
+bool gpu_stats_any(const struct gpu_stats *work)
+{
+    return work->rows.count > 0;
+}
+
+const struct gpu_totals *gpu_stats_totals(const struct gpu_stats *work)
+{
+    return &work->totals;
+}
+
+uint32_t gpu_stats_rows(const struct gpu_stats *work, const struct gpu_row *const **ret_rows)
+{
+    *ret_rows = work->sorted.items;
+    return (uint32_t)work->sorted.count;
+}
+
+uint64_t gpu_stats_quantile(const struct gpu_stats *work, const struct histogram *histogram,
+                            double fraction)
+{
+    return histogram_quantile(work->histograms, histogram, fraction);
+}
+
+const struct gpu_shape *gpu_stats_shape(const struct gpu_stats *work, const struct gpu_row *row)
+{
+    const struct gpu_shape *most = NULL;
+    for (uint32_t at = row->shapes; at != 0; at = work->shapes.items[at - 1].next) {
+        const struct gpu_shape *shape = &work->shapes.items[at - 1];
+        if (!most || shape->count >= most->count) /* of the same count, the first one */
+            most = shape;
+    }
+    return most;
+}
+
+uint32_t gpu_stats_queues(const struct gpu_stats *work, const struct gpu_queue **ret_queues)
+{
+    *ret_queues = work->queues.rows.items;
+    return (uint32_t)work->queues.rows.count;
+}
+
+uint32_t gpu_stats_ranges(const struct gpu_stats *work, const struct gpu_range **ret_ranges)
+{
+    *ret_ranges = work->places.ranges.items;
+    return (uint32_t)work->places.ranges.count;
+}

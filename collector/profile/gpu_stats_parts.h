@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+/* What the files behind gpu_stats.h share with each other only. */
+#ifndef ANNOT_GPU_STATS_PARTS_H
+#define ANNOT_GPU_STATS_PARTS_H
+
+#include "gpu_busy.h"
+#include "gpu_stats.h"
+#include "hash_map.h"
+#include "vec.h"
+
+/* ---- Queues: gpu_queues.c ---- */
+
+struct queue_busy {
+    struct gpu_queue queue;
+    struct gpu_busy busy;
+};
+
+struct process_busy {
+    uint32_t process;
+    struct gpu_busy busy; /* of all its queues, with an index */
+};
+
+struct gpu_queues {
+    VEC(struct queue_busy) lanes; /* by ordinal; what was not seen has no count */
+    VEC(struct gpu_queue) rows;
+    VEC(struct process_busy) processes;
+    VEC(bool) has_queues; /* by process */
+    uint64_t added;       /* since gaps were counted */
+    uint64_t fill_ns;
+};
+
+/* 0 or -ENOMEM. */
+int gpu_queues_init(struct gpu_queues *queues, const struct trace *trace);
+void gpu_queues_fini(struct gpu_queues *queues);
+/* Work of a queue. 0 or -ENOMEM. */
+int gpu_queues_add(struct gpu_queues *queues, const struct trace *trace, const struct item *span);
+/* From then on there are rows and processes; `filled_ns`: what was given up is added. `from` to
+ * `to`: the recording, as far as it was selected. 0 or -ENOMEM. */
+int gpu_queues_finish(struct gpu_queues *queues, const struct trace *trace, int64_t from_ns,
+                      int64_t to_ns, uint64_t *filled_ns);
+/* NULL: it has none. */
+const struct gpu_busy *gpu_queues_of_process(const struct gpu_queues *queues, uint32_t process);
+
+/* ---- Launches by path: gpu_ranges.c ---- */
+
+struct gpu_launched {
+    uint32_t owner, path;
+    struct gpu_range sums; /* as one of the innermost range */
+};
+
+/* How long a range was open. */
+struct gpu_stay {
+    int64_t begin_ns, end_ns;
+    uint32_t row, process;
+};
+
+struct gpu_places {
+    VEC(struct gpu_launched) paths;
+    struct map64 path_index; /* by owner and path: index + 1 */
+    size_t recent;           /* index of the last one */
+    VEC(struct gpu_stay) stays;
+    uint64_t least_ns; /* shorter ones are not looked at */
+    VEC(struct gpu_range) ranges;
+    VEC(uint32_t) range_of_row; /* index + 1 */
+};
+
+void gpu_places_fini(struct gpu_places *places);
+
+/* ---- All of it ---- */
+
+struct gpu_stats {
+    const struct trace *trace;
+    struct range_stats *stats;
+    enum range_grouping grouping;
+    struct histogram_pool *histograms;
+    VEC(struct gpu_row) rows;
+    VEC(const struct gpu_row *) sorted;
+    struct wide_map row_index;
+    size_t recent; /* index + 1 of the row of the last span */
+    VEC(struct gpu_shape) shapes;
+    struct wide_map shape_index; /* by row and shape: index + 1 */
+    VEC(uint8_t) keys;           /* by string: enum gpu_key, as far as it was looked at */
+    struct gpu_queues queues;
+    struct gpu_places places;
+    struct gpu_totals totals;
+};
+
+/* Of roles whose time is GPU time. */
+static inline bool gpu_role_is_work(uint8_t role)
+{
+    return role == QUEUE_ROLE_KERNEL || role == QUEUE_ROLE_COPY || role == QUEUE_ROLE_SET ||
+           role == QUEUE_ROLE_GRAPH;
+}
+
+/* What else there is to know of work. */
+struct gpu_launch {
+    uint64_t bytes; /* that it moved */
+    bool is_node;   /* of a graph: what is said of its launch may be where it was captured */
+};
+
+/* Work, with the row that it counts for. 0 or -ENOMEM. */
+int gpu_launched_add(struct gpu_stats *work, const struct item *span, const struct gpu_row *row,
+                     const struct gpu_launch *launch);
+int gpu_launched_finish(struct gpu_stats *work);
+
+#endif
