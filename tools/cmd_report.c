@@ -54,7 +54,7 @@ static unsigned word_index(const char *words, const char *word)
 static int choose_tables(const struct report_values *values, const struct report *report,
                          struct report_tables *ret_tables)
 {
-    char names[512];
+    char names[1024];
     struct text text = text_init(names, sizeof(names));
     ret_tables->count = 0;
     for (unsigned i = 0; i < report_table_count(report); i++) {

@@ -104,7 +104,7 @@ int report_json(const struct report_tables *tables, struct out_stream *out)
 
 /* ---- CSV ------------------------------------------------------------------------------------- */
 
-enum { CSV_COLUMNS_MAX = 160 };
+enum { CSV_COLUMNS_MAX = 256 };
 
 /* All columns of all tables, each name once. */
 struct header {

@@ -262,15 +262,35 @@ static void free_missing(struct table *table)
 /* ---- The report --------------------------------------------------------------------------------
  */
 
+static int finish_gpu(struct report *report)
+{
+    const struct range_totals *totals = range_stats_totals(report->stats);
+    return gpu_stats_finish(report->gpu, totals->begin_ns, totals->begin_ns + totals->wall_ns);
+}
+
+/* A range ended: whoever wants each of them has it. */
+static int tell_range(void *context, uint32_t row, const struct item *span)
+{
+    struct report *report = context;
+    const struct range_watch *watch = &report->options.range_watch;
+    int rc = report->gpu ? gpu_stats_told(report->gpu, row, span) : 0;
+    return rc == 0 && watch->told ? watch->told(watch->context, row, span) : rc;
+}
+
+enum { REPORT_OWN_SINKS = 6 };
+
 /* One reading for all tables. */
 static int read_all(struct report *report)
 {
     const struct pass_source source = recording_pass_source(report->options.reader);
-    struct sink sinks[PASS_SINKS_MAX] = {
-        range_stats_sink(report->stats), pool_tasks_sink(report->tasks),
-        loop_blocks_sink(report->loops, report->samples.present), awaits_sink(report->awaits),
-        report_samples_sink(&report->samples)};
-    unsigned count = PASS_SINKS_MAX - REPORT_SINKS_MAX;
+    struct sink sinks[REPORT_OWN_SINKS + REPORT_SINKS_MAX] = {
+        range_stats_sink(report->stats),
+        pool_tasks_sink(report->tasks),
+        loop_blocks_sink(report->loops, report->samples.present),
+        awaits_sink(report->awaits),
+        report_samples_sink(&report->samples),
+        gpu_stats_sink(report->gpu)};
+    unsigned count = REPORT_OWN_SINKS;
     for (unsigned i = 0; i < report->options.sink_count && i < REPORT_SINKS_MAX; i++)
         sinks[count++] = report->options.sinks[i];
     struct pass *pass = pass_create(&source, report->options.selection, sinks, count);
@@ -284,6 +304,8 @@ static int read_all(struct report *report)
     if (rc == 0)
         rc = loop_blocks_finish(report->loops, report->samples.own);
     awaits_finish(report->awaits);
+    if (rc == 0)
+        rc = finish_gpu(report);
     pass_destroy(pass);
     return rc;
 }
@@ -309,6 +331,7 @@ static void find_facts(struct report *report)
     facts->own = report->samples.own;
     facts->tree = report->samples.tree;
     facts->awaits = report->awaits;
+    facts->gpu = gpu_stats_any(report->gpu) ? report->gpu : NULL;
     facts->wall = report->samples.off_cpu ? report->samples.wall : NULL;
     find_others(report);
     facts->holds_gil = report->options.selection->flags & SAMPLE_HOLDS_GIL;
@@ -329,11 +352,11 @@ static void find_facts(struct report *report)
 static int add_tables(struct report *report)
 {
     int (*const makers[])(struct report *) = {
-        add_recording,    report_add_ranges,   report_add_imports, report_add_plain,
-        report_add_tasks, report_add_pools,    report_add_owners,  report_add_functions,
-        report_add_lines, report_add_waits,    report_add_awaits,  report_add_loops,
-        report_add_own,   report_add_findings, report_add_callers, add_sampling,
-        add_missing,
+        add_recording,        report_add_ranges, report_add_imports,  report_add_plain,
+        report_add_gpu,       report_add_tasks,  report_add_pools,    report_add_owners,
+        report_add_functions, report_add_lines,  report_add_waits,    report_add_awaits,
+        report_add_loops,     report_add_own,    report_add_findings, report_add_callers,
+        add_sampling,         add_missing,
     };
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < sizeof(makers) / sizeof(*makers); i++)
@@ -355,14 +378,17 @@ int report_create(const struct report_options *options, struct report **ret_repo
         .durations = options->durations,
         .from_ns = selection->samples_to_ns ? selection->samples_from_ns : selection->from_ns,
         .to_ns = selection->samples_to_ns ? selection->samples_to_ns : selection->to_ns,
-        .watch = options->range_watch,
+        .watch = {tell_range, report},
     };
     report->stats = range_stats_create(report->trace, &ranges);
     report->tasks = pool_tasks_create(report->trace);
     report->loops = loop_blocks_create(report->trace);
     report->awaits = awaits_create(report->trace);
     report->texts = source_texts_create(report->trace);
-    bool made = report->stats && report->tasks && report->loops && report->awaits && report->texts;
+    if (report->stats)
+        report->gpu = gpu_stats_create(report->trace, report->stats, options->grouping);
+    bool made = report->stats && report->tasks && report->loops && report->awaits && report->gpu &&
+                report->texts;
     int rc = report_samples_begin(&report->samples, options);
     if (made)
         pool_tasks_tell(report->tasks, &options->task_watch);
@@ -393,6 +419,7 @@ void report_destroy(struct report *report)
     pool_tasks_destroy(report->tasks);
     loop_blocks_destroy(report->loops);
     awaits_destroy(report->awaits);
+    gpu_stats_destroy(report->gpu);
     source_texts_destroy(report->texts);
     range_stats_destroy(report->stats);
     free(report);

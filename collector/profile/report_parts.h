@@ -5,6 +5,7 @@
 
 #include "awaits.h"
 #include "call_label.h"
+#include "gpu_stats.h"
 #include "line_stats.h"
 #include "loop_blocks.h"
 #include "own_tree.h"
@@ -114,6 +115,7 @@ struct report {
     struct pool_tasks *tasks;
     struct loop_blocks *loops;
     struct awaits *awaits;
+    struct gpu_stats *gpu;
     struct source_texts *texts;
     struct report_facts facts;
     struct table tables[REPORT_TABLES_MAX];
@@ -135,6 +137,7 @@ int report_plain_title(struct table *table, const char *title);
 int report_add_ranges(struct report *report);
 int report_add_imports(struct report *report);
 int report_add_plain(struct report *report); /* marks, counters */
+int report_add_gpu(struct report *report);
 int report_add_tasks(struct report *report);
 int report_add_pools(struct report *report); /* pools, their workers */
 int report_add_owners(struct report *report);
@@ -152,6 +155,9 @@ bool report_row_is_observed(const struct range_stats *stats, uint32_t index);
 
 /* Is the row told by the table of imports: an import, or what pyannot saw inside of one? */
 bool report_row_is_import(const struct range_stats *stats, uint32_t index);
+
+/* What people call a row's range: with whose it is, as they asked for. Returns the length. */
+size_t report_range_label(const struct report *report, uint32_t index, char *buffer, size_t size);
 
 /* The module whose import took longest, with those that it imports; NULL: there is none. */
 const char *report_longest_import(const struct range_stats *stats, uint64_t *ret_total_ns);

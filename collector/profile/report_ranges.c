@@ -161,15 +161,16 @@ static void fill_number(const struct report *report, uint32_t index, unsigned wh
 }
 
 /* Whose a row is: "python3 (12), main: " */
-static size_t owner_label(const struct report *report, const struct range_table *ranges,
-                          const struct range_row *row, struct text *text)
+static size_t owner_label(const struct report *report, const struct range_row *row,
+                          struct text *text)
 {
+    bool has_thread = report->options.grouping == RANGE_BY_THREAD && row->kind != RANGE_COUNTER;
     const struct trace_thread *thread =
-        ranges->has_thread ? trace_thread_get(report->trace, row->owner) : NULL;
-    uint32_t process = thread ? thread->process : ranges->has_thread ? 0 : row->owner;
+        has_thread ? trace_thread_get(report->trace, row->owner) : NULL;
+    uint32_t process = thread ? thread->process : has_thread ? 0 : row->owner;
     size_t room = text->size / 2;
     text->length += trace_process_label(report->trace, process, text->buffer, room);
-    if (ranges->has_thread && text->length + 2 < room) {
+    if (has_thread && text->length + 2 < room) {
         text_add(text, ", ", 2);
         text->length += trace_thread_label(report->trace, row->owner, text->buffer + text->length,
                                            room - text->length);
@@ -179,18 +180,21 @@ static size_t owner_label(const struct report *report, const struct range_table 
     return text->length;
 }
 
-static void fill_label(const struct report *report, const struct range_table *ranges,
-                       uint32_t index, struct table_row *row)
+size_t report_range_label(const struct report *report, uint32_t index, char *buffer, size_t size)
 {
     const struct range_row *stats = range_stats_row(report->stats, index);
-    size_t size;
-    char *room = row_room(row, &size);
-    struct text text = text_init(room, size);
+    struct text text = text_init(buffer, size);
     size_t length = 0;
     if (stats->owner != RANGE_NO_OWNER)
-        length = owner_label(report, ranges, stats, &text);
-    length += range_stats_label(report->stats, index, room + length, size - length);
-    row_take(row, LABEL, length);
+        length = owner_label(report, stats, &text);
+    return length + range_stats_label(report->stats, index, buffer + length, size - length);
+}
+
+static void fill_label(const struct report *report, uint32_t index, struct table_row *row)
+{
+    size_t size;
+    char *room = row_room(row, &size);
+    row_take(row, LABEL, report_range_label(report, index, room, size));
     room = row_room(row, &size);
     row_take(row, PATH, range_stats_label(report->stats, index, room, size));
 }
@@ -229,6 +233,8 @@ static enum row_role role_of(const struct report *report, enum range_kind kind, 
 {
     if (kind == RANGE_PUSHED)
         return report_row_is_import(report->stats, index) ? ROW_APART : ROW_PLAIN;
+    if (kind == RANGE_TRACK && range_stats_observer(report->stats, index) == OBSERVER_CUPTI)
+        return ROW_HIDDEN; /* report_gpu.c */
     return kind == RANGE_MARK && is_told(report, index) ? ROW_HIDDEN : ROW_PLAIN;
 }
 
@@ -254,7 +260,7 @@ static void fill(const struct table *table, uint64_t index, struct table_row *ro
     row->role = role_of(report, ranges->kind, at);
     row->observed = report_row_is_observed(report->stats, at);
     if (!row->sums_only) {
-        fill_label(report, ranges, at, row);
+        fill_label(report, at, row);
         if (ranges->has_owner)
             fill_owner(report, ranges, range_stats_row(report->stats, at)->owner, row);
     }

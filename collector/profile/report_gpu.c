@@ -1,0 +1,534 @@
+/* SPDX-License-Identifier: MIT */
+/* The tables of what GPUs did: each row is one of gpu_stats.h. */
+#include "report_parts.h"
+
+#include "gpu_stats.h"
+#include "text.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *text_of(const struct report *report, uint32_t string)
+{
+    return trace_string(report->trace, string)->bytes;
+}
+
+static void add_columns(struct table *table, const struct table_column *columns, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        table_add_column(table, columns[i]);
+}
+
+#define COLUMNS(columns) (columns), sizeof(columns) / sizeof(*(columns))
+
+/* Gigabytes a second; nothing, if that is not known. */
+static void row_pace(struct table_row *row, unsigned column, uint64_t bytes, uint64_t time_ns)
+{
+    if (bytes > 0 && time_ns > 0)
+        row_value(row, column, (double)bytes / (double)time_ns);
+}
+
+static void row_delay(const struct report *report, struct table_row *row, unsigned column,
+                      const struct gpu_range *range, double fraction)
+{
+    if (range->delays.count > 0)
+        row_count(row, column, gpu_stats_quantile(report->gpu, &range->delays, fraction));
+}
+
+/* Not beyond what the row has as its least and greatest. */
+static void row_quantile(const struct report *report, struct table_row *row, unsigned column,
+                         const struct gpu_row *of, double fraction)
+{
+    uint64_t value = gpu_stats_quantile(report->gpu, &of->durations, fraction);
+    if (of->durations.count > 0)
+        row_count(row, column,
+                  value < of->min_ns   ? of->min_ns
+                  : value > of->max_ns ? of->max_ns
+                                       : value);
+}
+
+/* ---- By name --------------------------------------------------------------------------------- */
+
+/* Which rows a table has. */
+struct gpu_list {
+    uint32_t count;
+    const struct gpu_row *rows[];
+};
+
+enum {
+    KERNEL_SHORT,
+    KERNEL_NAME,
+    KERNEL_COUNT,
+    KERNEL_TOTAL,
+    KERNEL_SHARE,
+    KERNEL_MIN,
+    KERNEL_P50,
+    KERNEL_P95,
+    KERNEL_MAX,
+    KERNEL_GRID,
+    KERNEL_BLOCK,
+    KERNEL_REGISTERS,
+    KERNEL_SHARED,
+    KERNEL_OCCUPANCY,
+    KERNEL_SHAPES,
+};
+
+static const struct table_column kernel_columns[] = {
+    [KERNEL_SHORT] = {.title = "kernel"},
+    [KERNEL_NAME] = {.name = "name"},
+    [KERNEL_COUNT] = {.name = "count", .title = "count", .type = COLUMN_COUNT, .adds_up = true},
+    [KERNEL_TOTAL] = {.name = "total_ns", .title = "total", .type = COLUMN_TIME, .adds_up = true},
+    [KERNEL_SHARE] = {.title = "share", .type = COLUMN_SHARE, .of = KERNEL_TOTAL},
+    [KERNEL_MIN] = {.name = "min_ns", .title = "min", .type = COLUMN_TIME, .rank = 8},
+    [KERNEL_P50] = {.name = "p50_ns", .title = "p50", .type = COLUMN_TIME, .rank = 1},
+    [KERNEL_P95] = {.name = "p95_ns", .title = "p95", .type = COLUMN_TIME, .rank = 2},
+    [KERNEL_MAX] = {.name = "max_ns", .title = "max", .type = COLUMN_TIME, .rank = 3},
+    [KERNEL_GRID] = {.name = "grid", .title = "grid", .rank = 4, .right = true},
+    [KERNEL_BLOCK] = {.name = "block", .title = "block", .rank = 5, .right = true},
+    [KERNEL_REGISTERS] = {.name = "registers", .title = "regs", .type = COLUMN_COUNT, .rank = 6},
+    [KERNEL_SHARED] = {.name = "shared_bytes", .title = "shared", .type = COLUMN_BYTES, .rank = 9},
+    [KERNEL_OCCUPANCY] = {.name = "occupancy_percent",
+                          .title = "occ %",
+                          .type = COLUMN_VALUE,
+                          .rank = 7},
+    [KERNEL_SHAPES] = {.name = "shape_count", .title = "shapes", .type = COLUMN_COUNT, .rank = 10},
+};
+
+static void fill_shape(const struct report *report, const struct gpu_row *kernel,
+                       struct table_row *row)
+{
+    const struct gpu_shape *shape = gpu_stats_shape(report->gpu, kernel);
+    row_count(row, KERNEL_SHAPES, kernel->shape_count);
+    if (!shape || shape->grid == 0)
+        return;
+    row_text(row, KERNEL_GRID, text_of(report, shape->grid));
+    row_text(row, KERNEL_BLOCK, text_of(report, shape->block));
+    row_count(row, KERNEL_REGISTERS, shape->registers);
+    row_count(row, KERNEL_SHARED, shape->shared_bytes);
+    if (!isnan(shape->occupancy))
+        row_value(row, KERNEL_OCCUPANCY, shape->occupancy);
+}
+
+static const char *name_of(const struct report *report, const struct gpu_row *row)
+{
+    return row->name ? text_of(report, row->name) : "(other)";
+}
+
+/* GPU time that is no kernel's. */
+static void fill_kernel_rest(const struct report *report, struct table_row *row)
+{
+    const struct gpu_row *const *rows;
+    uint32_t count = gpu_stats_rows(report->gpu, &rows);
+    uint64_t time_ns = gpu_stats_totals(report->gpu)->total_ns;
+    uint64_t launched = gpu_stats_totals(report->gpu)->count;
+    for (uint32_t i = 0; i < count; i++) {
+        time_ns -= rows[i]->role == QUEUE_ROLE_KERNEL ? rows[i]->total_ns : 0;
+        launched -= rows[i]->role == QUEUE_ROLE_KERNEL ? rows[i]->count : 0;
+    }
+    row->role = ROW_REST;
+    row->rest = "copies, sets, graphs";
+    row_count(row, KERNEL_COUNT, launched);
+    row_count(row, KERNEL_TOTAL, time_ns);
+}
+
+static void fill_kernel(const struct table *table, uint64_t index, struct table_row *row)
+{
+    const struct report *report = table->context;
+    const struct gpu_list *list = table->rows;
+    char name[512];
+    if (index >= list->count) {
+        fill_kernel_rest(report, row);
+        return;
+    }
+    const struct gpu_row *kernel = list->rows[index];
+    gpu_short_name(name_of(report, kernel), name, sizeof(name));
+    row_text(row, KERNEL_SHORT, name);
+    row_text(row, KERNEL_NAME, name_of(report, kernel));
+    row_count(row, KERNEL_COUNT, kernel->count);
+    row_count(row, KERNEL_TOTAL, kernel->total_ns);
+    row_count(row, KERNEL_MIN, kernel->min_ns);
+    row_quantile(report, row, KERNEL_P50, kernel, 0.5);
+    row_quantile(report, row, KERNEL_P95, kernel, 0.95);
+    row_count(row, KERNEL_MAX, kernel->max_ns);
+    fill_shape(report, kernel, row);
+}
+
+enum {
+    OPERATION_NAME,
+    OPERATION_KIND,
+    OPERATION_DIRECTION,
+    OPERATION_COUNT,
+    OPERATION_TOTAL,
+    OPERATION_BYTES,
+    OPERATION_PACE,
+    OPERATION_MIN,
+    OPERATION_P50,
+    OPERATION_P95,
+    OPERATION_MAX,
+};
+
+static const struct table_column operation_columns[] = {
+    [OPERATION_NAME] = {.name = "name", .title = "operation"},
+    [OPERATION_KIND] = {.name = "kind"},
+    [OPERATION_DIRECTION] = {.name = "direction"},
+    [OPERATION_COUNT] = {.name = "count", .title = "count", .type = COLUMN_COUNT},
+    [OPERATION_TOTAL] = {.name = "total_ns", .title = "total", .type = COLUMN_TIME},
+    [OPERATION_BYTES] = {.name = "bytes", .title = "bytes", .type = COLUMN_BYTES},
+    [OPERATION_PACE] = {.name = "gb_per_s", .title = "GB/s", .type = COLUMN_VALUE, .rank = 1},
+    [OPERATION_MIN] = {.name = "min_ns", .title = "min", .type = COLUMN_TIME, .rank = 5},
+    [OPERATION_P50] = {.name = "p50_ns", .title = "p50", .type = COLUMN_TIME, .rank = 2},
+    [OPERATION_P95] = {.name = "p95_ns", .title = "p95", .type = COLUMN_TIME, .rank = 4},
+    [OPERATION_MAX] = {.name = "max_ns", .title = "max", .type = COLUMN_TIME, .rank = 3},
+};
+
+static void fill_operation(const struct table *table, uint64_t index, struct table_row *row)
+{
+    static const char *const kinds[QUEUE_ROLE_COUNT] = {
+        [0] = "other",
+        [QUEUE_ROLE_KERNEL] = "kernel",
+        [QUEUE_ROLE_COPY] = "copy",
+        [QUEUE_ROLE_SET] = "set",
+        [QUEUE_ROLE_WAIT] = "wait",
+        [QUEUE_ROLE_GRAPH] = "graph",
+        [QUEUE_ROLE_CALL] = "call",
+        [QUEUE_ROLE_EVENT] = "event",
+        [QUEUE_ROLE_MEMORY] = "memory",
+        [QUEUE_ROLE_OVERHEAD] = "overhead",
+        [QUEUE_ROLE_JIT] = "jit",
+    };
+    const struct report *report = table->context;
+    const struct gpu_row *operation = ((const struct gpu_list *)table->rows)->rows[index];
+    bool moves = operation->role == QUEUE_ROLE_COPY || operation->role == QUEUE_ROLE_SET;
+    row_text(row, OPERATION_NAME, name_of(report, operation));
+    row_text(row, OPERATION_KIND, kinds[operation->role]);
+    if (operation->direction)
+        row_text(row, OPERATION_DIRECTION, text_of(report, operation->direction));
+    row_count(row, OPERATION_COUNT, operation->count);
+    row_count(row, OPERATION_TOTAL, operation->total_ns);
+    if (moves)
+        row_count(row, OPERATION_BYTES, operation->bytes);
+    if (moves)
+        row_pace(row, OPERATION_PACE, operation->bytes, operation->total_ns);
+    row_count(row, OPERATION_MIN, operation->min_ns);
+    row_quantile(report, row, OPERATION_P50, operation, 0.5);
+    row_quantile(report, row, OPERATION_P95, operation, 0.95);
+    row_count(row, OPERATION_MAX, operation->max_ns);
+}
+
+/* Kernels, or all else. 0 or -ENOMEM. */
+static int list_rows(const struct report *report, struct table *table, bool kernels)
+{
+    const struct gpu_row *const *rows;
+    uint32_t count = gpu_stats_rows(report->gpu, &rows);
+    struct gpu_list *list = calloc(1, sizeof(*list) + count * sizeof(const struct gpu_row *));
+    if (!list)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < count; i++)
+        if ((rows[i]->role == QUEUE_ROLE_KERNEL) == kernels)
+            list->rows[list->count++] = rows[i];
+    table->rows = list;
+    table->row_count = list->count;
+    table->limit = report->options.limit;
+    return 0;
+}
+
+static int add_kernels(struct report *report)
+{
+    struct table *table = report_add_table(report, "gpu_kernels", fill_kernel);
+    const struct gpu_totals *totals = gpu_stats_totals(report->gpu);
+    int rc = list_rows(report, table, true);
+    add_columns(table, COLUMNS(kernel_columns));
+    table->columns[KERNEL_SHARE].whole = totals->total_ns;
+    table->tells_hidden = true;
+    if (rc != 0 || totals->count == 0)
+        return rc;
+    table->row_count++; /* the rest */
+    table->rest_alone = true;
+    if (totals->graph_count)
+        table_add_note(table, (struct table_note){
+                                  .before = "graphs recorded as a whole: ",
+                                  .count = totals->graph_count,
+                                  .after = "; the names of their kernels are not known "
+                                           "(annot record --gpu-nodes)",
+                              });
+    return report_plain_title(table, "kernels of GPUs");
+}
+
+static int add_operations(struct report *report)
+{
+    struct table *table = report_add_table(report, "gpu_operations", fill_operation);
+    int rc = list_rows(report, table, false);
+    add_columns(table, COLUMNS(operation_columns));
+    if (rc != 0 || table->row_count == 0)
+        return rc;
+    return report_plain_title(table, "copies and other operations of GPUs");
+}
+
+/* ---- By range -------------------------------------------------------------------------------- */
+
+enum {
+    RANGE_LABEL,
+    RANGE_PATH,
+    RANGE_COUNT,
+    RANGE_TOTAL,
+    RANGE_LAUNCHED,
+    RANGE_GPU,
+    RANGE_GPU_SELF,
+    RANGE_GPU_SHARE,
+    RANGE_IDLE,
+    RANGE_IDLE_OF,
+    RANGE_IDLE_SELF,
+    RANGE_CALLS,
+    RANGE_CALLS_TIME,
+    RANGE_DELAY_P50,
+    RANGE_DELAY_P95,
+    RANGE_MOVED, /* bytes and pace of each way */
+};
+
+static const struct table_column range_columns[] = {
+    [RANGE_LABEL] = {.title = "range"},
+    [RANGE_PATH] = {.name = "path"},
+    [RANGE_COUNT] = {.name = "count", .title = "count", .type = COLUMN_COUNT, .rank = 5},
+    [RANGE_TOTAL] = {.name = "total_ns", .title = "total", .type = COLUMN_TIME},
+    [RANGE_LAUNCHED] = {.name = "launched", .title = "launched", .type = COLUMN_COUNT, .rank = 1},
+    [RANGE_GPU] = {.name = "gpu_ns", .title = "GPU", .type = COLUMN_TIME},
+    [RANGE_GPU_SELF] = {.name = "gpu_self_ns",
+                        .title = "GPU self",
+                        .type = COLUMN_TIME,
+                        .rank = 4,
+                        .adds_up = true},
+    [RANGE_GPU_SHARE] = {.title = "share", .type = COLUMN_SHARE, .of = RANGE_GPU},
+    [RANGE_IDLE] = {.name = "idle_ns", .title = "GPU idle", .type = COLUMN_TIME},
+    [RANGE_IDLE_OF] = {.name = "idle_of_ns", .type = COLUMN_TIME},
+    [RANGE_IDLE_SELF] = {.name = "idle_self_ns", .type = COLUMN_TIME},
+    [RANGE_CALLS] = {.name = "launch_call_count", .type = COLUMN_COUNT},
+    [RANGE_CALLS_TIME] = {.name = "launch_call_ns",
+                          .title = "launching",
+                          .type = COLUMN_TIME,
+                          .rank = 3,
+                          .rare = true},
+    [RANGE_DELAY_P50] = {.name = "delay_p50_ns",
+                         .title = "delay p50",
+                         .type = COLUMN_TIME,
+                         .rank = 2},
+    [RANGE_DELAY_P95] = {.name = "delay_p95_ns", .title = "p95", .type = COLUMN_TIME, .rank = 6},
+    [RANGE_MOVED] = {.name = "to_device_bytes", .title = "to GPU", .type = COLUMN_BYTES, .rank = 7},
+    {.name = "to_device_gb_per_s", .title = "GB/s", .type = COLUMN_VALUE, .rank = 8},
+    {.name = "from_device_bytes", .title = "from GPU", .type = COLUMN_BYTES, .rank = 9},
+    {.name = "from_device_gb_per_s", .title = "GB/s", .type = COLUMN_VALUE, .rank = 10},
+    {.name = "other_copied_bytes", .type = COLUMN_BYTES},
+    {.name = "other_copied_gb_per_s", .type = COLUMN_VALUE},
+};
+
+static void fill_sums(const struct report *report, const struct gpu_range *range,
+                      struct table_row *row)
+{
+    row_count(row, RANGE_LAUNCHED, range->count);
+    row_count(row, RANGE_GPU, range->total_ns);
+    row_count(row, RANGE_GPU_SELF, range->self_ns);
+    row_delay(report, row, RANGE_DELAY_P50, range, 0.5);
+    row_delay(report, row, RANGE_DELAY_P95, range, 0.95);
+    for (unsigned i = 0; i < GPU_WAYS; i++) {
+        row_count(row, RANGE_MOVED + 2 * i, range->moved[i].bytes);
+        row_pace(row, RANGE_MOVED + 2 * i + 1, range->moved[i].bytes, range->moved[i].time_ns);
+    }
+}
+
+static void fill_range_rest(const struct report *report, uint64_t index, struct table_row *row)
+{
+    const struct gpu_totals *totals = gpu_stats_totals(report->gpu);
+    const struct gpu_range *const rests[] = {&totals->outside, &totals->unknown, &totals->further};
+    static const char *const names[] = {"outside", "launch not known", "further ranges"};
+    row->role = ROW_REST;
+    row->rest = names[index];
+    fill_sums(report, rests[index], row);
+}
+
+static void fill_range(const struct table *table, uint64_t index, struct table_row *row)
+{
+    const struct report *report = table->context;
+    const struct gpu_range *ranges;
+    uint32_t count = gpu_stats_ranges(report->gpu, &ranges);
+    if (index >= count) {
+        fill_range_rest(report, index - count, row);
+        return;
+    }
+    const struct gpu_range *range = &ranges[index];
+    const struct range_row *whole = range_stats_row(report->stats, range->row);
+    size_t size;
+    char *room = row_room(row, &size);
+    row_take(row, RANGE_LABEL, report_range_label(report, range->row, room, size));
+    room = row_room(row, &size);
+    row_take(row, RANGE_PATH, range_stats_label(report->stats, range->row, room, size));
+    row->observed = report_row_is_observed(report->stats, range->row);
+    row_count(row, RANGE_COUNT, whole->count);
+    row_count(row, RANGE_TOTAL, whole->total_ns);
+    fill_sums(report, range, row);
+    if (range->stay_ns > 0) {
+        row_count(row, RANGE_IDLE, range->idle_ns);
+        row_count(row, RANGE_IDLE_OF, range->stay_ns);
+        row_count(row, RANGE_IDLE_SELF, range->idle_self_ns);
+    }
+    if (range->call_count > 0) {
+        row_count(row, RANGE_CALLS, range->call_count);
+        row_count(row, RANGE_CALLS_TIME, range->call_ns);
+    }
+}
+
+static void add_range_notes(struct table *table, const struct gpu_totals *totals)
+{
+    if (totals->node_count)
+        table_add_note(table, (struct table_note){
+                                  .before = "kernels and copies of graphs: ",
+                                  .count = totals->node_count,
+                                  .after = "; their range is that in which the graph was captured, "
+                                           "if that was recorded, else that of its launch",
+                              });
+    if (totals->short_count)
+        table_add_note(table, (struct table_note){
+                                  .before = "short ranges in which idle time was not looked for: ",
+                                  .count = totals->short_count,
+                                  .after = "",
+                              });
+}
+
+static int add_ranges(struct report *report)
+{
+    struct table *table = report_add_table(report, "gpu_ranges", fill_range);
+    const struct gpu_totals *totals = gpu_stats_totals(report->gpu);
+    const struct gpu_range *ranges;
+    add_columns(table, COLUMNS(range_columns));
+    table->columns[RANGE_GPU_SHARE].whole = totals->total_ns;
+    if (totals->count == 0)
+        return 0;
+    table->row_count = gpu_stats_ranges(report->gpu, &ranges);
+    table->row_count += totals->further.count ? 3 : totals->unknown.count ? 2 : 1;
+    table->limit = report->options.limit;
+    table->tells_hidden = true;
+    table->rest_alone = true;
+    add_range_notes(table, totals);
+    return report_plain_title(table, "GPU time by the ranges that launched it");
+}
+
+/* ---- By queue -------------------------------------------------------------------------------- */
+
+enum {
+    QUEUE_LABEL,
+    QUEUE_KIND,
+    QUEUE_DEVICE,
+    QUEUE_NAME,
+    QUEUE_PID,
+    QUEUE_PROCESS,
+    QUEUE_COUNT,
+    QUEUE_TOTAL,
+    QUEUE_BUSY,
+    QUEUE_SHARE,
+    QUEUE_IDLE,
+    QUEUE_LIFE,
+    QUEUE_GAPS,
+    QUEUE_GAP_MAX,
+    QUEUE_FIRST,
+    QUEUE_LAST,
+};
+
+static const struct table_column queue_columns[] = {
+    [QUEUE_LABEL] = {.title = "device, queue"},
+    [QUEUE_KIND] = {.name = "kind"},
+    [QUEUE_DEVICE] = {.name = "device"},
+    [QUEUE_NAME] = {.name = "queue"},
+    [QUEUE_PID] = {.name = "pid", .title = "pid", .type = COLUMN_NUMBER, .rank = 3},
+    [QUEUE_PROCESS] = {.name = "process", .title = "process", .rank = 6},
+    [QUEUE_COUNT] = {.name = "count", .title = "count", .type = COLUMN_COUNT},
+    [QUEUE_TOTAL] = {.name = "total_ns", .title = "GPU", .type = COLUMN_TIME, .rank = 2},
+    [QUEUE_BUSY] = {.name = "busy_ns", .title = "busy", .type = COLUMN_TIME},
+    [QUEUE_SHARE] = {.title = "of wall", .type = COLUMN_SHARE, .of = QUEUE_BUSY},
+    [QUEUE_IDLE] = {.name = "idle_ns", .title = "idle", .type = COLUMN_TIME, .rank = 1},
+    [QUEUE_LIFE] = {.name = "process_ns", .type = COLUMN_TIME},
+    [QUEUE_GAPS] = {.name = "gap_count", .title = "gaps", .type = COLUMN_COUNT, .rank = 5},
+    [QUEUE_GAP_MAX] = {.name = "longest_gap_ns",
+                       .title = "longest gap",
+                       .type = COLUMN_TIME,
+                       .rank = 4},
+    [QUEUE_FIRST] = {.name = "first_ns", .type = COLUMN_TIME},
+    [QUEUE_LAST] = {.name = "last_ns", .type = COLUMN_TIME},
+};
+
+static const char *lane_name(const struct report *report, uint32_t ordinal)
+{
+    const struct trace_lane *lane = trace_lane_get(report->trace, ordinal);
+    return lane && lane->name ? text_of(report, lane->name) : "(no name)";
+}
+
+static uint64_t since_begin(const struct report *report, int64_t time_ns)
+{
+    int64_t begin_ns = report->facts.totals->begin_ns;
+    return time_ns > begin_ns ? (uint64_t)(time_ns - begin_ns) : 0;
+}
+
+static void fill_queue(const struct table *table, uint64_t index, struct table_row *row)
+{
+    const struct report *report = table->context;
+    const struct gpu_queue *queues, *queue;
+    gpu_stats_queues(report->gpu, &queues);
+    queue = &queues[index];
+    const struct trace_process *process = trace_process_get(report->trace, queue->process);
+    uint64_t wall_ns = (uint64_t)report->facts.totals->wall_ns;
+    char text[512];
+    size_t size;
+    snprintf(text, sizeof(text), "%s%s", queue->device ? "  " : "", lane_name(report, queue->lane));
+    row_text(row, QUEUE_LABEL, text);
+    row_text(row, QUEUE_KIND, queue->is_device ? "device" : "queue");
+    if (queue->device || queue->is_device)
+        row_text(row, QUEUE_DEVICE,
+                 lane_name(report, queue->is_device ? queue->lane : queue->device - 1));
+    if (!queue->is_device)
+        row_text(row, QUEUE_NAME, lane_name(report, queue->lane));
+    if (process) {
+        row_number(row, QUEUE_PID, process->pid);
+        char *room = row_room(row, &size);
+        row_take(row, QUEUE_PROCESS,
+                 trace_process_label(report->trace, queue->process, room, size));
+    }
+    row_count(row, QUEUE_COUNT, queue->count);
+    row_count(row, QUEUE_TOTAL, queue->total_ns);
+    row_count(row, QUEUE_BUSY, queue->busy_ns);
+    row_count(row, QUEUE_IDLE, wall_ns > queue->busy_ns ? wall_ns - queue->busy_ns : 0);
+    row_count(row, QUEUE_LIFE, queue->life_ns);
+    row_count(row, QUEUE_GAPS, queue->gap_count);
+    row_count(row, QUEUE_GAP_MAX, queue->longest_gap_ns);
+    row_count(row, QUEUE_FIRST, since_begin(report, queue->first_ns));
+    row_count(row, QUEUE_LAST, since_begin(report, queue->last_ns));
+}
+
+static int add_queues(struct report *report)
+{
+    struct table *table = report_add_table(report, "gpu_queues", fill_queue);
+    const struct gpu_queue *queues;
+    const struct gpu_totals *totals = gpu_stats_totals(report->gpu);
+    add_columns(table, COLUMNS(queue_columns));
+    table->columns[QUEUE_SHARE].whole = (uint64_t)report->facts.totals->wall_ns;
+    table->row_count = gpu_stats_queues(report->gpu, &queues);
+    table->limit = report->options.limit;
+    if (table->row_count == 0)
+        return 0;
+    if (totals->filled_ns)
+        table_add_note(table, (struct table_note){
+                                  .before = "gaps that were too short to be told apart: ",
+                                  .count = totals->filled_ns / 1000,
+                                  .after = " us in all",
+                              });
+    return report_plain_title(table, "how busy GPUs were");
+}
+
+int report_add_gpu(struct report *report)
+{
+    int rc = add_kernels(report);
+    if (rc == 0)
+        rc = add_operations(report);
+    if (rc == 0)
+        rc = add_ranges(report);
+    return rc == 0 ? add_queues(report) : rc;
+}
