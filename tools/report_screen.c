@@ -48,6 +48,8 @@ static void put_headline(const struct screen *screen)
                                                       .mark_size = name,
                                                       .mark_style = STYLE_OWN});
     }
+    if (headline_gpu(screen->trace, screen->facts, buffer, sizeof(buffer)) > 0)
+        screen_put_wrapped(screen, STYLE_BOLD, buffer, 0);
     if (command_ending(screen->trace, buffer, sizeof(buffer)) > 0)
         screen_put_wrapped(screen, STYLE_LOSS, buffer, 0);
     if (screen->view->options->only[0]) {

@@ -146,6 +146,23 @@ uint64_t screen_whole(const struct screen *screen);
 void screen_waits(const struct screen *screen);
 void screen_awaits(const struct screen *screen); /* screen_awaits.c */
 
+/* What a short table shows: screen_specs.c. */
+struct short_column {
+    const char *name, *title;
+};
+
+struct short_table {
+    const char *name, *title, *label;
+    bool observed;      /* with what observers told */
+    bool unlike;        /* it matters if its rows differ */
+    unsigned wall_part; /* it matters from this part of the wall time on; 0: always */
+    struct short_column columns[7];
+    const char *size;        /* the column that rows go by; NULL: their time, else how often */
+    const char *optional[3]; /* columns that make room for names, these first */
+};
+
+extern const struct short_table screen_short_tables[]; /* the last has no name */
+
 /* The tree of calls, if it says more than the own functions do. 0 or -ENOMEM. */
 int screen_tree(const struct screen *screen);
 

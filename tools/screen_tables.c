@@ -72,131 +72,6 @@ int screen_findings(const struct screen *screen)
 
 /* ---- Short tables ---------------------------------------------------------------------------- */
 
-struct short_column {
-    const char *name, *title;
-};
-
-struct short_table {
-    const char *name, *title, *label;
-    bool observed;      /* with what observers told */
-    bool unlike;        /* it matters if its rows differ */
-    unsigned wall_part; /* it matters from this part of the wall time on; 0: always */
-    struct short_column columns[7];
-    const char *size;        /* the column that rows go by; NULL: their time, else how often */
-    const char *optional[3]; /* columns that make room for names, these first */
-};
-
-static const struct short_table short_tables[] = {
-    {"ranges",
-     "Ranges",
-     "path",
-     false,
-     false,
-     0,
-     {{"count", "count"},
-      {"total_ns", "total"},
-      {"cpu_ns", "CPU"},
-      {"runnable_ns", "ready"},
-      {"blocked_ns", "waits"},
-      {"p50_ns", "p50"},
-      {"max_ns", "max"}},
-     NULL,
-     {"runnable_ns", "p50_ns", "max_ns"}},
-    {"track_ranges",
-     "Tasks and requests",
-     "path",
-     true,
-     false,
-     SCREEN_PART,
-     {{"count", "count"},
-      {"total_ns", "total"},
-      {"cpu_ns", "CPU"},
-      {"p50_ns", "p50"},
-      {"p99_ns", "p99"},
-      {"max_ns", "max"}},
-     NULL,
-     {"p50_ns", "max_ns", "cpu_ns"}},
-    {"overlapping_ranges",
-     "Overlapping ranges",
-     "path",
-     false,
-     false,
-     0,
-     {{"count", "count"},
-      {"total_ns", "total"},
-      {"p50_ns", "p50"},
-      {"p99_ns", "p99"},
-      {"max_ns", "max"}},
-     NULL,
-     {NULL}},
-    {"pools",
-     "Pools: busy, or idle before the first task, between tasks, after the last",
-     "pool",
-     true,
-     false,
-     SCREEN_PART,
-     {{"size", "workers"},
-      {"task_count", "tasks"},
-      {"wall_ns", "wall"},
-      {"busy_ns", "busy"},
-      {"idle_before_ns", "before"},
-      {"idle_between_ns", "between"},
-      {"idle_after_ns", "after"}},
-     NULL,
-     {"size", "wall_ns", "task_count"}},
-    {"pool_workers",
-     "Workers of pools: busy, or idle before their first task, between, after",
-     "worker",
-     true,
-     true,
-     SCREEN_PART,
-     {{"task_count", "tasks"},
-      {"worker_ns", "alive"},
-      {"busy_ns", "busy"},
-      {"cpu_ns", "CPU"},
-      {"idle_before_ns", "before"},
-      {"idle_between_ns", "between"},
-      {"idle_after_ns", "after"}},
-     NULL,
-     {"cpu_ns", "worker_ns", "idle_between_ns"}},
-    {"tasks",
-     "Tasks of pools, from submission to result: how long each part took",
-     "function",
-     true,
-     false,
-     0,
-     {{"count", "tasks"},
-      {"mean_ns", "mean"},
-      {"p50_ns", "p50"},
-      {"max_ns", "max"},
-      {"cpu_ns", "CPU"}},
-     NULL,
-     {"p50_ns", "max_ns"}},
-    {"imports",
-     "Imports",
-     "module",
-     true,
-     false,
-     SCREEN_PART,
-     {{"count", "count"}, {"total_ns", "total"}, {"self_ns", "self"}},
-     "self_ns",
-     {NULL}},
-    {"marks", "Marks", "name", false, false, 0, {{"count", "count"}}, NULL, {NULL}},
-    {"counters",
-     "Counters",
-     "name",
-     false,
-     false,
-     0,
-     {{"count", "count"},
-      {"value_last", "last"},
-      {"value_min", "min"},
-      {"value_mean", "mean"},
-      {"value_max", "max"}},
-     NULL,
-     {NULL}},
-};
-
 /* Rows that people see: those that the program told, or all; by their time, else how often. */
 struct order {
     uint64_t size, index;
@@ -250,6 +125,8 @@ static const char *cell_number(const struct table_column *column, const struct c
         return "-";
     if (column->type == COLUMN_VALUE)
         return number_value(cell->value, text);
+    if (column->type == COLUMN_BYTES)
+        return number_size(cell->count, text);
     return column->type == COLUMN_TIME ? number_time_short(cell->count, text)
                                        : number_count(cell->count, text);
 }
@@ -555,8 +432,8 @@ int screen_tables(const struct screen *screen)
     int rc = 0;
     if (!has_own_ranges(screen))
         rc = screen_tree(screen);
-    for (size_t i = 0; i < sizeof(short_tables) / sizeof(*short_tables) && rc == 0; i++)
-        if (!is_left_out(screen, &short_tables[i]))
-            rc = put_short(screen, &short_tables[i]);
+    for (const struct short_table *spec = screen_short_tables; spec->name && rc == 0; spec++)
+        if (!is_left_out(screen, spec))
+            rc = put_short(screen, spec);
     return rc;
 }

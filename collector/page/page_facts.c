@@ -97,6 +97,8 @@ static void put_headline(const struct page *page, struct json_doc *doc)
     size_t prefix = (size_t)snprintf(sentence, sizeof(sentence), "Hottest: ");
     if (headline_hottest(page->trace, facts, sentence + prefix, HEADLINE_SIZE) > 0)
         json_doc_text(doc, NULL, sentence);
+    if (headline_gpu(page->trace, facts, sentence, HEADLINE_SIZE) > 0)
+        json_doc_text(doc, NULL, sentence);
     if (page->options.ending && page->options.ending[0])
         json_doc_text(doc, NULL, page->options.ending);
     json_doc_close(doc);

@@ -13,8 +13,11 @@ void gpu_queues_fini(struct gpu_queues *queues)
 {
     for (size_t i = 0; i < queues->lanes.count; i++)
         gpu_busy_free(&queues->lanes.items[i].busy);
-    for (size_t i = 0; i < queues->processes.count; i++)
+    for (size_t i = 0; i < queues->processes.count; i++) {
         gpu_busy_free(&queues->processes.items[i].busy);
+        gpu_busy_free(&queues->processes.items[i].watched);
+    }
+    vec_free(&queues->edges);
     vec_free(&queues->lanes);
     vec_free(&queues->processes);
     vec_free(&queues->rows);
@@ -111,16 +114,70 @@ int gpu_queues_add(struct gpu_queues *queues, const struct trace *trace, const s
     return ++queues->added % LOOK_EACH == 0 ? limit_gaps(queues) : 0;
 }
 
+int gpu_queues_window(struct gpu_queues *queues, const struct trace *trace, const struct item *span,
+                      bool opens)
+{
+    const struct trace_lane *lane = trace_lane_get(trace, span->event->lane);
+    const struct gpu_edge edge = {opens ? span->end_ns : span->begin_ns, lane ? lane->process : 0,
+                                  opens};
+    return vec_push(&queues->edges, edge);
+}
+
 /* ---- Once all is in -------------------------------------------------------------------------- */
 
-static uint64_t life_of(const struct trace *trace, uint32_t ordinal, int64_t from_ns, int64_t to_ns)
+/* When the process lived, of a time. */
+static struct gpu_interval life_of(const struct trace *trace, uint32_t ordinal,
+                                   struct gpu_interval of)
 {
     const struct trace_process *process = trace_process_get(trace, ordinal);
-    if (process && process->start_ns > from_ns)
-        from_ns = process->start_ns;
-    if (process && process->end_ns != 0 && process->end_ns < to_ns)
-        to_ns = process->end_ns;
-    return to_ns > from_ns ? (uint64_t)(to_ns - from_ns) : 0;
+    if (process && process->start_ns > of.begin_ns)
+        of.begin_ns = process->start_ns;
+    if (process && process->end_ns != 0 && process->end_ns < of.end_ns)
+        of.end_ns = process->end_ns;
+    of.end_ns = of.end_ns > of.begin_ns ? of.end_ns : of.begin_ns;
+    return of;
+}
+
+static int by_time(const void *left, const void *right)
+{
+    const struct gpu_edge *a = left, *b = right;
+    if (a->time_ns != b->time_ns)
+        return a->time_ns < b->time_ns ? -1 : 1;
+    return (a->opens > b->opens) - (a->opens < b->opens);
+}
+
+static int add_watched(struct gpu_busy *watched, struct gpu_interval life, int64_t from_ns,
+                       int64_t to_ns)
+{
+    return gpu_busy_add(watched, from_ns > life.begin_ns ? from_ns : life.begin_ns,
+                        to_ns < life.end_ns ? to_ns : life.end_ns);
+}
+
+/* From window to window, and where work is known; where no window is told, all its life. 0 or
+ * -ENOMEM. */
+static int find_watched(const struct gpu_queues *queues, struct process_busy *process,
+                        struct gpu_interval life)
+{
+    int64_t open_ns = INT64_MIN; /* nothing was told before the first edge */
+    bool is_open = true;
+    int error = 0;
+    for (size_t i = 0; i < queues->edges.count && !error; i++) {
+        const struct gpu_edge *edge = &queues->edges.items[i];
+        if (edge->process != process->process)
+            continue;
+        if (is_open && !edge->opens)
+            error = add_watched(&process->watched, life, open_ns, edge->time_ns);
+        if (edge->opens && (!is_open || open_ns == INT64_MIN))
+            open_ns = edge->time_ns;
+        is_open = edge->opens;
+    }
+    if (is_open && !error)
+        error = add_watched(&process->watched, life, open_ns, INT64_MAX);
+    if (!error)
+        error = gpu_busy_settle(&process->watched);
+    if (!error)
+        error = gpu_busy_join(&process->watched, &process->busy);
+    return error ? error : gpu_busy_index(&process->watched);
 }
 
 static void describe(struct gpu_queue *queue, const struct gpu_busy *busy)
@@ -210,26 +267,36 @@ static int finish_device(struct gpu_queues *queues, size_t first, uint32_t devic
 int gpu_queues_finish(struct gpu_queues *queues, const struct trace *trace, int64_t from_ns,
                       int64_t to_ns, uint64_t *filled_ns)
 {
+    const struct gpu_interval all = {from_ns, to_ns};
     int error = 0;
     for (size_t i = 0; i < queues->lanes.count; i++)
         *filled_ns += queues->lanes.items[i].busy.filled_ns;
     for (size_t i = 0; i < queues->lanes.count && !error; i++)
         if (queues->lanes.items[i].queue.count > 0)
             error = finish_device(queues, i, queues->lanes.items[i].queue.device);
-    for (size_t i = 0; i < queues->processes.count && !error; i++)
-        error = gpu_busy_index(&queues->processes.items[i].busy);
-    for (size_t i = 0; i < queues->rows.count; i++)
-        queues->rows.items[i].life_ns =
-            life_of(trace, queues->rows.items[i].process, from_ns, to_ns);
+    if (queues->edges.count > 1)
+        qsort(queues->edges.items, queues->edges.count, sizeof(*queues->edges.items), by_time);
+    for (size_t i = 0; i < queues->processes.count && !error; i++) {
+        struct process_busy *process = &queues->processes.items[i];
+        error = gpu_busy_index(&process->busy);
+        if (!error)
+            error = find_watched(queues, process, life_of(trace, process->process, all));
+    }
+    for (size_t i = 0; i < queues->rows.count && !error; i++) {
+        struct gpu_queue *row = &queues->rows.items[i];
+        struct gpu_interval life = life_of(trace, row->process, all);
+        row->life_ns = (uint64_t)(life.end_ns - life.begin_ns);
+        row->watched_ns = gpu_busy_total(&gpu_queues_of_process(queues, row->process)->watched);
+    }
     if (queues->rows.count > 1)
         qsort(queues->rows.items, queues->rows.count, sizeof(*queues->rows.items), compare_rows);
     return error;
 }
 
-const struct gpu_busy *gpu_queues_of_process(const struct gpu_queues *queues, uint32_t process)
+const struct process_busy *gpu_queues_of_process(const struct gpu_queues *queues, uint32_t process)
 {
     for (size_t i = 0; i < queues->processes.count; i++)
         if (queues->processes.items[i].process == process)
-            return &queues->processes.items[i].busy;
+            return &queues->processes.items[i];
     return NULL;
 }

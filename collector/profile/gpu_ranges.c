@@ -208,21 +208,23 @@ static void add_calls(struct gpu_stats *work)
     }
 }
 
+/* While nobody watched, it is not known what was idle. */
 static int add_stays(struct gpu_stats *work)
 {
-    const struct gpu_busy *busy = NULL;
-    uint32_t process = UINT32_MAX;
+    const struct process_busy *process = NULL;
     for (size_t i = 0; i < work->places.stays.count; i++) {
         const struct gpu_stay *stay = &work->places.stays.items[i];
-        if (stay->process != process)
-            busy = gpu_queues_of_process(&work->queues, process = stay->process);
-        struct gpu_range *range = busy ? range_of(&work->places, stay->row) : NULL;
-        if (busy && !range)
+        if (!process || process->process != stay->process)
+            process = gpu_queues_of_process(&work->queues, stay->process);
+        struct gpu_range *range = process ? range_of(&work->places, stay->row) : NULL;
+        if (process && !range)
             return -ENOMEM;
-        if (!busy)
+        if (!process)
             continue;
-        uint64_t idle_ns = length_of(stay) - gpu_busy_within(busy, stay->begin_ns, stay->end_ns);
-        range->stay_ns += length_of(stay);
+        uint64_t busy_ns = gpu_busy_within(&process->busy, stay->begin_ns, stay->end_ns);
+        uint64_t watched_ns = gpu_busy_within(&process->watched, stay->begin_ns, stay->end_ns);
+        uint64_t idle_ns = watched_ns > busy_ns ? watched_ns - busy_ns : 0;
+        range->stay_ns += watched_ns;
         range->idle_ns += idle_ns;
         range->idle_self_ns += idle_ns;
     }

@@ -164,6 +164,16 @@ static enum gpu_way way_of(const char *direction, const char *name)
     return GPU_WAY_OTHER;
 }
 
+/* By the names that libannot-gpu gives them. */
+static enum gpu_window window_of(uint8_t role, const char *name)
+{
+    if (role != QUEUE_ROLE_OVERHEAD)
+        return GPU_WINDOW_NONE;
+    return strcmp(name, "overhead: window opens") == 0   ? GPU_WINDOW_OPENS
+           : strcmp(name, "overhead: window shuts") == 0 ? GPU_WINDOW_SHUTS
+                                                         : GPU_WINDOW_NONE;
+}
+
 /* NULL: out of memory. Of too many names, those of a role are one. */
 static struct gpu_row *make_row(struct gpu_stats *work, struct gpu_row fresh)
 {
@@ -175,6 +185,7 @@ static struct gpu_row *make_row(struct gpu_stats *work, struct gpu_row fresh)
         fresh.min_ns = UINT64_MAX;
         fresh.way = (uint8_t)way_of(trace_string(work->trace, fresh.direction)->bytes,
                                     trace_string(work->trace, fresh.name)->bytes);
+        fresh.edge = (uint8_t)window_of(fresh.role, trace_string(work->trace, fresh.name)->bytes);
         if (vec_push(&work->rows, fresh) != 0 ||
             wide_map_put(&work->row_index, key, work->rows.count - 1) != 0)
             return NULL;
@@ -275,6 +286,8 @@ static int take(void *context, const struct item *item)
     row->min_ns = time_ns < row->min_ns ? time_ns : row->min_ns;
     row->max_ns = time_ns > row->max_ns ? time_ns : row->max_ns;
     histogram_add(work->histograms, &row->durations, time_ns);
+    if (row->edge != GPU_WINDOW_NONE)
+        return gpu_queues_window(&work->queues, work->trace, item, row->edge == GPU_WINDOW_OPENS);
     return gpu_role_is_work(role) ? take_work(work, item, row, &told) : 0;
 }
 

@@ -37,6 +37,8 @@ struct gpu_moved {
     uint64_t bytes, time_ns;
 };
 
+enum gpu_window { GPU_WINDOW_NONE, GPU_WINDOW_OPENS, GPU_WINDOW_SHUTS };
+
 /* What a kernel was launched as. */
 struct gpu_shape {
     uint32_t grid, block; /* strings; 0: not known */
@@ -49,6 +51,7 @@ struct gpu_shape {
 /* All of one role and name. */
 struct gpu_row {
     uint8_t role;       /* enum queue_role, or 0 of an unknown one */
+    uint8_t edge;       /* enum gpu_window: what it was to the window of observation */
     uint8_t way;        /* of copies: enum gpu_way */
     uint32_t name;      /* string; 0: those for which there was no room */
     uint32_t direction; /* string; 0: not known */
@@ -67,7 +70,8 @@ struct gpu_queue {
     bool is_device;
     uint64_t count, total_ns, busy_ns;
     uint64_t gap_count, longest_gap_ns;
-    uint64_t life_ns; /* of its process, as far as it was selected */
+    uint64_t life_ns;    /* of its process, as far as it was selected */
+    uint64_t watched_ns; /* of that it was recorded what its GPUs did */
     int64_t first_ns, last_ns;
 };
 
@@ -78,7 +82,7 @@ struct gpu_range {
     uint64_t total_ns, self_ns; /* GPU time; self: launched in no range inside */
     struct histogram delays;    /* from launch to begin, where that is known */
     struct gpu_moved moved[GPU_WAYS];
-    uint64_t stay_ns;      /* how long the ranges that were looked at were open: 0: none was */
+    uint64_t stay_ns;      /* how long ranges were open while GPUs were watched; 0: none was */
     uint64_t idle_ns;      /* of that no queue of the process was busy */
     uint64_t idle_self_ns; /* and no range inside was open */
     uint64_t call_count, call_ns; /* calls that launch, if those were recorded */

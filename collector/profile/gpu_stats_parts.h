@@ -17,13 +17,22 @@ struct queue_busy {
 
 struct process_busy {
     uint32_t process;
-    struct gpu_busy busy; /* of all its queues, with an index */
+    struct gpu_busy busy;    /* of all its queues, with an index */
+    struct gpu_busy watched; /* when its GPUs were watched, with an index */
+};
+
+/* From then on its GPUs were watched, or not any more. */
+struct gpu_edge {
+    int64_t time_ns;
+    uint32_t process;
+    bool opens;
 };
 
 struct gpu_queues {
     VEC(struct queue_busy) lanes; /* by ordinal; what was not seen has no count */
     VEC(struct gpu_queue) rows;
     VEC(struct process_busy) processes;
+    VEC(struct gpu_edge) edges;
     VEC(bool) has_queues; /* by process */
     uint64_t added;       /* since gaps were counted */
     uint64_t fill_ns;
@@ -34,12 +43,15 @@ int gpu_queues_init(struct gpu_queues *queues, const struct trace *trace);
 void gpu_queues_fini(struct gpu_queues *queues);
 /* Work of a queue. 0 or -ENOMEM. */
 int gpu_queues_add(struct gpu_queues *queues, const struct trace *trace, const struct item *span);
-/* From then on there are rows and processes; `filled_ns`: what was given up is added. `from` to
- * `to`: the recording, as far as it was selected. 0 or -ENOMEM. */
+/* From then on there are rows and processes; `filled_ns`: what was given up is added. `from_ns` to
+ * `to_ns`: the recording, as far as it was selected. 0 or -ENOMEM. */
 int gpu_queues_finish(struct gpu_queues *queues, const struct trace *trace, int64_t from_ns,
                       int64_t to_ns, uint64_t *filled_ns);
+/* A window of observation opened, or was shut. 0 or -ENOMEM. */
+int gpu_queues_window(struct gpu_queues *queues, const struct trace *trace, const struct item *span,
+                      bool opens);
 /* NULL: it has none. */
-const struct gpu_busy *gpu_queues_of_process(const struct gpu_queues *queues, uint32_t process);
+const struct process_busy *gpu_queues_of_process(const struct gpu_queues *queues, uint32_t process);
 
 /* ---- Launches by path: gpu_ranges.c ---- */
 

@@ -327,6 +327,7 @@ static void find_facts(struct report *report)
 {
     struct report_facts *facts = &report->facts;
     facts->totals = range_stats_totals(report->stats);
+    facts->ranges = report->stats;
     facts->samples = &report->samples.all;
     facts->own = report->samples.own;
     facts->tree = report->samples.tree;

@@ -88,6 +88,7 @@ enum { REPORT_SINKS_MAX = 3 };
 /* What the texts around the tables are made of. */
 struct report_facts {
     const struct range_totals *totals;
+    const struct range_stats *ranges;
     const struct sample_stats *samples; /* of all */
     struct own_time *own;               /* by own functions; NULL without samples */
     const struct own_tree *tree;        /* and as a tree of calls */

@@ -24,11 +24,15 @@ static void add_columns(struct table *table, const struct table_column *columns,
 
 #define COLUMNS(columns) (columns), sizeof(columns) / sizeof(*(columns))
 
-/* Gigabytes a second; nothing, if that is not known. */
+/* Gigabytes a second, to four digits or to the whole; nothing, if that is not known. */
 static void row_pace(struct table_row *row, unsigned column, uint64_t bytes, uint64_t time_ns)
 {
-    if (bytes > 0 && time_ns > 0)
-        row_value(row, column, (double)bytes / (double)time_ns);
+    if (bytes == 0 || time_ns == 0)
+        return;
+    double pace = (double)bytes / (double)time_ns, scale = 1;
+    while (pace * scale < 1000)
+        scale *= 10;
+    row_value(row, column, (double)(uint64_t)(pace * scale + 0.5) / scale);
 }
 
 static void row_delay(const struct report *report, struct table_row *row, unsigned column,
@@ -77,7 +81,7 @@ enum {
 };
 
 static const struct table_column kernel_columns[] = {
-    [KERNEL_SHORT] = {.title = "kernel"},
+    [KERNEL_SHORT] = {.name = "short_name", .title = "kernel"},
     [KERNEL_NAME] = {.name = "name"},
     [KERNEL_COUNT] = {.name = "count", .title = "count", .type = COLUMN_COUNT, .adds_up = true},
     [KERNEL_TOTAL] = {.name = "total_ns", .title = "total", .type = COLUMN_TIME, .adds_up = true},
@@ -202,6 +206,7 @@ static void fill_operation(const struct table *table, uint64_t index, struct tab
     const struct report *report = table->context;
     const struct gpu_row *operation = ((const struct gpu_list *)table->rows)->rows[index];
     bool moves = operation->role == QUEUE_ROLE_COPY || operation->role == QUEUE_ROLE_SET;
+    row->role = operation->role == QUEUE_ROLE_OVERHEAD ? ROW_MINOR : ROW_PLAIN;
     row_text(row, OPERATION_NAME, name_of(report, operation));
     row_text(row, OPERATION_KIND, kinds[operation->role]);
     if (operation->direction)
@@ -425,8 +430,9 @@ enum {
     QUEUE_COUNT,
     QUEUE_TOTAL,
     QUEUE_BUSY,
-    QUEUE_SHARE,
+    QUEUE_PERCENT,
     QUEUE_IDLE,
+    QUEUE_WATCHED,
     QUEUE_LIFE,
     QUEUE_GAPS,
     QUEUE_GAP_MAX,
@@ -444,8 +450,9 @@ static const struct table_column queue_columns[] = {
     [QUEUE_COUNT] = {.name = "count", .title = "count", .type = COLUMN_COUNT},
     [QUEUE_TOTAL] = {.name = "total_ns", .title = "GPU", .type = COLUMN_TIME, .rank = 2},
     [QUEUE_BUSY] = {.name = "busy_ns", .title = "busy", .type = COLUMN_TIME},
-    [QUEUE_SHARE] = {.title = "of wall", .type = COLUMN_SHARE, .of = QUEUE_BUSY},
+    [QUEUE_PERCENT] = {.name = "busy_percent", .title = "busy %", .type = COLUMN_VALUE},
     [QUEUE_IDLE] = {.name = "idle_ns", .title = "idle", .type = COLUMN_TIME, .rank = 1},
+    [QUEUE_WATCHED] = {.name = "watched_ns", .title = "of", .type = COLUMN_TIME, .rank = 7},
     [QUEUE_LIFE] = {.name = "process_ns", .type = COLUMN_TIME},
     [QUEUE_GAPS] = {.name = "gap_count", .title = "gaps", .type = COLUMN_COUNT, .rank = 5},
     [QUEUE_GAP_MAX] = {.name = "longest_gap_ns",
@@ -475,7 +482,7 @@ static void fill_queue(const struct table *table, uint64_t index, struct table_r
     gpu_stats_queues(report->gpu, &queues);
     queue = &queues[index];
     const struct trace_process *process = trace_process_get(report->trace, queue->process);
-    uint64_t wall_ns = (uint64_t)report->facts.totals->wall_ns;
+    uint64_t busy_ns = queue->busy_ns, watched_ns = queue->watched_ns;
     char text[512];
     size_t size;
     snprintf(text, sizeof(text), "%s%s", queue->device ? "  " : "", lane_name(report, queue->lane));
@@ -495,7 +502,11 @@ static void fill_queue(const struct table *table, uint64_t index, struct table_r
     row_count(row, QUEUE_COUNT, queue->count);
     row_count(row, QUEUE_TOTAL, queue->total_ns);
     row_count(row, QUEUE_BUSY, queue->busy_ns);
-    row_count(row, QUEUE_IDLE, wall_ns > queue->busy_ns ? wall_ns - queue->busy_ns : 0);
+    row_count(row, QUEUE_IDLE, watched_ns > busy_ns ? watched_ns - busy_ns : 0);
+    if (watched_ns > 0)
+        row_value(row, QUEUE_PERCENT,
+                  (double)(uint64_t)(1000 * (double)busy_ns / (double)watched_ns + 0.5) / 10);
+    row_count(row, QUEUE_WATCHED, watched_ns);
     row_count(row, QUEUE_LIFE, queue->life_ns);
     row_count(row, QUEUE_GAPS, queue->gap_count);
     row_count(row, QUEUE_GAP_MAX, queue->longest_gap_ns);
@@ -509,7 +520,6 @@ static int add_queues(struct report *report)
     const struct gpu_queue *queues;
     const struct gpu_totals *totals = gpu_stats_totals(report->gpu);
     add_columns(table, COLUMNS(queue_columns));
-    table->columns[QUEUE_SHARE].whole = (uint64_t)report->facts.totals->wall_ns;
     table->row_count = gpu_stats_queues(report->gpu, &queues);
     table->limit = report->options.limit;
     if (table->row_count == 0)

@@ -301,6 +301,33 @@ TEST(calls_that_launch_are_no_ranges_but_their_time_is_known)
     release(results);
 }
 
+TEST(what_was_not_watched_is_neither_busy_nor_idle)
+{
+    begin();
+    struct trace *trace = maker_trace(maker);
+    uint32_t lane = (uint32_t)trace_lane_of(trace, LANE_QUEUE, process, UINT64_MAX);
+    static const char *const names[] = {"overhead: window opens", "overhead: window shuts"};
+    static const int64_t times[] = {100, 110, 300, 330, 600, 620, 700, 705};
+    for (unsigned i = 0; i < 4; i++)
+        add(&(struct work){main_thread, lane, -1, times[2 * i], times[2 * i + 1],
+                           QUEUE_ROLE_OVERHEAD, names[i % 2]});
+    maker_push(maker, main_thread, 0, "step");
+    maker_pop(maker, main_thread, 200);
+    maker_push(maker, main_thread, 200, "step");
+    maker_pop(maker, main_thread, 650);
+    add_kernel(0, 120, 150, 170, "gemm");
+    add_kernel(0, 220, 630, 640, "gemm");
+    struct results *results = collect(1000, RANGE_BY_PATH);
+    const struct gpu_queue *rows;
+    CHECK_INT(gpu_stats_queues(results->gpu, &rows), 2);
+    CHECK_INT(rows[0].busy_ns, 30);
+    CHECK_INT(rows[0].watched_ns, 190 + 80);
+    CHECK_INT(rows[0].life_ns, 1000);
+    CHECK_INT(range_of(results, "step")->stay_ns, 90 + 100 + 30);
+    CHECK_INT(range_of(results, "step")->idle_ns, 90 + 100 + 30 - 30);
+    release(results);
+}
+
 /* ---- Random ones ----------------------------------------------------------------------------- */
 
 enum { SPAN = 4000, STEPS = 12 };

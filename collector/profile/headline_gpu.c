@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+/* The headline's sentences about GPUs: how busy they were, with what, and what ran while they were
+ * idle. Each is a number of the tables; what has no clear answer is left out. */
+#include "headline.h"
+
+#include "gpu_stats.h"
+#include "text.h"
+
+#include <string.h>
+
+/* In hundredths: what is less is not told. */
+enum { PART_MIN = 10, IDLE_MIN = 5, WATCHED_MOST = 95 };
+
+enum { NAME_SIZE = 160 };
+
+struct devices {
+    const struct gpu_queue *first; /* the busiest one */
+    const struct gpu_queue *last;  /* and the least busy */
+    uint32_t count;
+    bool one_process;
+};
+
+static struct devices find_devices(const struct gpu_stats *gpu)
+{
+    struct devices found = {.one_process = true};
+    const struct gpu_queue *rows;
+    uint32_t count = gpu_stats_queues(gpu, &rows);
+    for (uint32_t i = 0; i < count; i++) {
+        if (!rows[i].is_device || rows[i].watched_ns == 0)
+            continue;
+        found.count++;
+        if (found.first && rows[i].process != found.first->process)
+            found.one_process = false;
+        if (!found.first || rows[i].busy_ns > found.first->busy_ns)
+            found.first = &rows[i];
+        if (!found.last || rows[i].busy_ns < found.last->busy_ns)
+            found.last = &rows[i];
+    }
+    return found;
+}
+
+/* "GPU 0" of "GPU 0: NVIDIA H100". */
+static void add_device(const struct trace *trace, uint32_t ordinal, struct text *text)
+{
+    const struct trace_lane *lane = trace_lane_get(trace, ordinal);
+    const char *name = lane && lane->name ? trace_string(trace, lane->name)->bytes : "the GPU";
+    text_add(text, name, strcspn(name, ":"));
+}
+
+static void add_busy(const struct trace *trace, const struct report_facts *facts,
+                     const struct devices *devices, struct text *text)
+{
+    const struct gpu_queue *first = devices->first, *last = devices->last;
+    char share[NUMBER_TEXT_SIZE], time[NUMBER_TEXT_SIZE];
+    uint64_t wall_ns = (uint64_t)facts->totals->wall_ns;
+    if (devices->count == 1)
+        add_device(trace, first->lane, text);
+    else
+        text_format(text, "%u GPUs%s", devices->count,
+                    devices->one_process ? "" : ", as their processes count them,");
+    text_format(text, devices->count == 1 ? " was busy %s" : " were busy %s",
+                number_share(first->busy_ns, first->watched_ns, share));
+    if (devices->count > 1)
+        text_format(text, " to %s", number_share(last->busy_ns, last->watched_ns, share));
+    bool part = first->watched_ns < wall_ns / 100 * WATCHED_MOST;
+    text_format(text, part ? " of the %s in which %s watched" : " of %s",
+                number_time_short(first->watched_ns, time),
+                devices->count == 1 ? "it was" : "they were");
+    text_add(text, ".", 1);
+}
+
+static bool is_work(const struct gpu_row *row)
+{
+    return row->role == QUEUE_ROLE_KERNEL || row->role == QUEUE_ROLE_COPY ||
+           row->role == QUEUE_ROLE_SET || row->role == QUEUE_ROLE_GRAPH;
+}
+
+/* " gemm took 71 % of the GPU time" */
+static bool add_kernel(const struct trace *trace, const struct gpu_stats *gpu, struct text *text)
+{
+    const struct gpu_row *const *rows;
+    uint64_t whole_ns = gpu_stats_totals(gpu)->total_ns;
+    uint32_t count = gpu_stats_rows(gpu, &rows), i = 0;
+    char name[NAME_SIZE], share[NUMBER_TEXT_SIZE];
+    while (i < count && !is_work(rows[i]))
+        i++;
+    if (i == count || rows[i]->name == 0 || rows[i]->total_ns < whole_ns / 100 * PART_MIN)
+        return false;
+    gpu_short_name(trace_string(trace, rows[i]->name)->bytes, name, sizeof(name));
+    text_format(text, " %s took %s of the GPU time", name,
+                number_share(rows[i]->total_ns, whole_ns, share));
+    return true;
+}
+
+static const struct gpu_range *find_range(const struct gpu_stats *gpu, bool idle)
+{
+    const struct gpu_range *ranges, *most = NULL;
+    uint32_t count = gpu_stats_ranges(gpu, &ranges);
+    for (uint32_t i = 0; i < count; i++) {
+        uint64_t time_ns = idle ? ranges[i].idle_self_ns : ranges[i].self_ns;
+        if (time_ns > 0 && (!most || time_ns > (idle ? most->idle_self_ns : most->self_ns)))
+            most = &ranges[i];
+    }
+    return most;
+}
+
+/* "; forward launched 80 % of it." */
+static void add_launcher(const struct report_facts *facts, bool goes_on, struct text *text)
+{
+    const struct gpu_range *most = find_range(facts->gpu, false);
+    uint64_t whole_ns = gpu_stats_totals(facts->gpu)->total_ns;
+    const char *domain, *name = most ? range_stats_name(facts->ranges, most->row, &domain) : NULL;
+    char share[NUMBER_TEXT_SIZE];
+    if (name && most->self_ns >= whole_ns / 100 * PART_MIN) {
+        text_format(text, "%s %s launched %s of %s", goes_on ? ";" : "", name,
+                    number_share(most->self_ns, whole_ns, share), goes_on ? "it" : "the GPU time");
+        goes_on = true;
+    }
+    if (goes_on)
+        text_add(text, ".", 1);
+}
+
+/* " Of the idle 1.6 s, 85 % passed in data.load." Only of one device, whose idle time that is. */
+static void add_idle(const struct report_facts *facts, const struct gpu_queue *device,
+                     struct text *text)
+{
+    const struct gpu_range *most = find_range(facts->gpu, true);
+    uint64_t watched_ns = device->watched_ns;
+    uint64_t idle_ns = watched_ns > device->busy_ns ? watched_ns - device->busy_ns : 0;
+    const char *domain, *name = most ? range_stats_name(facts->ranges, most->row, &domain) : NULL;
+    char share[NUMBER_TEXT_SIZE], time[NUMBER_TEXT_SIZE];
+    if (!name || idle_ns < watched_ns / 100 * IDLE_MIN || most->idle_self_ns > idle_ns ||
+        most->idle_self_ns < idle_ns / 100 * PART_MIN)
+        return;
+    text_format(text, " Of the idle %s, %s passed in %s.", number_time_short(idle_ns, time),
+                number_share(most->idle_self_ns, idle_ns, share), name);
+}
+
+size_t headline_gpu(const struct trace *trace, const struct report_facts *facts, char *buffer,
+                    size_t size)
+{
+    struct text text = text_init(buffer, size);
+    if (!facts->gpu)
+        return 0;
+    struct devices devices = find_devices(facts->gpu);
+    if (devices.count == 0)
+        return 0;
+    add_busy(trace, facts, &devices, &text);
+    add_launcher(facts, add_kernel(trace, facts->gpu, &text), &text);
+    if (devices.count == 1)
+        add_idle(facts, devices.first, &text);
+    return text.length;
+}
