@@ -25,12 +25,15 @@ function ranges_of_table(table_name) {
     if (!table)
         return [];
     index_range_stats();
-    return table.rows.map((row) => {
+    const on_gpu = table_name === 'ranges' ? new Map(table_rows('gpu_ranges').map((row) =>
+        [row.path, row])) : new Map();
+    return table.rows.filter((row) => row.role !== 'hidden').map((row) => {
         const one = row_object(table, row);
+        const gpu = on_gpu.get(one.path) || {};
         const path = row.path !== undefined ? row.path : path_by_text.get(one.path);
         const known = path !== undefined && path > 0;
-        return Object.assign(one, {index: known ? path : -1, 
-            stats: stats_by_path.get(table_name + ' ' + one.path),
+        return Object.assign(one, {index: known ? path : -1, gpu_ns: gpu.gpu_ns,
+            gpu_idle_ns: gpu.idle_ns, stats: stats_by_path.get(table_name + ' ' + one.path),
             name: known ? range_title(data.names[data.paths.name[path]])
                 : range_title(String(one.path || one.rest || '')),
             depth: known ? path_depth(path) : 0});
@@ -159,6 +162,10 @@ function range_columns(rows) {
             hint: 'could have run, but no processor was free'}) : null,
         has('blocked_ns') ? time_column('waits', 'blocked_ns', {narrow: false,
             hint: 'waited for something else than a processor'}) : null,
+        has('gpu_ns') ? whole_column('GPU', 'gpu_ns', {
+            hint: 'what GPUs did that was launched inside'}) : null,
+        has('gpu_ns') ? whole_column('GPU idle', 'gpu_idle_ns', {narrow: false,
+            hint: 'no queue of the process was busy'}) : null,
         whole_column('p50', 'p50_ns', {hint: 'half of them took no longer'}),
         whole_column('p90', 'p90_ns', {narrow: false}), whole_column('p99', 'p99_ns'),
         whole_column('max', 'max_ns'),

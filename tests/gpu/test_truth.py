@@ -1,0 +1,259 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""What `annot report` says of GPUs, to the nanosecond: computed anew from what the second reader of
+recordings finds, in the simplest way there is.
+
+    test_truth.py ANNOT TRUTH_PROGRAM [FAKE_CUPTI FAKE_PROGRAM]
+
+With a replaying libcupti, what a real GPU did is held to the same."""
+
+import collections
+import dataclasses
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "fake"))
+import replay  # noqa: E402
+import spans  # noqa: E402
+
+ANNOT, PROGRAM, *FAKES = (pathlib.Path(word).resolve() for word in sys.argv[1:])
+WORK = ("kernel", "copy", "set", "graph")
+WAYS = {"HtoD": "to_device", "copy host to device": "to_device",
+        "DtoH": "from_device", "copy device to host": "from_device"}
+
+
+@dataclasses.dataclass
+class Range:
+    path: tuple
+    begin_ns: int
+    end_ns: int
+
+
+def record(*command, options=(), **settings):
+    """(what the second reader finds, the tables of the report)"""
+    out = replay.folder / "truth.annot"
+    subprocess.run([ANNOT, "record", "--force", "--no-sample", *options, "-o", out, "--", *command],
+                   env={**os.environ, **settings}, check=True, capture_output=True, timeout=100)
+    report = subprocess.run([ANNOT, "report", "--json", out], check=True, capture_output=True)
+    return spans.read(out), json.loads(report.stdout)
+
+
+def ranges_of(recorded):
+    """All ranges that ended, of all threads."""
+    found = []
+    for times, stacks in recorded.open_ranges().values():
+        open_at, before = [], ()
+        for time, stack in zip(times, stacks):
+            while len(open_at) > len(stack):
+                found.append(Range(before[:len(open_at)], open_at.pop(), time))
+            if len(stack) > len(before):
+                open_at.append(time)
+            before = stack
+    return found
+
+
+def union(intervals):
+    merged = []
+    for begin, end in sorted(each for each in intervals if each[0] < each[1]):
+        if merged and begin <= merged[-1][1]:
+            merged[-1][1] = max(merged[-1][1], end)
+        else:
+            merged.append([begin, end])
+    return merged
+
+
+def within(merged, begin, end):
+    return sum(max(0, min(end, b) - max(begin, a)) for a, b in merged)
+
+
+def length(merged):
+    return sum(end - begin for begin, end in merged)
+
+
+def near(got, wanted):
+    """As a histogram tells it."""
+    return got is not None and abs(got - wanted) <= wanted / 64
+
+
+def quantile(values, fraction):
+    rank = max(1, -(-len(values) * round(fraction * 100) // 100))
+    return sorted(values)[rank - 1]
+
+
+def check_names(recorded, tables):
+    by_name = collections.defaultdict(list)
+    for span in recorded.spans:
+        by_name[span.role, span.name, span.args.get("direction") or None].append(
+            span.end_ns - span.begin_ns)
+    rows = {("kernel", row["name"], None): row for row in tables["gpu_kernels"]
+            if not row.get("rest")}
+    rows |= {(row["kind"], row["name"], row.get("direction") or None): row
+             for row in tables["gpu_operations"]}
+    assert len(rows) == len(tables["gpu_kernels"]) + len(tables["gpu_operations"]) - 1, rows
+    for key, times in by_name.items():
+        row = rows[key if key[0] == "copy" else (*key[:2], None)]
+        assert (row["count"], row["total_ns"]) == (len(times), sum(times)), (row, times)
+        assert (row["min_ns"], row["max_ns"]) == (min(times), max(times)), row
+        assert near(row["p50_ns"], quantile(times, 0.5)), row
+        assert near(row["p95_ns"], quantile(times, 0.95)), row
+
+
+def check_shapes(recorded, tables):
+    shapes = collections.defaultdict(collections.Counter)
+    for span in recorded.spans:
+        if span.role == "kernel":
+            shapes[span.name][tuple(span.args.get(key) for key in (
+                "grid", "block", "registers", "shared memory [bytes]"))] += 1
+    for row in tables["gpu_kernels"]:
+        if row.get("rest"):
+            continue
+        count = shapes[row["name"]][row["grid"], row["block"], row["registers"],
+                                    row["shared_bytes"]]
+        assert count == max(shapes[row["name"]].values()), (row, shapes)
+        assert row["shape_count"] == len(shapes[row["name"]]), (row, shapes)
+
+
+def sums_by_path(work):
+    """By path, and those below; () are those of no range."""
+    sums = collections.defaultdict(lambda: collections.defaultdict(int))
+    delays = collections.defaultdict(list)
+    for span in work:
+        time = span.end_ns - span.begin_ns
+        for depth in range(len(span.ranges) + 1):
+            one = sums[span.ranges[:depth]]
+            innermost = depth == len(span.ranges)
+            if depth == 0 and not innermost:
+                continue
+            one["launched"] += 1
+            one["gpu_ns"] += time
+            one["gpu_self_ns"] += time if innermost else 0
+            if span.role == "copy":
+                way = WAYS.get(span.args.get("direction") or span.name, "other_copied")
+                one[way + "_bytes"] += span.args["size [bytes]"]
+                one[way + "_ns"] += time
+            if span.begin_ns >= span.origin_ns and not span.args.get("graph"):
+                delays[span.ranges[:depth]].append(span.begin_ns - span.origin_ns)
+    return sums, delays
+
+
+def check_sums(row, sums, delays):
+    for key in "launched", "gpu_ns", "gpu_self_ns", "to_device_bytes", "from_device_bytes", \
+            "other_copied_bytes":
+        assert row[key] == sums[key], (key, row, dict(sums))
+    for way in "to_device", "from_device", "other_copied":
+        pace = row.get(way + "_gb_per_s")
+        if sums[way + "_bytes"]:
+            exact = sums[way + "_bytes"] / sums[way + "_ns"]
+            assert abs(pace - exact) <= exact / 1000, (row, dict(sums))
+        else:
+            assert pace is None, row
+    if delays:
+        assert near(row["delay_p50_ns"], quantile(delays, 0.5)), (row, delays)
+        assert near(row["delay_p95_ns"], quantile(delays, 0.95)), (row, delays)
+
+
+def watched_of(recorded, busy):
+    """When a window was open, or work is known to have run; None: always."""
+    edges = sorted((span.end_ns, True) if "opens" in span.name else (span.begin_ns, False)
+                   for span in recorded.spans if "window" in span.name)
+    if not edges:
+        return None
+    assert [opens for _, opens in edges] == [True, False] * (len(edges) // 2), edges
+    times = [time for time, _ in edges]
+    return union([*zip(times[::2], times[1::2]), *map(tuple, busy)])
+
+
+def check_ranges(recorded, tables, work, busy):
+    sums, delays = sums_by_path(span for span in work if span.origin_ns is not None)
+    watched = watched_of(recorded, busy)
+    open_ns, idle_ns = collections.Counter(), collections.Counter()
+    for each in ranges_of(recorded):
+        begin, end = each.begin_ns, each.end_ns
+        looked = end - begin if watched is None else within(watched, begin, end)
+        open_ns[each.path] += looked
+        idle_ns[each.path] += looked - within(busy, begin, end)
+    told = {}
+    for row in tables["gpu_ranges"]:
+        if row.get("rest") == "launch not known":
+            unknown = [span for span in work if span.origin_ns is None]
+            assert row["launched"] == len(unknown), row
+            continue
+        path = () if row.get("rest") else tuple(row["path"].split("/"))
+        told[path] = row
+        check_sums(row, sums[path], delays[path])
+        assert path == () or row.get("idle_of_ns", 0) == open_ns[path], (row, open_ns[path])
+        assert not open_ns[path] or row["idle_ns"] == idle_ns[path], (row, idle_ns[path])
+    for path in sums:
+        assert path in told or path == () and not sums[()], (path, told.keys())
+    for path, row in told.items():
+        inside = sum(each.get("idle_ns", 0) for other, each in told.items()
+                     if other and other[:-1] == path and path)
+        assert not path or row.get("idle_self_ns", 0) == row.get("idle_ns", 0) - inside, row
+
+
+def check_queues(recorded, tables, work, busy):
+    queues = collections.defaultdict(list)
+    for span in work:
+        queues[span.queue].append((span.begin_ns, span.end_ns))
+    assert sum(row["kind"] == "device" for row in tables["gpu_queues"]) == 1
+    watched = watched_of(recorded, busy)
+    for row in tables["gpu_queues"]:
+        merged = busy if row["kind"] == "device" else union(queues[row["queue"]])
+        assert row["busy_ns"] == length(merged), row
+        assert row["gap_count"] == len(merged) - 1, row
+        assert row["longest_gap_ns"] == max(
+            (after[0] - before[1] for before, after in zip(merged, merged[1:])), default=0), row
+        assert watched is None or row["watched_ns"] == length(watched), row
+        assert row["idle_ns"] == row["watched_ns"] - row["busy_ns"], row
+
+
+def check(recorded, tables):
+    work = [span for span in recorded.spans if span.role in WORK]
+    busy = union((span.begin_ns, span.end_ns) for span in work)
+    check_names(recorded, tables)
+    check_shapes(recorded, tables)
+    check_ranges(recorded, tables, work, busy)
+    check_queues(recorded, tables, work, busy)
+    return work
+
+
+def a_program_is_reported_as_it_was():
+    recorded, tables = record(PROGRAM, "20")
+    work = check(recorded, tables)
+    # What the program says of itself.
+    assert len(work) == 1 + 20 * (1 + 8 + 1 + 4 + 1) + 20, len(work)
+    forward = next(row for row in tables["gpu_ranges"] if row["path"] == "step/forward")
+    assert forward["gpu_ns"] == 20 * 1000 * (4 * 180 + 7 * 6 + 4 * 20), forward
+    assert forward["gpu_self_ns"] == 0 and forward["launched"] == 160, forward
+    load = next(row for row in tables["gpu_ranges"] if row["path"] == "step/data.load")
+    assert load["to_device_bytes"] == 20 * (4 << 20), load
+    assert load["idle_ns"] > 0.9 * load["total_ns"] - 20 * 120_000, load
+    gemm = next(row for row in tables["gpu_kernels"] if "gemm" in row["name"])
+    assert gemm["short_name"] == "ampere::gemm<…>" and gemm["shape_count"] == 2, gemm
+    assert gemm["grid"] == "64,8,1", gemm
+
+
+def the_headline_says_what_the_tables_say():
+    record(PROGRAM, "10")
+    text = subprocess.run([ANNOT, "report", replay.folder / "truth.annot"], check=True,
+                          capture_output=True, text=True).stdout.replace("\n", " ")
+    assert "GPU 0 was busy" in text and "ampere::gemm<…> took" in text, text
+    assert "backward launched" in text and "passed in data.load" in text, text
+
+
+def what_a_gpu_did_is_reported_as_it_was():
+    for scene in ("streams", "copies", "graph", "graph-nodes", "sync"):
+        options = ("--gpu", "--gpu-nodes") if scene == "graph-nodes" else ("--gpu",)
+        fake, program = FAKES
+        recorded, tables = record(program, replay.file_of(scene), "none", options=options,
+                                  ANNOT_CUPTI=str(fake), FAKE_CUPTI=str(fake))
+        assert check(recorded, tables), scene
+
+
+if __name__ == "__main__":
+    sys.exit(replay.run_cases([a_program_is_reported_as_it_was,
+                               the_headline_says_what_the_tables_say,
+                               *([what_a_gpu_did_is_reported_as_it_was] if FAKES else [])]))
