@@ -118,6 +118,15 @@ static uint64_t find_order(const struct short_table *spec, const struct table *t
     return count;
 }
 
+/* "400 MiB", "40.5 MiB": with a blank before it, it fits its column. */
+static const char *size_text(uint64_t bytes, char *text)
+{
+    char *point = strchr(number_size(bytes, text), '.');
+    if (point && point - text >= 3 && point[1])
+        memmove(point, point + 2, strlen(point + 2) + 1);
+    return text;
+}
+
 static const char *cell_number(const struct table_column *column, const struct cell *cell,
                                char *text)
 {
@@ -126,7 +135,7 @@ static const char *cell_number(const struct table_column *column, const struct c
     if (column->type == COLUMN_VALUE)
         return number_value(cell->value, text);
     if (column->type == COLUMN_BYTES)
-        return number_size(cell->count, text);
+        return size_text(cell->count, text);
     return column->type == COLUMN_TIME ? number_time_short(cell->count, text)
                                        : number_count(cell->count, text);
 }

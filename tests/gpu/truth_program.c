@@ -100,6 +100,7 @@ static void launch(const struct launch *what)
 
 static void wait_for(unsigned stream)
 {
+    const struct annot_origin here = annot_origin_here();
     uint64_t begin = now_ns();
     sleep_until(free_ns[stream]);
     const struct annot_span span = {
@@ -108,7 +109,7 @@ static void wait_for(unsigned stream)
         .begin = begin,
         .end = now_ns(),
         .clock = ANNOT_SPAN_CLOCK_MONOTONIC,
-        .origin = annot_origin_here(),
+        .origin = here,
         .domain = domain,
         .category = category_of(ANNOT_QUEUE_SYNC),
     };

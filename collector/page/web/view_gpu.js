@@ -6,8 +6,8 @@ const GPU_ROWS_SHOWN = 20;
 
 const gpu_number = (type, title, name, more) => Object.assign({title, type, width: '80px',
     value: (row) => row[name] === undefined ? null : row[name],
-    cell: (row) => row[name] === undefined || row[name] === null ? ''
-        : TYPED_CELLS[type](row[name])}, more);
+    cell: (row) => row[name] === undefined || row[name] === null ||
+        type === 'bytes' && row[name] === 0 ? '' : TYPED_CELLS[type](row[name])}, more);
 
 const gpu_pace = (name, more) => gpu_number('value', 'GB/s', name, {width: '62px', ...more});
 
@@ -92,13 +92,36 @@ function gpu_kernels_section(whole) {
                 {narrow: false}) : null].filter(Boolean)});
 }
 
+/* Each followed by those inside of it, which have the rest of its path as their name. */
+function gpu_tree(rows) {
+    const by_path = new Map(rows.map((row) => [row.path, row]));
+    const inside = new Map();
+    for (const row of rows) {
+        let above = row.path.lastIndexOf('/');
+        while (above > 0 && !by_path.has(row.path.slice(0, above)))
+            above = row.path.lastIndexOf('/', above - 1);
+        const parent = above > 0 ? by_path.get(row.path.slice(0, above)) : null;
+        row.name = range_title(parent ? row.path.slice(above + 1) : row.path);
+        inside.set(parent, (inside.get(parent) || []).concat([row]));
+    }
+    const out = [];
+    const add = (list, depth) => list.forEach((row) => {
+        row.shown_depth = depth;
+        out.push(row);
+        add(inside.get(row) || [], depth + 1);
+    });
+    add(inside.get(null) || [], 0);
+    return out;
+}
+
 function gpu_ranges_section(whole) {
-    const [all, rest] = gpu_rows('gpu_ranges', (row) => range_title(last_name(row.path)));
+    const [all, rest] = gpu_rows('gpu_ranges', (row) => row.path);
     index_range_stats();
-    const rows = in_tree_order(all.map((row) => {
+    for (const row of all) {
         const path = path_by_text.get(row.path);
-        return Object.assign(row, {index: path > 0 ? path : -1});
-    }));
+        row.index = path > 0 ? path : -1;
+    }
+    const rows = gpu_tree(all);
     const has = (name) => [...rows, ...rest].some((row) => row[name] > 0);
     return gpu_section('gpu_ranges', 'Ranges',
         'GPU: work that was launched inside of them; idle: nothing ran while they were open', {
