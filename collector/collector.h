@@ -55,6 +55,8 @@ struct collector_options {
     int64_t off_cpu_threshold_ns; /* shorter waits are only counted */
     uint32_t off_cpu_rate_max;    /* a second; 0 = the default */
     enum sampling_rung rung_max;  /* 0 = the best that works */
+    bool launches;                /* stacks of those who launch work of GPUs, if it samples */
+    const char *launch_library;   /* the library that tells them, if it is known; or NULL */
     bool no_source;               /* texts of source files stay out of the recording */
     uint32_t gpu_hz; /* counters of the machine's GPUs, if it has NVIDIA's library; 0 = none */
 };

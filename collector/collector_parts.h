@@ -171,6 +171,7 @@ struct sampling {
     struct sampler *sampler;           /* NULL: no samples wanted */
     struct store_writer *writer;       /* NULL: */
     const struct collector_sink *sink; /* takes them */
+    struct clock_map *clock;           /* of the programs */
     struct trace *trace;
     uint64_t sample_count, stretch_count;
     VEC(int32_t) waiting; /* pids, until the gate opens */

@@ -21,6 +21,11 @@ static int take_samples(void *context, const struct sample *samples, size_t coun
     return store_writer_add_samples(sampling->writer, samples, count);
 }
 
+static int64_t launch_ns(void *context, uint64_t time)
+{
+    return clock_map_launch_ns(context, time, CLOCK_FOR_STACK);
+}
+
 int sampling_init(struct sampling *sampling, const struct collector_options *options,
                   struct trace *trace, struct lives *lives)
 {
@@ -32,6 +37,9 @@ int sampling_init(struct sampling *sampling, const struct collector_options *opt
         .off_cpu_threshold_ns = options->off_cpu_threshold_ns,
         .off_cpu_rate_max = options->off_cpu_rate_max,
         .rung_max = options->rung_max,
+        .launch_ns = options->launches ? launch_ns : NULL,
+        .launch_context = sampling->clock,
+        .launch_library = options->launch_library,
         .sink = take_samples,
         .context = sampling,
     };

@@ -216,6 +216,7 @@ static int begin(struct attach *attach)
         .capture = attach->capture,
         .policy = policy_of(attach->values->policy),
         .attach = true,
+        .launches = true,
         .paused = true, /* until they are told to join */
     };
     sampling_apply(&attach->values->sampling, &options);

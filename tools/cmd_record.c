@@ -94,6 +94,7 @@ static int begin(struct record *record)
         .gpu_hz = gpu_counters_hz(&record->values->gpu),
     };
     sampling_apply(&record->values->sampling, &options);
+    gpu_apply(&record->values->gpu, record->gpu.library, &options);
     collector_recover(NULL, false, on_recovered, NULL);
     int code = collector_create(&options, &record->collector, &error);
     if (code != 0)

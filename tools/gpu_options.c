@@ -26,11 +26,12 @@ static bool find_library(char path[PATH_MAX])
 /* What belongs to --gpu: the first that is given; NULL: none. */
 static const char *given(const struct gpu_values *values)
 {
-    return values->nodes                        ? "--gpu-nodes"
-           : strcmp(values->window, "all") != 0 ? "--gpu-window"
-           : values->no_counters                ? "--no-gpu-counters"
-           : values->budget > 0                 ? "--gpu-budget"
-                                                : NULL;
+    return values->nodes                            ? "--gpu-nodes"
+           : strcmp(values->window, "all") != 0     ? "--gpu-window"
+           : values->no_counters                    ? "--no-gpu-counters"
+           : strcmp(values->stacks, "sampled") != 0 ? "--gpu-stacks"
+           : values->budget > 0                     ? "--gpu-budget"
+                                                    : NULL;
 }
 
 static int check_window(const char *window, int status)
@@ -43,6 +44,11 @@ static int check_window(const char *window, int status)
                     "option --gpu-window: \"%s\": %s\n"
                     "\"annot record --help\" lists the forms, \"man annot-record\" explains them",
                     window, wrong);
+}
+
+static bool has_stacks(const struct gpu_values *values)
+{
+    return values->on && strcmp(values->stacks, "off") != 0;
 }
 
 int gpu_check(const struct gpu_values *values, int status)
@@ -77,11 +83,19 @@ size_t gpu_environment(const struct gpu_values *values, struct gpu_environment *
         environment->variables[count++] = (struct child_variable){"ANNOT_CUDA_NEXT", before};
     environment->variables[count++] =
         (struct child_variable){DRIVER_VARIABLE, environment->library};
-    environment->variables[count++] =
-        (struct child_variable){"ANNOT_GPU", values->nodes ? "on,nodes" : "on"};
+    snprintf(environment->words, sizeof(environment->words), "on%s,stacks=%s",
+             values->nodes ? ",nodes" : "", values->stacks);
+    environment->variables[count++] = (struct child_variable){"ANNOT_GPU", environment->words};
     environment->variables[count++] = (struct child_variable){"ANNOT_GPU_WINDOW", values->window};
     snprintf(environment->budget, sizeof(environment->budget), "%g", values->budget);
     environment->variables[count++] =
         (struct child_variable){"ANNOT_GPU_BUDGET", environment->budget};
     return count;
+}
+
+void gpu_apply(const struct gpu_values *values, char library[PATH_MAX],
+               struct collector_options *options)
+{
+    options->launches = has_stacks(values);
+    options->launch_library = options->launches && find_library(library) ? library : NULL;
 }

@@ -138,7 +138,7 @@ size_t python_environment(const struct python_values *values,
 
 struct gpu_values {
     bool on, nodes, no_counters;
-    const char *window;
+    const char *window, *stacks;
     double budget; /* percent; 0: not given, no limit */
 };
 
@@ -167,6 +167,13 @@ struct gpu_values {
          NULL,                                                                                     \
          "with --gpu, leave out utilisation, memory, power, clocks and temperature",               \
          NULL},                                                                                    \
+        {"gpu-stacks",                                                                             \
+         0,                                                                                        \
+         OPTION_CHOICE,                                                                            \
+         (at) + offsetof(struct gpu_values, stacks),                                               \
+         "sampled|exact|off",                                                                      \
+         "take the stack of one launch of many, of all, or of none",                               \
+         "sampled"},                                                                               \
     {                                                                                              \
         "gpu-budget", 0, OPTION_NUMBER, (at) + offsetof(struct gpu_values, budget), "PERCENT",     \
             "record less of GPUs if that costs more of the time (default: no limit)", NULL         \
@@ -179,11 +186,15 @@ enum { GPU_VARIABLES_MAX = 5 };
 
 struct gpu_environment {
     struct child_variable variables[GPU_VARIABLES_MAX];
-    char library[PATH_MAX], budget[32];
+    char library[PATH_MAX], budget[32], words[64];
 };
 
 /* How often a second the machine's GPUs are asked for their counters. */
 uint32_t gpu_counters_hz(const struct gpu_values *values);
+
+/* Stacks of launches: into what the collector is asked for. `library`: kept by it. */
+void gpu_apply(const struct gpu_values *values, char library[PATH_MAX],
+               struct collector_options *options);
 
 /* As python_environment. */
 size_t gpu_environment(const struct gpu_values *values, struct gpu_environment *environment);

@@ -39,6 +39,7 @@ struct clock_map {
     struct clock_line line;           /* the one that was used last */
     double ns_per_tick;               /* before the first anchor and with only one */
     bool settled;                     /* the last anchor stays; else the next one replaces it */
+    struct clock_launches *launches;  /* NULL: none was asked for */
 };
 
 /* The timestamp counter of this machine now; 0 where there is none. */
@@ -57,6 +58,12 @@ int clock_map_advance(struct clock_map *map);
 /* Adds an anchor that somebody else took, if it is believable: within 1 ms + 1/1000 of what the
  * rate tells. For segments whose collector died. 0, -EBADMSG or -ENOMEM. */
 int clock_map_offer(struct clock_map *map, struct clock_anchor anchor);
+
+/* The time of a launch, which is asked for twice: for its stack, and for its spans, whichever comes
+ * first. The answer is the same, although anchors came meanwhile, for the last 100,000 or so. */
+enum clock_asker { CLOCK_FOR_STACK = 0, CLOCK_FOR_SPAN = 1, CLOCK_ASKERS = 2 };
+
+int64_t clock_map_launch_ns(struct clock_map *map, uint64_t raw, enum clock_asker asker);
 
 /* Never fails: times outside of the anchors are cut to a day around them. */
 int64_t clock_map_ns_anywhere(struct clock_map *map, uint64_t raw);

@@ -298,7 +298,9 @@ int bpf_program_still_off(struct sampler_bpf *program, bpf_program_take take, vo
 /* Constants have contents, which libbpf knows how to write. */
 static bool is_ours(const struct bpf_map *map)
 {
-    return !strstr(bpf_map__name(map), ".rodata") && !strstr(bpf_map__name(map), ".data");
+    const char *name = bpf_map__name(map);
+
+    return !strstr(name, ".rodata") && !strstr(name, ".data") && strcmp(name, BPF_LAUNCHES_MAP);
 }
 
 static int make_map(struct sampler_bpf *program, const struct bpf_map *map)

@@ -51,6 +51,12 @@ int bpf_program_set_process(struct sampler_bpf *program, int32_t pid,
     return -ENOSYS;
 }
 
+int bpf_program_watch_launches(struct sampler_bpf *program, const char *path, uint64_t offset)
+{
+    (void)program, (void)path, (void)offset;
+    return -ENOSYS;
+}
+
 int bpf_program_kernel_name(struct sampler_bpf *program, uint64_t address, char *ret_name,
                             size_t size)
 {

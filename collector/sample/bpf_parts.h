@@ -82,6 +82,17 @@ struct bpf_ring {
 
 enum { BPF_LINKS_MAX = 8, BPF_OBJECTS = 2, BPF_MAPS_MAX = 24, BPF_PROGRAMS_MAX = 12 };
 
+enum { BPF_LAUNCHES_MAX = 16 };
+
+/* Who walks stacks of launches, and with what memory: made when a program is met that launches. */
+#define BPF_LAUNCHES_MAP "launch_walks"
+
+struct bpf_launches {
+    struct bpf_object *object; /* a third time the same file; NULL: none was met */
+    struct bpf_link *links[BPF_LAUNCHES_MAX];
+    size_t count;
+};
+
 /* How a thread is met that has come back to a CPU. */
 enum bpf_returns {
     RETURNS_UNSEEN = 0,     /* not at all */
@@ -120,8 +131,9 @@ struct sampler_bpf {
     uint64_t threshold_ns;
     enum bpf_returns returns;
     struct bpf_program *returned; /* what meets it; NULL: nothing */
-    struct bpf_link *asleep;      /* of `links`: the iterator over sleeping threads; NULL: none */
-    int *tick_fds;                /* one perf event per CPU that is online */
+    struct bpf_launches launches;
+    struct bpf_link *asleep; /* of `links`: the iterator over sleeping threads; NULL: none */
+    int *tick_fds;           /* one perf event per CPU that is online */
     size_t tick_count;
     int processes_fd, rows_fd, counters_fd, switches_fd, ring_fd, seen_fd;
     int name_fd; /* the program that names the kernel's addresses; -1 = none */
@@ -136,6 +148,12 @@ struct sampler_bpf {
 /* The compiled BPF program: generated from bpf/sampler.bpf.c by bpf/embed.py. */
 extern const unsigned char sampler_bpf_object[];
 extern const size_t sampler_bpf_object_size;
+
+/* Another copy of its programs and maps, none of which is loaded. NULL: errno. */
+struct bpf_object *bpf_open_object(const struct sampler_bpf *program);
+
+bool bpf_program_is_of_launches(const char *name);
+void bpf_launches_close(struct sampler_bpf *program);
 
 /* Makes the maps of objects[0], from here on; their sizes are set. bpf_making_join() takes part in
  * it, gives them to the object, and returns when all are there; bpf_making_end() when the first

@@ -193,20 +193,24 @@ static int choose_returns(struct sampler_bpf *program, enum bpf_returns returns)
     return rc;
 }
 
-/* With a file of the kernel's types that is filled afterwards, by what the object names. */
-static int open_objects(struct sampler_bpf *program, bool off_cpu)
+struct bpf_object *bpf_open_object(const struct sampler_bpf *program)
 {
     LIBBPF_OPTS(bpf_object_open_opts, open);
     char path[64];
 
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", program->types_fd);
+    open.btf_custom_path = path;
+    return bpf_object__open_mem(sampler_bpf_object, sampler_bpf_object_size, &open);
+}
+
+/* With a file of the kernel's types that is filled afterwards, by what the object names. */
+static int open_objects(struct sampler_bpf *program, bool off_cpu)
+{
     program->types_fd = memfd_create("annot-types", MFD_CLOEXEC);
     if (program->types_fd < 0)
         return -errno;
-    snprintf(path, sizeof(path), "/proc/self/fd/%d", program->types_fd);
-    open.btf_custom_path = path;
     for (size_t i = 0; i < (off_cpu ? 2 : 1); i++) {
-        program->objects[i] =
-            bpf_object__open_mem(sampler_bpf_object, sampler_bpf_object_size, &open);
+        program->objects[i] = bpf_open_object(program);
         if (!program->objects[i])
             return -errno;
     }
@@ -226,6 +230,19 @@ static int read_types(struct sampler_bpf *program, const struct bpf_program_opti
     if (rc == 0)
         rc = configure(program, options, &kernel);
     kernel_btf_close(&kernel);
+    return rc;
+}
+
+/* What it needs is made with it, later: bpf_launches.c. */
+static int leave_out_launches(struct sampler_bpf *program)
+{
+    int rc = 0;
+
+    for (size_t i = 0; i < BPF_OBJECTS && program->objects[i] && rc == 0; i++) {
+        struct bpf_map *map = bpf_object__find_map_by_name(program->objects[i], BPF_LAUNCHES_MAP);
+
+        rc = map ? bpf_map__set_autocreate(map, false) : -EBADMSG;
+    }
     return rc;
 }
 
@@ -271,10 +288,11 @@ static int set_programs(struct sampler_bpf *program, bool measure)
         {
             const char *name = bpf_program__name(part);
             bool switches = is_of_switches(name);
+            bool wanted = switches == (i == 1) && !bpf_program_is_of_launches(name);
 
             if (rc == 0)
-                rc = bpf_program__set_autoload(part, switches == (i == 1));
-            if (rc != 0 || !log || switches != (i == 1) || count == BPF_PROGRAMS_MAX)
+                rc = bpf_program__set_autoload(part, wanted);
+            if (rc != 0 || !log || !wanted || count == BPF_PROGRAMS_MAX)
                 continue;
             bpf_program__set_log_level(part, LOG_STATISTICS);
             bpf_program__set_log_buf(part, log + count++ * VERIFIER_LOG_SIZE, VERIFIER_LOG_SIZE);
@@ -392,6 +410,8 @@ static int load_steps(struct sampler_bpf *program, const struct bpf_program_opti
     if (rc == 0)
         rc = set_programs(program, options->measure);
     if (rc == 0)
+        rc = leave_out_launches(program);
+    if (rc == 0)
         rc = bpf_making_begin(program);
     times->open_ns = lap(&since);
     if (rc == 0) {
@@ -500,6 +520,7 @@ void bpf_program_destroy(struct sampler_bpf *program)
     if (!program)
         return;
     bpf_ticks_close(program);
+    bpf_launches_close(program);
     for (size_t i = 0; i < program->link_count; i++)
         bpf_link__destroy(program->links[i]);
     bpf_ring_close(&program->ring);

@@ -78,6 +78,12 @@ int bpf_program_counters(struct sampler_bpf *program, uint64_t ret_counters[SAMP
 int bpf_program_kernel_name(struct sampler_bpf *program, uint64_t address, char *ret_name,
                             size_t size);
 
+/* ---- Launches ----
+ *
+ * Tells, as SAMPLER_LAUNCH, what calls the function at that offset of the file: of processes in the
+ * map. `path` is opened now. -EMFILE: so many files already; -errno. The first takes some 20 ms. */
+int bpf_program_watch_launches(struct sampler_bpf *program, const char *path, uint64_t offset);
+
 /* ---- Records ----------------------------------------------------------------------------------
  */
 

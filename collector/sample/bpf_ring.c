@@ -30,6 +30,7 @@ static const uint32_t kind_sizes[] = {
     [SAMPLER_EXEC] = sizeof(struct sampler_exec),
     [SAMPLER_EXIT] = sizeof(struct sampler_exit),
     [SAMPLER_SHORT] = sizeof(struct sampler_short),
+    [SAMPLER_LAUNCH] = offsetof(struct sampler_sample, ranges),
 };
 
 int bpf_ring_open(struct bpf_ring *ring, int fd, size_t size)

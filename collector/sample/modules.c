@@ -156,7 +156,8 @@ static void count_unread(struct modules *modules, int error)
 }
 
 /* Sets file, changed and not_elf. 0 or -errno. */
-static int open_file(const struct module_place *place, struct module *module)
+static int open_file(const struct modules *modules, const struct module_place *place,
+                     struct module *module)
 {
     struct stat status;
     int fd = module_file_open(place, &status);
@@ -167,6 +168,8 @@ static int open_file(const struct module_place *place, struct module *module)
     module->changed = status.st_ctim;
     int error = elf_file_open(fd, &module->file);
     module->not_elf = error == -EBADMSG && !module_file_is_elf(fd);
+    if (!error && modules->opened)
+        modules->opened(modules->opened_context, module, fd);
     close(fd);
     return error;
 }
@@ -175,7 +178,7 @@ static int open_file(const struct module_place *place, struct module *module)
 static int open_module(struct modules *modules, const struct module_place *place,
                        struct module *module)
 {
-    int error = open_file(place, module), before = module->error;
+    int error = open_file(modules, place, module), before = module->error;
     if (!error)
         return describe(modules, module);
     if (error == -ENOMEM)

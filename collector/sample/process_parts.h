@@ -178,6 +178,9 @@ struct modules {
     uint32_t asked;                /* modules whose rows it reads */
     int64_t spent_ns;              /* on rows that were read at once; the step sets it to 0 */
     const char *cache_directory;
+    /* Told of each file that was opened, with its descriptor; NULL: nobody. */
+    void (*opened)(void *context, struct module *module, int fd);
+    void *opened_context;
     struct map64 by_file; /* hash of device and inode -> struct module * */
     VEC(struct module *) all;
     struct module *vdso;

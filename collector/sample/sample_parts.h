@@ -318,7 +318,7 @@ static inline size_t sample_queue_waiting(const struct sample_queue *queue)
 
 /* What was counted about stacks, by how they ended. */
 struct sampler_counts {
-    uint64_t samples, switches;
+    uint64_t samples, switches, launches;
     uint64_t native_end[STACK_END_COUNT], python_end[STACK_END_COUNT];
     uint64_t stacks_missing;  /* the part a sample names did not come */
     uint64_t stacks_stale;    /* walked by the mappings of an image before an exec */
@@ -332,6 +332,17 @@ struct sampler_counts {
     uint64_t maps_unread;   /* processes that ended before their mappings could be read */
     uint64_t asleep_moved;  /* threads that woke up while their stack was read */
     uint64_t asleep_denied; /* times that sleeping threads could not be looked for */
+};
+
+/* Stacks of launches: sampler_launches.c. */
+struct launch_file {
+    uint64_t device, inode;
+};
+
+struct launch_watch {
+    VEC(struct launch_file) files;
+    uint16_t set; /* of their samples; 0: not defined yet */
+    int error;    /* the last that kept a file from being watched */
 };
 
 /* Those that slept when their process was begun with: sampler_asleep.c. */
@@ -368,6 +379,7 @@ struct bpf_sampler {
     struct stack_join join;
     struct sample_queue queue;
     struct asleep_threads asleep;
+    struct launch_watch launches;
     struct sampler_counts counts;
     bool unpublished; /* processes changed since the last publication */
     uint64_t published_ns;
@@ -444,6 +456,17 @@ void sampler_sweep(struct bpf_sampler *sampler);
 
 /* Counters into the trace. 0 or -ENOMEM. */
 int sampler_write_facts(struct bpf_sampler *sampler);
+
+/* ---- Stacks of launches ---- */
+
+/* Begins to watch: the library that the options name, and those that processes have. */
+void sampler_watch_launches(struct bpf_sampler *sampler);
+/* What their samples have in common with that record: time, set and value. 0 or -errno. */
+int sampler_describe_launch(struct bpf_sampler *sampler, const struct sampler_sample *record,
+                            struct queued_sample *ret_sample);
+/* Counters into the trace. 0 or -ENOMEM. */
+int sampler_write_launches(const struct bpf_sampler *sampler,
+                           const uint64_t counters[SAMPLER_COUNTERS]);
 
 /* ---- Threads that slept already when their process was begun with ----
  *

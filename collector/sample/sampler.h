@@ -28,6 +28,11 @@ struct sampler_options {
     uint32_t off_cpu_rate_max;    /* stretches a second; 0 = 500,000 */
     enum sampling_rung rung_max;  /* 0 = the best; for tests and people who know */
     const char *cache_directory;  /* NULL = the user's cache */
+    /* When a launch was, by the clock of its program: as its spans have it. NULL: no stacks of
+     * launches are wanted. */
+    int64_t (*launch_ns)(void *context, uint64_t time);
+    void *launch_context;
+    const char *launch_library; /* that is to be watched from the start; NULL: those that are met */
     /* Takes samples; 0 or -errno, which ends a step. */
     int (*sink)(void *context, const struct sample *samples, size_t count);
     void *context;

@@ -44,17 +44,18 @@ enum sampler_sleepers {
 };
 
 enum sampler_record_kind {
-    SAMPLER_SAMPLE = 1, /* struct sampler_sample                                     */
-    SAMPLER_SWITCH = 2, /* struct sampler_switch                                     */
-    SAMPLER_KERNEL = 3, /* struct sampler_part + uint64_t address[count], leaf first */
-    SAMPLER_NATIVE = 4, /* struct sampler_part + struct sampler_native[count]        */
-    SAMPLER_PYTHON = 5, /* struct sampler_part + struct sampler_python[count]        */
-    SAMPLER_COPY = 6,   /* struct sampler_copy + bytes                               */
-    SAMPLER_CODE = 7,   /* struct sampler_code + bytes                               */
-    SAMPLER_FORK = 8,   /* struct sampler_fork: a new process, not a new thread      */
-    SAMPLER_EXEC = 9,   /* struct sampler_exec + command line                        */
-    SAMPLER_EXIT = 10,  /* struct sampler_exit: of a thread                          */
-    SAMPLER_SHORT = 11, /* struct sampler_short                                      */
+    SAMPLER_SAMPLE = 1,  /* struct sampler_sample                                     */
+    SAMPLER_SWITCH = 2,  /* struct sampler_switch                                     */
+    SAMPLER_KERNEL = 3,  /* struct sampler_part + uint64_t address[count], leaf first */
+    SAMPLER_NATIVE = 4,  /* struct sampler_part + struct sampler_native[count]        */
+    SAMPLER_PYTHON = 5,  /* struct sampler_part + struct sampler_python[count]        */
+    SAMPLER_COPY = 6,    /* struct sampler_copy + bytes                               */
+    SAMPLER_CODE = 7,    /* struct sampler_code + bytes                               */
+    SAMPLER_FORK = 8,    /* struct sampler_fork: a new process, not a new thread      */
+    SAMPLER_EXEC = 9,    /* struct sampler_exec + command line                        */
+    SAMPLER_EXIT = 10,   /* struct sampler_exit: of a thread                          */
+    SAMPLER_SHORT = 11,  /* struct sampler_short                                      */
+    SAMPLER_LAUNCH = 12, /* struct sampler_sample: where work of a queue was launched */
 };
 
 struct sampler_head {
@@ -104,12 +105,18 @@ enum sampler_flags {
 
 struct sampler_sample {
     struct sampler_head head;
-    uint64_t kernel, native, python; /* hashes of the parts; 0 = none */
-    uint32_t space;                  /* the mappings that were used (struct sampler_process) */
-    uint32_t flags;                  /* enum sampler_flags */
-    uint8_t native_end, python_end;  /* enum stack_end */
-    uint16_t reserved;
-    uint32_t range_depth; /* open ranges; the innermost SAMPLER_RANGES_MAX follow */
+
+    union {
+        uint64_t kernel;   /* hashes of the parts; 0 = none */
+        uint64_t launched; /* LAUNCH: when, as the program's own clock tells it */
+    };
+
+    uint64_t native, python;
+    uint32_t space;                 /* the mappings that were used (struct sampler_process) */
+    uint32_t flags;                 /* enum sampler_flags */
+    uint8_t native_end, python_end; /* enum stack_end */
+    uint16_t launches;              /* LAUNCH: of this thread, that it stands for */
+    uint32_t range_depth;           /* open ranges; the innermost SAMPLER_RANGES_MAX follow */
     struct sampler_range ranges[SAMPLER_RANGES_MAX]; /* record is cut behind the last used one */
 };
 
@@ -316,7 +323,9 @@ enum {
     SAMPLER_COUNT_SLEEPERS_ASKED = 22,    /* those that the kernel was asked for */
     SAMPLER_COUNT_SLEEPERS_MISTAKEN = 23, /* those known that the kernel then told otherwise */
     SAMPLER_COUNT_REASONED = 24,          /* returns to a CPU: not told, found by CPU time */
-    SAMPLER_COUNTERS = 25
+    SAMPLER_COUNT_LAUNCHES = 25,          /* whose stacks were taken */
+    SAMPLER_COUNT_LAUNCH_NS = 26,         /* spent on that */
+    SAMPLER_COUNTERS = 27
 };
 
 /* ---- What the program registers.bpf.c tells of a thread, and of which process ---- */

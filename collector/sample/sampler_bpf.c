@@ -65,6 +65,7 @@ static void bpf_destroy(void *state)
     if (!sampler)
         return;
     sample_queue_fini(&sampler->queue);
+    vec_free(&sampler->launches.files);
     asleep_threads_fini(&sampler->asleep);
     stack_join_fini(&sampler->join);
     stack_parts_fini(&sampler->parts);
@@ -157,6 +158,8 @@ static int open_parts(struct bpf_sampler *sampler)
     sampler->names.ask_kernel = kernel_name;
     sampler->names.ask_context = sampler->program;
     sample_queue_init(&sampler->queue, &sampler->options, &sampler->processes);
+    if (!error)
+        sampler_watch_launches(sampler);
     return error;
 }
 

@@ -330,6 +330,24 @@ static int take_sample(struct bpf_sampler *sampler, const struct sampler_sample 
     return error ? error : sample_queue_add(&sampler->queue, &out, sampler->now_ns);
 }
 
+static int take_launch(struct bpf_sampler *sampler, const struct sampler_sample *record)
+{
+    struct common common = {
+        .head = &record->head,
+        .image_ns = (int64_t)record->head.time_ns,
+        .stack = {0, record->native, record->python, record->space, record->flags,
+                  record->native_end, record->python_end},
+        .range_depth = record->range_depth,
+        .ranges = record->ranges,
+        .fixed = offsetof(struct sampler_sample, ranges),
+    };
+    struct queued_sample out = {0};
+    int error = take_common(sampler, &common, &out);
+    if (!error)
+        error = sampler_describe_launch(sampler, record, &out);
+    return error ? error : sample_queue_add(&sampler->queue, &out, sampler->now_ns);
+}
+
 /* Of one that slept already the kernel's part did not know yet where its interpreter's lock is. */
 static uint32_t switch_flags(const struct bpf_sampler *sampler, const struct sampler_switch *record)
 {
@@ -453,6 +471,8 @@ int sampler_take_record(void *context, const struct sampler_head *record)
     switch (record->kind) {
     case SAMPLER_SAMPLE:
         return take_sample(sampler, (const struct sampler_sample *)record);
+    case SAMPLER_LAUNCH:
+        return take_launch(sampler, (const struct sampler_sample *)record);
     case SAMPLER_SWITCH:
         return take_switch(sampler, (const struct sampler_switch *)record);
     case SAMPLER_SHORT:

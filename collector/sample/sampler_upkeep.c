@@ -490,6 +490,8 @@ int sampler_write_facts(struct bpf_sampler *sampler)
         error = write_ends(trace, "Python", sampler->counts.python_end);
     if (!error)
         error = write_costs(trace, counters);
+    if (!error)
+        error = sampler_write_launches(sampler, counters);
     if (!error && bpf_program_user_is_unsafe())
         error =
             trace_fact_set(trace, FACT_NOTE,

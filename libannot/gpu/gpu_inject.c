@@ -6,6 +6,7 @@
  *   on        in windows, while somebody records
  *   nodes     each kernel of a graph, not graphs as a whole
  *   profiler  windows between cudaProfilerStart and cudaProfilerStop
+ *   stacks=exact, stacks=off   stacks of all launches, of none; else of one of many
  * Without it nothing happens here: no CUPTI, no thread. ANNOT_GPU_KINDS, the same way, says of what
  * else than work of the GPU records are wanted (gpu_kinds.c), ANNOT_GPU_WINDOW which windows
  * (gpu_plan.c; "all"), ANNOT_GPU_BUDGET what it may cost (gpu_governor.c; 1 percent, 0: no limit).
@@ -49,6 +50,10 @@ static void read_settings(void)
     if (!words)
         return;
     gpu_settings.nodes = gpu_has_word(words, "nodes");
+    if (gpu_has_word(words, "stacks=exact"))
+        gpu_settings.stacks = GPU_STACKS_EXACT;
+    else if (gpu_has_word(words, "stacks=off"))
+        gpu_settings.stacks = GPU_STACKS_OFF;
     gpu_kinds_read();
     gpu_settings.wanted =
         gpu_settings.nodes || gpu_has_word(words, "on") || gpu_has_word(words, "profiler");

@@ -69,8 +69,10 @@ void gpu_launch_begins(uint32_t correlation, bool launches)
     __atomic_store_n(&slot->who, (uint64_t)origin.thread << 32 | correlation, __ATOMIC_RELEASE);
     meet(&origin);
     launching = launches && origin.time ? correlation : 0; /* else nobody records */
-    if (launching)
-        count(1);
+    if (!launching)
+        return;
+    count(1);
+    gpu_stack_launched(&origin, correlation);
 }
 
 void gpu_launch_returned(void)

@@ -195,6 +195,11 @@ bool gpu_launches_pending(void);
 /* How many were counted so far. Any thread. */
 uint64_t gpu_launches_counted(void);
 
+/* ---- Stacks of launches (gpu_stack.c) ---- */
+
+/* The calling thread launches. Cost: a decrement; for one of many a call, which is a probe's. */
+void gpu_stack_launched(const struct gpu_origin *origin, uint32_t correlation);
+
 /* ---- Nodes of graphs (gpu_nodes.c) ---- */
 
 /* The calling thread makes a node; a node is made as a copy of another, in another graph. */
@@ -410,10 +415,17 @@ void gpu_thread_forget(void);
 
 /* ---- Settings: ANNOT_GPU (gpu_inject.c) ---- */
 
+enum gpu_stacks {
+    GPU_STACKS_SAMPLED = 0, /* of one launch of many */
+    GPU_STACKS_EXACT,
+    GPU_STACKS_OFF
+};
+
 struct gpu_settings {
     bool wanted;
-    bool nodes;    /* of graphs, each kernel; else as a whole. W: our thread, without a window */
-    double budget; /* percent; 0: no limit */
+    bool nodes;     /* of graphs, each kernel; else as a whole. W: our thread, without a window */
+    double budget;  /* percent; 0: no limit */
+    uint8_t stacks; /* enum gpu_stacks */
     struct gpu_plan plan; /* W: gpu_trigger.c */
 };
 

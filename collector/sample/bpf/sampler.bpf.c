@@ -215,18 +215,17 @@ static __always_inline void tick_kernel(struct walk *walk, struct bpf_perf_event
         walk->kernel_count = bytes / sizeof(walk->kernel[0]);
 }
 
-static __always_inline void tick_send(struct walk *walk)
+/* Its head's kind, and what comes before, are set. */
+static __always_inline int sample_send(struct walk *walk, const enum sampler_record_kind kind)
 {
     struct sampler_sample *sample = &walk->sample;
     uint32_t size;
 
-    sample->kernel = stack_send_kernel(walk);
     sample->native = stack_send_native(walk);
     sample->python = stack_send_python(walk);
     sample->space = walk->process.space;
     sample->native_end = walk->native_end;
     sample->python_end = walk->python_end;
-    sample->reserved = 0;
     sample->flags = walk->flags;
     sample->range_depth = walk->range_depth;
     /* By a mask, what lies behind the sample being long enough: old verifiers lose sight of a bound
@@ -234,9 +233,16 @@ static __always_inline void tick_send(struct walk *walk)
     size = range_copy(walk->range_depth, walk->live, sample->ranges);
     barrier_var(size);
     size = offsetof(struct sampler_sample, ranges) + (size & 63) * sizeof(sample->ranges[0]);
-    emit_head(walk, &sample->head, SAMPLER_SAMPLE, 0);
-    if (emit_record(&sample->head, size, emit_flags(walk->now, false),
-                    SAMPLER_LOSS_RING_FULL_SAMPLE) == 0)
+    emit_head(walk, &sample->head, kind, 0);
+    return emit_record(&sample->head, size, emit_flags(walk->now, false),
+                       SAMPLER_LOSS_RING_FULL_SAMPLE);
+}
+
+static __always_inline void tick_send(struct walk *walk)
+{
+    walk->sample.kernel = stack_send_kernel(walk);
+    walk->sample.launches = 0;
+    if (sample_send(walk, SAMPLER_SAMPLE) == 0)
         count_add(SAMPLER_COUNT_SAMPLES, 1);
 }
 
@@ -267,6 +273,83 @@ int sampler_tick(struct bpf_perf_event_data *context)
         stack_walk(walk, task);
     tick_send(walk);
     count_add(SAMPLER_COUNT_NS, bpf_ktime_get_ns() - walk->now);
+    walk_end(walk);
+    return 0;
+}
+
+/* ---- Launches -------------------------------------------------------------------------------- */
+
+/* A thread launches work of a queue, and calls a function that does nothing (gpu_stack.c), with the
+ * time of the launch, a number, and how many launches it stands for.
+ *
+ * A program at such a place may be put aside for another thread in the middle of a walk, so its
+ * memory is no CPU's, but its own until it is done. */
+
+enum { LAUNCH_WALKS = 8, LAUNCH_TRIES = 4 };
+
+struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __uint(max_entries, LAUNCH_WALKS);
+    __type(key, uint32_t);
+    __type(value, struct walk);
+} launch_walks SEC(".maps");
+
+static __always_inline struct walk *launch_walk_begin(void)
+{
+    uint32_t first = bpf_get_smp_processor_id();
+
+    for (uint32_t i = 0; i < LAUNCH_TRIES; i++) {
+        uint32_t key = (first + i) % LAUNCH_WALKS;
+        struct walk *walk = bpf_map_lookup_elem(&launch_walks, &key);
+
+        if (walk && __sync_val_compare_and_swap(&walk->busy, 0, 1) == 0) {
+            walk_clear(walk);
+            return walk;
+        }
+    }
+    count(SAMPLER_LOSS_BUSY);
+    return 0;
+}
+
+static __always_inline void launch_registers(struct walk *walk, struct pt_regs *context)
+{
+    walk->leaf.rip = context->rip;
+    walk->leaf.rsp = context->rsp;
+    walk->leaf.rbp = context->rbp;
+    walk->leaf.rbx = context->rbx;
+    walk->scratch[UNWIND_SCRATCH_RAX] = context->rax;
+    walk->scratch[UNWIND_SCRATCH_R9] = context->r9;
+    walk->scratch[UNWIND_SCRATCH_R10] = context->r10;
+    walk->scratch[UNWIND_SCRATCH_R11] = context->r11;
+}
+
+SEC("uprobe")
+
+int sampler_launched(struct pt_regs *context)
+{
+    struct task_struct *task = bpf_get_current_task_btf();
+    struct sampler_process *process;
+    struct walk *walk;
+
+    if (sched_control.stopped)
+        return 0;
+    process = task_process(task, SAMPLER_LOSS_UID_SAMPLE);
+    if (!process)
+        return 0;
+    walk = launch_walk_begin();
+    if (!walk)
+        return 0;
+    walk->now = bpf_ktime_get_ns();
+    walk->process = *process;
+    walk->head.time_ns = walk->now;
+    task_identify(task, &walk->head, true);
+    launch_registers(walk, context);
+    stack_walk(walk, task);
+    walk->sample.launched = context->rdi;
+    walk->sample.launches = context->rdx;
+    if (sample_send(walk, SAMPLER_LAUNCH) == 0)
+        count_add(SAMPLER_COUNT_LAUNCHES, 1);
+    count_add(SAMPLER_COUNT_LAUNCH_NS, bpf_ktime_get_ns() - walk->now);
     walk_end(walk);
     return 0;
 }

@@ -174,6 +174,14 @@ struct {
     __type(value, struct walk);
 } walks SEC(".maps");
 
+static __always_inline void walk_clear(struct walk *walk)
+{
+    walk->flags = 0;
+    walk->native_count = walk->python_count = walk->kernel_count = 0;
+    walk->native_end = walk->python_end = STACK_NOT_WALKED;
+    walk->range_depth = 0;
+}
+
 /* NULL: the slot is in use, counted. */
 static __always_inline struct walk *walk_begin(enum walk_context context)
 {
@@ -185,10 +193,7 @@ static __always_inline struct walk *walk_begin(enum walk_context context)
         return 0;
     }
     walk->busy = 1;
-    walk->flags = 0;
-    walk->native_count = walk->python_count = walk->kernel_count = 0;
-    walk->native_end = walk->python_end = STACK_NOT_WALKED;
-    walk->range_depth = 0;
+    walk_clear(walk);
     return walk;
 }
 

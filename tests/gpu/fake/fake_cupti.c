@@ -158,6 +158,7 @@ CUptiResult cuptiSetThreadIdType(CUpti_ActivityThreadIdType type)
 CUptiResult cuptiActivityFlushAll(uint32_t flag)
 {
     fake_flush(flag & CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
+    fake_launches_flush();
     return CUPTI_SUCCESS;
 }
 

@@ -20,4 +20,7 @@ struct fake_launch {
 typedef int fake_play_function(const char *path, const char *mode,
                                void (*launch)(const struct fake_launch *launch));
 
+/* Launches a kernel of that name that takes so long: 1, or 0: nobody records kernels. */
+typedef int fake_launch_function(const char *name, uint64_t ns);
+
 #endif

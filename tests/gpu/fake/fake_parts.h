@@ -29,7 +29,8 @@ extern struct fake fake;
 
 /* Bytes of a record, as CUDA 13.0 has them; 0: no kind that was recorded. */
 size_t fake_record_size(uint32_t kind);
-/* Delivers what waits. */
+/* Delivers what waits; what was launched by fake_launch(). */
 void fake_flush(bool forced);
+void fake_launches_flush(void);
 
 #endif
