@@ -20,16 +20,11 @@ bool bpf_program_is_of_launches(const char *name)
 
 static int copy_config(const struct sampler_bpf *program, struct bpf_object *object)
 {
-    size_t from_size = 0, to_size = 0;
+    size_t size = 0;
     struct bpf_map *from = bpf_object__find_map_by_name(program->objects[0], ".rodata.config");
     struct bpf_map *to = bpf_object__find_map_by_name(object, ".rodata.config");
-    const void *told = from ? bpf_map__initial_value(from, &from_size) : NULL;
-    void *place = to ? bpf_map__initial_value(to, &to_size) : NULL;
-
-    if (!told || !place || from_size != to_size)
-        return -EBADMSG;
-    memcpy(place, told, to_size);
-    return 0;
+    const void *told = from ? bpf_map__initial_value(from, &size) : NULL;
+    return told && to ? bpf_map__set_initial_value(to, told, size) : -EBADMSG;
 }
 
 static int choose_program(struct bpf_object *object)
