@@ -5,6 +5,7 @@
  * All of it is foreign. Nothing is bent: a span that cannot be where it says it was is counted and
  * left out, one that contradicts its cause stays and is counted. */
 #include "intake_parts.h"
+#include "symbol_name.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -212,6 +213,18 @@ static int add_label_arg(struct decoder *decoder, char *field)
     return error != 0 ? error : vec_push(&decoder->queues.args, arg);
 }
 
+/* Kernels of GPUs are functions of C++. */
+static uint32_t keep_label(struct decoder *decoder, const char *text, int *error)
+{
+    char shown[SYMBOL_NAME_SIZE];
+    size_t length = strlen(text);
+    if (strncmp(text, "_Z", 2) == 0) {
+        length = symbol_demangle(text, shown);
+        text = shown;
+    }
+    return decode_keep(names_inline(&decoder->names, text, length), error);
+}
+
 /* From a text with separators; it is changed. 0 or -ENOMEM. */
 static int parse_label(struct decoder *decoder, char *text, struct decode_label *label)
 {
@@ -222,7 +235,7 @@ static int parse_label(struct decoder *decoder, char *text, struct decode_label 
         error = add_label_arg(decoder, text);
     }
     label->arg_count = (uint32_t)decoder->queues.args.count - label->first_arg;
-    label->name = decode_keep(names_inline(&decoder->names, text, strlen(text)), &error);
+    label->name = keep_label(decoder, text, &error);
     return error;
 }
 

@@ -6,6 +6,7 @@
 
 #include "elf_file.h"
 #include "strtab.h"
+#include "symbol_name.h"
 #include "vec.h"
 
 #include <stdbool.h>
@@ -136,22 +137,6 @@ bool symbol_debug_open_packed(struct elf_file *file, struct elf_file **ret_file)
 /* Opens a path as the file it is to be: regular, and with the build-id of `file` if it has one.
  * Both may be the same file. A descriptor or -errno. */
 int symbol_debug_open_same(const struct elf_file *file, const char *path);
-
-/* ---- symbol_demangle.c --------------------------------------------------------------------------
- */
-
-/* Names as programmers wrote them: C++ and Rust (both manglings) by libiberty; without it as they
- * stand in the file. Always UTF-8, without control characters, of bounded length.
- * Thread-safety: any thread. */
-
-/* Bytes of a name, its NUL included; longer ones end with an ellipsis. */
-enum { SYMBOL_NAME_SIZE = 1024 };
-
-/* A version behind the name ("memcpy@@GLIBC_2.14") goes, "@plt" stays. Returns the length. */
-size_t symbol_demangle(const char *name, char buffer[SYMBOL_NAME_SIZE]);
-
-/* A name that is not mangled, of any length: made UTF-8 and cut. Returns the length. */
-size_t symbol_clean(const char *name, size_t length, char buffer[SYMBOL_NAME_SIZE]);
 
 /* ---- symbol_lines.c -----------------------------------------------------------------------------
  */

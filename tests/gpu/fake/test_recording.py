@@ -23,6 +23,7 @@ from replay import activities_of
 ANNOT, FAKE, PROGRAM = (pathlib.Path(word).resolve() for word in sys.argv[1:])
 ROLES = {"kernel": "kernel", "memcpy": "copy", "memset": "set", "graph": "graph",
          "synchronization": "wait", "overhead": "overhead"}
+DEMANGLED = os.path.exists("/usr/include/libiberty/demangle.h")  # what annot is built with
 OVERHEAD = (1 << 64) - 1
 WAITS = 0xfffffffe
 
@@ -58,6 +59,8 @@ def check(recorded, activities):
     wanted = sorted((each["start"], each["end"], ROLES[each["kind"]], queue_of(each))
                     for each in activities)
     assert len(got) == len(wanted), (len(got), len(wanted))
+    mangled = [span.name for span in recorded.replayed if span.name.startswith("_Z")]
+    assert not mangled or not DEMANGLED, mangled
     delta = got[0][0] - wanted[0][0]
     for one, other in zip(got, wanted):
         assert one[2:] == other[2:], (one, other)

@@ -3,7 +3,8 @@
  * the memory, so the last piece that fits leaves it by longjmp. The C++ part keeps everything on
  * its stack; the Rust part may lose one small buffer, which a name that is cut inside of Unicode
  * letters costs. */
-#include "symbol_parts.h"
+#include "symbol_name.h"
+
 #include "text.h"
 
 #include <setjmp.h>
