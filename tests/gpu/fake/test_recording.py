@@ -134,7 +134,10 @@ def times_that_cannot_be_are_counted():
     """Since cuptiFinalize forgets the registered clock, three of four windows have another's."""
     recorded = record("window-finalize")
     _, activities = activities_of("window-finalize")
-    assert recorded.counts["launched"] == recorded.counts["told"] == 8004, recorded.counts
+    assert recorded.counts["launched"] == 8004, recorded.counts
+    # It begins the numbers of calls anew, too: where the one before with a number is read only
+    # when the next has been launched, they are taken for one.
+    assert 8000 <= recorded.counts["told"] <= 8004, recorded.counts
     assert len(recorded.replayed) + recorded.counts["mistimed"] == len(activities)
     assert 2001 <= len(recorded.replayed) < 2100, len(recorded.replayed)
 
