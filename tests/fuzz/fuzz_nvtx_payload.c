@@ -5,12 +5,13 @@
 #include "nvtx_extension.h"
 #include "nvtx_extension_api.h"
 #include "nvtx_input.h"
+#include "nvtx_registry.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { IDS = 8, ENTRIES = 12, BLOBS = 3, BLOB_SIZE = 96, HELD = 64 };
+enum { IDS = 4, ENTRIES = 12, BLOBS = 3, BLOB_SIZE = 96, HELD = 64 };
 
 /* What an input handed over, freed at its end. */
 static void *held[HELD];
@@ -38,7 +39,7 @@ static uint64_t take_id(struct nvtx_input *input)
     uint8_t which = (uint8_t)nvtx_take(input, 1);
     if (which < 8)
         return nvtx_take_handle(input);
-    return which & 1 ? NVTX_ID_STATIC + which % IDS : which % NVTX_TYPE_COUNT;
+    return which & 1 ? NVTX_ID_STATIC + which / 2 % IDS : which / 2 % NVTX_TYPE_COUNT;
 }
 
 static nvtxDomainHandle_t take_domain(struct nvtx_input *input)
@@ -396,6 +397,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
             let_go();
     }
     let_go();
+    nvtx_registry_clear();
     nvtx_input_end();
     return 0;
 }

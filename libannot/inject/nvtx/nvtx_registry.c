@@ -114,6 +114,14 @@ uint64_t nvtx_registry_enter(struct nvtx_object *object)
     return entered && entered->hash == object->hash ? object->id : 0;
 }
 
+void nvtx_registry_clear(void)
+{
+    memset(memory, 0, memory_used < MEMORY_SIZE ? memory_used : MEMORY_SIZE);
+    memset(places, 0, sizeof(places));
+    memory_used = 0;
+    object_count = 0;
+}
+
 /* ---- What was not understood ----------------------------------------------------------------- */
 
 void nvtx_tell(annot_domain domain, const char *name, const char *what)

@@ -15,7 +15,7 @@ enum nvtx_object_kind {
     NVTX_OBJECT_SCOPE = 2,
     NVTX_OBJECT_TIME = 3,
     NVTX_OBJECT_COUNTER = 4,
-    NVTX_OBJECT_HEAP = 5,
+    NVTX_OBJECT_TIME_OF_SCOPE = 5,
 };
 
 /* Stands first in each. */
@@ -44,6 +44,9 @@ int nvtx_registry_begin(struct nvtx_object *wanted, uint64_t theirs, uint64_t sa
 uint64_t nvtx_registry_enter(struct nvtx_object *object);
 
 void *nvtx_registry_find(enum nvtx_object_kind kind, annot_domain domain, uint64_t id);
+
+/* For tests: as if nothing had been registered. Nobody else may be here. */
+void nvtx_registry_clear(void);
 
 /* For hashes: begin with 0. */
 uint64_t nvtx_hash(uint64_t hash, uint64_t more);

@@ -92,7 +92,6 @@ uint64_t nvtx_scope_register(annot_domain domain, const struct nvtx_scope_said *
 /* Two instants are kept: with one thread's spans, they go into its records once more. */
 struct times {
     struct nvtx_object object;
-    struct times *next; /* in the list of all */
     uint64_t scope, type;
     annot_span_clock clock;
     uint32_t is_busy;   /* W: swapped; who finds it so leaves out its instant */
@@ -104,7 +103,33 @@ struct times {
     void *data;
 };
 
-static struct times *all_times; /* W: swapped in */
+/* The first that was made for a scope. */
+struct times_of_scope {
+    struct nvtx_object object;
+    struct times *times;
+};
+
+/* As ids: also of scopes that NVTX has numbered. */
+#define SCOPE_AS_ID(scope) ((scope) | UINT64_C(1) << 61)
+
+static struct times *find_of_scope(annot_domain domain, uint64_t scope)
+{
+    const struct times_of_scope *found =
+        nvtx_registry_find(NVTX_OBJECT_TIME_OF_SCOPE, domain, SCOPE_AS_ID(scope));
+    return found ? found->times : NULL;
+}
+
+static void enter_for_scope(struct times *times)
+{
+    struct times_of_scope *of_scope = nvtx_registry_memory(sizeof(*of_scope));
+    if (!of_scope)
+        return;
+    of_scope->object = (struct nvtx_object){.id = SCOPE_AS_ID(times->scope),
+                                            .kind = NVTX_OBJECT_TIME_OF_SCOPE,
+                                            .domain = times->object.domain};
+    of_scope->times = times;
+    nvtx_registry_enter(&of_scope->object);
+}
 
 static struct times *find_times(annot_domain domain, uint64_t id)
 {
@@ -169,10 +194,8 @@ uint64_t nvtx_time_register(annot_domain domain, const struct nvtx_time_said *sa
     times->clock = annot_clock_create(name);
     (void)own_of_monotonic(0); /* from here on the length of annot's own ticks is measured */
     uint64_t id = nvtx_registry_enter(&times->object);
-    struct times *next = annot_load_relaxed(&all_times);
-    do
-        times->next = next;
-    while (id && !annot_cas_acq_rel(&all_times, &next, times)); /* partner: find_of_scope */
+    if (id)
+        enter_for_scope(times);
     return id;
 }
 
@@ -313,14 +336,6 @@ static void ask_source(struct times *times)
     uint64_t before = annot_queue_time();
     int64_t ticks = now(times->data);
     add_point(times, ticks, before + (annot_queue_time() - before) / 2);
-}
-
-static struct times *find_of_scope(annot_domain domain, uint64_t scope)
-{
-    struct times *times = annot_load_acquire(&all_times); /* partner: nvtx_time_register */
-    while (times && (times->object.domain != domain || times->scope != scope))
-        times = times->next;
-    return times;
 }
 
 int nvtx_time_clock(annot_domain domain, uint64_t id, uint64_t scope, struct nvtx_clock *ret)
