@@ -5,6 +5,9 @@
 #include <dlfcn.h>
 #include <nvtx3/nvToolsExt.h>
 #include <nvtx3/nvToolsExtCuda.h>
+#if __has_include(<nvtx3/nvToolsExtPayload.h>)
+#include <nvtx3/nvToolsExtPayload.h>
+#endif
 #include <string.h>
 
 /* Where annot's library is loaded, it knows the name as well. */
@@ -17,6 +20,32 @@ static void name_stream(void)
     const char *(*find)(unsigned, unsigned long) =
         (const char *(*)(unsigned, unsigned long))dlsym(library, "annot_inject_object");
     EXPECT(find && strcmp(find(3, 16), "stream") == 0);
+}
+
+/* A mark that is nothing but a payload, by a schema whose id is the next tool's. */
+static void mark_payload(nvtxDomainHandle_t domain)
+{
+#ifdef NVTX_EXT_PAYLOAD_MODULEID
+    const nvtxPayloadSchemaEntry_t entry = {NVTX_PAYLOAD_ENTRY_FLAG_EVENT_MESSAGE,
+                                            NVTX_PAYLOAD_ENTRY_TYPE_CSTRING,
+                                            "message",
+                                            0,
+                                            8,
+                                            0,
+                                            NULL,
+                                            NULL};
+    const nvtxPayloadSchemaAttr_t schema = {.fieldMask = NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_TYPE |
+                                                         NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_ENTRIES |
+                                                         NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NUM_ENTRIES,
+                                            .type = NVTX_PAYLOAD_SCHEMA_TYPE_STATIC,
+                                            .entries = &entry,
+                                            .numEntries = 1};
+    const nvtxPayloadData_t data = {nvtxPayloadSchemaRegister(domain, &schema), 8, "payload"};
+    ledger("mark", "chained", "payload", "");
+    nvtxMarkPayload(domain, &data, 1);
+#else
+    (void)domain;
+#endif
 }
 
 int main(void)
@@ -39,6 +68,7 @@ int main(void)
         nvtxRangePop();
         ledger("started", "", "started", "");
         nvtxRangeEnd(nvtxRangeStartA("started"));
+        mark_payload(domain);
     }
     name_stream();
     return 0;

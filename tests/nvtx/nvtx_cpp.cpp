@@ -41,6 +41,30 @@ static void scoped()
     marked_function();
 }
 
+// Older headers have no such payloads.
+#if defined(NVTX3_V1_DEFINE_SCHEMA_GET)
+struct extras {
+    int32_t index;
+    float share;
+};
+
+NVTX3_V1_DEFINE_SCHEMA_GET(library_domain, extras, "extras",
+                           NVTX_PAYLOAD_ENTRIES((index, TYPE_INT32, "index"),
+                                                (share, TYPE_FLOAT, "share")))
+
+static void with_payload()
+{
+    extras some{42, 0.75f};
+    v1::payload_data data{some};
+    ledger("pushed", "library", "payload", "");
+    v1::scoped_range_in<library_domain> range{"payload", data};
+}
+#else
+static void with_payload()
+{
+}
+#endif
+
 static v1::unique_range_in<library_domain> moved()
 {
     ledger("started", "library", "unique", "");
@@ -51,6 +75,7 @@ int main()
 {
     for (int i = 0; i < 3; i++)
         scoped();
+    with_payload();
     auto range = moved();
     std::thread([](v1::unique_range_in<library_domain> other) { (void)other; }, std::move(range))
         .join();

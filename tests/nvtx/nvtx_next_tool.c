@@ -4,13 +4,16 @@
 #define NVTX_NO_IMPL
 #include <nvtx3/nvToolsExt.h>
 
+#if __has_include(<nvtx3/nvToolsExtPayload.h>)
+#include <nvtx3/nvToolsExtPayload.h>
+#endif
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 enum { DOMAIN_BASE = 0x1000, STRING_BASE = 0x2000, RANGE_BASE = 0x3000 };
 
-static unsigned images, pushes, pops, starts, ends, marks, names, domains, strings, wrong;
+static unsigned payloads, images, pushes, pops, starts, ends, marks, names, domains, strings, wrong;
 static uint64_t ranges = RANGE_BASE;
 
 static int push_a(const char *text)
@@ -99,8 +102,8 @@ __attribute__((destructor)) static void tell(void)
     FILE *file = path && images ? fopen(path, "a") : NULL;
     if (!file)
         return;
-    fprintf(file, "%d %u %u %u %u %u %u %u %u\n", (int)getpid(), images, pushes, pops, starts, ends,
-            marks, names, wrong);
+    fprintf(file, "%d %u %u %u %u %u %u %u %u %u\n", (int)getpid(), images, pushes, pops, starts,
+            ends, marks, names, wrong, payloads);
     fclose(file);
 }
 
@@ -125,3 +128,33 @@ int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t get)
     install(callbacks, NVTX_CB_MODULE_CORE2, NVTX_CBID_CORE2_DomainMarkEx, CALL(domain_mark));
     return 1;
 }
+
+/* ---- Extensions ------------------------------------------------------------------------------ */
+
+#ifdef NVTX_EXT_PAYLOAD_MODULEID
+static uint64_t schema_register(nvtxDomainHandle_t domain, const nvtxPayloadSchemaAttr_t *schema)
+{
+    wrong += (uintptr_t)domain < DOMAIN_BASE || schema == NULL;
+    return NVTX_PAYLOAD_SCHEMA_ID_DYNAMIC_START + 7;
+}
+
+static void mark_payload(nvtxDomainHandle_t domain, const nvtxPayloadData_t *data, size_t count)
+{
+    wrong += (uintptr_t)domain < DOMAIN_BASE || count != 1 ||
+             data->schemaId != NVTX_PAYLOAD_SCHEMA_ID_DYNAMIC_START + 7;
+    payloads++;
+}
+
+__attribute__((visibility("default"))) int
+InitializeInjectionNvtxExtension(nvtxExtModuleInfo_t *module);
+
+int InitializeInjectionNvtxExtension(nvtxExtModuleInfo_t *module)
+{
+    intptr_t *slots = module->segments[0].functionSlots;
+    if (module->moduleId != NVTX_EXT_PAYLOAD_MODULEID)
+        return 0;
+    slots[NVTX3EXT_CBID_nvtxPayloadSchemaRegister] = (intptr_t)schema_register;
+    slots[NVTX3EXT_CBID_nvtxMarkPayload] = (intptr_t)mark_payload;
+    return 1;
+}
+#endif

@@ -48,6 +48,16 @@ def interface_for_cxx(home):
     payload = {event["payload"] for event in events if event.get("category") == "red" and
                "payload" in event}
     equal(payload, {-4}, "the payload")
+    values = [event.get("values") for event in events
+              if event["event"] == "begin" and event["name"] == "payload"]
+    check(values in ([], [{"index": 42, "share": 0.75}]), f"values of a struct: {values}")
+
+
+@case
+def a_program_of_version_2(home):
+    path, ledger = run(home, program("nvtx_old"))
+    check(sum(ledger.values()) == 2, "what it called")
+    compare(home, path, ledger)
 
 
 @case
@@ -80,6 +90,10 @@ def filtered_by_domain(home):
           {"not recorded": {}, "not called": {}}, "the difference")
 
 
+def ledger_marks(ledger, name):
+    return sum(count for line, count in ledger.items() if line[2] == "mark" and line[4] == name)
+
+
 @case
 def a_tool_that_was_set_before(home):
     """It is called for all, by its own handles, and so are we."""
@@ -89,8 +103,9 @@ def a_tool_that_was_set_before(home):
     compare(home, path, ledger)
     pid, *numbers = counts.read_text().split()
     check(pid.isdigit(), "its count")
-    equal([int(number) for number in numbers], [1, 200, 200, 100, 100, 100, 1, 0],
-          "images, pushes, pops, starts, ends, marks, names, wrong handles of the next tool")
+    payloads = ledger_marks(ledger, "payload")
+    equal([int(number) for number in numbers], [1, 200, 200, 100, 100, 100, 1, 0, payloads],
+          "images, pushes, pops, starts, ends, marks, names, wrong, payloads of the next tool")
 
 
 @case
