@@ -3,6 +3,7 @@
 #include "nvtx_ledger.h"
 
 #include <nvtx3/nvToolsExt.h>
+#include <nvtx3/nvToolsExtSync.h>
 #include <string.h>
 
 static nvtxDomainHandle_t left, right;
@@ -30,6 +31,25 @@ static void cross(const char *kind)
     EXPECT(nvtxDomainRangePop(right) == 0);
 }
 
+/* The lock is acquired while a range that began during the wait is still open. */
+static void acquire_early(void)
+{
+    const nvtxSyncUserAttributes_t attributes = {.version = NVTX_VERSION,
+                                                 .size = NVTX_SYNCUSER_ATTRIB_STRUCT_SIZE,
+                                                 .messageType = NVTX_MESSAGE_TYPE_ASCII,
+                                                 .message = {.ascii = "lock"}};
+    nvtxSyncUser_t lock = nvtxDomainSyncUserCreate(right, &attributes);
+    ledger("pushed", "right", "lock", "wait");
+    nvtxDomainSyncUserAcquireStart(lock);
+    ledger("pushed", "left", "meanwhile", "");
+    push(left, "meanwhile");
+    ledger("started", "right", "lock", "held");
+    nvtxDomainSyncUserAcquireSuccess(lock);
+    EXPECT(nvtxDomainRangePop(left) == 0);
+    nvtxDomainSyncUserReleasing(lock);
+    nvtxDomainSyncUserDestroy(lock);
+}
+
 int main(void)
 {
     left = nvtxDomainCreateA("left");
@@ -46,5 +66,6 @@ int main(void)
     for (int i = 2000; i-- > 0;)
         EXPECT(nvtxRangePop() == i);
     EXPECT(nvtxDomainRangePop(left) == 0);
+    acquire_early();
     return 0;
 }
