@@ -11,6 +11,9 @@
 #include <annot/annot.h>
 #include <dlfcn.h>
 #include <nvtx3/nvToolsExt.h>
+#if __has_include(<nvtx3/nvToolsExtPayload.h>)
+#include <nvtx3/nvToolsExtPayload.h>
+#endif
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -74,6 +77,54 @@ static void run_payload(int pairs)
     }
 }
 
+/* Of four numbers, by a schema. */
+struct fields {
+    int64_t rank, bytes;
+    double share;
+    int32_t tag;
+};
+
+static uint64_t fields_schema;
+
+#ifdef NVTX_EXT_PAYLOAD_MODULEID
+static void run_struct(int pairs)
+{
+    struct fields fields = {1, 4096, 0.5, 7};
+    for (int i = 0; i < pairs; i++) {
+        fields.bytes = i;
+        nvtxPayloadRangePush(domain, &registered, fields_schema, &fields, sizeof(fields));
+        nvtxDomainRangePop(domain);
+    }
+    registered.payloadType = NVTX_PAYLOAD_UNKNOWN;
+}
+
+static void set_up_struct(void)
+{
+    const nvtxPayloadSchemaEntry_t entries[] = {
+        {0, NVTX_PAYLOAD_ENTRY_TYPE_INT64, "rank", NULL, 0, 0, NULL, NULL},
+        {0, NVTX_PAYLOAD_ENTRY_TYPE_INT64, "bytes", NULL, 0, 0, NULL, NULL},
+        {0, NVTX_PAYLOAD_ENTRY_TYPE_DOUBLE, "share", NULL, 0, 0, NULL, NULL},
+        {0, NVTX_PAYLOAD_ENTRY_TYPE_INT32, "tag", NULL, 0, 0, NULL, NULL}};
+    const nvtxPayloadSchemaAttr_t schema = {.fieldMask = NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_TYPE |
+                                                         NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_ENTRIES |
+                                                         NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NUM_ENTRIES,
+                                            .type = NVTX_PAYLOAD_SCHEMA_TYPE_STATIC,
+                                            .entries = entries,
+                                            .numEntries = 4};
+    fields_schema = nvtxPayloadSchemaRegister(domain, &schema);
+}
+#else
+static void run_struct(int pairs)
+{
+    (void)pairs;
+}
+
+static void set_up_struct(void)
+{
+    fields_schema = 0;
+}
+#endif
+
 static void run_mark(int pairs)
 {
     for (int i = 0; i < pairs; i++)
@@ -133,11 +184,12 @@ static struct {
     void (*run)(int pairs);
     double ns[SLICES];
 } cases[] = {
-    {"floor", run_floor, {0}},  {"empty", run_empty, {0}},
-    {"C", run_c, {0}},          {"registered", run_registered, {0}},
-    {"ASCII", run_ascii, {0}},  {"payload", run_payload, {0}},
-    {"mark", run_mark, {0}},    {"start and end", run_start_end, {0}},
-    {"ITT task", run_itt, {0}}, {"ITT empty", run_itt_empty, {0}},
+    {"floor", run_floor, {0}},   {"empty", run_empty, {0}},
+    {"C", run_c, {0}},           {"registered", run_registered, {0}},
+    {"ASCII", run_ascii, {0}},   {"payload", run_payload, {0}},
+    {"mark", run_mark, {0}},     {"start and end", run_start_end, {0}},
+    {"ITT task", run_itt, {0}},  {"ITT empty", run_itt_empty, {0}},
+    {"struct", run_struct, {0}},
 };
 
 enum { CASES = sizeof(cases) / sizeof(*cases) };
@@ -169,6 +221,7 @@ static void set_up_nvtx(void)
     registered.message.registered = nvtxDomainRegisterStringA(domain, "registered");
     payload = registered;
     payload.payloadType = NVTX_PAYLOAD_TYPE_INT64;
+    set_up_struct();
     itt_domain = __itt_domain_create("bench");
     itt_name = __itt_string_handle_create("itt task");
 }

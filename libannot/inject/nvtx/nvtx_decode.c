@@ -92,22 +92,48 @@ static void decode_plain(struct nvtx_decoding *decoding, const struct nvtx_blob_
             decoding->entries[i] = NULL;
 }
 
+/* Returns 0 if it takes more than this. */
+static int decode_numbers(struct nvtx_decoding *decoding, const struct nvtx_schema *schema,
+                          struct nvtx_bytes bytes)
+{
+    uint32_t count = schema->type.count;
+    if (!schema->plain_size || schema->plain_size > bytes.size || decoding->path_length ||
+        count >= NVTX_VALUES - 1 - decoding->value_count)
+        return 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct nvtx_entry *entry = &schema->entries[i];
+        struct annot_value *value = &decoding->values[decoding->value_count];
+        nvtx_number_of(entry->type, &entry->plain, bytes.at + entry->plain_offset, value);
+        value->key_name = entry->key;
+        decoding->entries[decoding->value_count++] = entry;
+    }
+    return 1;
+}
+
+static void decode_struct(struct nvtx_decoding *decoding, const struct nvtx_schema *schema,
+                          struct nvtx_bytes bytes)
+{
+    if (schema->role)
+        decoding->role = schema->role;
+    if (!decode_numbers(decoding, schema, bytes))
+        nvtx_decode_schema(decoding, schema, bytes);
+}
+
 static void decode_blob(struct nvtx_decoding *decoding, const struct nvtx_blob_said *blob)
 {
     uint64_t type = blob->schema == NVTX_BLOB_RAW ? NVTX_TYPE_BYTE : blob->schema;
-    struct nvtx_layout layout = nvtx_layout_of(decoding->domain, type);
+    const struct nvtx_type *said = nvtx_registry_find(NVTX_OBJECT_TYPE, decoding->domain, type);
     if (type == NVTX_BLOB_REFERENCED || blob->size == 0)
         return;
-    if (layout.class == NVTX_CLASS_NONE || !blob->bytes ||
-        (blob->size == SIZE_MAX && layout.class != NVTX_CLASS_TEXT)) {
-        decoding->left_out++;
+    if (said && said->type && blob->bytes && blob->size != SIZE_MAX) {
+        decode_struct(decoding, (const struct nvtx_schema *)said,
+                      (struct nvtx_bytes){blob->bytes, blob->size});
         return;
     }
-    if (layout.class == NVTX_CLASS_SAID && layout.type->type) {
-        const struct nvtx_schema *schema = (const struct nvtx_schema *)layout.type;
-        if (schema->role)
-            decoding->role = schema->role;
-        nvtx_decode_schema(decoding, schema, (struct nvtx_bytes){blob->bytes, blob->size});
+    struct nvtx_layout layout = nvtx_layout_of(decoding->domain, type);
+    if (layout.class == NVTX_CLASS_NONE || !blob->bytes || (said && said->type) ||
+        (blob->size == SIZE_MAX && layout.class != NVTX_CLASS_TEXT)) {
+        decoding->left_out++;
         return;
     }
     const struct nvtx_blob_said plain = {type, blob->size, blob->bytes};
@@ -131,8 +157,10 @@ void nvtx_decode(struct nvtx_decoding *decoding)
         visible += decoding->blobs[i].schema != NVTX_BLOB_REFERENCED;
     for (uint32_t i = 0; i < decoding->blob_count; i++) {
         const struct nvtx_type *type =
-            nvtx_registry_find(NVTX_OBJECT_TYPE, decoding->domain, decoding->blobs[i].schema);
-        if (visible > 1 && type && *type->name) {
+            visible > 1
+                ? nvtx_registry_find(NVTX_OBJECT_TYPE, decoding->domain, decoding->blobs[i].schema)
+                : NULL;
+        if (type && *type->name) {
             nvtx_path_put(decoding, type->name);
             nvtx_path_put(decoding, ".");
         } else if (visible > 1) {

@@ -133,6 +133,34 @@ static void connect_entries(struct nvtx_schema *schema)
     }
 }
 
+static int is_plain(const struct nvtx_entry *entry)
+{
+    int is_number =
+        entry->plain.class >= NVTX_CLASS_SIGNED && entry->plain.class <= NVTX_CLASS_REAL;
+    int is_attribute = entry->type >= NVTX_TYPE_RANGE_ID && entry->type <= NVTX_TYPE_SCOPE;
+    return is_number && !is_attribute && entry->type < NVTX_TYPE_STRING_HANDLE && !entry->flags &&
+           entry->key && !entry->keeps;
+}
+
+/* Where the entries are, if that is the same in all payloads and there is nothing else to them. */
+static void find_plain(struct nvtx_schema *schema)
+{
+    uint64_t cursor = 0, end = 0;
+    for (uint32_t i = 0; i < schema->type.count; i++) {
+        struct nvtx_entry *entry = &schema->entries[i];
+        if (entry->type < NVTX_TYPE_COUNT)
+            entry->plain = nvtx_layout_of(0, entry->type);
+        entry->plain_offset = nvtx_entry_offset(schema, i, cursor, entry->plain.alignment);
+        cursor = entry->plain_offset + entry->plain.size;
+        if (!is_plain(entry) || entry->plain_offset > SIZE_AT_MOST)
+            return;
+        if (cursor > end)
+            end = cursor;
+    }
+    if (schema->type.type == NVTX_SCHEMA_STATIC && (!schema->size || end <= schema->size))
+        schema->plain_size = end;
+}
+
 uint64_t nvtx_schema_register(annot_domain domain, const struct nvtx_schema_said *said,
                               uint64_t theirs)
 {
@@ -164,6 +192,7 @@ uint64_t nvtx_schema_register(annot_domain domain, const struct nvtx_schema_said
     for (size_t i = 0; i < said->count; i++)
         fill_entry(&schema->entries[i], &said->entries[i]);
     connect_entries(schema);
+    find_plain(schema);
     return nvtx_registry_enter(&schema->type.object);
 }
 

@@ -25,8 +25,31 @@ struct nvtx_type {
     uint32_t count; /* entries, or values */
 };
 
+/* What a type is to its reader. */
+enum nvtx_class {
+    NVTX_CLASS_NONE = 0,
+    NVTX_CLASS_SIGNED,
+    NVTX_CLASS_UNSIGNED,
+    NVTX_CLASS_REAL,
+    NVTX_CLASS_CHARACTER,
+    NVTX_CLASS_TEXT, /* `size`: of one of its units */
+    NVTX_CLASS_ADDRESS,
+    NVTX_CLASS_BYTE,
+    NVTX_CLASS_WIDE, /* integers of 16 bytes */
+    NVTX_CLASS_SAID, /* registered: a schema or an enum */
+};
+
+struct nvtx_layout {
+    uint64_t size; /* 0: not known, or not always the same */
+    uint64_t alignment;
+    enum nvtx_class class;
+    const struct nvtx_type *type; /* NVTX_CLASS_SAID */
+};
+
 struct nvtx_entry {
     uint64_t flags, type, detail, offset;
+    struct nvtx_layout plain; /* in a plain schema */
+    uint64_t plain_offset;
     const char *name; /* "" = none */
     annot_name key;
     uint8_t keeps; /* 1 + slot where its value is kept for others; 0: it is not */
@@ -39,9 +62,10 @@ struct nvtx_entry {
 
 struct nvtx_schema {
     struct nvtx_type type;
-    uint32_t role;      /* enum nvtx_schema_role */
-    uint64_t size;      /* said; 0: not */
-    uint64_t alignment; /* at most; 0: natural */
+    uint32_t role;       /* enum nvtx_schema_role */
+    uint64_t size;       /* said; 0: not */
+    uint64_t alignment;  /* at most; 0: natural */
+    uint64_t plain_size; /* not 0: nothing but numbers with names, which end there */
     struct nvtx_entry entries[];
 };
 
@@ -65,27 +89,6 @@ uint64_t nvtx_enum_register(annot_domain domain, const struct nvtx_enum_said *sa
 
 /* The semantics of an id in a list, or NULL; lists are bounded. */
 const void *nvtx_semantics_of(const struct nvtx_semantics *list, enum nvtx_semantics_id id);
-
-/* What a type is to its reader. */
-enum nvtx_class {
-    NVTX_CLASS_NONE = 0,
-    NVTX_CLASS_SIGNED,
-    NVTX_CLASS_UNSIGNED,
-    NVTX_CLASS_REAL,
-    NVTX_CLASS_CHARACTER,
-    NVTX_CLASS_TEXT, /* `size`: of one of its units */
-    NVTX_CLASS_ADDRESS,
-    NVTX_CLASS_BYTE,
-    NVTX_CLASS_WIDE, /* integers of 16 bytes */
-    NVTX_CLASS_SAID, /* registered: a schema or an enum */
-};
-
-struct nvtx_layout {
-    uint64_t size; /* 0: not known, or not always the same */
-    uint64_t alignment;
-    enum nvtx_class class;
-    const struct nvtx_type *type; /* NVTX_CLASS_SAID */
-};
 
 /* Of one element. Class 0: nobody registered that. */
 struct nvtx_layout nvtx_layout_of(annot_domain domain, uint64_t type);
