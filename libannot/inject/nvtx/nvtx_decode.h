@@ -43,16 +43,16 @@ struct nvtx_decoding {
     annot_domain domain;
     uint8_t is_deferred; /* times are not shown as values */
     const struct nvtx_blob_said *blobs;
-    uint32_t blob_count;
     struct nvtx_bytes flexible; /* of a batch: what offsets and pointers may lead to */
 
     /* What entries say about the event. */
     struct nvtx_message message; /* text NULL and name 0: nothing */
-    uint32_t color, category;
     uint64_t scope, range;
     struct nvtx_stamp begin, end, mark;
+    uint32_t color, category;
     uint32_t role; /* of the last schema that has one */
 
+    uint32_t blob_count;
     uint32_t left_out;
     uint32_t steps;       /* left */
     uint32_t path_length; /* of keys: what stands before a name */
