@@ -2,6 +2,7 @@
 """Payloads, counters, memory and deferred events of NVTX's extensions: what programs wrote that
 they told (nvtx_truth.h) is what was recorded, in the same order and with the same values."""
 
+import collections
 import json
 
 from harness import case, check, equal, main, program
@@ -60,6 +61,27 @@ def layouts_of_payloads(home):
     compare(told, events)
     equal({event["domain"] for event in events if event["event"] == "mark"}, {"payloads"},
           "domains")
+
+
+@case
+def held_back_by_a_filter(home):
+    """Which the program can see."""
+    _, events = record(home, "nvtx_layouts", "--disable", "payloads", NVTX_IS_HELD_BACK="1")
+    equal(events, [], "what was recorded")
+
+
+@case
+def many_threads_and_forks(home):
+    told, events = record(home, "nvtx_crowd")
+    threads = collections.defaultdict(list)
+    for event in events:
+        if event["event"] == "begin":
+            threads[event["pid"], event["tid"]].append(event["values"])
+    expected = [{"number": i, "text": f"text {i}", "squares": f"[{i}, {i**2}, {i**3}]",
+                 "far": f"far {i}"} for i in range(told[0]["ranges"])]
+    equal(len(threads), told[0]["threads"], "threads")
+    for thread, values in threads.items():
+        equal(values, expected, f"ranges of {thread}")
 
 
 @case

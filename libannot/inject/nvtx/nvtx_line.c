@@ -36,26 +36,18 @@ static int64_t signed_of(const uint8_t *bytes, uint64_t size)
     return (int64_t)((bits ^ sign) - sign);
 }
 
-static double power_of_two(int exponent)
-{
-    double power = 1, base = exponent < 0 ? 0.5 : 2;
-    for (int rest = exponent < 0 ? -exponent : exponent; rest; rest >>= 1, base *= base)
-        if (rest & 1)
-            power *= base;
-    return power;
-}
-
 /* Of half precision: every one is a double. */
 static double half_of(uint64_t bits)
 {
-    int exponent = (int)(bits >> 10 & 31);
-    double fraction = (double)(bits & 1023) / 1024, value;
-    if (exponent == 31)
-        value = fraction != 0 ? __builtin_nan("") : __builtin_inf();
-    else if (exponent == 0)
-        value = fraction * power_of_two(-14);
-    else
-        value = (1 + fraction) * power_of_two(exponent - 15);
+    uint64_t exponent = bits >> 10 & 31, fraction = bits & 1023;
+    double value;
+    if (exponent == 0) {
+        value = (double)fraction * 0x1p-24;
+    } else {
+        exponent = exponent == 31 ? 2047 : exponent - 15 + 1023;
+        fraction = exponent << 52 | fraction << 42;
+        memcpy(&value, &fraction, sizeof(value));
+    }
     return bits >> 15 ? -value : value;
 }
 
