@@ -8,10 +8,15 @@
 #include "nvtx_next.h"
 #include "nvtx_scope.h"
 
+/* One that is neither tool's is the default domain. */
 static inline annot_domain nvtx_domain_known(nvtxDomainHandle_t handle)
 {
-    uint64_t ours = nvtx_next_is_there() ? nvtx_map_get(NVTX_MAP_DOMAIN, (uintptr_t)handle) : 0;
-    return nvtx_domain_of(ours ? (nvtxDomainHandle_t)(uintptr_t)ours : handle);
+    uint64_t number = (uintptr_t)handle;
+    if (nvtx_next_is_there()) {
+        uint64_t ours = nvtx_map_get(NVTX_MAP_DOMAIN, number);
+        number = ours ? ours : number;
+    }
+    return nvtx_domain_of(number <= UINT16_MAX ? (nvtxDomainHandle_t)(uintptr_t)number : NULL);
 }
 
 static inline annot_name nvtx_string_known(nvtxStringHandle_t handle)

@@ -93,22 +93,26 @@ static double real_of(uint64_t type, const uint8_t *bytes, uint64_t size)
 int nvtx_number_of(uint64_t type, const struct nvtx_layout *layout, const uint8_t *bytes,
                    struct annot_value *ret_value)
 {
+    struct annot_value value = annot_value_make(NULL, ANNOT_PAYLOAD_INT64);
     switch (layout->class) {
     case NVTX_CLASS_SIGNED:
-        *ret_value = annot_value_int64(NULL, signed_of(bytes, layout->size));
-        return 1;
+        value.value.int64 = signed_of(bytes, layout->size);
+        break;
     case NVTX_CLASS_UNSIGNED:
-    case NVTX_CLASS_BYTE: /* those below 2^63 as what most are */
-        *ret_value = layout->size < 8
-                         ? annot_value_int64(NULL, (int64_t)nvtx_bits_of(bytes, layout->size))
-                         : annot_value_uint64(NULL, nvtx_bits_of(bytes, layout->size));
-        return 1;
+    case NVTX_CLASS_BYTE:
+        value.value.uint64 = nvtx_bits_of(bytes, layout->size);
+        if (layout->size == 8) /* narrower ones are below 2^63 */
+            value.kind = ANNOT_PAYLOAD_UINT64;
+        break;
     case NVTX_CLASS_REAL:
-        *ret_value = annot_value_double(NULL, real_of(type, bytes, layout->size));
-        return 1;
+        value.value.float64 = real_of(type, bytes, layout->size);
+        value.kind = ANNOT_PAYLOAD_DOUBLE;
+        break;
     default:
         return 0;
     }
+    *ret_value = value;
+    return 1;
 }
 
 /* ---- Text ------------------------------------------------------------------------------------ */

@@ -21,11 +21,13 @@ enum { HEAPS = 1024, VALUES = 6 };
 #define SIZE_BITS 48
 #define SIZE_MASK ((UINT64_C(1) << SIZE_BITS) - 1)
 
+enum heap_state { HEAP_FREE = 0, HEAP_BUSY = 1, HEAP_USED = 2 };
+
 struct heap {
     annot_name name;
     annot_name counter; /* 0: no region yet */
     annot_domain domain;
-    uint16_t is_used;
+    uint32_t state;  /* enum heap_state; W: swapped, then stored */
     uint32_t resets; /* a region of an earlier life is none of it */
     uint64_t bytes;  /* of its regions; W: atomic */
     uint64_t range;  /* while it is registered */
@@ -33,7 +35,6 @@ struct heap {
 
 /* 0 is the process's memory. */
 static struct heap heaps[HEAPS];
-static uint32_t heap_count = 1; /* W: atomic */
 static uint32_t permissions_count = 1;
 
 /* ---- Marks ----------------------------------------------------------------------------------- */
@@ -87,7 +88,9 @@ static struct heap *heap_of(uintptr_t handle)
     uint64_t number = ours ? ours : handle;
     if (number == 0)
         return &heaps[0];
-    return number < HEAPS && heaps[number].is_used ? &heaps[number] : NULL;
+    return number < HEAPS && annot_load_acquire(&heaps[number].state) == HEAP_USED
+               ? &heaps[number]
+               : NULL; /* partner: heap_register */
 }
 
 static void make_counter(struct heap *heap)
@@ -116,17 +119,28 @@ static void change_bytes(struct heap *heap, uint64_t bytes)
     annot_counter_event(&event);
 }
 
+/* The one of the process is always there. */
+static struct heap *take_heap(void)
+{
+    for (uint32_t i = 1; i < HEAPS; i++) {
+        uint32_t state = HEAP_FREE;
+        if (annot_cas_acq_rel(&heaps[i].state, &state, HEAP_BUSY)) /* partner: heap_unregister */
+            return &heaps[i];
+    }
+    return NULL;
+}
+
 static uintptr_t heap_register(annot_domain domain, const struct nvtx_heap_said *said)
 {
     struct annot_value values[3];
     if (!said || said->size < sizeof(*said))
         return UINTPTR_MAX;
-    uint32_t number = annot_load_relaxed(&heap_count);
-    while (number < HEAPS && !annot_cas_acq_rel(&heap_count, &number, number + 1))
-        ; /* partner: itself */
-    if (number >= HEAPS)
+    struct heap *heap = take_heap();
+    if (!heap) {
+        if (annot_enabled())
+            nvtx_tell(domain, NULL, "more heaps than are kept");
         return UINTPTR_MAX;
-    struct heap *heap = &heaps[number];
+    }
     nvtxMessageValue_t message = said->message;
     heap->domain = domain;
     if (said->message_type == NVTX_MESSAGE_TYPE_REGISTERED)
@@ -148,8 +162,8 @@ static uintptr_t heap_register(annot_domain domain, const struct nvtx_heap_said 
         .values = values,
         .value_count = count};
     heap->range = annot_start_event(&event);
-    heap->is_used = 1;
-    return number;
+    annot_store_release(&heap->state, HEAP_USED); /* partner: heap_of */
+    return (uintptr_t)(heap - heaps);
 }
 
 /* Its regions are gone with it. */
@@ -168,6 +182,8 @@ static void heap_unregister(struct heap *heap)
     heap_empty(heap);
     annot_end(heap->range);
     heap->range = 0;
+    annot_store_relaxed(&heap->counter, 0);
+    annot_store_release(&heap->state, HEAP_FREE); /* partner: take_heap */
 }
 
 static void heap_reset(annot_domain domain, struct heap *heap)
@@ -250,6 +266,8 @@ static void regions_register(annot_domain domain, const struct nvtx_register_sai
         if (heap == heaps && !heap->domain)
             heap->domain = domain;
         nvtx_map_put(NVTX_MAP_REGION, region.address, pack(heap, region.size));
+        if (said->handles && has_handles)
+            nvtx_map_put(NVTX_MAP_REGION, said->handles[i], pack(heap, region.size));
         tell_region(domain, "region registered", &region, heap);
         if (region.is_known)
             change_bytes(heap, region.size & SIZE_MASK);

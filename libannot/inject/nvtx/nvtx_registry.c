@@ -33,12 +33,6 @@ const char *nvtx_registry_text(const char *text)
 
 /* ---- Hashes ---------------------------------------------------------------------------------- */
 
-uint64_t nvtx_hash(uint64_t hash, uint64_t more)
-{
-    hash = (hash ^ more) * UINT64_C(0x9e3779b97f4a7c15);
-    return hash ^ hash >> 29;
-}
-
 uint64_t nvtx_hash_text(uint64_t hash, const char *text)
 {
     for (size_t i = 0; text && text[i] && i < TEXT_MAX; i++)

@@ -49,7 +49,12 @@ void *nvtx_registry_find(enum nvtx_object_kind kind, annot_domain domain, uint64
 void nvtx_registry_clear(void);
 
 /* For hashes: begin with 0. */
-uint64_t nvtx_hash(uint64_t hash, uint64_t more);
+static inline uint64_t nvtx_hash(uint64_t hash, uint64_t more)
+{
+    hash = (hash ^ more) * UINT64_C(0x9e3779b97f4a7c15);
+    return hash ^ hash >> 29;
+}
+
 uint64_t nvtx_hash_text(uint64_t hash, const char *text);
 
 /* A mark in the program's domain, once for each object, with what was not understood of it. */
