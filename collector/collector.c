@@ -96,7 +96,7 @@ static int describe_session(struct collector *collector, const struct collector_
     entry->parent_id = collector->parent_id;
     entry->command = add_text(collector->trace, options->command);
     entry->annot_version = add_text(collector->trace, options->version);
-    host_describe_place(collector->trace, options->place);
+    host_describe_place(collector->trace, options);
     collector->next_look_ns = clock_now_ns() + FIRST_LOOK_NS;
     entry->command_status = -1;
     entry->revision++;

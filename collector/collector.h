@@ -44,6 +44,7 @@ struct collector_options {
     const char *command;   /* what is recorded, for humans */
     const char *place;     /* the working directory to show paths from; NULL: our own */
     const char *version;   /* of annot */
+    const char *note;      /* a sentence for who reads the recording; NULL: none */
     uint64_t volume_bytes; /* of a file of the recording; 0: there is one */
     uint64_t pool_bytes;   /* buffer of each process; 0 = 16 MiB */
     const char *filter;    /* which events, see annot_filter.h; NULL = all; at most 240 bytes */

@@ -29,15 +29,17 @@ static uint32_t add_text(struct trace *trace, const char *text)
     return ordinal > 0 ? (uint32_t)ordinal : 0;
 }
 
-void host_describe_place(struct trace *trace, const char *place)
+void host_describe_place(struct trace *trace, const struct collector_options *options)
 {
     struct trace_session *entry = trace_session(trace);
     char directory[PATH_MAX];
     cpu_set_t processors;
-    place = place ? place : getcwd(directory, sizeof(directory));
+    const char *place = options->place ? options->place : getcwd(directory, sizeof(directory));
     entry->directory = place ? add_text(trace, place) : 0;
     if (sched_getaffinity(0, sizeof(processors), &processors) == 0)
         entry->processors = (uint32_t)CPU_COUNT(&processors);
+    if (options->note)
+        (void)trace_fact_set(trace, FACT_NOTE, options->note, 1); /* out of memory: without it */
 }
 
 static int digit_of(char letter)

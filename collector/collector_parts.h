@@ -23,7 +23,7 @@ int host_describe(struct trace *trace);
 
 /* Where the command was begun, to which paths are shown relative (NULL: here), and how many
  * processors it may use. */
-void host_describe_place(struct trace *trace, const char *place);
+void host_describe_place(struct trace *trace, const struct collector_options *options);
 
 /* One more instant at which the wall clock was read: between two of them its drift is known. */
 int host_anchor(struct trace *trace);

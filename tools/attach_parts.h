@@ -44,6 +44,15 @@ uint32_t attach_programs_annotate(struct attach_programs *programs, struct colle
 void attach_programs_note_silent(struct attach_programs *programs,
                                  const struct collector *collector, bool last);
 
+/* Loads the injection library into each that has none. 0, or a message was printed: the exit
+ * status; those before that one have it then. */
+int attach_inject(const struct pid_list *pids);
+
+/* For the recording. */
+#define ATTACH_INJECT_NOTE                                                                         \
+    "annot's library was loaded while the program ran (--inject): libraries that had called NVTX " \
+    "or ITT before are not recorded"
+
 /* Says why a process cannot be had, and returns the exit status. `error` is positive. */
 int attach_programs_fail(int32_t pid, int error);
 

@@ -96,7 +96,7 @@ static bool asker_wants_end(struct asker *asker, struct pollfd *input)
 struct attach_values {
     const char *pids, *output;
     bool force;
-    bool asked;
+    bool asked, inject;
     int64_t duration_ns;
     uint64_t pool_bytes, volume_bytes;
     const char *policy, *capture;
@@ -210,6 +210,7 @@ static int begin(struct attach *attach)
         .command = attach->command,
         .place = attach->place[0] ? attach->place : NULL,
         .version = ANNOT_VERSION,
+        .note = attach->values->inject ? ATTACH_INJECT_NOTE : NULL,
         .pool_bytes = attach->values->pool_bytes,
         .volume_bytes = attach->values->volume_bytes,
         .filter = attach->filter,
@@ -377,7 +378,9 @@ static int attach_and_record(struct attach *attach)
     enum attach_rest rest = attach->values->asked           ? ATTACH_NOTHING
                             : attach->values->sampling.none ? ATTACH_LEFT_OUT
                                                             : ATTACH_SAMPLED;
-    int status = attach_programs_init(&attach->programs, &attach->pids, rest);
+    int status = attach->values->inject ? attach_inject(&attach->pids) : 0;
+    if (status == 0)
+        status = attach_programs_init(&attach->programs, &attach->pids, rest);
     attach->programs.verbose = attach->values->talk.verbose;
     watch_processes(attach);
     if (attach->values->asked)
@@ -472,6 +475,8 @@ static const struct option_spec options[] = {
     POLICY_OPTION(offsetof(struct attach_values, policy)),
     PICTURE_OPTIONS(offsetof(struct attach_values, picture)),
     TALK_OPTIONS(offsetof(struct attach_values, talk)),
+    {"inject", 0, OPTION_FLAG, offsetof(struct attach_values, inject), NULL,
+     "load annot's library for NVTX and ITT into processes that were not started for it", NULL},
     {"asked", 0, OPTION_FLAG, offsetof(struct attach_values, asked), NULL,
      "for programs: print to standard output when the recording begins and when it is complete; "
      "a line on standard input ends it",

@@ -14,6 +14,10 @@
 #include "unwind_table.h"
 #include "vec.h"
 
+#ifdef __x86_64__
+#include <sys/user.h>
+#endif
+
 /* What /proc tells of a thread that waits. Any of it may be gone or denied. */
 struct look_call {
     bool known;     /* it waits, and we may know where */
@@ -54,6 +58,9 @@ struct look_space {
 /* 0 or -errno of reading its mappings. */
 int look_space_open(struct look_space *space, int32_t pid, int32_t ns_pid);
 void look_space_close(struct look_space *space);
+
+/* What is mapped there, with its file opened; NULL: nothing executable. Valid until close. */
+struct look_module *look_space_find(struct look_space *space, uint64_t address);
 
 enum { LOOK_DEPTH = 1024 };
 
@@ -108,5 +115,41 @@ void look_stack_describe(struct look_stack *stack, struct look_thread *thread);
 
 /* Whether a futex address is the lock of the interpreter. */
 bool look_stack_is_gil(const struct look_stack *stack, uint64_t futex);
+
+/* ---- A thread that is made to call functions: look_traced.c ----
+ *
+ * By ptrace. Only on machines that look_enter() knows. Thread-safety: one thread, which is the
+ * tracer; what it traces is let go when its process ends. */
+
+#ifdef __x86_64__
+enum { LOOK_EXTENDED_MAX = 16384 };
+
+struct look_traced {
+    pid_t pid, tid;
+    struct user_regs_struct registers;
+    int64_t call;                        /* the system call that it was in, negative: none */
+    uint64_t mask;                       /* of blocked signals */
+    uint8_t extended[LOOK_EXTENDED_MAX]; /* registers of vectors and floating point */
+    size_t extended_size;
+    uint64_t syscall_at, trap_at; /* instructions of the program's own; to be filled in */
+    uint64_t stack;               /* for calls; 0: none */
+};
+
+/* Stops a thread and keeps its registers. 0, -EPERM, -ESRCH, -ETIMEDOUT (it sleeps where nothing
+ * wakes it), -EBUSY (the whole process is stopped). */
+int look_traced_stop(struct look_traced *traced, pid_t pid, pid_t tid);
+/* Sends it on as it was, whatever it did meanwhile. */
+void look_traced_go(struct look_traced *traced);
+
+/* Makes the stack for calls; takes it away. 0 or negative errno. */
+int look_traced_begin(struct look_traced *traced);
+void look_traced_end(struct look_traced *traced);
+/* Calls and waits, however long it takes: what holds it up is a lock that others will give. 0,
+ * -EFAULT or -ESRCH. */
+int look_traced_call(struct look_traced *traced, uint64_t function, const uint64_t arguments[2],
+                     uint64_t *ret_value);
+int look_traced_write(const struct look_traced *traced, uint64_t at, const void *bytes,
+                      size_t size);
+#endif
 
 #endif

@@ -110,7 +110,7 @@ static struct elf_file *open_module(const struct look_space *space, struct look_
     return file;
 }
 
-static struct look_module *find_module(struct look_space *space, uint64_t address)
+struct look_module *look_space_find(struct look_space *space, uint64_t address)
 {
     for (size_t i = 0; i < space->modules.count; i++) {
         struct look_module *module = &space->modules.items[i];
@@ -138,7 +138,7 @@ static struct look_module *find_module(struct look_space *space, uint64_t addres
 
 static bool on_find(void *context, uint64_t address, struct unwind_place *ret_place)
 {
-    struct look_module *module = find_module(context, address);
+    struct look_module *module = look_space_find(context, address);
     if (!module)
         return false;
     *ret_place = (struct unwind_place){
@@ -184,7 +184,7 @@ static uint64_t function_begin(struct look_module *module, uint64_t address)
 void look_space_name(struct look_space *space, uint64_t address, bool caller,
                      struct look_name *ret_name)
 {
-    struct look_module *module = find_module(space, address);
+    struct look_module *module = look_space_find(space, address);
     struct symbol symbol;
     const char *jit = NULL;
     uint64_t at = address - (caller ? 1 : 0);

@@ -3,6 +3,7 @@
 
 import collections
 import json
+import os
 
 from harness import check, equal
 
@@ -53,3 +54,16 @@ def compare(home, path, ledger):
     unfinished = [event for event in ends if event.get("unfinished")]
     equal(unfinished, [], "ranges without an end")
     return events
+
+
+# ---- Of nvtx_asked.c ----
+
+
+def ranges(home, path):
+    """name -> how many, of the ranges that begin."""
+    return dict(collections.Counter(event["name"] for event in events_of(home, path)
+                                    if event["event"] == "begin"))
+
+
+def expected(steps):
+    return {"step": steps, **({"task": steps} if os.environ.get("ANNOT_HAVE_ITT") == "1" else {})}

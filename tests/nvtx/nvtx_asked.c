@@ -5,19 +5,23 @@
  *     steps N         N ranges of NVTX ("step" in domain "job") and as many tasks of ITT ("task")
  *     threads K N     the same in each of K threads
  *     fork N          the same in a child
- *     busy K MS       K threads allocate, free and format for so long; prints what came out
+ *     busy K MS       K threads (0: the main one) allocate, free and format for so long; prints
+ *                     what came out
+ *     epoll           the main thread waits for the next line by epoll; prints what that returned
+ *     burn MS         the main thread computes for so long; prints whether each result was the same
  *     wait            a thread waits for input of a pipe, for good; see "woken"
- *     woken           writes to that pipe; prints what the thread read
- *     sum N           prints a sum that takes N steps */
+ *     woken           writes to that pipe; prints what the thread read */
 #include <nvtx3/nvToolsExt.h>
 #ifdef HAVE_ITT
 #include "itt_part.h"
 #endif
+#include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -87,6 +91,8 @@ static void be_busy(int threads, int ms)
     pthread_t ids[16];
     uint64_t wrong[16] = {0}, sum = 0;
     busy_until = now_ms() + ms;
+    if (threads == 0)
+        allocate(&sum);
     for (int i = 0; i < threads && i < 16; i++)
         pthread_create(&ids[i], NULL, allocate, &wrong[i]);
     for (int i = 0; i < threads && i < 16; i++) {
@@ -121,6 +127,37 @@ static void wake(void)
     printf("read %s\n", woken_by);
 }
 
+static void wait_by_epoll(void)
+{
+    struct epoll_event event = {.events = EPOLLIN};
+    int fd = epoll_create1(0);
+    epoll_ctl(fd, EPOLL_CTL_ADD, STDIN_FILENO, &event);
+    errno = 0;
+    int got = epoll_wait(fd, &event, 1, -1);
+    printf("epoll %d %d\n", got, errno);
+    close(fd);
+}
+
+/* All of it in registers, of vectors as well. */
+static double harmonic(int count)
+{
+    double total = 0;
+    for (int i = 1; i <= count; i++)
+        total += 1.0 / (double)i;
+    return total;
+}
+
+static void burn(int ms)
+{
+    int64_t end = now_ms() + ms;
+    double first = harmonic(100000);
+    int same = 1;
+    while (now_ms() < end)
+        for (int i = 0; i < 20; i++)
+            same &= harmonic(100000) == first;
+    printf("same %d %.15f\n", same, first);
+}
+
 static void fork_steps(int count)
 {
     pid_t child = fork();
@@ -129,17 +166,6 @@ static void fork_steps(int count)
         _exit(0);
     }
     waitpid(child, NULL, 0);
-}
-
-static void sum(uint64_t steps)
-{
-    double total = 0;
-    uint64_t bits = 1;
-    for (uint64_t i = 0; i < steps; i++) {
-        total += 1.0 / (double)(i + 1);
-        bits = bits * UINT64_C(6364136223846793005) + i;
-    }
-    printf("sum %.12f %" PRIu64 "\n", total, bits);
 }
 
 static void obey(const char *word, uint64_t first, uint64_t second)
@@ -156,8 +182,10 @@ static void obey(const char *word, uint64_t first, uint64_t second)
         wait_for_good();
     else if (strcmp(word, "woken") == 0)
         wake();
-    else if (strcmp(word, "sum") == 0)
-        sum(first);
+    else if (strcmp(word, "epoll") == 0)
+        wait_by_epoll();
+    else if (strcmp(word, "burn") == 0)
+        burn((int)first);
 }
 
 int main(void)

@@ -2,7 +2,6 @@
 """Jobs that `annot run` or `annot env` started: dormant, until `annot attach` records them. What is
 recorded is what was called meanwhile."""
 
-import collections
 import json
 import os
 import subprocess
@@ -10,9 +9,7 @@ import sys
 
 from asked import Asked, Attached, attach_case
 from harness import ANNOT, Skip, check, equal, main, program
-from ledger import events_of
-
-HAVE_ITT = os.environ.get("ANNOT_HAVE_ITT") == "1"
+from ledger import expected, ranges
 
 PYTHON = """
 import gc, sys
@@ -23,16 +20,6 @@ for line in sys.stdin:
         gc.collect()
     print("ok", flush=True)
 """
-
-
-def ranges(home, path):
-    """name -> how many, of the ranges that begin."""
-    return dict(collections.Counter(event["name"] for event in events_of(home, path)
-                                    if event["event"] == "begin"))
-
-
-def expected(steps):
-    return {"step": steps, **({"task": steps} if HAVE_ITT else {})}
 
 
 def check_job(home, asked):
