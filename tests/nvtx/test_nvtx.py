@@ -110,6 +110,18 @@ def a_tool_that_was_set_before(home):
 
 
 @case
+def a_tool_that_loads_a_library_while_another_thread_does(home):
+    """Each would wait for what the other one has, if a lock were held around the tool's start."""
+    home.environment["NVTX_INJECTION64_PATH"] = program("nvtx-slow-tool.so")
+    result = home.record(program("nvtx_locks"), program("nvtx-at-load.so"),
+                         program("nvtx-empty.so"), options=["--no-sample"], timeout=30)
+    result.ok()
+    names = collections.Counter(event["name"] for event in events_of(home, result.path)
+                                if event["event"] == "mark")
+    equal(names, {"main": 1, "at load": 1}, "marks")
+
+
+@case
 def a_tool_that_cannot_be_loaded(home):
     path, ledger = run(home, program("nvtx_chained"), NVTX_INJECTION64_PATH="/no/such/tool.so")
     compare(home, path, ledger)

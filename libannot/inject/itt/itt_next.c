@@ -9,6 +9,7 @@
 #include "inject_next.h"
 #include "itt_parts.h"
 
+#include <annot_barrier.h>
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -324,7 +325,14 @@ static struct chained {
 
 enum { CHAINED = sizeof(chained) / sizeof(*chained) };
 
-static int is_chained;
+/* No lock is held while it is loaded and begins: other threads come here inside of dlopen, whose
+ * lock it may wait for. Their images get both functions at once; the next tool hears of their calls
+ * as soon as it is there. */
+enum { NOT_LOADED, LOADING, LOADED };
+
+static int next_state; /* W: swapped by who loads; then that thread */
+/* Images that the next tool brings along are its own affair. */
+static __thread int is_loading __attribute__((tls_model("initial-exec")));
 
 /* The tables of an image that is none: what the next tool fills. */
 static void give_tables(void (*init)(struct itt_global *, int), const struct itt_global *image)
@@ -344,37 +352,38 @@ static void give_tables(void (*init)(struct itt_global *, int), const struct itt
     init(&shadow, -1);
 }
 
-static const struct itt_global *first_image;
-static void *(*find_own)(const char *name);
-
-static void load(void)
+static void load(const struct itt_global *image)
 {
     void (*init)(struct itt_global *, int);
     *(void **)&init = inject_next_function(INJECT_ITT_NEXT, "__itt_api_init");
-    if (!init)
-        return;
-    for (int i = 0; i < CHAINED; i++)
-        chained[i].link->own = find_own(chained[i].name);
-    give_tables(init, first_image);
-    is_chained = 1;
+    if (init)
+        give_tables(init, image);
 }
 
+/* Anybody's first image: annot's own functions stand there before an image gets `both`. */
 void itt_next_load(const struct itt_global *image, void *(*find)(const char *name))
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    static pthread_mutex_t lock = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP;
-    if (pthread_mutex_lock(&lock) != 0)
-        return; /* an image that the next tool loads while it begins */
-    /* The first image is there while it is needed. */
-    first_image = image;
-    find_own = find;
-    pthread_once(&once, load);
-    pthread_mutex_unlock(&lock);
+    int state = NOT_LOADED;
+    const char *path = secure_getenv(INJECT_ITT_NEXT);
+    if (!path || !*path)
+        return;
+    for (int i = 0; i < CHAINED; i++)
+        annot_store_relaxed(&chained[i].link->own, find(chained[i].name)); /* always the same */
+    /* Partner: itself. */
+    if (!annot_cas_acq_rel(&next_state, &state, LOADING))
+        return;
+    is_loading = 1;
+    load(image);
+    is_loading = 0;
+    annot_store_release(&next_state, LOADED); /* partner: itt_next_function */
 }
 
 void *itt_next_function(const char *name)
 {
-    for (int i = 0; is_chained && i < CHAINED; i++)
+    /* Partner: itt_next_load. */
+    if (annot_load_acquire(&next_state) == NOT_LOADED || is_loading)
+        return NULL;
+    for (int i = 0; i < CHAINED; i++)
         if (strcmp(chained[i].name, name) == 0)
             return chained[i].both;
     return NULL;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* The next tool's tables: see nvtx_next.h.
  *
- * A tool's initializer gets a function that gives tables, and no context: while it runs, a lock
- * says whose image it is for. A tool may load libraries meanwhile that come here again: that is the
- * same thread. */
+ * A tool's initializer gets a function that gives tables, and no context: while it runs, a word of
+ * the thread says whose image it is for. A tool may load libraries meanwhile that come here again.
+ * No lock is held: other threads come here inside of dlopen, whose lock the tool may wait for. Then
+ * it is initialised for two images at once, as NVTX itself does it, and writes the same twice. */
 #include "nvtx_next.h"
 
 #include "inject_next.h"
 
 #include <annot_barrier.h>
-#include <pthread.h>
 #include <string.h>
 
 #define SLOTS 24
@@ -33,30 +33,9 @@ static const unsigned sizes[NVTX_CB_MODULE_SIZE] = {
     [NVTX_CB_MODULE_SYNC] = NVTX_CBID_SYNC_SIZE,
 };
 
-static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
-static int is_there;                         /* set before any of its functions can be called */
-static NvtxGetExportTableFunc_t image_table; /* of the image that is being initialised */
-
-static void before_fork(void)
-{
-    pthread_mutex_lock(&lock);
-}
-
-static void after_fork(void)
-{
-    pthread_mutex_unlock(&lock);
-}
-
-/* The thread that locked it has another number there and could not unlock it. */
-static void in_child(void)
-{
-    lock = (pthread_mutex_t)PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
-}
-
-__attribute__((constructor)) static void set_up(void)
-{
-    pthread_atfork(before_fork, after_fork, in_child);
-}
+static int is_there; /* set before any of its functions can be called */
+/* Of the image that is being initialised. */
+static __thread NvtxGetExportTableFunc_t image_table __attribute__((tls_model("initial-exec")));
 
 static int NVTX_API get_table_of(NvtxCallbackModule module, NvtxFunctionTable *ret_table,
                                  unsigned *ret_size)
@@ -64,7 +43,7 @@ static int NVTX_API get_table_of(NvtxCallbackModule module, NvtxFunctionTable *r
     if ((unsigned)module >= NVTX_CB_MODULE_SIZE || sizes[module] == 0)
         return 0;
     for (unsigned id = 1; id < sizes[module]; id++)
-        tables[module][id] = &slots[module][id];
+        annot_store_relaxed(&tables[module][id], &slots[module][id]); /* always the same */
     if (ret_table)
         *ret_table = tables[module];
     if (ret_size)
@@ -87,12 +66,10 @@ void nvtx_next_offer(NvtxGetExportTableFunc_t get_table)
         return;
     memcpy(&initialize, &found, sizeof(initialize));
     annot_store_relaxed(&is_there, 1);
-    pthread_mutex_lock(&lock);
     NvtxGetExportTableFunc_t outer = image_table;
     image_table = get_table;
     (void)initialize(get_export); /* one that fails has left the tables as they were */
     image_table = outer;
-    pthread_mutex_unlock(&lock);
 }
 
 int nvtx_next_is_there(void)
@@ -129,11 +106,9 @@ void nvtx_next_offer_extension(struct nvtx_extension *extension)
         return;
     memcpy(&initialize, &found, sizeof(initialize));
     annot_store_relaxed(&is_there, 1);
-    pthread_mutex_lock(&lock);
     if (offer(initialize, extension))
         for (size_t i = 0; i < extension->segments[0].slot_count && i < EXTENSION_SLOTS; i++)
             extension->segments[0].slots[i] = extension_slots[extension->module][i];
-    pthread_mutex_unlock(&lock);
 }
 
 intptr_t nvtx_next_extension_of(uint32_t module, uint32_t slot)
