@@ -300,6 +300,39 @@ static void begin_and_end(__itt_domain *in, __itt_string_handle *task, int first
     }
 }
 
+static unsigned metadata_marks;
+
+static void count_metadata(const struct seen_record *record, void *context)
+{
+    (void)context;
+    metadata_marks += record->kind == ANNOT_REC_MARK && strcmp(record->text, "metadata") == 0;
+}
+
+/* A task that was open when a recording ended is not around what the next one records. */
+TEST(each_recording_begins_without_open_tasks)
+{
+    struct seen seen;
+    int64_t number = 5;
+    arena_begin(NULL);
+    __itt_domain *in = __itt_domain_create("depth");
+    __itt_string_handle *task = __itt_string_handle_create("task");
+    __itt_task_begin(in, __itt_null, __itt_null, task);
+    arena_end();
+    arena_clean();
+    __itt_task_end(in);
+    arena_begin(NULL);
+    __itt_metadata_add(in, __itt_null, task, __itt_metadata_s64, 1, &number);
+    __itt_task_begin(in, __itt_null, __itt_null, task);
+    __itt_metadata_add(in, __itt_null, task, __itt_metadata_s64, 1, &number);
+    __itt_task_end(in);
+    metadata_marks = 0;
+    arena_read(getpid(), &seen, count_metadata, NULL);
+    CHECK_INT(metadata_marks, 1);
+    CHECK_INT(seen.kinds[ANNOT_REC_PUSH], 1);
+    arena_end();
+    arena_clean();
+}
+
 TEST(ids_that_are_never_destroyed_take_bounded_memory)
 {
     const struct arena_options options = {.policy = ANNOT_POLICY_OVERWRITE_OLDEST,

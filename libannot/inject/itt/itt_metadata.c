@@ -21,6 +21,7 @@ static void mark_value(const struct itt_domain *domain, const struct annot_value
 /* Of the calling thread's innermost task. */
 static int add_to_current(const struct annot_value *value)
 {
+    itt_depth_check();
     struct itt_thread *thread = itt_depth > 0 ? itt_thread_own() : NULL;
     if (!thread)
         return 0;

@@ -168,6 +168,16 @@ struct itt_thread {
 
 /* How many tasks of ITT the thread has open, as far as they were seen to begin. */
 extern __thread uint32_t itt_depth __attribute__((tls_model("initial-exec")));
+/* The gate when it was counted: another recording begins with none. */
+extern __thread uint64_t itt_depth_generation __attribute__((tls_model("initial-exec")));
+void itt_depth_begin(void);
+
+static inline void itt_depth_check(void)
+{
+    if (ITT_RARELY(itt_depth_generation != annot_gate_v1.generation))
+        itt_depth_begin();
+}
+
 extern __thread struct itt_thread *itt_self __attribute__((tls_model("initial-exec")));
 
 /* itt_self, made if need be, of this recording; NULL: no memory. */

@@ -155,6 +155,7 @@ static __attribute__((noinline)) void
 begin_slowly(const struct annot_event *event, const struct itt_id *id, const struct itt_id *parent)
 {
     int is_paused = annot_load_relaxed(&itt_is_paused);
+    itt_depth_check();
     struct itt_thread *thread = is_paused || itt_self ? itt_thread_own() : NULL;
     if (thread)
         set_skipped(thread, is_paused);
@@ -182,6 +183,7 @@ static inline void begin(const struct annot_event *event, const struct itt_id *i
 static __attribute__((noinline)) void end_slowly(void)
 {
     const struct itt_thread *thread = itt_thread_own();
+    itt_depth_check();
     uint32_t depth = itt_depth;
     if (depth > 0 && thread) {
         itt_depth--;
@@ -215,6 +217,7 @@ static void task_begin(const struct itt_domain *domain, struct itt_id id, struct
         task_begin_slowly(domain, name, &id, &parent);
         return;
     }
+    itt_depth_check();
     itt_depth++;
     inject_emit.push_in((annot_domain)number, (annot_name)known, NULL);
 }
@@ -228,6 +231,7 @@ static void task_end(const struct itt_domain *domain)
         end_slowly();
         return;
     }
+    itt_depth_check();
     if (itt_depth > 0)
         itt_depth--;
     inject_emit.pop();

@@ -6,6 +6,7 @@
 #include <string.h>
 
 __thread uint32_t itt_depth;
+__thread uint64_t itt_depth_generation;
 __thread struct itt_thread *itt_self;
 
 static pthread_key_t ended;
@@ -69,8 +70,22 @@ uint64_t itt_thread_number(void)
     return (uint64_t)pthread_self();
 }
 
+/* Other recordings may begin and end while this one goes on. */
+__attribute__((noinline, cold)) void itt_depth_begin(void)
+{
+    static __thread uint64_t counted __attribute__((tls_model("initial-exec")));
+    uint64_t generation = annot_gate_v1.generation, recording = annot_recording();
+    if (recording == 0) /* nobody records, or this process takes no part */
+        return;
+    if (counted != recording)
+        itt_depth = 0;
+    counted = recording;
+    itt_depth_generation = generation;
+}
+
 void itt_push(const struct annot_event *event)
 {
+    itt_depth_check();
     itt_depth++;
     inject_emit.push_event(event);
 }
@@ -100,6 +115,7 @@ static void pop_with_values(struct itt_values *values)
 void itt_pop(void)
 {
     struct itt_thread *thread = itt_self ? itt_thread_own() : NULL;
+    itt_depth_check();
     if (itt_depth > 0)
         itt_depth--;
     if (thread && thread->values)
@@ -111,6 +127,7 @@ void itt_pop(void)
 void itt_pop_value(const struct annot_value *value)
 {
     struct itt_thread *thread = itt_self ? itt_thread_own() : NULL;
+    itt_depth_check();
     if (thread && thread->values && itt_values_add(thread->values, value, itt_depth)) {
         itt_pop();
         return;
