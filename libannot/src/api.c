@@ -8,6 +8,7 @@
 
 #include "fast.h"
 #include "fast_event.h"
+#include "named.h"
 #include "proc.h"
 #include "process.h"
 #include "spell.h"
@@ -95,10 +96,16 @@ void annot_name_thread(const char *name)
 void annot_name_thread_of(int tid, const char *name)
 {
     FORWARD(name_thread_of, tid, name);
-    struct emission emission = {
-        .kind = ANNOT_REC_NAME_THREAD, .id = (uint64_t)tid, .text = name ? name : "(null)"};
-    if (tid > 0 && annot_enabled())
+    int error = errno;
+    struct emission emission = {.kind = ANNOT_REC_NAME_THREAD, .id = (uint64_t)tid};
+    if (tid <= 0)
+        return;
+    emission.name = annot_name_intern(name);
+    emission.text = name ? name : "(null)";
+    if (annot_enabled())
         emit_general(&emission);
+    named_keep(tid, emission.name); /* behind it, which may be what joins */
+    errno = error;
 }
 
 /* ---- Ranges ---------------------------------------------------------------------------------- */

@@ -4,6 +4,7 @@
 
 #include "clock.h"
 #include "levels.h"
+#include "named.h"
 #include "proc.h"
 #include "process.h"
 #include "record.h"
@@ -217,6 +218,7 @@ static struct control *join(uint64_t generation)
         stream_attach(control, segment);
     }
     process_flush(segment);
+    named_tell(control);
     control->attached_generation = generation;
     annot_signal_fence();
     control->generation = generation;

@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 static void finish(struct seen *seen, arena_visit visit, void *context)
@@ -261,6 +262,58 @@ static void check_counter(const struct seen_record *record, void *context)
         CHECK_INT(record->value, ints[*count]);
     }
     ++*count;
+}
+
+static int32_t told_tid;
+static char told_name[64];
+static uint32_t told_count;
+
+static void note_told(const struct seen_record *record, void *context)
+{
+    (void)context;
+    if (record->kind != ANNOT_REC_NAME_THREAD)
+        return;
+    told_tid = (int32_t)record->id;
+    told_count++;
+    snprintf(told_name, sizeof(told_name), "%.60s", record->text);
+}
+
+static int32_t other_tid;
+
+static void *wait_for_end(void *meeting)
+{
+    __atomic_store_n(&other_tid, (int32_t)syscall(SYS_gettid), __ATOMIC_RELEASE);
+    pthread_barrier_wait(meeting);
+    pthread_barrier_wait(meeting);
+    return NULL;
+}
+
+/* The last name of a thread that is still there, once in each recording. */
+TEST(names_of_other_threads_set_before_the_recording_are_told)
+{
+    pthread_barrier_t meeting;
+    pthread_t thread;
+    struct seen seen;
+    CHECK_INT(pthread_barrier_init(&meeting, NULL, 2), 0);
+    CHECK_INT(pthread_create(&thread, NULL, wait_for_end, &meeting), 0);
+    pthread_barrier_wait(&meeting);
+    annot_name_thread_of(other_tid, "early");
+    annot_name_thread_of(other_tid, "worker");
+    annot_name_thread_of(0x3fffff, "nobody");
+    for (int i = 0; i < 2; i++) {
+        told_count = 0;
+        arena_begin(NULL);
+        annot_mark("m");
+        annot_mark("m");
+        arena_read(getpid(), &seen, note_told, NULL);
+        CHECK_INT(told_count, 1);
+        CHECK_INT(told_tid, other_tid);
+        CHECK_STR(told_name, "worker");
+        arena_end();
+        arena_clean();
+    }
+    pthread_barrier_wait(&meeting);
+    CHECK_INT(pthread_join(thread, NULL), 0);
 }
 
 TEST(counters_always_carry_a_number)
