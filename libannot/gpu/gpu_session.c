@@ -101,6 +101,12 @@ static bool can_share(void)
            cupti.get_attribute_v2 && !getenv("ANNOT_GPU_ALONE");
 }
 
+static void leave(void)
+{
+    (void)cupti.unsubscribe(session.subscriber);
+    session.subscriber = NULL;
+}
+
 /* The name that the one before us gave, as newer versions tell it; else what is mapped. */
 static int join(CUpti_CallbackFunc on_call, char *text, size_t size)
 {
@@ -108,7 +114,9 @@ static int join(CUpti_CallbackFunc on_call, char *text, size_t size)
     CUpti_SubscriberHandle subscriber = NULL;
     bool shares = can_share();
     struct gpu_subscriber_params params = {
-        .struct_size = offsetof(struct gpu_subscriber_params, shares) + (shares ? 1 : 0),
+        .struct_size = cupti.version >= CUPTI_SHARES
+                           ? sizeof(params)
+                           : offsetof(struct gpu_subscriber_params, shares),
         .name = "annot",
         .old_name = name,
         .old_size = CUPTI_OLD_SUBSCRIBER_NAME_MIN_LEN,
@@ -119,7 +127,7 @@ static int join(CUpti_CallbackFunc on_call, char *text, size_t size)
         session = (struct session){.subscriber = subscriber, .is_shared = true};
         if (shares)
             return 0;
-        gpu_session_shut();
+        leave();
     }
     const char *tool = gpu_library_of_tool();
     snprintf(text, size, "another tool uses CUPTI: %s", name[0] ? name : tool ? tool : "unknown");
@@ -169,14 +177,16 @@ int gpu_session_open(CUpti_CallbackFunc on_call, char *text, size_t size)
         return error;
     error = session.is_shared ? prepare_shared(text, size) : prepare_alone(text, size);
     if (error != 0)
-        gpu_session_shut();
+        leave();
     return error;
 }
 
+/* Of a subscriber among others, only he can read what is in his buffers. */
 void gpu_session_shut(void)
 {
-    (void)cupti.unsubscribe(session.subscriber);
-    session.subscriber = NULL;
+    if (session.is_shared)
+        gpu_buffers_drain(gpu_spans_tell);
+    leave();
 }
 
 void gpu_session_follow(CUpti_CallbackDomain domain, CUpti_CallbackId id, bool on)

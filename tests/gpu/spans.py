@@ -22,6 +22,7 @@ ROLES = {1: "kernel", 2: "copy", 3: "set", 4: "wait", 5: "graph", 6: "call", 7: 
 LAUNCHED = ("kernel", "copy", "set", "graph")
 PUSH, POP, SPAN = 1, 2, 16
 NO_ORIGIN = 1 << 63
+OWN_LANE = (1 << 32) - 1
 COUNTS = ("launched", "told", "dropped", "untimed", "mistimed", "acausal")
 
 
@@ -88,7 +89,8 @@ class Recorded(read_recording.Recording):
         return Span(ROLES.get(self.scopes[shape.scope]["role"], "other"),
                     self.text(shape.name).rpartition("\x1e")[2], self.text(queue.get("name", 0)),
                     queue.get("id", 0) & read_recording.MASK, event["time"], event["end"], origin,
-                    self.threads.get(event["thread"], {}).get("tid", 0) if origin else 0, args,
+                    self.threads.get(event["thread"], {}).get("tid", 0)
+                    if origin or event["lane"] == OWN_LANE else 0, args,
                     stacks[at - 1] if at else ())
 
     @property

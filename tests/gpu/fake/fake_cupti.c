@@ -4,9 +4,11 @@
  *
  * FAKE_CUPTI_VERSION   what cuptiGetVersion says (130000)
  * FAKE_CUPTI_HOLDER    the name of another subscriber: cuptiSubscribe answers 39
+ * FAKE_CUPTI_SHARES    that one lets others in, by the functions of fake_shared.c
+ * FAKE_CUPTI_FORGETS   somebody calls cuptiFinalize when nobody is subscribed: no clock any more
  *
  * A call that breaks a rule of CUPTI's ends the program: a clock that is registered twice or after
- * a kind was enabled, a kind enabled without a subscriber. */
+ * a kind was enabled, a kind enabled without a subscriber, functions of both generations mixed. */
 #include "fake_parts.h"
 
 #include <stdio.h>
@@ -15,7 +17,7 @@
 
 struct fake fake = {.version = 130000};
 
-static void rule(int holds, const char *text)
+void fake_rule(int holds, const char *text)
 {
     if (holds)
         return;
@@ -49,11 +51,16 @@ CUptiResult cuptiSubscribe(CUpti_SubscriberHandle *subscriber, CUpti_CallbackFun
 {
     if (fake.callback || getenv("FAKE_CUPTI_HOLDER"))
         return CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
+    fake_subscribe(subscriber, callback, userdata);
+    return CUPTI_SUCCESS;
+}
+
+void fake_subscribe(CUpti_SubscriberHandle *subscriber, CUpti_CallbackFunc callback, void *userdata)
+{
     fake.callback = callback;
     fake.userdata = userdata;
     fake.windows++;
     *subscriber = (CUpti_SubscriberHandle)&fake;
-    return CUPTI_SUCCESS;
 }
 
 CUptiResult cuptiSubscribe_v2(CUpti_SubscriberHandle *subscriber, CUpti_CallbackFunc callback,
@@ -64,6 +71,11 @@ CUptiResult cuptiSubscribe_v2(CUpti_SubscriberHandle *subscriber, CUpti_Callback
         holder = "next_tool";
     if (!holder)
         return cuptiSubscribe(subscriber, callback, userdata);
+    if (fake_can_share(params)) {
+        fake_subscribe(subscriber, callback, userdata);
+        fake.is_shared = true;
+        return CUPTI_SUCCESS;
+    }
     if (params && params->oldSubscriberName)
         snprintf(params->oldSubscriberName, params->oldSubscriberSize, "CUPTI for %s", holder);
     return CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
@@ -71,16 +83,23 @@ CUptiResult cuptiSubscribe_v2(CUpti_SubscriberHandle *subscriber, CUpti_Callback
 
 CUptiResult cuptiUnsubscribe(CUpti_SubscriberHandle subscriber)
 {
-    rule(subscriber == (CUpti_SubscriberHandle)&fake && fake.callback, "unsubscribe what is there");
+    fake_rule(subscriber == (CUpti_SubscriberHandle)&fake && fake.callback,
+              "unsubscribe what is there");
     fake.callback = NULL;
     memset(fake.calls, 0, sizeof(fake.calls));
+    memset(fake.kinds, 0, sizeof(fake.kinds));
+    if (getenv("FAKE_CUPTI_FORGETS")) {
+        fake.clock = NULL;
+        fake.was_enabled = false;
+    }
     return CUPTI_SUCCESS;
 }
 
 CUptiResult cuptiEnableCallback(uint32_t enable, CUpti_SubscriberHandle subscriber,
                                 CUpti_CallbackDomain domain, CUpti_CallbackId id)
 {
-    rule(subscriber == (CUpti_SubscriberHandle)&fake && fake.callback, "callbacks of a subscriber");
+    fake_rule(subscriber == (CUpti_SubscriberHandle)&fake && fake.callback,
+              "callbacks of a subscriber");
     if (domain == CUPTI_CB_DOMAIN_DRIVER_API && id < FAKE_CALLS)
         fake.calls[id] = enable != 0;
     return CUPTI_SUCCESS;
@@ -88,24 +107,40 @@ CUptiResult cuptiEnableCallback(uint32_t enable, CUpti_SubscriberHandle subscrib
 
 CUptiResult cuptiGetCallbackName(CUpti_CallbackDomain domain, uint32_t id, const char **name)
 {
-    if (domain != CUPTI_CB_DOMAIN_DRIVER_API)
-        return CUPTI_ERROR_INVALID_PARAMETER;
-    switch (id) {
-    case CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel:
-        *name = "cuLaunchKernel";
-        return CUPTI_SUCCESS;
-    case CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx:
-        *name = "cuLaunchKernelEx";
-        return CUPTI_SUCCESS;
-    case CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch:
-        *name = "cuGraphLaunch";
-        return CUPTI_SUCCESS;
-    case CUPTI_DRIVER_TRACE_CBID_cuMemAlloc:
-        *name = "cuMemAlloc";
-        return CUPTI_SUCCESS;
-    default:
-        return CUPTI_ERROR_INVALID_PARAMETER;
-    }
+    static const struct {
+        CUpti_CallbackDomain domain;
+        uint32_t id;
+        const char *name;
+    } calls[] = {
+        {CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, "cuLaunchKernel"},
+        {CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx, "cuLaunchKernelEx"},
+        {CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch, "cuGraphLaunch"},
+        {CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuMemAlloc_v2, "cuMemAlloc_v2"},
+        {CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuMemcpyHtoDAsync_v2_ptsz,
+         "cuMemcpyHtoDAsync_v2_ptsz"},
+        {CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuStreamCreate, "cuStreamCreate"},
+        {CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuEventRecord, "cuEventRecord"},
+        {CUPTI_CB_DOMAIN_RUNTIME_API, CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000,
+         "cudaLaunchKernel_v7000"},
+        {CUPTI_CB_DOMAIN_RUNTIME_API, CUPTI_RUNTIME_TRACE_CBID_cudaGetLastError_v3020,
+         "cudaGetLastError_v3020"},
+    };
+
+    for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
+        if (calls[i].domain == domain && calls[i].id == id) {
+            *name = calls[i].name;
+            return CUPTI_SUCCESS;
+        }
+    return CUPTI_ERROR_INVALID_PARAMETER;
+}
+
+/* A stream's handle is its number here, but for the default one. */
+CUptiResult cuptiGetStreamIdEx(CUcontext context, CUstream stream, uint8_t per_thread, uint32_t *id)
+{
+    (void)context;
+    (void)per_thread;
+    *id = (uintptr_t)stream > 2 ? (uint32_t)(uintptr_t)stream : FAKE_DEFAULT_STREAM;
+    return CUPTI_SUCCESS;
 }
 
 /* A node's handle is its number here. */
@@ -117,7 +152,14 @@ CUptiResult cuptiGetGraphNodeId(CUgraphNode node, uint64_t *id)
 
 CUptiResult cuptiActivityEnable(CUpti_ActivityKind kind)
 {
-    rule(fake.callback != NULL && fake.requested, "a kind is enabled by a subscriber with buffers");
+    fake_rule(!fake.is_shared, "the first generation's");
+    fake_rule(fake.callback != NULL && fake.requested,
+              "a kind is enabled by a subscriber with buffers");
+    return fake_enable(kind);
+}
+
+CUptiResult fake_enable(CUpti_ActivityKind kind)
+{
     if ((uint32_t)kind >= FAKE_KINDS)
         return CUPTI_ERROR_INVALID_KIND;
     fake.kinds[kind] = true;
@@ -125,9 +167,26 @@ CUptiResult cuptiActivityEnable(CUpti_ActivityKind kind)
     return CUPTI_SUCCESS;
 }
 
+/* No records of the call; the kind has been enabled. */
+CUptiResult cuptiActivityEnableRuntimeApi(CUpti_CallbackId id, uint8_t enable)
+{
+    fake_rule(!fake.is_shared, "the first generation's");
+    fake_rule(enable || fake.kinds[CUPTI_ACTIVITY_KIND_RUNTIME],
+              "calls are left out of all of them");
+    fake.calls_left_out += !enable && id == CUPTI_RUNTIME_TRACE_CBID_cudaGetLastError_v3020;
+    return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiGetTimestamp(uint64_t *time)
+{
+    *time = fake.clock ? fake.clock() : fake_realtime_ns();
+    return CUPTI_SUCCESS;
+}
+
 CUptiResult cuptiActivityDisable(CUpti_ActivityKind kind)
 {
-    rule(fake.callback != NULL, "a kind is disabled by a subscriber");
+    fake_rule(!fake.is_shared, "the first generation's");
+    fake_rule(fake.callback != NULL, "a kind is disabled by a subscriber");
     if ((uint32_t)kind < FAKE_KINDS)
         fake.kinds[kind] = false;
     return CUPTI_SUCCESS;
@@ -136,6 +195,7 @@ CUptiResult cuptiActivityDisable(CUpti_ActivityKind kind)
 CUptiResult cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc requested,
                                            CUpti_BuffersCallbackCompleteFunc completed)
 {
+    fake_rule(!fake.is_shared, "the first generation's");
     fake.requested = requested;
     fake.completed = completed;
     return CUPTI_SUCCESS;
@@ -143,7 +203,7 @@ CUptiResult cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc requ
 
 CUptiResult cuptiActivityRegisterTimestampCallback(CUpti_TimestampCallbackFunc clock)
 {
-    rule(!fake.clock && !fake.was_enabled, "one clock, before any kind");
+    fake_rule(!fake.clock && !fake.was_enabled, "one clock, before any kind");
     fake.clock = clock;
     return CUPTI_SUCCESS;
 }
@@ -157,6 +217,7 @@ CUptiResult cuptiSetThreadIdType(CUpti_ActivityThreadIdType type)
 /* What is complete comes back by itself here. */
 CUptiResult cuptiActivityFlushAll(uint32_t flag)
 {
+    fake_rule(!fake.is_shared || flag == 0, "a forced flush takes the records of others, too");
     fake_flush(flag & CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
     fake_launches_flush();
     return CUPTI_SUCCESS;
@@ -166,11 +227,18 @@ CUptiResult cuptiActivityGetNumDroppedRecords(CUcontext context, uint32_t stream
 {
     (void)context;
     (void)stream;
+    fake_rule(!fake.is_shared, "the first generation's");
     *dropped = __atomic_exchange_n(&fake.dropped, 0, __ATOMIC_RELAXED);
     return CUPTI_SUCCESS;
 }
 
 CUptiResult cuptiActivityGetNextRecord(uint8_t *buffer, size_t size, CUpti_Activity **record)
+{
+    fake_rule(!fake.is_shared, "the first generation's");
+    return fake_next(buffer, size, record);
+}
+
+CUptiResult fake_next(uint8_t *buffer, size_t size, CUpti_Activity **record)
 {
     size_t at = 0;
     if (*record) {

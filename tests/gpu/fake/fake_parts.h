@@ -8,7 +8,7 @@
 #include <cupti.h>
 #include <stdbool.h>
 
-enum { FAKE_KINDS = 64, FAKE_CALLS = 1024 };
+enum { FAKE_KINDS = 64, FAKE_CALLS = 1024, FAKE_DEFAULT_STREAM = 7 };
 
 struct fake {
     uint32_t version;
@@ -22,13 +22,33 @@ struct fake {
     CUpti_TimestampCallbackFunc clock;
     CUpti_ActivityThreadIdType thread_ids;
     size_t dropped;
-    uint32_t windows;
+    uint32_t windows, calls_left_out;
+    bool is_shared; /* the subscriber is one of several */
+    CUpti_BuffersCallbackRequestFunc_v2 requested_v2;
+    CUpti_BuffersCallbackCompleteFunc_v2 completed_v2;
 };
 
 extern struct fake fake;
 
 /* Bytes of a record, as CUDA 13.0 has them; 0: no kind that was recorded. */
 size_t fake_record_size(uint32_t kind);
+/* What both generations do. */
+void fake_rule(int holds, const char *text);
+void fake_subscribe(CUpti_SubscriberHandle *subscriber, CUpti_CallbackFunc callback,
+                    void *userdata);
+CUptiResult fake_enable(CUpti_ActivityKind kind);
+CUptiResult fake_next(uint8_t *buffer, size_t size, CUpti_Activity **record);
+/* Whether the other subscriber lets one in that asks so. */
+bool fake_can_share(const CUpti_SubscriberParams *params);
+
+/* Of the subscriber, by its generation. */
+bool fake_has_buffers(void);
+void fake_request(uint8_t **buffer, size_t *size, size_t *max_records);
+void fake_complete(uint8_t *buffer, size_t size, size_t valid);
+
+/* The clock of a CUPTI to which nobody gave one. */
+uint64_t fake_realtime_ns(void);
+
 /* Delivers what waits; what was launched by fake_launch(). */
 void fake_flush(bool forced);
 void fake_launches_flush(void);

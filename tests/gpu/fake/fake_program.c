@@ -39,8 +39,16 @@ static int worker_count;
 static unsigned all_launches;
 static volatile sig_atomic_t signals;
 
-/* The driver's, which the library asks for its version. */
-__attribute__((visibility("default"))) int cuDriverGetVersion(int *version);
+/* The driver's, which the library asks for its version and for devices. */
+#define EXPORTED __attribute__((visibility("default")))
+EXPORTED int cuDriverGetVersion(int *version);
+EXPORTED int cuDeviceGetName(char *name, int size, int device);
+EXPORTED int cuDeviceGetPCIBusId(char *text, int size, int device);
+EXPORTED int cuDeviceGetUuid_v2(unsigned char *uuid, int device);
+EXPORTED int cuDeviceGetAttribute(int *value, int attribute, int device);
+EXPORTED int cuDeviceTotalMem_v2(size_t *bytes, int device);
+/* Of libannot-inject, which has what programs named by NVTX. FAKE_NAME: "KIND:VALUE=TEXT". */
+EXPORTED const char *annot_inject_object(uint32_t kind, uint64_t value);
 
 int cuDriverGetVersion(int *version)
 {
@@ -62,6 +70,54 @@ static void run_before(unsigned launch)
         }
         at += at[length] ? length + 1 : length;
     }
+}
+
+int cuDeviceGetName(char *name, int size, int device)
+{
+    snprintf(name, (size_t)size, "Fake %d", device);
+    return 0;
+}
+
+int cuDeviceGetPCIBusId(char *text, int size, int device)
+{
+    snprintf(text, (size_t)size, "0000:%02x:00.0", device + 0x1a);
+    return 0;
+}
+
+int cuDeviceGetUuid_v2(unsigned char *uuid, int device)
+{
+    for (int i = 0; i < 16; i++)
+        uuid[i] = (unsigned char)(i + device);
+    return 0;
+}
+
+/* Of an H100, by the numbers of CUDA's attributes. */
+int cuDeviceGetAttribute(int *value, int attribute, int device)
+{
+    static const int values[][2] = {{75, 9},   {76, 0},     {16, 132},   {39, 2048},
+                                    {106, 32}, {82, 65536}, {81, 233472}};
+    (void)device;
+    for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++)
+        if (values[i][0] == attribute) {
+            *value = values[i][1];
+            return 0;
+        }
+    return 1;
+}
+
+int cuDeviceTotalMem_v2(size_t *bytes, int device)
+{
+    (void)device;
+    *bytes = 85017493504;
+    return 0;
+}
+
+const char *annot_inject_object(uint32_t kind, uint64_t value)
+{
+    char key[48];
+    const char *name = getenv("FAKE_NAME");
+    snprintf(key, sizeof(key), "%u:%lu=", kind, (unsigned long)value);
+    return name && strncmp(name, key, strlen(key)) == 0 ? name + strlen(key) : NULL;
 }
 
 static void do_launch(struct worker *worker)

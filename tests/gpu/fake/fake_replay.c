@@ -9,7 +9,9 @@
  *   early     every third begins a minute too soon     twice      each buffer comes back twice
  *   capture   launches without a record were captured  garbage    bytes of records are overwritten
  *   exit      a buffer after all has ended               profiler  calls 11 to 30 lie between
- *                                                       cuProfilerStart and cuProfilerStop
+ *   overrun   more buffers are taken than there can be            cuProfilerStart and
+ *   pause     nobody records while ANNOT_GPU_TELL_SWITCH          cuProfilerStop
+ *             is away: after call 20, for a second
  *   ranges    the program calls whether or not somebody follows; of a call that is followed, what
  *             it launched comes at the next flush   keep      and not before a forced one */
 #include "fake_parts.h"
@@ -25,9 +27,17 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { PART_CALL = 4, PART_BUFFER = 5, PART_NAME = 7, NAMES = 64, WAITING = 1 << 16, THREADS = 16 };
+enum {
+    PART_CALL = 4,
+    PART_BUFFER = 5,
+    PART_NAME = 7,
+    NAMES = 64,
+    WAITING = 1 << 16,
+    THREADS = 16,
+    LAUNCHES = 1 << 16
+};
 
-enum { LAG_NS = 600000000 };
+enum { LAG_NS = 600000000, MORE_THAN_ALL = 1025 };
 
 struct part_call {
     uint64_t monotonic_ns;
@@ -57,6 +67,7 @@ static struct replay {
     } threads[THREADS];
 
     uint32_t thread_count;
+    uint32_t streams[LAUNCHES];
     uint8_t *waiting[WAITING]; /* mode late: copies of records */
     uint32_t waiting_count;
 } replay;
@@ -134,10 +145,10 @@ static uint64_t first_call_ns(void)
 
 static void move_time(uint8_t *record, size_t at)
 {
-    uint64_t time;
+    uint64_t time, behind_ns = fake.clock ? 0 : fake_realtime_ns() - now_ns();
     memcpy(&time, record + at, sizeof(time));
     if (time != 0)
-        time += (uint64_t)replay.delta_ns;
+        time += (uint64_t)replay.delta_ns + behind_ns;
     memcpy(record + at, &time, sizeof(time));
 }
 
@@ -236,9 +247,9 @@ static void complete(void)
     replay.buffer = NULL;
     if (!buffer)
         return;
-    fake.completed(NULL, 0, buffer, replay.room, replay.used);
+    fake_complete(buffer, replay.room, replay.used);
     if (is_mode("twice"))
-        fake.completed(NULL, 0, buffer, replay.room, replay.used);
+        fake_complete(buffer, replay.room, replay.used);
 }
 
 static void deliver(const uint8_t *record, size_t size)
@@ -247,7 +258,7 @@ static void deliver(const uint8_t *record, size_t size)
     if (replay.buffer && replay.used + size > replay.room)
         complete();
     if (!replay.buffer) {
-        fake.requested(&replay.buffer, &replay.room, &max_records);
+        fake_request(&replay.buffer, &replay.room, &max_records);
         replay.used = 0;
     }
     if (!replay.buffer) {
@@ -326,27 +337,52 @@ static void put_buffer(const uint8_t *bytes, uint32_t size)
 
 /* ---- Calls ----------------------------------------------------------------------------------- */
 
+/* Of kernels and graphs: where a record has the number of its launch, and that of its stream. */
+static bool find_launch(const uint8_t *record, uint32_t *ret_correlation, uint32_t *ret_stream)
+{
+    uint32_t kind;
+    memcpy(&kind, record, sizeof(kind));
+    bool is_graph = kind == CUPTI_ACTIVITY_KIND_GRAPH_TRACE;
+    if (!is_graph && kind != CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL)
+        return false;
+    memcpy(ret_correlation,
+           record + (is_graph ? offsetof(CUpti_ActivityGraphTrace2, correlationId)
+                              : offsetof(CUpti_ActivityKernel10, correlationId)),
+           sizeof(*ret_correlation));
+    memcpy(ret_stream,
+           record + (is_graph ? offsetof(CUpti_ActivityGraphTrace2, streamId)
+                              : offsetof(CUpti_ActivityKernel10, streamId)),
+           sizeof(*ret_stream));
+    return true;
+}
+
+/* By the launch's number: 1 + the stream. */
+static void read_streams(void)
+{
+    const uint8_t *bytes;
+    uint32_t size, type, correlation, stream, kind;
+    size_t where = 0;
+    while ((type = next_part(&where, &bytes, &size)) != 0)
+        for (size_t at = sizeof(struct part_buffer); type == PART_BUFFER && at + 4 <= size;) {
+            if (find_launch(bytes + at, &correlation, &stream) && correlation < LAUNCHES)
+                replay.streams[correlation] = stream + 1;
+            memcpy(&kind, bytes + at, sizeof(kind));
+            at += fake_record_size(kind) ? fake_record_size(kind) : size;
+        }
+}
+
 /* The kernel or graph of a call; NULL: there is none. */
 static const uint8_t *find_record(uint32_t correlation, uint32_t *ret_kind)
 {
     const uint8_t *bytes;
-    uint32_t size, type, found;
+    uint32_t size, type, found, stream;
     size_t where = 0;
     while ((type = next_part(&where, &bytes, &size)) != 0)
         for (size_t at = sizeof(struct part_buffer); type == PART_BUFFER && at + 4 <= size;) {
-            uint32_t kind;
-            memcpy(&kind, bytes + at, sizeof(kind));
-            memcpy(&found,
-                   bytes + at +
-                       (kind == CUPTI_ACTIVITY_KIND_GRAPH_TRACE
-                            ? offsetof(CUpti_ActivityGraphTrace2, correlationId)
-                            : offsetof(CUpti_ActivityKernel10, correlationId)),
-                   sizeof(found));
-            *ret_kind = kind;
-            if (found == correlation && (kind == CUPTI_ACTIVITY_KIND_GRAPH_TRACE ||
-                                         kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL))
+            memcpy(ret_kind, bytes + at, sizeof(*ret_kind));
+            if (find_launch(bytes + at, &found, &stream) && found == correlation)
                 return bytes + at;
-            at += fake_record_size(kind) ? fake_record_size(kind) : size;
+            at += fake_record_size(*ret_kind) ? fake_record_size(*ret_kind) : size;
         }
     return NULL;
 }
@@ -381,18 +417,24 @@ static void do_call(void *context)
 {
     const struct part_call *call = context;
     CUresult result = CUDA_SUCCESS;
+    uint32_t stream = replay.streams[call->correlation_id % LAUNCHES];
+    bool is_known = stream != 0;
+    cuLaunchKernel_params params = {
+        .hStream =
+            (CUstream)(uintptr_t)(is_known && stream - 1 != FAKE_DEFAULT_STREAM ? stream - 1 : 0)};
     CUpti_CallbackData data = {.callbackSite = CUPTI_API_ENTER,
                                .correlationId = call->correlation_id,
                                .contextUid = call->context_id,
+                               .context = (CUcontext)(uintptr_t)(1000 + call->context_id),
+                               .functionParams = &params,
                                .functionReturnValue = &result};
     meet_thread(call->tid);
-    uint32_t kind;
     if (is_mode("ranges")) /* it may have been opened since */
         launch_now(call->correlation_id);
     if (!fake.callback || !fake.calls[call->id])
         return;
     fake.callback(fake.userdata, CUPTI_CB_DOMAIN_DRIVER_API, call->id, &data);
-    if (is_mode("capture") && !find_record(call->correlation_id, &kind))
+    if (is_mode("capture") && !is_known)
         make_node();
     data.callbackSite = CUPTI_API_EXIT;
     fake.callback(fake.userdata, CUPTI_CB_DOMAIN_DRIVER_API, call->id, &data);
@@ -409,8 +451,24 @@ static void call_profiler(CUpti_CallbackId id)
     fake.callback(fake.userdata, CUPTI_CB_DOMAIN_DRIVER_API, id, &data);
 }
 
+/* Somebody else records meanwhile, or nobody. */
+static void pause_recording(void)
+{
+    const char *path = getenv("ANNOT_GPU_TELL_SWITCH");
+    const struct timespec away = {.tv_sec = 1}, back = {.tv_nsec = 400000000};
+    if (!path)
+        return;
+    (void)unlink(path);
+    nanosleep(&away, NULL);
+    close(open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0644));
+    nanosleep(&back, NULL);
+    replay.delta_ns += 1400000000;
+}
+
 static void count_call(void)
 {
+    if (is_mode("pause") && replay.calls++ == 20)
+        pause_recording();
     if (!is_mode("profiler"))
         return;
     replay.calls++;
@@ -454,13 +512,24 @@ static int map_file(const char *path)
     return 0;
 }
 
+/* Of a version that may not be refused: it takes more than there can be, and keeps them. */
+static void overrun(void)
+{
+    uint8_t *buffer;
+    size_t size, max_records;
+    for (int i = 0; i < MORE_THAN_ALL; i++) {
+        fake_request(&buffer, &size, &max_records);
+        fake_rule(buffer && size > 0, "each request is met");
+    }
+}
+
 /* The last buffer is kept: CUPTI has it for ever. */
 static void starve(void)
 {
     uint8_t *buffer;
     size_t size, max_records;
     do
-        fake.requested(&buffer, &size, &max_records);
+        fake_request(&buffer, &size, &max_records);
     while (buffer && size > 0);
 }
 
@@ -469,11 +538,11 @@ static void __attribute__((destructor)) at_exit(void)
 {
     uint8_t *buffer = NULL;
     size_t size = 0, max_records = 0;
-    if (!replay.bytes || !is_mode("exit") || !fake.requested)
+    if (!replay.bytes || !is_mode("exit") || !fake_has_buffers())
         return;
-    fake.requested(&buffer, &size, &max_records);
+    fake_request(&buffer, &size, &max_records);
     if (buffer)
-        fake.completed(NULL, 0, buffer, size, 0);
+        fake_complete(buffer, size, 0);
 }
 
 extern fake_play_function fake_play __attribute__((visibility("default")));
@@ -488,13 +557,16 @@ int fake_play(const char *path, const char *mode, void (*launch)(const struct fa
         return error;
     replay.mode = mode;
     read_names();
+    read_streams();
     replay.delta_ns = (int64_t)(now_ns() + LAG_NS - first_call_ns());
-    if (is_mode("starved") && fake.requested)
+    if (is_mode("overrun") && fake_has_buffers())
+        overrun();
+    if (is_mode("starved") && fake_has_buffers())
         starve();
     while ((type = next_part(&at, &bytes, &size)) != 0) {
         if (type == PART_CALL)
             put_call(bytes, launch);
-        else if (type == PART_BUFFER && fake.requested && !is_mode("ranges"))
+        else if (type == PART_BUFFER && fake_has_buffers() && !is_mode("ranges"))
             put_buffer(bytes, size);
     }
     return 0;

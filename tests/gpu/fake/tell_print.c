@@ -38,7 +38,8 @@ void gpu_tell_here(struct gpu_origin *ret_origin)
 
 uint64_t gpu_tell_is_on(void)
 {
-    return getenv("ANNOT_GPU_TELL_OFF") == NULL;
+    const char *path = getenv("ANNOT_GPU_TELL_SWITCH");
+    return getenv("ANNOT_GPU_TELL_OFF") == NULL && (!path || access(path, F_OK) == 0);
 }
 
 uint32_t gpu_tell_wishes(void)

@@ -231,6 +231,147 @@ def nothing_happens_unless_asked():
         assert run.program["launches"] == 0  # no callback was enabled
 
 
+def streams_have_names():
+    run = Run("streams")
+    assert set(run.queues.values()) == {f"stream {number}" for _, number in run.queues}, run.queues
+    torch = Run("torch").queues
+    assert torch[1, 7] == "default stream 7", torch
+    contexts = Run("contexts").queues
+    assert set(contexts.values()) == {"stream 20 of context 2",
+                                      "stream 28 of context 3"}, contexts
+    # By nvtxNameCuStreamA, nvtxNameCudaStreamA, nvtxNameCuContextA; and the default one's.
+    for kind in 3, 6:
+        run = Run("streams", FAKE_NAME=f"{kind}:14=loader")
+        assert run.queues[1, 14] == "loader (stream 14)", run.queues
+        assert run.queues[1, 15] == "stream 15", run.queues
+    run = Run("contexts", FAKE_NAME="2:1002=worker")
+    assert run.queues[2, 20] == "stream 20 of worker", run.queues
+
+
+def a_device_is_told_of_once():
+    for scene in "streams", "window-finalize":  # with a record of CUPTI's, and without
+        device, = Run(scene).facts
+        assert device["fact"] == "device" and device["of"] == "GPU 0: Fake 0", device
+        assert device["values"] == {
+            "device": 0, "compute capability": "9.0", "multiprocessors": 132,
+            "device memory [bytes]": 85017493504, "PCI": "0000:1a:00.0",
+            "UUID": "GPU-00010203-0405-0607-0809-0a0b0c0d0e0f"}, device
+
+
+def kernels_have_their_occupancy():
+    """As cudaOccupancyMaxActiveBlocksPerMultiprocessor gives it on an H100: 32 blocks of a warp
+    each; of PyTorch's kernels by registers, by shared memory, and all."""
+    label = next(span["label"] for span in Run("streams").spans if span["kind"] == 1)
+    assert label["occupancy [%]"] == 50, label
+    found = {(span["label"]["block"], span["label"]["registers"],
+              span["label"]["shared memory [bytes]"]): span["label"]["occupancy [%]"]
+             for span in Run("torch").spans if span["kind"] == 1}
+    assert found["256,1,1", 44, 0] == 62.5, found
+    assert found["128,1,1", 74, 20480] == 37.5, found
+    assert all(0 < value <= 100 for value in found.values()), found
+
+
+def calls_lie_with_their_threads():
+    run = Run("streams", ANNOT_GPU_KINDS="driver")
+    got, activities = activities_of("streams")
+    calls = [span for span in run.all if span["kind"] == 7]
+    recorded = [each for each in got.activities() if each["kind"] == "call"]
+    assert len(calls) == len(recorded) == 224
+    delta = check_spans(run, activities)
+    threads = {thread["recorded_tid"]: thread["tid"] for thread in run.program["threads"]}
+    wanted = sorted((each["start"] + delta, each["end"] + delta, each["correlationId"],
+                     threads.get(each["threadId"], each["threadId"])) for each in recorded)
+    assert wanted == sorted((span["begin"], span["end"], span["values"]["correlation"],
+                             span["caller"]) for span in calls)
+    known = set(threads.values())
+    for span in calls:
+        assert span["thread"] == (span["caller"] if span["caller"] in known else 0), span
+    launches = [span for span in calls if span["name"] == "cuLaunchKernel"]
+    assert ({span["values"]["correlation"] for span in launches} ==
+            {span["values"]["correlation"] for span in run.spans if span["kind"] == 1})
+    for name, exact in (("cuMemcpyHtoDAsync", "cuMemcpyHtoDAsync_v2_ptsz"),
+                        ("cuMemAlloc", "cuMemAlloc_v2")):
+        for span in calls:
+            assert span["name"] != exact
+            assert span["name"] != name or span["label"] == {"function": exact}, span
+    assert not [span for span in Run("streams").all if span["kind"] == 7]
+    assert not [span for span in Run("streams", ANNOT_GPU_KINDS="off").all if span["kind"] == 7]
+
+
+def copies_have_direction_and_memory():
+    run = Run("copies")
+    labels = {span["name"]: span["label"] for span in run.spans if span["kind"] == 2}
+    assert labels["copy host to device"] == {"direction": "HtoD", "source": "pinned",
+                                             "destination": "device"}, labels
+    assert labels["copy device to host"]["direction"] == "DtoH", labels
+    memory = [span for span in run.all if span["kind"] == 9]
+    assert [span["name"] for span in memory] == ["take memory"] * 3 + ["give memory back"] * 3
+    size = 8 << 20
+    assert ([(span["label"]["memory"], span["values"]["size [bytes]"],
+              span["values"]["held [bytes]"]) for span in memory] ==
+            [("pinned", size, size), ("device", size, size), ("device", size, 2 * size),
+             ("device", size, size), ("device", size, 0), ("pinned", size, 0)]), memory
+    jit = [span for span in Run("jit").all if span["kind"] == 8]
+    assert {span["name"] for span in jit} == {"jit: load from cache"}, jit
+    assert ({span["name"] for span in Run("streams").all if span["kind"] == 8} >
+            {"jit: compile", "jit: store in cache"})
+    for span in Run("graph").spans:
+        assert span["kind"] != 4 or span["label"]["graph"] > 0, span
+
+
+def events_have_the_time_of_their_call():
+    run = Run("streams", ANNOT_GPU_KINDS="events")  # no call that records one was followed
+    assert not [span for span in run.all if span["kind"] == 10]
+
+
+def beside_another_tool():
+    beside = {"FAKE_CUPTI_HOLDER": "Kineto", "FAKE_CUPTI_SHARES": "1",
+              "FAKE_CUPTI_VERSION": "130500"}
+    _, activities = activities_of("streams")
+    run = Run("streams", **beside)
+    delta = check_spans(run, activities)
+    got, _ = activities_of("streams")
+    check_launches(run, got, activities, delta)
+    check_counts(run, activities)
+    assert not run.anchors and not run.notes, run.notes
+    # Without a clock of its own: CUPTI's, and anchors that lead to ours.
+    run = Run("streams", FAKE_CUPTI_CLOCKLESS="1", **beside)
+    assert len(run.spans) == len(activities) and len(run.anchors) >= 2
+    behind = [cupti - ours for cupti, ours, error in run.anchors]
+    assert max(behind) - min(behind) < 1e6
+    assert {span["clock"] for span in run.spans} == {2}
+    for span in run.spans:
+        assert not span["launch"] or span["launch"] <= span["begin"] - min(behind) + 1e6, span
+    # Graphs are recorded as who came first said.
+    assert not [span for span in Run("graph", **beside).spans if span["kind"] == 4]
+    run = Run("graph", FAKE_CUPTI_GRAPHS="1", **beside)
+    assert sum(span["kind"] == 4 for span in run.spans) == 10
+    # Before 13.3, and where that tool wants to be alone, it stays so.
+    for settings in {**beside, "FAKE_CUPTI_VERSION": "130200"}, {"FAKE_CUPTI_HOLDER": "Kineto",
+                                                                "FAKE_CUPTI_VERSION": "130500"}:
+        run = Run("streams", **settings)
+        assert not run.spans and "CUPTI for Kineto" in run.notes[0], run.notes
+
+
+def a_clock_that_was_forgotten_is_registered_again():
+    """Another tool called cuptiFinalize between two windows: times are right in both; and it is
+    not registered twice, where nobody did."""
+    switch = folder / "recorded"
+    for settings in {"FAKE_CUPTI_FORGETS": "1"}, {}:
+        switch.write_text("")
+        run = Run("streams", "pause", ANNOT_GPU_TELL_SWITCH=str(switch), **settings)
+        assert len(run.windows) == 4, run.windows
+        kernels = [span for span in run.spans if span["kind"] == 1]
+        assert len(kernels) > 20 and run.counts["violating"] == 0, run.counts
+        for span in kernels:
+            assert span["begin"] - span["launch"] < 10e9, (settings, span)
+
+
+def what_may_not_be_refused_ends():
+    run = Run("streams", "overrun", FAKE_CUPTI_VERSION="26")
+    assert any("buffers too many" in note for note in run.notes), run.notes
+
+
 def what_cannot_be_used_is_said():
     for settings, text in (({"FAKE_CUPTI_VERSION": "18"}, "CUDA 12.0 or later"),
                            ({"ANNOT_CUPTI": "/nowhere.so"}, "no libcupti"),
@@ -254,6 +395,10 @@ CASES = [everything_is_told_as_it_was, kernels_have_their_shape,
          the_profiler_calls_open_and_shut, a_forked_child_ends_at_once,
          rubbish_breaks_nothing, who_has_cupti_keeps_it,
          a_tool_before_us_comes_first, nothing_happens_unless_asked, what_cannot_be_used_is_said,
+         streams_have_names, a_device_is_told_of_once, kernels_have_their_occupancy,
+         calls_lie_with_their_threads, copies_have_direction_and_memory,
+         events_have_the_time_of_their_call, beside_another_tool,
+         a_clock_that_was_forgotten_is_registered_again, what_may_not_be_refused_ends,
          the_real_one_fails_without_a_gpu]
 
 if __name__ == "__main__":
