@@ -81,7 +81,7 @@ static void print_line(const struct doctor_finding *it, bool color)
 
 static void print_text(const struct doctor *doctor)
 {
-    static const char *const titles[] = {"machine\n", "\nsampling\n", "\nPython\n"};
+    static const char *const titles[] = {"machine\n", "\nsampling\n", "\nPython\n", "\nGPU\n"};
     bool color = term_color(STDOUT_FILENO, NULL);
     size_t missing = count_missing(doctor);
     for (size_t i = 0; i < doctor->findings.count; i++) {
@@ -121,7 +121,7 @@ static void write_facts(const struct doctor_finding *finding, struct out_stream 
 
 static void write_findings(const struct doctor *doctor, struct out_stream *out)
 {
-    static const char *const groups[] = {"machine", "sampling", "python"};
+    static const char *const groups[] = {"machine", "sampling", "python", "gpu"};
     static const char *const states[] = {"ok", "missing", "note"};
     for (size_t i = 0; i < doctor->findings.count; i++) {
         const struct doctor_finding *it = &doctor->findings.items[i];
@@ -165,6 +165,7 @@ static int run_doctor(const struct cmd_call *call)
     doctor_look_at_sampling(&doctor);
     doctor_look_at_injection(&doctor);
     doctor_look_at_pythons(&doctor);
+    doctor_look_at_gpu(&doctor);
     int error = 0;
     if (values->json)
         error = print_json(&doctor);

@@ -14,7 +14,7 @@ enum doctor_state {
     DOCTOR_NOTE = 2,    /* does without */
 };
 
-enum doctor_group { DOCTOR_MACHINE = 0, DOCTOR_SAMPLING = 1, DOCTOR_PYTHON = 2 };
+enum doctor_group { DOCTOR_MACHINE = 0, DOCTOR_SAMPLING = 1, DOCTOR_PYTHON = 2, DOCTOR_GPU = 3 };
 
 enum { DOCTOR_FACTS_MAX = 6 };
 
@@ -58,6 +58,8 @@ void doctor_look_at_limits(struct doctor *doctor, const struct host_facts *facts
 void doctor_look_at_sampling(struct doctor *doctor);
 /* Loads the injection library in a child. */
 void doctor_look_at_injection(struct doctor *doctor);
+/* Opens the driver's library and others in children. */
+void doctor_look_at_gpu(struct doctor *doctor);
 /* Starts each interpreter that it finds, for some tens of milliseconds. */
 void doctor_look_at_pythons(struct doctor *doctor);
 

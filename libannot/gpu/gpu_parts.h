@@ -11,6 +11,7 @@
 #ifndef ANNOT_GPU_PARTS_H
 #define ANNOT_GPU_PARTS_H
 
+#include "gpu_faults.h"
 #include "gpu_plan.h"
 #include "gpu_tell.h"
 
@@ -99,19 +100,6 @@ void gpu_library_say(char *text, size_t size, const char *what, CUptiResult resu
 /* Which of the tools that use CUPTI is in this process, by its library; NULL: none that is known.
  */
 const char *gpu_library_of_tool(void);
-
-/* ---- What is known of versions (gpu_faults.c) ---- */
-
-enum gpu_fault {
-    GPU_FAULT_TOO_OLD = 1,      /* not used at all */
-    GPU_FAULT_KEEP_BUFFERS = 2, /* a request for a buffer must not be refused */
-    GPU_FAULT_NO_GRAPHS = 4,    /* no records of whole graphs */
-};
-
-/* Of this version: a set of enum gpu_fault. */
-uint32_t gpu_faults(uint32_t version);
-/* Why, for people; NULL: no such fault. */
-const char *gpu_fault_text(enum gpu_fault fault);
 
 /* ---- Records (gpu_records.c) ---- */
 

@@ -180,6 +180,22 @@ def graphs_keep_the_range_of_their_capture():
     assert recorded.counts["launched"] == recorded.counts["told"] == 10, recorded.counts
 
 
+def doctor_tells_what_is_known_of_a_version():
+    for version, name, words, not_said in (
+            (19, "12.0", ("graphs are recorded by their kernels", "one tool at a time"),
+             "CUDA 13.4"),
+            (130300, "13.3", ("before CUDA 13.4",), "one tool at a time"),
+            (130500, "13.5", (), "before")):
+        told = json.loads(subprocess.run(
+            [ANNOT, "doctor", "--json"], capture_output=True, text=True,
+            env={**os.environ, "ANNOT_CUPTI": str(FAKE),
+                 "FAKE_CUPTI_VERSION": str(version)}).stdout)
+        cupti, = (each for each in told["findings"] if each["name"] == "CUPTI")
+        assert cupti["state"] == "ok" and cupti["facts"]["version"] == version, cupti
+        assert f"of CUDA {name} ({version})" in cupti["text"] and not_said not in cupti["text"]
+        assert all(each in cupti["text"] for each in words), cupti
+
+
 def who_has_cupti_is_named():
     recorded = record("streams", FAKE_CUPTI_HOLDER="Kineto")
     assert not recorded.replayed
@@ -190,7 +206,8 @@ CASES = [what_was_replayed_is_recorded, calls_lie_on_the_lanes_of_their_threads,
          queues_and_devices_are_named, late_and_reordered_is_the_same,
          copies_have_bytes_and_kernels_a_shape, missing_activities_are_known,
          times_that_cannot_be_are_counted,
-         graphs_keep_the_range_of_their_capture, who_has_cupti_is_named]
+         graphs_keep_the_range_of_their_capture, doctor_tells_what_is_known_of_a_version,
+         who_has_cupti_is_named]
 
 if __name__ == "__main__":
     sys.exit(replay.run_cases(CASES))
