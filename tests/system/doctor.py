@@ -10,7 +10,8 @@ from harness import ANNOT, Skip, check, equal
 NOBODY = 65534
 # In this order, with the same members, on every machine: programs may count on them.
 NAMES = ["kernel", "clock", "user", "sandbox", "memory", "file size", "open files", "locked",
-         "perf", "ptrace", "eBPF", "memory reads", "annotations", "NVTX"]
+         "perf", "ptrace", "eBPF", "memory reads", "annotations", "NVTX", "driver", "CUPTI",
+         "NVML", "counters"]
 
 
 def needs_ebpf(function):

@@ -160,6 +160,8 @@ CUptiResult cuptiActivityEnable(CUpti_ActivityKind kind)
 
 CUptiResult fake_enable(CUpti_ActivityKind kind)
 {
+    fake_rule(kind != CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER || fake.has_unified,
+              "counters are configured first");
     if ((uint32_t)kind >= FAKE_KINDS)
         return CUPTI_ERROR_INVALID_KIND;
     fake.kinds[kind] = true;
@@ -174,6 +176,19 @@ CUptiResult cuptiActivityEnableRuntimeApi(CUpti_CallbackId id, uint8_t enable)
     fake_rule(enable || fake.kinds[CUPTI_ACTIVITY_KIND_RUNTIME],
               "calls are left out of all of them");
     fake.calls_left_out += !enable && id == CUPTI_RUNTIME_TRACE_CBID_cudaGetLastError_v3020;
+    return CUPTI_SUCCESS;
+}
+
+/* One device, the first. */
+CUptiResult
+cuptiActivityConfigureUnifiedMemoryCounter(CUpti_ActivityUnifiedMemoryCounterConfig *configs,
+                                           uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (configs[i].deviceId != 0)
+            return CUPTI_ERROR_INVALID_DEVICE;
+    fake_rule(!fake.kinds[CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER], "configured, then enabled");
+    fake.has_unified = true;
     return CUPTI_SUCCESS;
 }
 

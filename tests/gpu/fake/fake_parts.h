@@ -23,6 +23,7 @@ struct fake {
     CUpti_ActivityThreadIdType thread_ids;
     size_t dropped;
     uint32_t windows, calls_left_out;
+    bool has_unified;
     bool is_shared; /* the subscriber is one of several */
     CUpti_BuffersCallbackRequestFunc_v2 requested_v2;
     CUpti_BuffersCallbackCompleteFunc_v2 completed_v2;
@@ -48,6 +49,18 @@ void fake_complete(uint8_t *buffer, size_t size, size_t valid);
 
 /* The clock of a CUPTI to which nobody gave one. */
 uint64_t fake_realtime_ns(void);
+
+/* Into the buffer that is being filled; that one comes back. */
+void fake_deliver(const uint8_t *record, size_t size);
+void fake_complete_now(void);
+
+/* What was not recorded (fake_events.c): the call that asks for an event; a call of the driver as
+ * one of the runtime; unified memory that moves; all buffers are taken, and more than all. */
+void fake_call_event(const uint8_t *record);
+void fake_make_runtime(uint8_t *record);
+void fake_move_memory(void);
+void fake_starve(void);
+void fake_overrun(void);
 
 /* Delivers what waits; what was launched by fake_launch(). */
 void fake_flush(bool forced);

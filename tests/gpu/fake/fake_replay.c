@@ -12,6 +12,8 @@
  *   overrun   more buffers are taken than there can be            cuProfilerStart and
  *   pause     nobody records while ANNOT_GPU_TELL_SWITCH          cuProfilerStop
  *             is away: after call 20, for a second
+ *   runtime   calls of the driver are told as if they were of the runtime
+ *   events    a call is told before each event      unified    memory moves, at the end
  *   ranges    the program calls whether or not somebody follows; of a call that is followed, what
  *             it launched comes at the next flush   keep      and not before a forced one */
 #include "fake_parts.h"
@@ -37,7 +39,7 @@ enum {
     LAUNCHES = 1 << 16
 };
 
-enum { LAG_NS = 600000000, MORE_THAN_ALL = 1025 };
+enum { LAG_NS = 600000000 };
 
 struct part_call {
     uint64_t monotonic_ns;
@@ -77,8 +79,8 @@ static pthread_mutex_t waiting_lock = PTHREAD_MUTEX_INITIALIZER; /* of mode rang
 size_t fake_record_size(uint32_t kind)
 {
     static const uint16_t sizes[FAKE_KINDS] = {
-        [1] = 96,  [2] = 88,  [4] = 40,  [5] = 40,  [8] = 184,  [9] = 32,  [10] = 216, [17] = 56,
-        [22] = 96, [36] = 56, [37] = 24, [38] = 56, [49] = 128, [51] = 56, [52] = 72};
+        [1] = 96,  [2] = 88,   [4] = 40,  [5] = 40,  [8] = 184, [9] = 32,   [10] = 216, [17] = 56,
+        [22] = 96, [25] = 104, [36] = 56, [37] = 24, [38] = 56, [49] = 128, [51] = 56,  [52] = 72};
     return kind < FAKE_KINDS ? sizes[kind] : 0;
 }
 
@@ -241,7 +243,7 @@ static void prepare(uint8_t *record, uint32_t kind)
 
 /* ---- Buffers --------------------------------------------------------------------------------- */
 
-static void complete(void)
+void fake_complete_now(void)
 {
     uint8_t *buffer = replay.buffer;
     replay.buffer = NULL;
@@ -252,11 +254,11 @@ static void complete(void)
         fake_complete(buffer, replay.room, replay.used);
 }
 
-static void deliver(const uint8_t *record, size_t size)
+void fake_deliver(const uint8_t *record, size_t size)
 {
     size_t max_records = 0;
     if (replay.buffer && replay.used + size > replay.room)
-        complete();
+        fake_complete_now();
     if (!replay.buffer) {
         fake_request(&replay.buffer, &replay.room, &max_records);
         replay.used = 0;
@@ -268,12 +270,16 @@ static void deliver(const uint8_t *record, size_t size)
     memcpy(replay.buffer + replay.used, record, size);
     replay.used += size;
     if (is_mode("split"))
-        complete();
+        fake_complete_now();
 }
 
 static void put_record(const uint8_t *record, size_t size, uint32_t kind)
 {
     uint8_t copy[256];
+    bool is_runtime = kind == CUPTI_ACTIVITY_KIND_DRIVER && is_mode("runtime");
+    kind = is_runtime ? CUPTI_ACTIVITY_KIND_RUNTIME : kind;
+    if (kind == CUPTI_ACTIVITY_KIND_CUDA_EVENT && is_mode("events") && fake.callback)
+        fake_call_event(record);
     if (kind >= FAKE_KINDS || !fake.kinds[kind])
         return;
     if (is_mode("dropped") && replay.offered++ % 3 == 2) {
@@ -281,9 +287,11 @@ static void put_record(const uint8_t *record, size_t size, uint32_t kind)
         return;
     }
     memcpy(copy, record, size);
+    if (is_runtime)
+        fake_make_runtime(copy);
     prepare(copy, kind);
     if (!is_mode("late") && !is_mode("reordered") && !is_mode("ranges")) {
-        deliver(copy, size);
+        fake_deliver(copy, size);
     } else if (replay.waiting_count < WAITING) {
         uint8_t *waits = malloc(size);
         memcpy(waits, copy, size);
@@ -297,12 +305,12 @@ void fake_flush(bool forced)
     pthread_mutex_lock(&waiting_lock);
     for (uint32_t i = 0; all && i < replay.waiting_count; i++) {
         uint32_t at = is_mode("reordered") ? replay.waiting_count - 1 - i : i;
-        deliver(replay.waiting[at], fake_record_size(*(uint32_t *)replay.waiting[at]));
+        fake_deliver(replay.waiting[at], fake_record_size(*(uint32_t *)replay.waiting[at]));
         free(replay.waiting[at]);
     }
     if (all) {
         replay.waiting_count = 0;
-        complete();
+        fake_complete_now();
     }
     pthread_mutex_unlock(&waiting_lock);
 }
@@ -332,7 +340,7 @@ static void put_buffer(const uint8_t *bytes, uint32_t size)
         put_record(bytes + at, step, kind);
         at += step;
     }
-    complete();
+    fake_complete_now();
 }
 
 /* ---- Calls ----------------------------------------------------------------------------------- */
@@ -512,27 +520,6 @@ static int map_file(const char *path)
     return 0;
 }
 
-/* Of a version that may not be refused: it takes more than there can be, and keeps them. */
-static void overrun(void)
-{
-    uint8_t *buffer;
-    size_t size, max_records;
-    for (int i = 0; i < MORE_THAN_ALL; i++) {
-        fake_request(&buffer, &size, &max_records);
-        fake_rule(buffer && size > 0, "each request is met");
-    }
-}
-
-/* The last buffer is kept: CUPTI has it for ever. */
-static void starve(void)
-{
-    uint8_t *buffer;
-    size_t size, max_records;
-    do
-        fake_request(&buffer, &size, &max_records);
-    while (buffer && size > 0);
-}
-
 /* At the very end of the process. */
 static void __attribute__((destructor)) at_exit(void)
 {
@@ -560,14 +547,16 @@ int fake_play(const char *path, const char *mode, void (*launch)(const struct fa
     read_streams();
     replay.delta_ns = (int64_t)(now_ns() + LAG_NS - first_call_ns());
     if (is_mode("overrun") && fake_has_buffers())
-        overrun();
+        fake_overrun();
     if (is_mode("starved") && fake_has_buffers())
-        starve();
+        fake_starve();
     while ((type = next_part(&at, &bytes, &size)) != 0) {
         if (type == PART_CALL)
             put_call(bytes, launch);
         else if (type == PART_BUFFER && fake_has_buffers() && !is_mode("ranges"))
             put_buffer(bytes, size);
     }
+    if (is_mode("unified") && fake_has_buffers())
+        fake_move_memory();
     return 0;
 }

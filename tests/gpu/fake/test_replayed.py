@@ -322,6 +322,29 @@ def copies_have_direction_and_memory():
 def events_have_the_time_of_their_call():
     run = Run("streams", ANNOT_GPU_KINDS="events")  # no call that records one was followed
     assert not [span for span in run.all if span["kind"] == 10]
+    run = Run("streams", "events", ANNOT_GPU_KINDS="events")
+    events = [span for span in run.all if span["kind"] == 10]
+    assert len(events) == 80, len(events)
+    for span in events:
+        assert span["begin"] == span["end"] == span["launch"] > 0 and span["clock"] == 1, span
+
+
+def calls_of_the_runtime_have_their_names():
+    run = Run("streams", "runtime")
+    calls = [span for span in run.all if span["kind"] == 7]
+    assert len(calls) == 224
+    assert ({(span["name"], *span["label"].items()) for span in calls} ==
+            {("cudaLaunchKernel", ("function", "cudaLaunchKernel_v7000"))})
+
+
+def unified_memory_moves():
+    run = Run("streams", "unified", ANNOT_GPU_KINDS="unified")
+    moved = [(span["name"], span["end"] - span["begin"], span["values"].get("size [bytes]"),
+              span["label"].get("direction")) for span in run.all if span["kind"] == 11]
+    assert moved == [("unified memory to device", 1000, 4096, "HtoD"),
+                     ("unified memory to host", 1000, 8192, "DtoH"),
+                     ("page fault of the host", 0, None, None),
+                     ("page faults of the device", 0, None, None)], moved
 
 
 def beside_another_tool():
@@ -397,7 +420,8 @@ CASES = [everything_is_told_as_it_was, kernels_have_their_shape,
          a_tool_before_us_comes_first, nothing_happens_unless_asked, what_cannot_be_used_is_said,
          streams_have_names, a_device_is_told_of_once, kernels_have_their_occupancy,
          calls_lie_with_their_threads, copies_have_direction_and_memory,
-         events_have_the_time_of_their_call, beside_another_tool,
+         events_have_the_time_of_their_call, calls_of_the_runtime_have_their_names,
+         unified_memory_moves, beside_another_tool,
          a_clock_that_was_forgotten_is_registered_again, what_may_not_be_refused_ends,
          the_real_one_fails_without_a_gpu]
 
