@@ -96,7 +96,7 @@ static bool asker_wants_end(struct asker *asker, struct pollfd *input)
 struct attach_values {
     const char *pids, *output;
     bool force;
-    bool asked, inject;
+    bool asked, inject, gpu_counters;
     int64_t duration_ns;
     uint64_t pool_bytes, volume_bytes;
     const char *policy, *capture;
@@ -219,6 +219,7 @@ static int begin(struct attach *attach)
         .attach = true,
         .launches = true,
         .paused = true, /* until they are told to join */
+        .gpu_hz = attach->values->gpu_counters ? GPU_COUNTERS_HZ : 0,
     };
     sampling_apply(&attach->values->sampling, &options);
     recover(target);
@@ -477,6 +478,8 @@ static const struct option_spec options[] = {
     TALK_OPTIONS(offsetof(struct attach_values, talk)),
     {"inject", 0, OPTION_FLAG, offsetof(struct attach_values, inject), NULL,
      "load annot's library for NVTX and ITT into processes that were not started for it", NULL},
+    {"gpu-counters", 0, OPTION_FLAG, offsetof(struct attach_values, gpu_counters), NULL,
+     "also record utilisation, memory, power, clocks and temperature of NVIDIA GPUs", NULL},
     {"asked", 0, OPTION_FLAG, offsetof(struct attach_values, asked), NULL,
      "for programs: print to standard output when the recording begins and when it is complete; "
      "a line on standard input ends it",

@@ -36,6 +36,7 @@ struct record_values {
     struct python_values python;
     struct inject_values inject;
     struct gpu_values gpu;
+    bool no_counters;
     struct gpu_kinds_values gpu_kinds;
     struct picture_values picture;
     struct talk_values talk;
@@ -91,7 +92,7 @@ static int begin(struct record *record)
         .capture = record->capture,
         .policy = policy_of(record->values->policy),
         .paused = record->values->delay_ns > 0,
-        .gpu_hz = gpu_counters_hz(&record->values->gpu),
+        .gpu_hz = record->values->gpu.on && !record->values->no_counters ? GPU_COUNTERS_HZ : 0,
     };
     sampling_apply(&record->values->sampling, &options);
     gpu_apply(&record->values->gpu, record->gpu.library, &options);
@@ -356,6 +357,8 @@ static const struct option_spec options[] = {
     PYTHON_OPTIONS(offsetof(struct record_values, python)),
     INJECT_OPTIONS(offsetof(struct record_values, inject)),
     GPU_OPTIONS(offsetof(struct record_values, gpu)),
+    {"no-gpu-counters", 0, OPTION_FLAG, offsetof(struct record_values, no_counters), NULL,
+     "with --gpu, leave out utilisation, memory, power, clocks and temperature", NULL},
     GPU_KINDS_OPTIONS(offsetof(struct record_values, gpu_kinds)),
     PICTURE_OPTIONS(offsetof(struct record_values, picture)),
     {"open", 0, OPTION_FLAG, offsetof(struct record_values, open), NULL,

@@ -14,8 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { COUNTERS_HZ = 10 };
-
 #define DRIVER_VARIABLE "CUDA_INJECTION64_PATH"
 
 static bool find_library(char path[PATH_MAX])
@@ -28,7 +26,6 @@ static const char *given(const struct gpu_values *values)
 {
     return values->nodes                            ? "--gpu-nodes"
            : strcmp(values->window, "all") != 0     ? "--gpu-window"
-           : values->no_counters                    ? "--no-gpu-counters"
            : strcmp(values->stacks, "sampled") != 0 ? "--gpu-stacks"
            : values->budget > 0                     ? "--gpu-budget"
                                                     : NULL;
@@ -65,11 +62,6 @@ int gpu_check(const struct gpu_values *values, int status)
         return 0;
     return cmd_fail(status, "option --gpu: this annot has no libannot-gpu.so\n"
                             "it is built where the headers of CUDA are");
-}
-
-uint32_t gpu_counters_hz(const struct gpu_values *values)
-{
-    return values->on && !values->no_counters ? COUNTERS_HZ : 0;
 }
 
 size_t gpu_environment(const struct gpu_values *values, struct gpu_environment *environment)

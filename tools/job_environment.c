@@ -21,6 +21,8 @@ static struct gpu_values gpu_of(const struct job_values *values)
     char path[PATH_MAX];
     if (!gpu.on && !values->no_gpu)
         gpu.on = library_of_annot("gpu", "libannot-gpu.so", path);
+    if (gpu.on && gpu.budget == 0)
+        gpu.budget = GPU_JOB_BUDGET;
     return gpu;
 }
 

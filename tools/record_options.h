@@ -137,7 +137,7 @@ size_t python_environment(const struct python_values *values,
 /* ---- GPUs ------------------------------------------------------------------------------------ */
 
 struct gpu_values {
-    bool on, nodes, no_counters;
+    bool on, nodes;
     const char *window, *stacks;
     double budget; /* percent; 0: not given, no limit */
 };
@@ -160,13 +160,6 @@ struct gpu_values {
          "when to record GPUs: all, profiler, set, signal:USR2, range:NAME, step:NAME:every=N, "   \
          "schedule:NAME:wait=N,warmup=N,active=N, slow:NAME:over=MS",                              \
          "all"},                                                                                   \
-        {"no-gpu-counters",                                                                        \
-         0,                                                                                        \
-         OPTION_FLAG,                                                                              \
-         (at) + offsetof(struct gpu_values, no_counters),                                          \
-         NULL,                                                                                     \
-         "with --gpu, leave out utilisation, memory, power, clocks and temperature",               \
-         NULL},                                                                                    \
         {"gpu-stacks",                                                                             \
          0,                                                                                        \
          OPTION_CHOICE,                                                                            \
@@ -176,11 +169,15 @@ struct gpu_values {
          "sampled"},                                                                               \
     {                                                                                              \
         "gpu-budget", 0, OPTION_NUMBER, (at) + offsetof(struct gpu_values, budget), "PERCENT",     \
-            "record less of GPUs if that costs more of the time (default: no limit)", NULL         \
+            "record less of GPUs if that costs more of the time; a job that runs already: 1", NULL \
     }
 
 /* 0, or a message was printed: returns `status`. */
 int gpu_check(const struct gpu_values *values, int status);
+
+/* The budget of a job that somebody may record later, in percent; and how often a second the
+ * machine's GPUs are asked for their counters. */
+enum { GPU_JOB_BUDGET = 1, GPU_COUNTERS_HZ = 10 };
 
 enum { GPU_VARIABLES_MAX = 5 };
 
@@ -188,9 +185,6 @@ struct gpu_environment {
     struct child_variable variables[GPU_VARIABLES_MAX];
     char library[PATH_MAX], budget[32], words[64];
 };
-
-/* How often a second the machine's GPUs are asked for their counters. */
-uint32_t gpu_counters_hz(const struct gpu_values *values);
 
 /* Stacks of launches: into what the collector is asked for. `library`: kept by it. */
 void gpu_apply(const struct gpu_values *values, char library[PATH_MAX],

@@ -77,6 +77,18 @@ def they_are_the_machines():
     assert "GPU 0 utilisation" in text, text[:500]
 
 
+def attach_records_them_if_asked():
+    out = replay.folder / "attached.annot"
+    with subprocess.Popen(["sleep", "60"]) as program:
+        done = subprocess.run([ANNOT, "attach", "--force", "-d", "0.5",
+                               "--gpu-counters", "-o", out, str(program.pid)],
+                              env={**os.environ, "LD_LIBRARY_PATH": str(NVML.parent)},
+                              capture_output=True, text=True, timeout=60)
+        program.kill()
+    assert done.returncode == 0, done
+    assert "GPU 1 temperature" in counters(spans.read(out)), done
+
+
 def they_are_left_out():
     for options, settings in ((("--gpu", "--no-gpu-counters"), {}), ((), {}),
                               (("--gpu",), {"library": False}),
@@ -89,7 +101,8 @@ def they_are_left_out():
         assert "NVML" not in errors and "nvml" not in errors, errors
 
 
-CASES = [what_was_played_is_recorded, they_are_the_machines, they_are_left_out]
+CASES = [what_was_played_is_recorded, they_are_the_machines, attach_records_them_if_asked,
+         they_are_left_out]
 
 if __name__ == "__main__":
     sys.exit(replay.run_cases(CASES))
