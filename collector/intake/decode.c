@@ -319,6 +319,8 @@ static int fill_event(struct decoder *decoder, struct decode_thread *thread,
         event->scope = names_scope_by_id(&decoder->names, parts->record.name);
     if (error == 0)
         error = set_attributes(&decoder->names, parts, event);
+    if (error == 0 && kind == ANNOT_REC_MARK && event->scope != 0)
+        error = decode_note(decoder, event);
     if (error == 0 && (event_is_flow(event->kind) || event_has_lane(event->kind)))
         return fill_later(decoder, parts, event);
     return error != 0 ? error : 1;

@@ -203,6 +203,7 @@ struct decoder {
     uint32_t process;              /* ordinal in the trace */
     struct lives *lives;           /* of threads that others name; NULL: they are not */
     uint32_t track_count;          /* added to the trace */
+    uint32_t note_count;           /* the same, as facts */
     uint64_t misuse[MISUSE_COUNT]; /* found here, not told by the segment */
     struct clock_map *clock;       /* outlives it */
     bool recover;                  /* take clock anchors from block headers */

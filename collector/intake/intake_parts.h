@@ -9,7 +9,8 @@
 #include "proc_info.h"
 #include "segment_reader.h"
 
-/* ---- Decoding: decode.c, decode_args.c, decode_before.c, decode_spans.c ---- */
+/* ---- Decoding: decode.c, decode_args.c, decode_before.c, decode_notes.c, decode_spans.c ----
+ */
 
 /* The parts of one record, all inside its length. */
 struct decode_parts {
@@ -57,6 +58,9 @@ int decode_before(struct decoder *decoder, struct decode_thread *thread,
 /* Adds a SPAN to the events, or counts why not; takes an anchor of a clock. 0 or -errno. */
 int decode_span(struct decode_pass *pass, const struct decode_parts *parts);
 int decode_anchor(struct decode_pass *pass, const struct decode_parts *parts);
+
+/* Of a mark: if it says something of how GPUs are watched, that becomes a fact. 0 or -ENOMEM. */
+int decode_note(struct decoder *decoder, const struct event *event);
 
 /* Adds what a PAYLOAD tells to its event. 0 or -errno. */
 int decode_payload(struct decode_pass *pass, const struct decode_parts *parts);

@@ -282,6 +282,8 @@ uint32_t gpu_shape_name(const struct gpu_shape *shape);
 /* Subscribes, and registers buffers and clock. 0, or -errno with a line in `text`. */
 int gpu_session_open(CUpti_CallbackFunc on_call, char *text, size_t size);
 void gpu_session_shut(void);
+/* Whether another tool has CUPTI, too. */
+bool gpu_session_is_shared(void);
 /* Of the calls that are to be told of. */
 void gpu_session_follow(CUpti_CallbackDomain domain, CUpti_CallbackId id, bool on);
 /* A kind that this GPU or version has not is left out. */
@@ -411,9 +413,10 @@ enum gpu_stacks {
 
 struct gpu_settings {
     bool wanted;
-    bool nodes;     /* of graphs, each kernel; else as a whole. W: our thread, without a window */
-    double budget;  /* percent; 0: no limit */
-    uint8_t stacks; /* enum gpu_stacks */
+    bool nodes;       /* of graphs, each kernel; else as a whole. W: our thread, without a window */
+    bool nodes_asked; /* the same, before a budget took them away */
+    double budget;    /* percent; 0: no limit */
+    uint8_t stacks;   /* enum gpu_stacks */
     struct gpu_plan plan; /* W: gpu_trigger.c */
 };
 

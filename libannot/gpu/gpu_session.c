@@ -189,6 +189,11 @@ void gpu_session_shut(void)
     leave();
 }
 
+bool gpu_session_is_shared(void)
+{
+    return session.is_shared;
+}
+
 void gpu_session_follow(CUpti_CallbackDomain domain, CUpti_CallbackId id, bool on)
 {
     (void)cupti.enable_callback(on, session.subscriber, domain, id);

@@ -79,7 +79,7 @@ static void tell_kept_out(void)
 {
     char text[128];
     const char *tool = gpu_library_of_tool();
-    if (!tool)
+    if (!tool || gpu_session_is_shared())
         return;
     snprintf(text, sizeof(text), "%s gets no kernels while annot records them", tool);
     gpu_tell_note(text);
@@ -115,21 +115,36 @@ static void tell_failure(void)
         gpu_tell_note(text);
 }
 
+/* Whatever is wanted. */
+static void shut(void)
+{
+    gpu_window_allow(false);
+    gpu_window_follow(false);
+    gpu_window_shut();
+}
+
+/* What the last one's budget left out is recorded again. */
+static void meet_session(uint64_t now)
+{
+    if (gpu_settings.nodes != gpu_settings.nodes_asked)
+        shut();
+    gpu_settings.nodes = gpu_settings.nodes_asked;
+    gpu_window_forgive();
+    gpu_governor_begin(&governor, gpu_settings.budget,
+                       gpu_settings.nodes ? GPU_LEVEL_NODES : GPU_LEVEL_GRAPHS);
+    session = now;
+    is_open = false;
+}
+
 /* Whether somebody records. That he does not is believed at the third look in turn; that the
  * recording ends, until another one begins. */
-static bool is_recorded(uint32_t wishes)
+static bool is_recorded(uint64_t now, uint32_t wishes)
 {
     static uint64_t ended;
     static int looks_off;
-    uint64_t now = gpu_tell_is_on();
     looks_off = now ? 0 : looks_off + 1;
-    if (now && now != session) {
-        gpu_window_forgive();
-        gpu_governor_begin(&governor, gpu_settings.budget,
-                           gpu_settings.nodes ? GPU_LEVEL_NODES : GPU_LEVEL_GRAPHS);
-        session = now;
-        is_open = false;
-    }
+    if (now && now != session)
+        meet_session(now);
     if (wishes & GPU_WISH_END)
         ended = session;
     if (looks_off >= 3)
@@ -149,17 +164,18 @@ static void govern(void)
         return;
     gpu_governor_say(&governor, text, sizeof(text));
     gpu_tell_note(text);
-    gpu_window_allow(false); /* it opens anew, with other kinds */
-    gpu_window_follow(false);
-    gpu_window_shut();
+    shut(); /* it opens anew, with other kinds */
     gpu_settings.nodes = governor.level == GPU_LEVEL_NODES;
 }
 
 /* Everything that a window depends on. */
 static void look(void)
 {
+    uint64_t now = gpu_tell_is_on();
     uint32_t wishes = gpu_tell_wishes();
-    bool is_on = is_recorded(wishes);
+    if (gpu_tell_is_on() != now)
+        wishes = 0; /* of another recording */
+    bool is_on = is_recorded(now, wishes);
     if (is_on)
         govern();
     gpu_trigger_look(wishes);
@@ -170,12 +186,9 @@ static void look(void)
     tell_failure();
 }
 
-/* The last window, whatever is wanted. */
 static void finish(void)
 {
-    gpu_window_allow(false);
-    gpu_window_follow(false);
-    gpu_window_shut();
+    shut();
     tell_switches();
 }
 

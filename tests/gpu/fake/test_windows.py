@@ -119,11 +119,11 @@ def a_signal_switches():
 
 
 def annot_set_switches():
-    before = ("11 annot set --gpu on > /dev/null && sleep 0.4;"
-              "31 annot set --gpu window > /dev/null && sleep 0.4")
+    before = ("11 annot set -p $PPID --gpu on > /dev/null && sleep 0.4;"
+              "31 annot set -p $PPID --gpu window > /dev/null && sleep 0.4")
     check(record("set", before=before), range(11, 31))
-    before = ("11 annot set --gpu off > /dev/null && sleep 0.4;"
-              "31 annot set --gpu window > /dev/null && sleep 0.4")
+    before = ("11 annot set -p $PPID --gpu off > /dev/null && sleep 0.4;"
+              "31 annot set -p $PPID --gpu window > /dev/null && sleep 0.4")
     check(record("all", before=before), [*range(1, 11), *range(31, 41)])
 
 
@@ -214,6 +214,9 @@ def the_budget_ends_a_recording():
     assert re.match(r"GPU: recording costs .* more than the budget of 1e-07 %: from here nothing",
                     recorded.notes[0]), recorded.notes
     assert recorded.launched == sorted(ALL[:19]), recorded.launched
+    info = subprocess.run([ANNOT, "info", replay.folder / "out.annot"], capture_output=True,
+                          text=True, check=True).stdout
+    assert "more than the budget" in " ".join(info.split()), info
     check(record("all", before="20 sleep 5"), range(1, 41))  # asked for, without a limit
 
 
