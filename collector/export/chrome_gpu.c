@@ -44,7 +44,8 @@ static struct chrome_queue *find_queue(struct chrome_gpu *gpu, uint32_t lane)
     uint32_t device = gpu_device_of(trace, lane);
     struct chrome_queue queue = {.stream = (uint32_t)entry->id,
                                  .context = (uint32_t)(entry->id >> 32),
-                                 .device = UINT32_MAX};
+                                 .device = UINT32_MAX,
+                                 .is_stream = device && gpu_is_stream(entry)};
     if (gpu->queue_of[lane])
         return &gpu->queues.items[gpu->queue_of[lane] - 1];
     if (device) {
@@ -81,8 +82,8 @@ static int find_tid(struct chrome_gpu *gpu, struct chrome_queue *queue, const st
 {
     int64_t shelf = shelves_fit(&queue->shelves, item->event->time_ns, item->end_ns);
     while (shelf >= 0 && (size_t)shelf >= queue->tids.count) {
-        bool own = queue->device != UINT32_MAX && !queue->tids.count &&
-                   !is_taken(gpu, queue->pid, queue->stream);
+        bool own =
+            queue->is_stream && !queue->tids.count && !is_taken(gpu, queue->pid, queue->stream);
         uint32_t tid = own ? queue->stream : gpu->ids->next_synthetic++;
         describe_shelf(gpu, queue, item->event->lane, tid);
         if (vec_push(&queue->tids, tid) != 0)
@@ -96,18 +97,19 @@ static int find_tid(struct chrome_gpu *gpu, struct chrome_queue *queue, const st
 
 /* ---- Words ----------------------------------------------------------------------------------- */
 
-static const char *category_of(const struct chrome_gpu *gpu, enum gpu_role role, uint32_t name)
+static const char *category_of(const struct chrome_gpu *gpu, enum queue_role role, uint32_t name)
 {
-    static const char *const categories[GPU_ROLE_COUNT] = {
-        [GPU_ROLE_NONE] = "kernel",       [GPU_ROLE_KERNEL] = "kernel",
-        [GPU_ROLE_COPY] = "gpu_memcpy",   [GPU_ROLE_SET] = "gpu_memset",
-        [GPU_ROLE_GRAPH] = "kernel",      [GPU_ROLE_WAIT] = "cuda_sync",
-        [GPU_ROLE_CALL] = "cuda_driver",  [GPU_ROLE_EVENT] = "cuda_event",
-        [GPU_ROLE_MEMORY] = "gpu_memory", [GPU_ROLE_OVERHEAD] = "overhead",
+    static const char *const categories[QUEUE_ROLE_COUNT] = {
+        [QUEUE_ROLE_NONE] = "kernel",       [QUEUE_ROLE_KERNEL] = "kernel",
+        [QUEUE_ROLE_COPY] = "gpu_memcpy",   [QUEUE_ROLE_SET] = "gpu_memset",
+        [QUEUE_ROLE_GRAPH] = "kernel",      [QUEUE_ROLE_WAIT] = "cuda_sync",
+        [QUEUE_ROLE_CALL] = "cuda_driver",  [QUEUE_ROLE_EVENT] = "cuda_event",
+        [QUEUE_ROLE_JIT] = "cuda_jit",      [QUEUE_ROLE_MEMORY] = "gpu_memory",
+        [QUEUE_ROLE_OVERHEAD] = "overhead",
     };
     const char *text = trace_string(gpu->writer->trace, name)->bytes;
-    return role == GPU_ROLE_CALL && strncmp(text, "cuda", 4) == 0 ? "cuda_runtime"
-                                                                  : categories[role];
+    return role == QUEUE_ROLE_CALL && strncmp(text, "cuda", 4) == 0 ? "cuda_runtime"
+                                                                    : categories[role];
 }
 
 static void add_word(struct text *text, const char *before, const char *word, const char *behind)
@@ -117,7 +119,7 @@ static void add_word(struct text *text, const char *before, const char *word, co
 }
 
 /* "Memcpy HtoD (Pinned -> Device)", "Memset (Device)": readers tell copies by their names. */
-static void put_copy_name(struct chrome_gpu *gpu, enum gpu_role role, const struct item *item)
+static void put_copy_name(struct chrome_gpu *gpu, enum queue_role role, const struct item *item)
 {
     const struct gpu_keys *keys = &gpu->keys;
     const struct args *args = &item->args;
@@ -126,14 +128,14 @@ static void put_copy_name(struct chrome_gpu *gpu, enum gpu_role role, const stru
     const char *from = gpu_value_text(keys, gpu_value_find(keys, args, GPU_VALUE_SOURCE));
     const char *to = gpu_value_text(keys, gpu_value_find(keys, args, GPU_VALUE_DESTINATION));
     const char *memory = gpu_value_text(keys, gpu_value_find(keys, args, GPU_VALUE_MEMORY));
-    if (role == GPU_ROLE_COPY)
+    if (role == QUEUE_ROLE_COPY)
         text_format(&text, "Memcpy %s", gpu_copy_direction(keys, item->event, args));
     else
         text_format(&text, "Memset");
-    if (role == GPU_ROLE_COPY && from[0] && to[0]) {
+    if (role == QUEUE_ROLE_COPY && from[0] && to[0]) {
         add_word(&text, " (", from, "");
         add_word(&text, " -> ", to, ")");
-    } else if (role == GPU_ROLE_SET && memory[0]) {
+    } else if (role == QUEUE_ROLE_SET && memory[0]) {
         add_word(&text, " (", memory, ")");
     }
     chrome_begin_text(gpu->writer, 'X', name);
@@ -277,14 +279,15 @@ static void put_arrow(struct chrome_gpu *gpu, const struct event *event, const c
 
 /* ---- Spans ----------------------------------------------------------------------------------- */
 
-static void put_where(struct chrome_gpu *gpu, const struct chrome_queue *queue, enum gpu_role role)
+static void put_where(struct chrome_gpu *gpu, const struct chrome_queue *queue,
+                      enum queue_role role)
 {
-    if (queue->device != UINT32_MAX) {
+    if (queue->device != UINT32_MAX)
         put_number(gpu, "device", queue->device);
+    if (queue->is_stream)
         put_number(gpu, "context", queue->context);
-    }
     /* Readers take what has a stream for what the device did. */
-    if (queue->device != UINT32_MAX && gpu_role_is_launched(role))
+    if (queue->is_stream && gpu_role_is_launched(role))
         put_number(gpu, "stream", queue->stream);
 }
 
@@ -324,10 +327,10 @@ static void put_span(struct chrome_gpu *gpu, const struct item *item,
 {
     struct chrome_writer *writer = gpu->writer;
     const struct event *event = item->event;
-    enum gpu_role role = gpu_role_of(writer->trace, event->scope);
+    enum queue_role role = gpu_role_of(writer->trace, event->scope);
     struct end_facts facts;
     uint64_t arrow, number = number_of_launch(gpu, item, &arrow);
-    if (role == GPU_ROLE_COPY || role == GPU_ROLE_SET)
+    if (role == QUEUE_ROLE_COPY || role == QUEUE_ROLE_SET)
         put_copy_name(gpu, role, item);
     else
         chrome_begin(writer, 'X', event->name);
@@ -339,7 +342,7 @@ static void put_span(struct chrome_gpu *gpu, const struct item *item,
     if (number)
         put_number(gpu, "correlation", number);
     put_values(gpu, &item->args);
-    if (role == GPU_ROLE_COPY || role == GPU_ROLE_SET)
+    if (role == QUEUE_ROLE_COPY || role == QUEUE_ROLE_SET)
         put_bandwidth(gpu, item);
     put_origin(gpu, item);
     end_facts_init(&facts, gpu->ids, item);
@@ -359,7 +362,7 @@ bool chrome_gpu_take(struct chrome_gpu *gpu, const struct item *item, int *ret_e
     *ret_error = 0;
     if (!gpu->any || item->kind != ITEM_SPAN || event->lane >= gpu->lane_count)
         return false;
-    if (gpu_role_of(trace, event->scope) == GPU_ROLE_NONE && !gpu_device_of(trace, event->lane))
+    if (gpu_role_of(trace, event->scope) == QUEUE_ROLE_NONE && !gpu_device_of(trace, event->lane))
         return false;
     struct chrome_queue *queue = find_queue(gpu, event->lane);
     *ret_error = queue ? find_tid(gpu, queue, item, &tid) : -ENOMEM;
@@ -375,7 +378,7 @@ void chrome_gpu_attributes(struct chrome_gpu *gpu, const struct event *event,
 {
     struct chrome_writer *writer = gpu->writer;
     const struct scope *scope = trace_scope(writer->trace, event->scope);
-    enum gpu_role role = gpu_role_of(writer->trace, event->scope);
+    enum queue_role role = gpu_role_of(writer->trace, event->scope);
     uint64_t number = role ? number_of_call(gpu, event->thread, values) : 0;
     if (!role && !scope->category && !scope->domain)
         chrome_text(writer, "cat", "user_annotation");

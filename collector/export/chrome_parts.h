@@ -186,6 +186,7 @@ void chrome_rows_fini(struct chrome_rows *rows);
 struct chrome_queue {
     uint32_t pid, stream, context;
     uint32_t device; /* its number; UINT32_MAX: not known */
+    bool is_stream;
     struct shelves shelves;
     VEC(uint32_t) tids; /* of the shelves */
 };

@@ -9,11 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum gpu_role gpu_role_of(const struct trace *trace, uint32_t scope)
+enum queue_role gpu_role_of(const struct trace *trace, uint32_t scope)
 {
     const struct scope *of = trace_scope(trace, scope);
-    bool known = of->observer == OBSERVER_CUPTI && of->role < GPU_ROLE_COUNT;
-    return known ? (enum gpu_role)of->role : GPU_ROLE_NONE;
+    bool known = of->observer == OBSERVER_CUPTI && of->role < QUEUE_ROLE_COUNT;
+    return known ? (enum queue_role)of->role : QUEUE_ROLE_NONE;
 }
 
 bool gpu_has_queues(const struct trace *trace)
@@ -30,7 +30,7 @@ bool gpu_is_recorded(const struct trace *trace)
         if (trace_lane_get(trace, i)->kind == LANE_DEVICE)
             return true;
     for (uint32_t i = 1; i < trace_scope_count(trace); i++)
-        if (gpu_role_of(trace, i) != GPU_ROLE_NONE)
+        if (gpu_role_of(trace, i) != QUEUE_ROLE_NONE)
             return true;
     return false;
 }
@@ -38,7 +38,7 @@ bool gpu_is_recorded(const struct trace *trace)
 bool gpu_has_calls(const struct trace *trace)
 {
     for (uint32_t i = 1; i < trace_scope_count(trace); i++)
-        if (gpu_role_of(trace, i) == GPU_ROLE_CALL)
+        if (gpu_role_of(trace, i) == QUEUE_ROLE_CALL)
             return true;
     return false;
 }
@@ -58,14 +58,14 @@ uint32_t gpu_device_of(const struct trace *trace, uint32_t lane)
 /* ---- Key-values ------------------------------------------------------------------------------ */
 
 static const char *const key_texts[GPU_VALUE_COUNT] = {
-    [GPU_VALUE_GRID] = "grid",
-    [GPU_VALUE_BLOCK] = "block",
+    [GPU_VALUE_GRID] = QUEUE_KEY_GRID,
+    [GPU_VALUE_BLOCK] = QUEUE_KEY_BLOCK,
     [GPU_VALUE_CLUSTER] = "cluster",
-    [GPU_VALUE_REGISTERS] = "registers",
-    [GPU_VALUE_SHARED] = "shared memory [bytes]",
-    [GPU_VALUE_OCCUPANCY] = "occupancy [%]",
-    [GPU_VALUE_BYTES] = "size [bytes]",
-    [GPU_VALUE_DIRECTION] = "direction",
+    [GPU_VALUE_REGISTERS] = QUEUE_KEY_REGISTERS,
+    [GPU_VALUE_SHARED] = QUEUE_KEY_SHARED,
+    [GPU_VALUE_OCCUPANCY] = QUEUE_KEY_OCCUPANCY,
+    [GPU_VALUE_BYTES] = QUEUE_KEY_BYTES,
+    [GPU_VALUE_DIRECTION] = QUEUE_KEY_DIRECTION,
     [GPU_VALUE_SOURCE] = "source",
     [GPU_VALUE_DESTINATION] = "destination",
     [GPU_VALUE_MEMORY] = "memory",

@@ -6,28 +6,14 @@
 
 #include "trace.h"
 
-/* What an event is to whoever observes a GPU; numbers are those of annot/queues.h. */
-enum gpu_role {
-    GPU_ROLE_NONE = 0, /* no event of a GPU, or one of later versions */
-    GPU_ROLE_KERNEL = 1,
-    GPU_ROLE_COPY = 2,
-    GPU_ROLE_SET = 3,
-    GPU_ROLE_WAIT = 4,
-    GPU_ROLE_GRAPH = 5,
-    GPU_ROLE_CALL = 6, /* of the program, on its own thread */
-    GPU_ROLE_EVENT = 7,
-    GPU_ROLE_MEMORY = 8,
-    GPU_ROLE_OVERHEAD = 9,
-    GPU_ROLE_COUNT = 10,
-};
-
-enum gpu_role gpu_role_of(const struct trace *trace, uint32_t scope);
+/* What an event is to whoever observes a GPU. */
+enum queue_role gpu_role_of(const struct trace *trace, uint32_t scope);
 
 /* Did a call of the program start it on the device? */
-static inline bool gpu_role_is_launched(enum gpu_role role)
+static inline bool gpu_role_is_launched(enum queue_role role)
 {
-    return role == GPU_ROLE_KERNEL || role == GPU_ROLE_COPY || role == GPU_ROLE_SET ||
-           role == GPU_ROLE_GRAPH;
+    return role == QUEUE_ROLE_KERNEL || role == QUEUE_ROLE_COPY || role == QUEUE_ROLE_SET ||
+           role == QUEUE_ROLE_GRAPH;
 }
 
 /* Has the recording anything that lies on queues, of whatever kind? */
@@ -35,6 +21,13 @@ bool gpu_has_queues(const struct trace *trace);
 /* Has the recording anything of GPUs? Does it have calls of programs to their drivers? */
 bool gpu_is_recorded(const struct trace *trace);
 bool gpu_has_calls(const struct trace *trace);
+
+/* Is a queue's lane a stream? Observers have lanes of their own beside these, with numbers that no
+ * stream has. */
+static inline bool gpu_is_stream(const struct trace_lane *lane)
+{
+    return (uint32_t)lane->id < UINT32_C(0xfffffff0);
+}
 
 /* The device of a queue's lane, as 1 + its ordinal; 0: none is known. */
 uint32_t gpu_device_of(const struct trace *trace, uint32_t lane);

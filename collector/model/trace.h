@@ -103,6 +103,7 @@ enum asyncio_role {
 
 /* What spans of OBSERVER_CUPTI are, as annot/queues.h numbers it. */
 enum queue_role {
+    QUEUE_ROLE_NONE = 0, /* nothing of these, or of a later version */
     QUEUE_ROLE_KERNEL = 1,
     QUEUE_ROLE_COPY = 2,
     QUEUE_ROLE_SET = 3,

@@ -77,14 +77,20 @@ class Span:
         self.stream = int(row["stream"], 16) & 0xffffffff
         words = {"host to device": "HtoD", "device to host": "DtoH", "device to device": "DtoD"}
         self.is_compute = row["category"] in ("kernel", "graph")
-        direction = json.loads(row["args"] or "{}").get("direction")
+        args = json.loads(row["args"] or "{}")
         if row["category"] == "copy":
-            self.name = "Memcpy " + (direction or words[row["name"].removeprefix("copy ")])
+            way = args.get("direction") or words[row["name"].removeprefix("copy ")]
+            ends = [args[key].capitalize() for key in ("source", "destination") if key in args]
+            self.name = f"Memcpy {way}" + (f" ({' -> '.join(ends)})" if len(ends) == 2 else "")
+        elif row["category"] == "set":
+            memory = args.get("memory", "").capitalize()
+            self.name = "Memset" + (f" ({memory})" if memory else "")
         else:
-            self.name = "Memset" if row["category"] == "set" else row["name"]
+            self.name = row["name"]
+        self.kind = self.name[:11] if self.name.startswith("Memcpy") else "Memset"
         # CPU and GPU say the same of what is launched, so the launch is found by its place.
         self.origin = origins.get((self.stream, begin_ns))
-        size = json.loads(row["args"] or "{}").get("size [bytes]")
+        size = args.get("size [bytes]")
         length_ns = end_ns - begin_ns
         self.bandwidth = size / length_ns if size and length_ns else None
 
@@ -150,8 +156,8 @@ def bandwidth_of(spans):
     found = collections.defaultdict(list)
     for span in spans:
         if span.bandwidth:
-            found[span.name].append(span.bandwidth)
-    short = {span.name for span in spans if span.length < 1}
+            found[span.kind].append(span.bandwidth)
+    short = {span.kind for span in spans if span.length < 1}
     return {name: (max(rates), *(() if name in short else (len(rates), sum(rates) / len(rates))))
             for name, rates in found.items()}
 
