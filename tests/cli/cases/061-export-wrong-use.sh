@@ -13,4 +13,8 @@ mkdir folder.json && fails annot export run.annot -o folder.json
 fails annot export run.annot -f chrome -o /dev/full
 fails annot export run.json
 fails script -qec 'NO_COLOR=1 annot export run.annot -o -' /dev/null
+fails annot export run.annot -o run.json --rank first
+fails annot export run.annot -o run.json --rank 8 --world-size 8
+fails annot export run.annot -o run.pftrace --rank 0
 ls
+annot export run.annot -o - -f chrome --rank 1 --world-size 2 | head -4
