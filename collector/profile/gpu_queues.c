@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LOOK_EACH = 1 << 16, FILL_FIRST_NS = 256 };
+enum { LOOK_EACH = 1 << 16, FILL_FIRST_NS = 16 };
 
 void gpu_queues_fini(struct gpu_queues *queues)
 {
@@ -71,6 +71,7 @@ static struct queue_busy *lane_at(struct gpu_queues *queues, const struct trace 
             .process = entry     ? entry->process
                        : emitter ? emitter->process
                                  : 0,
+            .is_device = entry && entry->kind == LANE_DEVICE,
             .first_ns = INT64_MAX,
             .last_ns = INT64_MIN,
         };
@@ -96,6 +97,17 @@ static int limit_gaps(struct gpu_queues *queues)
     return error;
 }
 
+static int add_to(struct queue_busy *lane, const struct item *span)
+{
+    struct gpu_queue *queue = &lane->queue;
+    queue->count++;
+    queue->total_ns += (uint64_t)(span->end_ns - span->begin_ns);
+    queue->first_ns = span->begin_ns < queue->first_ns ? span->begin_ns : queue->first_ns;
+    queue->last_ns = span->end_ns > queue->last_ns ? span->end_ns : queue->last_ns;
+    return gpu_busy_add(&lane->busy, span->begin_ns, span->end_ns);
+}
+
+/* To the queue, and to its device: what several of its queues do at once is one time. */
 int gpu_queues_add(struct gpu_queues *queues, const struct trace *trace, const struct item *span)
 {
     uint32_t ordinal = span->event->lane;
@@ -104,13 +116,16 @@ int gpu_queues_add(struct gpu_queues *queues, const struct trace *trace, const s
     struct queue_busy *lane = ordinal < queues->lanes.count ? &queues->lanes.items[ordinal] : NULL;
     if (!lane || lane->queue.count == 0)
         lane = lane_at(queues, trace, ordinal, span->event->thread);
-    if (!lane || gpu_busy_add(&lane->busy, span->begin_ns, span->end_ns) != 0)
+    if (!lane || add_to(lane, span) != 0)
         return -ENOMEM;
-    struct gpu_queue *queue = &lane->queue;
-    queue->count++;
-    queue->total_ns += (uint64_t)(span->end_ns - span->begin_ns);
-    queue->first_ns = span->begin_ns < queue->first_ns ? span->begin_ns : queue->first_ns;
-    queue->last_ns = span->end_ns > queue->last_ns ? span->end_ns : queue->last_ns;
+    uint32_t device = lane->queue.device;
+    lane = device == 0                        ? NULL
+           : device - 1 < queues->lanes.count ? &queues->lanes.items[device - 1]
+                                              : NULL;
+    if (device != 0 && (!lane || lane->queue.count == 0))
+        lane = lane_at(queues, trace, device - 1, span->event->thread);
+    if (device != 0 && (!lane || add_to(lane, span) != 0))
+        return -ENOMEM;
     return ++queues->added % LOOK_EACH == 0 ? limit_gaps(queues) : 0;
 }
 
@@ -201,21 +216,6 @@ static int compare_rows(const void *left, const void *right)
     return (a->lane > b->lane) - (a->lane < b->lane);
 }
 
-/* Adds what was done on a queue to that of its device. */
-static void add_to_device(struct gpu_queue *device, const struct gpu_queue *queue)
-{
-    if (device->count == 0)
-        *device = (struct gpu_queue){.lane = queue->device - 1,
-                                     .process = queue->process,
-                                     .is_device = true,
-                                     .first_ns = INT64_MAX,
-                                     .last_ns = INT64_MIN};
-    device->count += queue->count;
-    device->total_ns += queue->total_ns;
-    device->first_ns = queue->first_ns < device->first_ns ? queue->first_ns : device->first_ns;
-    device->last_ns = queue->last_ns > device->last_ns ? queue->last_ns : device->last_ns;
-}
-
 static struct process_busy *process_of(struct gpu_queues *queues, uint32_t process)
 {
     for (size_t i = queues->processes.count; i-- > 0;)
@@ -227,41 +227,19 @@ static struct process_busy *process_of(struct gpu_queues *queues, uint32_t proce
                : NULL;
 }
 
-/* A row is done: what was busy goes to its process. 0 or -ENOMEM. */
-static int finish_row(struct gpu_queues *queues, struct gpu_queue *queue, struct gpu_busy *busy,
-                      bool alone)
+/* A lane is done. What a device did, or a queue of none, goes to its process. 0 or -ENOMEM. */
+static int finish_lane(struct gpu_queues *queues, struct queue_busy *lane)
 {
-    describe(queue, busy);
+    struct gpu_queue *queue = &lane->queue;
+    bool alone = queue->is_device || queue->device == 0;
     struct process_busy *process = alone ? process_of(queues, queue->process) : NULL;
-    if (alone && !process)
-        return -ENOMEM;
-    int error = alone ? gpu_busy_join(&process->busy, busy) : 0;
+    int error = gpu_busy_settle(&lane->busy);
+    if (!error && alone)
+        error = process ? gpu_busy_join(&process->busy, &lane->busy) : -ENOMEM;
+    if (!error)
+        describe(queue, &lane->busy);
+    gpu_busy_free(&lane->busy);
     return error ? error : vec_push(&queues->rows, *queue);
-}
-
-static int finish_device(struct gpu_queues *queues, size_t first, uint32_t device)
-{
-    struct gpu_queue row = {0};
-    struct gpu_busy busy = {0};
-    int error = 0;
-    for (size_t i = first; i < queues->lanes.count && !error; i++) {
-        struct queue_busy *lane = &queues->lanes.items[i];
-        if (lane->queue.count == 0 || lane->queue.device != device)
-            continue;
-        error = gpu_busy_settle(&lane->busy);
-        if (!error)
-            error = finish_row(queues, &lane->queue, &lane->busy, device == 0);
-        if (!error && device != 0)
-            error = gpu_busy_join(&busy, &lane->busy);
-        if (device != 0)
-            add_to_device(&row, &lane->queue);
-        gpu_busy_free(&lane->busy);
-        lane->queue.count = 0;
-    }
-    if (!error && device != 0)
-        error = finish_row(queues, &row, &busy, true);
-    gpu_busy_free(&busy);
-    return error;
 }
 
 int gpu_queues_finish(struct gpu_queues *queues, const struct trace *trace, int64_t from_ns,
@@ -269,11 +247,11 @@ int gpu_queues_finish(struct gpu_queues *queues, const struct trace *trace, int6
 {
     const struct gpu_interval all = {from_ns, to_ns};
     int error = 0;
-    for (size_t i = 0; i < queues->lanes.count; i++)
-        *filled_ns += queues->lanes.items[i].busy.filled_ns;
     for (size_t i = 0; i < queues->lanes.count && !error; i++)
         if (queues->lanes.items[i].queue.count > 0)
-            error = finish_device(queues, i, queues->lanes.items[i].queue.device);
+            error = finish_lane(queues, &queues->lanes.items[i]);
+    for (size_t i = 0; i < queues->processes.count; i++)
+        *filled_ns += queues->processes.items[i].busy.filled_ns;
     if (queues->edges.count > 1)
         qsort(queues->edges.items, queues->edges.count, sizeof(*queues->edges.items), by_time);
     for (size_t i = 0; i < queues->processes.count && !error; i++) {

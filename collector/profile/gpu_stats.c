@@ -20,6 +20,7 @@ enum gpu_key {
     KEY_BYTES,
     KEY_DIRECTION,
     KEY_OTHER,
+    KEY_COUNT,
 };
 
 struct gpu_stats *gpu_stats_create(const struct trace *trace, struct range_stats *stats,
@@ -51,17 +52,16 @@ void gpu_stats_destroy(struct gpu_stats *work)
     vec_free(&work->shapes);
     wide_map_free(&work->shape_index);
     vec_free(&work->keys);
+    vec_free(&work->row_of_name);
     histogram_pool_destroy(work->histograms);
     free(work);
 }
 
 /* ---- Key-values ------------------------------------------------------------------------------ */
 
-/* What a span says of itself. */
+/* What a span says of itself: by key, the last such value; NULL: none. */
 struct told {
-    struct gpu_shape shape;
-    struct gpu_launch launch;
-    uint32_t direction;
+    const struct arg *values[KEY_COUNT];
 };
 
 static enum gpu_key find_key(const char *text)
@@ -82,10 +82,8 @@ static enum gpu_key find_key(const char *text)
     return KEY_OTHER;
 }
 
-static enum gpu_key key_of(struct gpu_stats *work, uint32_t string)
+static enum gpu_key look_at_key(struct gpu_stats *work, uint32_t string)
 {
-    if (string < work->keys.count && work->keys.items[string] != KEY_NEW)
-        return (enum gpu_key)work->keys.items[string];
     enum gpu_key key = find_key(trace_string(work->trace, string)->bytes);
     while (work->keys.count <= string && string < trace_string_count(work->trace))
         if (vec_push(&work->keys, (uint8_t)KEY_NEW) != 0)
@@ -95,16 +93,26 @@ static enum gpu_key key_of(struct gpu_stats *work, uint32_t string)
     return key;
 }
 
+static inline void take_values(struct gpu_stats *work, const struct args *args, struct told *told)
+{
+    for (uint32_t i = 0; i < args->count; i++) {
+        const struct arg *arg = &args->items[i];
+        uint8_t key = arg->key < work->keys.count ? work->keys.items[arg->key] : KEY_NEW;
+        told->values[key ? key : look_at_key(work, arg->key)] = arg;
+    }
+}
+
 static uint64_t number_of(const struct arg *arg)
 {
-    if (arg->kind == VALUE_UINT64 || (arg->kind == VALUE_INT64 && arg->value.int64 >= 0))
-        return arg->value.uint64;
-    return 0;
+    bool is_number =
+        arg && (arg->kind == VALUE_UINT64 || (arg->kind == VALUE_INT64 && arg->value.int64 >= 0));
+    return is_number ? arg->value.uint64 : 0;
 }
 
 static double percent_of(const struct arg *arg)
 {
-    double percent = arg->kind == VALUE_DOUBLE   ? arg->value.float64
+    double percent = !arg                        ? NAN
+                     : arg->kind == VALUE_DOUBLE ? arg->value.float64
                      : arg->kind == VALUE_UINT64 ? (double)arg->value.uint64
                      : arg->kind == VALUE_INT64  ? (double)arg->value.int64
                                                  : NAN;
@@ -113,39 +121,7 @@ static double percent_of(const struct arg *arg)
 
 static uint32_t string_of(const struct arg *arg)
 {
-    return arg->kind == VALUE_STRING ? arg->value.string : 0;
-}
-
-static void take_value(struct gpu_stats *work, const struct arg *arg, struct told *told)
-{
-    switch (key_of(work, arg->key)) {
-    case KEY_GRID:
-        told->shape.grid = string_of(arg);
-        break;
-    case KEY_BLOCK:
-        told->shape.block = string_of(arg);
-        break;
-    case KEY_REGISTERS:
-        told->shape.registers = number_of(arg);
-        break;
-    case KEY_SHARED:
-        told->shape.shared_bytes = number_of(arg);
-        break;
-    case KEY_OCCUPANCY:
-        told->shape.occupancy = percent_of(arg);
-        break;
-    case KEY_GRAPH:
-        told->launch.is_node = true;
-        break;
-    case KEY_BYTES:
-        told->launch.bytes = number_of(arg);
-        break;
-    case KEY_DIRECTION:
-        told->direction = string_of(arg);
-        break;
-    default:
-        break;
-    }
+    return arg && arg->kind == VALUE_STRING ? arg->value.string : 0;
 }
 
 /* ---- Rows ------------------------------------------------------------------------------------ */
@@ -174,6 +150,17 @@ static enum gpu_window window_of(uint8_t role, const char *name)
                                                          : GPU_WINDOW_NONE;
 }
 
+/* Most names are of one role. */
+static int keep_by_name(struct gpu_stats *work, uint32_t name, uint32_t index)
+{
+    while (work->row_of_name.count <= name && name < trace_string_count(work->trace))
+        if (vec_push(&work->row_of_name, 0u) != 0)
+            return -ENOMEM;
+    if (name < work->row_of_name.count)
+        work->row_of_name.items[name] = index;
+    return 0;
+}
+
 /* NULL: out of memory. Of too many names, those of a role are one. */
 static struct gpu_row *make_row(struct gpu_stats *work, struct gpu_row fresh)
 {
@@ -187,7 +174,8 @@ static struct gpu_row *make_row(struct gpu_stats *work, struct gpu_row fresh)
                                     trace_string(work->trace, fresh.name)->bytes);
         fresh.edge = (uint8_t)window_of(fresh.role, trace_string(work->trace, fresh.name)->bytes);
         if (vec_push(&work->rows, fresh) != 0 ||
-            wide_map_put(&work->row_index, key, work->rows.count - 1) != 0)
+            wide_map_put(&work->row_index, key, work->rows.count - 1) != 0 ||
+            keep_by_name(work, fresh.name, (uint32_t)work->rows.count) != 0)
             return NULL;
         work->recent = work->rows.count;
     } else {
@@ -204,10 +192,11 @@ static struct gpu_row *row_of(struct gpu_stats *work, uint8_t role, uint32_t nam
         if (recent->name == name && recent->role == role && recent->direction == direction)
             return recent;
     }
-    const uint64_t *found = wide_map_find(&work->row_index, WIDE_KEY(role, name, direction));
-    if (found) {
-        work->recent = *found + 1;
-        return &work->rows.items[*found];
+    uint32_t index = name < work->row_of_name.count ? work->row_of_name.items[name] : 0;
+    struct gpu_row *row = index ? &work->rows.items[index - 1] : NULL;
+    if (row && row->role == role && row->direction == direction) {
+        work->recent = index;
+        return row;
     }
     return make_row(work, (struct gpu_row){.role = role, .name = name, .direction = direction});
 }
@@ -218,49 +207,77 @@ static bool is_shape(const struct gpu_shape *one, const struct gpu_shape *other)
            one->registers == other->registers && one->shared_bytes == other->shared_bytes;
 }
 
-/* The first of a row is the last one that it had. */
-static int add_shape(struct gpu_stats *work, struct gpu_row *row, struct gpu_shape *shape,
-                     uint64_t time_ns)
+enum { SHAPES_NEAR = 8 };
+
+/* Among the first ones of a row: index + 1, or 0. */
+static uint32_t find_near(const struct gpu_stats *work, const struct gpu_row *row,
+                          const struct gpu_shape *shape)
 {
     uint32_t index = row->shapes;
-    if (index == 0 || !is_shape(&work->shapes.items[index - 1], shape)) {
-        const struct wide_key *key =
-            WIDE_KEY((uint64_t)(row - work->rows.items) << 32 | shape->grid,
-                     (uint64_t)shape->block << 32 | (uint32_t)shape->registers, shape->shared_bytes,
-                     shape->registers >> 32);
-        const uint64_t *found = wide_map_find(&work->shape_index, key);
-        index = found ? (uint32_t)*found : 0;
-        if (!found && work->shapes.count >= GPU_SHAPES_MAX)
-            return 0;
-        if (!found) {
-            shape->next = row->shapes;
-            if (vec_push(&work->shapes, *shape) != 0 ||
-                wide_map_put(&work->shape_index, key, work->shapes.count) != 0)
-                return -ENOMEM;
-            row->shapes = index = (uint32_t)work->shapes.count;
-            row->shape_count++;
-        }
+    for (unsigned i = 0; index != 0 && i < SHAPES_NEAR; i++) {
+        if (is_shape(&work->shapes.items[index - 1], shape))
+            return index;
+        index = work->shapes.items[index - 1].next;
     }
-    work->shapes.items[index - 1].count++;
-    work->shapes.items[index - 1].total_ns += time_ns;
     return 0;
+}
+
+/* Index + 1; 0: there is no room. -ENOMEM. */
+static int64_t find_shape(struct gpu_stats *work, struct gpu_row *row, struct gpu_shape *shape)
+{
+    const struct wide_key *key = WIDE_KEY((uint64_t)(row - work->rows.items) << 32 | shape->grid,
+                                          (uint64_t)shape->block << 32 | (uint32_t)shape->registers,
+                                          shape->shared_bytes, shape->registers >> 32);
+    const uint64_t *found = wide_map_find(&work->shape_index, key);
+    if (found || work->shapes.count >= GPU_SHAPES_MAX)
+        return found ? (int64_t)*found : 0;
+    shape->next = row->shapes;
+    if (vec_push(&work->shapes, *shape) != 0 ||
+        wide_map_put(&work->shape_index, key, work->shapes.count) != 0)
+        return -ENOMEM;
+    row->shapes = (uint32_t)work->shapes.count;
+    row->shape_count++;
+    return row->shapes;
+}
+
+static int add_shape(struct gpu_stats *work, struct gpu_row *row, const struct told *told,
+                     uint64_t time_ns)
+{
+    struct gpu_shape shape = {
+        .grid = string_of(told->values[KEY_GRID]),
+        .block = string_of(told->values[KEY_BLOCK]),
+        .registers = number_of(told->values[KEY_REGISTERS]),
+        .shared_bytes = number_of(told->values[KEY_SHARED]),
+        .occupancy = percent_of(told->values[KEY_OCCUPANCY]),
+    };
+    int64_t index = find_near(work, row, &shape);
+    if (index == 0)
+        index = find_shape(work, row, &shape);
+    if (index > 0) {
+        work->shapes.items[index - 1].count++;
+        work->shapes.items[index - 1].total_ns += time_ns;
+    }
+    return index < 0 ? (int)index : 0;
 }
 
 /* ---- Spans ----------------------------------------------------------------------------------- */
 
 static int take_work(struct gpu_stats *work, const struct item *span, struct gpu_row *row,
-                     struct told *told)
+                     const struct told *told)
 {
     uint64_t time_ns = (uint64_t)(span->end_ns - span->begin_ns);
+    const struct gpu_launch launch = {
+        .bytes = number_of(told->values[KEY_BYTES]),
+        .is_node = told->values[KEY_GRAPH] && row->role != QUEUE_ROLE_GRAPH,
+    };
     work->totals.count++;
     work->totals.total_ns += time_ns;
-    told->launch.is_node &= row->role != QUEUE_ROLE_GRAPH;
     work->totals.graph_count += row->role == QUEUE_ROLE_GRAPH;
-    work->totals.node_count += told->launch.is_node;
-    row->bytes += told->launch.bytes;
-    int error = row->role == QUEUE_ROLE_KERNEL ? add_shape(work, row, &told->shape, time_ns) : 0;
+    work->totals.node_count += launch.is_node;
+    row->bytes += launch.bytes;
+    int error = row->role == QUEUE_ROLE_KERNEL ? add_shape(work, row, told, time_ns) : 0;
     if (!error)
-        error = gpu_launched_add(work, span, row, &told->launch);
+        error = gpu_launched_add(work, span, row, &launch);
     return error ? error : gpu_queues_add(&work->queues, work->trace, span);
 }
 
@@ -272,12 +289,11 @@ static int take(void *context, const struct item *item)
     const struct scope *scope = trace_scope(work->trace, item->event->scope);
     if (scope->observer != OBSERVER_CUPTI)
         return 0;
-    struct told told = {.shape.occupancy = NAN};
-    for (uint32_t i = 0; i < item->args.count; i++)
-        take_value(work, &item->args.items[i], &told);
+    struct told told = {0};
+    take_values(work, &item->args, &told);
     uint8_t role = scope->role < QUEUE_ROLE_COUNT ? (uint8_t)scope->role : 0;
-    struct gpu_row *row =
-        row_of(work, role, item->event->name, role == QUEUE_ROLE_COPY ? told.direction : 0);
+    uint32_t direction = role == QUEUE_ROLE_COPY ? string_of(told.values[KEY_DIRECTION]) : 0;
+    struct gpu_row *row = row_of(work, role, item->event->name, direction);
     if (!row)
         return -ENOMEM;
     uint64_t time_ns = (uint64_t)(item->end_ns - item->begin_ns);

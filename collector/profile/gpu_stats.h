@@ -8,8 +8,8 @@
  * number their devices themselves.
  *
  * Memory: 200 bytes a name, up to GPU_ROWS_MAX, and a shape of a kernel's launch; 200 a path of
- * ranges with launches, up to GPU_PATHS_MAX; 16 bytes a gap between work of a queue, up to
- * GPU_GAPS_MAX of all queues together, beyond which short ones are given up; 24 a range of a
+ * ranges with launches, up to GPU_PATHS_MAX; 16 bytes a gap in the work of a queue or device, up to
+ * GPU_GAPS_MAX of all together, beyond which short ones are given up; 24 a range of a
  * process that has queues, up to GPU_STAYS_MAX, beyond which short ones are not looked at. What was
  * left out is counted. Thread-safety: one thread per object. */
 #ifndef ANNOT_GPU_STATS_H

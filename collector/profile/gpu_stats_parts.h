@@ -88,7 +88,8 @@ struct gpu_stats {
     VEC(struct gpu_row) rows;
     VEC(const struct gpu_row *) sorted;
     struct wide_map row_index;
-    size_t recent; /* index + 1 of the row of the last span */
+    VEC(uint32_t) row_of_name; /* by string: index + 1 of one of its rows; 0: none */
+    size_t recent;             /* index + 1 of the row of the last span */
     VEC(struct gpu_shape) shapes;
     struct wide_map shape_index; /* by row and shape: index + 1 */
     VEC(uint8_t) keys;           /* by string: enum gpu_key, as far as it was looked at */

@@ -86,6 +86,8 @@ def quantile(values, fraction):
 def check_names(recorded, tables):
     by_name = collections.defaultdict(list)
     for span in recorded.spans:
+        if not span.queue: # what a thread did itself is among its ranges
+            continue
         by_name[span.role, span.name, span.args.get("direction") or None].append(
             span.end_ns - span.begin_ns)
     rows = {("kernel", row["name"], None): row for row in tables["gpu_kernels"]
