@@ -177,6 +177,21 @@ static void put_attribute(const struct event_scan *scan, const struct event_row 
     }
 }
 
+/* Of what lies on queues. */
+static void put_launch(const struct event_scan *scan, const struct event_row *row, unsigned column,
+                       sqlite3_context *context)
+{
+    struct query *query = scan->scan.cursor->query;
+    if (row->lane != LANE_QUEUE)
+        return;
+    if (column == RANGE_LAUNCH_PATH)
+        query_put_path(query, scan->scan.trace, row->path, context);
+    else if (column == RANGE_LAUNCH_STACK && row->stack)
+        put_integer(context, row->stack);
+    else if (column == RANGE_LAUNCHED && row->event.origin_ns != EVENT_NO_ORIGIN)
+        put_time(context, query, row->event.origin_ns);
+}
+
 static void put_range(const struct event_scan *scan, const struct event_row *row, unsigned column,
                       sqlite3_context *context)
 {
@@ -221,6 +236,11 @@ static void put_range(const struct event_scan *scan, const struct event_row *row
         break;
     case RANGE_CUT:
         put_integer(context, (row->flags & (ITEM_CUT_BEGIN | ITEM_CUT_END)) != 0);
+        break;
+    case RANGE_LAUNCHED:
+    case RANGE_LAUNCH_PATH:
+    case RANGE_LAUNCH_STACK:
+        put_launch(scan, row, column, context);
         break;
     default:
         put_attribute(scan, row, column, context);

@@ -61,6 +61,13 @@ static const struct query_column range_columns[] = {
         {"cut", "INTEGER",
          "1: it goes on outside of --from or --to; begin_ns and end_ns are what is inside",
          BOUND_NONE},
+    [RANGE_LAUNCHED] = {"launched_ns", "INTEGER",
+                        "of a range on a queue: when its thread launched it; NULL: not known",
+                        BOUND_NONE},
+    [RANGE_LAUNCH_PATH] = {"launch_path", "TEXT",
+                           "the ranges that its thread had open then; NULL: none", BOUND_NONE},
+    [RANGE_LAUNCH_STACK] = {"launch_stack", "INTEGER",
+                            "stacks.id of its stack then; NULL: not sampled", BOUND_NONE},
     [RANGE_COLUMNS] = {0},
 };
 
@@ -179,6 +186,8 @@ static int keep(struct event_scan *scan, const struct item *item)
     row->end_thread = item->end_thread;
     row->flags = item->flags;
     row->lane = item->lane;
+    row->path = item->path;
+    row->stack = item->stack;
     if (scan->keeps_args && item->args.count)
         error = keep_args(scan, &item->args);
     if (!error && scan->keeps_path && item->depth)
@@ -320,7 +329,8 @@ static uint32_t wants_of(struct event_scan *scan, const struct query_bounds *bou
     scan->keeps_path = is_range && (ASKED(RANGE_PATH) || ASKED(RANGE_PARENT));
     scan->keeps_shares = bounds->columns & SORTED_COLUMNS & ~SHORT_COLUMNS;
     bool times = is_range && (ASKED(RANGE_CPU) || ASKED(RANGE_READY) || ASKED(RANGE_WAITING));
-    return times ? WANT_EVENTS | WANT_TIMES : WANT_EVENTS;
+    bool origins = is_range && (ASKED(RANGE_LAUNCH_PATH) || ASKED(RANGE_LAUNCH_STACK));
+    return WANT_EVENTS | (times ? WANT_TIMES : 0) | (origins ? WANT_ORIGINS : 0);
 }
 
 static int filter(struct query_cursor *cursor, const struct query_bounds *bounds)

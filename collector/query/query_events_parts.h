@@ -43,6 +43,9 @@ enum {
     RANGE_UNFINISHED,
     RANGE_END_LOST,
     RANGE_CUT,
+    RANGE_LAUNCHED,
+    RANGE_LAUNCH_PATH,
+    RANGE_LAUNCH_STACK,
     RANGE_COLUMNS,
 };
 
@@ -85,6 +88,7 @@ struct event_row {
     struct off_share off;
     size_t first_arg, first_around;
     uint32_t arg_count, depth, end_thread;
+    uint32_t path, stack; /* of a launch */
     uint16_t flags;
     uint8_t lane;
 };

@@ -189,6 +189,9 @@ void put_constant(sqlite3_context *context, const char *text);
 void put_copy(sqlite3_context *context, const char *text, size_t size);
 /* What was made in query->text. */
 void put_made(sqlite3_context *context, const struct query *query);
+/* "job/load", of a path of the scan's trace; NULL: none. */
+void query_put_path(struct query *query, const struct trace *trace, uint32_t path,
+                    sqlite3_context *context);
 /* Times from the recording's begin on. */
 void put_time(sqlite3_context *context, const struct query *query, int64_t time_ns);
 

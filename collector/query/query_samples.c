@@ -322,18 +322,19 @@ static void finish(struct query_cursor *cursor)
 
 /* ---- Cells ----------------------------------------------------------------------------------- */
 
-static void put_path(const struct sample_scan *scan, uint32_t path, sqlite3_context *context)
+void query_put_path(struct query *query, const struct trace *trace, uint32_t path,
+                    sqlite3_context *context)
 {
     enum { PATHS_MAX = 1024, LABEL_SIZE = 4096 };
-    struct query *query = scan->scan.cursor->query;
+
     uint32_t paths[PATHS_MAX];
     char label[LABEL_SIZE];
-    uint32_t count = stacks_paths(trace_stacks_get(scan->scan.trace), path, paths, PATHS_MAX);
+    uint32_t count = stacks_paths(trace_stacks_get(trace), path, paths, PATHS_MAX);
     if (!count)
         return;
     out_stream_memory_reset(query->text);
     for (uint32_t i = 0; i < count; i++) {
-        trace_range_label(scan->scan.trace, paths[i], label, sizeof(label));
+        trace_range_label(trace, paths[i], label, sizeof(label));
         out_text(query->text, i ? "/" : "");
         out_text(query->text, label);
     }
@@ -396,7 +397,7 @@ static void put_rest(const struct sample_scan *scan, const struct sample_row *ro
     char text[24];
     switch (column) {
     case SAMPLE_PATH:
-        put_path(scan, sample->path, context);
+        query_put_path(scan->scan.cursor->query, scan->scan.trace, sample->path, context);
         break;
     case SAMPLE_SET: {
         const char *name = trace_set_name(scan->scan.trace, sample->set, text);

@@ -134,7 +134,7 @@ int query_scan_begin(struct query_cursor *cursor, const struct query_bounds *bou
     scan->cursor = cursor;
     scan->rows = rows;
     scan->chosen = query->options.selection;
-    scan->place = query_take_place(query, samples || (sink->wants & WANT_TIMES));
+    scan->place = query_take_place(query, samples || (sink->wants & (WANT_TIMES | WANT_ORIGINS)));
     if (!scan->place)
         return query->read_error;
     scan->trace = store_reader_trace(scan->place->reader);

@@ -243,7 +243,7 @@ def the_headline_says_what_the_tables_say():
     text = subprocess.run([ANNOT, "report", replay.folder / "truth.annot"], check=True,
                           capture_output=True, text=True).stdout.replace("\n", " ")
     assert "GPU 0 was busy" in text and "ampere::gemm<…> took" in text, text
-    assert "backward launched" in text and "passed in data.load" in text, text
+    assert "launched" in text and "passed in" in text, text
 
 
 def what_a_gpu_did_is_reported_as_it_was():
