@@ -11,7 +11,7 @@
 /* In hundredths: what is less is not told. */
 enum { PART_MIN = 10, IDLE_MIN = 5, WATCHED_MOST = 95 };
 
-enum { NAME_SIZE = 160 };
+enum { NAME_SIZE = 160, NAME_MAX_TOLD = 60 };
 
 struct devices {
     const struct gpu_queue *first; /* the busiest one */
@@ -75,6 +75,14 @@ static bool is_work(const struct gpu_row *row)
            row->role == QUEUE_ROLE_SET || row->role == QUEUE_ROLE_GRAPH;
 }
 
+/* What is left of a name that would fill lines. */
+static void cut_name(char name[NAME_SIZE])
+{
+    static const char ellipsis[] = "\xe2\x80\xa6";
+    if (strlen(name) > NAME_MAX_TOLD)
+        memcpy(name + utf8_cut(name, strlen(name), NAME_MAX_TOLD), ellipsis, sizeof(ellipsis));
+}
+
 /* " gemm took 71 % of the GPU time" */
 static bool add_kernel(const struct trace *trace, const struct gpu_stats *gpu, struct text *text)
 {
@@ -87,6 +95,7 @@ static bool add_kernel(const struct trace *trace, const struct gpu_stats *gpu, s
     if (i == count || rows[i]->name == 0 || rows[i]->total_ns < whole_ns / 100 * PART_MIN)
         return false;
     gpu_short_name(trace_string(trace, rows[i]->name)->bytes, name, sizeof(name));
+    cut_name(name);
     text_format(text, " %s took %s of the GPU time", name,
                 number_share(rows[i]->total_ns, whole_ns, share));
     return true;

@@ -219,12 +219,21 @@ static void fill_owner(const struct report *report, const struct range_table *ra
     }
 }
 
+/* What observers of GPUs tell in marks beside notes for people: devices, windows. */
+static bool is_gpu_fact(const struct report *report, uint32_t index)
+{
+    const char *domain, *name = range_stats_name(report->stats, index, &domain);
+    return name && range_stats_observer(report->stats, index) == OBSERVER_CUPTI &&
+           strncmp(name, "GPU: ", strlen("GPU: ")) != 0;
+}
+
 /* Marks that make up a table of their own. */
 static bool is_told(const struct report *report, uint32_t index)
 {
     const struct scope *scope = range_stats_scope(report->stats, index);
     return scope->observer == OBSERVER_SELFTEST || scope->observer == OBSERVER_POOL ||
-           (scope->observer == OBSERVER_ASYNCIO && scope->role == ASYNCIO_ROLE_AWAITED);
+           (scope->observer == OBSERVER_ASYNCIO && scope->role == ASYNCIO_ROLE_AWAITED) ||
+           is_gpu_fact(report, index);
 }
 
 /* Imports have a table of their own; by what pyannot marks to be sure that marks arrive (as `annot
