@@ -61,8 +61,8 @@ static struct queue_busy *lane_at(struct gpu_queues *queues, const struct trace 
     while (queues->lanes.count <= ordinal)
         if (vec_push(&queues->lanes, (struct queue_busy){0}) != 0)
             return NULL;
-    struct queue_busy *lane = &queues->lanes.items[ordinal];
-    if (lane->queue.count == 0) {
+    struct queue_busy *lane = queues->lanes.items ? &queues->lanes.items[ordinal] : NULL;
+    if (lane && lane->queue.count == 0) {
         const struct trace_lane *entry = trace_lane_get(trace, ordinal);
         const struct trace_thread *emitter = trace_thread_get(trace, thread);
         lane->queue = (struct gpu_queue){
