@@ -1,0 +1,96 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The view of GPUs on the page of annot html, in a real browser, against the report.
+
+    test_gpu_page.py ANNOT TRUTH_PROGRAM FOLDER     pages and pictures are left in FOLDER
+
+Exit status 0, 1, or 77 if Chromium or playwright is not there."""
+
+import pathlib
+import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "system"))
+import page_browser  # noqa: E402
+import page_numbers  # noqa: E402
+import perfetto_ui  # noqa: E402
+from test_exports import Check, use_test_python  # noqa: E402
+from test_page_browser import SCROLLS, WIDTHS, write_page  # noqa: E402
+from test_page_views import AXE_RUN, View  # noqa: E402
+
+
+def check_looks(check, opened, path, folder):
+    axe = page_browser.axe_script()
+    for size, scheme in zip(WIDTHS, ("light", "dark")):
+        page = View(opened, path, "view=gpu", scheme, size)
+        check.equal("gpu: wider than the window", page.page.evaluate(SCROLLS), False)
+        if axe:
+            page.page.evaluate(axe)
+            found = page.page.evaluate(AXE_RUN)["violations"]
+            check.equal("gpu: accessible", [(rule["id"], rule["nodes"][0]["html"][:200])
+                                            for rule in found], [])
+        check.equal("gpu: complaints", page.complaints, [])
+        page.page.screenshot(path=folder / f"gpu-{size[0]}-{scheme}.png", full_page=True)
+        page.close()
+
+
+def time_of(row, name):
+    return page_numbers.joined(page_numbers.time_text(row[name]))
+
+
+def shown(page, label, columns):
+    return [[page_numbers.joined(row[at]) for at in columns] for row in page.rows(label)]
+
+
+def check_numbers(check, annot, opened, path, recording):
+    report = page_numbers.report(annot, recording)
+    page = View(opened, path, "view=gpu")
+    check.equal("gpu: kernels", shown(page, "Kernels", (0, 1, 2))[:-1],
+                [[page_numbers.joined(row["short_name"]), str(row["count"]),
+                  time_of(row, "total_ns")]
+                 for row in report["gpu_kernels"] if not row.get("rest")])
+    ranges = {row["path"].rsplit("/", 1)[-1]: row for row in report["gpu_ranges"]
+              if not row.get("rest")}
+    rows = shown(page, "Ranges", (0, 2, 3, 6))
+    check.equal("gpu: ranges", sorted(row[0] for row in rows[:-1]), sorted(ranges))
+    for name, launched, gpu, idle in rows[:-1]:
+        row = ranges[name]
+        check.equal(f"gpu: range {name}", [launched.replace(",", ""), gpu, idle],
+                    [str(row["launched"]), time_of(row, "gpu_ns"), time_of(row, "idle_ns")])
+    check.equal("gpu: devices and queues", [row[2] for row in shown(
+        page, "Devices and queues", (0, 1, 2))],
+        [time_of(row, "busy_ns") for row in report["gpu_queues"]])
+    page.close()
+    page = View(opened, path, "view=ranges")
+    step = next(row for row in page.rows("Ranges") if row[0] == "step")
+    check.equal("gpu: time of a range among the others", time_of(ranges["step"], "gpu_ns") in
+                [page_numbers.joined(cell) for cell in step], True)
+    page.close()
+    page = View(opened, path)
+    check.equal("gpu: the summary says how busy it was",
+                "GPU 0 was busy" in page.page.inner_text("body"), True)
+    page.close()
+
+
+def main():
+    use_test_python()
+    annot, program, folder = sys.argv[1], sys.argv[2], pathlib.Path(sys.argv[3]).resolve()
+    folder.mkdir(parents=True, exist_ok=True)
+    recording = folder / "truth.annot"
+    check = Check()
+    subprocess.run([annot, "record", "-q", "--force", "--no-sample", "-o", recording, "--",
+                    program, "9"], check=True)
+    path = write_page(annot, recording, folder / "truth.html")
+    try:
+        with page_browser.browser() as opened:
+            check_looks(check, opened, path, folder)
+            check_numbers(check, annot, opened, path, recording)
+    except perfetto_ui.NoVerdict as why:
+        print(f"skipped: {why}")
+        return 77
+    print(f"{check.passed} passed, {check.failed} failed, 0 skipped")
+    return 1 if check.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
