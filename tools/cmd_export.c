@@ -15,6 +15,7 @@
 #include "cmd.h"
 #include "export.h"
 #include "flame_svg.h"
+#include "gpu_stacks.h"
 #include "losses.h"
 #include "no_samples.h"
 #include "operands.h"
@@ -42,6 +43,7 @@ struct plan {
     struct export_options wanted;
     char subtitle[1024]; /* of `wanted` */
     struct flame_counts flame;
+    struct gpu_stacks_totals gpu;
     struct store_reader *reader;
     struct selection selection;
 };
@@ -106,13 +108,20 @@ static int check_ranks(const struct plan *plan)
     return CMD_OK;
 }
 
+static bool wants_gpu(const struct export_options *wanted)
+{
+    return wanted->gpu || wanted->gpu_value;
+}
+
 static int check_options(const struct plan *plan)
 {
     const char *refused = export_refuses(plan->exporter, &plan->wanted);
     char formats[128];
-    if (plan->wanted.off_cpu + plan->wanted.idle + (plan->wanted.value != NULL) > 1)
-        return cmd_fail(CMD_MISUSE, "options --off-cpu, --idle and --value: use only one\n--value "
-                                    "off-cpu:blocked is the time blocked alone");
+    const struct export_options *wanted = &plan->wanted;
+    if (wanted->off_cpu + wanted->idle + (wanted->value != NULL) + wants_gpu(wanted) > 1)
+        return cmd_fail(CMD_MISUSE,
+                        "options --off-cpu, --idle, --value and --gpu: use only one\n--value "
+                        "off-cpu:blocked is the time blocked alone");
     if (plan->wanted.off_cpu && plan->values->selection.gil)
         return cmd_fail(CMD_MISUSE,
                         "options --off-cpu and --gil: use only one\na thread that waits "
@@ -192,6 +201,17 @@ static void note_folded(const struct plan *plan)
                  plan->output, number_count(counts->cut, cut));
 }
 
+/* Of GPU work without stacks. */
+static void note_stacks(const struct plan *plan)
+{
+    const struct trace_sampling *sampling = trace_sampling_get(store_reader_trace(plan->reader));
+    if (plan->gpu.sampled > 0)
+        return;
+    cmd_note("no launch of %s has a stack, only its ranges: %s", plan->recording,
+             sampling->rung == SAMPLING_BPF ? "--gpu-stacks was off, or no launch was sampled"
+                                            : "they are taken with eBPF alone");
+}
+
 /* A viewer shows nothing of an export of nothing, without a word. */
 static void note_written(const struct plan *plan, const struct pass_counts *read)
 {
@@ -202,6 +222,12 @@ static void note_written(const struct plan *plan, const struct pass_counts *read
         loss_note(store_reader_trace(plan->reader), &wholes);
     note_folded(plan);
     note_hidden(plan);
+    if (wants_gpu(&plan->wanted)) {
+        note_stacks(plan);
+        if (plan->default_output)
+            recording_note_output(plan->output, plan->exporter->viewer);
+        return;
+    }
     bool cpu_time = !plan->wanted.off_cpu && !plan->wanted.idle && !plan->wanted.value;
     if (!events && read->samples == 0 && cpu_time)
         cmd_note("nothing to write: %s%s has no samples of CPU time", what, plan->recording);
@@ -220,12 +246,14 @@ static int run_export(struct plan *plan)
                                      .values = &plan->values->selection,
                                      .selection = &plan->selection,
                                      .off_cpu = plan->wanted.off_cpu,
+                                     .gpu = wants_gpu(&plan->wanted),
                                      .value = plan->wanted.value};
     struct pass_counts read;
     struct text text = text_init(plan->subtitle, sizeof(plan->subtitle));
     describe_choice(plan, &text);
     plan->wanted.subtitle = text.length ? plan->subtitle : NULL;
     plan->wanted.ret_flame = &plan->flame;
+    plan->wanted.ret_gpu = &plan->gpu;
     int error = out_stream_open(plan->output, &plan->options, &job.out);
     if (error)
         return recording_fail_output(plan->output, error);
@@ -299,6 +327,7 @@ static int run_formats(const struct cmd_call *call)
 static const struct option_spec page_options[] = {
     {"title", 0, OPTION_TEXT, EXPORT_AT(title), NULL, NULL, NULL},
     {"strip-prefix", 0, OPTION_TEXT, EXPORT_AT(strip_prefix), NULL, NULL, NULL},
+    {"gpu", 0, OPTION_FLAG, EXPORT_AT(gpu), NULL, NULL, NULL},
     {"min-width", 0, OPTION_NUMBER, EXPORT_AT(min_width), NULL, NULL, NULL},
     {0},
 };
@@ -325,6 +354,7 @@ static int write_page(const struct cmd_call *call)
         .selection = &values->selection,
         .force = values->force,
         .flame = true,
+        .gpu = values->wanted.gpu,
     };
     const char *refused = export_refuses(&page_format, &values->wanted);
     char name[RECORDING_NAME_SIZE];

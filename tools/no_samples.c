@@ -14,6 +14,9 @@ int no_samples_fail(const struct no_samples *f)
     const char *reason = trace_string(store_reader_trace(f->reader), sampling->reason)->bytes;
     char quoted[256];
     cmd_quote(f->recording, quoted, sizeof(quoted));
+    if (f->gpu)
+        return cmd_fail(CMD_FAILED, "%s has no work of GPUs%s\nannot record --gpu records it",
+                        f->recording, selection_is_all(f->selection) ? "" : " in what was chosen");
     if (f->off_cpu && !sampling->off_cpu)
         return cmd_fail(CMD_FAILED,
                         "%s has no data about time off the CPU\nannot record "

@@ -15,6 +15,7 @@ struct no_samples {
     const struct selection_values *values;
     const struct selection *selection;
     bool off_cpu;      /* waits were to be drawn */
+    bool gpu;          /* work of GPUs was */
     const char *value; /* what samples were to count for; NULL: time */
 };
 

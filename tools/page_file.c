@@ -4,6 +4,7 @@
 
 #include "cmd.h"
 #include "compare.h"
+#include "gpu_stacks.h"
 #include "no_samples.h"
 #include "out_stream.h"
 #include "page.h"
@@ -24,6 +25,9 @@ struct job {
     struct store_reader *reader;
     struct selection selection;
     char only[1024], ending[1024];
+    struct store_reader *again; /* for the events of a page of GPU time */
+    struct gpu_stacks *gpu;
+    struct pass_source source; /* of that */
     struct compare *compare;
     const struct table *tables[COMPARE_TABLES_MAX];
     int table_count;
@@ -112,9 +116,27 @@ static int compare_both(struct job *job)
 
 /* ---- The page -------------------------------------------------------------------------------- */
 
+/* Samples are GPU time by who launched it. */
+static int read_gpu(struct job *job)
+{
+    const struct pass_source stored = recording_pass_source(job->reader);
+    const struct gpu_stacks_options options = {0};
+    int error = gpu_stacks_read(&stored, &job->selection.chosen, &options, &job->gpu);
+    if (!error)
+        error = store_reader_again(job->reader, &job->again);
+    if (error)
+        return recording_fail(job->recording, error);
+    const struct pass_source events = recording_pass_source(job->again);
+    job->source = gpu_stacks_source(job->gpu, &events);
+    return CMD_OK;
+}
+
 static int make_page(struct job *job)
 {
     selection_describe(job->wanted->selection, job->only, sizeof(job->only));
+    int read = job->wanted->gpu ? read_gpu(job) : CMD_OK;
+    if (read != CMD_OK)
+        return read;
     int compared = job->wanted->compare ? compare_both(job) : CMD_OK;
     if (compared != CMD_OK)
         return compared;
@@ -122,6 +144,7 @@ static int make_page(struct job *job)
         .report = {.path = job->recording,
                    .only = job->only,
                    .reader = job->reader,
+                   .source = job->gpu ? &job->source : NULL,
                    .selection = &job->selection.chosen,
                    .sort = RANGE_COLUMN_SELF,
                    .range = job->wanted->selection->range,
@@ -133,6 +156,7 @@ static int make_page(struct job *job)
         .ending = job->ending,
         .no_source = job->wanted->no_source,
         .flame = job->wanted->flame,
+        .gpu = job->gpu ? gpu_stacks_totals(job->gpu) : NULL,
         .compare = {job->wanted->compare, job->tables, (unsigned)job->table_count},
     };
     struct page *page;
@@ -143,6 +167,7 @@ static int make_page(struct job *job)
     const struct no_samples about = {.recording = job->recording,
                                      .reader = job->reader,
                                      .values = job->wanted->selection,
+                                     .gpu = job->wanted->gpu,
                                      .selection = &job->selection};
     int status = job->wanted->flame && !page_has_stacks(page) ? no_samples_fail(&about)
                                                               : write_page(job, page);
@@ -176,6 +201,8 @@ int page_file_write(const struct page_file *wanted, const char *recording)
     if (status == CMD_OK)
         status = open_and_make(&job);
     compare_destroy(job.compare);
+    gpu_stacks_destroy(job.gpu);
+    store_reader_close(job.again);
     store_reader_close(job.reader);
     free(job.default_output);
     return status;

@@ -15,6 +15,7 @@ struct page_file {
     bool force;
     bool data, no_source; /* the data alone; without the text of source files */
     bool flame;           /* the views of stacks alone */
+    bool gpu;             /* of GPU time */
 };
 
 /* Returns the exit status; what failed was printed. */

@@ -3,6 +3,7 @@
 #include "export.h"
 
 #include "call_tree.h"
+#include "gpu_stacks.h"
 #include "gpu_work.h"
 
 #include <errno.h>
@@ -167,10 +168,37 @@ static int read_all(struct run *run, const struct export_job *job, struct pass_c
     return status;
 }
 
+/* In place of the recording's own samples. */
+static int read_gpu(const struct export_job *job, struct export_options *options,
+                    struct gpu_stacks **ret_gpu)
+{
+    const struct gpu_stacks_options wanted = {.by_range =
+                                                  export_call_groups(options->by) & CALL_BY_RANGE};
+    int error = gpu_stacks_read(job->source, job->selection, &wanted, ret_gpu);
+    if (error)
+        return error;
+    options->value = gpu_value_name(options->gpu_value);
+    options->gpu_all = gpu_stacks_totals(*ret_gpu);
+    if (options->ret_gpu)
+        *options->ret_gpu = *options->gpu_all;
+    return options->gpu_all->values[LAUNCHED_CALLS] ? 0 : -ENODATA;
+}
+
+static int feed(struct run *run, const struct export_job *job, const struct gpu_stacks *gpu,
+                struct pass_counts *ret_counts)
+{
+    const struct sink sink = {take, run, 0};
+    int error = run->exporter->begin(run->state, job);
+    if (!error)
+        error = gpu ? gpu_stacks_tell(gpu, &sink) : read_all(run, job, ret_counts);
+    return error ? error : run->exporter->end(run->state);
+}
+
 int export_run(const struct exporter *exporter, const struct export_job *job,
                struct pass_counts *ret_counts)
 {
     struct export_options options = job->options ? *job->options : (struct export_options){0};
+    struct gpu_stacks *gpu = NULL;
     static const struct pass_selection all = {.from_ns = INT64_MIN, .to_ns = INT64_MAX};
     const struct export_job whole = {.source = job->source,
                                      .selection = job->selection ? job->selection : &all,
@@ -182,13 +210,12 @@ int export_run(const struct exporter *exporter, const struct export_job *job,
                       calloc(1, exporter->state_size)};
     if (!run.state)
         return -ENOMEM;
-    int error = exporter->begin(run.state, &whole);
+    int error = options.gpu || options.gpu_value ? read_gpu(&whole, &options, &gpu) : 0;
     if (!error)
-        error = read_all(&run, &whole, ret_counts);
-    if (!error)
-        error = exporter->end(run.state);
+        error = feed(&run, &whole, gpu, ret_counts);
     if (exporter->destroy)
         exporter->destroy(run.state);
+    gpu_stacks_destroy(gpu);
     free(run.state);
     return error ? error : out_error(job->out);
 }

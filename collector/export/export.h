@@ -26,6 +26,7 @@ struct export_options;
 enum frame_choice export_frames(const struct export_options *options);
 
 struct flame_counts;
+struct gpu_stacks_totals;
 
 /* What people may ask of an export: each exporter's table of options says which of these it has.
  * All zero: the default. */
@@ -41,14 +42,18 @@ struct export_options {
     const char *rank, *world_size; /* of a parallel program: counts; NULL: as recorded */
     const char *value;             /* of samples, as sample_weight_find takes it; NULL: CPU time */
     /* Flame graphs: flame_svg.h. */
-    bool off_cpu; /* stretches off the CPU, in place of CPU time */
-    bool idle;    /* and beside it */
+    bool gpu;              /* what GPUs did, by who launched it: profile/gpu_stacks.h */
+    const char *gpu_value; /* "time|bytes|launches" of that */
+    bool off_cpu;          /* stretches off the CPU, in place of CPU time */
+    bool idle;             /* and beside it */
     bool root_at_bottom;
     const char *title;
     double min_width; /* pixels */
     /* Not asked for by people. */
-    const char *subtitle;           /* what was selected; NULL: everything */
-    struct flame_counts *ret_flame; /* what was drawn; NULL: nobody asks */
+    const char *subtitle;                    /* what was selected; NULL: everything */
+    struct flame_counts *ret_flame;          /* what was drawn; NULL: nobody asks */
+    struct gpu_stacks_totals *ret_gpu;       /* of `gpu`, from export_run; NULL: nobody asks */
+    const struct gpu_stacks_totals *gpu_all; /* the same for exporters */
 };
 
 #define EXPORT_AT(field) offsetof(struct export_options, field)
@@ -82,6 +87,15 @@ struct export_options {
             "what samples count for: off-cpu:blocked, alloc:bytes, ...; default: CPU time; annot " \
             "info lists the names",                                                                \
             NULL                                                                                   \
+    }
+#define EXPORT_OPTIONS_GPU                                                                         \
+    {"gpu",       0,                                                                               \
+     OPTION_FLAG, EXPORT_AT(gpu),                                                                  \
+     NULL,        "GPU time of kernels, copies, sets and graphs, by the stack that launched them", \
+     NULL},                                                                                        \
+    {                                                                                              \
+        "gpu-value", 0, OPTION_CHOICE, EXPORT_AT(gpu_value), "time|bytes|launches",                \
+            "what of these: GPU time, bytes copied and set, or their number; implies --gpu", NULL  \
     }
 #define EXPORT_OPTION_STRIP(fallback)                                                              \
     {                                                                                              \

@@ -5,6 +5,7 @@
 #include "call_tree.h"
 #include "export.h"
 #include "flame_svg.h"
+#include "gpu_stacks.h"
 
 #include <errno.h>
 
@@ -70,12 +71,26 @@ static int take(void *state, const struct item *item)
     return call_tree_add(s->tree, item->sample);
 }
 
+static void describe_gpu(const struct state *s, struct flame_options *drawing)
+{
+    const struct trace *trace = s->job->source->trace;
+    unsigned value = s->weight.index;
+    drawing->work = s->job->options->gpu_all;
+    drawing->piece = "launch";
+    drawing->measure = value == LAUNCHED_TIME    ? "GPU time"
+                       : value == LAUNCHED_BYTES ? "copied or set by GPUs"
+                                                 : "of work for GPUs";
+    drawing->unit = sample_unit_of(trace, sample_weight_type(trace, s->weight));
+}
+
 /* What is drawn, and what it is called. */
 static void describe(const struct state *s, struct flame_options *drawing)
 {
     const struct trace *trace = s->job->source->trace;
     const char *value = s->job->options->value;
-    if (s->job->options->off_cpu) {
+    if (s->job->options->gpu_all) {
+        describe_gpu(s, drawing);
+    } else if (s->job->options->off_cpu) {
         drawing->measure = "time off the CPU";
         drawing->piece = "wait";
     } else if (s->job->options->idle) {
@@ -125,6 +140,7 @@ static const struct option_spec options[] = {
     EXPORT_OPTION_NATIVE,
     EXPORT_OPTION_LINES,
     EXPORT_OPTION_VALUE,
+    EXPORT_OPTIONS_GPU,
     {"off-cpu", 0, OPTION_FLAG, EXPORT_AT(off_cpu), NULL,
      "time in which threads did not run, by what they waited for", NULL},
     {"idle", 0, OPTION_FLAG, EXPORT_AT(idle), NULL, "both: CPU time and time off the CPU", NULL},

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Collapsed stacks: one line each, "root;caller;leaf WEIGHT", for the many tools that draw them.
  *
- * Weights are microseconds of CPU time, or another value of samples, of times in microseconds;
- * whole numbers as readers want them. They are rounded so that the lines add up to the whole.
- * Kernel functions end in "_[k]". What would end a frame or a line (";", control characters) is
- * replaced. Lines are sorted. Thread-safety: none. */
+ * Weights are microseconds of CPU time, or another value of samples, of times in microseconds; of
+ * GPU time, nanoseconds; whole numbers as readers want them. They are rounded so that the lines add
+ * up to the whole. Kernel functions end in "_[k]". What would end a frame or a line (";", control
+ * characters) is replaced. Lines are sorted. Thread-safety: none. */
 #include "call_label.h"
 #include "call_tree.h"
 #include "export.h"
@@ -39,7 +39,7 @@ static int begin(void *state, const struct export_job *job)
         .lines = job->options->lines,
     };
     s->job = job;
-    s->unit = time ? 1000 : 1;
+    s->unit = time && !job->options->gpu_all ? 1000 : 1;
     if (error)
         return error;
     s->tree = call_tree_create(trace, &grouping);
@@ -140,8 +140,13 @@ static void destroy(void *state)
 }
 
 static const struct option_spec options[] = {
-    EXPORT_OPTION_BY,    EXPORT_OPTION_PYTHON,      EXPORT_OPTION_LINES,
-    EXPORT_OPTION_VALUE, EXPORT_OPTION_STRIP(NULL), {0},
+    EXPORT_OPTION_BY,
+    EXPORT_OPTION_PYTHON,
+    EXPORT_OPTION_LINES,
+    EXPORT_OPTION_VALUE,
+    EXPORT_OPTIONS_GPU,
+    EXPORT_OPTION_STRIP(NULL),
+    {0},
 };
 
 extern const struct exporter export_folded;

@@ -3,6 +3,7 @@
  * See flame_parts.h. */
 #include "flame_parts.h"
 
+#include "gpu_stacks.h"
 #include "number.h"
 
 #include <errno.h>
@@ -11,12 +12,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Time by what ran and by what was waited for. */
+/* Time by what ran and by what was waited for. All work is a GPU's. */
 static void sum_tones(struct flame *f)
 {
     const uint64_t *colours = call_tree_colours(f->tree);
-    for (unsigned i = 0; i <= COLOUR_COUNT; i++)
+    for (unsigned i = 0; i <= COLOUR_COUNT && !f->options->work; i++)
         f->tone_ns[i] = colours[i];
+    if (f->options->work)
+        f->tone_ns[TONE_OF_WORK] = flame_total_ns(f);
     for (uint32_t i = 0; i < call_tree_node_count(f->tree); i++) {
         const struct call_node *node = call_tree_node(f->tree, i);
         const struct call_item *item = call_tree_item(f->tree, node->item);
@@ -62,8 +65,20 @@ static void add_key(struct flame *f, enum flame_tone tone, const char *name, uin
              weight ? number_share(weight, flame_total_ns(f), share) : "");
 }
 
+/* Of how many the stack is known itself. */
+static void add_stacks(struct flame *f)
+{
+    const struct gpu_stacks_totals *work = f->options->work;
+    struct note *note = work ? add_note(f) : NULL;
+    if (!note)
+        return;
+    note->tone = TONE_OF_NOTHING;
+    gpu_stacks_say(work, note->text, sizeof(note->text));
+}
+
 static void add_legend(struct flame *f)
 {
+    add_stacks(f);
     for (unsigned i = 0; i <= TONE_OF_READY; i++)
         if (f->tone_ns[i] > 0 || f->tone_seen[i])
             add_key(f, (enum flame_tone)i, flame_tone_text((enum flame_tone)i), f->tone_ns[i]);

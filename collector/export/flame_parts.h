@@ -19,6 +19,7 @@ enum flame_tone {
     TONE_OF_COLLECTOR,
     TONE_OF_NOTHING, /* no stack; and what is no function: processes, threads, notes */
     TONE_OF_RANGE,
+    TONE_OF_WORK, /* of a queue */
     TONE_OF_READY,
     TONE_OF_LOCK,
     TONE_OF_GIL,

@@ -63,6 +63,14 @@ static void put_share(struct flame *f, uint64_t part)
     out_xml(f->out, text, strlen(text)); /* "<0.1 %" */
 }
 
+/* "sample", "samples", "launches" */
+static const char *ending_of(const struct flame *f, uint64_t count)
+{
+    if (count == 1)
+        return "";
+    return f->options->piece[strlen(f->options->piece) - 1] == 'h' ? "es" : "s";
+}
+
 /* "of CPU time": what is measured has a name of the recording. */
 static void put_measure(struct flame *f)
 {
@@ -142,7 +150,7 @@ static void put_title(struct flame *f, const struct box *box)
     out_text(f->out, ", ");
     put_share(f, node->total_ns);
     put_measure(f);
-    flame_put(f, ", %" PRIu64 " %s%s", node->count, f->options->piece, node->count == 1 ? "" : "s");
+    flame_put(f, ", %" PRIu64 " %s%s", node->count, f->options->piece, ending_of(f, node->count));
     if (node->self_ns > 0 && node->self_ns < node->total_ns) {
         out_text(f->out, "\nitself ");
         put_weight(f, node->self_ns);
@@ -384,8 +392,7 @@ static void put_facts(struct flame *f)
     flame_put(f, "<text class=\"sub\" x=\"%d\" y=\"52\">", MARGIN);
     put_weight(f, root->total_ns);
     put_measure(f);
-    flame_put(f, " in %" PRIu64 " %s%s", root->count, f->options->piece,
-              root->count == 1 ? "" : "s");
+    flame_put(f, " in %" PRIu64 " %s%s", root->count, f->options->piece, ending_of(f, root->count));
     if (f->options->frequency_hz)
         flame_put(f, " at %u Hz", f->options->frequency_hz);
     if (f->options->subtitle) {

@@ -27,6 +27,8 @@ struct flame_change {
 
 enum { FLAME_LEVEL_MAX = 3 };
 
+struct gpu_stacks_totals;
+
 struct flame_options {
     const char *title;     /* NULL: what the recording is called */
     const char *subtitle;  /* what was selected; NULL = everything */
@@ -36,7 +38,8 @@ struct flame_options {
     uint32_t frequency_hz; /* 0: nothing to tell */
     double min_width;      /* pixels; 0 = FLAME_WIDTH_MIN */
     bool root_at_bottom;
-    const struct flame_change *changes; /* by node: colours tell these. NULL: no comparison */
+    const struct gpu_stacks_totals *work; /* launched by these stacks; NULL: it is of samples */
+    const struct flame_change *changes;   /* by node: colours tell these. NULL: no comparison */
 };
 
 /* What was drawn. */

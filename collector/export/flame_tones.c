@@ -26,6 +26,7 @@ static const struct tone {
     [TONE_OF_COLLECTOR] = {"gc", "garbage collector", {TONE_GC}, {TONE_GC_INK}},
     [TONE_OF_NOTHING] = {"role", "unknown", {TONE_ROLE}, {TONE_ROLE_INK}},
     [TONE_OF_RANGE] = {"range", "ranges", {TONE_R2}, {TONE_INK}},
+    [TONE_OF_WORK] = {"work", "GPU", {TONE_KERNEL}, {TONE_KERNEL_INK}},
     [TONE_OF_READY] = {"ready", "runnable", {TONE_READY}, {TONE_GC_INK}},
     [TONE_OF_LOCK] = {"lock", "", {TONE_W_LOCK}, {TONE_WAIT_INK}},
     [TONE_OF_GIL] = {"gil", "", {TONE_W_GIL}, {TONE_WAIT_INK}},
@@ -61,6 +62,8 @@ enum flame_tone flame_tone_of(const struct trace *trace, const struct call_tree 
     const struct call_item *entry = call_tree_item(tree, item);
     switch ((enum call_kind)entry->kind) {
     case CALL_FUNCTION:
+        if (stacks_get_label(trace_stacks_get(trace), entry->id)->flags & LABEL_WORK)
+            return TONE_OF_WORK;
         return call_item_frame_kind(tree, item) == FRAME_NOTE
                    ? TONE_OF_NOTHING
                    : (enum flame_tone)code_colour_of(trace, entry->id);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* Spans of queues leave the other events of their block: they go to a stream of their own, with the
  * threads that caused them. */
-#include "clock_now.h"
 #include "drain.h"
 
 #include <errno.h>
 
 enum { ORIGINS_MAX = 1 << 16 };
 
-/* A thread that has told nothing yet, by its record. 1, 0, -errno. */
-static int find_record(struct drain *drain, uint32_t serial, uint32_t *ret_ordinal)
+/* A thread that has told nothing yet, by its record; it lived at that time, perhaps not any more.
+ * 1, 0, -errno. */
+static int find_record(struct drain *drain, uint32_t serial, int64_t time_ns, uint32_t *ret_ordinal)
 {
     struct annot_shared shared;
     int error = segment_read_shared(drain->segment, &shared);
@@ -24,8 +24,8 @@ static int find_record(struct drain *drain, uint32_t serial, uint32_t *ret_ordin
             continue;
         error = drain_thread(drain, serial, &thread);
         if (error == 0 && !thread->entered)
-            error = drain_enter_thread(
-                drain, thread, &(struct drain_who){record.tid, clock_now_ns(), record.comm});
+            error = drain_enter_thread(drain, thread,
+                                       &(struct drain_who){record.tid, time_ns, record.comm});
         *ret_ordinal = error == 0 ? thread->decode.ordinal : 0;
         return error == 0 ? 1 : error;
     }
@@ -47,7 +47,7 @@ static bool find_past(const struct drain *drain, uint32_t serial, uint32_t *ret_
 }
 
 /* What was not found either is not looked for again until it is there. 1, 0, -errno. */
-static int find_origin(struct drain *drain, uint32_t serial, uint32_t *ret_ordinal)
+static int find_origin(struct drain *drain, uint32_t serial, int64_t time_ns, uint32_t *ret_ordinal)
 {
     const uint64_t *index = map64_find(&drain->thread_index, serial + UINT64_C(1));
     if (index && drain->threads.items[*index].entered) {
@@ -61,7 +61,7 @@ static int find_origin(struct drain *drain, uint32_t serial, uint32_t *ret_ordin
     }
     if (drain->origins.count >= ORIGINS_MAX) /* more threads than there can be */
         return 0;
-    int found = find_record(drain, serial, ret_ordinal);
+    int found = find_record(drain, serial, time_ns, ret_ordinal);
     if (found == 0)
         found = find_past(drain, serial, ret_ordinal);
     if (found >= 0 && map64_put(&drain->origins, serial + UINT64_C(1),
@@ -73,7 +73,7 @@ static int find_origin(struct drain *drain, uint32_t serial, uint32_t *ret_ordin
 static int set_cause(struct drain *drain, struct event *span)
 {
     uint32_t ordinal = 0, serial = span->color;
-    int found = serial ? find_origin(drain, serial - 1, &ordinal) : 0;
+    int found = serial ? find_origin(drain, serial - 1, span->origin_ns, &ordinal) : 0;
     span->color = 0;
     if (found < 0 && found != -EFAULT)
         return found;

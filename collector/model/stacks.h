@@ -46,6 +46,8 @@ struct source {
 enum label_flags {
     LABEL_PLACE = 1u << 0, /* no function: says where the code lies, "libfoo.so+0x1230",
                               "[anonymous code]" */
+    LABEL_WORK = 1u << 1,  /* no function: what a queue did, as the leaf of who launched it
+                              (profile/gpu_stacks.h); not stored */
 };
 
 /* What a function is called and where it is: all frames of one function have the same. Modules of

@@ -72,7 +72,7 @@ static int begin(struct page *page)
     const struct report_options *options = &page->options.report;
     struct store_info info;
     store_reader_info(options->reader, &info);
-    page->has_samples = info.sample_count > 0;
+    page->has_samples = info.sample_count > 0 || page->options.gpu;
     page->trace = store_reader_trace(options->reader);
     page->span = find_span(page->trace, options->selection);
     page->row_limit = PAGE_ROWS_MAX;
@@ -221,6 +221,8 @@ static int put_all(struct page *page, struct json_doc *doc)
     int error = page_names_begin(&page->names);
     if (part)
         json_doc_bool(doc, "flame", true);
+    if (page->options.gpu)
+        json_doc_bool(doc, "gpu", true);
     for (size_t i = 0; i < count && !error; i++)
         error = (part ? flame : all)[i](page, doc);
     return error;

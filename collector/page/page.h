@@ -26,6 +26,7 @@ struct page_options {
     const char *ending;           /* how the command ended, in a sentence; "": as it should */
     bool no_source;               /* no text of source files */
     bool flame;                   /* the views of stacks alone: flame graph, trees, source */
+    const struct gpu_stacks_totals *gpu; /* `report.source` tells GPU time; NULL: CPU time */
     struct page_compare compare;
 };
 

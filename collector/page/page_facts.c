@@ -2,6 +2,7 @@
 /* What a recording is, in words: title, facts, headline, and what the page leaves out. */
 #include "page_parts.h"
 
+#include "gpu_stacks.h"
 #include "headline.h"
 #include "missing.h"
 #include "text.h"
@@ -64,7 +65,9 @@ static void put_sampling(const struct page *page, struct json_doc *doc)
     const struct trace_sampling *sampling = trace_sampling_get(page->trace);
     char buffer[LABEL_SIZE];
     struct text text = text_init(buffer, sizeof(buffer));
-    if (!page->has_samples)
+    if (page->options.gpu)
+        text_format(&text, "GPU time by launch");
+    else if (!page->has_samples)
         text_format(&text, "no samples");
     else if (sampling->frequency_hz)
         text_format(&text, "%u Hz, %s%s", sampling->frequency_hz,
@@ -87,10 +90,28 @@ static void put_began(const struct page *page, struct json_doc *doc)
     json_doc_text(doc, "began", text);
 }
 
+/* "1.20 s of GPU time in 99,000 launches; stacks of all launches." */
+static void put_gpu_headline(const struct page *page, struct json_doc *doc)
+{
+    const struct gpu_stacks_totals *gpu = page->options.gpu;
+    char time[NUMBER_TEXT_SIZE], count[NUMBER_TEXT_SIZE], said[LABEL_SIZE], sentence[LABEL_SIZE];
+    snprintf(sentence, sizeof(sentence), "%s of GPU time in %s launches; %s.",
+             number_time_short(gpu->values[LAUNCHED_TIME], time),
+             number_count(gpu->values[LAUNCHED_CALLS], count),
+             gpu_stacks_say(gpu, said, sizeof(said) / 2));
+    json_doc_array(doc, "headline");
+    json_doc_text(doc, NULL, sentence);
+    json_doc_close(doc);
+}
+
 static void put_headline(const struct page *page, struct json_doc *doc)
 {
     const struct report_facts *facts = report_facts(page->report);
     char sentence[HEADLINE_SIZE + sizeof("Hottest: ")];
+    if (page->options.gpu) {
+        put_gpu_headline(page, doc);
+        return;
+    }
     json_doc_array(doc, "headline");
     headline_wall(page->trace, facts, sentence, HEADLINE_SIZE);
     json_doc_text(doc, NULL, sentence);

@@ -270,6 +270,14 @@ static unsigned colour_of(struct call_tree *tree, uint32_t stack)
     return stack && frame ? chosen_frames_colour(&tree->frames, frame) : COLOUR_COUNT;
 }
 
+/* How many it is: itself, or the calls that it stands for. */
+static uint64_t count_of(const struct call_tree *tree, const struct sample *sample)
+{
+    const struct sample_set *set = sample_set_get(trace_sets_get(tree->trace), sample->set);
+    int index = tree->options.weight.set ? sample_set_index(set, VALUE_TYPE_CALLS) : -1;
+    return index >= 0 && index < sample->value_count ? (uint64_t)sample->values[index] : 1;
+}
+
 int call_tree_add(struct call_tree *tree, const struct sample *sample)
 {
     bool cut = false;
@@ -287,7 +295,7 @@ int call_tree_add(struct call_tree *tree, const struct sample *sample)
         return add_wait(tree, (uint32_t)node, sample);
     uint64_t weight = weight_of(tree, sample);
     tree->nodes.items[node].self_ns += weight;
-    tree->nodes.items[node].count++;
+    tree->nodes.items[node].count += count_of(tree, sample);
     if (!is_wait(tree, sample))
         tree->colour_ns[colour_of(tree, sample->stack)] += weight;
     return 0;

@@ -217,6 +217,8 @@ enum code_colour code_colour_of(const struct trace *trace, uint32_t ordinal)
     enum code_owner owner = code_owner_of(trace, ordinal);
     if (kind == FRAME_COLLECTOR)
         return COLOUR_COLLECTOR;
+    if (stacks_get_label(trace_stacks_get(trace), ordinal)->flags & LABEL_WORK)
+        return COLOUR_KERNEL;
     if (kind == FRAME_NATIVE && (owner == CODE_LIBRARY || owner == CODE_STDLIB))
         return COLOUR_NATIVE;
     return (enum code_colour)colours[owner];

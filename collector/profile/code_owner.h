@@ -42,8 +42,8 @@ enum code_colour {
     COLOUR_OWN = 0,
     COLOUR_LIBRARY = 1, /* written in Python */
     COLOUR_INTERPRETER = 2,
-    COLOUR_NATIVE = 3, /* installed machine code */
-    COLOUR_KERNEL = 4,
+    COLOUR_NATIVE = 3,    /* installed machine code */
+    COLOUR_KERNEL = 4,    /* and work of GPUs, where nothing else is shown */
     COLOUR_COLLECTOR = 5, /* of garbage */
     COLOUR_COUNT = 6,
 };

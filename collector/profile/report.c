@@ -282,7 +282,8 @@ enum { REPORT_OWN_SINKS = 6 };
 /* One reading for all tables. */
 static int read_all(struct report *report)
 {
-    const struct pass_source source = recording_pass_source(report->options.reader);
+    const struct pass_source stored = recording_pass_source(report->options.reader);
+    const struct pass_source source = report->options.source ? *report->options.source : stored;
     struct sink sinks[REPORT_OWN_SINKS + REPORT_SINKS_MAX] = {
         range_stats_sink(report->stats),
         pool_tasks_sink(report->tasks),

@@ -313,6 +313,10 @@ async function start_page() {
 
 async function open_page() {
     index_data(await decode_data(document.getElementById('data').textContent));
+    if (data.gpu) {
+        OWNERS[OWNER_KERNEL].text = 'GPU';
+        data.wall = [];
+    }
     add_fields();
     read_address();
     render_page = render;

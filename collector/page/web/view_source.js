@@ -183,6 +183,6 @@ function file_list(order, index) {
 add_view({
     key: 'source', title: 'Source',
     question: 'Which line? CPU time, waits and hits beside the text',
-    has: () => data.sources.length > 0,
+    has: () => data.sources.length > 0 && !data.gpu,
     draw: draw_source,
 });

@@ -197,7 +197,8 @@ function frames_switch() {
 }
 
 function tree_sentence(tree, matches) {
-    const what = state.time === 'cpu' ? `${time_text(tree.total)} of CPU time` +
+    const what = data.gpu ? `${time_text(tree.total)} of GPU time, by who launched it`
+        : state.time === 'cpu' ? `${time_text(tree.total)} of CPU time` +
         `, ${counted(tree.samples, 'sample')}` : `${time_text(tree.total)} of all threads, ` +
         'running, ready and waiting';
     if (!matches)
