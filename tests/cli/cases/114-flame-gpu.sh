@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: MIT
+# GPU time in a recording without any, and options that do not go together.
+make_recording sampled run.annot
+annot flame --gpu run.annot
+annot flame --gpu -o run.svg run.annot
+annot flame --gpu --range nowhere run.annot
+annot flame --gpu --off-cpu run.annot
+annot flame --gpu-value bytes -o run.html run.annot
+annot flame --gpu-value colours run.annot
+annot export --gpu -f folded -o - run.annot
+annot export --gpu -f chrome -o - run.annot
+annot record --gpu-stacks exact -- true
+ls
