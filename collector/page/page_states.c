@@ -175,7 +175,8 @@ static int take(void *context, const struct item *item)
     const struct sample *sample = item->sample;
     const struct sample_sets *sets = trace_sets_get(states->trace);
     enum sample_role role = sample_role(sets, sample);
-    if (role == SAMPLE_ROLE_OTHER || sample->thread >= states->thread_count)
+    if (role == SAMPLE_ROLE_OTHER || role == SAMPLE_ROLE_LAUNCH ||
+        sample->thread >= states->thread_count)
         return 0;
     struct page_state *state = state_of(states, sample->thread);
     struct off_share off = sample_off_share(sets, sample);
