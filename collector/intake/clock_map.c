@@ -78,8 +78,8 @@ void clock_map_fini(struct clock_map *map)
 
 /* ---- Launches -------------------------------------------------------------------------------- */
 
-/* Launches of about a microsecond share a set, in which the oldest makes room. */
-enum { LAUNCH_SETS = 1 << 14, LAUNCH_WAYS = 8, LAUNCH_SHIFT = 12 };
+/* Launches within half a microsecond share a set, in which the oldest makes room. */
+enum { LAUNCH_SETS = 1 << 14, LAUNCH_WAYS = 8, LAUNCH_SHIFT = 11 };
 
 struct clock_launches {
     struct clock_anchor told[CLOCK_ASKERS][LAUNCH_SETS][LAUNCH_WAYS]; /* raw 0: empty */

@@ -70,6 +70,31 @@ TEST(clock_rises_across_anchors)
     clock_map_fini(&map);
 }
 
+/* Whoever asks first: anchors that come later move what the last line says. */
+TEST(stack_and_spans_of_a_launch_have_one_time)
+{
+    enum { LAUNCHES = 20000 };
+
+    static uint64_t raws[LAUNCHES];
+    static int64_t told[LAUNCHES];
+    struct clock_map map;
+    CHECK_INT(clock_map_init(&map), 0);
+    for (int i = 0; i < LAUNCHES; i++) {
+        if (i % 1000 == 0)
+            CHECK_INT(clock_map_advance(&map), 0);
+        do /* no faster than programs launch */
+            raws[i] = clock_now_raw();
+        while (i > 0 && raws[i] - raws[i - 1] < 1000);
+        told[i] = clock_map_launch_ns(&map, raws[i], i % 3 ? CLOCK_FOR_STACK : CLOCK_FOR_SPAN);
+    }
+    usleep(2000);
+    CHECK_INT(clock_map_advance(&map), 0);
+    for (int i = 0; i < LAUNCHES; i++)
+        CHECK_INT(clock_map_launch_ns(&map, raws[i], i % 3 ? CLOCK_FOR_SPAN : CLOCK_FOR_STACK),
+                  told[i]);
+    clock_map_fini(&map);
+}
+
 TEST(unbelievable_anchors_are_refused)
 {
     struct clock_map map;
