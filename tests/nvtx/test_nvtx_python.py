@@ -49,5 +49,29 @@ def beside_pyannot(home):
     check("outside/python:inside/innermost" in paths, f"paths: {paths}")
 
 
+@case
+def payloads_and_counters(home):
+    """Of the package's newer versions: lists, arrays and structs of numpy, counters and groups."""
+    program = ("import numpy, nvtx\n"
+               "domain = nvtx.get_domain('arrays')\n"
+               "nvtx.mark('list', domain='arrays', payload=[1, 2, 3])\n"
+               "kind = numpy.dtype([('rank', numpy.int32), ('name', 'U5')])\n"
+               "nvtx.mark('struct', domain='arrays', payload=numpy.array((3, 'ring'), kind))\n"
+               "domain.get_counter('load', int, scope='GPU[0]').sample(5)\n"
+               "kind = numpy.dtype([('clock', numpy.int32), ('heat', numpy.float64)])\n"
+               "domain.get_counter('both', kind).sample((7, 1.5))\n"
+               "domain.get_counter('batch', float).batch_submit([1.5], [domain.get_timestamp()])\n")
+    probe = "import nvtx, numpy; nvtx.Counter"
+    if subprocess.run([PYTHON, "-c", probe], stderr=subprocess.DEVNULL, check=False).returncode:
+        raise Skip(f"{PYTHON} has no nvtx package with counters, or no numpy")
+    home.environment["ANNOT_PYTHON"] = "none"
+    path, _ = run(home, PYTHON, "-c", f"open({str(home.work / 'ledger')!r}, 'w')\n" + program)
+    events = [event for event in events_of(home, path) if event.get("domain") == "arrays"]
+    equal([(event["name"], event.get("values", event.get("value"))) for event in events],
+          [("list", {"size": 3, "data": "[1, 2, 3]"}), ("struct", {"rank": 3, "name": "ring"}),
+           ("GPU[0]/load", 5), ("both/clock", 7), ("both/heat", 1.5), ("batch", {"payload": 1.5})],
+          "what was recorded")
+
+
 if __name__ == "__main__":
     main()

@@ -84,7 +84,8 @@ static void decode_plain(struct nvtx_decoding *decoding, const struct nvtx_blob_
     *entry = (struct nvtx_entry){.type = blob->schema, .name = name};
     struct nvtx_frame frame = {
         .decoding = decoding, .schema = &one.schema, .bytes = {blob->bytes, blob->size}};
-    struct nvtx_place place = {.layout = *layout, .bytes = frame.bytes, .count = 1};
+    struct nvtx_place place = {
+        .type = blob->schema, .layout = *layout, .bytes = frame.bytes, .count = 1};
     if (blob->size == SIZE_MAX)
         place.bytes = nvtx_copy_memory(decoding, (uintptr_t)blob->bytes, NVTX_COPY_ROOM);
     place.count = place.bytes.size / layout->size;

@@ -15,12 +15,25 @@
 /* Of queues, so that they are no stream of CUDA. */
 #define QUEUE_ID (UINT64_C(1) << 63)
 
+/* Of a thread's own events, which need not lie in its ranges. */
+static annot_queue queue_of_thread(annot_domain domain)
+{
+    const struct annot_value thread = annot_value_int64(NULL, gettid());
+    uint64_t id = QUEUE_ID | (nvtx_hash(domain, thread.value.uint64) >> 2);
+    char name[64];
+    struct nvtx_line line = {name, name, name + sizeof(name) - 1, 0};
+    nvtx_line_put(&line, "deferred events of thread ", 26);
+    nvtx_line_number(&line, &thread);
+    *line.at = 0;
+    return annot_queue_create(ANNOT_QUEUE_QUEUE, id, 0, name);
+}
+
 annot_queue nvtx_queue_of(annot_domain domain, uint64_t scope)
 {
     const char *name = nvtx_scope_name(domain, scope);
     uint64_t id = QUEUE_ID | (nvtx_hash(scope, domain) >> 2);
     if (scope == NVTX_SCOPE_OF_THREAD || scope == NVTX_SCOPE_OF_CALLER)
-        id = QUEUE_ID | (nvtx_hash(id, (uint64_t)gettid()) >> 2);
+        return queue_of_thread(domain);
     return annot_queue_create(ANNOT_QUEUE_QUEUE, id, 0, *name ? name : "deferred events");
 }
 

@@ -192,6 +192,7 @@ int nvtx_find_place(struct nvtx_frame *frame, uint32_t index, struct nvtx_place 
 {
     const struct nvtx_entry *entry = &frame->schema->entries[index];
     int is_indirect = nvtx_entry_is_indirect(entry);
+    place->type = entry->type;
     place->layout = nvtx_layout_of(frame->decoding->domain, entry->type);
     uint64_t alignment = is_indirect ? NVTX_POINTER_SIZE : place->layout.alignment;
     uint64_t offset = nvtx_entry_offset(frame->schema, index, frame->cursor, alignment);

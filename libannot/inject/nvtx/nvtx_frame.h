@@ -16,6 +16,7 @@ struct nvtx_frame {
 
 /* An entry's elements. */
 struct nvtx_place {
+    uint64_t type; /* the entry's, or what that is when structs of a single number are unwrapped */
     struct nvtx_layout layout;
     struct nvtx_bytes bytes; /* all of them, if they are of one size */
     uint64_t count;

@@ -60,7 +60,11 @@ static struct annot_value *add_value(struct nvtx_frame *frame, uint32_t index)
         value->key_name = entry->key;
         return value;
     }
-    uint32_t before = nvtx_path_put_entry(frame, index);
+    uint32_t before = decoding->path_length;
+    if (frame->level > 0 && frame->schema->type.count == 1 && before > 0)
+        decoding->path_length--; /* the only thing of a struct is called as that is */
+    else
+        nvtx_path_put_entry(frame, index);
     struct nvtx_line line = nvtx_line_begin(decoding);
     nvtx_line_put(&line, decoding->path, decoding->path_length);
     value->key = nvtx_line_end(decoding, &line);
@@ -173,7 +177,7 @@ static void put_as_text(struct nvtx_frame *frame, uint32_t index, const struct n
     struct annot_value *value = add_value(frame, index);
     if (!value)
         return;
-    uint64_t type = frame->schema->entries[index].type;
+    uint64_t type = place->type;
     struct nvtx_line line = nvtx_line_begin(frame->decoding);
     uint64_t bits = place->layout.size <= 8 ? nvtx_bits_of(place->bytes.at, place->layout.size) : 0;
     if (place->layout.class == NVTX_CLASS_CHARACTER) {
@@ -196,13 +200,13 @@ static void put_scalar(struct nvtx_frame *frame, uint32_t index, const struct nv
 {
     const struct nvtx_entry *entry = &frame->schema->entries[index];
     struct annot_value number, *value;
-    int is_number = nvtx_number_of(entry->type, &place->layout, place->bytes.at, &number);
+    int is_number = nvtx_number_of(place->type, &place->layout, place->bytes.at, &number);
     if (is_number && is_time(entry)) {
         take_time(frame->decoding, entry, number.value.int64);
         if (frame->decoding->is_deferred)
             return;
     }
-    if (entry->type == NVTX_TYPE_STRING_HANDLE) {
+    if (place->type == NVTX_TYPE_STRING_HANDLE) {
         put_handle(frame, index, number.value.uint64);
 
     } else if (!is_number || place->layout.class == NVTX_CLASS_BYTE) {
@@ -224,7 +228,7 @@ static void put_array(struct nvtx_frame *frame, uint32_t index, const struct nvt
     if (!value)
         return;
     struct nvtx_line line = nvtx_line_begin(frame->decoding);
-    nvtx_line_array(&line, frame->schema->entries[index].type, &place->layout, place->bytes);
+    nvtx_line_array(&line, place->type, &place->layout, place->bytes);
     set_text(value, nvtx_line_end(frame->decoding, &line));
 }
 
@@ -232,7 +236,7 @@ void nvtx_put_place(struct nvtx_frame *frame, uint32_t index, const struct nvtx_
 {
     const struct nvtx_entry *entry = &frame->schema->entries[index];
     if (entry->keeps)
-        frame->kept[entry->keeps - 1] = nvtx_product_of(entry->type, &place->layout, place->bytes);
+        frame->kept[entry->keeps - 1] = nvtx_product_of(place->type, &place->layout, place->bytes);
     if (place->layout.class == NVTX_CLASS_TEXT)
         put_text(frame, index, place);
     else if (place->is_array)

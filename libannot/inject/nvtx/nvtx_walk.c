@@ -40,8 +40,27 @@ static uint64_t put_structs(struct nvtx_frame *frame, uint32_t index,
     return place->layout.size ? place->layout.size * (place->is_array ? place->count : 1) : end;
 }
 
+/* A struct that is nothing but a number is that number, as Python's package for NVTX has it. */
+static void unwrap(const struct nvtx_decoding *decoding, struct nvtx_place *place)
+{
+    for (uint32_t i = 0; i < NVTX_LEVELS && place->layout.class == NVTX_CLASS_SAID; i++) {
+        const struct nvtx_schema *schema = (const struct nvtx_schema *)place->layout.type;
+        const struct nvtx_entry *entry = schema->entries;
+        if (schema->type.type != NVTX_SCHEMA_STATIC || schema->type.count != 1 || entry->flags ||
+            entry->offset || nvtx_entry_is_indirect(entry))
+            return;
+        struct nvtx_layout inner = nvtx_layout_of(decoding->domain, entry->type);
+        if (inner.class == NVTX_CLASS_NONE || inner.class == NVTX_CLASS_TEXT ||
+            inner.size != place->layout.size)
+            return;
+        place->layout = inner;
+        place->type = entry->type;
+    }
+}
+
 void nvtx_walk_place(struct nvtx_frame *frame, uint32_t index, struct nvtx_place *place)
 {
+    unwrap(frame->decoding, place);
     const struct nvtx_entry *entry = &frame->schema->entries[index];
     int is_struct = place->layout.class == NVTX_CLASS_SAID && place->layout.type->type != 0;
     int is_indirect = nvtx_entry_is_indirect(entry);
@@ -60,8 +79,10 @@ static int walk_entry(struct nvtx_frame *frame, uint32_t index)
 {
     struct nvtx_decoding *decoding = frame->decoding;
     struct nvtx_place place;
-    if (decoding->steps == 0)
+    if (decoding->steps == 0) {
+        decoding->left_out++;
         return 0;
+    }
     decoding->steps--;
     uint64_t before = frame->cursor;
     if (!nvtx_find_place(frame, index, &place)) {
