@@ -421,6 +421,13 @@ static void by_helpers(void)
           "\"macro\"}");
     mark_bytes("plain", TYPE(CSTRING), "plain text", SIZE_MAX);
     truth("\"event\": \"mark\", \"name\": \"plain\", \"values\": {\"payload\": \"plain text\"}");
+    const nvtxPayloadSchemaEntry_t pointers[] = {
+        {0, TYPE(CSTRING), "null", NULL, 0, 0, NULL, NULL},
+        {0, TYPE(CSTRING), "wild", NULL, 0, 0, NULL, NULL}};
+    const uintptr_t addresses[] = {0, 16};
+    mark_bytes("pointers", STATIC(pointers, 0), addresses, sizeof(addresses));
+    truth("\"event\": \"mark\", \"name\": \"pointers\", \"values\": {\"null\": \"(null)\", "
+          "\"payload_left_out\": 1}");
     mark_bytes("raw", NVTX_TYPE_PAYLOAD_SCHEMA_RAW, "\1\2", 2);
     truth("\"event\": \"mark\", \"name\": \"raw\", \"values\": {\"payload\": \"01 02\"}");
     mark_bytes("nobody's", NVTX_PAYLOAD_SCHEMA_ID_DYNAMIC_START + 1, "x", 1);

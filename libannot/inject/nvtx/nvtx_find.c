@@ -25,7 +25,7 @@ struct nvtx_bytes nvtx_copy_memory(struct nvtx_decoding *decoding, uint64_t addr
     int error = errno;
     ssize_t got = size ? process_vm_readv(getpid(), &here, 1, there, 2, 0) : 0;
     errno = error;
-    return (struct nvtx_bytes){copy, got > 0 ? (size_t)got : 0};
+    return got > 0 ? (struct nvtx_bytes){copy, (size_t)got} : (struct nvtx_bytes){NULL, 0};
 }
 
 void nvtx_keep_copy(struct nvtx_decoding *decoding, struct nvtx_bytes bytes)
@@ -187,7 +187,16 @@ static void bound_place(struct nvtx_frame *frame, struct nvtx_place *place)
     place->bytes.size = (size_t)(place->count * size);
 }
 
-/* Where the entry's elements are; moves the cursor behind it. 0: nowhere. */
+/* A text that is not there is one, as in all of annot. */
+static int is_null_text(const struct nvtx_frame *frame, const struct nvtx_entry *entry,
+                        const struct nvtx_place *place, uint64_t offset)
+{
+    const uint64_t offsets = NVTX_ENTRY_OFFSET_FROM_BASE | NVTX_ENTRY_OFFSET_FROM_HERE;
+    return place->layout.class == NVTX_CLASS_TEXT && place->layout.size == 1 &&
+           !(entry->flags & offsets) &&
+           nvtx_bits_of(frame->bytes.at + offset, NVTX_POINTER_SIZE) == 0;
+}
+
 int nvtx_find_place(struct nvtx_frame *frame, uint32_t index, struct nvtx_place *place)
 {
     const struct nvtx_entry *entry = &frame->schema->entries[index];
@@ -210,9 +219,13 @@ int nvtx_find_place(struct nvtx_frame *frame, uint32_t index, struct nvtx_place 
             place->count <= size / place->layout.size)
             size = place->count * place->layout.size;
         place->bytes = resolve(frame, entry, offset, (size_t)size);
+        if (is_null_text(frame, entry, place, offset))
+            place->bytes = (struct nvtx_bytes){(const uint8_t *)"(null)", 6};
         frame->cursor = offset + NVTX_POINTER_SIZE;
+        if (!place->bytes.at)
+            return 0;
         bound_place(frame, place);
-        return place->bytes.at != NULL;
+        return 1;
     }
     place->bytes = nvtx_bytes_from(frame->bytes, offset);
     uint64_t said = place->count, size;
