@@ -161,6 +161,14 @@ static int take_missing(struct lines *lines, char *fields[FIELDS_MAX])
     return count(lines, FACT_NOTE, buffer);
 }
 
+/* note PID SENTENCE */
+static int take_note(struct lines *lines, char *fields[FIELDS_MAX])
+{
+    return fields[2][0] && utf8_is_text(fields[2], strlen(fields[2]))
+               ? count(lines, FACT_NOTE, fields[2])
+               : 0;
+}
+
 static bool is_listed(const char *list, const char *path)
 {
     size_t length = strlen(path);
@@ -201,7 +209,7 @@ static int take_line(struct lines *lines, char *line, size_t length)
         int (*take)(struct lines *lines, char *fields[FIELDS_MAX]);
     } kinds[] = {
         {"python", 6, take_python}, {"forked", 3, take_forked},   {"thread", 4, take_thread},
-        {"part", 4, take_part},     {"missing", 5, take_missing},
+        {"part", 4, take_part},     {"missing", 5, take_missing}, {"note", 3, take_note},
     };
 
     static const char nested[] = "nested\t";

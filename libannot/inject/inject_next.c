@@ -2,7 +2,9 @@
 /* Loading the next tool: see inject_next.h. */
 #include "inject_next.h"
 
+#include <annot/observers.h>
 #include <dlfcn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,6 +17,16 @@ static int is_this_library(const void *function)
            theirs.dli_fbase == ours.dli_fbase;
 }
 
+/* Nobody else would say so: the loader that it was set for loads annot instead. */
+static void tell_failure(const char *variable)
+{
+    char text[ANNOT_PROCESS_NOTE_MAX + 1];
+    const char *why = dlerror();
+    snprintf(text, sizeof(text), "The tool in %s does not go on behind annot: %s", variable,
+             why ? why : "it cannot be loaded");
+    annot_process_note(text);
+}
+
 void *inject_next_function(const char *variable, const char *function)
 {
     const char *path = secure_getenv(variable);
@@ -22,5 +34,7 @@ void *inject_next_function(const char *variable, const char *function)
         return NULL;
     void *library = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
     void *found = library ? dlsym(library, function) : NULL;
+    if (!library)
+        tell_failure(variable);
     return found && !is_this_library(found) ? found : NULL;
 }

@@ -7,6 +7,7 @@
 #include "filter.h"
 
 #include "proc.h"
+#include "remarks.h"
 #include "scratch.h"
 #include "strings.h"
 #include "testpoint.h"
@@ -191,5 +192,6 @@ static APART void take_capture(int directory_fd, struct segment *segment)
 void filter_check(int directory_fd, struct segment *segment, uint32_t sequence)
 {
     take_capture(directory_fd, segment);
+    remarks_tell(directory_fd, segment->session_id);
     apply_in_scratch(directory_fd, segment, 0, sequence);
 }

@@ -95,6 +95,7 @@ struct runtime_table {
     void (*queue_count)(enum annot_queue_count which, uint64_t count);
     /* From 0.10. */
     int (*watch_range)(const char *name, const char *domain, annot_watch_fn *fn, void *context);
+    void (*process_note)(const char *text);
     uint32_t (*queue_wishes)(void);
 #ifdef ANNOT_TEST_OTHER_VERSION /* a copy from the future, with one function more */
     void (*future)(void);

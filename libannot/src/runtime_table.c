@@ -68,6 +68,7 @@ OWNED(annot_origin_here);
 OWNED(annot_emit_spans);
 OWNED(annot_queue_count);
 OWNED(annot_watch_range);
+OWNED(annot_process_note);
 OWNED(annot_queue_wishes);
 
 const struct runtime_table runtime_own = {
@@ -135,5 +136,6 @@ const struct runtime_table runtime_own = {
     .emit_spans = own_annot_emit_spans,
     .queue_count = own_annot_queue_count,
     .watch_range = own_annot_watch_range,
+    .process_note = own_annot_process_note,
     .queue_wishes = own_annot_queue_wishes,
 };

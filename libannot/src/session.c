@@ -24,7 +24,8 @@ enum {
     ID_DIGITS = 16,
     TARGET_TEXT_MAX = 48,
     FILTER_ATTEMPTS = 64,
-    ENTRIES_SIZE = 288, /* one entry with the longest name, or four of ours */
+    LINES_END = 1 << 20, /* of the file: nobody appends behind it */
+    ENTRIES_SIZE = 288,  /* one entry with the longest name, or four of ours */
 };
 
 _Static_assert(offsetof(struct annot_session, filter) ==
@@ -397,6 +398,17 @@ void session_read_capture(int directory_fd, uint64_t id, char ret_text[ANNOT_CAP
     if (has_capture(fd) && pread(fd, ret_text, ANNOT_CAPTURE_MAX,
                                  offsetof(struct annot_session, capture)) != ANNOT_CAPTURE_MAX)
         ret_text[0] = 0;
+    close(fd);
+}
+
+void session_add_line(int directory_fd, uint64_t id, const char *line, uint32_t size)
+{
+    int fd = session_open(directory_fd, id, O_WRONLY | O_APPEND);
+    if (fd < 0)
+        return;
+    off_t end = lseek(fd, 0, SEEK_END);
+    if (end >= (off_t)sizeof(struct annot_session) && end < LINES_END)
+        (void)!write(fd, line, size);
     close(fd);
 }
 

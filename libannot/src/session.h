@@ -39,6 +39,10 @@ int session_read_filter(int directory_fd, uint64_t id, struct session_filter *re
  */
 void session_read_capture(int directory_fd, uint64_t id, char ret_text[ANNOT_CAPTURE_MAX + 1]);
 
+/* Appends a line to the session's file, unless that has grown too large: wire-format.md, "Lines".
+ */
+void session_add_line(int directory_fd, uint64_t id, const char *line, uint32_t size);
+
 /* The session that it most likely belongs to, without a look at any file; 0: not known. */
 uint64_t session_guess(void);
 

@@ -125,6 +125,8 @@ def a_tool_that_loads_a_library_while_another_thread_does(home):
 def a_tool_that_cannot_be_loaded(home):
     path, ledger = run(home, program("nvtx_chained"), NVTX_INJECTION64_PATH="/no/such/tool.so")
     compare(home, path, ledger)
+    info = home.info(path)
+    check("The tool in ANNOT_NVTX_NEXT does not go on behind annot: /no/such/tool.so" in info, info)
 
 
 @case

@@ -90,6 +90,8 @@ enum annot_subprocess_role {
     ANNOT_SUBPROCESS_END = 3,
 };
 
+#define ANNOT_PROCESS_NOTE_MAX 240
+
 /* A range that is open. `domain` and `category` are those of its event, as far as they are still
  * known: of the outermost 32, and of what a track shows its domain. */
 struct annot_open_range {
@@ -117,6 +119,11 @@ ANNOT_API uint32_t annot_open_ranges(struct annot_open_range *ranges, uint32_t c
  * 1.1 P by name, 1.3 P by a text that the thread's cache holds. */
 ANNOT_EMIT void annot_emit_push_in(annot_domain domain, annot_name name, const char *text);
 ANNOT_EMIT void annot_emit_mark_in(annot_domain domain, annot_name name, const char *text);
+
+/* A sentence about this process, for who reads a recording of it: annot info shows it. It is kept,
+ * and told to each recording that the process takes part in; eight of a process, at most
+ * ANNOT_PROCESS_NOTE_MAX bytes each. Not in signal handlers. Cost: files are opened and written. */
+ANNOT_API void annot_process_note(const char *text);
 #endif
 
 #ifdef __cplusplus
