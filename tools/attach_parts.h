@@ -44,6 +44,14 @@ uint32_t attach_programs_annotate(struct attach_programs *programs, struct colle
 void attach_programs_note_silent(struct attach_programs *programs,
                                  const struct collector *collector, bool last);
 
+/* Says what is wrong with what a program's environment tells loaders of NVTX, ITT and CUDA. */
+struct attach_loaders {
+    const struct target *target;
+    bool verbose; /* and what is not loaded */
+};
+
+void attach_look_at_loaders(const struct attach_loaders *look);
+
 /* Loads the injection library into each that has none. 0, or a message was printed: the exit
  * status; those before that one have it then. */
 int attach_inject(const struct pid_list *pids);

@@ -60,6 +60,22 @@ static void look_at_next(struct doctor_finding *it, const char *next)
     snprintf(it->hint, sizeof(it->hint), "unset NVTX_INJECTION64_PATH");
 }
 
+/* Of annot's library, but not there: programs then load nothing, and say nothing. */
+static void look_at_variables(struct doctor_finding *it)
+{
+    static const char *const names[] = {"NVTX_INJECTION64_PATH", "INTEL_LIBITTNOTIFY64"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        const char *value = getenv(names[i]);
+        size_t used = strlen(it->text);
+        if (!value || value[0] != '/' || access(value, R_OK) == 0 || it->state == DOCTOR_MISSING)
+            continue;
+        it->state = DOCTOR_MISSING;
+        snprintf(it->text + used, sizeof(it->text) - used,
+                 "; %s names %.200s, which cannot be read: programs load nothing", names[i], value);
+        snprintf(it->hint, sizeof(it->hint), "unset %s, or eval \"$(annot env)\"", names[i]);
+    }
+}
+
 void doctor_look_at_injection(struct doctor *doctor)
 {
     struct doctor_finding *it = doctor_add(doctor, DOCTOR_SAMPLING, "NVTX");
@@ -84,4 +100,5 @@ void doctor_look_at_injection(struct doctor *doctor)
     snprintf(it->text, sizeof(it->text), "programs annotated for NVTX are recorded as they are");
     if (next)
         look_at_next(it, next);
+    look_at_variables(it);
 }

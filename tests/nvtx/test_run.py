@@ -57,6 +57,22 @@ def job_that_was_not_run_so_stays_silent(home):
 
 
 @attach_case
+def environment_that_leads_nowhere_is_said(home):
+    for value, words in (("/no/such/libannot-inject.so", "which is not there"),
+                         ("/proc/self/exe", "names another tool")):
+        home.environment["NVTX_INJECTION64_PATH"] = value
+        asked = Asked(home, program("nvtx_asked"))
+        result = home.annot("attach", "-p", asked.pid, "--duration", "200ms", "-o",
+                            home.work / f"{asked.pid}.annot")
+        check(value in result.err_text and words in result.err_text, result.err_text)
+        asked.end()
+    del home.environment["NVTX_INJECTION64_PATH"]
+    home.environment["INTEL_LIBITTNOTIFY64"] = "/no/such/libannot-inject.so"
+    doctor = home.annot("doctor").out.decode()
+    check("INTEL_LIBITTNOTIFY64 names /no/such/libannot-inject.so" in doctor, doctor)
+
+
+@attach_case
 def python_of_a_job(home):
     if "ANNOT_PYANNOT" not in os.environ:
         raise Skip("there is no pyannot")

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+/* What the environment of a running program says to loaders of NVTX, ITT and CUDA, which are silent
+ * whatever happens: a path that leads nowhere, and another tool. Paths are foreign: cmd_note
+ * escapes them. */
+#include "attach_parts.h"
+
+#include "cmd.h"
+#include "file_io.h"
+#include "proc_info.h"
+#include "text.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { ENVIRONMENT_MAX = 1 << 20 };
+
+static const struct loader {
+    const char *variable, *what, *library;
+} loaders[] = {
+    {"NVTX_INJECTION64_PATH", "NVTX", "libannot-inject.so"},
+    {"INTEL_LIBITTNOTIFY64", "ITT", "libannot-inject.so"},
+    {"CUDA_INJECTION64_PATH", "CUDA", "libannot-gpu.so"},
+};
+
+/* As the program got it when it started: NUL behind each variable, and two at the end. */
+static char *read_environment(int32_t pid)
+{
+    char path[64], *bytes = calloc(1, ENVIRONMENT_MAX + 2);
+    snprintf(path, sizeof(path), "/proc/%d/environ", (int)pid);
+    int fd = bytes ? file_open_regular(AT_FDCWD, path, O_RDONLY, NULL) : -1;
+    if (fd < 0)
+        return bytes;
+    if (file_read_at(fd, bytes, ENVIRONMENT_MAX, 0) < 0)
+        bytes[0] = 0;
+    close(fd);
+    return bytes;
+}
+
+static const char *value_of(const char *environment, const char *name)
+{
+    size_t length = strlen(name);
+    for (const char *at = environment; *at; at += strlen(at) + 1)
+        if (strncmp(at, name, length) == 0 && at[length] == '=')
+            return at + length + 1;
+    return NULL;
+}
+
+static bool is_there(int32_t pid, const char *path)
+{
+    char whole[PATH_MAX];
+    struct stat status;
+    return path[0] != '/' || /* the dynamic linker searches for it */
+           (size_t)snprintf(whole, sizeof(whole), "/proc/%d/root%s", (int)pid, path) >=
+               sizeof(whole) ||
+           stat(whole, &status) == 0;
+}
+
+static int is_library(void *context, const struct maps_line *line)
+{
+    return line->executable && strcmp(text_base_name(line->path), context) == 0;
+}
+
+static void look_at(const struct attach_loaders *look, const struct loader *loader,
+                    const char *value)
+{
+    const char *comm = look->target->comm;
+    int pid = (int)look->target->pid;
+    bool is_ours = strcmp(text_base_name(value), loader->library) == 0;
+    if (!is_there(pid, value))
+        cmd_note("process %d (%s): %s names %s, which is not there: nothing of %s can be recorded",
+                 pid, comm, loader->variable, value, loader->what);
+    else if (!is_ours)
+        cmd_note("process %d (%s): %s names another tool, %s: nothing of %s can be recorded", pid,
+                 comm, loader->variable, value, loader->what);
+    else if (look->verbose && maps_each(pid, is_library, (void *)loader->library) != 1)
+        cmd_note("process %d (%s): %s is not loaded: it has not called %s yet, or cannot load it",
+                 pid, comm, loader->library, loader->what);
+}
+
+void attach_look_at_loaders(const struct attach_loaders *look)
+{
+    char *environment = read_environment(look->target->pid);
+    for (size_t i = 0; environment && i < sizeof(loaders) / sizeof(loaders[0]); i++) {
+        const char *value = value_of(environment, loaders[i].variable);
+        if (value && *value && strcmp(value, "./.") != 0)
+            look_at(look, &loaders[i], value);
+    }
+    free(environment);
+}
