@@ -79,8 +79,11 @@ int annot_inject_entered(void)
     while (environ && environ[size])
         size++;
     char **all = count ? malloc((size + count + 1) * sizeof(*all)) : NULL;
-    if (!all)
+    if (!all) {
+        for (size_t i = 0; i < count; i++)
+            free(made[i]);
         return 0;
+    }
     for (size_t i = 0; i < size; i++)
         if (!is_replaced(environ[i], made, count))
             all[used++] = environ[i];

@@ -96,11 +96,10 @@ static int begin_end(struct control *control, struct emission *emission)
     int is_held = (emission->id & WATCH_ID_BITS) != 0;
     emission->id &= ~WATCH_ID_BITS;
     uint64_t number = emission->id & (RANGE_DROPPED - 1);
+    int is_old = number && number <= control->segment->first_range;
     if ((emission->id & ~counter) != process_nonce())
         process_misuse(control->segment, ANNOT_MISUSE_END_FOREIGN);
-    else if (number && number <= control->segment->first_range)
-        return 0;
-    else if (emission->id == process_nonce() && is_held) /* watched, but not recorded */
+    else if (is_old || (is_held && (emission->id & counter) == 0)) /* watched, not recorded */
         return 0;
     else if (emission->id & RANGE_DROPPED)
         stream_lose(control, (enum annot_loss)control->last_cause);

@@ -52,8 +52,11 @@ static int is_known(const char *text)
 static void copy(char *to, const char *text)
 {
     size_t i = 0;
-    for (; i < ANNOT_PROCESS_NOTE_MAX && text[i]; i++)
-        to[i] = (unsigned char)text[i] < ' ' ? ' ' : text[i];
+    for (; i < ANNOT_PROCESS_NOTE_MAX && text[i]; i++) {
+        to[i] = text[i];
+        if ((unsigned char)text[i] < ' ')
+            to[i] = ' ';
+    }
     to[i] = 0;
 }
 
