@@ -512,10 +512,9 @@ enum annot_record_kind {
 
 /* What they have: wire-format.md, section 8. All PAYLOADs of a record together: */
 #define ANNOT_SPAN_MONOTONIC UINT32_MAX /* in place of a SPAN's clock: CLOCK_MONOTONIC, ns */
-#define ANNOT_SPAN_OWN_LANE  UINT32_MAX /* in place of its queue: its thread's own lane (minor 7)  \
-                                         */
-#define ANNOT_PAYLOAD_BYTES 4096u
-#define ANNOT_STRUCT_BYTES  3072u /* of one STRUCT; what is more is cut (VALUE_CUT) */
+#define ANNOT_SPAN_OWN_LANE  UINT32_MAX /* of its queue: the lane of its thread (minor 7) */
+#define ANNOT_PAYLOAD_BYTES  4096u
+#define ANNOT_STRUCT_BYTES   3072u /* of one STRUCT; what is more is cut (VALUE_CUT) */
 
 /* Which parts follow the base, in this order. */
 enum annot_record_flags {
