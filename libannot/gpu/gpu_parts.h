@@ -61,7 +61,7 @@ struct cupti {
     __typeof__(cuptiGetGraphNodeId) *get_graph_node_id;
     __typeof__(cuptiGetStreamIdEx) *get_stream_id;
     __typeof__(cuptiGetTimestamp) *get_timestamp;
-    __typeof__(cuptiActivityEnableRuntimeApi) *enable_runtime_api;
+    CUptiResult (*enable_runtime_api)(CUpti_CallbackId, uint8_t); /* older headers lack it */
     __typeof__(cuptiActivityConfigureUnifiedMemoryCounter) *configure_unified;
     /* Of one subscriber beside others; headers have them since CUDA 13.3. */
     CUptiResult (*activity_enable_v2)(CUpti_SubscriberHandle, CUpti_ActivityKind, void *);
