@@ -139,7 +139,8 @@ static int take_name(struct gpu_plan *plan, const char *text, size_t length, con
     if (name >= sizeof(plan->name) || domain >= sizeof(plan->domain))
         return fail(ret_wrong, "the name is too long");
     memcpy(plan->name, text, name);
-    memcpy(plan->domain, at + 1, domain);
+    if (domain > 0)
+        memcpy(plan->domain, at + 1, domain);
     return plan->kind == GPU_PLAN_SIGNAL ? take_signal(plan, ret_wrong) : 0;
 }
 

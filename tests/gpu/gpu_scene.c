@@ -337,6 +337,27 @@ static void scene_window(int count)
     printf("]}\n");
 }
 
+/* Steps of ten kernels in a range each, with three behind it; how long the launching thread took
+ * for each range, which is where a window opens. */
+static void scene_steps(int count)
+{
+    CUstream stream;
+    CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    printf("{\"scene\": \"steps\", \"steps\": %d, \"step_us\": [", count);
+    for (int step = 0; step < count; step++) {
+        int64_t begin = now_ns(CLOCK_MONOTONIC);
+        annot_push("step");
+        for (int i = 0; i < 10; i++)
+            launch_empty(stream);
+        annot_pop();
+        printf("%s%.1f", step ? ", " : "", (now_ns(CLOCK_MONOTONIC) - begin) / 1e3);
+        for (int i = 0; i < 3; i++)
+            launch_empty(stream);
+        CHECK(cuStreamSynchronize(stream));
+    }
+    printf("]}\n");
+}
+
 int main(int count_of_words, char **words)
 {
     const char *scene = count_of_words > 1 ? words[1] : "streams";
@@ -367,6 +388,8 @@ int main(int count_of_words, char **words)
         scene_killed(count);
     else if (strcmp(scene, "window") == 0)
         scene_window(count);
+    else if (strcmp(scene, "steps") == 0)
+        scene_steps(count);
     else
         return 2;
     annot_pop();
