@@ -216,13 +216,12 @@ static void put_arrow_end(struct chrome_gpu *gpu, char phase, uint64_t arrow)
     chrome_end(gpu->writer);
 }
 
-/* What was called is known, or only when. */
-static void put_launch(struct chrome_gpu *gpu, const struct chrome_launch *launch)
+static void put_launch(struct chrome_gpu *gpu, const struct chrome_launch *launch, bool has_call)
 {
     struct chrome_writer *writer = gpu->writer;
-    chrome_begin_text(writer, gpu->has_calls ? 'i' : 'X', "launch");
+    chrome_begin_text(writer, has_call ? 'i' : 'X', "launch");
     chrome_place(writer, launch->thread, launch->origin_ns);
-    if (gpu->has_calls) {
+    if (has_call) {
         chrome_text(writer, "s", "t");
     } else {
         chrome_micros(writer, "dur", 0);
@@ -230,6 +229,38 @@ static void put_launch(struct chrome_gpu *gpu, const struct chrome_launch *launc
     }
     put_number(gpu, "correlation", launch->number);
     chrome_end(writer);
+}
+
+static void put_waiting(struct chrome_gpu *gpu)
+{
+    for (size_t i = 0; i < gpu->waiting.count; i++) {
+        const struct chrome_launch *launch = &gpu->waiting.items[i];
+        put_launch(gpu, launch, map64_find(&gpu->calls, launch->number) != NULL);
+    }
+    gpu->waiting.count = 0;
+}
+
+/* A launch that comes first. */
+static void add_launch(struct chrome_gpu *gpu, const struct chrome_launch *launch)
+{
+    if (!gpu->has_calls)
+        put_launch(gpu, launch, false);
+    else if (vec_push(&gpu->waiting, *launch) != 0)
+        gpu->error = -ENOMEM;
+    else if (gpu->waiting.count == CHROME_LAUNCHES_MAX)
+        put_waiting(gpu);
+}
+
+static void note_call(struct chrome_gpu *gpu, uint64_t number)
+{
+    if (number && map64_put(&gpu->calls, number, 1) != 0)
+        gpu->error = -ENOMEM;
+}
+
+int chrome_gpu_finish(struct chrome_gpu *gpu)
+{
+    put_waiting(gpu);
+    return gpu->error;
 }
 
 static struct chrome_launch *find_launch(struct chrome_gpu *gpu, const struct event *event)
@@ -260,7 +291,7 @@ static uint64_t number_of_launch(struct chrome_gpu *gpu, const struct item *item
         number = OWN_LAUNCHES + ++gpu->last_launch;
     *launch = (struct chrome_launch){event->origin_ns, event->thread, number};
     *ret_arrow = number;
-    put_launch(gpu, launch);
+    add_launch(gpu, launch);
     return number;
 }
 
@@ -330,6 +361,8 @@ static void put_span(struct chrome_gpu *gpu, const struct item *item,
     enum queue_role role = gpu_role_of(writer->trace, event->scope);
     struct end_facts facts;
     uint64_t arrow, number = number_of_launch(gpu, item, &arrow);
+    if (role == QUEUE_ROLE_CALL)
+        note_call(gpu, number);
     if (role == QUEUE_ROLE_COPY || role == QUEUE_ROLE_SET)
         put_copy_name(gpu, role, item);
     else
@@ -386,6 +419,8 @@ void chrome_gpu_attributes(struct chrome_gpu *gpu, const struct event *event,
         chrome_attributes(writer, event, values);
         return;
     }
+    if (role == QUEUE_ROLE_CALL)
+        note_call(gpu, number);
     chrome_text(writer, "cat", category_of(gpu, role, event->name));
     if (number)
         put_number(gpu, "correlation", number);
@@ -415,6 +450,8 @@ void chrome_gpu_fini(struct chrome_gpu *gpu)
     }
     vec_free(&gpu->queues);
     vec_free(&gpu->devices);
+    vec_free(&gpu->waiting);
+    map64_free(&gpu->calls);
     free(gpu->queue_of);
     free(gpu->launches);
     gpu_keys_fini(&gpu->keys);

@@ -178,9 +178,10 @@ void chrome_rows_fini(struct chrome_rows *rows);
  * As torch.profiler writes them, so that what reads its files reads these: a process for each
  * device, which has the device's number if no program has it as its pid; in it a thread for each
  * stream, with the stream's number, and one more for each shelf; categories, names of copies and of
- * values as there. A launch is an instant of its thread; if no calls of the driver are in the
- * recording, it is a call without a duration, so that readers that join by the number of a call
- * find one. An arrow leads from there to what was launched. */
+ * values as there. A launch is an instant of its thread; if its call is not in the recording, it is
+ * a call without a duration, so that readers that join by the number of a call find one. Which it
+ * is, is known when all calls have come: so launches are kept until then, or CHROME_LAUNCHES_MAX of
+ * them. An arrow leads from there to what was launched. */
 
 /* A lane of a GPU. */
 struct chrome_queue {
@@ -197,7 +198,10 @@ struct chrome_device {
     struct arg values[GPU_VALUE_COUNT]; /* by enum gpu_value; kind 0: not told */
 };
 
-enum { CHROME_LAUNCHES = 1 << 12 }; /* recent ones that are known again */
+enum {
+    CHROME_LAUNCHES = 1 << 12,     /* recent ones that are known again */
+    CHROME_LAUNCHES_MAX = 1 << 21, /* that wait for calls: 48 MiB */
+};
 
 struct chrome_launch {
     int64_t origin_ns;
@@ -215,7 +219,10 @@ struct chrome_gpu {
     VEC(struct chrome_queue) queues;
     VEC(struct chrome_device) devices;
     struct chrome_launch *launches;
+    VEC(struct chrome_launch) waiting;
+    struct map64 calls; /* numbers of those that were met, while launches wait */
     uint64_t last_launch, last_arrow;
+    int error; /* 0 or -ENOMEM: of calls */
 };
 
 /* 0 or -ENOMEM; then fini all the same. */
@@ -224,6 +231,9 @@ void chrome_gpu_fini(struct chrome_gpu *gpu);
 
 /* What lies on queues. False: it is of no GPU, and not taken; *ret_error: 0 or -ENOMEM. */
 bool chrome_gpu_take(struct chrome_gpu *gpu, const struct item *item, int *ret_error);
+
+/* The launches that wait. 0 or -ENOMEM. */
+int chrome_gpu_finish(struct chrome_gpu *gpu);
 
 /* In place of chrome_attributes, of what lies on threads: calls to the driver as torch.profiler has
  * them; ranges without a category of their own are "user_annotation". */

@@ -417,6 +417,8 @@ static int end(void *state)
     if (!error)
         error = flow_arrows_finish(&s->flows);
     if (!error)
+        error = chrome_gpu_finish(&s->gpu);
+    if (!error)
         error = chrome_rows_finish(&s->rows);
     if (error)
         return error;

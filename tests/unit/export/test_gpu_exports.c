@@ -122,6 +122,19 @@ TEST(calls_and_what_they_led_to_have_one_number)
     free(text);
 }
 
+TEST(a_launch_whose_call_is_not_there_is_one_itself)
+{
+    begin();
+    uint32_t stream = begin_process(102);
+    add(2, stream, QUEUE_ROLE_KERNEL, 4000);
+    char *text = exported("chrome", NULL);
+    check_has(text, "{\"ph\":\"X\",\"name\":\"launch\",\"pid\":102", 1);
+    check_has(text, "\"dur\":0.000,\"cat\":\"cuda_runtime\",\"args\":{\"correlation\":8589934597}",
+              1);
+    check_has(text, "{\"ph\":\"i\",\"name\":\"launch\"", 2);
+    free(text);
+}
+
 TEST(a_mark_says_what_a_device_is)
 {
     begin();
