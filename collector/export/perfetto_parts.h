@@ -120,9 +120,10 @@ struct proto_writer *perfetto_defaults_begin(struct perfetto_output *px, uint32_
  * An arrow leads from where a thread launched something to what a queue made of it. The launch is
  * an instant on the thread, inside of whatever range or call was open: the reader draws arrows from
  * the end of a slice. One launch may lead to several spans, which come in any order: so launches
- * are kept until all have come, or PERFETTO_LAUNCHES_MAX of them. */
+ * are kept until all have come, or PERFETTO_LAUNCHES_MAX of them: then what comes later of one
+ * launch has another instant at the same place. */
 
-enum { PERFETTO_LAUNCHES_MAX = 1 << 21 }; /* 48 MiB */
+enum { PERFETTO_LAUNCHES_MAX = 1 << 16 };
 
 struct perfetto_launch {
     int64_t origin_ns;

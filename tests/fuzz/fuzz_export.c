@@ -32,6 +32,8 @@ struct input {
 struct counts {
     uint64_t pushed, started, marks, counters, lost, flows;
     uint64_t track_opened, track_closed, track_marks;
+    uint64_t launched; /* of what is on queues: by a thread that is there */
+    uint32_t thread_count;
 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
@@ -132,6 +134,8 @@ static int count(void *context, const struct item *item)
     if (item->lane == LANE_QUEUE) {
         counts->track_opened++;
         counts->track_closed++;
+        counts->launched +=
+            item->event->origin_ns != EVENT_NO_ORIGIN && item->event->thread < counts->thread_count;
         return 0;
     }
     if (item->lane == LANE_TRACK) {
@@ -155,7 +159,7 @@ static struct pass_source source_of(struct trace *trace, struct input *in)
 
 static struct counts count_items(struct trace *trace, struct input in)
 {
-    struct counts counts = {0};
+    struct counts counts = {.thread_count = trace_thread_count(trace)};
     const struct sink sink = {count, &counts, WANT_EVENTS | WANT_BEGINS};
     const struct pass_source source = source_of(trace, &in);
     assert(pass_read(&source, &PASS_SELECT_ALL, &sink, 1) == 0);
@@ -189,6 +193,10 @@ static void check_perfetto(struct trace *trace, struct input in, const struct co
     uint64_t ranges =
         counts->pushed + counts->started + counts->lost + counts->track_opened + 1; /* "annot" */
     uint64_t instants = counts->marks + counts->track_marks + counts->flows + 1;    /* last word */
+    /* Those of spans on queues; what the recording names has its name behind its flows. */
+    uint64_t launches = count_of(text, "name \"launch\" flow_id ");
+    assert(launches <= counts->launched && !launches == !counts->launched);
+    instants += launches;
     assert(!strchr(text, '!'));
     assert(count_of(text, "track_event {type 1") == ranges);
     assert(count_of(text, "track_event {type 2") == ranges);
