@@ -135,7 +135,7 @@ static struct lane_origins *need(struct lane *lane)
 
 static int add_note(struct origins *origins, note_list *notes, int64_t time_ns, uint32_t what)
 {
-    if (origins->note_count >= NOTES_MAX) {
+    if (origins->note_count >= NOTES_MAX && notes->items) {
         size_t gone = (notes->count + 1) / 2;
         notes->count -= gone;
         origins->note_count -= gone;

@@ -35,7 +35,7 @@
 #define annot_fence_release() __atomic_thread_fence(__ATOMIC_RELEASE)
 #define annot_fence_acquire() __atomic_thread_fence(__ATOMIC_ACQUIRE)
 /* Two that each write and then look for what the other wrote: one of them sees it. */
-#define annot_fence_full() __atomic_thread_fence(__ATOMIC_SEQ_CST)
+#define annot_fence_full()    __atomic_thread_fence(__ATOMIC_SEQ_CST)
 #endif
 
 /* Keeps the compiler's order against a signal handler of the same thread; no instruction. */

@@ -259,7 +259,7 @@ def lateness_costs_no_memory(recorder, annot, folder):
     for name in WAYS:
         (late, most), (ordered, usual) = found["late"][name], found["ordered"][name]
         print(f"{name}: {most / MIB:.1f} MiB, told in order {usual / MIB:.1f} MiB")
-        if most > usual + 4 * MIB or most > 32 * MIB:
+        if most > usual + 4 * MIB or most > 44 * MIB:  # a report keeps who was busy when
             print(f"FAIL {name} needs too much memory")
             failed += 1
         if name in ("report", "cat") and late != ordered:
