@@ -135,15 +135,16 @@ static struct lane_origins *need(struct lane *lane)
 
 static int add_note(struct origins *origins, note_list *notes, int64_t time_ns, uint32_t what)
 {
-    if (origins->note_count >= NOTES_MAX && notes->items) {
+    if (vec_reserve(notes, 1) != 0 || !notes->items)
+        return -ENOMEM;
+    if (origins->note_count >= NOTES_MAX && notes->count) {
         size_t gone = (notes->count + 1) / 2;
         notes->count -= gone;
         origins->note_count -= gone;
         if (notes->count)
             memmove(notes->items, notes->items + gone, notes->count * sizeof(*notes->items));
     }
-    if (vec_push(notes, ((struct note){time_ns, what})) != 0)
-        return -ENOMEM;
+    notes->items[notes->count++] = (struct note){time_ns, what};
     origins->note_count++;
     return 0;
 }

@@ -104,7 +104,7 @@ class Samples:
                 if fact["kind"] == 1 and fact["value"]}
 
     def nothing_lost(self):
-        few = {name for name, value in self.losses().items() if name in RACES and value <= 5}
+        few = {name for name, value in self.losses().items() if name in RACES and value <= 20}
         equal({name: value for name, value in self.losses().items() if name not in few}, {},
               "losses of the sampler")
         return self

@@ -290,7 +290,7 @@ def a_stopped_annot_is_told_of(home):
     steps = Steps(home, "--no-sample")
     steps.say("round", "a")
     steps.process.send_signal(signal.SIGSTOP)
-    home.annot("set", "--enable", "db").complains(1, "do not have the new filter yet", "stopped")
+    home.annot("set", "--enable", "db").complains(1, "do not have the new rules yet", "stopped")
     steps.process.send_signal(signal.SIGCONT)
     steps.set("--enable", "db")
     steps.say("round", "b")

@@ -104,9 +104,9 @@ def the_schedule_of_torch():
 
 
 def steps_after_a_slow_one():
-    before = "5 sleep 0.06;20 sleep 0.06;30 sleep 0.01"
-    check(record("slow:launch *:over=50", before=before), [6, 21])
-    check(record("slow:launch *:over=50,next=3", before=before), [6, 7, 8, 21, 22, 23])
+    before = "5 sleep 0.6;20 sleep 0.6;30 sleep 0.01"  # a busy machine may add a lot to the last
+    check(record("slow:launch *:over=500", before=before), [6, 21])
+    check(record("slow:launch *:over=500,next=3", before=before), [6, 7, 8, 21, 22, 23])
 
 
 def a_signal_switches():
