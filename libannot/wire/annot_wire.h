@@ -13,13 +13,14 @@
 #ifndef ANNOT_WIRE_H
 #define ANNOT_WIRE_H
 
+#include "annot_wire_calls.h"
 #include "annot_wire_queues.h"
 
 #include <stddef.h>
 #include <stdint.h>
 
 #define ANNOT_WIRE_MAJOR 1
-#define ANNOT_WIRE_MINOR 7
+#define ANNOT_WIRE_MINOR 8
 
 #define ANNOT_WAKE_MAGIC    UINT64_C(0x31454b41574e4e41) /* "ANNWAKE1" */
 #define ANNOT_SESSION_MAGIC UINT64_C(0x31534553534e4e41) /* "ANNSSES1" */
@@ -379,19 +380,17 @@ enum annot_string_kind {
     ANNOT_STRING_FUNCTION = 6, /* "FILE\x1fOFFSET\x1fINODE": the function at that hexadecimal offset
                                   of an ELF file; the collector finds its name. INODE, decimal, may
                                   be left out */
+    ANNOT_STRING_CODE = 7,     /* from minor version 8: annot_wire_calls.h */
+    ANNOT_STRING_STACK = 8,
     ANNOT_STRING_OBSERVED = 9, /* from minor version 5: wire-format.md */
     ANNOT_STRING_LABEL = 10,   /* from minor version 6, of SPANs: these three */
     ANNOT_STRING_QUEUE = 11,
     ANNOT_STRING_CLOCK = 12,
 };
 
-/* Calls of functions have this level, and to filters this domain, in which each is a category. */
-#define ANNOT_CALL_LEVEL       4
-#define ANNOT_FUNCTIONS_DOMAIN "functions"
-
 enum annot_string_flags {
     ANNOT_STRING_CUT = 1u << 0,
-    ANNOT_STRING_MASKED = 1u << 1, /* W: collector: calls of this FUNCTION are not wanted.
+    ANNOT_STRING_MASKED = 1u << 1, /* W: collector: calls of this function are not wanted.
                                         Atomic store; programs read it at each call */
 };
 
@@ -508,6 +507,7 @@ enum annot_record_kind {
     /* From minor version 6: what a queue did, and an anchor of a clock. */
     ANNOT_REC_SPAN = 32,
     ANNOT_REC_CLOCK = 33,
+    ANNOT_REC_AGGREGATE = 64, /* from minor version 8: what was counted at a STACK */
 };
 
 /* What they have: wire-format.md, section 8. All PAYLOADs of a record together: */
@@ -549,6 +549,8 @@ struct annot_record {
 #define ANNOT_RECORD_LEVEL(x)      ((x)&7u)
 #define ANNOT_RECORD_VALUE_KIND(x) (((x) >> 3) & 7u)
 #define ANNOT_RECORD_HAS_COLOR     0x40u
+/* Of a begin: it goes on with what was told as begun before. Its time counts, it does not. */
+#define ANNOT_RECORD_CONTINUES 0x80u
 
 struct annot_attr {
     uint64_t value;    /* bits of int64, uint64, double or bool; or a byte count */
