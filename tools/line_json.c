@@ -211,7 +211,7 @@ static void put_attributes(struct line_writer *writer, struct json_doc *doc,
         json_doc_text(doc, "category", text_of(writer, scope->category));
     if (event->level && line->kind != LINE_LOST)
         json_doc_uint(doc, "level", event->level);
-    if (event->has_color) {
+    if (event->flags & EVENT_HAS_COLOR) {
         snprintf(color, sizeof(color), "#%08" PRIx32, event->color);
         json_doc_text(doc, "color", color);
     }

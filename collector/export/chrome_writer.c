@@ -402,7 +402,7 @@ void chrome_attributes(struct chrome_writer *writer, const struct event *event,
     const struct scope *scope = trace_scope(writer->trace, event->scope);
     if (!is_scoped(event))
         put_category(writer, event);
-    if (event->has_color)
+    if (event->flags & EVENT_HAS_COLOR)
         chrome_text(writer, "cname", color_name(event->color));
     if (event->value_kind != VALUE_NONE)
         chrome_argument(
@@ -420,7 +420,7 @@ void chrome_attributes(struct chrome_writer *writer, const struct event *event,
         chrome_argument(writer, &(struct fact){.name = "level",
                                                .kind = VALUE_UINT64,
                                                .value = {.uint64 = event->level}});
-    if (event->has_color)
+    if (event->flags & EVENT_HAS_COLOR)
         put_color(writer, event->color);
     chrome_values(writer, values);
 }

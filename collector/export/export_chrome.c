@@ -214,8 +214,8 @@ static void put_flags(struct state *s, uint32_t flags)
 static void put_range(struct state *s, const struct event *event, const struct args *values,
                       int64_t end_ns, uint32_t flags)
 {
-    bool attributes =
-        event->value_kind | event->scope | event->level | event->has_color | flags | values->count;
+    bool attributes = event->value_kind | event->scope | event->level |
+                      (event->flags & EVENT_HAS_COLOR) | flags | values->count;
     if (!attributes && !s->gpu.any) {
         chrome_plain_range(&s->writer, event, end_ns);
         return;

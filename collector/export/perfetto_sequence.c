@@ -360,7 +360,8 @@ void perfetto_put_named(struct perfetto_output *px, struct perfetto_sequence *se
                         uint8_t type, const struct event *event)
 {
     const struct scope *scope = trace_scope(px->trace, event->scope);
-    bool plain = !(event->value_kind | scope->domain | event->level | event->has_color);
+    bool plain =
+        !(event->value_kind | scope->domain | event->level | (event->flags & EVENT_HAS_COLOR));
     bool known = perfetto_knows(&sequence->names, event->name) &&
                  (!scope->category || perfetto_knows(&sequence->categories, scope->category));
     uint8_t *length;

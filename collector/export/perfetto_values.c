@@ -98,7 +98,7 @@ void perfetto_put_attributes(struct perfetto_output *px, const struct event *eve
         proto_uint(&px->packet, PX_ANNOTATION_INT, event->level);
         proto_end(&px->packet);
     }
-    if (event->has_color) {
+    if (event->flags & EVENT_HAS_COLOR) {
         static const char hex[] = "0123456789abcdef";
         char text[7] = "#";
         for (int i = 0; i < 6; i++)

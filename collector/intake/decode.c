@@ -237,8 +237,10 @@ static int set_attributes(struct names *names, const struct decode_parts *parts,
     uint8_t kind = ANNOT_RECORD_VALUE_KIND(parts->record.level);
     event->value_kind = kind <= VALUE_STRING ? kind : VALUE_NONE;
     event->value.uint64 = parts->attr.value;
-    event->has_color = (parts->record.level & ANNOT_RECORD_HAS_COLOR) != 0;
-    event->color = event->has_color ? parts->attr.color : 0;
+    if (parts->record.level & ANNOT_RECORD_HAS_COLOR) {
+        event->flags |= EVENT_HAS_COLOR;
+        event->color = parts->attr.color;
+    }
     event->scope =
         decode_keep(names_scope(names, parts->attr.domain, parts->attr.category), &error);
     if (kind == VALUE_STRING) {

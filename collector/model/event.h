@@ -55,10 +55,17 @@ enum event_trait {
     EVENT_CALL = 1u << 2,    /* stands for a call of the program; losses and edges do not         */
     EVENT_HAS_END = 1u << 3, /* event.end_ns                                                      */
     EVENT_OWN_TIME = 1u << 4, /* its time is in no order with the other events of its thread */
+    EVENT_GOES_ON = 1u << 5,  /* of one with EVENT_CONTINUES */
 };
 
 /* By kind: enum event_trait. 0: no kind that we know. */
 extern const uint8_t event_traits[256];
+
+enum event_flags {
+    EVENT_HAS_COLOR = 1u << 0,
+    EVENT_CONTINUES = 1u << 1, /* of a begin: it goes on with what was told as begun before, as a
+                                  generator that is resumed. Its time counts, it does not */
+};
 
 /* Why records are missing; the numbers of the recording format (and of the wire). */
 enum loss {
@@ -114,10 +121,10 @@ struct event {
     uint8_t kind;    /* enum event_kind */
     uint8_t level;   /* 0..7; EVENT_LOST: enum loss */
     uint8_t value_kind;
-    uint8_t has_color;
+    uint8_t flags;  /* enum event_flags */
     uint32_t name;  /* string ordinal; 0 = none */
     uint32_t scope; /* ordinal: domain, category, who told it (struct scope) */
-    uint32_t color; /* 0xAARRGGBB, if has_color */
+    uint32_t color; /* 0xAARRGGBB, if EVENT_HAS_COLOR */
     uint32_t lane;  /* EVENT_TRACK_, EVENT_SPAN: ordinal in struct trace, which may not define it;
                        EVENT_SPAN: or EVENT_OWN_LANE */
     union value value;
@@ -150,6 +157,12 @@ static inline bool event_is_record(uint8_t kind)
 static inline uint8_t event_known_kind(uint8_t kind)
 {
     return event_traits[kind] ? kind : 0;
+}
+
+/* Whether EVENT_CONTINUES means something. */
+static inline bool event_can_continue(uint8_t kind)
+{
+    return kind == EVENT_PUSH || kind == EVENT_START || kind == EVENT_TRACK_BEGIN;
 }
 
 /* Does it lie on a lane of its own, and not on its thread? */

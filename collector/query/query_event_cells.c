@@ -169,7 +169,7 @@ static void put_attribute(const struct event_scan *scan, const struct event_row 
         put_args(scan, row, context);
         break;
     case RANGE_COLOR:
-        if (event->has_color)
+        if (event->flags & EVENT_HAS_COLOR)
             put_formatted(context, "#%08llx", event->color);
         break;
     default:

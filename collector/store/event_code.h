@@ -38,13 +38,6 @@ void event_encoder_destroy(struct event_encoder *encoder);
 int event_encoder_add(struct event_encoder *encoder, const struct event_batch *batch,
                       uint32_t arg_count, struct thread_state *state);
 
-/* What fits an encoder at once of the events from `begin` on. */
-struct part_size {
-    uint32_t events, args;
-};
-
-struct part_size event_part_size(const struct event_batch *batch, uint32_t begin);
-
 /* Bytes of the payload so far; 0 if empty. */
 size_t event_encoder_size(const struct event_encoder *encoder);
 uint64_t event_encoder_count(const struct event_encoder *encoder);

@@ -154,6 +154,8 @@ static int read_shape(struct event_decoder *decoder, struct shape *shape)
     if (shape->event.kind == EVENT_RESUME && !decoder->is_checkpoint)
         shape->event.kind = 0;
     shape->traits = varint_get_byte(extras);
+    if (shape->traits & EVENT_GOES_ON && event_can_continue(shape->event.kind))
+        shape->event.flags |= EVENT_CONTINUES;
     shape->event.level = varint_get_byte(extras);
     shape->value_kind = varint_get_byte(extras);
     uint64_t fields = varint_get(extras);
@@ -164,7 +166,7 @@ static int read_shape(struct event_decoder *decoder, struct shape *shape)
     shape->event.name = decoder->last_shape_name;
     shape->event.scope = (uint32_t)varint_get(extras);
     if (fields & STORE_FIELD_COLOR) {
-        shape->event.has_color = 1;
+        shape->event.flags |= EVENT_HAS_COLOR;
         shape->event.color = (uint32_t)varint_get(extras);
     }
     if (fields & STORE_FIELD_ARGS)

@@ -24,7 +24,7 @@ enum {
 };
 
 /* All that a shape decides but its key-values, in words: the bytes of struct event from `kind` to
- * `name`, with the fields mask in place of has_color; scope and colour. */
+ * `name`, with the fields mask in place of flags; scope and colour. */
 struct shape_key {
     uint64_t kind_name, scope_color;
 };
@@ -140,16 +140,23 @@ static const uint16_t kind_fields[256] = {
 /* A key has the lowest eight; the others follow from the kind. */
 enum { FIELDS_IN_KEY = 0xff };
 
-/* In the key of an EVENT_SPAN, which has no id: STORE_FIELD_CAUSE. */
-enum { CAUSE_IN_KEY = STORE_FIELD_ID };
+/* In the key of an EVENT_SPAN, which has no id: STORE_FIELD_CAUSE. In that of a begin, which has no
+ * end: EVENT_CONTINUES. */
+enum { CAUSE_IN_KEY = STORE_FIELD_ID, CONTINUES_IN_KEY = STORE_FIELD_END };
+
+static inline uint32_t continues_in_key(const struct event *event)
+{
+    return event->flags & EVENT_CONTINUES ? CONTINUES_IN_KEY : 0;
+}
 
 static inline uint32_t fields_of_key(const struct shape_key *key)
 {
     uint8_t kind = (uint8_t)key->kind_name;
     uint32_t of_kind = kind_fields[kind] & ~(uint32_t)FIELDS_IN_KEY;
     uint32_t fields = (uint32_t)(key->kind_name >> 24 & FIELDS_IN_KEY) | of_kind;
-    return kind == EVENT_SPAN && fields & CAUSE_IN_KEY ? fields ^ CAUSE_IN_KEY ^ STORE_FIELD_CAUSE
-                                                       : fields;
+    if (kind == EVENT_SPAN && fields & CAUSE_IN_KEY)
+        fields ^= CAUSE_IN_KEY ^ STORE_FIELD_CAUSE;
+    return event_can_continue(kind) ? fields & ~(uint32_t)CONTINUES_IN_KEY : fields;
 }
 
 /* As they are in the key. */
@@ -158,8 +165,10 @@ static inline uint32_t fields_of(const struct event *event, uint64_t depth, uint
     uint32_t fields = kind_fields[event->kind];
     if (event->kind == EVENT_SPAN && event->thread != thread)
         fields |= CAUSE_IN_KEY;
-    if (event->has_color)
+    if (event->flags & EVENT_HAS_COLOR)
         fields |= STORE_FIELD_COLOR;
+    if (event_can_continue(event->kind))
+        fields |= continues_in_key(event);
     if (event->value_kind != VALUE_NONE && !(fields & STORE_FIELD_SHAPE_ID))
         fields |= STORE_FIELD_VALUE;
     if (event->arg_count)
@@ -174,13 +183,14 @@ static inline struct shape_key key_of(const struct event *event, uint32_t fields
 {
     struct shape_key key;
     memcpy(&key.kind_name, &event->kind, 8);
-    key.scope_color = event->scope | (event->has_color ? (uint64_t)event->color << 32 : 0);
+    key.scope_color =
+        event->scope | (event->flags & EVENT_HAS_COLOR ? (uint64_t)event->color << 32 : 0);
     key.kind_name = (key.kind_name & ~UINT64_C(0xff000000)) | (uint64_t)(fields & FIELDS_IN_KEY)
                                                                   << 24;
     return key;
 }
 
-_Static_assert(offsetof(struct event, has_color) == offsetof(struct event, kind) + 3 &&
+_Static_assert(offsetof(struct event, flags) == offsetof(struct event, kind) + 3 &&
                    offsetof(struct event, name) == offsetof(struct event, kind) + 4,
                "the first word of a key");
 
@@ -212,11 +222,17 @@ static inline uint32_t hash_key(const struct shape_key *key, const struct args *
     return (uint32_t)(hash >> 40);
 }
 
+static uint8_t traits_of(const struct event *event)
+{
+    bool goes_on = event->flags & EVENT_CONTINUES && event_can_continue(event->kind);
+    return event_traits[event->kind] | (goes_on ? EVENT_GOES_ON : 0);
+}
+
 static uint8_t *put_shape(struct event_encoder *encoder, uint8_t *at, const struct event *event,
                           uint32_t fields, const struct args *args)
 {
     *at++ = event->kind;
-    *at++ = event_traits[event->kind];
+    *at++ = traits_of(event);
     *at++ = event->level;
     *at++ = event->value_kind;
     at = varint_put(at, fields);
@@ -482,10 +498,11 @@ static inline uint32_t plain_shape(const struct event_encoder *encoder, const st
 {
     bool pushes = event->kind == EVENT_PUSH;
     bool pops = (event->kind == EVENT_POP) & (event->depth + 1 == depth);
-    uint32_t more = (uint32_t)event->value_kind | event->has_color | event->arg_count;
+    uint32_t more = event->value_kind | (event->flags & EVENT_HAS_COLOR) | event->arg_count;
     if (!(pushes | pops) || more)
         return 0;
-    struct shape_key key = key_of(event, pops ? STORE_FIELD_DEPTH_IMPLIED : 0);
+    struct shape_key key =
+        key_of(event, pops ? (uint32_t)STORE_FIELD_DEPTH_IMPLIED : continues_in_key(event));
     return encoder->slots[find_shape(encoder, &key, NULL)];
 }
 
@@ -533,17 +550,6 @@ int event_encoder_add(struct event_encoder *encoder, const struct event_batch *b
     put_times(encoder, batch);
     put_shapes(encoder, batch, state);
     return 0;
-}
-
-struct part_size event_part_size(const struct event_batch *batch, uint32_t begin)
-{
-    uint32_t left = batch->count - begin;
-    struct part_size size = {.events = left < STORE_BATCH_MAX / 2 ? left : STORE_BATCH_MAX / 2};
-    for (uint32_t i = 0; i < size.events; i++)
-        size.args += batch->events[begin + i].arg_count;
-    while (size.args > STORE_BATCH_ARGS_MAX)
-        size.args -= batch->events[begin + --size.events].arg_count;
-    return size;
 }
 
 size_t event_encoder_size(const struct event_encoder *encoder)

@@ -197,6 +197,22 @@ int store_writer_flush(struct store_writer *writer)
 
 /* ---- Adding ---- */
 
+/* What fits an encoder at once of the events from `begin` on. */
+struct part_size {
+    uint32_t events, args;
+};
+
+static struct part_size part_size(const struct event_batch *batch, uint32_t begin)
+{
+    uint32_t left = batch->count - begin;
+    struct part_size size = {.events = left < STORE_BATCH_MAX / 2 ? left : STORE_BATCH_MAX / 2};
+    for (uint32_t i = 0; i < size.events; i++)
+        size.args += batch->events[begin + i].arg_count;
+    while (size.args > STORE_BATCH_ARGS_MAX)
+        size.args -= batch->events[begin + --size.events].arg_count;
+    return size;
+}
+
 /* Part of a batch that fits an encoder. The last part carries the batch's source, the ones before
  * it an empty range: after a crash, no part counts as written unless all are. */
 static int add_part(struct store_writer *writer, const struct event_batch *batch, uint32_t begin,
@@ -237,7 +253,7 @@ int store_writer_add(struct store_writer *writer, const struct event_batch *batc
     if (!writer->error)
         writer->error = know_thread(writer, batch->thread);
     while (!writer->error) {
-        struct part_size size = event_part_size(batch, begin);
+        struct part_size size = part_size(batch, begin);
         writer->error = add_part(writer, batch, begin, &size);
         begin += size.events;
         if (begin == batch->count)
@@ -285,7 +301,7 @@ int store_writer_add_late(struct store_writer *writer, uint32_t stream,
     if (!writer->error)
         writer->error = checkpoint_note_ids(writer->checkpoint, writer->trace, batch);
     while (!writer->error && begin < batch->count) {
-        struct part_size size = event_part_size(batch, begin);
+        struct part_size size = part_size(batch, begin);
         struct event_batch part = *batch;
         struct late_stream *late = &writer->late.items[stream];
         struct event_encoder *encoder = late->encoder;

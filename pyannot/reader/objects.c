@@ -212,7 +212,8 @@ static void put_attributes(struct filler *filler, const struct row_context *cont
     put(filler, text_or_none(context->texts, scope->domain));
     put_observer(filler, scope);
     put_int(filler, event->level);
-    put(filler, event->has_color ? PyLong_FromUnsignedLong(event->color) : Py_NewRef(Py_None));
+    put(filler, event->flags & EVENT_HAS_COLOR ? PyLong_FromUnsignedLong(event->color)
+                                               : Py_NewRef(Py_None));
     put(filler, value_object(context, event->value_kind, event->value));
     put(filler, values_object(context, rows, row));
 }

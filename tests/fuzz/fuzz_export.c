@@ -90,7 +90,7 @@ static int next_event(void *context, struct event_batch *ret_batch)
     event.lane = (uint32_t)event.id;
     event.value_kind = bytes[5] % 8; /* the last two are none */
     event.value.uint64 = bytes[5] * UINT64_C(0x8101010101010101);
-    event.has_color = bytes[6] & 1;
+    event.flags = bytes[6] & (EVENT_HAS_COLOR | EVENT_CONTINUES);
     event.scope = bytes[6] >> 1 & 15; /* the last two are unknown */
     event.level = bytes[6] >> 5;
     event.end_ns = event.time_ns + bytes[6];

@@ -74,7 +74,7 @@ static void add_values(struct maker *maker, uint32_t thread)
     full.name = maker_string(maker, "coloured");
     full.scope = maker_scope(maker, "mylib", "io");
     full.level = 3;
-    full.has_color = 1;
+    full.flags = EVENT_HAS_COLOR;
     full.color = 0xfff04a40;
     full.value_kind = VALUE_INT64;
     full.value.int64 = 7;
@@ -83,7 +83,7 @@ static void add_values(struct maker *maker, uint32_t thread)
     full.kind = EVENT_PUSH; /* a domain alone, and a category alone */
     full.time_ns = 5300;
     full.scope = maker_scope(maker, "mylib", NULL);
-    full.level = full.has_color = full.value_kind = 0;
+    full.level = full.flags = full.value_kind = 0;
     maker_event(maker, &full);
     maker_pop(maker, thread, 5400);
     full.time_ns = 5400;

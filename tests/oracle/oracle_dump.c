@@ -271,7 +271,7 @@ static void print_event(const struct event *source)
     struct event event = *source;
     begin_line(event.kind ? event_words[event.kind] : PAYLOAD_WORD);
     add_fields(event_fields, &event);
-    if (event.has_color)
+    if (event.flags & EVENT_HAS_COLOR)
         fprintf(line, " color=%" PRIu32, event.color);
     if (event.kind == EVENT_POP || event.kind == EVENT_LOST)
         fprintf(line, " depth=%" PRIu64, event.depth);

@@ -328,7 +328,7 @@ static void take_of_kind(struct event *event, const char *key, uint64_t value)
     } else if (strcmp(key, "records") == 0) {
         event->value.uint64 = value;
     } else if (strcmp(key, "color") == 0) {
-        event->has_color = 1;
+        event->flags |= EVENT_HAS_COLOR;
         event->color = (uint32_t)value;
     } else if (strcmp(key, "id") == 0) {
         if (event_has_lane(event->kind))

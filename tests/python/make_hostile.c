@@ -108,7 +108,7 @@ static struct event make_event(uint32_t thread, int64_t *now)
         .kind = (uint8_t)(1 + draw(EVENT_KINDS - 1)),
         .level = (uint8_t)draw(8),
         .value_kind = (uint8_t)draw(6),
-        .has_color = draw(2),
+        .flags = draw(4),
         .name = (uint32_t)draw_number(STRINGS),
         .scope = (uint32_t)(draw(2) * draw_number(SCOPES)),
         .color = (uint32_t)draw_number(1000),

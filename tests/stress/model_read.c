@@ -41,7 +41,7 @@ static uint64_t digest_of(const struct recorded *recorded, const struct event *e
     const struct scope *scope = trace_scope(recorded->trace, event->scope);
     struct model_event told = {.kind = event->kind,
                                .level = event->level,
-                               .has_color = event->has_color,
+                               .has_color = event->flags & EVENT_HAS_COLOR,
                                .color = event->color,
                                .name = text(recorded, event->name),
                                .domain = text(recorded, scope->domain),

@@ -139,7 +139,7 @@ static void print_event(const struct trace *trace, const struct event *event)
            ",\"level\":%u,\"value_kind\":%u,\"id\":%" PRIu64,
            kind, event->thread, event->time_ns, event->level, event->value_kind,
            event_has_lane(event->kind) ? event->lane : event->id);
-    if (event->has_color)
+    if (event->flags & EVENT_HAS_COLOR)
         printf(",\"color\":%u", event->color);
     print_text(trace, "name", event->name);
     print_text(trace, "domain", trace_scope_domain(trace, event->scope));

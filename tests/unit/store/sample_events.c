@@ -177,9 +177,11 @@ static void fill_attributes(struct event *event, uint32_t strings, uint64_t *ran
         event->scope = (uint32_t)(sample_random(random) % (SCOPES + 3)); /* some are unknown */
     }
     if (sample_random(random) % 8 == 0) {
-        event->has_color = 1;
+        event->flags |= EVENT_HAS_COLOR;
         event->color = (uint32_t)any_value(random);
     }
+    if (sample_random(random) % 8 == 0 && event_can_continue(event->kind))
+        event->flags |= EVENT_CONTINUES;
     if (sample_random(random) % 8 == 0)
         fill_args(event, random);
     if (event_has_lane(event->kind))
@@ -241,7 +243,7 @@ void sample_check_event(const struct event_batch *batch, uint32_t index,
     CHECK_INT(actual->time_ns, expected->time_ns);
     CHECK_INT(actual->level, expected->level);
     CHECK_INT(actual->value_kind, expected->value_kind);
-    CHECK_INT(actual->has_color, expected->has_color);
+    CHECK_INT(actual->flags, expected->flags);
     CHECK_INT(actual->name, expected->name);
     CHECK_INT(actual->scope, expected->scope);
     CHECK_INT(actual->color, expected->color);
