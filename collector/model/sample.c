@@ -310,6 +310,17 @@ const char *value_type_fixed_unit(unsigned number)
     return number < VALUE_TYPE_FIXED ? (number ? fixed_types[number].unit : "") : NULL;
 }
 
+/* Calls or lines that were counted, and the time in them. */
+static uint8_t counted_role(const struct sample_set *set)
+{
+    bool exact = set->flags & SAMPLE_SET_EXACT && !(set->flags & SAMPLE_SET_HEAP);
+    bool counts =
+        sample_set_index(set, VALUE_TYPE_CALLS) >= 0 && sample_set_index(set, VALUE_TYPE_WALL) >= 0;
+    if (!exact || !counts)
+        return SAMPLE_ROLE_OTHER;
+    return set->flags & SAMPLE_SET_LINES ? SAMPLE_ROLE_LINES : SAMPLE_ROLE_CALLS;
+}
+
 /* A set with a flag that nobody knows may mean anything. */
 static uint8_t role_of(const struct sample_set *set)
 {
@@ -323,7 +334,7 @@ static uint8_t role_of(const struct sample_set *set)
     if (set->flags & SAMPLE_SET_STRETCH)
         return off ? SAMPLE_ROLE_OFF_CPU : SAMPLE_ROLE_OTHER;
     if (set->flags & SAMPLE_SET_INTERVAL)
-        return off ? SAMPLE_ROLE_SHORT_WAITS : SAMPLE_ROLE_OTHER;
+        return off ? SAMPLE_ROLE_SHORT_WAITS : counted_role(set);
     return sample_set_index(set, VALUE_TYPE_CPU) >= 0 ? SAMPLE_ROLE_CPU : SAMPLE_ROLE_OTHER;
 }
 

@@ -69,7 +69,8 @@ enum sample_set_flags {
     SAMPLE_SET_INTERVAL = 1u << 3, /* what was counted from time_ns to end_ns: no instant */
     SAMPLE_SET_LAUNCH = 1u << 4,   /* at time_ns its thread launched work of a queue, whose spans
                                       have that origin_ns; one value: launches it stands for */
-    SAMPLE_SET_FLAGS_KNOWN = (1u << 5) - 1,
+    SAMPLE_SET_LINES = 1u << 5,    /* counts how often lines ran, where others count calls */
+    SAMPLE_SET_FLAGS_KNOWN = (1u << 6) - 1,
 };
 
 enum sample_set_number {
@@ -90,6 +91,9 @@ enum sample_role {
     SAMPLE_ROLE_OFF_CPU = 2,     /* stretches of blocked or runnable time */
     SAMPLE_ROLE_SHORT_WAITS = 3, /* sums of such time in an interval, in none of the stretches */
     SAMPLE_ROLE_LAUNCH = 4,      /* where work of queues came from */
+    SAMPLE_ROLE_CALLS = 5,       /* EXACT INTERVAL: calls of the leaf that began in an interval, and
+                                    the wall time in the leaf itself: nothing that was sampled */
+    SAMPLE_ROLE_LINES = 6,       /* the same of lines that ran */
 };
 
 enum { SAMPLE_VALUES_MAX = 8, VALUE_TYPE_MAX = 4096 };

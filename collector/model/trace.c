@@ -49,6 +49,9 @@ void trace_destroy(struct trace *trace)
     vec_free(&trace->lanes);
     vec_free(&trace->units);
     vec_free(&trace->scopes);
+    vec_free(&trace->label_names);
+    vec_free(&trace->names_by_label);
+    vec_free(&trace->labels_by_name);
     wide_map_free(&trace->scopes_known);
     wide_map_free(&trace->lanes_by_key);
     map64_free(&trace->units_by_counter);

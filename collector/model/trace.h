@@ -280,6 +280,12 @@ struct trace_unit {
     uint32_t counter, domain, unit; /* strings */
 };
 
+/* A name of events that stands for a label: calls of that function have it. Its text is the
+ * label's; the names of two functions of one text are two. */
+struct trace_label_name {
+    uint32_t string, label;
+};
+
 /* A process that wanted to take part and could not. */
 struct trace_refusal {
     int32_t pid;
@@ -459,6 +465,15 @@ int64_t trace_label_add(struct trace *trace, const struct label *like, const cha
 int64_t trace_python_label(struct trace *trace, uint32_t text, uint32_t path, int32_t first_line);
 int64_t trace_python_frame(struct trace *trace, const char *function, const char *file,
                            const struct source_place *place, int32_t first_line);
+
+/* The name that stands for a label, made if there is none; 0 of label 0. -ENOMEM. */
+int64_t trace_label_name(struct trace *trace, uint32_t label);
+/* The label that a name stands for; 0: none. Cost: a load. */
+uint32_t trace_name_label(const struct trace *trace, uint32_t string);
+/* For readers, whose names are given: nothing if there is no such string or label. 0 or -ENOMEM. */
+int trace_label_name_append(struct trace *trace, const struct trace_label_name *name);
+uint32_t trace_label_name_count(const struct trace *trace);
+const struct trace_label_name *trace_label_name_get(const struct trace *trace, uint32_t index);
 
 /* Where a frame without a label lies: "libfoo.so+0x1234", "[kernel]". Returns the length. */
 size_t trace_frame_place(const struct trace *trace, uint32_t frame, char *buffer, size_t size);

@@ -10,6 +10,8 @@
 #include "trace.h"
 #include "vec.h"
 
+typedef VEC(uint32_t) ordinal_vec;
+
 struct trace {
     struct strtab strings;
     struct strtab *unknown; /* texts for ordinals that are not there, made on demand */
@@ -31,6 +33,8 @@ struct trace {
     struct map64 units_by_counter; /* domain, counter -> index */
     struct trace_session session;
     struct trace_sampling sampling;
+    VEC(struct trace_label_name) label_names;
+    ordinal_vec names_by_label, labels_by_name; /* by ordinal; shorter if there is nothing */
     struct stacks *stacks;
     struct sample_sets *sets;
 };

@@ -49,6 +49,23 @@ enum { FEW_HOLES = 1 << 16, MANY_HOLES = 1 << 20 };
         (void)ordinal;                                                                             \
         return append(trace_stacks(trace), entry ? entry : &nothing) < 0 ? -ENOMEM : 0;            \
     }
+/* An entry that is there is replaced, another one made; of what damage took, an empty one. */
+#define REPLACED(put, type, count, add, get_one)                                                   \
+    static int put(struct trace *trace, uint32_t ordinal, const void *entry)                       \
+    {                                                                                              \
+        int64_t added = ordinal < count(trace) ? 0 : (add);                                        \
+        if (added >= 0 && entry)                                                                   \
+            replace(get_one(trace, ordinal), entry, sizeof(type));                                 \
+        return added < 0 ? (int)added : 0;                                                         \
+    }
+/* What adds up: of what damage took, nothing. */
+#define ADDED(put, add)                                                                            \
+    static int put(struct trace *trace, uint32_t ordinal, const void *entry)                       \
+    {                                                                                              \
+        int64_t added = entry ? add(trace, entry) : 0;                                             \
+        (void)ordinal;                                                                             \
+        return added < 0 ? (int)added : 0;                                                         \
+    }
 #define FIELDS(list) (list), sizeof(list) / sizeof((list)[0])
 
 /* Most entries are had by ordinal. */
@@ -159,13 +176,7 @@ static const struct field fact_fields[] = {
 
 GET(get_fact, trace_fact_get)
 
-static int put_fact(struct trace *trace, uint32_t ordinal, const void *entry)
-{
-    int64_t added = ordinal < trace_fact_count(trace) ? 0 : trace_fact_add(trace);
-    if (added >= 0 && entry)
-        replace(trace_fact(trace, ordinal), entry, sizeof(struct trace_fact));
-    return added < 0 ? (int)added : 0;
-}
+REPLACED(put_fact, struct trace_fact, trace_fact_count, trace_fact_add(trace), trace_fact)
 
 /* ---- Hosts, clocks ---- */
 
@@ -197,14 +208,8 @@ static const struct field clock_fields[] = {
 
 GET(get_clock, trace_clock_get)
 
-static int put_clock(struct trace *trace, uint32_t ordinal, const void *entry)
-{
-    int64_t added =
-        ordinal < trace_clock_count(trace) ? 0 : trace_clock_add(trace, 0, (enum clock_kind)0);
-    if (added >= 0 && entry)
-        replace(trace_clock(trace, ordinal), entry, sizeof(struct trace_clock));
-    return added < 0 ? (int)added : 0;
-}
+REPLACED(put_clock, struct trace_clock, trace_clock_count,
+         trace_clock_add(trace, 0, (enum clock_kind)0), trace_clock)
 
 static const struct field anchor_fields[] = {
     REFERENCE(struct trace_anchor, clock, FIELD_UNSIGNED, STORE_DEFINE_CLOCK, REFERENCE_NEEDED),
@@ -215,12 +220,7 @@ static const struct field anchor_fields[] = {
 
 GET(get_anchor, trace_anchor_get)
 
-static int put_anchor(struct trace *trace, uint32_t ordinal, const void *entry)
-{
-    int64_t added = entry ? trace_anchor_add(trace, entry) : 0;
-    (void)ordinal;
-    return added < 0 ? (int)added : 0;
-}
+ADDED(put_anchor, trace_anchor_add)
 
 /* ---- Streams ---- */
 
@@ -230,13 +230,8 @@ static const struct field stream_fields[] = {
 
 GET(get_stream, trace_stream_get)
 
-static int put_stream(struct trace *trace, uint32_t ordinal, const void *entry)
-{
-    int64_t added = ordinal < trace_stream_count(trace) ? 0 : trace_stream_add(trace, 0);
-    if (added >= 0 && entry)
-        replace(trace_stream(trace, ordinal), entry, sizeof(struct trace_stream));
-    return added < 0 ? (int)added : 0;
-}
+REPLACED(put_stream, struct trace_stream, trace_stream_count, trace_stream_add(trace, 0),
+         trace_stream)
 
 /* ---- Processes, threads ---- */
 
@@ -274,14 +269,8 @@ static const struct field process_fields[] = {
 
 GET(get_process, trace_process_get)
 
-static int put_process(struct trace *trace, uint32_t ordinal, const void *entry)
-{
-    if (ordinal >= trace_process_count(trace) && trace_process_add(trace) < 0)
-        return -ENOMEM;
-    if (entry)
-        replace(trace_process(trace, ordinal), entry, sizeof(struct trace_process));
-    return 0;
-}
+REPLACED(put_process, struct trace_process, trace_process_count, trace_process_add(trace),
+         trace_process)
 
 static const struct field thread_fields[] = {
     REFERENCE(struct trace_thread, process, FIELD_UNSIGNED, STORE_DEFINE_PROCESS, REFERENCE_NEEDED),
@@ -298,14 +287,8 @@ static const struct field thread_fields[] = {
 
 GET(get_thread, trace_thread_get)
 
-static int put_thread(struct trace *trace, uint32_t ordinal, const void *entry)
-{
-    if (ordinal >= trace_thread_count(trace) && trace_thread_add(trace, 0) < 0)
-        return -ENOMEM;
-    if (entry)
-        replace(trace_thread(trace, ordinal), entry, sizeof(struct trace_thread));
-    return 0;
-}
+REPLACED(put_thread, struct trace_thread, trace_thread_count, trace_thread_add(trace, 0),
+         trace_thread)
 
 /* ---- What adds up: refusals, filters, units ---- */
 
@@ -317,11 +300,7 @@ static const struct field refusal_fields[] = {
 
 GET(get_refusal, trace_refusal_get)
 
-static int put_refusal(struct trace *trace, uint32_t ordinal, const void *entry)
-{
-    (void)ordinal;
-    return entry && trace_refusal_add(trace, entry) < 0 ? -ENOMEM : 0;
-}
+ADDED(put_refusal, trace_refusal_add)
 
 static const struct field filter_fields[] = {
     TIME(struct trace_filter, time_ns),
@@ -330,11 +309,7 @@ static const struct field filter_fields[] = {
 
 GET(get_filter, trace_filter_get)
 
-static int put_filter(struct trace *trace, uint32_t ordinal, const void *entry)
-{
-    (void)ordinal;
-    return entry && trace_filter_add(trace, entry) < 0 ? -ENOMEM : 0;
-}
+ADDED(put_filter, trace_filter_add)
 
 static const struct field unit_fields[] = {
     STRING(struct trace_unit, counter),
@@ -388,6 +363,21 @@ static const struct field label_fields[] = {
 
 IN_STACKS(count_labels, stacks_label_count, get_label, stacks_get_label)
 APPENDED(put_label, struct label, stacks_append_label)
+
+static const struct field label_name_fields[] = {
+    STRING(struct trace_label_name, string),
+    REFERENCE(struct trace_label_name, label, FIELD_UNSIGNED, STORE_DEFINE_LABEL,
+              REFERENCE_ORDINAL),
+};
+
+GET(get_label_name, trace_label_name_get)
+
+static int put_label_name(struct trace *trace, uint32_t ordinal, const void *entry)
+{
+    static const struct trace_label_name nothing;
+    (void)ordinal;
+    return trace_label_name_append(trace, entry ? entry : &nothing);
+}
 
 /* ---- Frames, stacks, range paths ---- */
 
@@ -595,5 +585,7 @@ const struct table definition_tables[STORE_DEFINE_COUNT] = {
         true, false, false, count_sources, get_source, put_source},
     [STORE_DEFINE_LABEL] = {FIELDS(label_fields), sizeof(struct label), 1, MANY_HOLES,
         false, false, false, count_labels, get_label, put_label},
+    [STORE_DEFINE_LABEL_NAME] = {FIELDS(label_name_fields), sizeof(struct trace_label_name), 0,
+        MANY_HOLES, false, false, false, trace_label_name_count, get_label_name, put_label_name},
 };
 /* clang-format on */

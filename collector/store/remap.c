@@ -371,6 +371,22 @@ static int copy_table(struct remap *remap, unsigned number, struct trace *to,
     return error;
 }
 
+/* The name of a label is no other's, whatever its text. What has such names comes behind them. */
+static int map_label_names(struct remap *remap, struct trace *to, const struct trace *from)
+{
+    for (uint32_t i = 0; i < trace_label_name_count(from); i++) {
+        const struct trace_label_name *name = trace_label_name_get(from, i);
+        uint32_t label = remap_ordinal(remap, STORE_DEFINE_LABEL, name->label);
+        if (label == 0 || name->string >= remap->counts[STORE_DEFINE_STRING])
+            continue;
+        int64_t string = trace_label_name(to, label);
+        if (string < 0)
+            return (int)string;
+        remap->maps[STORE_DEFINE_STRING][name->string] = (uint32_t)string;
+    }
+    return 0;
+}
+
 /* Recordings of made-up programs say nothing of their host. */
 static int know_host(struct trace *from)
 {
@@ -389,7 +405,9 @@ int remap_trace(struct remap *remap, struct trace *to, struct trace *from)
     for (unsigned i = 1; i < STORE_DEFINE_COUNT && !error; i++)
         error = begin_map(remap, i, to, from);
     for (unsigned i = 0; i < sizeof(definition_order) && !error; i++)
-        error = copy_table(remap, definition_order[i], to, from);
+        error = definition_order[i] == STORE_DEFINE_LABEL_NAME
+                    ? map_label_names(remap, to, from)
+                    : copy_table(remap, definition_order[i], to, from);
     return error;
 }
 

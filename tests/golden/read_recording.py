@@ -320,11 +320,11 @@ DEFINITIONS = {
     21: ('modules', 'path kind size build#20'),
     22: ('streams', 'name'),
     23: ('sources', 'path hash#16 content'),
-    24: ('labels', 'kind text source module first_line flags'),
+    24: ('labels', 'kind text source module first_line flags'), 25: ('label_names', 'string label'),
 }
 
 
-NEVER_REPLACED = (1, 5, 8, 9, 10, 13, 14, 17, 19, 20, 21)
+NEVER_REPLACED = (1, 5, 8, 9, 10, 13, 14, 17, 19, 20, 21, 24, 25)
 
 
 def column(name, body, count):

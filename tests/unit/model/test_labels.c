@@ -40,6 +40,42 @@ static const char *label(const struct trace *trace, uint32_t process)
     return buffer;
 }
 
+TEST(names_of_labels_are_names_of_their_own)
+{
+    struct trace *trace = trace_create();
+    uint32_t run = text(trace, "run"), first = text(trace, "a.py"), second = text(trace, "b.py");
+    uint32_t labels[2] = {(uint32_t)trace_python_label(trace, run, first, 3),
+                          (uint32_t)trace_python_label(trace, run, second, 3)};
+    uint32_t names[2];
+    for (int i = 0; i < 2; i++) {
+        names[i] = (uint32_t)trace_label_name(trace, labels[i]);
+        CHECK_INT(trace_label_name(trace, labels[i]), names[i]);
+        CHECK_INT(trace_name_label(trace, names[i]), labels[i]);
+        CHECK_STR(trace_string(trace, names[i])->bytes, "run");
+    }
+    CHECK(names[0] != names[1]);
+    CHECK_INT(text(trace, "run"), run);
+    CHECK_INT(trace_name_label(trace, run), 0);
+    CHECK_INT(trace_name_label(trace, 1 << 30), 0);
+    CHECK_INT(trace_label_name(trace, 0), 0);
+    CHECK_INT(trace_label_name(trace, 1 << 30), 0);
+    trace_destroy(trace);
+}
+
+TEST(names_of_what_is_not_there_are_none)
+{
+    static const struct trace_label_name wrong[] = {{0, 1}, {1, 0}, {1, 2}, {2000000000, 1}};
+    struct trace *trace = trace_create();
+    CHECK_INT(trace_python_label(trace, text(trace, "run"), 0, 1), 1);
+    for (unsigned i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+        CHECK_INT(trace_label_name_append(trace, &wrong[i]), 0);
+        CHECK_INT(trace_label_name_get(trace, i)->label, 0);
+        CHECK_INT(trace_name_label(trace, wrong[i].string), 0);
+    }
+    CHECK_INT(trace_label_name_count(trace), 4);
+    trace_destroy(trace);
+}
+
 TEST(command_lines_become_programs_and_scripts)
 {
     static const struct {

@@ -282,6 +282,63 @@ TEST(only_code_of_the_same_build_has_its_name_from_another_recording)
     }
 }
 
+/* ---- Calls: names that stand for labels ---- */
+
+/* A call of "run" of each file, its begin and end, and a range that is called so. */
+static void write_calls(const char *path, unsigned host, const char *const files[2])
+{
+    struct trace *trace = make_trace(host, 0);
+    struct store_writer *writer;
+    const struct store_writer_options options = {.overwrite = true};
+    uint32_t run = string(trace, "run"), names[3] = {run};
+    for (int i = 0; i < 2; i++)
+        names[i + 1] = (uint32_t)trace_label_name(
+            trace, (uint32_t)trace_python_label(trace, run, string(trace, files[i]), 3));
+    CHECK_INT(store_writer_create(path, trace, &options, &writer), 0);
+    for (int i = 0; i < 6; i++) {
+        struct event event = {.time_ns = BEGIN_NS + i, .kind = i % 2 ? EVENT_POP : EVENT_PUSH};
+        event.name = i % 2 ? 0 : names[i / 2];
+        event.flags = event.name ? EVENT_CONTINUES : 0;
+        CHECK_INT(store_writer_add(writer, &(struct event_batch){.count = 1, .events = &event}), 0);
+    }
+    CHECK_INT(store_writer_close(writer), 0);
+    trace_destroy(trace);
+}
+
+TEST(calls_of_one_function_are_one_name_and_no_other)
+{
+    static const char *const files[2][2] = {{"a.py", "b.py"}, {"b.py", "c.py"}};
+    char first[512], second[512], manifest[512];
+    struct store_part parts[] = {{first_name, {0}}, {second_name, {.error_ns = 1}}};
+    struct store_reader *reader;
+    struct event_batch batch;
+    uint32_t names[2][3] = {{0}}, next[2] = {0};
+    write_calls(path_of(first_name, first), 0, files[0]);
+    write_calls(path_of(second_name, second), 1, files[1]);
+    CHECK_INT(store_manifest_write(path_of("both.annot", manifest),
+                                   &(struct store_manifest){parts, 2, 2}, true),
+              0);
+    CHECK_INT(store_reader_open(manifest, &reader), 0);
+    const struct trace *trace = store_reader_trace(reader);
+    while (store_reader_next(reader, &batch) == 1) {
+        CHECK_INT(batch.events->flags, batch.events->kind == EVENT_PUSH ? EVENT_CONTINUES : 0);
+        if (batch.events->kind == EVENT_PUSH)
+            names[batch.thread][next[batch.thread]++] = batch.events->name;
+    }
+    for (int host = 0; host < 2; host++)
+        for (int i = 0; i < 3; i++) {
+            uint32_t label = trace_name_label(trace, names[host][i]);
+            const struct label *of = stacks_get_label(trace_stacks_get(trace), label);
+            const struct source *source = stacks_get_source(trace_stacks_get(trace), of->source);
+            CHECK_STR(trace_string(trace, names[host][i])->bytes, "run");
+            CHECK_STR(trace_string(trace, source->path)->bytes, i ? files[host][i - 1] : "");
+        }
+    CHECK_INT(names[0][0], names[1][0]);
+    CHECK_INT(names[0][2], names[1][1]);
+    CHECK(names[0][1] != names[0][2] && names[1][1] != names[1][2]);
+    store_reader_close(reader);
+}
+
 TEST(a_missing_part_is_an_error)
 {
     char path[512];

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+/* Names that stand for labels: see trace.h. Invariant: both are there, so that nobody who follows a
+ * name to its label needs to look. Thread-safety: the trace's owner. */
+#include "trace_parts.h"
+
+#include <errno.h>
+
+static uint32_t number_at(const ordinal_vec *numbers, uint32_t index)
+{
+    return index < numbers->count ? numbers->items[index] : 0;
+}
+
+/* 0 or -ENOMEM. */
+static int reach(ordinal_vec *numbers, uint32_t index)
+{
+    while (numbers->count <= index)
+        if (vec_push(numbers, 0) != 0)
+            return -ENOMEM;
+    return 0;
+}
+
+/* The first name of a label is the one that others get. */
+static int link_name(struct trace *trace, const struct trace_label_name *name)
+{
+    if (reach(&trace->names_by_label, name->label) != 0 ||
+        reach(&trace->labels_by_name, name->string) != 0 ||
+        vec_push(&trace->label_names, *name) != 0)
+        return -ENOMEM;
+    uint32_t *known = &trace->names_by_label.items[name->label];
+    *known = *known ? *known : name->string;
+    trace->labels_by_name.items[name->string] = name->label;
+    return 0;
+}
+
+int64_t trace_label_name(struct trace *trace, uint32_t label)
+{
+    uint32_t known = number_at(&trace->names_by_label, label);
+    if (known || label == 0 || label >= stacks_label_count(trace->stacks))
+        return known;
+    const struct trace_string *text =
+        trace_string(trace, stacks_get_label(trace->stacks, label)->text);
+    int64_t string = trace_string_append(trace, text->bytes, text->length);
+    const struct trace_label_name name = {(uint32_t)string, label};
+    return string < 0 || link_name(trace, &name) != 0 ? -ENOMEM : string;
+}
+
+uint32_t trace_name_label(const struct trace *trace, uint32_t string)
+{
+    return number_at(&trace->labels_by_name, string);
+}
+
+int trace_label_name_append(struct trace *trace, const struct trace_label_name *name)
+{
+    static const struct trace_label_name nothing;
+    bool known = name->string != 0 && name->string < trace_string_count(trace) &&
+                 name->label != 0 && name->label < stacks_label_count(trace->stacks);
+    if (known)
+        return link_name(trace, name);
+    return vec_push(&trace->label_names, nothing) != 0 ? -ENOMEM : 0;
+}
+
+uint32_t trace_label_name_count(const struct trace *trace)
+{
+    return (uint32_t)trace->label_names.count;
+}
+
+const struct trace_label_name *trace_label_name_get(const struct trace *trace, uint32_t index)
+{
+    static const struct trace_label_name nothing;
+    return index < trace->label_names.count ? &trace->label_names.items[index] : &nothing;
+}
