@@ -26,8 +26,7 @@
 
 enum { DIRECTORY_TRIES = 8 };
 
-/* Blocks that are being filled are read so often, and written: who follows the file waits so long.
- */
+/* Blocks that are being filled are read so often, and written: followers wait so long. */
 #define PARTIAL_NS    INT64_C(500000000) /* blocks that are being filled are read this often */
 #define LOOK_NS       INT64_C(1000000000)
 #define FIRST_LOOK_NS INT64_C(100000000)
@@ -192,6 +191,8 @@ static int make_intake(struct collector *collector)
         .late_ns = LATE_NS,
         .refusals = &collector->refusals,
         .sink = take_batch,
+        .samples = collector->sink.samples ? collector->sink.samples : writing_add_samples,
+        .samples_context = collector->sink.samples ? collector->sink.context : collector->writer,
         .room = has_room,
         .function = function_names_find,
         .function_context = &collector->functions,
@@ -222,8 +223,7 @@ static int make_sampling(struct collector *collector, const struct collector_opt
     return error;
 }
 
-/* From here on the file is written beside. What it says until now is whose it is, which must not be
- * lost to a kill. */
+/* From here on the file is written beside. What it says until now, whose it is, outlives a kill. */
 static int begin_writing(struct collector *collector)
 {
     collector->writing.writer = collector->writer;

@@ -227,6 +227,9 @@ int writing_look(struct writing *writing);
  * 0 or -errno. */
 int writing_add(struct store_writer *writer, struct trace *trace, const struct event_batch *batch);
 
+/* What programs counted; the context is the store's writer. */
+int writing_add_samples(void *writer, const struct sample *samples, size_t count);
+
 /* The same where there is no file: spans by the threads that caused them. */
 int sink_add(const struct collector_sink *sink, const struct event_batch *batch);
 

@@ -42,6 +42,7 @@ struct recovery {
     VEC(struct intake_known) known; /* by thread ordinal */
     uint64_t known_events;
     int64_t last_sample_ns; /* 0 = no samples */
+    struct map64 counted;   /* by programs: see struct decoder */
     bool let_go; /* programs that still run: their events until now are in the recording */
     struct collector_recovered what;
 };
@@ -122,8 +123,17 @@ static void count_anew(struct recovery *recovery)
     }
 }
 
-/* Threads that were only sampled are as old as their samples. What the collector had not written
- * yet died with it. */
+/* What programs counted themselves is still in their segments, as far as it is not here. */
+static int note_counted(struct recovery *recovery, const struct sample *sample)
+{
+    enum sample_role role = sample_role(trace_sets_get(recovery->trace), sample);
+    uint64_t key = decode_counted_key(sample, role == SAMPLE_ROLE_LINES);
+    if (role != SAMPLE_ROLE_CALLS && role != SAMPLE_ROLE_LINES)
+        return 0;
+    return map64_put(&recovery->counted, key, (uint64_t)sample->end_ns) != 0 ? -ENOMEM : 1;
+}
+
+/* Threads that were only sampled are as old as their samples. What was not written is lost. */
 static int note_samples(struct recovery *recovery)
 {
     static const char lost[] =
@@ -135,6 +145,11 @@ static int note_samples(struct recovery *recovery)
         for (uint32_t i = 0; i < count; i++) {
             struct trace_thread *thread = trace_thread(recovery->trace, samples[i].thread);
             int64_t last_ns = sample_told_ns(&samples[i]);
+            int counted = note_counted(recovery, &samples[i]);
+            if (counted < 0)
+                return counted;
+            if (counted)
+                continue;
             if (thread->serial == 0 && last_ns > thread->last_ns)
                 thread->last_ns = last_ns;
             if (last_ns > recovery->last_sample_ns)
@@ -230,6 +245,9 @@ static int make_intake(struct recovery *recovery)
         .recover = true,
         .refusals = &recovery->refusals,
         .sink = take_batch,
+        .samples = writing_add_samples,
+        .samples_context = recovery->writer,
+        .counted = &recovery->counted,
         .sink_context = recovery,
         .function = function_names_find,
         .function_context = &recovery->functions,
@@ -400,6 +418,7 @@ static void recovery_fini(struct recovery *recovery)
         trace_destroy(recovery->trace);
     clock_map_fini(&recovery->clock);
     vec_free(&recovery->known);
+    map64_free(&recovery->counted);
     if (recovery->file.fd >= 0)
         close(recovery->file.fd);
 }

@@ -190,6 +190,8 @@ static int make_intake(struct taking *taking)
         .snapshot = true,
         .only_pid = taking->snapshot->pid,
         .sink = take_batch,
+        .samples = writing_add_samples,
+        .samples_context = taking->writer,
         .sink_context = taking,
     };
     return intake_create(&options, &taking->intake);

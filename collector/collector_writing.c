@@ -48,6 +48,11 @@ int writing_add(struct store_writer *writer, struct trace *trace, const struct e
     return stream < 0 ? (int)stream : store_writer_add_late(writer, (uint32_t)stream, batch);
 }
 
+int writing_add_samples(void *writer, const struct sample *samples, size_t count)
+{
+    return store_writer_add_samples(writer, samples, count);
+}
+
 int sink_add(const struct collector_sink *sink, const struct event_batch *batch)
 {
     struct event_batch rest = *batch;

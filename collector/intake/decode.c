@@ -306,6 +306,8 @@ static int fill_event(struct decoder *decoder, struct decode_thread *thread,
     *event = (struct event){.kind = event_kinds[kind], .thread = thread->ordinal};
     event->level = ANNOT_RECORD_LEVEL(parts->record.level);
     event->time_ns = decode_event_time(decoder, thread, parts->record.time);
+    if (event_can_continue(event->kind) && parts->record.level & ANNOT_RECORD_CONTINUES)
+        event->flags |= EVENT_CONTINUES;
     if (kind == ANNOT_REC_POP) {
         set_depth(thread, event, parts->record.name);
         return 1;
@@ -388,6 +390,13 @@ static int add_record(struct decode_pass *pass, const struct decode_parts *parts
     return 0;
 }
 
+/* EVENT_CONTINUES, perhaps with other bits. */
+static uint8_t continues(const struct annot_record *record)
+{
+    _Static_assert(ANNOT_RECORD_CONTINUES >> 6 == EVENT_CONTINUES, "the bit moves");
+    return record->level >> 6;
+}
+
 /* Pushes and pops without any parts are nearly all records: a run of them with names that are
  * known. Returns how many bytes they take. */
 static uint32_t add_plain(struct decode_pass *pass, const uint8_t *bytes, uint32_t size)
@@ -401,13 +410,14 @@ static uint32_t add_plain(struct decode_pass *pass, const uint8_t *bytes, uint32
         bool pushes = record.kind == ANNOT_REC_PUSH;
         bool plain = (pushes | (record.kind == ANNOT_REC_POP)) & (record.flags == 0);
         uint32_t known = pushes ? names_entry(&pass->decoder->names, record.name) : 1;
-        if (!plain || record.granules != 1 || known == 0)
+        if (!plain || record.granules != 1 || !names_is_name(known))
             break;
         *event = (struct event){.kind = pushes ? EVENT_PUSH : EVENT_POP,
                                 .level = ANNOT_RECORD_LEVEL(record.level),
                                 .thread = thread->ordinal,
-                                .name = (known & ~NAMES_CALL) - 1,
-                                .scope = known & NAMES_CALL ? pass->decoder->names.calls_scope : 0,
+                                .flags = continues(&record) & (pushes ? EVENT_CONTINUES : 0),
+                                .name = names_entry_ordinal(known),
+                                .scope = names_entry_scope(&pass->decoder->names, known),
                                 .time_ns = decode_event_time(pass->decoder, thread, record.time)};
         if (pushes)
             thread->depth += thread->depth < UINT32_MAX;
@@ -427,6 +437,8 @@ static uint32_t add_plain(struct decode_pass *pass, const uint8_t *bytes, uint32
 static bool decode_is_known(const struct decode_pass *pass, uint8_t kind)
 {
     const struct decode_skip *skip = &pass->decoder->skip;
+    if (kind == ANNOT_REC_AGGREGATE)
+        return false; /* it sees for itself */
     if (kind == ANNOT_REC_PAYLOAD || kind == ANNOT_REC_CLOCK)
         return skip->plain && kind == ANNOT_REC_PAYLOAD && pass->owner == OWNER_NONE;
     return kind == ANNOT_REC_SPAN ? skip->spans : skip->plain;
@@ -444,19 +456,20 @@ static int decode_record(struct decode_pass *pass, const uint8_t *bytes, uint32_
     bool is_name = record.kind == ANNOT_REC_NAME_THREAD;
     bool is_payload = record.kind == ANNOT_REC_PAYLOAD;
     bool is_anchor = record.kind == ANNOT_REC_CLOCK;
+    bool is_aggregate = record.kind == ANNOT_REC_AGGREGATE;
     if (decode_is_known(pass, record.kind)) {
         pass->owner = OWNER_UNKNOWN;
         return 0;
     }
-    if (event_kinds[record.kind] == 0 && !is_name && !is_payload && !is_anchor) {
+    if (event_kinds[record.kind] == 0 && !is_name && !is_payload && !is_anchor && !is_aggregate) {
         pass->owner = OWNER_UNKNOWN; /* of a later minor version: what it means, and its flags,
                                         are not known here */
         return 0;
     }
     if (parts.record.flags != 0 && split(bytes, length, &parts) != 0)
         return -EBADMSG;
-    if (is_anchor)
-        return decode_anchor(pass, &parts);
+    if (is_anchor || is_aggregate)
+        return is_anchor ? decode_anchor(pass, &parts) : decode_aggregate(pass, &parts);
     return is_name ? name_thread(pass, &parts) : add_record(pass, &parts);
 }
 
@@ -475,6 +488,7 @@ int decode_block(struct decoder *decoder, struct decode_thread *thread,
 {
     struct decode_pass pass = {.decoder = decoder, .thread = thread, .decoded = decoded};
     decoded->events.count = decoded->args.count = 0;
+    decoded->samples.count = decoded->values.count = 0;
     if (vec_reserve(&decoded->events, DECODE_EVENTS_MAX) != 0)
         return -ENOMEM;
     refresh_now(decoder);

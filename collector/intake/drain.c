@@ -40,6 +40,8 @@ void drain_destroy(struct drain *drain)
     schemas_free(&drain->decoder.schemas);
     vec_free(&drain->decoded.events);
     vec_free(&drain->decoded.args);
+    vec_free(&drain->decoded.samples);
+    vec_free(&drain->decoded.values);
     vec_free(&drain->spans);
     decode_queues_free(&drain->decoder.queues);
     map64_free(&drain->origins);

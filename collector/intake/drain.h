@@ -18,6 +18,9 @@
 /* Takes a batch of one thread. 0 or -errno, which ends the visit. */
 typedef int drain_sink_fn(void *context, const struct event_batch *batch);
 
+/* Takes what threads have counted. 0 or -errno, likewise. */
+typedef int drain_samples_fn(void *context, const struct sample *samples, size_t count);
+
 /* Whether the sink has room for another block. */
 typedef bool drain_room_fn(void *context);
 
@@ -102,6 +105,8 @@ struct drain {
     bool broken;
     bool complete; /* a flight recorder, of which all that was left is read */
     drain_sink_fn *sink;
+    drain_samples_fn *samples; /* NULL: nobody wants them */
+    void *samples_context;
     drain_room_fn *room; /* asked before each block; NULL: there is always */
     void *sink_context;
     struct segment_block_copy copy;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Spans of queues leave the other events of their block: they go to a stream of their own, with the
- * threads that caused them. */
+ * threads that caused them. What was counted are samples, and go first. */
 #include "drain.h"
 
 #include <errno.h>
@@ -148,7 +148,11 @@ int drain_hand_on_block(struct drain *drain, struct drain_thread *thread,
 {
     uint32_t emitter = thread->decode.ordinal;
     bool any = drain->decoder.queues.span_count != 0 || drain->decoder.skip.plain;
+    const struct decoded *decoded = &drain->decoded;
     int error = any ? split(drain) : 0;
+    if (error == 0 && decoded->samples.count && drain->samples)
+        error =
+            drain->samples(drain->samples_context, decoded->samples.items, decoded->samples.count);
     if (error == 0)
         error = drain_hand_on(drain, thread, source, drain->decoded.events.count);
     return error == 0 && any ? hand_on_spans(drain, emitter, source) : error;

@@ -73,11 +73,12 @@ static void judge(const struct filter_rules *rules, const struct names *names,
 static int tell_functions(const struct filter_rules *rules, const struct names *names,
                           struct filter_told *told)
 {
-    static const char domain[] = ANNOT_FUNCTIONS_DOMAIN;
     for (; told->functions < names->functions.count; told->functions++) {
         struct names_known_function function = names->functions.items[told->functions];
         const struct trace_string *string = trace_string(names->trace, function.ordinal);
-        struct annot_filter_name name = {domain, string->bytes, sizeof(domain) - 1, string->length};
+        const char *domain =
+            function.kind == NAMES_PYTHON_CALL ? ANNOT_PYTHON_DOMAIN : ANNOT_FUNCTIONS_DOMAIN;
+        struct annot_filter_name name = {domain, string->bytes, strlen(domain), string->length};
         bool is_wanted = rules->size == 0 ||
                          annot_filter_level(rules->text, rules->size, &name) >= ANNOT_CALL_LEVEL;
         int error = segment_mask_string(names->segment, function.id, !is_wanted);

@@ -14,8 +14,18 @@
 
 #define NAMES_INLINE_BYTES (UINT64_C(256) << 20)
 
-/* In an entry of a page: a function's name. A range of that name is a call. */
-#define NAMES_CALL (UINT32_C(1) << 31)
+/* What an id stands for, in the highest bits of its entry. A range that has a function as its name
+ * is a call. */
+enum names_kind {
+    NAMES_TEXT = 0,
+    NAMES_NATIVE_CALL = 1, /* a FUNCTION */
+    NAMES_PYTHON_CALL = 2, /* a CODE */
+    NAMES_STACK = 3,       /* no name: in place of an ordinal its index in names.stacks */
+    NAMES_KINDS = 4,
+};
+
+#define NAMES_KIND_SHIFT  30
+#define NAMES_ORDINAL_MAX ((UINT32_C(1) << NAMES_KIND_SHIFT) - 2)
 
 enum { NAMES_FUNCTION_MAX = 1024, NAMES_JOINED_MAX = 1 << 16, NAMES_PAGE = 1024 };
 
@@ -54,12 +64,18 @@ struct names_scope {
 /* A function that the program has told of. */
 struct names_known_function {
     uint32_t id, ordinal;
+    uint8_t kind; /* enum names_kind */
+};
+
+/* A STACK: its ordinal, and how many are around it, itself included. */
+struct names_stack {
+    uint32_t ordinal, depth;
 };
 
 struct names {
     const struct segment *segment; /* NULL: only what was read of it */
     struct trace *trace;
-    uint32_t **pages; /* by id / NAMES_PAGE; of ordinal + 1, 0 = not read yet; NAMES_CALL */
+    uint32_t **pages; /* by id / NAMES_PAGE; of ordinal + 1, 0 = not read yet; kinds */
     uint32_t page_count;
     uint64_t table_bytes, inline_bytes;
     number_table domains, categories;
@@ -72,9 +88,10 @@ struct names {
     names_function_fn *function; /* or NULL: functions are called FILE+0xOFFSET */
     void *function_context;
     VEC(struct names_known_function) functions;
-    uint32_t calls_scope; /* of ranges that are calls of these; 0: there are none yet */
-    uint32_t walked;      /* ids before this one are in domains and categories */
-    uint32_t walk_end;    /* string_used / 16 at the last walk */
+    uint32_t call_scopes[NAMES_KINDS]; /* of ranges with such a name; 0: there are none yet */
+    VEC(struct names_stack) stacks;    /* the first is none */
+    uint32_t walked;                   /* ids before this one are in domains and categories */
+    uint32_t walk_end;                 /* string_used / 16 at the last walk */
     uint64_t walk_cost;
     number_table queues; /* ids of QUEUEs, in order */
     uint64_t cut;        /* texts that are "(too many different texts)" */
@@ -101,7 +118,7 @@ int64_t names_inline(struct names *names, const char *bytes, size_t length);
  * and counted; -EFAULT. */
 int names_read(struct names *names, uint32_t id, struct annot_string *ret_string, char *bytes);
 
-/* The entry of an id that was asked for before, with NAMES_CALL; 0: names_by_id() knows. */
+/* The entry of an id that was asked for before, with its kind; 0: names_by_id() knows. */
 static inline uint32_t names_entry(const struct names *names, uint32_t id)
 {
     const uint32_t *page =
@@ -109,11 +126,31 @@ static inline uint32_t names_entry(const struct names *names, uint32_t id)
     return page ? page[id % NAMES_PAGE] : 0;
 }
 
+/* Of an entry: whether it is that of a name; then its ordinal, and the scope of ranges with it. */
+static inline bool names_is_name(uint32_t entry)
+{
+    return entry - 1 < ((uint32_t)NAMES_STACK << NAMES_KIND_SHIFT) - 1;
+}
+
+static inline uint32_t names_entry_ordinal(uint32_t entry)
+{
+    return (entry & (NAMES_ORDINAL_MAX + 1)) - 1;
+}
+
+static inline uint32_t names_entry_scope(const struct names *names, uint32_t entry)
+{
+    return names->call_scopes[entry >> NAMES_KIND_SHIFT];
+}
+
 /* The scope of a range that has a name that was asked for, and no scope of its own. */
 static inline uint32_t names_scope_by_id(const struct names *names, uint32_t id)
 {
-    return names_entry(names, id) & NAMES_CALL ? names->calls_scope : 0;
+    return names_entry_scope(names, names_entry(names, id));
 }
+
+/* The stack that a STACK's id stands for; 0: it stands for none, which is counted. -ENOMEM,
+ * -EFAULT. */
+int names_stack(struct names *names, uint32_t id, uint32_t *ret_stack);
 
 int64_t names_domain(struct names *names, uint16_t number);
 

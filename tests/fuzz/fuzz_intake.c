@@ -6,6 +6,7 @@
  * states are all RELEASED, so that mutations of records are reached, and whether the segment is a
  * flight recorder. */
 #include "drain.h"
+#include "stacks.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -157,6 +158,37 @@ static int check_batch(void *context, const struct event_batch *batch)
     return 0;
 }
 
+/* What was counted is of known threads, stacks and sets. */
+static int check_samples(void *context, const struct sample *samples, size_t count)
+{
+    const struct seen *seen = context;
+    const struct sample_sets *sets = trace_sets_get(seen->trace);
+    for (size_t i = 0; i < count; i++) {
+        const struct sample *sample = &samples[i];
+        if (sample->thread >= trace_thread_count(seen->trace) || sample->stack == 0 ||
+            sample->stack >= stacks_stack_count(trace_stacks_get(seen->trace)) ||
+            sample_role(sets, sample) < SAMPLE_ROLE_CALLS || sample->value_count != 2 ||
+            sample->values[0] < 0 || sample->values[1] < 0 || sample->time_ns > sample->end_ns)
+            abort();
+    }
+    return 0;
+}
+
+/* Parents come before what they are around, and names lead to labels that are there. */
+static void check_calls(const struct trace *trace)
+{
+    const struct stacks *stacks = trace_stacks_get(trace);
+    for (uint32_t i = 1; i < stacks_stack_count(stacks); i++)
+        if (stacks_get_stack(stacks, i)->parent >= i)
+            abort();
+    for (uint32_t i = 0; i < trace_label_name_count(trace); i++) {
+        const struct trace_label_name *name = trace_label_name_get(trace, i);
+        if (name->string >= trace_string_count(trace) || name->label == 0 ||
+            name->label >= stacks_label_count(stacks))
+            abort();
+    }
+}
+
 static void run(struct segment *segment, struct clock_map *clock)
 {
     struct annot_note note = {0};
@@ -169,6 +201,8 @@ static void run(struct segment *segment, struct clock_map *clock)
     seen.trace = trace;
     drain->sink = check_batch;
     drain->sink_context = &seen;
+    drain->samples = check_samples;
+    drain->samples_context = &seen;
     drain->decoder.recover = true;
     for (int depth = DRAIN_RELEASED; depth <= DRAIN_DEAD; depth++) {
         if (drain_visit(drain, (enum drain_depth)depth) < 0 || drain_publish(drain) != 0)
@@ -178,6 +212,7 @@ static void run(struct segment *segment, struct clock_map *clock)
         drain_free(drain, DRAIN_ALL);
     }
     check_tracks(trace);
+    check_calls(trace);
     if (segment_read_note(segment, &note) == 1 && note.state != 2)
         abort();
     if (drain_finish(drain) != 0 || seen.count > 3 * BLOCKS * DECODE_EVENTS_MAX)

@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: MIT */
+/* Calls of functions of Python: names with their labels, begins that continue, what was counted at
+ * stacks; also from strings that no libannot writes. */
+#include "intake_filter.h"
+#include "segment_maker.h"
+#include "stacks.h"
+#include "test.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { SAMPLES_MAX = 64 };
+
+static struct maker_events seen;
+static struct maker *maker;
+static struct annot_block *block;
+static struct sample samples[SAMPLES_MAX];
+static int64_t values[SAMPLES_MAX][COUNTED_VALUES];
+static size_t sample_count;
+
+static int keep_samples(void *context, const struct sample *taken, size_t count)
+{
+    (void)context;
+    for (size_t i = 0; i < count; i++) {
+        CHECK(sample_count < SAMPLES_MAX);
+        memcpy(values[sample_count], taken[i].values, sizeof(values[0]));
+        samples[sample_count] = taken[i];
+        samples[sample_count].values = values[sample_count];
+        sample_count++;
+    }
+    return 0;
+}
+
+static void begin(void)
+{
+    maker = maker_create();
+    block = maker_block(maker, 0, 1, 0, ANNOT_BLOCK_RELEASED);
+    sample_count = 0;
+}
+
+static void attach(void)
+{
+    maker_attach(&seen, maker);
+    seen.drain->samples = keep_samples;
+}
+
+static void drain(void)
+{
+    attach();
+    drain_visit(seen.drain, DRAIN_RELEASED);
+}
+
+static void end(void)
+{
+    maker_detach(&seen);
+    maker_destroy(maker);
+}
+
+static uint32_t code(const char *text)
+{
+    return maker_string(maker, ANNOT_STRING_CODE, 0, text);
+}
+
+static uint32_t stack_of(uint32_t parent, uint32_t of, unsigned line)
+{
+    char text[64];
+    snprintf(text, sizeof(text), "%x\037%x\037%u", parent, of, line);
+    return maker_string(maker, ANNOT_STRING_STACK, 0, text);
+}
+
+static void record(uint8_t kind, uint64_t time, uint32_t name, uint8_t level)
+{
+    maker_record(
+        block, (struct annot_record){.time = time, .kind = kind, .name = name, .level = level | 4},
+        NULL, 0);
+}
+
+struct counted {
+    uint64_t since, time, count, own;
+    uint32_t stack, kind;
+};
+
+static void aggregate(struct counted told)
+{
+    struct {
+        struct annot_attr attr;
+        struct annot_id id;
+    } parts = {{.value = told.count, .category = (uint16_t)told.kind}, {told.own, told.since}};
+    struct annot_record head = {.time = told.time,
+                                .kind = ANNOT_REC_AGGREGATE,
+                                .flags = ANNOT_FLAG_ATTR | ANNOT_FLAG_ID,
+                                .name = told.stack};
+    maker_record(block, head, &parts, sizeof(parts));
+}
+
+static const struct label *label_of(uint32_t name)
+{
+    return stacks_get_label(trace_stacks_get(seen.trace), trace_name_label(seen.trace, name));
+}
+
+static const char *path_of(const struct label *label)
+{
+    uint32_t path = stacks_get_source(trace_stacks_get(seen.trace), label->source)->path;
+    return trace_string(seen.trace, path)->bytes;
+}
+
+TEST(a_call_has_its_functions_label)
+{
+    static const char *const texts[] = {"Solver.step\037/app/solver.py\03712\037p",
+                                        "Solver.step\037/app/other.py\03712\037p",
+                                        "list.append\037\0370\037c"};
+    begin();
+    for (int i = 0; i < 6; i++) {
+        record(ANNOT_REC_PUSH, 1000, code(texts[i % 3]), 0);
+        record(ANNOT_REC_POP, 1001, 0, 0);
+    }
+    record(ANNOT_REC_PUSH, 1002, maker_string(maker, ANNOT_STRING_NAME, 0, "Solver.step"), 0);
+    drain();
+    for (int i = 0; i < 6; i++) {
+        const struct event *call = &seen.events[2 * i];
+        const struct label *label = label_of(call->name);
+        CHECK_INT(trace_scope(seen.trace, call->scope)->observer, OBSERVER_PYTHON_CALLS);
+        CHECK_INT(call->name, seen.events[2 * (i % 3)].name);
+        CHECK_STR(trace_string(seen.trace, call->name)->bytes,
+                  i % 3 == 2 ? "list.append" : "Solver.step");
+        CHECK_INT(label->kind, i % 3 == 2 ? FRAME_NATIVE : FRAME_PYTHON);
+        CHECK_INT(label->first_line, i % 3 == 2 ? 0 : 12);
+        CHECK_STR(path_of(label), i % 3 == 0   ? "/app/solver.py"
+                                  : i % 3 == 1 ? "/app/other.py"
+                                               : "");
+        CHECK_INT(call->level, 4);
+    }
+    CHECK(seen.events[0].name != seen.events[2].name);
+    CHECK_INT(trace_name_label(seen.trace, seen.events[12].name), 0);
+    CHECK_INT(seen.events[12].scope, 0);
+    CHECK_INT(seen.drain->decoder.names.broken, 0);
+    end();
+}
+
+/* The label is the one that a sampled frame has. */
+TEST(a_traced_and_a_sampled_function_are_one)
+{
+    static const struct source_place place = {.line = 14};
+    begin();
+    record(ANNOT_REC_PUSH, 1000, code("run\037/app/a.py\0377\037p"), 0);
+    drain();
+    int64_t frame = trace_python_frame(seen.trace, "run", "/app/a.py", &place, 7);
+    CHECK_INT(stacks_get_frame(trace_stacks_get(seen.trace), (uint32_t)frame)->label,
+              trace_name_label(seen.trace, seen.events[0].name));
+    end();
+}
+
+TEST(what_continues_says_so_and_ends_do_not)
+{
+    begin();
+    uint32_t name = code("gen\037a.py\0371\037p");
+    for (int i = 0; i < 4; i++)
+        record(i % 2 ? ANNOT_REC_POP : ANNOT_REC_PUSH, 1000, i % 2 ? 0 : name,
+               i ? ANNOT_RECORD_CONTINUES : 0);
+    struct annot_id id = {.id = 7};
+    for (int i = 0; i < 2; i++) /* as what has parts is decoded */
+        maker_record(block,
+                     (struct annot_record){.time = 1001,
+                                           .kind = i ? ANNOT_REC_RANGE_END : ANNOT_REC_RANGE_START,
+                                           .flags = ANNOT_FLAG_ID,
+                                           .level = ANNOT_RECORD_CONTINUES},
+                     &id, sizeof(id));
+    drain();
+    static const uint8_t flags[] = {0, 0, EVENT_CONTINUES, 0, EVENT_CONTINUES, 0};
+    for (int i = 0; i < 6; i++)
+        CHECK_INT(seen.events[i].flags, flags[i]);
+    end();
+}
+
+TEST(codes_that_make_no_sense_are_names)
+{
+    static const char *const texts[] = {
+        "f",
+        "f\037a.py",
+        "f\037a.py\037x\037p",
+        "f\037a.py\0371\037q",
+        "f\037a.py\0371\037pp",
+        "f\037a.py\0371",
+        "f\037a.py\0374294967296\037p",
+        "f\037a.py\0371\037",
+    };
+
+    enum { COUNT = sizeof(texts) / sizeof(*texts) };
+
+    begin();
+    for (int i = 0; i < COUNT; i++)
+        record(ANNOT_REC_PUSH, 1000, code(texts[i]), 0);
+    drain();
+    for (int i = 0; i < COUNT; i++) {
+        CHECK_STR(trace_string(seen.trace, seen.events[i].name)->bytes, "f");
+        CHECK_INT(trace_name_label(seen.trace, seen.events[i].name), 0);
+    }
+    CHECK_INT(seen.drain->decoder.names.broken, COUNT);
+    end();
+}
+
+TEST(a_filter_masks_functions_by_their_own_domain)
+{
+    struct filter_rules rules = {.revision = 1, .size = 18, .text = "-python calls/f*"};
+    struct filter_told told = {0};
+    struct annot_string string;
+    char bytes[ANNOT_STRING_MAX];
+    rules.size = (uint32_t)strlen((const char *)rules.text);
+    memcpy(rules.text, "-*calls/f*", 10);
+    rules.size = 10;
+    begin();
+    uint32_t ids[] = {code("fit\037a.py\0371\037p"), code("get\037a.py\0379\037p")};
+    attach();
+    CHECK_INT(filter_masks_tell(&rules, &seen.drain->decoder.names, &told), 0);
+    for (int i = 0; i < 2; i++) {
+        CHECK_INT(segment_read_string(&seen.segment, ids[i], &string, bytes), 1);
+        CHECK_INT(string.flags & ANNOT_STRING_MASKED, i ? 0 : ANNOT_STRING_MASKED);
+    }
+    end();
+}
+
+/* ---- What was counted ---- */
+
+TEST(what_was_counted_comes_with_its_stack)
+{
+    begin();
+    uint32_t outer = code("main\037a.py\0371\037p"), inner = code("step\037a.py\0375\037p");
+    uint32_t root = stack_of(0, outer, 0), leaf = stack_of(root, inner, 6);
+    aggregate((struct counted){1000, 2000, 3, 400, leaf, ANNOT_REC_AGGREGATE_CALLS});
+    aggregate((struct counted){1000, 2000, 90, 70, leaf, ANNOT_REC_AGGREGATE_LINES});
+    aggregate((struct counted){1000, 2000, 1, 600, root, ANNOT_REC_AGGREGATE_CALLS});
+    aggregate((struct counted){1000, 2000, 1, 600, root, 77}); /* of a later version */
+    record(ANNOT_REC_PUSH, 2000, outer, 0);
+    drain();
+    const struct stacks *stacks = trace_stacks_get(seen.trace);
+    const struct sample_sets *sets = trace_sets_get(seen.trace);
+    uint32_t frames[4];
+    CHECK_INT(sample_count, 3);
+    CHECK_INT(sample_role(sets, &samples[0]), SAMPLE_ROLE_CALLS);
+    CHECK_INT(sample_role(sets, &samples[1]), SAMPLE_ROLE_LINES);
+    CHECK_INT(samples[2].set, samples[0].set);
+    CHECK_INT(samples[0].time_ns, 1000);
+    CHECK_INT(samples[0].end_ns, 2000);
+    CHECK_INT(samples[0].values[0], 3);
+    CHECK_INT(samples[0].values[1], 400);
+    CHECK_INT(sample_value(sets, &samples[1], VALUE_TYPE_WALL), 70);
+    CHECK_INT(samples[0].stack, samples[1].stack);
+    CHECK_INT(stacks_frames(stacks, samples[0].stack, frames, 4), 2);
+    CHECK_INT(stacks_get_frame(stacks, frames[1])->line, 6);
+    CHECK_INT(stacks_get_stack(stacks, samples[0].stack)->parent, samples[2].stack);
+    CHECK_INT(stacks_get_frame(stacks, frames[0])->label,
+              trace_name_label(seen.trace, seen.events[0].name));
+    CHECK_INT(seen.count, 1);
+    end();
+}
+
+/* Parents that come later or go round, codes that are none, numbers that are none. */
+TEST(stacks_that_lie_are_lost)
+{
+    begin();
+    uint32_t good = code("main\037a.py\0371\037p");
+    uint32_t name = maker_string(maker, ANNOT_STRING_NAME, 0, "main");
+    uint32_t root = stack_of(0, good, 0);
+    uint32_t ids[] = {
+        name,
+        good,
+        0,
+        1 << 20,
+        UINT32_MAX,
+        stack_of(0, name, 0),
+        stack_of(0, root, 0),
+        stack_of(good, good, 0),
+        stack_of(1 << 20, good, 0),
+        stack_of(root, good, 4294967295u),
+        maker_string(maker, ANNOT_STRING_STACK, 0, "0\037x\0370"),
+        maker_string(maker, ANNOT_STRING_STACK, 0, "0"),
+        maker_string(maker, ANNOT_STRING_STACK, 0, ""),
+    };
+
+    enum { COUNT = sizeof(ids) / sizeof(*ids) };
+
+    for (int again = 0; again < 2; again++)
+        for (int i = 0; i < COUNT; i++)
+            aggregate((struct counted){1, 2, 1, 1, ids[i], ANNOT_REC_AGGREGATE_CALLS});
+    aggregate((struct counted){1, 2, 1, 1, root, ANNOT_REC_AGGREGATE_CALLS});
+    record(ANNOT_REC_PUSH, 2, root, 0); /* is no name */
+    drain();
+    CHECK_INT(sample_count, 1);
+    CHECK_INT(seen.events[0].kind, EVENT_LOST);
+    CHECK_INT(seen.events[0].value.uint64, 2 * COUNT);
+    CHECK_INT(seen.events[0].level, LOSS_CORRUPT);
+    CHECK_INT(seen.events[1].name, 0);
+    CHECK_INT(seen.count, 2);
+    end();
+}
+
+TEST(numbers_that_cannot_be_are_lost)
+{
+    begin();
+    uint32_t root = stack_of(0, code("main\037a.py\0371\037p"), 0);
+    aggregate((struct counted){1, 2, UINT64_MAX, 1, root, 1});
+    aggregate((struct counted){1, 2, 1, UINT64_MAX, root, 1});
+    aggregate((struct counted){3, 2, 1, 1, root, 1});
+    aggregate((struct counted){0, 2, 1, 1, root, 1});
+    drain();
+    CHECK_INT(sample_count, 1);
+    CHECK_INT(samples[0].time_ns, 0);
+    CHECK_INT(seen.events[0].value.uint64, 3);
+    end();
+}
+
+TEST(a_stack_is_so_deep_and_not_deeper)
+{
+    begin();
+    uint32_t of = code("f\037a.py\0371\037p"), parent = 0, ids[100] = {0};
+    for (int i = 0; i < 100; i++)
+        ids[i] = parent = stack_of(parent, of, 0);
+    attach();
+    uint32_t leaf = 0, again = 0, frames[128];
+    CHECK_INT(names_stack(&seen.drain->decoder.names, ids[99], &leaf), 0);
+    CHECK_INT(stacks_frames(trace_stacks_get(seen.trace), leaf, frames, 128), 100);
+    CHECK_INT(names_stack(&seen.drain->decoder.names, ids[99], &again), 0);
+    CHECK_INT(again, leaf);
+    seen.drain->decoder.names.stacks.items[100].depth = ANNOT_STACK_DEPTH_MAX;
+    uint32_t deeper = stack_of(ids[99], of, 0);
+    CHECK_INT(names_stack(&seen.drain->decoder.names, deeper, &leaf), 0);
+    CHECK_INT(leaf, 0);
+    end();
+}
+
+/* What the file has already is not told again after the collector's death. */
+TEST(what_is_in_the_recording_is_not_counted_twice)
+{
+    enum { SECOND = 1000000000 };
+
+    struct map64 counted = {0};
+    begin();
+    uint32_t root = stack_of(0, code("main\037a.py\0371\037p"), 0);
+    for (uint64_t i = 1; i <= 3; i++)
+        for (uint32_t kind = 1; kind <= 2; kind++)
+            aggregate((struct counted){i * SECOND, (i + 1) * SECOND, i, i, root, kind});
+    drain();
+    CHECK_INT(sample_count, 6);
+    uint64_t key = decode_counted_key(&samples[0], false);
+    CHECK(key != decode_counted_key(&samples[1], true));
+    CHECK_INT(map64_put(&counted, key, (uint64_t)samples[2].end_ns + 1000), 0);
+    maker_detach(&seen);
+    sample_count = 0;
+    attach();
+    seen.drain->decoder.counted = &counted;
+    drain_visit(seen.drain, DRAIN_RELEASED);
+    CHECK_INT(sample_count, 4); /* all lines, and the last interval of calls */
+    CHECK_INT(samples[2].values[0], 3);
+    map64_free(&counted);
+    end();
+}
