@@ -409,6 +409,13 @@ uint32_t trace_scope_domain(const struct trace *trace, uint32_t ordinal);
 uint32_t trace_scope_category(const struct trace *trace, uint32_t ordinal);
 uint32_t trace_scope_count(const struct trace *trace); /* with ordinal 0 */
 
+/* A call of a function of Python: it nests with the ranges of its thread, but is none of those that
+ * the program made, and in no path of ranges. */
+static inline bool event_is_python_call(const struct trace *trace, const struct event *event)
+{
+    return event->scope && trace_scope(trace, event->scope)->observer == OBSERVER_PYTHON_CALLS;
+}
+
 /* Sources of events with a lateness of their own: their ordinals, from 0. -ENOMEM, -ENOSPC. NULL
  * for an ordinal that is not there. */
 int64_t trace_stream_add(struct trace *trace, uint32_t name);

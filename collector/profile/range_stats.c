@@ -173,12 +173,12 @@ static int take_opened(struct range_stats *stats, const struct item *item)
 {
     const struct event *begin = item->event;
     if (item->lane == LANE_TRACK)
-        return range_track_opened(stats, begin, item->depth);
+        return range_track_opened(stats, begin, item->ranges);
     struct thread_path *path =
         item->lane == LANE_THREAD ? range_path_of(stats, begin->thread) : NULL;
     if (item->lane == LANE_THREAD && !path)
         return -ENOMEM;
-    return path ? range_enter(stats, RANGE_PUSHED, &path->nodes, begin, item->depth) : 0;
+    return path ? range_enter(stats, RANGE_PUSHED, &path->nodes, begin, item->ranges) : 0;
 }
 
 /* By name, a range inside one of the same name is in that one's total already. */
@@ -197,12 +197,12 @@ static bool is_nested_in_itself(const struct range_stats *stats, const range_nod
 struct range_row *range_leave(struct range_stats *stats, enum range_kind kind, range_nodes *nodes,
                               const struct item *span, bool *ret_nested)
 {
-    uint32_t depth = span->depth;
+    uint32_t depth = span->ranges;
     bool known = depth < nodes->count;
     uint32_t node = known ? nodes->items[depth] : PATH_OTHER;
     struct range_row *row = range_row_at(stats, kind, node);
     uint64_t duration = duration_of(span);
-    uint64_t children = span->child_ns > 0 ? (uint64_t)span->child_ns : 0;
+    uint64_t children = span->ranges_ns > 0 ? (uint64_t)span->ranges_ns : 0;
     count_entry(stats, row, node, span->event->thread);
     add_duration(stats, row, span);
     row->self_ns += duration > children ? duration - children : 0;
@@ -219,10 +219,10 @@ static void pass_through(struct range_stats *stats, struct thread_path *path,
                          const struct item *span)
 {
     uint64_t duration = duration_of(span);
-    uint64_t children = span->child_ns > 0 ? (uint64_t)span->child_ns : 0;
+    uint64_t children = span->ranges_ns > 0 ? (uint64_t)span->ranges_ns : 0;
     stats->totals.covered_ns -= duration > children ? duration - children : 0;
-    if (span->depth < path->nodes.count)
-        path->nodes.count = span->depth;
+    if (span->ranges < path->nodes.count)
+        path->nodes.count = span->ranges;
 }
 
 static int take_pushed(struct range_stats *stats, const struct item *span)
@@ -240,7 +240,7 @@ static int take_pushed(struct range_stats *stats, const struct item *span)
         row->runnable_ns += span->off.runnable_ns;
         row->blocked_ns += span->off.blocked_ns;
     }
-    if (span->depth == 0) {
+    if (span->ranges == 0) {
         stats->totals.covered_ns += duration_of(span);
         path->last_ns = span->end_ns > path->last_ns ? span->end_ns : path->last_ns;
     }
@@ -339,6 +339,8 @@ static int take(void *context, const struct item *item)
 {
     struct range_stats *stats = context;
     struct range_row *row;
+    if (item->call) /* is none of the ranges that the program made */
+        return 0;
     switch ((enum item_kind)item->kind) {
     case ITEM_OPENED:
         return take_opened(stats, item);
@@ -349,7 +351,7 @@ static int take(void *context, const struct item *item)
     case ITEM_COUNTER:
         return take_counter(stats, item->event);
     case ITEM_LOST:
-        return take_lost(stats, item->event, item->depth);
+        return take_lost(stats, item->event, item->ranges);
     case ITEM_SAMPLE:
         return range_stats_take_sample(stats, item->sample);
     default:
@@ -583,7 +585,7 @@ int range_track_closed(struct range_stats *stats, const struct item *span)
     if (!path)
         return 0; /* it did not open */
     struct range_row *row = range_leave(stats, RANGE_TRACK, &path->nodes, span, &nested);
-    if (span->depth == 0)
+    if (span->ranges == 0)
         leave_track(stats, track, path);
     return range_tell(stats, row, span);
 }

@@ -49,6 +49,10 @@ int64_t lane_path(struct pass *pass, struct lane *lane)
     uint32_t parent = known > 0 ? lane->open.items[known - 1].path : 0;
     for (size_t i = known; i < lane->open.count; i++) {
         const struct event *begin = &lane->open.items[i].begin;
+        if (event_is_python_call(pass->source.trace, begin)) {
+            lane->open.items[i].path = parent;
+            continue;
+        }
         const struct range_path node = {.parent = parent,
                                         .name = begin->name,
                                         .kind = begin->kind == EVENT_SPAN ? RANGE_PATH_PROBED

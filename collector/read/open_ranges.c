@@ -93,6 +93,8 @@ static int tell_begin(struct pass *pass, enum lane_kind kind, struct open_ranges
     item->lane = (uint8_t)kind;
     item->flags = range->cut ? ITEM_CUT_BEGIN : 0;
     item->depth = depth;
+    item->ranges = open_range_outer(range);
+    item->call = range->call;
     item->event = &range->begin;
     item->args = args_of(open, index);
     item->begin_ns = range->begin.time_ns;
@@ -155,6 +157,8 @@ static int tell_span(struct pass *pass, enum lane_kind kind, struct open_ranges 
     item->lane = (uint8_t)kind;
     item->flags = (uint16_t)((range->cut ? ITEM_CUT_BEGIN : 0) | (cut ? ITEM_CUT_END : end->flags));
     item->depth = (uint32_t)open->wanted_count;
+    item->ranges = open_range_outer(range);
+    item->call = range->call;
     item->event = &range->begin;
     item->args.items = open->args.items + range->first_arg;
     item->args.count = (uint32_t)arg_count - (cut ? end->arg_count : 0);
@@ -163,13 +167,14 @@ static int tell_span(struct pass *pass, enum lane_kind kind, struct open_ranges 
     item->begin_ns = range->begin.time_ns;
     item->end_ns = cut ? pass->selection.to_ns : time_latest(end->time_ns, item->begin_ns);
     item->child_ns = range->child_ns;
+    item->ranges_ns = range->ranges_ns;
     if (pass->wants & WANT_TIMES)
         item->off = off_between(pass, range, end);
     item->parents = open->begins;
     item->number = number_of(pass, range);
     struct open_range *parent = open_ranges_parent(open);
     if (parent)
-        parent->child_ns = time_add(parent->child_ns, item->end_ns - item->begin_ns);
+        open_range_add(parent, range, item->end_ns - item->begin_ns);
     if (cut)
         count_cut_end(pass, kind, &range->begin);
     pass->counts.crossed += (item->flags & ITEM_CROSSED) != 0;

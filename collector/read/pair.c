@@ -112,6 +112,7 @@ static int tell_point(struct pass *pass, enum item_kind kind, const struct event
     struct item *item = &pass->point; /* all else in it stays 0 */
     item->kind = (uint8_t)kind;
     item->depth = (uint32_t)lane->open.wanted_count;
+    item->ranges = item->depth ? open_ranges_parent(&lane->open)->ranges : 0;
     item->event = event;
     item->args.items = args->items; /* as they were written: a copy of both would wait for that */
     item->args.count = args->count;
@@ -174,7 +175,9 @@ static inline int open_top(struct pass *pass, struct lane *lane, const struct ev
     bool all = pass->selects_all;
     bool wanted = all || is_wanted(pass, lane) || (lane->wanted && pass_names(pass, event->name));
     int error = settle(pass, lane, event->time_ns);
-    struct open_range *range = error ? NULL : open_ranges_push(&lane->open, event, args, wanted);
+    bool call = event_is_python_call(pass->source.trace, event);
+    struct open_range *range =
+        error ? NULL : open_ranges_push(&lane->open, event, args, wanted, call);
     if (!range)
         return error ? error : -ENOMEM;
     range->level = lane->depth;
@@ -415,6 +418,8 @@ static inline int run_push(struct pair_run *run, const struct event *event, uint
     range->begin = *event;
     range->level = level;
     range->child_ns = 0;
+    open_range_place(range, depth ? range - 1 : NULL,
+                     event_is_python_call(run->pass->source.trace, event));
     range->off.runnable_ns = range->off.blocked_ns = 0;
     range->first_arg = run->arg_count;
     range->path = range->instance = 0;
@@ -425,6 +430,8 @@ static inline int run_push(struct pair_run *run, const struct event *event, uint
         return 0;
     struct item *item = &run->pass->plain_opened;
     item->depth = depth;
+    item->ranges = open_range_outer(range);
+    item->call = range->call;
     item->event = &range->begin;
     item->begin_ns = range->begin.time_ns;
     item->parents = run->begins;
@@ -437,14 +444,17 @@ static inline int run_pop(struct pair_run *run, const struct event *event)
     struct item *item = &run->pass->plain_span;
     int64_t begin_ns = range->begin.time_ns, end_ns = time_latest(event->time_ns, begin_ns);
     item->depth = (uint32_t)(range - run->items);
+    item->ranges = open_range_outer(range);
+    item->call = range->call;
     item->event = &range->begin;
     item->end_thread = event->thread;
     item->begin_ns = begin_ns;
     item->end_ns = end_ns;
     item->child_ns = range->child_ns;
+    item->ranges_ns = range->ranges_ns;
     item->parents = run->begins;
     if (item->depth)
-        run->end[-1].child_ns = time_add(run->end[-1].child_ns, end_ns - begin_ns);
+        open_range_add(&run->end[-1], range, end_ns - begin_ns);
     return sinks_tell(&run->pass->events, item);
 }
 

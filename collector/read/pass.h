@@ -56,14 +56,17 @@ struct item {
                      the lane event->lane, of whatever kind; LANE_QUEUE, EVENT_SPANs there: they may
                      overlap, and have no ITEM_OPENED */
     uint16_t flags;
+    bool call;                 /* pushed ranges: event_is_python_call() */
     uint32_t depth;            /* ranges around it: how many; ITEM_LOST: that stay open */
+    uint32_t ranges;           /* the same without calls, which are in no row or path of ranges */
     const struct event *event; /* the begin, or the event; its time is never before the selection */
     struct args args;          /* of `event`, then those of the end */
     uint32_t end_arg_count;    /* so many of the last are of the end */
     uint32_t end_thread;       /* spans: where it was ended */
     int64_t begin_ns, end_ns;
-    int64_t child_ns;                   /* spans: time in direct children */
-    struct off_share off;               /* WANT_TIMES, LANE_THREAD: when its thread did not run */
+    int64_t child_ns;     /* spans: time in direct children */
+    int64_t ranges_ns;    /* the same without calls: in those, but not in what calls are around */
+    struct off_share off; /* WANT_TIMES, LANE_THREAD: when its thread did not run */
     const struct event *const *parents; /* those around it, outermost first: depth many */
     uint64_t number;                    /* WANT_NUMBERS, LANE_THREAD, begin and span: what
                                            annot_current() told; 0: not known */

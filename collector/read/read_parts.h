@@ -100,6 +100,25 @@ void own_spans_settle(struct own_spans *own, int64_t settled_ns);
 /* Spans that came too late. */
 uint64_t own_spans_late_count(const struct own_spans *own);
 
+/* ---- Times ---- */
+
+static inline int64_t time_latest(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+static inline int64_t time_earliest(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Foreign times may add up to anything. */
+static inline int64_t time_add(int64_t a, int64_t b)
+{
+    int64_t sum;
+    return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
+}
+
 /* ---- Open ranges of a lane ------------------------------------------------------------------- */
 
 struct open_range {
@@ -107,15 +126,40 @@ struct open_range {
                            EVENT_SPAN: it ends by itself */
     uint64_t level;     /* threads: open ranges below it, as the producer counts; tracks: hidden
                            ranges that began directly inside it and are open */
-    int64_t child_ns;
-    struct off_share off; /* of its thread, until it began */
+    int64_t child_ns, ranges_ns; /* as struct item */
+    struct off_share off;        /* of its thread, until it began */
     size_t first_arg;
     uint32_t path;     /* of model/stacks.h; 0: nobody asked for it yet */
     uint32_t instance; /* of its thread's pushes; 0: not known */
     bool wanted;       /* the selection has it */
     bool cut;          /* it began before that */
     bool told;         /* ITEM_OPENED is out */
+    bool call;         /* event_is_python_call() */
+    uint32_t ranges;   /* that are wanted and no calls: around it, and itself */
 };
+
+/* Below `parent`, or NULL. */
+static inline void open_range_place(struct open_range *range, const struct open_range *parent,
+                                    bool call)
+{
+    range->ranges_ns = 0;
+    range->call = call;
+    range->ranges = (parent ? parent->ranges : 0) + !call;
+}
+
+/* How many are around it. */
+static inline uint32_t open_range_outer(const struct open_range *range)
+{
+    return range->ranges - !range->call;
+}
+
+/* What it adds to the one around it. */
+static inline void open_range_add(struct open_range *parent, const struct open_range *range,
+                                  int64_t duration_ns)
+{
+    parent->child_ns = time_add(parent->child_ns, duration_ns);
+    parent->ranges_ns = time_add(parent->ranges_ns, range->call ? range->ranges_ns : duration_ns);
+}
 
 /* Innermost last. Their key-values lie in one array, in the order of the ranges. */
 struct open_ranges {
@@ -130,30 +174,6 @@ int open_ranges_grow(struct open_ranges *open);
 int open_ranges_keep_args(struct open_ranges *open, const struct args *args);
 void open_ranges_free(struct open_ranges *open);
 
-/* NULL: out of memory. */
-static inline struct open_range *open_ranges_push(struct open_ranges *open,
-                                                  const struct event *event,
-                                                  const struct args *args, bool wanted)
-{
-    if (open->count >= open->capacity && open_ranges_grow(open) != 0)
-        return NULL;
-    size_t first_arg = open->args.count;
-    if (args->count && open_ranges_keep_args(open, args) != 0)
-        return NULL;
-    struct open_range *range = &open->items[open->count++];
-    range->begin = *event; /* one by one: this is the hottest place of all reading */
-    range->level = 0;
-    range->child_ns = 0;
-    range->off.runnable_ns = range->off.blocked_ns = 0;
-    range->first_arg = first_arg;
-    range->path = range->instance = 0;
-    range->wanted = wanted;
-    range->cut = range->told = false;
-    if (wanted)
-        open->begins[open->wanted_count++] = &range->begin;
-    return range;
-}
-
 /* The innermost range; NULL: none is open. */
 static inline struct open_range *open_ranges_top(const struct open_ranges *open)
 {
@@ -164,6 +184,32 @@ static inline struct open_range *open_ranges_top(const struct open_ranges *open)
 static inline struct open_range *open_ranges_parent(const struct open_ranges *open)
 {
     return open->wanted_count ? (struct open_range *)open->begins[open->wanted_count - 1] : NULL;
+}
+
+/* `call`: event_is_python_call(). NULL: out of memory. */
+static inline struct open_range *open_ranges_push(struct open_ranges *open,
+                                                  const struct event *event,
+                                                  const struct args *args, bool wanted, bool call)
+{
+    if (open->count >= open->capacity && open_ranges_grow(open) != 0)
+        return NULL;
+    size_t first_arg = open->args.count;
+    if (args->count && open_ranges_keep_args(open, args) != 0)
+        return NULL;
+    const struct open_range *parent = open_ranges_parent(open);
+    struct open_range *range = &open->items[open->count++];
+    range->begin = *event; /* one by one: this is the hottest place of all reading */
+    range->level = 0;
+    range->child_ns = 0;
+    open_range_place(range, parent, call);
+    range->off.runnable_ns = range->off.blocked_ns = 0;
+    range->first_arg = first_arg;
+    range->path = range->instance = 0;
+    range->wanted = wanted;
+    range->cut = range->told = false;
+    if (wanted)
+        open->begins[open->wanted_count++] = &range->begin;
+    return range;
 }
 
 static inline bool open_ranges_inside(const struct open_ranges *open)
@@ -286,23 +332,6 @@ static inline void pass_count(struct pass *pass, struct lane *lane, uint8_t kind
         lane->first_ns = time_ns;
     if (time_ns > lane->last_told_ns)
         lane->last_told_ns = time_ns;
-}
-
-static inline int64_t time_latest(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
-static inline int64_t time_earliest(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-/* Foreign times may add up to anything. */
-static inline int64_t time_add(int64_t a, int64_t b)
-{
-    int64_t sum;
-    return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
 }
 
 /* NULL: out of memory. Lanes move when one is added. */

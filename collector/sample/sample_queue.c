@@ -45,6 +45,8 @@ static int64_t add_range(struct trace *trace, struct names *names, uint32_t path
         return -ENOMEM;
     if (name < 0 || (name == 0 && range->name != 0)) /* id 0: the table had no room for it */
         return -ENOENT;
+    if (names_is_python_call(names, range->name))
+        return path; /* its place is in the stack: there are as many paths of calls as of those */
     struct range_path node = {.parent = path,
                               .name = (uint32_t)name,
                               .kind = kind_of(range),

@@ -142,6 +142,12 @@ static inline uint32_t names_entry_scope(const struct names *names, uint32_t ent
     return names->call_scopes[entry >> NAMES_KIND_SHIFT];
 }
 
+/* Whether a name that was asked for is that of a CODE. */
+static inline bool names_is_python_call(const struct names *names, uint32_t id)
+{
+    return names_entry(names, id) >> NAMES_KIND_SHIFT == NAMES_PYTHON_CALL;
+}
+
 /* The scope of a range that has a name that was asked for, and no scope of its own. */
 static inline uint32_t names_scope_by_id(const struct names *names, uint32_t id)
 {
