@@ -220,12 +220,24 @@ static void put_attributes(struct line_writer *writer, struct json_doc *doc,
                   &(struct arg){.kind = event->value_kind, .value = event->value});
 }
 
+/* Of a call also where the function is. */
+static void put_name(struct line_writer *writer, struct json_doc *doc, uint32_t name)
+{
+    int32_t line;
+    uint32_t path = call_source(writer->trace, name, &line);
+    json_doc_text(doc, "name", text_of(writer, name));
+    if (path) {
+        json_doc_text(doc, "file", text_of(writer, path));
+        json_doc_int(doc, "line", line);
+    }
+}
+
 static void put_event(struct line_writer *writer, struct json_doc *doc, const struct line *line)
 {
     if (line->kind <= LINE_RANGE || line_range_kind(line->lane) == RANGE_TRACK)
         json_doc_text(doc, "kind", line_range_name(line_range_kind(line->lane)));
     if (has_name(line))
-        json_doc_text(doc, "name", text_of(writer, line->event->name));
+        put_name(writer, doc, line->event->name);
     put_number(writer, doc, line);
     if (line->kind <= LINE_RANGE && line->lane != LANE_PROCESS)
         json_doc_uint(doc, "depth", line->depth);

@@ -228,6 +228,20 @@ static void put_counter(struct line_writer *writer, const struct event *event)
     put_string(writer, "unit", trace_unit_find(writer->trace, domain, event->name));
 }
 
+/* Where the function of a call is: "  solver.py:12". */
+static void put_source(struct line_writer *writer, uint32_t name)
+{
+    char place[LABEL_SIZE];
+    int32_t line;
+    uint32_t path = call_source(writer->trace, name, &line);
+    if (!path)
+        return;
+    struct text text = text_init(place, sizeof(place));
+    text_format(&text, "%s:%d", text_base_name(trace_string(writer->trace, path)->bytes), line);
+    out_text(writer->out, "  ");
+    put_word(writer, place);
+}
+
 static void put_event(struct line_writer *writer, const struct line *line)
 {
     bool unknown = line->kind == LINE_END && !line->span;
@@ -241,6 +255,7 @@ static void put_event(struct line_writer *writer, const struct line *line)
     if (!unknown && (line->event->name || !is_point)) {
         out_write(writer->out, " ", 1);
         put_word(writer, trace_string(writer->trace, line->event->name)->bytes);
+        put_source(writer, line->event->name);
     }
     if (line->kind == LINE_COUNTER)
         put_counter(writer, line->event);

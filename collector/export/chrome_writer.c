@@ -3,6 +3,8 @@
  * Thread-safety: none. */
 #include "chrome_parts.h"
 
+#include "call_label.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -327,6 +329,8 @@ static void put_category(struct chrome_writer *writer, const struct event *event
     uint32_t category = chrome_category(writer, event->scope);
     const struct trace_string *text = trace_string(writer->trace, category);
     bool log = export_severity(writer->trace, event->scope) != EXPORT_SEVERITY_NONE;
+    if (event_is_python_call(writer->trace, event))
+        chrome_text(writer, "cat", EXPORT_CALL_CATEGORY);
     if (!category && !log)
         return;
     put_key(writer, "cat");
@@ -396,6 +400,19 @@ static const char *color_name(uint32_t color)
     return color_names[best].name;
 }
 
+/* Where its function is. The level of calls is always the same. */
+static void put_source(struct chrome_writer *writer, const struct event *event)
+{
+    int32_t line;
+    uint32_t path = call_source(writer->trace, event->name, &line);
+    if (!path)
+        return;
+    chrome_argument(
+        writer, &(struct fact){.name = "file", .kind = VALUE_STRING, .value = {.string = path}});
+    chrome_argument(writer,
+                    &(struct fact){.name = "line", .kind = VALUE_INT64, .value = {.int64 = line}});
+}
+
 void chrome_attributes(struct chrome_writer *writer, const struct event *event,
                        const struct args *values)
 {
@@ -416,7 +433,10 @@ void chrome_attributes(struct chrome_writer *writer, const struct event *event,
         chrome_argument(writer, &(struct fact){.name = "domain",
                                                .kind = VALUE_STRING,
                                                .value = {.string = scope->domain}});
-    if (event->level)
+    bool call = event_is_python_call(writer->trace, event);
+    if (call)
+        put_source(writer, event);
+    if (event->level && !call)
         chrome_argument(writer, &(struct fact){.name = "level",
                                                .kind = VALUE_UINT64,
                                                .value = {.uint64 = event->level}});

@@ -109,6 +109,9 @@ enum export_severity {
 /* The category that messages have beside their own. */
 #define EXPORT_LOG_CATEGORY "log"
 
+/* That of calls of functions of Python. */
+#define EXPORT_CALL_CATEGORY "python calls"
+
 enum export_severity export_severity(const struct trace *trace, uint32_t scope);
 
 #endif

@@ -58,6 +58,7 @@ enum perfetto_field {
     PX_ANNOTATION_NAME = 10,
     PX_ANNOTATION_DICT_ENTRIES = 11,
     PX_ANNOTATION_ARRAY_VALUES = 12,
+    PX_ANNOTATION_STRING_IID = 17,
 
     PX_LOG_BODY = 2,
     PX_LOG_PRIORITY = 3,
@@ -72,6 +73,7 @@ enum perfetto_field {
     PX_INTERNED_MAPPINGS = 19,
     PX_INTERNED_LOG_BODIES = 20,
     PX_INTERNED_KERNEL_SYMBOLS = 26,
+    PX_INTERNED_ANNOTATION_STRINGS = 29,
     PX_INTERNED_IID = 1, /* in EventCategory, EventName and DebugAnnotationName */
     PX_INTERNED_NAME = 2,
 

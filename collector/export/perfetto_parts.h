@@ -51,7 +51,7 @@ struct perfetto_sequence {
     uint8_t head[PERFETTO_TAIL_SIZE];
     uint8_t end_size; /* what follows the time in a packet that ends a range: whole */
     uint8_t end[PERFETTO_TAIL_SIZE];
-    struct name_set names, categories, keys, messages;
+    struct name_set names, categories, keys, messages, files;
 };
 
 struct perfetto_output {

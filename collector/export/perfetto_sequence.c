@@ -3,6 +3,7 @@
  * the same in all packets of a sequence. Both write the same fields. */
 #include "perfetto_parts.h"
 
+#include "call_label.h"
 #include "export_ids.h"
 #include "perfetto_fields.h"
 #include "varint.h"
@@ -158,6 +159,7 @@ void perfetto_sequence_fini(struct perfetto_sequence *sequence)
     free(sequence->categories.words);
     free(sequence->keys.words);
     free(sequence->messages.words);
+    free(sequence->files.words);
 }
 
 /* ---- Any event ------------------------------------------------------------------------------- */
@@ -205,9 +207,31 @@ static uint32_t category_of(const struct perfetto_output *px, const struct event
 
 /* What an event adds to what its sequence knows. */
 struct news {
-    struct perfetto_name_use name, category, message;
+    struct perfetto_name_use name, category, message, file;
+    uint32_t path; /* of the file */
     struct perfetto_new_keys keys;
 };
+
+/* Of a call: where its function is. */
+static void put_call(struct perfetto_output *px, struct perfetto_sequence *sequence,
+                     const struct event *event, struct news *news)
+{
+    static const uint32_t fields[2] = {PX_ANNOTATION_STRING_IID, PX_ANNOTATION_STRING};
+    int32_t line;
+    if (!event_is_python_call(px->trace, event))
+        return;
+    proto_text(&px->packet, PX_EVENT_CATEGORIES, EXPORT_CALL_CATEGORY);
+    news->path = call_source(px->trace, event->name, &line);
+    if (!news->path)
+        return;
+    news->file = perfetto_use_name(px, &sequence->files, news->path, true);
+    proto_begin(&px->packet, PX_EVENT_DEBUG_ANNOTATIONS);
+    proto_text(&px->packet, PX_ANNOTATION_NAME, "file");
+    put_name(px, news->file, fields, news->path);
+    proto_end(&px->packet);
+    perfetto_put_argument(px,
+                          &(struct fact){.name = "line", .kind = VALUE_INT64, .value.int64 = line});
+}
 
 /* A message of a log, for the reader's own table of these: it needs a text and a thread. */
 static void put_message(struct perfetto_output *px, struct perfetto_sequence *sequence,
@@ -235,7 +259,8 @@ static void put_message(struct perfetto_output *px, struct perfetto_sequence *se
 
 static void put_news(struct perfetto_output *px, const struct event *event, const struct news *news)
 {
-    if (!news->name.is_new && !news->category.is_new && !news->message.is_new && !news->keys.count)
+    if (!news->name.is_new && !news->category.is_new && !news->message.is_new &&
+        !news->file.is_new && !news->keys.count)
         return;
     proto_begin(&px->packet, PX_PACKET_INTERNED_DATA);
     if (news->category.is_new)
@@ -244,6 +269,8 @@ static void put_news(struct perfetto_output *px, const struct event *event, cons
         put_interned(px, PX_INTERNED_EVENT_NAMES, event->name);
     if (news->message.is_new)
         put_interned(px, PX_INTERNED_LOG_BODIES, event->name);
+    if (news->file.is_new)
+        put_interned(px, PX_INTERNED_ANNOTATION_STRINGS, news->path);
     perfetto_put_new_keys(px, &news->keys);
     proto_end(&px->packet);
 }
@@ -265,6 +292,7 @@ static void put_recorded(struct perfetto_output *px, struct perfetto_sequence *s
     else if (!event->text)
         proto_text(&px->packet, PX_EVENT_NAME, EXPORT_UNNAMED);
     perfetto_put_attributes(px, recorded);
+    put_call(px, sequence, recorded, &news);
     if (event->values && event->values->count) {
         perfetto_put_values(px, sequence, event->values, &news.keys);
         put_message(px, sequence, event, &news);

@@ -93,7 +93,7 @@ void perfetto_put_attributes(struct perfetto_output *px, const struct event *eve
         put_value(px, VALUE_STRING, (union value){.string = domain});
         proto_end(&px->packet);
     }
-    if (event->level) {
+    if (event->level && !event_is_python_call(px->trace, event)) { /* theirs is always the same */
         begin_attribute(px, PERFETTO_LEVEL);
         proto_uint(&px->packet, PX_ANNOTATION_INT, event->level);
         proto_end(&px->packet);

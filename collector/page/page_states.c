@@ -175,7 +175,7 @@ static int take(void *context, const struct item *item)
     const struct sample *sample = item->sample;
     const struct sample_sets *sets = trace_sets_get(states->trace);
     enum sample_role role = sample_role(sets, sample);
-    if (role == SAMPLE_ROLE_OTHER || role == SAMPLE_ROLE_LAUNCH ||
+    if (role == SAMPLE_ROLE_OTHER || role > SAMPLE_ROLE_SHORT_WAITS ||
         sample->thread >= states->thread_count)
         return 0;
     struct page_state *state = state_of(states, sample->thread);

@@ -135,6 +135,14 @@ int call_compare_labels(const struct trace *trace, uint32_t a_ordinal, uint32_t 
     return memcmp(a_module->build_id, b_module->build_id, sizeof(a_module->build_id));
 }
 
+uint32_t call_source(const struct trace *trace, uint32_t name, int32_t *ret_line)
+{
+    const struct stacks *stacks = trace_stacks_get(trace);
+    const struct label *label = stacks_get_label(stacks, trace_name_label(trace, name));
+    *ret_line = label->first_line;
+    return stacks_get_source(stacks, label->source)->path;
+}
+
 static bool is_native(const struct stacks *stacks, uint32_t frame)
 {
     uint8_t kind = stacks_get_frame(stacks, frame)->kind;

@@ -40,6 +40,10 @@ size_t call_frame_label(const struct trace *trace, uint32_t frame, const char *p
  * first line and kind. As strcmp. */
 int call_compare_labels(const struct trace *trace, uint32_t a, uint32_t b);
 
+/* Of the name of an event, if it stands for a function: the path of its file (string) and its first
+ * line; 0: it has none, or is no function's. */
+uint32_t call_source(const struct trace *trace, uint32_t name, int32_t *ret_line);
+
 /* Leaves native frames out of a stack that has Python functions; one without stays as it is.
  * Returns how many are left. */
 uint32_t call_python_frames(const struct stacks *stacks, uint32_t *frames, uint32_t count);

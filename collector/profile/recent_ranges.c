@@ -85,14 +85,14 @@ static struct begins *begins_of(struct recent_ranges *ranges, uint32_t thread)
 static int note_begin(struct recent_ranges *ranges, const struct item *item)
 {
     bool opened = item->kind == ITEM_OPENED;
-    if (item->lane != LANE_THREAD || (!opened && item->kind != ITEM_SPAN))
+    if (item->call || item->lane != LANE_THREAD || (!opened && item->kind != ITEM_SPAN))
         return 0;
     struct begins *begins = begins_of(ranges, item->event->thread);
     if (!begins)
         return -ENOMEM;
-    if (begins->times.count > item->depth)
-        begins->times.count = item->depth;
-    while (opened && begins->times.count <= item->depth)
+    if (begins->times.count > item->ranges)
+        begins->times.count = item->ranges;
+    while (opened && begins->times.count <= item->ranges)
         if (vec_push(&begins->times, item->event->time_ns) != 0)
             return -ENOMEM;
     return 0;

@@ -245,7 +245,7 @@ void sample_stats_add(struct sample_stats *stats, const struct sample *sample)
 {
     struct thread_share share;
     enum sample_role role = sample_role(stats->sets, sample);
-    if (role == SAMPLE_ROLE_OTHER || role == SAMPLE_ROLE_LAUNCH)
+    if (role == SAMPLE_ROLE_OTHER || role > SAMPLE_ROLE_SHORT_WAITS)
         return;
     if (role == SAMPLE_ROLE_OFF_CPU) {
         share = share_of_stretch(stats, sample);

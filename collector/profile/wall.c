@@ -72,7 +72,7 @@ int wall_add(struct wall *wall, const struct sample *sample)
 {
     const struct sample_sets *sets = trace_sets_get(wall->trace);
     enum sample_role role = sample_role(sets, sample);
-    if (role == SAMPLE_ROLE_OTHER || role == SAMPLE_ROLE_LAUNCH ||
+    if (role == SAMPLE_ROLE_OTHER || role > SAMPLE_ROLE_SHORT_WAITS ||
         sample->thread >= wall->thread_count)
         return 0;
     wall_see(&wall->lives[sample->thread], sample->time_ns, sample_told_ns(sample));

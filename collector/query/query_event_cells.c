@@ -2,6 +2,7 @@
 /* The cells of the tables of events. Thread-safety: none. */
 #include "query_events_parts.h"
 
+#include "call_label.h"
 #include "json_writer.h"
 
 #include <stdio.h>
@@ -192,6 +193,18 @@ static void put_launch(const struct event_scan *scan, const struct event_row *ro
         put_time(context, query, row->event.origin_ns);
 }
 
+static void put_source(const struct event_scan *scan, const struct event_row *row, unsigned column,
+                       sqlite3_context *context)
+{
+    int32_t line;
+    uint32_t path = call_source(scan->scan.trace, row->event.name, &line);
+    if (path && column == RANGE_LINE)
+        put_integer(context, line);
+    else if (path)
+        sqlite3_result_text(context, trace_string(scan->scan.trace, path)->bytes, -1,
+                            SQLITE_STATIC);
+}
+
 static void put_range(const struct event_scan *scan, const struct event_row *row, unsigned column,
                       sqlite3_context *context)
 {
@@ -241,6 +254,10 @@ static void put_range(const struct event_scan *scan, const struct event_row *row
     case RANGE_LAUNCH_PATH:
     case RANGE_LAUNCH_STACK:
         put_launch(scan, row, column, context);
+        break;
+    case RANGE_FILE:
+    case RANGE_LINE:
+        put_source(scan, row, column, context);
         break;
     default:
         put_attribute(scan, row, column, context);

@@ -68,6 +68,8 @@ static const struct query_column range_columns[] = {
                            "the ranges that its thread had open then; NULL: none", BOUND_NONE},
     [RANGE_LAUNCH_STACK] = {"launch_stack", "INTEGER",
                             "stacks.id of its stack then; NULL: not sampled", BOUND_NONE},
+    [RANGE_FILE] = {"file", "TEXT", "of a call: the file of its function; else NULL", BOUND_NONE},
+    [RANGE_LINE] = {"line", "INTEGER", "of a call: the line at which that begins", BOUND_NONE},
     [RANGE_COLUMNS] = {0},
 };
 

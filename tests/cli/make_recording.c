@@ -414,6 +414,7 @@ int main(int argc, char **argv)
         {"missing", "./server", 2000, make_missing},
         {"build", "sh build.sh", 1100, make_build},
         {"threads", "python3 server.py", 200, make_threads},
+        {"calls", "python3 solver.py", 120, make_calls},
     };
     if (argc == 3 && strcmp(argv[1], "sampled") == 0)
         return write_made(sampled_trace_create(), argv[2]);

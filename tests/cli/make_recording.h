@@ -37,5 +37,6 @@ void make_lossy(void);
 void make_missing(void);
 void make_build(void);
 void make_threads(void);
+void make_calls(void);
 
 #endif

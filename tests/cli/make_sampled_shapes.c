@@ -289,3 +289,62 @@ void make_threads(void)
     }
     sampled_at(99, SAMPLING_BPF, "", "");
 }
+
+static uint32_t function(const char *name, const char *file, int line)
+{
+    const struct label native = {.kind = FRAME_NATIVE};
+    int64_t label = file ? trace_python_label(trace, string(name), string(file), line)
+                         : trace_label_add(trace, &native, name);
+    return (uint32_t)label;
+}
+
+static void call(uint32_t thread, uint32_t label, int64_t time_ns, uint8_t flags)
+{
+    const struct scope calls = {.observer = OBSERVER_PYTHON_CALLS};
+    struct event *event = add(thread, EVENT_PUSH, NULL, time_ns);
+    event->name = (uint32_t)trace_label_name(trace, label);
+    event->scope = (uint32_t)trace_scope_add(trace, &calls);
+    event->level = 4;
+    event->flags = flags;
+}
+
+/* Calls around and inside of ranges, one that goes on, one of a function in C, a range that is
+ * called as a function is; and what was counted at two stacks. */
+void make_calls(void)
+{
+    uint32_t thread = add_thread(add_process(900, -1, "python3 solver.py", 0), 900, NULL);
+    uint32_t run = function("Solver.run", "/src/solver.py", 12);
+    uint32_t rows = function("rows", "/src/solver.py", 30);
+    add(thread, EVENT_PUSH, "job", ms);
+    call(thread, run, 2 * ms, 0);
+    add(thread, EVENT_PUSH, "load", 3 * ms);
+    call(thread, rows, 4 * ms, 0);
+    pop(thread, 3, 10 * ms);
+    call(thread, function("list.append", NULL, 0), 11 * ms, 0);
+    pop(thread, 3, 12 * ms);
+    call(thread, rows, 13 * ms, EVENT_CONTINUES);
+    pop(thread, 3, 20 * ms);
+    pop(thread, 2, 21 * ms);
+    range(thread, "rows", 2, 22 * ms, 30 * ms);
+    pop(thread, 1, 40 * ms);
+    pop(thread, 0, 100 * ms);
+    flush();
+    const struct sample_set counted = {.name = string("calls"),
+                                       .flags = SAMPLE_SET_EXACT | SAMPLE_SET_INTERVAL,
+                                       .count = 2,
+                                       .types = {VALUE_TYPE_CALLS, VALUE_TYPE_WALL}};
+    int64_t set = sample_sets_add(trace_sets(trace), &counted);
+    const struct frame frames[] = {{.kind = FRAME_PYTHON, .label = run},
+                                   {.kind = FRAME_PYTHON, .label = rows}};
+    uint32_t place = 0;
+    for (int i = 0; i < 2; i++) {
+        uint32_t frame_number = (uint32_t)stacks_frame(trace_stacks(trace), &frames[i]);
+        place = (uint32_t)stacks_push(trace_stacks(trace), place, frame_number);
+        const struct sample sample = {.set = (uint16_t)set,
+                                      .stack = place,
+                                      .thread = thread,
+                                      .end_ns = 110 * ms,
+                                      SAMPLE_VALUES(1 + 99 * i, (10 + i) * ms)};
+        require(store_writer_add_samples(writer, &sample, 1), "add");
+    }
+}
