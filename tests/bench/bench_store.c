@@ -5,11 +5,13 @@
  *
  * Streams: `varied` has ranges of 100 ns to 1 ms (evenly spread over the orders of magnitude) with
  * 20 names, nested up to 8 deep, and one counter or payload in 16 records; `tight` is one range
- * in a loop of about 20 ns; `flows` begin and end, `tracks` has ranges on 100,000 tracks in turn,
- * `values` marks with three key-values (a number that counts, one of any size, one of 20 texts),
- * all with times as `varied`. Batches are as a block gives them; a key-value is no record. CPU time
- * is that of this process. */
+ * in a loop of about 20 ns; `calls` are those of a program in Python of 224 functions, each of
+ * which calls the same ones each time, to a depth of 24, and takes 50 to 400 ns; `flows` begin and
+ * end, `tracks` has ranges on 100,000 tracks in turn, `values` marks with three key-values (a
+ * number that counts, one of any size, one of 20 texts), all with times as `varied`. Batches are as
+ * a block gives them; a key-value is no record. CPU time is that of this process. */
 #include "pass.h"
+#include "stacks.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -26,6 +28,8 @@ enum {
     NAMES = 20,
     TRACKS = 100000,
     EVENT_VALUES = 3,
+    FUNCTIONS = 224,
+    CALL_DEPTH = 24,
     RUNS = 3
 };
 
@@ -45,7 +49,9 @@ static struct event pool[BATCHES][BATCH];
 static struct arg pool_args[(size_t)BATCHES * BATCH * EVENT_VALUES];
 static int64_t clock_ns[THREADS];
 static uint64_t depth[THREADS];
-static uint32_t names[NAMES];
+static uint32_t names[NAMES], call_names[FUNCTIONS], calls_scope;
+static uint8_t called[THREADS][CALL_DEPTH];     /* the functions that are open */
+static uint8_t calls_made[THREADS][CALL_DEPTH]; /* by each of them */
 static uint64_t random_state = 88172645463325252u;
 
 static uint64_t next_random(void)
@@ -102,6 +108,36 @@ static void fill_tight(struct event *events, uint32_t count, uint32_t thread)
         events[i] = (struct event){.thread = thread, .time_ns = clock_ns[thread] += step};
         events[i].kind = i % 2 == 0 ? EVENT_PUSH : EVENT_POP;
         events[i].name = i % 2 == 0 ? names[0] : 0;
+    }
+}
+
+/* A function of Python takes longer than it does to look at the clock, and varies by a third. */
+static int64_t call_step(uint32_t function)
+{
+    uint64_t least = 50 + function * 7 % 250;
+    return (int64_t)(least + next_random() % (least / 3));
+}
+
+static void fill_calls(struct event *events, uint32_t count, uint32_t thread)
+{
+    uint8_t *open = called[thread], *made = calls_made[thread];
+    for (uint32_t i = 0; i < count; i++) {
+        uint64_t *at = &depth[thread];
+        uint32_t caller = *at ? open[*at - 1] : 0;
+        bool push = *at == 0 || (*at < CALL_DEPTH && made[*at - 1] < caller * 13 % 5);
+        struct event *event = &events[i];
+        *event = (struct event){.thread = thread, .kind = push ? EVENT_PUSH : EVENT_POP};
+        event->time_ns = clock_ns[thread] += call_step(caller);
+        if (push) {
+            uint32_t place = *at ? made[*at - 1]++ : (uint32_t)(next_random() % 8);
+            open[*at] = (uint8_t)((caller * 31 + place * 17 + 1) % FUNCTIONS);
+            made[*at] = 0;
+            event->name = call_names[open[(*at)++]];
+            event->scope = calls_scope;
+            event->level = 4;
+        } else {
+            event->depth = --*at;
+        }
     }
 }
 
@@ -172,6 +208,12 @@ static struct trace *make_trace(uint32_t track_count)
         int length = snprintf(name, sizeof(name), "phase %d", i);
         names[i] = (uint32_t)trace_string_add(trace, name, (size_t)length);
     }
+    for (int i = 0; i < FUNCTIONS; i++) {
+        int64_t label = trace_python_label(trace, names[i % NAMES], names[0], i + 1);
+        call_names[i] = (uint32_t)trace_label_name(trace, (uint32_t)label);
+    }
+    calls_scope =
+        (uint32_t)trace_scope_add(trace, &(struct scope){.observer = OBSERVER_PYTHON_CALLS});
     must((int)trace_process_add(trace));
     for (int i = 0; i < THREADS; i++)
         must((int)trace_thread_add(trace, 0));
@@ -276,11 +318,9 @@ static void show(const struct stream *stream, const struct result *result, bool 
 
 int main(int argc, char **argv)
 {
-    static const struct stream streams[] = {{"varied", fill_varied, 0},
-                                            {"tight", fill_tight, 0},
-                                            {"flows", fill_flows, 0},
-                                            {"tracks", fill_tracks, TRACKS},
-                                            {"values", fill_values, 0}};
+    static const struct stream streams[] = {
+        {"varied", fill_varied, 0}, {"tight", fill_tight, 0},        {"calls", fill_calls, 0},
+        {"flows", fill_flows, 0},   {"tracks", fill_tracks, TRACKS}, {"values", fill_values, 0}};
     bool json = argc > 1 && strcmp(argv[1], "--json") == 0;
     const char *count = argc > 1 + json ? argv[1 + json] : "4000000";
     uint64_t rounds = strtoull(count, NULL, 10) / (BATCHES * BATCH);

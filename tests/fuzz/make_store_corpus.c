@@ -42,6 +42,8 @@ static struct trace *make_trace(void)
     for (uint32_t i = 1; i < 6; i++)
         stacks_label(stacks,
                      &(struct label){.text = i % 3, .source = 1, .module = i % 2, .kind = 1});
+    for (uint32_t i = 1; i < 4; i++)
+        trace_label_name(trace, i);
     struct frame frame = {.kind = FRAME_NATIVE, .label = 1, .module = 1, .address = 4096};
     for (uint32_t i = 1; i < 6; i++, frame.address += 64, frame.kind = (uint8_t)i)
         stacks_push(stacks, i / 2, (uint32_t)stacks_frame(stacks, &frame));
@@ -80,6 +82,7 @@ static void make_events(uint32_t thread, int64_t time_ns)
         *event = (struct event){.thread = thread, .time_ns = time_ns += 100 << i % 20};
         event->kind = (uint8_t)(i < 40 ? 1 + i % 3 % 2 : 1 + i % (EVENT_KINDS - 1));
         event->name = event->kind == EVENT_POP ? 0 : 1 + i % 2;
+        event->flags = event_can_continue(event->kind) && i % 4 == 0 ? EVENT_CONTINUES : 0;
         event->scope = event->kind == EVENT_POP ? 0 : i % (SCOPES + 1); /* one is unknown */
         if (event->kind == EVENT_POP || event->kind == EVENT_LOST)
             event->depth = depth ? depth - 1 : 0;

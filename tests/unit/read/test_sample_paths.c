@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static struct maker *maker;
 
@@ -132,6 +133,66 @@ TEST(paths_follow_from_the_events_of_the_thread)
         add_sample(thread, time, SAMPLE_SET_CPU);
     maker_finish(maker, 60);
     CHECK_STR(all(), "5: 15:load 25:load/parse 35:load 45: 55:train");
+    maker_destroy(maker);
+}
+
+static void push_call(int64_t time, const char *name)
+{
+    const struct scope calls = {.observer = OBSERVER_PYTHON_CALLS};
+    maker_event(maker,
+                &(struct event){.kind = EVENT_PUSH,
+                                .time_ns = time,
+                                .name = maker_string(maker, name),
+                                .scope = (uint32_t)trace_scope_add(maker_trace(maker), &calls)});
+}
+
+static int64_t spans[8][4]; /* begin, ranges around it, time in calls and ranges, in ranges */
+static size_t span_count;
+
+static int take_span(void *context, const struct item *item)
+{
+    (void)context;
+    if (item->kind != ITEM_SPAN || item->call)
+        return 0;
+    const int64_t span[4] = {item->begin_ns - MAKER_BEGIN_NS, item->ranges, item->child_ns,
+                             item->ranges_ns};
+    memcpy(spans[span_count++], span, sizeof(span));
+    return 0;
+}
+
+TEST(calls_are_no_ranges_of_paths)
+{
+    static const int64_t expected[][4] = {{30, 1, 10, 0}, {70, 1, 0, 0}, {10, 0, 75, 35}};
+    uint32_t thread = begin();
+    CHECK_INT(thread, 0);
+    maker_push(maker, 0, 10, "outer");
+    push_call(20, "f");
+    maker_push(maker, 0, 30, "inner");
+    push_call(40, "g");
+    maker_pop(maker, 0, 50);
+    maker_pop(maker, 0, 60);
+    maker_push(maker, 0, 70, "inner");
+    maker_pop(maker, 0, 75);
+    maker_pop(maker, 0, 95);
+    maker_pop(maker, 0, 100);
+    uint32_t outer = maker_path(maker, 0, "outer");
+    add_sample(0, 25, SAMPLE_SET_CPU);
+    add_sample(0, 45, SAMPLE_SET_CPU);
+    add_known(0, 80, outer, 0);
+    maker_finish(maker, 110);
+    CHECK_STR(all(), "25:outer 45:outer/inner 80:outer");
+    CHECK_INT(checks.contradicted, 0);
+    for (int part = 0; part < 2; part++) { /* with and without the short way for whole ranges */
+        const struct pass_selection selection = {.from_ns = part ? MAKER_BEGIN_NS : INT64_MIN,
+                                                 .to_ns = INT64_MAX};
+        const struct sink sink = {take_span, NULL, WANT_EVENTS};
+        const struct pass_source source = maker_pass_source(maker);
+        maker_rewind(maker);
+        span_count = 0;
+        CHECK_INT(pass_read(&source, &selection, &sink, 1), 0);
+        CHECK_INT(span_count, 3);
+        CHECK(memcmp(spans, expected, sizeof(expected)) == 0);
+    }
     maker_destroy(maker);
 }
 
