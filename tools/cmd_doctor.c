@@ -165,7 +165,7 @@ static int run_doctor(const struct cmd_call *call)
     doctor_look_at_sampling(&doctor);
     doctor_look_at_injection(&doctor);
     doctor_look_at_pythons(&doctor);
-    doctor_look_at_gpu(&doctor);
+    doctor_look_at_gpu(&doctor, &facts);
     int error = 0;
     if (values->json)
         error = print_json(&doctor);

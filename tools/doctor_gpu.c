@@ -7,6 +7,7 @@
 
 #include "file_io.h"
 #include "gpu_faults.h"
+#include "ladder.h"
 #include "record_inject.h"
 
 #include <dlfcn.h>
@@ -200,8 +201,10 @@ static void look_at_nvml(struct doctor *doctor, bool has_driver)
                       : "no libnvidia-ml.so.1: no counters of utilisation, memory, power, clocks");
 }
 
-/* It is for sampling inside of kernels, which a timeline does not need. */
-static void look_at_right(struct doctor *doctor, bool has_driver)
+enum { CAP_OF_PROFILING = 21 /* CAP_SYS_ADMIN */ };
+
+/* It is for sampling inside of kernels (--gpu-pc), which a timeline does not need. */
+static void look_at_right(struct doctor *doctor, const struct host_facts *facts, bool has_driver)
 {
     struct doctor_finding *it = doctor_add(doctor, DOCTOR_GPU, "counters");
     char text[4096];
@@ -209,26 +212,29 @@ static void look_at_right(struct doctor *doctor, bool has_driver)
     const char *line = is_told ? strstr(text, "RmProfilingAdminOnly:") : NULL;
     int64_t only_admin = line ? strtol(line + strlen("RmProfilingAdminOnly:"), NULL, 10) : -1;
     doctor_fact_number(it, "admin_only", line ? only_admin : DOCTOR_NO_NUMBER);
-    it->state = only_admin == 0 || (only_admin == 1 && geteuid() == 0) ? DOCTOR_GOOD : DOCTOR_NOTE;
+    bool may = only_admin == 0 || (only_admin == 1 && host_facts_may(facts, CAP_OF_PROFILING));
+    it->state = may ? DOCTOR_GOOD : DOCTOR_NOTE;
     if (!line)
         snprintf(it->text, sizeof(it->text), "%s",
                  has_driver ? "the driver does not say who may read those of a GPU itself"
                             : "who may read those of a GPU itself, a driver says");
     else if (it->state == DOCTOR_GOOD)
-        snprintf(it->text, sizeof(it->text), "this user may read those of a GPU itself");
+        snprintf(it->text, sizeof(it->text),
+                 "this user may read those of a GPU itself, and sample its kernels (--gpu-pc)");
     else
         snprintf(it->text, sizeof(it->text),
-                 "those of a GPU itself are for administrators; kernels are recorded without them");
+                 "those of a GPU itself, and samples of its kernels (--gpu-pc), are for those with "
+                 "CAP_SYS_ADMIN; kernels are recorded without");
     if (only_admin == 1 && it->state != DOCTOR_GOOD)
         snprintf(it->hint, sizeof(it->hint),
                  "echo options nvidia NVreg_RestrictProfilingToAdminUsers=0 | sudo tee "
                  "/etc/modprobe.d/nvidia-profiling.conf, and restart");
 }
 
-void doctor_look_at_gpu(struct doctor *doctor)
+void doctor_look_at_gpu(struct doctor *doctor, const struct host_facts *facts)
 {
     bool has_driver = look_at_driver(doctor);
     look_at_cupti(doctor, has_driver);
     look_at_nvml(doctor, has_driver);
-    look_at_right(doctor, has_driver);
+    look_at_right(doctor, facts, has_driver);
 }

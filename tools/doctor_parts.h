@@ -59,7 +59,7 @@ void doctor_look_at_sampling(struct doctor *doctor);
 /* Loads the injection library in a child. */
 void doctor_look_at_injection(struct doctor *doctor);
 /* Opens the driver's library and others in children. */
-void doctor_look_at_gpu(struct doctor *doctor);
+void doctor_look_at_gpu(struct doctor *doctor, const struct host_facts *facts);
 /* Starts each interpreter that it finds, for some tens of milliseconds. */
 void doctor_look_at_pythons(struct doctor *doctor);
 

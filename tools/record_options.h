@@ -196,7 +196,8 @@ size_t gpu_environment(const struct gpu_values *values, struct gpu_environment *
 /* What of GPUs is recorded beside kernels, copies, sets and graphs (gpu_kinds_options.c). */
 struct gpu_kinds_values {
     const char *api;
-    bool events, unified;
+    bool events, unified, pc;
+    uint64_t pc_period;
 };
 
 /* Lines of an option table; `at` is the offset of the struct gpu_kinds_values. */
@@ -212,9 +213,20 @@ struct gpu_kinds_values {
          OPTION_FLAG,  (at) + offsetof(struct gpu_kinds_values, events),                           \
          NULL,         "with --gpu: also events that are recorded into streams",                   \
          NULL},                                                                                    \
+        {"gpu-unified-memory",                                                                     \
+         0,                                                                                        \
+         OPTION_FLAG,                                                                              \
+         (at) + offsetof(struct gpu_kinds_values, unified),                                        \
+         NULL,                                                                                     \
+         "with --gpu: also unified memory that moves, and its page faults",                        \
+         NULL},                                                                                    \
+        {"gpu-pc",    0,                                                                           \
+         OPTION_FLAG, (at) + offsetof(struct gpu_kinds_values, pc),                                \
+         NULL,        "with --gpu: also where in kernels warps stall, and why",                    \
+         NULL},                                                                                    \
     {                                                                                              \
-        "gpu-unified-memory", 0, OPTION_FLAG, (at) + offsetof(struct gpu_kinds_values, unified),   \
-            NULL, "with --gpu: also unified memory that moves, and its page faults", NULL          \
+        "gpu-pc-period", 0, OPTION_COUNT, (at) + offsetof(struct gpu_kinds_values, pc_period),     \
+            "N", "one such sample in 2^N cycles of a multiprocessor, N from 5 to 31", NULL         \
     }
 
 /* 0, or a message was printed: returns `status`. */

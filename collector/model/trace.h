@@ -114,7 +114,9 @@ enum queue_role {
     QUEUE_ROLE_MEMORY = 8,
     QUEUE_ROLE_OVERHEAD = 9,
     QUEUE_ROLE_JIT = 10,
-    QUEUE_ROLE_COUNT = 11,
+    QUEUE_ROLE_COUNT = 11, /* of those that spans have; of marks: */
+    QUEUE_ROLE_PC = 32,    /* where in a kernel warps were sampled, and why they stood there */
+    QUEUE_ROLE_PC_SUMS = 33,
 };
 
 /* Texts of these observers, as annot/observers.h and annot/queues.h define them. */
@@ -126,6 +128,12 @@ enum queue_role {
 #define QUEUE_KEY_GRAPH        "graph"
 #define QUEUE_KEY_BYTES        "size [bytes]"
 #define QUEUE_KEY_DIRECTION    "direction"
+#define QUEUE_KEY_CUBIN        "cubin"
+#define QUEUE_KEY_PC           "pc"
+#define QUEUE_KEY_SAMPLES      "samples"
+#define QUEUE_KEY_DROPPED      "dropped"
+#define QUEUE_KEY_OTHERS       "other code"
+#define QUEUE_KEY_FULL         "buffer full"
 #define OBSERVER_IMPORT_PREFIX "import "
 #define POOL_FLOW              "task"
 #define POOL_KEY_BYTES         "bytes"

@@ -29,7 +29,7 @@ struct gpu_stats *gpu_stats_create(const struct trace *trace, struct range_stats
     struct gpu_stats *work = calloc(1, sizeof(*work));
     if (!work)
         return NULL;
-    work->trace = trace;
+    work->trace = work->stalls.trace = trace;
     work->stats = stats;
     work->grouping = grouping;
     work->histograms = histogram_pool_create(HISTOGRAM_LIMIT);
@@ -46,6 +46,7 @@ void gpu_stats_destroy(struct gpu_stats *work)
         return;
     gpu_queues_fini(&work->queues);
     gpu_places_fini(&work->places);
+    gpu_stalls_fini(&work->stalls);
     vec_free(&work->rows);
     vec_free(&work->sorted);
     wide_map_free(&work->row_index);
@@ -284,6 +285,8 @@ static int take_work(struct gpu_stats *work, const struct item *span, struct gpu
 static int take(void *context, const struct item *item)
 {
     struct gpu_stats *work = context;
+    if (item->kind == ITEM_INSTANT)
+        return gpu_stalls_take(&work->stalls, item);
     if (item->kind != ITEM_SPAN || item->lane != LANE_QUEUE)
         return 0;
     const struct scope *scope = trace_scope(work->trace, item->event->scope);
@@ -334,6 +337,7 @@ int gpu_stats_finish(struct gpu_stats *work, int64_t from_ns, int64_t to_ns)
         work->sorted.items[work->sorted.count++] = &work->rows.items[i];
     if (work->sorted.count > 1)
         qsort(work->sorted.items, work->sorted.count, sizeof(*work->sorted.items), longest_first);
+    gpu_stalls_finish(&work->stalls);
     int error =
         gpu_queues_finish(&work->queues, work->trace, from_ns, to_ns, &work->totals.filled_ns);
     return error ? error : gpu_launched_finish(work);
@@ -376,6 +380,11 @@ uint32_t gpu_stats_queues(const struct gpu_stats *work, const struct gpu_queue *
 {
     *ret_queues = work->queues.rows.items;
     return (uint32_t)work->queues.rows.count;
+}
+
+const struct gpu_stalls *gpu_stats_stalls(const struct gpu_stats *work)
+{
+    return &work->stalls;
 }
 
 uint32_t gpu_stats_ranges(const struct gpu_stats *work, const struct gpu_range **ret_ranges)

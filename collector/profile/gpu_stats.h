@@ -100,6 +100,7 @@ struct gpu_totals {
 };
 
 struct gpu_stats;
+struct gpu_stalls;
 
 /* `trace` and `stats`, of that grouping, outlive it. NULL: out of memory. destroy accepts NULL. */
 struct gpu_stats *gpu_stats_create(const struct trace *trace, struct range_stats *stats,
@@ -129,6 +130,9 @@ uint32_t gpu_stats_queues(const struct gpu_stats *work, const struct gpu_queue *
 
 /* By their GPU time, then by their idle time. */
 uint32_t gpu_stats_ranges(const struct gpu_stats *work, const struct gpu_range **ret_ranges);
+
+/* Why warps did not go on: gpu_stalls.h. */
+const struct gpu_stalls *gpu_stats_stalls(const struct gpu_stats *work);
 
 /* ---- Names of kernels: gpu_name.c ---- */
 

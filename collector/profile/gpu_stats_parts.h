@@ -4,6 +4,7 @@
 #define ANNOT_GPU_STATS_PARTS_H
 
 #include "gpu_busy.h"
+#include "gpu_stalls.h"
 #include "gpu_stats.h"
 #include "hash_map.h"
 #include "vec.h"
@@ -95,6 +96,7 @@ struct gpu_stats {
     VEC(uint8_t) keys;           /* by string: enum gpu_key, as far as it was looked at */
     struct gpu_queues queues;
     struct gpu_places places;
+    struct gpu_stalls stalls;
     struct gpu_totals totals;
 };
 

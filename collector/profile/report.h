@@ -114,7 +114,7 @@ struct report_facts {
 
 struct report;
 
-enum { REPORT_TABLES_MAX = 32 };
+enum { REPORT_TABLES_MAX = 40 };
 
 /* What options point to outlives the report. 0 or -errno; destroy accepts NULL. */
 int report_create(const struct report_options *options, struct report **ret_report);

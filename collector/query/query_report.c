@@ -25,6 +25,7 @@ const char *const query_report_names[] = {
     "gpu_operations",
     "gpu_ranges",
     "gpu_queues",
+    "gpu_stalls",
     "tasks",
     "pools",
     "pool_workers",

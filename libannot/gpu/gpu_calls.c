@@ -37,6 +37,8 @@ static void on_node(CUpti_CallbackId id, const CUpti_ResourceData *data)
 static void on_driver(CUpti_CallbackId id, const CUpti_CallbackData *call)
 {
     if (call->callbackSite == CUPTI_API_ENTER) {
+        if (gpu_wanted.pc && id < DRIVER_CALLS && launches[id])
+            gpu_pc_met(call->context);
         gpu_launch_begins(call->correlationId, id < DRIVER_CALLS && launches[id]);
         gpu_stream_met(id, call);
     } else if (call->functionReturnValue && *(const CUresult *)call->functionReturnValue != 0) {
@@ -67,6 +69,12 @@ void CUPTIAPI gpu_calls_on(void *context, CUpti_CallbackDomain domain, CUpti_Cal
     } else if (domain == CUPTI_CB_DOMAIN_RESOURCE &&
                id == CUPTI_CBID_RESOURCE_STREAM_DESTROY_STARTING) {
         gpu_stream_gone(((const CUpti_ResourceData *)data)->resourceHandle.stream);
+    } else if (domain == CUPTI_CB_DOMAIN_RESOURCE &&
+               id == CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING) {
+        gpu_pc_gone(((const CUpti_ResourceData *)data)->context);
+    } else if (domain == CUPTI_CB_DOMAIN_RESOURCE &&
+               id == CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING) {
+        gpu_pc_unloads(((const CUpti_ResourceData *)data)->context);
     } else if (!gpu_window_is_taking()) {
         gpu_launch_returned(); /* of a call that began when it was */
     } else if (domain == CUPTI_CB_DOMAIN_RESOURCE) {
@@ -138,6 +146,10 @@ void gpu_calls_follow(bool on)
     gpu_session_follow(CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED, on);
     if (gpu_settings.nodes)
         gpu_session_follow(CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED, on);
+    if (!gpu_wanted.pc)
+        return;
+    gpu_session_follow(CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING, on);
+    gpu_session_follow(CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING, on);
 }
 
 void gpu_calls_follow_profiler(void)

@@ -7,12 +7,26 @@
  *   driver    calls of the driver, those of the runtime among them
  *   events    events of streams
  *   unified   memory that moves because it was touched
- * Threads: that of the window, one after the other. */
+ *   pc, pc=N  samples of the program counter (gpu_pc.c), one in 2^N cycles; N is 5 to 31
+ * While the program counter is sampled, kernels run one after the other: CUPTI does not record
+ * those that overlap and sample at the same time. Threads: that of the window, one after the other.
+ */
 #include "gpu_parts.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 struct gpu_wanted gpu_wanted;
+
+static bool is_serial; /* the window that is open */
+
+/* 0: none, or none that there is. */
+static uint32_t read_period(const char *words)
+{
+    const char *word = strstr(words, "pc=");
+    unsigned long period = word ? strtoul(word + strlen("pc="), NULL, 10) : 0;
+    return period >= GPU_PC_PERIOD_MIN && period <= GPU_PC_PERIOD_MAX ? (uint32_t)period : 0;
+}
 
 void gpu_kinds_read(void)
 {
@@ -23,14 +37,15 @@ void gpu_kinds_read(void)
         .driver = gpu_has_word(words, "driver"),
         .events = gpu_has_word(words, "events"),
         .unified = gpu_has_word(words, "unified"),
+        .pc = gpu_has_word(words, "pc") || read_period(words) != 0,
+        .pc_period = read_period(words),
     };
 }
 
 static const CUpti_ActivityKind kinds[] = {
-    CUPTI_ACTIVITY_KIND_DEVICE,  CUPTI_ACTIVITY_KIND_CONTEXT, CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
-    CUPTI_ACTIVITY_KIND_MEMCPY,  CUPTI_ACTIVITY_KIND_MEMCPY2, CUPTI_ACTIVITY_KIND_MEMSET,
-    CUPTI_ACTIVITY_KIND_MEMORY2, CUPTI_ACTIVITY_KIND_JIT,     CUPTI_ACTIVITY_KIND_SYNCHRONIZATION,
-    CUPTI_ACTIVITY_KIND_OVERHEAD};
+    CUPTI_ACTIVITY_KIND_DEVICE,  CUPTI_ACTIVITY_KIND_CONTEXT,         CUPTI_ACTIVITY_KIND_MEMCPY,
+    CUPTI_ACTIVITY_KIND_MEMCPY2, CUPTI_ACTIVITY_KIND_MEMSET,          CUPTI_ACTIVITY_KIND_MEMORY2,
+    CUPTI_ACTIVITY_KIND_JIT,     CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, CUPTI_ACTIVITY_KIND_OVERHEAD};
 
 /* Without it, a graph is its kernels. */
 static bool has_whole_graphs(void)
@@ -75,8 +90,26 @@ static void enable_asked(bool on)
     }
 }
 
+static void enable_kernels(bool on)
+{
+    gpu_session_enable(
+        is_serial ? CUPTI_ACTIVITY_KIND_KERNEL : CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, on);
+}
+
+void gpu_kinds_look(void)
+{
+    if (!is_serial || gpu_pc_possible())
+        return;
+    enable_kernels(false);
+    is_serial = false;
+    enable_kernels(true);
+}
+
 void gpu_kinds_enable(bool on)
 {
+    if (on)
+        is_serial = gpu_pc_possible();
+    enable_kernels(on);
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
         gpu_session_enable(kinds[i], on);
     enable_asked(on);

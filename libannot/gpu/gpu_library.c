@@ -54,6 +54,12 @@ static const struct function functions[] = {
     {"cuptiGetTimestamp", AT(get_timestamp), true},
     {"cuptiActivityEnableRuntimeApi", AT(enable_runtime_api), true},
     {"cuptiActivityConfigureUnifiedMemoryCounter", AT(configure_unified), true},
+    {"cuptiPCSamplingEnable", AT(pc_enable), true},
+    {"cuptiPCSamplingDisable", AT(pc_disable), true},
+    {"cuptiPCSamplingGetData", AT(pc_get_data), true},
+    {"cuptiPCSamplingSetConfigurationAttribute", AT(pc_configure), true},
+    {"cuptiPCSamplingGetNumStallReasons", AT(pc_count_reasons), true},
+    {"cuptiPCSamplingGetStallReasons", AT(pc_get_reasons), true},
 };
 
 /* ---- What is mapped -------------------------------------------------------------------------- */

@@ -16,6 +16,7 @@
 #include "gpu_tell.h"
 
 #include <cupti.h>
+#include <cupti_pcsampling.h>
 #include <limits.h>
 #include <stdbool.h>
 
@@ -63,6 +64,12 @@ struct cupti {
     __typeof__(cuptiGetTimestamp) *get_timestamp;
     CUptiResult (*enable_runtime_api)(CUpti_CallbackId, uint8_t); /* older headers lack it */
     __typeof__(cuptiActivityConfigureUnifiedMemoryCounter) *configure_unified;
+    __typeof__(cuptiPCSamplingEnable) *pc_enable;
+    __typeof__(cuptiPCSamplingDisable) *pc_disable;
+    __typeof__(cuptiPCSamplingGetData) *pc_get_data;
+    __typeof__(cuptiPCSamplingSetConfigurationAttribute) *pc_configure;
+    __typeof__(cuptiPCSamplingGetNumStallReasons) *pc_count_reasons;
+    __typeof__(cuptiPCSamplingGetStallReasons) *pc_get_reasons;
     /* Of one subscriber beside others; headers have them since CUDA 13.3. */
     CUptiResult (*activity_enable_v2)(CUpti_SubscriberHandle, CUpti_ActivityKind, void *);
     CUptiResult (*activity_disable_v2)(CUpti_SubscriberHandle, CUpti_ActivityKind, void *);
@@ -306,13 +313,61 @@ void gpu_session_anchor(void);
 void gpu_kinds_enable(bool on);
 /* What is wanted beside work of the GPU: ANNOT_GPU_KINDS. */
 void gpu_kinds_read(void);
+/* In a window: kernels may overlap again, if it turned out that nothing samples them. */
+void gpu_kinds_look(void);
 
 struct gpu_wanted {
     bool runtime, driver; /* calls of these */
     bool events, unified; /* events of streams; memory that moves by itself */
+    bool pc;              /* samples of the program counter */
+    uint32_t pc_period;   /* one in 2^this cycles; 0: CUPTI chooses */
 };
 
 extern struct gpu_wanted gpu_wanted;
+
+/* ---- What CUPTI says of samples of the program counter (gpu_pc_data.c) ---- */
+
+enum { GPU_PC_REASONS = 128, GPU_PC_ROWS = 2048 };
+
+/* Of a context. */
+struct gpu_pc_reasons {
+    size_t count;
+    uint32_t indexes[GPU_PC_REASONS];
+    char names[GPU_PC_REASONS][CUPTI_STALL_REASON_STRING_SIZE];
+};
+
+/* What CUPTI fills: `rows` records of `stride` bytes, each with a place for all reasons. */
+struct gpu_pc_data {
+    CUpti_PCSamplingData head;
+    uint8_t *records;
+    CUpti_PCSamplingStallReason *stalls;
+    size_t stride, rows, reasons;
+};
+
+/* 0 or -ENOMEM. fini accepts what is zeroed. */
+int gpu_pc_data_init(struct gpu_pc_data *data, uint32_t version, size_t rows, size_t reasons);
+void gpu_pc_data_fini(struct gpu_pc_data *data);
+/* Before CUPTI fills it. */
+void gpu_pc_data_clear(struct gpu_pc_data *data);
+/* Hands out each record with at least one sample; nothing beyond `data` is read but names of
+ * functions. Returns how many records could not be read. */
+uint64_t gpu_pc_data_read(const struct gpu_pc_data *data, const struct gpu_pc_reasons *reasons,
+                          void (*take)(void *context, const struct gpu_pc *pc), void *context);
+
+/* ---- Samples of the program counter (gpu_pc.c) ---- */
+
+/* A launch begins on its thread: samples its context from now on. Cost: a few loads. */
+void gpu_pc_met(CUcontext context);
+/* It is about to be destroyed, or to lose a module: on the thread that does it. */
+void gpu_pc_gone(CUcontext context);
+void gpu_pc_unloads(CUcontext context);
+/* Whether samples are wanted and can be had, as far as is known. Any thread. */
+bool gpu_pc_possible(void);
+/* Our thread: tells what there is; and, of an ended window, that nothing is sampled any more. */
+void gpu_pc_tell(void);
+void gpu_pc_shut(void);
+/* In a forked child. */
+void gpu_pc_forget(void);
 
 /* ---- Calls of the driver (gpu_calls.c) ---- */
 

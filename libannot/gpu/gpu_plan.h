@@ -10,6 +10,9 @@
 
 enum { GPU_PLAN_NAME = 256 };
 
+/* One sample of the program counter in 2^N cycles. */
+enum { GPU_PC_PERIOD_MIN = 5, GPU_PC_PERIOD_MAX = 31 };
+
 enum gpu_plan_kind {
     GPU_PLAN_ALL,      /* always */
     GPU_PLAN_PROFILER, /* between cudaProfilerStart and cudaProfilerStop */

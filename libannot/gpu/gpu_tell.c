@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { QUEUES = 1024, QUEUE_TRIES = 8 };
+enum { QUEUES = 1024, QUEUE_TRIES = 8, STALLS_A_MARK = 16 };
 
 /* Not numbers of streams; not one of contexts. */
 #define WAITS    UINT32_C(0xfffffffe)
@@ -325,6 +325,54 @@ void gpu_tell_fact(const char *category, const char *text, const struct gpu_valu
         .category = annot_category_observed(domain_of_cupti(), category, ANNOT_OBSERVER_CUPTI, 0),
         .values = told,
         .value_count = take_values(values, told),
+    };
+    annot_mark_event(&event);
+}
+
+static annot_category category_of_pc(uint16_t role)
+{
+    static annot_category places, all;
+    annot_category *category = role == ANNOT_QUEUE_PC ? &places : &all;
+    if (*category == 0)
+        *category = annot_category_observed(
+            domain_of_cupti(), role == ANNOT_QUEUE_PC ? "pc sampling" : "pc sampling sums",
+            ANNOT_OBSERVER_CUPTI, role);
+    return *category;
+}
+
+/* As many marks as its stalls need. */
+void gpu_tell_pc(const struct gpu_pc *pc)
+{
+    struct annot_value values[2 + STALLS_A_MARK];
+    struct annot_event event = {.text = pc->function,
+                                .domain = domain_of_cupti(),
+                                .category = category_of_pc(ANNOT_QUEUE_PC),
+                                .values = values};
+    values[0] = annot_value_uint64(ANNOT_QUEUE_KEY_CUBIN, pc->cubin);
+    values[1] = annot_value_uint64(ANNOT_QUEUE_KEY_PC, pc->offset);
+    for (uint32_t at = 0; at < pc->count;) {
+        event.value_count = 2;
+        for (; at < pc->count && event.value_count < 2 + STALLS_A_MARK; at++)
+            values[event.value_count++] =
+                annot_value_uint64(pc->stalls[at].reason, pc->stalls[at].samples);
+        annot_mark_event(&event);
+    }
+}
+
+void gpu_tell_pc_sums(const struct gpu_pc_sums *sums)
+{
+    const struct annot_value values[] = {
+        annot_value_uint64(ANNOT_QUEUE_KEY_SAMPLES, sums->samples),
+        annot_value_uint64(ANNOT_QUEUE_KEY_DROPPED, sums->dropped),
+        annot_value_uint64(ANNOT_QUEUE_KEY_OTHERS, sums->others),
+        annot_value_uint64(ANNOT_QUEUE_KEY_FULL, sums->full),
+    };
+    const struct annot_event event = {
+        .text = "samples of kernels",
+        .domain = domain_of_cupti(),
+        .category = category_of_pc(ANNOT_QUEUE_PC_SUMS),
+        .values = values,
+        .value_count = sizeof(values) / sizeof(values[0]),
     };
     annot_mark_event(&event);
 }

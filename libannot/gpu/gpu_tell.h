@@ -100,6 +100,26 @@ struct gpu_switch {
     uint64_t launches;         /* shut: that were counted in it */
 };
 
+/* A place in a kernel at which warps were when they were sampled, and what each waited for. */
+struct gpu_stall {
+    const char *reason;
+    uint32_t samples;
+};
+
+struct gpu_pc {
+    const char *function;
+    uint64_t cubin, offset; /* checksum of its code; bytes from the function's begin */
+    uint32_t count;
+    const struct gpu_stall *stalls;
+};
+
+struct gpu_pc_sums {
+    uint64_t samples; /* all that were taken, also those that have no place */
+    uint64_t dropped; /* by the device */
+    uint64_t others;  /* in code that is not the program's */
+    uint64_t full;    /* how often the device's buffer was full */
+};
+
 /* Wishes of a recording. */
 enum gpu_wish { GPU_WISH_END = 1, GPU_WISH_OFF = 2, GPU_WISH_ON = 4 };
 
@@ -135,6 +155,9 @@ void gpu_tell_span(const struct gpu_span *span);
 void gpu_tell_anchor(uint64_t cupti_ns, uint64_t time, uint32_t error_ns);
 /* An instant of the observation: category and name, with values. */
 void gpu_tell_fact(const char *category, const char *text, const struct gpu_values *values);
+/* Of samples since the last such call. Threads: one after the other. */
+void gpu_tell_pc(const struct gpu_pc *pc);
+void gpu_tell_pc_sums(const struct gpu_pc_sums *sums);
 /* Queues have the names that are known by now. */
 void gpu_tell_names(void);
 void gpu_tell_switch(const struct gpu_switch *window);

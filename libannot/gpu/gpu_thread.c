@@ -254,4 +254,5 @@ void gpu_thread_forget(void)
     is_sleeping = 0;
     gpu_window_forget();
     gpu_trigger_forget();
+    gpu_pc_forget();
 }

@@ -141,6 +141,8 @@ static void follow(bool by_program)
     enum gpu_want wanted = is_allowed ? gpu_trigger_wanted() : GPU_WANT_NOTHING;
     if (wanted != GPU_WANT_NOTHING && !is_collecting)
         open_window(by_program);
+    else if (is_collecting)
+        gpu_kinds_look();
     take(is_collecting && wanted == GPU_WANT_ALL);
     set(&is_ending, is_collecting && wanted == GPU_WANT_NOTHING);
 }
@@ -220,6 +222,7 @@ static bool end_window(int64_t begin_ns)
     bool ends = is_set(&is_ending);
     if (ends) {
         gpu_session_flush(true);
+        gpu_pc_shut();
         gpu_buffers_count_dropped();
         gpu_kinds_enable(false);
         gpu_calls_follow(false);
@@ -261,8 +264,10 @@ bool gpu_window_keeps(const struct gpu_record *record)
 void gpu_window_flush(void)
 {
     pthread_mutex_lock(&lock);
-    if (is_collecting)
+    if (is_collecting) {
         gpu_session_flush(false);
+        gpu_pc_tell();
+    }
     pthread_mutex_unlock(&lock);
 }
 

@@ -163,10 +163,38 @@ function gpu_operations_section() {
                 gpu_number('time', 'max', 'max_ns')]});
 }
 
+/* Each kernel, and below it why its warps stood still. */
+function gpu_stalls_section() {
+    const [rows] = gpu_rows('gpu_stalls', (row) => row.reason ||
+        (row.kernel ? String(row.kernel) : ''));
+    let kernel = null;
+    for (const row of rows) {
+        kernel = row.reason ? kernel : row;
+        row.of_kernel = kernel ? kernel.samples : row.samples;
+        row.kernel_name = kernel ? kernel.kernel : '';
+        row.whole_name = row.reason ? row.reason : row.kernel;
+        row.shown_depth = row.reason ? 1 : 0;
+        row.code = row.reason ? null : 'code';
+    }
+    return gpu_section('gpu_stalls', 'Stall reasons',
+        'samples of warps by kernel; not issued: no other warp went on either', {
+            rows, key: (row) => [row.kernel_name, row.reason].join(' '), columns: [
+                gpu_name('kernel, stalled on'), gpu_number('count', 'samples', 'samples'),
+                {title: '%', width: '62px', hint: 'of the kernel’s',
+                    value: (row) => row.samples / row.of_kernel,
+                    cell: (row) => share_text(row.samples, row.of_kernel)},
+                {title: '', width: '90px', narrow: false,
+                    cell: (row) => gpu_bar(row.samples / row.of_kernel)},
+                gpu_number('count', 'not issued', 'not_issued', {narrow: false}),
+                {title: 'most at', type: 'text', width: '90px', narrow: false,
+                    hint: 'bytes from the begin of the kernel', value: (row) => row.top_pc},
+                gpu_number('count', 'samples there', 'top_samples', {narrow: false})]});
+}
+
 function draw_gpu(box) {
     const whole = total_of(table_rows('gpu_kernels'), (row) => row.total_ns) || 1;
-    const parts = [gpu_queues_section(), gpu_kernels_section(whole), gpu_ranges_section(whole),
-        gpu_operations_section()].filter(Boolean);
+    const parts = [gpu_queues_section(), gpu_kernels_section(whole), gpu_stalls_section(),
+        gpu_ranges_section(whole), gpu_operations_section()].filter(Boolean);
     if (is_filtered())
         parts[0].append(el('p', {class: 'sub note'},
             'Numbers of GPUs are of the whole recording, whatever the filters are.'));

@@ -44,7 +44,9 @@ enum annot_queue_role {
     ANNOT_QUEUE_EVENT = 7,
     ANNOT_QUEUE_MEMORY = 8,
     ANNOT_QUEUE_OVERHEAD = 9, /* of the observation */
-    ANNOT_QUEUE_JIT = 10      /* code for a device is compiled, or taken from a cache */
+    ANNOT_QUEUE_JIT = 10,     /* code for a device is compiled, or taken from a cache */
+    ANNOT_QUEUE_PC = 32,      /* a mark, named as a kernel: where in it warps were sampled */
+    ANNOT_QUEUE_PC_SUMS = 33  /* a mark: of all such samples since the last one */
 };
 
 /* Keys by which readers find the values of spans: of labels, and of each span. What has no value
@@ -84,6 +86,19 @@ enum annot_queue_role {
 #define ANNOT_QUEUE_KEY_DEVICE_MEMORY      "device memory [bytes]"
 #define ANNOT_QUEUE_KEY_PCI                "PCI"  /* "0000:1a:00.0" */
 #define ANNOT_QUEUE_KEY_UUID               "UUID" /* "GPU-...", of an instance of one "MIG-..." */
+
+/* Of PC: the checksum of the kernel's code and the place in that, in bytes. Each further key is why
+ * warps did not go on, as CUPTI calls it ("smsp__pcsamp_warps_issue_stalled_barrier"; one that ends
+ * in "_not_issued" counts samples in which no other warp went on either), and how many samples
+ * found them so. One place may have several marks. */
+#define ANNOT_QUEUE_KEY_CUBIN "cubin"
+#define ANNOT_QUEUE_KEY_PC    "pc"
+/* Of PC_SUMS: all samples; those that the device dropped; those in code that is not the program's;
+ * how often the device's buffer was full. */
+#define ANNOT_QUEUE_KEY_SAMPLES "samples"
+#define ANNOT_QUEUE_KEY_DROPPED "dropped"
+#define ANNOT_QUEUE_KEY_OTHERS  "other code"
+#define ANNOT_QUEUE_KEY_FULL    "buffer full"
 
 /* What caused a span: the launching call. {0}: not known. */
 struct annot_origin {

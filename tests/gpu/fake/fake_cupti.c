@@ -42,7 +42,8 @@ CUptiResult cuptiGetResultString(CUptiResult result, const char **text)
 {
     *text = result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED
                 ? "CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED"
-                : "CUPTI_ERROR_UNKNOWN";
+            : result == CUPTI_ERROR_NOT_SUPPORTED ? "CUPTI_ERROR_NOT_SUPPORTED"
+                                                  : "CUPTI_ERROR_UNKNOWN";
     return CUPTI_SUCCESS;
 }
 
@@ -251,6 +252,13 @@ CUptiResult cuptiActivityGetNextRecord(uint8_t *buffer, size_t size, CUpti_Activ
 {
     fake_rule(!fake.is_shared, "the first generation's");
     return fake_next(buffer, size, record);
+}
+
+uint32_t fake_kernel_kind(uint32_t kind)
+{
+    bool is_serial = fake.kinds[CUPTI_ACTIVITY_KIND_KERNEL];
+    return kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL && is_serial ? CUPTI_ACTIVITY_KIND_KERNEL
+                                                                      : kind;
 }
 
 CUptiResult fake_next(uint8_t *buffer, size_t size, CUpti_Activity **record)

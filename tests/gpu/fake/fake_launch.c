@@ -72,6 +72,7 @@ static void call(uint32_t correlation, CUpti_ApiCallbackSite site)
     CUresult result = CUDA_SUCCESS;
     CUpti_CallbackData data = {.callbackSite = site,
                                .correlationId = correlation,
+                               .context = FAKE_CONTEXT,
                                .contextUid = 1,
                                .functionReturnValue = &result};
     if (fake.callback && fake.calls[CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel])
@@ -86,13 +87,14 @@ int fake_launch(const char *name, uint64_t ns)
     uint32_t correlation = __atomic_add_fetch(&correlations, 1, __ATOMIC_RELAXED);
     call(correlation, CUPTI_API_ENTER);
     call(correlation, CUPTI_API_EXIT);
-    if (!fake.kinds[CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL])
+    CUpti_ActivityKind kind = fake_kernel_kind(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
+    if (!fake.kinds[kind])
         return 0;
     pthread_mutex_lock(&lock);
     if (pending_count == PENDING)
         deliver();
     CUpti_ActivityKernel10 *kernel = &pending[pending_count++];
-    *kernel = (CUpti_ActivityKernel10){.kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
+    *kernel = (CUpti_ActivityKernel10){.kind = kind,
                                        .correlationId = correlation,
                                        .contextId = 1,
                                        .streamId = 7,

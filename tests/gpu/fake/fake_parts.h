@@ -31,6 +31,11 @@ struct fake {
 
 extern struct fake fake;
 
+/* Of all launches: it is never looked into. */
+#define FAKE_CONTEXT ((CUcontext)(uintptr_t)0xc0de)
+
+/* As kernels are recorded now: those that run one after the other have a kind of their own. */
+uint32_t fake_kernel_kind(uint32_t kind);
 /* Bytes of a record, as CUDA 13.0 has them; 0: no kind that was recorded. */
 size_t fake_record_size(uint32_t kind);
 /* What both generations do. */

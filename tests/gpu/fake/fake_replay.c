@@ -79,8 +79,9 @@ static pthread_mutex_t waiting_lock = PTHREAD_MUTEX_INITIALIZER; /* of mode rang
 size_t fake_record_size(uint32_t kind)
 {
     static const uint16_t sizes[FAKE_KINDS] = {
-        [1] = 96,  [2] = 88,   [4] = 40,  [5] = 40,  [8] = 184, [9] = 32,   [10] = 216, [17] = 56,
-        [22] = 96, [25] = 104, [36] = 56, [37] = 24, [38] = 56, [49] = 128, [51] = 56,  [52] = 72};
+        [1] = 96,  [2] = 88,   [3] = 216,  [4] = 40,  [5] = 40,   [8] = 184,
+        [9] = 32,  [10] = 216, [17] = 56,  [22] = 96, [25] = 104, [36] = 56,
+        [37] = 24, [38] = 56,  [49] = 128, [51] = 56, [52] = 72};
     return kind < FAKE_KINDS ? sizes[kind] : 0;
 }
 
@@ -280,7 +281,8 @@ static void put_record(const uint8_t *record, size_t size, uint32_t kind)
     kind = is_runtime ? CUPTI_ACTIVITY_KIND_RUNTIME : kind;
     if (kind == CUPTI_ACTIVITY_KIND_CUDA_EVENT && is_mode("events") && fake.callback)
         fake_call_event(record);
-    if (kind >= FAKE_KINDS || !fake.kinds[kind])
+    uint32_t recorded_as = fake_kernel_kind(kind);
+    if (kind >= FAKE_KINDS || !fake.kinds[recorded_as])
         return;
     if (is_mode("dropped") && replay.offered++ % 3 == 2) {
         __atomic_add_fetch(&fake.dropped, 1, __ATOMIC_RELAXED);
@@ -290,6 +292,8 @@ static void put_record(const uint8_t *record, size_t size, uint32_t kind)
     if (is_runtime)
         fake_make_runtime(copy);
     prepare(copy, kind);
+    if (!is_runtime)
+        memcpy(copy, &recorded_as, sizeof(recorded_as));
     if (!is_mode("late") && !is_mode("reordered") && !is_mode("ranges")) {
         fake_deliver(copy, size);
     } else if (replay.waiting_count < WAITING) {

@@ -162,6 +162,24 @@ void gpu_tell_fact(const char *category, const char *text, const struct gpu_valu
             quoted(text, name, sizeof(name)), written(values, object, sizeof(object)));
 }
 
+/* All of a place in one line. */
+void gpu_tell_pc(const struct gpu_pc *pc)
+{
+    char name[512], text[4096];
+    size_t used = 0;
+    for (uint32_t i = 0; i < pc->count && used + 200 < sizeof(text); i++)
+        used += (size_t)snprintf(text + used, sizeof(text) - used, "%s\"%s\": %u", i ? ", " : "",
+                                 pc->stalls[i].reason, pc->stalls[i].samples);
+    dprintf(output(), "{\"pc\": %lu, \"cubin\": %lu, \"function\": \"%s\", \"stalls\": {%s}}\n",
+            pc->offset, pc->cubin, quoted(pc->function, name, sizeof(name)), text);
+}
+
+void gpu_tell_pc_sums(const struct gpu_pc_sums *sums)
+{
+    dprintf(output(), "{\"sums\": [%lu, %lu, %lu, %lu]}\n", sums->samples, sums->dropped,
+            sums->others, sums->full);
+}
+
 void gpu_tell_count(enum gpu_count which, uint64_t by)
 {
     __atomic_add_fetch(&counts[which], by, __ATOMIC_RELAXED);

@@ -180,6 +180,36 @@ def graphs_keep_the_range_of_their_capture():
     assert recorded.counts["launched"] == recorded.counts["told"] == 10, recorded.counts
 
 
+def stall_reasons_have_a_table():
+    """As fake_pc.c makes them up: of places 1 to 41 in each of two contexts, every fourth is of the
+    second kernel."""
+    out = replay.folder / "out.annot"
+    recorded = record("contexts", options=["--gpu-pc", "--gpu-pc-period", "12"], FAKE_PC="dropped")
+    assert len([span for span in recorded.replayed if span.role == "kernel"]) == 10
+    report = json.loads(subprocess.run([ANNOT, "report", "--json", out], capture_output=True,
+                                       text=True, check=True).stdout)
+    for row, places in zip(report["gpu_stalls"], (
+            [at for at in range(1, 42) if at % 4], range(4, 41, 4)), strict=True):
+        waits, idle = 2 * sum(places), 2 * sum(at // 2 for at in places)
+        assert row["samples"] == waits + 2 * 5 * len(places), row
+        name = "gemm(float*" if 1 in places else "copy(float*"
+        assert row["kernel"].startswith(name) or not DEMANGLED, row
+        assert [(part["reason"], part["samples"], part["not_issued"], part["place_count"])
+                for part in row["parts"]] == [("long_scoreboard", waits, idle, len(places)),
+                                              ("selected", 10 * len(places), 0, len(places))]
+        assert row["top_pc"] == hex(16 * places[-1]) and row["top_samples"] == \
+            2 * (places[-1] + 5), row
+    text = subprocess.run([ANNOT, "report", "--all", out], capture_output=True, text=True,
+                          check=True).stdout
+    assert "samples that the device dropped: 600\n" in text, text
+    rows = subprocess.run([ANNOT, "query", "--csv", out, "select sum(samples) from "
+                           "report_gpu_stalls where row_part = 0"], capture_output=True, text=True,
+                          check=True).stdout.split()
+    assert rows[-1] == "2132", rows
+    recorded = record("streams", options=["--gpu-pc"], FAKE_PC="privileges")
+    assert len(recorded.notes) == 1 and "annot doctor" in recorded.notes[0], recorded.notes
+
+
 def doctor_tells_what_is_known_of_a_version():
     for version, name, words, not_said in (
             (19, "12.0", ("graphs are recorded by their kernels", "one tool at a time"),
@@ -206,8 +236,8 @@ CASES = [what_was_replayed_is_recorded, calls_lie_on_the_lanes_of_their_threads,
          queues_and_devices_are_named, late_and_reordered_is_the_same,
          copies_have_bytes_and_kernels_a_shape, missing_activities_are_known,
          times_that_cannot_be_are_counted,
-         graphs_keep_the_range_of_their_capture, doctor_tells_what_is_known_of_a_version,
-         who_has_cupti_is_named]
+         graphs_keep_the_range_of_their_capture, stall_reasons_have_a_table,
+         doctor_tells_what_is_known_of_a_version, who_has_cupti_is_named]
 
 if __name__ == "__main__":
     sys.exit(replay.run_cases(CASES))

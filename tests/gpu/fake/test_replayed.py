@@ -46,6 +46,8 @@ class Run:
         self.anchors = [line["anchor"] for line in told if "anchor" in line]
         self.counts = ([line["counts"] for line in told if "counts" in line] or [{}])[-1]
         self.notes = [line["note"] for line in told if "note" in line]
+        self.places = [line for line in told if "pc" in line]
+        self.sums = [line["sums"] for line in told if "sums" in line]
         self.switches = [line for line in told if "switch" in line]
 
 
@@ -347,6 +349,57 @@ def unified_memory_moves():
                      ("page faults of the device", 0, None, None)], moved
 
 
+STALLED = "smsp__pcsamp_warps_issue_stalled_"
+
+
+def stalls(places):
+    """As fake_pc.c makes them up, of places by their numbers."""
+    return [(16 * at, "_Z4copyPfS_i" if at % 4 == 0 else "_Z4gemmPfS_S_i",
+             {STALLED + reason: count for reason, count in
+              (("selected", 5), ("long_scoreboard", at), ("long_scoreboard_not_issued", at // 2))
+              if count > 0}) for at in places]
+
+
+def warps_are_sampled():
+    """Of each context what was there before it was disabled, and what came by that."""
+    for scene, contexts in (("streams", 1), ("contexts", 2)):
+        run = Run(scene, ANNOT_GPU_KINDS="pc=12")
+        got = [(place["pc"], place["function"], place["stalls"]) for place in run.places]
+        wanted = contexts * stalls(range(1, 42))
+        assert sorted(got, key=str) == sorted(wanted, key=str), (scene, len(got))
+        assert run.places[0]["cubin"] == 0xc0ffee and not run.notes, run.notes
+        assert [sum(each) for each in zip(*run.sums)] == [1066 * contexts, 0, 0, 0], run.sums
+        assert sum(span["kind"] == 1 for span in run.spans) == {1: 40, 2: 10}[contexts]
+    run = Run("streams", ANNOT_GPU_KINDS="pc", FAKE_PC="old", FAKE_CUPTI_VERSION="21")
+    assert len(run.places) == 41, run.places
+
+
+def samples_that_are_missing_are_counted():
+    run = Run("streams", ANNOT_GPU_KINDS="pc", FAKE_PC="dropped")
+    assert [sum(each) for each in zip(*run.sums)] == [1366, 300, 21, 0], run.sums
+    run = Run("streams", ANNOT_GPU_KINDS="pc", FAKE_PC="full")
+    assert not run.places and run.sums and run.sums[-1][3] == 1, run.sums
+    run = Run("streams", ANNOT_GPU_KINDS="pc", FAKE_PC="lies")
+    unnamed = sum(place["function"] == "" for place in run.places)
+    assert (len(run.places), unnamed) == (41 - 3, 4) and "6 records" in run.notes[0], run.notes
+
+
+def who_may_not_sample_is_told_and_records():
+    old = FAKE.with_name("libcupti-fake-old.so")
+    for settings, text in (({"FAKE_PC": "privileges"}, "only administrators"),
+                           ({"FAKE_PC": "unsupported"}, "CUPTI_ERROR_NOT_SUPPORTED"),
+                           ({"FAKE_PC": "attribute"}, "PC sampling: "),
+                           ({"ANNOT_CUPTI": str(old), "FAKE_CUPTI": str(old)}, "this libcupti"),
+                           ({"FAKE_CUPTI_HOLDER": "Kineto", "FAKE_CUPTI_SHARES": "1",
+                             "FAKE_CUPTI_VERSION": "130500"}, "another tool")):
+        run = Run("streams", ANNOT_GPU_KINDS="pc", **settings)
+        assert not run.places and not run.sums, (settings, run.sums)
+        said = [note for note in run.notes if "without stall reasons" in note]
+        assert len(said) == 1 and text in said[0], run.notes
+        assert sum(span["kind"] == 1 for span in run.spans) == 40, (settings, run.counts)
+        assert run.counts["answered"] == run.counts["launches"] == 40, run.counts
+
+
 def beside_another_tool():
     beside = {"FAKE_CUPTI_HOLDER": "Kineto", "FAKE_CUPTI_SHARES": "1",
               "FAKE_CUPTI_VERSION": "130500"}
@@ -421,7 +474,8 @@ CASES = [everything_is_told_as_it_was, kernels_have_their_shape,
          streams_have_names, a_device_is_told_of_once, kernels_have_their_occupancy,
          calls_lie_with_their_threads, copies_have_direction_and_memory,
          events_have_the_time_of_their_call, calls_of_the_runtime_have_their_names,
-         unified_memory_moves, beside_another_tool,
+         unified_memory_moves, warps_are_sampled, samples_that_are_missing_are_counted,
+         who_may_not_sample_is_told_and_records, beside_another_tool,
          a_clock_that_was_forgotten_is_registered_again, what_may_not_be_refused_ends,
          the_real_one_fails_without_a_gpu]
 
