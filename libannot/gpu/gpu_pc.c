@@ -8,8 +8,8 @@
  * by what other users of it do; no GPU has run it yet (docs/guides/gpu.md).
  *
  * Threads: any, one after the other by a lock of its own. A launch never waits for it; who unloads
- * a module or destroys a context waits for a twentieth of a second at most. The lock is held in
- * calls of CUPTI's, which calls nobody back in them. */
+ * a module waits for a twentieth of a second at most, who destroys a context for a second. The lock
+ * is held in calls of CUPTI's, which calls nobody back in them. */
 #include "gpu_parts.h"
 
 #include <pthread.h>
@@ -18,7 +18,10 @@
 #include <string.h>
 #include <time.h>
 
-enum { CONTEXTS = 16, TURNS = 64, PATIENCE_NS = 50000000 };
+enum { CONTEXTS = 16, TURNS = 64 };
+
+/* How long threads of the program wait for the lock. */
+enum { UNLOAD_NS = 50000000, DESTROY_NS = 1000000000 };
 
 /* Of the device's memory, where samples wait for CUPTI; and of the process's. */
 #define HARDWARE_BYTES ((size_t)128 << 20)
@@ -36,9 +39,10 @@ static struct sampled {
 } sampled[CONTEXTS];
 static struct gpu_pc_data taken; /* what CUPTI is asked to fill */
 static struct gpu_pc_sums sums;
-static uint64_t wrong;   /* records that could not be read */
-static uint32_t is_over; /* nothing will be sampled in this process. Atomic */
-static uint32_t is_full; /* more contexts than there is room for. The same */
+static uint64_t wrong;      /* records that could not be read */
+static uint32_t is_over;    /* nothing will be sampled in this process. Atomic */
+static uint32_t is_full;    /* more contexts than there is room for. The same */
+static uint32_t was_shared; /* with another tool, which was told. The same */
 
 static bool is_set(const uint32_t *word)
 {
@@ -58,10 +62,10 @@ static int find(CUcontext context)
     return -1;
 }
 
-static bool take_lock(void)
+static bool take_lock(long patience_ns)
 {
     const struct timespec turn = {.tv_nsec = 100000};
-    for (long waited_ns = 0; waited_ns < PATIENCE_NS; waited_ns += turn.tv_nsec) {
+    for (long waited_ns = 0; waited_ns < patience_ns; waited_ns += turn.tv_nsec) {
         if (pthread_mutex_trylock(&lock) == 0)
             return true;
         (void)nanosleep(&turn, NULL);
@@ -71,12 +75,14 @@ static bool take_lock(void)
 
 /* ---- Why not --------------------------------------------------------------------------------- */
 
+#define WITHOUT "kernels are recorded without stall reasons: "
+
 static void give_up(const char *why)
 {
     char text[640];
     if (__atomic_exchange_n(&is_over, 1, __ATOMIC_RELAXED) != 0)
         return;
-    snprintf(text, sizeof(text), "kernels are recorded without stall reasons: %s", why);
+    snprintf(text, sizeof(text), WITHOUT "%s", why);
     gpu_tell_note(text);
 }
 
@@ -112,9 +118,11 @@ bool gpu_pc_possible(void)
     if (!cupti.pc_enable || !cupti.pc_disable || !cupti.pc_get_data || !cupti.pc_configure ||
         !cupti.pc_count_reasons || !cupti.pc_get_reasons)
         give_up("this libcupti cannot sample kernels");
-    else if (gpu_session_is_shared())
-        give_up("another tool uses CUPTI, too");
-    return !is_set(&is_over);
+    if (!gpu_session_is_shared() || is_set(&is_over))
+        return !is_set(&is_over);
+    if (__atomic_exchange_n(&was_shared, 1, __ATOMIC_RELAXED) == 0)
+        gpu_tell_note(WITHOUT "another tool uses CUPTI, too");
+    return false;
 }
 
 /* ---- What there is --------------------------------------------------------------------------- */
@@ -302,7 +310,7 @@ void gpu_pc_met(CUcontext context)
 
 void gpu_pc_gone(CUcontext context)
 {
-    if (!context || find(context) < 0 || !take_lock())
+    if (!context || find(context) < 0 || !take_lock(DESTROY_NS))
         return;
     int place = find(context);
     if (place >= 0)
@@ -315,7 +323,7 @@ void gpu_pc_unloads(CUcontext context)
 {
     if (!context || find(context) < 0)
         return;
-    if (!take_lock()) {
+    if (!take_lock(UNLOAD_NS)) {
         gpu_tell_note("stall reasons of a module that was unloaded may be another one's");
         return;
     }

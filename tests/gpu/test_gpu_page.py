@@ -60,6 +60,12 @@ def check_numbers(check, annot, opened, path, recording):
     check.equal("gpu: devices and queues", [row[2] for row in shown(
         page, "Devices and queues", (0, 1, 2))],
         [time_of(row, "busy_ns") for row in report["gpu_queues"]])
+    wanted = [(row["samples"], row["not_issued"], row["top_pc"]) for kernel in report["gpu_stalls"]
+              for row in [kernel, *kernel["parts"]]]
+    check.equal("gpu: sums of stalls", wanted[:3], [(900, 40, "0x280"), (820, 40, "0x280"),
+                                                    (80, 0, "0x10")])
+    check.equal("gpu: stall reasons", shown(page, "Stall reasons", (1, 4, 5)),
+                [[str(samples), str(idle), place] for samples, idle, place in wanted])
     page.close()
     page = View(opened, path, "view=ranges")
     step = next(row for row in page.rows("Ranges") if row[0] == "step")

@@ -173,6 +173,29 @@ static void *help(void *context)
     return NULL;
 }
 
+/* What warps of it waited for, at so many places. */
+static void sample(const char *kernel_name, unsigned places)
+{
+    for (uint64_t place = 1; place <= places; place++) {
+        const struct annot_value values[] = {
+            number_value(ANNOT_QUEUE_KEY_CUBIN, 1),
+            number_value(ANNOT_QUEUE_KEY_PC, 16 * place),
+            number_value("smsp__pcsamp_warps_issue_stalled_barrier", place),
+            number_value("smsp__pcsamp_warps_issue_stalled_barrier_not_issued", 1),
+            number_value("smsp__pcsamp_warps_issue_stalled_wait", 2),
+        };
+        const struct annot_event event = {
+            .text = kernel_name,
+            .domain = domain,
+            .category = annot_category_observed(domain, "pc sampling", ANNOT_OBSERVER_CUPTI,
+                                                ANNOT_QUEUE_PC),
+            .values = values,
+            .value_count = sizeof(values) / sizeof(values[0]),
+        };
+        annot_mark_event(&event);
+    }
+}
+
 int main(int argc, char **argv)
 {
     unsigned long steps = argc > 1 ? strtoul(argv[1], NULL, 10) : 30;
@@ -185,6 +208,8 @@ int main(int argc, char **argv)
         do_step(i);
         annot_pop();
     }
+    sample("_Z6reducePf", 3);
+    sample("_ZN6ampere4gemmEPKfPf", 40);
     free_ns[1] = now_ns();
     if (pthread_create(&helper, NULL, help, NULL) != 0)
         return 1;

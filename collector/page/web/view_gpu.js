@@ -188,7 +188,8 @@ function gpu_stalls_section() {
                 gpu_number('count', 'not issued', 'not_issued', {narrow: false}),
                 {title: 'most at', type: 'text', width: '90px', narrow: false,
                     hint: 'bytes from the begin of the kernel', value: (row) => row.top_pc},
-                gpu_number('count', 'samples there', 'top_samples', {narrow: false})]});
+                gpu_number('count', 'there', 'top_samples', {narrow: false,
+                    hint: 'samples at that place'})]});
 }
 
 function draw_gpu(box) {

@@ -2,6 +2,7 @@
 /* What fake_replay.c delivers or asks for that was not recorded. */
 #include "fake_parts.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -69,4 +70,19 @@ void fake_starve(void)
     do
         fake_request(&buffer, &size, &max_records);
     while (buffer && size > 0);
+}
+
+void fake_lose(CUcontext context)
+{
+    static uint32_t launches;
+    const char *words = getenv("FAKE_PC");
+    bool unloads = words && strstr(words, "unloads"), gone = words && strstr(words, "gone");
+    CUpti_ResourceData data = {.context = context};
+    if ((!unloads && !gone) || __atomic_add_fetch(&launches, 1, __ATOMIC_RELAXED) != 20)
+        return;
+    fake.callback(fake.userdata, CUPTI_CB_DOMAIN_RESOURCE,
+                  gone ? CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING
+                       : CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING,
+                  &data);
+    fake_rule(fake_pc_is_empty(context, gone), "samples are taken before their code is gone");
 }

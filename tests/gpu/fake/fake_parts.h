@@ -65,6 +65,10 @@ void fake_call_event(const uint8_t *record);
 void fake_make_runtime(uint8_t *record);
 void fake_move_memory(void);
 void fake_starve(void);
+/* By FAKE_PC, after the 20th launch: its context loses a module, or is destroyed. Weak: whether
+ * nothing of it is left to be taken (fake_pc.c). */
+void fake_lose(CUcontext context);
+bool fake_pc_is_empty(CUcontext context, bool destroyed) __attribute__((weak));
 void fake_overrun(void);
 
 /* Delivers what waits; what was launched by fake_launch(). */

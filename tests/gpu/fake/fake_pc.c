@@ -8,6 +8,8 @@
  *   dropped      a third of the samples were dropped by the device
  *   full         the device's buffer is full: 8, and no places
  *   lies         more places and reasons than there is room for; no name
+ *   unloads      a module of the context of the 20th launch is unloaded
+ *   gone         that context is destroyed; the next launch is in another one of its number
  *   old          records as before CUDA 12.4 (with FAKE_CUPTI_VERSION below 22)
  *
  * Each context that is enabled has the same samples, in two parts: what cuptiPCSamplingGetData
@@ -45,6 +47,12 @@ static struct context *find(CUcontext context)
         if (contexts[i].context == context)
             return &contexts[i];
     return NULL;
+}
+
+bool fake_pc_is_empty(CUcontext context, bool destroyed)
+{
+    const struct context *found = find(context);
+    return destroyed ? !found : found && found->handed_out == PLACES;
 }
 
 CUptiResult cuptiPCSamplingEnable(CUpti_PCSamplingEnableParams *params)

@@ -450,6 +450,7 @@ static void do_call(void *context)
         make_node();
     data.callbackSite = CUPTI_API_EXIT;
     fake.callback(fake.userdata, CUPTI_CB_DOMAIN_DRIVER_API, call->id, &data);
+    fake_lose(data.context);
 }
 
 /* Of the program, on whatever thread. */
