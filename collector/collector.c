@@ -27,7 +27,7 @@
 enum { DIRECTORY_TRIES = 8 };
 
 /* Blocks that are being filled are read so often, and written: followers wait so long. */
-#define PARTIAL_NS    INT64_C(500000000) /* blocks that are being filled are read this often */
+#define PARTIAL_NS    INT64_C(500000000)
 #define LOOK_NS       INT64_C(1000000000)
 #define FIRST_LOOK_NS INT64_C(100000000)
 #define LATE_NS       INT64_C(100000000) /* a collector that did not run for so long is late */
@@ -62,8 +62,6 @@ struct collector {
     char session_text[17];
     char output[PATH_MAX];
 };
-
-/* ---- Beginning ---- */
 
 static int fail(struct collector_error *error, int code, const char *what, const char *hint)
 {
@@ -353,6 +351,11 @@ int collector_annotate(struct collector *collector, const struct target *target,
     return error == -EBUSY ? targets_note_other(collector->trace, target, ret_other) : error;
 }
 
+int collector_note(struct collector *collector, const char *text)
+{
+    return trace_fact_set(collector->trace, FACT_NOTE, text, 1);
+}
+
 void collector_destroy(struct collector *collector)
 {
     if (!collector)
@@ -497,9 +500,8 @@ void collector_note_exit(struct collector *collector, int pid, int wait_status)
 
 void collector_note_command(struct collector *collector, int wait_status)
 {
-    struct trace_session *entry = trace_session(collector->trace);
-    entry->command_status = wait_status;
-    entry->revision++;
+    trace_session(collector->trace)->command_status = wait_status;
+    trace_session(collector->trace)->revision++;
 }
 
 int collector_note_block(struct collector *collector, int64_t begin_ns, int64_t end_ns)

@@ -87,6 +87,9 @@ int collector_open_gate(struct collector *collector);
  * another directory; -errno. */
 int collector_annotate(struct collector *collector, const struct target *target, char *ret_other);
 
+/* A sentence for who reads the recording, beside that of the options. 0 or -ENOMEM. */
+int collector_note(struct collector *collector, const char *text);
+
 /* Samples a process and its descendants: struct sampler's sampler_track. A paused collector begins
  * with it when its gate opens. 0, -ESRCH, -EPERM. */
 int collector_track(struct collector *collector, int pid, unsigned flags);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What the environment of a running program says to loaders of NVTX, ITT and CUDA, which are silent
- * whatever happens: a path that leads nowhere, and another tool. Paths are foreign: cmd_note
- * escapes them. */
+ * whatever happens: a path that leads nowhere, another tool, and nothing at all to a program that
+ * has calls. Paths are foreign: cmd_note escapes them. */
 #include "attach_parts.h"
 
 #include "cmd.h"
@@ -11,6 +11,7 @@
 
 #include <fcntl.h>
 #include <limits.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,18 +28,20 @@ static const struct loader {
     {"CUDA_INJECTION64_PATH", "CUDA", "libannot-gpu.so"},
 };
 
-/* As the program got it when it started: NUL behind each variable, and two at the end. */
+/* As the program got it when it started: NUL behind each variable, and two at the end. NULL: it
+ * cannot be known. */
 static char *read_environment(int32_t pid)
 {
     char path[64], *bytes = calloc(1, ENVIRONMENT_MAX + 2);
     snprintf(path, sizeof(path), "/proc/%d/environ", (int)pid);
     int fd = bytes ? file_open_regular(AT_FDCWD, path, O_RDONLY, NULL) : -1;
-    if (fd < 0)
+    ssize_t size = fd >= 0 ? file_read_at(fd, bytes, ENVIRONMENT_MAX, 0) : -1;
+    if (fd >= 0)
+        close(fd);
+    if (size >= 0)
         return bytes;
-    if (file_read_at(fd, bytes, ENVIRONMENT_MAX, 0) < 0)
-        bytes[0] = 0;
-    close(fd);
-    return bytes;
+    free(bytes);
+    return NULL;
 }
 
 static const char *value_of(const char *environment, const char *name)
@@ -65,21 +68,56 @@ static int is_library(void *context, const struct maps_line *line)
     return line->executable && strcmp(text_base_name(line->path), context) == 0;
 }
 
+/* Here, and for who reads the recording. */
+static void say(const struct attach_loaders *look, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static void say(const struct attach_loaders *look, const char *format, ...)
+{
+    char what[PATH_MAX + 256], whole[sizeof(what) + 64];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(what, sizeof(what), format, arguments);
+    va_end(arguments);
+    snprintf(whole, sizeof(whole), "process %d (%s): %s", (int)look->target->pid,
+             look->target->comm, what);
+    cmd_note("%s", whole);
+    (void)collector_note(look->collector, whole); /* out of memory: without it */
+}
+
+/* A variable that was there when the program began. */
 static void look_at(const struct attach_loaders *look, const struct loader *loader,
                     const char *value)
 {
-    const char *comm = look->target->comm;
-    int pid = (int)look->target->pid;
     bool is_ours = strcmp(text_base_name(value), loader->library) == 0;
-    if (!is_there(pid, value))
-        cmd_note("process %d (%s): %s names %s, which is not there: nothing of %s can be recorded",
-                 pid, comm, loader->variable, value, loader->what);
+    if (!is_there(look->target->pid, value))
+        say(look, "%s names %s, which is not there: nothing of %s can be recorded",
+            loader->variable, value, loader->what);
     else if (!is_ours)
-        cmd_note("process %d (%s): %s names another tool, %s: nothing of %s can be recorded", pid,
-                 comm, loader->variable, value, loader->what);
-    else if (look->verbose && maps_each(pid, is_library, (void *)loader->library) != 1)
+        say(look, "%s names another tool, %s: nothing of %s can be recorded", loader->variable,
+            value, loader->what);
+    else if (look->verbose &&
+             maps_each(look->target->pid, is_library, (void *)loader->library) != 1)
         cmd_note("process %d (%s): %s is not loaded: it has not called %s yet, or cannot load it",
-                 pid, comm, loader->library, loader->what);
+                 (int)look->target->pid, look->target->comm, loader->library, loader->what);
+}
+
+/* None was: each file of the program asks once, so what has asked already stays silent. */
+static void look_at_none(const struct attach_loaders *look, const struct loader *loader)
+{
+    char image[ATTACH_IMAGE_SIZE];
+    if (!attach_image_with(look->target->pid, loader->variable, image))
+        return;
+    if (maps_each(look->target->pid, is_library, (void *)loader->library) == 1)
+        say(look,
+            "%s has calls of %s, and %s was loaded while the program ran: what had called %s "
+            "before is not recorded",
+            image, loader->what, loader->library, loader->what);
+    else
+        say(look,
+            "%s has calls of %s, but %s was not set when the program began: nothing of %s can be "
+            "recorded (annot run, annot attach --inject)",
+            image, loader->what, loader->variable, loader->what);
 }
 
 void attach_look_at_loaders(const struct attach_loaders *look)
@@ -89,6 +127,8 @@ void attach_look_at_loaders(const struct attach_loaders *look)
         const char *value = value_of(environment, loaders[i].variable);
         if (value && *value && strcmp(value, "./.") != 0)
             look_at(look, &loaders[i], value);
+        else if (!value && strcmp(loaders[i].what, "CUDA") != 0)
+            look_at_none(look, &loaders[i]);
     }
     free(environment);
 }

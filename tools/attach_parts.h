@@ -44,13 +44,21 @@ uint32_t attach_programs_annotate(struct attach_programs *programs, struct colle
 void attach_programs_note_silent(struct attach_programs *programs,
                                  const struct collector *collector, bool last);
 
-/* Says what is wrong with what a program's environment tells loaders of NVTX, ITT and CUDA. */
+/* Says what is wrong with what a program's environment tells loaders of NVTX, ITT and CUDA, here
+ * and in the recording. */
 struct attach_loaders {
     const struct target *target;
+    struct collector *collector;
     bool verbose; /* and what is not loaded */
 };
 
 void attach_look_at_loaders(const struct attach_loaders *look);
+
+enum { ATTACH_IMAGE_SIZE = 256 };
+
+/* Whether a file that the program has mapped holds the name of the variable, as what was compiled
+ * with NVTX or ITT does; the first such file's name. */
+bool attach_image_with(int32_t pid, const char *variable, char name[ATTACH_IMAGE_SIZE]);
 
 /* Loads the injection library into each that has none. 0, or a message was printed: the exit
  * status; those before that one have it then. */

@@ -129,7 +129,8 @@ uint32_t attach_programs_annotate(struct attach_programs *programs, struct colle
     uint32_t count = 0;
     for (uint32_t i = 0; i < programs->count; i++) {
         struct attach_program *program = &programs->items[i];
-        attach_look_at_loaders(&(struct attach_loaders){&program->target, programs->verbose});
+        attach_look_at_loaders(
+            &(struct attach_loaders){&program->target, collector, programs->verbose});
         bool may_come = program->target.state == TARGET_PLAIN;
         bool ready = program->target.state == TARGET_READY;
         int error =

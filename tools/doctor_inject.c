@@ -14,19 +14,19 @@
 #include <unistd.h>
 
 /* In a child, where libannot is to find no directory to make. */
-static void try_to_load(const char *path, int fd)
+static void try_to_load(const char *path, const char *function, int fd)
 {
     setenv("ANNOT_DIR", "/dev/null/none", 1);
     void *library = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
     const char *why = library ? "" : dlerror();
-    if (library && !dlsym(library, "InitializeInjectionNvtx2"))
-        why = "it has no InitializeInjectionNvtx2";
+    if (library && !dlsym(library, function))
+        why = dlerror();
     (void)!write(fd, why, strlen(why));
     _exit(0);
 }
 
 /* "": it can be loaded. */
-static void load_failure(const char *path, char *why, size_t size)
+static void load_failure(const char *path, const char *function, char *why, size_t size)
 {
     int fds[2];
     why[0] = '\0';
@@ -35,7 +35,7 @@ static void load_failure(const char *path, char *why, size_t size)
     fflush(NULL);
     pid_t child = fork();
     if (child == 0)
-        try_to_load(path, fds[1]);
+        try_to_load(path, function, fds[1]);
     close(fds[1]);
     ssize_t got = child > 0 ? read(fds[0], why, size - 1) : 0;
     why[got > 0 ? got : 0] = '\0';
@@ -45,42 +45,61 @@ static void load_failure(const char *path, char *why, size_t size)
         snprintf(why, size, "it ends the program with signal %d", WTERMSIG(status));
 }
 
-/* Of the user's: a wrong path is not noticed anywhere else. */
-static void look_at_next(struct doctor_finding *it, const char *next)
+static const struct loader {
+    const char *variable, *function, *fact;
+} loaders[] = {
+    {"NVTX_INJECTION64_PATH", "InitializeInjectionNvtx2", "next"},
+    {"INTEL_LIBITTNOTIFY64", "__itt_api_init", "next_itt"},
+};
+
+enum { LOADERS = sizeof(loaders) / sizeof(loaders[0]) };
+
+/* Of the user's: a wrong path is not noticed anywhere else, nor what is no tool. */
+static void look_at_next(struct doctor_finding *it, const struct loader *loader)
 {
+    const char *next = inject_next_tool(loader->variable);
+    char why[256] = "";
     size_t used = strlen(it->text);
-    doctor_fact_text(it, "next", next);
-    if (access(next, R_OK) == 0) {
-        snprintf(it->text + used, sizeof(it->text) - used, "; %s goes on behind it", next);
+    if (!next || it->state == DOCTOR_MISSING)
+        return;
+    doctor_fact_text(it, loader->fact, next);
+    bool is_there = next[0] != '/' || access(next, R_OK) == 0;
+    if (is_there)
+        load_failure(next, loader->function, why, sizeof(why));
+    if (is_there && !why[0]) {
+        snprintf(it->text + used, sizeof(it->text) - used, "; %.200s goes on behind it", next);
         return;
     }
     it->state = DOCTOR_MISSING;
-    snprintf(it->text + used, sizeof(it->text) - used,
-             "; NVTX_INJECTION64_PATH names %s, which cannot be read", next);
-    snprintf(it->hint, sizeof(it->hint), "unset NVTX_INJECTION64_PATH");
+    if (is_there)
+        snprintf(it->text + used, sizeof(it->text) - used,
+                 "; %s names %.200s, which cannot be loaded: %s", loader->variable, next, why);
+    else
+        snprintf(it->text + used, sizeof(it->text) - used,
+                 "; %s names %.200s, which cannot be read", loader->variable, next);
+    snprintf(it->hint, sizeof(it->hint), "unset %s", loader->variable);
 }
 
 /* Of annot's library, but not there: programs then load nothing, and say nothing. */
 static void look_at_variables(struct doctor_finding *it)
 {
-    static const char *const names[] = {"NVTX_INJECTION64_PATH", "INTEL_LIBITTNOTIFY64"};
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        const char *value = getenv(names[i]);
+    for (size_t i = 0; i < LOADERS; i++) {
+        const char *name = loaders[i].variable, *value = getenv(name);
         size_t used = strlen(it->text);
         if (!value || value[0] != '/' || access(value, R_OK) == 0 || it->state == DOCTOR_MISSING)
             continue;
         it->state = DOCTOR_MISSING;
         snprintf(it->text + used, sizeof(it->text) - used,
-                 "; %s names %.200s, which cannot be read: programs load nothing", names[i], value);
-        snprintf(it->hint, sizeof(it->hint), "unset %s, or eval \"$(annot env)\"", names[i]);
+                 "; %s names %.200s, which cannot be read: programs load nothing", name, value);
+        snprintf(it->hint, sizeof(it->hint), "unset %s, or eval \"$(annot env)\"", name);
     }
 }
 
 void doctor_look_at_injection(struct doctor *doctor)
 {
     struct doctor_finding *it = doctor_add(doctor, DOCTOR_SAMPLING, "NVTX");
-    const char *next = inject_next_tool("NVTX_INJECTION64_PATH");
     char path[PATH_MAX], why[256] = "";
+    const char *symbol = "annot_inject_entered"; /* whichever parts it has */
     bool found = inject_library(path);
     doctor_fact_text(it, "library", found ? path : "");
     if (!found) {
@@ -91,14 +110,14 @@ void doctor_look_at_injection(struct doctor *doctor)
         snprintf(it->hint, sizeof(it->hint), "pip install nvidia-nvtx, then build annot again");
         return;
     }
-    load_failure(path, why, sizeof(why));
+    load_failure(path, symbol, why, sizeof(why));
     if (why[0]) {
         it->state = DOCTOR_MISSING;
         snprintf(it->text, sizeof(it->text), "%.200s cannot be loaded: %s", path, why);
         return;
     }
     snprintf(it->text, sizeof(it->text), "programs annotated for NVTX are recorded as they are");
-    if (next)
-        look_at_next(it, next);
+    for (size_t i = 0; i < LOADERS; i++)
+        look_at_next(it, &loaders[i]);
     look_at_variables(it);
 }

@@ -23,6 +23,9 @@ static const struct loader loaders[] = {
     {NULL, NULL},
 };
 
+/* Twice the C library's default, which is for its own purposes as well. */
+enum { STATIC_TLS = 1024 };
+
 /* Says to NVTX that nothing is to be loaded. */
 #define NVTX_NONE "./."
 
@@ -68,6 +71,21 @@ static void add(struct inject_environment *environment, size_t *count, const cha
     environment->variables[(*count)++] = (struct child_variable){name, value};
 }
 
+/* Libraries that threads reach the quickest way need room that is set aside when a program starts:
+ * 1.6 KiB that all share which are loaded later. Where a program's own have used it up, the
+ * injection library could not be loaded, and loaders would not say so. So there is more of it. */
+static void add_room(struct inject_environment *environment, size_t *count)
+{
+    static const char name[] = "GLIBC_TUNABLES", key[] = "glibc.rtld.optional_static_tls";
+    const char *before = getenv(name);
+    if (before && strstr(before, key))
+        return;
+    int length = snprintf(environment->room, sizeof(environment->room), "%s%s%s=%d",
+                          before ? before : "", before && *before ? ":" : "", key, STATIC_TLS);
+    if (length > 0 && (size_t)length < sizeof(environment->room))
+        add(environment, count, name, environment->room);
+}
+
 size_t inject_environment(const struct inject_values *values,
                           struct inject_environment *environment)
 {
@@ -83,5 +101,7 @@ size_t inject_environment(const struct inject_values *values,
             add(environment, &count, loader->next, tool);
         add(environment, &count, loader->variable, environment->library);
     }
+    if (count > 0)
+        add_room(environment, &count);
     return count;
 }

@@ -20,11 +20,12 @@ struct inject_values {
             "load nothing into programs that are annotated for NVTX or ITT", NULL                  \
     }
 
-enum { INJECT_VARIABLES_MAX = 4 }; /* two of each loader */
+enum { INJECT_VARIABLES_MAX = 5, INJECT_ROOM_SIZE = 1024 }; /* two of each loader, and the room */
 
 struct inject_environment {
     struct child_variable variables[INJECT_VARIABLES_MAX];
     char library[PATH_MAX];
+    char room[INJECT_ROOM_SIZE]; /* a setting of the C library */
 };
 
 /* Fills in what the command gets; returns how many variables. They point into *environment. */

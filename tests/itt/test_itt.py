@@ -277,6 +277,17 @@ def tool_that_was_set_before_hears_the_same(home):
     equal(heard[1].splitlines(), heard[0].splitlines(), "what the other tool heard")
 
 
+@case
+def tool_that_cannot_be_loaded_is_said(home):
+    for tool, why in (("/no/such/tool.so", "No such file"), ("/etc/passwd", "invalid ELF header")):
+        home.environment["INTEL_LIBITTNOTIFY64"] = tool
+        done = home.record(program("emit_itt"), options=QUIET)
+        done.ok()
+        info = " ".join(home.info(done.path).split())
+        check("The tool in ANNOT_ITT_NEXT does not go on behind annot" in info, info)
+        check(why in info, info)
+
+
 PYTHON = """
 import ittapi
 ittapi.thread_set_name("python")

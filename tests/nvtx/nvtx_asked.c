@@ -9,12 +9,15 @@
  *                     what came out
  *     epoll           the main thread waits for the next line by epoll; prints what that returned
  *     burn MS         the main thread computes for so long; prints whether each result was the same
+ *     exhaust         loads copies of a library that wants static TLS, $TLS_COPIES/N.so, until one
+ *                     cannot be; prints how many were, and why not more
  *     wait            a thread waits for input of a pipe, for good; see "woken"
  *     woken           writes to that pipe; prints what the thread read */
 #include <nvtx3/nvToolsExt.h>
 #ifdef HAVE_ITT
 #include "itt_part.h"
 #endif
+#include <dlfcn.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
@@ -168,6 +171,18 @@ static void fork_steps(int count)
     waitpid(child, NULL, 0);
 }
 
+static void exhaust(void)
+{
+    char path[512];
+    int count = 0;
+    void *library;
+    do {
+        snprintf(path, sizeof(path), "%s/%d.so", getenv("TLS_COPIES"), count++);
+        library = dlopen(path, RTLD_NOW);
+    } while (library);
+    printf("%d: %s\n", count - 1, dlerror());
+}
+
 static void obey(const char *word, uint64_t first, uint64_t second)
 {
     if (strcmp(word, "steps") == 0)
@@ -178,6 +193,8 @@ static void obey(const char *word, uint64_t first, uint64_t second)
         fork_steps((int)first);
     else if (strcmp(word, "busy") == 0)
         be_busy((int)first, (int)second);
+    else if (strcmp(word, "exhaust") == 0)
+        exhaust();
     else if (strcmp(word, "wait") == 0)
         wait_for_good();
     else if (strcmp(word, "woken") == 0)

@@ -4,12 +4,18 @@ recorded is what was called meanwhile."""
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 
 from asked import Asked, Attached, attach_case
 from harness import ANNOT, Skip, check, equal, main, program
 from ledger import expected, ranges
+
+NOT_SET = "{} has calls of {}, but {} was not set when the program began"
+LOADERS = {"NVTX": "NVTX_INJECTION64_PATH"}
+if os.environ["ANNOT_HAVE_ITT"] == "1":
+    LOADERS["ITT"] = "INTEL_LIBITTNOTIFY64"
 
 PYTHON = """
 import gc, sys
@@ -65,11 +71,104 @@ def environment_that_leads_nowhere_is_said(home):
         result = home.annot("attach", "-p", asked.pid, "--duration", "200ms", "-o",
                             home.work / f"{asked.pid}.annot")
         check(value in result.err_text and words in result.err_text, result.err_text)
+        info = home.info(home.work / f"{asked.pid}.annot")
+        check(value in info and words in info, info)
         asked.end()
     del home.environment["NVTX_INJECTION64_PATH"]
-    home.environment["INTEL_LIBITTNOTIFY64"] = "/no/such/libannot-inject.so"
-    doctor = home.annot("doctor").out.decode()
-    check("INTEL_LIBITTNOTIFY64 names /no/such/libannot-inject.so" in doctor, doctor)
+
+
+@attach_case
+def doctor_says_what_cannot_be_loaded(home):
+    for variable in LOADERS.values():
+        for value, words in (("/no/such/libannot-inject.so", "which cannot be read"),
+                             ("/no/such/tool.so", "which cannot be read"),
+                             ("/etc/passwd", "which cannot be loaded: /etc/passwd: "),
+                             (program("nvtx-room.so"), "undefined symbol")):
+            home.environment[variable] = str(value)
+            doctor = home.annot("doctor").out.decode()
+            check(f"{variable} names {value}" in " ".join(doctor.split()), doctor)
+            check(words in " ".join(doctor.split()), doctor)
+        del home.environment[variable]
+
+
+@attach_case
+def calls_that_nobody_listens_to_are_said(home):
+    asked = Asked(home, program("nvtx_asked"))
+    asked.ask("steps 3")
+    path = home.work / "silent.annot"
+    result = home.annot("attach", "-p", asked.pid, "--duration", "200ms", "-o", path).ok()
+    info = home.info(path)
+    for name, variable in LOADERS.items():
+        words = NOT_SET.format("nvtx_asked", name, variable)
+        check(words in result.err_text, result.err_text)
+        check(words in info, info)
+    asked.end()
+
+
+@attach_case
+def only_what_has_calls_is_said_to_have_some(home):
+    asked = Asked(home, "sh", "-c", "echo ok; read line")
+    result = home.annot("attach", "-p", asked.pid, "--duration", "200ms", "-o",
+                        home.work / "sh.annot").ok()
+    check("has calls of" not in result.err_text, result.err_text)
+    asked.kill()
+
+
+@attach_case
+def images_that_called_before_the_library_came_are_said(home):
+    asked = Asked(home, program("nvtx_asked"))
+    Attached(home, [asked.pid], "--no-sample", "--inject").stop()
+    again = Attached(home, [asked.pid], "--no-sample")
+    message, words = again.stop(), "was loaded while the program ran: what had called NVTX before"
+    check(words in message, message)
+    check(words in home.info(again.path), "the recording does not say so")
+    asked.end()
+
+
+def exhausted(home, *command):
+    """A program whose libraries have used up the static TLS that is for what is loaded late."""
+    copies = home.work / "copies"
+    copies.mkdir(exist_ok=True)
+    for i in range(100):
+        shutil.copy(program("nvtx-room.so"), copies / f"{i}.so")
+    home.environment["TLS_COPIES"] = str(copies)
+    asked = Asked(home, *command, program("nvtx_asked"))
+    answer = asked.ask("exhaust")[0]
+    count = int(answer.partition(":")[0])
+    if "static TLS block" not in answer or count < 8:
+        raise Skip(f"another C library: {answer}")
+    return asked, count
+
+
+@attach_case
+def program_without_room_for_threads_is_told(home):
+    asked, _ = exhausted(home)
+    home.annot("attach", "-p", asked.pid, "--no-sample", "--inject", "--duration", "1s").complains(
+        1, "static TLS block")
+    asked.end()
+    # with the room that it had: silent, as loaders are
+    home.environment["GLIBC_TUNABLES"] = "glibc.rtld.optional_static_tls=512"
+    asked, count = exhausted(home, ANNOT, "run", "--")
+    asked.ask("steps 3")
+    result = home.annot("attach", "-p", asked.pid, "--duration", "200ms", "-v", "-o",
+                        home.work / "none.annot")
+    check("cannot load it" in result.err_text, result.err_text)
+    asked.end()
+
+
+@attach_case
+def program_that_needs_all_room_for_threads_is_recorded(home):
+    bare, count = exhausted(home)
+    bare.end()
+    path = home.work / "room.annot"
+    for i in range(count, 100):
+        os.unlink(home.work / "copies" / f"{i}.so")
+    asked = Asked(home, ANNOT, "record", "-o", path, "--no-sample", "--", program("nvtx_asked"))
+    answer = asked.ask("exhaust")[0]
+    equal(int(answer.partition(":")[0]), count, "how many libraries were loaded")
+    asked.ask("steps 5")
+    asked.end()
+    equal(ranges(home, path), expected(5), "what was recorded")
 
 
 @attach_case
