@@ -249,6 +249,8 @@ static int follow(struct tail *tail)
 
 static int make_parts(struct tail *tail)
 {
+    /* While it is written, nobody knows when the range of --capture-range ends. */
+    trace_captures_set(store_reader_trace(tail->reader), CAPTURES_ALL);
     struct line_reader_options options = {
         .source = recording_pass_source(tail->reader),
         .selection = tail->selection.chosen,

@@ -458,6 +458,9 @@ int capture_parse(const char *word, int status, char text[CAPTURE_TEXT_SIZE])
     if (!*word || at == word || (at && !at[1]))
         return cmd_fail(status, "option --capture-range: it names no range\n"
                                 "NAME, or NAME@DOMAIN: 'step', 'train*@torch', 'me@home@*'");
+    if (strstr(word, " +") || strstr(word, " -"))
+        return cmd_fail(status, "option --capture-range: it looks like a rule of --enable\n"
+                                "write ? for the blank");
     if (strchr(word, '\x1f'))
         return cmd_fail(status, "option --capture-range: no range has such a name");
     if (snprintf(text, CAPTURE_TEXT_SIZE, "%s", word) >= CAPTURE_TEXT_SIZE)

@@ -46,6 +46,7 @@ void trace_destroy(struct trace *trace)
     vec_free(&trace->refusals);
     vec_free(&trace->filters);
     vec_free(&trace->facts);
+    vec_free(&trace->captures);
     vec_free(&trace->lanes);
     vec_free(&trace->units);
     vec_free(&trace->scopes);

@@ -27,6 +27,8 @@ struct trace {
     VEC(struct trace_refusal) refusals;
     VEC(struct trace_filter) filters;
     VEC(struct trace_fact) facts;
+    VEC(struct trace_capture) captures;
+    enum trace_captures captures_state;
     VEC(struct trace_lane) lanes;
     struct wide_map lanes_by_key; /* kind, process, id -> ordinal */
     VEC(struct trace_unit) units;

@@ -146,7 +146,10 @@ static void add_parts(const struct trace *trace, const struct report_facts *fact
         text_format(text, ", %s in %s", number_share(totals->short_ns, totals->wall_ns, share),
                     headline_brief(trace, brief));
     if (totals->absent_ns > if_small(totals, totals->absent_ns))
-        text_format(text, ", %s before its start or after its end",
+        text_format(text,
+                    trace_captures(trace) == CAPTURES_KNOWN
+                        ? ", %s outside of the range"
+                        : ", %s before its start or after its end",
                     number_share(totals->absent_ns, totals->wall_ns, share));
 }
 

@@ -43,17 +43,36 @@ static int add_change(struct wall *wall, int64_t time_ns, uint32_t thread, enum 
     return vec_push(&wall->changes, change);
 }
 
+/* From begin to end; of a recording of one range alone, while its process was in that. */
+static int add_life(struct wall *wall, uint32_t thread)
+{
+    const struct life life = wall->lives[thread];
+    const struct trace_capture all = {
+        .process = trace_thread_get(wall->trace, thread)->process, INT64_MIN, INT64_MAX};
+    const struct trace_capture *capture = &all;
+    size_t count = 1;
+    int error = 0;
+    if (trace_captures(wall->trace) == CAPTURES_KNOWN)
+        capture = trace_captures_from(wall->trace, all.process, life.begin_ns, &count);
+    for (; count > 0 && capture->process == all.process && !error; capture++, count--) {
+        int64_t from_ns = capture->from_ns > life.begin_ns ? capture->from_ns : life.begin_ns;
+        int64_t to_ns = capture->to_ns < life.end_ns ? capture->to_ns : life.end_ns;
+        if (from_ns >= to_ns)
+            break;
+        error = add_change(wall, from_ns, thread, RUNNING, 0);
+        if (!error)
+            error = add_change(wall, to_ns, thread, ABSENT, 0);
+    }
+    return error;
+}
+
 static int add_lives(struct wall *wall)
 {
     int error = 0;
     for (uint32_t i = 0; i < wall->thread_count && !error; i++) {
         wall->lives[i] = life_of(wall, i);
-        struct life life = wall->lives[i];
-        if (life.end_ns <= life.begin_ns)
-            continue;
-        error = add_change(wall, life.begin_ns, i, RUNNING, 0);
-        if (!error)
-            error = add_change(wall, life.end_ns, i, ABSENT, 0);
+        if (wall->lives[i].end_ns > wall->lives[i].begin_ns)
+            error = add_life(wall, i);
     }
     return error;
 }

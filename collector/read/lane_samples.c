@@ -419,13 +419,11 @@ static int insert(struct pass *pass, uint32_t thread, const struct waiting_sampl
     return vec_push(&pass->waiting_lanes, thread);
 }
 
-static int take(struct pass *pass, const struct sample *sample)
+static int take_whole(struct pass *pass, const struct sample *sample)
 {
     struct waiting_sample fresh = {.sample = *sample, .time_ns = sample->time_ns};
     int64_t values[SAMPLE_VALUES_MAX];
     const struct sample_set *set = sample_set_get(pass->sets, sample->set);
-    if (pass->launches && set->role == SAMPLE_ROLE_LAUNCH && origins_launch(pass, sample) != 0)
-        return -ENOMEM;
     if (!pass_selects_sample(&pass->selection, pass->sets, &fresh.sample, values))
         return 0;
     if (set->flags & SAMPLE_SET_INTERVAL) /* no instant at which anything was open */
@@ -436,6 +434,40 @@ static int take(struct pass *pass, const struct sample *sample)
     if (path || times)
         return insert(pass, sample->thread, &fresh);
     return sample_finish(pass, &fresh.sample, NULL);
+}
+
+/* Of a recording of one range alone, what lies inside: a wait may outlast several of them. */
+static int take_captured(struct pass *pass, const struct sample *sample)
+{
+    const struct trace *trace = pass->source.trace;
+    const struct trace_thread *thread = trace_thread_get(trace, sample->thread);
+    int64_t values[SAMPLE_VALUES_MAX], told_ns = sample_told_ns(sample);
+    size_t count = 0;
+    int status = 0;
+    const struct trace_capture *capture =
+        thread ? trace_captures_from(trace, thread->process, sample->time_ns, &count) : NULL;
+    for (; status == 0 && count > 0 && capture->process == thread->process; capture++, count--) {
+        struct sample part = *sample;
+        if (capture->from_ns > told_ns)
+            break;
+        if (sample_cut(pass->sets, &part, capture->from_ns, capture->to_ns, values))
+            status = take_whole(pass, &part);
+    }
+    return status;
+}
+
+static int take(struct pass *pass, const struct sample *sample)
+{
+    enum sample_role role = sample_role(pass->sets, sample);
+    if (pass->launches && role == SAMPLE_ROLE_LAUNCH && origins_launch(pass, sample) != 0)
+        return -ENOMEM;
+    bool is_limited =
+        role == SAMPLE_ROLE_CPU || role == SAMPLE_ROLE_OFF_CPU || role == SAMPLE_ROLE_SHORT_WAITS;
+    if (trace_captures(pass->source.trace) == CAPTURES_FAILED)
+        return -ENOMEM;
+    if (is_limited && trace_captures(pass->source.trace) == CAPTURES_KNOWN)
+        return take_captured(pass, sample);
+    return take_whole(pass, sample);
 }
 
 bool samples_room(const struct pass *pass)

@@ -498,4 +498,9 @@ bool sample_path_is_inherited(const struct stacks *stacks, uint32_t path);
 /* Whether both have the same names. */
 bool sample_path_same_names(const struct stacks *stacks, uint32_t a, uint32_t b);
 
+/* ---- captures.c ---- */
+
+/* Finds out when processes recorded, once for a recording: trace_captures(). */
+void captures_read(struct store_reader *reader);
+
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A recording as a pass reads it. */
-#include "pass.h"
-#include "vec.h"
+#include "read_parts.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -25,6 +24,7 @@ static int seek(void *context, int64_t from_ns, bool nested, bool in_time)
 
 struct pass_source recording_pass_source(struct store_reader *reader)
 {
+    captures_read(reader);
     return (struct pass_source){.trace = store_reader_trace(reader),
                                 .next_events = next_events,
                                 .next_samples = next_samples,
