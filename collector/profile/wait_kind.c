@@ -30,10 +30,23 @@ static bool is_called(const char *name, const char *function)
     return strcmp(last ? last + 1 : name, function) == 0;
 }
 
+/* SimpleQueue is implemented in C: in an extension module of its own, or, where that is part of the
+ * interpreter, known by its name. */
+static bool is_native_queue(const struct trace *trace, const struct label *label)
+{
+    const struct code_module *module = stacks_get_module(trace_stacks_get(trace), label->module);
+    const char *base = text_base_name(trace_string(trace, module->path)->bytes);
+    const char *name = trace_string(trace, label->text)->bytes;
+    return strncmp(base, "_queue.", strlen("_queue.")) == 0 ||
+           strncmp(name, "_queue_SimpleQueue_", strlen("_queue_SimpleQueue_")) == 0;
+}
+
 static unsigned kind_of_label(const struct trace *trace, uint32_t ordinal, unsigned otherwise)
 {
     const struct stacks *stacks = trace_stacks_get(trace);
     const struct label *label = stacks_get_label(stacks, ordinal);
+    if (label->kind == FRAME_NATIVE && is_native_queue(trace, label))
+        return WAIT_KIND_QUEUE;
     if (label->kind != FRAME_PYTHON)
         return otherwise;
     const char *file = trace_string(trace, stacks_get_source(stacks, label->source)->path)->bytes;

@@ -360,6 +360,33 @@ TEST(the_stack_tells_what_a_lock_is_for)
     maker_destroy(maker);
 }
 
+TEST(a_queue_in_c_is_no_lock)
+{
+    static const struct {
+        const char *module, *function, *name;
+    } cases[] = {
+        {"/lib/python3.11/lib-dynload/_queue.cpython-311-x86_64-linux-gnu.so", "0x1234", "queue"},
+        {"/usr/bin/python3.11", "_queue_SimpleQueue_get", "queue"},
+        {"/usr/bin/python3.11", "lock_PyThread_acquire_lock", "lock"},
+        {"/lib/_queue_of_mine.so", "get", "lock"},
+    };
+
+    begin();
+    uint32_t main = push(0, FRAME_PYTHON, "main", "/src/a.py");
+    struct own_time *own = own_time_create(maker_trace(maker));
+    uint32_t stacks[sizeof(cases) / sizeof(*cases)];
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        stacks[i] = push(push(main, FRAME_NATIVE, cases[i].function, cases[i].module), FRAME_NATIVE,
+                         "futex_wait", "/lib/x86_64-linux-gnu/libc.so.6");
+        wait_in(own, stacks[i], WAIT_LOCK, 3000);
+    }
+    CHECK_INT(own_time_finish(own), 0);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
+        CHECK_STR(wait_kind_name(wait_kind_of(own, stacks[i], WAIT_LOCK)), cases[i].name);
+    own_time_destroy(own);
+    maker_destroy(maker);
+}
+
 static struct wall_totals crowd(int ready)
 {
     begin();
