@@ -85,6 +85,55 @@ TEST(thread_that_left_is_forgotten_when_all_of_it_is_read)
     maker_destroy(maker);
 }
 
+/* Of a span that somebody reports of thread `serial`. */
+static void own_span(struct annot_block *block, uint32_t serial, uint64_t begin, uint64_t end)
+{
+    const struct {
+        struct annot_attr attr;
+        struct annot_id id;
+    } parts = {{.value = end, .color = ANNOT_SPAN_OWN_LANE},
+               {.id = begin, .reserved = (serial + UINT64_C(1)) << 32 | ANNOT_SPAN_MONOTONIC}};
+    const struct annot_record record = {
+        .time = begin, .kind = ANNOT_REC_SPAN, .flags = ANNOT_FLAG_ATTR | ANNOT_FLAG_ID};
+    maker_record(block, record, &parts, sizeof(parts));
+}
+
+TEST(what_threads_did_lies_on_their_own_lanes)
+{
+    struct maker *maker = maker_create();
+    maker->threads[0] = (struct annot_thread){.state = ANNOT_THREAD_USED, .serial = 3, .tid = 77};
+    maker->page.shared.thread_high = 1;
+    struct annot_block *block = maker_block(maker, 0, 2, 0, ANNOT_BLOCK_RELEASED);
+    mark(maker_block(maker, 1, 1, 0, ANNOT_BLOCK_RELEASED), 2000, 0);
+    own_span(block, 1, 2100, 2400); /* it has told something itself, */
+    own_span(block, 3, 2200, 2300); /* nothing, but lives, */
+    own_span(block, 9, 2200, 2300); /* is not known */
+    own_span(block, 1, 2400, 2300); /* a time that cannot be */
+    maker_attach(&seen, maker);
+    drain_visit(seen.drain, DRAIN_RELEASED);
+    CHECK_INT(drain_finish(seen.drain), 0);
+    CHECK_INT(seen.drain->corrupt, 1);
+    CHECK_INT(seen.drain->decoder.queues.mistimed, 1);
+    CHECK_INT(seen.count, 3);
+    unsigned spans = 0;
+    for (unsigned i = 0; i < seen.count; i++) {
+        const struct event *event = &seen.events[i];
+        const struct trace_thread *thread = trace_thread_get(seen.trace, event->thread);
+        if (event->kind != EVENT_SPAN)
+            continue;
+        CHECK(event_is_own_span(event));
+        CHECK(event->origin_ns == EVENT_NO_ORIGIN);
+        CHECK(thread->probed);
+        CHECK_INT(thread->serial, ++spans == 1 ? 2 : 4);
+        CHECK_INT(event->time_ns, spans == 1 ? 2100 : 2200);
+        CHECK_INT(event->end_ns, spans == 1 ? 2400 : 2300);
+        CHECK(spans == 1 || thread->tid == 77);
+    }
+    CHECK_INT(spans, 2);
+    maker_detach(&seen);
+    maker_destroy(maker);
+}
+
 /* A segment that makes threads up without end costs itself only. */
 TEST(too_many_threads_end_their_segment_not_the_recording)
 {
