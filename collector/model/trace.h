@@ -464,6 +464,7 @@ uint32_t trace_refusal_count(const struct trace *trace);
 int64_t trace_filter_add(struct trace *trace, const struct trace_filter *filter);
 uint32_t trace_filter_count(const struct trace *trace);
 const struct trace_filter *trace_filter_get(const struct trace *trace, uint32_t index);
+
 /* When a process recorded, where only ranges of one name are (read/captures.c finds it out, which
  * looks once): in order of processes, then of time. add: 0 or -ENOMEM, which sticks. */
 struct trace_capture {
