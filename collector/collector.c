@@ -26,8 +26,7 @@
 
 enum { DIRECTORY_TRIES = 8 };
 
-/* Blocks that are being filled are read so often, and written: followers wait so long. */
-#define PARTIAL_NS    INT64_C(500000000)
+#define PARTIAL_NS    INT64_C(500000000) /* blocks that are being filled are read and written */
 #define LOOK_NS       INT64_C(1000000000)
 #define FIRST_LOOK_NS INT64_C(100000000)
 #define LATE_NS       INT64_C(100000000) /* a collector that did not run for so long is late */
@@ -45,14 +44,13 @@ struct collector {
     struct sampling sampling;
     struct writing writing;
     struct function_names functions;
-    bool no_source, completed;
+    bool no_source, completed, gate_open;
     struct collector_filter filter;
     struct targets targets;
     bool attached; /* to running programs, which are told to join */
     int epoll_fd;  /* of intake and sampler */
     struct refusals refusals;
     uint64_t parent_id;
-    bool gate_open;
     int error; /* of the file; sticks */
     int timeout_ms;
     int64_t pool_bytes; /* of a process */
