@@ -8,9 +8,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#if defined(__x86_64__)
-#include <x86intrin.h>
-#endif
 
 enum {
     SETTLE_NS = 250 * 1000 * 1000,
@@ -25,7 +22,7 @@ enum {
 uint64_t clock_now_raw(void)
 {
 #if defined(__x86_64__)
-    return __rdtsc();
+    return __builtin_ia32_rdtsc();
 #elif defined(__aarch64__)
     uint64_t value;
     __asm__ volatile("isb; mrs %0, cntvct_el0" : "=r"(value));

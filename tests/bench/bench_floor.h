@@ -7,7 +7,6 @@
 
 #include <stdint.h>
 #include <time.h>
-#include <x86intrin.h>
 
 static __attribute__((aligned(64))) uint64_t floor_ring[4096];
 static uint32_t floor_at;
@@ -15,7 +14,7 @@ static uint32_t floor_at;
 static __attribute__((noinline)) void floor_store(uint64_t head)
 {
     uint64_t *at = &floor_ring[floor_at];
-    at[0] = __rdtsc();
+    at[0] = __builtin_ia32_rdtsc();
     at[1] = head;
     floor_at = (floor_at + 2) & 4095;
 }

@@ -9,9 +9,6 @@
 #include <stdint.h>
 #include <structmember.h>
 #include <time.h>
-#if defined(__x86_64__)
-#include <x86intrin.h>
-#endif
 
 static _Alignas(64) uint64_t ring[4096];
 static uint32_t ring_at;
@@ -19,7 +16,7 @@ static uint32_t ring_at;
 static inline uint64_t time_stamp(void)
 {
 #if defined(__x86_64__)
-    return __rdtsc();
+    return __builtin_ia32_rdtsc();
 #else
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
