@@ -16,7 +16,7 @@ import page_numbers  # noqa: E402
 import perfetto_ui  # noqa: E402
 from test_exports import Check, use_test_python  # noqa: E402
 from test_page_browser import SCROLLS, WIDTHS, write_page  # noqa: E402
-from test_page_views import AXE_RUN, View  # noqa: E402
+from test_page_views import AXE_RULES, View  # noqa: E402
 
 
 def check_looks(check, opened, path, folder):
@@ -25,10 +25,8 @@ def check_looks(check, opened, path, folder):
         page = View(opened, path, "view=gpu", scheme, size)
         check.equal("gpu: wider than the window", page.page.evaluate(SCROLLS), False)
         if axe:
-            page.page.evaluate(axe)
-            found = page.page.evaluate(AXE_RUN)["violations"]
-            check.equal("gpu: accessible", [(rule["id"], rule["nodes"][0]["html"][:200])
-                                            for rule in found], [])
+            check.equal("gpu: accessible",
+                        page_browser.violations(page.page, axe, AXE_RULES), [])
         check.equal("gpu: complaints", page.complaints, [])
         page.page.screenshot(path=folder / f"gpu-{size[0]}-{scheme}.png", full_page=True)
         page.close()

@@ -36,6 +36,17 @@ def axe_script():
     return path.read_text(encoding="utf-8") if path.exists() else None
 
 
+# Without the last, most of its time goes into the addresses of all elements that are good.
+AXE_RUN = "(rules) => axe.run({rules, resultTypes: ['violations']})"
+
+
+def violations(page, script, rules=None):
+    """(rule, element) of what axe-core finds wrong."""
+    page.evaluate(script)
+    found = page.evaluate(AXE_RUN, rules or {})["violations"]
+    return [(rule["id"], rule["nodes"][0]["html"][:200]) for rule in found]
+
+
 class Page:
     """One file, opened; requests and complaints are remembered."""
 

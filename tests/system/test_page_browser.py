@@ -89,10 +89,7 @@ def check_view(check, opened, path, view, look):
     check.equal(what + ": wider than the window", page.page.evaluate(SCROLLS), False)
     axe = page_browser.axe_script()
     if axe and size == WIDTHS[0]:
-        page.page.evaluate(axe)
-        found = page.page.evaluate("axe.run()")["violations"]
-        check.equal(what + ": accessible", [
-            (rule["id"], rule["nodes"][0]["html"][:200]) for rule in found], [])
+        check.equal(what + ": accessible", page_browser.violations(page.page, axe), [])
     check.equal(what + ": complaints", page.complaints, [])
     check.equal(what + ": requests", [url.split("#")[0] for url in page.requests],
                 [path.as_uri()])

@@ -31,7 +31,7 @@ DRAWN = """() => { const canvas = document.querySelector('.tl-row canvas');
     let sum = 0; for (let i = 0; i < pixels.length; i++) sum = (sum * 31 + pixels[i]) | 0;
     return sum; }"""
 # A tab that is scrolled out of the row of tabs is no link that skips to the content.
-AXE_RUN = "axe.run({rules: {'skip-link': {enabled: false}}})"
+AXE_RULES = {"skip-link": {"enabled": False}}
 SETTLED = "() => new Promise((done) => setTimeout(() => requestAnimationFrame(done), 260))"
 
 
@@ -68,10 +68,8 @@ def check_views(check, opened, path, folder):
             what = f"views: {view}, {size[0]}, {scheme}"
             check.equal(what + ": wider than the window", page.page.evaluate(SCROLLS), False)
             if axe:
-                page.page.evaluate(axe)
-                found = page.page.evaluate(AXE_RUN)["violations"]
-                check.equal(what + ": accessible", [
-                    (rule["id"], rule["nodes"][0]["html"][:200]) for rule in found], [])
+                check.equal(what + ": accessible",
+                            page_browser.violations(page.page, axe, AXE_RULES), [])
             check.equal(what + ": complaints", page.complaints, [])
             check.equal(what + ": requests", [url.split("#")[0] for url in page.requests],
                         [path.as_uri()])
