@@ -22,11 +22,20 @@ EVENT_KNOWN = {3, 4, 9, 10, 11, 21, 22, 23, 30, 44, 47, 48}
 PACKET_KNOWN = {1, 6, 8, 10, 11, 12, 13, 44, 45, 54, 58, 59, 60, 117}
 
 
+class Message(dict):
+    """Fields by number, each a list; without those that are absent."""
+
+    def __missing__(self, number):
+        return ()
+
+
 def message(data):
-    """Fields by number, each a list."""
-    found = collections.defaultdict(list)
+    found = Message()
     for number, value in fields(data):
-        found[number].append(value)
+        if number in found:
+            found[number].append(value)
+        else:
+            found[number] = [value]
     return found
 
 
@@ -142,7 +151,7 @@ class Reader:
         name = text(one(values, 10)) if 10 in values else sequence.name(
             ANNOTATION_NAMES, one(values, 1)) if 1 in values else ""
         if 11 in values or 12 in values:
-            inner = [self.annotation(sequence, part) for part in values[11] + values[12]]
+            inner = [self.annotation(sequence, part) for part in (*values[11], *values[12])]
             return f"{name}=[{', '.join(inner)}]"
         for number, decode in ((2, bool), (3, int), (4, signed), (5, lambda v: repr(double(v))),
                                (6, lambda v: repr(text(v)))):
@@ -161,7 +170,8 @@ class Reader:
             log = message(data)
             parts.append(f"log={sequence.name(LOG_BODIES, one(log, 2))!r}/{one(log, 1)}/"
                          f"{one(log, 3)}")
-        parts += [f"unknown={n}" for n in sorted(set(event) - EVENT_KNOWN)]
+        if not event.keys() <= EVENT_KNOWN:
+            parts += [f"unknown={n}" for n in sorted(set(event) - EVENT_KNOWN)]
         self.order += 1
         kind = one(event, 9)
         if kind == 4:
@@ -234,7 +244,7 @@ class Reader:
             self.finish_track(uuid, events)
         for uuid, track in self.tracks.items():
             plain = {number: track[number] for number in (2, 11, 12, 19, 20) if number in track}
-            told = [shown(message(data)) for data in track[3] + track[4] + track[8]]
+            told = [shown(message(data)) for data in (*track[3], *track[4], *track[8])]
             self.lines.append(f"track [{self.label(uuid)}] {shown(plain)} {' '.join(told)}")
         return sorted(self.lines)
 

@@ -167,17 +167,23 @@ def varint(data, at):
 
 def fields(data):
     """(number, value) of each field of one message; a value is an int or bytes."""
-    at = 0
-    while at < len(data):
-        tag, at = varint(data, at)
+    at, end = 0, len(data)
+    while at < end:
+        tag, at = data[at], at + 1  # one byte mostly, as sizes and values are
+        if tag > 127:
+            tag, at = varint(data, at - 1)
         kind = tag & 7
-        if kind == 0:
-            value, at = varint(data, at)
-        elif kind == 1:
+        if kind == 1:
             value, at = struct.unpack_from("<Q", data, at)[0], at + 8
+            yield tag >> 3, value
+            continue
+        size, at = data[at], at + 1
+        if size > 127:
+            size, at = varint(data, at - 1)
+        if kind == 0:
+            value = size
         elif kind == 2:
-            size, at = varint(data, at)
-            if at + size > len(data):
+            if at + size > end:
                 raise ValueError("a field reaches beyond its message")
             value, at = data[at:at + size], at + size
         else:
