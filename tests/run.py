@@ -40,7 +40,7 @@ VARIANTS = {
 MACHINE = {"python", "sampling", "stress", "system", "timed", "two-sided"}
 SECOND_TRIES = 8
 # Many tests wait for most of their time. Those that compare with clocks are alone all the same.
-LANES = (os.cpu_count() or 1) + 1
+LANES = (os.cpu_count() or 1) + 2
 # Times of tests end what hangs; a busy machine takes a multiple of what a quiet one does.
 PATIENCE = 5
 # Also of a scheduler that weighs sessions (autogroup).
