@@ -102,7 +102,7 @@ def check_clean(check, what, report):
 def check_states(check, annot, program, folder):
     """All switches are recorded: states and stacks are those of the scheduler."""
     recording = folder / "switches.annot"
-    made = make_samples(program, recording, "20000", "1")
+    made = make_samples(program, recording, "6000", "1")
     trace = export(annot, recording, ".pftrace", "--native", "--scheduler")
     statements = [STACKS, STATES, OPEN_STATES, RUNNING_TWICE, WAITS, REASONS, ALL_STATES]
     report = perfetto_ui.inspect(trace, sql=statements)
@@ -131,7 +131,7 @@ def check_states(check, annot, program, folder):
 def check_threshold(check, annot, program, folder):
     """Short stretches are not recorded: nothing contradicts itself, and little is misplaced."""
     recording = folder / "threshold.annot"
-    made = make_samples(program, recording, "20000", "2", "20000")
+    made = make_samples(program, recording, "6000", "2", "20000")
     trace = export(annot, recording, ".pftrace", "--scheduler")
     report = perfetto_ui.inspect(trace, sql=[STATES, RUNNING_TWICE])
     states, twice = pairs(report.rows[0]), report.rows[1]
