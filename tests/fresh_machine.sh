@@ -5,15 +5,16 @@ set -euo pipefail
 
 usage() {
     cat <<'TEXT'
-usage: fresh_machine.sh [-p PACKAGE,...] [-c FOLDER] ROOT COMMAND...
+usage: fresh_machine.sh [-p PACKAGE,...] [-b BASE] [-c FOLDER] ROOT COMMAND...
 
 Makes a root of this machine's release in the folder ROOT, with the base system and what -p names
 (default ca-certificates,git), clones the repository FOLDER of -c there, or copies a folder that is
 none, and runs COMMAND in it as root, by a clean environment. Exits as COMMAND does.
 
-The base system is kept in ROOT.base until release, sources or packages change. Package sources,
-their keys and certificates are those of this machine, and so are kernel, /proc and /sys. What is
-mounted lies in a namespace of its own and goes with the command.
+The base system is kept in BASE (default ROOT.base; roots may share one, but not make it at once)
+until release, sources or packages change. Package sources, their keys and certificates are those of
+this machine, and so are kernel, /proc and /sys. What is mounted lies in a namespace of its own and
+goes with the command.
 
 Exits 77 with the reason where no such root can be made.
 TEXT
@@ -25,10 +26,11 @@ skip() {
 }
 
 packages=ca-certificates,git
-copied=
-while getopts p:c:h option; do
+copied= base=
+while getopts p:b:c:h option; do
     case $option in
     p) packages=$OPTARG ;;
+    b) mkdir -p "$(dirname "$OPTARG")" && base=$(realpath "$OPTARG") ;;
     c) copied=$(realpath "$OPTARG") ;;
     h) usage && exit 0 ;;
     *) usage >&2 && exit 2 ;;
@@ -39,7 +41,7 @@ shift $((OPTIND - 1))
 mkdir -p "$(dirname "$1")"
 root=$(realpath "$1")
 shift
-base=$root.base
+base=${base:-$root.base}
 
 ((EUID == 0)) || skip "not root"
 command -v debootstrap >/dev/null || skip "no debootstrap"
