@@ -43,9 +43,10 @@ SECOND_TRIES = 8
 LANES = (os.cpu_count() or 1) + 2
 # Times of tests end what hangs; a busy machine takes a multiple of what a quiet one does.
 PATIENCE = 5
-# Also of a scheduler that weighs sessions (autogroup).
+# In what tests leave of the processors, also with a scheduler that weighs sessions (autogroup).
 IN_BACKGROUND = ["setsid", "--wait", "sh", "-c",
-                 'echo 19 2>/dev/null >/proc/self/autogroup; exec nice -n 19 "$@"', "sh"]
+                 'echo 19 2>/dev/null >/proc/self/autogroup; exec chrt --idle 0 nice -n 19 "$@"',
+                 "sh"]
 COMPILERS = {"clang": {"CC": "clang", "CXX": "clang++"}}
 # Compilation takes half the time of -O2 -g. Reports of sanitizers have their lines with -g1, too.
 VARIANT_OPTIONS = ["-Dpython=disabled", "-Dman=disabled", "-Dtests=true", "--buildtype=plain",
@@ -58,15 +59,20 @@ CLOSING = re.compile(r"\d+ (passed|failed|skipped|errors?)\b(, \d+ \w+)*( in [\d
 
 
 def build_variant(build: pathlib.Path, name: str) -> pathlib.Path:
-    """Configure (once) and build a variant: what its tests need. Tests beside go first."""
+    """Configure (once) and build a variant: what its tests need. Beside other tests."""
     folder = build / name
     environment = dict(os.environ, **COMPILERS.get(name, {}))
     options, selection = VARIANTS[name]
     if not (folder / "build.ninja").exists():
-        subprocess.run(["meson", "setup", str(folder), *VARIANT_OPTIONS, *options],
+        subprocess.run([*IN_BACKGROUND, "meson", "setup", str(folder), *VARIANT_OPTIONS, *options],
                        env=environment, check=True, stdout=subprocess.DEVNULL)
-    subprocess.run([*IN_BACKGROUND, "ninja", "-C", str(folder), "--quiet",
-                    *needed(folder, selection)], check=True)
+    done = subprocess.run(
+        [*IN_BACKGROUND, "ninja", "-C", str(folder), "--quiet", f"-j{os.cpu_count() or 1}",
+         *needed(folder, selection)],
+        check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    if done.returncode:
+        sys.exit(f"tests/run.py: the variant {name} does not build:\n{done.stdout}")
+    print(done.stdout, end="", flush=True)
     return folder
 
 
@@ -151,24 +157,18 @@ def main() -> int:
     parser.add_argument("suites", nargs="*")
     parser.add_argument("--count", action="append", default=[])
     options = parser.parse_args()
-    total = run(options.build, "", [f"--suite={suite}" for suite in options.suites])
-    if not options.suites:
-        total += run_variants(options.build)
+    selection = [f"--suite={suite}" for suite in options.suites]
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        folders = {name: pool.submit(build_variant, options.build, name)
+                   for name in VARIANTS if not options.suites}
+        total = run(options.build, "", selection)
+        for name, folder in folders.items():
+            total += run(folder.result(), f"{name}: ", VARIANTS[name][1])
     ran = total["passed"]
     total += counted_before(options.count)
     outcomes = ["passed", "failed", "skipped"] + ["unsteady"] * bool(total["unsteady"])
     print(", ".join(f"{total[outcome]} {outcome}" for outcome in outcomes), flush=True)
     return 1 if total["failed"] or not ran else 0
-
-
-def run_variants(build: pathlib.Path) -> collections.Counter:
-    """The next one is built while tests of one run."""
-    total: collections.Counter = collections.Counter()
-    with concurrent.futures.ThreadPoolExecutor(1) as pool:
-        folders = {name: pool.submit(build_variant, build, name) for name in VARIANTS}
-        for name, folder in folders.items():
-            total += run(folder.result(), f"{name}: ", VARIANTS[name][1])
-    return total
 
 
 def run(build: pathlib.Path, label: str, selection: list[str]) -> collections.Counter:
