@@ -129,6 +129,11 @@ configure() {
     meson setup "$BUILD" -Dtests="$1" ${multiarch:+"--libdir=lib/$multiarch"}
 }
 
+# What is set is configured anew, even if it was so before.
+has_tests() {
+    grep -q '"name": "tests", "value": true' "$BUILD/meson-info/intro-buildoptions.json"
+}
+
 # The demo needs no tests, so a first build leaves them out.
 build() {
     local tests=$1
@@ -136,7 +141,7 @@ build() {
         say "configuring $BUILD"
         configure "$tests" >"$BUILD.log" || { cat "$BUILD.log" >&2; exit 1; }
         mv "$BUILD.log" "$BUILD/setup.log"
-    elif [[ $tests == true ]]; then
+    elif [[ $tests == true ]] && ! has_tests; then
         meson configure "$BUILD" -Dtests=true
     fi
     say "building"
