@@ -34,8 +34,11 @@ struct interned {
     struct key_size (*key_size)(const void *item); /* NULL: all of it */
 };
 
+enum { RECENT_PATH_BITS = 8 };
+
 struct stacks {
     struct interned modules, sources, labels, frames, stacks, paths;
+    uint32_t recent_paths[1 << RECENT_PATH_BITS]; /* by a hash: what was added or found last */
     VEC(struct frame_name) names;
 };
 
@@ -332,7 +335,16 @@ int64_t stacks_path(struct stacks *stacks, uint32_t parent, uint32_t name)
 
 int64_t stacks_path_add(struct stacks *stacks, const struct range_path *path)
 {
-    return intern(&stacks->paths, path);
+    uint32_t mixed = (path->parent * 0x9e3779b1u ^ path->name) * 0x85ebca6bu;
+    uint32_t *recent = &stacks->recent_paths[mixed >> (32 - RECENT_PATH_BITS)];
+    const struct range_path *last = *recent ? item_at(&stacks->paths, *recent) : NULL;
+    if (last && last->parent == path->parent && last->name == path->name &&
+        last->kind == path->kind && last->scope == path->scope)
+        return *recent;
+    int64_t ordinal = intern(&stacks->paths, path);
+    if (ordinal > 0)
+        *recent = (uint32_t)ordinal;
+    return ordinal;
 }
 
 int64_t stacks_append_module(struct stacks *stacks, const struct code_module *module)

@@ -39,26 +39,27 @@ void lane_samples_free(struct lane *lane)
 
 /* ---- What was open --------------------------------------------------------------------------- */
 
+int64_t range_path_add(struct pass *pass, uint32_t parent, const struct event *begin)
+{
+    if (event_is_python_call(pass->source.trace, begin))
+        return parent;
+    const struct range_path node = {.parent = parent,
+                                    .name = begin->name,
+                                    .kind = begin->kind == EVENT_SPAN ? RANGE_PATH_PROBED
+                                                                      : RANGE_PATH_THREAD,
+                                    .scope = begin->scope};
+    return stacks_path_add(trace_stacks(pass->source.trace), &node);
+}
+
 /* Outermost first: each needs the one around it. */
 int64_t lane_path(struct pass *pass, struct lane *lane)
 {
-    struct stacks *stacks = trace_stacks(pass->source.trace);
     size_t known = lane->open.count;
     while (known > 0 && lane->open.items[known - 1].path == 0)
         known--;
     uint32_t parent = known > 0 ? lane->open.items[known - 1].path : 0;
     for (size_t i = known; i < lane->open.count; i++) {
-        const struct event *begin = &lane->open.items[i].begin;
-        if (event_is_python_call(pass->source.trace, begin)) {
-            lane->open.items[i].path = parent;
-            continue;
-        }
-        const struct range_path node = {.parent = parent,
-                                        .name = begin->name,
-                                        .kind = begin->kind == EVENT_SPAN ? RANGE_PATH_PROBED
-                                                                          : RANGE_PATH_THREAD,
-                                        .scope = begin->scope};
-        int64_t path = stacks_path_add(stacks, &node);
+        int64_t path = range_path_add(pass, parent, &lane->open.items[i].begin);
         if (path < 0)
             return path;
         parent = lane->open.items[i].path = (uint32_t)path;

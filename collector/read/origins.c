@@ -5,23 +5,38 @@
  * Spans come late, when their thread has gone on, so each thread of a process that has queues keeps
  * notes: from when on which path was open, and which stacks were sampled at launches. A span that
  * comes before its thread has got to its origin waits for that. What a forked process had open at
- * the fork is around all that it launches. Memory: 64 MiB of notes at most; of the thread that
- * would need more, the older half is forgotten, and what began there has no path. Spans wait as
- * samples do, SAMPLES_WAITING_MAX at most. Thread-safety: none. */
+ * the fork is around all that it launches. Memory: 8 bytes a change of a path, 64 MiB at most; of
+ * the thread that would need more, the older half is forgotten, and what began there has no path.
+ * Spans wait as samples do, SAMPLES_WAITING_MAX at most. Thread-safety: none. */
 #include "read_parts.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { NOTES_MAX = 1 << 22, GENERATIONS_MAX = 64 };
+enum { NOTES_MAX_BYTES = 64 << 20, GENERATIONS_MAX = 64 };
 
-/* A path from that time on, or the stack of a launch at it. */
-struct note {
-    int64_t time_ns;
-    uint32_t what;
+/* A path from a time on: counted from that of its base. */
+struct path_note {
+    uint32_t after_ns, path;
 };
 
-typedef VEC(struct note) note_list;
+struct path_base {
+    int64_t time_ns;
+    size_t first; /* of its notes */
+};
+
+struct path_notes {
+    VEC(struct path_note) items;
+    VEC(struct path_base) bases;
+    int64_t last_ns; /* of the last one */
+    size_t near;     /* behind what was found last */
+};
+
+/* The stack of a launch. */
+struct launch_note {
+    int64_t time_ns;
+    uint32_t stack;
+};
 
 struct waiting_span {
     struct event event;
@@ -29,7 +44,8 @@ struct waiting_span {
 };
 
 struct lane_origins {
-    note_list paths, launches;
+    struct path_notes paths;
+    VEC(struct launch_note) launches;
     VEC(struct waiting_span) waiting; /* as they came */
     size_t next;                      /* of those not told */
     bool listed;                      /* in origins->lanes */
@@ -39,7 +55,7 @@ struct origins {
     VEC(uint8_t) noted;     /* by process: it has queues, or children that have */
     VEC(int64_t) inherited; /* by process: the path that was open at its fork; -1: not looked for */
     VEC(uint32_t) lanes;    /* in which spans wait */
-    size_t note_count, waiting_count;
+    size_t note_bytes, waiting_count;
     bool all; /* of a live source: nobody knows who will have queues */
 };
 
@@ -110,7 +126,8 @@ void lane_origins_free(struct lane *lane)
     for (size_t i = own->next; i < own->waiting.count; i++)
         free(own->waiting.items[i].args);
     vec_free(&own->waiting);
-    vec_free(&own->paths);
+    vec_free(&own->paths.items);
+    vec_free(&own->paths.bases);
     vec_free(&own->launches);
     free(own);
     lane->origins = NULL;
@@ -133,66 +150,151 @@ static struct lane_origins *need(struct lane *lane)
 
 /* ---- Notes ----------------------------------------------------------------------------------- */
 
-static int add_note(struct origins *origins, note_list *notes, int64_t time_ns, uint32_t what)
+/* The older half goes. */
+static void forget_paths(struct origins *origins, struct path_notes *notes)
 {
-    if (vec_reserve(notes, 1) != 0 || !notes->items)
-        return -ENOMEM;
-    if (origins->note_count >= NOTES_MAX && notes->count) {
-        size_t gone = (notes->count + 1) / 2;
-        notes->count -= gone;
-        origins->note_count -= gone;
-        if (notes->count)
-            memmove(notes->items, notes->items + gone, notes->count * sizeof(*notes->items));
+    size_t gone = (notes->items.count + 1) / 2, kept = 0;
+    notes->items.count -= gone;
+    notes->near = notes->near > gone ? notes->near - gone : 0;
+    origins->note_bytes -= gone * sizeof(*notes->items.items);
+    if (notes->items.count)
+        memmove(notes->items.items, notes->items.items + gone,
+                notes->items.count * sizeof(*notes->items.items));
+    for (size_t i = 0; i < notes->bases.count; i++) {
+        struct path_base base = notes->bases.items[i];
+        bool last = i + 1 == notes->bases.count;
+        if (last || notes->bases.items[i + 1].first > gone)
+            notes->bases.items[kept++] =
+                (struct path_base){base.time_ns, base.first > gone ? base.first - gone : 0};
     }
-    notes->items[notes->count++] = (struct note){time_ns, what};
-    origins->note_count++;
+    notes->bases.count = kept;
+}
+
+static int note_path(struct origins *origins, struct path_notes *notes, int64_t time_ns,
+                     uint32_t path)
+{
+    if (vec_reserve(&notes->items, 1) != 0 || !notes->items.items)
+        return -ENOMEM;
+    if (origins->note_bytes >= NOTES_MAX_BYTES && notes->items.count)
+        forget_paths(origins, notes);
+    size_t bases = notes->bases.count;
+    int64_t base_ns = bases ? notes->bases.items[bases - 1].time_ns : 0;
+    if (!bases || (uint64_t)time_ns - (uint64_t)base_ns > UINT32_MAX) {
+        base_ns = time_ns;
+        if (vec_push(&notes->bases, ((struct path_base){time_ns, notes->items.count})) != 0)
+            return -ENOMEM;
+    }
+    notes->items.items[notes->items.count++] =
+        (struct path_note){(uint32_t)((uint64_t)time_ns - (uint64_t)base_ns), path};
+    notes->last_ns = time_ns;
+    origins->note_bytes += sizeof(*notes->items.items);
     return 0;
 }
 
-/* The last one until that time, or NULL. */
-static const struct note *find_note(const note_list *notes, int64_t time_ns)
+/* The base of that time, or NULL: it was before all notes. *ret_end: where its notes end. */
+static const struct path_base *base_of(const struct path_notes *notes, int64_t time_ns,
+                                       size_t *ret_end)
 {
-    size_t low = 0, high = notes->count;
+    *ret_end = notes->items.count;
+    for (size_t i = notes->bases.count; i-- > 0;) {
+        if (notes->bases.items[i].time_ns <= time_ns)
+            return &notes->bases.items[i];
+        *ret_end = notes->bases.items[i].first;
+    }
+    return NULL;
+}
+
+/* What was open at that time; 0: nothing, or it is not known. Work of a queue was launched in
+ * order, mostly: so one looks near to what was found last. */
+static uint32_t find_path(struct path_notes *notes, int64_t time_ns)
+{
+    const struct path_note *items = notes->items.items;
+    size_t end, step = 1;
+    const struct path_base *base = base_of(notes, time_ns, &end);
+    if (!base)
+        return 0;
+    uint64_t after_ns = (uint64_t)time_ns - (uint64_t)base->time_ns;
+    bool near = notes->near >= base->first && notes->near <= end;
+    size_t low = near ? notes->near : end, high = low;
+    while (low > base->first && items[low - 1].after_ns > after_ns) { /* it is before `high` */
+        high = low - 1;
+        low = low - base->first > step ? low - step : base->first;
+        step *= 2;
+    }
+    while (high < end && items[high].after_ns <= after_ns) { /* and not before `low` */
+        low = high + 1;
+        high = end - high > step ? high + step : end;
+        step *= 2;
+    }
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (notes->items[middle].time_ns <= time_ns)
+        if (items[middle].after_ns <= after_ns)
             low = middle + 1;
         else
             high = middle;
     }
-    return low ? &notes->items[low - 1] : NULL;
+    notes->near = low;
+    return low > base->first ? items[low - 1].path : 0;
+}
+
+int origins_find(struct pass *pass, struct lane *lane, struct lane_origins **ret_own)
+{
+    bool noted = lane->origins || is_noted(pass, (uint32_t)(lane - pass->lanes.items));
+    *ret_own = noted ? need(lane) : NULL;
+    return noted && !*ret_own ? -ENOMEM : 0;
+}
+
+int origins_note_path(struct pass *pass, struct lane_origins *own, uint32_t path, int64_t since_ns)
+{
+    struct path_notes *notes = &own->paths;
+    size_t count = notes->items.count;
+    if (count ? notes->items.items[count - 1].path == path : path == 0)
+        return 0;
+    if (count)
+        since_ns = time_latest(since_ns, notes->last_ns);
+    return note_path(pass->origins, notes, since_ns, path);
 }
 
 int origins_note(struct pass *pass, struct lane *lane)
 {
-    if (!lane->origins && !is_noted(pass, (uint32_t)(lane - pass->lanes.items)))
-        return 0;
-    struct lane_origins *own = need(lane);
-    int64_t path = own ? lane_path(pass, lane) : -ENOMEM;
-    if (path < 0)
-        return (int)path;
-    const struct note *last = own->paths.count ? &own->paths.items[own->paths.count - 1] : NULL;
-    if (last ? last->what == path : path == 0)
-        return 0;
-    int64_t since_ns = last ? time_latest(lane->since_ns, last->time_ns) : lane->since_ns;
-    return add_note(pass->origins, &own->paths, since_ns, (uint32_t)path);
+    struct lane_origins *own;
+    int error = origins_find(pass, lane, &own);
+    if (error || !own)
+        return error;
+    int64_t path = lane_path(pass, lane);
+    return path < 0 ? (int)path : origins_note_path(pass, own, (uint32_t)path, lane->since_ns);
+}
+
+/* The older half goes. */
+static void forget_launches(struct origins *origins, struct lane_origins *own)
+{
+    size_t gone = (own->launches.count + 1) / 2;
+    own->launches.count -= gone;
+    origins->note_bytes -= gone * sizeof(*own->launches.items);
+    if (own->launches.count)
+        memmove(own->launches.items, own->launches.items + gone,
+                own->launches.count * sizeof(*own->launches.items));
 }
 
 /* They are in order but for a few. */
 int origins_launch(struct pass *pass, const struct sample *sample)
 {
+    struct origins *origins = pass->origins;
     if (!trace_thread_get(pass->source.trace, sample->thread))
         return 0;
     struct lane *lane = pass_lane(pass, sample->thread);
     struct lane_origins *own = lane ? need(lane) : NULL;
-    if (!own || add_note(pass->origins, &own->launches, sample->time_ns, sample->stack) != 0)
+    const struct launch_note note = {sample->time_ns, sample->stack};
+    if (own && origins->note_bytes >= NOTES_MAX_BYTES && own->launches.count)
+        forget_launches(origins, own);
+    if (!own || vec_push(&own->launches, note) != 0)
         return -ENOMEM;
-    struct note *items = own->launches.items;
+    origins->note_bytes += sizeof(note);
+    struct launch_note *items = own->launches.items;
     for (size_t at = own->launches.count - 1; at > 0 && items[at - 1].time_ns > items[at].time_ns;
          at--) {
-        struct note swapped = items[at - 1];
-        items[at - 1] = items[at];
-        items[at] = swapped;
+        items[at] = items[at - 1];
+        items[at - 1] = note;
     }
     return 0;
 }
@@ -205,8 +307,7 @@ static int64_t own_path(struct pass *pass, uint32_t thread, int64_t time_ns)
         return 0;
     if (time_ns >= lane->since_ns)
         return lane_path(pass, lane);
-    const struct note *note = lane->origins ? find_note(&lane->origins->paths, time_ns) : NULL;
-    return note ? note->what : 0;
+    return lane->origins ? find_path(&lane->origins->paths, time_ns) : 0;
 }
 
 /* ---- Forks ----------------------------------------------------------------------------------- */
@@ -265,8 +366,16 @@ static uint32_t stack_of(const struct pass *pass, const struct event *span)
     const struct lane_origins *own = pass->lanes.items[span->thread].origins;
     if (!own || span->origin_ns == EVENT_NO_ORIGIN)
         return 0;
-    const struct note *note = find_note(&own->launches, span->origin_ns);
-    return note && note->time_ns == span->origin_ns ? note->what : 0;
+    size_t low = 0, high = own->launches.count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (own->launches.items[middle].time_ns <= span->origin_ns)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    const struct launch_note *note = low ? &own->launches.items[low - 1] : NULL;
+    return note && note->time_ns == span->origin_ns ? note->stack : 0;
 }
 
 static int tell(struct pass *pass, const struct event *event, const struct args *args)

@@ -395,6 +395,8 @@ struct pair_run {
     struct open_range *items, *end, *limit; /* open: [items, end) */
     const struct event **begins;
     size_t arg_count;
+    struct lane_origins *noted; /* NULL: its paths are not */
+    int64_t since_ns;           /* when the path last changed; only if it is noted */
 };
 
 static inline bool run_has_room(const struct pair_run *run)
@@ -411,8 +413,29 @@ static inline bool run_meets(const struct pair_run *run, const struct event *pop
     return top->level == pop->depth && top->first_arg == run->arg_count;
 }
 
+/* Before it changes. */
+static int run_note(struct pair_run *run, int64_t time_ns)
+{
+    uint32_t path = run->end > run->items ? run->end[-1].path : 0;
+    int64_t since_ns = run->since_ns;
+    run->since_ns = time_ns;
+    return origins_note_path(run->pass, run->noted, path, since_ns);
+}
+
+/* Of the innermost range, which was opened now. */
+static int run_find_path(struct pair_run *run)
+{
+    struct open_range *range = run->end - 1;
+    uint32_t parent = range > run->items ? range[-1].path : 0;
+    int64_t path = range_path_add(run->pass, parent, &range->begin);
+    range->path = path > 0 ? (uint32_t)path : 0;
+    return path < 0 ? (int)path : 0;
+}
+
 static inline int run_push(struct pair_run *run, const struct event *event, uint64_t level)
 {
+    if (run->noted && run_note(run, event->time_ns) != 0)
+        return -ENOMEM;
     struct open_range *range = run->end++;
     uint32_t depth = (uint32_t)(range - run->items);
     range->begin = *event;
@@ -426,6 +449,8 @@ static inline int run_push(struct pair_run *run, const struct event *event, uint
     range->wanted = range->told = true;
     range->cut = false;
     run->begins[depth] = &range->begin;
+    if (run->noted && run_find_path(run) != 0)
+        return -ENOMEM;
     if (!run->pass->begins.count)
         return 0;
     struct item *item = &run->pass->plain_opened;
@@ -440,6 +465,8 @@ static inline int run_push(struct pair_run *run, const struct event *event, uint
 
 static inline int run_pop(struct pair_run *run, const struct event *event)
 {
+    if (run->noted && run_note(run, event->time_ns) != 0)
+        return -ENOMEM;
     const struct open_range *range = --run->end;
     struct item *item = &run->pass->plain_span;
     int64_t begin_ns = range->begin.time_ns, end_ns = time_latest(event->time_ns, begin_ns);
@@ -467,18 +494,30 @@ static void end_run(struct lane *lane, const struct pair_run *run, size_t event_
     lane->open.count = lane->open.wanted_count = open;
 }
 
+/* What is open then has its path. */
+static int run_begin_notes(struct pair_run *run, struct lane *lane)
+{
+    int error = origins_find(run->pass, lane, &run->noted);
+    return error || (run->noted && lane_path(run->pass, lane) < 0) ? -ENOMEM : 0;
+}
+
 /* From event `at` on. Returns how many of the batch are done then, or what a sink returned. */
 static int take_run(struct pass *pass, struct lane *lane, const struct event_batch *batch,
                     uint32_t *at)
 {
     struct open_ranges *open = &lane->open;
-    struct pair_run run = {
-        pass,         open->items,     open->items + open->count, open->items + open->capacity,
-        open->begins, open->args.count};
+    struct pair_run run = {pass,
+                           open->items,
+                           open->items + open->count,
+                           open->items + open->capacity,
+                           open->begins,
+                           open->args.count,
+                           NULL,
+                           lane->since_ns};
     const struct event *begin = batch->events + *at, *event = begin,
                        *end = batch->events + batch->count;
     uint64_t depth = lane->depth;
-    int status = 0;
+    int status = pass->origins ? run_begin_notes(&run, lane) : 0;
     for (; !status && event < end; event++) {
         if (event->arg_count)
             break;

@@ -336,7 +336,6 @@ static int start_origins(struct pass *pass)
     bool wanted = (pass->wants & WANT_ORIGINS) || pass->selection.range;
     int error = wanted ? origins_start(pass) : 0;
     pass->launches = pass->origins && (pass->wants & WANT_ORIGINS) && has_launches(pass);
-    pass->runs = pass->runs && !pass->origins;
     return error;
 }
 

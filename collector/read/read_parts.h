@@ -422,6 +422,10 @@ void lane_origins_free(struct lane *lane);
 
 /* The ranges of the lane are about to change. */
 int origins_note(struct pass *pass, struct lane *lane);
+/* The same in two parts, for many changes: where what a lane had open is noted, NULL if it need not
+ * be; and what it had open from a time on. 0 or -ENOMEM. */
+int origins_find(struct pass *pass, struct lane *lane, struct lane_origins **ret_own);
+int origins_note_path(struct pass *pass, struct lane_origins *own, uint32_t path, int64_t since_ns);
 /* A sample of a launch. */
 int origins_launch(struct pass *pass, const struct sample *sample);
 
@@ -461,6 +465,9 @@ int samples_settle(struct pass *pass, int64_t until_ns, bool final);
 
 /* When its thread did not run, until that time. */
 struct off_share lane_off_until(const struct pass *pass, struct lane *lane, int64_t time_ns);
+
+/* The path of a range below another one; -ENOMEM. */
+int64_t range_path_add(struct pass *pass, uint32_t parent, const struct event *begin);
 
 /* The path of the lane's innermost open range, or 0; -ENOMEM. */
 int64_t lane_path(struct pass *pass, struct lane *lane);
