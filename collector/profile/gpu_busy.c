@@ -183,19 +183,36 @@ int gpu_busy_index(struct gpu_busy *busy)
     return 0;
 }
 
-/* From the first one to a time. */
-static uint64_t busy_until(const struct gpu_busy *busy, int64_t time_ns)
+/* As first_ending, looked for from *near on, which becomes that. */
+static size_t first_ending_near(const struct gpu_busy *busy, int64_t time_ns, size_t *near)
 {
-    size_t at = first_ending(busy, time_ns);
+    const struct gpu_interval *items = busy->items.items;
+    size_t count = busy->items.count, at = *near;
+    for (unsigned i = 0; i < NEAR && at < count && items[at].end_ns < time_ns; i++)
+        at++;
+    bool found = at <= count && (at == count || items[at].end_ns >= time_ns) &&
+                 (at == 0 || items[at - 1].end_ns < time_ns);
+    *near = found ? at : first_ending(busy, time_ns);
+    return *near;
+}
+
+/* From the first one to a time. */
+static uint64_t busy_until(const struct gpu_busy *busy, int64_t time_ns, size_t *near)
+{
+    size_t at = first_ending_near(busy, time_ns, near);
     if (at == busy->items.count)
         return busy->before_ns[at];
     int64_t begin_ns = busy->items.items[at].begin_ns;
     return busy->before_ns[at] + (time_ns > begin_ns ? (uint64_t)time_ns - (uint64_t)begin_ns : 0);
 }
 
-uint64_t gpu_busy_within(const struct gpu_busy *busy, int64_t begin_ns, int64_t end_ns)
+uint64_t gpu_busy_within(const struct gpu_busy *busy, int64_t begin_ns, int64_t end_ns,
+                         size_t *near)
 {
-    return end_ns > begin_ns ? busy_until(busy, end_ns) - busy_until(busy, begin_ns) : 0;
+    if (end_ns <= begin_ns)
+        return 0;
+    uint64_t before_ns = busy_until(busy, begin_ns, near);
+    return busy_until(busy, end_ns, near) - before_ns;
 }
 
 uint64_t gpu_busy_total(const struct gpu_busy *busy)

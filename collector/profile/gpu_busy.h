@@ -5,7 +5,7 @@
  * Intervals that touch are one, so there are as many as there were gaps. One that comes a little
  * late is put in its place at once; others wait in an array of GPU_BUSY_LATE_MAX, which is sorted
  * and merged when it is full: any order is right, and costs more. Memory: 16 bytes for each
- * interval that is kept, 1 MiB for late ones, and 8 bytes more for an index. Thread-safety: one
+ * interval that is kept, 256 KiB for late ones, and 8 bytes more for an index. Thread-safety: one
  * thread per object. */
 #ifndef ANNOT_GPU_BUSY_H
 #define ANNOT_GPU_BUSY_H
@@ -16,7 +16,7 @@
 
 #include <stdint.h>
 
-enum { GPU_BUSY_LATE_MAX = 1 << 16 };
+enum { GPU_BUSY_LATE_MAX = 1 << 14 };
 
 struct gpu_interval {
     int64_t begin_ns, end_ns;
@@ -48,9 +48,11 @@ int gpu_busy_join(struct gpu_busy *busy, const struct gpu_busy *other);
 /* Of settled ones: how long it was busy, without gaps that were given up. */
 uint64_t gpu_busy_total(const struct gpu_busy *busy);
 
-/* The same within a time, with such gaps, once there is an index of all. 0 or -ENOMEM. */
+/* The same within a time, with such gaps, once there is an index of all. 0 or -ENOMEM. Times that
+ * are asked for in order cost least: `near` is where the last one was, 0 at first. */
 int gpu_busy_index(struct gpu_busy *busy);
-uint64_t gpu_busy_within(const struct gpu_busy *busy, int64_t begin_ns, int64_t end_ns);
+uint64_t gpu_busy_within(const struct gpu_busy *busy, int64_t begin_ns, int64_t end_ns,
+                         size_t *near);
 
 /* The longest time between two intervals; 0: there is none. */
 uint64_t gpu_busy_longest_gap(const struct gpu_busy *busy);

@@ -24,9 +24,18 @@ void gpu_queues_fini(struct gpu_queues *queues)
     vec_free(&queues->has_queues);
 }
 
+/* Does anybody tell what GPUs did? */
+static bool has_gpus(const struct trace *trace)
+{
+    for (uint32_t i = 0; i < trace_scope_count(trace); i++)
+        if (trace_scope(trace, i)->observer == OBSERVER_CUPTI)
+            return true;
+    return false;
+}
+
 int gpu_queues_init(struct gpu_queues *queues, const struct trace *trace)
 {
-    uint32_t count = trace_process_count(trace);
+    uint32_t count = has_gpus(trace) ? trace_process_count(trace) : 0;
     if (vec_reserve(&queues->has_queues, count) != 0)
         return -ENOMEM;
     for (uint32_t i = 0; i < count; i++)
@@ -79,14 +88,17 @@ static struct queue_busy *lane_at(struct gpu_queues *queues, const struct trace 
     return lane;
 }
 
-/* Of too many gaps the short ones are given up, and then longer ones. */
+/* Of too many gaps the short ones are given up, and then longer ones: a quarter, so that this is
+ * rare. */
 static int limit_gaps(struct gpu_queues *queues)
 {
     size_t count = 0;
     int error = 0;
     for (size_t i = 0; i < queues->lanes.count; i++)
         count += queues->lanes.items[i].busy.items.count;
-    while (count > GPU_GAPS_MAX && !error) {
+    if (count <= GPU_GAPS_MAX)
+        return 0;
+    while (count > GPU_GAPS_MAX / 4 * 3 && !error) {
         queues->fill_ns = queues->fill_ns ? 2 * queues->fill_ns : FILL_FIRST_NS;
         count = 0;
         for (size_t i = 0; i < queues->lanes.count && !error; i++) {

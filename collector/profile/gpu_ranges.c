@@ -11,13 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LEAST_FIRST_NS = 1024 };
-
 void gpu_places_fini(struct gpu_places *places)
 {
     vec_free(&places->paths);
     map64_free(&places->path_index);
-    vec_free(&places->stays);
+    gpu_stays_fini(&places->stays);
     vec_free(&places->ranges);
     vec_free(&places->range_of_row);
 }
@@ -73,59 +71,6 @@ int gpu_launched_add(struct gpu_stats *work, const struct item *span, const stru
         sums->moved[row->way].time_ns += time_ns;
     }
     return 0;
-}
-
-/* ---- Ranges ---------------------------------------------------------------------------------- */
-
-static uint64_t length_of(const struct gpu_stay *stay)
-{
-    return (uint64_t)stay->end_ns - (uint64_t)stay->begin_ns;
-}
-
-/* Half of them at least go, the shortest ones. */
-static void drop_short(struct gpu_stats *work)
-{
-    struct gpu_places *places = &work->places;
-    while (places->stays.count > GPU_STAYS_MAX / 2) {
-        size_t kept = 0;
-        places->least_ns = places->least_ns ? 2 * places->least_ns : LEAST_FIRST_NS;
-        for (size_t i = 0; i < places->stays.count; i++) {
-            const struct gpu_stay *stay = &places->stays.items[i];
-            if (length_of(stay) >= places->least_ns) {
-                places->stays.items[kept++] = *stay;
-                continue;
-            }
-            work->totals.short_count++;
-            work->totals.short_ns += length_of(stay);
-        }
-        places->stays.count = kept;
-    }
-}
-
-/* Launching calls are no ranges of the program's. */
-static bool is_call(const struct gpu_stats *work, uint32_t scope)
-{
-    return scope != 0 && trace_scope(work->trace, scope)->observer == OBSERVER_CUPTI;
-}
-
-int gpu_stats_told(struct gpu_stats *work, uint32_t row, const struct item *span)
-{
-    if (work->queues.has_queues.count == 0 || span->lane != LANE_THREAD ||
-        work->grouping == RANGE_BY_NAME || span->end_ns <= span->begin_ns)
-        return 0;
-    const struct trace_thread *thread = trace_thread_get(work->trace, span->event->thread);
-    if (!thread || thread->process >= work->queues.has_queues.count ||
-        !work->queues.has_queues.items[thread->process] || is_call(work, span->event->scope))
-        return 0;
-    const struct gpu_stay stay = {span->begin_ns, span->end_ns, row, thread->process};
-    if (length_of(&stay) < work->places.least_ns) {
-        work->totals.short_count++;
-        work->totals.short_ns += length_of(&stay);
-        return 0;
-    }
-    if (work->places.stays.count >= GPU_STAYS_MAX)
-        drop_short(work);
-    return vec_push(&work->places.stays, stay);
 }
 
 /* ---- Once all is in -------------------------------------------------------------------------- */
@@ -209,26 +154,35 @@ static void add_calls(struct gpu_stats *work)
 }
 
 /* While nobody watched, it is not known what was idle. */
-static int add_stays(struct gpu_stats *work)
+static void add_stays_of(struct gpu_range *range, const struct process_busy *process,
+                         const struct gpu_stay_list *list)
 {
-    const struct process_busy *process = NULL;
-    for (size_t i = 0; i < work->places.stays.count; i++) {
-        const struct gpu_stay *stay = &work->places.stays.items[i];
-        if (!process || process->process != stay->process)
-            process = gpu_queues_of_process(&work->queues, stay->process);
-        struct gpu_range *range = process ? range_of(&work->places, stay->row) : NULL;
-        if (process && !range)
-            return -ENOMEM;
-        if (!process)
-            continue;
-        uint64_t busy_ns = gpu_busy_within(&process->busy, stay->begin_ns, stay->end_ns);
-        uint64_t watched_ns = gpu_busy_within(&process->watched, stay->begin_ns, stay->end_ns);
+    struct gpu_stay_reader reader = gpu_stays_read(list);
+    size_t near_busy = 0, near_watched = 0;
+    int64_t begin_ns, end_ns;
+    while (gpu_stays_next(&reader, &begin_ns, &end_ns)) {
+        uint64_t busy_ns = gpu_busy_within(&process->busy, begin_ns, end_ns, &near_busy);
+        uint64_t watched_ns = gpu_busy_within(&process->watched, begin_ns, end_ns, &near_watched);
         uint64_t idle_ns = watched_ns > busy_ns ? watched_ns - busy_ns : 0;
         range->stay_ns += watched_ns;
         range->idle_ns += idle_ns;
         range->idle_self_ns += idle_ns;
     }
-    vec_free(&work->places.stays);
+}
+
+static int add_stays(struct gpu_stats *work)
+{
+    const struct gpu_stays *stays = &work->places.stays;
+    for (size_t i = 0; i < stays->lists.count; i++) {
+        const struct gpu_stay_list *list = &stays->lists.items[i];
+        const struct process_busy *process = gpu_queues_of_process(&work->queues, list->process);
+        struct gpu_range *range = process ? range_of(&work->places, list->row) : NULL;
+        if (process && !range)
+            return -ENOMEM;
+        if (process)
+            add_stays_of(range, process, list);
+    }
+    gpu_stays_fini(&work->places.stays);
     return 0;
 }
 

@@ -55,7 +55,19 @@ void gpu_stats_destroy(struct gpu_stats *work)
     vec_free(&work->keys);
     vec_free(&work->row_of_name);
     histogram_pool_destroy(work->histograms);
+    range_keeper_free(&work->keeper);
     free(work);
+}
+
+void gpu_stats_keep(struct gpu_stats *work, uint32_t limit)
+{
+    work->keeper.limit = limit;
+}
+
+const struct range_duration *gpu_stats_durations(const struct gpu_stats *work,
+                                                 const struct gpu_row *row, uint32_t *ret_count)
+{
+    return range_keeper_get(&work->keeper, (size_t)(row - work->rows.items), ret_count);
 }
 
 /* ---- Key-values ------------------------------------------------------------------------------ */
@@ -204,29 +216,14 @@ static struct gpu_row *row_of(struct gpu_stats *work, uint8_t role, uint32_t nam
 
 static bool is_shape(const struct gpu_shape *one, const struct gpu_shape *other)
 {
-    return one->grid == other->grid && one->block == other->block &&
+    return one->row == other->row && one->grid == other->grid && one->block == other->block &&
            one->registers == other->registers && one->shared_bytes == other->shared_bytes;
-}
-
-enum { SHAPES_NEAR = 8 };
-
-/* Among the first ones of a row: index + 1, or 0. */
-static uint32_t find_near(const struct gpu_stats *work, const struct gpu_row *row,
-                          const struct gpu_shape *shape)
-{
-    uint32_t index = row->shapes;
-    for (unsigned i = 0; index != 0 && i < SHAPES_NEAR; i++) {
-        if (is_shape(&work->shapes.items[index - 1], shape))
-            return index;
-        index = work->shapes.items[index - 1].next;
-    }
-    return 0;
 }
 
 /* Index + 1; 0: there is no room. -ENOMEM. */
 static int64_t find_shape(struct gpu_stats *work, struct gpu_row *row, struct gpu_shape *shape)
 {
-    const struct wide_key *key = WIDE_KEY((uint64_t)(row - work->rows.items) << 32 | shape->grid,
+    const struct wide_key *key = WIDE_KEY((uint64_t)shape->row << 32 | shape->grid,
                                           (uint64_t)shape->block << 32 | (uint32_t)shape->registers,
                                           shape->shared_bytes, shape->registers >> 32);
     const uint64_t *found = wide_map_find(&work->shape_index, key);
@@ -241,20 +238,32 @@ static int64_t find_shape(struct gpu_stats *work, struct gpu_row *row, struct gp
     return row->shapes;
 }
 
+/* Where the index of a shape was kept when it was looked for last. */
+static uint32_t *recent_shape(struct gpu_stats *work, const struct gpu_shape *shape)
+{
+    uint32_t mixed = shape->row * 0x9e3779b1u ^ shape->grid * 0x85ebca6bu ^
+                     shape->block * 0xc2b2ae35u ^ (uint32_t)shape->shared_bytes * 0x27d4eb2fu ^
+                     (uint32_t)shape->registers * 0x165667b1u;
+    return &work->recent_shapes[mixed >> (32 - GPU_RECENT_BITS)];
+}
+
 static int add_shape(struct gpu_stats *work, struct gpu_row *row, const struct told *told,
                      uint64_t time_ns)
 {
     struct gpu_shape shape = {
+        .row = (uint32_t)(row - work->rows.items),
         .grid = string_of(told->values[KEY_GRID]),
         .block = string_of(told->values[KEY_BLOCK]),
         .registers = number_of(told->values[KEY_REGISTERS]),
         .shared_bytes = number_of(told->values[KEY_SHARED]),
         .occupancy = percent_of(told->values[KEY_OCCUPANCY]),
     };
-    int64_t index = find_near(work, row, &shape);
-    if (index == 0)
+    uint32_t *recent = recent_shape(work, &shape);
+    int64_t index = *recent;
+    if (index == 0 || !is_shape(&work->shapes.items[index - 1], &shape))
         index = find_shape(work, row, &shape);
     if (index > 0) {
+        *recent = (uint32_t)index;
         work->shapes.items[index - 1].count++;
         work->shapes.items[index - 1].total_ns += time_ns;
     }
@@ -305,6 +314,8 @@ static int take(void *context, const struct item *item)
     row->min_ns = time_ns < row->min_ns ? time_ns : row->min_ns;
     row->max_ns = time_ns > row->max_ns ? time_ns : row->max_ns;
     histogram_add(work->histograms, &row->durations, time_ns);
+    range_keep(&work->keeper, (size_t)(row - work->rows.items),
+               (struct range_duration){time_ns, 0});
     if (row->edge != GPU_WINDOW_NONE)
         return gpu_queues_window(&work->queues, work->trace, item, row->edge == GPU_WINDOW_OPENS);
     return gpu_role_is_work(role) ? take_work(work, item, row, &told) : 0;
@@ -340,7 +351,9 @@ int gpu_stats_finish(struct gpu_stats *work, int64_t from_ns, int64_t to_ns)
     gpu_stalls_finish(&work->stalls);
     int error =
         gpu_queues_finish(&work->queues, work->trace, from_ns, to_ns, &work->totals.filled_ns);
-    return error ? error : gpu_launched_finish(work);
+    if (error || work->keeper.failed)
+        return error ? error : -ENOMEM;
+    return gpu_launched_finish(work);
 }
 
 bool gpu_stats_any(const struct gpu_stats *work)

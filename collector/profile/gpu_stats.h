@@ -9,9 +9,9 @@
  *
  * Memory: 200 bytes a name, up to GPU_ROWS_MAX, and a shape of a kernel's launch; 200 a path of
  * ranges with launches, up to GPU_PATHS_MAX; 16 bytes a gap in the work of a queue or device, up to
- * GPU_GAPS_MAX of all together, beyond which short ones are given up; 24 a range of a
- * process that has queues, up to GPU_STAYS_MAX, beyond which short ones are not looked at. What was
- * left out is counted. Thread-safety: one thread per object. */
+ * GPU_GAPS_MAX of all together, beyond which short ones are given up; about 6 a range of a
+ * process that has queues, up to GPU_STAYS_MAX_BYTES, beyond which short ones are not looked at.
+ * What was left out is counted. Thread-safety: one thread per object. */
 #ifndef ANNOT_GPU_STATS_H
 #define ANNOT_GPU_STATS_H
 
@@ -27,7 +27,7 @@ enum {
     GPU_SHAPES_MAX = 1 << 17,
     GPU_PATHS_MAX = 1 << 17,
     GPU_GAPS_MAX = 1 << 22,
-    GPU_STAYS_MAX = 1 << 21,
+    GPU_STAYS_MAX_BYTES = 32 << 20,
 };
 
 /* Which way a copy went. */
@@ -41,6 +41,7 @@ enum gpu_window { GPU_WINDOW_NONE, GPU_WINDOW_OPENS, GPU_WINDOW_SHUTS };
 
 /* What a kernel was launched as. */
 struct gpu_shape {
+    uint32_t row;         /* of its kernel, by the order of their coming */
     uint32_t grid, block; /* strings; 0: not known */
     uint64_t registers, shared_bytes;
     double occupancy; /* percent; NAN: not known */
@@ -113,6 +114,12 @@ void gpu_stats_destroy(struct gpu_stats *work);
 struct sink gpu_stats_sink(struct gpu_stats *work);
 int gpu_stats_told(struct gpu_stats *work, uint32_t row, const struct item *span);
 int gpu_stats_finish(struct gpu_stats *work, int64_t from_ns, int64_t to_ns);
+
+/* Before the items come: so many durations of each row are kept one by one, an even number. */
+void gpu_stats_keep(struct gpu_stats *work, uint32_t limit);
+/* Once they came, in their order; as range_stats_durations. */
+const struct range_duration *gpu_stats_durations(const struct gpu_stats *work,
+                                                 const struct gpu_row *row, uint32_t *ret_count);
 
 /* Is there any? All below is valid after finish. */
 bool gpu_stats_any(const struct gpu_stats *work);

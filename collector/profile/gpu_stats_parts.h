@@ -7,6 +7,7 @@
 #include "gpu_stalls.h"
 #include "gpu_stats.h"
 #include "hash_map.h"
+#include "range_parts.h"
 #include "vec.h"
 
 /* ---- Queues: gpu_queues.c ---- */
@@ -61,18 +62,36 @@ struct gpu_launched {
     struct gpu_range sums; /* as one of the innermost range */
 };
 
-/* How long a range was open. */
-struct gpu_stay {
-    int64_t begin_ns, end_ns;
+/* How long ranges of a row were open in a process: gpu_stays.c. */
+struct gpu_stay_list {
     uint32_t row, process;
+    VEC(uint8_t) bytes;
+    int64_t last_ns;
 };
+
+struct gpu_stays {
+    VEC(struct gpu_stay_list) lists;
+    struct map64 index;   /* by row and process: index + 1 */
+    VEC(uint32_t) recent; /* by row: the same of the process that had it last */
+    size_t size;          /* bytes of all lists */
+    uint64_t least_ns;    /* shorter ones are not looked at */
+};
+
+struct gpu_stay_reader {
+    const uint8_t *at, *end;
+    int64_t last_ns;
+};
+
+void gpu_stays_fini(struct gpu_stays *stays);
+/* The next of a list; false: there is none. */
+struct gpu_stay_reader gpu_stays_read(const struct gpu_stay_list *list);
+bool gpu_stays_next(struct gpu_stay_reader *reader, int64_t *ret_begin_ns, int64_t *ret_end_ns);
 
 struct gpu_places {
     VEC(struct gpu_launched) paths;
     struct map64 path_index; /* by owner and path: index + 1 */
     size_t recent;           /* index of the last one */
-    VEC(struct gpu_stay) stays;
-    uint64_t least_ns; /* shorter ones are not looked at */
+    struct gpu_stays stays;
     VEC(struct gpu_range) ranges;
     VEC(uint32_t) range_of_row; /* index + 1 */
 };
@@ -81,6 +100,8 @@ void gpu_places_fini(struct gpu_places *places);
 
 /* ---- All of it ---- */
 
+enum { GPU_RECENT_BITS = 10 };
+
 struct gpu_stats {
     const struct trace *trace;
     struct range_stats *stats;
@@ -88,12 +109,14 @@ struct gpu_stats {
     struct histogram_pool *histograms;
     VEC(struct gpu_row) rows;
     VEC(const struct gpu_row *) sorted;
+    struct range_keeper keeper; /* by row */
     struct wide_map row_index;
     VEC(uint32_t) row_of_name; /* by string: index + 1 of one of its rows; 0: none */
     size_t recent;             /* index + 1 of the row of the last span */
     VEC(struct gpu_shape) shapes;
-    struct wide_map shape_index; /* by row and shape: index + 1 */
-    VEC(uint8_t) keys;           /* by string: enum gpu_key, as far as it was looked at */
+    struct wide_map shape_index;                  /* by row and shape: index + 1 */
+    uint32_t recent_shapes[1 << GPU_RECENT_BITS]; /* the same, by a part of their hash */
+    VEC(uint8_t) keys; /* by string: enum gpu_key, as far as it was looked at */
     struct gpu_queues queues;
     struct gpu_places places;
     struct gpu_stalls stalls;

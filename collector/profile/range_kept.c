@@ -20,55 +20,59 @@ static void thin_out(struct range_kept *kept)
 }
 
 /* Where the rows together have no room, the row has none. */
-static void make_room(struct range_stats *stats, struct range_kept *kept)
+static void make_room(struct range_keeper *keeper, struct range_kept *kept)
 {
     uint32_t wanted = kept->capacity ? 2 * kept->capacity : 16;
-    if (wanted > stats->kept_limit)
-        wanted = stats->kept_limit;
-    if (wanted == kept->capacity || stats->kept_total + wanted > KEPT_MAX)
+    if (wanted > keeper->limit)
+        wanted = keeper->limit;
+    if (wanted == kept->capacity || keeper->total + wanted > KEPT_MAX)
         return;
     struct range_duration *items = realloc(kept->items, wanted * sizeof(*items));
-    stats->kept_failed = stats->kept_failed || !items;
+    keeper->failed = keeper->failed || !items;
     if (!items)
         return;
-    stats->kept_total += wanted - kept->capacity;
+    keeper->total += wanted - kept->capacity;
     kept->items = items;
     kept->capacity = wanted;
 }
 
-void range_keep(struct range_stats *stats, const struct range_row *row,
-                struct range_duration duration)
+void range_keep(struct range_keeper *keeper, size_t row, struct range_duration duration)
 {
-    size_t index = (size_t)(row - stats->rows.items);
-    if (stats->kept_limit == 0)
+    if (keeper->limit == 0)
         return;
-    while (stats->kept.count <= index && !stats->kept_failed)
-        stats->kept_failed = vec_push(&stats->kept, (struct range_kept){.stride = 1}) != 0;
-    if (stats->kept_failed)
+    while (keeper->rows.count <= row && !keeper->failed)
+        keeper->failed = vec_push(&keeper->rows, (struct range_kept){.stride = 1}) != 0;
+    if (keeper->failed)
         return;
-    struct range_kept *kept = &stats->kept.items[index];
+    struct range_kept *kept = &keeper->rows.items[row];
     if (kept->seen++ % kept->stride != 0)
         return;
     if (kept->count == kept->capacity)
-        make_room(stats, kept);
+        make_room(keeper, kept);
     if (kept->count == kept->capacity && kept->count > 1)
         thin_out(kept);
     if ((kept->seen - 1) % kept->stride == 0 && kept->count < kept->capacity)
         kept->items[kept->count++] = duration;
 }
 
-void range_stats_free_kept(struct range_stats *stats)
+void range_keeper_free(struct range_keeper *keeper)
 {
-    for (size_t i = 0; i < stats->kept.count; i++)
-        free(stats->kept.items[i].items);
-    vec_free(&stats->kept);
+    for (size_t i = 0; i < keeper->rows.count; i++)
+        free(keeper->rows.items[i].items);
+    vec_free(&keeper->rows);
+}
+
+const struct range_duration *range_keeper_get(const struct range_keeper *keeper, size_t row,
+                                              uint32_t *ret_count)
+{
+    *ret_count = row < keeper->rows.count ? keeper->rows.items[row].count : 0;
+    return *ret_count > 0 ? keeper->rows.items[row].items : NULL;
 }
 
 const struct range_duration *range_stats_durations(const struct range_stats *stats, uint32_t index,
                                                    uint32_t *ret_count)
 {
-    *ret_count = index < stats->kept.count ? stats->kept.items[index].count : 0;
-    return *ret_count > 0 ? stats->kept.items[index].items : NULL;
+    return range_keeper_get(&stats->keeper, index, ret_count);
 }
 
 uint64_t range_stats_quantile(const struct range_stats *stats, uint32_t index, double fraction)

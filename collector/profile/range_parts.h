@@ -89,6 +89,14 @@ struct range_kept {
     uint32_t count, capacity, stride;
 };
 
+/* Of all rows. */
+struct range_keeper {
+    VEC(struct range_kept) rows; /* as far as there are any */
+    uint32_t limit;              /* of each; 0: none are kept */
+    uint64_t total;              /* that there is room for */
+    bool failed;                 /* out of memory */
+};
+
 struct range_stats {
     const struct trace *trace;
     enum range_grouping grouping;
@@ -99,10 +107,7 @@ struct range_stats {
     struct path_root roots[RANGE_KIND_COUNT]; /* the last of each kind */
     struct histogram_pool *histograms;
     VEC(struct range_row) rows;
-    VEC(struct range_kept) kept; /* by row, as far as there are any */
-    uint32_t kept_limit;         /* of each; 0: none are kept */
-    uint64_t kept_total;         /* that there is room for */
-    bool kept_failed;            /* out of memory */
+    struct range_keeper keeper;
     VEC(struct thread_path) paths;
     VEC(struct track_path) track_paths;
     struct map64 path_of_track;                      /* ordinal + 1: index + 1 */
@@ -156,10 +161,11 @@ void range_stats_free_tracks(struct range_stats *stats);
 int range_stats_take_sample(struct range_stats *stats, const struct sample *sample);
 int range_stats_finish_samples(struct range_stats *stats);
 
-/* A failure is remembered: kept_failed. */
-void range_keep(struct range_stats *stats, const struct range_row *row,
-                struct range_duration duration);
-void range_stats_free_kept(struct range_stats *stats);
+/* A failure is remembered. */
+void range_keep(struct range_keeper *keeper, size_t row, struct range_duration duration);
+void range_keeper_free(struct range_keeper *keeper);
+const struct range_duration *range_keeper_get(const struct range_keeper *keeper, size_t row,
+                                              uint32_t *ret_count);
 
 void range_stats_free_samples(struct range_stats *stats);
 

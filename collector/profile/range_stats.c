@@ -150,7 +150,8 @@ static void add_duration(struct range_stats *stats, struct range_row *row, const
     row->end_lost += (span->flags & ITEM_END_LOST) != 0;
     histogram_add(stats->histograms, &row->durations, duration);
     uint64_t ready_ns = span->off.runnable_ns > 0 ? (uint64_t)span->off.runnable_ns : 0;
-    range_keep(stats, row, (struct range_duration){duration, ready_ns < duration ? ready_ns : 0});
+    range_keep(&stats->keeper, (size_t)(row - stats->rows.items),
+               (struct range_duration){duration, ready_ns < duration ? ready_ns : 0});
 }
 
 int range_enter(struct range_stats *stats, enum range_kind kind, range_nodes *nodes,
@@ -280,7 +281,9 @@ static int take_span(struct range_stats *stats, const struct item *span)
     case LANE_PROCESS:
         return take_flat(stats, RANGE_OVERLAPPING, span);
     case LANE_QUEUE:
-        return take_flat(stats, RANGE_TRACK, span);
+        return trace_scope(stats->trace, span->event->scope)->observer == OBSERVER_CUPTI
+                   ? 0 /* that is left to gpu_stats.h */
+                   : take_flat(stats, RANGE_TRACK, span);
     default:
         return range_track_closed(stats, span);
     }
@@ -378,7 +381,7 @@ struct range_stats *range_stats_create(const struct trace *trace,
     stats->watch = options->watch;
     stats->from_ns = options->from_ns;
     stats->to_ns = options->to_ns;
-    stats->kept_limit = options->durations;
+    stats->keeper.limit = options->durations;
     stats->histograms = histogram_pool_create(bytes ? bytes : HISTOGRAM_LIMIT);
     if (!stats->histograms ||
         path_tree_init(&stats->tree, options->row_limit ? options->row_limit : ROW_LIMIT) != 0 ||
@@ -403,7 +406,7 @@ void range_stats_destroy(struct range_stats *stats)
     vec_free(&stats->rows);
     map64_free(&stats->threads_of_rows);
     range_stats_free_samples(stats);
-    range_stats_free_kept(stats);
+    range_keeper_free(&stats->keeper);
     map64_free(&stats->processes_of_rows);
     path_tree_fini(&stats->tree);
     histogram_pool_destroy(stats->histograms);
@@ -447,7 +450,7 @@ int range_stats_finish(struct range_stats *stats, struct pass *pass)
     stats->totals.wall_ns = wall_of(stats);
     stats->totals.orphan_count = counts->orphans;
     stats->totals.quantile_count = histogram_pool_refused(stats->histograms);
-    return stats->kept_failed ? -ENOMEM : range_stats_finish_samples(stats);
+    return stats->keeper.failed ? -ENOMEM : range_stats_finish_samples(stats);
 }
 
 const struct range_totals *range_stats_totals(const struct range_stats *stats)

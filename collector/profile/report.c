@@ -389,6 +389,8 @@ int report_create(const struct report_options *options, struct report **ret_repo
     report->texts = source_texts_create(report->trace);
     if (report->stats)
         report->gpu = gpu_stats_create(report->trace, report->stats, options->grouping);
+    if (report->gpu)
+        gpu_stats_keep(report->gpu, options->durations);
     bool made = report->stats && report->tasks && report->loops && report->awaits && report->gpu &&
                 report->texts;
     int rc = report_samples_begin(&report->samples, options);

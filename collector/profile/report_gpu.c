@@ -223,6 +223,17 @@ static void fill_operation(const struct table *table, uint64_t index, struct tab
     row_count(row, OPERATION_MAX, operation->max_ns);
 }
 
+const struct range_duration *report_gpu_durations(const struct report *report,
+                                                  const struct table *table, uint64_t row,
+                                                  uint32_t *ret_count)
+{
+    const struct gpu_list *list = table->rows;
+    bool known = table->fill == fill_kernel || table->fill == fill_operation;
+    *ret_count = 0;
+    return known && row < list->count ? gpu_stats_durations(report->gpu, list->rows[row], ret_count)
+                                      : NULL;
+}
+
 /* Kernels, or all else. 0 or -ENOMEM. */
 static int list_rows(const struct report *report, struct table *table, bool kernels)
 {

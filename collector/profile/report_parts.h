@@ -151,6 +151,11 @@ int report_add_lines(struct report *report);
 int report_add_findings(struct report *report);
 int report_add_callers(struct report *report);
 
+/* As report_durations, of tables of GPUs. */
+const struct range_duration *report_gpu_durations(const struct report *report,
+                                                  const struct table *table, uint64_t row,
+                                                  uint32_t *ret_count);
+
 /* Is the row's range one that pyannot made, not the program itself? */
 bool report_row_is_observed(const struct range_stats *stats, uint32_t index);
 

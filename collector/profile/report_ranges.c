@@ -464,7 +464,9 @@ const struct range_duration *report_durations(const struct report *report,
 {
     const struct range_table *ranges = table->rows;
     *ret_count = 0;
-    if (table->fill != fill || row >= ranges->count)
+    if (table->fill != fill)
+        return report_gpu_durations(report, table, row, ret_count);
+    if (row >= ranges->count)
         return NULL;
     return range_stats_durations(report->stats, ranges->rows[row], ret_count);
 }

@@ -2,10 +2,11 @@
 /* A recording of two programs that launch work for queues, as a GPU's driver would report it: what
  * ran is known seconds later, all at once and in no order.
  *
- *     queue_recording FILE SPANS [late|ordered|volumes [STEP_NS]]
+ *     queue_recording FILE SPANS [late|ordered|volumes [STEP_NS [imported|gpu]]]
  *
  * "ordered": the same, but told at once and in order; "volumes": in several files. A launch comes
- * each STEP_NS (1 ms), and batches are what 50 ms have.
+ * each STEP_NS (1 ms), and batches are what 50 ms have. "gpu": the spans are kernels and copies as
+ * libannot-gpu tells them; "imported": the same with the same key-values, of another observer.
  *
  * Each process has two contexts with a stream 7 each, and a CPU lane that overlaps with nothing.
  * Prints the truth: a row for each span, {"pid", "context", "name", "begin", "end", "origin"}, with
@@ -25,6 +26,11 @@ enum { PROCESSES = 2, CONTEXTS = 2, STREAM = 7, BATCH_NS = 50000000 };
 static struct maker *maker;
 static uint64_t random_state = 1;
 static uint32_t step_ns = 1000000, turn = 50; /* so many spans are added in one */
+static enum observer observer;                /* whose spans have key-values; or the program's */
+
+enum { SHAPES = 8, SHAPE_VALUES = 5, COPY_VALUES = 2 };
+
+static struct arg values[SHAPES * SHAPE_VALUES + COPY_VALUES];
 
 static uint32_t draw(uint32_t limit)
 {
@@ -51,6 +57,43 @@ static uint32_t queue_of(uint32_t process, uint32_t context)
     return (uint32_t)ordinal;
 }
 
+static struct arg number_value(const char *key, uint64_t value)
+{
+    return (struct arg){
+        .key = maker_string(maker, key), .kind = VALUE_UINT64, .value = {.uint64 = value}};
+}
+
+static struct arg text_value(const char *key, const char *text)
+{
+    return (struct arg){.key = maker_string(maker, key),
+                        .kind = VALUE_STRING,
+                        .value = {.string = maker_string(maker, text)}};
+}
+
+static void make_values(void)
+{
+    struct arg *value = values;
+    for (unsigned i = 0; i < SHAPES; i++) {
+        char grid[16];
+        snprintf(grid, sizeof(grid), "%u, 1, 1", 1u << i);
+        *value++ = text_value(QUEUE_KEY_GRID, grid);
+        *value++ = text_value(QUEUE_KEY_BLOCK, "256, 1, 1");
+        *value++ = number_value(QUEUE_KEY_REGISTERS, 32);
+        *value++ = number_value(QUEUE_KEY_SHARED, 0);
+        *value++ = number_value(QUEUE_KEY_OCCUPANCY, 75);
+    }
+    *value++ = number_value(QUEUE_KEY_BYTES, 4096);
+    *value = text_value(QUEUE_KEY_DIRECTION, "HtoD");
+}
+
+static void describe(struct event *span, bool is_copy)
+{
+    span->scope =
+        maker_observed(maker, "CUDA", observer, is_copy ? QUEUE_ROLE_COPY : QUEUE_ROLE_KERNEL);
+    span->args = is_copy ? SHAPES * SHAPE_VALUES : SHAPE_VALUES * draw(SHAPES);
+    span->arg_count = is_copy ? COPY_VALUES : SHAPE_VALUES;
+}
+
 /* Number i is launched at step i, by a thread of its process, inside of a range of it. */
 static struct event make_span(uint32_t number)
 {
@@ -65,6 +108,8 @@ static struct event make_span(uint32_t number)
                          .lane = queue_of(process, context),
                          .origin_ns = origin_ns};
     span.end_ns = span.time_ns + 1 + draw(4 * step_ns);
+    if (observer)
+        describe(&span, span.name == maker_string(maker, "copy"));
     printf("{\"pid\": %u, \"context\": %u, \"name\": \"%s\", \"begin\": %" PRId64
            ", \"end\": %" PRId64 ", \"origin\": %" PRId64 "}\n",
            100 * (process + 1), context, trace_string(maker_trace(maker), span.name)->bytes,
@@ -111,7 +156,7 @@ static void add_spans(struct store_writer *writer, const struct event *spans, ui
                       struct event *own)
 {
     for (uint32_t process = 0; process < PROCESSES; process++) {
-        struct event_batch batch = {.thread = process, .events = own};
+        struct event_batch batch = {.thread = process, .events = own, .args = values};
         for (uint32_t i = 0; i < count; i++)
             if (spans[i].thread == process)
                 own[batch.count++] = spans[i];
@@ -130,12 +175,15 @@ int main(int argc, char **argv)
     struct store_writer *writer;
     step_ns = argc > 4 ? (uint32_t)strtoul(argv[4], NULL, 10) : step_ns;
     turn = step_ns ? BATCH_NS / step_ns : 0;
+    if (argc > 5)
+        observer = strcmp(argv[5], "gpu") == 0 ? OBSERVER_CUPTI : OBSERVER_IMPORTER;
     bool whole = turn && count && count % turn == 0;
     struct event *spans = whole ? calloc(count + (size_t)turn, sizeof(*spans)) : NULL;
     if (!spans)
         return 2;
     struct event *own = spans + count;
     maker = maker_create();
+    make_values();
     struct trace *trace = maker_trace(maker);
     for (int32_t i = 0; i < PROCESSES; i++) {
         uint32_t process = maker_process(maker, 100 * (i + 1), -1, i ? "second" : "first", 0);

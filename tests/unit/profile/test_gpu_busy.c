@@ -56,10 +56,11 @@ static void check(const struct gpu_busy *busy, const bool *map)
 {
     CHECK_INT(gpu_busy_total(busy), mapped(map, 0, SPAN));
     CHECK_INT(gpu_busy_longest_gap(busy), longest_gap(map));
-    for (unsigned i = 0; i < 200; i++) {
-        int64_t begin = (int64_t)next_random(SPAN + 20) - 10;
+    size_t near = 0;
+    for (unsigned i = 0; i < 400; i++) { /* in order, and then not */
+        int64_t begin = i < 200 ? i * (SPAN / 200) : (int64_t)next_random(SPAN + 20) - 10;
         int64_t end = begin + (int64_t)next_random(500);
-        CHECK_INT(gpu_busy_within(busy, begin, end), mapped(map, begin, end));
+        CHECK_INT(gpu_busy_within(busy, begin, end, &near), mapped(map, begin, end));
     }
 }
 
@@ -123,7 +124,7 @@ TEST(gaps_that_were_given_up_are_not_busy_in_all)
     CHECK_INT(busy.items.count, 100);
     CHECK_INT(gpu_busy_total(&busy), 900 * 90 + 100 * 50);
     CHECK_INT(busy.filled_ns, 9000);
-    CHECK_INT(gpu_busy_within(&busy, 0, 1000), 950);
+    CHECK_INT(gpu_busy_within(&busy, 0, 1000, &(size_t){0}), 950);
     gpu_busy_free(&busy);
 }
 
@@ -135,7 +136,7 @@ TEST(nothing_is_never_busy)
     CHECK_INT(gpu_busy_settle(&busy), 0);
     CHECK_INT(gpu_busy_index(&busy), 0);
     CHECK_INT(gpu_busy_total(&busy), 0);
-    CHECK_INT(gpu_busy_within(&busy, INT64_MIN, INT64_MAX), 0);
+    CHECK_INT(gpu_busy_within(&busy, INT64_MIN, INT64_MAX, &(size_t){0}), 0);
     CHECK_INT(gpu_busy_longest_gap(&busy), 0);
     gpu_busy_free(&busy);
 }

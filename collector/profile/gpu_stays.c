@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+/* How long ranges were open, kept until it is known what queues did meanwhile, which they tell
+ * late.
+ *
+ * Those of one row and process are a string of numbers: when a range began, counted from where the
+ * last one did, and how long it was open. So one takes about six bytes. See gpu_stats.h. */
+#include "gpu_stats_parts.h"
+
+#include "varint.h"
+
+#include <errno.h>
+#include <string.h>
+
+enum { LEAST_FIRST_NS = 1024 };
+
+void gpu_stays_fini(struct gpu_stays *stays)
+{
+    for (size_t i = 0; i < stays->lists.count; i++)
+        vec_free(&stays->lists.items[i].bytes);
+    vec_free(&stays->lists);
+    vec_free(&stays->recent);
+    map64_free(&stays->index);
+    *stays = (struct gpu_stays){0};
+}
+
+/* ---- One after the other --------------------------------------------------------------------- */
+
+struct gpu_stay_reader gpu_stays_read(const struct gpu_stay_list *list)
+{
+    return (struct gpu_stay_reader){list->bytes.items, list->bytes.items + list->bytes.count, 0};
+}
+
+bool gpu_stays_next(struct gpu_stay_reader *reader, int64_t *ret_begin_ns, int64_t *ret_end_ns)
+{
+    struct varint_reader bytes = {reader->at, reader->end};
+    if (reader->at == reader->end)
+        return false;
+    uint64_t begin_ns = (uint64_t)reader->last_ns + (uint64_t)varint_get_signed(&bytes);
+    *ret_begin_ns = reader->last_ns = (int64_t)begin_ns;
+    *ret_end_ns = (int64_t)(begin_ns + varint_get(&bytes));
+    reader->at = bytes.at;
+    return true;
+}
+
+/* Returns the end. */
+static uint8_t *put(uint8_t *at, int64_t last_ns, int64_t begin_ns, int64_t end_ns)
+{
+    at = varint_put(at, zigzag((int64_t)((uint64_t)begin_ns - (uint64_t)last_ns)));
+    return varint_put(at, (uint64_t)end_ns - (uint64_t)begin_ns);
+}
+
+/* ---- As ranges end --------------------------------------------------------------------------- */
+
+static void leave_out(struct gpu_stats *work, uint64_t length_ns)
+{
+    work->totals.short_count++;
+    work->totals.short_ns += length_ns;
+}
+
+/* Goes to where it was: two steps in one are no longer than the two. */
+static void drop_short_of(struct gpu_stats *work, struct gpu_stay_list *list)
+{
+    struct gpu_stay_reader reader = gpu_stays_read(list);
+    uint8_t *at = list->bytes.items;
+    int64_t begin_ns, end_ns;
+    list->last_ns = 0;
+    while (gpu_stays_next(&reader, &begin_ns, &end_ns)) {
+        uint64_t length_ns = (uint64_t)end_ns - (uint64_t)begin_ns;
+        if (length_ns < work->places.stays.least_ns) {
+            leave_out(work, length_ns);
+            continue;
+        }
+        at = put(at, list->last_ns, begin_ns, end_ns);
+        list->last_ns = begin_ns;
+    }
+    list->bytes.count = at ? (size_t)(at - list->bytes.items) : 0;
+}
+
+/* A half of what there is at least goes, the shortest ones. */
+static void drop_short(struct gpu_stats *work)
+{
+    struct gpu_stays *stays = &work->places.stays;
+    while (stays->size > GPU_STAYS_MAX_BYTES / 2) {
+        stays->least_ns = stays->least_ns ? 2 * stays->least_ns : LEAST_FIRST_NS;
+        stays->size = 0;
+        for (size_t i = 0; i < stays->lists.count; i++) {
+            drop_short_of(work, &stays->lists.items[i]);
+            stays->size += stays->lists.items[i].bytes.count;
+        }
+    }
+}
+
+/* NULL: out of memory. Valid until the next one. */
+static struct gpu_stay_list *list_of(struct gpu_stays *stays, uint32_t row, uint32_t process)
+{
+    while (stays->recent.count <= row)
+        if (vec_push(&stays->recent, 0u) != 0)
+            return NULL;
+    uint32_t *recent = &stays->recent.items[row];
+    if (*recent != 0 && stays->lists.items[*recent - 1].process == process)
+        return &stays->lists.items[*recent - 1];
+    uint64_t key = ((uint64_t)row << 32 | process) + 1;
+    const uint64_t *found = map64_find(&stays->index, key);
+    if (found) {
+        *recent = (uint32_t)*found;
+    } else {
+        struct gpu_stay_list fresh = {.row = row, .process = process};
+        if (vec_push(&stays->lists, fresh) != 0 ||
+            map64_put(&stays->index, key, stays->lists.count) != 0)
+            return NULL;
+        *recent = (uint32_t)stays->lists.count;
+    }
+    return &stays->lists.items[*recent - 1];
+}
+
+/* 0 or -ENOMEM. */
+static int keep(struct gpu_stats *work, uint32_t row, uint32_t process, const struct item *span)
+{
+    struct gpu_stays *stays = &work->places.stays;
+    if (stays->size >= GPU_STAYS_MAX_BYTES)
+        drop_short(work);
+    struct gpu_stay_list *list = list_of(stays, row, process);
+    if (!list || vec_reserve(&list->bytes, 2 * VARINT_MAX) != 0 || !list->bytes.items)
+        return -ENOMEM;
+    uint8_t *begin = list->bytes.items + list->bytes.count;
+    size_t size = (size_t)(put(begin, list->last_ns, span->begin_ns, span->end_ns) - begin);
+    list->bytes.count += size;
+    list->last_ns = span->begin_ns;
+    stays->size += size;
+    return 0;
+}
+
+/* Launching calls are no ranges of the program's. */
+static bool is_call(const struct gpu_stats *work, uint32_t scope)
+{
+    return scope != 0 && trace_scope(work->trace, scope)->observer == OBSERVER_CUPTI;
+}
+
+int gpu_stats_told(struct gpu_stats *work, uint32_t row, const struct item *span)
+{
+    if (work->queues.has_queues.count == 0 || span->lane != LANE_THREAD ||
+        work->grouping == RANGE_BY_NAME || span->end_ns <= span->begin_ns)
+        return 0;
+    const struct trace_thread *thread = trace_thread_get(work->trace, span->event->thread);
+    if (!thread || thread->process >= work->queues.has_queues.count ||
+        !work->queues.has_queues.items[thread->process] || is_call(work, span->event->scope))
+        return 0;
+    uint64_t length_ns = (uint64_t)span->end_ns - (uint64_t)span->begin_ns;
+    if (length_ns >= work->places.stays.least_ns)
+        return keep(work, row, thread->process, span);
+    leave_out(work, length_ns);
+    return 0;
+}
