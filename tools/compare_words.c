@@ -88,8 +88,9 @@ static void say_wall(const struct words *words)
 /* ---- What differs ---------------------------------------------------------------------------- */
 
 /* Rows whose numbers are not parts of each other's, as far as that goes. */
-static const char *const told_kinds[] = {"run",  "range", "overlapping", "track", "own",
-                                         "wait", "task",  "import",      "await", "counter"};
+static const char *const told_kinds[] = {"run",       "range", "overlapping", "track", "kernel",
+                                         "operation", "gpu",   "own",         "wait",  "task",
+                                         "import",    "await", "counter"};
 
 static const char *kind_title(const struct compare_result *result)
 {
@@ -98,6 +99,7 @@ static const char *kind_title(const struct compare_result *result)
            : strcmp(result->kind, "run") == 0    ? ""
            : strcmp(result->kind, "import") == 0 ? "import of"
            : strcmp(result->kind, "track") == 0  ? "range"
+           : strcmp(result->kind, "gpu") == 0    ? "GPU time of"
                                                  : result->kind;
 }
 

@@ -309,8 +309,25 @@ static double fact_of(struct reading *r, const char *table, const char *column)
     return number_of(r, column_of(r->table, column));
 }
 
+/* In percent, of all devices together; NaN: there is none, or nobody watched. */
+static double gpu_busy_of(struct reading *r)
+{
+    double busy_ns = 0, watched_ns = 0;
+    r->table = report_find(r->report, "gpu_queues");
+    for (uint64_t i = 0; r->table && i < r->table->row_count; i++) {
+        table_row(r->table, i, r->row);
+        bool of_device = text_of(r, column_of(r->table, "device"))[0] != '\0';
+        if (of_device && strcmp(text_of(r, column_of(r->table, "kind")), "device") != 0)
+            continue;
+        busy_ns += number_of(r, column_of(r->table, "busy_ns"));
+        watched_ns += number_of(r, column_of(r->table, "watched_ns"));
+    }
+    return watched_ns > 0 ? 100 * busy_ns / watched_ns : NAN;
+}
+
 static int take_tables(struct reading *r, size_t run)
 {
+    struct compare_number gpu = {r->side, run, "GPU busy [%]", COLUMN_VALUE, gpu_busy_of(r)};
     struct compare_number wall = {r->side, run, "wall", COLUMN_TIME, 0};
     struct compare_number cpu = {r->side, run, "CPU by samples", COLUMN_TIME, 0};
     wall.value = fact_of(r, "recording", "wall_ns");
@@ -318,6 +335,8 @@ static int take_tables(struct reading *r, size_t run)
     int rc = compare_add_number(r->compare, &wall);
     if (rc == 0 && cpu.value > 0)
         rc = compare_add_number(r->compare, &cpu);
+    if (rc == 0 && !isnan(gpu.value))
+        rc = compare_add_number(r->compare, &gpu);
     for (r->kind = 1; r->kind < compare_kind_count && rc == 0; r->kind++)
         rc = take_table(r);
     return rc;

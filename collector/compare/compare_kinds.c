@@ -34,6 +34,15 @@
             TIME_OF("blocked", "blocked_ns", METRIC_SUM),                                          \
     }
 
+/* What a GPU did has durations one by one as well. */
+#define WORK_METRICS                                                                               \
+    {                                                                                              \
+        TIME_OF("total", "total_ns", METRIC_TESTED | METRIC_SUM),                                  \
+            TIME_OF("each", "p50_ns", METRIC_TESTED | METRIC_EACH | METRIC_TOLD),                  \
+            COUNT_OF("count", "count", METRIC_SUM), TIME_OF("min", "min_ns", 0),                   \
+            TIME_OF("p95", "p95_ns", 0), TIME_OF("max", "max_ns", 0),                              \
+    }
+
 #define WAIT_METRICS                                                                               \
     {                                                                                              \
         TIME_OF("total", "total_ns", METRIC_TESTED | METRIC_SUM),                                  \
@@ -71,6 +80,34 @@ const struct compare_kind compare_kinds[] = {
         .label = "range",
         .keys = {"path"},
         .metrics = RANGE_METRICS,
+    },
+    {
+        .word = "kernel",
+        .table = "gpu_kernels",
+        .title = "kernels of GPUs",
+        .label = "kernel",
+        .keys = {"short_name", "name"},
+        .metrics = WORK_METRICS,
+    },
+    {
+        .word = "operation",
+        .table = "gpu_operations",
+        .title = "copies and other operations of GPUs",
+        .label = "operation",
+        .keys = {"name", "kind", "direction"},
+        .metrics = WORK_METRICS,
+    },
+    {
+        .word = "gpu",
+        .table = "gpu_ranges",
+        .title = "GPU time by the ranges that launched it",
+        .label = "range",
+        .keys = {"path"},
+        .metrics = {TIME_OF("gpu", "gpu_ns", METRIC_TESTED | METRIC_SUM | METRIC_TOLD),
+                    TIME_OF("self", "gpu_self_ns", METRIC_SUM),
+                    TIME_OF("idle", "idle_ns", METRIC_SUM),
+                    COUNT_OF("launched", "launched", METRIC_SUM),
+                    TIME_OF("delay", "delay_p50_ns", 0)},
     },
     {
         .word = "own",

@@ -246,6 +246,47 @@ def the_headline_says_what_the_tables_say():
     assert "launched" in text and "passed in" in text, text
 
 
+def differences(*words):
+    told = subprocess.run([ANNOT, "diff", "--json", "--allow-unlike", *words], check=True,
+                          capture_output=True)
+    return json.loads(told.stdout)
+
+
+def row_of(rows, name, metric):
+    return next(row for row in rows if row["name"] == name and row["metric"] == metric)
+
+
+def products_that_take_half_again_as_long_are_slower():
+    sides = []
+    for percent in ("100", "150"):
+        sides.append([])
+        for run in range(3):
+            record(PROGRAM, "5", percent)
+            path = replay.folder / f"truth{percent}.{run}.annot"
+            (replay.folder / "truth.annot").replace(path)
+            sides[-1].append(path)
+    told = differences(*sides[0], "vs", *sides[1])
+    # In nanoseconds: five steps of four products forward and four backward.
+    usual = 5 * sum((180 + 7 * layer + 260 - 11 * layer) * 1000 for layer in range(4))
+    longer = 5 * sum(((180 + 7 * layer) * 3 // 2 + (260 - 11 * layer) * 3 // 2) * 1000
+                     for layer in range(4))
+    gemm = row_of(told["gpu_kernels"], "ampere::gemm<…>", "total")
+    assert (gemm["a"], gemm["b"]) == (usual, longer), gemm
+    assert gemm["change"] > 0.49 and gemm["difference"] == longer - usual, gemm
+    step = row_of(told["gpu_ranges"], "step", "gpu")
+    assert step["difference"] == longer - usual, step
+    copy = row_of(told["gpu_operations"], "copy host to device", "total")
+    assert copy["difference"] == 0, copy
+    busy = row_of(told["runs"], "GPU busy [%]", "value")
+    assert 5 < busy["a"] < busy["b"] <= 100, busy
+    one = differences(sides[0][0], sides[1][0])  # one of each: by batches of single kernels
+    each = row_of(one["gpu_kernels"], "ampere::gemm<…>", "each")
+    assert each["verdict"] == "slower" and each["change"] > 0.4, each
+    text = subprocess.run([ANNOT, "diff", "--allow-unlike", sides[0][0], sides[1][0]], check=True,
+                          capture_output=True, text=True).stdout
+    assert "slower  kernel ampere::gemm<…>" in text, text
+
+
 def what_a_gpu_did_is_reported_as_it_was():
     for scene in ("streams", "copies", "graph", "graph-nodes", "sync"):
         options = ("--gpu", "--gpu-nodes") if scene == "graph-nodes" else ("--gpu",)
@@ -258,4 +299,5 @@ def what_a_gpu_did_is_reported_as_it_was():
 if __name__ == "__main__":
     sys.exit(replay.run_cases([a_program_is_reported_as_it_was,
                                the_headline_says_what_the_tables_say,
+                               products_that_take_half_again_as_long_are_slower,
                                *([what_a_gpu_did_is_reported_as_it_was] if FAKES else [])]))

@@ -3,7 +3,7 @@
  * that is not there, as libannot-gpu would. What a report says of it is computed anew from the
  * recording by test_truth.py.
  *
- *     truth_program [STEPS] */
+ *     truth_program [STEPS [PERCENT]]     its products take so much of their usual time */
 #include <annot/annot.h>
 #include <annot/observers.h>
 #include <annot/queues.h>
@@ -26,6 +26,7 @@ struct launch {
     const char *direction;
 };
 
+static uint64_t percent = 100;
 static uint64_t free_ns[3]; /* when a stream is done with all it has */
 
 static uint64_t now_ns(void)
@@ -146,7 +147,8 @@ static void do_step(unsigned number)
     annot_push("forward");
     for (unsigned layer = 0; layer < 4; layer++) {
         annot_push(layer < 2 ? "attention" : "mlp");
-        launch(&(struct launch){gemm, ANNOT_QUEUE_KERNEL, 0, 180 + 7 * layer, 0, NULL});
+        launch(&(struct launch){gemm, ANNOT_QUEUE_KERNEL, 0, (180 + 7 * layer) * percent / 100, 0,
+                                NULL});
         launch(&(struct launch){relu, ANNOT_QUEUE_KERNEL, 0, 20, 0, NULL});
         annot_pop();
     }
@@ -154,7 +156,8 @@ static void do_step(unsigned number)
     annot_push("backward");
     launch(&(struct launch){set, ANNOT_QUEUE_SET, 0, 5, 1 << 20, ""});
     for (unsigned layer = 0; layer < 4; layer++)
-        launch(&(struct launch){gemm, ANNOT_QUEUE_KERNEL, 0, 260 - 11 * layer, 0, NULL});
+        launch(&(struct launch){gemm, ANNOT_QUEUE_KERNEL, 0, (260 - 11 * layer) * percent / 100, 0,
+                                NULL});
     launch(&(struct launch){from, ANNOT_QUEUE_COPY, 1, 30, 64 << 10, "DtoH"});
     wait_for(0);
     annot_pop();
@@ -200,6 +203,7 @@ int main(int argc, char **argv)
 {
     unsigned long steps = argc > 1 ? strtoul(argv[1], NULL, 10) : 30;
     pthread_t helper;
+    percent = argc > 2 ? strtoull(argv[2], NULL, 10) : percent;
     make_queues();
     launch(&(struct launch){kernel("warm_up()", "1,1,1", 8), ANNOT_QUEUE_KERNEL, 0, 100, 0, NULL});
     wait_for(0);
