@@ -49,6 +49,20 @@ static struct gpu_range *sums_of(struct gpu_stats *work, uint32_t owner, uint32_
     return &places->paths.items[places->recent].sums;
 }
 
+static int add_source(struct gpu_stats *work, const struct item *span, const struct gpu_row *row,
+                      const struct gpu_range *sums)
+{
+    uint64_t time_ns = (uint64_t)(span->end_ns - span->begin_ns);
+    uint32_t index = (uint32_t)(row - work->rows.items);
+    uint32_t path = sums == &work->totals.outside ? 0 : (uint32_t)work->places.recent + 1;
+    int error = sums == &work->totals.further
+                    ? 0
+                    : gpu_sources_add(&work->from_paths, index, path, time_ns);
+    if (error || span->stack == 0)
+        return error;
+    return gpu_sources_add(&work->from_stacks, index, span->stack, time_ns);
+}
+
 int gpu_launched_add(struct gpu_stats *work, const struct item *span, const struct gpu_row *row,
                      const struct gpu_launch *launch)
 {
@@ -60,6 +74,9 @@ int gpu_launched_add(struct gpu_stats *work, const struct item *span, const stru
               : &work->totals.unknown;
     if (!sums)
         return -ENOMEM;
+    int error = known ? add_source(work, span, row, sums) : 0;
+    if (error)
+        return error;
     sums->count++;
     sums->total_ns += time_ns;
     sums->self_ns += time_ns;

@@ -56,6 +56,9 @@ void gpu_stats_destroy(struct gpu_stats *work)
     vec_free(&work->row_of_name);
     histogram_pool_destroy(work->histograms);
     range_keeper_free(&work->keeper);
+    gpu_sources_fini(&work->from_paths);
+    gpu_sources_fini(&work->from_stacks);
+    gpu_sources_fini(&work->from_functions);
     free(work);
 }
 

@@ -7,7 +7,8 @@
  * them ran. Waits of a thread for the GPU are neither. A device is a process's own, since processes
  * number their devices themselves.
  *
- * Memory: 200 bytes a name, up to GPU_ROWS_MAX, and a shape of a kernel's launch; 200 a path of
+ * Memory: 200 bytes a name, up to GPU_ROWS_MAX, and a shape of a kernel's launch; 50 a place
+ * from which one was launched, up to GPU_SOURCES_MAX; 200 a path of
  * ranges with launches, up to GPU_PATHS_MAX; 16 bytes a gap in the work of a queue or device, up to
  * GPU_GAPS_MAX of all together, beyond which short ones are given up; about 6 a range of a
  * process that has queues, up to GPU_STAYS_MAX_BYTES, beyond which short ones are not looked at.
@@ -16,6 +17,7 @@
 #define ANNOT_GPU_STATS_H
 
 #include "histogram.h"
+#include "own_time.h"
 #include "pass.h"
 #include "range_stats.h"
 #include "trace.h"
@@ -26,6 +28,7 @@ enum {
     GPU_ROWS_MAX = 1 << 16,
     GPU_SHAPES_MAX = 1 << 17,
     GPU_PATHS_MAX = 1 << 17,
+    GPU_SOURCES_MAX = 1 << 17,
     GPU_GAPS_MAX = 1 << 22,
     GPU_STAYS_MAX_BYTES = 32 << 20,
 };
@@ -49,6 +52,12 @@ struct gpu_shape {
     uint32_t next; /* of the same kernel: index + 1 */
 };
 
+/* Where most of its time was launched from: gpu_stats_find_sources. */
+struct gpu_from {
+    uint32_t what; /* range: row of range_stats, RANGE_NO_ROW of none; function: a label */
+    uint64_t time_ns, count; /* of what was launched there; 0: not known */
+};
+
 /* All of one role and name. */
 struct gpu_row {
     uint8_t role;       /* enum queue_role, or 0 of an unknown one */
@@ -59,8 +68,11 @@ struct gpu_row {
     uint64_t count, total_ns, min_ns, max_ns;
     uint64_t bytes; /* of copies and sets */
     struct histogram durations;
-    uint32_t shapes;      /* index + 1 of the first */
-    uint32_t shape_count; /* that are told apart */
+    uint32_t shapes;          /* index + 1 of the first */
+    uint32_t shape_count;     /* that are told apart */
+    struct gpu_from range;    /* the innermost one */
+    struct gpu_from function; /* the innermost one of one's own, of launches whose stack is known */
+    uint64_t stacks_ns;       /* the time of all these */
 };
 
 /* A queue, or a device: then of its queues together. */
@@ -120,6 +132,10 @@ void gpu_stats_keep(struct gpu_stats *work, uint32_t limit);
 /* Once they came, in their order; as range_stats_durations. */
 const struct range_duration *gpu_stats_durations(const struct gpu_stats *work,
                                                  const struct gpu_row *row, uint32_t *ret_count);
+
+/* After it: where rows were launched from. `own` is finished; NULL: no stack is known. 0 or
+ * -ENOMEM. */
+int gpu_stats_find_sources(struct gpu_stats *work, const struct own_time *own);
 
 /* Is there any? All below is valid after finish. */
 bool gpu_stats_any(const struct gpu_stats *work);

@@ -98,9 +98,26 @@ struct gpu_places {
 
 void gpu_places_fini(struct gpu_places *places);
 
-/* ---- All of it ---- */
+/* ---- Where it was launched from: gpu_sources.c ---- */
 
 enum { GPU_RECENT_BITS = 10 };
+
+struct gpu_source {
+    uint32_t row, what; /* `what`: 1 + index of a path, 0 of none; a stack; a label */
+    uint64_t time_ns, count;
+};
+
+struct gpu_sources {
+    VEC(struct gpu_source) items;
+    struct map64 index;                    /* by row and what: index + 1 */
+    uint32_t recent[1 << GPU_RECENT_BITS]; /* the same, by a part of their hash */
+};
+
+void gpu_sources_fini(struct gpu_sources *sources);
+/* 0 or -ENOMEM. */
+int gpu_sources_add(struct gpu_sources *sources, uint32_t row, uint32_t what, uint64_t time_ns);
+
+/* ---- All of it ---- */
 
 struct gpu_stats {
     const struct trace *trace;
@@ -120,6 +137,7 @@ struct gpu_stats {
     struct gpu_queues queues;
     struct gpu_places places;
     struct gpu_stalls stalls;
+    struct gpu_sources from_paths, from_stacks, from_functions;
     struct gpu_totals totals;
 };
 

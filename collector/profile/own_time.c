@@ -492,6 +492,11 @@ uint32_t own_time_row_of(const struct own_time *own, uint32_t stack, int32_t *re
     return own->places[stack].row - 1;
 }
 
+uint32_t own_time_function(const struct own_time *own, uint32_t stack)
+{
+    return own->totals.level == OWN_ALL ? 0 : search(own, stack, &(int32_t){0}).label;
+}
+
 const struct own_row *own_time_row(const struct own_time *own, uint32_t row)
 {
     return &own->rows.items[row];

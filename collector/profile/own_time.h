@@ -89,6 +89,10 @@ uint32_t own_time_waits(const struct own_time *own, const struct own_wait **ret_
 uint32_t own_time_row_of(const struct own_time *own, uint32_t stack, int32_t *ret_line);
 const struct own_row *own_time_row(const struct own_time *own, uint32_t row);
 
+/* After finish: the innermost own function of any stack, as its label; 0: it has none, or nothing
+ * tells what one's own is. */
+uint32_t own_time_function(const struct own_time *own, uint32_t stack);
+
 /* After finish, what the rows are made of: all that a thread did at a stack, its waits by cause.
  * Ends at the first result that is not 0, and returns that. */
 typedef int own_time_take(void *context, const struct own_moment *moment,

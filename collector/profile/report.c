@@ -265,7 +265,8 @@ static void free_missing(struct table *table)
 static int finish_gpu(struct report *report)
 {
     const struct range_totals *totals = range_stats_totals(report->stats);
-    return gpu_stats_finish(report->gpu, totals->begin_ns, totals->begin_ns + totals->wall_ns);
+    int rc = gpu_stats_finish(report->gpu, totals->begin_ns, totals->begin_ns + totals->wall_ns);
+    return rc == 0 ? gpu_stats_find_sources(report->gpu, report->samples.own) : rc;
 }
 
 /* A range ended: whoever wants each of them has it. */

@@ -2,6 +2,7 @@
 /* The tables of what GPUs did: each row is one of gpu_stats.h. */
 #include "report_parts.h"
 
+#include "code_owner.h"
 #include "gpu_stats.h"
 #include "text.h"
 
@@ -54,6 +55,59 @@ static void row_quantile(const struct report *report, struct table_row *row, uns
                                        : value);
 }
 
+/* ---- Where it was launched from -------------------------------------------------------------- */
+
+enum {
+    FROM_LABEL,
+    FROM_RANGE,
+    FROM_RANGE_TIME,
+    FROM_CALLER,
+    FROM_FUNCTION,
+    FROM_LOCATION,
+    FROM_FUNCTION_TIME,
+    FROM_STACKS_TIME
+};
+
+static const struct table_column from_columns[] = {
+    [FROM_LABEL] = {.title = "launched from", .rank = 2},
+    [FROM_RANGE] = {.name = "range"},
+    [FROM_RANGE_TIME] = {.name = "range_ns", .type = COLUMN_TIME},
+    [FROM_CALLER] = {.title = "by", .rank = 3, .rare = true},
+    [FROM_FUNCTION] = {.name = "function"},
+    [FROM_LOCATION] = {.name = "location"},
+    [FROM_FUNCTION_TIME] = {.name = "function_ns", .type = COLUMN_TIME},
+    [FROM_STACKS_TIME] = {.name = "stacks_ns", .type = COLUMN_TIME},
+};
+
+/* The range from which most of it was launched, and of sampled launches the function. */
+static void fill_from(const struct report *report, const struct gpu_row *of, struct table_row *row,
+                      unsigned column)
+{
+    const struct gpu_from *range = &of->range, *function = &of->function;
+    size_t size;
+    char *room;
+    if (range->count > 0 && range->what == RANGE_NO_ROW) {
+        row_text(row, column + FROM_LABEL, "(outside)");
+        row_text(row, column + FROM_RANGE, "");
+    } else if (range->count > 0) {
+        room = row_room(row, &size);
+        row_take(row, column + FROM_LABEL, report_range_label(report, range->what, room, size));
+        room = row_room(row, &size);
+        row_take(row, column + FROM_RANGE,
+                 range_stats_label(report->stats, range->what, room, size));
+    }
+    if (range->count > 0)
+        row_count(row, column + FROM_RANGE_TIME, range->time_ns);
+    if (function->count == 0)
+        return;
+    const struct call_place place = {function->what, 0};
+    report_name_cells(report, row, column + FROM_FUNCTION, &place);
+    room = row_room(row, &size);
+    row_take(row, column + FROM_CALLER, code_name(report->trace, function->what, room, size));
+    row_count(row, column + FROM_FUNCTION_TIME, function->time_ns);
+    row_count(row, column + FROM_STACKS_TIME, of->stacks_ns);
+}
+
 /* ---- By name --------------------------------------------------------------------------------- */
 
 /* Which rows a table has. */
@@ -78,6 +132,7 @@ enum {
     KERNEL_SHARED,
     KERNEL_OCCUPANCY,
     KERNEL_SHAPES,
+    KERNEL_FROM,
 };
 
 static const struct table_column kernel_columns[] = {
@@ -158,6 +213,7 @@ static void fill_kernel(const struct table *table, uint64_t index, struct table_
     row_quantile(report, row, KERNEL_P95, kernel, 0.95);
     row_count(row, KERNEL_MAX, kernel->max_ns);
     fill_shape(report, kernel, row);
+    fill_from(report, kernel, row, KERNEL_FROM);
 }
 
 enum {
@@ -172,6 +228,7 @@ enum {
     OPERATION_P50,
     OPERATION_P95,
     OPERATION_MAX,
+    OPERATION_FROM,
 };
 
 static const struct table_column operation_columns[] = {
@@ -221,6 +278,7 @@ static void fill_operation(const struct table *table, uint64_t index, struct tab
     row_quantile(report, row, OPERATION_P50, operation, 0.5);
     row_quantile(report, row, OPERATION_P95, operation, 0.95);
     row_count(row, OPERATION_MAX, operation->max_ns);
+    fill_from(report, operation, row, OPERATION_FROM);
 }
 
 const struct range_duration *report_gpu_durations(const struct report *report,
@@ -257,6 +315,7 @@ static int add_kernels(struct report *report)
     const struct gpu_totals *totals = gpu_stats_totals(report->gpu);
     int rc = list_rows(report, table, true);
     add_columns(table, COLUMNS(kernel_columns));
+    add_columns(table, COLUMNS(from_columns));
     table->columns[KERNEL_SHARE].whole = totals->total_ns;
     table->tells_hidden = true;
     if (rc != 0 || totals->count == 0)
@@ -278,6 +337,7 @@ static int add_operations(struct report *report)
     struct table *table = report_add_table(report, "gpu_operations", fill_operation);
     int rc = list_rows(report, table, false);
     add_columns(table, COLUMNS(operation_columns));
+    add_columns(table, COLUMNS(from_columns));
     if (rc != 0 || table->row_count == 0)
         return rc;
     return report_plain_title(table, "copies and other operations of GPUs");
@@ -429,121 +489,6 @@ static int add_ranges(struct report *report)
     return report_plain_title(table, "GPU time by the ranges that launched it");
 }
 
-/* ---- By queue -------------------------------------------------------------------------------- */
-
-enum {
-    QUEUE_LABEL,
-    QUEUE_KIND,
-    QUEUE_DEVICE,
-    QUEUE_NAME,
-    QUEUE_PID,
-    QUEUE_PROCESS,
-    QUEUE_COUNT,
-    QUEUE_TOTAL,
-    QUEUE_BUSY,
-    QUEUE_PERCENT,
-    QUEUE_IDLE,
-    QUEUE_WATCHED,
-    QUEUE_LIFE,
-    QUEUE_GAPS,
-    QUEUE_GAP_MAX,
-    QUEUE_FIRST,
-    QUEUE_LAST,
-};
-
-static const struct table_column queue_columns[] = {
-    [QUEUE_LABEL] = {.title = "device, queue"},
-    [QUEUE_KIND] = {.name = "kind"},
-    [QUEUE_DEVICE] = {.name = "device"},
-    [QUEUE_NAME] = {.name = "queue"},
-    [QUEUE_PID] = {.name = "pid", .title = "pid", .type = COLUMN_NUMBER, .rank = 3},
-    [QUEUE_PROCESS] = {.name = "process", .title = "process", .rank = 6},
-    [QUEUE_COUNT] = {.name = "count", .title = "count", .type = COLUMN_COUNT},
-    [QUEUE_TOTAL] = {.name = "total_ns", .title = "GPU", .type = COLUMN_TIME, .rank = 2},
-    [QUEUE_BUSY] = {.name = "busy_ns", .title = "busy", .type = COLUMN_TIME},
-    [QUEUE_PERCENT] = {.name = "busy_percent", .title = "busy %", .type = COLUMN_VALUE},
-    [QUEUE_IDLE] = {.name = "idle_ns", .title = "idle", .type = COLUMN_TIME, .rank = 1},
-    [QUEUE_WATCHED] = {.name = "watched_ns", .title = "of", .type = COLUMN_TIME, .rank = 7},
-    [QUEUE_LIFE] = {.name = "process_ns", .type = COLUMN_TIME},
-    [QUEUE_GAPS] = {.name = "gap_count", .title = "gaps", .type = COLUMN_COUNT, .rank = 5},
-    [QUEUE_GAP_MAX] = {.name = "longest_gap_ns",
-                       .title = "longest gap",
-                       .type = COLUMN_TIME,
-                       .rank = 4},
-    [QUEUE_FIRST] = {.name = "first_ns", .type = COLUMN_TIME},
-    [QUEUE_LAST] = {.name = "last_ns", .type = COLUMN_TIME},
-};
-
-static const char *lane_name(const struct report *report, uint32_t ordinal)
-{
-    const struct trace_lane *lane = trace_lane_get(report->trace, ordinal);
-    return lane && lane->name ? text_of(report, lane->name) : "(no name)";
-}
-
-static uint64_t since_begin(const struct report *report, int64_t time_ns)
-{
-    int64_t begin_ns = report->facts.totals->begin_ns;
-    return time_ns > begin_ns ? (uint64_t)(time_ns - begin_ns) : 0;
-}
-
-static void fill_queue(const struct table *table, uint64_t index, struct table_row *row)
-{
-    const struct report *report = table->context;
-    const struct gpu_queue *queues, *queue;
-    gpu_stats_queues(report->gpu, &queues);
-    queue = &queues[index];
-    const struct trace_process *process = trace_process_get(report->trace, queue->process);
-    uint64_t busy_ns = queue->busy_ns, watched_ns = queue->watched_ns;
-    char text[512];
-    size_t size;
-    snprintf(text, sizeof(text), "%s%s", queue->device ? "  " : "", lane_name(report, queue->lane));
-    row_text(row, QUEUE_LABEL, text);
-    row_text(row, QUEUE_KIND, queue->is_device ? "device" : "queue");
-    if (queue->device || queue->is_device)
-        row_text(row, QUEUE_DEVICE,
-                 lane_name(report, queue->is_device ? queue->lane : queue->device - 1));
-    if (!queue->is_device)
-        row_text(row, QUEUE_NAME, lane_name(report, queue->lane));
-    if (process) {
-        row_number(row, QUEUE_PID, process->pid);
-        char *room = row_room(row, &size);
-        row_take(row, QUEUE_PROCESS,
-                 trace_process_label(report->trace, queue->process, room, size));
-    }
-    row_count(row, QUEUE_COUNT, queue->count);
-    row_count(row, QUEUE_TOTAL, queue->total_ns);
-    row_count(row, QUEUE_BUSY, queue->busy_ns);
-    row_count(row, QUEUE_IDLE, watched_ns > busy_ns ? watched_ns - busy_ns : 0);
-    if (watched_ns > 0)
-        row_value(row, QUEUE_PERCENT,
-                  (double)(uint64_t)(1000 * (double)busy_ns / (double)watched_ns + 0.5) / 10);
-    row_count(row, QUEUE_WATCHED, watched_ns);
-    row_count(row, QUEUE_LIFE, queue->life_ns);
-    row_count(row, QUEUE_GAPS, queue->gap_count);
-    row_count(row, QUEUE_GAP_MAX, queue->longest_gap_ns);
-    row_count(row, QUEUE_FIRST, since_begin(report, queue->first_ns));
-    row_count(row, QUEUE_LAST, since_begin(report, queue->last_ns));
-}
-
-static int add_queues(struct report *report)
-{
-    struct table *table = report_add_table(report, "gpu_queues", fill_queue);
-    const struct gpu_queue *queues;
-    const struct gpu_totals *totals = gpu_stats_totals(report->gpu);
-    add_columns(table, COLUMNS(queue_columns));
-    table->row_count = gpu_stats_queues(report->gpu, &queues);
-    table->limit = report->options.limit;
-    if (table->row_count == 0)
-        return 0;
-    if (totals->filled_ns)
-        table_add_note(table, (struct table_note){
-                                  .before = "gaps that were too short to be told apart: ",
-                                  .count = totals->filled_ns / 1000,
-                                  .after = " us in all",
-                              });
-    return report_plain_title(table, "how busy GPUs were");
-}
-
 int report_add_gpu(struct report *report)
 {
     int rc = add_kernels(report);
@@ -551,5 +496,5 @@ int report_add_gpu(struct report *report)
         rc = add_operations(report);
     if (rc == 0)
         rc = add_ranges(report);
-    return rc == 0 ? add_queues(report) : rc;
+    return rc == 0 ? report_add_gpu_queues(report) : rc;
 }

@@ -137,8 +137,9 @@ int report_plain_title(struct table *table, const char *title);
 int report_add_ranges(struct report *report);
 int report_add_imports(struct report *report);
 int report_add_plain(struct report *report); /* marks, counters */
-int report_add_gpu(struct report *report);
 int report_add_stalls(struct report *report);
+int report_add_gpu(struct report *report); /* with the next one */
+int report_add_gpu_queues(struct report *report);
 int report_add_tasks(struct report *report);
 int report_add_pools(struct report *report); /* pools, their workers */
 int report_add_owners(struct report *report);

@@ -118,6 +118,22 @@ def check_shapes(recorded, tables):
         assert row["shape_count"] == len(shapes[row["name"]]), (row, shapes)
 
 
+def check_sources(tables, work):
+    """The innermost range from which most of the time of each name was launched."""
+    times = collections.defaultdict(collections.Counter)
+    for span in work:
+        if span.origin_ns is not None:
+            role = "kernel" if span.role == "kernel" else "other"
+            times[role, span.name]["/".join(span.ranges)] += span.end_ns - span.begin_ns
+    rows = [("kernel", row) for row in tables["gpu_kernels"] if not row.get("rest")]
+    rows += [("other", row) for row in tables["gpu_operations"]
+             if row["kind"] in WORK and not row.get("direction")]
+    for role, row in rows:
+        told = times[role, row["name"]]
+        assert "range" in row or not told, (row, told)
+        assert not told or told[row["range"]] == row["range_ns"] == max(told.values()), (row, told)
+
+
 def sums_by_path(work):
     """By path, and those below; () are those of no range."""
     sums = collections.defaultdict(lambda: collections.defaultdict(int))
@@ -217,6 +233,7 @@ def check(recorded, tables):
     busy = union((span.begin_ns, span.end_ns) for span in work)
     check_names(recorded, tables)
     check_shapes(recorded, tables)
+    check_sources(tables, work)
     check_ranges(recorded, tables, work, busy)
     check_queues(recorded, tables, work, busy)
     return work
@@ -236,6 +253,11 @@ def a_program_is_reported_as_it_was():
     gemm = next(row for row in tables["gpu_kernels"] if "gemm" in row["name"])
     assert gemm["short_name"] == "ampere::gemm<…>" and gemm["shape_count"] == 2, gemm
     assert gemm["grid"] == "64,8,1", gemm
+    assert gemm["range"] == "step/backward", gemm
+    text = subprocess.run([ANNOT, "report", "--all", "--table", "gpu_kernels",
+                           replay.folder / "truth.annot"], check=True, capture_output=True,
+                          text=True, env={**os.environ, "COLUMNS": "200"}).stdout
+    assert "launched from" in text and "step/backward" in text and "(outside)" in text, text
 
 
 def the_headline_says_what_the_tables_say():
@@ -278,7 +300,13 @@ def products_that_take_half_again_as_long_are_slower():
     copy = row_of(told["gpu_operations"], "copy host to device", "total")
     assert copy["difference"] == 0, copy
     busy = row_of(told["runs"], "GPU busy [%]", "value")
-    assert 5 < busy["a"] < busy["b"] <= 100, busy
+    shares = []
+    for path in sides[0]:
+        report = subprocess.run([ANNOT, "report", "--json", path], check=True, capture_output=True)
+        device, = (row for row in json.loads(report.stdout)["gpu_queues"]
+                   if row["kind"] == "device")
+        shares.append(100 * device["busy_ns"] / device["watched_ns"])
+    assert busy["a"] == sorted(shares)[1] > 0, (busy, shares)
     one = differences(sides[0][0], sides[1][0])  # one of each: by batches of single kernels
     each = row_of(one["gpu_kernels"], "ampere::gemm<…>", "each")
     assert each["verdict"] == "slower" and each["change"] > 0.4, each

@@ -81,6 +81,7 @@ function gpu_kernels_section(whole) {
         rows, rest: rest.filter((row) => row.total_ns > 0), key: (row) => row.whole_name,
         columns: [gpu_name('kernel'), gpu_number('count', 'count', 'count', {width: '70px'}),
             gpu_number('time', 'total', 'total_ns'), ...gpu_share(whole, 'total_ns'),
+            ...gpu_from(rows),
             gpu_number('time', 'p50', 'p50_ns'),
             gpu_number('time', 'p95', 'p95_ns', {narrow: false}),
             gpu_number('time', 'max', 'max_ns'),
@@ -90,6 +91,21 @@ function gpu_kernels_section(whole) {
             gpu_number('bytes', 'shared', 'shared_bytes', {narrow: false}),
             has('occupancy_percent') ? gpu_number('value', 'occupancy %', 'occupancy_percent',
                 {narrow: false}) : null].filter(Boolean)});
+}
+
+/* Where most of its time was launched: the range, and of sampled launches the function. */
+function gpu_from(rows) {
+    const has = (name) => rows.some((row) => row[name]);
+    const shown = (row) => row.range ? range_title(row.range) : row.range === '' ? '(outside)' : '';
+    return [has('range') ? {title: 'launched from', type: 'text', left: true, width: '22%',
+        narrow: false, hint: 'the range from which most of its time was launched', value: shown,
+        cell: (row) => el('span', {dir: 'auto', title: cut_name(shown(row), 1000)},
+            cut_name(shown(row)))} : null,
+    has('function') ? {title: 'by', type: 'text', left: true, width: '14%', narrow: false,
+        hint: 'the innermost function of one’s own in the stacks of its launches',
+        value: (row) => row.function || '',
+        cell: (row) => el('span', {dir: 'auto', class: 'code',
+            title: cut_name(row.location || '', 1000)}, cut_name(row.function || ''))} : null];
 }
 
 /* Each followed by those inside of it, which have the rest of its path as their name. */
@@ -158,9 +174,9 @@ function gpu_operations_section() {
             minor: (row) => row.role === 'minor', key: (row) => row.name, columns: [
                 gpu_name('operation'), gpu_number('count', 'count', 'count'),
                 gpu_number('time', 'total', 'total_ns'), gpu_number('bytes', 'bytes', 'bytes'),
-                gpu_pace('gb_per_s'), gpu_number('time', 'p50', 'p50_ns'),
+                gpu_pace('gb_per_s'), ...gpu_from(rows), gpu_number('time', 'p50', 'p50_ns'),
                 gpu_number('time', 'p95', 'p95_ns', {narrow: false}),
-                gpu_number('time', 'max', 'max_ns')]});
+                gpu_number('time', 'max', 'max_ns')].filter(Boolean)});
 }
 
 /* Each kernel, and below it why its warps stood still. */

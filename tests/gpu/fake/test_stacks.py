@@ -14,6 +14,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -27,10 +28,13 @@ WARM = "warm"  # launched before everything else: annot meets the libraries arou
 NOT_SAMPLED = "[stack not sampled]"
 folder = pathlib.Path(tempfile.mkdtemp())
 recording = folder / "out.annot"
+INSTALLED = folder / "site-packages" / FAKE.name  # code of others, as the real one
+INSTALLED.parent.mkdir()
+shutil.copy(FAKE, INSTALLED)
 
 
 def environment(**more):
-    return {**os.environ, "ANNOT_CUPTI": str(FAKE), "FAKE_CUPTI": str(FAKE), **more}
+    return {**os.environ, "ANNOT_CUPTI": str(INSTALLED), "FAKE_CUPTI": str(INSTALLED), **more}
 
 
 def record(command, *options):
@@ -81,6 +85,17 @@ def check_exact(told):
 def each_line_has_its_kernels_to_the_nanosecond():
     told = record(python("lines", 300), "--gpu-stacks", "exact")
     check_exact(told)
+    real = collections.defaultdict(collections.Counter)
+    for function, _, name, ns, _ in told:
+        real[name][function] += ns
+    report = subprocess.run([ANNOT, "report", "--json", recording], capture_output=True, text=True)
+    for row in json.loads(report.stdout)["gpu_kernels"]:
+        if row.get("rest") or row["name"] == WARM:
+            continue
+        (function, ns), = real[row["name"]].most_common(1)
+        assert (row["function"], row["function_ns"]) == (function, ns), (row, real)
+        assert row["stacks_ns"] == sum(real[row["name"]].values()), (row, real)
+        assert row["location"].startswith("stacks_program.py:"), row
     callers = {stack for stack in folded("--python") if any(f.startswith("nested") for f in stack)}
     assert callers and all(sum(f.startswith("nested") for f in stack) == 6 for stack in callers)
 
