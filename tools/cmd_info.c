@@ -143,9 +143,8 @@ static int next_samples(void *context, struct sample_batch *ret_batch)
 
 static int take(void *context, const struct item *item)
 {
-    (void)context;
-    (void)item;
-    return 0;
+    const struct counting *counting = context;
+    return info_gpu_take(&counting->events->gpu, store_reader_trace(counting->reader), item);
 }
 
 /* Counts what there is, and how samples agree with the events. */
@@ -157,7 +156,8 @@ static int count_records(struct counting *counting)
                                        .next_events = next_events,
                                        .next_samples = next_samples,
                                        .context = counting};
-    const struct sink sink = {.take = take, .wants = WANT_EVENTS | WANT_SAMPLES | WANT_PATHS};
+    const struct sink sink = {
+        .take = take, .context = counting, .wants = WANT_EVENTS | WANT_SAMPLES | WANT_PATHS};
     counts->tracks = calloc(trace_lane_count(trace) + (size_t)1, sizeof(*counts->tracks));
     counts->whole_ns = calloc(trace_process_count(trace) + (size_t)1, sizeof(*counts->whole_ns));
     struct pass *pass = pass_create(&source, &PASS_SELECT_ALL, &sink, 1);
@@ -177,6 +177,7 @@ static int print_text(const struct info_json *info)
     info_print_damage(options, info->reader, info->counts);
     info_print_sampling(options, info->samples);
     info_print_sets(options, info->samples);
+    info_print_gpu(options, info->counts);
     info_print_losses(options, info->counts, info->samples);
     info_print_refusals(options);
     info_print_notes(options);
@@ -227,6 +228,7 @@ static int run_info(const struct cmd_call *call)
     int printed = values->json ? print_json(&info) : print_text(&info);
     free(counts.tracks);
     free(counts.whole_ns);
+    vec_free(&counts.gpu.notes);
     vec_free(&samples.of_thread);
     vec_free(&samples.sets);
     uint32_t damaged = recording_note_damage(reader, path);

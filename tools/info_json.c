@@ -477,6 +477,7 @@ void info_print_json(const struct info_json *info, struct out_stream *out)
     put_sampling(info, &doc);
     put_sets(info, &doc);
     put_losses(info, &doc);
+    info_put_gpu(info, &doc);
     put_lists_of(info, &doc);
     json_doc_close(&doc);
     out_text(out, "\n");

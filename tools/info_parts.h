@@ -25,7 +25,25 @@ struct info_track {
     int64_t first_ns, last_ns;
 };
 
+/* Windows in which GPUs were recorded: that were opened, or shut, and what that took. */
+struct info_gpu_switch {
+    uint64_t count, total_ns, longest_ns;
+};
+
+struct info_gpu_note {
+    uint32_t text; /* string */
+    uint64_t count;
+};
+
+struct info_gpu {
+    struct info_gpu_switch opened, shut;
+    uint32_t cupti; /* string: the version of the last window; 0: not known */
+    VEC(struct info_gpu_note) notes;
+    uint64_t further_notes;
+};
+
 struct info_counts {
+    struct info_gpu gpu;
     uint64_t by_kind[EVENT_KINDS], key_values;
     uint64_t lost[LOSS_COUNT]; /* by cause, from the gaps */
     struct info_track *tracks; /* by ordinal */
@@ -64,6 +82,9 @@ void info_print_sets(const struct info_options *options, const struct info_sampl
 void info_print_sampling(const struct info_options *options,
                          const struct info_sample_counts *counts);
 
+/* 0 or -ENOMEM. */
+int info_gpu_take(struct info_gpu *gpu, const struct trace *trace, const struct item *item);
+void info_print_gpu(const struct info_options *options, const struct info_counts *counts);
 void info_print_units(const struct info_options *options);
 void info_print_notes(const struct info_options *options);
 
@@ -83,6 +104,9 @@ struct info_json {
     const struct info_counts *counts;
     const struct info_sample_counts *samples;
 };
+
+/* As a member, if there is anything. */
+void info_put_gpu(const struct info_json *info, struct json_doc *doc);
 
 /* Errors stick in the stream. */
 void info_print_json(const struct info_json *info, struct out_stream *out);

@@ -386,13 +386,14 @@ void gpu_tell_switch(const struct gpu_switch *window)
                            window->end_ns - window->begin_ns),
         window->opened ? annot_value_string("opened by", by)
                        : annot_value_uint64("launches", window->launches),
+        annot_value_string("CUPTI", window->cupti),
     };
     const struct annot_event event = {
         .domain = domain_of_cupti(),
         .category = category_of(GPU_OVERHEAD),
         .text = window->opened ? "GPU window opened" : "GPU window shut",
         .values = values,
-        .value_count = sizeof(values) / sizeof(values[0]),
+        .value_count = 2 + (window->cupti[0] != '\0'),
     };
     annot_mark_event(&event);
 }

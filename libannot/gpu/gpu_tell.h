@@ -98,6 +98,7 @@ struct gpu_switch {
     uint8_t by_program;        /* on a thread of the program, which waited for it */
     uint64_t begin_ns, end_ns; /* how long that took */
     uint64_t launches;         /* shut: that were counted in it */
+    const char *cupti;         /* its version, as people call it; "": not known */
 };
 
 /* A place in a kernel at which warps were when they were sampled, and what each waited for. */

@@ -3,6 +3,7 @@
  *
  * There is one only in a process that ANNOT_GPU asks for. All signals are blocked in it. It sleeps
  * on a word that CUPTI's callbacks change. */
+#include "gpu_faults.h"
 #include "gpu_parts.h"
 
 #include <errno.h>
@@ -98,6 +99,8 @@ static void tell_switches(void)
             .end_ns = one.end_ns,
         };
         gpu_tell_span(&span);
+        char version[32];
+        one.cupti = gpu_fault_version(cupti.version, version);
         gpu_tell_switch(&one);
         if (one.opened && told_session != session)
             tell_kept_out();

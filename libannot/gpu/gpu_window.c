@@ -61,7 +61,7 @@ static void note_switch(bool opened, bool by_program, int64_t begin_ns)
         switch_count--;
     }
     switches[(switch_first + switch_count++) % SWITCHES] = (struct gpu_switch){
-        opened, by_program, (uint64_t)begin_ns, (uint64_t)now_ns(), counted - launched};
+        opened, by_program, (uint64_t)begin_ns, (uint64_t)now_ns(), counted - launched, ""};
     launched = counted;
 }
 

@@ -12,6 +12,7 @@ import collections
 import json
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -95,6 +96,29 @@ def what_was_replayed_is_recorded():
         assert recorded.counts.get("told", 0) == answered, recorded.counts
         # Calls that copy were not followed when the scene was recorded.
         assert bool(recorded.notes) == (scene == "copies"), recorded.notes
+
+
+def info_says_what_was_recorded():
+    for scene in ("copies", "killed"):
+        recorded = record(scene)
+        done = subprocess.run([ANNOT, "info", "--json", replay.folder / "out.annot"], check=True,
+                              capture_output=True)
+        told, counts = json.loads(done.stdout)["gpu"], recorded.counts
+        launched = counts.get("launched", 0)
+        assert told["launched_count"] == launched, (told, counts)
+        assert told["missing_count"] == max(0, launched - counts.get("told", 0)), told
+        opened, shut = recorded.windows
+        assert told["opened"]["count"] == len(opened) == 1, (told, opened)
+        assert told["opened"]["longest_ns"] == opened[0]["opened in [ns]"], (told, opened)
+        assert told["shut"]["total_ns"] == sum(each["shut in [ns]"] for each in shut), (told, shut)
+        assert [note["text"] for note in told["notes"]] == recorded.notes, (told, recorded.notes)
+        assert re.fullmatch(r"1[1-9]\.\d+", told["cupti"]), told
+        assert told["device_count"] == len(recorded.devices), (told, recorded.devices)
+        text = subprocess.run([ANNOT, "info", replay.folder / "out.annot"], check=True,
+                              capture_output=True, text=True).stdout
+        assert f"CUPTI of CUDA {told['cupti']}" in text and "windows opened" in text, text
+        missing = re.search(r"launched, but never reported +([\d,]+)\n", text)
+        assert bool(missing) == (told["missing_count"] > 0) == (scene == "killed"), (text, told)
 
 
 def late_and_reordered_is_the_same():
@@ -232,7 +256,8 @@ def who_has_cupti_is_named():
     assert recorded.notes == ["GPU: another tool uses CUPTI: CUPTI for Kineto"], recorded.notes
 
 
-CASES = [what_was_replayed_is_recorded, calls_lie_on_the_lanes_of_their_threads,
+CASES = [what_was_replayed_is_recorded, info_says_what_was_recorded,
+         calls_lie_on_the_lanes_of_their_threads,
          queues_and_devices_are_named, late_and_reordered_is_the_same,
          copies_have_bytes_and_kernels_a_shape, missing_activities_are_known,
          times_that_cannot_be_are_counted,
