@@ -4,7 +4,11 @@
  *
  * 7 bytes are an event: kind and number of key-values, thread, name, time step (signed: threads go
  * back in time as well), depth or id, value, attributes. Names, tracks and causes of loss may be
- * unknown ones. */
+ * unknown ones.
+ *
+ * After a byte 0xff, the tracks are a device, its queues, and one of no device; scopes have the
+ * observer of GPUs and all roles, and key-values the names of those of GPUs: then both formats are
+ * whole, each arrow has its ends, and nothing lasts less than no time. */
 #include "export.h"
 #include "perfetto_text.h"
 
@@ -25,6 +29,7 @@ enum {
 struct input {
     const uint8_t *at, *end;
     int64_t times[THREADS + 1];
+    bool gpu;
     struct event event;
     struct arg args[4];
 };
@@ -53,14 +58,37 @@ static void make_tracks(struct trace *trace)
     }
 }
 
-static struct trace *make_trace(void)
+static const char *const gpu_names[NAMES] = {
+    "copy host to device", "GPU 0: \"", "cudaLaunchKernel", QUEUE_KEY_GRID,
+    QUEUE_KEY_BYTES,       "device",    "correlation",      "64,1,1"};
+
+/* Of each process a device with two queues; and one that has none above it. */
+static void make_queues(struct trace *trace)
+{
+    for (uint32_t process = 0; process < 2; process++) {
+        int64_t device = trace_lane_of(trace, LANE_DEVICE, process, process);
+        trace_lane(trace, (uint32_t)device)->name = 2;
+        for (uint64_t stream = 0; stream < 2; stream++) {
+            int64_t queue =
+                trace_lane_of(trace, LANE_QUEUE, process, UINT64_C(1) << 32 | (7 + stream));
+            assert(queue >= 0 && trace_lane_set_parent(trace, (uint32_t)queue, (uint32_t)device));
+        }
+    }
+    assert(trace_lane_of(trace, LANE_QUEUE, 0, UINT32_MAX - 1) >= 0);
+}
+
+static struct trace *make_trace(bool gpu)
 {
     struct trace *trace = trace_create();
+    const char *const *texts = gpu ? gpu_names : names;
     assert(trace);
     for (uint32_t i = 0; i < NAMES; i++)
-        assert(trace_string_add(trace, names[i], strlen(names[i])) > 0);
+        assert(trace_string_add(trace, texts[i], strlen(texts[i])) > 0);
     for (uint32_t i = 1; i < SCOPES; i++) {
-        const struct scope scope = {.domain = i % 4, .category = i / 4};
+        const struct scope scope = {.domain = i % 4,
+                                    .category = i / 4,
+                                    .observer = gpu && i > 1 ? OBSERVER_CUPTI : 0,
+                                    .role = (uint8_t)(gpu ? i - 1 : 0)};
         assert(trace_scope_add(trace, &scope) == i);
     }
     for (uint32_t i = 0; i < THREADS; i++) {
@@ -68,7 +96,10 @@ static struct trace *make_trace(void)
             trace_process(trace, (uint32_t)trace_process_add(trace))->pid = 70 + (int32_t)i / 4;
         trace_thread(trace, (uint32_t)trace_thread_add(trace, i / 2))->tid = 70 + (int32_t)i / 2;
     }
-    make_tracks(trace);
+    if (gpu)
+        make_queues(trace);
+    else
+        make_tracks(trace);
     trace_process(trace, 0)->note = 1;
     trace_session(trace)->begin_ns = 1000000;
     return trace;
@@ -96,6 +127,8 @@ static int next_event(void *context, struct event_batch *ret_batch)
     event.end_ns = event.time_ns + bytes[6];
     if (event.kind == EVENT_COUNTER)
         event.value_kind = VALUE_INT64 + bytes[5] % 4;
+    if (in->gpu && event.kind == EVENT_SPAN)
+        event.origin_ns = bytes[4] < 16 ? EVENT_NO_ORIGIN : event.time_ns - (int8_t)bytes[4];
     event.arg_count = (uint16_t)value_count;
     in->event = event;
     for (uint32_t i = 0; i < value_count; i++)
@@ -111,7 +144,10 @@ static int next_event(void *context, struct event_batch *ret_batch)
 static struct input input_of(const uint8_t *bytes, size_t size)
 {
     size_t most = (size_t)EVENT_BYTES * EVENTS_MAX;
-    return (struct input){.at = bytes, .end = bytes + (size < most ? size : most)};
+    bool gpu = size > 0 && bytes[0] == 0xff;
+    bytes += gpu;
+    size -= gpu;
+    return (struct input){.at = bytes, .end = bytes + (size < most ? size : most), .gpu = gpu};
 }
 
 static void count_on_track(struct counts *counts, const struct item *item)
@@ -250,13 +286,45 @@ static void check_chrome(struct trace *trace, struct input in, const struct coun
     out_stream_abandon(out);
 }
 
+static void check_gpu_perfetto(struct trace *trace, struct input in)
+{
+    struct out_stream *out = run_export("perfetto", trace, in);
+    size_t size;
+    const uint8_t *bytes = out_stream_memory_bytes(out, &size);
+    char *text = perfetto_text(bytes, size);
+    assert(!strchr(text, '!'));
+    assert(count_of(text, "track_event {type 1") == count_of(text, "track_event {type 2"));
+    free(text);
+    out_stream_abandon(out);
+}
+
+static void check_gpu_chrome(struct trace *trace, struct input in)
+{
+    struct out_stream *out = run_export("chrome", trace, in);
+    size_t size;
+    const uint8_t *bytes = out_stream_memory_bytes(out, &size);
+    char *text = strndup((const char *)bytes, size);
+    assert(strlen(text) == size);
+    check_json_shape(text);
+    assert(count_of(text, "{\"ph\":\"b\"") == count_of(text, "{\"ph\":\"e\""));
+    assert(count_of(text, "{\"ph\":\"s\"") == count_of(text, "{\"ph\":\"f\""));
+    assert(!strstr(text, "\"dur\":-") && !strstr(text, ",,"));
+    free(text);
+    out_stream_abandon(out);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
-    struct trace *trace = make_trace();
     struct input in = input_of(bytes, size);
+    struct trace *trace = make_trace(in.gpu);
     struct counts counts = count_items(trace, in);
-    check_perfetto(trace, in, &counts);
-    check_chrome(trace, in, &counts);
+    if (in.gpu) {
+        check_gpu_perfetto(trace, in);
+        check_gpu_chrome(trace, in);
+    } else {
+        check_perfetto(trace, in, &counts);
+        check_chrome(trace, in, &counts);
+    }
     trace_destroy(trace);
     return 0;
 }
