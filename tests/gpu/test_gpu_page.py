@@ -47,6 +47,9 @@ def check_numbers(check, annot, opened, path, recording):
                 [[page_numbers.joined(row["short_name"]), str(row["count"]),
                   time_of(row, "total_ns")]
                  for row in report["gpu_kernels"] if not row.get("rest")])
+    check.equal("gpu: launched from", [row[1] for row in shown(page, "Kernels", (0, 5))[:-1]],
+                [row["range"] or "(outside)" for row in report["gpu_kernels"]
+                 if not row.get("rest")])
     ranges = {row["path"].rsplit("/", 1)[-1]: row for row in report["gpu_ranges"]
               if not row.get("rest")}
     rows = shown(page, "Ranges", (0, 2, 3, 6))
@@ -76,6 +79,17 @@ def check_numbers(check, annot, opened, path, recording):
     page.close()
 
 
+def check_flame(check, annot, program, opened, folder):
+    flame, recording = folder / "flame.html", folder / "flame.annot"
+    subprocess.run([annot, "record", "-q", "--force", "-o", recording, "--", program, "9"],
+                   check=True)
+    subprocess.run([annot, "flame", "--gpu", "--force", "-o", flame, recording], check=True)
+    page = View(opened, flame)
+    check.equal("gpu flame: why no time can be chosen",
+                "no stretch of time can be chosen" in page.page.inner_text("body"), True)
+    page.close()
+
+
 def main():
     use_test_python()
     annot, program, folder = sys.argv[1], sys.argv[2], pathlib.Path(sys.argv[3]).resolve()
@@ -89,6 +103,7 @@ def main():
         with page_browser.browser() as opened:
             check_looks(check, opened, path, folder)
             check_numbers(check, annot, opened, path, recording)
+            check_flame(check, annot, program, opened, folder)
     except perfetto_ui.NoVerdict as why:
         print(f"skipped: {why}")
         return 77

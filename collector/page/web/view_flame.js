@@ -189,8 +189,10 @@ function flame_legend(tree) {
     const rest = sums[OWNER_ROLE] > 0 ? legend_entry('role', 'unknown',
         el('b', {}, time_text(sums[OWNER_ROLE]))) : null;
     const causes = state.time === 'wall' ? cause_legend(tree) : [];
-    const label = data.gpu ? null : el('span', {class: 'dim'},
-        'The code itself, without what it calls:');
+    const label = el('span', {class: 'dim'}, data.gpu
+        ? 'GPU time lies below the code that launched it, whenever it ran: ' +
+            'no stretch of time can be chosen, and there is no source view.'
+        : 'The code itself, without what it calls:');
     return el('div', {class: 'legends'}, notes(label, owners, rest),
         causes.length || idle_note(tree) ? notes(causes, idle_note(tree)) : null);
 }
