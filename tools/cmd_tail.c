@@ -14,6 +14,7 @@
 #include "pass.h"
 #include "recording.h"
 #include "selection.h"
+#include "trace_captures.h"
 #include "vec.h"
 
 #include <errno.h>

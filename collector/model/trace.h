@@ -465,26 +465,6 @@ int64_t trace_filter_add(struct trace *trace, const struct trace_filter *filter)
 uint32_t trace_filter_count(const struct trace *trace);
 const struct trace_filter *trace_filter_get(const struct trace *trace, uint32_t index);
 
-/* When a process recorded, where only ranges of one name are (read/captures.c finds it out, which
- * looks once): in order of processes, then of time. add: 0 or -ENOMEM, which sticks. */
-struct trace_capture {
-    uint32_t process;
-    int64_t from_ns, to_ns;
-};
-
-enum trace_captures {
-    CAPTURES_UNKNOWN = 0, /* nobody looked yet */
-    CAPTURES_ALL = 1,     /* all is recorded */
-    CAPTURES_KNOWN = 2,
-    CAPTURES_FAILED = 3, /* out of memory */
-};
-
-int trace_capture_add(struct trace *trace, const struct trace_capture *capture);
-void trace_captures_set(struct trace *trace, enum trace_captures state);
-enum trace_captures trace_captures(const struct trace *trace);
-/* The first of a process that ends behind a time, and those behind it; `ret_count`: how many. */
-const struct trace_capture *trace_captures_from(const struct trace *trace, uint32_t process,
-                                                int64_t time_ns, size_t *ret_count);
 const struct trace_refusal *trace_refusal_get(const struct trace *trace, uint32_t index);
 struct trace_sampling *trace_sampling(struct trace *trace);
 const struct trace_sampling *trace_sampling_get(const struct trace *trace);

@@ -3,6 +3,7 @@
 #include "headline.h"
 
 #include "text.h"
+#include "trace_captures.h"
 #include "wait_kind.h"
 
 #include <errno.h>

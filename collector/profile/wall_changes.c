@@ -2,6 +2,8 @@
 /* When threads begin, wait, are ready, run again and end. */
 #include "wall_parts.h"
 
+#include "trace_captures.h"
+
 #include <stdlib.h>
 
 /* ---- Lives ----------------------------------------------------------------------------------- */

@@ -8,6 +8,7 @@
 #include "pass.h"
 #include "sample.h"
 #include "stacks.h"
+#include "trace_captures.h"
 #include "vec.h"
 
 #include <errno.h>
