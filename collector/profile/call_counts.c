@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: MIT */
+/* Spans of calls. Children are told before their parents: what they took is kept at the depth of
+ * the call around them until that ends. */
+#include "call_counts_parts.h"
+
+#include "stacks.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+enum { PATHS_DEFAULT = 1000000, OPEN_MAX = 1 << 20 };
+
+struct calls *calls_create(const struct trace *trace, const struct calls_options *options)
+{
+    struct calls *calls = calloc(1, sizeof(*calls));
+    const struct call_path none = {0};
+    if (!calls || vec_push(&calls->paths, none) != 0) {
+        free(calls);
+        return NULL;
+    }
+    calls->trace = trace;
+    calls->options = *options;
+    if (calls->options.path_limit == 0)
+        calls->options.path_limit = PATHS_DEFAULT;
+    return calls;
+}
+
+void calls_destroy(struct calls *calls)
+{
+    if (!calls)
+        return;
+    for (size_t i = 0; i < calls->lanes.count; i++)
+        vec_free(&calls->lanes.items[i].open);
+    vec_free(&calls->lanes);
+    vec_free(&calls->paths);
+    vec_free(&calls->functions);
+    vec_free(&calls->edges);
+    vec_free(&calls->stops);
+    vec_free(&calls->sampled);
+    map64_free(&calls->path_by_key);
+    map64_free(&calls->lane_by_key);
+    map64_free(&calls->function_by_name);
+    map64_free(&calls->off_by_key);
+    map64_free(&calls->stop_by_key);
+    wide_map_free(&calls->function_by_key);
+    wide_map_free(&calls->sampled_by_key);
+    free(calls->path_of_stack);
+    free(calls);
+}
+
+static bool is_call_scope(const struct scope *scope)
+{
+    return scope->observer == OBSERVER_PYTHON_CALLS || scope->observer == OBSERVER_NATIVE_CALLS;
+}
+
+bool calls_any(const struct trace *trace)
+{
+    const struct sample_sets *sets = trace_sets_get(trace);
+    bool any = false;
+    for (uint32_t i = 0; i < trace_scope_count(trace); i++)
+        any = any || is_call_scope(trace_scope(trace, i));
+    for (unsigned i = 0; i < sample_sets_count(sets); i++)
+        any = any || sample_set_get(sets, i)->role == SAMPLE_ROLE_CALLS;
+    return any;
+}
+
+bool calls_takes(const struct trace *trace, const struct event *event)
+{
+    return is_call_scope(trace_scope(trace, event->scope));
+}
+
+const char *calls_name(const struct trace *trace, const struct call_function *function)
+{
+    uint32_t text = function->label
+                        ? stacks_get_label(trace_stacks_get(trace), function->label)->text
+                        : function->name;
+    return trace_string(trace, text)->bytes;
+}
+
+const struct call_totals *calls_totals(const struct calls *calls)
+{
+    return &calls->totals;
+}
+
+uint32_t calls_functions(const struct calls *calls, const struct call_function **ret_functions)
+{
+    *ret_functions = calls->functions.items;
+    return (uint32_t)calls->functions.count;
+}
+
+uint32_t calls_edges(const struct calls *calls, const struct call_edge **ret_edges)
+{
+    *ret_edges = calls->edges.items;
+    return (uint32_t)calls->edges.count;
+}
+
+/* ---- Functions and paths --------------------------------------------------------------------- */
+
+uint32_t calls_group_of(const struct calls *calls, uint32_t thread)
+{
+    const struct trace_thread *known = trace_thread_get(calls->trace, thread);
+    if (calls->options.group == CALLS_TOGETHER)
+        return 0;
+    return calls->options.group == CALLS_BY_THREAD ? thread : known ? known->process : 0;
+}
+
+int64_t calls_function_of(struct calls *calls, uint32_t group, uint32_t label, uint32_t name)
+{
+    const struct wide_key *key = WIDE_KEY(group, label, label ? 0 : name);
+    const uint64_t *found = wide_map_find(&calls->function_by_key, key);
+    const struct call_function fresh = {
+        .label = label, .name = label ? 0 : name, .group = group, .min_ns = UINT64_MAX};
+    if (found)
+        return (int64_t)*found;
+    if (vec_push(&calls->functions, fresh) != 0 ||
+        wide_map_put(&calls->function_by_key, key, calls->functions.count) != 0)
+        return -ENOMEM;
+    return (int64_t)calls->functions.count;
+}
+
+int64_t calls_path_of(struct calls *calls, uint32_t parent, uint32_t function)
+{
+    uint64_t key = calls_key(parent, function);
+    const uint64_t *found = map64_find(&calls->path_by_key, key);
+    const struct call_path fresh = {.parent = parent, .function = function};
+    if (found)
+        return (int64_t)*found;
+    if (calls->paths.count >= calls->options.path_limit)
+        return 0;
+    if (map64_put(&calls->path_by_key, key, calls->paths.count) != 0 ||
+        vec_push(&calls->paths, fresh) != 0)
+        return -ENOMEM;
+    return (int64_t)calls->paths.count - 1;
+}
+
+void calls_add(struct calls *calls, const struct call_count *count)
+{
+    calls->totals.calls += count->calls;
+    calls->totals.own_ns += count->own_ns;
+    if (count->path) {
+        struct call_path *path = &calls->paths.items[count->path];
+        path->calls += count->calls;
+        path->own_ns += count->own_ns;
+        path->off_ns += count->off_ns;
+        return;
+    }
+    struct call_function *function = &calls->functions.items[count->function - 1];
+    function->sum.calls += count->calls;
+    function->sum.primitive += count->calls;
+    function->sum.own_ns += count->own_ns;
+    function->sum.total_ns += count->own_ns;
+    function->off_ns += count->off_ns;
+    calls->paths.items[count->parent].unplaced_ns += count->own_ns;
+    calls->totals.no_path_calls += count->calls;
+}
+
+/* ---- Spans ----------------------------------------------------------------------------------- */
+
+/* NULL: out of memory. */
+static struct call_lane *lane_of(struct calls *calls, const struct item *item)
+{
+    bool track = item->lane == LANE_TRACK;
+    uint64_t key = calls_key(track ? 1 : 0, track ? item->event->lane : item->event->thread);
+    const struct call_lane fresh = {.group = calls_group_of(calls, item->event->thread)};
+    if (key == calls->last_key)
+        return &calls->lanes.items[calls->last_lane];
+    const uint64_t *found = map64_find(&calls->lane_by_key, key);
+    if (!found && (map64_put(&calls->lane_by_key, key, calls->lanes.count) != 0 ||
+                   vec_push(&calls->lanes, fresh) != 0))
+        return NULL;
+    calls->last_key = key;
+    calls->last_lane = (uint32_t)(found ? *found : calls->lanes.count - 1);
+    return &calls->lanes.items[calls->last_lane];
+}
+
+static bool is_same(const struct call_open *open, const struct event *event)
+{
+    return open->begin_ns == event->time_ns && open->name == event->name;
+}
+
+/* 1 + the index of what a span is a call of. -ENOMEM. */
+static int64_t function_of_event(struct calls *calls, const struct call_lane *lane,
+                                 const struct event *event)
+{
+    uint64_t key = calls_key(lane->group, event->name);
+    const uint64_t *found = map64_find(&calls->function_by_name, key);
+    if (found)
+        return (int64_t)*found;
+    uint32_t label = trace_name_label(calls->trace, event->name);
+    int64_t function = calls_function_of(calls, lane->group, label, event->name);
+    bool kept = function > 0 && map64_put(&calls->function_by_name, key, (uint64_t)function) == 0;
+    return kept ? function : -ENOMEM;
+}
+
+/* What is open at a depth, below `path`. 0 or -ENOMEM. */
+static int open_at(struct calls *calls, struct call_lane *lane, uint32_t depth,
+                   const struct event *event)
+{
+    struct call_open *open = &lane->open.items[depth];
+    uint32_t around = depth ? lane->open.items[depth - 1].path : 0;
+    *open = (struct call_open){.begin_ns = event->time_ns,
+                               .name = event->name,
+                               .path = around,
+                               .is_call = calls_takes(calls->trace, event)};
+    if (!open->is_call)
+        return 0;
+    int64_t function = function_of_event(calls, lane, event);
+    int64_t path = function < 0 ? function : calls_path_of(calls, around, (uint32_t)function);
+    if (path < 0)
+        return (int)path;
+    open->path = path ? (uint32_t)path : around; /* no room: what it calls is called by that */
+    open->function = (uint32_t)function;
+    return 0;
+}
+
+/* Those around a span are known, itself too. 0 or -ENOMEM. */
+static int open_all(struct calls *calls, struct call_lane *lane, const struct item *item)
+{
+    uint32_t known = item->depth;
+    while (lane->open.count <= item->depth) {
+        const struct call_open none = {.begin_ns = INT64_MIN};
+        if (vec_push(&lane->open, none) != 0)
+            return -ENOMEM;
+    }
+    while (known > 0 && !is_same(&lane->open.items[known - 1], item->parents[known - 1]))
+        known--;
+    for (; known < item->depth; known++)
+        if (open_at(calls, lane, known, item->parents[known]) != 0)
+            return -ENOMEM;
+    if (!is_same(&lane->open.items[item->depth], item->event))
+        return open_at(calls, lane, item->depth, item->event);
+    return 0;
+}
+
+static void note_span(struct call_function *function, uint64_t length_ns, bool whole)
+{
+    function->sources |= CALLS_EXACT;
+    if (!whole)
+        return;
+    function->min_ns = length_ns < function->min_ns ? length_ns : function->min_ns;
+    function->max_ns = length_ns > function->max_ns ? length_ns : function->max_ns;
+}
+
+/* What it took is nobody's own around it, up to the next call. */
+static void tell_outer(struct call_lane *lane, uint32_t depth, uint64_t length_ns, uint64_t off_ns)
+{
+    while (depth > 0 && !lane->open.items[depth - 1].is_call)
+        depth--;
+    if (depth == 0)
+        return;
+    lane->open.items[depth - 1].inner_ns += length_ns;
+    lane->open.items[depth - 1].inner_off_ns += off_ns;
+}
+
+static int take_span(struct calls *calls, const struct item *item)
+{
+    if ((item->lane != LANE_THREAD && item->lane != LANE_TRACK) || item->depth > OPEN_MAX ||
+        !calls_takes(calls->trace, item->event))
+        return 0;
+    struct call_lane *lane = lane_of(calls, item);
+    if (!lane || open_all(calls, lane, item) != 0)
+        return -ENOMEM;
+    struct call_open *open = &lane->open.items[item->depth];
+    uint64_t length_ns =
+        item->end_ns > item->begin_ns ? (uint64_t)item->end_ns - (uint64_t)item->begin_ns : 0;
+    uint64_t off_ns = item->off.blocked_ns + item->off.runnable_ns;
+    bool continues = item->event->flags & EVENT_CONTINUES;
+    uint32_t around = item->depth ? lane->open.items[item->depth - 1].path : 0;
+    const struct call_count count = {
+        .parent = around,
+        .path = calls->paths.items[open->path].function == open->function ? open->path : 0,
+        .function = open->function,
+        .calls = continues ? 0 : 1,
+        .own_ns = length_ns > open->inner_ns ? length_ns - open->inner_ns : 0,
+        .off_ns = off_ns > open->inner_off_ns ? off_ns - open->inner_off_ns : 0};
+    calls_add(calls, &count);
+    calls->totals.span_count++;
+    note_span(&calls->functions.items[open->function - 1], length_ns,
+              !continues && item->flags == 0);
+    tell_outer(lane, item->depth, length_ns, off_ns);
+    open->begin_ns = INT64_MIN; /* the next one of this begin is another one */
+    return 0;
+}
+
+static int take(void *context, const struct item *item)
+{
+    struct calls *calls = context;
+    if (item->kind == ITEM_SPAN)
+        return take_span(calls, item);
+    if (item->kind == ITEM_SAMPLE)
+        return calls_take_sample(calls, item->sample);
+    return item->kind == ITEM_INSTANT ? calls_take_mark(calls, item) : 0;
+}
+
+struct sink calls_sink(struct calls *calls)
+{
+    uint32_t wants = WANT_EVENTS | (calls->options.off_cpu ? WANT_TIMES : 0);
+    if (!calls->options.only_spans) /* with paths, samples come behind the marks before them */
+        wants |= WANT_SAMPLES | WANT_PATHS;
+    return (struct sink){take, calls, wants};
+}
+
+int calls_finish(struct calls *calls)
+{
+    int error = calls_add_up(calls);
+    if (!error)
+        error = calls_estimate(calls);
+    return error ? error : calls_sort(calls);
+}

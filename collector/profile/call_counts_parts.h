@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+/* What the files of calls share with each other only. */
+#ifndef ANNOT_CALL_COUNTS_PARTS_H
+#define ANNOT_CALL_COUNTS_PARTS_H
+
+#include "call_counts.h"
+#include "hash_map.h"
+#include "vec.h"
+
+/* A function called on one way from a root. 0: outside of all calls. */
+struct call_path {
+    uint32_t parent, function; /* function: 1 + index */
+    uint64_t calls, own_ns, off_ns;
+    uint64_t unplaced_ns; /* of callees that have no path of their own */
+};
+
+/* A span that is open as far as the ends of spans inside of it say. Two of the same begin and name
+ * at one depth are the same. */
+struct call_open {
+    int64_t begin_ns;
+    uint32_t name, path; /* path: of the innermost call that it is or lies in */
+    uint32_t function;
+    bool is_call;
+    uint64_t inner_ns, inner_off_ns; /* of calls directly inside of it */
+};
+
+/* A lane on which calls were spans. */
+struct call_lane {
+    VEC(struct call_open) open; /* by depth */
+    uint32_t group;
+};
+
+/* CPU time at a stack whose innermost Python function was not counted then. */
+struct call_sampled {
+    uint32_t group, process, stack;
+    uint64_t time_ns;
+};
+
+/* When a process stopped counting a function, or went on. */
+struct call_stop {
+    uint32_t process, label;
+    int64_t since_ns;
+    bool stopped;
+};
+
+struct calls {
+    const struct trace *trace;
+    struct calls_options options;
+    VEC(struct call_path) paths;
+    VEC(struct call_function) functions;
+    VEC(struct call_edge) edges;
+    struct map64 path_by_key, lane_by_key, function_by_name;
+    struct wide_map function_by_key;
+    VEC(struct call_lane) lanes;
+    uint64_t last_key; /* of the lane that was looked for; 0: none */
+    uint32_t last_lane;
+    uint32_t *path_of_stack; /* by stack: 1 + path, of one group */
+    uint32_t stack_count, stack_group;
+    struct map64 off_by_key; /* group, label: nanoseconds off the CPU */
+    VEC(struct call_stop) stops;
+    struct map64 stop_by_key; /* process, label: index of the last */
+    VEC(struct call_sampled) sampled;
+    struct wide_map sampled_by_key;
+    struct call_totals totals;
+};
+
+/* The key of two numbers; never 0. */
+static inline uint64_t calls_key(uint32_t first, uint32_t second)
+{
+    return ((uint64_t)first << 32 | second) + 1;
+}
+
+/* 1 + the index of a function of a group, added if new. -ENOMEM. */
+int64_t calls_function_of(struct calls *calls, uint32_t group, uint32_t label, uint32_t name);
+
+/* What thread items count for. */
+uint32_t calls_group_of(const struct calls *calls, uint32_t thread);
+
+/* Of samples: call_counts_samples.c. 0 or -ENOMEM. */
+int calls_take_sample(struct calls *calls, const struct sample *sample);
+int calls_take_mark(struct calls *calls, const struct item *item);
+int calls_estimate(struct calls *calls);
+
+/* The path of a function below another one; 0: there is no room. -ENOMEM. */
+int64_t calls_path_of(struct calls *calls, uint32_t parent, uint32_t function);
+
+/* So many calls at a path, or, where that had no room, of a function. */
+struct call_count {
+    uint32_t parent, path, function;
+    uint64_t calls, own_ns, off_ns;
+};
+
+void calls_add(struct calls *calls, const struct call_count *count);
+
+/* Rows of paths: call_counts_rows.c. 0 or -ENOMEM. */
+int calls_add_up(struct calls *calls);
+int64_t calls_edge_of(struct calls *calls, struct map64 *edges, uint32_t caller, uint32_t callee);
+int calls_sort(struct calls *calls);
+
+#endif

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT */
+/* Functions and their callers, made of call paths: a walk through all of them that knows which
+ * functions, and which calls of one by another, are open around each. */
+#include "call_counts_parts.h"
+
+#include "call_label.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* 1 + caller, 1 + callee: the edge's index, added if new. -ENOMEM. */
+int64_t calls_edge_of(struct calls *calls, struct map64 *edges, uint32_t caller, uint32_t callee)
+{
+    uint64_t key = calls_key(caller, callee);
+    const uint64_t *found = map64_find(edges, key);
+    const struct call_edge fresh = {.caller = caller - 1, .callee = callee - 1};
+    if (found)
+        return (int64_t)*found;
+    if (map64_put(edges, key, calls->edges.count) != 0 || vec_push(&calls->edges, fresh) != 0)
+        return -ENOMEM;
+    return (int64_t)calls->edges.count - 1;
+}
+
+struct walk {
+    struct calls *calls;
+    uint64_t *total_ns;            /* by path */
+    uint32_t *first, *next, *edge; /* by path; edge: 1 + index, 0: nobody called it */
+    uint32_t *open_functions, *open_edges;
+};
+
+static void add_numbers(struct call_numbers *sum, const struct call_path *path, uint64_t total_ns,
+                        bool outermost)
+{
+    sum->calls += path->calls;
+    sum->own_ns += path->own_ns;
+    if (!outermost)
+        return;
+    sum->primitive += path->calls;
+    sum->total_ns += total_ns;
+}
+
+static void enter(struct walk *walk, uint32_t at)
+{
+    struct calls *calls = walk->calls;
+    const struct call_path *path = &calls->paths.items[at];
+    struct call_function *function = &calls->functions.items[path->function - 1];
+    uint32_t edge = walk->edge[at];
+    function->off_ns += path->off_ns;
+    add_numbers(&function->sum, path, walk->total_ns[at],
+                walk->open_functions[path->function - 1]++ == 0);
+    if (edge)
+        add_numbers(&calls->edges.items[edge - 1].sum, path, walk->total_ns[at],
+                    walk->open_edges[edge - 1]++ == 0);
+}
+
+static void leave(struct walk *walk, uint32_t at)
+{
+    walk->open_functions[walk->calls->paths.items[at].function - 1]--;
+    if (walk->edge[at])
+        walk->open_edges[walk->edge[at] - 1]--;
+}
+
+/* All paths, each before those inside of it. */
+static void go_through(struct walk *walk)
+{
+    uint32_t at = walk->first[0];
+    while (at != 0) {
+        enter(walk, at);
+        if (walk->first[at]) {
+            at = walk->first[at];
+            continue;
+        }
+        while (at != 0 && !walk->next[at]) {
+            leave(walk, at);
+            at = walk->calls->paths.items[at].parent;
+        }
+        if (at != 0) {
+            leave(walk, at);
+            at = walk->next[at];
+        }
+    }
+}
+
+/* Parents come before their children. */
+static int find_edges(struct walk *walk)
+{
+    struct calls *calls = walk->calls;
+    struct map64 edges = {0};
+    int64_t edge = 0;
+    for (size_t i = calls->paths.count - 1; i > 0 && edge >= 0; i--) {
+        const struct call_path *path = &calls->paths.items[i];
+        walk->total_ns[i] += path->own_ns + path->unplaced_ns;
+        walk->total_ns[path->parent] += walk->total_ns[i];
+        walk->next[i] = walk->first[path->parent];
+        walk->first[path->parent] = (uint32_t)i;
+        uint32_t caller = calls->paths.items[path->parent].function;
+        edge = caller ? calls_edge_of(calls, &edges, caller, path->function) : 0;
+        walk->edge[i] = caller && edge >= 0 ? (uint32_t)edge + 1 : 0;
+    }
+    map64_free(&edges);
+    return edge < 0 ? (int)edge : 0;
+}
+
+int calls_add_up(struct calls *calls)
+{
+    size_t count = calls->paths.count;
+    struct walk walk = {calls,
+                        calloc(count, sizeof(*walk.total_ns)),
+                        calloc(count, sizeof(*walk.first)),
+                        calloc(count, sizeof(*walk.next)),
+                        calloc(count, sizeof(*walk.edge)),
+                        calloc(calls->functions.count + 1, sizeof(*walk.open_functions)),
+                        NULL};
+    bool made = walk.total_ns && walk.first && walk.next && walk.edge && walk.open_functions;
+    int error = made ? find_edges(&walk) : -ENOMEM;
+    if (!error) {
+        walk.open_edges = calloc(calls->edges.count + 1, sizeof(*walk.open_edges));
+        error = walk.open_edges ? 0 : -ENOMEM;
+    }
+    if (!error)
+        go_through(&walk);
+    calls->totals.path_count = (uint32_t)count - 1;
+    free(walk.total_ns);
+    free(walk.first);
+    free(walk.next);
+    free(walk.edge);
+    free(walk.open_functions);
+    free(walk.open_edges);
+    return error;
+}
+
+/* ---- Order ----------------------------------------------------------------------------------- */
+
+struct sorting {
+    const struct calls *calls;
+    const struct call_function *functions; /* as they were numbered */
+};
+
+static int compare(uint64_t a, uint64_t b)
+{
+    return a < b ? 1 : a > b ? -1 : 0;
+}
+
+static int by_names(const struct calls *calls, const struct call_function *a,
+                    const struct call_function *b)
+{
+    int order = call_compare_labels(calls->trace, a->label, b->label);
+    if (order == 0)
+        order = strcmp(calls_name(calls->trace, a), calls_name(calls->trace, b));
+    return order ? order : compare(b->group, a->group);
+}
+
+static int most_first(const void *left, const void *right, void *context)
+{
+    const struct sorting *sorting = context;
+    const struct call_function *a = &sorting->functions[*(const uint32_t *)left];
+    const struct call_function *b = &sorting->functions[*(const uint32_t *)right];
+    int order = compare(a->sum.own_ns, b->sum.own_ns);
+    if (order == 0)
+        order = compare(a->sum.calls, b->sum.calls);
+    return order ? order : by_names(sorting->calls, a, b);
+}
+
+static int by_caller(const void *left, const void *right, void *context)
+{
+    const struct call_edge *a = left, *b = right;
+    const struct calls *calls = context;
+    if (a->caller != b->caller)
+        return a->caller < b->caller ? -1 : 1;
+    int order = compare(a->sum.total_ns, b->sum.total_ns);
+    if (order == 0)
+        order = compare(a->sum.calls, b->sum.calls);
+    return order ? order
+                 : by_names(calls, &calls->functions.items[a->callee],
+                            &calls->functions.items[b->callee]);
+}
+
+static void renumber(struct calls *calls, const uint32_t *order, uint32_t *place,
+                     struct call_function *sorted)
+{
+    for (size_t i = 0; i < calls->functions.count; i++) {
+        sorted[i] = calls->functions.items[order[i]];
+        place[order[i]] = (uint32_t)i;
+        calls->totals.sources |= sorted[i].sources;
+        if (sorted[i].max_ns == 0)
+            sorted[i].min_ns = 0;
+    }
+    memcpy(calls->functions.items, sorted, calls->functions.count * sizeof(*sorted));
+    for (size_t i = 0; i < calls->edges.count; i++) {
+        calls->edges.items[i].caller = place[calls->edges.items[i].caller];
+        calls->edges.items[i].callee = place[calls->edges.items[i].callee];
+    }
+}
+
+int calls_sort(struct calls *calls)
+{
+    size_t count = calls->functions.count;
+    uint32_t *order = calloc(count + 1, sizeof(*order)), *place = calloc(count + 1, sizeof(*place));
+    struct call_function *sorted = calloc(count + 1, sizeof(*sorted));
+    int error = order && place && sorted ? 0 : -ENOMEM;
+    for (uint32_t i = 0; i < count && !error; i++)
+        order[i] = i;
+    if (!error && count > 0) {
+        qsort_r(order, count, sizeof(*order), most_first,
+                &(struct sorting){calls, calls->functions.items});
+        renumber(calls, order, place, sorted);
+    }
+    if (!error && calls->edges.count > 0)
+        qsort_r(calls->edges.items, calls->edges.count, sizeof(*calls->edges.items), by_caller,
+                calls);
+    free(order);
+    free(place);
+    free(sorted);
+    return error;
+}

@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: MIT */
+/* Calls that were counted in the program, and what samples know of functions that it stopped
+ * counting. */
+#include "call_counts_parts.h"
+
+#include "stacks.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* ---- Counted in the program ------------------------------------------------------------------ */
+
+/* By stack, for one group at a time: 0 is not looked at. */
+static int make_room(struct calls *calls, uint32_t group)
+{
+    uint32_t count = stacks_stack_count(trace_stacks_get(calls->trace));
+    if (calls->path_of_stack && calls->stack_count >= count && calls->stack_group == group)
+        return 0;
+    free(calls->path_of_stack);
+    calls->path_of_stack = calloc((size_t)count + 1, sizeof(*calls->path_of_stack));
+    calls->stack_count = count;
+    calls->stack_group = group;
+    return calls->path_of_stack ? 0 : -ENOMEM;
+}
+
+/* The stack's own and those below it, the innermost first, down to one that has a path. */
+enum { DEPTH_MAX = 4096 };
+
+/* 1 + the index of the function of a stack's innermost frame. -ENOMEM. */
+static int64_t function_of_stack(struct calls *calls, uint32_t group, uint32_t stack)
+{
+    const struct stacks *stacks = trace_stacks_get(calls->trace);
+    uint32_t frame = stacks_get_stack(stacks, stack)->frame;
+    return calls_function_of(calls, group, stacks_get_frame(stacks, frame)->label, 0);
+}
+
+/* The path of a stack; 0: there is no room, or it has no frames. -ENOMEM. */
+static int64_t path_of_stack(struct calls *calls, uint32_t group, uint32_t stack)
+{
+    const struct stacks *stacks = trace_stacks_get(calls->trace);
+    uint32_t chain[DEPTH_MAX], count = 0;
+    int64_t path = 0;
+    for (; stack != 0 && count < DEPTH_MAX; stack = stacks_get_stack(stacks, stack)->parent) {
+        if (calls->path_of_stack[stack])
+            break;
+        chain[count++] = stack;
+    }
+    if (stack != 0 && count < DEPTH_MAX)
+        path = calls->path_of_stack[stack] - 1;
+    while (count > 0) {
+        int64_t function = function_of_stack(calls, group, chain[--count]);
+        if (function < 0)
+            return function;
+        int64_t inner = calls_path_of(calls, (uint32_t)path, (uint32_t)function);
+        if (inner < 0)
+            return inner;
+        path = inner ? inner : path;
+        calls->path_of_stack[chain[count]] = (uint32_t)path + 1;
+    }
+    return path;
+}
+
+static int take_counts(struct calls *calls, const struct sample *sample)
+{
+    const struct sample_sets *sets = trace_sets_get(calls->trace);
+    uint32_t group = calls_group_of(calls, sample->thread);
+    int error = make_room(calls, group);
+    if (error || sample->stack == 0 || sample->stack >= calls->stack_count)
+        return error;
+    int64_t path = path_of_stack(calls, group, sample->stack);
+    int64_t function = path < 0 ? path : function_of_stack(calls, group, sample->stack);
+    if (function < 0)
+        return (int)function;
+    bool placed = calls->paths.items[path].function == (uint32_t)function;
+    const struct call_count count = {
+        .parent = (uint32_t)path,
+        .path = placed ? (uint32_t)path : 0,
+        .function = (uint32_t)function,
+        .calls = (uint64_t)sample_value(sets, sample, VALUE_TYPE_CALLS),
+        .own_ns = (uint64_t)sample_value(sets, sample, VALUE_TYPE_WALL)};
+    calls_add(calls, &count);
+    calls->functions.items[function - 1].sources |= CALLS_AGGREGATED;
+    return 0;
+}
+
+/* ---- Functions that are not counted any more ------------------------------------------------- */
+
+/* A mark with the function's name: from now on its calls are not counted (value true), or are. */
+int calls_take_mark(struct calls *calls, const struct item *item)
+{
+    const struct trace_thread *thread = trace_thread_get(calls->trace, item->event->thread);
+    uint32_t label = trace_name_label(calls->trace, item->event->name);
+    if (!thread || label == 0 ||
+        trace_scope(calls->trace, item->event->scope)->observer != OBSERVER_PYTHON_CALLS)
+        return 0;
+    const struct call_stop stop = {thread->process, label, item->begin_ns,
+                                   item->event->value.uint64 != 0};
+    uint64_t key = calls_key(thread->process, label);
+    calls->totals.stopped_count += stop.stopped && !map64_find(&calls->stop_by_key, key);
+    if (vec_push(&calls->stops, stop) != 0)
+        return -ENOMEM;
+    return map64_put(&calls->stop_by_key, key, calls->stops.count - 1);
+}
+
+static bool is_stopped(const struct calls *calls, uint32_t process, uint32_t label, int64_t time_ns)
+{
+    const uint64_t *found = map64_find(&calls->stop_by_key, calls_key(process, label));
+    const struct call_stop *stop = found ? &calls->stops.items[*found] : NULL;
+    return stop && stop->stopped && stop->since_ns <= time_ns;
+}
+
+/* The next Python function of a stack, from `*stack` down; then *stack is what called it. 0: none.
+ */
+static uint32_t next_python(const struct stacks *stacks, uint32_t *stack)
+{
+    while (*stack != 0) {
+        const struct stack *at = stacks_get_stack(stacks, *stack);
+        const struct frame *frame = stacks_get_frame(stacks, at->frame);
+        *stack = at->parent;
+        if (frame->kind == FRAME_PYTHON)
+            return frame->label;
+    }
+    return 0;
+}
+
+static int take_cpu(struct calls *calls, const struct sample *sample)
+{
+    const struct trace_thread *thread = trace_thread_get(calls->trace, sample->thread);
+    uint32_t stack = sample->stack;
+    uint32_t label = next_python(trace_stacks_get(calls->trace), &stack);
+    if (!thread || !is_stopped(calls, thread->process, label, sample->time_ns))
+        return 0;
+    const struct call_sampled sampled = {calls_group_of(calls, sample->thread), thread->process,
+                                         sample->stack,
+                                         sample_cpu_ns(trace_sets_get(calls->trace), sample)};
+    const struct wide_key *key = WIDE_KEY(sampled.group, sampled.process, sampled.stack);
+    const uint64_t *found = wide_map_find(&calls->sampled_by_key, key);
+    if (found) {
+        calls->sampled.items[*found].time_ns += sampled.time_ns;
+        return 0;
+    }
+    if (vec_push(&calls->sampled, sampled) != 0)
+        return -ENOMEM;
+    return wide_map_put(&calls->sampled_by_key, key, calls->sampled.count - 1);
+}
+
+/* ---- Off the CPU ----------------------------------------------------------------------------- */
+
+static int take_stretch(struct calls *calls, const struct sample *sample)
+{
+    const struct off_share off = sample_off_share(trace_sets_get(calls->trace), sample);
+    uint32_t stack = sample->stack;
+    uint32_t label = next_python(trace_stacks_get(calls->trace), &stack);
+    uint64_t key = calls_key(calls_group_of(calls, sample->thread), label);
+    const uint64_t *found = map64_find(&calls->off_by_key, key);
+    if (label == 0)
+        return 0;
+    return map64_put(&calls->off_by_key, key,
+                     (found ? *found : 0) + off.blocked_ns + off.runnable_ns);
+}
+
+int calls_take_sample(struct calls *calls, const struct sample *sample)
+{
+    switch (sample_role(trace_sets_get(calls->trace), sample)) {
+    case SAMPLE_ROLE_CALLS:
+        return take_counts(calls, sample);
+    case SAMPLE_ROLE_CPU:
+        return calls->stops.count > 0 ? take_cpu(calls, sample) : 0;
+    case SAMPLE_ROLE_OFF_CPU:
+        return take_stretch(calls, sample);
+    default:
+        return 0;
+    }
+}
+
+/* ---- Estimates ------------------------------------------------------------------------------- */
+
+/* So many calls take that long, as those did that were counted. */
+static uint64_t estimate_calls(const struct call_function *function, uint64_t time_ns)
+{
+    uint64_t counted = function->sum.calls - function->estimated_calls;
+    uint64_t own_ns = function->sum.own_ns - function->estimated_ns;
+    if (counted == 0 || own_ns == 0)
+        return 1;
+    double calls = (double)time_ns * (double)counted / (double)own_ns;
+    return calls < 1 ? 1 : (uint64_t)(calls + 0.5);
+}
+
+/* An estimate on its way: the callee, and what goes from whom called it to it. */
+struct estimate {
+    struct calls *calls;
+    struct map64 *edges;
+    const struct call_sampled *sampled;
+    uint64_t time_ns, count;
+};
+
+/* The innermost function of a stack that is counted has had the time as its own; 0: there is none.
+ */
+static uint32_t find_payer(const struct calls *calls, const struct call_sampled *sampled)
+{
+    uint32_t stack = sampled->stack, label;
+    do
+        label = next_python(trace_stacks_get(calls->trace), &stack);
+    while (label && is_stopped(calls, sampled->process, label, INT64_MAX));
+    return label;
+}
+
+/* Takes the time from there, as far as it goes. 0 or -ENOMEM. */
+static int take_from_payer(struct estimate *estimate)
+{
+    struct calls *calls = estimate->calls;
+    uint32_t label = find_payer(calls, estimate->sampled);
+    if (label == 0) { /* outside of all that was counted */
+        calls->totals.own_ns += estimate->time_ns;
+        return 0;
+    }
+    int64_t payer = calls_function_of(calls, estimate->sampled->group, label, 0);
+    if (payer < 0)
+        return (int)payer;
+    struct call_numbers *sum = &calls->functions.items[payer - 1].sum;
+    if (sum->own_ns < estimate->time_ns)
+        estimate->time_ns = sum->own_ns;
+    sum->own_ns -= estimate->time_ns;
+    calls->functions.items[payer - 1].given_ns += estimate->time_ns;
+    return 0;
+}
+
+static void give(struct estimate *estimate, int64_t callee)
+{
+    struct calls *calls = estimate->calls;
+    struct call_function *function = &calls->functions.items[callee - 1];
+    estimate->count = estimate_calls(function, estimate->time_ns);
+    function->sources |= CALLS_ESTIMATED;
+    function->sum.calls += estimate->count;
+    function->sum.primitive += estimate->count;
+    function->sum.own_ns += estimate->time_ns;
+    function->sum.total_ns += estimate->time_ns;
+    function->estimated_calls += estimate->count;
+    function->estimated_ns += estimate->time_ns;
+    calls->totals.calls += estimate->count;
+    calls->totals.estimated_calls += estimate->count;
+    calls->totals.estimated_ns += estimate->time_ns;
+}
+
+/* The callee was the innermost one: it is called so often, and the time is its own. */
+static int give_edge(const struct estimate *estimate, int64_t caller, int64_t callee,
+                     bool innermost)
+{
+    struct calls *calls = estimate->calls;
+    int64_t at = calls_edge_of(calls, estimate->edges, (uint32_t)caller, (uint32_t)callee);
+    if (at < 0)
+        return (int)at;
+    struct call_edge *edge = &calls->edges.items[at];
+    edge->sum.total_ns += estimate->time_ns;
+    if (!innermost)
+        return 0;
+    edge->sum.own_ns += estimate->time_ns;
+    edge->sum.calls += estimate->count;
+    edge->sum.primitive += estimate->count;
+    edge->estimated_calls += estimate->count;
+    return 0;
+}
+
+/* Down to the one that was counted: what is between has the time in its total. */
+static int give_callers(const struct estimate *estimate, int64_t callee)
+{
+    struct calls *calls = estimate->calls;
+    uint32_t stack = estimate->sampled->stack, process = estimate->sampled->process;
+    const struct stacks *stacks = trace_stacks_get(calls->trace);
+    bool stopped = true, innermost = true;
+    next_python(stacks, &stack);
+    for (uint32_t label = next_python(stacks, &stack); label && stopped;
+         label = next_python(stacks, &stack)) {
+        int64_t caller = calls_function_of(calls, estimate->sampled->group, label, 0);
+        if (caller < 0 || give_edge(estimate, caller, callee, innermost) != 0)
+            return -ENOMEM;
+        stopped = is_stopped(calls, process, label, INT64_MAX);
+        if (stopped && caller != callee)
+            calls->functions.items[caller - 1].sum.total_ns += estimate->time_ns;
+        callee = caller;
+        innermost = false;
+    }
+    return 0;
+}
+
+static int estimate_one(struct calls *calls, struct map64 *edges,
+                        const struct call_sampled *sampled)
+{
+    struct estimate estimate = {calls, edges, sampled, sampled->time_ns, 0};
+    uint32_t stack = sampled->stack;
+    uint32_t label = next_python(trace_stacks_get(calls->trace), &stack);
+    int64_t callee = calls_function_of(calls, sampled->group, label, 0);
+    if (callee < 0 || take_from_payer(&estimate) != 0)
+        return -ENOMEM;
+    if (estimate.time_ns == 0)
+        return 0;
+    give(&estimate, callee);
+    return give_callers(&estimate, callee);
+}
+
+/* Of functions that were counted at all, those whose innermost Python frame a stretch had. */
+static void take_off(struct calls *calls)
+{
+    for (size_t i = 0; i < calls->functions.count; i++) {
+        struct call_function *function = &calls->functions.items[i];
+        const uint64_t *off =
+            map64_find(&calls->off_by_key, calls_key(function->group, function->label));
+        function->off_known = calls->options.off_cpu;
+        if (function->sources & CALLS_EXACT || function->label == 0)
+            continue;
+        function->off_ns = off ? *off : 0;
+        if (function->off_ns > function->sum.own_ns)
+            function->off_ns = function->sum.own_ns;
+    }
+}
+
+/* What went to others is no own time either by who called it. */
+static void take_given(struct calls *calls)
+{
+    for (size_t i = 0; i < calls->edges.count; i++) {
+        struct call_edge *edge = &calls->edges.items[i];
+        const struct call_function *callee = &calls->functions.items[edge->callee];
+        uint64_t before_ns = callee->sum.own_ns - callee->estimated_ns + callee->given_ns;
+        if (callee->given_ns > 0 && before_ns > 0)
+            edge->sum.own_ns -=
+                (uint64_t)((double)edge->sum.own_ns * (double)callee->given_ns / (double)before_ns);
+    }
+}
+
+int calls_estimate(struct calls *calls)
+{
+    struct map64 edges = {0};
+    int error = 0;
+    take_off(calls);
+    for (size_t i = 0; i < calls->edges.count && !error; i++)
+        error = map64_put(
+            &edges, calls_key(calls->edges.items[i].caller + 1, calls->edges.items[i].callee + 1),
+            i);
+    for (size_t i = 0; i < calls->sampled.count && !error; i++)
+        error = estimate_one(calls, &edges, &calls->sampled.items[i]);
+    take_given(calls);
+    map64_free(&edges);
+    return error;
+}

@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: MIT */
+/* Calls that were counted: each of them a span, sums at stacks, and estimates by samples. */
+#include "call_counts.h"
+#include "stacks.h"
+#include "test.h"
+#include "trace_maker.h"
+
+#define MS INT64_C(1000000)
+
+static struct maker *maker;
+static uint32_t process, thread, scope, f, g, h;
+
+static uint32_t frame_of(const char *function, int32_t line)
+{
+    const struct maker_frame frame = {
+        .kind = FRAME_PYTHON, .function = function, .file = "/src/a.py", .first_line = line};
+    return maker_frame_of(maker_trace(maker), &frame);
+}
+
+static uint32_t label_of(const char *function, int32_t line)
+{
+    return stacks_get_frame(trace_stacks_get(maker_trace(maker)), frame_of(function, line))->label;
+}
+
+static void make(void)
+{
+    maker = maker_create();
+    process = maker_process(maker, 10, 0, "python3 a.py", 0);
+    thread = maker_thread(maker, process, 10, "main");
+    scope = maker_observed(maker, "", OBSERVER_PYTHON_CALLS, 0);
+    f = label_of("f", 1);
+    g = label_of("g", 5);
+    h = label_of("h", 9);
+}
+
+static void tell(enum event_kind kind, int64_t time, uint32_t label, unsigned flags)
+{
+    struct event event = {.kind = (uint8_t)kind, .thread = thread, .time_ns = time, .scope = scope};
+    event.flags = (uint8_t)flags;
+    if (label)
+        event.name = (uint32_t)trace_label_name(maker_trace(maker), label);
+    if (kind == EVENT_MARK) {
+        event.value_kind = VALUE_BOOL;
+        event.value.uint64 = 1;
+    }
+    maker_event(maker, &event);
+}
+
+static void call(int64_t time, uint32_t label)
+{
+    tell(EVENT_PUSH, time, label, 0);
+}
+
+static uint32_t stack_of(uint32_t parent, const char *function, int32_t line)
+{
+    const struct maker_frame frame = {
+        .kind = FRAME_PYTHON, .function = function, .file = "/src/a.py", .first_line = line};
+    return maker_stack(maker, parent, &frame);
+}
+
+static struct calls *read_as(const struct calls_options *options)
+{
+    maker_finish(maker, 10000 * MS);
+    const struct pass_source source = maker_pass_source(maker);
+    struct calls *calls = calls_create(maker_trace(maker), options);
+    const struct sink sink = calls_sink(calls);
+    CHECK_INT(pass_read(&source, &PASS_SELECT_ALL, &sink, 1), 0);
+    CHECK_INT(calls_finish(calls), 0);
+    return calls;
+}
+
+static struct calls *read_all(void)
+{
+    return read_as(&(struct calls_options){0});
+}
+
+static void finish(struct calls *calls)
+{
+    calls_destroy(calls);
+    maker_destroy(maker);
+}
+
+static const struct call_function *find(const struct calls *calls, uint32_t label)
+{
+    const struct call_function *functions;
+    uint32_t count = calls_functions(calls, &functions);
+    for (uint32_t i = 0; i < count; i++)
+        if (functions[i].label == label)
+            return &functions[i];
+    CHECK_INT(label, 0);
+    return NULL;
+}
+
+static void check(const struct call_numbers *sum, uint64_t calls, uint64_t primitive,
+                  int64_t own_ms, int64_t total_ms)
+{
+    CHECK_INT(sum->calls, calls);
+    CHECK_INT(sum->primitive, primitive);
+    CHECK_INT(sum->own_ns, own_ms * MS);
+    CHECK_INT(sum->total_ns, total_ms * MS);
+}
+
+static const struct call_edge *find_edge(const struct calls *calls, uint32_t caller,
+                                         uint32_t callee)
+{
+    const struct call_function *functions;
+    const struct call_edge *edges;
+    uint32_t count = calls_edges(calls, &edges);
+    calls_functions(calls, &functions);
+    for (uint32_t i = 0; i < count; i++)
+        if (functions[edges[i].caller].label == caller &&
+            functions[edges[i].callee].label == callee)
+            return &edges[i];
+    CHECK_INT(caller, callee + 1000);
+    return NULL;
+}
+
+TEST(spans_of_calls_are_counted_with_who_called_them)
+{
+    make();
+    call(0, f);
+    call(10 * MS, g);
+    maker_pop(maker, thread, 30 * MS);
+    call(30 * MS, g);
+    call(35 * MS, h);
+    maker_pop(maker, thread, 40 * MS);
+    maker_pop(maker, thread, 70 * MS);
+    maker_pop(maker, thread, 100 * MS);
+    struct calls *calls = read_all();
+    check(&find(calls, f)->sum, 1, 1, 40, 100);
+    check(&find(calls, g)->sum, 2, 2, 55, 60);
+    check(&find(calls, h)->sum, 1, 1, 5, 5);
+    CHECK_INT(find(calls, g)->min_ns, 20 * MS);
+    CHECK_INT(find(calls, g)->max_ns, 40 * MS);
+    check(&find_edge(calls, f, g)->sum, 2, 2, 55, 60);
+    check(&find_edge(calls, g, h)->sum, 1, 1, 5, 5);
+    CHECK_INT(calls_totals(calls)->calls, 4);
+    CHECK_INT(calls_totals(calls)->own_ns, 100 * MS);
+    CHECK_INT(calls_totals(calls)->sources, CALLS_EXACT);
+    CHECK_INT(calls_totals(calls)->path_count, 3);
+    finish(calls);
+}
+
+TEST(recursion_counts_once_in_the_total)
+{
+    make();
+    call(0, f);
+    call(10 * MS, f);
+    call(20 * MS, g);
+    call(30 * MS, f);
+    maker_pop(maker, thread, 40 * MS);
+    maker_pop(maker, thread, 50 * MS);
+    maker_pop(maker, thread, 60 * MS);
+    maker_pop(maker, thread, 70 * MS);
+    struct calls *calls = read_all();
+    check(&find(calls, f)->sum, 3, 1, 50, 70);
+    check(&find(calls, g)->sum, 1, 1, 20, 30);
+    check(&find_edge(calls, f, f)->sum, 1, 1, 20, 50);
+    check(&find_edge(calls, g, f)->sum, 1, 1, 10, 10);
+    finish(calls);
+}
+
+TEST(ranges_of_the_program_between_calls_change_nothing)
+{
+    make();
+    call(0, f);
+    maker_push(maker, thread, 10 * MS, "load");
+    call(20 * MS, g);
+    maker_pop(maker, thread, 30 * MS);
+    maker_push(maker, thread, 40 * MS, "inner");
+    call(50 * MS, g);
+    maker_pop(maker, thread, 60 * MS);
+    maker_pop(maker, thread, 70 * MS);
+    maker_pop(maker, thread, 80 * MS);
+    maker_pop(maker, thread, 100 * MS);
+    struct calls *calls = read_all();
+    check(&find(calls, f)->sum, 1, 1, 80, 100);
+    check(&find_edge(calls, f, g)->sum, 2, 2, 20, 20);
+    finish(calls);
+}
+
+TEST(what_goes_on_is_no_call)
+{
+    make();
+    call(0, f);
+    call(10 * MS, g);
+    maker_pop(maker, thread, 20 * MS);
+    tell(EVENT_PUSH, 30 * MS, g, EVENT_CONTINUES);
+    maker_pop(maker, thread, 60 * MS);
+    maker_pop(maker, thread, 100 * MS);
+    struct calls *calls = read_all();
+    check(&find(calls, g)->sum, 1, 1, 40, 40);
+    CHECK_INT(find(calls, g)->max_ns, 10 * MS);
+    check(&find_edge(calls, f, g)->sum, 1, 1, 40, 40);
+    finish(calls);
+}
+
+/* Calls and nanoseconds. */
+static uint16_t counted_set(void)
+{
+    const struct sample_set set = {.flags = SAMPLE_SET_EXACT | SAMPLE_SET_INTERVAL,
+                                   .count = 2,
+                                   .types = {VALUE_TYPE_CALLS, VALUE_TYPE_WALL}};
+    return (uint16_t)sample_sets_add(trace_sets(maker_trace(maker)), &set);
+}
+
+static void counted(uint16_t set, uint32_t stack, int64_t calls, int64_t own_ns)
+{
+    const struct sample sample = {.set = set,
+                                  .thread = thread,
+                                  .time_ns = 1 * MS,
+                                  .end_ns = 1000 * MS,
+                                  .stack = stack,
+                                  .value_count = 2,
+                                  .values = (const int64_t[]){calls, own_ns}};
+    maker_sample(maker, &sample);
+}
+
+TEST(sums_that_the_program_made_are_the_same_table)
+{
+    make();
+    uint16_t set = counted_set();
+    uint32_t in_f = stack_of(0, "f", 1), in_g = stack_of(in_f, "g", 5),
+             in_h = stack_of(in_g, "h", 9);
+    uint32_t again = stack_of(in_h, "f", 1);
+    counted(set, in_h, 1000, 30 * MS);
+    counted(set, in_f, 1, 100 * MS);
+    counted(set, in_g, 10, 20 * MS);
+    counted(set, in_g, 5, 10 * MS);
+    counted(set, again, 7, 7 * MS);
+    struct calls *calls = read_all();
+    check(&find(calls, f)->sum, 8, 1, 107, 167);
+    check(&find(calls, g)->sum, 15, 15, 30, 67);
+    check(&find(calls, h)->sum, 1000, 1000, 30, 37);
+    check(&find_edge(calls, f, g)->sum, 15, 15, 30, 67);
+    check(&find_edge(calls, h, f)->sum, 7, 7, 7, 7);
+    CHECK_INT(find(calls, h)->max_ns, 0);
+    CHECK_INT(calls_totals(calls)->sources, CALLS_AGGREGATED);
+    finish(calls);
+}
+
+static void ran(uint32_t stack, int64_t time)
+{
+    const struct sample sample = {.set = SAMPLE_SET_CPU,
+                                  .thread = thread,
+                                  .time_ns = time,
+                                  .stack = stack,
+                                  SAMPLE_VALUES(10 * MS)};
+    maker_sample(maker, &sample);
+}
+
+TEST(functions_that_are_not_counted_any_more_are_estimated)
+{
+    make();
+    uint32_t in_f = stack_of(0, "f", 1), in_g = stack_of(in_f, "g", 5);
+    uint32_t in_h = stack_of(in_g, "h", 9);
+    call(0, f);
+    call(10 * MS, g);
+    maker_pop(maker, thread, 12 * MS);
+    call(12 * MS, h);
+    maker_pop(maker, thread, 13 * MS);
+    tell(EVENT_MARK, 13 * MS, g, 0);
+    tell(EVENT_MARK, 13 * MS, h, 0);
+    maker_pop(maker, thread, 100 * MS);
+    ran(in_g, 11 * MS); /* when it was counted */
+    ran(in_g, 20 * MS);
+    ran(in_g, 30 * MS);
+    ran(in_h, 40 * MS);
+    ran(in_f, 50 * MS);
+    struct calls *calls = read_as(&(struct calls_options){0});
+    check(&find(calls, f)->sum, 1, 1, 67, 100); /* 97 but for these */
+    check(&find(calls, g)->sum, 11, 11, 22, 32);
+    CHECK_INT(find(calls, g)->estimated_calls, 10);
+    CHECK_INT(find(calls, g)->estimated_ns, 20 * MS);
+    check(&find(calls, h)->sum, 11, 11, 11, 11);
+    check(&find_edge(calls, f, g)->sum, 11, 11, 22, 32);
+    check(&find_edge(calls, g, h)->sum, 10, 10, 10, 10);
+    CHECK_INT(calls_totals(calls)->own_ns, 100 * MS);
+    CHECK_INT(calls_totals(calls)->stopped_count, 2);
+    CHECK_INT(calls_totals(calls)->sources, CALLS_EXACT | CALLS_ESTIMATED);
+    finish(calls);
+}
+
+TEST(time_off_the_cpu_is_told_apart)
+{
+    make();
+    call(0, f);
+    call(10 * MS, g);
+    maker_pop(maker, thread, 30 * MS);
+    maker_pop(maker, thread, 100 * MS);
+    maker_wait(maker,
+               &(struct sample){
+                   .thread = thread, .time_ns = 15 * MS, .end_ns = 25 * MS, .reason = WAIT_SLEEP},
+               25 * MS);
+    maker_wait(maker,
+               &(struct sample){
+                   .thread = thread, .time_ns = 50 * MS, .end_ns = 80 * MS, .reason = WAIT_SLEEP},
+               80 * MS);
+    struct calls *calls = read_as(&(struct calls_options){.off_cpu = true});
+    CHECK_INT(find(calls, g)->off_ns, 10 * MS);
+    CHECK_INT(find(calls, f)->off_ns, 30 * MS);
+    finish(calls);
+}
+
+TEST(calls_without_a_path_still_count)
+{
+    make();
+    call(0, f);
+    call(10 * MS, g);
+    call(20 * MS, h);
+    maker_pop(maker, thread, 30 * MS);
+    maker_pop(maker, thread, 40 * MS);
+    maker_pop(maker, thread, 50 * MS);
+    struct calls *calls = read_as(&(struct calls_options){.path_limit = 2});
+    check(&find(calls, f)->sum, 1, 1, 20, 50);
+    check(&find(calls, g)->sum, 1, 1, 20, 20);
+    check(&find(calls, h)->sum, 1, 1, 10, 10);
+    CHECK_INT(calls_totals(calls)->calls, 3);
+    CHECK_INT(calls_totals(calls)->no_path_calls, 2);
+    CHECK_INT(calls_totals(calls)->own_ns, 50 * MS);
+    finish(calls);
+}
+
+TEST(threads_have_functions_of_their_own)
+{
+    make();
+    uint32_t first = thread;
+    call(0, f);
+    maker_pop(maker, thread, 10 * MS);
+    thread = maker_thread(maker, process, 11, "second");
+    call(0, f);
+    maker_pop(maker, thread, 30 * MS);
+    struct calls *calls = read_as(&(struct calls_options){.group = CALLS_BY_THREAD});
+    const struct call_function *functions;
+    CHECK_INT(calls_functions(calls, &functions), 2);
+    CHECK_INT(functions[0].group, thread);
+    check(&functions[0].sum, 1, 1, 30, 30);
+    CHECK_INT(functions[1].group, first);
+    check(&functions[1].sum, 1, 1, 10, 10);
+    finish(calls);
+}
