@@ -136,7 +136,10 @@ static void add_known(struct printing *p, const struct table_column *column,
     } else if (column->type == COLUMN_SHARE) {
         add_share(p, column, cell->count);
     } else if (cell->rough) {
-        snprintf(rough, sizeof(rough), "~%s", number_time(cell->count, text));
+        snprintf(rough, sizeof(rough), "~%s",
+                 column->type == COLUMN_COUNT ? number_count(cell->count, text)
+                 : p->table->brief            ? number_time_short(cell->count, text)
+                                              : number_time(cell->count, text));
         grid_add(p->grid, rough);
     } else {
         add_number(p, column, cell->count);

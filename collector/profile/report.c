@@ -278,14 +278,14 @@ static int tell_range(void *context, uint32_t row, const struct item *span)
     return rc == 0 && watch->told ? watch->told(watch->context, row, span) : rc;
 }
 
-enum { REPORT_OWN_SINKS = 6 };
+enum { REPORT_OWN_SINKS = 6 }; /* and one of calls */
 
 /* One reading for all tables. */
 static int read_all(struct report *report)
 {
     const struct pass_source stored = recording_pass_source(report->options.reader);
     const struct pass_source source = report->options.source ? *report->options.source : stored;
-    struct sink sinks[REPORT_OWN_SINKS + REPORT_SINKS_MAX] = {
+    struct sink sinks[REPORT_OWN_SINKS + 1 + REPORT_SINKS_MAX] = {
         range_stats_sink(report->stats),
         pool_tasks_sink(report->tasks),
         loop_blocks_sink(report->loops, report->samples.present),
@@ -293,6 +293,8 @@ static int read_all(struct report *report)
         report_samples_sink(&report->samples),
         gpu_stats_sink(report->gpu)};
     unsigned count = REPORT_OWN_SINKS;
+    if (report->calls)
+        sinks[count++] = calls_sink(report->calls);
     for (unsigned i = 0; i < report->options.sink_count && i < REPORT_SINKS_MAX; i++)
         sinks[count++] = report->options.sinks[i];
     struct pass *pass = pass_create(&source, report->options.selection, sinks, count);
@@ -308,6 +310,8 @@ static int read_all(struct report *report)
     awaits_finish(report->awaits);
     if (rc == 0)
         rc = finish_gpu(report);
+    if (rc == 0 && report->calls)
+        rc = calls_finish(report->calls);
     pass_destroy(pass);
     return rc;
 }
@@ -334,6 +338,7 @@ static void find_facts(struct report *report)
     facts->own = report->samples.own;
     facts->tree = report->samples.tree;
     facts->awaits = report->awaits;
+    facts->calls = report->calls;
     facts->gpu = gpu_stats_any(report->gpu) ? report->gpu : NULL;
     facts->wall = report->samples.off_cpu ? report->samples.wall : NULL;
     find_others(report);
@@ -355,16 +360,26 @@ static void find_facts(struct report *report)
 static int add_tables(struct report *report)
 {
     int (*const makers[])(struct report *) = {
-        add_recording,      report_add_ranges,    report_add_imports, report_add_plain,
-        report_add_gpu,     report_add_stalls,    report_add_tasks,   report_add_pools,
-        report_add_owners,  report_add_functions, report_add_lines,   report_add_waits,
-        report_add_awaits,  report_add_loops,     report_add_own,     report_add_findings,
-        report_add_callers, add_sampling,         add_missing,
+        add_recording,       report_add_ranges,  report_add_imports,   report_add_plain,
+        report_add_gpu,      report_add_stalls,  report_add_tasks,     report_add_pools,
+        report_add_owners,   report_add_calls,   report_add_functions, report_add_lines,
+        report_add_waits,    report_add_awaits,  report_add_loops,     report_add_own,
+        report_add_findings, report_add_callers, add_sampling,         add_missing,
     };
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < sizeof(makers) / sizeof(*makers); i++)
         rc = makers[i](report);
     return rc;
+}
+
+/* If there are any: their sink costs. 0 or -ENOMEM. */
+static int begin_calls(struct report *report)
+{
+    const struct calls_options options = {.off_cpu = trace_sampling_get(report->trace)->off_cpu};
+    if (!calls_any(report->trace))
+        return 0;
+    report->calls = calls_create(report->trace, &options);
+    return report->calls ? 0 : -ENOMEM;
 }
 
 int report_create(const struct report_options *options, struct report **ret_report)
@@ -398,6 +413,8 @@ int report_create(const struct report_options *options, struct report **ret_repo
     if (made)
         pool_tasks_tell(report->tasks, &options->task_watch);
     if (rc == 0)
+        rc = begin_calls(report);
+    if (rc == 0)
         rc = made ? read_all(report) : -ENOMEM;
     if (rc == 0) {
         find_facts(report);
@@ -425,6 +442,7 @@ void report_destroy(struct report *report)
     loop_blocks_destroy(report->loops);
     awaits_destroy(report->awaits);
     gpu_stats_destroy(report->gpu);
+    calls_destroy(report->calls);
     source_texts_destroy(report->texts);
     range_stats_destroy(report->stats);
     free(report);

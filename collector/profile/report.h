@@ -7,6 +7,7 @@
 #define ANNOT_REPORT_H
 
 #include "awaits.h"
+#include "call_counts.h"
 #include "gpu_stats.h"
 #include "line_stats.h"
 #include "loop_blocks.h"
@@ -95,6 +96,7 @@ struct report_facts {
     const struct own_tree *tree;        /* and as a tree of calls */
     const struct awaits *awaits;        /* where tasks of asyncio were suspended */
     const struct gpu_stats *gpu;        /* what GPUs did; NULL: nothing, as far as is known */
+    const struct calls *calls;          /* that were counted; NULL: none */
     const struct wall *wall;            /* NULL if it is not known what threads waited for */
     struct sample_checks checks;
     uint64_t others_ms;        /* that other programs used of the processors, */

@@ -4,6 +4,7 @@
 #define ANNOT_REPORT_PARTS_H
 
 #include "awaits.h"
+#include "call_counts.h"
 #include "call_label.h"
 #include "gpu_stats.h"
 #include "line_stats.h"
@@ -116,6 +117,7 @@ struct report {
     struct loop_blocks *loops;
     struct awaits *awaits;
     struct gpu_stats *gpu;
+    struct calls *calls; /* NULL: none were counted */
     struct source_texts *texts;
     struct report_facts facts;
     struct table tables[REPORT_TABLES_MAX];
@@ -144,6 +146,7 @@ int report_add_tasks(struct report *report);
 int report_add_pools(struct report *report); /* pools, their workers */
 int report_add_owners(struct report *report);
 int report_add_functions(struct report *report);
+int report_add_calls(struct report *report); /* calls, who called whom */
 int report_add_waits(struct report *report);
 int report_add_awaits(struct report *report);
 int report_add_loops(struct report *report); /* what blocked event loops */

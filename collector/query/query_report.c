@@ -31,6 +31,8 @@ const char *const query_report_names[] = {
     "pool_workers",
     "processes",
     "threads",
+    "calls",
+    "call_edges",
     "functions",
     "python_functions",
     "lines",

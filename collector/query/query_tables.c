@@ -376,6 +376,12 @@ static int add_module(struct query *query, const char *name, const struct query_
     return sqlite3_create_module_v2(query->db, name, &table_module, module, free);
 }
 
+/* Tables of the report that nothing else is like: they are found by their own names, too. */
+static bool has_short_name(const char *name)
+{
+    return strcmp(name, "calls") == 0 || strcmp(name, "call_edges") == 0;
+}
+
 int query_register_tables(struct query *query)
 {
     char name[64];
@@ -386,6 +392,8 @@ int query_register_tables(struct query *query)
         const struct query_table table = {.name = *at, .rows = &report_rows};
         snprintf(name, sizeof(name), "report_%s", *at);
         status = add_module(query, name, &table);
+        if (status == SQLITE_OK && has_short_name(*at))
+            status = add_module(query, *at, &table);
     }
     return status;
 }

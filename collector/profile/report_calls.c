@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: MIT */
+/* The tables of calls that were counted: functions, own code first, and who called whom. */
+#include "report_parts.h"
+
+#include "call_counts.h"
+#include "code_owner.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* ---- Functions ------------------------------------------------------------------------------- */
+
+enum {
+    NAME,
+    LOCATION,
+    CALLS,
+    OWN,
+    OWN_SHARE,
+    OWN_PER_CALL,
+    TOTAL,
+    PER_CALL,
+    MIN,
+    MAX,
+    CPU,
+    OFF,
+    ESTIMATED,
+    FUNCTION,
+    KIND,
+    MODULE,
+    FILE_PATH,
+    LINE,
+    OWNER,
+    SOURCE,
+    PRIMITIVE,
+    ESTIMATED_OWN,
+};
+
+static const struct table_column columns[] = {
+    [NAME] = {.name = "name", .title = "function", .type = COLUMN_TEXT},
+    [LOCATION] = {.name = "location", .title = "location", .type = COLUMN_TEXT, .rank = 3},
+    [CALLS] = {.name = "calls", .title = "calls", .type = COLUMN_COUNT, .adds_up = true},
+    [OWN] = {.name = "own_ns", .title = "own", .type = COLUMN_TIME, .adds_up = true},
+    [OWN_SHARE] = {.title = "%", .type = COLUMN_SHARE, .rank = 2, .of = OWN},
+    [OWN_PER_CALL] = {.name = "own_per_call_ns",
+                      .title = "own/call",
+                      .type = COLUMN_TIME,
+                      .rank = 4},
+    [TOTAL] = {.name = "total_ns", .title = "total", .type = COLUMN_TIME},
+    [PER_CALL] = {.name = "per_call_ns", .title = "per call", .type = COLUMN_TIME, .rank = 1},
+    [MIN] = {.name = "min_ns", .title = "min", .type = COLUMN_TIME, .rank = 7, .rare = true},
+    [MAX] = {.name = "max_ns", .title = "max", .type = COLUMN_TIME, .rank = 6, .rare = true},
+    [CPU] = {.name = "own_cpu_ns", .type = COLUMN_TIME, .adds_up = true},
+    [OFF] = {.name = "own_off_ns",
+             .title = "off CPU",
+             .type = COLUMN_TIME,
+             .rank = 5,
+             .adds_up = true,
+             .rare = true},
+    [ESTIMATED] = {.name = "estimated_calls",
+                   .title = "estimated",
+                   .type = COLUMN_COUNT,
+                   .adds_up = true,
+                   .rare = true},
+    [FUNCTION] = {.name = "function", .type = COLUMN_TEXT},
+    [KIND] = {.name = "kind", .type = COLUMN_TEXT},
+    [MODULE] = {.name = "module", .type = COLUMN_TEXT},
+    [FILE_PATH] = {.name = "file", .type = COLUMN_TEXT},
+    [LINE] = {.name = "line", .type = COLUMN_NUMBER},
+    [OWNER] = {.name = "owner", .type = COLUMN_TEXT},
+    [SOURCE] = {.name = "known", .type = COLUMN_TEXT},
+    [PRIMITIVE] = {.name = "primitive_calls", .type = COLUMN_COUNT, .adds_up = true},
+    [ESTIMATED_OWN] = {.name = "estimated_own_ns", .type = COLUMN_TIME, .adds_up = true},
+};
+
+static const char *known_text(unsigned sources)
+{
+    return sources & CALLS_ESTIMATED ? "estimated" : sources & CALLS_EXACT ? "exact" : "counted";
+}
+
+/* Of the spans of native functions there is a name alone. */
+static void fill_name(const struct report *report, struct table_row *row, unsigned column,
+                      const struct call_function *function)
+{
+    if (function->label) {
+        report_name_cells(report, row, column, &(struct call_place){function->label, 0});
+        return;
+    }
+    row_text(row, column, calls_name(report->trace, function));
+    row->owner = CODE_OWN;
+}
+
+static void fill_place(const struct report *report, struct table_row *row,
+                       const struct call_function *function)
+{
+    const struct stacks *stacks = trace_stacks_get(report->trace);
+    const struct label *label = stacks_get_label(stacks, function->label);
+    const struct source *source = stacks_get_source(stacks, label->source);
+    fill_name(report, row, NAME, function);
+    row_text(row, OWNER, code_owner_name(row->owner));
+    row_text(row, SOURCE, known_text(function->sources));
+    if (!function->label) {
+        row_text(row, FUNCTION, calls_name(report->trace, function));
+        row_text(row, KIND, "native");
+        return;
+    }
+    report_function_cells(report, row, FUNCTION, function->label);
+    row_text(row, FILE_PATH, trace_string(report->trace, source->path)->bytes);
+    row_number(row, LINE, label->first_line);
+}
+
+static void fill_numbers(struct table_row *row, const struct call_function *function)
+{
+    const struct call_numbers *sum = &function->sum;
+    bool rough = function->sources & CALLS_ESTIMATED;
+    row_count(row, CALLS, sum->calls);
+    row_count(row, OWN, sum->own_ns);
+    row_count(row, OWN_PER_CALL, sum->calls ? sum->own_ns / sum->calls : 0);
+    row_count(row, TOTAL, sum->total_ns);
+    row_count(row, PER_CALL, sum->primitive ? sum->total_ns / sum->primitive : 0);
+    row_count(row, PRIMITIVE, sum->primitive);
+    row_count(row, ESTIMATED, function->estimated_calls);
+    row_count(row, ESTIMATED_OWN, function->estimated_ns);
+    row->cells[ESTIMATED].quiet = !rough;
+    row->cells[CALLS].rough = row->cells[OWN].rough = row->cells[TOTAL].rough = rough;
+    if (function->max_ns) {
+        row_count(row, MIN, function->min_ns);
+        row_count(row, MAX, function->max_ns);
+    }
+    if (function->off_known) {
+        uint64_t off_ns = function->off_ns < sum->own_ns ? function->off_ns : sum->own_ns;
+        row_count(row, OFF, off_ns);
+        row_count(row, CPU, sum->own_ns - off_ns);
+        row->cells[OFF].quiet = off_ns == 0;
+    }
+}
+
+static void fill_function(const struct table *table, uint64_t index, struct table_row *row)
+{
+    const struct report *report = table->context;
+    const uint32_t *order = table->rows;
+    const struct call_function *functions;
+    calls_functions(report->calls, &functions);
+    const struct call_function *function = &functions[order[index]];
+    if (!row->sums_only)
+        fill_place(report, row, function);
+    fill_numbers(row, function);
+}
+
+/* ---- Who called whom ------------------------------------------------------------------------- */
+
+enum {
+    EDGE_CALLER,
+    EDGE_CALLER_LOCATION,
+    EDGE_CALLEE,
+    EDGE_CALLEE_LOCATION,
+    EDGE_CALLS,
+    EDGE_OWN,
+    EDGE_TOTAL,
+    EDGE_PRIMITIVE,
+    EDGE_ESTIMATED,
+    EDGE_CALLER_ROW,
+    EDGE_CALLEE_ROW,
+};
+
+static const struct table_column edge_columns[] = {
+    [EDGE_CALLER] = {.name = "caller", .title = "caller", .type = COLUMN_TEXT},
+    [EDGE_CALLER_LOCATION] = {.name = "caller_location",
+                              .title = "location",
+                              .type = COLUMN_TEXT,
+                              .rank = 4},
+    [EDGE_CALLEE] = {.name = "callee", .title = "calls", .type = COLUMN_TEXT},
+    [EDGE_CALLEE_LOCATION] = {.name = "callee_location",
+                              .title = "location",
+                              .type = COLUMN_TEXT,
+                              .rank = 3},
+    [EDGE_CALLS] = {.name = "calls", .title = "times", .type = COLUMN_COUNT, .adds_up = true},
+    [EDGE_OWN] =
+        {.name = "own_ns", .title = "own", .type = COLUMN_TIME, .rank = 1, .adds_up = true},
+    [EDGE_TOTAL] = {.name = "total_ns", .title = "total", .type = COLUMN_TIME},
+    [EDGE_PRIMITIVE] = {.name = "primitive_calls", .type = COLUMN_COUNT, .adds_up = true},
+    [EDGE_ESTIMATED] = {.name = "estimated_calls", .type = COLUMN_COUNT, .adds_up = true},
+    [EDGE_CALLER_ROW] = {.name = "caller_row", .type = COLUMN_NUMBER},
+    [EDGE_CALLEE_ROW] = {.name = "callee_row", .type = COLUMN_NUMBER},
+};
+
+/* `rows` of the table: where each function stands in the table of functions. */
+static void fill_edge(const struct table *table, uint64_t index, struct table_row *row)
+{
+    const struct report *report = table->context;
+    const struct call_function *functions;
+    const struct call_edge *edges;
+    const uint32_t *places = table->rows;
+    calls_functions(report->calls, &functions);
+    calls_edges(report->calls, &edges);
+    const struct call_edge *edge = &edges[index];
+    if (!row->sums_only) {
+        fill_name(report, row, EDGE_CALLEE, &functions[edge->callee]);
+        fill_name(report, row, EDGE_CALLER, &functions[edge->caller]);
+    }
+    row_count(row, EDGE_CALLS, edge->sum.calls);
+    row_count(row, EDGE_OWN, edge->sum.own_ns);
+    row_count(row, EDGE_TOTAL, edge->sum.total_ns);
+    row_count(row, EDGE_PRIMITIVE, edge->sum.primitive);
+    row_count(row, EDGE_ESTIMATED, edge->estimated_calls);
+    row_number(row, EDGE_CALLER_ROW, places[edge->caller]);
+    row_number(row, EDGE_CALLEE_ROW, places[edge->callee]);
+    row->cells[EDGE_CALLS].rough = edge->estimated_calls > 0;
+}
+
+/* ---- Tables ---------------------------------------------------------------------------------- */
+
+static bool is_own(const struct report *report, const struct call_function *function)
+{
+    return !function->label || code_owner_of(report->trace, function->label) == CODE_OWN;
+}
+
+/* Own code first; or, if wanted, where each function stands then. */
+static uint32_t *find_order(const struct report *report, bool places)
+{
+    const struct call_function *functions = NULL;
+    uint32_t count = report->calls ? calls_functions(report->calls, &functions) : 0, at = 0;
+    uint32_t *order = calloc((size_t)count + 1, sizeof(*order));
+    for (unsigned others = 0; others < 2 && order; others++)
+        for (uint32_t i = 0; i < count; i++) {
+            if (is_own(report, &functions[i]) == (others == 0)) {
+                order[places ? i : at] = places ? at : i;
+                at++;
+            }
+        }
+    return order;
+}
+
+static const char *mode_text(const struct call_totals *totals)
+{
+    bool exact = totals->sources & CALLS_EXACT, counted = totals->sources & CALLS_AGGREGATED;
+    if (totals->sources & CALLS_ESTIMATED || totals->stopped_count)
+        return "small functions estimated from samples";
+    return exact && counted ? "every call recorded or counted"
+           : exact          ? "every call recorded"
+                            : "every call counted";
+}
+
+static int add_titles(const struct report *report, struct table *table)
+{
+    char title[256];
+    const struct call_totals *totals = calls_totals(report->calls);
+    snprintf(title, sizeof(title), "Calls, own code first (%s)", mode_text(totals));
+    if (totals->estimated_calls)
+        table_add_note(
+            table, (struct table_note){.before = "(~ estimated from samples: ",
+                                       .count = totals->estimated_calls,
+                                       .after = " of the calls, of functions that were no longer "
+                                                "counted)"});
+    if (totals->no_path_calls)
+        table_add_note(table,
+                       (struct table_note){.before = "(without their callers, for want of room: ",
+                                           .count = totals->no_path_calls,
+                                           .after = " calls)"});
+    return report_plain_title(table, title);
+}
+
+static int add_functions(struct report *report)
+{
+    struct table *table = report_add_table(report, "calls", fill_function);
+    const struct call_function *functions;
+    for (unsigned i = 0; i < sizeof(columns) / sizeof(*columns); i++)
+        table_add_column(table, columns[i]);
+    table->rows = find_order(report, false);
+    table->limit = report->options.functions;
+    table->brief = true;
+    if (!table->rows)
+        return -ENOMEM;
+    if (!report->calls)
+        return 0;
+    table->columns[OWN_SHARE].whole = calls_totals(report->calls)->own_ns;
+    table->row_count = calls_functions(report->calls, &functions);
+    return add_titles(report, table);
+}
+
+int report_add_calls(struct report *report)
+{
+    const struct call_edge *edges;
+    int rc = add_functions(report);
+    struct table *table = report_add_table(report, "call_edges", fill_edge);
+    for (unsigned i = 0; i < sizeof(edge_columns) / sizeof(*edge_columns); i++)
+        table_add_column(table, edge_columns[i]);
+    table->rows = find_order(report, true);
+    table->limit = report->options.functions;
+    table->brief = true;
+    if (rc != 0 || !table->rows)
+        return -ENOMEM;
+    if (!report->calls)
+        return 0;
+    table->row_count = calls_edges(report->calls, &edges);
+    return report_plain_title(table, "Who called whom");
+}
