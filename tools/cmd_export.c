@@ -222,8 +222,9 @@ static void note_written(const struct plan *plan, const struct pass_counts *read
         loss_note(store_reader_trace(plan->reader), &wholes);
     note_folded(plan);
     note_hidden(plan);
-    if (wants_gpu(&plan->wanted)) {
-        note_stacks(plan);
+    if (wants_gpu(&plan->wanted) || plan->exporter->counts_calls) {
+        if (wants_gpu(&plan->wanted))
+            note_stacks(plan);
         if (plan->default_output)
             recording_note_output(plan->output, plan->exporter->viewer);
         return;
@@ -247,6 +248,7 @@ static int run_export(struct plan *plan)
                                      .selection = &plan->selection,
                                      .off_cpu = plan->wanted.off_cpu,
                                      .gpu = wants_gpu(&plan->wanted),
+                                     .calls = plan->exporter->counts_calls,
                                      .value = plan->wanted.value};
     struct pass_counts read;
     struct text text = text_init(plan->subtitle, sizeof(plan->subtitle));

@@ -2,6 +2,7 @@
 /* Why there is nothing to draw, and what would show more. See no_samples.h. */
 #include "no_samples.h"
 
+#include "call_counts.h"
 #include "cmd.h"
 #include "recording.h"
 #include "selection.h"
@@ -17,6 +18,17 @@ int no_samples_fail(const struct no_samples *f)
     if (f->gpu)
         return cmd_fail(CMD_FAILED, "%s has no work of GPUs%s\nannot record --gpu records it",
                         f->recording, selection_is_all(f->selection) ? "" : " in what was chosen");
+    if (f->calls)
+        return calls_any(store_reader_trace(f->reader))
+                   ? cmd_fail(CMD_FAILED,
+                              "no call is in what was chosen of %s\nannot report --table calls %s "
+                              "lists all of them",
+                              f->recording, quoted)
+                   : cmd_fail(CMD_FAILED,
+                              "%s has no counts of calls: samples say how long functions ran, not "
+                              "how often\nannot record --trace-functions=aggregate counts them; "
+                              "annot flame %s draws samples",
+                              f->recording, quoted);
     if (f->off_cpu && !sampling->off_cpu)
         return cmd_fail(CMD_FAILED,
                         "%s has no data about time off the CPU\nannot record "

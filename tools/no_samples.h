@@ -16,6 +16,7 @@ struct no_samples {
     const struct selection *selection;
     bool off_cpu;      /* waits were to be drawn */
     bool gpu;          /* work of GPUs was */
+    bool calls;        /* calls that were counted were */
     const char *value; /* what samples were to count for; NULL: time */
 };
 

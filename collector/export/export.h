@@ -129,6 +129,7 @@ struct exporter {
     const char *viewer;    /* what opens it, "at ui.perfetto.dev"; NULL: many programs */
     bool binary;           /* not for terminals */
     bool tells_missing;    /* the file has room for what the recording lacks */
+    bool counts_calls;     /* it is made of calls that were counted; -ENODATA: there are none */
     /* Its own, into struct export_options; a fallback holds for this format. NULL: none. */
     const struct option_spec *options;
     uint32_t wants;    /* enum sink_wants: of which items `take` is called */

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: MIT
+"""Exports of counted calls, read back by the programs that they are for: what these say equals what
+annot query says, of recordings with every call as a span, with sums, and with estimates."""
+
+import json
+import os
+import pathlib
+import pstats
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ANNOT = os.environ["ANNOT"]
+MAKE = os.environ["ANNOT_MAKE_RECORDING"]
+SHAPES = ("calls", "calls-sums", "calls-adaptive")
+
+
+def annot(*words):
+    run = subprocess.run([ANNOT, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert run.returncode == 0, (words, run.stderr)
+    return run.stdout
+
+
+def query(recording, sql):
+    lines = annot("query", "--json", recording, sql).splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def functions_of(recording):
+    """(file, line, name): (primitive calls, calls, own ns, total ns)"""
+    rows = query(recording, "select file, line, name, known, primitive_calls, calls, own_ns, "
+                            "total_ns from calls")
+    return {(row["file"] or "~", row["line"],
+             row["name"] + (" [estimated]" if row["known"] == "estimated" else "")):
+            (row["primitive_calls"], row["calls"], row["own_ns"], row["total_ns"]) for row in rows}
+
+
+def edges_of(recording):
+    """(caller, callee): (calls, primitive calls, own ns, total ns), by names"""
+    rows = query(recording, "select caller, callee, calls, primitive_calls, own_ns, total_ns "
+                            "from call_edges")
+    return {(row["caller"], row["callee"]):
+            (row["calls"], row["primitive_calls"], row["own_ns"], row["total_ns"]) for row in rows}
+
+
+def plain(name):
+    return name.replace(" [estimated]", "")
+
+
+def check_pstats(recording, path):
+    stats = pstats.Stats(str(path)).stats
+    functions = functions_of(recording)
+    assert set(stats) == set(functions), (set(stats), set(functions))
+    edges = {}
+    for key, (primitive, calls, own, total, callers) in stats.items():
+        told = (primitive, calls, round(own * 1e9), round(total * 1e9))
+        assert told == functions[key], (key, told, functions[key])
+        for caller, numbers in callers.items():
+            assert caller in stats, caller
+            edges[plain(caller[2]), plain(key[2])] = (*numbers[:2], round(numbers[2] * 1e9),
+                                                      round(numbers[3] * 1e9))
+    assert edges == edges_of(recording), (edges, edges_of(recording))
+
+
+def check_gprof2dot(path):
+    tool = pathlib.Path(sys.executable).parent / "gprof2dot"
+    if not tool.exists():
+        return "gprof2dot"
+    dot = subprocess.run([tool, "-n0", "-e0", "-f", "pstats", path], check=True,
+                         stdout=subprocess.PIPE, text=True).stdout
+    assert "main" in dot and "Parser:parse" in dot.replace("Parser.parse", "Parser:parse"), dot
+    assert "90" in dot or "estimated" in dot, dot
+    return None
+
+
+def check_snakeviz(path):
+    """What its page is made of."""
+    try:
+        from snakeviz.stats import json_stats, table_rows
+    except ImportError:
+        return "snakeviz"
+    stats = pstats.Stats(str(path))
+    assert len(table_rows(stats)) == len(stats.stats)
+    assert any(key.endswith("(main)") for key in json_stats(stats)), json_stats(stats).keys()
+    return None
+
+
+def check_callgrind(recording, path):
+    functions = functions_of(recording)
+    if not shutil.which("callgrind_annotate"):
+        return "callgrind_annotate"
+    text = subprocess.run(["callgrind_annotate", "--threshold=100", "--tree=both", "--auto=no",
+                           path], check=True, stdout=subprocess.PIPE, text=True).stdout
+    own = {name: int(number.replace(",", "")) for number, name in
+           re.findall(r"^ *([\d,]+) \([ \d.]+%\)  \*  [^\n]*:([^:\n]+)$", text, re.M)}
+    assert own == {key[2]: numbers[2] for key, numbers in functions.items()}, (own, functions)
+    total = re.search(r"^ *([\d,]+) \(100.0%\)  PROGRAM TOTALS", text, re.M).group(1)
+    assert int(total.replace(",", "")) == sum(numbers[2] for numbers in functions.values())
+    calls = {(number, name): int(times) for number, name, times in
+             re.findall(r"^ *([\d,]+) \([ \d.]+%\)  >   [^\n]*:([^:\n]+) \((\d+)x\)", text, re.M)}
+    edges = {(f"{numbers[3]:,}", key[1]): numbers[0]
+             for key, numbers in edges_of(recording).items()}
+    assert {(number, plain(name)): times for (number, name), times in calls.items()} == edges
+    return None
+
+
+def check_refusal(folder):
+    """A recording that was only sampled has no counts, and nothing is written."""
+    recording = folder / "sampled.annot"
+    subprocess.run([MAKE, "sampled", recording], check=True)
+    for form in ("pstats", "callgrind"):
+        out = folder / f"sampled.{form}"
+        run = subprocess.run([ANNOT, "export", "-f", form, "-o", out, recording],
+                             stderr=subprocess.PIPE, text=True)
+        assert run.returncode == 1 and not out.exists(), run
+        assert "no counts of calls" in run.stderr and "--trace-functions" in run.stderr, run.stderr
+
+
+def main():
+    missing = set()
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        for shape in SHAPES:
+            recording = folder / f"{shape}.annot"
+            subprocess.run([MAKE, shape, recording], check=True)
+            for form in ("pstats", "callgrind"):
+                annot("export", "-o", folder / f"{shape}.{form}", recording)
+            check_pstats(recording, folder / f"{shape}.pstats")
+            missing.add(check_gprof2dot(folder / f"{shape}.pstats"))
+            missing.add(check_snakeviz(folder / f"{shape}.pstats"))
+            missing.add(check_callgrind(recording, folder / f"{shape}.callgrind"))
+        check_refusal(folder)
+    missing.discard(None)
+    if missing:
+        print("not here:", ", ".join(sorted(missing)))
+        return 77
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
