@@ -268,6 +268,8 @@ static int put_all(const struct screen *screen)
     int rc = screen_findings(screen);
     screen_own(screen);
     if (rc == 0)
+        rc = screen_calls(screen);
+    if (rc == 0)
         rc = screen_tables(screen);
     screen_waits(screen);
     screen_awaits(screen);

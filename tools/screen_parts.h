@@ -143,6 +143,7 @@ void screen_own(const struct screen *screen);
 /* What shares of these tables and of the tree are of: the wall time, or the time of threads, if
  * that is more: one waited for another. */
 uint64_t screen_whole(const struct screen *screen);
+int screen_calls(const struct screen *screen); /* screen_calls.c; 0 or -ENOMEM */
 void screen_waits(const struct screen *screen);
 void screen_awaits(const struct screen *screen); /* screen_awaits.c */
 

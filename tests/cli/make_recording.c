@@ -12,8 +12,8 @@
  * off the CPU with known sums), script (an unannotated program, sampled), blind (sampled, and
  * nothing was seen), deadlock (two threads that wait for each other to the end), untold and lossy
  * (a little and a lot of what was sampled is missing), missing (something of each kind), build (a
- * script of many short processes), threads (which are called in different ways), calls, calls-sums
- * and calls-adaptive (tests/lib/calls_trace.c). */
+ * script of many short processes), threads (which are called in different ways), called,
+ * called-sums and called-adaptive (tests/lib/calls_trace.c). */
 #include "make_recording.h"
 #include "made_sample.h"
 
@@ -424,9 +424,9 @@ int main(int argc, char **argv)
         return write_made(served_trace_create(), argv[2]);
     if (argc == 3 && strcmp(argv[1], "sets") == 0)
         return write_made(sets_trace_create(), argv[2]);
-    if (argc == 3 && strncmp(argv[1], "calls", 5) == 0)
-        return write_made(calls_trace_create(strcmp(argv[1], "calls") == 0 ? CALLS_TRACE_EXACT
-                                             : strcmp(argv[1], "calls-sums") == 0
+    if (argc == 3 && strncmp(argv[1], "called", 6) == 0)
+        return write_made(calls_trace_create(strcmp(argv[1], "called") == 0 ? CALLS_TRACE_EXACT
+                                             : strcmp(argv[1], "called-sums") == 0
                                                  ? CALLS_TRACE_COUNTED
                                                  : CALLS_TRACE_ADAPTIVE),
                           argv[2]);

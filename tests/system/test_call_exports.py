@@ -14,7 +14,7 @@ import tempfile
 
 ANNOT = os.environ["ANNOT"]
 MAKE = os.environ["ANNOT_MAKE_RECORDING"]
-SHAPES = ("calls", "calls-sums", "calls-adaptive")
+SHAPES = ("called", "called-sums", "called-adaptive")
 
 
 def annot(*words):

@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: MIT
+for way in called called-sums called-adaptive; do
+    make_recording $way x.annot
+    annot report x.annot | sed -n '/^Calls/,/^$/p'
+    annot report --table calls x.annot
+    annot report --table call_edges x.annot
+    rm x.annot
+done
+make_recording called-adaptive x.annot
+annot query x.annot 'select name, known, calls, estimated_calls, own_ns from calls'
+annot query x.annot 'select caller, callee, calls, total_ns from call_edges limit 2'
+annot export -f callgrind -o - x.annot
+annot export x.annot -f pstats && test -s x.pstats
+annot export -f pstats --thread 77 --force x.annot || echo "status $?"
+annot export -f pstats --python x.annot || echo "status $?"
+make_recording sampled s.annot
+annot export -f pstats s.annot || echo "status $?"
+annot export -o s.callgrind s.annot || echo "status $?"

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+/* Calls that were counted, on the first screen: the user's own functions, and what was estimated.
+ */
+#include "screen_parts.h"
+
+#include "call_counts.h"
+#include "code_owner.h"
+#include "term.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { COUNT_WIDTH = 10 };
+
+struct calls_view {
+    const struct call_totals *totals;
+    const struct call_function *functions;
+    uint32_t count;
+    struct screen_places places;
+    uint64_t shown;
+    struct call_numbers rest; /* of functions that are not shown */
+    uint32_t rest_count;
+};
+
+static bool is_own(const struct screen *screen, const struct call_function *function)
+{
+    return !function->label || code_owner_of(screen->trace, function->label) == CODE_OWN;
+}
+
+/* Of a program without own code, whatever there is. */
+static bool has_own(const struct screen *screen, const struct calls_view *view)
+{
+    for (uint32_t i = 0; i < view->count; i++)
+        if (is_own(screen, &view->functions[i]))
+            return true;
+    return false;
+}
+
+static struct screen_place place_of(const struct screen *screen,
+                                    const struct call_function *function)
+{
+    return (struct screen_place){.label = function->label,
+                                 .name = calls_name(screen->trace, function)};
+}
+
+static size_t width_of_numbers(void)
+{
+    return 8 + 7 + 1 + COUNT_WIDTH + 8 + 8 + 2;
+}
+
+static void put_count(const struct screen *screen, uint64_t count, bool rough)
+{
+    char number[NUMBER_TEXT_SIZE], text[NUMBER_TEXT_SIZE + 1];
+    snprintf(text, sizeof(text), "%s%s", rough ? "~" : "", number_count(count, number));
+    fprintf(screen->out, " %*s", COUNT_WIDTH, text);
+}
+
+static void put_numbers(const struct screen *screen, const struct calls_view *view,
+                        const struct call_numbers *sum, bool rough)
+{
+    screen_time(screen, STYLE_PLAIN, sum->own_ns, 0);
+    screen_share(screen, sum->own_ns, view->totals->own_ns);
+    put_count(screen, sum->calls, rough);
+}
+
+static void put_function(const struct screen *screen, const struct calls_view *view,
+                         const struct call_function *function)
+{
+    const struct screen_place place = place_of(screen, function);
+    const struct call_numbers *sum = &function->sum;
+    put_numbers(screen, view, sum, function->sources & CALLS_ESTIMATED);
+    screen_time(screen, STYLE_PLAIN, sum->primitive ? sum->total_ns / sum->primitive : 0, 0);
+    screen_time(screen, STYLE_PLAIN, sum->total_ns, 0);
+    fputs("  ", screen->out);
+    screen_places_put(screen, &view->places, &place, width_of_numbers());
+}
+
+static void put_rest(const struct screen *screen, const struct calls_view *view)
+{
+    char number[NUMBER_TEXT_SIZE], text[NUMBER_TEXT_SIZE + 64];
+    if (view->rest_count == 0)
+        return;
+    put_numbers(screen, view, &view->rest, false);
+    snprintf(text, sizeof(text), "(%s more %s: annot report --table calls)",
+             number_count(view->rest_count, number),
+             view->rest_count == 1 ? "function" : "functions");
+    fprintf(screen->out, "%18s", "");
+    screen_put(screen, STYLE_DIM, text);
+    fputs("\n", screen->out);
+}
+
+/* Which functions have a row: own ones that are worth one. */
+static bool *choose(const struct screen *screen, struct calls_view *view)
+{
+    bool *chosen = calloc((size_t)view->count + 1, sizeof(*chosen));
+    bool own = has_own(screen, view);
+    for (uint32_t i = 0; i < view->count && chosen; i++) {
+        const struct call_function *function = &view->functions[i];
+        chosen[i] = view->shown < screen->rows.tables && (!own || is_own(screen, function)) &&
+                    (function->sum.own_ns * SCREEN_ROW_PART >= view->totals->own_ns ||
+                     function->sum.calls * SCREEN_ROW_PART >= view->totals->calls);
+        if (chosen[i]) {
+            const struct screen_place place = place_of(screen, function);
+            screen_places_add(screen, &view->places, &place);
+            view->shown++;
+            continue;
+        }
+        view->rest.calls += function->sum.calls;
+        view->rest.own_ns += function->sum.own_ns;
+        view->rest_count++;
+    }
+    return chosen;
+}
+
+static void put_estimates(const struct screen *screen, const struct calls_view *view)
+{
+    char count[NUMBER_TEXT_SIZE], share[NUMBER_TEXT_SIZE], text[256];
+    if (view->totals->estimated_calls == 0)
+        return;
+    snprintf(text, sizeof(text),
+             "~ small functions are no longer counted once they are known: %s calls with %s of the "
+             "time are estimated from samples",
+             number_count(view->totals->estimated_calls, count),
+             number_percent(view->totals->estimated_ns, view->totals->own_ns, share));
+    fputs(" ", screen->out);
+    screen_put_wrapped(screen, STYLE_DIM, text, 1);
+}
+
+int screen_calls(const struct screen *screen)
+{
+    struct calls_view view = {.places = screen_places_init()};
+    if (!screen->facts->calls)
+        return 0;
+    view.totals = calls_totals(screen->facts->calls);
+    view.count = calls_functions(screen->facts->calls, &view.functions);
+    if (view.totals->calls == 0)
+        return 0;
+    bool *chosen = choose(screen, &view);
+    if (!chosen)
+        return -ENOMEM;
+    screen_places_fit(screen, &view.places, width_of_numbers());
+    screen_title(screen, report_find(screen->report, "calls")->title);
+    fprintf(screen->out, " %7s %6s %*s %7s %7s", "own", "", COUNT_WIDTH, "calls", "each", "total");
+    screen_places_head(screen, &view.places);
+    for (uint32_t i = 0; i < view.count; i++)
+        if (chosen[i])
+            put_function(screen, &view, &view.functions[i]);
+    put_rest(screen, &view);
+    put_estimates(screen, &view);
+    free(chosen);
+    return 0;
+}
