@@ -57,10 +57,10 @@ function edges_counted(rows, side) {
     const code = el('code', {dir: 'auto'}, cut_name(name, 80));
     const title = side === 'callers' ? ['Who calls ', code] : ['What ', code, ' calls'];
     if (!edges.length)
-        return el('section', {class: 'part'}, view_head(title), nothing_here(
+        return el('section', {class: 'part gapped'}, view_head(title), nothing_here(
             side === 'callers' ? `Nobody is known to have called ${cut_name(name, 80)}.`
                 : `${cut_name(name, 80)} called nothing that was counted.`));
-    return el('section', {class: 'part'}, view_head(title), data_table({id: side, label: side,
+    return el('section', {class: 'part gapped'}, view_head(title), data_table({id: side, label: side,
         rows: edges, shown: 12, sort: -1, key: (row) => String(row.index),
         choose: (row) => rows[row.index] && go({counted: row.index}), columns: [
             {title: 'times', type: 'count', width: '96px', value: (row) => row.calls,
