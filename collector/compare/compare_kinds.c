@@ -121,6 +121,18 @@ const struct compare_kind compare_kinds[] = {
                     TIME_OF("waiting", "waiting_ns", METRIC_TESTED | METRIC_SUM)},
     },
     {
+        .word = "call",
+        .table = "calls",
+        .title = "functions: calls that were counted",
+        .label = "function",
+        .keys = {"name", "file", "kind"},
+        .place = "location",
+        .metrics = {COUNT_OF("calls", "calls", METRIC_TESTED | METRIC_SUM | METRIC_TOLD),
+                    TIME_OF("own", "own_ns", METRIC_TESTED | METRIC_SUM | METRIC_TOLD),
+                    TIME_OF("total", "total_ns", METRIC_SUM), TIME_OF("each", "per_call_ns", 0),
+                    TIME_OF("max", "max_ns", 0)},
+    },
+    {
         .word = "function",
         .table = "functions",
         .title = "all functions: CPU time",
