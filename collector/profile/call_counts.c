@@ -232,10 +232,12 @@ static int open_all(struct calls *calls, struct call_lane *lane, const struct it
     return 0;
 }
 
-static void note_span(struct call_function *function, uint64_t length_ns, bool whole)
+/* Of what is left and goes on, as generators do, no single call is known. */
+static void note_span(struct call_function *function, uint64_t length_ns, const struct item *item)
 {
     function->sources |= CALLS_EXACT;
-    if (!whole)
+    function->resumed = function->resumed || item->event->flags & EVENT_CONTINUES;
+    if (item->flags & (ITEM_UNFINISHED | ITEM_END_LOST | ITEM_CUT_BEGIN | ITEM_CUT_END))
         return;
     function->min_ns = length_ns < function->min_ns ? length_ns : function->min_ns;
     function->max_ns = length_ns > function->max_ns ? length_ns : function->max_ns;
@@ -275,8 +277,7 @@ static int take_span(struct calls *calls, const struct item *item)
         .off_ns = off_ns > open->inner_off_ns ? off_ns - open->inner_off_ns : 0};
     calls_add(calls, &count);
     calls->totals.span_count++;
-    note_span(&calls->functions.items[open->function - 1], length_ns,
-              !continues && item->flags == 0);
+    note_span(&calls->functions.items[open->function - 1], length_ns, item);
     tell_outer(lane, item->depth, length_ns, off_ns);
     open->begin_ns = INT64_MIN; /* the next one of this begin is another one */
     return 0;

@@ -46,6 +46,7 @@ struct call_function {
     uint32_t group;  /* ordinal of the process or thread */
     uint8_t sources; /* enum calls_source */
     bool off_known;
+    bool resumed;            /* a generator or coroutine: no single call is known */
     struct call_numbers sum; /* with estimates */
     uint64_t min_ns, max_ns; /* of single calls, with what they called; max 0: unknown */
     uint64_t off_ns;         /* of own_ns: off the CPU */

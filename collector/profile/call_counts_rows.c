@@ -183,8 +183,8 @@ static void renumber(struct calls *calls, const uint32_t *order, uint32_t *place
         sorted[i] = calls->functions.items[order[i]];
         place[order[i]] = (uint32_t)i;
         calls->totals.sources |= sorted[i].sources;
-        if (sorted[i].max_ns == 0)
-            sorted[i].min_ns = 0;
+        if (sorted[i].max_ns == 0 || sorted[i].resumed)
+            sorted[i].min_ns = sorted[i].max_ns = 0;
     }
     memcpy(calls->functions.items, sorted, calls->functions.count * sizeof(*sorted));
     for (size_t i = 0; i < calls->edges.count; i++) {
