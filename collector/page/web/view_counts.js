@@ -60,8 +60,8 @@ function edges_counted(rows, side) {
         return el('section', {class: 'part gapped'}, view_head(title), nothing_here(
             side === 'callers' ? `Nobody is known to have called ${cut_name(name, 80)}.`
                 : `${cut_name(name, 80)} called nothing that was counted.`));
-    return el('section', {class: 'part gapped'}, view_head(title), data_table({id: side, label: side,
-        rows: edges, shown: 12, sort: -1, key: (row) => String(row.index),
+    return el('section', {class: 'part gapped'}, view_head(title), data_table({id: side,
+        label: side, rows: edges, shown: 12, sort: -1, key: (row) => String(row.index),
         choose: (row) => rows[row.index] && go({counted: row.index}), columns: [
             {title: 'times', type: 'count', width: '96px', value: (row) => row.calls,
                 cell: (row) => counted_cell(row, row.calls)},
