@@ -118,11 +118,12 @@ static void put_estimates(const struct screen *screen, const struct calls_view *
     char count[NUMBER_TEXT_SIZE], share[NUMBER_TEXT_SIZE], text[256];
     if (view->totals->estimated_calls == 0)
         return;
-    snprintf(text, sizeof(text),
-             "~ small functions are no longer counted once they are known: %s calls with %s of the "
-             "time are estimated from samples",
-             number_count(view->totals->estimated_calls, count),
-             number_percent(view->totals->estimated_ns, view->totals->own_ns, share));
+    snprintf(
+        text, sizeof(text),
+        "~ small functions are no longer counted once they are known: %s calls or more, with %s "
+        "of the time, are estimated from samples",
+        number_count(view->totals->estimated_calls, count),
+        number_percent(view->totals->estimated_ns, view->totals->own_ns, share));
     fputs(" ", screen->out);
     screen_put_wrapped(screen, STYLE_DIM, text, 1);
 }

@@ -247,11 +247,11 @@ static int add_titles(const struct report *report, struct table *table)
     const struct call_totals *totals = calls_totals(report->calls);
     snprintf(title, sizeof(title), "Calls, own code first (%s)", mode_text(totals));
     if (totals->estimated_calls)
-        table_add_note(
-            table, (struct table_note){.before = "(~ estimated from samples: ",
-                                       .count = totals->estimated_calls,
-                                       .after = " of the calls, of functions that were no longer "
-                                                "counted)"});
+        table_add_note(table, (struct table_note){
+                                  .before = "(~ estimated from samples, of functions that were no "
+                                            "longer counted: ",
+                                  .count = totals->estimated_calls,
+                                  .after = " calls or more)"});
     if (totals->no_path_calls)
         table_add_note(table,
                        (struct table_note){.before = "(without their callers, for want of room: ",
