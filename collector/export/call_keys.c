@@ -26,7 +26,7 @@ static int by_key(const void *left, const void *right)
     if (order == 0)
         order = (a->line > b->line) - (a->line < b->line);
     if (order == 0)
-        order = strcmp(a->name, b->name);
+        order = compare_texts(a->name, b->name);
     return order ? order : a->estimated - b->estimated;
 }
 

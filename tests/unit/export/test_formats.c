@@ -246,8 +246,8 @@ TEST(a_full_disk_is_noticed_before_the_end)
         maker_mark(maker, 0, i, "m");
     maker_finish(maker, 200000);
     for (int i = 0; exporters[i]; i++) {
-        if (!(exporters[i]->wants & WANT_EVENTS))
-            continue;
+        if (!(exporters[i]->wants & WANT_EVENTS) || exporters[i]->counts_calls)
+            continue; /* those write in the end */
         const struct pass_source source = maker_pass_source(maker);
         struct out_stream *out;
         struct event_batch batch;
