@@ -107,7 +107,7 @@ static FAST int fast_call(struct control *control, annot_name name, const struct
     call->function = (uintptr_t)made->function;
     call->site = (uintptr_t)made->site;
     call->stack = (uintptr_t)made->stack;
-    call->depth = control->depth - control->shown;
+    call->depth = control_own(control);
     call->is_shown = (uint32_t)calls_are_wanted(control, name);
     annot_signal_fence();
     calls->count++;
@@ -122,7 +122,7 @@ static FAST void record_return(struct control *control, uint32_t at)
     uint32_t recorded = control->recorded - 1, level = control->depth - 1;
     int counted;
     record_base(record_at(control->block, at), clock_now(),
-                record_head(ANNOT_REC_POP, 1, 0, ANNOT_CALL_LEVEL), recorded);
+                record_head(ANNOT_REC_POP, 1, 0, ANNOT_CALL_LEVEL), recorded + control->code_count);
     record_commit_to(control, control->block, at + (uint32_t)sizeof(struct annot_record));
     if (__builtin_expect(level >= ANNOT_LIVE_DEPTH, 0)) {
         levels_pop(control, &counted);
@@ -152,7 +152,7 @@ static FAST int is_plain_return(const struct control *control, const struct anno
         return 0;
     uint32_t level = control->depth - 1;
     return !call->is_shown ||
-           (level - control->shown == call->depth && level < LEVELS_KEPT &&
+           (control_own(control) - 1 == call->depth && level < LEVELS_KEPT &&
             levels_can_record(control) && control->levels[level] == LEVEL_RECORDED);
 }
 

@@ -54,7 +54,7 @@ int calls_have_range(struct control *control, uint32_t count)
     uint32_t open = calls->count < CALLS_KEPT ? calls->count : (uint32_t)CALLS_KEPT;
     for (; open > count; open--) {
         const struct call *call = &calls->at[open - 1];
-        if (call->is_shown && control->depth - control->shown > call->depth)
+        if (call->is_shown && control_own(control) > call->depth)
             return 1;
         calls->count = open - 1;
     }
@@ -134,7 +134,7 @@ APART int calls_enter(struct control *control, struct emission *emission)
         .function = (uintptr_t)made->function,
         .site = (uintptr_t)made->site,
         .stack = (uintptr_t)made->stack,
-        .depth = control->depth - control->shown,
+        .depth = control_own(control),
         .is_shown =
             watch_records(control) && (!is_ready || calls_are_wanted(control, emission->name)),
     };

@@ -34,6 +34,7 @@ enum level_state {
     LEVEL_MASKED = 2,    /* neither */
     LEVEL_INHERITED = 3, /* live stack only: open in the parent at the fork */
     LEVEL_SHOWN = 4,     /* live stack only: of the track that the thread runs, not its own */
+    LEVEL_CALL = 5,      /* stream only: a traced function (codes.h) */
 };
 
 /* Those of struct control, to move by one addition. */
@@ -50,7 +51,7 @@ struct control {
         struct {
             uint32_t depth;      /* levels of any state */
             uint32_t live_depth; /* of those, shown in the live stack */
-            uint32_t recorded;   /* of those, with a recorded begin */
+            uint32_t recorded;   /* of those, with a recorded begin; without calls */
             uint32_t instance;   /* number of the next recorded begin */
         };
 
@@ -65,6 +66,9 @@ struct control {
     uint8_t *levels; /* enum level_state of levels below LEVELS_KEPT; RECORDED above depth */
     uint32_t owner;  /* tid; 0 = free; W: all, atomic */
     int32_t pid;     /* of its process, 0: not known yet; W: the owner, atomic */
+    struct annot_open *codes; /* of levels that are calls, by level; NULL: none yet */
+    uint32_t code_count;      /* levels that are calls */
+    uint32_t code_pending;    /* innermost recorded levels that have ended and will begin again */
     /* Cold. */
     struct segment *segment;
     struct keep *keep;
@@ -132,7 +136,8 @@ struct keep {
     struct annot_open spill[SPILL_KEPT];
     _Alignas(8) uint8_t writing[WRITING_SIZE]; /* of write.c: the record that is being planned */
     _Alignas(8) char scratch[SCRATCHES][SCRATCH_SIZE]; /* scratch.h */
-    struct calls *calls; /* memory of its own, or NULL; kept for the next owner */
+    struct calls *calls;      /* memory of its own, or NULL; kept for the next owner */
+    struct annot_open *codes; /* likewise */
 };
 
 /* The calling thread's control block; a dummy whose generation never equals the gate until it has
@@ -149,6 +154,12 @@ extern union control_scrap {
     struct annot_block block;
     uint8_t bytes[ANNOT_BLOCK_SIZE];
 } control_scrap;
+
+/* Ranges of the thread's own that are open: neither shown nor calls of traced functions. */
+static inline uint32_t control_own(const struct control *control)
+{
+    return control->depth - control->shown - control->code_count;
+}
 
 static inline int control_has_block(const struct control *control)
 {

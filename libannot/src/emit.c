@@ -7,6 +7,7 @@
 
 #include "calls.h"
 #include "clock.h"
+#include "codes.h"
 #include "entry.h"
 #include "levels.h"
 #include "proc.h"
@@ -64,8 +65,11 @@ static APART int begin_pop(struct control *control)
     }
     uint32_t level = own - 1;
     if (control->deep_suppressed == 0 &&
-        (level >= LEVELS_KEPT || control->levels[level] == LEVEL_RECORDED))
+        (level >= LEVELS_KEPT || control->levels[level] == LEVEL_RECORDED)) {
+        if (control->code_count)
+            codes_close_above(control, level);
         return 1;
+    }
     if (levels_pop(control, &counted) == LEVEL_DROPPED && counted)
         stream_lose(control, (enum annot_loss)control->last_cause);
     return 0;
@@ -240,8 +244,15 @@ static APART void end_push(struct control *control, const struct emission *emiss
 static APART void end_pop(struct control *control, uint64_t time)
 {
     int counted;
-    if (!is_foreign_now(control, time))
-        levels_pop(control, &counted);
+    uint32_t level = levels_own(control) - 1;
+    uint32_t closed = control->codes ? codes_from(control, level + 1) : 0;
+    control->code_count += closed;
+    if (is_foreign_now(control, time))
+        return;
+    levels_pop(control, &counted);
+    control->code_count -= closed;
+    if (closed)
+        codes_reopen(control, level);
 }
 
 static APART void end(struct control *control, struct emission *emission, uint64_t time)
@@ -322,10 +333,12 @@ static APART void emit_watched(struct control *control, struct emission *emissio
     if (control->nested_depth || control->nested_pops)
         entry_apply_nested(control);
     stream_register(control);
-    uint32_t own = control->depth - control->shown;
+    uint32_t own = control_own(control);
     watch_see(control, emission, &news);
     if (emission->is_call) {
         call(control, emission);
+    } else if (emission->is_code) {
+        codes_event(control, emission);
     } else if (begin(control, emission)) {
         news.time = write_event(control, emission);
         end(control, emission, news.time);
@@ -351,6 +364,8 @@ __attribute__((noinline, cold)) void emit_from(struct emission *emission, uintpt
         stream_register(control);
         if (emission->is_call)
             call(control, emission);
+        else if (emission->is_code)
+            codes_event(control, emission);
         else if (begin(control, emission))
             end(control, emission, write_event(control, emission));
         if (control->nested_depth || control->nested_pops || control->shadow)

@@ -20,7 +20,9 @@ enum emit_kind {
 struct emission {
     uint8_t kind; /* enum annot_record_kind, or enum emit_kind */
     uint8_t level, value_kind;
-    uint8_t manner : 4;      /* enum spell_manner of the name */
+    uint8_t manner : 2;      /* enum spell_manner of the name */
+    uint8_t is_code : 1;     /* of a traced function: codes.h */
+    uint8_t continues : 1;   /* PUSH: ANNOT_RECORD_CONTINUES */
     uint8_t hidden : 1;      /* TRACK_BEGIN that the filter holds back */
     uint8_t is_down : 1;     /* of a call: annot_emit_return */
     uint8_t is_call : 1;     /* of an instrumented function */

@@ -106,7 +106,9 @@ static void nested(struct control *control, struct emission *emission)
     int counts = always_passes(emission->kind) || entry_passes(control, emission);
     if (emission->kind == ANNOT_REC_NONE || emission->kind >= EMIT_SHOW)
         return;
-    if (emission->kind == ANNOT_REC_PUSH) {
+    if (emission->is_code) {
+        counts = emission->kind == ANNOT_REC_PUSH; /* its end does nothing */
+    } else if (emission->kind == ANNOT_REC_PUSH) {
         control->nested_bits = control->nested_bits << 1 | (uint64_t)counts;
         control->nested_depth++;
     } else if (emission->kind == ANNOT_REC_POP && control->nested_depth > 0) {

@@ -118,7 +118,7 @@ static FAST int fast_pop(struct control *control)
     }
     uint32_t recorded = control->recorded - 1, depth = control->live_depth - 1;
     record_base(record_at(control->block, at), clock_now(), record_head(ANNOT_REC_POP, 1, 0, 0),
-                recorded);
+                recorded + control->code_count);
     record_commit_to(control, control->block, at + (uint32_t)sizeof(struct annot_record));
     control->depth = level;
     control->live_depth = depth;
@@ -189,7 +189,7 @@ static FAST int quick_push(struct control *control, annot_name name)
     return 1;
 }
 
-/* All that is open must be recorded: then each number of levels is the same. */
+/* All that is open must be recorded, and no call: then each number of levels is the same. */
 static FAST int quick_pop(struct control *control)
 {
     uint64_t generation = control->generation;

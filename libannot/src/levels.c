@@ -50,6 +50,13 @@ const struct annot_open *levels_live(struct control *control, uint32_t index)
     return live_at(control, control->live_depth, index);
 }
 
+void levels_live_set(struct control *control, uint32_t index, const struct annot_open *open)
+{
+    struct annot_open *entry = live_at(control, control->live_depth, index);
+    if (entry)
+        *entry = *open;
+}
+
 /* Takes the entry out that has so many inside of it. */
 static void live_take_out(struct control *control, uint32_t inside)
 {
@@ -119,7 +126,8 @@ static enum level_state deep_pop(struct control *control, int *ret_counted)
 uint32_t levels_own(const struct control *control)
 {
     uint32_t count = control->depth;
-    while (count > 0 && count <= LEVELS_KEPT && control->levels[count - 1] == LEVEL_SHOWN)
+    while (count > 0 && count <= LEVELS_KEPT &&
+           (control->levels[count - 1] == LEVEL_SHOWN || control->levels[count - 1] == LEVEL_CALL))
         count--;
     return count;
 }
@@ -132,8 +140,10 @@ static enum level_state take_out(struct control *control, uint32_t level)
     if (level < LEVELS_KEPT)
         state = (enum level_state)control->levels[level];
     for (uint32_t i = level; i < last && i + 1 < LEVELS_KEPT; i++) {
-        inside += control->levels[i + 1] != LEVEL_MASKED;
+        inside += (uint32_t)levels_is_live(control->levels[i + 1]);
         control->levels[i] = control->levels[i + 1];
+        if (control->levels[i] == LEVEL_CALL)
+            control->codes[i] = control->codes[i + 1];
     }
     if (last < LEVELS_KEPT)
         control->levels[last] = LEVEL_RECORDED;

@@ -6,7 +6,7 @@
  * depth returns; so any depth needs no memory.
  *
  * Among the levels of ranges are those that are SHOWN: they stand for ranges of the track that the
- * thread runs at present, and no pop closes them. */
+ * thread runs at present, and those of calls of traced functions: no pop closes them. */
 #ifndef ANNOT_LEVELS_H
 #define ANNOT_LEVELS_H
 
@@ -20,7 +20,7 @@ int levels_can_record(const struct control *control);
 void levels_push(struct control *control, enum level_state state, uint32_t name, uint64_t time,
                  int counted);
 
-/* How many levels there are up to the innermost range of the thread's own, it included; 0: none. */
+/* How many levels there are up to the innermost range that a pop closes, it included; 0: none. */
 uint32_t levels_own(const struct control *control);
 
 /* Closes that range. There must be one. Returns its state; ret_counted tells whether a suppressed
@@ -32,6 +32,14 @@ int levels_show(struct control *control, uint32_t name, uint64_t kind);
 
 /* An entry of the live stack, counted from the outermost. NULL: nobody remembers it. */
 const struct annot_open *levels_live(struct control *control, uint32_t index);
+/* Its range has begun again. */
+void levels_live_set(struct control *control, uint32_t index, const struct annot_open *open);
+
+/* Whether a level of that state is in the live stack. */
+static inline int levels_is_live(uint8_t state)
+{
+    return state != LEVEL_MASKED && state != LEVEL_CALL;
+}
 
 /* Takes shown ranges away, from the innermost on, after `skip` that stay. */
 void levels_hide(struct control *control, uint32_t skip, uint32_t count);

@@ -15,6 +15,7 @@
 #include <annot/function_calls.h>
 #include <annot/observers.h>
 #include <annot/queues.h>
+#include <annot/tracer.h>
 #include <annot/watch.h>
 
 struct runtime_table {
@@ -97,6 +98,15 @@ struct runtime_table {
     int (*watch_range)(const char *name, const char *domain, annot_watch_fn *fn, void *context);
     void (*process_note)(const char *text);
     uint32_t (*queue_wishes)(void);
+    /* From 0.11. */
+    annot_name (*code_name)(const char *qualname, const char *file, uint32_t first_line,
+                            enum annot_code_kind kind);
+    uint32_t (*code_enter)(annot_name code, int continues);
+    void (*code_leave)(uint32_t token);
+    int (*code_wanted)(void);
+    annot_name (*stack_name)(annot_name parent, annot_name code, uint32_t line);
+    void (*aggregate)(enum annot_aggregate kind, annot_name stack, uint64_t count, uint64_t ticks,
+                      uint64_t since);
 #ifdef ANNOT_TEST_OTHER_VERSION /* a copy from the future, with one function more */
     void (*future)(void);
 #endif

@@ -70,6 +70,12 @@ OWNED(annot_queue_count);
 OWNED(annot_watch_range);
 OWNED(annot_process_note);
 OWNED(annot_queue_wishes);
+OWNED(annot_code_name);
+OWNED(annot_code_enter);
+OWNED(annot_code_leave);
+OWNED(annot_code_wanted);
+OWNED(annot_stack_name);
+OWNED(annot_aggregate);
 
 const struct runtime_table runtime_own = {
     .size = sizeof(struct runtime_table),
@@ -138,4 +144,10 @@ const struct runtime_table runtime_own = {
     .watch_range = own_annot_watch_range,
     .process_note = own_annot_process_note,
     .queue_wishes = own_annot_queue_wishes,
+    .code_name = own_annot_code_name,
+    .code_enter = own_annot_code_enter,
+    .code_leave = own_annot_code_leave,
+    .code_wanted = own_annot_code_wanted,
+    .stack_name = own_annot_stack_name,
+    .aggregate = own_annot_aggregate,
 };

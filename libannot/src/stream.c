@@ -5,6 +5,8 @@
 #include "block.h"
 #include "calls.h"
 #include "clock.h"
+#include "codes.h"
+#include "levels.h"
 #include "mix.h"
 #include "overwrite.h"
 #include "proc.h"
@@ -47,6 +49,29 @@ static APART int is_late(const struct segment *segment)
     return late != 0 && now > heartbeat && now - heartbeat > late;
 }
 
+/* The innermost recorded ranges, outermost first, where there are calls among them. */
+static APART void copy_open_calls(struct control *control, struct annot_block *block)
+{
+    uint32_t at = ANNOT_OPEN_DEPTH, live = control->live_depth, skip = control->code_pending;
+    uint32_t level = control->deep_suppressed ? control->deep_suppressed : control->depth;
+    for (; level > 0 && at > 0; level--) {
+        uint8_t state = level > LEVELS_KEPT ? LEVEL_RECORDED : control->levels[level - 1];
+        live -= (uint32_t)levels_is_live(state);
+        const struct annot_open *open =
+            state == LEVEL_CALL ? &control->codes[level - 1] : levels_live(control, live);
+        if (!open)
+            break;
+        if (state != LEVEL_CALL && state != LEVEL_RECORDED)
+            continue;
+        if (skip > 0)
+            skip--;
+        else
+            block->open[--at] = *open;
+    }
+    block->open_count = ANNOT_OPEN_DEPTH - at;
+    memmove(block->open, block->open + at, block->open_count * sizeof(block->open[0]));
+}
+
 /* The innermost recorded ranges, outermost first. */
 static void copy_open(const struct control *control, struct annot_block *block)
 {
@@ -83,11 +108,14 @@ static APART void fill_header(struct control *control, struct annot_block *block
         block->lost[cause] = lost - control->reported[cause];
         control->reported[cause] = lost;
     }
-    block->kept_depth = control->recorded;
-    block->open_depth = control->recorded;
+    block->kept_depth = control->recorded + control->code_count;
+    block->open_depth = block->kept_depth;
     block->first_instance = control->instance;
     memcpy(block->comm, thread->comm, sizeof(block->comm));
-    copy_open(control, block);
+    if (control->code_count)
+        copy_open_calls(control, block);
+    else
+        copy_open(control, block);
     clock_both(&block->claim_time, &block->claim_ns);
 }
 
@@ -280,10 +308,11 @@ static void inherit_stack(struct control *control)
     for (uint32_t level = 0; level < keep->fork_depth && level < LEVELS_KEPT; level++)
         if (keep->levels[level] == LEVEL_SHOWN)
             control->shown++;
-        else if (keep->levels[level] != LEVEL_MASKED)
+        else if (levels_is_live(keep->levels[level]))
             keep->levels[level] = LEVEL_INHERITED;
     if (keep->fork_depth > LEVELS_KEPT)
         control->deep_suppressed = LEVELS_KEPT;
+    codes_leave_parent(control);
     for (int i = 0; i < ANNOT_LIVE_DEPTH; i++)
         mark_inherited(&keep->fork_live[i]);
     for (uint32_t i = 0; i + ANNOT_LIVE_DEPTH < keep->fork_live_depth && i < SPILL_KEPT; i++)
@@ -311,6 +340,7 @@ void stream_attach(struct control *control, struct segment *segment)
     control->id_next = 0;
     control->range_next = control->range_end = 0;
     calls_begin(control, control->keep->forking != 0);
+    codes_begin(control);
     watch_attach(control, control->keep->forking != 0);
     inherit_stack(control);
     control->name_limit = strings_sync(segment);

@@ -138,7 +138,7 @@ APART void watch_see(struct control *control, struct emission *emission, struct 
 {
     if (emission->kind == ANNOT_REC_RANGE_END)
         see_end(control, emission, news);
-    if (emission->is_call ||
+    if (emission->is_call || emission->is_code ||
         (emission->kind != ANNOT_REC_PUSH && emission->kind != ANNOT_REC_RANGE_START))
         return;
     news->begun = (uint8_t)find_watches(control, emission);
@@ -148,7 +148,7 @@ APART void watch_see(struct control *control, struct emission *emission, struct 
 static void note_push(struct control *control, uint32_t own, struct watch_news *news)
 {
     struct keep *keep = control->keep;
-    if (control->depth - control->shown == own + 1 && keep->watched_count < WATCHED_MAX) {
+    if (control_own(control) == own + 1 && keep->watched_count < WATCHED_MAX) {
         keep->watched[keep->watched_count++] = (struct watched){own, news->begun};
         return;
     }
@@ -178,7 +178,7 @@ APART void watch_note(struct control *control, struct emission *emission, uint32
 void watch_popped(struct control *control)
 {
     struct keep *keep = control->keep;
-    uint32_t own = control->depth - control->shown;
+    uint32_t own = control_own(control);
     while (keep->watched_count && keep->watched[keep->watched_count - 1].around >= own) {
         uint32_t bits = keep->watched[--keep->watched_count].bits;
         for (uint32_t i = 0; i < WATCH_BITS; i++)

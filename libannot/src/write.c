@@ -100,7 +100,7 @@ static void plan_name(struct control *control, const struct emission *emission)
                              .id = emission->name,
                              .manner = emission->manner};
     if (emission->kind == ANNOT_REC_POP)
-        name->id = control->recorded - 1;
+        name->id = control->recorded + control->code_count - 1;
     else if (has_name(emission))
         spell_name(control, name);
     else
@@ -129,7 +129,7 @@ static APART void plan(struct control *control, const struct emission *emission)
         parts->granules++;
         control->name_limit = strings_sync(control->segment); /* domains are told there */
     }
-    if (emission->id || emission->kind == ANNOT_REC_SPAN) {
+    if (emission->id || emission->kind == ANNOT_REC_SPAN || emission->kind == ANNOT_REC_AGGREGATE) {
         parts->flags |= ANNOT_FLAG_ID;
         parts->granules++;
     }
@@ -144,7 +144,8 @@ static void put_record(uint8_t *at, uint32_t size, const struct emission *emissi
     const struct spelled *spelled = &parts->name;
     uint32_t level =
         emission->level | (uint32_t)emission->value_kind << 3 |
-        (emission->color && !has_own_time(emission->kind) ? ANNOT_RECORD_HAS_COLOR : 0);
+        (emission->color && !has_own_time(emission->kind) ? ANNOT_RECORD_HAS_COLOR : 0) |
+        (emission->continues ? ANNOT_RECORD_CONTINUES : 0);
     uint32_t name = parts->flags & ANNOT_FLAG_NAME_INLINE ? spelled->key.length : spelled->id;
     record_base(at, time, record_head(emission->kind, parts->granules, parts->flags, level), name);
     at += sizeof(struct annot_record);

@@ -60,6 +60,7 @@ struct seen_record {
     uint64_t time, value, id, parent;
     uint32_t kind, name, value_kind, flags, color, level;
     uint16_t domain, category;
+    bool continues;
     uint32_t serial, sequence; /* of the thread and its block */
     int32_t tid;
     char text[ANNOT_STRING_MAX + 1];

@@ -67,6 +67,7 @@ static void decode(const struct mapped *mapped, const uint8_t *at, uint32_t size
     out->kind = base->kind;
     out->flags = base->flags;
     out->level = ANNOT_RECORD_LEVEL(base->level);
+    out->continues = (base->level & ANNOT_RECORD_CONTINUES) != 0;
     out->value_kind = ANNOT_RECORD_VALUE_KIND(base->level);
     out->name = base->name;
     out->value = base->kind == ANNOT_REC_PAYLOAD ? base->time : 0;
@@ -87,7 +88,7 @@ static void decode(const struct mapped *mapped, const uint8_t *at, uint32_t size
         CHECK(at + sizeof(struct annot_id) <= end);
         out->id = ((const struct annot_id *)at)->id;
         out->parent = ((const struct annot_id *)at)->reserved;
-        CHECK(out->id != 0 || base->kind == ANNOT_REC_SPAN);
+        CHECK(out->id != 0 || base->kind == ANNOT_REC_SPAN || base->kind == ANNOT_REC_AGGREGATE);
         at += sizeof(struct annot_id);
     }
     if (base->flags & ANNOT_FLAG_NAME_INLINE)

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/* Calls of functions, told by whoever traces an interpreter. Not part of annot.h: pyannot calls it;
+ * other tracers may.
+ *
+ * A call is a range among those of the thread: it has the level ANNOT_CODE_LEVEL, and filters know
+ * it as a category of the domain "python calls". Threads, signal handlers, forks: as annot.h. What
+ * a parent had open when it forked is not open in the child. */
+#ifndef ANNOT_TRACER_H
+#define ANNOT_TRACER_H
+
+#include <annot/annot.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define ANNOT_CODE_LEVEL 4
+
+enum annot_code_kind {
+    ANNOT_CODE_PYTHON = 1, /* written in Python */
+    ANNOT_CODE_C = 2,      /* called from Python: has no file and no line */
+};
+
+/* What annot_code_enter returns of a call that has no range: a filter held it back, or it was
+ * lost. */
+#define ANNOT_CODE_HELD UINT32_C(0xffffffff)
+#define ANNOT_CODE_LOST UINT32_C(0xfffffffe)
+
+enum annot_aggregate {
+    ANNOT_AGGREGATE_CALLS = 1,
+    ANNOT_AGGREGATE_LINES = 2,
+};
+
+#ifndef ANNOT_DISABLE
+
+/* The name of a function: `file` as the interpreter has it, the line its code begins at. The same
+ * arguments give the same name. Of what is too long, the beginning of `file` is left out first,
+ * then the end of `qualname`. 0 if the table of names is full. Cost: as annot_name_intern. */
+ANNOT_API annot_name annot_code_name(const char *qualname, const char *file, uint32_t first_line,
+                                     enum annot_code_kind kind);
+
+/* A call begins; or goes on (`continues`), as a generator does: its time counts, it does not.
+ * Returns a token for annot_code_leave: how many calls are open around it. Cost: 1 P with its
+ * annot_code_leave, at any depth up to 16,384 ranges; deeper ones are lost. */
+ANNOT_EMIT uint32_t annot_code_enter(annot_name code, int continues);
+
+/* The call of that token ends, and so does each that began inside of it. Ranges that the program
+ * opened inside and did not close go on: a context manager may open its range in one call and close
+ * it in another. Likewise annot_pop closes the innermost range that is no call. Where that is so,
+ * what goes on is closed and begun again, as what continues. */
+ANNOT_EMIT void annot_code_leave(uint32_t token);
+
+/* Whether calls are wanted now, so that it is worth to find out which. Cost: loads. */
+ANNOT_API int annot_code_wanted(void);
+
+/* A place in a function that was called from another such place (`parent`, 0: from nowhere): a line
+ * of it, or 0 for the function as a whole. 0 if the table of names is full. Cost: as
+ * annot_name_intern. */
+ANNOT_API annot_name annot_stack_name(annot_name parent, annot_name code, uint32_t line);
+
+/* How often something began at a place since `since` (annot_queue_time), and the time that was
+ * spent there until now, without what is told of the places called from it, in ticks of that clock.
+ * Of one place, the calling thread's intervals do not overlap. Cost: 3 P. */
+ANNOT_API void annot_aggregate(enum annot_aggregate kind, annot_name stack, uint64_t count,
+                               uint64_t ticks, uint64_t since);
+#endif
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT */
+/* The public functions of tracer.h. */
+#include "api.h"
+#include "codes.h"
+#include "fast.h"
+#include "proc.h"
+#include "process.h"
+#include "scratch.h"
+#include "strings.h"
+
+#include <string.h>
+
+_Static_assert(ANNOT_CODE_LEVEL == ANNOT_CALL_LEVEL, "as in a record");
+
+/* ---- Names ----------------------------------------------------------------------------------- */
+
+enum { CODE_NUMBERS = 16 }; /* "\x1fFILE" is followed by "\x1f4294967295\x1fp" */
+
+/* What is left of a text when its beginning is left out. */
+static const char *end_of(const char *text, size_t room)
+{
+    size_t length = strlen(text);
+    const char *at = length <= room ? text : text + (length - room);
+    while (at != text && ((unsigned char)*at & 0xc0) == 0x80)
+        at++;
+    return at;
+}
+
+static void write_code(char *text, const char *qualname, const char *file)
+{
+    const char *end = text + ANNOT_STRING_MAX - CODE_NUMBERS + 1;
+    char *at = text_append_clean(text, end, qualname);
+    if (at == end - 1 && strlen(qualname) >= (size_t)(at - text))
+        at = text + text_cut(text, (uint32_t)(at - text));
+    at = text_append(at, end + 1, "\x1f");
+    text_append_clean(at, end, end_of(file, at < end ? (size_t)(end - 1 - at) : 0));
+}
+
+static APART annot_name intern_code(char *text, const char *qualname, const char *file,
+                                    uint32_t first_line, int is_c)
+{
+    struct string_key key;
+    const char *end = text + SCRATCH_SIZE;
+    write_code(text, qualname, file);
+    char *at = text_append(text + strlen(text), end, "\x1f");
+    at = text_append_decimal(at, end, first_line);
+    text_append(at, end, is_c ? "\x1f" ANNOT_CODE_KIND_C : "\x1f" ANNOT_CODE_KIND_PYTHON);
+    string_key_init(&key, text, ANNOT_STRING_CODE);
+    return intern_or_tell(&key);
+}
+
+annot_name annot_code_name(const char *qualname, const char *file, uint32_t first_line,
+                           enum annot_code_kind kind)
+{
+    FORWARD_VALUE(code_name, 0, qualname, file, first_line, kind);
+    if (codes_domain == 0) /* partner: the loads when a call is told; it comes out the same twice */
+        annot_store_relaxed(&codes_domain, annot_domain_create(ANNOT_PYTHON_DOMAIN));
+    char *scratch = scratch_take();
+    annot_name name = 0;
+    if (scratch)
+        name = intern_code(scratch, qualname ? qualname : "?", file ? file : "", first_line,
+                           kind == ANNOT_CODE_C);
+    scratch_give(scratch);
+    return name;
+}
+
+annot_name annot_stack_name(annot_name parent, annot_name code, uint32_t line)
+{
+    char text[3 * 12];
+    struct string_key key;
+    FORWARD_VALUE(stack_name, 0, parent, code, line);
+    const char *end = text + sizeof(text);
+    char *at = text_append_hex(text, end, parent, 1);
+    at = text_append(at, end, "\x1f");
+    at = text_append_hex(at, end, code, 1);
+    at = text_append(at, end, "\x1f");
+    text_append_decimal(at, end, line);
+    string_key_init(&key, text, ANNOT_STRING_STACK);
+    return intern_or_tell(&key);
+}
+
+/* ---- Calls ----------------------------------------------------------------------------------- */
+
+static FAST int is_plain_enter(const struct control *control, annot_name name)
+{
+    return name != 0 && name < control->name_limit && control->codes &&
+           control->depth < LEVELS_KEPT && control->deep_suppressed == 0;
+}
+
+/* 0: nothing is done. */
+static FAST int fast_enter_code(struct control *control, annot_name name, uint32_t head,
+                                uint32_t *ret_token)
+{
+    uint64_t generation = control->generation;
+    uint32_t at;
+    if (!fast_enter(control, generation, sizeof(struct annot_record), &at))
+        return 0;
+    if (is_rare(!is_plain_enter(control, name)) || is_rare(!codes_are_wanted(control, name))) {
+        control->generation = generation;
+        return 0;
+    }
+    uint64_t time = clock_now();
+    annot_signal_fence();
+    uint32_t level = control->depth;
+    record_base(record_at(control->block, at), time, head, name);
+    record_commit_to(control, control->block, at + (uint32_t)sizeof(struct annot_record));
+    control->codes[level] = (struct annot_open){name, control->instance, time};
+    control->levels[level] = LEVEL_CALL;
+    control->depth = level + 1;
+    control->instance = instance_after(control->instance);
+    *ret_token = control->code_count++;
+    fast_leave(control, generation);
+    return 1;
+}
+
+/* The innermost range is that call. */
+static FAST int fast_leave_code(struct control *control, uint32_t token)
+{
+    uint64_t generation = control->generation;
+    uint32_t at;
+    if (!fast_enter(control, generation, sizeof(struct annot_record), &at))
+        return 0;
+    uint32_t level = control->depth - 1, count = control->code_count - 1;
+    if (is_rare(token != count) || is_rare(level >= LEVELS_KEPT) ||
+        is_rare(control->levels[level] != LEVEL_CALL)) {
+        control->generation = generation;
+        return 0;
+    }
+    uint64_t time = clock_now();
+    annot_signal_fence();
+    record_base(record_at(control->block, at), time,
+                record_head(ANNOT_REC_POP, 1, 0, ANNOT_CODE_LEVEL), control->recorded + count);
+    record_commit_to(control, control->block, at + (uint32_t)sizeof(struct annot_record));
+    control->levels[level] = LEVEL_RECORDED;
+    control->depth = level;
+    control->code_count = count;
+    fast_leave(control, generation);
+    return 1;
+}
+
+static APART uint32_t general_enter(annot_name name, int continues)
+{
+    struct emission emission = {.kind = ANNOT_REC_PUSH,
+                                .level = ANNOT_CODE_LEVEL,
+                                .name = name,
+                                .is_code = 1,
+                                .continues = continues != 0,
+                                .value = ANNOT_CODE_HELD};
+    if (name != 0)
+        emit_general(&emission);
+    return (uint32_t)emission.value;
+}
+
+uint32_t annot_code_enter(annot_name code, int continues)
+{
+    uint32_t level = ANNOT_CODE_LEVEL | (continues ? ANNOT_RECORD_CONTINUES : 0);
+    uint32_t token;
+    if (__builtin_expect(
+            fast_enter_code(annot_control, code, record_head(ANNOT_REC_PUSH, 1, 0, level), &token),
+            1))
+        return token;
+    FORWARD_VALUE(code_enter, ANNOT_CODE_HELD, code, continues);
+    return general_enter(code, continues);
+}
+
+static APART void general_leave(uint32_t token)
+{
+    struct emission emission = {
+        .kind = ANNOT_REC_POP, .level = ANNOT_CODE_LEVEL, .is_code = 1, .value = token};
+    if (token != ANNOT_CODE_HELD)
+        emit_general(&emission);
+}
+
+void annot_code_leave(uint32_t token)
+{
+    if (__builtin_expect(fast_leave_code(annot_control, token), 1))
+        return;
+    FORWARD(code_leave, token);
+    general_leave(token);
+}
+
+int annot_code_wanted(void)
+{
+    FORWARD_VALUE(code_wanted, 0);
+    struct control *control = annot_enabled() ? api_recording() : NULL;
+    return control && control->mask && codes_pass(control);
+}
+
+void annot_aggregate(enum annot_aggregate kind, annot_name stack, uint64_t count, uint64_t ticks,
+                     uint64_t since)
+{
+    FORWARD(aggregate, kind, stack, count, ticks, since);
+    struct emission emission = {.kind = ANNOT_REC_AGGREGATE,
+                                .level = ANNOT_CODE_LEVEL,
+                                .value_kind = ANNOT_VALUE_UINT64,
+                                .value = count,
+                                .category = (uint16_t)kind,
+                                .name = stack,
+                                .id = ticks,
+                                .parent = since,
+                                .is_code = 1};
+    if (stack != 0 && annot_enabled())
+        emit_general(&emission);
+}
+
+OWN(annot_code_name);
+OWN(annot_code_enter);
+OWN(annot_code_leave);
+OWN(annot_code_wanted);
+OWN(annot_stack_name);
+OWN(annot_aggregate);

@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: MIT */
+/* Calls of traced functions among the ranges of a program. */
+#include "arena.h"
+#include "test.h"
+
+#include <annot/annot.h>
+#include <annot/observers.h>
+#include <annot/tracer.h>
+#include <annot/watch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { STORY_SIZE = 4096, STEPS = 20000, OPEN_MAX = 64 };
+
+static struct seen seen;
+static char story[STORY_SIZE];
+
+static annot_name code(const char *name)
+{
+    return annot_code_name(name, "/a/file.py", 7, ANNOT_CODE_PYTHON);
+}
+
+static void tell(const char *form, const char *text)
+{
+    size_t length = strlen(story);
+    if (length > 0 && length + 1 < STORY_SIZE)
+        story[length++] = ' ';
+    (void)snprintf(story + length, STORY_SIZE - length, form, text);
+}
+
+/* Of a CODE its function. */
+static const char *name_of(const struct seen_record *record)
+{
+    static char name[ANNOT_STRING_MAX + 1];
+    memcpy(name, record->text, sizeof(name));
+    name[strcspn(name, "\x1f")] = 0;
+    return name;
+}
+
+/* "f" a begin, "~f" one that continues, "/" an end. */
+static void note(const struct seen_record *record, void *context)
+{
+    (void)context;
+    if (record->kind == ANNOT_REC_PUSH)
+        tell(record->continues ? "~%s" : "%s", name_of(record));
+    else
+        tell(record->kind == ANNOT_REC_POP ? "/%s" : "?%s", "");
+}
+
+static void finish(int pid)
+{
+    story[0] = 0;
+    arena_read(pid, &seen, note, NULL);
+    arena_end();
+    arena_clean();
+}
+
+TEST(a_call_is_a_range)
+{
+    arena_begin(NULL);
+    CHECK(annot_code_wanted());
+    uint32_t outer = annot_code_enter(code("f"), 0);
+    uint32_t inner = annot_code_enter(code("g"), 1);
+    annot_code_leave(inner);
+    annot_code_leave(outer);
+    finish(getpid());
+    CHECK_STR(story, "f ~g / /");
+    CHECK_INT(seen.lost_total, 0);
+    CHECK(!annot_code_wanted());
+    CHECK(annot_code_enter(code("f"), 0) == ANNOT_CODE_HELD);
+}
+
+TEST(a_call_that_was_not_left_ends_with_the_one_around_it)
+{
+    arena_begin(NULL);
+    uint32_t outer = annot_code_enter(code("f"), 0);
+    uint32_t left = annot_code_enter(code("g"), 0);
+    annot_code_leave(outer);
+    annot_code_leave(left);
+    annot_code_leave(outer);
+    annot_code_leave(ANNOT_CODE_HELD);
+    finish(getpid());
+    CHECK_STR(story, "f g / /");
+    CHECK_INT(seen.misuse[ANNOT_MISUSE_POP_EMPTY], 0);
+}
+
+TEST(a_range_that_outlives_its_call_goes_on)
+{
+    arena_begin(NULL);
+    annot_push("main");
+    uint32_t enter = annot_code_enter(code("enter"), 0);
+    annot_push("x");
+    annot_code_leave(enter);
+    uint32_t leave = annot_code_enter(code("exit"), 0);
+    uint32_t inner = annot_code_enter(code("resumed"), 1);
+    annot_pop();
+    annot_code_leave(inner);
+    annot_code_leave(leave);
+    annot_pop();
+    finish(getpid());
+    CHECK_STR(story, "main enter x / / ~x exit ~resumed / / / ~exit ~resumed / / /");
+    CHECK_INT(seen.misuse[ANNOT_MISUSE_POP_EMPTY], 0);
+}
+
+static void keep_domain(const struct seen_record *record, void *context)
+{
+    uint16_t *domain = context;
+    if (record->continues)
+        *domain = record->domain;
+}
+
+TEST(what_goes_on_keeps_its_domain)
+{
+    uint16_t again = 0;
+    arena_begin(NULL);
+    uint16_t domain = annot_domain_create("mine");
+    uint32_t call = annot_code_enter(code("enter"), 0);
+    annot_emit_push_in(domain, annot_name_intern("x"), NULL);
+    annot_code_leave(call);
+    arena_read(getpid(), &seen, keep_domain, &again);
+    CHECK_INT(again, domain);
+    finish(getpid());
+}
+
+TEST(no_pop_closes_a_call)
+{
+    arena_begin(NULL);
+    uint32_t call = annot_code_enter(code("f"), 0);
+    annot_pop();
+    annot_push("a");
+    annot_pop();
+    annot_code_leave(call);
+    finish(getpid());
+    CHECK_STR(story, "f a / /");
+    CHECK_INT(seen.misuse[ANNOT_MISUSE_POP_EMPTY], 1);
+}
+
+TEST(calls_are_no_open_ranges)
+{
+    struct annot_open_range open[4];
+    arena_begin(NULL);
+    annot_push("a");
+    uint32_t call = annot_code_enter(code("f"), 0);
+    annot_push("b");
+    CHECK_INT(annot_open_ranges(open, 4), 2);
+    CHECK_INT(open[0].name, annot_name_intern("a"));
+    CHECK_INT(open[1].name, annot_name_intern("b"));
+    annot_pop();
+    annot_code_leave(call);
+    annot_pop();
+    finish(getpid());
+}
+
+TEST(deep_calls_are_recorded_and_too_deep_ones_counted)
+{
+    enum { DEEP = 16384, BEYOND = 100 };
+
+    static uint32_t tokens[DEEP + BEYOND];
+    const struct arena_options options = {.block_count = 128};
+    arena_begin(&options);
+    annot_name f = code("f");
+    for (int i = 0; i < DEEP + BEYOND; i++)
+        tokens[i] = annot_code_enter(f, 0);
+    for (int i = DEEP + BEYOND; i-- > 0;)
+        annot_code_leave(tokens[i]);
+    finish(getpid());
+    CHECK_INT(seen.kinds[ANNOT_REC_PUSH], DEEP);
+    CHECK_INT(seen.kinds[ANNOT_REC_POP], DEEP);
+    CHECK_INT(seen.lost_total, 2 * BEYOND);
+}
+
+TEST(a_mask_holds_calls_back)
+{
+    struct arena_options options = {.mask = {UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX}};
+    arena_begin(&options);
+    annot_push("a");
+    CHECK(!annot_code_wanted());
+    uint32_t token = annot_code_enter(code("f"), 0);
+    CHECK(token == ANNOT_CODE_HELD);
+    annot_code_leave(token);
+    annot_pop();
+    finish(getpid());
+    CHECK_STR(story, "a /");
+    CHECK_INT(seen.lost_total, 0);
+}
+
+TEST(a_child_begins_without_its_parents_calls)
+{
+    arena_begin(NULL);
+    annot_push("a");
+    uint32_t call = annot_code_enter(code("f"), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        annot_code_leave(call);
+        uint32_t own = annot_code_enter(code("g"), 0);
+        annot_pop();
+        annot_code_leave(own);
+        annot_pop();
+        _exit(0);
+    }
+    CHECK_INT(waitpid(child, NULL, 0), child);
+    arena_read(child, &seen, note, NULL);
+    CHECK_STR(story, "g /");
+    annot_code_leave(call);
+    annot_pop();
+    finish(getpid());
+    CHECK_STR(story, "a f / /");
+}
+
+static int watched;
+
+static void on_watched(void *context, int begins, uint64_t time)
+{
+    (void)context;
+    (void)time;
+    watched += begins ? 1 : 100;
+}
+
+TEST(a_watched_range_is_told_once_though_it_goes_on)
+{
+    CHECK_INT(annot_watch_range("x", NULL, on_watched, NULL), 0);
+    arena_begin(NULL);
+    uint32_t call = annot_code_enter(code("enter"), 0);
+    annot_push("x");
+    annot_code_leave(call);
+    CHECK_INT(watched, 1);
+    call = annot_code_enter(code("exit"), 0);
+    CHECK_INT(watched, 1);
+    annot_pop();
+    CHECK_INT(watched, 101);
+    annot_code_leave(call);
+    finish(getpid());
+    CHECK_STR(story, "enter x / / ~x exit / / ~exit /");
+    CHECK_INT(watched, 101);
+}
+
+/* ---- Names, and what is counted -------------------------------------------------------------- */
+
+static char last_text[ANNOT_STRING_MAX + 1];
+static struct seen_record last;
+
+static void keep_last(const struct seen_record *record, void *context)
+{
+    (void)context;
+    last = *record;
+    if (record->kind != ANNOT_REC_POP)
+        memcpy(last_text, record->text, sizeof(last_text));
+}
+
+static const char *text_of(annot_name name)
+{
+    arena_begin(NULL);
+    annot_code_leave(annot_code_enter(name, 0));
+    arena_read(getpid(), &seen, keep_last, NULL);
+    arena_end();
+    arena_clean();
+    return last_text;
+}
+
+TEST(names_of_functions)
+{
+    static char file[3000], qualname[3000];
+    CHECK_STR(text_of(code("C.f.<locals>.g")), "C.f.<locals>.g\x1f/a/file.py\x1f"
+                                               "7\x1fp");
+    CHECK_STR(text_of(annot_code_name("len", NULL, 0, ANNOT_CODE_C)), "len\x1f\x1f"
+                                                                      "0\x1f"
+                                                                      "c");
+    CHECK(code("f") == code("f"));
+    memset(file, 'd', sizeof(file) - 1);
+    memcpy(file + sizeof(file) - 6, "/x.py", 5);
+    const char *text = text_of(annot_code_name("f", file, UINT32_MAX, ANNOT_CODE_PYTHON));
+    CHECK(strstr(text, "/x.py\x1f"
+                       "4294967295\x1fp") != NULL);
+    CHECK(strncmp(text,
+                  "f\x1f"
+                  "ddd",
+                  5) == 0);
+    memset(qualname, 'q', sizeof(qualname) - 1);
+    text = text_of(annot_code_name(qualname, file, 1, ANNOT_CODE_PYTHON));
+    CHECK(strstr(text, "\x1f\x1f"
+                       "1\x1fp") != NULL ||
+          strstr(text, "y\x1f"
+                       "1\x1fp") != NULL);
+    CHECK(strlen(text) <= ANNOT_STRING_MAX);
+}
+
+TEST(what_is_counted_at_a_stack)
+{
+    arena_begin(NULL);
+    annot_name root = annot_stack_name(0, code("f"), 0);
+    annot_name leaf = annot_stack_name(root, code("g"), 12);
+    CHECK(root != 0 && leaf > root && leaf == annot_stack_name(root, code("g"), 12));
+    annot_aggregate(ANNOT_AGGREGATE_CALLS, leaf, 1000, 0, 5);
+    annot_aggregate(ANNOT_AGGREGATE_CALLS, 0, 1, 1, 5);
+    char expected[64];
+    (void)snprintf(expected, sizeof(expected), "%x\x1f%x\x1f%d", root, code("g"), 12);
+    arena_read(getpid(), &seen, keep_last, NULL);
+    CHECK_INT(seen.kinds[ANNOT_REC_AGGREGATE], 1);
+    CHECK_INT(last.kind, ANNOT_REC_AGGREGATE);
+    CHECK_STR(last_text, expected);
+    CHECK_INT(last.value, 1000);
+    CHECK_INT(last.category, ANNOT_AGGREGATE_CALLS);
+    CHECK_INT(last.id, 0);
+    CHECK_INT(last.parent, 5);
+    arena_end();
+    arena_clean();
+}
+
+/* ---- Any order ------------------------------------------------------------------------------- */
+
+/* What is open by the records, and what should be: the program's ranges and calls in the order in
+ * which they began, but for a range that is closed below calls. */
+struct open_list {
+    char names[OPEN_MAX];
+    uint32_t count;
+};
+
+static struct open_list expected[STEPS];
+static uint32_t checked;
+
+/* A mark after each step has its number. */
+static void follow(const struct seen_record *record, void *context)
+{
+    struct open_list *list = context;
+    if (record->kind == ANNOT_REC_PUSH) {
+        CHECK(list->count < OPEN_MAX);
+        list->names[list->count++] = record->text[0];
+    } else if (record->kind == ANNOT_REC_POP) {
+        CHECK_INT(record->name, list->count - 1);
+        list->count--;
+    } else if (record->kind == ANNOT_REC_MARK) {
+        const struct open_list *wanted = &expected[record->value];
+        CHECK_INT(list->count, wanted->count);
+        CHECK(memcmp(list->names, wanted->names, list->count) == 0);
+        checked++;
+    }
+}
+
+static void take_out(struct open_list *list, uint32_t at)
+{
+    memmove(&list->names[at], &list->names[at + 1], list->count - at - 1);
+    list->count--;
+}
+
+static int is_call(char name)
+{
+    return name >= 'A' && name <= 'Z';
+}
+
+static void pop(struct open_list *list)
+{
+    annot_pop();
+    for (uint32_t at = list->count; at-- > 0;)
+        if (!is_call(list->names[at])) {
+            take_out(list, at);
+            return;
+        }
+}
+
+/* All calls from this one on, and nothing else. */
+static void leave(struct open_list *list, uint32_t token)
+{
+    uint32_t calls = 0;
+    annot_code_leave(token);
+    for (uint32_t at = 0; at < list->count;) {
+        if (is_call(list->names[at]) && calls++ >= token)
+            take_out(list, at);
+        else
+            at++;
+    }
+}
+
+static void step(struct open_list *list, uint32_t *calls)
+{
+    char text[2] = {(char)('a' + rand() % 26), 0};
+    int choice = rand() % 16;
+    if (choice < 5 && list->count < OPEN_MAX - 1) {
+        text[0] = (char)(text[0] - 'a' + 'A');
+        CHECK_INT(annot_code_enter(code(text), rand() % 2), *calls);
+        list->names[list->count++] = text[0];
+        ++*calls;
+    } else if (choice < 8 && list->count < OPEN_MAX - 1) {
+        annot_push(text);
+        list->names[list->count++] = text[0];
+    } else if (choice < 11) {
+        pop(list);
+    } else if (*calls > 0) {
+        *calls -= choice == 15 ? 1 + (uint32_t)rand() % *calls : 1;
+        leave(list, *calls);
+    }
+}
+
+TEST(any_order_of_ranges_and_calls_is_what_records_tell)
+{
+    struct open_list list = {.count = 0}, told = {.count = 0};
+    const struct arena_options options = {.block_count = 512};
+    uint32_t calls = 0;
+    srand(getenv("ANNOT_TEST_SEED") ? (unsigned)atoi(getenv("ANNOT_TEST_SEED")) : 1);
+    arena_begin(&options);
+    for (uint32_t i = 0; i < STEPS; i++) {
+        step(&list, &calls);
+        expected[i] = list;
+        const struct annot_event mark = {
+            .text = "step", .payload_kind = ANNOT_PAYLOAD_UINT64, .payload = {.uint64 = i}};
+        annot_mark_event(&mark);
+    }
+    arena_read(getpid(), &seen, follow, &told);
+    CHECK_INT(seen.lost_total, 0);
+    CHECK_INT(checked, STEPS);
+    arena_end();
+    arena_clean();
+}
