@@ -8,6 +8,7 @@
 #include "scope.h"
 #include "state.h"
 #include "task.h"
+#include "tracing.h"
 
 #include <limits.h>
 #include <string.h>
@@ -279,7 +280,9 @@ static int module_exec(PyObject *module)
     }
     if (async_enter_install(state) < 0 || PyModule_AddFunctions(module, module_methods) < 0)
         return -1;
-    return task_install(module) < 0 ? -1 : PyModule_AddFunctions(module, observe_functions);
+    if (task_install(module) < 0 || PyModule_AddFunctions(module, trace_functions) < 0)
+        return -1;
+    return PyModule_AddFunctions(module, observe_functions);
 }
 
 /* An import that failed, and the collector in any order: the state may be half-built. */

@@ -54,32 +54,18 @@ struct trace_hook {
 extern const struct trace_hook trace_monitoring; /* CPython 3.12 and later */
 extern const struct trace_hook trace_eval;       /* 3.9 to 3.11 */
 
-/* What the core keeps of a code object (in its co_extra); freed with it. */
-struct trace_code {
-    annot_name name;
-    uint8_t verdict; /* enum trace_verdict */
-    uint8_t is_library, is_disabled;
-    uint32_t calls; /* adaptive: counted so far, and the ticks that they took */
-    uint64_t ticks;
-};
-
-enum trace_verdict {
-    TRACE_UNKNOWN = 0,
-    TRACE_IGNORED = 1, /* the hook need not tell of it any more, where it can say so */
-    TRACE_WANTED = 2,
-};
-
-/* What the core holds of a code object. NULL: no memory; then it is not traced. Fast. */
-struct trace_code *trace_code_of(PyCodeObject *code);
-
 /* A frame of the code begins, or goes on (`continues`: a generator or coroutine is resumed, also by
- * throw). Returns false if the hook need not tell of this code any more. */
+ * throw). Called with the frame as the thread's innermost. Returns false if the hook need not tell
+ * of this code any more: it is not wanted, or estimated from here on. */
 bool trace_enter(PyCodeObject *code, bool continues);
 /* It ends or is suspended; the same for an exception that leaves it. */
 bool trace_leave(PyCodeObject *code);
-/* A call of something that is not written in Python, with options.c_calls. `callable` is borrowed.
- * Each entry is followed by an exit of the same thread. */
+/* A call of something that is not written in Python, with options.c_calls; the callable is
+ * borrowed. What is not left ends with the frame that called it. */
 void trace_c_enter(PyObject *callable);
 void trace_c_leave(PyObject *callable);
+
+/* Functions of _native, ended by NULL. */
+extern PyMethodDef trace_functions[];
 
 #endif

@@ -90,6 +90,11 @@ enum annot_subprocess_role {
     ANNOT_SUBPROCESS_END = 3,
 };
 
+enum annot_calls_role {
+    ANNOT_CALLS_ESTIMATED = 1, /* a mark, named by a function: its calls were measured so far, its
+                                  value says how many; from here on only samples tell of it */
+};
+
 #define ANNOT_PROCESS_NOTE_MAX 240
 
 /* A range that is open. `domain` and `category` are those of its event, as far as they are still

@@ -361,8 +361,18 @@ def begin():
             tell("part", "ANNOT_PYTHON", error)
         if not arrive():
             stop()  # without a reader, nothing is to be in the way
+        elif os.environ.get("ANNOT_TRACE"):
+            _trace(os.environ["ANNOT_TRACE"])
     except Exception:  # the program is what matters
         pass
+
+
+def _trace(text):
+    try:
+        from pyannot import _trace as tracer
+        tracer.begin(text)
+    except Exception as error:
+        tell("part", "trace-functions", error)
 
 
 def arrive():

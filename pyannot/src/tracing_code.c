@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: MIT */
+/* What the tracer keeps of code objects.
+ *
+ * Threads: with the interpreter's lock; where there is none, `guard` is held for the list of all,
+ * and who finds that another thread has made the same first takes that. */
+#include "tracing_parts.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TEXT_MAX = 1024 };
+
+Py_ssize_t trace_extra = -1;
+
+static struct trace_code all = {.previous = &all, .next = &all};
+static bool guard; /* W: all, atomic; held for some instructions */
+
+static void take_guard(void)
+{
+    while (__atomic_exchange_n(&guard, true, __ATOMIC_ACQUIRE)) /* partner: give_guard */
+        continue;
+}
+
+static void give_guard(void)
+{
+    __atomic_store_n(&guard, false, __ATOMIC_RELEASE); /* partner: take_guard */
+}
+
+/* The code object is freed. */
+static void free_code(void *kept)
+{
+    struct trace_code *code = kept;
+    if (code == NULL)
+        return;
+    take_guard();
+    code->previous->next = code->next;
+    code->next->previous = code->previous;
+    give_guard();
+    free(code);
+}
+
+void trace_code_forget_verdicts(void)
+{
+    take_guard();
+    for (struct trace_code *code = all.next; code != &all; code = code->next) {
+        code->verdict = TRACE_UNKNOWN;
+        code->calls = 0;
+        code->ticks = 0;
+    }
+    give_guard();
+}
+
+/* Whether co_extra is laid out as it was in all releases so far. */
+static bool is_known_layout(PyCodeObject *code)
+{
+    void *found = NULL;
+    static char probe;
+    if (_PyCode_SetExtra((PyObject *)code, trace_extra, &probe) < 0)
+        return false;
+    const struct trace_extras *extras = (const struct trace_extras *)code->co_extra;
+    bool is_known = extras != NULL && extras->count > trace_extra && extras->count < 256 &&
+                    extras->items[trace_extra] == &probe &&
+                    _PyCode_GetExtra((PyObject *)code, trace_extra, &found) == 0 && found == &probe;
+    (void)is_known;
+    return is_known;
+}
+
+static void free_probe(void *ignored)
+{
+    (void)ignored;
+}
+
+/* On a code object of its own, with an index of its own: what is stored there is no pointer of
+ * ours. */
+static int check_layout(void)
+{
+    PyCodeObject *code = PyCode_NewEmpty("probe", "probe", 1);
+    if (code == NULL)
+        return -1;
+    trace_extra = _PyEval_RequestCodeExtraIndex(free_probe);
+    bool is_known = trace_extra >= 0 && is_known_layout(code);
+    Py_DECREF(code);
+    trace_extra = -1;
+    if (is_known)
+        return 0;
+    PyErr_Clear();
+    PyErr_SetString(PyExc_RuntimeError, "this interpreter keeps no data for code objects");
+    return -1;
+}
+
+int trace_code_setup(void)
+{
+    if (trace_extra >= 0)
+        return 0;
+    if (check_layout() < 0)
+        return -1;
+    trace_extra = _PyEval_RequestCodeExtraIndex(free_code);
+    if (trace_extra >= 0)
+        return 0;
+    PyErr_SetString(PyExc_RuntimeError, "others keep data for code objects, no place is left");
+    return -1;
+}
+
+/* Borrowed from the object; "?" for what is no text. */
+static const char *text_of(PyObject *object)
+{
+    const char *text = object && PyUnicode_Check(object) ? PyUnicode_AsUTF8(object) : NULL;
+    if (text != NULL)
+        return text;
+    PyErr_Clear();
+    return "?";
+}
+
+static const char *qualname_of(const PyCodeObject *code)
+{
+#if PY_VERSION_HEX >= 0x030B0000
+    return text_of(code->co_qualname);
+#else
+    return text_of(code->co_name);
+#endif
+}
+
+static void judge(PyCodeObject *code, struct trace_code *kept)
+{
+    const char *file = text_of(code->co_filename), *qualname = qualname_of(code);
+    enum trace_verdict verdict = trace_judge(file, qualname, &kept->is_library);
+    if (verdict == TRACE_WANTED && kept->name == 0) {
+        int line = code->co_firstlineno;
+        kept->name =
+            annot_code_name(qualname, file, line > 0 ? (uint32_t)line : 0, ANNOT_CODE_PYTHON);
+        if (kept->name == 0) /* no room: as the rest of them */
+            kept->name = annot_code_name("(other)", "", 0, ANNOT_CODE_PYTHON);
+    }
+    kept->verdict = (uint8_t)(kept->name == 0 ? TRACE_IGNORED : verdict);
+}
+
+static struct trace_code *keep(PyCodeObject *code)
+{
+    struct trace_code *made = calloc(1, sizeof(*made));
+    if (made == NULL)
+        return NULL;
+    take_guard();
+    made->next = &all;
+    made->previous = all.previous;
+    all.previous->next = made;
+    all.previous = made;
+    give_guard();
+    if (_PyCode_SetExtra((PyObject *)code, trace_extra, made) == 0)
+        return made;
+    PyErr_Clear();
+    free_code(made);
+    return NULL;
+}
+
+__attribute__((noinline, cold)) struct trace_code *trace_code_make(PyCodeObject *code)
+{
+    PyObject *kind, *value, *traceback;
+    void *found = NULL;
+    PyErr_Fetch(&kind, &value, &traceback);
+    if (_PyCode_GetExtra((PyObject *)code, trace_extra, &found) < 0)
+        PyErr_Clear();
+    struct trace_code *kept = found ? found : keep(code);
+    if (kept != NULL && kept->verdict == TRACE_UNKNOWN)
+        judge(code, kept);
+    PyErr_Restore(kind, value, traceback);
+    return kept;
+}
+
+/* ---- What is not written in Python ----------------------------------------------------------- */
+
+/* Names are read of exact types of the interpreter alone, whose attributes run no code. */
+annot_name trace_callable_name(PyObject *callable)
+{
+    char text[TEXT_MAX];
+    if (PyCFunction_Check(callable)) {
+        const PyMethodDef *method = ((PyCFunctionObject *)callable)->m_ml;
+        PyObject *self = PyCFunction_GET_SELF(callable);
+        PyObject *module = ((PyCFunctionObject *)callable)->m_module;
+        const char *owner = NULL;
+        if (self != NULL && !PyModule_Check(self))
+            owner = PyType_Check(self) ? ((PyTypeObject *)self)->tp_name : Py_TYPE(self)->tp_name;
+        else if (module != NULL && PyUnicode_CheckExact(module))
+            owner = text_of(module);
+        bool is_builtin = owner == NULL || strcmp(owner, "builtins") == 0;
+        (void)snprintf(text, sizeof(text), "%s%s%s", is_builtin ? "" : owner, is_builtin ? "" : ".",
+                       method->ml_name);
+    } else if (Py_IS_TYPE(callable, &PyMethodDescr_Type)) {
+        const PyMethodDescrObject *method = (const PyMethodDescrObject *)callable;
+        (void)snprintf(text, sizeof(text), "%s.%s", method->d_common.d_type->tp_name,
+                       method->d_method->ml_name);
+    } else if (PyType_Check(callable)) {
+        (void)snprintf(text, sizeof(text), "%s", ((PyTypeObject *)callable)->tp_name);
+    } else {
+        (void)snprintf(text, sizeof(text), "%s.__call__", Py_TYPE(callable)->tp_name);
+    }
+    return annot_code_name(text, "", 0, ANNOT_CODE_C);
+}

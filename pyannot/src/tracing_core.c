@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: MIT */
+/* What becomes of calls: see tracing.h. */
+#include "tracing_parts.h"
+
+#include <annot/queues.h>
+
+struct trace_now trace_now;
+
+/* The calling thread's state, if its stack is true. */
+static inline struct trace_thread *thread_now(bool is_entering)
+{
+    struct trace_thread *thread = trace_self;
+    uint64_t gate = *(const volatile uint64_t *)&annot_gate_v1.generation;
+    if (RARE(thread == NULL) || RARE(thread->generation != gate) || RARE(gate == 0))
+        return trace_thread_sync(is_entering);
+    return thread;
+}
+
+/* Whether a call has no range of its own because of where it is. */
+static bool is_held(const struct trace_thread *thread, const struct trace_code *code)
+{
+    uint32_t count = thread->count;
+    if (trace_now.options.max_depth != 0 && count >= trace_now.options.max_depth)
+        return true;
+    if (trace_now.options.library != TRACE_LIBRARY_BOX || count == 0 || !code->is_library)
+        return false;
+    const struct trace_code *caller = thread->entries[count - 1].code;
+    return caller == NULL || caller->is_library;
+}
+
+/* NULL: no memory. */
+static inline struct trace_entry *push(struct trace_thread *thread, struct trace_code *code,
+                                       uint32_t depth)
+{
+    uint32_t count = thread->count;
+    if (RARE(count > 0 && thread->entries[count - 1].depth >= depth)) {
+        trace_thread_close(thread, depth);
+        count = thread->count;
+    }
+    if (RARE(count == thread->capacity) && !trace_thread_grow(thread))
+        return NULL;
+    struct trace_entry *entry = &thread->entries[count];
+    entry->code = code;
+    entry->depth = depth;
+    return entry;
+}
+
+/* ---- Adaptive -------------------------------------------------------------------------------- */
+
+/* Tells, once, that calls of a function are estimated from here on, and how many were measured. */
+static void tell_estimated(const struct trace_code *code)
+{
+    static annot_domain domain;
+    if (domain == 0)
+        domain =
+            annot_domain_observed(TRACE_DOMAIN, ANNOT_OBSERVER_PYTHON_CALLS, ANNOT_CALLS_ESTIMATED);
+    const struct annot_event event = {.name = code->name,
+                                      .domain = domain,
+                                      .payload_kind = ANNOT_PAYLOAD_UINT64,
+                                      .payload = {.uint64 = code->calls}};
+    annot_emit_mark_event(&event);
+}
+
+/* The function is tiny: its calls end here, what they called goes on. */
+static __attribute__((noinline, cold)) void give_up(struct trace_thread *thread,
+                                                    struct trace_code *code)
+{
+    uint32_t first = 0, kept;
+    code->verdict = TRACE_ESTIMATED;
+    while (first < thread->count && thread->entries[first].code != code)
+        first++;
+    if (first < thread->count)
+        annot_code_leave(thread->entries[first].token);
+    kept = first;
+    for (uint32_t i = first; i < thread->count; i++) {
+        struct trace_entry *entry = &thread->entries[i];
+        if (entry->code == code)
+            continue;
+        if (entry->token != ANNOT_CODE_HELD && entry->code != NULL)
+            entry->token = annot_code_enter(entry->code->name, 1);
+        thread->entries[kept++] = *entry;
+    }
+    thread->count = kept;
+    tell_estimated(code);
+}
+
+static inline void measure(const struct trace_entry *entry)
+{
+    struct trace_code *code = entry->code;
+    if (entry->start == 0 || code == NULL || code->verdict != TRACE_WANTED)
+        return;
+    code->ticks += annot_queue_time() - entry->start;
+    code->calls++;
+}
+
+/* Whether it is known now that the function is tiny. */
+static bool is_tiny(const struct trace_code *code)
+{
+    return code->calls >= TRACE_TINY_CALLS && code->ticks < trace_now.tiny_ticks;
+}
+
+/* ---- Calls of Python ------------------------------------------------------------------------- */
+
+static __attribute__((noinline)) bool enter_counted(struct trace_thread *thread,
+                                                    struct trace_code *code, bool continues)
+{
+    struct trace_entry *entry = push(thread, code, trace_depth());
+    if (entry == NULL)
+        return true;
+    entry->token = ANNOT_CODE_HELD;
+    bool held = trace_now.is_special && is_held(thread, code);
+    thread->count++;
+    trace_tree_enter(thread, entry, held ? 0 : code->name, continues);
+    return true;
+}
+
+static __attribute__((noinline)) bool enter_adaptively(struct trace_thread *thread,
+                                                       struct trace_code *code, bool continues)
+{
+    if (RARE(is_tiny(code))) {
+        give_up(thread, code);
+        return false;
+    }
+    struct trace_entry *entry = push(thread, code, trace_depth());
+    if (entry == NULL)
+        return true;
+    entry->token = ANNOT_CODE_HELD;
+    if (!trace_now.is_special || !is_held(thread, code))
+        entry->token = annot_code_enter(code->name, continues);
+    entry->start = code->calls < TRACE_TINY_CALLS && !continues ? annot_queue_time() : 0;
+    thread->count++;
+    return true;
+}
+
+bool trace_enter(PyCodeObject *python_code, bool continues)
+{
+    struct trace_code *code = trace_code_of(python_code);
+    if (RARE(code == NULL) || code->verdict != TRACE_WANTED)
+        return false;
+    struct trace_thread *thread = thread_now(true);
+    if (RARE(thread == NULL))
+        return true;
+    if (trace_now.options.mode == TRACE_ADAPTIVE)
+        return enter_adaptively(thread, code, continues);
+    if (trace_now.options.mode == TRACE_AGGREGATE)
+        return enter_counted(thread, code, continues);
+    struct trace_entry *entry = push(thread, code, trace_depth());
+    if (RARE(entry == NULL))
+        return true;
+    if (RARE(trace_now.is_special) && is_held(thread, code))
+        entry->token = ANNOT_CODE_HELD;
+    else
+        entry->token = annot_code_enter(code->name, continues);
+    thread->count++;
+    return true;
+}
+
+static __attribute__((noinline)) void leave_others(struct trace_thread *thread, uint32_t depth)
+{
+    if (trace_now.options.mode == TRACE_ADAPTIVE)
+        for (uint32_t i = thread->count; i-- > 0 && thread->entries[i].depth >= depth;)
+            measure(&thread->entries[i]);
+    trace_thread_close(thread, depth);
+}
+
+bool trace_leave(PyCodeObject *python_code)
+{
+    struct trace_code *code = trace_code_of(python_code);
+    if (RARE(code == NULL) || code->verdict != TRACE_WANTED)
+        return false;
+    struct trace_thread *thread = thread_now(false);
+    if (RARE(thread == NULL) || RARE(thread->count == 0))
+        return true;
+    uint32_t depth = trace_depth();
+    uint32_t last = thread->count - 1;
+    struct trace_entry *entry = &thread->entries[last];
+    if (RARE(trace_now.options.mode != TRACE_EXACT) || RARE(entry->depth != depth)) {
+        leave_others(thread, depth);
+        return true;
+    }
+    thread->count = last;
+    annot_code_leave(entry->token);
+    return true;
+}
+
+/* ---- Calls of what is not written in Python -------------------------------------------------- */
+
+void trace_c_enter(PyObject *callable)
+{
+    struct trace_thread *thread = thread_now(false);
+    annot_name name = thread ? trace_callable_name(callable) : 0;
+    struct trace_entry *entry = name ? push(thread, NULL, trace_depth() + 1) : NULL;
+    if (entry == NULL)
+        return;
+    entry->token = ANNOT_CODE_HELD;
+    entry->start = 0;
+    thread->count++;
+    if (trace_now.options.mode == TRACE_AGGREGATE)
+        trace_tree_enter(thread, entry, name, false);
+    else
+        entry->token = annot_code_enter(name, 0);
+}
+
+void trace_c_leave(PyObject *callable)
+{
+    struct trace_thread *thread = thread_now(false);
+    (void)callable;
+    if (thread != NULL && thread->count > 0)
+        leave_others(thread, trace_depth() + 1);
+}

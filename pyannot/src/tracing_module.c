@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT */
+/* What Python code calls of the tracer, as functions of _native.
+ *
+ * Threads: one at a time, see pyannot/_trace.py. */
+#include "tracing_parts.h"
+
+#include <annot/queues.h>
+#include <time.h>
+
+static const struct trace_hook *const hooks[] = {&trace_monitoring};
+
+enum { HOOK_COUNT = sizeof(hooks) / sizeof(hooks[0]), MEASURE_NS = 100000 };
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* For a tenth of a millisecond, once. */
+static void measure_clock(void)
+{
+    if (trace_now.ns_per_tick > 0)
+        return;
+    uint64_t begin_ns = now_ns(), begin = annot_queue_time(), ns;
+    while ((ns = now_ns()) - begin_ns < MEASURE_NS)
+        continue;
+    uint64_t ticks = annot_queue_time() - begin;
+    trace_now.ns_per_tick = ticks ? (double)(ns - begin_ns) / (double)ticks : 1;
+    double per_ns = 1 / trace_now.ns_per_tick;
+    trace_now.flush_ticks = (uint64_t)(1e9 * per_ns);
+    trace_now.tiny_ticks = (uint64_t)((double)TRACE_TINY_CALLS * TRACE_TINY_NS * per_ns);
+}
+
+/* The first way that works here; NULL: *ret_refusal says why none does. */
+static const struct trace_hook *find_hook(const struct trace_options *options,
+                                          const char **ret_refusal)
+{
+    for (int i = 0; i < HOOK_COUNT; i++) {
+        *ret_refusal = hooks[i]->refused(options);
+        if (*ret_refusal == NULL)
+            return hooks[i];
+    }
+    return NULL;
+}
+
+static void end(void)
+{
+    const struct trace_hook *hook = trace_now.hook;
+    if (hook == NULL)
+        return;
+    hook->stop();
+    trace_now.hook = NULL;
+    if (trace_self != NULL) {
+        trace_thread_close(trace_self, 0);
+        trace_tree_flush(trace_self);
+        trace_self->generation = 0;
+    }
+    trace_now.options.mode = TRACE_OFF;
+}
+
+static int begin(const struct trace_options *options)
+{
+    const char *refusal = "";
+    const struct trace_hook *hook = find_hook(options, &refusal);
+    if (hook == NULL) {
+        PyErr_SetString(PyExc_RuntimeError, refusal);
+        return -1;
+    }
+    if (trace_now.interpreter != NULL && trace_now.interpreter != PyInterpreterState_Get()) {
+        PyErr_SetString(PyExc_RuntimeError, "another interpreter of this process is traced");
+        return -1;
+    }
+    if (trace_code_setup() < 0 || trace_thread_setup() < 0)
+        return -1;
+    measure_clock();
+    trace_now.interpreter = PyInterpreterState_Get();
+    trace_now.options = *options;
+    trace_now.is_special = options->max_depth != 0 || options->library == TRACE_LIBRARY_BOX;
+    trace_code_forget_verdicts();
+    if (trace_self != NULL)
+        trace_self->generation = 0;
+    if (hook->start(options) < 0)
+        return -1;
+    trace_now.hook = hook;
+    return 0;
+}
+
+/* trace_begin(mode, library, c_calls, max_depth, select, library_folder, own_folder) */
+static PyObject *trace_begin(PyObject *module, PyObject *args)
+{
+    struct trace_options options = {.mode = TRACE_OFF};
+    const char *select, *library_folder, *own_folder;
+    int mode, library, c_calls;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "iipIsss:trace_begin", &mode, &library, &c_calls,
+                          &options.max_depth, &select, &library_folder, &own_folder))
+        return NULL;
+    end();
+    options.mode = (enum trace_mode)mode;
+    options.library = (enum trace_library)library;
+    options.c_calls = c_calls != 0;
+    if (trace_select(select, library_folder, own_folder) < 0 || begin(&options) < 0)
+        return NULL;
+    return PyUnicode_FromString(trace_now.hook->name);
+}
+
+static PyObject *trace_end(PyObject *module, PyObject *ignored)
+{
+    (void)module;
+    (void)ignored;
+    end();
+    Py_RETURN_NONE;
+}
+
+/* Before a fork, an exit: what the calling thread has counted. */
+static PyObject *trace_flush(PyObject *module, PyObject *ignored)
+{
+    (void)module;
+    (void)ignored;
+    if (trace_self != NULL && trace_now.options.mode == TRACE_AGGREGATE)
+        trace_tree_flush(trace_self);
+    Py_RETURN_NONE;
+}
+
+static PyObject *trace_forked(PyObject *module, PyObject *ignored)
+{
+    (void)module;
+    (void)ignored;
+    trace_thread_forked();
+    Py_RETURN_NONE;
+}
+
+PyMethodDef trace_functions[] = {
+    {"trace_begin", trace_begin, METH_VARARGS, NULL},
+    {"trace_end", trace_end, METH_NOARGS, NULL},
+    {"trace_flush", trace_flush, METH_NOARGS, NULL},
+    {"trace_forked", trace_forked, METH_NOARGS, NULL},
+    {NULL, NULL, 0, NULL},
+};

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT */
+/* What the files of the tracer share: see tracing.h. */
+#ifndef PYANNOT_TRACING_PARTS_H
+#define PYANNOT_TRACING_PARTS_H
+
+#include "tracing.h"
+
+#include <annot/annot.h>
+#include <annot/observers.h>
+#include <annot/tracer.h>
+
+#define RARE(condition) (__builtin_expect((condition) != 0, 0))
+
+enum trace_verdict {
+    TRACE_UNKNOWN = 0,
+    TRACE_IGNORED = 1,
+    TRACE_WANTED = 2,
+    TRACE_ESTIMATED = 3, /* adaptive: it is tiny, and no event any more */
+};
+
+/* What the core keeps of a code object, in its co_extra; freed with it. */
+struct trace_code {
+    struct trace_code *previous, *next; /* of all: their verdicts end with a selection */
+    annot_name name;
+    uint8_t verdict; /* enum trace_verdict */
+    bool is_library;
+    uint32_t calls; /* adaptive: measured so far, and the ticks that they took */
+    uint64_t ticks;
+};
+
+struct trace_node; /* tracing_tree.c */
+
+/* A frame that a thread is in. */
+struct trace_entry {
+    struct trace_code *code; /* NULL: a call of a C function */
+    uint32_t depth;          /* of calls of Python */
+    uint32_t token;          /* of annot_code_enter */
+
+    union {
+        uint64_t start;          /* adaptive */
+        struct trace_node *node; /* aggregate: what called it */
+    };
+};
+
+/* Of a thread of the operating system. */
+struct trace_thread {
+    uint64_t generation; /* of the gate; 0: the stack below is not true */
+    uint32_t count, capacity;
+    struct trace_entry *entries;
+    struct trace_tree *tree; /* aggregate; NULL: none yet */
+};
+
+extern __thread struct trace_thread *trace_self __attribute__((tls_model("initial-exec")));
+
+/* How the process is traced now. */
+struct trace_now {
+    struct trace_options options;
+    const struct trace_hook *hook; /* NULL: it is not */
+    bool is_special;               /* depth or library make a difference */
+    uint64_t tiny_ticks;           /* adaptive: of TRACE_TINY_CALLS calls */
+    uint64_t flush_ticks;          /* aggregate: a second */
+    double ns_per_tick, event_ns;  /* measured at start; what an enter or exit costs */
+    PyInterpreterState *interpreter;
+};
+
+extern struct trace_now trace_now;
+extern Py_ssize_t trace_extra; /* index of co_extra; -1: none */
+
+#define TRACE_DOMAIN "python calls"
+
+enum { TRACE_TINY_CALLS = 1000, TRACE_TINY_NS = 2000 };
+
+/* ---- Code objects (tracing_code.c) ----------------------------------------------------------- */
+
+/* Makes what the core keeps of a code object, and its verdict. NULL: no memory. */
+struct trace_code *trace_code_make(PyCodeObject *code);
+/* All verdicts are to be found anew. */
+void trace_code_forget_verdicts(void);
+/* 0, or -1 with an exception. */
+int trace_code_setup(void);
+/* The name of something that is called, and not written in Python; 0: none. */
+annot_name trace_callable_name(PyObject *callable);
+
+/* Objects/codeobject.c; trace_code_setup checks that it is so. */
+struct trace_extras {
+    Py_ssize_t count;
+    void *items[1];
+};
+
+static inline struct trace_code *trace_code_of(PyCodeObject *code)
+{
+    const struct trace_extras *extras = (const struct trace_extras *)code->co_extra;
+    struct trace_code *found = NULL;
+    if (!RARE(extras == NULL) && !RARE(extras->count <= trace_extra))
+        found = extras->items[trace_extra];
+    if (RARE(found == NULL) || RARE(found->verdict == TRACE_UNKNOWN))
+        found = trace_code_make(code);
+    return found;
+}
+
+/* ---- Selection (tracing_select.c) ------------------------------------------------------------ */
+
+/* Texts by comma, as in ANNOT_TRACE. 0, or -1 with an exception. */
+int trace_select(const char *patterns, const char *library_folder, const char *own_folder);
+enum trace_verdict trace_judge(const char *file, const char *qualname, bool *ret_is_library);
+
+/* ---- Threads (tracing_thread.c) -------------------------------------------------------------- */
+
+/* The thread's state, its stack put right by the frames that it is in, without the innermost if
+ * that begins. NULL: nobody records, or no memory. */
+struct trace_thread *trace_thread_sync(bool is_entering);
+/* Room for one more entry. */
+bool trace_thread_grow(struct trace_thread *thread);
+/* Closes entries that the interpreter has left: those at this depth and deeper. */
+void trace_thread_close(struct trace_thread *thread, uint32_t depth);
+int trace_thread_setup(void);
+/* In a forked child: only the caller's stack is left, and nothing of it is told. */
+void trace_thread_forked(void);
+
+/* Twice as deep as the calling thread is in calls of Python: the depth of the innermost frame. What
+ * that calls and is no frame is deeper by one. */
+static inline uint32_t trace_depth(void)
+{
+#if PY_VERSION_HEX >= 0x030C0000
+    const PyThreadState *state = PyThreadState_Get();
+    return 2 * (uint32_t)(state->py_recursion_limit - state->py_recursion_remaining);
+#elif PY_VERSION_HEX >= 0x030B0000
+    const PyThreadState *state = PyThreadState_Get();
+    return 2 * (uint32_t)(state->recursion_limit - state->recursion_remaining);
+#else
+    return 2 * (uint32_t)PyThreadState_Get()->recursion_depth;
+#endif
+}
+
+/* ---- Modes ----------------------------------------------------------------------------------- */
+
+void trace_tree_enter(struct trace_thread *thread, struct trace_entry *entry, annot_name name,
+                      bool continues);
+void trace_tree_leave(struct trace_thread *thread, struct trace_entry *entry);
+/* Tells what was counted since the last time. */
+void trace_tree_flush(struct trace_thread *thread);
+void trace_tree_free(struct trace_thread *thread);
+/* What was counted and not told is forgotten: a parent tells it, or nobody asks for it any more. */
+void trace_tree_restart(struct trace_thread *thread);
+
+#endif

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT */
+/* Which functions are traced.
+ *
+ * A pattern has `*` and `?`. With a "/" or ".py" at its end it is about files; "MODULE:FUNCTION" is
+ * about functions of a module; any other is the name of a module, of a package, or of a function,
+ * qualified or not. A module is told by the end of its file's path, so "pkg.mod" is
+ * ".../pkg/mod.py". "-" in front: not those. Where a pattern without "-" is given, nothing else is
+ * traced; the last one that fits decides.
+ *
+ * Threads: written while nothing is traced. */
+#include "tracing_parts.h"
+
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PATTERNS_MAX = 64, PATTERN_SIZE = 512, FOLDER_SIZE = 4096 };
+
+static char *patterns_text; /* the patterns, each ended by NUL */
+static const char *patterns[PATTERNS_MAX];
+static int pattern_count;
+static bool any_wanted;
+static char library[FOLDER_SIZE], own[FOLDER_SIZE];
+
+static int keep_folder(char *kept, const char *folder)
+{
+    size_t length = strlen(folder);
+    if (length + 2 > FOLDER_SIZE) {
+        PyErr_SetString(PyExc_ValueError, "the path of a folder is too long");
+        return -1;
+    }
+    memcpy(kept, folder, length + 1);
+    if (length > 0 && kept[length - 1] != '/')
+        memcpy(kept + length, "/", 2);
+    return 0;
+}
+
+int trace_select(const char *text, const char *library_folder, const char *own_folder)
+{
+    if (keep_folder(library, library_folder) < 0 || keep_folder(own, own_folder) < 0)
+        return -1;
+    free(patterns_text);
+    pattern_count = 0;
+    any_wanted = false;
+    patterns_text = strdup(text);
+    if (patterns_text == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    char *rest = NULL;
+    for (char *word = strtok_r(patterns_text, ",", &rest); word;
+         word = strtok_r(NULL, ",", &rest)) {
+        if (pattern_count == PATTERNS_MAX || strlen(word) >= PATTERN_SIZE) {
+            PyErr_Format(PyExc_ValueError, "more than %d patterns, or one that is too long",
+                         PATTERNS_MAX);
+            return -1;
+        }
+        any_wanted = any_wanted || word[0] != '-';
+        patterns[pattern_count++] = word;
+    }
+    return 0;
+}
+
+static bool begins_with(const char *text, const char *prefix)
+{
+    return prefix[0] && strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+static bool fits(const char *pattern, const char *text)
+{
+    return fnmatch(pattern, text, 0) == 0;
+}
+
+/* "*"`between`"pattern"`after`. */
+static bool fits_between(const char *before, const char *pattern, const char *after,
+                         const char *text)
+{
+    char whole[PATTERN_SIZE + 32];
+    if (strlen(before) + strlen(pattern) + strlen(after) >= sizeof(whole))
+        return false;
+    strcpy(whole, before);
+    strcat(whole, pattern);
+    strcat(whole, after);
+    return fits(whole, text);
+}
+
+static bool fits_module(const char *module, const char *file)
+{
+    char path[PATTERN_SIZE];
+    size_t length = strlen(module);
+    if (length == 0 || length >= sizeof(path))
+        return false;
+    for (size_t i = 0; i <= length; i++)
+        path[i] = (char)(module[i] == '.' ? '/' : module[i]);
+    return fits_between("*/", path, ".py", file) || fits_between("*/", path, "/*", file) ||
+           fits_between("", path, ".py", file);
+}
+
+static bool fits_function(const char *pattern, const char *qualname)
+{
+    const char *last = strrchr(qualname, '.');
+    return fits(pattern, qualname) || (last != NULL && fits(pattern, last + 1)) ||
+           fits_between("", pattern, ".*", qualname);
+}
+
+static bool fits_any(const char *pattern, const char *file, const char *qualname)
+{
+    char module[PATTERN_SIZE];
+    size_t length = strlen(pattern);
+    const char *colon = strchr(pattern, ':');
+    if (colon != NULL) {
+        memcpy(module, pattern, (size_t)(colon - pattern));
+        module[colon - pattern] = 0;
+        return fits_module(module, file) && fits_function(colon + 1, qualname);
+    }
+    if (strchr(pattern, '/') || (length > 3 && strcmp(pattern + length - 3, ".py") == 0))
+        return fits(pattern, file) || fits_between("*/", pattern, "", file) ||
+               fits_between("", pattern, pattern[length - 1] == '/' ? "*" : "/*", file);
+    return fits_module(pattern, file) || fits_function(pattern, qualname);
+}
+
+static bool is_of_library(const char *file)
+{
+    if (begins_with(file, "<frozen "))
+        return true;
+    return begins_with(file, library) && !strstr(file + strlen(library), "site-packages/") &&
+           !strstr(file + strlen(library), "dist-packages/");
+}
+
+enum trace_verdict trace_judge(const char *file, const char *qualname, bool *ret_is_library)
+{
+    *ret_is_library = is_of_library(file);
+    if (begins_with(file, own))
+        return TRACE_IGNORED;
+    if (*ret_is_library && trace_now.options.library == TRACE_LIBRARY_OFF)
+        return TRACE_IGNORED;
+    for (int i = pattern_count; i-- > 0;) {
+        bool is_not = patterns[i][0] == '-';
+        if (fits_any(patterns[i] + is_not, file, qualname))
+            return is_not ? TRACE_IGNORED : TRACE_WANTED;
+    }
+    return any_wanted ? TRACE_IGNORED : TRACE_WANTED;
+}

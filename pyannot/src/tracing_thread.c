@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT */
+/* The calls that a thread is in.
+ *
+ * Threads: each its own. The state is made at a thread's first event and freed when it ends. */
+#include "tracing_parts.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FIRST_CAPACITY = 64, FRAMES_MAX = 16384 };
+
+__thread struct trace_thread *trace_self __attribute__((tls_model("initial-exec")));
+
+static pthread_key_t exit_key;
+static bool has_exit_key;
+
+/* Its last events come before libannot gives its stream back, or begin another one. */
+static void end_thread(void *pointer)
+{
+    struct trace_thread *thread = pointer;
+    trace_tree_flush(thread);
+    trace_tree_free(thread);
+    trace_self = NULL;
+    free(thread->entries);
+    free(thread);
+}
+
+int trace_thread_setup(void)
+{
+    if (!has_exit_key && pthread_key_create(&exit_key, end_thread) == 0)
+        has_exit_key = true;
+    if (has_exit_key)
+        return 0;
+    PyErr_SetString(PyExc_RuntimeError, "the process has no key for data of threads left");
+    return -1;
+}
+
+static struct trace_thread *make(void)
+{
+    if (trace_self != NULL)
+        return trace_self;
+    struct trace_thread *thread = calloc(1, sizeof(*thread));
+    if (thread == NULL || pthread_setspecific(exit_key, thread) != 0) {
+        free(thread);
+        return NULL;
+    }
+    return trace_self = thread;
+}
+
+bool trace_thread_grow(struct trace_thread *thread)
+{
+    uint32_t capacity = thread->capacity ? 2 * thread->capacity : (uint32_t)FIRST_CAPACITY;
+    struct trace_entry *entries = realloc(thread->entries, capacity * sizeof(*entries));
+    if (entries == NULL)
+        return false;
+    thread->entries = entries;
+    thread->capacity = capacity;
+    return true;
+}
+
+void trace_thread_close(struct trace_thread *thread, uint32_t depth)
+{
+    while (thread->count > 0 && thread->entries[thread->count - 1].depth >= depth) {
+        struct trace_entry *entry = &thread->entries[--thread->count];
+        if (trace_now.options.mode == TRACE_AGGREGATE)
+            trace_tree_leave(thread, entry);
+        else
+            annot_code_leave(entry->token);
+    }
+}
+
+/* ---- From frames ----------------------------------------------------------------------------- */
+
+/* New references, innermost first. Returns how many. */
+static int take_codes(PyCodeObject **codes, int limit, bool is_entering)
+{
+    int count = 0;
+    PyFrameObject *frame = PyThreadState_GetFrame(PyThreadState_Get());
+    if (is_entering && frame != NULL) {
+        PyFrameObject *back = PyFrame_GetBack(frame);
+        Py_DECREF(frame);
+        frame = back;
+    }
+    while (frame != NULL) {
+        if (count < limit)
+            codes[count++] = PyFrame_GetCode(frame);
+        PyFrameObject *back = PyFrame_GetBack(frame);
+        Py_DECREF(frame);
+        frame = back;
+    }
+    return count;
+}
+
+static void open_again(struct trace_thread *thread, PyCodeObject *code, uint32_t depth)
+{
+    struct trace_code *kept = trace_code_of(code);
+    if (kept == NULL || kept->verdict != TRACE_WANTED)
+        return;
+    if (thread->count == thread->capacity && !trace_thread_grow(thread))
+        return;
+    struct trace_entry *entry = &thread->entries[thread->count++];
+    *entry = (struct trace_entry){.code = kept, .depth = depth, .token = ANNOT_CODE_HELD};
+    if (trace_now.options.mode == TRACE_AGGREGATE)
+        trace_tree_enter(thread, entry, kept->name, true);
+    else
+        entry->token = annot_code_enter(kept->name, 1);
+}
+
+/* Frames around the innermost are less deep by one call each: where C code lies between them it may
+ * be more, which does no harm. */
+static void open_frames(struct trace_thread *thread, bool is_entering)
+{
+    PyObject *kind, *value, *traceback;
+    PyErr_Fetch(&kind, &value, &traceback);
+    PyCodeObject **codes = malloc(FRAMES_MAX * sizeof(*codes));
+    int count = codes ? take_codes(codes, FRAMES_MAX, is_entering) : 0;
+    uint32_t depth = trace_depth() - 2 * (uint32_t)is_entering;
+    for (int i = count; i-- > 0;) {
+        uint32_t above = 2 * (uint32_t)i;
+        open_again(thread, codes[i], depth > above ? depth - above : 0);
+    }
+    for (int i = 0; i < count; i++)
+        Py_DECREF(codes[i]);
+    free(codes);
+    PyErr_Restore(kind, value, traceback);
+}
+
+__attribute__((noinline, cold)) struct trace_thread *trace_thread_sync(bool is_entering)
+{
+    struct trace_thread *thread = make();
+    uint64_t gate = __atomic_load_n(&annot_gate_v1.generation, __ATOMIC_RELAXED);
+    if (thread == NULL)
+        return NULL;
+    thread->count = 0; /* of another recording, or of a parent */
+    thread->generation = 0;
+    trace_tree_restart(thread);
+    if (gate == 0)
+        return NULL;
+    thread->generation = gate;
+    open_frames(thread, is_entering);
+    return thread;
+}
+
+void trace_thread_forked(void)
+{
+    struct trace_thread *thread = trace_self;
+    if (thread == NULL)
+        return;
+    thread->generation = 0;
+}
