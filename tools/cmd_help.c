@@ -53,12 +53,13 @@ static void print_option(const struct option_spec *spec)
     char left[160], choices[256] = "", text[512];
     const char *value = spec->kind == OPTION_FLAG     ? ""
                         : spec->kind == OPTION_CHOICE ? "WORD"
+                        : spec->kind == OPTION_MODE   ? "[=WORD]"
                                                       : spec->value_name;
-    if (spec->kind == OPTION_CHOICE)
+    if (spec->kind == OPTION_CHOICE || spec->kind == OPTION_MODE)
         list_words(spec->value_name, choices, sizeof(choices));
     int used = snprintf(left, sizeof(left), "  %c%c%c --%s%s%s", spec->letter ? '-' : ' ',
                         spec->letter ? spec->letter : ' ', spec->letter ? ',' : ' ', spec->name,
-                        value[0] ? " " : "", value);
+                        value[0] && value[0] != '[' ? " " : "", value);
     snprintf(text, sizeof(text), "%s%s%s%s%s%s", spec->help, choices[0] ? ": " : "", choices,
              spec->fallback ? " (default " : "", spec->fallback ? spec->fallback : "",
              spec->fallback ? ")" : "");
@@ -114,8 +115,8 @@ static void put_bool(struct out_stream *out, const char *key, bool value)
 
 static const char *kind_name(enum option_kind kind)
 {
-    static const char *const names[] = {"flag",   "text", "count",  "time",   "size",
-                                        "choice", "list", "number", "command"};
+    static const char *const names[] = {"flag",   "text", "count",  "time",    "size",
+                                        "choice", "list", "number", "command", "mode"};
     return (size_t)kind < sizeof(names) / sizeof(*names) ? names[kind] : "text";
 }
 
@@ -140,7 +141,7 @@ static void put_option(struct out_stream *out, const struct option_spec *spec)
     if (spec->letter)
         put_member(out, ", \"letter\": ", letter);
     put_member(out, ", \"kind\": ", kind_name(spec->kind));
-    if (spec->kind == OPTION_CHOICE)
+    if (spec->kind == OPTION_CHOICE || spec->kind == OPTION_MODE)
         put_choices(out, spec->value_name);
     else if (spec->kind != OPTION_FLAG)
         put_member(out, ", \"value\": ", spec->value_name);

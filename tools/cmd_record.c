@@ -34,6 +34,7 @@ struct record_values {
     const char *policy, *capture;
     struct sampling_values sampling;
     struct python_values python;
+    struct tracing_values trace;
     struct inject_values inject;
     struct gpu_values gpu;
     bool no_counters;
@@ -49,6 +50,7 @@ struct record {
     struct child child;
     struct collector *collector;
     struct python_environment python;
+    struct tracing_environment trace;
     struct inject_environment inject;
     struct gpu_environment gpu;
     struct gpu_kinds_environment gpu_kinds;
@@ -171,7 +173,7 @@ static void on_forked(void *context, pid_t pid)
 static int start(struct record *record, char **argv)
 {
     struct child_variable
-        variables[2 + PYTHON_VARIABLES_MAX + INJECT_VARIABLES_MAX + GPU_VARIABLES_MAX] = {
+        variables[3 + PYTHON_VARIABLES_MAX + INJECT_VARIABLES_MAX + GPU_VARIABLES_MAX] = {
             {"ANNOT_SESSION", collector_session_text(record->collector)},
         };
     size_t count = python_environment(&record->values->python, &record->python);
@@ -182,6 +184,8 @@ static int start(struct record *record, char **argv)
     size_t gpu_count = gpu_environment(&record->values->gpu, &record->gpu);
     memcpy(variables + 1 + count, record->gpu.variables, gpu_count * sizeof(variables[0]));
     count += gpu_count;
+    if (tracing_environment(&record->values->trace, &record->trace))
+        variables[1 + count++] = record->trace.variable;
     if (gpu_count)
         variables[1 + count++] = gpu_kinds_variable(&record->values->gpu_kinds, &record->gpu_kinds);
     const struct child_command command = {
@@ -261,6 +265,7 @@ static int check(struct record *record)
     if (error == 0)
         error = capture_parse(values->capture, STATUS_FAILED, record->capture);
     error = error == 0 ? python_check(&values->python, STATUS_FAILED) : error;
+    error = error == 0 ? tracing_check(&values->trace, &values->python, STATUS_FAILED) : error;
     error = error == 0 ? gpu_check(&values->gpu, STATUS_FAILED) : error;
     return error == 0 ? gpu_kinds_check(&values->gpu_kinds, values->gpu.on, STATUS_FAILED) : error;
 }
@@ -355,6 +360,7 @@ static const struct option_spec options[] = {
      "buffer of each process (default 16M)", NULL},
     POLICY_OPTION(offsetof(struct record_values, policy)),
     PYTHON_OPTIONS(offsetof(struct record_values, python)),
+    TRACING_OPTIONS(offsetof(struct record_values, trace)),
     INJECT_OPTIONS(offsetof(struct record_values, inject)),
     GPU_OPTIONS(offsetof(struct record_values, gpu)),
     {"no-gpu-counters", 0, OPTION_FLAG, offsetof(struct record_values, no_counters), NULL,

@@ -123,6 +123,64 @@ struct python_values {
 /* 0, or a message was printed: returns `status`. */
 int python_check(const struct python_values *values, int status);
 
+/* ---- Calls of Python ------------------------------------------------------------------------- */
+
+struct tracing_values {
+    const char *functions; /* NULL: not traced; a word, or the words, of which the first is meant */
+    const char *select;
+    const char *library;
+    uint64_t max_depth;
+    bool c_calls;
+};
+
+/* Lines of an option table; `at` is the offset of the struct tracing_values. */
+#define TRACING_OPTIONS(at)                                                                        \
+    {"trace-functions",                                                                            \
+     0,                                                                                            \
+     OPTION_MODE,                                                                                  \
+     (at) + offsetof(struct tracing_values, functions),                                            \
+     "adaptive|exact|aggregate",                                                                   \
+     "record every call of Python: all but tiny functions, all, or their counts and times alone",  \
+     NULL},                                                                                        \
+        {"trace-select",                                                                           \
+         0,                                                                                        \
+         OPTION_TEXT,                                                                              \
+         (at) + offsetof(struct tracing_values, select),                                           \
+         "LIST",                                                                                   \
+         "trace these files, modules and functions: src/*,pkg.mod,pkg.mod:Class.method; "          \
+         "-NAME,... excludes",                                                                     \
+         NULL},                                                                                    \
+        {"trace-stdlib",                                                                           \
+         0,                                                                                        \
+         OPTION_CHOICE,                                                                            \
+         (at) + offsetof(struct tracing_values, library),                                          \
+         "all|box|off",                                                                            \
+         "calls of the standard library: all, only those from outside of it, or none",             \
+         "all"},                                                                                   \
+        {"trace-depth", 0,                                                                         \
+         OPTION_COUNT,  (at) + offsetof(struct tracing_values, max_depth),                         \
+         "N",           "leave out calls inside of more than N others",                            \
+         NULL},                                                                                    \
+    {                                                                                              \
+        "c-calls", 0, OPTION_FLAG, (at) + offsetof(struct tracing_values, c_calls), NULL,          \
+            "with --trace-functions, also calls of functions that are not written in Python", NULL \
+    }
+
+/* 0, or a message was printed: returns `status`. */
+int tracing_check(const struct tracing_values *values, const struct python_values *python,
+                  int status);
+
+struct tracing_environment {
+    struct child_variable variable;
+    char text[4096];
+};
+
+/* What the command's environment has for it: 0 or 1 variable. */
+size_t tracing_environment(const struct tracing_values *values,
+                           struct tracing_environment *environment);
+
+/* ---- The environment for Python -------------------------------------------------------------- */
+
 enum { PYTHON_VARIABLES_MAX = 3 };
 
 struct python_environment {

@@ -199,7 +199,7 @@ static int fail_value(struct options *options, const struct option_spec *spec, c
 {
     snprintf(options->error, sizeof(options->error), "option --%s: cannot understand \"%.64s\"",
              spec->name, text);
-    if (spec->kind != OPTION_CHOICE)
+    if (spec->kind != OPTION_CHOICE && spec->kind != OPTION_MODE)
         return fail(options, form_hint(spec->kind));
     snprintf(options->hint, sizeof(options->hint), "one of %s", spec->value_name);
     return -EINVAL;
@@ -212,6 +212,13 @@ static int add_to_list(const struct option_spec *spec, const char *text, struct 
     list->items[list->count].spec = spec;
     list->items[list->count++].text = text;
     return 0;
+}
+
+/* Without a text, the first of the words. */
+static int store_choice(const struct option_spec *spec, const char *text, const char **ret_word)
+{
+    *ret_word = text ? text : spec->value_name;
+    return !text || is_choice(spec->value_name, text) ? 0 : -EINVAL;
 }
 
 static int store_value(struct options *options, const struct option_spec *spec, const char *text)
@@ -232,8 +239,8 @@ static int store_value(struct options *options, const struct option_spec *spec, 
         rc = options_parse_size(text, (uint64_t *)slot);
         break;
     case OPTION_CHOICE:
-        rc = is_choice(spec->value_name, text) ? 0 : -EINVAL;
-        *(const char **)slot = text;
+    case OPTION_MODE:
+        rc = store_choice(spec, text, (const char **)slot);
         break;
     case OPTION_NUMBER:
         rc = options_parse_number(text, (double *)slot);
@@ -296,12 +303,13 @@ static int take_long(struct options *options, const char *word, const char *next
         snprintf(options->hint, sizeof(options->hint), "--%s alone switches it on", spec->name);
         return -EINVAL;
     }
-    int words = spec->kind == OPTION_FLAG || value ? 1 : 2;
+    bool is_alone = spec->kind == OPTION_FLAG || spec->kind == OPTION_MODE;
+    int words = is_alone || value ? 1 : 2;
     if (words == 2 && !next)
         return fail_missing(options, spec);
     if (spec->kind == OPTION_COMMAND)
         return 0;
-    int rc = store_value(options, spec, value ? value : next);
+    int rc = store_value(options, spec, value || is_alone ? value : next);
     return rc < 0 ? rc : words;
 }
 

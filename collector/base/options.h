@@ -22,6 +22,7 @@ enum option_kind {
     OPTION_LIST = 6,    /* struct option_list; several options may share one                  */
     OPTION_NUMBER = 7,  /* double above 0: "0.1"                                              */
     OPTION_COMMAND = 8, /* no value: it is the first operand, as in "-m MODULE ARGUMENT..."   */
+    OPTION_MODE = 9,    /* as CHOICE, but "--name=WORD" alone; "--name" is the first word    */
 };
 
 struct option_spec {

@@ -47,6 +47,8 @@ def option_head(option):
     head += f"*--{option['name']}*"
     if option["kind"] == "choice":
         return head + " _WORD_"
+    if option["kind"] == "mode":
+        return head + "[=_WORD_]"
     return head + (" " + value(option["value"]) if "value" in option else "")
 
 
