@@ -211,6 +211,8 @@ static void put_attributes(struct line_writer *writer, struct json_doc *doc,
         json_doc_text(doc, "category", text_of(writer, scope->category));
     if (event->level && line->kind != LINE_LOST)
         json_doc_uint(doc, "level", event->level);
+    if (event->flags & EVENT_CONTINUES && event_can_continue(event->kind))
+        json_doc_bool(doc, "continues", true);
     if (event->flags & EVENT_HAS_COLOR) {
         snprintf(color, sizeof(color), "#%08" PRIx32, event->color);
         json_doc_text(doc, "color", color);

@@ -213,6 +213,8 @@ static void put_attributes(struct line_writer *writer, const struct line *line)
     put_string(writer, "category", scope->category);
     if (event->level)
         put(writer, " level=%u", event->level);
+    if (event->flags & EVENT_CONTINUES && event_can_continue(event->kind))
+        put(writer, " continues");
     if (event->value_kind != VALUE_NONE && line->kind != LINE_COUNTER) {
         out_text(writer->out, " payload=");
         put_value(writer, &(struct arg){.kind = event->value_kind, .value = event->value});

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: MIT
+"""Every call of Python, traced exactly, counted, or until it is known to be tiny: against what
+sys.setprofile tells of the same program, on each CPython of this machine that has sys.monitoring.
+"""
+
+import collections
+import json
+import os
+import subprocess
+import sys
+import unittest
+
+import elsewhere
+import harness
+import interpreters
+from harness import ANNOT, HERE, RecordingTest
+
+PROGRAM = HERE / "tracing_program.py"
+SELECT = "tracing_program.py,tracing_virtual.py"
+ONE_PROCESS = ("generators", "exceptions", "managers", "objects", "callbacks", "imports",
+               "coroutines", "threads")
+MORE_PROCESSES = ("children", "fork", "spawn", "forkserver")
+
+
+def traced_interpreters():
+    """Commands, with what PYTHONPATH has to be for each."""
+    own = interpreters.ask(sys.executable)
+    if own.version >= (3, 12):
+        yield own, os.environ["PYTHONPATH"]
+    for one in interpreters.find():
+        if one.version >= (3, 12) and one.can_build() and not one.watches_threads:
+            yield one, str(elsewhere.package_for(one))
+
+
+class Paths:
+    """How often each path of calls began, and went on."""
+
+    def __init__(self):
+        self.counts = collections.Counter()
+        self.open = {}
+
+    def add(self, thread, sign, name):
+        path = self.open.get(thread, ())
+        if sign == "-":
+            self.open[thread] = path[:-1]
+            return
+        path = (*path, name)
+        self.open[thread] = path
+        if name != "<module>":  # of it the reference sees the rest alone
+            self.counts["/".join(path), sign] += 1
+
+
+class Tracing(RecordingTest):
+    def environment_of(self, path):
+        environment = dict(self.environment, PYTHONPATH=f"{path}:{HERE}")
+        environment.pop("ANNOT_PYTHON", None)
+        environment["TRACE_ROOTS"] = f"{PROGRAM}:{HERE}/tracing_virtual"
+        return environment
+
+    def trace(self, interpreter, path, mode, ways, *options):
+        output = self.folder / "traced.annot"
+        command = [ANNOT, "record", "--no-sample", "--force", "--python", "names",
+                   "--pool-size", "64M", f"--trace-functions={mode}", "--trace-select", SELECT,
+                   *options, "-o", str(output), "--", interpreter.command, str(PROGRAM), *ways]
+        harness.run(command, env=self.environment_of(path))
+        text = harness.run([ANNOT, "cat", "--json", "--samples", str(output)]).stdout
+        return [json.loads(line) for line in text.splitlines()]
+
+    def reference(self, interpreter, path, ways):
+        told = self.folder / "reference.txt"
+        told.write_text("")
+        environment = dict(self.environment_of(path), TRACE_REFERENCE=str(told))
+        subprocess.run([interpreter.command, str(PROGRAM), *ways], env=environment, check=True)
+        paths = Paths()
+        for line in told.read_text().splitlines():
+            pid, thread, sign, name = line.split(" ", 3)
+            paths.add((pid, thread), sign, name)
+        return paths.counts
+
+    def paths_of(self, lines):
+        paths = Paths()
+        for line in lines:
+            if line.get("level") == 4 and line["event"] == "begin":
+                sign = "~" if line.get("continues") else "+"
+                paths.add((line["process_index"], line["thread_index"]), sign, line["name"])
+            elif line["event"] == "end" and line["kind"] == "pushed":
+                thread = line["process_index"], line["thread_index"]
+                if paths.open.get(thread, ())[-1:] == (line["name"],):
+                    paths.add(thread, "-", line["name"])
+        return paths.counts
+
+    def counted(self, lines):
+        """Paths of what was counted, as those of an exact recording; of what went on, nothing."""
+        counts = collections.Counter()
+        for line in lines:
+            if line["event"] == "sample" and line.get("set") == "calls":
+                path = "/".join(frame.split(" (")[0] for frame in line["stack"])
+                if not path.endswith("<module>") and line["values"].get("calls"):
+                    counts[path, "+"] += line["values"]["calls"]
+        return counts
+
+    def assert_same(self, expected, told):
+        different = [f"{key}: expected {expected[key]}, recorded {told[key]}"
+                     for key in sorted({*expected, *told}) if expected[key] != told[key]]
+        self.assertEqual(different, [], "\n".join(different))
+
+    def assert_nothing_lost(self, lines):
+        self.assertEqual([line for line in lines if line["event"] == "lost"], [])
+
+    def each(self):
+        found = list(traced_interpreters())
+        if not found:
+            self.skipTest("no CPython 3.12 or later here")
+        return found
+
+    def test_exact_calls_are_those_of_the_reference(self):
+        for interpreter, path in self.each():
+            for ways in (ONE_PROCESS, MORE_PROCESSES):
+                lines = self.trace(interpreter, path, "exact", ways)
+                self.assert_nothing_lost(lines)
+                self.assert_same(self.reference(interpreter, path, ways), self.paths_of(lines))
+
+    def test_counted_calls_are_those_of_the_reference(self):
+        for interpreter, path in self.each():
+            ways = ONE_PROCESS + ("fork",)
+            lines = self.trace(interpreter, path, "aggregate", ways)
+            expected = {key: count for key, count in
+                        self.reference(interpreter, path, ways).items() if key[1] == "+"}
+            self.assert_same(collections.Counter(expected), self.counted(lines))
+
+    def test_a_recursion_that_is_too_deep(self):
+        for interpreter, path in self.each():
+            for mode in ("exact", "aggregate"):
+                lines = self.trace(interpreter, path, mode, ("too_deep",))
+                counts = self.paths_of(lines) if mode == "exact" else self.counted(lines)
+                inside = "<module>/main/too_deep"
+                self.assertEqual(counts[f"{inside}/leaf", "+"], 1)
+                deepest = max(key[0].count("/endless") for key in counts)
+                self.assertGreater(deepest, 900)
+                self.assertEqual(sum(count for key, count in counts.items()
+                                     if key[0].endswith("/endless")), deepest)
+
+
+if __name__ == "__main__":
+    harness.main()

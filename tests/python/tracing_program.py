@@ -1,0 +1,323 @@
+# SPDX-License-Identifier: MIT
+"""Calls things in all the ways that Python has, for test_tracing.py. Argument: which ways."""
+
+import os
+
+if os.environ.get("TRACE_REFERENCE"):
+    import tracing_reference  # noqa: F401
+
+import asyncio
+import contextlib
+import functools
+import importlib.abc
+import importlib.util
+import multiprocessing
+import signal
+import sys
+import threading
+
+
+def fib(n):
+    return n if n < 2 else fib(n - 1) + fib(n - 2)
+
+
+def numbers(n):
+    for i in range(n):
+        yield i
+
+
+def delegating(n):
+    yield from numbers(n)
+    yield from (x * x for x in numbers(n))
+
+
+def guarded():
+    try:
+        while True:
+            try:
+                yield 1
+            except KeyError:
+                yield 2
+    finally:
+        leaf()
+
+
+def leaf():
+    return 1
+
+
+def generators():
+    list(delegating(5))
+    early = numbers(10)
+    next(early)
+    early.close()
+    thrown = guarded()
+    next(thrown)
+    thrown.throw(KeyError)
+    next(thrown)
+    thrown.close()
+    failing = guarded()
+    next(failing)
+    with contextlib.suppress(ValueError):
+        failing.throw(ValueError)
+    dropped = guarded()
+    next(dropped)
+    del dropped
+    sending = echo()
+    next(sending)
+    for i in range(3):
+        sending.send(i)
+    never = numbers(3)
+    del never
+
+
+def echo():
+    got = None
+    while True:
+        got = yield got
+
+
+def sink(depth):
+    if depth == 0:
+        raise ValueError
+    sink(depth - 1)
+
+
+def catching(depth):
+    try:
+        sink(depth)
+    except ValueError:
+        return leaf()
+    finally:
+        leaf()
+
+
+def exceptions():
+    catching(10)
+    with contextlib.suppress(ValueError):
+        sink(3)
+
+
+def endless():
+    return endless()
+
+
+def too_deep():
+    with contextlib.suppress(RecursionError):
+        endless()
+    leaf()
+
+
+@contextlib.contextmanager
+def managed():
+    leaf()
+    try:
+        yield leaf()
+    finally:
+        leaf()
+
+
+def managers():
+    with managed():
+        leaf()
+    with contextlib.suppress(ValueError), managed():
+        sink(2)
+
+
+def decorate(function):
+    @functools.wraps(function)
+    def wrapper(*args):
+        return function(*args)
+    return wrapper
+
+
+@decorate
+@decorate
+def decorated(x):
+    return leaf() + x
+
+
+class Thing:
+    @property
+    def value(self):
+        return leaf()
+
+    @classmethod
+    def make(cls):
+        return cls()
+
+    @staticmethod
+    def helper():
+        return leaf()
+
+    def __getattr__(self, name):
+        if name.startswith("dynamic"):
+            return leaf()
+        raise AttributeError(name)
+
+    def __lt__(self, other):
+        return id(self) < id(other)
+
+    def __del__(self):
+        leaf()
+
+    def __call__(self):
+        return self.value
+
+
+class Described:
+    class Slot:
+        def __get__(self, instance, owner):
+            return leaf()
+
+        def __set_name__(self, owner, name):
+            leaf()
+
+    slot = Slot()
+
+    def __init_subclass__(cls):
+        leaf()
+
+
+class Derived(Described):
+    pass
+
+
+def objects():
+    thing = Thing.make()
+    thing(), thing.value, thing.dynamic, Thing.helper(), hasattr(thing, "no")
+    Derived().slot
+    decorated(1)
+    del thing
+
+
+def callbacks():
+    sorted([3, 1, 2], key=lambda x: -x)
+    list(map(lambda x: leaf(), range(3))), [f() for f in (lambda: 1, lambda: 2)]
+    max([1, 2], key=functools.partial(pick, 1))
+    functools.reduce(lambda a, b: a + b, range(4))
+    functools.cmp_to_key(lambda a, b: a - b)(1) < functools.cmp_to_key(lambda a, b: a - b)(2)
+    "".join(str(x) for x in numbers(3))
+    cached(1), cached(1), cached(2)
+    {k: leaf() for k in numbers(2)}
+
+
+@functools.lru_cache
+def cached(x):
+    return leaf()
+
+
+def pick(a, b):
+    return b
+
+
+class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    def find_spec(self, name, path=None, target=None):
+        return importlib.util.spec_from_loader(name, self) if name == "traced_virtual" else None
+
+    def create_module(self, spec):
+        return None
+
+    def exec_module(self, module):
+        exec(compile("def inside():\n    return 1\ninside()\n", VIRTUAL, "exec"), module.__dict__)
+
+
+VIRTUAL = os.path.join(os.path.dirname(os.path.abspath(__file__)), "tracing_virtual.py")
+
+
+def imports():
+    finder = Finder()
+    sys.meta_path.insert(0, finder)
+    import traced_virtual
+    traced_virtual.inside()
+    sys.meta_path.remove(finder)
+    scope = {"leaf": leaf}
+    for _ in range(3):
+        exec(compile("leaf()\n(lambda: leaf())()", VIRTUAL, "exec"), scope)
+    eval(compile("[leaf() for _ in 'ab']", VIRTUAL, "eval"), scope)
+
+
+async def step(n):
+    for _ in range(n):
+        await asyncio.sleep(0)
+    return leaf()
+
+
+async def cancelled():
+    try:
+        await asyncio.sleep(100)
+    finally:
+        leaf()
+
+
+async def stream(n):
+    for i in range(n):
+        await asyncio.sleep(0)
+        yield i
+
+
+async def tasks():
+    await asyncio.gather(step(1), step(2), step(3))
+    task = asyncio.create_task(cancelled())
+    await asyncio.sleep(0)
+    task.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await task
+    async for _ in stream(3):
+        leaf()
+    async with contextlib.aclosing(stream(5)) as early:
+        async for _ in early:
+            break
+
+
+def coroutines():
+    asyncio.run(tasks())
+
+
+def work(n):
+    return fib(n)
+
+
+def threads():
+    started = [threading.Thread(target=work, args=(6,)) for _ in range(4)]
+    for thread in started:
+        thread.start()
+    for thread in started:
+        thread.join()
+
+
+def pool(method):
+    with multiprocessing.get_context(method).Pool(2) as workers:
+        workers.map(work, [4, 5, 6, 7], chunksize=1)
+        workers.close()
+        workers.join()
+
+
+def children():
+    pid = os.fork()
+    if pid == 0:
+        work(5)
+        os._exit(0)
+    os.waitpid(pid, 0)
+    pid = os.fork()
+    if pid == 0:
+        work(4)
+        os.kill(os.getpid(), signal.SIGKILL)
+    os.waitpid(pid, 0)
+
+
+WAYS = {"fork": functools.partial(pool, "fork"), "spawn": functools.partial(pool, "spawn"),
+        "forkserver": functools.partial(pool, "forkserver"), "generators": generators,
+        "exceptions": exceptions, "managers": managers, "objects": objects,
+        "callbacks": callbacks, "imports": imports, "coroutines": coroutines, "threads": threads,
+        "children": children, "too_deep": too_deep}
+
+
+def main(names):
+    fib(8)
+    for name in names:
+        WAYS[name]()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: MIT
+"""What a program calls, as sys.setprofile tells it: the reference for what a recording must hold.
+
+The program imports this as its first statement, in each of its processes. Lines go to the file
+TRACE_REFERENCE: process, thread, "+" (a call), "~" (one that goes on) or "-", and the function.
+"""
+
+import dis
+import os
+import sys
+import threading
+
+ROOTS = tuple(os.environ.get("TRACE_ROOTS", "").split(":"))
+output = os.open(os.environ["TRACE_REFERENCE"], os.O_WRONLY | os.O_APPEND)
+starts = {}  # code: where its first instruction stands
+
+
+def start_of(code):
+    if code not in starts:
+        starts[code] = next(one.offset for one in dis.get_instructions(code)
+                            if one.opname == "RESUME" and one.arg & 3 == 0)
+    return starts[code]
+
+
+def tell(sign, name):
+    os.write(output, f"{os.getpid()} {threading.get_ident()} {sign} {name}\n".encode())
+
+
+def note(frame, event, _):
+    code = frame.f_code
+    if not code.co_filename.startswith(ROOTS):
+        return
+    if event == "call":
+        tell("+" if frame.f_lasti <= start_of(code) else "~", code.co_qualname)
+    elif event == "return":
+        tell("-", code.co_qualname)
+
+
+def tell_open(frame):
+    names = []
+    while frame:
+        if frame.f_code.co_filename.startswith(ROOTS):
+            names.append(frame.f_code.co_qualname)
+        frame = frame.f_back
+    for name in reversed(names):
+        tell("~", name)
+
+
+def forked():
+    tell_open(sys._getframe())
+
+
+os.register_at_fork(after_in_child=forked)
+threading.setprofile(note)
+tell_open(sys._getframe())
+sys.setprofile(note)
