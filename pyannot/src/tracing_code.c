@@ -45,7 +45,7 @@ void trace_code_forget_verdicts(void)
     take_guard();
     for (struct trace_code *code = all.next; code != &all; code = code->next) {
         code->verdict = TRACE_UNKNOWN;
-        code->calls = 0;
+        code->calls = code->pieces = 0;
         code->ticks = 0;
     }
     give_guard();

@@ -61,6 +61,17 @@ static void tell_estimated(const struct trace_code *code)
     annot_emit_mark_event(&event);
 }
 
+static void leave_from(const struct trace_thread *thread, uint32_t first)
+{
+    for (uint32_t i = first; i < thread->count; i++) {
+        uint32_t token = thread->entries[i].token;
+        if (token == ANNOT_CODE_HELD || token == ANNOT_CODE_LOST)
+            continue;
+        annot_code_leave(token); /* with what is inside */
+        return;
+    }
+}
+
 /* The function is tiny: its calls end here, what they called goes on. */
 static __attribute__((noinline, cold)) void give_up(struct trace_thread *thread,
                                                     struct trace_code *code)
@@ -69,34 +80,45 @@ static __attribute__((noinline, cold)) void give_up(struct trace_thread *thread,
     code->verdict = TRACE_ESTIMATED;
     while (first < thread->count && thread->entries[first].code != code)
         first++;
-    if (first < thread->count)
-        annot_code_leave(thread->entries[first].token);
+    leave_from(thread, first);
     kept = first;
     for (uint32_t i = first; i < thread->count; i++) {
         struct trace_entry *entry = &thread->entries[i];
         if (entry->code == code)
             continue;
-        if (entry->token != ANNOT_CODE_HELD && entry->code != NULL)
-            entry->token = annot_code_enter(entry->code->name, 1);
+        if (entry->token != ANNOT_CODE_HELD && entry->token != ANNOT_CODE_LOST)
+            entry->token = annot_code_enter(entry->code ? entry->code->name : entry->name, 1);
         thread->entries[kept++] = *entry;
     }
     thread->count = kept;
     tell_estimated(code);
 }
 
-static inline void measure(const struct trace_entry *entry)
+/* What ends. Of a recursion each call has its own share, else the outermost ones would make a tiny
+ * function seem large. */
+static void measure(struct trace_thread *thread, uint32_t index)
 {
+    struct trace_entry *entry = &thread->entries[index];
     struct trace_code *code = entry->code;
     if (entry->start == 0 || code == NULL || code->verdict != TRACE_WANTED)
         return;
-    code->ticks += annot_queue_time() - entry->start;
-    code->calls++;
+    uint64_t ticks = annot_queue_time() - entry->start;
+    code->ticks += ticks;
+    code->pieces++;
+    if (index > 0 && entry[-1].code == code && entry[-1].start != 0)
+        entry[-1].start += ticks;
 }
 
-/* Whether it is known now that the function is tiny. */
-static bool is_tiny(const struct trace_code *code)
+/* Whether the last calls show that the function is tiny. Else the next ones are looked at: a moment
+ * without the processor is enough to make one of a thousand large. */
+static bool is_tiny(struct trace_code *code)
 {
-    return code->calls >= TRACE_TINY_CALLS && code->ticks < trace_now.tiny_ticks;
+    if (code->pieces < TRACE_TINY_CALLS)
+        return false;
+    bool is_tiny = code->ticks < trace_now.tiny_ticks;
+    code->pieces = 0;
+    code->ticks = 0;
+    return is_tiny;
 }
 
 /* ---- Calls of Python ------------------------------------------------------------------------- */
@@ -127,7 +149,8 @@ static __attribute__((noinline)) bool enter_adaptively(struct trace_thread *thre
     entry->token = ANNOT_CODE_HELD;
     if (!trace_now.is_special || !is_held(thread, code))
         entry->token = annot_code_enter(code->name, continues);
-    entry->start = code->calls < TRACE_TINY_CALLS && !continues ? annot_queue_time() : 0;
+    entry->start = annot_queue_time();
+    code->calls += !continues;
     thread->count++;
     return true;
 }
@@ -159,7 +182,7 @@ static __attribute__((noinline)) void leave_others(struct trace_thread *thread, 
 {
     if (trace_now.options.mode == TRACE_ADAPTIVE)
         for (uint32_t i = thread->count; i-- > 0 && thread->entries[i].depth >= depth;)
-            measure(&thread->entries[i]);
+            measure(thread, i);
     trace_thread_close(thread, depth);
 }
 
@@ -193,6 +216,7 @@ void trace_c_enter(PyObject *callable)
     if (entry == NULL)
         return;
     entry->token = ANNOT_CODE_HELD;
+    entry->name = name;
     entry->start = 0;
     thread->count++;
     if (trace_now.options.mode == TRACE_AGGREGATE)

@@ -24,8 +24,8 @@ struct trace_code {
     annot_name name;
     uint8_t verdict; /* enum trace_verdict */
     bool is_library;
-    uint32_t calls; /* adaptive: measured so far, and the ticks that they took */
-    uint64_t ticks;
+    uint32_t calls, pieces; /* adaptive: told so far; pieces of them that were measured */
+    uint64_t ticks;         /* that these took, without calls of the same function */
 };
 
 struct trace_node; /* tracing_tree.c */
@@ -35,6 +35,7 @@ struct trace_entry {
     struct trace_code *code; /* NULL: a call of a C function */
     uint32_t depth;          /* of calls of Python */
     uint32_t token;          /* of annot_code_enter */
+    annot_name name;         /* of a C function */
 
     union {
         uint64_t start;          /* adaptive */

@@ -140,6 +140,33 @@ class Tracing(RecordingTest):
                 self.assertEqual(sum(count for key, count in counts.items()
                                      if key[0].endswith("/endless")), deepest)
 
+    def test_adaptive_calls_are_exact_until_a_function_is_known_to_be_tiny(self):
+        for interpreter, path in self.each():
+            lines = self.trace(interpreter, path, "adaptive", ("hot",))
+            counts = collections.Counter()
+            for key, count in self.paths_of(lines).items():
+                if key[1] == "+":
+                    counts[key[0].rpartition("/")[2]] += count
+            estimated = {line["name"]: line["payload"] for line in lines
+                         if line["event"] == "mark" and line.get("domain") == "python calls"}
+            self.assertLessEqual({"leaf", "fib"}, set(estimated))
+            self.assertLessEqual(set(estimated), {"leaf", "fib", "around"})
+            for name, calls in estimated.items():
+                self.assertEqual(counts[name], calls)
+                self.assertGreaterEqual(calls, 1000)
+                self.assertLess(calls, 20000)
+            self.assertEqual((counts["hot"], counts["slow"]), (1, 20))
+            self.assertEqual(self.unfinished(lines), [])
+
+    def unfinished(self, lines):
+        return [line["name"] for line in lines if line.get("unfinished")]
+
+    def test_other_tools_of_the_same_process_go_on(self):
+        for interpreter, path in self.each():
+            lines = self.trace(interpreter, path, "exact", ("others",))
+            counts = self.paths_of(lines)
+            self.assertEqual(counts["<module>/main/others/leaf", "+"], 5)
+
 
 if __name__ == "__main__":
     harness.main()

@@ -15,6 +15,7 @@ import multiprocessing
 import signal
 import sys
 import threading
+import time
 
 
 def fib(n):
@@ -306,7 +307,55 @@ def children():
     os.waitpid(pid, 0)
 
 
-WAYS = {"fork": functools.partial(pool, "fork"), "spawn": functools.partial(pool, "spawn"),
+def around():
+    return leaf()
+
+
+def slow():
+    for _ in range(3):
+        leaf()
+    time.sleep(0.002)
+
+
+def hot():
+    for _ in range(20000):
+        around()
+    for _ in range(20):
+        slow()
+    fib(16)
+
+
+def others():
+    """A profiler, a debugger's function, and another tool of sys.monitoring."""
+    import cProfile
+    profile = cProfile.Profile()
+    profile.enable()
+    leaf()
+    profile.disable()
+    assert any("leaf" in str(key) for key in (entry.code for entry in profile.getstats()))
+    seen = []
+    sys.settrace(lambda frame, event, arg: seen.append(event))
+    leaf()
+    sys.settrace(None)
+    assert "call" in seen
+    tools = sys.monitoring
+    names = [tools.get_tool(i) for i in range(6)]
+    tools.use_tool_id(1, "coverage")
+    told = []
+    tools.register_callback(1, tools.events.PY_START, lambda code, offset: told.append(code))
+    tools.set_events(1, tools.events.PY_START)
+    leaf()
+    tools.set_events(1, 0)
+    tools.free_tool_id(1)
+    assert leaf.__code__ in told
+    assert "annot" not in (names[0], names[1], names[2])
+    tools.restart_events()
+    leaf()
+    assert sys.getrecursionlimit() == 1000
+    leaf()
+
+
+WAYS = {"others": others, "hot": hot, "fork": functools.partial(pool, "fork"), "spawn": functools.partial(pool, "spawn"),
         "forkserver": functools.partial(pool, "forkserver"), "generators": generators,
         "exceptions": exceptions, "managers": managers, "objects": objects,
         "callbacks": callbacks, "imports": imports, "coroutines": coroutines, "threads": threads,
