@@ -53,6 +53,8 @@ if TYPE_CHECKING:
     from pyannot._record import record as record
     from pyannot._recording import start_recording as start_recording
     from pyannot._recording import stop_recording as stop_recording
+    from pyannot._trace import trace as trace
+    from pyannot._trace import tracing as tracing
 
 # What only some programs need is made or imported when it is first used.
 _LATER = {
@@ -63,6 +65,8 @@ _LATER = {
     "record": "_record",
     "start_recording": "_recording",
     "stop_recording": "_recording",
+    "trace": "_trace",
+    "tracing": "_trace",
     "track": "_native",
 }
 
@@ -99,6 +103,8 @@ __all__ = [
     "start_recording",
     "status",
     "stop_recording",
+    "trace",
+    "tracing",
     "track",
 ]
 

@@ -1,90 +1,184 @@
 # SPDX-License-Identifier: MIT
 """Tracing of every call: what `annot record --trace-functions` asks for, and the program itself.
 
-What is asked for stands in ANNOT_TRACE, a line for each: functions=exact|adaptive|aggregate,
-c-calls=1, select=PATTERN,-PATTERN, stdlib=box|all|off, max-depth=N.
+    @pyannot.trace                      # each call of the function is a range, in any recording
+    def parse(text): ...
+
+    pyannot.trace(module_or_class)      # all functions that are defined there
+
+    with pyannot.tracing("aggregate"):  # all calls of the process, while this is open
+        work()
+
+What is asked for from outside stands in ANNOT_TRACE, a line for each:
+functions=exact|adaptive|aggregate, c-calls=1, select=PATTERN,-PATTERN, stdlib=box|all|off,
+max-depth=N.
+
+Threads: any, one at a time. What is traced is traced in all threads of the process, and in children
+that it forks.
 """
+
+from __future__ import annotations
+
 import os
 import sys
 
 from pyannot import _native
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import CodeType, TracebackType
+    from typing import Iterator, Optional, TypeVar
+
+    Traced = TypeVar("Traced")
+
 MODES = {"exact": 1, "adaptive": 2, "aggregate": 3}
 LIBRARY = {"all": 0, "box": 1, "off": 2}
 
+_settings: dict[str, str] = {}  # what is traced; empty: nothing
 _watches_forks = False
-_hook = ""  # how calls are heard of; "" while nothing is traced
-_exit = []  # (module, what stands there now, what stood there): os._exit
+_watches_end = False
+_exits: list[tuple[object, object, object]] = []  # os._exit: module, what is there, what was
+_chosen: list[CodeType] = []
 
 
-def parse(text):
+def parse(text: str) -> dict[str, str]:
     """The settings of ANNOT_TRACE, by name; raises ValueError."""
     settings = {}
     for line in text.split("\n"):
         name, equals, value = line.partition("=")
         if equals:
             settings[name] = value
-    if settings.get("functions", "exact") not in MODES:
-        raise ValueError(f"functions={settings['functions']}: exact, adaptive or aggregate")
-    if settings.get("stdlib", "all") not in LIBRARY:
-        raise ValueError(f"stdlib={settings['stdlib']}: all, box or off")
+    for name, known in (("functions", MODES), ("stdlib", LIBRARY)):
+        if settings.get(name, next(iter(known))) not in known:
+            raise ValueError(f"{name}={settings[name]}: one of {', '.join(known)}")
     return settings
 
 
-def mode_of(settings):
+def mode_of(settings: dict[str, str]) -> str:
     """What is done here, where that depends on the interpreter."""
-    mode = settings.get("functions", "adaptive")
+    mode = settings["functions"]
     if mode == "adaptive" and sys.version_info < (3, 12):
         return "aggregate"  # nothing can be switched off for one function
     return mode
 
 
-def begin(text):
-    """As ANNOT_TRACE says. Returns what is traced, and how, for the recording; "" if nothing is."""
+def begin(text: str) -> None:
+    """As ANNOT_TRACE says. Raises RuntimeError where the interpreter cannot."""
     settings = parse(text)
-    if "functions" not in settings:
-        return ""
-    return start(settings)
+    if "functions" in settings:
+        start(settings)
 
 
-def start(settings):
-    global _hook, _watches_forks
+def start(settings: dict[str, str]) -> None:
+    global _watches_forks, _watches_end
     mode = mode_of(settings)
-    _hook = _native.trace_begin(
+    _native.trace_begin(
         MODES[mode], LIBRARY[settings.get("stdlib", "all")], settings.get("c-calls", "") == "1",
         int(settings.get("max-depth", "0")), settings.get("select", ""),
-        os.path.dirname(os.__file__), os.path.dirname(__file__))
+        os.path.dirname(os.__file__), os.path.dirname(__file__), "chosen" in settings)
+    _settings.clear()
+    _settings.update(settings)
+    for code in _chosen:
+        _native.trace_choose(code)
     if not _watches_forks:
         os.register_at_fork(before=_native.trace_flush, after_in_child=_native.trace_forked)
         _watches_forks = True
-    import atexit
-    atexit.register(stop)
+    if not _watches_end:
+        import atexit
+        atexit.register(stop)
+        _watches_end = True
     if mode == "aggregate":
         _watch_exit()
-    return f"{mode} by {_hook}"
 
 
-def stop():
+def stop() -> None:
     """Nothing is traced any more, and what was counted is told."""
-    global _hook
     _native.trace_end()
-    _hook = ""
-    while _exit:
-        module, now, before = _exit.pop()
-        if module._exit is now:
-            module._exit = before
+    _settings.clear()
+    while _exits:
+        module, now, before = _exits.pop()
+        if module._exit is now:  # type: ignore[attr-defined]
+            module._exit = before  # type: ignore[attr-defined]
 
 
-def _watch_exit():
+def _watch_exit() -> None:
     """os._exit leaves no time to tell what was counted, but what comes before it."""
-    if _exit:
-        return
-    for module in (os, sys.modules["posix"]):
-        before = module._exit
+    for module in (os, sys.modules["posix"]) if not _exits else ():
+        before = module._exit  # type: ignore[attr-defined]
         now = _native.observed("call", before, lambda *args: _native.trace_flush(), _ignore)
-        module._exit = now
-        _exit.append((module, now, before))
+        module._exit = now  # type: ignore[attr-defined]
+        _exits.append((module, now, before))
 
 
-def _ignore(*args):
+def _ignore(*args: object) -> None:
     pass
+
+
+# ---- For programs ----
+
+
+def trace(traced: Traced) -> Traced:
+    """Makes each call of a function a range, whatever else is traced; of a class or a module, of
+    all functions that are defined there. Returns what it was given, unchanged."""
+    codes = list(_codes_of(traced, set()))
+    if not codes:
+        raise TypeError(f"trace() takes a function, a class or a module, not {traced!r}")
+    if not _settings:
+        start({"functions": "exact", "chosen": "1"})
+    for code in codes:
+        _native.trace_choose(code)
+        _chosen.append(code)
+    return traced
+
+
+def _codes_of(traced: object, seen: set[int]) -> Iterator[CodeType]:
+    if id(traced) in seen:
+        return
+    seen.add(id(traced))
+    while not hasattr(traced, "__code__") and hasattr(traced, "__wrapped__"):
+        traced = traced.__wrapped__
+    traced = getattr(traced, "__func__", traced)  # of methods, of classes or static
+    code = getattr(traced, "__code__", None)
+    if isinstance(code, type(_ignore.__code__)):
+        yield code
+    elif isinstance(traced, property):
+        for part in (traced.fget, traced.fset, traced.fdel):
+            yield from _codes_of(part, seen)
+    elif isinstance(traced, (type, type(sys))):
+        is_module = isinstance(traced, type(sys))
+        home = traced.__name__ if is_module else traced.__module__
+        for member in list(vars(traced).values()):
+            if not is_module or getattr(member, "__module__", None) == home:
+                yield from _codes_of(member, seen)
+
+
+class tracing:
+    """Traces all calls of the process while it is open: a context manager.
+
+    mode: "exact", "adaptive" or "aggregate", as --trace-functions. select: patterns by comma, as
+    --trace-select. Nothing happens where calls are traced already.
+    """
+
+    def __init__(self, mode: str = "exact", *, select: str = "", stdlib: str = "all",
+                 c_calls: bool = False, max_depth: int = 0) -> None:
+        if mode not in MODES or stdlib not in LIBRARY:
+            raise ValueError(f"tracing: mode is one of {', '.join(MODES)}, stdlib of "
+                             f"{', '.join(LIBRARY)}")
+        self._wanted = {"functions": mode, "select": select, "stdlib": stdlib,
+                        "c-calls": str(int(c_calls)), "max-depth": str(max_depth)}
+        self._is_ours = False
+
+    def __enter__(self) -> tracing:
+        if not _settings or "chosen" in _settings:
+            start(self._wanted)
+            self._is_ours = True
+        return self
+
+    def __exit__(self, kind: Optional[type[BaseException]], error: Optional[BaseException],
+                 traceback: Optional[TracebackType]) -> None:
+        if not self._is_ours:
+            return
+        self._is_ours = False
+        stop()
+        if _chosen:
+            start({"functions": "exact", "chosen": "1"})

@@ -35,9 +35,9 @@ enum trace_library {
 struct trace_options {
     enum trace_mode mode;
     enum trace_library library;
-    bool c_calls, arguments, results;
-    uint32_t max_depth;       /* 0: any */
-    uint64_t min_duration_ns; /* exact: shorter calls are left out */
+    bool c_calls;
+    bool is_chosen_only; /* those of trace_choose alone */
+    uint32_t max_depth;  /* 0: any */
 };
 
 /* One way to hear of calls. */
@@ -47,6 +47,8 @@ struct trace_hook {
     const char *(*refused)(const struct trace_options *options);
     /* From here on it calls the functions below. 0, or -1 with an exception. */
     int (*start)(const struct trace_options *options);
+    /* With is_chosen_only: this one, too. NULL: the hook tells of all. */
+    int (*choose)(PyCodeObject *code);
     /* No more of them, also from threads that are in the middle of something. */
     void (*stop)(void);
 };

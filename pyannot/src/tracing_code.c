@@ -62,7 +62,6 @@ static bool is_known_layout(PyCodeObject *code)
     bool is_known = extras != NULL && extras->count > trace_extra && extras->count < 256 &&
                     extras->items[trace_extra] == &probe &&
                     _PyCode_GetExtra((PyObject *)code, trace_extra, &found) == 0 && found == &probe;
-    (void)is_known;
     return is_known;
 }
 
@@ -125,6 +124,10 @@ static void judge(PyCodeObject *code, struct trace_code *kept)
 {
     const char *file = text_of(code->co_filename), *qualname = qualname_of(code);
     enum trace_verdict verdict = trace_judge(file, qualname, &kept->is_library);
+    if (kept->is_chosen)
+        verdict = TRACE_WANTED;
+    else if (trace_now.options.is_chosen_only)
+        verdict = TRACE_IGNORED;
     if (verdict == TRACE_WANTED && kept->name == 0) {
         int line = code->co_firstlineno;
         kept->name =
@@ -165,6 +168,16 @@ __attribute__((noinline, cold)) struct trace_code *trace_code_make(PyCodeObject 
         judge(code, kept);
     PyErr_Restore(kind, value, traceback);
     return kept;
+}
+
+int trace_code_choose(PyCodeObject *code)
+{
+    struct trace_code *kept = trace_code_make(code);
+    if (kept == NULL)
+        return -1;
+    kept->is_chosen = true;
+    judge(code, kept);
+    return 0;
 }
 
 /* ---- What is not written in Python ----------------------------------------------------------- */

@@ -5,6 +5,7 @@
 #include "tracing_parts.h"
 
 #include <annot/queues.h>
+#include <stdio.h>
 #include <time.h>
 
 static const struct trace_hook *const hooks[] = {&trace_monitoring};
@@ -87,23 +88,56 @@ static int begin(const struct trace_options *options)
     return 0;
 }
 
-/* trace_begin(mode, library, c_calls, max_depth, select, library_folder, own_folder) */
+/* For who reads a recording: what its counts and times of calls are. */
+static void tell(void)
+{
+    static const char *const words[] = {"", "every one a range",
+                                        "ranges until a function is known to be tiny",
+                                        "counted once a second"};
+    char text[ANNOT_PROCESS_NOTE_MAX];
+    const struct trace_options *options = &trace_now.options;
+    (void)snprintf(text, sizeof(text), "calls of Python%s: %s, by %s%s",
+                   options->is_chosen_only ? " that are chosen" : "", words[options->mode],
+                   trace_now.hook->name, options->c_calls ? ", with those of C functions" : "");
+    annot_process_note(text);
+}
+
+/* trace_begin(mode, library, c_calls, max_depth, select, library_folder, own_folder, chosen) */
 static PyObject *trace_begin(PyObject *module, PyObject *args)
 {
     struct trace_options options = {.mode = TRACE_OFF};
     const char *select, *library_folder, *own_folder;
-    int mode, library, c_calls;
+    int mode, library, c_calls, chosen;
     (void)module;
-    if (!PyArg_ParseTuple(args, "iipIsss:trace_begin", &mode, &library, &c_calls,
-                          &options.max_depth, &select, &library_folder, &own_folder))
+    if (!PyArg_ParseTuple(args, "iipIsssp:trace_begin", &mode, &library, &c_calls,
+                          &options.max_depth, &select, &library_folder, &own_folder, &chosen))
         return NULL;
     end();
     options.mode = (enum trace_mode)mode;
     options.library = (enum trace_library)library;
     options.c_calls = c_calls != 0;
+    options.is_chosen_only = chosen != 0;
     if (trace_select(select, library_folder, own_folder) < 0 || begin(&options) < 0)
         return NULL;
+    tell();
     return PyUnicode_FromString(trace_now.hook->name);
+}
+
+/* trace_choose(code) */
+static PyObject *trace_choose(PyObject *module, PyObject *code)
+{
+    (void)module;
+    if (!PyCode_Check(code) || trace_now.hook == NULL) {
+        PyErr_SetString(PyExc_TypeError, "trace_choose() takes a code object, while calls are "
+                                         "traced");
+        return NULL;
+    }
+    if (trace_code_choose((PyCodeObject *)code) < 0)
+        return PyErr_NoMemory();
+    if (trace_now.options.is_chosen_only && trace_now.hook->choose != NULL &&
+        trace_now.hook->choose((PyCodeObject *)code) < 0)
+        return NULL;
+    Py_RETURN_NONE;
 }
 
 static PyObject *trace_end(PyObject *module, PyObject *ignored)
@@ -134,6 +168,7 @@ static PyObject *trace_forked(PyObject *module, PyObject *ignored)
 
 PyMethodDef trace_functions[] = {
     {"trace_begin", trace_begin, METH_VARARGS, NULL},
+    {"trace_choose", trace_choose, METH_O, NULL},
     {"trace_end", trace_end, METH_NOARGS, NULL},
     {"trace_flush", trace_flush, METH_NOARGS, NULL},
     {"trace_forked", trace_forked, METH_NOARGS, NULL},

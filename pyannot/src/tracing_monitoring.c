@@ -220,6 +220,8 @@ static int begin(PyObject *module, const struct trace_options *options)
     if (is_taken <= 0)
         return -1;
     int set = register_all(module, options->c_calls, true);
+    if (options->is_chosen_only && set >= 0) /* these cannot be asked for one code object */
+        set = event_of(module, "PY_UNWIND") | event_of(module, "PY_THROW");
     if (set >= 0 && call_quietly(PyObject_CallMethod(module, "restart_events", NULL)) == 0 &&
         call_quietly(PyObject_CallMethod(module, "set_events", "ii", tool_id, set)) == 0)
         return 0;
@@ -234,6 +236,23 @@ static int start(const struct trace_options *options)
 {
     PyObject *module = monitoring();
     int result = module ? begin(module, options) : -1;
+    Py_XDECREF(module);
+    return result;
+}
+
+static int choose(PyCodeObject *code)
+{
+    static const char *const events[] = {"PY_START", "PY_RESUME", "PY_RETURN", "PY_YIELD"};
+    PyObject *module = monitoring();
+    int set = 0, result = module ? 0 : -1;
+    for (int i = 0; result == 0 && i < 4; i++) {
+        int event = event_of(module, events[i]);
+        result = event < 0 ? -1 : 0;
+        set |= event;
+    }
+    if (result == 0)
+        result = call_quietly(
+            PyObject_CallMethod(module, "set_local_events", "iOi", tool_id, code, set));
     Py_XDECREF(module);
     return result;
 }
@@ -271,6 +290,12 @@ static int start(const struct trace_options *options)
     return -1;
 }
 
+static int choose(PyCodeObject *code)
+{
+    (void)code;
+    return 0;
+}
+
 static void stop(void)
 {
 }
@@ -278,4 +303,4 @@ static void stop(void)
 #endif
 
 const struct trace_hook trace_monitoring = {
-    .name = "sys.monitoring", .refused = refused, .start = start, .stop = stop};
+    .name = "sys.monitoring", .refused = refused, .start = start, .choose = choose, .stop = stop};

@@ -23,7 +23,7 @@ struct trace_code {
     struct trace_code *previous, *next; /* of all: their verdicts end with a selection */
     annot_name name;
     uint8_t verdict; /* enum trace_verdict */
-    bool is_library;
+    bool is_library, is_chosen;
     uint32_t calls, pieces; /* adaptive: told so far; pieces of them that were measured */
     uint64_t ticks;         /* that these took, without calls of the same function */
 };
@@ -75,6 +75,8 @@ enum { TRACE_TINY_CALLS = 1000, TRACE_TINY_NS = 2000 };
 
 /* Makes what the core keeps of a code object, and its verdict. NULL: no memory. */
 struct trace_code *trace_code_make(PyCodeObject *code);
+/* From here on it is wanted, whatever is selected. 0, or -1: no memory. */
+int trace_code_choose(PyCodeObject *code);
 /* All verdicts are to be found anew. */
 void trace_code_forget_verdicts(void);
 /* 0, or -1 with an exception. */

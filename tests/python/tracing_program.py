@@ -355,11 +355,38 @@ def others():
     leaf()
 
 
-WAYS = {"others": others, "hot": hot, "fork": functools.partial(pool, "fork"), "spawn": functools.partial(pool, "spawn"),
-        "forkserver": functools.partial(pool, "forkserver"), "generators": generators,
-        "exceptions": exceptions, "managers": managers, "objects": objects,
-        "callbacks": callbacks, "imports": imports, "coroutines": coroutines, "threads": threads,
-        "children": children, "too_deep": too_deep}
+class Chosen:
+    def method(self):
+        return leaf()
+
+    @staticmethod
+    def static():
+        raise KeyError
+
+    @property
+    def attribute(self):
+        return leaf()
+
+
+def api():
+    """With nothing asked for from outside."""
+    import pyannot
+    assert pyannot.trace(numbers) is numbers
+    pyannot.trace(Chosen)
+    chosen = Chosen()
+    list(numbers(2)), chosen.method(), chosen.attribute
+    with contextlib.suppress(KeyError):
+        chosen.static()
+    leaf()
+    with pyannot.tracing(select="fib"):
+        fib(3), leaf()
+    chosen.method(), leaf(), fib(2)
+
+
+WAYS = {function.__name__: function for function in (
+    api, callbacks, children, coroutines, exceptions, generators, hot, imports, managers, objects,
+    others, threads, too_deep)}
+WAYS.update((method, functools.partial(pool, method)) for method in ("fork", "spawn", "forkserver"))
 
 
 def main(names):
