@@ -8,7 +8,7 @@ print(len(names) == len(set(names)), "record" in names, "help" in names)
 for command in table["commands"]:
     for option in command["options"]:
         assert option["kind"] in ("flag", "text", "count", "time", "size", "choice", "list",
-                                  "number", "command"), option
-        assert ("value" in option) != (option["kind"] in ("flag", "choice")), option
+                                  "number", "command", "mode"), option
+        assert ("value" in option) != (option["kind"] in ("flag", "choice", "mode")), option
 '
 annot help --json nothing

@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: MIT
+# Calls of Python: what does not fit together is said before the command runs.
+annot record --no-sample --c-calls -- echo ran
+annot record --no-sample --trace-select x -- echo ran
+annot record --no-sample --trace-functions=every -- echo ran
+annot record --no-sample --trace-functions --python none -- echo ran
+annot record --no-sample --trace-functions --trace-stdlib none -- echo ran
+annot record --no-sample --force --trace-functions -o a.annot -- echo ran 2>/dev/null
