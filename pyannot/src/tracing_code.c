@@ -5,11 +5,7 @@
  * and who finds that another thread has made the same first takes that. */
 #include "tracing_parts.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-
-enum { TEXT_MAX = 1024 };
 
 Py_ssize_t trace_extra = -1;
 
@@ -178,34 +174,4 @@ int trace_code_choose(PyCodeObject *code)
     kept->is_chosen = true;
     judge(code, kept);
     return 0;
-}
-
-/* ---- What is not written in Python ----------------------------------------------------------- */
-
-/* Names are read of exact types of the interpreter alone, whose attributes run no code. */
-annot_name trace_callable_name(PyObject *callable)
-{
-    char text[TEXT_MAX];
-    if (PyCFunction_Check(callable)) {
-        const PyMethodDef *method = ((PyCFunctionObject *)callable)->m_ml;
-        PyObject *self = PyCFunction_GET_SELF(callable);
-        PyObject *module = ((PyCFunctionObject *)callable)->m_module;
-        const char *owner = NULL;
-        if (self != NULL && !PyModule_Check(self))
-            owner = PyType_Check(self) ? ((PyTypeObject *)self)->tp_name : Py_TYPE(self)->tp_name;
-        else if (module != NULL && PyUnicode_CheckExact(module))
-            owner = text_of(module);
-        bool is_builtin = owner == NULL || strcmp(owner, "builtins") == 0;
-        (void)snprintf(text, sizeof(text), "%s%s%s", is_builtin ? "" : owner, is_builtin ? "" : ".",
-                       method->ml_name);
-    } else if (Py_IS_TYPE(callable, &PyMethodDescr_Type)) {
-        const PyMethodDescrObject *method = (const PyMethodDescrObject *)callable;
-        (void)snprintf(text, sizeof(text), "%s.%s", method->d_common.d_type->tp_name,
-                       method->d_method->ml_name);
-    } else if (PyType_Check(callable)) {
-        (void)snprintf(text, sizeof(text), "%s", ((PyTypeObject *)callable)->tp_name);
-    } else {
-        (void)snprintf(text, sizeof(text), "%s.__call__", Py_TYPE(callable)->tp_name);
-    }
-    return annot_code_name(text, "", 0, ANNOT_CODE_C);
 }

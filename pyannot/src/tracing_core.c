@@ -208,11 +208,27 @@ bool trace_leave(PyCodeObject *python_code)
 
 /* ---- Calls of what is not written in Python -------------------------------------------------- */
 
+/* Whether the innermost frame is told of, so that what it calls is worth telling. */
+static bool is_of_traced(struct trace_thread *thread, uint32_t depth)
+{
+    if (thread->count > 0 && thread->entries[thread->count - 1].depth > depth)
+        trace_thread_close(thread, depth + 1);
+    if (thread->count == 0)
+        return false;
+    const struct trace_entry *caller = &thread->entries[thread->count - 1];
+    if (caller->depth != depth || caller->code == NULL)
+        return false;
+    return trace_now.options.library != TRACE_LIBRARY_BOX || !caller->code->is_library;
+}
+
 void trace_c_enter(PyObject *callable)
 {
     struct trace_thread *thread = thread_now(false);
-    annot_name name = thread ? trace_callable_name(callable) : 0;
-    struct trace_entry *entry = name ? push(thread, NULL, trace_depth() + 1) : NULL;
+    uint32_t depth = trace_depth();
+    if (thread == NULL || !is_of_traced(thread, depth))
+        return;
+    annot_name name = trace_callable_name(callable);
+    struct trace_entry *entry = name ? push(thread, NULL, depth + 1) : NULL;
     if (entry == NULL)
         return;
     entry->token = ANNOT_CODE_HELD;

@@ -81,8 +81,6 @@ int trace_code_choose(PyCodeObject *code);
 void trace_code_forget_verdicts(void);
 /* 0, or -1 with an exception. */
 int trace_code_setup(void);
-/* The name of something that is called, and not written in Python; 0: none. */
-annot_name trace_callable_name(PyObject *callable);
 
 /* Objects/codeobject.c; trace_code_setup checks that it is so. */
 struct trace_extras {
@@ -100,6 +98,10 @@ static inline struct trace_code *trace_code_of(PyCodeObject *code)
         found = trace_code_make(code);
     return found;
 }
+
+/* The name of something that is called, and not written in Python; 0: none.
+ * (tracing_callable.c) */
+annot_name trace_callable_name(PyObject *callable);
 
 /* ---- Selection (tracing_select.c) ------------------------------------------------------------ */
 

@@ -383,9 +383,22 @@ def api():
     chosen.method(), leaf(), fib(2)
 
 
+def calls_of_c():
+    sorted([3, 1, 2], key=abs)
+    list(map(leaf_of, [1, 2]))
+    len("ab")
+    with contextlib.suppress(ValueError):
+        int("x")
+    "x".upper()
+
+
+def leaf_of(x):
+    return len([x])
+
+
 WAYS = {function.__name__: function for function in (
-    api, callbacks, children, coroutines, exceptions, generators, hot, imports, managers, objects,
-    others, threads, too_deep)}
+    api, callbacks, calls_of_c, children, coroutines, exceptions, generators, hot, imports,
+    managers, objects, others, threads, too_deep)}
 WAYS.update((method, functools.partial(pool, method)) for method in ("fork", "spawn", "forkserver"))
 
 

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+/* Names of what is called and not written in Python.
+ *
+ * They are read of what the interpreter's own types keep, which runs no code. Those that stay for
+ * ever are kept by address. Threads: with the interpreter's lock; without one nothing is kept. */
+#include "tracing_parts.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { KEPT_MAX = 1024, TEXT_MAX = 512 };
+
+static struct {
+    const void *method, *owner;
+    annot_name name;
+} kept[KEPT_MAX];
+
+/* Whose method it is: a type; NULL: none. */
+static PyTypeObject *owner_of(PyObject *callable)
+{
+    if (Py_IS_TYPE(callable, &PyMethodDescr_Type))
+        return ((PyMethodDescrObject *)callable)->d_common.d_type;
+    if (PyCFunction_Check(callable)) {
+        PyObject *self = PyCFunction_GET_SELF(callable);
+        if (self == NULL || PyModule_Check(self))
+            return NULL;
+        return PyType_Check(self) ? (PyTypeObject *)self : Py_TYPE(self);
+    }
+    return PyType_Check(callable) ? (PyTypeObject *)callable : Py_TYPE(callable);
+}
+
+static const PyMethodDef *method_of(PyObject *callable)
+{
+    if (Py_IS_TYPE(callable, &PyMethodDescr_Type))
+        return ((PyMethodDescrObject *)callable)->d_method;
+    return PyCFunction_Check(callable) ? ((PyCFunctionObject *)callable)->m_ml : NULL;
+}
+
+/* Of a function of a module; "": of builtins, or not known. */
+static const char *module_of(PyObject *callable)
+{
+    PyObject *module = ((PyCFunctionObject *)callable)->m_module;
+    const char *text = module && PyUnicode_CheckExact(module) ? PyUnicode_AsUTF8(module) : "";
+    if (text == NULL)
+        PyErr_Clear();
+    return text != NULL && strcmp(text, "builtins") != 0 ? text : "";
+}
+
+static annot_name find_name(PyObject *callable, const PyMethodDef *method,
+                            const PyTypeObject *owner)
+{
+    char text[TEXT_MAX];
+    const char *first = owner ? owner->tp_name : module_of(callable);
+    const char *last = method ? method->ml_name : PyType_Check(callable) ? "" : "__call__";
+    (void)snprintf(text, sizeof(text), "%s%s%s", first, *first && *last ? "." : "", last);
+    return annot_code_name(text, "", 0, ANNOT_CODE_C);
+}
+
+annot_name trace_callable_name(PyObject *callable)
+{
+    PyTypeObject *owner = owner_of(callable);
+    const PyMethodDef *method = method_of(callable);
+    bool stays = !PYANNOT_FREE_THREADED && !(owner && owner->tp_flags & Py_TPFLAGS_HEAPTYPE) &&
+                 (owner || method);
+    uintptr_t mixed = ((uintptr_t)method ^ (uintptr_t)owner << 1) * UINT64_C(0x9e3779b97f4a7c15);
+    uintptr_t slot = (mixed >> 48) % KEPT_MAX;
+    if (stays && kept[slot].method == method && kept[slot].owner == owner)
+        return kept[slot].name;
+    annot_name name = find_name(callable, method, owner);
+    if (stays) {
+        kept[slot].method = method;
+        kept[slot].owner = owner;
+        kept[slot].name = name;
+    }
+    return name;
+}
