@@ -11,6 +11,7 @@
 #include "tracing_parts.h"
 
 #include <fnmatch.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -78,9 +79,7 @@ static bool fits_between(const char *before, const char *pattern, const char *af
     char whole[PATTERN_SIZE + 32];
     if (strlen(before) + strlen(pattern) + strlen(after) >= sizeof(whole))
         return false;
-    strcpy(whole, before);
-    strcat(whole, pattern);
-    strcat(whole, after);
+    (void)snprintf(whole, sizeof(whole), "%s%s%s", before, pattern, after);
     return fits(whole, text);
 }
 
