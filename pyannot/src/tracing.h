@@ -54,7 +54,11 @@ struct trace_hook {
 };
 
 extern const struct trace_hook trace_monitoring; /* CPython 3.12 and later */
-extern const struct trace_hook trace_eval;       /* 3.9 to 3.11 */
+extern const struct trace_hook trace_eval;       /* 3.9 to 3.11; the same: */
+extern const struct trace_hook trace_profile;    /* dearer, with calls of C functions */
+
+/* How often trace_eval told of no call, for want of stack, until one had returned. */
+uint64_t trace_left_out(void);
 
 /* A frame of the code begins, or goes on (`continues`: a generator or coroutine is resumed, also by
  * throw). Called with the frame as the thread's innermost. Returns false if the hook need not tell

@@ -8,7 +8,13 @@
 #include <stdio.h>
 #include <time.h>
 
-static const struct trace_hook *const hooks[] = {&trace_monitoring};
+static const struct trace_hook *const hooks[] = {
+    &trace_monitoring,
+#if PY_VERSION_HEX < 0x030C0000
+    &trace_eval,
+    &trace_profile,
+#endif
+};
 
 enum { HOOK_COUNT = sizeof(hooks) / sizeof(hooks[0]), MEASURE_NS = 100000 };
 

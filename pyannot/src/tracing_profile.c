@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: MIT */
+/* Hears of calls as profilers do: CPython 3.9 to 3.11, for calls of C functions, and where another
+ * tool evaluates frames. It slows down whatever runs while it is set, on 3.11 to less than half.
+ *
+ * A profile function belongs to one thread. Those that are there get it at the start, those that
+ * `threading` begins later at their begin; others have none. */
+#define Py_BUILD_CORE 1
+#include "tracing.h"
+
+#if PY_VERSION_HEX < 0x030C0000
+
+#include <frameobject.h>
+
+#if PY_VERSION_HEX >= 0x030B0000
+#include "internal/pycore_frame.h"
+#endif
+
+static bool is_on;
+
+/* Whether the frame that begins was suspended before. */
+static bool has_begun(PyFrameObject *frame)
+{
+#if PY_VERSION_HEX >= 0x030B0000
+    const struct _PyInterpreterFrame *inner = frame->f_frame;
+    return inner->prev_instr > _PyCode_CODE(inner->f_code) + inner->f_code->_co_firsttraceable;
+#else
+    return frame->f_lasti >= 0;
+#endif
+}
+
+static PyCodeObject *code_of(PyFrameObject *frame)
+{
+#if PY_VERSION_HEX >= 0x030B0000
+    return frame->f_frame->f_code;
+#else
+    return frame->f_code;
+#endif
+}
+
+static int take_event(PyObject *object, PyFrameObject *frame, int what, PyObject *argument)
+{
+    (void)object;
+    if (!is_on)
+        return 0;
+    switch (what) {
+    case PyTrace_CALL:
+        trace_enter(code_of(frame), has_begun(frame));
+        break;
+    case PyTrace_RETURN:
+        trace_leave(code_of(frame));
+        break;
+    case PyTrace_C_CALL:
+        trace_c_enter(argument);
+        break;
+    case PyTrace_C_RETURN:
+    case PyTrace_C_EXCEPTION:
+        trace_c_leave(argument);
+        break;
+    default:
+        break;
+    }
+    return 0;
+}
+
+/* ---- Threads --------------------------------------------------------------------------------- */
+
+/* What `threading` calls in each new thread, at its first event. */
+static PyObject *begin_thread(PyObject *self, PyObject *args)
+{
+    (void)self;
+    (void)args;
+    if (is_on && _PyEval_SetProfile(PyThreadState_Get(), take_event, NULL) < 0)
+        return NULL;
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef begin_definition = {"begin_thread", begin_thread, METH_VARARGS, NULL};
+
+static int set_of_threading(PyObject *function)
+{
+    PyObject *module = PyImport_ImportModule("threading");
+    PyObject *result = module ? PyObject_CallMethod(module, "setprofile", "O", function) : NULL;
+    Py_XDECREF(module);
+    Py_XDECREF(result);
+    return result ? 0 : -1;
+}
+
+/* Of each thread that has `before`. */
+static int set_of_all(Py_tracefunc before, Py_tracefunc function)
+{
+    PyThreadState *thread = PyInterpreterState_ThreadHead(PyInterpreterState_Get());
+    for (; thread != NULL; thread = PyThreadState_Next(thread))
+        if (thread->c_profilefunc == before && _PyEval_SetProfile(thread, function, NULL) < 0)
+            return -1;
+    return 0;
+}
+
+static const char *profile_refused(const struct trace_options *options)
+{
+    PyThreadState *thread = PyInterpreterState_ThreadHead(PyInterpreterState_Get());
+    (void)options;
+    for (; thread != NULL; thread = PyThreadState_Next(thread))
+        if (thread->c_profilefunc != NULL)
+            return "another profiler has set a profile function (sys.setprofile)";
+    return NULL;
+}
+
+static void profile_stop(void)
+{
+    is_on = false;
+    if (set_of_all(take_event, NULL) < 0 || set_of_threading(Py_None) < 0)
+        PyErr_Clear();
+}
+
+static int profile_start(const struct trace_options *options)
+{
+    PyObject *begin = PyCFunction_New(&begin_definition, NULL);
+    (void)options;
+    if (begin == NULL)
+        return -1;
+    is_on = true;
+    int error = set_of_threading(begin);
+    Py_DECREF(begin);
+    if (error == 0 && set_of_all(NULL, take_event) == 0)
+        return 0;
+    is_on = false;
+    return -1;
+}
+
+const struct trace_hook trace_profile = {"a profile function", profile_refused, profile_start,
+                                         profile_stop};
+
+#endif
