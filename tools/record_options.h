@@ -128,6 +128,7 @@ int python_check(const struct python_values *values, int status);
 struct tracing_values {
     const char *functions; /* NULL: not traced; a word, or the words, of which the first is meant */
     const char *select;
+    const char *lines; /* NULL: none */
     const char *library;
     uint64_t max_depth;
     bool c_calls;
@@ -157,6 +158,13 @@ struct tracing_values {
          "all|box|off",                                                                            \
          "calls of the standard library: all, only those from outside of it, or none",             \
          "all"},                                                                                   \
+        {"trace-lines",                                                                            \
+         0,                                                                                        \
+         OPTION_TEXT,                                                                              \
+         (at) + offsetof(struct tracing_values, lines),                                            \
+         "LIST",                                                                                   \
+         "count each line of these functions, modules and files, named as for --trace-select",     \
+         NULL},                                                                                    \
         {"trace-depth", 0,                                                                         \
          OPTION_COUNT,  (at) + offsetof(struct tracing_values, max_depth),                         \
          "N",           "leave out calls inside of more than N others",                            \

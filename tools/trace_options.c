@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { PATTERNS_SIZE = 1900 };
+
 /* What belongs to --trace-functions: the first that is given; NULL: none. */
 static const char *given(const struct tracing_values *values)
 {
@@ -18,40 +20,56 @@ static const char *given(const struct tracing_values *values)
                                                  : NULL;
 }
 
+static int check_patterns(const char *option, const char *list, int status)
+{
+    if (list && strchr(list, '\n'))
+        return cmd_fail(status, "option %s: a pattern has no line break", option);
+    if (list && strlen(list) > PATTERNS_SIZE)
+        return cmd_fail(status, "option %s: longer than %d bytes", option, PATTERNS_SIZE);
+    return 0;
+}
+
 int tracing_check(const struct tracing_values *values, const struct python_values *python,
                   int status)
 {
     const char *parts = python->parts ? python->parts : getenv("ANNOT_PYTHON");
-    if (!values->functions)
-        return given(values)
-                   ? cmd_fail(status, "option %s: only with --trace-functions", given(values))
-                   : 0;
+    if (!values->functions && given(values))
+        return cmd_fail(status, "option %s: only with --trace-functions", given(values));
+    if (!values->functions && !values->lines)
+        return 0;
     if (parts && strcmp(parts, "none") == 0)
-        return cmd_fail(status, "option --trace-functions: not with --python none\npyannot tells "
-                                "of calls, and that keeps it out");
+        return cmd_fail(status,
+                        "option %s: not with --python none\npyannot tells of calls and "
+                        "lines, and that keeps it out",
+                        values->functions ? "--trace-functions" : "--trace-lines");
     if (values->max_depth > UINT32_MAX)
         return cmd_fail(status, "option --trace-depth: no program nests that deep");
-    if (values->select && strchr(values->select, '\n'))
-        return cmd_fail(status, "option --trace-select: a pattern has no line break");
-    return 0;
+    return check_patterns("--trace-select", values->select, status) ||
+                   check_patterns("--trace-lines", values->lines, status)
+               ? status
+               : 0;
 }
 
 size_t tracing_environment(const struct tracing_values *values,
                            struct tracing_environment *environment)
 {
     struct text text = text_init(environment->text, sizeof(environment->text));
-    if (!values->functions) {
+    if (!values->functions && !values->lines) {
         environment->variable = (struct child_variable){"ANNOT_TRACE", ""};
         return getenv("ANNOT_TRACE") != NULL;
     }
-    text_format(&text, "functions=%.*s\nstdlib=%s", (int)strcspn(values->functions, "|"),
-                values->functions, values->library);
+    text_format(&text, "stdlib=%s", values->library);
+    if (values->functions)
+        text_format(&text, "\nfunctions=%.*s", (int)strcspn(values->functions, "|"),
+                    values->functions);
     if (values->c_calls)
         text_format(&text, "\nc-calls=1");
     if (values->max_depth > 0)
         text_format(&text, "\nmax-depth=%llu", (unsigned long long)values->max_depth);
     if (values->select)
         text_format(&text, "\nselect=%s", values->select);
+    if (values->lines)
+        text_format(&text, "\nlines=%s", values->lines);
     environment->variable = (struct child_variable){"ANNOT_TRACE", environment->text};
     return 1;
 }

@@ -11,7 +11,7 @@
 
 What is asked for from outside stands in ANNOT_TRACE, a line for each:
 functions=exact|adaptive|aggregate, c-calls=1, select=PATTERN,-PATTERN, stdlib=box|all|off,
-max-depth=N.
+max-depth=N, lines=PATTERN,-PATTERN.
 
 Threads: any, one at a time. What is traced is traced in all threads of the process, and in children
 that it forks.
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     Traced = TypeVar("Traced")
 
-MODES = {"exact": 1, "adaptive": 2, "aggregate": 3}
+MODES = {"none": 0, "exact": 1, "adaptive": 2, "aggregate": 3}
 LIBRARY = {"all": 0, "box": 1, "off": 2}
 
 _settings: dict[str, str] = {}  # what is traced; empty: nothing
@@ -56,7 +56,7 @@ def parse(text: str) -> dict[str, str]:
 
 def mode_of(settings: dict[str, str]) -> str:
     """What is done here, where that depends on the interpreter."""
-    mode = settings["functions"]
+    mode = settings.get("functions", "none")
     if mode == "adaptive" and sys.version_info < (3, 12):
         return "aggregate"  # nothing can be switched off for one function
     return mode
@@ -65,7 +65,7 @@ def mode_of(settings: dict[str, str]) -> str:
 def begin(text: str) -> None:
     """As ANNOT_TRACE says. Raises RuntimeError where the interpreter cannot."""
     settings = parse(text)
-    if "functions" in settings:
+    if "functions" in settings or "lines" in settings:
         start(settings)
 
 
@@ -74,7 +74,7 @@ def start(settings: dict[str, str]) -> None:
     mode = mode_of(settings)
     _native.trace_begin(
         MODES[mode], LIBRARY[settings.get("stdlib", "all")], settings.get("c-calls", "") == "1",
-        int(settings.get("max-depth", "0")), settings.get("select", ""),
+        int(settings.get("max-depth", "0")), settings.get("select", ""), settings.get("lines", ""),
         os.path.dirname(os.__file__), os.path.dirname(__file__), "chosen" in settings)
     _settings.clear()
     _settings.update(settings)
@@ -87,7 +87,7 @@ def start(settings: dict[str, str]) -> None:
         import atexit
         atexit.register(stop)
         _watches_end = True
-    if mode == "aggregate":
+    if mode == "aggregate" or "lines" in settings:
         _watch_exit()
 
 

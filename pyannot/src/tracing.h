@@ -37,6 +37,7 @@ struct trace_options {
     enum trace_library library;
     bool c_calls;
     bool is_chosen_only; /* those of trace_choose alone */
+    bool lines;          /* of chosen functions are counted; mode may be TRACE_OFF */
     uint32_t max_depth;  /* 0: any */
 };
 
@@ -70,6 +71,15 @@ bool trace_leave(PyCodeObject *code);
  * borrowed. What is not left ends with the frame that called it. */
 void trace_c_enter(PyObject *callable);
 void trace_c_leave(PyObject *callable);
+
+/* With options.lines: the code object if its lines are counted, else NULL. */
+struct trace_code *trace_lined(PyCodeObject *code);
+/* The calling thread's innermost frame is one of it and begins; a line of it does; it goes on in
+ * the middle of a line; it ends or is suspended. */
+void trace_line_begun(const struct trace_code *code);
+void trace_line(const struct trace_code *code, uint32_t line);
+void trace_line_resumed(const struct trace_code *code, uint32_t line);
+void trace_line_left(void);
 
 /* Functions of _native, ended by NULL. */
 extern PyMethodDef trace_functions[];

@@ -10,7 +10,9 @@
 Py_ssize_t trace_extra = -1;
 
 static struct trace_code all = {.previous = &all, .next = &all};
-static bool guard; /* W: all, atomic; held for some instructions */
+static bool guard;             /* W: all, atomic; held for some instructions */
+static uint32_t lined_count;   /* numbers given out */
+static uint32_t watched_count; /* with has_events, or freed since */
 
 static void take_guard(void)
 {
@@ -45,6 +47,50 @@ void trace_code_forget_verdicts(void)
         code->ticks = 0;
     }
     give_guard();
+}
+
+void trace_code_watch(PyCodeObject *code, struct trace_code *kept)
+{
+    if (kept->has_events)
+        return;
+    kept->object = code;
+    kept->has_events = true;
+    __atomic_fetch_add(&watched_count, 1, __ATOMIC_RELAXED);
+}
+
+/* Who holds the guard calls nothing that may run Python code. */
+static Py_ssize_t take_watched(PyCodeObject **objects, Py_ssize_t limit)
+{
+    Py_ssize_t count = 0;
+    take_guard();
+    for (struct trace_code *code = all.next; code != &all && count < limit; code = code->next) {
+        if (code->has_events)
+            objects[count++] = (PyCodeObject *)Py_NewRef(code->object);
+        code->has_events = code->has_lines = false;
+    }
+    give_guard();
+    return count;
+}
+
+PyObject *trace_code_unwatch(void)
+{
+    Py_ssize_t limit = (Py_ssize_t)__atomic_exchange_n(&watched_count, 0, __ATOMIC_RELAXED);
+    PyCodeObject **objects = calloc((size_t)limit + 1, sizeof(*objects));
+    PyObject *list = objects ? PyList_New(0) : PyErr_NoMemory();
+    Py_ssize_t count = objects ? take_watched(objects, limit) : 0;
+    for (Py_ssize_t i = 0; i < count; i++) {
+        if (list != NULL && PyList_Append(list, (PyObject *)objects[i]) < 0)
+            Py_CLEAR(list);
+        Py_DECREF(objects[i]);
+    }
+    free(objects);
+    return list;
+}
+
+struct trace_code *trace_lined(PyCodeObject *code)
+{
+    struct trace_code *kept = trace_code_of(code);
+    return kept != NULL && kept->is_lined ? kept : NULL;
 }
 
 /* Whether co_extra is laid out as it was in all releases so far. */
@@ -124,12 +170,18 @@ static void judge(PyCodeObject *code, struct trace_code *kept)
         verdict = TRACE_WANTED;
     else if (trace_now.options.is_chosen_only)
         verdict = TRACE_IGNORED;
-    if (verdict == TRACE_WANTED && kept->name == 0) {
+    kept->is_lined = trace_now.options.lines && trace_judge_lines(file, qualname);
+    if ((verdict == TRACE_WANTED || kept->is_lined) && kept->name == 0) {
         int line = code->co_firstlineno;
         kept->name =
             annot_code_name(qualname, file, line > 0 ? (uint32_t)line : 0, ANNOT_CODE_PYTHON);
         if (kept->name == 0) /* no room: as the rest of them */
             kept->name = annot_code_name("(other)", "", 0, ANNOT_CODE_PYTHON);
+    }
+    if (kept->is_lined && !kept->is_numbered) {
+        kept->number = __atomic_fetch_add(&lined_count, 1, __ATOMIC_RELAXED);
+        kept->first_line = code->co_firstlineno > 0 ? (uint32_t)code->co_firstlineno : 0;
+        kept->is_numbered = true;
     }
     kept->verdict = (uint8_t)(kept->name == 0 ? TRACE_IGNORED : verdict);
 }

@@ -2,19 +2,7 @@
 /* What becomes of calls: see tracing.h. */
 #include "tracing_parts.h"
 
-#include <annot/queues.h>
-
 struct trace_now trace_now;
-
-/* The calling thread's state, if its stack is true. */
-static inline struct trace_thread *thread_now(bool is_entering)
-{
-    struct trace_thread *thread = trace_self;
-    uint64_t gate = *(const volatile uint64_t *)&annot_gate_v1.generation;
-    if (RARE(thread == NULL) || RARE(thread->generation != gate) || RARE(gate == 0))
-        return trace_thread_sync(is_entering);
-    return thread;
-}
 
 /* Whether a call has no range of its own because of where it is. */
 static bool is_held(const struct trace_thread *thread, const struct trace_code *code)
@@ -102,7 +90,7 @@ static void measure(struct trace_thread *thread, uint32_t index)
     struct trace_code *code = entry->code;
     if (entry->start == 0 || code == NULL || code->verdict != TRACE_WANTED)
         return;
-    uint64_t ticks = annot_queue_time() - entry->start;
+    uint64_t ticks = trace_time() - entry->start;
     code->ticks += ticks;
     code->pieces++;
     if (index > 0 && entry[-1].code == code && entry[-1].start != 0)
@@ -149,7 +137,7 @@ static __attribute__((noinline)) bool enter_adaptively(struct trace_thread *thre
     entry->token = ANNOT_CODE_HELD;
     if (!trace_now.is_special || !is_held(thread, code))
         entry->token = annot_code_enter(code->name, continues);
-    entry->start = annot_queue_time();
+    entry->start = trace_time();
     code->calls += !continues;
     thread->count++;
     return true;
@@ -160,7 +148,7 @@ bool trace_enter(PyCodeObject *python_code, bool continues)
     struct trace_code *code = trace_code_of(python_code);
     if (RARE(code == NULL) || code->verdict != TRACE_WANTED)
         return false;
-    struct trace_thread *thread = thread_now(true);
+    struct trace_thread *thread = trace_thread_now(true);
     if (RARE(thread == NULL))
         return true;
     if (trace_now.options.mode == TRACE_ADAPTIVE)
@@ -191,7 +179,7 @@ bool trace_leave(PyCodeObject *python_code)
     struct trace_code *code = trace_code_of(python_code);
     if (RARE(code == NULL) || code->verdict != TRACE_WANTED)
         return false;
-    struct trace_thread *thread = thread_now(false);
+    struct trace_thread *thread = trace_thread_now(false);
     if (RARE(thread == NULL) || RARE(thread->count == 0))
         return true;
     uint32_t depth = trace_depth();
@@ -223,7 +211,7 @@ static bool is_of_traced(struct trace_thread *thread, uint32_t depth)
 
 void trace_c_enter(PyObject *callable)
 {
-    struct trace_thread *thread = thread_now(false);
+    struct trace_thread *thread = trace_thread_now(false);
     uint32_t depth = trace_depth();
     if (thread == NULL || !is_of_traced(thread, depth))
         return;
@@ -243,7 +231,7 @@ void trace_c_enter(PyObject *callable)
 
 void trace_c_leave(PyObject *callable)
 {
-    struct trace_thread *thread = thread_now(false);
+    struct trace_thread *thread = trace_thread_now(false);
     (void)callable;
     if (thread != NULL && thread->count > 0)
         leave_others(thread, trace_depth() + 1);

@@ -165,6 +165,7 @@ uint64_t trace_left_out(void)
     return left_out;
 }
 
-const struct trace_hook trace_eval = {"PEP 523", eval_refused, eval_start, eval_stop};
+const struct trace_hook trace_eval = {
+    .name = "PEP 523", .refused = eval_refused, .start = eval_start, .stop = eval_stop};
 
 #endif

@@ -25,11 +25,22 @@ static uint64_t now_ns(void)
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
+static bool is_counter(void)
+{
+#if defined(__x86_64__)
+    uint64_t before = __builtin_ia32_rdtsc(), time = annot_queue_time();
+    return before <= time && time <= __builtin_ia32_rdtsc();
+#else
+    return false;
+#endif
+}
+
 /* For a tenth of a millisecond, once. */
 static void measure_clock(void)
 {
     if (trace_now.ns_per_tick > 0)
         return;
+    trace_now.reads_counter = is_counter();
     uint64_t begin_ns = now_ns(), begin = annot_queue_time(), ns;
     while ((ns = now_ns()) - begin_ns < MEASURE_NS)
         continue;
@@ -62,9 +73,11 @@ static void end(void)
     if (trace_self != NULL) {
         trace_thread_close(trace_self, 0);
         trace_tree_flush(trace_self);
+        trace_lines_flush(trace_self);
         trace_self->generation = 0;
     }
     trace_now.options.mode = TRACE_OFF;
+    trace_now.options.lines = false;
 }
 
 static int begin(const struct trace_options *options)
@@ -100,30 +113,40 @@ static void tell(void)
     static const char *const words[] = {"", "every one a range",
                                         "ranges until a function is known to be tiny",
                                         "counted once a second"};
+    static const char lines[] = "; lines of chosen functions counted as well";
     char text[ANNOT_PROCESS_NOTE_MAX];
     const struct trace_options *options = &trace_now.options;
-    (void)snprintf(text, sizeof(text), "calls of Python%s: %s, by %s%s",
-                   options->is_chosen_only ? " that are chosen" : "", words[options->mode],
-                   trace_now.hook->name, options->c_calls ? ", with those of C functions" : "");
+    if (options->mode == TRACE_OFF)
+        (void)snprintf(text, sizeof(text), "lines of Python: %s, by %s", words[TRACE_AGGREGATE],
+                       trace_now.hook->name);
+    else
+        (void)snprintf(text, sizeof(text), "calls of Python%s: %s, by %s%s%s",
+                       options->is_chosen_only ? " that are chosen" : "", words[options->mode],
+                       trace_now.hook->name, options->c_calls ? ", with those of C functions" : "",
+                       options->lines ? lines : "");
     annot_process_note(text);
 }
 
-/* trace_begin(mode, library, c_calls, max_depth, select, library_folder, own_folder, chosen) */
+/* trace_begin(mode, library, c_calls, max_depth, select, lines, library_folder,
+ * own_folder, chosen) */
 static PyObject *trace_begin(PyObject *module, PyObject *args)
 {
     struct trace_options options = {.mode = TRACE_OFF};
-    const char *select, *library_folder, *own_folder;
+    const char *select, *lines, *library_folder, *own_folder;
     int mode, library, c_calls, chosen;
     (void)module;
-    if (!PyArg_ParseTuple(args, "iipIsssp:trace_begin", &mode, &library, &c_calls,
-                          &options.max_depth, &select, &library_folder, &own_folder, &chosen))
+    if (!PyArg_ParseTuple(args, "iipIssssp:trace_begin", &mode, &library, &c_calls,
+                          &options.max_depth, &select, &lines, &library_folder, &own_folder,
+                          &chosen))
         return NULL;
     end();
     options.mode = (enum trace_mode)mode;
     options.library = (enum trace_library)library;
     options.c_calls = c_calls != 0;
     options.is_chosen_only = chosen != 0;
-    if (trace_select(select, library_folder, own_folder) < 0 || begin(&options) < 0)
+    options.lines = lines[0] != 0;
+    if (trace_select(select, library_folder, own_folder) < 0 || trace_select_lines(lines) < 0 ||
+        begin(&options) < 0)
         return NULL;
     tell();
     return PyUnicode_FromString(trace_now.hook->name);
@@ -161,6 +184,8 @@ static PyObject *trace_flush(PyObject *module, PyObject *ignored)
     (void)ignored;
     if (trace_self != NULL && trace_now.options.mode == TRACE_AGGREGATE)
         trace_tree_flush(trace_self);
+    if (trace_self != NULL && trace_now.options.lines)
+        trace_lines_flush(trace_self);
     Py_RETURN_NONE;
 }
 

@@ -5,7 +5,7 @@
  * two nanoseconds more. They return None, or DISABLE: then the interpreter does not tell of that
  * place of that code object any more, until restart_events. Exceptions that leave a frame, and
  * those that are thrown into one, cannot be disabled: DISABLE there would be an error. */
-#include "tracing.h"
+#include "tracing_parts.h"
 
 #if PY_VERSION_HEX >= 0x030C0000
 
@@ -18,6 +18,45 @@ enum { FIRST_ID = 3, LAST_ID = 4 }; /* 0 debuggers, 1 coverage, 2 profilers, 5 t
 static PyObject *disable; /* sys.monitoring.DISABLE, for ever */
 static PyObject *callback_type;
 static int tool_id = -1;
+
+/* ---- Lines ----------------------------------------------------------------------------------- */
+
+static bool with_lines;
+static int line_events; /* of a code object whose lines are counted */
+static int call_events; /* of one whose calls are told, if not all are */
+
+/* Events of one code object; the error of an interpreter that has no memory for them is nobody's.
+ */
+static void set_local(PyObject *module, PyObject *code, int events)
+{
+    PyObject *result =
+        PyObject_CallMethod(module, "set_local_events", "iOi", tool_id, code, events);
+    if (result == NULL)
+        PyErr_Clear();
+    Py_XDECREF(result);
+}
+
+static void ask_for_lines(PyCodeObject *code, struct trace_code *lined)
+{
+    PyObject *module = lined->has_lines ? NULL : PySys_GetObject("monitoring");
+    if (module == NULL)
+        return;
+    PyObject *kind, *value, *traceback;
+    PyErr_Fetch(&kind, &value, &traceback);
+    lined->has_lines = true;
+    trace_code_watch(code, lined);
+    set_local(module, (PyObject *)code, lined->is_chosen ? line_events | call_events : line_events);
+    PyErr_Restore(kind, value, traceback);
+}
+
+static void clear_local(PyObject *module)
+{
+    PyObject *codes = trace_code_unwatch();
+    for (Py_ssize_t i = 0; codes != NULL && i < PyList_GET_SIZE(codes); i++)
+        set_local(module, PyList_GET_ITEM(codes, i), 0);
+    Py_XDECREF(codes);
+    PyErr_Clear();
+}
 
 /* ---- What events call ------------------------------------------------------------------------ */
 
@@ -33,33 +72,71 @@ static inline PyObject *answer(bool goes_on)
 CALLBACK(on_start)
 {
     UNUSED_OF_CALLBACK;
-    return answer(trace_enter((PyCodeObject *)args[0], false));
+    PyCodeObject *code = (PyCodeObject *)args[0];
+    struct trace_code *lined = with_lines ? trace_lined(code) : NULL;
+    if (lined != NULL) {
+        ask_for_lines(code, lined);
+        trace_line_begun(lined);
+    }
+    return answer(trace_enter(code, false) || lined != NULL);
+}
+
+/* A frame goes on that has been suspended. */
+static bool resume(PyObject *const *args)
+{
+    PyCodeObject *code = (PyCodeObject *)args[0];
+    struct trace_code *lined = with_lines ? trace_lined(code) : NULL;
+    bool goes_on = trace_enter(code, true) || lined != NULL;
+    if (lined != NULL) {
+        int line = PyCode_Addr2Line(code, (int)PyLong_AsLong(args[1]));
+        ask_for_lines(code, lined);
+        trace_line_resumed(lined, line > 0 ? (uint32_t)line : 0);
+    }
+    return goes_on;
+}
+
+static bool leave(PyObject *const *args)
+{
+    struct trace_code *lined = with_lines ? trace_lined((PyCodeObject *)args[0]) : NULL;
+    if (lined != NULL)
+        trace_line_left();
+    return trace_leave((PyCodeObject *)args[0]) || lined != NULL;
 }
 
 CALLBACK(on_resume)
 {
     UNUSED_OF_CALLBACK;
-    return answer(trace_enter((PyCodeObject *)args[0], true));
+    return answer(resume(args));
 }
 
 CALLBACK(on_throw)
 {
     UNUSED_OF_CALLBACK;
-    (void)trace_enter((PyCodeObject *)args[0], true);
+    (void)resume(args);
     return Py_NewRef(Py_None);
 }
 
 CALLBACK(on_leave)
 {
     UNUSED_OF_CALLBACK;
-    return answer(trace_leave((PyCodeObject *)args[0]));
+    return answer(leave(args));
 }
 
 CALLBACK(on_unwind)
 {
     UNUSED_OF_CALLBACK;
-    (void)trace_leave((PyCodeObject *)args[0]);
+    (void)leave(args);
     return Py_NewRef(Py_None);
+}
+
+/* code, line */
+CALLBACK(on_line)
+{
+    UNUSED_OF_CALLBACK;
+    struct trace_code *lined = trace_lined((PyCodeObject *)args[0]);
+    if (lined != NULL)
+        trace_line(lined, (uint32_t)PyUnstable_Long_CompactValue((PyLongObject *)args[1]));
+    return answer(lined != NULL);
 }
 
 /* code, offset, callable, its first argument */
@@ -79,16 +156,20 @@ CALLBACK(on_c_return)
     return Py_NewRef(Py_None);
 }
 
+/* Where an event is wanted: in all code; if calls are traced there, else in code whose lines are
+ * counted; in that alone. */
+enum { OF_ALL, OF_START, OF_CALLS, OF_LINES, OF_C };
+
 static const struct {
     const char *event;
     vectorcallfunc call;
-    bool is_of_c;
+    int where;
 } callbacks[] = {
-    {"PY_START", on_start, false},  {"PY_RESUME", on_resume, false},
-    {"PY_THROW", on_throw, false},  {"PY_RETURN", on_leave, false},
-    {"PY_YIELD", on_leave, false},  {"PY_UNWIND", on_unwind, false},
-    {"CALL", on_call, true},        {"C_RETURN", on_c_return, true},
-    {"C_RAISE", on_c_return, true},
+    {"PY_START", on_start, OF_START},  {"PY_THROW", on_throw, OF_ALL},
+    {"PY_UNWIND", on_unwind, OF_ALL},  {"PY_RESUME", on_resume, OF_CALLS},
+    {"PY_RETURN", on_leave, OF_CALLS}, {"PY_YIELD", on_leave, OF_CALLS},
+    {"LINE", on_line, OF_LINES},       {"CALL", on_call, OF_C},
+    {"C_RETURN", on_c_return, OF_C},   {"C_RAISE", on_c_return, OF_C},
 };
 
 enum { CALLBACK_COUNT = sizeof(callbacks) / sizeof(callbacks[0]) };
@@ -174,11 +255,17 @@ static int take_id(PyObject *module, int id)
     return 1;
 }
 
-static int register_all(PyObject *module, bool c_calls, bool any)
+/* Sets line_events; returns the events of all code, or -1 with an exception. `options` NULL: there
+ * are no callbacks from now on. */
+static int register_all(PyObject *module, const struct trace_options *options)
 {
+    bool any = options != NULL;
+    bool calls = any && options->mode != TRACE_OFF && !options->is_chosen_only;
     int set = 0;
+    line_events = call_events = 0;
     for (int i = 0; i < CALLBACK_COUNT; i++) {
-        if (callbacks[i].is_of_c && any && !c_calls)
+        int where = callbacks[i].where;
+        if (any && ((where == OF_C && !options->c_calls) || (where == OF_LINES && !options->lines)))
             continue;
         int event = event_of(module, callbacks[i].event);
         PyObject *callback = any ? make_callback(callbacks[i].call) : Py_NewRef(Py_None);
@@ -191,7 +278,12 @@ static int register_all(PyObject *module, bool c_calls, bool any)
         Py_DECREF(callback);
         if (result < 0)
             return -1;
-        set |= event;
+        if (where == OF_START || where == OF_CALLS)
+            call_events |= event;
+        if (where == OF_LINES || (where == OF_CALLS && !calls))
+            line_events |= event;
+        else if (where != OF_START || calls || with_lines)
+            set |= event;
     }
     return set;
 }
@@ -200,8 +292,9 @@ static void clear_all(PyObject *module)
 {
     if (tool_id < 0)
         return;
+    clear_local(module);
     if (call_quietly(PyObject_CallMethod(module, "set_events", "ii", tool_id, 0)) < 0 ||
-        register_all(module, true, false) < 0 ||
+        register_all(module, NULL) < 0 ||
         call_quietly(PyObject_CallMethod(module, "free_tool_id", "i", tool_id)) < 0)
         PyErr_Clear();
     tool_id = -1;
@@ -219,9 +312,8 @@ static int begin(PyObject *module, const struct trace_options *options)
                                             "than debuggers, coverage and profilers are in use");
     if (is_taken <= 0)
         return -1;
-    int set = register_all(module, options->c_calls, true);
-    if (options->is_chosen_only && set >= 0) /* these cannot be asked for one code object */
-        set = event_of(module, "PY_UNWIND") | event_of(module, "PY_THROW");
+    with_lines = options->lines;
+    int set = register_all(module, options);
     if (set >= 0 && call_quietly(PyObject_CallMethod(module, "restart_events", NULL)) == 0 &&
         call_quietly(PyObject_CallMethod(module, "set_events", "ii", tool_id, set)) == 0)
         return 0;
@@ -242,18 +334,15 @@ static int start(const struct trace_options *options)
 
 static int choose(PyCodeObject *code)
 {
-    static const char *const events[] = {"PY_START", "PY_RESUME", "PY_RETURN", "PY_YIELD"};
-    PyObject *module = monitoring();
-    int set = 0, result = module ? 0 : -1;
-    for (int i = 0; result == 0 && i < 4; i++) {
-        int event = event_of(module, events[i]);
-        result = event < 0 ? -1 : 0;
-        set |= event;
-    }
-    if (result == 0)
-        result = call_quietly(
-            PyObject_CallMethod(module, "set_local_events", "iOi", tool_id, code, set));
-    Py_XDECREF(module);
+    struct trace_code *kept = trace_code_of(code);
+    PyObject *module = kept ? monitoring() : NULL;
+    if (module == NULL)
+        return kept ? -1 : 0;
+    trace_code_watch(code, kept);
+    int set = kept->has_lines ? line_events | call_events : call_events;
+    int result =
+        call_quietly(PyObject_CallMethod(module, "set_local_events", "iOi", tool_id, code, set));
+    Py_DECREF(module);
     return result;
 }
 

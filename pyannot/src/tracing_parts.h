@@ -7,6 +7,7 @@
 
 #include <annot/annot.h>
 #include <annot/observers.h>
+#include <annot/queues.h>
 #include <annot/tracer.h>
 
 #define RARE(condition) (__builtin_expect((condition) != 0, 0))
@@ -24,6 +25,11 @@ struct trace_code {
     annot_name name;
     uint8_t verdict; /* enum trace_verdict */
     bool is_library, is_chosen;
+    bool is_lined, is_numbered; /* its lines are counted; they have been */
+    bool has_lines, has_events; /* the hook has asked for events of these; of this one alone */
+    uint32_t number;            /* of those whose lines are counted, from 0 */
+    uint32_t first_line;
+    PyCodeObject *object;   /* borrowed: it owns this */
     uint32_t calls, pieces; /* adaptive: told so far; pieces of them that were measured */
     uint64_t ticks;         /* that these took, without calls of the same function */
 };
@@ -48,7 +54,8 @@ struct trace_thread {
     uint64_t generation; /* of the gate; 0: the stack below is not true */
     uint32_t count, capacity;
     struct trace_entry *entries;
-    struct trace_tree *tree; /* aggregate; NULL: none yet */
+    struct trace_tree *tree;   /* aggregate; NULL: none yet */
+    struct trace_lines *lines; /* the same of lines */
 };
 
 extern __thread struct trace_thread *trace_self __attribute__((tls_model("initial-exec")));
@@ -60,6 +67,7 @@ struct trace_now {
     bool is_special;               /* depth or library make a difference */
     uint64_t tiny_ticks;           /* adaptive: of TRACE_TINY_CALLS calls */
     uint64_t flush_ticks;          /* aggregate: a second */
+    bool reads_counter;            /* times of libannot are those of the time stamp counter */
     double ns_per_tick, event_ns;  /* measured at start; what an enter or exit costs */
     PyInterpreterState *interpreter;
 };
@@ -69,6 +77,16 @@ extern Py_ssize_t trace_extra; /* index of co_extra; -1: none */
 
 #define TRACE_DOMAIN "python calls"
 
+/* As annot_queue_time, without a call where that is one instruction. */
+static inline uint64_t trace_time(void)
+{
+#if defined(__x86_64__)
+    if (__builtin_expect(trace_now.reads_counter, 1))
+        return __builtin_ia32_rdtsc();
+#endif
+    return annot_queue_time();
+}
+
 enum { TRACE_TINY_CALLS = 1000, TRACE_TINY_NS = 2000 };
 
 /* ---- Code objects (tracing_code.c) ----------------------------------------------------------- */
@@ -77,6 +95,10 @@ enum { TRACE_TINY_CALLS = 1000, TRACE_TINY_NS = 2000 };
 struct trace_code *trace_code_make(PyCodeObject *code);
 /* From here on it is wanted, whatever is selected. 0, or -1: no memory. */
 int trace_code_choose(PyCodeObject *code);
+/* The hook asks for events of this one alone. */
+void trace_code_watch(PyCodeObject *code, struct trace_code *kept);
+/* A list of all of these, of which it asks no more; NULL with an exception. */
+PyObject *trace_code_unwatch(void);
 /* All verdicts are to be found anew. */
 void trace_code_forget_verdicts(void);
 /* 0, or -1 with an exception. */
@@ -108,12 +130,26 @@ annot_name trace_callable_name(PyObject *callable);
 /* Texts by comma, as in ANNOT_TRACE. 0, or -1 with an exception. */
 int trace_select(const char *patterns, const char *library_folder, const char *own_folder);
 enum trace_verdict trace_judge(const char *file, const char *qualname, bool *ret_is_library);
+/* Whose lines are counted: the same patterns, of which "-" takes away. */
+int trace_select_lines(const char *patterns);
+bool trace_judge_lines(const char *file, const char *qualname);
 
 /* ---- Threads (tracing_thread.c) -------------------------------------------------------------- */
 
 /* The thread's state, its stack put right by the frames that it is in, without the innermost if
  * that begins. NULL: nobody records, or no memory. */
 struct trace_thread *trace_thread_sync(bool is_entering);
+
+/* The same if that is so already. */
+static inline struct trace_thread *trace_thread_now(bool is_entering)
+{
+    struct trace_thread *thread = trace_self;
+    uint64_t gate = *(const volatile uint64_t *)&annot_gate_v1.generation;
+    if (RARE(thread == NULL) || RARE(thread->generation != gate) || RARE(gate == 0))
+        return trace_thread_sync(is_entering);
+    return thread;
+}
+
 /* Room for one more entry. */
 bool trace_thread_grow(struct trace_thread *thread);
 /* Closes entries that the interpreter has left: those at this depth and deeper. */
@@ -147,5 +183,10 @@ void trace_tree_flush(struct trace_thread *thread);
 void trace_tree_free(struct trace_thread *thread);
 /* What was counted and not told is forgotten: a parent tells it, or nobody asks for it any more. */
 void trace_tree_restart(struct trace_thread *thread);
+
+/* Of lines (tracing_lines.c), the same. */
+void trace_lines_flush(struct trace_thread *thread);
+void trace_lines_free(struct trace_thread *thread);
+void trace_lines_restart(struct trace_thread *thread);
 
 #endif

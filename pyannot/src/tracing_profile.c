@@ -127,7 +127,9 @@ static int profile_start(const struct trace_options *options)
     return -1;
 }
 
-const struct trace_hook trace_profile = {"a profile function", profile_refused, profile_start,
-                                         profile_stop};
+const struct trace_hook trace_profile = {.name = "a profile function",
+                                         .refused = profile_refused,
+                                         .start = profile_start,
+                                         .stop = profile_stop};
 
 #endif

@@ -17,10 +17,14 @@
 
 enum { PATTERNS_MAX = 64, PATTERN_SIZE = 512, FOLDER_SIZE = 4096 };
 
-static char *patterns_text; /* the patterns, each ended by NUL */
-static const char *patterns[PATTERNS_MAX];
-static int pattern_count;
-static bool any_wanted;
+struct patterns {
+    char *text; /* the patterns, each ended by NUL */
+    const char *items[PATTERNS_MAX];
+    int count;
+    bool any_wanted;
+};
+
+static struct patterns of_calls, of_lines;
 static char library[FOLDER_SIZE], own[FOLDER_SIZE];
 
 static int keep_folder(char *kept, const char *folder)
@@ -36,30 +40,32 @@ static int keep_folder(char *kept, const char *folder)
     return 0;
 }
 
-int trace_select(const char *text, const char *library_folder, const char *own_folder)
+static int keep_patterns(struct patterns *kept, const char *text)
 {
-    if (keep_folder(library, library_folder) < 0 || keep_folder(own, own_folder) < 0)
-        return -1;
-    free(patterns_text);
-    pattern_count = 0;
-    any_wanted = false;
-    patterns_text = strdup(text);
-    if (patterns_text == NULL) {
+    free(kept->text);
+    *kept = (struct patterns){.text = strdup(text)};
+    if (kept->text == NULL) {
         PyErr_NoMemory();
         return -1;
     }
     char *rest = NULL;
-    for (char *word = strtok_r(patterns_text, ",", &rest); word;
-         word = strtok_r(NULL, ",", &rest)) {
-        if (pattern_count == PATTERNS_MAX || strlen(word) >= PATTERN_SIZE) {
+    for (char *word = strtok_r(kept->text, ",", &rest); word; word = strtok_r(NULL, ",", &rest)) {
+        if (kept->count == PATTERNS_MAX || strlen(word) >= PATTERN_SIZE) {
             PyErr_Format(PyExc_ValueError, "more than %d patterns, or one that is too long",
                          PATTERNS_MAX);
             return -1;
         }
-        any_wanted = any_wanted || word[0] != '-';
-        patterns[pattern_count++] = word;
+        kept->any_wanted = kept->any_wanted || word[0] != '-';
+        kept->items[kept->count++] = word;
     }
     return 0;
+}
+
+int trace_select(const char *text, const char *library_folder, const char *own_folder)
+{
+    if (keep_folder(library, library_folder) < 0 || keep_folder(own, own_folder) < 0)
+        return -1;
+    return keep_patterns(&of_calls, text);
 }
 
 static bool begins_with(const char *text, const char *prefix)
@@ -126,17 +132,32 @@ static bool is_of_library(const char *file)
            !strstr(file + strlen(library), "dist-packages/");
 }
 
+int trace_select_lines(const char *text)
+{
+    return keep_patterns(&of_lines, text);
+}
+
+bool trace_judge_lines(const char *file, const char *qualname)
+{
+    for (int i = of_lines.count; i-- > 0;) {
+        bool is_not = of_lines.items[i][0] == '-';
+        if (fits_any(of_lines.items[i] + is_not, file, qualname))
+            return !is_not;
+    }
+    return false;
+}
+
 enum trace_verdict trace_judge(const char *file, const char *qualname, bool *ret_is_library)
 {
     *ret_is_library = is_of_library(file);
-    if (begins_with(file, own))
+    if (begins_with(file, own) || trace_now.options.mode == TRACE_OFF)
         return TRACE_IGNORED;
     if (*ret_is_library && trace_now.options.library == TRACE_LIBRARY_OFF)
         return TRACE_IGNORED;
-    for (int i = pattern_count; i-- > 0;) {
-        bool is_not = patterns[i][0] == '-';
-        if (fits_any(patterns[i] + is_not, file, qualname))
+    for (int i = of_calls.count; i-- > 0;) {
+        bool is_not = of_calls.items[i][0] == '-';
+        if (fits_any(of_calls.items[i] + is_not, file, qualname))
             return is_not ? TRACE_IGNORED : TRACE_WANTED;
     }
-    return any_wanted ? TRACE_IGNORED : TRACE_WANTED;
+    return of_calls.any_wanted ? TRACE_IGNORED : TRACE_WANTED;
 }

@@ -20,7 +20,9 @@ static void end_thread(void *pointer)
 {
     struct trace_thread *thread = pointer;
     trace_tree_flush(thread);
+    trace_lines_flush(thread);
     trace_tree_free(thread);
+    trace_lines_free(thread);
     trace_self = NULL;
     free(thread->entries);
     free(thread);
@@ -135,10 +137,12 @@ __attribute__((noinline, cold)) struct trace_thread *trace_thread_sync(bool is_e
     thread->count = 0; /* of another recording, or of a parent */
     thread->generation = 0;
     trace_tree_restart(thread);
+    trace_lines_restart(thread);
     if (gate == 0)
         return NULL;
     thread->generation = gate;
-    open_frames(thread, is_entering);
+    if (trace_now.options.mode != TRACE_OFF)
+        open_frames(thread, is_entering);
     return thread;
 }
 

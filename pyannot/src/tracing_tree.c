@@ -9,7 +9,6 @@
  * Threads: each its own tree. */
 #include "tracing_parts.h"
 
-#include <annot/queues.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -143,7 +142,7 @@ static struct trace_tree *make_tree(struct trace_thread *thread)
     if (tree == NULL)
         return NULL;
     tree->now = &tree->root;
-    tree->since = tree->told = annot_queue_time();
+    tree->since = tree->told = trace_time();
     tree->other = add(tree, &tree->root, annot_code_name("(other)", "", 0, ANNOT_CODE_C));
     return thread->tree = tree;
 }
@@ -162,7 +161,7 @@ void trace_tree_flush(struct trace_thread *thread)
     if (tree == NULL)
         return;
     uint64_t told = tree->told;
-    spend(tree, annot_queue_time());
+    spend(tree, trace_time());
     tree->told = tree->since;
     for (struct part *part = tree->parts; part; part = part->next) {
         for (uint32_t i = 0; i < part->count; i++) {
@@ -184,7 +183,7 @@ void trace_tree_restart(struct trace_thread *thread)
         for (uint32_t i = 0; i < part->count; i++)
             part->nodes[i].calls = part->nodes[i].ticks = 0;
     tree->now = &tree->root;
-    tree->since = tree->told = annot_queue_time();
+    tree->since = tree->told = trace_time();
 }
 
 void trace_tree_free(struct trace_thread *thread)
@@ -213,7 +212,7 @@ void trace_tree_enter(struct trace_thread *thread, struct trace_entry *entry, an
     if (tree == NULL)
         return;
     struct trace_node *caller = tree->now, *node = caller->latest;
-    uint64_t now = annot_queue_time();
+    uint64_t now = trace_time();
     spend(tree, now);
     entry->node = caller;
     if (RARE(name == 0))
@@ -233,6 +232,6 @@ void trace_tree_leave(struct trace_thread *thread, struct trace_entry *entry)
     struct trace_tree *tree = thread->tree;
     if (tree == NULL || entry->node == NULL)
         return;
-    spend(tree, annot_queue_time());
+    spend(tree, trace_time());
     tree->now = entry->node;
 }

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: MIT */
+/* Lines that are counted: how often each line of a chosen function began, and how long it lasted.
+ *
+ * A line lasts until the next one of its frame begins or the frame is left, with all that it calls;
+ * while the same function runs again inside of it, the lines of that run are the ones that last, so
+ * that the lines of a function never take more time than passed. What was counted is told once a
+ * second, from within the thread's own lines; memory is a cell for each line that ran.
+ *
+ * Threads: each its own counts. */
+#include "tracing_parts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { PAGE_LINES = 64, PAGES_MAX = 4096, FRAMES_FIRST = 32 };
+
+struct line_cell {
+    uint64_t count, ticks; /* not told yet */
+    annot_name stack;
+    uint32_t line;
+};
+
+struct line_page {
+    struct line_cell cells[PAGE_LINES];
+};
+
+/* Of a function in a thread. */
+struct line_table {
+    annot_name name;
+    uint32_t first;  /* its first line */
+    uint32_t latest; /* 1 + its innermost frame; 0: none */
+    uint32_t page_count;
+    struct line_page **pages; /* NULL where none of the lines ran */
+};
+
+struct line_frame {
+    struct line_cell *cell; /* of the line that it is at; NULL: not known */
+    uint64_t since;         /* of time that is not counted yet; 0: the same function runs inside */
+    uint32_t depth;
+    uint32_t number; /* of the function */
+    uint32_t around; /* 1 + the next frame of the same function, outwards */
+};
+
+struct trace_lines {
+    struct line_table *tables; /* by number of the function */
+    uint32_t table_count;
+    uint32_t count, capacity;
+    struct line_frame *frames;
+    uint64_t told;
+};
+
+/* ---- Cells ----------------------------------------------------------------------------------- */
+
+static struct line_table *make_table(struct trace_lines *lines, const struct trace_code *code)
+{
+    if (code->number >= lines->table_count) {
+        uint32_t count = code->number + 16;
+        struct line_table *tables = realloc(lines->tables, count * sizeof(*tables));
+        if (tables == NULL)
+            return NULL;
+        memset(tables + lines->table_count, 0, (count - lines->table_count) * sizeof(*tables));
+        lines->tables = tables;
+        lines->table_count = count;
+    }
+    struct line_table *table = &lines->tables[code->number];
+    table->name = code->name;
+    table->first = code->first_line;
+    return table;
+}
+
+static struct line_page *make_page(struct line_table *table, uint32_t index)
+{
+    if (index >= PAGES_MAX)
+        return NULL;
+    if (index >= table->page_count) {
+        struct line_page **pages = realloc(table->pages, (index + 1) * sizeof(*pages));
+        if (pages == NULL)
+            return NULL;
+        memset(pages + table->page_count, 0, (index + 1 - table->page_count) * sizeof(*pages));
+        table->pages = pages;
+        table->page_count = index + 1;
+    }
+    return table->pages[index] = calloc(1, sizeof(struct line_page));
+}
+
+/* NULL: no memory, or no line of this function. */
+static inline struct line_cell *cell_of(struct line_table *table, uint32_t line)
+{
+    uint32_t offset = line - table->first, index = offset / PAGE_LINES;
+    struct line_page *page = index < table->page_count ? table->pages[index] : NULL;
+    if (RARE(page == NULL))
+        page = make_page(table, index);
+    return page ? &page->cells[offset % PAGE_LINES] : NULL;
+}
+
+/* ---- Frames ---------------------------------------------------------------------------------- */
+
+static inline void spend(struct line_frame *frame, uint64_t now)
+{
+    if (frame->since == 0)
+        return;
+    if (frame->cell != NULL)
+        frame->cell->ticks += now - frame->since;
+    frame->since = now;
+}
+
+/* Frames at this depth and deeper have ended. */
+static void close_frames(struct trace_lines *lines, uint32_t depth, uint64_t now)
+{
+    while (lines->count > 0 && lines->frames[lines->count - 1].depth >= depth) {
+        struct line_frame *frame = &lines->frames[--lines->count];
+        spend(frame, now);
+        lines->tables[frame->number].latest = frame->around;
+        if (frame->around)
+            lines->frames[frame->around - 1].since = now;
+    }
+}
+
+/* NULL: no memory. */
+static struct line_frame *open_frame(struct trace_lines *lines, const struct trace_code *code,
+                                     uint64_t now)
+{
+    struct line_table *table = make_table(lines, code);
+    if (lines->count == lines->capacity) {
+        uint32_t capacity = lines->capacity ? 2 * lines->capacity : (uint32_t)FRAMES_FIRST;
+        struct line_frame *frames = realloc(lines->frames, capacity * sizeof(*frames));
+        if (frames == NULL)
+            return NULL;
+        lines->frames = frames;
+        lines->capacity = capacity;
+    }
+    if (table == NULL)
+        return NULL;
+    if (table->latest) {
+        struct line_frame *around = &lines->frames[table->latest - 1];
+        spend(around, now);
+        around->since = 0;
+    }
+    struct line_frame *frame = &lines->frames[lines->count++];
+    *frame = (struct line_frame){
+        .depth = trace_depth(), .number = code->number, .around = table->latest, .since = now};
+    table->latest = lines->count;
+    return frame;
+}
+
+static struct trace_lines *lines_of(struct trace_thread *thread)
+{
+    if (thread->lines == NULL) {
+        thread->lines = calloc(1, sizeof(*thread->lines));
+        if (thread->lines != NULL)
+            thread->lines->told = trace_time();
+    }
+    return thread->lines;
+}
+
+/* The frame that the thread is in, with its time spent so far. NULL: no memory, or nobody records.
+ */
+static inline struct line_frame *frame_now(struct trace_thread *thread,
+                                           const struct trace_code *code, uint64_t now)
+{
+    struct trace_lines *lines = thread ? lines_of(thread) : NULL;
+    if (RARE(lines == NULL))
+        return NULL;
+    struct line_frame *last = lines->count ? &lines->frames[lines->count - 1] : NULL;
+    if (RARE(last == NULL) || RARE(last->number != code->number)) {
+        close_frames(lines, trace_depth(), now);
+        return open_frame(lines, code, now);
+    }
+    spend(last, now);
+    return last;
+}
+
+/* ---- What hooks tell ------------------------------------------------------------------------- */
+
+static inline void move_to(struct trace_thread *thread, const struct trace_code *code,
+                           uint32_t line, bool counts)
+{
+    uint64_t now = trace_time();
+    struct line_frame *frame = frame_now(thread, code, now);
+    if (RARE(frame == NULL))
+        return;
+    frame->cell = cell_of(&thread->lines->tables[code->number], line);
+    if (RARE(frame->cell == NULL))
+        return;
+    frame->cell->line = line;
+    frame->cell->count += counts;
+    if (RARE(now - thread->lines->told > trace_now.flush_ticks))
+        trace_lines_flush(thread);
+}
+
+void trace_line(const struct trace_code *code, uint32_t line)
+{
+    move_to(trace_thread_now(false), code, line, true);
+}
+
+/* Frames of before may not have told of their end. */
+void trace_line_begun(const struct trace_code *code)
+{
+    struct trace_thread *thread = trace_thread_now(false);
+    struct trace_lines *lines = thread ? lines_of(thread) : NULL;
+    uint64_t now = trace_time();
+    if (lines == NULL)
+        return;
+    close_frames(lines, trace_depth(), now);
+    (void)open_frame(lines, code, now);
+}
+
+void trace_line_resumed(const struct trace_code *code, uint32_t line)
+{
+    trace_line_begun(code);
+    move_to(trace_thread_now(false), code, line, false);
+}
+
+void trace_line_left(void)
+{
+    struct trace_thread *thread = trace_thread_now(false);
+    if (thread != NULL && thread->lines != NULL && thread->lines->count > 0)
+        close_frames(thread->lines, trace_depth(), trace_time());
+}
+
+/* ---- Telling --------------------------------------------------------------------------------- */
+
+static void visit_cells(struct trace_lines *lines,
+                        void (*visit)(const struct trace_lines *lines,
+                                      const struct line_table *table, struct line_cell *cell))
+{
+    for (uint32_t i = 0; i < lines->table_count; i++) {
+        const struct line_table *table = &lines->tables[i];
+        for (uint32_t page = 0; page < table->page_count; page++)
+            for (uint32_t cell = 0; table->pages[page] && cell < PAGE_LINES; cell++)
+                visit(lines, table, &table->pages[page]->cells[cell]);
+    }
+}
+
+static void tell(const struct trace_lines *lines, const struct line_table *table,
+                 struct line_cell *cell)
+{
+    if (cell->count == 0 && cell->ticks == 0)
+        return;
+    if (cell->stack == 0)
+        cell->stack = annot_stack_name(0, table->name, cell->line);
+    annot_aggregate(ANNOT_AGGREGATE_LINES, cell->stack, cell->count, cell->ticks, lines->told);
+    cell->count = cell->ticks = 0;
+}
+
+void trace_lines_flush(struct trace_thread *thread)
+{
+    struct trace_lines *lines = thread->lines;
+    if (lines == NULL)
+        return;
+    uint64_t now = trace_time();
+    for (uint32_t i = 0; i < lines->count; i++)
+        spend(&lines->frames[i], now);
+    visit_cells(lines, tell);
+    lines->told = now;
+}
+
+static void forget(const struct trace_lines *lines, const struct line_table *table,
+                   struct line_cell *cell)
+{
+    (void)lines;
+    (void)table;
+    cell->count = cell->ticks = 0;
+}
+
+void trace_lines_restart(struct trace_thread *thread)
+{
+    struct trace_lines *lines = thread->lines;
+    if (lines == NULL)
+        return;
+    visit_cells(lines, forget);
+    for (uint32_t i = 0; i < lines->table_count; i++)
+        lines->tables[i].latest = 0;
+    lines->count = 0;
+    lines->told = trace_time();
+}
+
+void trace_lines_free(struct trace_thread *thread)
+{
+    struct trace_lines *lines = thread->lines;
+    if (lines == NULL)
+        return;
+    for (uint32_t i = 0; i < lines->table_count; i++) {
+        for (uint32_t page = 0; page < lines->tables[i].page_count; page++)
+            free(lines->tables[i].pages[page]);
+        free(lines->tables[i].pages);
+    }
+    free(lines->tables);
+    free(lines->frames);
+    free(lines);
+    thread->lines = NULL;
+}
