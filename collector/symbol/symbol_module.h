@@ -8,6 +8,7 @@
 #define ANNOT_SYMBOL_MODULE_H
 
 #include "elf_file.h"
+#include "vec.h"
 
 struct symbol_module;
 
@@ -57,5 +58,46 @@ struct symbol_place {
 
 size_t symbol_module_places(struct symbol_module *module, uint64_t address,
                             struct symbol_place places[SYMBOL_PLACES_MAX]);
+
+/* ---- Where functions are left -----------------------------------------------------------------
+ */
+
+/* The places where a function of x86-64 code is left: what returns, and what jumps out of it. */
+
+enum code_kind {
+    CODE_OTHER = 0,
+    CODE_RETURN = 1,
+    CODE_JUMP = 2,          /* detail: enum code_condition */
+    CODE_JUMP_REGISTER = 3, /* detail: the register's number, 0 to 15 */
+    CODE_JUMP_MEMORY = 4,   /* detail: 1 if an index register takes part */
+};
+
+/* Those below are the processor's: the low four bits of the opcode. */
+enum code_condition { CODE_ALWAYS = 16, CODE_COUNTED = 17 };
+
+/* The first is where it begins; others are parts of it that the compiler has put elsewhere. */
+enum { CODE_PIECES_MAX = 8 };
+
+struct code_piece {
+    uint64_t address;
+    size_t size;
+    const uint8_t *bytes;
+};
+
+struct code_exit {
+    uint64_t address;
+    uint8_t kind, detail; /* enum code_kind */
+};
+
+struct code_exits {
+    uint64_t entry; /* where it is met once for each call */
+    bool restarts;  /* it also jumps there itself */
+    VEC(struct code_exit) items;
+};
+
+/* 0; -EBADMSG: there are bytes between its instructions that are none, or it jumps into the middle
+ * of one; -ENOMEM. fini accepts a zeroed object. */
+int code_exits_find(const struct code_piece *pieces, size_t count, struct code_exits *ret_exits);
+void code_exits_fini(struct code_exits *exits);
 
 #endif

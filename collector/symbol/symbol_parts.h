@@ -119,6 +119,20 @@ bool code_runs_find(const struct code_runs *runs, uint64_t address, uint32_t *re
 size_t code_runs_count(const struct code_runs *runs);
 void code_runs_free(struct code_runs *runs);
 
+/* ---- symbol_code.c ------------------------------------------------------------------------------
+ */
+
+/* One instruction of x86-64 code: how long it is, and whether it leaves or jumps. */
+struct code_instruction {
+    uint8_t length;
+    uint8_t kind;   /* enum code_kind */
+    uint8_t detail; /* see there */
+    int64_t target; /* CODE_JUMP: from where the instruction begins */
+};
+
+/* false: it is none that is known, or it goes on behind `size`. */
+bool code_read(const uint8_t *bytes, size_t size, struct code_instruction *ret_code);
+
 /* ---- symbol_debug.c -----------------------------------------------------------------------------
  */
 
