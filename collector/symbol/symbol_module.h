@@ -100,4 +100,31 @@ struct code_exits {
 int code_exits_find(const struct code_piece *pieces, size_t count, struct code_exits *ret_exits);
 void code_exits_fini(struct code_exits *exits);
 
+/* The functions of a file whose names match a pattern, as fnmatch(3) has it: the name as it stands
+ * in the file, demangled, or demangled without arguments. */
+struct code_function {
+    char *name; /* demangled */
+    uint64_t begin, end;
+    struct code_exits exits;
+};
+
+struct code_functions {
+    VEC(struct code_function) items;
+    uint32_t refused; /* of those that match: their code cannot be read */
+    uint32_t unsized; /* nothing says where they end */
+    uint32_t chosen;  /* at run time, among others (IFUNC): their address is not in the file */
+    uint32_t beyond;  /* more than CODE_FUNCTIONS_MAX */
+    bool partial;     /* the file has no symbols but those for the dynamic linker */
+    bool go;          /* compiled from Go */
+    bool throws;      /* exceptions may pass through its frames: C++, Rust, or C built for that */
+};
+
+enum { CODE_FUNCTIONS_MAX = 1000 };
+
+/* Symbols of a separate debug file count too. `path`: where that is looked for. 0 or -ENOMEM. fini
+ * accepts a zeroed object. Reads all symbols: 50 ms for half a million. */
+int code_functions_find(struct elf_file *file, const char *path, const char *pattern,
+                        struct code_functions *ret_functions);
+void code_functions_fini(struct code_functions *functions);
+
 #endif
