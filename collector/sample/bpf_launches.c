@@ -18,7 +18,7 @@ bool bpf_program_is_of_launches(const char *name)
     return strcmp(name, program_name) == 0;
 }
 
-static int copy_config(const struct sampler_bpf *program, struct bpf_object *object)
+int bpf_copy_config(const struct sampler_bpf *program, struct bpf_object *object)
 {
     size_t size = 0;
     struct bpf_map *from = bpf_object__find_map_by_name(program->objects[0], ".rodata.config");
@@ -45,7 +45,7 @@ static int choose_program(struct bpf_object *object)
 static int load(struct sampler_bpf *program)
 {
     struct bpf_object *object = bpf_open_object(program);
-    int rc = object ? copy_config(program, object) : -errno;
+    int rc = object ? bpf_copy_config(program, object) : -errno;
 
     if (rc == 0)
         rc = choose_program(object);

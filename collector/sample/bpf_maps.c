@@ -16,7 +16,7 @@ static size_t round_up(size_t size, size_t unit)
 }
 
 /* The kernel aligns the values of an array to 8 bytes. */
-static int area_open(struct bpf_area *area, int fd, size_t value_size, size_t count)
+int bpf_area_open(struct bpf_area *area, int fd, size_t value_size, size_t count)
 {
     size_t stride = round_up(value_size, 8);
     size_t size = round_up(stride * count, (size_t)sysconf(_SC_PAGESIZE));
@@ -28,7 +28,7 @@ static int area_open(struct bpf_area *area, int fd, size_t value_size, size_t co
     return 0;
 }
 
-static void area_close(struct bpf_area *area)
+void bpf_area_close(struct bpf_area *area)
 {
     if (area->bytes)
         munmap(area->bytes, area->size);
@@ -47,7 +47,7 @@ static int find_namer(struct sampler_bpf *program)
         bpf_object__find_program_by_name(program->objects[0], "sampler_named");
 
     program->name_fd = part && bpf_program__autoload(part) ? bpf_program__fd(part) : -1;
-    return area_open(&program->name, map_fd(program, ".bss.name"), KERNEL_NAME_MAX, 1);
+    return bpf_area_open(&program->name, map_fd(program, ".bss.name"), KERNEL_NAME_MAX, 1);
 }
 
 int bpf_maps_open(struct sampler_bpf *program)
@@ -59,17 +59,17 @@ int bpf_maps_open(struct sampler_bpf *program)
     program->switches_fd = map_fd(program, "switches");
     program->ring_fd = map_fd(program, "ring");
     program->seen_fd = map_fd(program, "seen");
-    rc = area_open(&program->mappings, map_fd(program, "mappings"), sizeof(struct sampler_mapping),
-                   SAMPLER_MAPPINGS_MAX);
+    rc = bpf_area_open(&program->mappings, map_fd(program, "mappings"),
+                       sizeof(struct sampler_mapping), SAMPLER_MAPPINGS_MAX);
     if (rc == 0)
-        rc = area_open(&program->rules, map_fd(program, "rules"), sizeof(struct unwind_rule),
-                       SAMPLER_RULES_MAX);
+        rc = bpf_area_open(&program->rules, map_fd(program, "rules"), sizeof(struct unwind_rule),
+                           SAMPLER_RULES_MAX);
     if (rc == 0)
-        rc = area_open(&program->stop, map_fd(program, ".bss.stop"), sizeof(struct sampler_control),
-                       1);
+        rc = bpf_area_open(&program->stop, map_fd(program, ".bss.stop"),
+                           sizeof(struct sampler_control), 1);
     if (rc == 0)
-        rc = area_open(&program->pythons, map_fd(program, "pythons"), sizeof(struct python_offsets),
-                       SAMPLER_PYTHONS_MAX);
+        rc = bpf_area_open(&program->pythons, map_fd(program, "pythons"),
+                           sizeof(struct python_offsets), SAMPLER_PYTHONS_MAX);
     if (rc == 0)
         rc = find_namer(program);
     return rc;
@@ -77,15 +77,15 @@ int bpf_maps_open(struct sampler_bpf *program)
 
 void bpf_maps_close(struct sampler_bpf *program)
 {
-    area_close(&program->mappings);
-    area_close(&program->rules);
-    area_close(&program->pythons);
-    area_close(&program->stop);
-    area_close(&program->name);
+    bpf_area_close(&program->mappings);
+    bpf_area_close(&program->rules);
+    bpf_area_close(&program->pythons);
+    bpf_area_close(&program->stop);
+    bpf_area_close(&program->name);
     if (program->rows_fd >= 0)
         close(program->rows_fd);
     for (size_t i = 0; i < SAMPLER_SEGMENTS_MAX; i++)
-        area_close(&program->segments[i]);
+        bpf_area_close(&program->segments[i]);
 }
 
 int bpf_program_set_process(struct sampler_bpf *program, int32_t pid,
@@ -137,7 +137,7 @@ static int make_segment(struct bpf_area *area)
 
     if (fd < 0)
         return -errno;
-    rc = area_open(area, fd, sizeof(struct unwind_row), SAMPLER_SEGMENT_ROWS);
+    rc = bpf_area_open(area, fd, sizeof(struct unwind_row), SAMPLER_SEGMENT_ROWS);
     if (rc < 0)
         close(fd);
     return rc < 0 ? rc : fd;
@@ -182,7 +182,7 @@ int bpf_program_row_segment(struct sampler_bpf *program, uint32_t index,
         if (rc >= 0)
             rc = bpf_rows_publish(program, index, rc);
         if (rc < 0)
-            area_close(&program->segments[index]);
+            bpf_area_close(&program->segments[index]);
     }
     if (rc == 0)
         *ret_rows = (struct unwind_row *)(void *)program->segments[index].bytes;

@@ -57,6 +57,41 @@ int bpf_program_watch_launches(struct sampler_bpf *program, const char *path, ui
     return -ENOSYS;
 }
 
+int bpf_program_probe(struct sampler_bpf *program, const char *path,
+                      const struct bpf_probe_places *places)
+{
+    (void)program, (void)path, (void)places;
+    return -ENOSYS;
+}
+
+void bpf_program_unprobe(struct sampler_bpf *program, uint32_t number)
+{
+    (void)program, (void)number;
+}
+
+uint64_t bpf_program_probe_calls(const struct sampler_bpf *program, uint32_t number, bool foreign)
+{
+    (void)program, (void)number, (void)foreign;
+    return 0;
+}
+
+int bpf_program_probed_next(struct sampler_bpf *program, struct bpf_probed *probed, bool first)
+{
+    (void)program, (void)probed, (void)first;
+    return -ENOENT;
+}
+
+bool bpf_program_probed_find(struct sampler_bpf *program, struct bpf_probed *probed)
+{
+    (void)program, (void)probed;
+    return false;
+}
+
+void bpf_program_probed_forget(struct sampler_bpf *program, const struct bpf_probed *probed)
+{
+    (void)program, (void)probed;
+}
+
 int bpf_program_kernel_name(struct sampler_bpf *program, uint64_t address, char *ret_name,
                             size_t size)
 {

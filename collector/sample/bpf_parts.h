@@ -5,6 +5,7 @@
 #define ANNOT_BPF_PARTS_H
 
 #include "bpf_program.h"
+#include "vec.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -93,6 +94,21 @@ struct bpf_launches {
     size_t count;
 };
 
+/* Functions that are ranges: bpf_probes.c. */
+struct bpf_probe_link {
+    uint32_t number;       /* of the function */
+    int fd;                /* -1: */
+    struct bpf_link *link; /* of one place */
+};
+
+struct bpf_probes {
+    struct bpf_object *object; /* NULL: there are none */
+    bool multi;                /* one link for many places */
+    int open_fd;
+    struct bpf_area calls;
+    VEC(struct bpf_probe_link) links;
+};
+
 /* How a thread is met that has come back to a CPU. */
 enum bpf_returns {
     RETURNS_UNSEEN = 0,     /* not at all */
@@ -132,6 +148,7 @@ struct sampler_bpf {
     enum bpf_returns returns;
     struct bpf_program *returned; /* what meets it; NULL: nothing */
     struct bpf_launches launches;
+    struct bpf_probes probes;
     struct bpf_link *asleep; /* of `links`: the iterator over sleeping threads; NULL: none */
     int *tick_fds;           /* one perf event per CPU that is online */
     size_t tick_count;
@@ -148,12 +165,25 @@ struct sampler_bpf {
 /* The compiled BPF program: generated from bpf/sampler.bpf.c by bpf/embed.py. */
 extern const unsigned char sampler_bpf_object[];
 extern const size_t sampler_bpf_object_size;
+/* From bpf/probes.bpf.c. */
+extern const unsigned char probes_bpf_object[];
+extern const size_t probes_bpf_object_size;
 
 /* Another copy of its programs and maps, none of which is loaded. NULL: errno. */
 struct bpf_object *bpf_open_object(const struct sampler_bpf *program);
+/* The same of another object file. */
+struct bpf_object *bpf_open_bytes(const struct sampler_bpf *program, const void *bytes,
+                                  size_t size);
+/* Constants as the sampler's own object has them. 0 or -errno. */
+int bpf_copy_config(const struct sampler_bpf *program, struct bpf_object *object);
 
 bool bpf_program_is_of_launches(const char *name);
 void bpf_launches_close(struct sampler_bpf *program);
+void bpf_probes_close(struct sampler_bpf *program);
+
+/* Maps the values of an array map. 0 or -errno. */
+int bpf_area_open(struct bpf_area *area, int fd, size_t value_size, size_t count);
+void bpf_area_close(struct bpf_area *area);
 
 /* Makes the maps of objects[0], from here on; their sizes are set. bpf_making_join() takes part in
  * it, gives them to the object, and returns when all are there; bpf_making_end() when the first

@@ -193,14 +193,19 @@ static int choose_returns(struct sampler_bpf *program, enum bpf_returns returns)
     return rc;
 }
 
-struct bpf_object *bpf_open_object(const struct sampler_bpf *program)
+struct bpf_object *bpf_open_bytes(const struct sampler_bpf *program, const void *bytes, size_t size)
 {
     LIBBPF_OPTS(bpf_object_open_opts, open);
     char path[64];
 
     snprintf(path, sizeof(path), "/proc/self/fd/%d", program->types_fd);
     open.btf_custom_path = path;
-    return bpf_object__open_mem(sampler_bpf_object, sampler_bpf_object_size, &open);
+    return bpf_object__open_mem(bytes, size, &open);
+}
+
+struct bpf_object *bpf_open_object(const struct sampler_bpf *program)
+{
+    return bpf_open_bytes(program, sampler_bpf_object, sampler_bpf_object_size);
 }
 
 /* With a file of the kernel's types that is filled afterwards, by what the object names. */
@@ -521,6 +526,7 @@ void bpf_program_destroy(struct sampler_bpf *program)
         return;
     bpf_ticks_close(program);
     bpf_launches_close(program);
+    bpf_probes_close(program);
     for (size_t i = 0; i < program->link_count; i++)
         bpf_link__destroy(program->links[i]);
     bpf_ring_close(&program->ring);

@@ -84,6 +84,46 @@ int bpf_program_kernel_name(struct sampler_bpf *program, uint64_t address, char 
  * map. `path` is opened now. -EMFILE: so many files already; -errno. The first takes some 20 ms. */
 int bpf_program_watch_launches(struct sampler_bpf *program, const char *path, uint64_t offset);
 
+/* ---- Functions that are ranges ----
+ *
+ * Tells, as SAMPLER_PROBED, when they are left: by processes in the map. The kernel puts the places
+ * into every process that runs the file. */
+
+struct bpf_probe_places {
+    uint32_t number; /* of the function, below SAMPLER_PROBES_MAX: by it all else is asked */
+    uint32_t count;
+    const unsigned long *offsets;    /* in the file */
+    const uint64_t *cookies;         /* SAMPLER_SITE_..., one of each place */
+    const unsigned long *references; /* counters to be raised while it is there; NULL: none */
+    bool returned;                   /* met when the function there has returned */
+    bool mark;                       /* told at once, as an instant */
+};
+
+/* Adds places of one file, which is opened now. 0 or -errno. The first takes 10 ms, others some 0.1
+ * ms each; taking them away makes the kernel wait for all CPUs. */
+int bpf_program_probe(struct sampler_bpf *program, const char *path,
+                      const struct bpf_probe_places *places);
+/* Takes its places away; UINT32_MAX: those of all. */
+void bpf_program_unprobe(struct sampler_bpf *program, uint32_t number);
+/* How often it was entered by those in the map; or by all others, which are only slowed down. */
+uint64_t bpf_program_probe_calls(const struct sampler_bpf *program, uint32_t number, bool foreign);
+
+/* A thread, or a goroutine, that has had some open. */
+struct bpf_probed {
+    struct {
+        uint64_t who; /* tid, or an address */
+        uint32_t pid, reserved;
+    } who;
+
+    struct sampler_open open;
+};
+
+/* The first, or the one behind it. 0; -ENOENT: there is none. */
+int bpf_program_probed_next(struct sampler_bpf *program, struct bpf_probed *probed, bool first);
+/* By its `who`. */
+bool bpf_program_probed_find(struct sampler_bpf *program, struct bpf_probed *probed);
+void bpf_program_probed_forget(struct sampler_bpf *program, const struct bpf_probed *probed);
+
 /* ---- Records ----------------------------------------------------------------------------------
  */
 

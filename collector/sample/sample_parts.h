@@ -45,6 +45,9 @@ struct sampler_rung {
     int (*step)(void *state);
     int (*tell_waiting)(void *state); /* NULL: it does not know */
     int (*finish)(void *state);
+    /* NULL: it cannot. */
+    int (*add_range)(void *state, const struct sampler_range_wish *wish,
+                     struct sampler_range_told *ret_told);
 };
 
 struct sampler {
@@ -345,6 +348,37 @@ struct launch_watch {
     int error;    /* the last that kept a file from being watched */
 };
 
+/* Functions that are ranges: sampler_probes.c. */
+struct probe {
+    uint32_t name, scope; /* in the trace */
+    uint64_t calls;       /* when it was looked at last */
+    double rate;          /* calls a second until then */
+    bool off;             /* it was taken away */
+};
+
+struct probe_wish {
+    char *text, *file, *function;
+    uint32_t count; /* functions */
+};
+
+struct probe_file {
+    uint64_t device, inode;
+    uint32_t wish;
+};
+
+struct probes {
+    VEC(struct probe) all;
+    VEC(struct probe_wish) wishes;
+    VEC(struct probe_file) files;
+    VEC(struct event) events; /* to be handed on */
+    VEC(struct arg) args;
+    uint64_t call_ns;  /* what one call costs; 0: not measured */
+    uint64_t since_ns; /* of the counts */
+    uint64_t told, left;
+    uint32_t off;
+    int error; /* the last that kept a file's functions from being probed */
+};
+
 /* Those that slept when their process was begun with: sampler_asleep.c. */
 struct asleep_thread {
     struct sampler_asleep told;
@@ -380,6 +414,7 @@ struct bpf_sampler {
     struct sample_queue queue;
     struct asleep_threads asleep;
     struct launch_watch launches;
+    struct probes probes;
     struct sampler_counts counts;
     bool unpublished; /* processes changed since the last publication */
     uint64_t published_ns;
@@ -402,6 +437,10 @@ int sampler_take_record(void *context, const struct sampler_head *record);
 int sampler_apply_notes(struct bpf_sampler *sampler, uint64_t until_ns);
 /* The process of a record, made known if it was not. NULL: out of memory. */
 struct sampled *sampler_process_of(struct bpf_sampler *sampler, const struct sampler_head *head);
+
+/* Its thread's ordinal in the trace, by the image that ran at that time; -ENOMEM. */
+int64_t sampler_thread_of(struct bpf_sampler *sampler, const struct sampler_head *head,
+                          int64_t image_ns);
 
 /* An exec: with its record, or without. 0 or -ENOMEM. */
 struct told_image {
@@ -459,14 +498,62 @@ int sampler_write_facts(struct bpf_sampler *sampler);
 
 /* ---- Stacks of launches ---- */
 
-/* Begins to watch: the library that the options name, and those that processes have. */
+/* Begins to watch the library that the options name; and one that a process has. */
 void sampler_watch_launches(struct bpf_sampler *sampler);
+void sampler_meet_launches(struct bpf_sampler *sampler, const struct module *module, int fd);
 /* What their samples have in common with that record: time, set and value. 0 or -errno. */
 int sampler_describe_launch(struct bpf_sampler *sampler, const struct sampler_sample *record,
                             struct queued_sample *ret_sample);
 /* Counters into the trace. 0 or -ENOMEM. */
 int sampler_write_launches(const struct bpf_sampler *sampler,
                            const uint64_t counters[SAMPLER_COUNTERS]);
+
+/* ---- Functions that are ranges ---- */
+
+/* "FILE:FUNCTION" into its two parts, which are owned. false: it is none. */
+bool probe_wish_parse(const char *text, struct probe_wish *ret_wish);
+
+/* The files that it means now: at `program`, and where libraries are; a name with a slash is a
+ * path. 0 or -ENOMEM. */
+struct probe_paths {
+    VEC(char *) items;
+};
+
+int probe_paths_find(const char *file, const char *program, struct probe_paths *ret_paths);
+void probe_paths_fini(struct probe_paths *paths);
+/* Whether a file that a process has is one of them. */
+bool probe_wish_means(const struct probe_wish *wish, const char *path);
+
+/* What a probed call costs here, in ns: some are made. 0: it cannot be measured. */
+uint64_t probe_cost_measure(struct sampler_bpf *program);
+
+/* Probes the functions of a file that a wish means, once; what `told` has is added to. 0; -ENOENT:
+ * it has none, the reason is told; -errno. */
+struct probe_source {
+    struct elf_file *file;
+    int fd; /* the same */
+    const char *path;
+};
+
+int sampler_probe_file(struct bpf_sampler *sampler, uint32_t wish,
+                       const struct probe_source *source, struct sampler_range_told *told);
+
+void sampler_probes_fini(struct probes *probes);
+/* See sampler_add_range(). */
+int sampler_probes_add(void *state, const struct sampler_range_wish *wish,
+                       struct sampler_range_told *ret_told);
+/* A file that a process has. */
+void sampler_meet_probes(struct bpf_sampler *sampler, struct module *module, int fd);
+/* 0 or -ENOMEM. */
+int sampler_take_probed(struct bpf_sampler *sampler, const struct sampler_probed *record);
+/* What the thread, or all of its process, had open ends with it. 0 or -ENOMEM. */
+int sampler_end_probed(struct bpf_sampler *sampler, const struct sampler_head *head, bool all);
+/* Takes those away that cost too much; hands on what was taken. 0, -ENOMEM, -errno of the sink. */
+int sampler_step_probes(struct bpf_sampler *sampler);
+/* No more of them: what is open ends unfinished. 0 or -ENOMEM. */
+int sampler_finish_probes(struct bpf_sampler *sampler);
+/* Counters into the trace. 0 or -ENOMEM. */
+int sampler_write_probes(const struct bpf_sampler *sampler);
 
 /* ---- Threads that slept already when their process was begun with ----
  *

@@ -135,6 +135,14 @@ int sampler_track(struct sampler *sampler, int32_t pid, unsigned flags)
     return sampler->rung ? sampler->rung->track(sampler->state, pid, flags) : 0;
 }
 
+int sampler_add_range(struct sampler *sampler, const struct sampler_range_wish *wish,
+                      struct sampler_range_told *ret_told)
+{
+    *ret_told = (struct sampler_range_told){0};
+    bool can = sampler->rung && sampler->rung->add_range;
+    return can ? sampler->rung->add_range(sampler->state, wish, ret_told) : -EOPNOTSUPP;
+}
+
 int sampler_fd(const struct sampler *sampler)
 {
     return sampler->rung ? sampler->rung->fd(sampler->state) : -1;

@@ -9,6 +9,7 @@
 #ifndef ANNOT_SAMPLER_H
 #define ANNOT_SAMPLER_H
 
+#include "event.h"
 #include "lives.h"
 #include "sample.h"
 
@@ -33,6 +34,10 @@ struct sampler_options {
     int64_t (*launch_ns)(void *context, uint64_t time);
     void *launch_context;
     const char *launch_library; /* that is to be watched from the start; NULL: those that are met */
+    /* Takes ranges of functions that were probed, as EVENT_SPANs on their threads' own lanes, in no
+     * order (event_batch.late). 0 or -errno. NULL: no ranges are wanted. */
+    int (*take_ranges)(void *context, const struct event_batch *batch);
+    double range_budget; /* of a processor that probes may take, in percent; 0 = no limit */
     /* Takes samples; 0 or -errno, which ends a step. */
     int (*sink)(void *context, const struct sample *samples, size_t count);
     void *context;
@@ -48,6 +53,25 @@ void sampler_destroy(struct sampler *sampler);
 enum sampler_track_flags { SAMPLER_TRACK_WAIT_EXEC = 1u << 0, SAMPLER_TRACK_ATTACH = 1u << 1 };
 
 int sampler_track(struct sampler *sampler, int32_t pid, unsigned flags);
+
+/* Makes ranges of native functions, in programs as they are: by probes that the kernel puts where
+ * they begin and where they are left. With eBPF only, and with `take_ranges`. Files that are not
+ * there yet are probed when a tracked process maps them. */
+struct sampler_range_wish {
+    const char *text;    /* "FILE:FUNCTION"; either may be a glob pattern */
+    const char *program; /* the file that is to be run; NULL: it runs already */
+};
+
+struct sampler_range_told {
+    uint32_t functions, places; /* that have probes now; none: its file was not met yet */
+    uint32_t refused;           /* functions whose code cannot be read */
+    uint64_t call_ns;           /* what each call costs, as measured here; 0: could not be */
+    char reason[256], hint[256];
+};
+
+/* 0; -EOPNOTSUPP: there is no eBPF; -EINVAL, -ENOENT, -errno: the reason is told. */
+int sampler_add_range(struct sampler *sampler, const struct sampler_range_wish *wish,
+                      struct sampler_range_told *ret_told);
 
 /* Readable when a step is due before the timeout; -1 = never. Milliseconds; -1 = no need. */
 int sampler_fd(const struct sampler *sampler);

@@ -56,6 +56,7 @@ enum sampler_record_kind {
     SAMPLER_EXIT = 10,   /* struct sampler_exit: of a thread                          */
     SAMPLER_SHORT = 11,  /* struct sampler_short                                      */
     SAMPLER_LAUNCH = 12, /* struct sampler_sample: where work of a queue was launched */
+    SAMPLER_PROBED = 13, /* struct sampler_probed: a function that is a range was left */
 };
 
 struct sampler_head {
@@ -255,6 +256,19 @@ struct sampler_exit {
     uint8_t comm[16];
 };
 
+enum sampler_probed_flags {
+    SAMPLER_PROBED_LEFT = 1u << 0, /* without a return: by then it was gone */
+    SAMPLER_PROBED_MARK = 1u << 1, /* an instant, not a range */
+    SAMPLER_PROBED_OPEN = 1u << 2, /* the recording ended before it */
+};
+
+struct sampler_probed {
+    struct sampler_head head; /* time_ns: when it ended */
+    uint64_t begin_ns;
+    uint32_t function; /* number of the probe */
+    uint32_t flags;    /* enum sampler_probed_flags */
+};
+
 /* ---- Map values ------------------------------------------------------------------------------ */
 
 enum sampler_process_flags {
@@ -307,25 +321,28 @@ enum sampler_loss {
     SAMPLER_LOSS_UID_SAMPLE = 11,
     SAMPLER_LOSS_UID_SWITCH = 12,
     SAMPLER_LOSS_MALFORMED = 13, /* records that none of ours can be: counted by who takes them */
-    SAMPLER_LOSS_COUNT = 14,
+    SAMPLER_LOSS_RING_FULL_PROBE = 14,
+    SAMPLER_LOSS_PROBE_TABLE = 15, /* more threads than fit had probed functions open */
+    SAMPLER_LOSS_PROBE_DEPTH = 16, /* more of them in a thread than fit */
+    SAMPLER_LOSS_COUNT = 17,
 };
 
 /* Also in map `failures`, behind the losses: not losses. */
 enum {
-    SAMPLER_COUNT_TICKS = 14,
-    SAMPLER_COUNT_SAMPLES = 15,
-    SAMPLER_COUNT_SWITCHES = 16,
-    SAMPLER_COUNT_SHORT = 17,             /* switches below the threshold */
-    SAMPLER_COUNT_NS = 18,                /* spent in the sampling program */
-    SAMPLER_COUNT_SWITCH_NS = 19,         /* the same when threads leave and enter CPUs */
-    SAMPLER_COUNT_UNTOLD = 20,            /* returns to a CPU: not told, nor found by CPU time */
-    SAMPLER_COUNT_SLEEPERS_KNOWN = 21,    /* kernel stacks that were known by their words */
-    SAMPLER_COUNT_SLEEPERS_ASKED = 22,    /* those that the kernel was asked for */
-    SAMPLER_COUNT_SLEEPERS_MISTAKEN = 23, /* those known that the kernel then told otherwise */
-    SAMPLER_COUNT_REASONED = 24,          /* returns to a CPU: not told, found by CPU time */
-    SAMPLER_COUNT_LAUNCHES = 25,          /* whose stacks were taken */
-    SAMPLER_COUNT_LAUNCH_NS = 26,         /* spent on that */
-    SAMPLER_COUNTERS = 27
+    SAMPLER_COUNT_TICKS = 17,
+    SAMPLER_COUNT_SAMPLES = 18,
+    SAMPLER_COUNT_SWITCHES = 19,
+    SAMPLER_COUNT_SHORT = 20,             /* switches below the threshold */
+    SAMPLER_COUNT_NS = 21,                /* spent in the sampling program */
+    SAMPLER_COUNT_SWITCH_NS = 22,         /* the same when threads leave and enter CPUs */
+    SAMPLER_COUNT_UNTOLD = 23,            /* returns to a CPU: not told, nor found by CPU time */
+    SAMPLER_COUNT_SLEEPERS_KNOWN = 24,    /* kernel stacks that were known by their words */
+    SAMPLER_COUNT_SLEEPERS_ASKED = 25,    /* those that the kernel was asked for */
+    SAMPLER_COUNT_SLEEPERS_MISTAKEN = 26, /* those known that the kernel then told otherwise */
+    SAMPLER_COUNT_REASONED = 27,          /* returns to a CPU: not told, found by CPU time */
+    SAMPLER_COUNT_LAUNCHES = 28,          /* whose stacks were taken */
+    SAMPLER_COUNT_LAUNCH_NS = 29,         /* spent on that */
+    SAMPLER_COUNTERS = 30
 };
 
 /* ---- What the program registers.bpf.c tells of a thread, and of which process ---- */
@@ -341,6 +358,50 @@ struct thread_registers {
     uint32_t reserved;
     uint64_t rip, rsp, rbp, rbx;
 };
+
+/* ---- Probes (probes.bpf.c) ---- */
+
+enum {
+    SAMPLER_PROBES_MAX = 4096, /* functions */
+    SAMPLER_PROBED_MAX = 8192, /* threads that have had some open */
+    SAMPLER_OPEN_MAX = 128,    /* in one of them; a power of 2 */
+};
+
+struct sampler_opened {
+    uint64_t begin_ns;
+    int64_t place; /* stack pointer at the entry */
+    uint32_t function, reserved;
+};
+
+/* Map `probe_open`. */
+struct sampler_open {
+    struct sampler_head head; /* who: of a goroutine, the thread that opened the first */
+    uint64_t mm;              /* of the image that opened them */
+    uint64_t start_ns;        /* of the thread */
+    uint32_t count, reserved;
+    struct sampler_opened ranges[SAMPLER_OPEN_MAX];
+};
+
+/* What a place is, which the kernel tells the program with each visit. */
+enum sampler_site {
+    SAMPLER_SITE_ENTRY = 0,
+    SAMPLER_SITE_LEAVE = 1,
+    SAMPLER_SITE_LEAVE_IF = 2, /* detail: condition of a jump */
+    SAMPLER_SITE_LEAVE_TO = 3, /* detail: register with the target */
+    SAMPLER_SITE_RETURNED = 4, /* behind the return */
+};
+
+/* From low to high: function 12 bits, kind 3, detail 4, GO, RESTARTS, bytes of the function before
+ * the place 22, from it on 21. */
+#define SAMPLER_SITE_FUNCTION(cookie) ((uint32_t)((cookie)&4095))
+#define SAMPLER_SITE_KIND(cookie)     ((uint32_t)((cookie) >> 12 & 7))
+#define SAMPLER_SITE_DETAIL(cookie)   ((uint32_t)((cookie) >> 15 & 15))
+#define SAMPLER_SITE_GO               (1ull << 19) /* code of Go */
+#define SAMPLER_SITE_RESTARTS         (1ull << 20) /* it jumps to its own entry */
+#define SAMPLER_SITE_BEFORE(cookie)   ((cookie) >> 21 & 0x3fffff)
+#define SAMPLER_SITE_BEHIND(cookie)   ((cookie) >> 43)
+
+enum { SAMPLER_SITE_BEHIND_MAX = 1 << 21 };
 
 /* ---- What the loader tells ------------------------------------------------------------------- */
 

@@ -66,6 +66,7 @@ static void bpf_destroy(void *state)
         return;
     sample_queue_fini(&sampler->queue);
     vec_free(&sampler->launches.files);
+    sampler_probes_fini(&sampler->probes);
     asleep_threads_fini(&sampler->asleep);
     stack_join_fini(&sampler->join);
     stack_parts_fini(&sampler->parts);
@@ -136,6 +137,12 @@ static void forget_part(void *context, uint64_t hash)
     bpf_program_forget_part(context, hash);
 }
 
+static void on_opened(void *context, struct module *module, int fd)
+{
+    sampler_meet_launches(context, module, fd);
+    sampler_meet_probes(context, module, fd);
+}
+
 static int open_parts(struct bpf_sampler *sampler)
 {
     struct row_source source = {add_segment, rule_place, sampler->program};
@@ -158,6 +165,8 @@ static int open_parts(struct bpf_sampler *sampler)
     sampler->names.ask_kernel = kernel_name;
     sampler->names.ask_context = sampler->program;
     sample_queue_init(&sampler->queue, &sampler->options, &sampler->processes);
+    sampler->modules.opened = on_opened;
+    sampler->modules.opened_context = sampler;
     if (!error)
         sampler_watch_launches(sampler);
     return error;
@@ -384,6 +393,8 @@ static int bpf_step(void *state)
     if (!error)
         error = write_facts(sampler);
     int sent = sample_queue_flush(&sampler->queue, sampler->now_ns, false);
+    if (!error)
+        error = sampler_step_probes(sampler);
     return error ? error : sent;
 }
 
@@ -460,9 +471,12 @@ static int bpf_finish(void *state)
     int stopped = bpf_program_stop(sampler->program);
     if (!error)
         error = stopped;
+    bpf_program_unprobe(sampler->program, UINT32_MAX);
     int stepped = last_steps(sampler);
     if (!error)
         error = stepped;
+    if (!error)
+        error = sampler_finish_probes(sampler);
     if (!error && sampler->options.off_cpu)
         error = bpf_program_still_off(sampler->program, sampler_take_record, sampler);
     int sent = sample_queue_flush(&sampler->queue, (uint64_t)clock_now_ns(), true);
@@ -486,4 +500,5 @@ const struct sampler_rung sampler_rung_bpf = {
     .step = bpf_step,
     .tell_waiting = bpf_tell_waiting,
     .finish = bpf_finish,
+    .add_range = sampler_probes_add,
 };

@@ -60,10 +60,10 @@ static void watch_file(struct bpf_sampler *sampler, struct elf_file *file, int f
         sampler->launches.error = error;
 }
 
-static void on_opened(void *context, struct module *module, int fd)
+void sampler_meet_launches(struct bpf_sampler *sampler, const struct module *module, int fd)
 {
-    if (strcmp(text_base_name(module->path), library_name) == 0)
-        watch_file(context, module->file, fd);
+    if (sampler->options.launch_ns && strcmp(text_base_name(module->path), library_name) == 0)
+        watch_file(sampler, module->file, fd);
 }
 
 void sampler_watch_launches(struct bpf_sampler *sampler)
@@ -72,8 +72,6 @@ void sampler_watch_launches(struct bpf_sampler *sampler)
     struct elf_file *file = NULL;
     if (!sampler->options.launch_ns)
         return;
-    sampler->modules.opened = on_opened;
-    sampler->modules.opened_context = sampler;
     int fd = library ? open(library, O_RDONLY | O_CLOEXEC) : -1;
     if (fd < 0)
         return;

@@ -197,6 +197,9 @@ static int take_exec(struct bpf_sampler *sampler, const struct sampler_exec *exe
     struct sampled *process = sampler_process_of(sampler, &exec->head);
     if (!process)
         return -ENOMEM;
+    int error = sampler_end_probed(sampler, &exec->head, true);
+    if (error)
+        return error;
     copy_comm(comm, exec->comm);
     command_text((const char *)(exec + 1), exec->command_size, command);
     struct told_image image = {head_task(&exec->head), exec->head.time_ns, comm, command};
@@ -214,6 +217,9 @@ static int take_exit(struct bpf_sampler *sampler, const struct sampler_exit *exi
     struct lives_task task = head_task(&exit->head);
     char comm[17];
     uint64_t gone;
+    int error = sampler_end_probed(sampler, &exit->head, exit->last != 0);
+    if (error)
+        return error;
     copy_comm(comm, exit->comm);
     lives_thread_comm(sampler->options.lives, &task, (int64_t)exit->head.time_ns, comm);
     lives_exit(sampler->options.lives, &task, (int64_t)exit->head.time_ns, exit->last != 0,
@@ -258,6 +264,14 @@ static int64_t find_thread(struct bpf_sampler *sampler, struct sampled *process,
     if (thread >= 0 && wide_map_put(&process->threads, &key, (uint64_t)thread + 1) != 0)
         return -ENOMEM;
     return thread;
+}
+
+int64_t sampler_thread_of(struct bpf_sampler *sampler, const struct sampler_head *head,
+                          int64_t image_ns)
+{
+    const struct common common = {.head = head, .image_ns = image_ns};
+    struct sampled *process = sampler_process_of(sampler, head);
+    return process ? find_thread(sampler, process, &common) : -ENOMEM;
 }
 
 /* What the ranges of a record say of its path. */
@@ -481,6 +495,8 @@ int sampler_take_record(void *context, const struct sampler_head *record)
     case SAMPLER_NATIVE:
     case SAMPLER_PYTHON:
         return sampler_take_part(sampler, record);
+    case SAMPLER_PROBED:
+        return sampler_take_probed(sampler, (const struct sampler_probed *)record);
     case SAMPLER_COPY:
         return sampler_take_copy(sampler, (const struct sampler_copy *)record);
     case SAMPLER_CODE:

@@ -358,6 +358,9 @@ static const char *const loss_names[SAMPLER_LOSS_COUNT] = {
     [SAMPLER_LOSS_UID_SAMPLE] = "samples: the thread had become another user's",
     [SAMPLER_LOSS_UID_SWITCH] = "context switches: the thread had become another user's",
     [SAMPLER_LOSS_MALFORMED] = "records: damaged",
+    [SAMPLER_LOSS_RING_FULL_PROBE] = "ranges of functions: the ring was full",
+    [SAMPLER_LOSS_PROBE_TABLE] = "ranges of functions: more threads than the table holds",
+    [SAMPLER_LOSS_PROBE_DEPTH] = "ranges of functions: more than 128 were open in a thread",
     [SAMPLER_LOSS_SKIPPED] = "starts and ends of processes: skipped by the kernel",
 };
 
@@ -492,6 +495,8 @@ int sampler_write_facts(struct bpf_sampler *sampler)
         error = write_costs(trace, counters);
     if (!error)
         error = sampler_write_launches(sampler, counters);
+    if (!error)
+        error = sampler_write_probes(sampler);
     if (!error && bpf_program_user_is_unsafe())
         error =
             trace_fact_set(trace, FACT_NOTE,

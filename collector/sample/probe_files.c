@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+/* What "FILE:FUNCTION" means: which files there are now, and which of those that a process maps.
+ * Thread-safety: none needed. */
+#include "sample_parts.h"
+#include "text.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <glob.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const library_folders[] = {
+    "/lib/x86_64-linux-gnu", "/lib64", "/usr/lib64", "/usr/lib", "/usr/local/lib",
+};
+
+/* The first colon that is no half of a "::". */
+static const char *find_colon(const char *text)
+{
+    const char *colon = strchr(text, ':');
+    while (colon && colon[1] == ':')
+        colon = strchr(colon + 2, ':');
+    return colon;
+}
+
+bool probe_wish_parse(const char *text, struct probe_wish *ret_wish)
+{
+    const char *colon = find_colon(text);
+    *ret_wish = (struct probe_wish){0};
+    if (!colon || colon == text || colon[1] == 0)
+        return false;
+    ret_wish->text = strdup(text);
+    ret_wish->file = strndup(text, (size_t)(colon - text));
+    ret_wish->function = strdup(colon + 1);
+    return true;
+}
+
+static int add_path(struct probe_paths *paths, const char *path)
+{
+    char real[PATH_MAX];
+    if (!realpath(path, real))
+        return 0;
+    for (size_t i = 0; i < paths->items.count; i++)
+        if (strcmp(paths->items.items[i], real) == 0)
+            return 0;
+    char *copy = strdup(real);
+    if (copy && vec_push(&paths->items, copy) == 0)
+        return 0;
+    free(copy);
+    return -ENOMEM;
+}
+
+static int add_matching(struct probe_paths *paths, const char *folder, const char *pattern)
+{
+    char whole[2 * PATH_MAX];
+    glob_t found;
+    int error = 0;
+    snprintf(whole, sizeof(whole), "%s%s%s", folder, *folder ? "/" : "", pattern);
+    if (glob(whole, 0, NULL, &found) != 0)
+        return 0;
+    for (size_t i = 0; i < found.gl_pathc && error == 0; i++)
+        error = add_path(paths, found.gl_pathv[i]);
+    globfree(&found);
+    return error;
+}
+
+/* Folders with a colon between. */
+static int add_in_folders(struct probe_paths *paths, const char *folders, const char *pattern)
+{
+    char folder[PATH_MAX];
+    int error = 0;
+    while (folders && *folders && error == 0) {
+        size_t length = strcspn(folders, ":");
+        if (length > 0 && length < sizeof(folder)) {
+            memcpy(folder, folders, length);
+            folder[length] = 0;
+            error = add_matching(paths, folder, pattern);
+        }
+        folders += length + (folders[length] == ':');
+    }
+    return error;
+}
+
+int probe_paths_find(const char *file, const char *program, struct probe_paths *ret_paths)
+{
+    int error = 0;
+    *ret_paths = (struct probe_paths){0};
+    if (strchr(file, '/'))
+        return add_matching(ret_paths, "", file);
+    if (program && fnmatch(file, text_base_name(program), 0) == 0)
+        error = add_path(ret_paths, program);
+    if (error == 0)
+        error = add_in_folders(ret_paths, getenv("LD_LIBRARY_PATH"), file);
+    for (size_t i = 0; i < sizeof(library_folders) / sizeof(*library_folders) && error == 0; i++)
+        error = add_matching(ret_paths, library_folders[i], file);
+    return error;
+}
+
+void probe_paths_fini(struct probe_paths *paths)
+{
+    for (size_t i = 0; i < paths->items.count; i++)
+        free(paths->items.items[i]);
+    vec_free(&paths->items);
+}
+
+bool probe_wish_means(const struct probe_wish *wish, const char *path)
+{
+    return fnmatch(wish->file, strchr(wish->file, '/') ? path : text_base_name(path), 0) == 0;
+}

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: MIT */
+/* Puts probes at the functions of a file that are to be ranges: where each begins, and wherever it
+ * is left. Each file is probed once for each wish. Thread-safety: one thread per object. */
+#include "sample_parts.h"
+#include "symbol_module.h"
+#include "text.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { PLACES_MAX = 4096 };
+
+/* ---- Places of a function -------------------------------------------------------------------- */
+
+struct places {
+    unsigned long offsets[PLACES_MAX];
+    uint64_t cookies[PLACES_MAX];
+    uint32_t count;
+};
+
+static bool file_offset(const struct elf_file *file, uint64_t address, unsigned long *ret_offset)
+{
+    for (size_t i = 0; i < elf_file_segment_count(file); i++) {
+        const struct elf_segment segment = elf_file_segment(file, i);
+        if (address - segment.address >= segment.file_size)
+            continue;
+        *ret_offset = segment.offset + (address - segment.address);
+        return true;
+    }
+    return false;
+}
+
+static enum sampler_site site_of(const struct code_exit *exit)
+{
+    if (exit->kind == CODE_JUMP_REGISTER)
+        return SAMPLER_SITE_LEAVE_TO;
+    return exit->kind == CODE_JUMP && exit->detail < CODE_ALWAYS ? SAMPLER_SITE_LEAVE_IF
+                                                                 : SAMPLER_SITE_LEAVE;
+}
+
+/* Bytes before and behind it are those of the function's first piece. */
+static uint64_t cookie_of(const struct code_function *function, uint64_t address,
+                          enum sampler_site site, uint32_t detail)
+{
+    uint64_t size = function->end - function->begin, before = address - function->begin;
+    uint64_t cookie = (uint64_t)site << 12 | (uint64_t)(detail & 15) << 15;
+    if (function->exits.restarts)
+        cookie |= SAMPLER_SITE_RESTARTS;
+    if (before < size && size < SAMPLER_SITE_BEHIND_MAX)
+        cookie |= before << 21 | (size - before) << 43;
+    return cookie;
+}
+
+static bool add_place(struct places *places, const struct elf_file *file, uint64_t address,
+                      uint64_t cookie)
+{
+    if (places->count == PLACES_MAX || !file_offset(file, address, &places->offsets[places->count]))
+        return false;
+    places->cookies[places->count++] = cookie;
+    return true;
+}
+
+static bool find_places(const struct elf_file *file, const struct code_function *function,
+                        uint64_t common, struct places *places)
+{
+    const struct code_exits *exits = &function->exits;
+    uint64_t entry = cookie_of(function, exits->entry, SAMPLER_SITE_ENTRY, 0);
+    places->count = 0;
+    bool all = add_place(places, file, exits->entry, entry | common);
+    for (size_t i = 0; i < exits->items.count && all; i++) {
+        const struct code_exit *exit = &exits->items.items[i];
+        uint64_t cookie = cookie_of(function, exit->address, site_of(exit), exit->detail);
+        all = add_place(places, file, exit->address, cookie | common);
+    }
+    return all;
+}
+
+/* ---- Files ----------------------------------------------------------------------------------- */
+
+/* A file that is being probed. */
+struct target {
+    struct elf_file *file;
+    const char *path; /* for humans */
+    char open_path[64];
+    uint32_t scope;
+    bool go;
+};
+
+static int add_text(struct trace *trace, const char *text, uint32_t *ret_string)
+{
+    int64_t string = trace_string_add(trace, text, strlen(text));
+    *ret_string = string > 0 ? (uint32_t)string : 0;
+    return string < 0 ? (int)string : 0;
+}
+
+static int make_scope(struct trace *trace, const char *path, uint32_t *ret_scope)
+{
+    struct scope scope = {.observer = OBSERVER_PROBE};
+    int error = add_text(trace, "functions", &scope.domain);
+    if (error == 0)
+        error = add_text(trace, text_base_name(path), &scope.category);
+    int64_t ordinal = error == 0 ? trace_scope_add(trace, &scope) : error;
+    *ret_scope = ordinal > 0 ? (uint32_t)ordinal : 0;
+    return ordinal < 0 ? (int)ordinal : 0;
+}
+
+/* -EBADMSG: it cannot be probed. */
+static int probe_function(struct bpf_sampler *sampler, const struct target *target,
+                          const struct code_function *function, struct places *places)
+{
+    struct probes *probes = &sampler->probes;
+    struct probe probe = {.scope = target->scope};
+    uint64_t number = probes->all.count;
+    uint64_t common = number | (target->go ? SAMPLER_SITE_GO : 0);
+    if (number >= SAMPLER_PROBES_MAX - 1)
+        return -E2BIG;
+    if (!find_places(target->file, function, common, places))
+        return -EBADMSG;
+    const struct bpf_probe_places asked = {.number = (uint32_t)number,
+                                           .count = places->count,
+                                           .offsets = places->offsets,
+                                           .cookies = places->cookies};
+    int error = add_text(sampler->options.trace, function->name, &probe.name);
+    if (error == 0)
+        error = vec_push(&probes->all, probe);
+    if (error == 0)
+        error = bpf_program_probe(sampler->program, target->open_path, &asked);
+    if (error != 0 && probes->all.count > number)
+        probes->all.count--;
+    return error;
+}
+
+static int probe_functions(struct bpf_sampler *sampler, const struct target *target,
+                           const struct code_functions *functions, struct sampler_range_told *told)
+{
+    struct places *places = malloc(sizeof(*places));
+    int error = places ? 0 : -ENOMEM;
+    for (size_t i = 0; i < functions->items.count && error == 0; i++) {
+        error = probe_function(sampler, target, &functions->items.items[i], places);
+        told->functions += error == 0;
+        told->places += error == 0 ? places->count : 0;
+        told->refused += error == -EBADMSG;
+        error = error == -EBADMSG ? 0 : error;
+    }
+    free(places);
+    return error;
+}
+
+/* Why none of the file's functions has become a range. */
+static int refuse(const struct code_functions *functions, const struct target *target,
+                  const struct probe_wish *wish, struct sampler_range_told *told)
+{
+    const char *base = text_base_name(target->path), *function = wish->function;
+    struct text reason = text_init(told->reason, sizeof(told->reason));
+    struct text hint = text_init(told->hint, sizeof(told->hint));
+    if (elf_file_machine(target->file) != EM_X86_64) {
+        text_format(&reason, "%s is not of x86-64", base);
+    } else if (functions->chosen) {
+        text_format(&reason, "\"%s\" of %s is one of several, chosen at run time", function, base);
+        text_format(&hint, "name the one that is run: \"nm -D\" or annot's own samples tell it");
+    } else if (functions->unsized) {
+        text_format(&reason, "%s does not say where \"%s\" ends", base, function);
+    } else if (functions->refused) {
+        text_format(&reason, "the code of \"%s\" in %s cannot be read as instructions", function,
+                    base);
+        text_format(&hint, "it may have data between them; name a function that calls it");
+    } else if (functions->partial) {
+        text_format(&reason, "%s is stripped, and exports no function \"%s\"", base, function);
+        text_format(&hint, "install its debug symbols, or build it without -s");
+    } else {
+        text_format(&reason, "%s has no function \"%s\"", base, function);
+        text_format(&hint,
+                    "a pattern finds more: \"%s:*NAME*\"; a C++ function matches with or "
+                    "without its arguments",
+                    wish->file);
+    }
+    return -ENOENT;
+}
+
+static bool is_new(struct probes *probes, int fd, uint32_t wish)
+{
+    struct stat status;
+    if (fstat(fd, &status) != 0)
+        return false;
+    for (size_t i = 0; i < probes->files.count; i++) {
+        const struct probe_file *file = &probes->files.items[i];
+        if (file->inode == status.st_ino && file->device == status.st_dev && file->wish == wish)
+            return false;
+    }
+    const struct probe_file file = {status.st_dev, status.st_ino, wish};
+    return vec_push(&probes->files, file) == 0;
+}
+
+static int probe_target(struct bpf_sampler *sampler, uint32_t index, struct target *target,
+                        struct sampler_range_told *told)
+{
+    struct code_functions functions;
+    struct probe_wish *wish = &sampler->probes.wishes.items[index];
+    uint32_t before = told->functions;
+    int error = make_scope(sampler->options.trace, target->path, &target->scope);
+    if (error == 0)
+        error = code_functions_find(target->file, target->path, wish->function, &functions);
+    if (error != 0)
+        return error;
+    target->go = functions.go;
+    told->refused += functions.refused;
+    error = probe_functions(sampler, target, &functions, told);
+    wish->count += told->functions - before;
+    if (error == 0 && told->functions == before)
+        error = refuse(&functions, target, wish, told);
+    if (error == 0 && functions.beyond) {
+        snprintf(told->reason, sizeof(told->reason),
+                 "\"%s\" matches %u functions, at most %d can be ranges", wish->text,
+                 functions.beyond + CODE_FUNCTIONS_MAX, CODE_FUNCTIONS_MAX);
+        error = -E2BIG;
+    }
+    code_functions_fini(&functions);
+    return error;
+}
+
+int sampler_probe_file(struct bpf_sampler *sampler, uint32_t wish,
+                       const struct probe_source *source, struct sampler_range_told *told)
+{
+    struct target target = {.file = source->file, .path = source->path};
+    snprintf(target.open_path, sizeof(target.open_path), "/proc/self/fd/%d", source->fd);
+    if (!is_new(&sampler->probes, source->fd, wish))
+        return 0;
+    return probe_target(sampler, wish, &target, told);
+}

@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: MIT */
+/* Functions that are ranges: what is to be probed, what the probes report, and what they cost.
+ *
+ * What they take of the processor is counted: calls times what a call costs here. Beyond the budget
+ * the hottest function loses its probes, which every output says. Thread-safety: one thread per
+ * object. */
+#include "sample_parts.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* How often the cost is looked at. */
+#define WINDOW_NS UINT64_C(100000000)
+
+enum { EVENTS_MAX = 4096 };
+
+void sampler_probes_fini(struct probes *probes)
+{
+    for (size_t i = 0; i < probes->wishes.count; i++) {
+        free(probes->wishes.items[i].text);
+        free(probes->wishes.items[i].file);
+        free(probes->wishes.items[i].function);
+    }
+    vec_free(&probes->all);
+    vec_free(&probes->wishes);
+    vec_free(&probes->files);
+    vec_free(&probes->events);
+    vec_free(&probes->args);
+}
+
+/* ---- Wishes ---------------------------------------------------------------------------------- */
+
+void sampler_meet_probes(struct bpf_sampler *sampler, struct module *module, int fd)
+{
+    const struct probe_source source = {module->file, fd, module->path};
+    struct sampler_range_told told = {0};
+    for (uint32_t i = 0; i < sampler->probes.wishes.count && !sampler->finished; i++) {
+        if (!module->file || !probe_wish_means(&sampler->probes.wishes.items[i], module->path))
+            continue;
+        int error = sampler_probe_file(sampler, i, &source, &told);
+        if (error && error != -ENOENT)
+            sampler->probes.error = error;
+    }
+}
+
+static int probe_path(struct bpf_sampler *sampler, uint32_t wish, const char *path,
+                      struct sampler_range_told *told)
+{
+    struct elf_file *file = NULL;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int error = fd < 0 ? -errno : elf_file_open(fd, &file);
+    if (error == 0)
+        error = sampler_probe_file(sampler, wish, &(struct probe_source){file, fd, path}, told);
+    else
+        snprintf(told->reason, sizeof(told->reason), "%s: %s", path,
+                 error == -EBADMSG ? "is no program and no library" : strerror(-error));
+    elf_file_close(file);
+    if (fd >= 0)
+        close(fd);
+    return error;
+}
+
+/* Files without such a function are no error while another has it. */
+static int probe_paths(struct bpf_sampler *sampler, uint32_t wish, const struct probe_paths *paths,
+                       struct sampler_range_told *told)
+{
+    int error = 0, missing = 0;
+    for (size_t i = 0; i < paths->items.count && error == 0; i++) {
+        error = probe_path(sampler, wish, paths->items.items[i], told);
+        missing = error == -ENOENT || error == -EBADMSG ? error : missing;
+        error = error == missing ? 0 : error;
+    }
+    return error == 0 && told->functions == 0 ? missing : error;
+}
+
+static int fail(struct sampler_range_told *told, int error, const char *text)
+{
+    if (told->reason[0] == 0)
+        snprintf(told->reason, sizeof(told->reason), "%s: %s", text, strerror(-error));
+    return error;
+}
+
+static int add_wish(struct bpf_sampler *sampler, const struct sampler_range_wish *wish,
+                    struct sampler_range_told *told)
+{
+    struct probe_paths paths;
+    uint32_t index = (uint32_t)sampler->probes.wishes.count - 1;
+    const struct probe_wish *kept = &sampler->probes.wishes.items[index];
+    int error = probe_paths_find(kept->file, wish->program, &paths);
+    if (error == 0)
+        error = probe_paths(sampler, index, &paths, told);
+    if (error == 0 && paths.items.count == 0 && strchr(kept->file, '/')) {
+        snprintf(told->reason, sizeof(told->reason), "there is no file \"%s\"", kept->file);
+        error = -ENOENT;
+    }
+    probe_paths_fini(&paths);
+    return error;
+}
+
+int sampler_probes_add(void *state, const struct sampler_range_wish *wish,
+                       struct sampler_range_told *ret_told)
+{
+    struct bpf_sampler *sampler = state;
+    struct probes *probes = &sampler->probes;
+    struct probe_wish kept;
+    if (!probe_wish_parse(wish->text, &kept)) {
+        snprintf(ret_told->reason, sizeof(ret_told->reason), "\"%s\" is not FILE:FUNCTION",
+                 wish->text);
+        snprintf(ret_told->hint, sizeof(ret_told->hint),
+                 "as in \"server:handle_*\" or \"libm.so*:sin\"");
+        return -EINVAL;
+    }
+    if (vec_push(&probes->wishes, kept) != 0)
+        return -ENOMEM;
+    if (probes->call_ns == 0)
+        probes->call_ns = probe_cost_measure(sampler->program);
+    ret_told->call_ns = probes->call_ns;
+    probes->since_ns = sampler->now_ns;
+    int error = add_wish(sampler, wish, ret_told);
+    return error == 0 ? 0 : fail(ret_told, error, wish->text);
+}
+
+/* ---- What they report ------------------------------------------------------------------------ */
+
+static int hand_on(struct bpf_sampler *sampler)
+{
+    struct probes *probes = &sampler->probes;
+    const struct event_batch batch = {.thread = probes->events.items[0].thread,
+                                      .count = (uint32_t)probes->events.count,
+                                      .events = probes->events.items,
+                                      .args = probes->args.items,
+                                      .late = 1};
+    int error = sampler->options.take_ranges(sampler->options.context, &batch);
+    probes->events.count = probes->args.count = 0;
+    return error;
+}
+
+/* Readers are told that the thread has such ranges. */
+static void note_thread(struct trace *trace, const struct event *event)
+{
+    struct trace_thread *thread = trace_thread(trace, event->thread);
+    struct trace_process *process = trace_process(trace, thread->process);
+    thread->probed = true;
+    thread->event_count++;
+    thread->revision++;
+    if (thread->last_ns < event->end_ns)
+        thread->last_ns = event->end_ns;
+    process->event_count++;
+    process->revision++;
+}
+
+/* How it ended, where that was no return. */
+static int add_end(struct bpf_sampler *sampler, const char *how, struct event *event)
+{
+    static const char key[] = "ended";
+    struct probes *probes = &sampler->probes;
+    struct trace *trace = sampler->options.trace;
+    int64_t name = trace_string_add(trace, key, sizeof(key) - 1);
+    int64_t text = name < 0 ? name : trace_string_add(trace, how, strlen(how));
+    if (text < 0)
+        return (int)text;
+    const struct arg arg = {
+        .key = (uint32_t)name, .kind = VALUE_STRING, .value = {.string = (uint32_t)text}};
+    event->args = (uint32_t)probes->args.count;
+    event->arg_count = 1;
+    probes->left++;
+    return vec_push(&probes->args, arg);
+}
+
+static const char *how_ended(uint32_t flags)
+{
+    return flags & SAMPLER_PROBED_OPEN   ? "not before the recording"
+           : flags & SAMPLER_PROBED_LEFT ? "without a return"
+                                         : NULL;
+}
+
+int sampler_take_probed(struct bpf_sampler *sampler, const struct sampler_probed *record)
+{
+    struct probes *probes = &sampler->probes;
+    if (record->function >= probes->all.count || record->begin_ns > record->head.time_ns)
+        return sampler_pass_damaged(sampler);
+    const struct probe *probe = &probes->all.items[record->function];
+    int64_t thread = sampler_thread_of(sampler, &record->head, (int64_t)record->begin_ns);
+    if (thread < 0)
+        return (int)thread;
+    struct event event = {.kind = EVENT_SPAN,
+                          .thread = (uint32_t)thread,
+                          .time_ns = (int64_t)record->begin_ns,
+                          .end_ns = (int64_t)record->head.time_ns,
+                          .name = probe->name,
+                          .scope = probe->scope,
+                          .lane = EVENT_OWN_LANE,
+                          .origin_ns = EVENT_NO_ORIGIN};
+    const char *how = how_ended(record->flags);
+    int error = how ? add_end(sampler, how, &event) : 0;
+    if (error == 0)
+        error = vec_push(&probes->events, event);
+    if (error != 0)
+        return error;
+    note_thread(sampler->options.trace, &event);
+    probes->told++;
+    return probes->events.count >= EVENTS_MAX ? hand_on(sampler) : 0;
+}
+
+/* What is open of a thread or goroutine ends at that time, if it began after `since_ns`. */
+static int end_open(struct bpf_sampler *sampler, const struct bpf_probed *probed,
+                    const struct sampler_probed *like, uint64_t since_ns)
+{
+    int error = 0;
+    for (uint32_t i = probed->open.count; i-- > 0 && error == 0;) {
+        const struct sampler_opened *range = &probed->open.ranges[i % SAMPLER_OPEN_MAX];
+        struct sampler_probed record = *like;
+        record.begin_ns = range->begin_ns;
+        record.function = range->function;
+        if (range->begin_ns >= since_ns && range->begin_ns <= like->head.time_ns)
+            error = sampler_take_probed(sampler, &record);
+    }
+    return error;
+}
+
+/* Nothing of it is of an image that came later. */
+static bool is_over(const struct bpf_probed *probed, uint64_t now_ns)
+{
+    const struct sampler_open *open = &probed->open;
+    return open->count == 0 ||
+           open->ranges[(open->count - 1) % SAMPLER_OPEN_MAX].begin_ns <= now_ns;
+}
+
+/* `pid` 0: of all processes. */
+static int end_all(struct bpf_sampler *sampler, int32_t pid, uint64_t now_ns, uint32_t flags)
+{
+    struct bpf_probed *probed = calloc(1, sizeof(*probed));
+    VEC(struct bpf_probed) all = {0};
+    int error = probed ? 0 : -ENOMEM;
+    for (bool first = true; error == 0; first = false) {
+        if (bpf_program_probed_next(sampler->program, probed, first) != 0)
+            break;
+        if (pid == 0 || probed->who.pid == (uint32_t)pid)
+            error = vec_push(&all, *probed);
+    }
+    for (size_t i = 0; i < all.count; i++) {
+        const struct sampled *process =
+            processes_find(&sampler->processes, (int32_t)all.items[i].who.pid);
+        struct sampler_probed like = {.head = all.items[i].open.head, .flags = flags};
+        like.head.time_ns = now_ns;
+        if (error == 0)
+            error = end_open(sampler, &all.items[i], &like, process ? process->exec_ns : 0);
+        if (is_over(&all.items[i], now_ns))
+            bpf_program_probed_forget(sampler->program, &all.items[i]);
+    }
+    vec_free(&all);
+    free(probed);
+    return error;
+}
+
+int sampler_end_probed(struct bpf_sampler *sampler, const struct sampler_head *head, bool all)
+{
+    const struct sampled *process = processes_find(&sampler->processes, head->pid);
+    const struct sampler_probed like = {.head = *head, .flags = SAMPLER_PROBED_LEFT};
+    if (sampler->probes.all.count == 0)
+        return 0;
+    if (all)
+        return end_all(sampler, head->pid, head->time_ns, SAMPLER_PROBED_LEFT);
+    struct bpf_probed *probed = calloc(1, sizeof(*probed));
+    if (!probed)
+        return -ENOMEM;
+    probed->who.who = (uint32_t)head->tid;
+    probed->who.pid = (uint32_t)head->pid;
+    int error = 0;
+    if (bpf_program_probed_find(sampler->program, probed) &&
+        probed->open.start_ns == head->thread_start_ns) {
+        error = end_open(sampler, probed, &like, process ? process->exec_ns : 0);
+        bpf_program_probed_forget(sampler->program, probed);
+    }
+    free(probed);
+    return error;
+}
+
+int sampler_finish_probes(struct bpf_sampler *sampler)
+{
+    int error = 0;
+    if (sampler->probes.all.count > 0)
+        error = end_all(sampler, 0, sampler->now_ns, SAMPLER_PROBED_OPEN);
+    return error == 0 && sampler->probes.events.count > 0 ? hand_on(sampler) : error;
+}
+
+/* ---- What they cost -------------------------------------------------------------------------- */
+
+static uint64_t calls_of(const struct bpf_sampler *sampler, size_t number)
+{
+    return bpf_program_probe_calls(sampler->program, (uint32_t)number, false) +
+           bpf_program_probe_calls(sampler->program, (uint32_t)number, true);
+}
+
+/* Percent of a processor. */
+static double cost_of(const struct probes *probes, const struct probe *probe)
+{
+    return probe->off ? 0 : probe->rate * (double)probes->call_ns * 1e-7;
+}
+
+static double look(struct bpf_sampler *sampler, double seconds)
+{
+    struct probes *probes = &sampler->probes;
+    double sum = 0;
+    for (size_t i = 0; i < probes->all.count; i++) {
+        struct probe *probe = &probes->all.items[i];
+        uint64_t calls = calls_of(sampler, i);
+        probe->rate = (double)(calls - probe->calls) / seconds;
+        probe->calls = calls;
+        sum += cost_of(probes, probe);
+    }
+    return sum;
+}
+
+static int switch_off(struct bpf_sampler *sampler, size_t number)
+{
+    struct probes *probes = &sampler->probes;
+    struct probe *probe = &probes->all.items[number];
+    struct trace *trace = sampler->options.trace;
+    char note[400];
+    snprintf(note, sizeof(note),
+             "range \"%.200s\" was switched off: %.0f calls a second take %.0f %% of a processor, "
+             "more than the budget of %g %%",
+             trace_string(trace, probe->name)->bytes, probe->rate, cost_of(probes, probe),
+             sampler->options.range_budget);
+    bpf_program_unprobe(sampler->program, (uint32_t)number);
+    probe->off = true;
+    probes->off++;
+    return trace_fact_set(trace, FACT_NOTE, note, 1);
+}
+
+/* The hottest go first, until the rest is cheap enough. */
+static int govern(struct bpf_sampler *sampler, double seconds)
+{
+    struct probes *probes = &sampler->probes;
+    double sum = look(sampler, seconds);
+    int error = 0;
+    while (error == 0 && sampler->options.range_budget > 0 && sum > sampler->options.range_budget) {
+        size_t hottest = 0;
+        for (size_t i = 1; i < probes->all.count; i++)
+            if (cost_of(probes, &probes->all.items[i]) >
+                cost_of(probes, &probes->all.items[hottest]))
+                hottest = i;
+        double cost = cost_of(probes, &probes->all.items[hottest]);
+        if (cost <= 0)
+            break;
+        sum -= cost;
+        error = switch_off(sampler, hottest);
+    }
+    return error;
+}
+
+int sampler_step_probes(struct bpf_sampler *sampler)
+{
+    struct probes *probes = &sampler->probes;
+    int error = 0;
+    if (probes->all.count == 0)
+        return 0;
+    if (!sampler->finished && sampler->now_ns - probes->since_ns >= WINDOW_NS) {
+        error = govern(sampler, (double)(sampler->now_ns - probes->since_ns) * 1e-9);
+        probes->since_ns = sampler->now_ns;
+    }
+    return error == 0 && probes->events.count > 0 ? hand_on(sampler) : error;
+}
+
+int sampler_write_probes(const struct bpf_sampler *sampler)
+{
+    const struct probes *probes = &sampler->probes;
+    struct trace *trace = sampler->options.trace;
+    uint64_t calls = 0, foreign = 0;
+    if (probes->wishes.count == 0)
+        return 0;
+    for (size_t i = 0; i < probes->all.count; i++) {
+        calls += bpf_program_probe_calls(sampler->program, (uint32_t)i, false);
+        foreign += bpf_program_probe_calls(sampler->program, (uint32_t)i, true);
+    }
+
+    const struct {
+        enum fact_kind kind;
+        const char *name;
+        uint64_t value;
+    } facts[] = {
+        {FACT_COUNT, "ranges of functions: functions", probes->all.count},
+        {FACT_COUNT, "ranges of functions: calls", calls},
+        {FACT_COUNT, "ranges of functions: calls in programs that are not recorded", foreign},
+        {FACT_COUNT, "ranges of functions: ended without a return", probes->left},
+        {FACT_COUNT, "ranges of functions: ns a call, as measured here", probes->call_ns},
+        {FACT_LOSS, "ranges of functions: functions that were switched off", probes->off},
+    };
+
+    int error = 0;
+    for (size_t i = 0; i < sizeof(facts) / sizeof(facts[0]) && error == 0; i++)
+        error = trace_fact_set(trace, facts[i].kind, facts[i].name, facts[i].value);
+    for (size_t i = 0; i < probes->wishes.count && error == 0 && sampler->finished; i++) {
+        const struct probe_wish *wish = &probes->wishes.items[i];
+        char note[400];
+        snprintf(note, sizeof(note), "range \"%.200s\": no such function was met", wish->text);
+        if (wish->count == 0)
+            error = trace_fact_set(trace, FACT_NOTE, note, 1);
+    }
+    return error;
+}
