@@ -13,7 +13,6 @@
 #include "text.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
@@ -382,9 +381,7 @@ void collector_destroy(struct collector *collector)
 
 void collector_remove_output(const struct collector *collector)
 {
-    struct stat status;
-    if (stat(collector->output, &status) == 0 && S_ISREG(status.st_mode))
-        unlink(collector->output);
+    writing_remove(collector->output);
 }
 
 const char *collector_session_text(const struct collector *collector)
@@ -399,8 +396,7 @@ int collector_open_gate(struct collector *collector)
         return error;
     begin_now(trace_session(collector->trace));
     collector->load = host_load();
-    error = refusal_pages_begin(&collector->directory, &collector->session);
-    if (error != 0)
+    if ((error = refusal_pages_begin(&collector->directory, &collector->session)) != 0)
         return error;
     int64_t generation = directory_wake(&collector->directory);
     collector->gate_open = generation > 0;
@@ -419,14 +415,18 @@ int collector_fd(const struct collector *collector)
 
 int collector_timeout_ms(const struct collector *collector)
 {
-    int sampler =
-        collector->sampling.sampler ? sampler_timeout_ms(collector->sampling.sampler) : -1;
-    return sampler >= 0 && sampler < collector->timeout_ms ? sampler : collector->timeout_ms;
+    return sampling_timeout_ms(&collector->sampling, collector->timeout_ms);
 }
 
 int collector_track(struct collector *collector, int pid, unsigned flags)
 {
     return sampling_track(&collector->sampling, pid, flags, collector->gate_open);
+}
+
+int collector_add_range(struct collector *collector, const struct sampler_range_wish *wish,
+                        struct sampler_range_told *ret_told)
+{
+    return sampling_add_range(&collector->sampling, wish, ret_told);
 }
 
 /* The file cannot be written: what is whole stays. Programs keep what their buffers hold and count

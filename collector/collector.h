@@ -58,6 +58,8 @@ struct collector_options {
     enum sampling_rung rung_max;  /* 0 = the best that works */
     bool launches;                /* stacks of those who launch work of GPUs, if it samples */
     const char *launch_library;   /* the library that tells them, if it is known; or NULL */
+    bool ranges;                  /* collector_add_range will be called */
+    double range_budget;          /* percent of a processor for them; 0 = no limit */
     bool no_source;               /* texts of source files stay out of the recording */
     uint32_t gpu_hz; /* counters of the machine's GPUs, if it has NVIDIA's library; 0 = none */
 };
@@ -93,6 +95,10 @@ int collector_note(struct collector *collector, const char *text);
 /* Samples a process and its descendants: struct sampler's sampler_track. A paused collector begins
  * with it when its gate opens. 0, -ESRCH, -EPERM. */
 int collector_track(struct collector *collector, int pid, unsigned flags);
+
+/* Makes ranges of functions: struct sampler's sampler_add_range, of a collector with `ranges`. */
+int collector_add_range(struct collector *collector, const struct sampler_range_wish *wish,
+                        struct sampler_range_told *ret_told);
 
 /* Readable when there is something to do at once; else call collector_step after the timeout,
  * which adapts: 1 ms while data flow, 16 ms when nothing happens. Both may be others after each

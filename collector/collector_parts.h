@@ -188,11 +188,16 @@ void sampling_fini(struct sampling *sampling);
  * -EPERM, -ENOMEM; a process that is gone when the gate opens is no error. */
 int sampling_track(struct sampling *sampling, int32_t pid, unsigned flags, bool now);
 int sampling_begin(struct sampling *sampling);
+/* See collector_add_range(). */
+int sampling_add_range(struct sampling *sampling, const struct sampler_range_wish *wish,
+                       struct sampler_range_told *ret_told);
 
 /* 0 or -errno of the recording. */
 int sampling_step(struct sampling *sampling);
 int sampling_finish(struct sampling *sampling);
 int sampling_tell_waiting(struct sampling *sampling);
+/* When a step is due, in `most_ms` at the latest. */
+int sampling_timeout_ms(const struct sampling *sampling, int most_ms);
 
 /* Once all is in the file: the memory of the sampler and of stacks is given back, for who reads the
  * recording next. The counts stay; without a file, stacks too. */
@@ -242,6 +247,9 @@ bool writing_keeps_up(const struct writing *writing, int64_t now_ns);
 /* At the end of a step: closes the present chunks if much waits, or has for long, or after a look
  * into blocks that are being filled. 0 or -errno. */
 int writing_seal_if_due(struct writing *writing, int64_t now_ns, bool partial);
+
+/* Removes a recording; what is no file, such as a device, stays. */
+void writing_remove(const char *path);
 
 /* ---- A recording that cannot be written: collector_writing.c ----
  *

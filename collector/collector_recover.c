@@ -93,8 +93,9 @@ static int note_spans(struct recovery *recovery, const struct event_batch *batch
         return -ENOMEM;
     struct drain_resumed *known = &recovery->known.items[batch->emitter].resumed;
     known->thread.record_count += batch->count;
-    known->last[DRAIN_SPANS] = batch->source;
-    known->seen[DRAIN_SPANS] = true;
+    if (batch->source.end_offset != 0) /* else of no block: the sampler's */
+        known->last[DRAIN_SPANS] = batch->source;
+    known->seen[DRAIN_SPANS] |= batch->source.end_offset != 0;
     return 0;
 }
 

@@ -21,6 +21,13 @@ static int take_samples(void *context, const struct sample *samples, size_t coun
     return store_writer_add_samples(sampling->writer, samples, count);
 }
 
+static int take_ranges(void *context, const struct event_batch *batch)
+{
+    struct sampling *sampling = context;
+    return sampling->sink ? sink_add(sampling->sink, batch)
+                          : writing_add(sampling->writer, sampling->trace, batch);
+}
+
 static int64_t launch_ns(void *context, uint64_t time)
 {
     return clock_map_launch_ns(context, time, CLOCK_FOR_STACK);
@@ -40,12 +47,14 @@ int sampling_init(struct sampling *sampling, const struct collector_options *opt
         .launch_ns = options->launches ? launch_ns : NULL,
         .launch_context = sampling->clock,
         .launch_library = options->launch_library,
+        .take_ranges = options->ranges ? take_ranges : NULL,
+        .range_budget = options->range_budget,
         .sink = take_samples,
         .context = sampling,
     };
     sampling->trace = trace;
     sampling->gpu_hz = options->gpu_hz;
-    if (options->sample_hz == 0 && !options->off_cpu)
+    if (options->sample_hz == 0 && !options->off_cpu && !options->ranges)
         return 0;
     return sampler_create(&sampler, &sampling->sampler);
 }
@@ -74,6 +83,13 @@ int sampling_track(struct sampling *sampling, int32_t pid, unsigned flags, bool 
     if (!sampling->sampler)
         return 0;
     return now ? sampler_track(sampling->sampler, pid, flags) : vec_push(&sampling->waiting, pid);
+}
+
+int sampling_add_range(struct sampling *sampling, const struct sampler_range_wish *wish,
+                       struct sampler_range_told *ret_told)
+{
+    *ret_told = (struct sampler_range_told){0};
+    return sampling->sampler ? sampler_add_range(sampling->sampler, wish, ret_told) : -EOPNOTSUPP;
 }
 
 int sampling_begin(struct sampling *sampling)
@@ -109,6 +125,12 @@ int sampling_step(struct sampling *sampling)
     if (sampling->writer)
         forget_stacks(sampling);
     return error;
+}
+
+int sampling_timeout_ms(const struct sampling *sampling, int most_ms)
+{
+    int sampler = sampling->sampler ? sampler_timeout_ms(sampling->sampler) : -1;
+    return sampler >= 0 && sampler < most_ms ? sampler : most_ms;
 }
 
 int sampling_tell_waiting(struct sampling *sampling)

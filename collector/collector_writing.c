@@ -8,6 +8,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 /* ---- Writing --------------------------------------------------------------------------------- */
 
@@ -51,6 +52,13 @@ int writing_add(struct store_writer *writer, struct trace *trace, const struct e
 int writing_add_samples(void *writer, const struct sample *samples, size_t count)
 {
     return store_writer_add_samples(writer, samples, count);
+}
+
+void writing_remove(const char *path)
+{
+    struct stat status;
+    if (stat(path, &status) == 0 && S_ISREG(status.st_mode))
+        unlink(path);
 }
 
 int sink_add(const struct collector_sink *sink, const struct event_batch *batch)

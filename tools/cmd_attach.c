@@ -102,6 +102,7 @@ struct attach_values {
     const char *policy, *capture;
     struct option_list filter;
     struct sampling_values sampling;
+    struct range_values range;
     struct picture_values picture;
     struct talk_values talk;
 };
@@ -222,10 +223,13 @@ static int begin(struct attach *attach)
         .gpu_hz = attach->values->gpu_counters ? GPU_COUNTERS_HZ : 0,
     };
     sampling_apply(&attach->values->sampling, &options);
+    range_apply(&attach->values->range, &options);
     recover(target);
     if (collector_create(&options, &attach->collector, &error) != 0)
         return cmd_fail(CMD_FAILED, error.hint[0] ? "%s\n%s" : "%s%s", error.what, error.hint);
-    int status = begin_programs(attach);
+    int status = range_begin(&attach->values->range, attach->collector, NULL);
+    if (status == 0)
+        status = begin_programs(attach);
     if (status != 0)
         collector_remove_output(attach->collector);
     return status;
@@ -437,6 +441,10 @@ static int run_attach(const struct cmd_call *call)
     if (status == 0)
         status = sampling_check(&attach->values->sampling, CMD_MISUSE);
     if (status == 0)
+        status = range_check(&attach->values->range, &attach->values->sampling, CMD_MISUSE);
+    if (status == 0)
+        status = range_refuse_python(&attach->values->range, CMD_FAILED);
+    if (status == 0)
         status = volume_check(attach->values->volume_bytes, CMD_MISUSE);
     if (status == 0)
         status = filter_options_add(&attach->values->filter, CMD_MISUSE, attach->filter);
@@ -470,6 +478,7 @@ static const struct option_spec options[] = {
     SAMPLING_OPTIONS(offsetof(struct attach_values, sampling)),
     {"no-sample", 0, OPTION_FLAG, offsetof(struct attach_values, sampling.none), NULL,
      "record annotations only", NULL},
+    RANGE_OPTIONS(offsetof(struct attach_values, range)),
     VOLUME_OPTION(offsetof(struct attach_values, volume_bytes)),
     {"pool-size", 0, OPTION_SIZE, offsetof(struct attach_values, pool_bytes), "SIZE",
      "buffer of each process (default 16M)", NULL},

@@ -33,6 +33,7 @@ struct record_values {
     struct option_list filter;
     const char *policy, *capture;
     struct sampling_values sampling;
+    struct range_values range;
     struct python_values python;
     struct tracing_values trace;
     struct inject_values inject;
@@ -97,12 +98,16 @@ static int begin(struct record *record)
         .gpu_hz = record->values->gpu.on && !record->values->no_counters ? GPU_COUNTERS_HZ : 0,
     };
     sampling_apply(&record->values->sampling, &options);
+    range_apply(&record->values->range, &options);
     gpu_apply(&record->values->gpu, record->gpu.library, &options);
     collector_recover(NULL, false, on_recovered, NULL);
     int code = collector_create(&options, &record->collector, &error);
     if (code != 0)
         return cmd_fail(STATUS_FAILED, error.hint[0] ? "%s\n%s" : "%s%s", error.what, error.hint);
-    return 0;
+    code = range_begin(&record->values->range, record->collector, record->program.argv[0]);
+    if (code != 0)
+        collector_remove_output(record->collector);
+    return code != 0 ? STATUS_FAILED : 0;
 }
 
 /* Completes the recording; the command may still run. */
@@ -184,15 +189,19 @@ static int start(struct record *record, char **argv)
     size_t gpu_count = gpu_environment(&record->values->gpu, &record->gpu);
     memcpy(variables + 1 + count, record->gpu.variables, gpu_count * sizeof(variables[0]));
     count += gpu_count;
-    if (tracing_environment(&record->values->trace, &record->trace))
+    char ranges[RANGE_PATTERNS_SIZE];
+    struct text patterns = text_init(ranges, sizeof(ranges));
+    range_of_python(&record->values->range, argv[0], &patterns);
+    if (tracing_environment(&record->values->trace, ranges, &record->trace))
         variables[1 + count++] = record->trace.variable;
     if (gpu_count)
         variables[1 + count++] = gpu_kinds_variable(&record->values->gpu_kinds, &record->gpu_kinds);
+    bool tracks = !record->values->sampling.none || record->values->range.specs.count > 0;
     const struct child_command command = {
         .argv = argv,
         .variables = variables,
         .variable_count = 1 + count,
-        .forked = record->values->sampling.none ? NULL : on_forked,
+        .forked = tracks ? on_forked : NULL,
         .context = record,
     };
     return child_start(&record->child, &command);
@@ -258,6 +267,8 @@ static int check(struct record *record)
                                : 0;
     if (error == 0)
         error = sampling_check(&values->sampling, STATUS_FAILED);
+    if (error == 0)
+        error = range_check(&values->range, &values->sampling, STATUS_FAILED);
     if (error == 0)
         error = volume_check(values->volume_bytes, STATUS_FAILED);
     if (error == 0)
@@ -355,6 +366,7 @@ static const struct option_spec options[] = {
     SAMPLING_OPTIONS(offsetof(struct record_values, sampling)),
     {"no-sample", 0, OPTION_FLAG, offsetof(struct record_values, sampling.none), NULL,
      "record annotations only", NULL},
+    RANGE_OPTIONS(offsetof(struct record_values, range)),
     VOLUME_OPTION(offsetof(struct record_values, volume_bytes)),
     {"pool-size", 0, OPTION_SIZE, offsetof(struct record_values, pool_bytes), "SIZE",
      "buffer of each process (default 16M)", NULL},

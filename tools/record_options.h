@@ -178,13 +178,16 @@ struct tracing_values {
 int tracing_check(const struct tracing_values *values, const struct python_values *python,
                   int status);
 
+enum { RANGE_PATTERNS_SIZE = 2048 };
+
 struct tracing_environment {
     struct child_variable variable;
-    char text[4096];
+    char text[8192];
 };
 
 /* What the command's environment has for it: 0 or 1 variable. */
-size_t tracing_environment(const struct tracing_values *values,
+/* `ranges`: patterns of functions of Python that are to be traced at least; may be empty. */
+size_t tracing_environment(const struct tracing_values *values, const char *ranges,
                            struct tracing_environment *environment);
 
 /* ---- The environment for Python -------------------------------------------------------------- */
@@ -305,6 +308,45 @@ struct gpu_kinds_environment {
 /* Of a command that has GPUs recorded. It points into *environment. */
 struct child_variable gpu_kinds_variable(const struct gpu_kinds_values *values,
                                          struct gpu_kinds_environment *environment);
+
+/* ---- Functions that become ranges ------------------------------------------------------------ */
+
+struct range_values {
+    struct option_list specs;
+    double budget;
+};
+
+/* Lines of an option table; `at` is the offset of the struct range_values. */
+#define RANGE_OPTIONS(at)                                                                          \
+    {"range",                                                                                      \
+     0,                                                                                            \
+     OPTION_LIST,                                                                                  \
+     (at) + offsetof(struct range_values, specs),                                                  \
+     "FILE:FUNCTION",                                                                              \
+     "make calls of a function ranges, in a program as it is; patterns find several",              \
+     NULL},                                                                                        \
+    {                                                                                              \
+        "range-budget", 0, OPTION_NUMBER, (at) + offsetof(struct range_values, budget), "PERCENT", \
+            "switch off ranges that --range makes when they take more of a processor", "5"         \
+    }
+
+/* 0, or a message was printed: returns `status`. */
+int range_check(const struct range_values *values, const struct sampling_values *sampling,
+                int status);
+void range_apply(const struct range_values *values, struct collector_options *options);
+
+/* Probes the native functions, and says what they will cost. `command`: what is to be run; NULL:
+ * it runs already. 0, or a message was printed: CMD_FAILED. */
+int range_begin(const struct range_values *values, struct collector *collector,
+                const char *command);
+
+/* What pyannot is told of those that are Python's: "pkg.mod:Class.method". How many variables; they
+ * point into *environment. */
+/* Those of Python, as patterns for tracing_environment. */
+struct text;
+void range_of_python(const struct range_values *values, const char *command, struct text *patterns);
+/* Of processes that run already: 0, or a message was printed: returns `status`. */
+int range_refuse_python(const struct range_values *values, int status);
 
 /* ---- Filters --------------------------------------------------------------------------------- */
 

@@ -50,24 +50,33 @@ int tracing_check(const struct tracing_values *values, const struct python_value
                : 0;
 }
 
-size_t tracing_environment(const struct tracing_values *values,
+/* All functions are traced where none is selected. */
+static void add_selection(struct text *text, const struct tracing_values *values,
+                          const char *ranges)
+{
+    const char *selected = values->select ? values->select : "";
+    bool all = values->functions && !*selected;
+    if (!all && (*selected || *ranges))
+        text_format(text, "\nselect=%s%s%s", selected, *selected && *ranges ? "," : "", ranges);
+}
+
+size_t tracing_environment(const struct tracing_values *values, const char *ranges,
                            struct tracing_environment *environment)
 {
     struct text text = text_init(environment->text, sizeof(environment->text));
-    if (!values->functions && !values->lines) {
+    if (!values->functions && !values->lines && !*ranges) {
         environment->variable = (struct child_variable){"ANNOT_TRACE", ""};
         return getenv("ANNOT_TRACE") != NULL;
     }
     text_format(&text, "stdlib=%s", values->library);
-    if (values->functions)
-        text_format(&text, "\nfunctions=%.*s", (int)strcspn(values->functions, "|"),
-                    values->functions);
+    const char *mode = values->functions ? values->functions : *ranges ? "exact" : NULL;
+    if (mode)
+        text_format(&text, "\nfunctions=%.*s", (int)strcspn(mode, "|"), mode);
     if (values->c_calls)
         text_format(&text, "\nc-calls=1");
     if (values->max_depth > 0)
         text_format(&text, "\nmax-depth=%llu", (unsigned long long)values->max_depth);
-    if (values->select)
-        text_format(&text, "\nselect=%s", values->select);
+    add_selection(&text, values, ranges);
     if (values->lines)
         text_format(&text, "\nlines=%s", values->lines);
     environment->variable = (struct child_variable){"ANNOT_TRACE", environment->text};
