@@ -110,8 +110,12 @@ static void note(const struct range_values *values, uint32_t functions, uint64_t
                  "; what takes more than %g %% of a processor is switched "
                  "off",
                  values->budget);
-    cmd_note("%u functions are ranges: each call of one takes about %.1f us longer%s", functions,
-             (double)call_ns * 1e-3, budget);
+    if (functions > 0)
+        cmd_note("%u functions are ranges: each call of one takes about %.1f us longer%s",
+                 functions, (double)call_ns * 1e-3, budget);
+    else
+        cmd_note("each call of such a function will take about %.1f us longer%s",
+                 (double)call_ns * 1e-3, budget);
 }
 
 int range_begin(const struct range_values *values, struct collector *collector, const char *command)
@@ -134,6 +138,10 @@ int range_begin(const struct range_values *values, struct collector *collector, 
         if (told.refused > 0)
             cmd_note("range %s: the code of %u functions cannot be read; they are left out",
                      wish.text, told.refused);
+        if (told.chosen > 0)
+            cmd_note("range %s: the program may run another function of that name, chosen when it "
+                     "starts (IFUNC); \"nm -D\" lists those that it may be",
+                     wish.text);
         functions += told.functions;
         call_ns = told.call_ns;
         native++;

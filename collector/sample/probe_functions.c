@@ -209,6 +209,7 @@ static int probe_target(struct bpf_sampler *sampler, uint32_t index, struct targ
         return error;
     target->go = functions.go;
     told->refused += functions.refused;
+    told->chosen += functions.chosen;
     error = probe_functions(sampler, target, &functions, told);
     wish->count += told->functions - before;
     if (error == 0 && told->functions == before)

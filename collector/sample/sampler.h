@@ -65,6 +65,7 @@ struct sampler_range_wish {
 struct sampler_range_told {
     uint32_t functions, places; /* that have probes now; none: its file was not met yet */
     uint32_t refused;           /* functions whose code cannot be read */
+    uint32_t chosen;            /* others of that name are chosen at run time, and not probed */
     uint64_t call_ns;           /* what each call costs, as measured here; 0: could not be */
     char reason[256], hint[256];
 };

@@ -385,7 +385,7 @@ int sampler_write_probes(const struct bpf_sampler *sampler)
         uint64_t value;
     } facts[] = {
         {FACT_COUNT, "ranges of functions: functions", probes->all.count},
-        {FACT_COUNT, "ranges of functions: calls", calls},
+        {FACT_COUNT, "ranges of functions: entries met", calls},
         {FACT_COUNT, "ranges of functions: calls in programs that are not recorded", foreign},
         {FACT_COUNT, "ranges of functions: ended without a return", probes->left},
         {FACT_COUNT, "ranges of functions: ns a call, as measured here", probes->call_ns},

@@ -74,6 +74,19 @@ static size_t arguments_at(const char *name)
     return length;
 }
 
+/* Where the name proper begins: instances of templates have their type before it. */
+static size_t name_at(const char *name, size_t end)
+{
+    size_t level = 0;
+    for (size_t i = end; i-- > 0;) {
+        level += name[i] == '>' || name[i] == ')';
+        level -= (name[i] == '<' || name[i] == '(') && level > 0;
+        if (name[i] == ' ' && level == 0)
+            return i >= 8 && memcmp(name + i - 8, "operator", 8) == 0 ? 0 : i + 1;
+    }
+    return 0;
+}
+
 /* Copies that a compiler made of a function for some of its callers count as the function. */
 static size_t clone_at(const char *name)
 {
@@ -106,7 +119,8 @@ static bool matches(const struct finding *finding, const char *raw)
     if (fnmatch(pattern, raw, 0) == 0 || matches_part(pattern, raw, clone_at(raw)))
         return true;
     (void)symbol_demangle(raw, name);
-    return fnmatch(pattern, name, 0) == 0 || matches_part(pattern, name, arguments_at(name));
+    size_t end = arguments_at(name), begin = name_at(name, end);
+    return fnmatch(pattern, name, 0) == 0 || matches_part(pattern, name + begin, end - begin);
 }
 
 /* ---- Symbols --------------------------------------------------------------------------------- */
@@ -192,8 +206,9 @@ static int read_exits(struct elf_file *file, const struct finding *finding,
     return code_exits_find(pieces, count, ret_exits);
 }
 
-static int add_function(struct elf_file *file, const struct finding *finding,
-                        const struct found *found, struct code_functions *functions)
+/* Its name is cut behind what people call it. */
+static int add_function(struct elf_file *file, const struct finding *finding, struct found *found,
+                        struct code_functions *functions)
 {
     struct code_function function = {.begin = found->address, .end = found->address + found->size};
     char name[SYMBOL_NAME_SIZE];
@@ -211,6 +226,7 @@ static int add_function(struct elf_file *file, const struct finding *finding,
         functions->refused += error == -EBADMSG;
         return error == -EBADMSG ? 0 : error;
     }
+    found->raw[clone_at(found->raw)] = 0;
     (void)symbol_demangle(found->raw, name);
     function.name = strdup(name);
     if (function.name && vec_push(&functions->items, function) == 0)

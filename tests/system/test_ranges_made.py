@@ -1,0 +1,201 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Functions that become ranges in programs as they are, by annot record --range.
+
+The programs call known functions a known number of times, in threads and a fork, recursively, left
+by longjmp, by exceptions, by tail calls; each call must be a range, on its own thread, as long as
+the program's own clock says. With ANNOT_TEST_GO set also a Go program, whose stacks move.
+"""
+
+import collections
+import os
+import re
+import shutil
+import subprocess
+
+from harness import ANNOT, Skip, case, check, equal, main, program
+
+NO_LIMIT = ["--range-budget", "10000"]
+
+
+def counted(home, path):
+    begun, ended = collections.Counter(), collections.Counter()
+    for line in home.annot("cat", path).ok().out.decode().splitlines():
+        found = re.match(r'\s*\S+ \S+ +begin ("[^"]*"|\S+) domain=functions(.*)', line)
+        if found:
+            begun[found[1].strip('"')] += 1
+            ended[found[1].strip('"')] += "ended=" in found[2]
+    return begun, ended
+
+
+def record(home, *command, ranges, options=(), status=0):
+    words = [word for text in ranges for word in ("--range", text)]
+    done = home.record(*command, options=["--no-sample", *words, *options])
+    if "CAP_BPF" in done.err_text or "eBPF" in done.err_text:
+        raise Skip(done.err_text.splitlines()[0])
+    return done.ok(status)
+
+
+CALLS = {"probed_work": 67, "probed_deep": 3 * 128, "probed_jumps": 15, "probed_lands": 3,
+         "probed_target": 6 + 3 + 1, "probed_tail": 6, "probed_maybe": 6, "probed_picks": 6,
+         "probed_leaves": 1, "main": 1}
+LEFT = {"probed_jumps": 15, "probed_leaves": 1}
+
+
+def same_calls(home, path, work=CALLS):
+    begun, ended = counted(home, path)
+    equal({name: begun[name] for name in work}, work, "calls that became ranges")
+    left = {name: number for name, number in ended.items() if number}
+    equal(left, LEFT, "left without return")
+
+
+@case
+def every_call_is_a_range(home):
+    file = program("target_probed")
+    ranges = [f"{file}:{name}" for name in CALLS]
+    done = record(home, file, "calls", ranges=ranges, options=NO_LIMIT)
+    check("each call of one takes about" in done.err_text, f"no cost in {done.err_text}")
+    same_calls(home, done.path)
+    info = home.info(done.path)
+    check(" 219 ranges of functions: more than 128 were open" in info, f"no depth in {info}")
+
+
+@case
+def attached_programs_too(home):
+    file = program("target_probed")
+    path = home.work / "attached.annot"
+    process = home.start(file, "waits", stdin=subprocess.PIPE)
+    words = [word for name in CALLS if name != "main" for word in ("--range", f"*_probed:{name}")]
+    attach = home.start(ANNOT, "attach", "-v", "-o", path, *words, *NO_LIMIT, process.pid,
+                        stderr=subprocess.PIPE, text=True)
+    for line in attach.stderr:
+        if "CAP_BPF" in line:
+            process.kill()
+            raise Skip(line)
+        if "threads are sampled" in line or "attached.annot" in line:
+            break
+    process.communicate(b"\n")
+    attach.communicate()
+    equal(attach.returncode, 0, "status of annot attach")
+    same_calls(home, path, {name: number for name, number in CALLS.items() if name != "main"})
+
+
+@case
+def times_are_those_of_the_program(home):
+    file = program("target_probed")
+    done = record(home, file, "times", ranges=[f"{file}:probed_timed"], options=NO_LIMIT)
+    own = [int(line) for line in done.out.split()]
+    times = [round(float(found) * 1e9) for found in
+             re.findall(r"end probed_timed dur=(\S+)", home.annot("cat", done.path).out.decode())]
+    equal(len(times), len(own), "ranges")
+    beyond = sorted(told - inside for told, inside in zip(times, own))
+    check(beyond[0] >= 0, f"a range is {-beyond[0]} ns shorter than what lies inside")
+    check(beyond[len(beyond) // 2] < 100_000, f"ranges are longer by {beyond}")
+
+
+@case
+def exceptions_pass_probed_functions(home):
+    file = program("target_thrown")
+    done = record(home, file, options=NO_LIMIT,
+                  ranges=[f"{file}:probed::worker::*", f"{file}:probed::twice*",
+                          f"{file}:probed::throws_again"])
+    equal(done.out, b"13\n", "what the program lived through")
+    begun, ended = counted(home, done.path)
+    equal(dict(begun), {"probed::worker::throws(int)": 60, "probed::worker::catches(int)": 10,
+                        "int probed::twice<int>(int)": 4, "probed::throws_again()": 3}, "calls")
+    equal({name: number for name, number in ended.items() if number},
+          {"probed::worker::throws(int)": 60, "probed::throws_again()": 3}, "left by exceptions")
+
+
+@case
+def libraries_are_probed_when_they_are_loaded(home):
+    library = program("library_probed.so")
+    for name in (library, "library_prob*.so"):
+        done = record(home, program("target_probed"), "loads", library,
+                      ranges=[f"{name}:probed_loaded"], options=NO_LIMIT)
+        equal(counted(home, done.path)[0]["probed_loaded"], 9, f"calls of {name}")
+
+
+@case
+def what_is_hot_is_switched_off(home):
+    file = program("target_probed")
+    done = record(home, file, "hot", ranges=[f"{file}:probed_target"])
+    info = home.info(done.path)
+    check("functions that were switched off" in info, f"not counted in {info}")
+    check(re.search(r'range "probed_target" was switched off: \d+ calls a second', info),
+          f"not told in {info}")
+    check("switched off" in done.err_text, f"not told at the end: {done.err_text}")
+    check(counted(home, done.path)[0]["probed_target"] > 100, "nothing was recorded before")
+
+
+@case
+def what_cannot_be_probed_is_refused(home):
+    file, stripped = program("target_probed"), home.work / "stripped"
+    shutil.copy(file, stripped)
+    subprocess.run(["strip", stripped], check=True)
+    refused = [(f"{stripped}:probed_work", "stripped"), (f"{file}:probed_none", "has no function"),
+               ("./none:work", "no file"), ("nothing", "FILE:FUNCTION")]
+    for text, words in refused:
+        path = home.work / "refused.annot"
+        done = home.annot("record", "-o", path, "--range", text, "--", "true")
+        equal(done.status, 125, f"status of {text}")
+        if "CAP_BPF" in done.err_text:
+            raise Skip(done.err_text)
+        check(words in done.err_text, f"{words!r} is not in {done.err_text!r}")
+        check(not path.exists(), "a recording was left")
+
+
+@case
+def goroutines_that_move_close_their_ranges(home):
+    go = os.environ.get("ANNOT_TEST_GO")
+    if not go:
+        raise Skip("ANNOT_TEST_GO names no Go compiler: building its library takes a minute")
+    source = home.work / "moves.go"
+    source.write_text("""package main
+
+import (
+	"runtime"
+	"sync"
+)
+
+//go:noinline
+func grow(n int, room [512]byte) int {
+	if n == 0 {
+		return int(room[0])
+	}
+	room[n%512]++
+	return grow(n-1, room) + 1
+}
+
+//go:noinline
+func work(i int) int {
+	runtime.Gosched()
+	return i * 2
+}
+
+func main() {
+	var all sync.WaitGroup
+	for g := 0; g < 4; g++ {
+		all.Add(1)
+		go func() {
+			defer all.Done()
+			for i := 0; i < 10; i++ {
+				work(i)
+			}
+			grow(50, [512]byte{})
+		}()
+	}
+	all.Wait()
+	println("lived")
+}
+""")
+    file = home.work / "moves"
+    subprocess.run([go, "build", "-o", file, source], check=True, cwd=home.work)
+    done = record(home, file, ranges=[f"{file}:main.grow", f"{file}:main.work"], options=NO_LIMIT)
+    equal(done.err_text.count("lived"), 1, "the program's last word")
+    begun, ended = counted(home, done.path)
+    equal(dict(begun), {"main.grow": 204, "main.work": 40}, "calls")
+    equal(sum(ended.values()), 0, "left without return")
+
+
+main()
