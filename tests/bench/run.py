@@ -265,6 +265,7 @@ BENCHES = {
     "python-life": script("bench_python_life.py"),
     "startup": script("bench_startup.py"),
     "top": script("bench_top.py"),
+    "probes": script("bench_probes.py"),
     "sampler": script("bench_sampler.py"),
     "sampler-cost": script("bench_sampler_cost.py"),
     "collector": collector,
