@@ -4,8 +4,8 @@
 
     bench_probes.py BUILD [--json FILE]
 
-bpftrace's program is the shortest that tells how long calls take: an entry and a return probe, a map
-by thread, a histogram of one bucket. The two take turns; each gives the median of its rounds.
+The program of bpftrace is the shortest that tells how long calls take: an entry and a return probe,
+a map by thread, a sum. The two take turns; each gives the median of its rounds.
 Without bpftrace annot is measured alone. The recording takes the ranges to its file meanwhile.
 """
 

@@ -51,8 +51,26 @@ struct signal_struct {
     atomic_t live;
 };
 
+struct xol_area {
+    unsigned long vaddr;
+};
+
+struct uprobes_state {
+    struct xol_area *xol_area;
+};
+
 struct mm_struct {
     unsigned long arg_start, arg_end;
+    struct uprobes_state uprobes_state;
+};
+
+struct return_instance {
+    unsigned long stack, orig_ret_vaddr;
+    struct return_instance *next;
+};
+
+struct uprobe_task {
+    struct return_instance *return_instances;
 };
 
 struct inode {
@@ -91,6 +109,7 @@ struct task_struct {
     char comm[16];
     struct files_struct *files;
     struct signal_struct *signal;
+    struct uprobe_task *utask;
     struct thread_struct thread;
 };
 

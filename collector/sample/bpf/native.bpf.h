@@ -19,6 +19,7 @@ enum native_lost {
 enum {
     NATIVE_MAPPING_ROUNDS = 15, /* of a binary search: 32768 mappings of one process */
     NATIVE_ROW_ROUNDS = 19,     /* SAMPLER_SEGMENT_ROWS rows */
+    NATIVE_HIDDEN = 64,         /* as many as the kernel has of a thread */
     NATIVE_BLOCK = 64,          /* bytes of code that share a slot of what is known */
     NATIVE_SAVED = 64,          /* bytes below the CFA that hold most of what a frame saved */
     NATIVE_RBP = 0x78,          /* in the ucontext of a signal frame */
@@ -235,6 +236,25 @@ static __always_inline int native_return(struct walk *walk, uint64_t cfa, uint64
     return native_word(walk, cfa - 8, ret_address);
 }
 
+/* Of a function with a return probe: the kernel has put an address of its own, always the same, in
+ * the place of the return address, and keeps that in a list, innermost first. */
+__noinline int native_find_hidden(struct walk *walk, uint64_t place)
+{
+    struct return_instance *instance;
+
+    if (!walk)
+        return 0;
+    instance = (struct return_instance *)walk->returns;
+    for (uint32_t i = 0; i < NATIVE_HIDDEN && instance; i++) {
+        if (BPF_CORE_READ(instance, stack) == place) {
+            walk->hidden = BPF_CORE_READ(instance, orig_ret_vaddr);
+            return 1;
+        }
+        instance = BPF_CORE_READ(instance, next);
+    }
+    return 0;
+}
+
 static __always_inline uint32_t native_still_lost(uint32_t lost, uint32_t save, uint32_t which)
 {
     if (save == UNWIND_SAVE_LOST || (save == UNWIND_SAVE_RBP && (lost & NATIVE_LOST_RBP)))
@@ -259,6 +279,8 @@ native_caller(struct walk *walk, const struct unwind_rule *rule, uint64_t *ret_c
         native_restore(walk, rule->rbp, cfa, rule->rbp_offset, &rbp) ||
         native_restore(walk, rule->rbx, cfa, rule->rbx_offset, &rbx))
         return STACK_FAULT;
+    if (walk->trampoline && rip == walk->trampoline && native_find_hidden(walk, cfa - 8))
+        rip = walk->hidden;
     walk->lost = native_still_lost(walk->lost, rule->rbp, NATIVE_LOST_RBP) |
                  native_still_lost(walk->lost, rule->rbx, NATIVE_LOST_RBX) |
                  (walk->lost & NATIVE_LOST_SCRATCH);

@@ -282,8 +282,24 @@ static __always_inline uint64_t stack_base(const struct walk *walk)
 }
 
 /* What a tick and a switch have in common: walk->leaf is set. */
+/* Return probes, ours and those of others, hide where functions return to. */
+static __always_inline void stack_returns(struct walk *walk, const struct task_struct *task)
+{
+    const struct xol_area *area = 0;
+
+    walk->trampoline = walk->returns = 0;
+    if (!bpf_core_field_exists(task->utask) || !bpf_core_field_exists(area->vaddr))
+        return;
+    walk->returns = (uint64_t)BPF_CORE_READ(task, utask, return_instances);
+    if (!walk->returns)
+        return;
+    area = BPF_CORE_READ(task, mm, uprobes_state.xol_area);
+    walk->trampoline = BPF_CORE_READ(area, vaddr);
+}
+
 static __always_inline void stack_walk(struct walk *walk, struct task_struct *task)
 {
+    stack_returns(walk, task);
     walk->fsbase = task->thread.fsbase;
     native_walk(walk);
     walk->native_part.base = walk->python_part.base = stack_base(walk);

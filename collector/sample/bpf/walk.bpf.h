@@ -133,7 +133,10 @@ struct walk {
     uint32_t native_count;
     uint32_t native_end; /* enum stack_end */
     uint64_t native_hash;
-    struct piece stack; /* of it, around the CFA of this frame */
+    uint64_t trampoline; /* where functions return to that have return probes; 0: none */
+    uint64_t returns;    /* the kernel's list of where they would */
+    uint64_t hidden;     /* what it says of one */
+    struct piece stack;  /* of it, around the CFA of this frame */
 
     /* Python: python_walk() sets all of it, and may set SAMPLER_GC and SAMPLER_HOLDS_GIL. */
     uint32_t python_count;

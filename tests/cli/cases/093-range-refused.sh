@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # What --range refuses before anything is probed.
 annot record -o x.annot --range-budget 20000 -- true
 annot record -o x.annot --sampling none --range './x:work' -- true
