@@ -46,18 +46,25 @@ static uint64_t calls_ns(void)
     return (uint64_t)(clock_now_ns() - begin_ns);
 }
 
-uint64_t probe_cost_measure(struct sampler_bpf *program)
+uint64_t probe_cost_measure(struct sampler_bpf *program, bool returned)
 {
     unsigned long offsets[2];
-    uint64_t cookies[2] = {NUMBER | SAMPLER_SITE_ENTRY << 12, NUMBER | SAMPLER_SITE_LEAVE << 12};
+    uint64_t cookies[3] = {NUMBER | SAMPLER_SITE_ENTRY << 12, NUMBER | SAMPLER_SITE_LEAVE << 12,
+                           NUMBER | SAMPLER_SITE_RETURNED << 12};
     struct bpf_probe_places places = {
         .number = NUMBER, .count = 2, .offsets = offsets, .cookies = cookies};
     char path[64];
     if (!find_place((uint64_t)(uintptr_t)does_nothing, &offsets[0], path))
         return 0;
     offsets[1] = offsets[0] + RETURN_OFFSET;
-    if (bpf_program_probe(program, path, &places) != 0)
+    const struct bpf_probe_places behind = {
+        .number = NUMBER, .count = 1, .offsets = offsets, .cookies = &cookies[2], .returned = true};
+    places.count = returned ? 1 : 2;
+    if (bpf_program_probe(program, path, &places) != 0 ||
+        (returned && bpf_program_probe(program, path, &behind) != 0)) {
+        bpf_program_unprobe(program, NUMBER);
         return 0;
+    }
     (void)calls_ns(); /* warms up */
     uint64_t taken_ns = calls_ns();
     bpf_program_unprobe(program, NUMBER);

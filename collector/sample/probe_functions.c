@@ -15,6 +15,23 @@
 
 enum { PLACES_MAX = 4096 };
 
+/* A file that is being probed. */
+struct target {
+    struct elf_file *file;
+    const char *path; /* for humans */
+    char open_path[64];
+    uint32_t scope;
+    bool go, plain;
+};
+
+/* A return probe takes a fifth of a probe at the return, which the kernel must run with a trap
+ * behind it. But it changes the return address, which no exception can pass; and the kernel has 64
+ * of a thread. */
+static bool has_return_probe(const struct target *target, const struct code_function *function)
+{
+    return target->plain && !function->exits.recurses;
+}
+
 /* ---- Places of a function -------------------------------------------------------------------- */
 
 struct places {
@@ -65,15 +82,20 @@ static bool add_place(struct places *places, const struct elf_file *file, uint64
     return true;
 }
 
-static bool find_places(const struct elf_file *file, const struct code_function *function,
+/* With a return probe, returns need no places. */
+static bool find_places(const struct target *target, const struct code_function *function,
                         uint64_t common, struct places *places)
 {
     const struct code_exits *exits = &function->exits;
+    const struct elf_file *file = target->file;
+    bool returned = has_return_probe(target, function);
     uint64_t entry = cookie_of(function, exits->entry, SAMPLER_SITE_ENTRY, 0);
     places->count = 0;
     bool all = add_place(places, file, exits->entry, entry | common);
     for (size_t i = 0; i < exits->items.count && all; i++) {
         const struct code_exit *exit = &exits->items.items[i];
+        if (returned && exit->kind == CODE_RETURN)
+            continue;
         uint64_t cookie = cookie_of(function, exit->address, site_of(exit), exit->detail);
         all = add_place(places, file, exit->address, cookie | common);
     }
@@ -81,15 +103,6 @@ static bool find_places(const struct elf_file *file, const struct code_function 
 }
 
 /* ---- Files ----------------------------------------------------------------------------------- */
-
-/* A file that is being probed. */
-struct target {
-    struct elf_file *file;
-    const char *path; /* for humans */
-    char open_path[64];
-    uint32_t scope;
-    bool go;
-};
 
 static int add_text(struct trace *trace, const char *text, uint32_t *ret_string)
 {
@@ -109,17 +122,35 @@ static int make_scope(struct trace *trace, const char *path, uint32_t *ret_scope
     return ordinal < 0 ? (int)ordinal : 0;
 }
 
+static int attach(struct bpf_sampler *sampler, const struct target *target,
+                  const struct code_function *function, const struct bpf_probe_places *asked)
+{
+    uint64_t cookie = asked->number | SAMPLER_SITE_RETURNED << 12;
+    struct bpf_probe_places returned = *asked; /* the entry is the first of them */
+    returned.count = 1;
+    returned.cookies = &cookie;
+    returned.returned = true;
+    int error = bpf_program_probe(sampler->program, target->open_path, asked);
+    if (error == 0 && has_return_probe(target, function))
+        error = bpf_program_probe(sampler->program, target->open_path, &returned);
+    if (error != 0)
+        bpf_program_unprobe(sampler->program, asked->number);
+    return error;
+}
+
 /* -EBADMSG: it cannot be probed. */
 static int probe_function(struct bpf_sampler *sampler, const struct target *target,
                           const struct code_function *function, struct places *places)
 {
     struct probes *probes = &sampler->probes;
-    struct probe probe = {.scope = target->scope};
+    bool returned = has_return_probe(target, function);
+    struct probe probe = {.scope = target->scope,
+                          .call_ns = returned ? probes->returned_ns : probes->exits_ns};
     uint64_t number = probes->all.count;
     uint64_t common = number | (target->go ? SAMPLER_SITE_GO : 0);
     if (number >= SAMPLER_PROBES_MAX - 1)
         return -E2BIG;
-    if (!find_places(target->file, function, common, places))
+    if (!find_places(target, function, common, places))
         return -EBADMSG;
     const struct bpf_probe_places asked = {.number = (uint32_t)number,
                                            .count = places->count,
@@ -129,7 +160,7 @@ static int probe_function(struct bpf_sampler *sampler, const struct target *targ
     if (error == 0)
         error = vec_push(&probes->all, probe);
     if (error == 0)
-        error = bpf_program_probe(sampler->program, target->open_path, &asked);
+        error = attach(sampler, target, function, &asked);
     if (error != 0 && probes->all.count > number)
         probes->all.count--;
     return error;
@@ -144,6 +175,9 @@ static int probe_functions(struct bpf_sampler *sampler, const struct target *tar
         error = probe_function(sampler, target, &functions->items.items[i], places);
         told->functions += error == 0;
         told->places += error == 0 ? places->count : 0;
+        if (error == 0 &&
+            told->call_ns < sampler->probes.all.items[sampler->probes.all.count - 1].call_ns)
+            told->call_ns = sampler->probes.all.items[sampler->probes.all.count - 1].call_ns;
         told->refused += error == -EBADMSG;
         error = error == -EBADMSG ? 0 : error;
     }
@@ -208,6 +242,7 @@ static int probe_target(struct bpf_sampler *sampler, uint32_t index, struct targ
     if (error != 0)
         return error;
     target->go = functions.go;
+    target->plain = functions.plain;
     told->refused += functions.refused;
     told->chosen += functions.chosen;
     error = probe_functions(sampler, target, &functions, told);

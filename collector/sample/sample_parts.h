@@ -353,6 +353,7 @@ struct probe {
     uint32_t name, scope; /* in the trace */
     uint64_t calls;       /* when it was looked at last */
     double rate;          /* calls a second until then */
+    uint64_t call_ns;     /* what one takes; 0: not measured */
     bool off;             /* it was taken away */
 };
 
@@ -372,8 +373,9 @@ struct probes {
     VEC(struct probe_file) files;
     VEC(struct event) events; /* to be handed on */
     VEC(struct arg) args;
-    uint64_t call_ns;  /* what one call costs; 0: not measured */
-    uint64_t since_ns; /* of the counts */
+    bool measured;
+    uint64_t exits_ns, returned_ns; /* what a call costs, by how its end is met; 0: not known */
+    uint64_t since_ns;              /* of the counts */
     uint64_t told, left;
     uint32_t off;
     int error; /* the last that kept a file's functions from being probed */
@@ -524,8 +526,9 @@ void probe_paths_fini(struct probe_paths *paths);
 /* Whether a file that a process has is one of them. */
 bool probe_wish_means(const struct probe_wish *wish, const char *path);
 
-/* What a probed call costs here, in ns: some are made. 0: it cannot be measured. */
-uint64_t probe_cost_measure(struct sampler_bpf *program);
+/* What a probed call costs here, in ns: some are made. `returned`: with a return probe, not with
+ * one at the return. 0: it cannot be measured. */
+uint64_t probe_cost_measure(struct sampler_bpf *program, bool returned);
 
 /* Probes the functions of a file that a wish means, once; what `told` has is added to. 0; -ENOENT:
  * it has none, the reason is told; -errno. */

@@ -116,11 +116,15 @@ int sampler_probes_add(void *state, const struct sampler_range_wish *wish,
     }
     if (vec_push(&probes->wishes, kept) != 0)
         return -ENOMEM;
-    if (probes->call_ns == 0)
-        probes->call_ns = probe_cost_measure(sampler->program);
-    ret_told->call_ns = probes->call_ns;
+    if (!probes->measured) {
+        probes->exits_ns = probe_cost_measure(sampler->program, false);
+        probes->returned_ns = probe_cost_measure(sampler->program, true);
+    }
+    probes->measured = true;
     probes->since_ns = sampler->now_ns;
     int error = add_wish(sampler, wish, ret_told);
+    if (error == 0 && ret_told->functions == 0)
+        ret_told->call_ns = probes->exits_ns;
     return error == 0 ? 0 : fail(ret_told, error, wish->text);
 }
 
@@ -297,9 +301,9 @@ static uint64_t calls_of(const struct bpf_sampler *sampler, size_t number)
 }
 
 /* Percent of a processor. */
-static double cost_of(const struct probes *probes, const struct probe *probe)
+static double cost_of(const struct probe *probe)
 {
-    return probe->off ? 0 : probe->rate * (double)probes->call_ns * 1e-7;
+    return probe->off ? 0 : probe->rate * (double)probe->call_ns * 1e-7;
 }
 
 static double look(struct bpf_sampler *sampler, double seconds)
@@ -311,7 +315,7 @@ static double look(struct bpf_sampler *sampler, double seconds)
         uint64_t calls = calls_of(sampler, i);
         probe->rate = (double)(calls - probe->calls) / seconds;
         probe->calls = calls;
-        sum += cost_of(probes, probe);
+        sum += cost_of(probe);
     }
     return sum;
 }
@@ -325,7 +329,7 @@ static int switch_off(struct bpf_sampler *sampler, size_t number)
     snprintf(note, sizeof(note),
              "range \"%.200s\" was switched off: %.0f calls a second take %.0f %% of a processor, "
              "more than the budget of %g %%",
-             trace_string(trace, probe->name)->bytes, probe->rate, cost_of(probes, probe),
+             trace_string(trace, probe->name)->bytes, probe->rate, cost_of(probe),
              sampler->options.range_budget);
     bpf_program_unprobe(sampler->program, (uint32_t)number);
     probe->off = true;
@@ -342,10 +346,9 @@ static int govern(struct bpf_sampler *sampler, double seconds)
     while (error == 0 && sampler->options.range_budget > 0 && sum > sampler->options.range_budget) {
         size_t hottest = 0;
         for (size_t i = 1; i < probes->all.count; i++)
-            if (cost_of(probes, &probes->all.items[i]) >
-                cost_of(probes, &probes->all.items[hottest]))
+            if (cost_of(&probes->all.items[i]) > cost_of(&probes->all.items[hottest]))
                 hottest = i;
-        double cost = cost_of(probes, &probes->all.items[hottest]);
+        double cost = cost_of(&probes->all.items[hottest]);
         if (cost <= 0)
             break;
         sum -= cost;
@@ -371,10 +374,12 @@ int sampler_write_probes(const struct bpf_sampler *sampler)
 {
     const struct probes *probes = &sampler->probes;
     struct trace *trace = sampler->options.trace;
-    uint64_t calls = 0, foreign = 0;
+    uint64_t calls = 0, foreign = 0, call_ns = 0;
     if (probes->wishes.count == 0)
         return 0;
     for (size_t i = 0; i < probes->all.count; i++) {
+        if (call_ns < probes->all.items[i].call_ns)
+            call_ns = probes->all.items[i].call_ns;
         calls += bpf_program_probe_calls(sampler->program, (uint32_t)i, false);
         foreign += bpf_program_probe_calls(sampler->program, (uint32_t)i, true);
     }
@@ -388,7 +393,7 @@ int sampler_write_probes(const struct bpf_sampler *sampler)
         {FACT_COUNT, "ranges of functions: entries met", calls},
         {FACT_COUNT, "ranges of functions: calls in programs that are not recorded", foreign},
         {FACT_COUNT, "ranges of functions: ended without a return", probes->left},
-        {FACT_COUNT, "ranges of functions: ns a call, as measured here", probes->call_ns},
+        {FACT_COUNT, "ranges of functions: ns a call, as measured here", call_ns},
         {FACT_LOSS, "ranges of functions: functions that were switched off", probes->off},
     };
 

@@ -253,8 +253,9 @@ static void take_form(struct cursor *cursor, uint8_t opcode)
 
 static void take_branch(struct cursor *cursor, uint8_t opcode, struct code_instruction *ret_code)
 {
-    if (opcode == 0xe8) { /* a call */
-        skip(cursor, 4);
+    if (opcode == 0xe8) {
+        take_jump(cursor, 4, CODE_ALWAYS, ret_code);
+        ret_code->kind = CODE_CALL;
         return;
     }
     uint8_t condition = opcode < 0x80    ? opcode & 15
@@ -292,7 +293,7 @@ struct reading {
     size_t count;
     uint8_t *starts[CODE_PIECES_MAX]; /* a byte for each: whether an instruction begins there */
     struct code_exits *exits;
-    uint64_t entry; /* an address */
+    uint64_t begin, entry; /* addresses */
 };
 
 static bool is_in(const struct reading *reading, uint64_t address, size_t *ret_piece)
@@ -335,6 +336,10 @@ static int take_exit(struct reading *reading, uint64_t address, const struct cod
         return add_exit(reading, address, CODE_RETURN, 0);
     case CODE_JUMP:
         return take_target(reading, address, code);
+    case CODE_CALL:
+        reading->exits->recurses =
+            reading->exits->recurses || address + (uint64_t)code->target == reading->begin;
+        return 0;
     case CODE_JUMP_REGISTER:
         return add_exit(reading, address, CODE_JUMP_REGISTER, code->detail);
     case CODE_JUMP_MEMORY: /* with an index it is a table of this function's own places */
@@ -387,8 +392,10 @@ int code_exits_find(const struct code_piece *pieces, size_t count, struct code_e
         reading.starts[i] = calloc(1, pieces[i].size + 1);
         error = reading.starts[i] ? mark_starts(&reading, i) : -ENOMEM;
     }
-    if (error == 0)
+    if (error == 0) {
+        reading.begin = pieces[0].address;
         ret_exits->entry = reading.entry = entry_of(&pieces[0]);
+    }
     for (size_t i = 0; i < count && error == 0; i++)
         error = find_exits(&reading, i);
     for (size_t i = 0; i < count && i < CODE_PIECES_MAX; i++)

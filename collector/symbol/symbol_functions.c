@@ -242,6 +242,26 @@ static bool has_section(struct elf_file *file, const char *name)
     return elf_file_section(file, name, &section);
 }
 
+/* Whoever throws, or unwinds for others, names one of these. */
+static bool has_unwinder(struct elf_file *file)
+{
+    static const char *const names[] = {"libstdc++", "libc++",   "libgcc_s",
+                                        "libunwind", "_Unwind_", "__cxa_throw"};
+    struct elf_section strings;
+    bool found = !elf_file_section(file, ".dynstr", &strings);
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && !found; i++)
+        found = memmem(strings.bytes, strings.size, names[i], strlen(names[i])) != NULL;
+    return found;
+}
+
+/* A library of C may be called, and called back, by C++. */
+static bool is_plain(struct elf_file *file)
+{
+    struct elf_segment interpreter;
+    return elf_file_header(file, PT_INTERP, &interpreter) &&
+           !has_section(file, ".gcc_except_table") && !has_unwinder(file);
+}
+
 static void free_found(struct finding *finding)
 {
     for (size_t i = 0; i < finding->matches.count; i++)
@@ -269,7 +289,7 @@ int code_functions_find(struct elf_file *file, const char *path, const char *pat
             error = add_function(file, &finding, &finding.matches.items[i], ret_functions);
     ret_functions->partial = !finding.full;
     ret_functions->go = has_section(file, ".gopclntab") || has_section(file, ".note.go.buildid");
-    ret_functions->throws = has_section(file, ".gcc_except_table");
+    ret_functions->plain = !ret_functions->go && is_plain(file);
     free_found(&finding);
     if (error != 0)
         code_functions_fini(ret_functions);

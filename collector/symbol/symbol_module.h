@@ -70,6 +70,7 @@ enum code_kind {
     CODE_JUMP = 2,          /* detail: enum code_condition */
     CODE_JUMP_REGISTER = 3, /* detail: the register's number, 0 to 15 */
     CODE_JUMP_MEMORY = 4,   /* detail: 1 if an index register takes part */
+    CODE_CALL = 5,          /* of an address that the instruction has */
 };
 
 /* Those below are the processor's: the low four bits of the opcode. */
@@ -92,6 +93,7 @@ struct code_exit {
 struct code_exits {
     uint64_t entry; /* where it is met once for each call */
     bool restarts;  /* it also jumps there itself */
+    bool recurses;  /* it calls itself */
     VEC(struct code_exit) items;
 };
 
@@ -116,7 +118,7 @@ struct code_functions {
     uint32_t beyond;  /* more than CODE_FUNCTIONS_MAX */
     bool partial;     /* the file has no symbols but those for the dynamic linker */
     bool go;          /* compiled from Go */
-    bool throws;      /* exceptions may pass through its frames: C++, Rust, or C built for that */
+    bool plain;       /* a program of C alone: no exception passes through its frames */
 };
 
 enum { CODE_FUNCTIONS_MAX = 1000 };

@@ -154,7 +154,7 @@ ALONE static void probed_timed(int round)
 
 static void call_loaded(const char *path)
 {
-    const struct timespec moment = {.tv_nsec = 400000000};
+    const struct timespec moment = {.tv_nsec = 800000000};
     void *library = dlopen(path, RTLD_NOW);
     int (*function)(int) = library ? (int (*)(int))dlsym(library, "probed_loaded") : NULL;
     if (!function)

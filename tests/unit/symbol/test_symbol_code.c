@@ -55,6 +55,9 @@ static bool agrees(const struct line *line, const struct code_instruction *code)
         return code->kind == CODE_OTHER;
     if (strncmp(name, "ret", 3) == 0)
         return code->kind == CODE_RETURN;
+    if (strncmp(name, "call", 4) == 0 && operand[0] != '*')
+        return code->kind == CODE_CALL &&
+               line->address + (uint64_t)code->target == strtoull(operand, NULL, 16);
     if (!is_jump)
         return code->kind == CODE_OTHER;
     if (operand[0] == '*')
@@ -175,6 +178,16 @@ TEST(a_function_that_jumps_to_its_begin_is_known)
     struct code_exits found;
     CHECK_INT(find(bytes, sizeof(bytes), &found), 0);
     CHECK(found.restarts);
+    CHECK_INT(found.items.count, 1);
+    code_exits_fini(&found);
+}
+
+TEST(a_function_that_calls_itself_is_known)
+{
+    static const uint8_t bytes[] = {0xe8, 0xfb, 0xff, 0xff, 0xff, 0xc3}; /* call it, ret */
+    struct code_exits found;
+    CHECK_INT(find(bytes, sizeof(bytes), &found), 0);
+    CHECK(found.recurses && !found.restarts);
     CHECK_INT(found.items.count, 1);
     code_exits_fini(&found);
 }
