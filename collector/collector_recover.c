@@ -88,14 +88,13 @@ static int note_batch(struct recovery *recovery, const struct event_batch *batch
 /* Spans count for the thread that reported them. */
 static int note_spans(struct recovery *recovery, const struct event_batch *batch)
 {
-    uint32_t highest = batch->emitter > batch->thread ? batch->emitter : batch->thread;
-    if (know_threads(recovery, highest + 1) != 0)
+    if (know_threads(recovery, batch->emitter + 1) != 0 ||
+        know_threads(recovery, batch->thread + 1) != 0)
         return -ENOMEM;
     struct drain_resumed *known = &recovery->known.items[batch->emitter].resumed;
     known->thread.record_count += batch->count;
     if (batch->source.end_offset != 0) /* else of no block: the sampler's */
-        known->last[DRAIN_SPANS] = batch->source;
-    known->seen[DRAIN_SPANS] |= batch->source.end_offset != 0;
+        known->last[DRAIN_SPANS] = batch->source, known->seen[DRAIN_SPANS] = true;
     return 0;
 }
 
