@@ -14,6 +14,7 @@
 #include "record_options.h"
 #include "record_parts.h"
 #include "talk.h"
+#include "text.h"
 
 #include <errno.h>
 #include <limits.h>

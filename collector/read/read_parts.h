@@ -283,13 +283,13 @@ struct pass {
     struct sinks begins, events, samples; /* begins: of pushed ranges; events: of all else */
     uint32_t wants;                       /* of all sinks */
     bool selects_all;
-    bool runs;  /* there may be some: see pair.c */
+    bool runs;  /* there may be some: see pair_run.c */
     bool begun; /* the selection's first instant has passed */
     bool finished, inherited_news, samples_ended, events_ended;
     bool batch_waits;                        /* for samples of its time to be read: `batch` */
     bool launches;                           /* of queues: stacks were sampled, and are wanted */
     struct item opened, span, point, sample; /* what is told most: filled in, not made anew */
-    struct item plain_opened, plain_span;    /* of runs of pair.c: most of it stays as it is */
+    struct item plain_opened, plain_span;    /* of runs of pair_run.c: most of it stays as it is */
     VEC(struct lane) lanes;                  /* by thread */
     struct own_spans *own_spans;             /* made at the first batch of a thread that has some */
     struct starts *starts;
@@ -361,6 +361,10 @@ int open_ranges_close(struct pass *pass, enum lane_kind kind, struct open_ranges
 /* Events of one thread, in its order. */
 int pair_batch(struct pass *pass, const struct event_batch *batch);
 int pair_finish_thread(struct pass *pass, uint32_t thread);
+/* Takes events from `at` on as long as they make a run, and moves it (pair_run.c). 0, -ENOMEM, or
+ * what a sink returned. */
+int pair_take_run(struct pass *pass, struct lane *lane, const struct event_batch *batch,
+                  uint32_t *at);
 
 /* When the ranges of a thread end that nobody ended. */
 int64_t pair_end_ns(const struct pass *pass, uint32_t thread);
