@@ -44,6 +44,8 @@ struct trace_options {
 /* One way to hear of calls. */
 struct trace_hook {
     const char *name; /* as the recording tells it: "sys.monitoring", "PEP 523" */
+    /* It tells of a frame that begins or has ended while the one around it is innermost. */
+    bool is_outside;
     /* Why it cannot be used here and now, or NULL. The text stays. */
     const char *(*refused)(const struct trace_options *options);
     /* From here on it calls the functions below. 0, or -1 with an exception. */

@@ -129,7 +129,7 @@ static PyObject *eval_traced(PyThreadState *thread, frame_type *frame, int throw
         return eval_left_out(thread, frame, throws);
     if (makes_generator(frame) || interpreter == NULL)
         return _PyEval_EvalFrameDefault(thread, frame, throws);
-    trace_enter(code, throws || has_begun(frame));
+    trace_enter(code, has_begun(frame));
     PyObject *result = _PyEval_EvalFrameDefault(thread, frame, throws);
     if (__builtin_expect(interpreter != NULL, 1))
         trace_leave(code);
@@ -165,7 +165,10 @@ uint64_t trace_left_out(void)
     return left_out;
 }
 
-const struct trace_hook trace_eval = {
-    .name = "PEP 523", .refused = eval_refused, .start = eval_start, .stop = eval_stop};
+const struct trace_hook trace_eval = {.name = "PEP 523",
+                                      .is_outside = true,
+                                      .refused = eval_refused,
+                                      .start = eval_start,
+                                      .stop = eval_stop};
 
 #endif

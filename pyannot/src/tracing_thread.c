@@ -4,6 +4,9 @@
  * Threads: each its own. The state is made at a thread's first event and freed when it ends. */
 #include "tracing_parts.h"
 
+#if PY_VERSION_HEX < 0x030B0000
+#include <frameobject.h>
+#endif
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -116,8 +119,9 @@ static void open_frames(struct trace_thread *thread, bool is_entering)
     PyObject *kind, *value, *traceback;
     PyErr_Fetch(&kind, &value, &traceback);
     PyCodeObject **codes = malloc(FRAMES_MAX * sizeof(*codes));
-    int count = codes ? take_codes(codes, FRAMES_MAX, is_entering) : 0;
-    uint32_t depth = trace_depth() - 2 * (uint32_t)is_entering;
+    bool is_outside = trace_now.hook != NULL && trace_now.hook->is_outside;
+    int count = codes ? take_codes(codes, FRAMES_MAX, is_entering && !is_outside) : 0;
+    uint32_t depth = trace_depth() - 2 * (uint32_t)(is_entering || is_outside);
     for (int i = count; i-- > 0;) {
         uint32_t above = 2 * (uint32_t)i;
         open_again(thread, codes[i], depth > above ? depth - above : 0);

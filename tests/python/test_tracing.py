@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Every call of Python, traced exactly, counted, or until it is known to be tiny: against what
-sys.setprofile tells of the same program, on each CPython of this machine that has sys.monitoring.
+sys.setprofile tells of the same program, on each CPython of this machine.
 """
 
 import collections
@@ -31,15 +31,20 @@ def traced_interpreters():
 
 def find_interpreters():
     own = interpreters.ask(sys.executable)
-    if own.version >= (3, 12):
+    if own.version >= (3, 9):
         yield own, os.environ["PYTHONPATH"]
     for one in interpreters.find():
-        if one.version >= (3, 12) and one.can_build() and not one.watches_threads:
+        if one.version >= (3, 9) and one.can_build() and not one.watches_threads:
             yield one, str(elsewhere.package_for(one))
 
 
 def only_begun(counts):
     return collections.Counter({key: n for key, n in counts.items() if key[1] == "+"})
+
+
+def without_ends(counts):
+    return collections.Counter({key: n for key, n in counts.items()
+                                if "__del__" not in key[0] and "guarded" not in key[0]})
 
 
 class Paths:
@@ -118,7 +123,9 @@ class Tracing(RecordingTest):
                     counts[path, "+"] += line["values"]["calls"]
         return counts
 
-    def assert_same(self, expected, told):
+    def assert_same(self, interpreter, expected, told):
+        if interpreter.version[:2] == (3, 10):  # setprofile is not told of what `del` calls there
+            expected, told = without_ends(expected), without_ends(told)
         different = [f"{key}: expected {expected[key]}, recorded {told[key]}"
                      for key in sorted({*expected, *told}) if expected[key] != told[key]]
         self.assertEqual(different, [], "\n".join(different))
@@ -126,10 +133,10 @@ class Tracing(RecordingTest):
     def assert_nothing_lost(self, lines):
         self.assertEqual([line for line in lines if line["event"] == "lost"], [])
 
-    def each(self):
-        found = traced_interpreters()
+    def each(self, first=(3, 9)):
+        found = [one for one in traced_interpreters() if one[0].version >= first]
         if not found:
-            self.skipTest("no CPython 3.12 or later here")
+            self.skipTest(f"no CPython {'.'.join(map(str, first))} or later here")
         return found
 
     def test_exact_calls_are_those_of_the_reference(self):
@@ -140,14 +147,14 @@ class Tracing(RecordingTest):
                 expected, told = self.reference(interpreter, path, ways), self.paths_of(lines)
                 if ways is MORE_PROCESSES:  # a worker without work tells nothing
                     expected, told = only_begun(expected), only_begun(told)
-                self.assert_same(expected, told)
+                self.assert_same(interpreter, expected, told)
 
     def test_counted_calls_are_those_of_the_reference(self):
         for interpreter, path in self.each():
             ways = ONE_PROCESS
             lines = self.trace(interpreter, path, "aggregate", ways)
             expected = only_begun(self.reference(interpreter, path, ways))
-            self.assert_same(expected, self.counted(lines))
+            self.assert_same(interpreter, expected, self.counted(lines))
 
     def test_a_recursion_that_is_too_deep(self):
         for interpreter, path in self.each():
@@ -162,7 +169,7 @@ class Tracing(RecordingTest):
                                      if key[0].endswith("/endless")), deepest)
 
     def test_adaptive_calls_are_exact_until_a_function_is_known_to_be_tiny(self):
-        for interpreter, path in self.each():
+        for interpreter, path in self.each((3, 12)):
             lines = self.trace(interpreter, path, "adaptive", ("hot",))
             counts = collections.Counter()
             for key, count in self.paths_of(lines).items():
@@ -183,7 +190,7 @@ class Tracing(RecordingTest):
         return [line["name"] for line in lines if line.get("unfinished")]
 
     def test_calls_of_what_is_not_written_in_python(self):
-        for interpreter, path in self.each():
+        for interpreter, path in self.each((3, 12)):
             for mode in ("exact", "aggregate"):
                 lines = self.trace(interpreter, path, mode, ("calls_of_c",), "--c-calls")
                 counts = self.paths_of(lines) if mode == "exact" else self.counted(lines)
@@ -199,12 +206,14 @@ class Tracing(RecordingTest):
             lines = self.trace(interpreter, path, "", ("api",))
             told = {name: count for (name, sign), count in self.paths_of(lines).items()
                     if sign == "+"}
-            self.assertEqual(told, {"numbers": 1, "Chosen.method": 2, "Chosen.attribute": 1,
-                                    "Chosen.static": 1, "fib": 1, "fib/fib": 2, "fib/fib/fib": 2})
+            inside = "Chosen." if interpreter.version >= (3, 11) else ""  # code's qualified name
+            self.assertEqual(told, {"numbers": 1, inside + "method": 2, inside + "attribute": 1,
+                                    inside + "static": 1, "fib": 1, "fib/fib": 2,
+                                    "fib/fib/fib": 2})
             self.assertEqual(self.unfinished(lines), [])
 
     def test_other_tools_of_the_same_process_go_on(self):
-        for interpreter, path in self.each():
+        for interpreter, path in self.each((3, 12)):
             lines = self.trace(interpreter, path, "exact", ("others",))
             counts = self.paths_of(lines)
             self.assertEqual(counts["<module>/main/others/leaf", "+"], 5)

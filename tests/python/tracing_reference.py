@@ -17,9 +17,14 @@ starts = {}  # code: where its first instruction stands
 
 def start_of(code):
     if code not in starts:
-        starts[code] = next(one.offset for one in dis.get_instructions(code)
-                            if one.opname == "RESUME" and one.arg & 3 == 0)
+        resumes = [one.offset for one in dis.get_instructions(code)
+                   if one.opname == "RESUME" and one.arg & 3 == 0]
+        starts[code] = resumes[0] if resumes else -1
     return starts[code]
+
+
+def name_of(code):
+    return getattr(code, "co_qualname", code.co_name)
 
 
 def tell(sign, name):
@@ -31,16 +36,16 @@ def note(frame, event, _):
     if not code.co_filename.startswith(ROOTS):
         return
     if event == "call":
-        tell("+" if frame.f_lasti <= start_of(code) else "~", code.co_qualname)
+        tell("+" if frame.f_lasti <= start_of(code) else "~", name_of(code))
     elif event == "return":
-        tell("-", code.co_qualname)
+        tell("-", name_of(code))
 
 
 def tell_open(frame):
     names = []
     while frame:
         if frame.f_code.co_filename.startswith(ROOTS):
-            names.append(frame.f_code.co_qualname)
+            names.append(name_of(frame.f_code))
         frame = frame.f_back
     for name in reversed(names):
         tell("~", name)
