@@ -119,6 +119,9 @@ static int print_report(const struct report_values *values, const struct report 
         return rc;
     if (values->json || values->csv)
         return print_data(values, &tables);
+    if ((values->source || values->source_of) && !values->value &&
+        report_counts_source(report, view, values->source_of))
+        return 0;
     if (values->source || values->source_of)
         return report_source(report, view, values->source_of);
     if (values->lines)
@@ -252,7 +255,9 @@ static const struct option_spec report_options[] = {
     {"lines", 0, OPTION_FLAG, AT(lines), NULL,
      "the hottest lines; with --json and --csv: all lines, beside the other tables", NULL},
     {"source", 0, OPTION_FLAG, AT(source), NULL,
-     "the source of hot functions, with the time of each line", NULL},
+     "the source of hot functions, with the time of each line; lines that were counted (record "
+     "--trace-lines) with their hits",
+     NULL},
     {"source-of", 0, OPTION_TEXT, AT(source_of), "NAME",
      "the whole source of this file or function, with the time of each line", NULL},
     {"color", 0, OPTION_CHOICE, AT(color), "auto|always|never",

@@ -68,6 +68,16 @@ int report_text_table(const struct table *table, const struct report_view *view)
  * functions of that name. 0 or -ENOMEM, or the status of a message. */
 int report_source(const struct report *report, const struct report_view *view, const char *name);
 
+/* The same of lines that were counted. false: there are none of that name, and nothing was shown.
+ */
+bool report_counts_source(const struct report *report, const struct report_view *view,
+                          const char *name);
+
+/* Does a name mean that file, that function? "parse.py" is "/home/me/lib/parse.py", too; "parse" is
+ * "Parser.parse". */
+bool report_names_file(const struct trace *trace, uint32_t source, const char *name);
+bool report_names_function(const struct trace *trace, uint32_t label, const char *name);
+
 /* For programs, all rows, of the tables that were asked for. Errors of the stream stick. 0 or
  * -ENOMEM. */
 int report_json(const struct report_tables *tables, struct out_stream *out);

@@ -77,21 +77,21 @@ static const char *path_of(const struct source_view *v, uint32_t source)
     return trace_string(v->trace, stacks_get_source(v->stacks, source)->path)->bytes;
 }
 
-/* "parse.py" is "/home/me/lib/parse.py", too. */
-static bool is_named_file(const struct source_view *v, uint32_t source)
+bool report_names_file(const struct trace *trace, uint32_t source, const char *name)
 {
-    const char *path = path_of(v, source);
-    size_t length = strlen(path), wanted = strlen(v->name);
-    return wanted > 0 && wanted <= length && strcmp(path + length - wanted, v->name) == 0 &&
-           (wanted == length || path[length - wanted - 1] == '/' || v->name[0] == '/');
+    const struct stacks *stacks = trace_stacks_get(trace);
+    const char *path = trace_string(trace, stacks_get_source(stacks, source)->path)->bytes;
+    size_t length = strlen(path), wanted = strlen(name);
+    return wanted > 0 && wanted <= length && strcmp(path + length - wanted, name) == 0 &&
+           (wanted == length || path[length - wanted - 1] == '/' || name[0] == '/');
 }
 
-static bool is_named_function(const struct source_view *v, uint32_t label)
+bool report_names_function(const struct trace *trace, uint32_t label, const char *name)
 {
-    char name[CALL_LABEL_SIZE];
-    code_name(v->trace, label, name, sizeof(name));
-    const char *dot = strrchr(name, '.');
-    return strcmp(name, v->name) == 0 || (dot && strcmp(dot + 1, v->name) == 0);
+    char text[CALL_LABEL_SIZE];
+    code_name(trace, label, text, sizeof(text));
+    const char *dot = strrchr(text, '.');
+    return strcmp(text, name) == 0 || (dot && strcmp(dot + 1, name) == 0);
 }
 
 static bool is_hot(const struct source_view *v, uint32_t label)
@@ -115,13 +115,13 @@ static void show_row(const struct source_view *v, struct shown *shown, const str
 static bool is_wanted(const struct source_view *v, uint32_t label)
 {
     if (v->name)
-        return is_named_function(v, label);
+        return report_names_function(v->trace, label, v->name);
     return is_hot(v, label) && code_owner_of(v->trace, label) != CODE_STDLIB;
 }
 
 static void choose(const struct source_view *v, struct shown *shown)
 {
-    if (v->name && is_named_file(v, shown->source))
+    if (v->name && report_names_file(v->trace, shown->source, v->name))
         show(shown, 1, shown->count);
     for (uint32_t i = 0; i < v->row_count; i++)
         if (v->rows[i].label != 0 && v->rows[i].line > 0 &&

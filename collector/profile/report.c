@@ -278,7 +278,7 @@ static int tell_range(void *context, uint32_t row, const struct item *span)
     return rc == 0 && watch->told ? watch->told(watch->context, row, span) : rc;
 }
 
-enum { REPORT_OWN_SINKS = 6 }; /* and one of calls */
+enum { REPORT_OWN_SINKS = 6 }; /* one of calls, and one of lines that were counted */
 
 /* One reading for all tables. */
 static int read_all(struct report *report)
@@ -295,6 +295,8 @@ static int read_all(struct report *report)
     unsigned count = REPORT_OWN_SINKS;
     if (report->calls)
         sinks[count++] = calls_sink(report->calls);
+    if (report->line_counts)
+        sinks[count++] = line_counts_sink(report->line_counts);
     for (unsigned i = 0; i < report->options.sink_count && i < REPORT_SINKS_MAX; i++)
         sinks[count++] = report->options.sinks[i];
     struct pass *pass = pass_create(&source, report->options.selection, sinks, count);
@@ -307,6 +309,8 @@ static int read_all(struct report *report)
         rc = pool_tasks_finish(report->tasks);
     if (rc == 0)
         rc = loop_blocks_finish(report->loops, report->samples.own);
+    if (rc == 0 && report->line_counts)
+        rc = line_counts_finish(report->line_counts);
     awaits_finish(report->awaits);
     if (rc == 0)
         rc = finish_gpu(report);
@@ -360,11 +364,12 @@ static void find_facts(struct report *report)
 static int add_tables(struct report *report)
 {
     int (*const makers[])(struct report *) = {
-        add_recording,       report_add_ranges,  report_add_imports,   report_add_plain,
-        report_add_gpu,      report_add_stalls,  report_add_tasks,     report_add_pools,
-        report_add_owners,   report_add_calls,   report_add_functions, report_add_lines,
-        report_add_waits,    report_add_awaits,  report_add_loops,     report_add_own,
-        report_add_findings, report_add_callers, add_sampling,         add_missing,
+        add_recording,       report_add_ranges,  report_add_imports,     report_add_plain,
+        report_add_gpu,      report_add_stalls,  report_add_tasks,       report_add_pools,
+        report_add_owners,   report_add_calls,   report_add_functions,   report_add_lines,
+        report_add_waits,    report_add_awaits,  report_add_loops,       report_add_own,
+        report_add_findings, report_add_callers, report_add_line_counts, add_sampling,
+        add_missing,
     };
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < sizeof(makers) / sizeof(*makers); i++)
@@ -410,6 +415,8 @@ int report_create(const struct report_options *options, struct report **ret_repo
     bool made = report->stats && report->tasks && report->loops && report->awaits && report->gpu &&
                 report->texts;
     int rc = report_samples_begin(&report->samples, options);
+    if (rc == 0)
+        rc = report_begin_line_counts(report);
     if (made)
         pool_tasks_tell(report->tasks, &options->task_watch);
     if (rc == 0)
@@ -443,6 +450,7 @@ void report_destroy(struct report *report)
     awaits_destroy(report->awaits);
     gpu_stats_destroy(report->gpu);
     calls_destroy(report->calls);
+    line_counts_destroy(report->line_counts);
     source_texts_destroy(report->texts);
     range_stats_destroy(report->stats);
     free(report);

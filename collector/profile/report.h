@@ -9,6 +9,7 @@
 #include "awaits.h"
 #include "call_counts.h"
 #include "gpu_stats.h"
+#include "line_counts.h"
 #include "line_stats.h"
 #include "loop_blocks.h"
 #include "own_tree.h"
@@ -142,6 +143,8 @@ const struct range_duration *report_durations(const struct report *report,
 /* With options.lines: the lines of source, NULL if there are no samples; the texts of sources. */
 const struct line_stats *report_lines(const struct report *report);
 struct source_texts *report_texts(const struct report *report);
+/* Lines that were counted; NULL: none. */
+const struct line_counts *report_line_counts(const struct report *report);
 /* What shares of these lines are of: as on the first screen. */
 uint64_t report_lines_whole(const struct report *report);
 

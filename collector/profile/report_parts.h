@@ -7,6 +7,7 @@
 #include "call_counts.h"
 #include "call_label.h"
 #include "gpu_stats.h"
+#include "line_counts.h"
 #include "line_stats.h"
 #include "loop_blocks.h"
 #include "own_tree.h"
@@ -118,6 +119,7 @@ struct report {
     struct awaits *awaits;
     struct gpu_stats *gpu;
     struct calls *calls; /* NULL: none were counted */
+    struct line_counts *line_counts; /* NULL: none were counted */
     struct source_texts *texts;
     struct report_facts facts;
     struct table tables[REPORT_TABLES_MAX];
@@ -134,6 +136,9 @@ struct table *report_add_table(struct report *report, const char *name, table_fi
 int report_title(const struct report *report, struct table *table, const char *title);
 /* The same, whatever range was chosen. */
 int report_plain_title(struct table *table, const char *title);
+
+/* If the recording has any, before it is read: their sink costs. 0 or -ENOMEM. */
+int report_begin_line_counts(struct report *report);
 
 /* The makers, in the order of the tables. 0 or -ENOMEM. */
 int report_add_ranges(struct report *report);
@@ -152,6 +157,7 @@ int report_add_awaits(struct report *report);
 int report_add_loops(struct report *report); /* what blocked event loops */
 int report_add_own(struct report *report);
 int report_add_lines(struct report *report);
+int report_add_line_counts(struct report *report);
 int report_add_findings(struct report *report);
 int report_add_callers(struct report *report);
 

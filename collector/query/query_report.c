@@ -36,6 +36,7 @@ const char *const query_report_names[] = {
     "functions",
     "python_functions",
     "lines",
+    "line_counts",
     "waits",
     "awaits",
     "loop_blocks",

@@ -5,11 +5,16 @@
  * CPython 3.11 runs Python's own calls without a C frame for each, but not while somebody has that
  * place. So that a deep recursion ends as it would, the place is given back while a thread has
  * little stack left, to all threads, until the call returns in which that was seen.
+ * Lines that are counted are heard of by a trace function, which a thread has while such a frame is
+ * its innermost, and no longer: all other code runs as if there were none. Where somebody else has
+ * set one (a debugger), it stays, and lines are not counted.
  * Internal headers are needed to see whether a generator goes on. */
 #define Py_BUILD_CORE 1
 #include "tracing.h"
 
 #if PY_VERSION_HEX < 0x030C0000
+
+#include "internal/pycore_interp.h"
 
 #if PY_VERSION_HEX >= 0x030B0000
 #include "internal/pycore_frame.h"
@@ -21,10 +26,22 @@ typedef PyFrameObject frame_type;
 
 #include <pthread.h>
 
+/* What a thread that traces has in use_tracing; the unit of f_lasti; the line of a frame whose
+ * trace function runs. */
+enum { TRACING_ON = PY_VERSION_HEX >= 0x030B0000 ? 255 : 1 };
+
+enum { LASTI_UNIT = PY_VERSION_HEX >= 0x030A0000 ? (int)sizeof(_Py_CODEUNIT) : 1 };
+#if PY_VERSION_HEX >= 0x030A0000
+#define LINE_NOW(frame) PyFrame_GetLineNumber(frame)
+#else
+#define LINE_NOW(frame) ((frame)->f_lineno)
+#endif
+
 enum { STACK_RESERVE = 256 << 10, STACK_ASSUMED = 1 << 20 };
 
 static PyInterpreterState *interpreter; /* that is traced; NULL: none */
 static uint64_t left_out;               /* how often the place was given back */
+static bool with_lines;
 
 static PyObject *eval_traced(PyThreadState *thread, frame_type *frame, int throws);
 
@@ -35,6 +52,17 @@ static PyObject *eval_traced(PyThreadState *thread, frame_type *frame, int throw
 static PyCodeObject *code_of(const frame_type *frame)
 {
     return frame->f_code;
+}
+
+static int line_of(frame_type *frame)
+{
+    return PyCode_Addr2Line(frame->f_code,
+                            _PyInterpreterFrame_LASTI(frame) * (int)sizeof(_Py_CODEUNIT));
+}
+
+static PyCodeObject *code_of_object(PyFrameObject *frame)
+{
+    return frame->f_frame->f_code;
 }
 
 static bool has_begun(const frame_type *frame)
@@ -52,6 +80,16 @@ static bool makes_generator(const frame_type *frame)
 #else
 
 static PyCodeObject *code_of(const frame_type *frame)
+{
+    return frame->f_code;
+}
+
+static int line_of(frame_type *frame)
+{
+    return PyCode_Addr2Line(frame->f_code, frame->f_lasti * LASTI_UNIT);
+}
+
+static PyCodeObject *code_of_object(PyFrameObject *frame)
 {
     return frame->f_code;
 }
@@ -107,6 +145,55 @@ static bool is_stack_short(void)
 
 #endif
 
+/* ---- Lines ----------------------------------------------------------------------------------- */
+
+static void let_trace(PyThreadState *thread, Py_tracefunc function)
+{
+    bool is_on = function != NULL || thread->c_profilefunc != NULL;
+    thread->c_tracefunc = function;
+#if PY_VERSION_HEX >= 0x030A0000
+    thread->cframe->use_tracing = is_on ? TRACING_ON : 0;
+#else
+    thread->use_tracing = is_on;
+#endif
+}
+
+static int take_line(PyObject *object, PyFrameObject *frame, int what, PyObject *argument)
+{
+    (void)object;
+    (void)argument;
+    if (what != PyTrace_LINE || interpreter == NULL)
+        return 0;
+    struct trace_code *lined = trace_lined(code_of_object(frame));
+    if (lined != NULL)
+        trace_line(lined, (uint32_t)LINE_NOW(frame));
+    return 0;
+}
+
+static bool is_others(Py_tracefunc function)
+{
+    return function != NULL && function != take_line;
+}
+
+static PyObject *eval_with_lines(PyThreadState *thread, frame_type *frame, int throws)
+{
+    Py_tracefunc before = thread->c_tracefunc;
+    struct trace_code *lined = trace_lined(code_of(frame));
+    if (is_others(before) || (lined == NULL && before == NULL))
+        return _PyEval_EvalFrameDefault(thread, frame, throws);
+    let_trace(thread, lined ? take_line : NULL);
+    if (lined != NULL && (throws || has_begun(frame)))
+        trace_line_resumed(lined, (uint32_t)line_of(frame));
+    else if (lined != NULL)
+        trace_line_begun(lined);
+    PyObject *result = _PyEval_EvalFrameDefault(thread, frame, throws);
+    if (lined != NULL && interpreter != NULL)
+        trace_line_left();
+    if (!is_others(thread->c_tracefunc))
+        let_trace(thread, before);
+    return result;
+}
+
 /* ---- The hook -------------------------------------------------------------------------------- */
 
 static __attribute__((noinline, cold)) PyObject *eval_left_out(PyThreadState *thread,
@@ -130,7 +217,8 @@ static PyObject *eval_traced(PyThreadState *thread, frame_type *frame, int throw
     if (makes_generator(frame) || interpreter == NULL)
         return _PyEval_EvalFrameDefault(thread, frame, throws);
     trace_enter(code, has_begun(frame));
-    PyObject *result = _PyEval_EvalFrameDefault(thread, frame, throws);
+    PyObject *result = with_lines ? eval_with_lines(thread, frame, throws)
+                                  : _PyEval_EvalFrameDefault(thread, frame, throws);
     if (__builtin_expect(interpreter != NULL, 1))
         trace_leave(code);
     return result;
@@ -142,19 +230,31 @@ static const char *eval_refused(const struct trace_options *options)
         return "calls of C functions are not told this way";
     if (_PyInterpreterState_GetEvalFrameFunc(PyInterpreterState_Get()) != _PyEval_EvalFrameDefault)
         return "another tool evaluates the frames of this program (PEP 523)";
+    PyThreadState *thread = PyInterpreterState_ThreadHead(PyInterpreterState_Get());
+    for (; thread != NULL && options->lines; thread = PyThreadState_Next(thread))
+        if (is_others(thread->c_tracefunc))
+            return "another tool has set a trace function (sys.settrace)";
     return NULL;
 }
 
 static int eval_start(const struct trace_options *options)
 {
-    (void)options;
     interpreter = PyInterpreterState_Get();
+    with_lines = options->lines;
+#if PY_VERSION_HEX < 0x030A0000
+    interpreter->ceval.tracing_possible += with_lines; /* else no thread looks for a function */
+#endif
     _PyInterpreterState_SetEvalFrameFunc(interpreter, eval_traced);
     return 0;
 }
 
 static void eval_stop(void)
 {
+#if PY_VERSION_HEX < 0x030A0000
+    if (interpreter != NULL)
+        interpreter->ceval.tracing_possible -= with_lines;
+#endif
+    with_lines = false;
     if (interpreter != NULL && _PyInterpreterState_GetEvalFrameFunc(interpreter) == eval_traced)
         _PyInterpreterState_SetEvalFrameFunc(interpreter, _PyEval_EvalFrameDefault);
     interpreter = NULL;

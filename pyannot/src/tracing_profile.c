@@ -98,7 +98,9 @@ static int set_of_all(Py_tracefunc before, Py_tracefunc function)
 static const char *profile_refused(const struct trace_options *options)
 {
     PyThreadState *thread = PyInterpreterState_ThreadHead(PyInterpreterState_Get());
-    (void)options;
+    if (options->lines)
+        return "lines are not counted with calls of C functions before CPython 3.12, nor where "
+               "another tool evaluates frames or has set a trace function (sys.settrace)";
     for (; thread != NULL; thread = PyThreadState_Next(thread))
         if (thread->c_profilefunc != NULL)
             return "another profiler has set a profile function (sys.setprofile)";

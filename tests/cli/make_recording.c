@@ -13,13 +13,14 @@
  * nothing was seen), deadlock (two threads that wait for each other to the end), untold and lossy
  * (a little and a lot of what was sampled is missing), missing (something of each kind), build (a
  * script of many short processes), threads (which are called in different ways), called,
- * called-sums and called-adaptive (tests/lib/calls_trace.c). */
+ * called-sums and called-adaptive (tests/lib/calls_trace.c), lined (lines that were counted). */
 #include "make_recording.h"
 #include "made_sample.h"
 
 #include "calls_trace.h"
 #include "format.h"
 #include "hash.h"
+#include "lines_trace.h"
 #include "sampled_trace.h"
 #include "served_trace.h"
 #include "sets_trace.h"
@@ -430,6 +431,8 @@ int main(int argc, char **argv)
                                                  ? CALLS_TRACE_COUNTED
                                                  : CALLS_TRACE_ADAPTIVE),
                           argv[2]);
+    if (argc == 3 && strcmp(argv[1], "lined") == 0)
+        return write_made(lines_trace_create(), argv[2]);
     for (size_t i = 0; argc == 3 && i < sizeof(shapes) / sizeof(*shapes); i++) {
         if (strcmp(argv[1], shapes[i].name) != 0)
             continue;

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/* Lines that were counted, one by one: how often each began and how long it lasted, with all that
+ * it called. Nothing here was sampled.
+ *
+ * The lines of a function add up to the time in it, its recursion counted once. Memory: 32 bytes a
+ * line that ran. Thread-safety: one thread per object. */
+#ifndef ANNOT_LINE_COUNTS_H
+#define ANNOT_LINE_COUNTS_H
+
+#include "pass.h"
+#include "trace.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct line_count {
+    uint32_t label; /* of the function */
+    int32_t line;
+    uint64_t hits, time_ns;
+};
+
+/* A function, whose lines stand one behind the other. */
+struct line_count_function {
+    uint32_t label;
+    uint32_t begin, count; /* of its lines */
+    uint64_t hits, time_ns;
+    bool is_own;
+};
+
+struct line_counts;
+
+/* Has the recording any? */
+bool line_counts_any(const struct trace *trace);
+
+/* `trace` outlives the object. NULL: out of memory. destroy accepts NULL. */
+struct line_counts *line_counts_create(const struct trace *trace);
+void line_counts_destroy(struct line_counts *counts);
+
+/* What takes the samples of a pass; then finish: 0 or -ENOMEM. */
+struct sink line_counts_sink(struct line_counts *counts);
+int line_counts_finish(struct line_counts *counts);
+
+/* Own functions first, the most time first; and their lines in that order, by number. Owned by the
+ * object. */
+uint32_t line_counts_functions(const struct line_counts *counts,
+                               const struct line_count_function **ret_functions);
+uint32_t line_counts_lines(const struct line_counts *counts, const struct line_count **ret_lines);
+uint64_t line_counts_time_ns(const struct line_counts *counts); /* of all of them */
+
+#endif

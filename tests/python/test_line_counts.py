@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: MIT
+"""Lines that are counted, against what the interpreter itself tells of the same program, on each CPython of
+this machine; and their times against sleeps."""
+
+import collections
+import concurrent.futures
+import json
+import os
+import subprocess
+import sys
+import unittest
+
+import elsewhere
+import harness
+import interpreters
+from harness import ANNOT, HERE, RecordingTest
+
+PROGRAM = HERE / "lines_program.py"
+WAYS = ("generators", "exceptions", "objects", "threads", "coroutines", "fork")
+COUNTED = "lines_program.py,-finish,-note,-local,-forked,-main,-leave," \
+    "-count,-monitored"
+LEFT_OUT = {"<module>", "main", "finish", "note", "local", "forked", "leave", "Shape", "count", "monitored"}
+
+
+def all_interpreters():
+    """Commands, with what PYTHONPATH has to be for each."""
+    yield interpreters.ask(sys.executable), os.environ["PYTHONPATH"]
+    for one in interpreters.find():
+        if one.can_build() and not one.watches_threads and not one.debug:
+            yield one, str(elsewhere.package_for(one))
+
+
+class LineCounts(RecordingTest):
+    def environment_of(self, path):
+        environment = dict(self.environment, PYTHONPATH=f"{path}:{HERE}")
+        for name in ("ANNOT_PYTHON", "LINE_PROFILE"):
+            environment.pop(name, None)
+        return environment
+
+    def record(self, interpreter, path, ways, *options):
+        output = self.folder / f"{'.'.join(map(str, interpreter.version))}.annot"
+        command = [ANNOT, "record", "--no-sample", "--force", "--python", "names", *options,
+                   "-o", str(output), "--", interpreter.command, str(PROGRAM), *ways]
+        harness.run(command, env=self.environment_of(path))
+        return json.loads(harness.run(
+            [ANNOT, "report", "--json", "--table", "line_counts", str(output)]).stdout)
+
+    def lines(self, interpreter, path, ways, *options):
+        rows = self.record(interpreter, path, ways, *options)["line_counts"]
+        return {(row["name"].split(".")[-1], row["line"]): row for row in rows
+                if row["file"] == str(PROGRAM)}
+
+    def hits(self, *arguments):
+        return {key: row["hits"] for key, row in self.lines(*arguments).items()
+                if row["hits"] and key[0] not in LEFT_OUT}
+
+    def reference(self, interpreter, path, ways):
+        told = self.folder / f"{'.'.join(map(str, interpreter.version))}.txt"
+        told.write_text("")
+        environment = dict(self.environment_of(path), LINE_REFERENCE=str(told))
+        subprocess.run([interpreter.command, str(PROGRAM), *ways], env=environment, check=True)
+        counts = collections.Counter()
+        for line in told.read_text().splitlines():
+            name, number, count = line.rsplit(" ", 2)
+            if name not in LEFT_OUT:
+                counts[name, int(number)] += int(count)
+        return dict(counts)
+
+    def each(self, check):
+        with concurrent.futures.ThreadPoolExecutor(2) as workers:
+            for done in [workers.submit(check, *one) for one in all_interpreters()]:
+                done.result()
+
+    def test_hits_are_those_of_a_reference(self):
+        def check(interpreter, path):
+            expected = self.reference(interpreter, path, WAYS)
+            told = self.hits(interpreter, path, WAYS, "--trace-lines", COUNTED)
+            different = [f"{key}: expected {expected.get(key)}, recorded {told.get(key)}"
+                         for key in sorted({*expected, *told})
+                         if expected.get(key) != told.get(key)]
+            self.assertEqual(different, [], f"{interpreter}\n" + "\n".join(different))
+
+        self.each(check)
+
+    def test_workers_of_a_pool(self):
+        def check(interpreter, path):
+            told = self.hits(interpreter, path, ("pool",), "--trace-lines", "task")
+            counts = [count for _, count in sorted(told.items())]
+            self.assertEqual(counts, [20, 20 * 11, 200, 20], interpreter)
+
+        self.each(check)
+
+    def test_times_are_those_of_sleeps(self):
+        def check(interpreter, path):
+            rows = self.lines(interpreter, path, ("sleeps",), "--trace-lines", "outer,inner,again")
+            texts = PROGRAM.read_text().splitlines()
+            by_text = {(name, texts[line - 1].strip()): row["time_ns"] / 1e6
+                       for (name, line), row in rows.items()}
+            for key, least in {("outer", "time.sleep(0.03)"): 30, ("outer", "again(2)"): 20,
+                               ("inner", "time.sleep(0.02)"): 40,
+                               ("again", "time.sleep(0.01)"): 20}.items():
+                self.assertGreaterEqual(by_text[key], least - 0.5, (interpreter, key))
+                self.assertLess(by_text[key], least + 15, (interpreter, key))
+            # while a function runs again inside of a line, that has no time
+            self.assertLess(by_text["again", "again(n - 1)"], 5, interpreter)
+
+        self.each(check)
+
+
+if __name__ == "__main__":
+    harness.main()

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: MIT */
+/* `annot report --source` of a recording with lines that were counted: function by function, how
+ * often each line ran and how long that took, beside the source.
+ *
+ * What has most of the time comes first and fits on a screen: of long functions the lines that have
+ * some of it, and those around them. A function or file that was named is shown whole. */
+#include "call_label.h"
+#include "line_counts.h"
+#include "report_print.h"
+#include "stacks.h"
+#include "term.h"
+#include "text.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Lines around one that is shown; of a function that is short enough, all are. A line is hot from a
+ * hundredth of its function's time on, and styled from a tenth. */
+enum { CONTEXT = 1, SHORT = 24, SCREEN = 40, HOT_PART = 100, STYLED_PART = 10 };
+
+/* Columns before the source; with so few behind them lines are not cut. */
+enum { BEFORE = 52, ROOM_MIN = 30, LINE_MAX_BYTES = 1024, HEAT = 4 };
+
+struct counts_view {
+    const struct report *report;
+    const struct report_view *view;
+    const struct trace *trace;
+    const struct stacks *stacks;
+    const struct line_count *lines;
+    const char *name; /* NULL: all */
+    uint64_t whole_ns;
+    uint32_t printed; /* lines */
+};
+
+/* Of a function: where its text is. */
+struct extent {
+    uint32_t source, first, last;
+    bool known; /* its text is in the recording */
+    bool whole; /* all of its lines are shown */
+};
+
+/* ---- Where a function ends ------------------------------------------------------------------- */
+
+static size_t indent_of(const char *text, size_t length)
+{
+    size_t indent = 0;
+    while (indent < length && (text[indent] == ' ' || text[indent] == '\t'))
+        indent++;
+    return indent;
+}
+
+static bool begins_with(const char *text, size_t length, const char *word)
+{
+    return length >= strlen(word) && strncmp(text, word, strlen(word)) == 0;
+}
+
+/* The line of "def", behind decorators; 0: it is no function of several lines. */
+static uint32_t find_head(const struct counts_view *v, const struct extent *extent,
+                          size_t *ret_indent)
+{
+    for (uint32_t line = extent->first; line > 0 && line <= extent->last; line++) {
+        const char *text;
+        size_t length = source_line(report_texts(v->report), extent->source, line, &text);
+        size_t indent = *ret_indent = indent_of(text, length);
+        if (begins_with(text + indent, length - indent, "def ") ||
+            begins_with(text + indent, length - indent, "async "))
+            return line;
+    }
+    return 0;
+}
+
+/* Behind the last line that ran, a function goes on as far as lines are indented. */
+static uint32_t find_end(const struct counts_view *v, const struct extent *extent)
+{
+    size_t indent;
+    uint32_t end = extent->last;
+    uint32_t count = source_line_count(report_texts(v->report), extent->source);
+    if (find_head(v, extent, &indent) == 0)
+        return end;
+    for (uint32_t line = end + 1; line <= count; line++) {
+        const char *text;
+        size_t length = source_line(report_texts(v->report), extent->source, line, &text);
+        size_t at = indent_of(text, length);
+        if (at == length || text[at] == '#')
+            continue;
+        if (at <= indent && !strchr(")]}", text[at]))
+            break;
+        end = line;
+    }
+    return end;
+}
+
+static struct extent extent_of(const struct counts_view *v,
+                               const struct line_count_function *function)
+{
+    const struct label *label = stacks_get_label(v->stacks, function->label);
+    const struct line_count *lines = &v->lines[function->begin];
+    struct extent extent = {.source = label->source,
+                            .first = (uint32_t)lines[0].line,
+                            .last = (uint32_t)lines[function->count - 1].line};
+    size_t indent;
+    if (label->first_line > 0 && label->first_line < lines[0].line)
+        extent.first = (uint32_t)label->first_line;
+    extent.known = source_line_count(report_texts(v->report), extent.source) > 0;
+    bool is_function = find_head(v, &extent, &indent) != 0;
+    extent.last = find_end(v, &extent);
+    extent.whole = is_function &&
+                   (v->name != NULL || v->view->options->all || extent.last - extent.first < SHORT);
+    return extent;
+}
+
+/* ---- Lines ----------------------------------------------------------------------------------- */
+
+static void print_cell(int width, const char *text)
+{
+    printf(" %*s", width, text);
+}
+
+static void print_numbers(const struct line_count *line, const struct line_count_function *function)
+{
+    char text[NUMBER_TEXT_SIZE];
+    bool none = line->hits == 0 && line->time_ns == 0;
+    uint64_t marks =
+        function->time_ns ? (line->time_ns * HEAT + function->time_ns - 1) / function->time_ns : 0;
+    bool is_hot = line->time_ns > 0 && line->time_ns * HOT_PART >= function->time_ns;
+    print_cell(12, none ? "" : number_count(line->hits, text));
+    print_cell(8, none ? "" : number_time_short(line->time_ns, text));
+    print_cell(8, line->hits ? number_time_short(line->time_ns / line->hits, text) : "");
+    print_cell(6, none ? "" : number_share(line->time_ns, function->time_ns, text));
+    printf(" %-*.*s ", HEAT, (int)(is_hot ? marks : 0), "####");
+}
+
+static void print_source(const struct counts_view *v, uint32_t source, uint32_t line)
+{
+    char text[LINE_MAX_BYTES], cut[4 * LINE_MAX_BYTES + 4];
+    const char *begin;
+    size_t length = source_line(report_texts(v->report), source, line, &begin);
+    size_t width = LINE_MAX_BYTES;
+    struct text copy = text_init(text, sizeof(text));
+    for (size_t i = 0; i < length; i++)
+        text_format(&copy, begin[i] == '\t' ? "    " : "%c", begin[i]);
+    if (!v->view->wide && v->view->width > BEFORE + ROOM_MIN)
+        width = v->view->width - BEFORE;
+    term_cut(text, width < LINE_MAX_BYTES ? width : LINE_MAX_BYTES, cut, sizeof(cut));
+    printf("%s", cut);
+}
+
+static void print_line(struct counts_view *v, const struct line_count_function *function,
+                       const struct line_count *line)
+{
+    uint32_t source = stacks_get_label(v->stacks, function->label)->source;
+    bool styled =
+        v->view->color && line->time_ns > 0 && line->time_ns * STYLED_PART >= function->time_ns;
+    printf("%s %6d", styled ? "\033[1m" : "", line->line);
+    print_numbers(line, function);
+    print_source(v, source, (uint32_t)line->line);
+    printf("%s\n", styled ? "\033[0m" : "");
+    v->printed++;
+}
+
+/* ---- Functions ------------------------------------------------------------------------------- */
+
+static bool is_hot(const struct line_count_function *function, const struct line_count *line)
+{
+    return line->time_ns > 0 && line->time_ns * HOT_PART >= function->time_ns;
+}
+
+/* The lines of a function from `at` on: is one of them that is near `line` hot? */
+static bool is_near_hot(const struct counts_view *v, const struct line_count_function *function,
+                        uint32_t at, uint32_t line)
+{
+    uint32_t end = function->begin + function->count;
+    for (at = at > function->begin + CONTEXT ? at - CONTEXT - 1 : function->begin;
+         at < end && (uint32_t)v->lines[at].line <= line + CONTEXT; at++)
+        if ((uint32_t)v->lines[at].line + CONTEXT >= line && is_hot(function, &v->lines[at]))
+            return true;
+    return false;
+}
+
+static void print_lines(struct counts_view *v, const struct line_count_function *function,
+                        const struct extent *extent)
+{
+    uint32_t at = function->begin, end = at + function->count, shown = extent->first - 1;
+    for (uint32_t line = extent->first; line <= extent->last; line++) {
+        while (at < end && (uint32_t)v->lines[at].line < line)
+            at++;
+        bool found = at < end && (uint32_t)v->lines[at].line == line;
+        const struct line_count none = {.line = (int32_t)line};
+        if (!extent->known && !found)
+            continue;
+        if (extent->known && !extent->whole && line != extent->first &&
+            !is_near_hot(v, function, at, line))
+            continue;
+        if (extent->known && line != shown + 1)
+            printf(" %6s\n", "...");
+        print_line(v, function, found ? &v->lines[at] : &none);
+        shown = line;
+    }
+    if (extent->known && shown < extent->last)
+        printf(" %6s\n", "...");
+}
+
+static void print_function(struct counts_view *v, const struct line_count_function *function)
+{
+    char time[NUMBER_TEXT_SIZE], share[NUMBER_TEXT_SIZE], name[CALL_LABEL_SIZE];
+    const struct trace_session *session = trace_session_get(v->trace);
+    const char *folder = trace_string(v->trace, session->directory)->bytes;
+    const struct extent extent = extent_of(v, function);
+    const struct label *label = stacks_get_label(v->stacks, function->label);
+    const struct source *source = stacks_get_source(v->stacks, label->source);
+    code_name(v->trace, function->label, name, sizeof(name));
+    printf("\nTotal time: %s (%s of what was counted)\nFile: ",
+           number_time_plain(function->time_ns, time),
+           number_share(function->time_ns, v->whole_ns, share));
+    term_print(call_short_path(trace_string(v->trace, source->path)->bytes, folder));
+    printf("%s\nFunction: ", extent.known ? "" : " (its text is not in the recording)");
+    term_print(name);
+    printf(" at line %d\n\n", label->first_line);
+    printf(" %6s %12s %8s %8s %6s %*s %s\n", "line", "hits", "time", "per hit", "%", HEAT, "",
+           "source");
+    print_lines(v, function, &extent);
+}
+
+static bool is_wanted(const struct counts_view *v, const struct line_count_function *function)
+{
+    uint32_t source = stacks_get_label(v->stacks, function->label)->source;
+    return !v->name || report_names_file(v->trace, source, v->name) ||
+           report_names_function(v->trace, function->label, v->name);
+}
+
+static void print_rest(const struct counts_view *v, uint32_t count, uint64_t time_ns)
+{
+    char share[NUMBER_TEXT_SIZE];
+    if (count > 0)
+        printf("\n%u more function%s with %s of the time: annot report --source --all, or\n"
+               "annot report --source-of NAME\n",
+               count, count == 1 ? "" : "s", number_share(time_ns, v->whole_ns, share));
+}
+
+bool report_counts_source(const struct report *report, const struct report_view *view,
+                          const char *name)
+{
+    const struct line_count_function *functions;
+    const struct line_counts *counts = report_line_counts(report);
+    struct counts_view v = {.report = report,
+                            .view = view,
+                            .trace = store_reader_trace(view->options->reader),
+                            .name = name};
+    uint32_t count = counts ? line_counts_functions(counts, &functions) : 0;
+    uint32_t wanted = 0, left = 0;
+    uint64_t left_ns = 0;
+    if (count == 0)
+        return false;
+    v.stacks = trace_stacks_get(v.trace);
+    v.whole_ns = line_counts_time_ns(counts);
+    line_counts_lines(counts, &v.lines);
+    for (uint32_t i = 0; i < count; i++) {
+        if (!is_wanted(&v, &functions[i]))
+            continue;
+        if (wanted++ == 0)
+            printf("Lines that were counted: numbers are exact, nothing is sampled. The time of a "
+                   "line is with all that it calls.\n");
+        if (v.printed >= SCREEN && !name && !view->options->all) {
+            left++;
+            left_ns += functions[i].time_ns;
+            continue;
+        }
+        print_function(&v, &functions[i]);
+    }
+    print_rest(&v, left, left_ns);
+    return wanted > 0;
+}
