@@ -132,6 +132,20 @@ static void open_frames(struct trace_thread *thread, bool is_entering)
     PyErr_Restore(kind, value, traceback);
 }
 
+/* The gate also changes when anybody's recording begins or ends: what was counted is told then, to
+ * the recording that this process is in. In a child it is the parent's to tell; without a recording
+ * there is nobody. */
+static void begin_counts(struct trace_thread *thread, uint64_t gate)
+{
+    if (thread->generation != 0 && gate != 0) {
+        trace_tree_flush(thread);
+        trace_lines_flush(thread);
+    } else {
+        trace_lines_restart(thread);
+    }
+    trace_tree_restart(thread);
+}
+
 __attribute__((noinline, cold)) struct trace_thread *trace_thread_sync(bool is_entering)
 {
     struct trace_thread *thread = make();
@@ -139,9 +153,8 @@ __attribute__((noinline, cold)) struct trace_thread *trace_thread_sync(bool is_e
     if (thread == NULL)
         return NULL;
     thread->count = 0; /* of another recording, or of a parent */
+    begin_counts(thread, gate);
     thread->generation = 0;
-    trace_tree_restart(thread);
-    trace_lines_restart(thread);
     if (gate == 0)
         return NULL;
     thread->generation = gate;
