@@ -285,7 +285,7 @@ static int read_all(struct report *report)
 {
     const struct pass_source stored = recording_pass_source(report->options.reader);
     const struct pass_source source = report->options.source ? *report->options.source : stored;
-    struct sink sinks[REPORT_OWN_SINKS + 1 + REPORT_SINKS_MAX] = {
+    struct sink sinks[REPORT_OWN_SINKS + 2 + REPORT_SINKS_MAX] = {
         range_stats_sink(report->stats),
         pool_tasks_sink(report->tasks),
         loop_blocks_sink(report->loops, report->samples.present),

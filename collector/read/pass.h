@@ -104,7 +104,7 @@ struct sink {
     uint32_t wants; /* enum sink_wants */
 };
 
-enum { PASS_SINKS_MAX = 10 };
+enum { PASS_SINKS_MAX = 12 };
 
 /* Samples as they are stored: nearly in order of the time at which they were told. */
 struct sample_batch {

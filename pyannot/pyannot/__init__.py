@@ -46,6 +46,7 @@ except ModuleNotFoundError as error:
 TYPE_CHECKING = False  # type checkers know better, and importing typing costs more than pyannot
 if TYPE_CHECKING:
     from pyannot._errors import RecordingError as RecordingError
+    from pyannot._lines import lines as lines
     from pyannot._native import domain as domain
     from pyannot._native import flow as flow
     from pyannot._native import track as track
@@ -61,6 +62,7 @@ _LATER = {
     "RecordingError": "_errors",
     "domain": "_native",
     "flow": "_native",
+    "lines": "_lines",
     "read": "_read",
     "record": "_record",
     "start_recording": "_recording",
@@ -92,6 +94,7 @@ __all__ = [
     "enabled",
     "end",
     "flow",
+    "lines",
     "mark",
     "pop",
     "push",

@@ -65,8 +65,18 @@ def mode_of(settings: dict[str, str]) -> str:
 def begin(text: str) -> None:
     """As ANNOT_TRACE says. Raises RuntimeError where the interpreter cannot."""
     settings = parse(text)
+    if "lines" in settings or os.environ.get("LINE_PROFILE"):
+        from pyannot import _lines
+        if "lines" in settings or _lines.is_wanted_by_environment():
+            _lines.stand_in(as_builtin="lines" in settings)
     if "functions" in settings or "lines" in settings:
         start(settings)
+
+
+def count_lines(patterns: str) -> None:
+    """Beside what is traced already, if lines are not counted yet."""
+    if "lines" not in _settings:
+        start(dict(_settings, lines=patterns))
 
 
 def start(settings: dict[str, str]) -> None:

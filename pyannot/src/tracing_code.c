@@ -170,7 +170,8 @@ static void judge(PyCodeObject *code, struct trace_code *kept)
         verdict = TRACE_WANTED;
     else if (trace_now.options.is_chosen_only)
         verdict = TRACE_IGNORED;
-    kept->is_lined = trace_now.options.lines && trace_judge_lines(file, qualname);
+    kept->is_lined =
+        trace_now.options.lines && (kept->wants_lines || trace_judge_lines(file, qualname));
     if ((verdict == TRACE_WANTED || kept->is_lined) && kept->name == 0) {
         int line = code->co_firstlineno;
         kept->name =
@@ -216,6 +217,16 @@ __attribute__((noinline, cold)) struct trace_code *trace_code_make(PyCodeObject 
         judge(code, kept);
     PyErr_Restore(kind, value, traceback);
     return kept;
+}
+
+int trace_code_choose_lines(PyCodeObject *code)
+{
+    struct trace_code *kept = trace_extra >= 0 ? trace_code_make(code) : NULL;
+    if (kept == NULL)
+        return -1;
+    kept->wants_lines = true;
+    kept->verdict = TRACE_UNKNOWN;
+    return 0;
 }
 
 int trace_code_choose(PyCodeObject *code)

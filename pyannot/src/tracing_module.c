@@ -197,9 +197,22 @@ static PyObject *trace_forked(PyObject *module, PyObject *ignored)
     Py_RETURN_NONE;
 }
 
+static PyObject *trace_choose_lines(PyObject *module, PyObject *code)
+{
+    (void)module;
+    if (!PyCode_Check(code)) {
+        PyErr_SetString(PyExc_TypeError, "trace_choose_lines() takes a code object");
+        return NULL;
+    }
+    if (trace_code_choose_lines((PyCodeObject *)code) < 0)
+        return PyErr_NoMemory();
+    Py_RETURN_NONE;
+}
+
 PyMethodDef trace_functions[] = {
     {"trace_begin", trace_begin, METH_VARARGS, NULL},
     {"trace_choose", trace_choose, METH_O, NULL},
+    {"trace_choose_lines", trace_choose_lines, METH_O, NULL},
     {"trace_end", trace_end, METH_NOARGS, NULL},
     {"trace_flush", trace_flush, METH_NOARGS, NULL},
     {"trace_forked", trace_forked, METH_NOARGS, NULL},

@@ -26,6 +26,7 @@ struct trace_code {
     uint8_t verdict; /* enum trace_verdict */
     bool is_library, is_chosen;
     bool is_lined, is_numbered; /* its lines are counted; they have been */
+    bool wants_lines;           /* they are wherever lines are: the program said so */
     bool has_lines, has_events; /* the hook has asked for events of these; of this one alone */
     uint32_t number;            /* of those whose lines are counted, from 0 */
     uint32_t first_line;
@@ -99,6 +100,8 @@ int trace_code_choose(PyCodeObject *code);
 void trace_code_watch(PyCodeObject *code, struct trace_code *kept);
 /* A list of all of these, of which it asks no more; NULL with an exception. */
 PyObject *trace_code_unwatch(void);
+/* Lines of it are counted wherever lines are. 0, or -1 without memory. */
+int trace_code_choose_lines(PyCodeObject *code);
 /* All verdicts are to be found anew. */
 void trace_code_forget_verdicts(void);
 /* 0, or -1 with an exception. */

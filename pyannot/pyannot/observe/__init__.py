@@ -361,8 +361,8 @@ def begin():
             tell("part", "ANNOT_PYTHON", error)
         if not arrive():
             stop()  # without a reader, nothing is to be in the way
-        elif os.environ.get("ANNOT_TRACE"):
-            _trace(os.environ["ANNOT_TRACE"])
+        elif os.environ.get("ANNOT_TRACE") or os.environ.get("LINE_PROFILE"):
+            _trace(os.environ.get("ANNOT_TRACE", ""))
     except Exception:  # the program is what matters
         pass
 
