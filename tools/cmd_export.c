@@ -222,7 +222,7 @@ static void note_written(const struct plan *plan, const struct pass_counts *read
         loss_note(store_reader_trace(plan->reader), &wholes);
     note_folded(plan);
     note_hidden(plan);
-    if (wants_gpu(&plan->wanted) || plan->exporter->counts_calls) {
+    if (wants_gpu(&plan->wanted) || plan->exporter->counts_calls || plan->exporter->counts_lines) {
         if (wants_gpu(&plan->wanted))
             note_stacks(plan);
         if (plan->default_output)
@@ -249,6 +249,7 @@ static int run_export(struct plan *plan)
                                      .off_cpu = plan->wanted.off_cpu,
                                      .gpu = wants_gpu(&plan->wanted),
                                      .calls = plan->exporter->counts_calls,
+                                     .lines = plan->exporter->counts_lines,
                                      .value = plan->wanted.value};
     struct pass_counts read;
     struct text text = text_init(plan->subtitle, sizeof(plan->subtitle));

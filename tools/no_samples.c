@@ -29,6 +29,11 @@ int no_samples_fail(const struct no_samples *f)
                               "how often\nannot record --trace-functions=aggregate counts them; "
                               "annot flame %s draws samples",
                               f->recording, quoted);
+    if (f->lines)
+        return cmd_fail(CMD_FAILED,
+                        "%s has no lines that were counted%s\nannot record --trace-lines counts "
+                        "them; annot report --source shows sampled ones",
+                        f->recording, selection_is_all(f->selection) ? "" : ", in what was chosen");
     if (f->off_cpu && !sampling->off_cpu)
         return cmd_fail(CMD_FAILED,
                         "%s has no data about time off the CPU\nannot record "

@@ -17,6 +17,7 @@ struct no_samples {
     bool off_cpu;      /* waits were to be drawn */
     bool gpu;          /* work of GPUs was */
     bool calls;        /* calls that were counted were */
+    bool lines;        /* lines that were counted were */
     const char *value; /* what samples were to count for; NULL: time */
 };
 

@@ -37,6 +37,7 @@ struct extent {
     uint32_t source, first, last;
     bool known; /* its text is in the recording */
     bool whole; /* all of its lines are shown */
+    bool ran;   /* those that ran, as of a module, whose functions are there by themselves */
 };
 
 /* ---- Where a function ends ------------------------------------------------------------------- */
@@ -102,10 +103,13 @@ static struct extent extent_of(const struct counts_view *v,
     if (label->first_line > 0 && label->first_line < lines[0].line)
         extent.first = (uint32_t)label->first_line;
     extent.known = source_line_count(report_texts(v->report), extent.source) > 0;
-    bool is_function = find_head(v, &extent, &indent) != 0;
-    extent.last = find_end(v, &extent);
-    extent.whole = is_function &&
-                   (v->name != NULL || v->view->options->all || extent.last - extent.first < SHORT);
+    char name[CALL_LABEL_SIZE];
+    code_name(v->trace, function->label, name, sizeof(name));
+    bool is_asked = v->name != NULL || v->view->options->all;
+    bool is_function = strcmp(name, "<module>") != 0 && find_head(v, &extent, &indent) != 0;
+    extent.last = is_function ? find_end(v, &extent) : extent.last;
+    extent.whole = is_function && (is_asked || extent.last - extent.first < SHORT);
+    extent.ran = !extent.known || (!is_function && is_asked);
     return extent;
 }
 
@@ -177,24 +181,31 @@ static bool is_near_hot(const struct counts_view *v, const struct line_count_fun
     return false;
 }
 
+static bool is_shown(const struct counts_view *v, const struct line_count_function *function,
+                     const struct extent *extent, const struct line_count *line, uint32_t at)
+{
+    if (extent->ran)
+        return line->hits > 0 || line->time_ns > 0;
+    uint32_t number = (uint32_t)line->line;
+    return extent->whole || number == extent->first || is_near_hot(v, function, at, number);
+}
+
 static void print_lines(struct counts_view *v, const struct line_count_function *function,
                         const struct extent *extent)
 {
     uint32_t at = function->begin, end = at + function->count, shown = extent->first - 1;
-    for (uint32_t line = extent->first; line <= extent->last; line++) {
-        while (at < end && (uint32_t)v->lines[at].line < line)
+    for (uint32_t i = extent->first; i <= extent->last; i++) {
+        while (at < end && (uint32_t)v->lines[at].line < i)
             at++;
-        bool found = at < end && (uint32_t)v->lines[at].line == line;
-        const struct line_count none = {.line = (int32_t)line};
-        if (!extent->known && !found)
+        const struct line_count none = {.line = (int32_t)i};
+        bool found = at < end && (uint32_t)v->lines[at].line == i;
+        const struct line_count *line = found ? &v->lines[at] : &none;
+        if (!is_shown(v, function, extent, line, at))
             continue;
-        if (extent->known && !extent->whole && line != extent->first &&
-            !is_near_hot(v, function, at, line))
-            continue;
-        if (extent->known && line != shown + 1)
+        if (extent->known && i != shown + 1)
             printf(" %6s\n", "...");
-        print_line(v, function, found ? &v->lines[at] : &none);
-        shown = line;
+        print_line(v, function, line);
+        shown = i;
     }
     if (extent->known && shown < extent->last)
         printf(" %6s\n", "...");

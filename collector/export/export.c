@@ -13,16 +13,12 @@
 #define TIME_MAX_NS (INT64_MAX / 4) /* 73 years */
 #define VALUE_MAX   (INT64_C(1) << 50)
 
-extern const struct exporter export_callgrind, export_chrome, export_folded, export_perfetto,
-    export_pstats;
+extern const struct exporter export_callgrind, export_chrome, export_folded, export_lprof,
+    export_perfetto, export_pstats;
 
-const struct exporter *const exporters[] = {&export_perfetto,
-                                            &export_chrome,
-                                            &export_folded,
-                                            &export_svg,
-                                            &export_pstats,
-                                            &export_callgrind,
-                                            NULL};
+const struct exporter *const exporters[] = {
+    &export_perfetto, &export_chrome,    &export_folded, &export_svg,
+    &export_pstats,   &export_callgrind, &export_lprof,  NULL};
 
 const struct exporter *exporter_by_name(const char *name)
 {

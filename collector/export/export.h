@@ -128,6 +128,7 @@ struct exporter {
     const char *summary;   /* one line of help */
     const char *viewer;    /* what opens it, "at ui.perfetto.dev"; NULL: many programs */
     bool binary;           /* not for terminals */
+    bool counts_lines;     /* of lines that were counted: nothing else is in it */
     bool tells_missing;    /* the file has room for what the recording lacks */
     bool counts_calls;     /* it is made of calls that were counted; -ENODATA: there are none */
     /* Its own, into struct export_options; a fallback holds for this format. NULL: none. */

@@ -1,25 +1,30 @@
 # SPDX-License-Identifier: MIT
-"""Lines that are counted, against what the interpreter itself tells of the same program, on each CPython of
-this machine; and their times against sleeps."""
+"""Lines that are counted, against what the interpreter itself tells of the same program, on
+each CPython of this machine; and their times against sleeps."""
 
 import collections
 import concurrent.futures
 import json
 import os
+import pickle
 import subprocess
 import sys
+import types
 import unittest
+from unittest import mock
 
 import elsewhere
 import harness
 import interpreters
 from harness import ANNOT, HERE, RecordingTest
 
+CHOSEN = HERE / "lines_chosen.py"
 PROGRAM = HERE / "lines_program.py"
 WAYS = ("generators", "exceptions", "objects", "threads", "coroutines", "fork")
 COUNTED = "lines_program.py,-finish,-note,-local,-forked,-main,-leave," \
     "-count,-monitored"
-LEFT_OUT = {"<module>", "main", "finish", "note", "local", "forked", "leave", "Shape", "count", "monitored"}
+LEFT_OUT = {"<module>", "main", "finish", "note", "local", "forked", "leave", "Shape",
+            "count", "monitored"}
 
 
 def all_interpreters():
@@ -37,11 +42,11 @@ class LineCounts(RecordingTest):
             environment.pop(name, None)
         return environment
 
-    def record(self, interpreter, path, ways, *options):
+    def record(self, interpreter, path, ways, *options, program=PROGRAM, **environment):
         output = self.folder / f"{'.'.join(map(str, interpreter.version))}.annot"
         command = [ANNOT, "record", "--no-sample", "--force", "--python", "names", *options,
-                   "-o", str(output), "--", interpreter.command, str(PROGRAM), *ways]
-        harness.run(command, env=self.environment_of(path))
+                   "-o", str(output), "--", interpreter.command, str(program), *ways]
+        harness.run(command, env={**self.environment_of(path), **environment})
         return json.loads(harness.run(
             [ANNOT, "report", "--json", "--table", "line_counts", str(output)]).stdout)
 
@@ -105,6 +110,43 @@ class LineCounts(RecordingTest):
             self.assertLess(by_text["again", "again(n - 1)"], 5, interpreter)
 
         self.each(check)
+
+    def test_functions_that_the_program_chooses(self):
+        names = {"decorated", "ours", "late", "area", "make", "twice"}
+
+        def check(interpreter, path):
+            for options, environment in ((("--trace-lines", "@profile"), {}),
+                                         ((), {"LINE_PROFILE": "1"})):
+                table = self.record(interpreter, path, (), *options, program=CHOSEN,
+                                    **environment)["line_counts"]
+                calls = {row["name"].split(".")[-1]: row["hits"] for row in table}
+                self.assertEqual(set(calls), names, interpreter)
+                self.assertEqual(calls["late"], 3, interpreter)  # not what ran before
+                self.assertEqual(calls["area"], 2, interpreter)
+
+        self.each(check)
+
+    def test_a_file_for_line_profiler(self):
+        output = self.folder / "lines.lprof"
+        told = harness.run([ANNOT, "kernprof", "-lv", "-p", "outer,inner", "-o", str(output),
+                            sys.executable, str(PROGRAM), "sleeps"],
+                           env=self.environment_of(os.environ["PYTHONPATH"])).stdout
+        self.assertIn("Function: inner at line", told)
+        self.assertIn("Function: outer at line", told)
+        rows = json.loads(harness.run([ANNOT, "report", "--json", "--table", "line_counts",
+                                       str(output.with_suffix(".annot"))]).stdout)
+        made = types.ModuleType("line_profiler.line_profiler")
+        made.LineStats = type("LineStats", (), {})
+        with mock.patch.dict(sys.modules, {"line_profiler": types.ModuleType("line_profiler"),
+                                           made.__name__: made}):
+            stats = pickle.loads(output.read_bytes())
+        self.assertEqual(stats.unit, 1e-9)
+        told = {(file, first, name, line): (hits, time)
+                for (file, first, name), lines in stats.timings.items()
+                for line, hits, time in lines}
+        self.assertEqual(told, {
+            (row["file"], row["function_line"], row["name"], row["line"]):
+                (row["hits"], row["time_ns"]) for row in rows["line_counts"]})
 
 
 if __name__ == "__main__":
