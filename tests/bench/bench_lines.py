@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: MIT
+"""What lines that are counted cost, beside line_profiler and the least that the interpreter takes.
+
+    bench_lines.py ANNOT PACKAGE INTERPRETER [ROUNDS]
+
+PACKAGE is the folder for PYTHONPATH with pyannot for that interpreter (module_build.py makes one).
+Each round runs the programs without anything and then with each tool; ratios of processor time and
+nanoseconds for each line are those of a round, and medians of them are printed. "empty" is a
+callback in C that does nothing: the floor of sys.monitoring, CPython 3.12 and later. "other code"
+is recorded with lines that it does not have. line_profiler: if INTERPRETER has it.
+"""
+
+import collections
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+
+PROGRAMS = '''
+import operator, sys, time
+
+
+def loop(n):
+    total = 0
+    for i in range(n):
+        total += i
+        total ^= 3
+    return total
+
+
+def nbody(steps, pairs):
+    for _ in range(steps):
+        for a, b in pairs:
+            dx = a[0] - b[0]
+            dy = a[1] - b[1]
+            dz = a[2] - b[2]
+            mag = 0.01 * (dx * dx + dy * dy + dz * dz + 1e-9) ** -1.5
+            am = a[6] * mag
+            bm = b[6] * mag
+            a[3] -= dx * bm
+            a[4] -= dy * bm
+            a[5] -= dz * bm
+            b[3] += dx * am
+            b[4] += dy * am
+            b[5] += dz * am
+
+
+tool = sys.argv[1]
+if tool == "empty":
+    events = sys.monitoring.events
+    sys.monitoring.use_tool_id(4, "empty")
+    sys.monitoring.register_callback(4, events.LINE, operator.is_)
+    for function in (loop, nbody):
+        sys.monitoring.set_local_events(4, function.__code__, events.LINE)
+elif tool == "line_profiler":
+    import line_profiler
+    profiler = line_profiler.LineProfiler(loop, nbody)
+    profiler.enable()
+bodies = [[float(i + k) for k in range(7)] for i in range(5)]
+pairs = [(a, b) for i, a in enumerate(bodies) for b in bodies[i + 1:]]
+for name, run, lines in (("loop", lambda: loop(600000), 1800003),
+                         ("nbody", lambda: nbody(8000, pairs), 8000 * (10 * 13 + 2))):
+    begin = time.process_time()
+    run()
+    print("BENCH", name, time.process_time() - begin, lines, flush=True)
+'''
+
+
+def commands(annot, interpreter, folder):
+    program = os.path.join(folder, "programs.py")
+    with open(program, "w") as out:
+        out.write(PROGRAMS)
+    record = [annot, "record", "--no-sample", "--force", "-o",
+              os.path.join(folder, "bench.annot"), "--trace-lines"]
+    yield "annot", [*record, "loop,nbody", "--", interpreter, program, "annot"]
+    yield "other code", [*record, "nothing", "--", interpreter, program, "annot"]
+    for tool, probe in (("empty", "sys.monitoring"), ("line_profiler", "line_profiler")):
+        statement = f"import sys; {probe}" if probe != tool else f"import {tool}"
+        if subprocess.run([interpreter, "-c", statement], capture_output=True,
+                          check=False).returncode == 0:
+            yield tool, [interpreter, program, tool]
+
+
+def run(command, package):
+    done = subprocess.run(command, env=dict(os.environ, PYTHONPATH=package), capture_output=True,
+                          text=True, check=True)
+    rows = (line.split() for line in done.stdout.splitlines() if line.startswith("BENCH "))
+    return {name: (float(seconds), int(lines)) for _, name, seconds, lines in rows}
+
+
+def main():
+    annot, package, interpreter = sys.argv[1:4]
+    rounds = int(sys.argv[4]) if len(sys.argv) > 4 else 7
+    ratios, costs = collections.defaultdict(list), collections.defaultdict(list)
+    with tempfile.TemporaryDirectory() as folder:
+        tools = dict(commands(annot, interpreter, folder))
+        for _ in range(rounds):
+            plain = run([interpreter, os.path.join(folder, "programs.py"), "plain"], package)
+            for tool, command in tools.items():
+                for name, (seconds, lines) in run(command, package).items():
+                    ratios[tool, name].append(seconds / plain[name][0])
+                    costs[tool, name].append((seconds - plain[name][0]) / lines * 1e9)
+    for key, values in ratios.items():
+        print(f"{key[0]:14} {key[1]:8} {statistics.median(values):6.2f} x "
+              f"{statistics.median(costs[key]):6.0f} ns a line", flush=True)
+
+
+if __name__ == "__main__":
+    main()
