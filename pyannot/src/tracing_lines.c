@@ -35,10 +35,12 @@ struct line_table {
 
 struct line_frame {
     struct line_cell *cell; /* of the line that it is at; NULL: not known */
+    struct line_page *page; /* that the line is in; NULL: not known */
     uint64_t since;         /* of time that is not counted yet; 0: the same function runs inside */
     uint32_t depth;
-    uint32_t number; /* of the function */
-    uint32_t around; /* 1 + the next frame of the same function, outwards */
+    uint32_t page_first; /* its first line */
+    uint32_t number;     /* of the function */
+    uint32_t around;     /* 1 + the next frame of the same function, outwards */
 };
 
 struct trace_lines {
@@ -83,14 +85,15 @@ static struct line_page *make_page(struct line_table *table, uint32_t index)
     return table->pages[index] = calloc(1, sizeof(struct line_page));
 }
 
-/* NULL: no memory, or no line of this function. */
-static inline struct line_cell *cell_of(struct line_table *table, uint32_t line)
+/* Of the page that the line is in; without one, no memory, or no line of this function. */
+static __attribute__((noinline)) void turn_to_page(struct line_table *table,
+                                                   struct line_frame *frame, uint32_t line)
 {
-    uint32_t offset = line - table->first, index = offset / PAGE_LINES;
-    struct line_page *page = index < table->page_count ? table->pages[index] : NULL;
-    if (RARE(page == NULL))
-        page = make_page(table, index);
-    return page ? &page->cells[offset % PAGE_LINES] : NULL;
+    uint32_t index = (line - table->first) / PAGE_LINES;
+    frame->page = index < table->page_count ? table->pages[index] : NULL;
+    if (frame->page == NULL)
+        frame->page = make_page(table, index);
+    frame->page_first = table->first + index * PAGE_LINES;
 }
 
 /* ---- Frames ---------------------------------------------------------------------------------- */
@@ -179,7 +182,9 @@ static inline void move_to(struct trace_thread *thread, const struct trace_code 
     struct line_frame *frame = frame_now(thread, code, now);
     if (RARE(frame == NULL))
         return;
-    frame->cell = cell_of(&thread->lines->tables[code->number], line);
+    if (RARE(frame->page == NULL) || RARE(line - frame->page_first >= PAGE_LINES))
+        turn_to_page(&thread->lines->tables[code->number], frame, line);
+    frame->cell = frame->page ? &frame->page->cells[line - frame->page_first] : NULL;
     if (RARE(frame->cell == NULL))
         return;
     frame->cell->line = line;

@@ -133,7 +133,9 @@ CALLBACK(on_unwind)
 CALLBACK(on_line)
 {
     UNUSED_OF_CALLBACK;
-    struct trace_code *lined = trace_lined((PyCodeObject *)args[0]);
+    const struct trace_code *lined = trace_code_of((PyCodeObject *)args[0]);
+    if (__builtin_expect(lined != NULL && !lined->is_lined, 0))
+        lined = NULL;
     if (lined != NULL)
         trace_line(lined, (uint32_t)PyUnstable_Long_CompactValue((PyLongObject *)args[1]));
     return answer(lined != NULL);
