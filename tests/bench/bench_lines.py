@@ -89,18 +89,25 @@ def run(command, package):
     return {name: (float(seconds), int(lines)) for _, name, seconds, lines in rows}
 
 
+def measure(tools, plain, package, rounds):
+    """Ratios and nanoseconds a line, by tool and program."""
+    ratios, costs = collections.defaultdict(list), collections.defaultdict(list)
+    for _ in range(rounds):
+        bare = run(plain, package)
+        for tool, command in tools.items():
+            for name, (seconds, lines) in run(command, package).items():
+                ratios[tool, name].append(seconds / bare[name][0])
+                costs[tool, name].append((seconds - bare[name][0]) / lines * 1e9)
+    return ratios, costs
+
+
 def main():
     annot, package, interpreter = sys.argv[1:4]
     rounds = int(sys.argv[4]) if len(sys.argv) > 4 else 7
-    ratios, costs = collections.defaultdict(list), collections.defaultdict(list)
     with tempfile.TemporaryDirectory() as folder:
         tools = dict(commands(annot, interpreter, folder))
-        for _ in range(rounds):
-            plain = run([interpreter, os.path.join(folder, "programs.py"), "plain"], package)
-            for tool, command in tools.items():
-                for name, (seconds, lines) in run(command, package).items():
-                    ratios[tool, name].append(seconds / plain[name][0])
-                    costs[tool, name].append((seconds - plain[name][0]) / lines * 1e9)
+        plain = [interpreter, os.path.join(folder, "programs.py"), "plain"]
+        ratios, costs = measure(tools, plain, package, rounds)
     for key, values in ratios.items():
         print(f"{key[0]:14} {key[1]:8} {statistics.median(values):6.2f} x "
               f"{statistics.median(costs[key]):6.0f} ns a line", flush=True)
