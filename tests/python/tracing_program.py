@@ -266,9 +266,10 @@ async def tasks():
         await task
     async for _ in stream(3):
         leaf()
-    async with contextlib.aclosing(stream(5)) as early:
-        async for _ in early:
-            break
+    early = stream(5)
+    async for _ in early:
+        break
+    await early.aclose()
 
 
 def coroutines():
