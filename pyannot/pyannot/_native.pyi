@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 from collections.abc import Awaitable, Callable
-from types import TracebackType
+from types import CodeType, TracebackType
 from typing import Any, Generic, Optional, SupportsFloat, SupportsIndex, TypeVar, Union, final
 from typing import overload
 
