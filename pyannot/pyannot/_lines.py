@@ -40,7 +40,12 @@ def lines(counted: Counted) -> Counted:
         raise TypeError(f"lines() takes a function, a class or a module, not {type(counted)}")
     if not _native.enabled():
         return counted
-    _trace.count_lines(CHOSEN)
+    try:
+        _trace.count_lines(CHOSEN)
+    except RuntimeError as error:  # the interpreter cannot: the program goes on without
+        from pyannot import observe
+        observe.tell("part", "trace-lines", error)
+        return counted
     for code in codes:
         _native.trace_choose_lines(code)
     if sys.version_info >= (3, 12):
