@@ -58,10 +58,18 @@ uint32_t path_tree_child(struct path_tree *tree, uint32_t parent, uint32_t name,
 /* The nodes of open ranges that nest, outermost first. */
 typedef VEC(uint32_t) range_nodes;
 
+/* A range that was closed and may go on (EVENT_CONTINUES): only then its duration is known. */
+struct range_piece {
+    uint32_t row, name, scope;
+    struct range_duration duration; /* so far */
+};
+
 /* A thread: its open pushed ranges. */
 struct thread_path {
     range_nodes nodes;
-    int64_t last_ns; /* when its last range ended */
+    VEC(struct range_piece) closed;    /* since the last begin that was none of theirs */
+    VEC(struct range_duration) before; /* of the open ranges that go on, by depth; zeros: begun */
+    int64_t last_ns;                   /* when its last range ended */
     uint32_t process;
     bool known;
 };
@@ -103,6 +111,7 @@ struct range_stats {
     struct sample_weight weight;
     int64_t from_ns, to_ns;
     struct range_watch watch;
+    bool has_pieces; /* ranges may be told in pieces */
     struct path_tree tree;
     struct path_root roots[RANGE_KIND_COUNT]; /* the last of each kind */
     struct histogram_pool *histograms;
@@ -143,6 +152,22 @@ int range_enter(struct range_stats *stats, enum range_kind kind, range_nodes *no
  * The thread that began it must be known (range_path_of). */
 struct range_row *range_leave(struct range_stats *stats, enum range_kind kind, range_nodes *nodes,
                               const struct item *span, bool *ret_nested);
+
+/* Of a span, as far as it goes. */
+struct range_duration range_duration_of(const struct item *span);
+/* A duration of a row is known. */
+void range_add_duration(struct range_stats *stats, struct range_row *row,
+                        struct range_duration duration);
+
+/* Ranges in pieces (range_pieces.c), only with has_pieces. One begins, or goes on; one ends,
+ * perhaps for now: of `piece` the duration is that of the span. 0 or -ENOMEM. */
+int range_piece_opened(struct range_stats *stats, struct thread_path *path,
+                       const struct item *item);
+int range_piece_closed(struct thread_path *path, const struct item *span,
+                       const struct range_piece *piece);
+/* Nothing goes on any more. */
+void range_pieces_end(struct range_stats *stats, struct thread_path *path);
+void range_pieces_free(struct thread_path *path);
 
 /* Whoever wants to know is told. */
 static inline int range_tell(const struct range_stats *stats, const struct range_row *row,

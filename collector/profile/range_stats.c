@@ -126,11 +126,12 @@ static void count_thread(struct range_stats *stats, struct range_row *row, uint3
 }
 
 static void count_entry(struct range_stats *stats, struct range_row *row, uint32_t node,
-                        uint32_t thread)
+                        const struct event *begin)
 {
-    row->count++;
-    stats->totals.other_count += node == PATH_OTHER;
-    count_thread(stats, row, thread);
+    bool begins = !(begin->flags & EVENT_CONTINUES && event_can_continue(begin->kind));
+    row->count += begins;
+    stats->totals.other_count += begins && node == PATH_OTHER;
+    count_thread(stats, row, begin->thread);
 }
 
 static uint64_t duration_of(const struct item *span)
@@ -138,20 +139,32 @@ static uint64_t duration_of(const struct item *span)
     return span->end_ns > span->begin_ns ? (uint64_t)(span->end_ns - span->begin_ns) : 0;
 }
 
-static void add_duration(struct range_stats *stats, struct range_row *row, const struct item *span)
+void range_add_duration(struct range_stats *stats, struct range_row *row,
+                        struct range_duration duration)
+{
+    uint64_t duration_ns = duration.duration_ns;
+    if (!row->has_durations || duration_ns < row->min_ns)
+        row->min_ns = duration_ns;
+    row->has_durations = true;
+    if (duration_ns > row->max_ns)
+        row->max_ns = duration_ns;
+    histogram_add(stats->histograms, &row->durations, duration_ns);
+    range_keep(&stats->keeper, (size_t)(row - stats->rows.items), duration);
+}
+
+struct range_duration range_duration_of(const struct item *span)
 {
     uint64_t duration = duration_of(span);
-    if (row->count == 1 || duration < row->min_ns)
-        row->min_ns = duration;
-    if (duration > row->max_ns)
-        row->max_ns = duration;
-    row->total_ns += duration;
+    uint64_t ready_ns = span->off.runnable_ns > 0 ? (uint64_t)span->off.runnable_ns : 0;
+    return (struct range_duration){duration, ready_ns < duration ? ready_ns : 0};
+}
+
+/* What a part of a range has, too. */
+static void add_part(struct range_row *row, const struct item *span)
+{
+    row->total_ns += duration_of(span);
     row->unfinished += (span->flags & ITEM_UNFINISHED) != 0;
     row->end_lost += (span->flags & ITEM_END_LOST) != 0;
-    histogram_add(stats->histograms, &row->durations, duration);
-    uint64_t ready_ns = span->off.runnable_ns > 0 ? (uint64_t)span->off.runnable_ns : 0;
-    range_keep(&stats->keeper, (size_t)(row - stats->rows.items),
-               (struct range_duration){duration, ready_ns < duration ? ready_ns : 0});
 }
 
 int range_enter(struct range_stats *stats, enum range_kind kind, range_nodes *nodes,
@@ -179,6 +192,8 @@ static int take_opened(struct range_stats *stats, const struct item *item)
         item->lane == LANE_THREAD ? range_path_of(stats, begin->thread) : NULL;
     if (item->lane == LANE_THREAD && !path)
         return -ENOMEM;
+    if (path && stats->has_pieces && range_piece_opened(stats, path, item) != 0)
+        return -ENOMEM;
     return path ? range_enter(stats, RANGE_PUSHED, &path->nodes, begin, item->ranges) : 0;
 }
 
@@ -204,8 +219,8 @@ struct range_row *range_leave(struct range_stats *stats, enum range_kind kind, r
     struct range_row *row = range_row_at(stats, kind, node);
     uint64_t duration = duration_of(span);
     uint64_t children = span->ranges_ns > 0 ? (uint64_t)span->ranges_ns : 0;
-    count_entry(stats, row, node, span->event->thread);
-    add_duration(stats, row, span);
+    count_entry(stats, row, node, span->event);
+    add_part(row, span);
     row->self_ns += duration > children ? duration - children : 0;
     *ret_nested = known && is_nested_in_itself(stats, nodes, depth);
     row->nested_ns += *ret_nested ? duration : 0;
@@ -226,6 +241,17 @@ static void pass_through(struct range_stats *stats, struct thread_path *path,
         path->nodes.count = span->ranges;
 }
 
+static int add_pushed_duration(struct range_stats *stats, struct thread_path *path,
+                               struct range_row *row, const struct item *span)
+{
+    const struct range_piece piece = {(uint32_t)(row - stats->rows.items), span->event->name,
+                                      span->event->scope, range_duration_of(span)};
+    if (stats->has_pieces)
+        return range_piece_closed(path, span, &piece);
+    range_add_duration(stats, row, piece.duration);
+    return 0;
+}
+
 static int take_pushed(struct range_stats *stats, const struct item *span)
 {
     struct thread_path *path = range_path_of(stats, span->event->thread);
@@ -237,6 +263,8 @@ static int take_pushed(struct range_stats *stats, const struct item *span)
         pass_through(stats, path, span);
     else
         row = range_leave(stats, RANGE_PUSHED, &path->nodes, span, &nested);
+    if (row && add_pushed_duration(stats, path, row, span) != 0)
+        return -ENOMEM;
     if (row && !nested) {
         row->runnable_ns += span->off.runnable_ns;
         row->blocked_ns += span->off.blocked_ns;
@@ -258,7 +286,7 @@ static int flat_row(struct range_stats *stats, enum range_kind kind, const struc
     if (node < 0)
         return -ENOMEM;
     *ret_row = range_row_at(stats, kind, (uint32_t)node);
-    count_entry(stats, *ret_row, (uint32_t)node, event->thread);
+    count_entry(stats, *ret_row, (uint32_t)node, event);
     return 0;
 }
 
@@ -268,7 +296,8 @@ static int take_flat(struct range_stats *stats, enum range_kind kind, const stru
     int rc = flat_row(stats, kind, span->event, &row);
     if (rc)
         return rc;
-    add_duration(stats, row, span);
+    add_part(row, span);
+    range_add_duration(stats, row, range_duration_of(span));
     row->self_ns += kind == RANGE_TRACK ? duration_of(span) : 0;
     return range_tell(stats, row, span);
 }
@@ -382,6 +411,7 @@ struct range_stats *range_stats_create(const struct trace *trace,
     stats->from_ns = options->from_ns;
     stats->to_ns = options->to_ns;
     stats->keeper.limit = options->durations;
+    stats->has_pieces = trace_label_name_count(trace) > 0;
     stats->histograms = histogram_pool_create(bytes ? bytes : HISTOGRAM_LIMIT);
     if (!stats->histograms ||
         path_tree_init(&stats->tree, options->row_limit ? options->row_limit : ROW_LIMIT) != 0 ||
@@ -397,8 +427,10 @@ struct range_stats *range_stats_create(const struct trace *trace,
 
 void range_stats_destroy(struct range_stats *stats)
 {
-    for (size_t i = 0; stats && i < stats->paths.count; i++)
+    for (size_t i = 0; stats && i < stats->paths.count; i++) {
         vec_free(&stats->paths.items[i].nodes);
+        range_pieces_free(&stats->paths.items[i]);
+    }
     if (!stats)
         return;
     vec_free(&stats->paths);
@@ -446,6 +478,8 @@ int range_stats_finish(struct range_stats *stats, struct pass *pass)
 {
     const struct pass_counts *counts = pass_counts(pass);
     memcpy(stats->totals.event_count, counts->events, sizeof(stats->totals.event_count));
+    for (size_t i = 0; i < stats->paths.count; i++)
+        range_pieces_end(stats, &stats->paths.items[i]);
     add_threads(stats, pass);
     stats->totals.wall_ns = wall_of(stats);
     stats->totals.orphan_count = counts->orphans;

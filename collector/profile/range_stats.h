@@ -51,7 +51,7 @@ struct range_row {
     enum range_kind kind;
     uint32_t owner; /* ordinal of the process or thread, or RANGE_NO_OWNER */
     uint32_t scope; /* of its latest event: its category and observer; 0 if only samples tell it */
-    uint64_t count;
+    uint64_t count; /* that began; what goes on in another piece did not */
     uint64_t unfinished; /* of these: no end was seen */
     uint64_t end_lost;   /* of these: the end fell into a gap */
     uint64_t lost;       /* records lost directly inside: count may be too low, self too high */
@@ -75,6 +75,7 @@ struct range_row {
 
     uint64_t threads, processes; /* bits: the first 64 that were counted */
     uint32_t recent_thread;      /* + 1 */
+    bool has_durations;          /* min_ns is one */
 };
 
 struct range_totals {

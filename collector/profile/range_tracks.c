@@ -58,6 +58,7 @@ int range_track_closed(struct range_stats *stats, const struct item *span)
     if (!path)
         return 0; /* it did not open */
     struct range_row *row = range_leave(stats, RANGE_TRACK, &path->nodes, span, &nested);
+    range_add_duration(stats, row, range_duration_of(span));
     if (span->ranges == 0)
         leave_track(stats, track, path);
     return range_tell(stats, row, span);

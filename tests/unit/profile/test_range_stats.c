@@ -287,6 +287,37 @@ TEST(unfinished_and_lost_are_said_where_they_are)
     end();
 }
 
+TEST(a_range_in_pieces_is_one_with_the_time_of_all)
+{
+    begin_trace(1);
+    int64_t label = trace_python_label(trace, string("enter"), string("a.py"), 1);
+    CHECK(trace_label_name(trace, (uint32_t)label) > 0);
+    begin_stats(RANGE_BY_PATH, 0);
+    for (int64_t at = 0; at < 300; at += 100) {
+        push(0, "job", at);
+        push(0, "load", at + 1);
+        pop(0, 1, at + 3);
+        pop(0, 0, at + 4);
+        add(0, EVENT_PUSH, "job", at + 5)->flags = EVENT_CONTINUES;
+        add(0, EVENT_PUSH, "load", at + 6)->flags = EVENT_CONTINUES;
+        pop(0, 1, at + 26);
+        push(0, "load", at + 30);
+        pop(0, 1, at + 32);
+        pop(0, 0, at + 40);
+    }
+    finish();
+    const struct range_row *job = find(RANGE_PUSHED, "job"), *load = find(RANGE_PUSHED, "job/load");
+    CHECK_INT(job->count, 3);
+    CHECK_INT(job->total_ns, 3 * (4 + 35));
+    CHECK_INT(job->min_ns, 39);
+    CHECK_INT(job->max_ns, 39);
+    CHECK_INT(load->count, 6);
+    CHECK_INT(load->total_ns, 3 * (2 + 20 + 2));
+    CHECK_INT(load->min_ns, 2);
+    CHECK_INT(load->max_ns, 22);
+    end();
+}
+
 TEST(a_million_names_go_into_other_and_are_counted)
 {
     begin_trace(1);
