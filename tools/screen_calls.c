@@ -11,7 +11,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { COUNT_WIDTH = 10 };
+/* Functions of others from a twentieth of the time on. */
+enum { COUNT_WIDTH = 10, OTHERS_PART = 20, OTHERS_ROWS = 2 };
 
 struct calls_view {
     const struct call_totals *totals;
@@ -19,6 +20,7 @@ struct calls_view {
     uint32_t count;
     struct screen_places places;
     uint64_t shown;
+    bool has_own;             /* else those of others are looked at as own ones */
     struct call_numbers rest; /* of functions that are not shown */
     uint32_t rest_count;
 };
@@ -28,8 +30,7 @@ static bool is_own(const struct screen *screen, const struct call_function *func
     return !function->label || code_owner_of(screen->trace, function->label) == CODE_OWN;
 }
 
-/* Of a program without own code, whatever there is. */
-static bool has_own(const struct screen *screen, const struct calls_view *view)
+static bool find_own(const struct screen *screen, const struct calls_view *view)
 {
     for (uint32_t i = 0; i < view->count; i++)
         if (is_own(screen, &view->functions[i]))
@@ -90,25 +91,62 @@ static void put_rest(const struct screen *screen, const struct calls_view *view)
     fputs("\n", screen->out);
 }
 
-/* Which functions have a row: own ones that are worth one. */
+static bool is_worth(uint64_t part, uint64_t whole, unsigned smallest)
+{
+    return part > 0 && part * smallest >= whole;
+}
+
+/* An own function is worth a row by what it takes or calls, another one by its own time alone. */
+static bool deserves_row(const struct calls_view *view, const struct call_function *function,
+                         bool own)
+{
+    const struct call_numbers *sum = &function->sum;
+    const struct call_totals *all = view->totals;
+    if (!own)
+        return is_worth(sum->own_ns, all->own_ns, OTHERS_PART);
+    return is_worth(sum->own_ns, all->own_ns, SCREEN_ROW_PART) ||
+           is_worth(sum->calls, all->calls, SCREEN_ROW_PART) ||
+           is_worth(sum->total_ns, all->own_ns, SCREEN_ROW_PART);
+}
+
+/* Those of others that are worth a row have up to two. */
+static uint64_t rows_of_others(const struct screen *screen, const struct calls_view *view)
+{
+    uint64_t count = 0;
+    for (uint32_t i = 0; i < view->count && count < OTHERS_ROWS; i++)
+        count += !is_own(screen, &view->functions[i]) &&
+                 deserves_row(view, &view->functions[i], !view->has_own);
+    return count;
+}
+
+static void choose_some(const struct screen *screen, struct calls_view *view, bool *chosen,
+                        bool own)
+{
+    uint64_t left = own ? rows_of_others(screen, view) : 0;
+    for (uint32_t i = 0; i < view->count; i++) {
+        const struct call_function *function = &view->functions[i];
+        if (is_own(screen, function) != own || view->shown + left >= screen->rows.tables ||
+            !deserves_row(view, function, own || !view->has_own))
+            continue;
+        const struct screen_place place = place_of(screen, function);
+        screen_places_add(screen, &view->places, &place);
+        chosen[i] = true;
+        view->shown++;
+    }
+}
+
+/* Which functions have a row. NULL: no memory. */
 static bool *choose(const struct screen *screen, struct calls_view *view)
 {
     bool *chosen = calloc((size_t)view->count + 1, sizeof(*chosen));
-    bool own = has_own(screen, view);
-    for (uint32_t i = 0; i < view->count && chosen; i++) {
-        const struct call_function *function = &view->functions[i];
-        chosen[i] = view->shown < screen->rows.tables && (!own || is_own(screen, function)) &&
-                    (function->sum.own_ns * SCREEN_ROW_PART >= view->totals->own_ns ||
-                     function->sum.calls * SCREEN_ROW_PART >= view->totals->calls);
-        if (chosen[i]) {
-            const struct screen_place place = place_of(screen, function);
-            screen_places_add(screen, &view->places, &place);
-            view->shown++;
-            continue;
-        }
-        view->rest.calls += function->sum.calls;
-        view->rest.own_ns += function->sum.own_ns;
-        view->rest_count++;
+    if (!chosen)
+        return NULL;
+    choose_some(screen, view, chosen, true);
+    choose_some(screen, view, chosen, false);
+    for (uint32_t i = 0; i < view->count; i++) {
+        view->rest.calls += chosen[i] ? 0 : view->functions[i].sum.calls;
+        view->rest.own_ns += chosen[i] ? 0 : view->functions[i].sum.own_ns;
+        view->rest_count += !chosen[i];
     }
     return chosen;
 }
@@ -128,6 +166,14 @@ static void put_estimates(const struct screen *screen, const struct calls_view *
     screen_put_wrapped(screen, STYLE_DIM, text, 1);
 }
 
+static void put_chosen(const struct screen *screen, const struct calls_view *view,
+                       const bool *chosen, bool own)
+{
+    for (uint32_t i = 0; i < view->count; i++)
+        if (chosen[i] && is_own(screen, &view->functions[i]) == own)
+            put_function(screen, view, &view->functions[i]);
+}
+
 int screen_calls(const struct screen *screen)
 {
     struct calls_view view = {.places = screen_places_init()};
@@ -137,6 +183,7 @@ int screen_calls(const struct screen *screen)
     view.count = calls_functions(screen->facts->calls, &view.functions);
     if (view.totals->calls == 0)
         return 0;
+    view.has_own = find_own(screen, &view);
     bool *chosen = choose(screen, &view);
     if (!chosen)
         return -ENOMEM;
@@ -144,9 +191,8 @@ int screen_calls(const struct screen *screen)
     screen_title(screen, report_find(screen->report, "calls")->title);
     fprintf(screen->out, " %7s %6s %*s %7s %7s", "own", "", COUNT_WIDTH, "calls", "each", "total");
     screen_places_head(screen, &view.places);
-    for (uint32_t i = 0; i < view.count; i++)
-        if (chosen[i])
-            put_function(screen, &view, &view.functions[i]);
+    put_chosen(screen, &view, chosen, true);
+    put_chosen(screen, &view, chosen, false);
     put_rest(screen, &view);
     put_estimates(screen, &view);
     free(chosen);
