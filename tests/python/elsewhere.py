@@ -60,6 +60,19 @@ def remove_old(kept):
             shutil.rmtree(folder, ignore_errors=True)
 
 
+def this_oldest_newest():
+    """Interpreters, with what PYTHONPATH has to be for each: all ways to hear of calls and of lines
+    are in these, and a package for each that is here would take a minute."""
+    import interpreters
+
+    yield interpreters.ask(sys.executable), os.environ["PYTHONPATH"]
+    others = sorted((one for one in interpreters.find()
+                     if one.can_build() and not one.watches_threads and not one.debug),
+                    key=lambda one: one.version)
+    for one in {others[0], others[-1]} if others else ():
+        yield one, str(package_for(one))
+
+
 def run_where_told():
     """Ends this process if the test ran on other interpreters."""
     text = os.environ.pop("ANNOT_TEST_ON", "")

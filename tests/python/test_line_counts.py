@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Lines that are counted, against what the interpreter itself tells of the same program, on
-each CPython of this machine; and their times against sleeps."""
+three CPythons of this machine; and their times against sleeps."""
 
 import collections
 import concurrent.futures
@@ -15,7 +15,6 @@ from unittest import mock
 
 import elsewhere
 import harness
-import interpreters
 from harness import ANNOT, HERE, RecordingTest
 
 CHOSEN = HERE / "lines_chosen.py"
@@ -25,14 +24,6 @@ COUNTED = "lines_program.py,-finish,-note,-local,-forked,-main,-leave," \
     "-count,-monitored"
 LEFT_OUT = {"<module>", "main", "finish", "note", "local", "forked", "leave", "Shape",
             "count", "monitored"}
-
-
-def all_interpreters():
-    """Commands, with what PYTHONPATH has to be for each."""
-    yield interpreters.ask(sys.executable), os.environ["PYTHONPATH"]
-    for one in interpreters.find():
-        if one.can_build() and not one.watches_threads and not one.debug:
-            yield one, str(elsewhere.package_for(one))
 
 
 class LineCounts(RecordingTest):
@@ -73,7 +64,7 @@ class LineCounts(RecordingTest):
 
     def each(self, check):
         with concurrent.futures.ThreadPoolExecutor(2) as workers:
-            for done in [workers.submit(check, *one) for one in all_interpreters()]:
+            for done in [workers.submit(check, *one) for one in elsewhere.this_oldest_newest()]:
                 done.result()
 
     def test_hits_are_those_of_a_reference(self):

@@ -13,7 +13,6 @@ import unittest
 
 import elsewhere
 import harness
-import interpreters
 from harness import ANNOT, HERE, RecordingTest
 
 PROGRAM = HERE / "tracing_program.py"
@@ -25,18 +24,7 @@ MORE_PROCESSES = ("children", "fork", "spawn", "forkserver")
 
 @functools.cache
 def traced_interpreters():
-    """Commands, with what PYTHONPATH has to be for each."""
-    return list(find_interpreters())
-
-
-def find_interpreters():
-    """This one, the oldest and the newest: each has another way to hear of calls."""
-    own = interpreters.ask(sys.executable)
-    yield own, os.environ["PYTHONPATH"]
-    others = sorted((one for one in interpreters.find()
-                     if one.can_build() and not one.watches_threads), key=lambda one: one.version)
-    for one in {others[0], others[-1]} if others else ():
-        yield one, str(elsewhere.package_for(one))
+    return list(elsewhere.this_oldest_newest())
 
 
 def only_begun(counts):

@@ -215,7 +215,8 @@ class Wheel(WheelTest):
             import pyannot
             with pyannot.record("inside.annot", sample=0), pyannot.annotate("from the wheel"):
                 pass
-            print([row.name for row in pyannot.read("inside.annot").ranges])
+            names = [row.name for row in pyannot.read("inside.annot").ranges]
+            print([name for name in names if not name.startswith("gc ")])  # long ones are ranges
             """, "inside.py")
         result = self.call(self.scripts / "python", script)
         self.assertEqual(result.stdout, "['from the wheel']\n", result.stderr)
