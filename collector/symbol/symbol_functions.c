@@ -254,12 +254,33 @@ static bool has_unwinder(struct elf_file *file)
     return found;
 }
 
+/* Whether the C library is all that it links and may load: any other one may be written in C++, and
+ * throw through what it calls back. */
+static bool is_alone(struct elf_file *file)
+{
+    static const char *const known[] = {"libc.so",  "libm.so",       "libdl.so",  "librt.so",
+                                        "ld-linux", "libpthread.so", "linux-vdso"};
+    struct elf_section strings;
+    bool alone = elf_file_section(file, ".dynstr", &strings);
+    for (size_t at = 0, length; alone && at < strings.size; at += length + 1) {
+        const char *text = (const char *)strings.bytes + at;
+        length = strnlen(text, strings.size - at);
+        bool loads = (length == 6 && memcmp(text, "dlopen", 6) == 0) ||
+                     (length == 7 && memcmp(text, "dlmopen", 7) == 0);
+        bool library = memmem(text, length, ".so", 3) != NULL;
+        for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+            library &= length < strlen(known[i]) || memcmp(text, known[i], strlen(known[i])) != 0;
+        alone = !loads && !library;
+    }
+    return alone;
+}
+
 /* A library of C may be called, and called back, by C++. */
 static bool is_plain(struct elf_file *file)
 {
     struct elf_segment interpreter;
     return elf_file_header(file, PT_INTERP, &interpreter) &&
-           !has_section(file, ".gcc_except_table") && !has_unwinder(file);
+           !has_section(file, ".gcc_except_table") && !has_unwinder(file) && is_alone(file);
 }
 
 static void free_found(struct finding *finding)
