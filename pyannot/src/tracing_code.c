@@ -166,7 +166,7 @@ static void judge(PyCodeObject *code, struct trace_code *kept)
 {
     const char *file = text_of(code->co_filename), *qualname = qualname_of(code);
     enum trace_verdict verdict = trace_judge(file, qualname, &kept->is_library);
-    if (kept->is_chosen)
+    if (kept->is_chosen && trace_now.options.mode != TRACE_OFF)
         verdict = TRACE_WANTED;
     else if (trace_now.options.is_chosen_only)
         verdict = TRACE_IGNORED;

@@ -123,7 +123,7 @@ static __attribute__((noinline, cold)) void find_floor(uintptr_t now)
     if (pthread_getattr_np(pthread_self(), &attributes) != 0)
         return;
     if (pthread_attr_getstack(&attributes, &begin, &size) == 0)
-        stack_floor = (uintptr_t)begin + STACK_RESERVE;
+        stack_floor = (uintptr_t)begin + (size / 4 < STACK_RESERVE ? size / 4 : STACK_RESERVE);
     pthread_attr_destroy(&attributes);
 }
 

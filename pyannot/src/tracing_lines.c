@@ -268,6 +268,14 @@ static void forget(const struct trace_lines *lines, const struct line_table *tab
     cell->count = cell->ticks = 0;
 }
 
+void trace_lines_skip(struct trace_thread *thread)
+{
+    uint64_t now = trace_time();
+    for (uint32_t i = 0; thread->lines && i < thread->lines->count; i++)
+        if (thread->lines->frames[i].since != 0)
+            thread->lines->frames[i].since = now;
+}
+
 void trace_lines_restart(struct trace_thread *thread)
 {
     struct trace_lines *lines = thread->lines;

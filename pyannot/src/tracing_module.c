@@ -63,6 +63,34 @@ static const struct trace_hook *find_hook(const struct trace_options *options,
     return NULL;
 }
 
+static void tell_left_out(void)
+{
+#if PY_VERSION_HEX < 0x030C0000
+    char text[ANNOT_PROCESS_NOTE_MAX];
+    if (trace_left_out() == 0)
+        return;
+    (void)snprintf(text, sizeof(text),
+                   "calls of Python: %llu times some were left out, because a "
+                   "thread had little stack left",
+                   (unsigned long long)trace_left_out());
+    annot_process_note(text);
+#endif
+}
+
+/* Whether that is another interpreter's matter. */
+static bool is_elsewhere(void)
+{
+    return trace_now.interpreter != NULL && trace_now.interpreter != PyInterpreterState_Get();
+}
+
+static int refuse_elsewhere(void)
+{
+    if (!is_elsewhere())
+        return 0;
+    PyErr_SetString(PyExc_RuntimeError, "another interpreter of this process is traced");
+    return -1;
+}
+
 static void end(void)
 {
     const struct trace_hook *hook = trace_now.hook;
@@ -70,12 +98,12 @@ static void end(void)
         return;
     hook->stop();
     trace_now.hook = NULL;
-    if (trace_self != NULL) {
+    if (trace_self != NULL)
         trace_thread_close(trace_self, 0);
-        trace_tree_flush(trace_self);
-        trace_lines_flush(trace_self);
+    trace_threads_flush();
+    if (trace_self != NULL)
         trace_self->generation = 0;
-    }
+    tell_left_out();
     trace_now.options.mode = TRACE_OFF;
     trace_now.options.lines = false;
 }
@@ -88,15 +116,12 @@ static int begin(const struct trace_options *options)
         PyErr_SetString(PyExc_RuntimeError, refusal);
         return -1;
     }
-    if (trace_now.interpreter != NULL && trace_now.interpreter != PyInterpreterState_Get()) {
-        PyErr_SetString(PyExc_RuntimeError, "another interpreter of this process is traced");
-        return -1;
-    }
     if (trace_code_setup() < 0 || trace_thread_setup() < 0)
         return -1;
     measure_clock();
     trace_now.interpreter = PyInterpreterState_Get();
     trace_now.options = *options;
+    trace_now.epoch += TRACE_EPOCH;
     trace_now.is_special = options->max_depth != 0 || options->library == TRACE_LIBRARY_BOX;
     trace_code_forget_verdicts();
     if (trace_self != NULL)
@@ -137,7 +162,8 @@ static PyObject *trace_begin(PyObject *module, PyObject *args)
     (void)module;
     if (!PyArg_ParseTuple(args, "iipIssssp:trace_begin", &mode, &library, &c_calls,
                           &options.max_depth, &select, &lines, &library_folder, &own_folder,
-                          &chosen))
+                          &chosen) ||
+        refuse_elsewhere() < 0)
         return NULL;
     end();
     options.mode = (enum trace_mode)mode;
@@ -156,6 +182,8 @@ static PyObject *trace_begin(PyObject *module, PyObject *args)
 static PyObject *trace_choose(PyObject *module, PyObject *code)
 {
     (void)module;
+    if (refuse_elsewhere() < 0)
+        return NULL;
     if (!PyCode_Check(code) || trace_now.hook == NULL) {
         PyErr_SetString(PyExc_TypeError, "trace_choose() takes a code object, while calls are "
                                          "traced");
@@ -173,7 +201,8 @@ static PyObject *trace_end(PyObject *module, PyObject *ignored)
 {
     (void)module;
     (void)ignored;
-    end();
+    if (!is_elsewhere())
+        end();
     Py_RETURN_NONE;
 }
 
@@ -200,6 +229,8 @@ static PyObject *trace_forked(PyObject *module, PyObject *ignored)
 static PyObject *trace_choose_lines(PyObject *module, PyObject *code)
 {
     (void)module;
+    if (refuse_elsewhere() < 0)
+        return NULL;
     if (!PyCode_Check(code)) {
         PyErr_SetString(PyExc_TypeError, "trace_choose_lines() takes a code object");
         return NULL;

@@ -363,7 +363,7 @@ static void stop(void)
 static const char *refused(const struct trace_options *options)
 {
     (void)options;
-    return NULL;
+    return PYANNOT_FREE_THREADED ? "calls of builds without the GIL are not traced yet" : NULL;
 }
 
 #else

@@ -52,7 +52,8 @@ struct trace_entry {
 
 /* Of a thread of the operating system. */
 struct trace_thread {
-    uint64_t generation; /* of the gate; 0: the stack below is not true */
+    struct trace_thread *previous, *next; /* of all */
+    uint64_t generation; /* of the gate, and the epoch; 0: the stack below is not true */
     uint32_t count, capacity;
     struct trace_entry *entries;
     struct trace_tree *tree;   /* aggregate; NULL: none yet */
@@ -71,7 +72,10 @@ struct trace_now {
     bool reads_counter;            /* times of libannot are those of the time stamp counter */
     double ns_per_tick, event_ns;  /* measured at start; what an enter or exit costs */
     PyInterpreterState *interpreter;
+    uint64_t epoch; /* which start this is: TRACE_EPOCH times its number */
 };
+
+#define TRACE_EPOCH (UINT64_C(1) << 40)
 
 extern struct trace_now trace_now;
 extern Py_ssize_t trace_extra; /* index of co_extra; -1: none */
@@ -148,7 +152,8 @@ static inline struct trace_thread *trace_thread_now(bool is_entering)
 {
     struct trace_thread *thread = trace_self;
     uint64_t gate = *(const volatile uint64_t *)&annot_gate_v1.generation;
-    if (RARE(thread == NULL) || RARE(thread->generation != gate) || RARE(gate == 0))
+    if (RARE(thread == NULL) || RARE(thread->generation != (gate ^ trace_now.epoch)) ||
+        RARE(gate == 0))
         return trace_thread_sync(is_entering);
     return thread;
 }
@@ -158,6 +163,9 @@ bool trace_thread_grow(struct trace_thread *thread);
 /* Closes entries that the interpreter has left: those at this depth and deeper. */
 void trace_thread_close(struct trace_thread *thread, uint32_t depth);
 int trace_thread_setup(void);
+/* Tells what all threads have counted: that of others is told by the caller, which holds the
+ * interpreter's lock. */
+void trace_threads_flush(void);
 /* In a forked child: only the caller's stack is left, and nothing of it is told. */
 void trace_thread_forked(void);
 
@@ -183,12 +191,15 @@ void trace_tree_enter(struct trace_thread *thread, struct trace_entry *entry, an
 void trace_tree_leave(struct trace_thread *thread, struct trace_entry *entry);
 /* Tells what was counted since the last time. */
 void trace_tree_flush(struct trace_thread *thread);
+/* The time since the last event is nobody's. */
+void trace_tree_skip(struct trace_thread *thread);
 void trace_tree_free(struct trace_thread *thread);
 /* What was counted and not told is forgotten: a parent tells it, or nobody asks for it any more. */
 void trace_tree_restart(struct trace_thread *thread);
 
 /* Of lines (tracing_lines.c), the same. */
 void trace_lines_flush(struct trace_thread *thread);
+void trace_lines_skip(struct trace_thread *thread);
 void trace_lines_free(struct trace_thread *thread);
 void trace_lines_restart(struct trace_thread *thread);
 

@@ -18,12 +18,54 @@ __thread struct trace_thread *trace_self __attribute__((tls_model("initial-exec"
 static pthread_key_t exit_key;
 static bool has_exit_key;
 
+/* All of them. Who holds it tells counts, of its own thread or of others, which run nothing of
+ * ours then. */
+static pthread_mutex_t all_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct trace_thread *all;
+
+static void link_thread(struct trace_thread *thread)
+{
+    pthread_mutex_lock(&all_lock);
+    thread->next = all;
+    if (all != NULL)
+        all->previous = thread;
+    all = thread;
+    pthread_mutex_unlock(&all_lock);
+}
+
+static void unlink_thread(struct trace_thread *thread)
+{
+    if (thread->next != NULL)
+        thread->next->previous = thread->previous;
+    if (thread->previous != NULL)
+        thread->previous->next = thread->next;
+    else
+        all = thread->next;
+}
+
+static void flush(struct trace_thread *thread)
+{
+    trace_tree_flush(thread);
+    trace_lines_flush(thread);
+}
+
+void trace_threads_flush(void)
+{
+    pthread_mutex_lock(&all_lock);
+    for (struct trace_thread *thread = all; thread; thread = thread->next)
+        if (thread->generation != 0)
+            flush(thread);
+    pthread_mutex_unlock(&all_lock);
+}
+
 /* Its last events come before libannot gives its stream back, or begin another one. */
 static void end_thread(void *pointer)
 {
     struct trace_thread *thread = pointer;
-    trace_tree_flush(thread);
-    trace_lines_flush(thread);
+    pthread_mutex_lock(&all_lock);
+    flush(thread);
+    unlink_thread(thread);
+    pthread_mutex_unlock(&all_lock);
     trace_tree_free(thread);
     trace_lines_free(thread);
     trace_self = NULL;
@@ -50,6 +92,7 @@ static struct trace_thread *make(void)
         free(thread);
         return NULL;
     }
+    link_thread(thread);
     return trace_self = thread;
 }
 
@@ -138,35 +181,51 @@ static void open_frames(struct trace_thread *thread, bool is_entering)
 static void begin_counts(struct trace_thread *thread, uint64_t gate)
 {
     if (thread->generation != 0 && gate != 0) {
-        trace_tree_flush(thread);
-        trace_lines_flush(thread);
+        if (thread->generation / TRACE_EPOCH != trace_now.epoch / TRACE_EPOCH) {
+            trace_tree_skip(thread);
+            trace_lines_skip(thread);
+        }
+        flush(thread);
     } else {
         trace_lines_restart(thread);
     }
     trace_tree_restart(thread);
 }
 
+/* By tokens alone: the rest of an entry may be of another start. Those of a recording that is over
+ * have no effect. */
+static void leave_all(struct trace_thread *thread)
+{
+    while (thread->count > 0)
+        annot_code_leave(thread->entries[--thread->count].token);
+}
+
 __attribute__((noinline, cold)) struct trace_thread *trace_thread_sync(bool is_entering)
 {
     struct trace_thread *thread = make();
     uint64_t gate = __atomic_load_n(&annot_gate_v1.generation, __ATOMIC_RELAXED);
-    if (thread == NULL)
+    if (thread == NULL || (gate == 0 && thread->generation == 0))
         return NULL;
-    thread->count = 0; /* of another recording, or of a parent */
+    leave_all(thread);
     begin_counts(thread, gate);
     thread->generation = 0;
     if (gate == 0)
         return NULL;
-    thread->generation = gate;
+    thread->generation = gate ^ trace_now.epoch;
     if (trace_now.options.mode != TRACE_OFF)
         open_frames(thread, is_entering);
     return thread;
 }
 
+/* Other threads are not there, nor is whoever held the lock; what they had is the parent's. */
 void trace_thread_forked(void)
 {
     struct trace_thread *thread = trace_self;
+    pthread_mutex_init(&all_lock, NULL);
+    all = thread;
     if (thread == NULL)
         return;
+    thread->previous = thread->next = NULL;
     thread->generation = 0;
+    thread->count = 0;
 }

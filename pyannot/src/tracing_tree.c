@@ -174,6 +174,12 @@ void trace_tree_flush(struct trace_thread *thread)
     }
 }
 
+void trace_tree_skip(struct trace_thread *thread)
+{
+    if (thread->tree != NULL)
+        thread->tree->since = trace_time();
+}
+
 void trace_tree_restart(struct trace_thread *thread)
 {
     struct trace_tree *tree = thread->tree;
