@@ -81,7 +81,12 @@ class Profile:
     """`line_profiler.profile`. What it would print or write, the recording has."""
 
     def __call__(self, counted: Optional[Counted] = None, **options: object) -> object:
-        return self if counted is None else lines(counted)
+        if counted is None:
+            return self
+        try:
+            return lines(counted)
+        except TypeError:  # of no Python function, which the package would wrap
+            return counted
 
     wrap_callable = wrap_function = wrap_class = __call__
 
@@ -107,6 +112,12 @@ class Profile:
 profile = Profile()
 
 
+def _absent(name: str) -> object:
+    if name.startswith("__"):
+        raise AttributeError(name)
+    raise ImportError(f"line_profiler is not installed; annot stands in for profile, not {name}")
+
+
 class _Loader:
     """Loads the package, if there is one, and has our `profile` in place of its own."""
 
@@ -119,6 +130,8 @@ class _Loader:
     def exec_module(self, module: ModuleType) -> None:
         if self.loader:
             self.loader.exec_module(module)  # type: ignore[attr-defined]
+        else:
+            module.__getattr__ = _absent  # type: ignore[method-assign]
         module.profile = profile  # type: ignore[attr-defined]
 
 
@@ -127,8 +140,10 @@ class _Finder:
     def find_spec(name: str, path: object = None, target: object = None) -> object:
         if name != "line_profiler":
             return None
-        from importlib.machinery import ModuleSpec, PathFinder
-        spec = PathFinder.find_spec(name)
+        from importlib.machinery import ModuleSpec
+        finders = [finder for finder in sys.meta_path if finder is not _Finder]
+        specs = (finder.find_spec(name, None) for finder in finders)
+        spec = next((spec for spec in specs if spec is not None), None)
         if spec is None or spec.loader is None:
             return ModuleSpec(name, _Loader(None))  # type: ignore[arg-type]
         spec.loader = _Loader(spec.loader)  # type: ignore[assignment]

@@ -133,11 +133,18 @@ def trace(traced: Traced) -> Traced:
     codes = list(_codes_of(traced, set()))
     if not codes:
         raise TypeError(f"trace() takes a function, a class or a module, not {traced!r}")
-    if not _settings:
-        start({"functions": "exact", "chosen": "1"})
-    for code in codes:
-        _native.trace_choose(code)
-        _chosen.append(code)
+    try:
+        if _settings.get("functions", "none") == "none":
+            start(dict(_settings, functions="exact", chosen="1"))
+        for code in codes:
+            _native.trace_choose(code)
+            _chosen.append(code)
+    except RuntimeError as error:  # the interpreter cannot: the program goes on without
+        import warnings
+        warnings.warn(f"calls are not traced: {error}", RuntimeWarning, stacklevel=2)
+        return traced
+    if sys.version_info >= (3, 12):
+        sys.monitoring.restart_events()  # of code that ran before, and was of no interest
     return traced
 
 
@@ -177,10 +184,13 @@ class tracing:
         self._wanted = {"functions": mode, "select": select, "stdlib": stdlib,
                         "c-calls": str(int(c_calls)), "max-depth": str(max_depth)}
         self._is_ours = False
+        self._before: dict[str, str] = {}
 
     def __enter__(self) -> tracing:
-        if not _settings or "chosen" in _settings:
-            start(self._wanted)
+        if _settings.get("functions", "none") == "none" or "chosen" in _settings:
+            self._before = dict(_settings)
+            lines = {"lines": _settings["lines"]} if "lines" in _settings else {}
+            start({**lines, **self._wanted})
             self._is_ours = True
         return self
 
@@ -190,5 +200,5 @@ class tracing:
             return
         self._is_ours = False
         stop()
-        if _chosen:
-            start({"functions": "exact", "chosen": "1"})
+        if self._before:
+            start(self._before)
