@@ -85,7 +85,7 @@ def check_table(checks, table):
         checks.same(f"annot {name} --", long)
         short = [f"-{option['letter']}" for option in command["options"] if "letter" in option]
         checks.has(f"annot {name} -", short)
-        for option in [option for option in command["options"] if "choices" in option]:
+        for option in [one for one in command["options"] if one["kind"] == "choice"]:
             checks.same(f"annot {name} --{option['name']} ", option["choices"])
             if "letter" in option:
                 checks.same(f"annot {name} -{option['letter']} ", option["choices"])
