@@ -37,31 +37,31 @@ struct collector_sink {
 struct collector_options {
     const char *directory;             /* NULL: $ANNOT_DIR or the default place */
     const struct target *target;       /* instead: the directory of this running program; or NULL */
-    bool attach;                       /* nobody joins but by collector_annotate */
     const char *output;                /* the recording; must not exist, unless `overwrite` */
     const struct collector_sink *sink; /* instead of it: nothing is written; or NULL */
-    bool overwrite;
-    const char *command;   /* what is recorded, for humans */
-    const char *place;     /* the working directory to show paths from; NULL: our own */
-    const char *version;   /* of annot */
-    const char *note;      /* a sentence for who reads the recording; NULL: none */
-    uint64_t volume_bytes; /* of a file of the recording; 0: there is one */
-    uint64_t pool_bytes;   /* buffer of each process; 0 = 16 MiB */
-    const char *filter;    /* which events, see annot_filter.h; NULL = all; at most 240 bytes */
-    const char *capture;   /* record inside of this range alone: struct annot_session; NULL = all */
-    enum collector_policy policy;
-    bool paused;                  /* programs begin to record at collector_open_gate only */
-    uint32_t sample_hz;           /* 0 = no samples of what runs */
-    bool off_cpu;                 /* and of what waits */
+    const char *command;               /* what is recorded, for humans */
+    const char *place;                 /* the working directory to show paths from; NULL: our own */
+    const char *version;               /* of annot */
+    const char *note;                  /* a sentence for who reads the recording; NULL: none */
+    uint64_t volume_bytes;             /* of a file of the recording; 0: there is one */
+    uint64_t pool_bytes;               /* buffer of each process; 0 = 16 MiB */
+    const char *filter;  /* which events, see annot_filter.h; NULL = all; at most 240 bytes */
+    const char *capture; /* record inside of this range alone: struct annot_session; NULL = all */
     int64_t off_cpu_threshold_ns; /* shorter waits are only counted */
-    uint32_t off_cpu_rate_max;    /* a second; 0 = the default */
-    enum sampling_rung rung_max;  /* 0 = the best that works */
-    bool launches;                /* stacks of those who launch work of GPUs, if it samples */
-    const char *launch_library;   /* the library that tells them, if it is known; or NULL */
-    bool ranges;                  /* collector_add_range will be called */
-    double range_budget;          /* percent of a processor for them; 0 = no limit */
-    bool no_source;               /* texts of source files stay out of the recording */
+    const char *launch_library;   /* the library that tells launches, if known; or NULL */
+    double range_budget;          /* percent of a processor for ranges; 0 = no limit */
+    enum collector_policy policy;
+    uint32_t sample_hz;          /* 0 = no samples of what runs */
+    uint32_t off_cpu_rate_max;   /* a second; 0 = the default */
+    enum sampling_rung rung_max; /* 0 = the best that works */
     uint32_t gpu_hz; /* counters of the machine's GPUs, if it has NVIDIA's library; 0 = none */
+    bool attach;     /* nobody joins but by collector_annotate */
+    bool overwrite;  /* the recording may exist */
+    bool paused;     /* programs begin to record at collector_open_gate only */
+    bool off_cpu;    /* samples also of what waits */
+    bool launches;   /* stacks of those who launch work of GPUs, if it samples */
+    bool ranges;     /* collector_add_range will be called */
+    bool no_source;  /* texts of source files stay out of the recording */
 };
 
 /* 0 or -errno. Where it failed is told in error->what. */

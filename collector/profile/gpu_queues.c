@@ -98,7 +98,7 @@ static int limit_gaps(struct gpu_queues *queues)
         count += queues->lanes.items[i].busy.items.count;
     if (count <= GPU_GAPS_MAX)
         return 0;
-    while (count > GPU_GAPS_MAX / 4 * 3 && !error) {
+    while (count > (size_t)GPU_GAPS_MAX / 4 * 3 && !error) {
         queues->fill_ns = queues->fill_ns ? 2 * queues->fill_ns : FILL_FIRST_NS;
         count = 0;
         for (size_t i = 0; i < queues->lanes.count && !error; i++) {

@@ -118,7 +118,7 @@ struct report {
     struct loop_blocks *loops;
     struct awaits *awaits;
     struct gpu_stats *gpu;
-    struct calls *calls; /* NULL: none were counted */
+    struct calls *calls;             /* NULL: none were counted */
     struct line_counts *line_counts; /* NULL: none were counted */
     struct source_texts *texts;
     struct report_facts facts;
