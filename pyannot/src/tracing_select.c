@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { PATTERNS_MAX = 64, PATTERN_SIZE = 512, FOLDER_SIZE = 4096 };
 
@@ -89,6 +90,26 @@ static bool fits_between(const char *before, const char *pattern, const char *af
     return fits(whole, text);
 }
 
+/* Any folder may be called so; one with __init__.py is a package. */
+static bool is_in_package(const char *folder, const char *file)
+{
+    static const char init[] = "/__init__.py";
+    char path[2048];
+    size_t length = strlen(folder);
+    if (strpbrk(folder, "*?["))
+        return fits_between("*/", folder, "/*", file);
+    for (const char *at = file; (at = strstr(at, folder)) != NULL; at++) {
+        size_t end = (size_t)(at - file) + length;
+        bool is_whole = at > file && at[-1] == '/' && file[end] == '/';
+        if (!is_whole || end + sizeof(init) > sizeof(path))
+            continue;
+        (void)snprintf(path, sizeof(path), "%.*s%s", (int)end, file, init);
+        if (access(path, F_OK) == 0)
+            return true;
+    }
+    return false;
+}
+
 static bool fits_module(const char *module, const char *file)
 {
     char path[PATTERN_SIZE];
@@ -97,8 +118,8 @@ static bool fits_module(const char *module, const char *file)
         return false;
     for (size_t i = 0; i <= length; i++)
         path[i] = (char)(module[i] == '.' ? '/' : module[i]);
-    return fits_between("*/", path, ".py", file) || fits_between("*/", path, "/*", file) ||
-           fits_between("", path, ".py", file);
+    return fits_between("*/", path, ".py", file) || fits_between("", path, ".py", file) ||
+           is_in_package(path, file);
 }
 
 static bool fits_function(const char *pattern, const char *qualname)
