@@ -5,5 +5,3 @@ annot record --gpu-api everything -- true
 annot record --gpu-events -- true
 annot record --gpu-unified-memory -- true
 annot record --gpu-pc -- true
-annot record --gpu --gpu-pc-period 12 -- true
-annot record --gpu --gpu-pc --gpu-pc-period 32 -- true
