@@ -20,22 +20,21 @@ from pyannot import _native, _trace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from types import CodeType, ModuleType
-    from typing import Iterator, Optional, TypeVar
+    from types import ModuleType
+    from typing import Optional, TypeVar
 
     Counted = TypeVar("Counted")
 
 CHOSEN = "@profile"  # as a pattern of --trace-lines: nothing but what is chosen here
 OFF = ("", "0", "off", "false", "no")  # of LINE_PROFILE
 
-_Code = type((lambda: None).__code__)
 _Module = type(sys)
 
 
 def lines(counted: Counted) -> Counted:
     """Counts the lines of a function, or of all functions that are defined in a class or module,
     while the process is recorded. Returns what it was given, unchanged."""
-    codes = list(_codes_of(counted, set()))
+    codes = list(_trace.codes_of(counted, set()))
     if not codes and not isinstance(counted, (type, _Module)):
         raise TypeError(f"lines() takes a function, a class or a module, not {type(counted)}")
     if not _native.enabled():
@@ -51,27 +50,6 @@ def lines(counted: Counted) -> Counted:
     if sys.version_info >= (3, 12):
         sys.monitoring.restart_events()  # of code that ran before, and was of no interest
     return counted
-
-
-def _codes_of(counted: object, seen: set[int]) -> Iterator[CodeType]:
-    if id(counted) in seen:
-        return
-    seen.add(id(counted))
-    while not hasattr(counted, "__code__") and hasattr(counted, "__wrapped__"):
-        counted = counted.__wrapped__
-    counted = getattr(counted, "__func__", counted)  # of methods, of classes or static
-    code = getattr(counted, "__code__", None)
-    if isinstance(code, _Code):
-        yield code
-    elif isinstance(counted, property):
-        for part in (counted.fget, counted.fset, counted.fdel):
-            yield from _codes_of(part, seen)
-    elif isinstance(counted, (type, _Module)):
-        is_module = isinstance(counted, _Module)
-        home = counted.__name__ if is_module else counted.__module__
-        for member in list(vars(counted).values()):
-            if not is_module or getattr(member, "__module__", None) == home:
-                yield from _codes_of(member, seen)
 
 
 # ---- line_profiler ----

@@ -130,7 +130,7 @@ def _ignore(*args: object) -> None:
 def trace(traced: Traced) -> Traced:
     """Makes each call of a function a range, whatever else is traced; of a class or a module, of
     all functions that are defined there. Returns what it was given, unchanged."""
-    codes = list(_codes_of(traced, set()))
+    codes = list(codes_of(traced, set()))
     if not codes:
         raise TypeError(f"trace() takes a function, a class or a module, not {traced!r}")
     try:
@@ -148,7 +148,8 @@ def trace(traced: Traced) -> Traced:
     return traced
 
 
-def _codes_of(traced: object, seen: set[int]) -> Iterator[CodeType]:
+def codes_of(traced: object, seen: set[int]) -> Iterator[CodeType]:
+    """Of a function, or of all that are defined in a class or module."""
     if id(traced) in seen:
         return
     seen.add(id(traced))
@@ -160,13 +161,13 @@ def _codes_of(traced: object, seen: set[int]) -> Iterator[CodeType]:
         yield code
     elif isinstance(traced, property):
         for part in (traced.fget, traced.fset, traced.fdel):
-            yield from _codes_of(part, seen)
+            yield from codes_of(part, seen)
     elif isinstance(traced, (type, type(sys))):
         is_module = isinstance(traced, type(sys))
         home = traced.__name__ if is_module else traced.__module__
         for member in list(vars(traced).values()):
             if not is_module or getattr(member, "__module__", None) == home:
-                yield from _codes_of(member, seen)
+                yield from codes_of(member, seen)
 
 
 class tracing:
