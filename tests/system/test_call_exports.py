@@ -118,6 +118,9 @@ def check_refusal(folder):
         assert "no counts of calls" in run.stderr and "--trace-functions" in run.stderr, run.stderr
 
 
+READERS = (check_gprof2dot, check_snakeviz, check_callgrind)
+
+
 def main():
     missing = set()
     with tempfile.TemporaryDirectory() as name:
@@ -133,11 +136,14 @@ def main():
             missing.add(check_callgrind(recording, folder / f"{shape}.callgrind"))
         check_refusal(folder)
     missing.discard(None)
-    if missing:
-        print("not here:", ", ".join(sorted(missing)))
-        return 77
+    for reader in sorted(missing):
+        print(f"skipped: {reader} is not here")
+    print(f"{1 + len(READERS) - len(missing)} passed, 0 failed, {len(missing)} skipped")
     return 0
 
 
 if __name__ == "__main__":
+    python = os.environ.get("ANNOT_TEST_PYTHON", sys.executable)
+    if python != sys.executable:  # that has gprof2dot and snakeviz
+        os.execv(python, [python, *sys.argv])
     sys.exit(main())
