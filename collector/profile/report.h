@@ -66,7 +66,7 @@ struct report_options {
     const char *path;                 /* of the recording, as it is called */
     const char *only;                 /* what was chosen of it, for people; "": all */
     struct store_reader *reader;      /* at its first event and first sample */
-    const struct pass_source *source; /* what is read in its place; NULL: it is */
+    const struct pass_source *source; /* what is read in its place, with samples; NULL: it is */
     const struct pass_selection *selection;
     enum range_grouping grouping;
     enum range_column sort;      /* of ranges; by the total: functions, too */

@@ -19,7 +19,7 @@ int report_samples_begin(struct report_samples *samples, const struct report_opt
     store_reader_info(options->reader, &info);
     *samples = (struct report_samples){.trace = trace,
                                        .selection = options->selection,
-                                       .present = info.sample_count > 0,
+                                       .present = info.sample_count > 0 || options->source,
                                        .weight = options->weight,
                                        .range = options->range};
     if (sample_stats_init(&samples->all, trace) != 0 ||
