@@ -146,11 +146,21 @@ uint64_t annot_queue_time(void)
 
 /* ---- Spans ----------------------------------------------------------------------------------- */
 
+static APART void meet(void)
+{
+    struct emission emission = {.kind = EMIT_MEET};
+    emit_general(&emission);
+}
+
 struct annot_origin annot_origin_here(void)
 {
     const struct annot_origin none = {0};
     FORWARD_VALUE(origin_here, none);
     const struct control *control = annot_enabled() ? api_recording() : NULL;
+    if (control && !control_has_block(control)) {
+        meet();
+        control = api_recording();
+    }
     if (!control || !control->thread)
         return none;
     return (struct annot_origin){.time = clock_now(), .thread = control->serial + 1};

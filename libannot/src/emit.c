@@ -221,6 +221,10 @@ static APART int begin(struct control *control, struct emission *emission)
     case EMIT_HIDE:
         levels_hide(control, (uint32_t)emission->id, (uint32_t)emission->value);
         return 0;
+    case EMIT_MEET:
+        if (stream_register(control) && !control_has_block(control))
+            stream_next(control);
+        return 0;
     default:
         return entry_passes(control, emission);
     }

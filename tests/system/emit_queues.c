@@ -6,7 +6,8 @@
  *
  * Each process has THREADS threads, which launch inside of ranges, and one more that reports all of
  * it later. WAY: "plain"; "killed": the child kills itself in the middle; "full": nothing is
- * printed but counts, as the pool is too small. */
+ * printed but counts, as the pool is too small; "silent": threads that launch emit nothing, and
+ * each ends before the next begins. */
 #include <annot/annot.h>
 #include <annot/observers.h>
 #include <annot/queues.h>
@@ -31,6 +32,7 @@ static struct annot_origin origins[THREADS][SPANS_MAX];
 static uint64_t launched_ns[THREADS][SPANS_MAX];
 static uint32_t span_count;
 static const char *process_name;
+static bool silent;
 
 static uint64_t now_ns(void)
 {
@@ -44,13 +46,18 @@ static void *launch(void *context)
     size_t thread = (size_t)context;
     char name[32];
     snprintf(name, sizeof(name), "launcher %zu", thread);
-    annot_name_thread(name);
+    if (silent)
+        pthread_setname_np(pthread_self(), name);
+    else
+        annot_name_thread(name);
     for (uint32_t i = 0; i < span_count; i++) {
-        annot_push("step");
+        if (!silent)
+            annot_push("step");
         origins[thread][i] = annot_origin_here();
         launched_ns[thread][i] = now_ns();
         annot_queue_count(ANNOT_QUEUE_LAUNCHED, 1);
-        annot_pop();
+        if (!silent)
+            annot_pop();
     }
     return NULL;
 }
@@ -168,9 +175,12 @@ static void run(const char *name, const char *way)
     process_name = name;
     annot_name_process(name);
     anchor();
-    for (size_t i = 0; i < THREADS; i++)
+    for (size_t i = 0; i < THREADS; i++) {
         pthread_create(&threads[i], NULL, launch, (void *)i);
-    for (size_t i = 0; i < THREADS; i++)
+        if (silent)
+            pthread_join(threads[i], NULL);
+    }
+    for (size_t i = 0; i < THREADS && !silent; i++)
         pthread_join(threads[i], NULL);
     pthread_create(&reporter, NULL, report_all, (void *)way);
     pthread_join(reporter, NULL);
@@ -179,6 +189,7 @@ static void run(const char *name, const char *way)
 int main(int argc, char **argv)
 {
     const char *way = argc > 2 ? argv[2] : "plain";
+    silent = strcmp(way, "silent") == 0;
     span_count = argc > 1 ? (uint32_t)strtoul(argv[1], NULL, 10) : 0;
     if (span_count == 0 || span_count > SPANS_MAX)
         return 2;

@@ -88,6 +88,11 @@ def key_values_of_labels_and_spans_are_there(home):
 
 
 @case
+def threads_that_emit_nothing_are_known_as_launchers(home):
+    check_spans(home, *told_by(home, "silent"))
+
+
+@case
 def what_a_killed_process_did_not_tell_is_known(home):
     path, told = told_by(home, "killed")
     equal(len(told), 2 * THREADS * SPANS - SPANS // 2, "told")

@@ -174,7 +174,8 @@ ANNOT_API void annot_clock_anchor(annot_span_clock clock, const struct annot_clo
 /* Now. Cost: an instruction on most machines. */
 ANNOT_API uint64_t annot_queue_time(void);
 
-/* Here and now, for what the calling thread launches; {0} while nobody records. Cost: 0.5 P. */
+/* Here and now, for what the calling thread launches; {0} while nobody records. The thread is known
+ * by it even if it emits nothing and ends. Cost: 0.5 P. */
 ANNOT_API struct annot_origin annot_origin_here(void);
 
 /* Cost: 2 P each, and 0.5 P for each key-value. Nothing while nobody records. */
