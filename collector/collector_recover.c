@@ -41,8 +41,8 @@ struct recovery {
     struct targets gate;            /* names none, but programs that live may have to leave */
     VEC(struct intake_known) known; /* by thread ordinal */
     uint64_t known_events;
-    int64_t last_sample_ns; /* 0 = no samples */
-    struct map64 counted;   /* by programs: see struct decoder */
+    int64_t last_sample_ns;      /* 0 = no samples */
+    struct counted_sums counted; /* by programs */
     bool let_go; /* programs that still run: their events until now are in the recording */
     struct collector_recovered what;
 };
@@ -127,10 +127,9 @@ static void count_anew(struct recovery *recovery)
 static int note_counted(struct recovery *recovery, const struct sample *sample)
 {
     enum sample_role role = sample_role(trace_sets_get(recovery->trace), sample);
-    uint64_t key = decode_counted_key(sample, role == SAMPLE_ROLE_LINES);
     if (role != SAMPLE_ROLE_CALLS && role != SAMPLE_ROLE_LINES)
         return 0;
-    return map64_put(&recovery->counted, key, (uint64_t)sample->end_ns) != 0 ? -ENOMEM : 1;
+    return counted_note(&recovery->counted, sample, role == SAMPLE_ROLE_LINES) != 0 ? -ENOMEM : 1;
 }
 
 /* Threads that were only sampled are as old as their samples. What was not written is lost. */
@@ -418,7 +417,7 @@ static void recovery_fini(struct recovery *recovery)
         trace_destroy(recovery->trace);
     clock_map_fini(&recovery->clock);
     vec_free(&recovery->known);
-    map64_free(&recovery->counted);
+    counted_fini(&recovery->counted);
     if (recovery->file.fd >= 0)
         close(recovery->file.fd);
 }

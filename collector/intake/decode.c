@@ -437,8 +437,6 @@ static uint32_t add_plain(struct decode_pass *pass, const uint8_t *bytes, uint32
 static bool decode_is_known(const struct decode_pass *pass, uint8_t kind)
 {
     const struct decode_skip *skip = &pass->decoder->skip;
-    if (kind == ANNOT_REC_AGGREGATE)
-        return false; /* it sees for itself */
     if (kind == ANNOT_REC_PAYLOAD || kind == ANNOT_REC_CLOCK)
         return skip->plain && kind == ANNOT_REC_PAYLOAD && pass->owner == OWNER_NONE;
     return kind == ANNOT_REC_SPAN ? skip->spans : skip->plain;
@@ -456,20 +454,19 @@ static int decode_record(struct decode_pass *pass, const uint8_t *bytes, uint32_
     bool is_name = record.kind == ANNOT_REC_NAME_THREAD;
     bool is_payload = record.kind == ANNOT_REC_PAYLOAD;
     bool is_anchor = record.kind == ANNOT_REC_CLOCK;
-    bool is_aggregate = record.kind == ANNOT_REC_AGGREGATE;
     if (decode_is_known(pass, record.kind)) {
         pass->owner = OWNER_UNKNOWN;
         return 0;
     }
-    if (event_kinds[record.kind] == 0 && !is_name && !is_payload && !is_anchor && !is_aggregate) {
+    if (event_kinds[record.kind] == 0 && !is_name && !is_payload && !is_anchor) {
         pass->owner = OWNER_UNKNOWN; /* of a later minor version: what it means, and its flags,
                                         are not known here */
         return 0;
     }
     if (parts.record.flags != 0 && split(bytes, length, &parts) != 0)
         return -EBADMSG;
-    if (is_anchor || is_aggregate)
-        return is_anchor ? decode_anchor(pass, &parts) : decode_aggregate(pass, &parts);
+    if (is_anchor)
+        return decode_anchor(pass, &parts);
     return is_name ? name_thread(pass, &parts) : add_record(pass, &parts);
 }
 
@@ -488,7 +485,6 @@ int decode_block(struct decoder *decoder, struct decode_thread *thread,
 {
     struct decode_pass pass = {.decoder = decoder, .thread = thread, .decoded = decoded};
     decoded->events.count = decoded->args.count = 0;
-    decoded->samples.count = decoded->values.count = 0;
     if (vec_reserve(&decoded->events, DECODE_EVENTS_MAX) != 0)
         return -ENOMEM;
     refresh_now(decoder);

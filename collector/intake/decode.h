@@ -144,21 +144,8 @@ enum {
 
 struct decoded {
     VEC(struct event) events;
-    VEC(struct arg) args;       /* of all of them */
-    VEC(struct sample) samples; /* of what was counted: one an AGGREGATE */
-    VEC(int64_t) values;        /* of these; neither moves within a block */
+    VEC(struct arg) args; /* of all of them */
 };
-
-enum {
-    COUNTED_VALUES = 2, /* how many, and the time in them */
-    DECODE_SAMPLES_MAX =
-        ANNOT_BLOCK_DATA_SIZE /
-        (sizeof(struct annot_record) + sizeof(struct annot_attr) + sizeof(struct annot_id)),
-    DECODE_COUNTS = ANNOT_REC_AGGREGATE_LINES + 1,
-};
-
-/* Of what was counted at a stack, for struct decoder. */
-uint64_t decode_counted_key(const struct sample *sample, bool lines);
 
 /* More losses than this were never counted one by one: the number is nonsense. */
 #define LOSS_BELIEVABLE (UINT64_C(1) << 48)
@@ -224,10 +211,7 @@ struct decoder {
     bool monotonic;                /* timestamps are nanoseconds already */
     bool overwrites;               /* blocks may be gone, and those that are left tell how much */
     uint64_t created_time;         /* of the segment */
-    uint16_t count_sets[DECODE_COUNTS]; /* of what was counted; 0: not known yet */
-    const struct map64 *counted; /* what the recording has of it: the end of the last interval, by
-                                    decode_counted_key(); or NULL */
-    int64_t now_ns;              /* no event is later */
+    int64_t now_ns;                /* no event is later */
 };
 
 /* What is carried from block to block of a thread. */

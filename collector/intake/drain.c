@@ -40,10 +40,9 @@ void drain_destroy(struct drain *drain)
     schemas_free(&drain->decoder.schemas);
     vec_free(&drain->decoded.events);
     vec_free(&drain->decoded.args);
-    vec_free(&drain->decoded.samples);
-    vec_free(&drain->decoded.values);
     vec_free(&drain->spans);
     decode_queues_free(&drain->decoder.queues);
+    drain_forget_sums(drain);
     map64_free(&drain->origins);
     vec_free(&drain->progress);
     vec_free(&drain->threads);
@@ -319,7 +318,8 @@ static int64_t pass(struct drain *drain, enum drain_depth depth, bool accept_gap
     drain->visit++;
     drain->missing = false;
     bool claimed = depth != DRAIN_RELEASED || accept_gap;
-    int error = segment_scan(drain->segment, claimed, &drain->blocks);
+    int error =
+        segment_scan(drain->segment, claimed ? SEGMENT_RECORDS : SEGMENT_RELEASED, &drain->blocks);
     if (error != 0)
         return error;
     qsort(drain->blocks.items, drain->blocks.count, sizeof(*drain->blocks.items),
@@ -368,6 +368,9 @@ int64_t drain_visit(struct drain *drain, enum drain_depth depth)
         return 0;
     int64_t bytes =
         drain->decoder.overwrites ? visit_recorder(drain, depth) : visit_all(drain, depth);
+    int error = bytes < 0 ? 0 : drain_sums(drain, false);
+    if (error != 0)
+        return error;
     if (bytes != -EFAULT)
         return bytes;
     drain->broken = true;
@@ -405,8 +408,9 @@ void drain_free(struct drain *drain, uint64_t written)
         return;
     if (!drain->broken && segment_free_blocks(drain->segment, drain->done.items, count) != 0)
         drain->broken = true;
-    for (size_t i = 0; i < count; i++)
-        drain->progress.items[drain->done.items[i]] = (struct drain_progress){0};
+    for (size_t i = 0; i < count; i++) /* blocks of sums have none */
+        if (drain->done.items[i] < drain->progress.count)
+            drain->progress.items[drain->done.items[i]] = (struct drain_progress){0};
     drain->done.count -= count;
     memmove(drain->done.items, drain->done.items + count,
             drain->done.count * sizeof(*drain->done.items));

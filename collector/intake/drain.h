@@ -74,6 +74,44 @@ struct drain_thread {
     uint32_t name_id;    /* as told to the trace */
 };
 
+enum {
+    COUNTED_VALUES = 2, /* how often, and the time in it */
+    DRAIN_SUM_KINDS = ANNOT_WIRE_SUM_LINES + 1,
+};
+
+/* A sum, as it is in the recording. */
+struct drain_sum {
+    uint32_t stack;
+    uint16_t set; /* 0: it makes no sense */
+    uint64_t count, own_ns;
+    int64_t begin_ns; /* of what is new */
+};
+
+/* A block of sums. */
+struct drain_sums {
+    uint32_t index, serial;
+    uint64_t claim_time;
+    int64_t begin_ns;
+    uint32_t thread; /* ordinal */
+    bool is_met, is_done;
+    VEC(struct drain_sum) items;
+};
+
+/* What a recording that is continued has of a sum; all of these, by thread, stack and kind. */
+struct counted {
+    uint64_t count, own_ns;
+    int64_t end_ns;
+};
+
+struct counted_sums {
+    struct map64 by_key;
+    VEC(struct counted) items;
+};
+
+/* Of a sample of the recording, in its order; `lines`: of a set of those. 0 or -ENOMEM. */
+int counted_note(struct counted_sums *sums, const struct sample *sample, bool lines);
+void counted_fini(struct counted_sums *sums);
+
 /* What threads that need no more attention add to the totals of their process. */
 struct drain_past {
     uint64_t event_count, lost[LOSS_COUNT];
@@ -112,6 +150,12 @@ struct drain {
     struct segment_block_copy copy;
     struct decoded decoded;  /* room for DECODE_EVENTS_MAX events */
     VEC(struct event) spans; /* of these, in a batch of their own */
+    VEC(struct drain_sums) sums;
+    VEC(struct sample) sum_samples; /* of a block; neither moves then */
+    VEC(int64_t) sum_values;
+    uint16_t sum_sets[DRAIN_SUM_KINDS]; /* 0: not known yet */
+    int64_t summed_ns;                  /* the last look */
+    const struct counted_sums *counted; /* NULL: nothing is continued */
 };
 
 enum drain_depth {
@@ -162,6 +206,10 @@ struct drain_who {
     const uint8_t *comm;
 };
 
+/* The ordinal of a thread that may have told nothing yet, and lived at that time. 1; 0: nothing is
+ * known of it; -errno. */
+int drain_find_thread(struct drain *drain, uint32_t serial, int64_t time_ns, uint32_t *ret_ordinal);
+
 /* Gives a thread its entry in the trace. 0 or -ENOMEM. */
 int drain_enter_thread(struct drain *drain, struct drain_thread *thread,
                        const struct drain_who *who);
@@ -181,6 +229,11 @@ int drain_hand_on(struct drain *drain, struct drain_thread *thread,
  * thread may have moved then. */
 int drain_hand_on_block(struct drain *drain, struct drain_thread *thread,
                         const struct batch_source *source);
+
+/* Hands on what sums have more than at the last look, if that was a second ago or this is the last
+ * one. 0 or -errno of the sink, -ENOMEM. */
+int drain_sums(struct drain *drain, bool is_last);
+void drain_forget_sums(struct drain *drain);
 
 /* Reads names and losses of the threads, and tells the trace what changed. 0 or -ENOMEM. */
 int drain_publish(struct drain *drain);

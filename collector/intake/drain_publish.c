@@ -79,7 +79,8 @@ static void publish_thread(struct drain *drain, struct drain_thread *thread)
     struct trace_thread *entry = trace_thread(drain->trace, thread->decode.ordinal);
     entry->event_count = thread->decode.record_count;
     entry->first_ns = thread->decode.first_ns;
-    entry->last_ns = thread->decode.last_ns;
+    if (entry->last_ns < thread->decode.last_ns) /* it may have sums of later */
+        entry->last_ns = thread->decode.last_ns;
     for (int cause = 0; cause < LOSS_COUNT; cause++)
         entry->lost[cause] = larger(thread->lost[cause], thread->decode.lost[cause]);
     entry->revision++;
@@ -153,7 +154,9 @@ int drain_publish(struct drain *drain)
 
 int drain_finish(struct drain *drain)
 {
-    int error = drain_publish(drain);
+    int error = drain_sums(drain, true);
+    if (error == 0)
+        error = drain_publish(drain);
     drain->decoder.now_ns = clock_now_ns();
     for (size_t i = 0; i < drain->threads.count && error == 0; i++) {
         struct drain_thread *thread = &drain->threads.items[i];

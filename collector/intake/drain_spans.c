@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Spans of queues leave the other events of their block: they go to a stream of their own, with the
- * threads that caused them. What was counted are samples, and go first. */
+ * threads that caused them. */
 #include "drain.h"
 
 #include <errno.h>
@@ -46,8 +46,7 @@ static bool find_past(const struct drain *drain, uint32_t serial, uint32_t *ret_
     return false;
 }
 
-/* What was not found either is not looked for again until it is there. 1, 0, -errno. */
-static int find_origin(struct drain *drain, uint32_t serial, int64_t time_ns, uint32_t *ret_ordinal)
+int drain_find_thread(struct drain *drain, uint32_t serial, int64_t time_ns, uint32_t *ret_ordinal)
 {
     const uint64_t *index = map64_find(&drain->thread_index, serial + UINT64_C(1));
     if (index && drain->threads.items[*index].entered) {
@@ -73,7 +72,7 @@ static int find_origin(struct drain *drain, uint32_t serial, int64_t time_ns, ui
 static int set_cause(struct drain *drain, struct event *span)
 {
     uint32_t ordinal = 0, serial = span->color;
-    int found = serial ? find_origin(drain, serial - 1, span->origin_ns, &ordinal) : 0;
+    int found = serial ? drain_find_thread(drain, serial - 1, span->origin_ns, &ordinal) : 0;
     span->color = 0;
     if (found < 0 && found != -EFAULT)
         return found;
@@ -148,11 +147,7 @@ int drain_hand_on_block(struct drain *drain, struct drain_thread *thread,
 {
     uint32_t emitter = thread->decode.ordinal;
     bool any = drain->decoder.queues.span_count != 0 || drain->decoder.skip.plain;
-    const struct decoded *decoded = &drain->decoded;
     int error = any ? split(drain) : 0;
-    if (error == 0 && decoded->samples.count && drain->samples)
-        error =
-            drain->samples(drain->samples_context, decoded->samples.items, decoded->samples.count);
     if (error == 0)
         error = drain_hand_on(drain, thread, source, drain->decoded.events.count);
     return error == 0 && any ? hand_on_spans(drain, emitter, source) : error;

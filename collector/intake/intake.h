@@ -21,14 +21,14 @@ struct intake_options {
     struct clock_map *clock;
     struct lives *lives; /* what it finds hangs there */
     uint64_t session_id;
-    int64_t late_ns;             /* see annot_control.late_ticks; 0: as the session says */
-    const struct map64 *counted; /* of what is continued: see struct decoder; or NULL */
-    bool recover;                /* the session's collector died: its clock anchors died with it */
-    bool snapshot;               /* look only: see intake_snapshot */
-    int32_t only_pid;            /* of a snapshot; 0: all processes */
-    struct refusals *refusals;   /* gets those of unusable files; or NULL */
-    drain_sink_fn *sink;         /* its errors end a step */
-    drain_samples_fn *samples;   /* the same; NULL: what programs count is left out */
+    int64_t late_ns;                    /* see annot_control.late_ticks; 0: as the session says */
+    const struct counted_sums *counted; /* of what is continued; or NULL */
+    bool recover;              /* the session's collector died: its clock anchors died with it */
+    bool snapshot;             /* look only: see intake_snapshot */
+    int32_t only_pid;          /* of a snapshot; 0: all processes */
+    struct refusals *refusals; /* gets those of unusable files; or NULL */
+    drain_sink_fn *sink;       /* its errors end a step */
+    drain_samples_fn *samples; /* the same; NULL: what programs count is left out */
     void *samples_context;
     drain_room_fn *room;         /* see struct drain; NULL: there is always */
     names_function_fn *function; /* names functions; may be NULL: names.h */

@@ -196,7 +196,7 @@ static int start_drain(struct intake *intake, struct segment_source *source)
     source->drain->sink = intake->options.sink;
     source->drain->samples = intake->options.samples;
     source->drain->samples_context = intake->options.samples_context;
-    source->drain->decoder.counted = intake->options.counted;
+    source->drain->counted = intake->options.counted;
     source->drain->room = intake->options.room;
     source->drain->sink_context = intake->options.sink_context;
     source->drain->lives = intake->options.recover ? NULL : intake->options.lives;

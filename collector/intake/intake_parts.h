@@ -9,8 +9,8 @@
 #include "proc_info.h"
 #include "segment_reader.h"
 
-/* ---- Decoding: decode.c, decode_args.c, decode_before.c, decode_calls.c,
- * decode_notes.c, decode_spans.c ----
+/* ---- Decoding: decode.c, decode_args.c, decode_before.c, decode_notes.c,
+ * decode_spans.c ----
  */
 
 /* The parts of one record, all inside its length. */
@@ -62,9 +62,6 @@ int decode_anchor(struct decode_pass *pass, const struct decode_parts *parts);
 
 /* Of a mark: if it says something of how GPUs are watched, that becomes a fact. 0 or -ENOMEM. */
 int decode_note(struct decoder *decoder, const struct event *event);
-
-/* Adds an AGGREGATE to the samples. 0 or -errno. */
-int decode_aggregate(struct decode_pass *pass, const struct decode_parts *parts);
 
 /* Adds what a PAYLOAD tells to its event. 0 or -errno. */
 int decode_payload(struct decode_pass *pass, const struct decode_parts *parts);

@@ -201,7 +201,7 @@ struct scan {
     const struct segment *segment;
     struct segment_block *blocks; /* room for block_count */
     size_t count;
-    bool claimed;
+    enum segment_states states;
 };
 
 static int scan_work(void *context)
@@ -213,9 +213,9 @@ static int scan_work(void *context)
     if (end > segment->info.block_count)
         end = segment->info.block_count;
     for (uint32_t i = 0; i < end; i++) {
-        /* Partner: the thread's release stores of CLAIMED and RELEASED. */
+        /* Partner: the thread's release stores of these states. */
         uint32_t state = annot_load_acquire(block_state(segment, i)) & ANNOT_BLOCK_STATE_MASK;
-        if (state != ANNOT_BLOCK_RELEASED && !(scan->claimed && state == ANNOT_BLOCK_CLAIMED))
+        if (state > ANNOT_BLOCK_SUMS_DONE || !(scan->states >> state & 1u))
             continue;
         const struct annot_block *header = block(segment, i);
         scan->blocks[scan->count++] =
@@ -225,11 +225,11 @@ static int scan_work(void *context)
     return 0;
 }
 
-int segment_scan(const struct segment *segment, bool claimed, segment_blocks *blocks)
+int segment_scan(const struct segment *segment, enum segment_states states, segment_blocks *blocks)
 {
     if (vec_reserve(blocks, segment->info.block_count) != 0)
         return -ENOMEM;
-    struct scan scan = {segment, blocks->items + blocks->count, 0, claimed};
+    struct scan scan = {segment, blocks->items + blocks->count, 0, states};
     int error = guard_call(&segment->range, scan_work, &scan);
     if (error == 0)
         blocks->count += scan.count;
@@ -275,7 +275,7 @@ static void set_free(const struct segment *segment, uint32_t index)
 {
     uint32_t *state = block_state(segment, index);
     uint32_t bits = annot_load_relaxed(state) & ~(uint32_t)ANNOT_BLOCK_STATE_MASK;
-    /* Nobody else changes a RELEASED block. A claimer sees this through free_head. */
+    /* Nobody else changes a RELEASED or SUMS_DONE block. A claimer sees this through free_head. */
     annot_store_release(state, bits | ANNOT_BLOCK_FREE);
 }
 

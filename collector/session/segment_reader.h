@@ -52,8 +52,15 @@ struct segment_block {
 
 typedef VEC(struct segment_block) segment_blocks;
 
-/* Appends all blocks that are RELEASED and, if wanted, those that are CLAIMED. -ENOMEM. */
-int segment_scan(const struct segment *segment, bool claimed, segment_blocks *blocks);
+/* Sets of states. */
+enum segment_states {
+    SEGMENT_RELEASED = 1u << ANNOT_BLOCK_RELEASED,
+    SEGMENT_RECORDS = SEGMENT_RELEASED | 1u << ANNOT_BLOCK_CLAIMED,
+    SEGMENT_SUMS = 1u << ANNOT_BLOCK_SUMS | 1u << ANNOT_BLOCK_SUMS_DONE,
+};
+
+/* Appends all blocks in these states. -ENOMEM. */
+int segment_scan(const struct segment *segment, enum segment_states states, segment_blocks *blocks);
 
 /* Header, and the records from `begin` to what is committed now, at their own places. */
 struct segment_block_copy {
@@ -65,7 +72,7 @@ struct segment_block_copy {
 int segment_copy_block(const struct segment *segment, uint32_t index, uint32_t begin,
                        struct segment_block_copy *ret_copy);
 
-/* RELEASED -> FREE, and onto the free list; the last one will be used first. */
+/* RELEASED or SUMS_DONE -> FREE, and onto the free list; the last one will be used first. */
 int segment_free_blocks(const struct segment *segment, const uint32_t *indexes, size_t count);
 
 /* Without the live stack. 1; 0 if no thread has it or is just taking it; -EFAULT. */

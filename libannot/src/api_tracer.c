@@ -186,26 +186,8 @@ int annot_code_wanted(void)
     return control && control->mask && codes_pass(control);
 }
 
-void annot_aggregate(enum annot_aggregate kind, annot_name stack, uint64_t count, uint64_t ticks,
-                     uint64_t since)
-{
-    FORWARD(aggregate, kind, stack, count, ticks, since);
-    struct emission emission = {.kind = ANNOT_REC_AGGREGATE,
-                                .level = ANNOT_CODE_LEVEL,
-                                .value_kind = ANNOT_VALUE_UINT64,
-                                .value = count,
-                                .category = (uint16_t)kind,
-                                .name = stack,
-                                .id = ticks,
-                                .parent = since,
-                                .is_code = 1};
-    if (stack != 0 && annot_enabled())
-        emit_general(&emission);
-}
-
 OWN(annot_code_name);
 OWN(annot_code_enter);
 OWN(annot_code_leave);
 OWN(annot_code_wanted);
 OWN(annot_stack_name);
-OWN(annot_aggregate);

@@ -144,11 +144,11 @@ int block_claim(struct segment *segment, uint32_t *ret_index)
     return 0;
 }
 
-uint32_t block_publish(struct segment *segment, uint32_t index)
+uint32_t block_publish(struct segment *segment, uint32_t index, enum annot_block_state as)
 {
     uint32_t old = annot_load_relaxed(&segment->block_states[index]);
     uint32_t tag = (old + ANNOT_BLOCK_TAG) & ANNOT_BLOCK_TAG_MASK;
-    uint32_t state = tag | (old & ANNOT_BLOCK_BACKED) | ANNOT_BLOCK_CLAIMED;
+    uint32_t state = tag | (old & ANNOT_BLOCK_BACKED) | as;
     TESTPOINT("claim:header-filled");
     /* Partner: the collector's acquire load of the state. */
     annot_store_release(&segment->block_states[index], state);
@@ -168,6 +168,22 @@ int block_release(struct segment *segment, uint32_t index)
     int done = annot_cas_acq_rel(state, &old, rest | ANNOT_BLOCK_RELEASED);
     TESTPOINT("release:after");
     return done;
+}
+
+void block_end_sums(struct segment *segment, uint32_t thread_serial)
+{
+    uint32_t end = annot_load_relaxed(&segment->header->shared.high_water);
+    for (uint32_t i = 0; i < end && i < segment->block_count; i++) {
+        uint32_t *state = &segment->block_states[i];
+        /* Partner: block_publish, if it is another thread's. */
+        uint32_t old = annot_load_acquire(state);
+        if ((old & ANNOT_BLOCK_STATE_MASK) != ANNOT_BLOCK_SUMS ||
+            segment_block(segment, i)->thread_serial != thread_serial)
+            continue;
+        uint32_t rest = old & ~(uint32_t)ANNOT_BLOCK_STATE_MASK;
+        /* Partner: the collector's acquire load of the state. */
+        annot_store_release(state, rest | ANNOT_BLOCK_SUMS_DONE);
+    }
 }
 
 void block_push(struct segment *segment, uint32_t index)

@@ -19,11 +19,15 @@ int block_claim(struct segment *segment, uint32_t *ret_index);
 /* Whether an attempt to claim has any prospect. Cost: two loads. */
 int block_available(const struct segment *segment);
 
-/* FREE -> CLAIMED: the header is filled. Returns the new state, whose tag is that of this claim. */
-uint32_t block_publish(struct segment *segment, uint32_t index);
+/* FREE -> CLAIMED, or SUMS: the header is filled. Returns the new state, whose tag is that of this
+ * claim. */
+uint32_t block_publish(struct segment *segment, uint32_t index, enum annot_block_state as);
 
 /* CLAIMED -> RELEASED. Returns 1, or 0 if it was not claimed any more. */
 int block_release(struct segment *segment, uint32_t index);
+
+/* SUMS -> SUMS_DONE: all of a thread. Cost: a load for each block that was ever claimed. */
+void block_end_sums(struct segment *segment, uint32_t thread_serial);
 
 /* Puts a free block on the stack. */
 void block_push(struct segment *segment, uint32_t index);

@@ -24,7 +24,7 @@ void codes_begin(struct control *control);
 /* In a child, before its first event: the parent's calls leave the range stack. */
 void codes_leave_parent(struct control *control);
 
-/* What emission->is_code tells: PUSH, POP (emission->value: the token, of PUSH out), AGGREGATE. */
+/* What emission->is_code tells: PUSH, POP (emission->value: the token, of PUSH out). */
 void codes_event(struct control *control, struct emission *emission);
 
 /* Before the range of the program at a level gets its end: ends for the calls inside of it. */

@@ -105,8 +105,11 @@ struct runtime_table {
     void (*code_leave)(uint32_t token);
     int (*code_wanted)(void);
     annot_name (*stack_name)(annot_name parent, annot_name code, uint32_t line);
-    void (*aggregate)(enum annot_aggregate kind, annot_name stack, uint64_t count, uint64_t ticks,
-                      uint64_t since);
+    int (*sums_begin)(struct annot_sums *sums);
+    int (*sums_are_current)(const struct annot_sums *sums);
+    struct annot_sum *(*sums_add)(struct annot_sums *sums, enum annot_sum_kind kind,
+                                  annot_name stack);
+    void (*sums_end)(struct annot_sums *sums);
 #ifdef ANNOT_TEST_OTHER_VERSION /* a copy from the future, with one function more */
     void (*future)(void);
 #endif

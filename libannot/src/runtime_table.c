@@ -75,7 +75,10 @@ OWNED(annot_code_enter);
 OWNED(annot_code_leave);
 OWNED(annot_code_wanted);
 OWNED(annot_stack_name);
-OWNED(annot_aggregate);
+OWNED(annot_sums_begin);
+OWNED(annot_sums_are_current);
+OWNED(annot_sums_add);
+OWNED(annot_sums_end);
 
 const struct runtime_table runtime_own = {
     .size = sizeof(struct runtime_table),
@@ -149,5 +152,8 @@ const struct runtime_table runtime_own = {
     .code_leave = own_annot_code_leave,
     .code_wanted = own_annot_code_wanted,
     .stack_name = own_annot_stack_name,
-    .aggregate = own_annot_aggregate,
+    .sums_begin = own_annot_sums_begin,
+    .sums_are_current = own_annot_sums_are_current,
+    .sums_add = own_annot_sums_add,
+    .sums_end = own_annot_sums_end,
 };

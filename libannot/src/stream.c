@@ -156,14 +156,14 @@ static APART int begin_block(struct control *control, uint32_t index)
     struct annot_block *block = segment_block(segment, index);
     struct annot_thread *thread = control->thread;
     if (PLANTED(BUG_PUBLISHED_EARLY))
-        block_publish(segment, index);
+        block_publish(segment, index, ANNOT_BLOCK_CLAIMED);
     fill_header(control, block);
     control->gap_time = 0;
     control->gap_pending = 0;
     control->block = block;
     control->block_index = index;
     control->committed = 0;
-    control->block_state = block_publish(segment, index);
+    control->block_state = block_publish(segment, index, ANNOT_BLOCK_CLAIMED);
     /* The collector takes these two as hints, blocks tell for themselves. */
     annot_store_relaxed(&thread->block, index + 1);
     annot_store_relaxed(&thread->sequence, thread->sequence + 1);

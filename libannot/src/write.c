@@ -129,7 +129,7 @@ static APART void plan(struct control *control, const struct emission *emission)
         parts->granules++;
         control->name_limit = strings_sync(control->segment); /* domains are told there */
     }
-    if (emission->id || emission->kind == ANNOT_REC_SPAN || emission->kind == ANNOT_REC_AGGREGATE) {
+    if (emission->id || emission->kind == ANNOT_REC_SPAN) {
         parts->flags |= ANNOT_FLAG_ID;
         parts->granules++;
     }

@@ -7,9 +7,8 @@
  * lines. A reader trusts nothing it finds here: all offsets, counts and lengths are bounded first.
  *
  * Versioning: a change that an older reader would misread raises ANNOT_WIRE_MAJOR and is refused
- * with a reason; an addition in reserved space, a new record kind or a new string kind raises
- * ANNOT_WIRE_MINOR and is skipped by those who do not know it. Reserved bytes are zero.
- * docs/wire-format.md tells the protocol in prose. */
+ * with a reason; an addition in reserved space or a new kind raises ANNOT_WIRE_MINOR and is skipped
+ * by who does not know it. Reserved bytes are zero. docs/wire-format.md tells it in prose. */
 #ifndef ANNOT_WIRE_H
 #define ANNOT_WIRE_H
 
@@ -20,7 +19,7 @@
 #include <stdint.h>
 
 #define ANNOT_WIRE_MAJOR 1
-#define ANNOT_WIRE_MINOR 8
+#define ANNOT_WIRE_MINOR 9
 
 #define ANNOT_WAKE_MAGIC    UINT64_C(0x31454b41574e4e41) /* "ANNWAKE1" */
 #define ANNOT_SESSION_MAGIC UINT64_C(0x31534553534e4e41) /* "ANNSSES1" */
@@ -434,12 +433,16 @@ struct annot_string {
  * RELEASED -> FREE: where the oldest are overwritten, a thread that found no free block
  *   (compare-and-swap), which fills it anew; a LAST block is TAKEN before, until what it stood for
  *   is counted. No collector frees blocks there. A reader compares state and tag before and after
- *   its copy. */
+ *   its copy.
+ * FREE -> SUMS -> SUMS_DONE: its thread. SUMS_DONE -> FREE: the collector, as RELEASED -> FREE. */
 enum annot_block_state {
     ANNOT_BLOCK_FREE = 0,
     ANNOT_BLOCK_CLAIMED = 1,
     ANNOT_BLOCK_RELEASED = 2,
     ANNOT_BLOCK_TAKEN = 3, /* still as it was when RELEASED; will be overwritten */
+    /* From minor version 9, see annot_wire_calls.h. */
+    ANNOT_BLOCK_SUMS = 4,      /* sums of a thread, in place of records */
+    ANNOT_BLOCK_SUMS_DONE = 5, /* which they will not change any more */
 };
 
 /* Bits above the state in block_states[]. */
@@ -507,7 +510,6 @@ enum annot_record_kind {
     /* From minor version 6: what a queue did, and an anchor of a clock. */
     ANNOT_REC_SPAN = 32,
     ANNOT_REC_CLOCK = 33,
-    ANNOT_REC_AGGREGATE = 64, /* from minor version 8: what was counted at a STACK */
 };
 
 /* What they have: wire-format.md, section 8. All PAYLOADs of a record together: */

@@ -35,9 +35,7 @@ MODES = {"none": 0, "exact": 1, "adaptive": 2, "aggregate": 3}
 LIBRARY = {"all": 0, "box": 1, "off": 2}
 
 _settings: dict[str, str] = {}  # what is traced; empty: nothing
-_watches_forks = False
 _watches_end = False
-_exits: list[tuple[object, object, object]] = []  # os._exit: module, what is there, what was
 _chosen: list[CodeType] = []
 
 
@@ -80,7 +78,7 @@ def count_lines(patterns: str) -> None:
 
 
 def start(settings: dict[str, str]) -> None:
-    global _watches_forks, _watches_end
+    global _watches_end
     mode = mode_of(settings)
     _native.trace_begin(
         MODES[mode], LIBRARY[settings.get("stdlib", "all")], settings.get("c-calls", "") == "1",
@@ -90,38 +88,16 @@ def start(settings: dict[str, str]) -> None:
     _settings.update(settings)
     for code in _chosen:
         _native.trace_choose(code)
-    if not _watches_forks:
-        os.register_at_fork(before=_native.trace_flush, after_in_child=_native.trace_forked)
-        _watches_forks = True
     if not _watches_end:
         import atexit
         atexit.register(stop)
         _watches_end = True
-    if mode == "aggregate" or "lines" in settings:
-        _watch_exit()
 
 
 def stop() -> None:
-    """Nothing is traced any more, and what was counted is told."""
+    """Nothing is traced any more."""
     _native.trace_end()
     _settings.clear()
-    while _exits:
-        module, now, before = _exits.pop()
-        if module._exit is now:  # type: ignore[attr-defined]
-            module._exit = before  # type: ignore[attr-defined]
-
-
-def _watch_exit() -> None:
-    """os._exit leaves no time to tell what was counted, but what comes before it."""
-    for module in (os, sys.modules["posix"]) if not _exits else ():
-        before = module._exit  # type: ignore[attr-defined]
-        now = _native.observed("call", before, lambda *args: _native.trace_flush(), _ignore)
-        module._exit = now  # type: ignore[attr-defined]
-        _exits.append((module, now, before))
-
-
-def _ignore(*args: object) -> None:
-    pass
 
 
 # ---- For programs ----
@@ -157,7 +133,7 @@ def codes_of(traced: object, seen: set[int]) -> Iterator[CodeType]:
         traced = traced.__wrapped__
     traced = getattr(traced, "__func__", traced)  # of methods, of classes or static
     code = getattr(traced, "__code__", None)
-    if isinstance(code, type(_ignore.__code__)):
+    if isinstance(code, type(stop.__code__)):
         yield code
     elif isinstance(traced, property):
         for part in (traced.fget, traced.fset, traced.fdel):

@@ -3,8 +3,8 @@
  *
  * A line lasts until the next one of its frame begins or the frame is left, with all that it calls;
  * while the same function runs again inside of it, the lines of that run are the ones that last, so
- * that the lines of a function never take more time than passed. What was counted is told once a
- * second, from within the thread's own lines; memory is a cell for each line that ran.
+ * that the lines of a function never take more time than passed. What is counted lies in shared
+ * memory (annot_sum): nothing has to be told, and nothing is lost when the process is killed.
  *
  * Threads: each its own counts. */
 #include "tracing_parts.h"
@@ -14,14 +14,8 @@
 
 enum { PAGE_LINES = 64, PAGES_MAX = 4096, FRAMES_FIRST = 32 };
 
-struct line_cell {
-    uint64_t count, ticks; /* not told yet */
-    annot_name stack;
-    uint32_t line;
-};
-
 struct line_page {
-    struct line_cell cells[PAGE_LINES];
+    struct annot_sum *sums[PAGE_LINES]; /* NULL: it did not run, or there is no room */
 };
 
 /* Of a function in a thread. */
@@ -34,7 +28,7 @@ struct line_table {
 };
 
 struct line_frame {
-    struct line_cell *cell; /* of the line that it is at; NULL: not known */
+    struct annot_sum *sum;  /* of the line that it is at */
     struct line_page *page; /* that the line is in; NULL: not known */
     uint64_t since;         /* of time that is not counted yet; 0: the same function runs inside */
     uint32_t depth;
@@ -48,10 +42,11 @@ struct trace_lines {
     uint32_t table_count;
     uint32_t count, capacity;
     struct line_frame *frames;
-    uint64_t told;
+    struct annot_sum nowhere; /* of frames whose line is not known, or has no sum */
+    bool is_full;             /* there was no room for a sum */
 };
 
-/* ---- Cells ----------------------------------------------------------------------------------- */
+/* ---- Sums ----------------------------------------------------------------------------------- */
 
 static struct line_table *make_table(struct trace_lines *lines, const struct trace_code *code)
 {
@@ -96,15 +91,36 @@ static __attribute__((noinline)) void turn_to_page(struct line_table *table,
     frame->page_first = table->first + index * PAGE_LINES;
 }
 
+static __attribute__((noinline)) struct annot_sum *add_sum(struct trace_thread *thread,
+                                                           const struct trace_code *code,
+                                                           struct line_frame *frame, uint32_t line)
+{
+    struct trace_lines *lines = thread->lines;
+    if (frame->page == NULL || lines->is_full)
+        return &lines->nowhere;
+    annot_name stack = annot_stack_name(0, code->name, line);
+    struct annot_sum *sum = annot_sums_add(&thread->sums, ANNOT_SUM_LINES, stack);
+    lines->is_full = sum == NULL;
+    frame->page->sums[line - frame->page_first] = sum;
+    return sum ? sum : &lines->nowhere;
+}
+
 /* ---- Frames ---------------------------------------------------------------------------------- */
 
 static inline void spend(struct line_frame *frame, uint64_t now)
 {
     if (frame->since == 0)
         return;
-    if (frame->cell != NULL)
-        frame->cell->ticks += now - frame->since;
+    frame->sum->since = 0;
+    frame->sum->ticks += now - frame->since;
     frame->since = now;
+}
+
+/* Whoever reads meanwhile counts the time since `since` too. */
+static inline void last_from(struct line_frame *frame, uint64_t now)
+{
+    frame->since = now;
+    frame->sum->since = now;
 }
 
 /* Frames at this depth and deeper have ended. */
@@ -115,7 +131,7 @@ static void close_frames(struct trace_lines *lines, uint32_t depth, uint64_t now
         spend(frame, now);
         lines->tables[frame->number].latest = frame->around;
         if (frame->around)
-            lines->frames[frame->around - 1].since = now;
+            last_from(&lines->frames[frame->around - 1], now);
     }
 }
 
@@ -140,19 +156,19 @@ static struct line_frame *open_frame(struct trace_lines *lines, const struct tra
         around->since = 0;
     }
     struct line_frame *frame = &lines->frames[lines->count++];
-    *frame = (struct line_frame){
-        .depth = trace_depth(), .number = code->number, .around = table->latest, .since = now};
+    *frame = (struct line_frame){.sum = &lines->nowhere,
+                                 .depth = trace_depth(),
+                                 .number = code->number,
+                                 .around = table->latest,
+                                 .since = now};
     table->latest = lines->count;
     return frame;
 }
 
 static struct trace_lines *lines_of(struct trace_thread *thread)
 {
-    if (thread->lines == NULL) {
+    if (thread->lines == NULL && thread->sums.segment != NULL)
         thread->lines = calloc(1, sizeof(*thread->lines));
-        if (thread->lines != NULL)
-            thread->lines->told = trace_time();
-    }
     return thread->lines;
 }
 
@@ -184,13 +200,12 @@ static inline void move_to(struct trace_thread *thread, const struct trace_code 
         return;
     if (RARE(frame->page == NULL) || RARE(line - frame->page_first >= PAGE_LINES))
         turn_to_page(&thread->lines->tables[code->number], frame, line);
-    frame->cell = frame->page ? &frame->page->cells[line - frame->page_first] : NULL;
-    if (RARE(frame->cell == NULL))
-        return;
-    frame->cell->line = line;
-    frame->cell->count += counts;
-    if (RARE(now - thread->lines->told > trace_now.flush_ticks))
-        trace_lines_flush(thread);
+    struct annot_sum *sum = frame->page ? frame->page->sums[line - frame->page_first] : NULL;
+    if (RARE(sum == NULL))
+        sum = add_sum(thread, code, frame, line);
+    frame->sum = sum;
+    sum->count += counts;
+    sum->since = now;
 }
 
 void trace_line(const struct trace_code *code, uint32_t line)
@@ -223,69 +238,12 @@ void trace_line_left(void)
         close_frames(thread->lines, trace_depth(), trace_time());
 }
 
-/* ---- Telling --------------------------------------------------------------------------------- */
+/* ---- Ends ------------------------------------------------------------------------------------ */
 
-static void visit_cells(struct trace_lines *lines,
-                        void (*visit)(const struct trace_lines *lines,
-                                      const struct line_table *table, struct line_cell *cell))
+void trace_lines_pause(struct trace_thread *thread)
 {
-    for (uint32_t i = 0; i < lines->table_count; i++) {
-        const struct line_table *table = &lines->tables[i];
-        for (uint32_t page = 0; page < table->page_count; page++)
-            for (uint32_t cell = 0; table->pages[page] && cell < PAGE_LINES; cell++)
-                visit(lines, table, &table->pages[page]->cells[cell]);
-    }
-}
-
-static void tell(const struct trace_lines *lines, const struct line_table *table,
-                 struct line_cell *cell)
-{
-    if (cell->count == 0 && cell->ticks == 0)
-        return;
-    if (cell->stack == 0)
-        cell->stack = annot_stack_name(0, table->name, cell->line);
-    annot_aggregate(ANNOT_AGGREGATE_LINES, cell->stack, cell->count, cell->ticks, lines->told);
-    cell->count = cell->ticks = 0;
-}
-
-void trace_lines_flush(struct trace_thread *thread)
-{
-    struct trace_lines *lines = thread->lines;
-    if (lines == NULL)
-        return;
-    uint64_t now = trace_time();
-    for (uint32_t i = 0; i < lines->count; i++)
-        spend(&lines->frames[i], now);
-    visit_cells(lines, tell);
-    lines->told = now;
-}
-
-static void forget(const struct trace_lines *lines, const struct line_table *table,
-                   struct line_cell *cell)
-{
-    (void)lines;
-    (void)table;
-    cell->count = cell->ticks = 0;
-}
-
-void trace_lines_skip(struct trace_thread *thread)
-{
-    uint64_t now = trace_time();
-    for (uint32_t i = 0; thread->lines && i < thread->lines->count; i++)
-        if (thread->lines->frames[i].since != 0)
-            thread->lines->frames[i].since = now;
-}
-
-void trace_lines_restart(struct trace_thread *thread)
-{
-    struct trace_lines *lines = thread->lines;
-    if (lines == NULL)
-        return;
-    visit_cells(lines, forget);
-    for (uint32_t i = 0; i < lines->table_count; i++)
-        lines->tables[i].latest = 0;
-    lines->count = 0;
-    lines->told = trace_time();
+    if (thread->lines != NULL)
+        close_frames(thread->lines, 0, trace_time());
 }
 
 void trace_lines_free(struct trace_thread *thread)

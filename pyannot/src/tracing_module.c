@@ -47,7 +47,6 @@ static void measure_clock(void)
     uint64_t ticks = annot_queue_time() - begin;
     trace_now.ns_per_tick = ticks ? (double)(ns - begin_ns) / (double)ticks : 1;
     double per_ns = 1 / trace_now.ns_per_tick;
-    trace_now.flush_ticks = (uint64_t)(1e9 * per_ns);
     trace_now.tiny_ticks = (uint64_t)((double)TRACE_TINY_CALLS * TRACE_TINY_NS * per_ns);
 }
 
@@ -100,7 +99,7 @@ static void end(void)
     trace_now.hook = NULL;
     if (trace_self != NULL)
         trace_thread_close(trace_self, 0);
-    trace_threads_flush();
+    trace_threads_pause();
     if (trace_self != NULL)
         trace_self->generation = 0;
     tell_left_out();
@@ -137,7 +136,7 @@ static void tell(void)
 {
     static const char *const words[] = {"", "every one a range",
                                         "ranges until a function is known to be tiny",
-                                        "counted once a second"};
+                                        "counted where it came from"};
     static const char lines[] = "; lines of chosen functions counted as well";
     char text[ANNOT_PROCESS_NOTE_MAX];
     const struct trace_options *options = &trace_now.options;
@@ -206,26 +205,6 @@ static PyObject *trace_end(PyObject *module, PyObject *ignored)
     Py_RETURN_NONE;
 }
 
-/* Before a fork, an exit: what the calling thread has counted. */
-static PyObject *trace_flush(PyObject *module, PyObject *ignored)
-{
-    (void)module;
-    (void)ignored;
-    if (trace_self != NULL && trace_now.options.mode == TRACE_AGGREGATE)
-        trace_tree_flush(trace_self);
-    if (trace_self != NULL && trace_now.options.lines)
-        trace_lines_flush(trace_self);
-    Py_RETURN_NONE;
-}
-
-static PyObject *trace_forked(PyObject *module, PyObject *ignored)
-{
-    (void)module;
-    (void)ignored;
-    trace_thread_forked();
-    Py_RETURN_NONE;
-}
-
 static PyObject *trace_choose_lines(PyObject *module, PyObject *code)
 {
     (void)module;
@@ -245,7 +224,5 @@ PyMethodDef trace_functions[] = {
     {"trace_choose", trace_choose, METH_O, NULL},
     {"trace_choose_lines", trace_choose_lines, METH_O, NULL},
     {"trace_end", trace_end, METH_NOARGS, NULL},
-    {"trace_flush", trace_flush, METH_NOARGS, NULL},
-    {"trace_forked", trace_forked, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL},
 };

@@ -56,6 +56,7 @@ struct trace_thread {
     uint64_t generation; /* of the gate, and the epoch; 0: the stack below is not true */
     uint32_t count, capacity;
     struct trace_entry *entries;
+    struct annot_sums sums;    /* where the next two count */
     struct trace_tree *tree;   /* aggregate; NULL: none yet */
     struct trace_lines *lines; /* the same of lines */
 };
@@ -68,7 +69,6 @@ struct trace_now {
     const struct trace_hook *hook; /* NULL: it is not */
     bool is_special;               /* depth or library make a difference */
     uint64_t tiny_ticks;           /* adaptive: of TRACE_TINY_CALLS calls */
-    uint64_t flush_ticks;          /* aggregate: a second */
     bool reads_counter;            /* times of libannot are those of the time stamp counter */
     double ns_per_tick, event_ns;  /* measured at start; what an enter or exit costs */
     PyInterpreterState *interpreter;
@@ -163,11 +163,8 @@ bool trace_thread_grow(struct trace_thread *thread);
 /* Closes entries that the interpreter has left: those at this depth and deeper. */
 void trace_thread_close(struct trace_thread *thread, uint32_t depth);
 int trace_thread_setup(void);
-/* Tells what all threads have counted: that of others is told by the caller, which holds the
- * interpreter's lock. */
-void trace_threads_flush(void);
-/* In a forked child: only the caller's stack is left, and nothing of it is told. */
-void trace_thread_forked(void);
+/* What is counted lasts no longer, in any thread: the caller holds the interpreter's lock. */
+void trace_threads_pause(void);
 
 /* Twice as deep as the calling thread is in calls of Python: the depth of the innermost frame. What
  * that calls and is no frame is deeper by one. */
@@ -189,18 +186,13 @@ static inline uint32_t trace_depth(void)
 void trace_tree_enter(struct trace_thread *thread, struct trace_entry *entry, annot_name name,
                       bool continues);
 void trace_tree_leave(struct trace_thread *thread, struct trace_entry *entry);
-/* Tells what was counted since the last time. */
-void trace_tree_flush(struct trace_thread *thread);
-/* The time since the last event is nobody's. */
-void trace_tree_skip(struct trace_thread *thread);
+/* The thread is in none of what is counted. */
+void trace_tree_pause(struct trace_thread *thread);
+/* Touches nothing that is shared: that may be gone. */
 void trace_tree_free(struct trace_thread *thread);
-/* What was counted and not told is forgotten: a parent tells it, or nobody asks for it any more. */
-void trace_tree_restart(struct trace_thread *thread);
 
 /* Of lines (tracing_lines.c), the same. */
-void trace_lines_flush(struct trace_thread *thread);
-void trace_lines_skip(struct trace_thread *thread);
+void trace_lines_pause(struct trace_thread *thread);
 void trace_lines_free(struct trace_thread *thread);
-void trace_lines_restart(struct trace_thread *thread);
 
 #endif

@@ -43,40 +43,63 @@ static void unlink_thread(struct trace_thread *thread)
         all = thread->next;
 }
 
-static void flush(struct trace_thread *thread)
+/* Calls and lines that are counted last no longer. */
+static void pause_counts(struct trace_thread *thread)
 {
-    trace_tree_flush(thread);
-    trace_lines_flush(thread);
+    trace_tree_pause(thread);
+    trace_lines_pause(thread);
 }
 
-void trace_threads_flush(void)
+void trace_threads_pause(void)
 {
     pthread_mutex_lock(&all_lock);
     for (struct trace_thread *thread = all; thread; thread = thread->next)
         if (thread->generation != 0)
-            flush(thread);
+            pause_counts(thread);
     pthread_mutex_unlock(&all_lock);
 }
 
-/* Its last events come before libannot gives its stream back, or begin another one. */
+/* What is counted lies in their memory. */
+static void end_counts(struct trace_thread *thread)
+{
+    trace_tree_free(thread);
+    trace_lines_free(thread);
+    annot_sums_end(&thread->sums);
+}
+
+/* Before libannot gives its stream back, or begins another one. */
 static void end_thread(void *pointer)
 {
     struct trace_thread *thread = pointer;
     pthread_mutex_lock(&all_lock);
-    flush(thread);
+    if (thread->generation != 0)
+        pause_counts(thread);
     unlink_thread(thread);
     pthread_mutex_unlock(&all_lock);
-    trace_tree_free(thread);
-    trace_lines_free(thread);
+    end_counts(thread);
     trace_self = NULL;
     free(thread->entries);
     free(thread);
 }
 
+/* In a child, before anything else runs: other threads are not there, nor is whoever held the lock;
+ * what they counted is the parent's, and what lies in its memory soon is not there. */
+static void after_fork(void)
+{
+    struct trace_thread *thread = trace_self;
+    pthread_mutex_init(&all_lock, NULL);
+    all = thread;
+    if (thread == NULL)
+        return;
+    thread->previous = thread->next = NULL;
+    thread->generation = 0;
+    thread->count = 0;
+}
+
 int trace_thread_setup(void)
 {
     if (!has_exit_key && pthread_key_create(&exit_key, end_thread) == 0)
-        has_exit_key = true;
+        has_exit_key = pthread_atfork(NULL, NULL, after_fork) == 0;
     if (has_exit_key)
         return 0;
     PyErr_SetString(PyExc_RuntimeError, "the process has no key for data of threads left");
@@ -175,21 +198,18 @@ static void open_frames(struct trace_thread *thread, bool is_entering)
     PyErr_Restore(kind, value, traceback);
 }
 
-/* The gate also changes when anybody's recording begins or ends: what was counted is told then, to
- * the recording that this process is in. In a child it is the parent's to tell; without a recording
- * there is nobody. */
-static void begin_counts(struct trace_thread *thread, uint64_t gate)
+/* The gate also changes when anybody's recording begins or ends, and counts go on in that which
+ * this process is in. In a child they are the parent's. Calls that last begin again where frames
+ * are opened; lines just last. Where nothing was traced meanwhile, nothing lasts. */
+static void begin_counts(struct trace_thread *thread)
 {
-    if (thread->generation != 0 && gate != 0) {
-        if (thread->generation / TRACE_EPOCH != trace_now.epoch / TRACE_EPOCH) {
-            trace_tree_skip(thread);
-            trace_lines_skip(thread);
-        }
-        flush(thread);
-    } else {
-        trace_lines_restart(thread);
+    if (thread->sums.segment != NULL && annot_sums_are_current(&thread->sums)) {
+        if (thread->generation / TRACE_EPOCH == trace_now.epoch / TRACE_EPOCH)
+            trace_tree_pause(thread);
+        return;
     }
-    trace_tree_restart(thread);
+    end_counts(thread);
+    (void)annot_sums_begin(&thread->sums);
 }
 
 /* By tokens alone: the rest of an entry may be of another start. Those of a recording that is over
@@ -207,7 +227,7 @@ __attribute__((noinline, cold)) struct trace_thread *trace_thread_sync(bool is_e
     if (thread == NULL || (gate == 0 && thread->generation == 0))
         return NULL;
     leave_all(thread);
-    begin_counts(thread, gate);
+    begin_counts(thread);
     thread->generation = 0;
     if (gate == 0)
         return NULL;
@@ -215,17 +235,4 @@ __attribute__((noinline, cold)) struct trace_thread *trace_thread_sync(bool is_e
     if (trace_now.options.mode != TRACE_OFF)
         open_frames(thread, is_entering);
     return thread;
-}
-
-/* Other threads are not there, nor is whoever held the lock; what they had is the parent's. */
-void trace_thread_forked(void)
-{
-    struct trace_thread *thread = trace_self;
-    pthread_mutex_init(&all_lock, NULL);
-    all = thread;
-    if (thread == NULL)
-        return;
-    thread->previous = thread->next = NULL;
-    thread->generation = 0;
-    thread->count = 0;
 }

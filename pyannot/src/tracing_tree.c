@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Calls that are counted: a tree of calling contexts for each thread.
  *
- * A node is a function and who called it, whoever called that, and so on. What it has counted is
- * told about once a second, from within the thread's own calls, so that memory is the tree alone.
- * Nodes of all threads are at most NODES_MAX; a call that finds no room for one counts at
+ * A node is a function and who called it, whoever called that, and so on. What is counted there
+ * lies in shared memory (annot_sum): nothing has to be told, and nothing is lost when the process
+ * is killed. Nodes of all threads are at most NODES_MAX; a call that finds no room for one counts
+ * at
  * "(other)".
  *
  * Threads: each its own tree. */
@@ -13,7 +14,7 @@
 #include <string.h>
 
 enum {
-    NODES_MAX = 250000, /* of the process: 48 bytes, and 8 to 16 of a table */
+    NODES_MAX = 250000, /* of the process: 48 bytes, 8 to 16 of a table, and 32 of a block */
     PART_NODES = 256,
     DEPTH_MAX = 2000, /* below what a STACK may have */
     FIRST_SLOTS = 256,
@@ -22,10 +23,9 @@ enum {
 struct trace_node {
     struct trace_node *parent;
     struct trace_node *latest; /* of the places it called, the last one */
+    struct annot_sum *sum;
     annot_name name, stack;
-    uint64_t calls, ticks; /* not told yet */
     uint32_t depth;
-    uint32_t is_open; /* beyond the tree: calls that are not there any more */
 };
 
 struct part {
@@ -35,14 +35,15 @@ struct part {
 };
 
 struct trace_tree {
-    struct trace_node root; /* the thread itself, with time that is nobody's */
+    struct trace_node root;   /* the thread itself */
+    struct annot_sum nowhere; /* of that: time that is nobody's */
     struct trace_node *now;
     struct trace_node *other;
     struct part *parts;
     struct trace_node **slots; /* by parent and name */
     uint32_t slot_count, node_count;
+    bool is_full;   /* there was no room for a node */
     uint64_t since; /* of the time that is not counted yet */
-    uint64_t told;  /* when all was told last */
 };
 
 static uint32_t nodes_left = NODES_MAX; /* W: all, atomic */
@@ -97,31 +98,45 @@ static bool take_share(void)
     return false;
 }
 
-static struct trace_node *add(struct trace_tree *tree, struct trace_node *parent, annot_name name)
+static struct part *part_with_room(struct trace_tree *tree)
 {
-    annot_name stack = parent->depth < DEPTH_MAX ? annot_stack_name(parent->stack, name, 0) : 0;
-    if (stack == 0 || !grow(tree) || !take_share())
-        return NULL;
     struct part *part = tree->parts;
-    if (part == NULL || part->count == PART_NODES) {
-        part = malloc(sizeof(*part));
-        if (part == NULL)
-            return NULL;
-        part->count = 0;
-        part->next = tree->parts;
-        tree->parts = part;
+    if (part != NULL && part->count < PART_NODES)
+        return part;
+    part = malloc(sizeof(*part));
+    if (part == NULL)
+        return NULL;
+    part->count = 0;
+    part->next = tree->parts;
+    return tree->parts = part;
+}
+
+static struct trace_node *add(struct trace_thread *thread, struct trace_node *parent,
+                              annot_name name)
+{
+    struct trace_tree *tree = thread->tree;
+    if (parent->depth >= DEPTH_MAX || tree->is_full)
+        return NULL;
+    annot_name stack = annot_stack_name(parent->stack, name, 0);
+    struct part *part = grow(tree) ? part_with_room(tree) : NULL;
+    bool has_room = part != NULL && stack != 0 && take_share();
+    struct annot_sum *sum = has_room ? annot_sums_add(&thread->sums, ANNOT_SUM_CALLS, stack) : NULL;
+    if (sum == NULL) {
+        tree->is_full = true;
+        return NULL;
     }
     struct trace_node *node = &part->nodes[part->count++];
     *node = (struct trace_node){
-        .parent = parent, .name = name, .stack = stack, .depth = parent->depth + 1};
+        .parent = parent, .sum = sum, .name = name, .stack = stack, .depth = parent->depth + 1};
     tree->node_count++;
     place(tree, node);
     return node;
 }
 
-static __attribute__((noinline)) struct trace_node *find(struct trace_tree *tree,
+static __attribute__((noinline)) struct trace_node *find(struct trace_thread *thread,
                                                          struct trace_node *parent, annot_name name)
 {
+    const struct trace_tree *tree = thread->tree;
     if (tree->slot_count > 0) {
         uint32_t slot = slot_of(tree, parent, name);
         for (; tree->slots[slot] != NULL; slot = (slot + 1) & (tree->slot_count - 1)) {
@@ -130,7 +145,7 @@ static __attribute__((noinline)) struct trace_node *find(struct trace_tree *tree
                 return parent->latest = node;
         }
     }
-    struct trace_node *made = add(tree, parent, name);
+    struct trace_node *made = add(thread, parent, name);
     if (made != NULL)
         parent->latest = made;
     return made;
@@ -138,58 +153,34 @@ static __attribute__((noinline)) struct trace_node *find(struct trace_tree *tree
 
 static struct trace_tree *make_tree(struct trace_thread *thread)
 {
-    struct trace_tree *tree = calloc(1, sizeof(*tree));
+    struct trace_tree *tree = thread->sums.segment ? calloc(1, sizeof(*tree)) : NULL;
     if (tree == NULL)
         return NULL;
     tree->now = &tree->root;
-    tree->since = tree->told = trace_time();
-    tree->other = add(tree, &tree->root, annot_code_name("(other)", "", 0, ANNOT_CODE_C));
-    return thread->tree = tree;
+    tree->root.sum = &tree->nowhere;
+    tree->since = trace_time();
+    thread->tree = tree;
+    tree->other = add(thread, &tree->root, annot_code_name("(other)", "", 0, ANNOT_CODE_C));
+    return tree;
 }
 
-/* ---- Telling --------------------------------------------------------------------------------- */
+/* ---- Time ------------------------------------------------------------------------------------ */
 
-static void spend(struct trace_tree *tree, uint64_t now)
+/* Whoever reads meanwhile counts the time since `since` too. */
+static inline void turn_to(struct trace_tree *tree, struct trace_node *node, uint64_t now)
 {
-    tree->now->ticks += now - tree->since;
+    struct annot_sum *sum = tree->now->sum;
+    sum->since = 0;
+    sum->ticks += now - tree->since;
+    node->sum->since = now;
+    tree->now = node;
     tree->since = now;
 }
 
-void trace_tree_flush(struct trace_thread *thread)
-{
-    struct trace_tree *tree = thread->tree;
-    if (tree == NULL)
-        return;
-    uint64_t told = tree->told;
-    spend(tree, trace_time());
-    tree->told = tree->since;
-    for (struct part *part = tree->parts; part; part = part->next) {
-        for (uint32_t i = 0; i < part->count; i++) {
-            struct trace_node *node = &part->nodes[i];
-            if (node->calls == 0 && node->ticks == 0)
-                continue;
-            annot_aggregate(ANNOT_AGGREGATE_CALLS, node->stack, node->calls, node->ticks, told);
-            node->calls = node->ticks = 0;
-        }
-    }
-}
-
-void trace_tree_skip(struct trace_thread *thread)
+void trace_tree_pause(struct trace_thread *thread)
 {
     if (thread->tree != NULL)
-        thread->tree->since = trace_time();
-}
-
-void trace_tree_restart(struct trace_thread *thread)
-{
-    struct trace_tree *tree = thread->tree;
-    if (tree == NULL)
-        return;
-    for (struct part *part = tree->parts; part; part = part->next)
-        for (uint32_t i = 0; i < part->count; i++)
-            part->nodes[i].calls = part->nodes[i].ticks = 0;
-    tree->now = &tree->root;
-    tree->since = tree->told = trace_time();
+        turn_to(thread->tree, &thread->tree->root, trace_time());
 }
 
 void trace_tree_free(struct trace_thread *thread)
@@ -219,25 +210,20 @@ void trace_tree_enter(struct trace_thread *thread, struct trace_entry *entry, an
         return;
     struct trace_node *caller = tree->now, *node = caller->latest;
     uint64_t now = trace_time();
-    spend(tree, now);
     entry->node = caller;
     if (RARE(name == 0))
         return;
     if (node == NULL || node->name != name)
-        node = find(tree, caller, name);
+        node = find(thread, caller, name);
     if (RARE(node == NULL))
         node = tree->other ? tree->other : caller;
-    node->calls += !continues;
-    tree->now = node;
-    if (RARE(now - tree->told > trace_now.flush_ticks))
-        trace_tree_flush(thread);
+    node->sum->count += !continues;
+    turn_to(tree, node, now);
 }
 
 void trace_tree_leave(struct trace_thread *thread, struct trace_entry *entry)
 {
     struct trace_tree *tree = thread->tree;
-    if (tree == NULL || entry->node == NULL)
-        return;
-    spend(tree, trace_time());
-    tree->now = entry->node;
+    if (tree != NULL && entry->node != NULL)
+        turn_to(tree, entry->node, trace_time());
 }

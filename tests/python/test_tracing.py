@@ -9,6 +9,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 import unittest
 
 import elsewhere
@@ -16,6 +17,8 @@ import harness
 from harness import ANNOT, HERE, RecordingTest
 
 PROGRAM = HERE / "tracing_program.py"
+KILLED = HERE / "killed_program.py"
+STEPS = 5000  # of that
 SELECT = "tracing_program.py,tracing_virtual.py"
 ONE_PROCESS = ("generators", "exceptions", "managers", "objects", "callbacks", "imports",
                "coroutines", "threads")
@@ -140,10 +143,44 @@ class Tracing(RecordingTest):
 
     def test_counted_calls_are_those_of_the_reference(self):
         for interpreter, path in self.each():
-            ways = ONE_PROCESS
-            lines = self.trace(interpreter, path, "aggregate", ways)
-            expected = only_begun(self.reference(interpreter, path, ways))
-            self.assert_same(interpreter, expected, self.counted(lines))
+            for ways in (ONE_PROCESS, MORE_PROCESSES):
+                lines = self.trace(interpreter, path, "aggregate", ways)
+                expected = only_begun(self.reference(interpreter, path, ways))
+                self.assert_same(interpreter, expected, self.counted(lines))
+
+    def steps_counted(self, recording):
+        """Calls of step(), and of its only line, and of work()."""
+        text = harness.run([ANNOT, "report", "--json", str(recording)]).stdout
+        report = json.loads(text)
+        calls = {row["name"]: row["calls"] for row in report["calls"]}
+        hits = {row["name"]: row["hits"] for row in report["line_counts"]}
+        return calls.get("step"), hits.get("step"), calls.get("work")
+
+    COUNTS = ("--no-sample", "--force", "--trace-functions=aggregate", "--trace-select",
+              "killed_program.py", "--trace-lines", "step")
+
+    def test_what_is_counted_survives_every_death(self):
+        output = self.folder / "killed.annot"
+        for interpreter, path in self.each():
+            harness.run([ANNOT, "record", *self.COUNTS, "-o", str(output), "--",
+                         interpreter.command, str(KILLED)], env=self.environment_of(path))
+            self.assertEqual(self.steps_counted(output), (12 * STEPS, 12 * STEPS, 12),
+                             interpreter)
+
+    def test_what_is_counted_survives_the_collector(self):
+        interpreter, path = self.each()[0]
+        output, go = self.folder / "cut.annot", self.folder / "go"
+        with subprocess.Popen([ANNOT, "record", *self.COUNTS, "-o", str(output), "--",
+                               interpreter.command, str(KILLED), str(go)],
+                              env=self.environment_of(path), stdout=subprocess.PIPE) as collector:
+            self.assertEqual(collector.stdout.readline(), b"ready\n")
+            time.sleep(1.3)  # so that what was counted is in the recording by now
+            collector.kill()
+            go.touch()
+            collector.stdout.read()  # until the program has ended
+        time.sleep(0.1)
+        harness.run([ANNOT, "recover"], env=self.environment, cwd=self.folder)
+        self.assertEqual(self.steps_counted(output), (2 * STEPS, 2 * STEPS, 2))
 
     def test_a_recursion_that_is_too_deep(self):
         for interpreter, path in self.each():

@@ -26,9 +26,25 @@ enum annot_code_kind {
 #define ANNOT_CODE_HELD UINT32_C(0xffffffff)
 #define ANNOT_CODE_LOST UINT32_C(0xfffffffe)
 
-enum annot_aggregate {
-    ANNOT_AGGREGATE_CALLS = 1,
-    ANNOT_AGGREGATE_LINES = 2,
+enum annot_sum_kind {
+    ANNOT_SUM_CALLS = 1,
+    ANNOT_SUM_LINES = 2,
+};
+
+/* What was counted at a place, where the collector reads it. Who has it changes it, by plain stores
+ * of whole words: nothing is told later, and nothing is lost when the process is killed. */
+struct annot_sum {
+    uint64_t count; /* how often something began there */
+    uint64_t ticks; /* spent there, by annot_queue_time(), and in no other sum */
+    uint64_t since; /* from then on, too, until now; 0: no */
+};
+
+/* The sums of a thread. Of libannot. */
+struct annot_sums {
+    void *segment; /* NULL: there are none */
+    uint64_t where;
+    uint32_t serial, thread, block, used;
+    int32_t pid, tid;
 };
 
 #ifndef ANNOT_DISABLE
@@ -58,11 +74,24 @@ ANNOT_API int annot_code_wanted(void);
  * annot_name_intern. */
 ANNOT_API annot_name annot_stack_name(annot_name parent, annot_name code, uint32_t line);
 
-/* How often something began at a place since `since` (annot_queue_time), and the time that was
- * spent there until now, without what is told of the places called from it, in ticks of that clock.
- * Of one place, the calling thread's intervals do not overlap. Cost: 3 P. */
-ANNOT_API void annot_aggregate(enum annot_aggregate kind, annot_name stack, uint64_t count,
-                               uint64_t ticks, uint64_t since);
+/* Sums of the calling thread, in the recording that it is in: 1; or 0: nobody records. They hold
+ * that in memory until annot_sums_end. */
+ANNOT_API int annot_sums_begin(struct annot_sums *sums);
+
+/* Whether that is the recording that the calling thread is in now. Each time that
+ * annot_gate_v1.generation has changed, and after a fork, sums are asked this before one is
+ * changed, and ended if it is not so. Cost: loads. */
+ANNOT_API int annot_sums_are_current(const struct annot_sums *sums);
+
+/* A sum for a place, at which nothing has been counted yet: each place is added once, by the thread
+ * that changes the sum. NULL, and counted as lost: there is no room; or it is 0. Cost: a few loads
+ * and stores; once in 200 times, 1 us for a block of the pool, which the thread keeps. */
+ANNOT_API struct annot_sum *annot_sums_add(struct annot_sums *sums, enum annot_sum_kind kind,
+                                           annot_name stack);
+
+/* Nothing of it is touched from here on; the collector reads it for the last time. In a forked
+ * child, of the parent's, it only forgets. `{0}` is ended already. */
+ANNOT_API void annot_sums_end(struct annot_sums *sums);
 #endif
 
 #ifdef __cplusplus

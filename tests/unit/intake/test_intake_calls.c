@@ -76,22 +76,28 @@ static void record(uint8_t kind, uint64_t time, uint32_t name, uint8_t level)
         NULL, 0);
 }
 
-struct counted {
-    uint64_t since, time, count, own;
-    uint32_t stack, kind;
-};
-
-static void aggregate(struct counted told)
+/* Another block, of sums. */
+static struct annot_block *begin_sums(uint32_t index)
 {
-    struct {
-        struct annot_attr attr;
-        struct annot_id id;
-    } parts = {{.value = told.count, .category = (uint16_t)told.kind}, {told.own, told.since}};
-    struct annot_record head = {.time = told.time,
-                                .kind = ANNOT_REC_AGGREGATE,
-                                .flags = ANNOT_FLAG_ATTR | ANNOT_FLAG_ID,
-                                .name = told.stack};
-    maker_record(block, head, &parts, sizeof(parts));
+    struct annot_block *of = maker_block(maker, index, 1, 0, ANNOT_BLOCK_SUMS);
+    of->claim_time = 1000;
+    return of;
+}
+
+static struct annot_wire_sum *add_sum(struct annot_block *to, uint32_t kind, uint32_t stack,
+                                      uint64_t count, uint64_t ticks)
+{
+    struct annot_wire_sum *sum =
+        (struct annot_wire_sum *)((uint8_t *)to + ANNOT_BLOCK_HEADER_SIZE + to->committed);
+    *sum = (struct annot_wire_sum){stack, kind, count, ticks, 0};
+    to->committed += sizeof(*sum);
+    return sum;
+}
+
+static void look(void)
+{
+    sample_count = 0;
+    CHECK_INT(drain_sums(seen.drain, true), 0);
 }
 
 static const struct label *label_of(uint32_t name)
@@ -220,17 +226,18 @@ TEST(a_filter_masks_functions_by_their_own_domain)
     end();
 }
 
-/* ---- What was counted ---- */
+/* ---- Sums ---- */
 
 TEST(what_was_counted_comes_with_its_stack)
 {
     begin();
     uint32_t outer = code("main\037a.py\0371\037p"), inner = code("step\037a.py\0375\037p");
     uint32_t root = stack_of(0, outer, 0), leaf = stack_of(root, inner, 6);
-    aggregate((struct counted){1000, 2000, 3, 400, leaf, ANNOT_REC_AGGREGATE_CALLS});
-    aggregate((struct counted){1000, 2000, 90, 70, leaf, ANNOT_REC_AGGREGATE_LINES});
-    aggregate((struct counted){1000, 2000, 1, 600, root, ANNOT_REC_AGGREGATE_CALLS});
-    aggregate((struct counted){1000, 2000, 1, 600, root, 77}); /* of a later version */
+    struct annot_block *sums = begin_sums(1);
+    add_sum(sums, ANNOT_WIRE_SUM_CALLS, leaf, 3, 400);
+    add_sum(sums, ANNOT_WIRE_SUM_LINES, leaf, 90, 70);
+    add_sum(sums, ANNOT_WIRE_SUM_CALLS, root, 1, 600);
+    add_sum(sums, 77, root, 1, 600); /* of a later version */
     record(ANNOT_REC_PUSH, 2000, outer, 0);
     drain();
     const struct stacks *stacks = trace_stacks_get(seen.trace);
@@ -241,7 +248,7 @@ TEST(what_was_counted_comes_with_its_stack)
     CHECK_INT(sample_role(sets, &samples[1]), SAMPLE_ROLE_LINES);
     CHECK_INT(samples[2].set, samples[0].set);
     CHECK_INT(samples[0].time_ns, 1000);
-    CHECK_INT(samples[0].end_ns, 2000);
+    CHECK_INT(samples[0].end_ns, seen.drain->decoder.now_ns);
     CHECK_INT(samples[0].values[0], 3);
     CHECK_INT(samples[0].values[1], 400);
     CHECK_INT(sample_value(sets, &samples[1], VALUE_TYPE_WALL), 70);
@@ -252,10 +259,86 @@ TEST(what_was_counted_comes_with_its_stack)
     CHECK_INT(stacks_get_frame(stacks, frames[0])->label,
               trace_name_label(seen.trace, seen.events[0].name));
     CHECK_INT(seen.count, 1);
+    CHECK_INT(samples[0].thread, seen.events[0].thread);
+    CHECK_INT(seen.drain->corrupt, 0);
     end();
 }
 
-/* Parents that come later or go round, codes that are none, numbers that are none. */
+TEST(each_look_tells_what_is_new)
+{
+    begin();
+    uint32_t root = stack_of(0, code("main\037a.py\0371\037p"), 0);
+    struct annot_block *block_of_sums = begin_sums(1);
+    struct annot_wire_sum *sum = add_sum(block_of_sums, ANNOT_WIRE_SUM_CALLS, root, 3, 400);
+    drain();
+    CHECK_INT(sample_count, 1);
+    int64_t first_ns = samples[0].end_ns;
+    look();
+    CHECK_INT(sample_count, 0);
+    sum->count = 5;
+    sum->ticks = 450;
+    sample_count = 0;
+    drain_visit(seen.drain, DRAIN_RELEASED); /* that was no second ago */
+    CHECK_INT(sample_count, 0);
+    look();
+    CHECK_INT(sample_count, 1);
+    CHECK_INT(samples[0].time_ns, first_ns);
+    CHECK_INT(samples[0].values[0], 2);
+    CHECK_INT(samples[0].values[1], 50);
+    sum->count = 4; /* a lie: nothing becomes smaller */
+    add_sum(block_of_sums, ANNOT_WIRE_SUM_LINES, root, 1, 0);
+    look();
+    CHECK_INT(sample_count, 1);
+    CHECK_INT(samples[0].values[0], 1);
+    end();
+}
+
+TEST(what_lasts_counts_until_now)
+{
+    begin();
+    uint32_t root = stack_of(0, code("main\037a.py\0371\037p"), 0);
+    struct annot_wire_sum *sum = add_sum(begin_sums(1), ANNOT_WIRE_SUM_CALLS, root, 1, 400);
+    sum->since = 5000;
+    drain();
+    CHECK_INT(samples[0].values[1], 400 + samples[0].end_ns - 5000);
+    uint64_t first_ns = (uint64_t)samples[0].end_ns;
+    sum->ticks += first_ns + 7 - sum->since; /* it ended shortly after */
+    sum->since = 0;
+    look();
+    CHECK_INT(sample_count, 1);
+    CHECK_INT(samples[0].values[1], 7);
+    sum->since = UINT64_MAX; /* of the future */
+    look();
+    CHECK_INT(sample_count, 0);
+    end();
+}
+
+TEST(a_block_that_is_done_is_read_once_more_and_freed)
+{
+    begin();
+    uint32_t root = stack_of(0, code("main\037a.py\0371\037p"), 0);
+    struct annot_wire_sum *sum = add_sum(begin_sums(1), ANNOT_WIRE_SUM_CALLS, root, 1, 400);
+    drain();
+    sum->count = 2;
+    maker->states[1] = ANNOT_BLOCK_SUMS_DONE;
+    look();
+    CHECK_INT(sample_count, 1);
+    look();
+    CHECK_INT(sample_count, 0);
+    drain_free(seen.drain, DRAIN_ALL);
+    CHECK_INT(maker->states[1] & ANNOT_BLOCK_STATE_MASK, ANNOT_BLOCK_FREE);
+    struct annot_block *again =
+        maker_block(maker, 1, 2, 0, ANNOT_BLOCK_SUMS); /* another thread's */
+    again->claim_time = 2000;
+    add_sum(again, ANNOT_WIRE_SUM_CALLS, root, 1, 1);
+    look();
+    CHECK_INT(sample_count, 1);
+    CHECK_INT(samples[0].values[0], 1);
+    CHECK_INT(samples[0].time_ns, 2000);
+    end();
+}
+
+/* Parents that come later or go round, codes that are none. */
 TEST(stacks_that_lie_are_lost)
 {
     begin();
@@ -280,18 +363,18 @@ TEST(stacks_that_lie_are_lost)
 
     enum { COUNT = sizeof(ids) / sizeof(*ids) };
 
-    for (int again = 0; again < 2; again++)
-        for (int i = 0; i < COUNT; i++)
-            aggregate((struct counted){1, 2, 1, 1, ids[i], ANNOT_REC_AGGREGATE_CALLS});
-    aggregate((struct counted){1, 2, 1, 1, root, ANNOT_REC_AGGREGATE_CALLS});
+    struct annot_block *sums = begin_sums(1);
+    for (int i = 0; i < COUNT; i++)
+        add_sum(sums, ANNOT_WIRE_SUM_CALLS, ids[i], 1, 1);
+    add_sum(sums, ANNOT_WIRE_SUM_CALLS, root, 1, 1);
     record(ANNOT_REC_PUSH, 2, root, 0); /* is no name */
     drain();
     CHECK_INT(sample_count, 1);
-    CHECK_INT(seen.events[0].kind, EVENT_LOST);
-    CHECK_INT(seen.events[0].value.uint64, 2 * COUNT);
-    CHECK_INT(seen.events[0].level, LOSS_CORRUPT);
-    CHECK_INT(seen.events[1].name, 0);
-    CHECK_INT(seen.count, 2);
+    look();
+    CHECK_INT(sample_count, 0);
+    CHECK_INT(seen.drain->corrupt, COUNT);
+    CHECK_INT(seen.events[0].name, 0);
+    CHECK_INT(seen.count, 1);
     end();
 }
 
@@ -299,14 +382,15 @@ TEST(numbers_that_cannot_be_are_lost)
 {
     begin();
     uint32_t root = stack_of(0, code("main\037a.py\0371\037p"), 0);
-    aggregate((struct counted){1, 2, UINT64_MAX, 1, root, 1});
-    aggregate((struct counted){1, 2, 1, UINT64_MAX, root, 1});
-    aggregate((struct counted){3, 2, 1, 1, root, 1});
-    aggregate((struct counted){0, 2, 1, 1, root, 1});
+    struct annot_block *sums = begin_sums(1);
+    add_sum(sums, 1, root, UINT64_MAX, 1);
+    add_sum(sums, 2, root, 1, UINT64_MAX);
     drain();
-    CHECK_INT(sample_count, 1);
-    CHECK_INT(samples[0].time_ns, 0);
-    CHECK_INT(seen.events[0].value.uint64, 3);
+    CHECK_INT(sample_count, 0);
+    CHECK_INT(seen.drain->corrupt, 2);
+    sums->committed = UINT32_MAX;
+    look();
+    CHECK(seen.drain->broken);
     end();
 }
 
@@ -332,26 +416,31 @@ TEST(a_stack_is_so_deep_and_not_deeper)
 /* What the file has already is not told again after the collector's death. */
 TEST(what_is_in_the_recording_is_not_counted_twice)
 {
-    enum { SECOND = 1000000000 };
-
-    struct map64 counted = {0};
+    struct counted_sums counted = {0};
     begin();
     uint32_t root = stack_of(0, code("main\037a.py\0371\037p"), 0);
-    for (uint64_t i = 1; i <= 3; i++)
-        for (uint32_t kind = 1; kind <= 2; kind++)
-            aggregate((struct counted){i * SECOND, (i + 1) * SECOND, i, i, root, kind});
+    struct annot_block *sums = begin_sums(1);
+    struct annot_wire_sum *calls = add_sum(sums, ANNOT_WIRE_SUM_CALLS, root, 6, 600);
+    add_sum(sums, ANNOT_WIRE_SUM_LINES, root, 9, 900);
     drain();
-    CHECK_INT(sample_count, 6);
-    uint64_t key = decode_counted_key(&samples[0], false);
-    CHECK(key != decode_counted_key(&samples[1], true));
-    CHECK_INT(map64_put(&counted, key, (uint64_t)samples[2].end_ns + 1000), 0);
+    CHECK_INT(sample_count, 2);
+    int64_t end_ns = samples[0].end_ns;
+    CHECK_INT(counted_note(&counted, &samples[0], false), 0);
+    calls->count += 3;
+    calls->ticks += 5;
+    look();
+    CHECK_INT(counted_note(&counted, &samples[0], false), 0);
+    calls->count++;
     maker_detach(&seen);
     sample_count = 0;
     attach();
-    seen.drain->decoder.counted = &counted;
+    seen.drain->counted = &counted;
     drain_visit(seen.drain, DRAIN_RELEASED);
-    CHECK_INT(sample_count, 4); /* all lines, and the last interval of calls */
-    CHECK_INT(samples[2].values[0], 3);
-    map64_free(&counted);
+    CHECK_INT(sample_count, 2); /* all lines, and the last call */
+    CHECK_INT(samples[0].values[0], 1);
+    CHECK_INT(samples[0].values[1], 0);
+    CHECK(samples[0].time_ns >= end_ns);
+    CHECK_INT(samples[1].values[0], 9);
+    counted_fini(&counted);
     end();
 }

@@ -88,7 +88,7 @@ static void decode(const struct mapped *mapped, const uint8_t *at, uint32_t size
         CHECK(at + sizeof(struct annot_id) <= end);
         out->id = ((const struct annot_id *)at)->id;
         out->parent = ((const struct annot_id *)at)->reserved;
-        CHECK(out->id != 0 || base->kind == ANNOT_REC_SPAN || base->kind == ANNOT_REC_AGGREGATE);
+        CHECK(out->id != 0 || base->kind == ANNOT_REC_SPAN);
         at += sizeof(struct annot_id);
     }
     if (base->flags & ANNOT_FLAG_NAME_INLINE)
@@ -195,6 +195,14 @@ static const struct annot_block *block_at(const struct mapped *mapped, uint32_t 
 
 /* What the blocks of a thread told of a cause; where the oldest are overwritten, each tells of
  * those before it. */
+/* The state of a block with records; FREE of others. */
+static uint32_t state_of(const struct mapped *mapped, uint32_t index)
+{
+    uint32_t state = annot_load_acquire(&mapped->states[index]) & ANNOT_BLOCK_STATE_MASK;
+    bool has_sums = state == ANNOT_BLOCK_SUMS || state == ANNOT_BLOCK_SUMS_DONE;
+    return has_sums ? (uint32_t)ANNOT_BLOCK_FREE : state;
+}
+
 static uint64_t told_by_blocks(const struct mapped *mapped, uint32_t serial, int cause,
                                bool *ret_any)
 {
@@ -202,8 +210,7 @@ static uint64_t told_by_blocks(const struct mapped *mapped, uint32_t serial, int
     *ret_any = false;
     for (uint32_t i = 0; i < annot_load_acquire(&mapped->shared->high_water); i++) {
         const struct annot_block *block = block_at(mapped, i);
-        if ((annot_load_acquire(&mapped->states[i]) & ANNOT_BLOCK_STATE_MASK) == ANNOT_BLOCK_FREE ||
-            block->thread_serial != serial)
+        if (state_of(mapped, i) == ANNOT_BLOCK_FREE || block->thread_serial != serial)
             continue;
         *ret_any = true;
         uint64_t all = (uint64_t)block->lost_before[cause] + block->lost[cause];
@@ -257,7 +264,7 @@ static void read_segment(const struct mapped *mapped, struct seen *seen, arena_v
     CHECK(order != NULL);
     check_strings(mapped);
     for (uint32_t i = 0; i < high; i++) {
-        uint32_t state = annot_load_acquire(&mapped->states[i]) & ANNOT_BLOCK_STATE_MASK;
+        uint32_t state = state_of(mapped, i);
         if (state != ANNOT_BLOCK_FREE)
             order[count++] = i;
         seen->claimed_blocks += state == ANNOT_BLOCK_CLAIMED;

@@ -287,25 +287,118 @@ TEST(names_of_functions)
     CHECK(strlen(text) <= ANNOT_STRING_MAX);
 }
 
-TEST(what_is_counted_at_a_stack)
+/* ---- Sums ------------------------------------------------------------------------------------ */
+
+/* Those of this process, of all its blocks in that state. */
+static uint32_t read_sums(uint32_t state, struct annot_wire_sum *sums, uint32_t limit)
 {
+    char names[4][64];
+    struct mapped mapped;
+    uint32_t count = 0;
+    CHECK_INT(arena_list(names, 4), 1);
+    CHECK(arena_map(names[0], &mapped));
+    for (uint32_t i = 0; i < mapped.header->info.block_count; i++) {
+        const uint8_t *at = mapped.blocks + (uint64_t)i * ANNOT_BLOCK_SIZE;
+        const struct annot_block *block = (const void *)at;
+        if ((mapped.states[i] & ANNOT_BLOCK_STATE_MASK) != state)
+            continue;
+        uint32_t here = block->committed / (uint32_t)sizeof(*sums);
+        CHECK_INT(block->tid, getpid());
+        CHECK(count + here <= limit);
+        memcpy(sums + count, at + ANNOT_BLOCK_HEADER_SIZE, here * sizeof(*sums));
+        count += here;
+    }
+    arena_unmap(&mapped);
+    return count;
+}
+
+TEST(what_is_counted_at_a_stack_lies_where_it_is_read)
+{
+    struct annot_wire_sum there[4];
+    struct annot_sums sums;
+    CHECK(!annot_sums_begin(&sums)); /* nobody records */
+    CHECK(annot_sums_add(&sums, ANNOT_SUM_CALLS, 16) == NULL);
     arena_begin(NULL);
     annot_name root = annot_stack_name(0, code("f"), 0);
     annot_name leaf = annot_stack_name(root, code("g"), 12);
     CHECK(root != 0 && leaf > root && leaf == annot_stack_name(root, code("g"), 12));
-    annot_aggregate(ANNOT_AGGREGATE_CALLS, leaf, 1000, 0, 5);
-    annot_aggregate(ANNOT_AGGREGATE_CALLS, 0, 1, 1, 5);
-    char expected[64];
-    (void)snprintf(expected, sizeof(expected), "%x\x1f%x\x1f%d", root, code("g"), 12);
-    arena_read(getpid(), &seen, keep_last, NULL);
-    CHECK_INT(seen.kinds[ANNOT_REC_AGGREGATE], 1);
-    CHECK_INT(last.kind, ANNOT_REC_AGGREGATE);
-    CHECK_STR(last_text, expected);
-    CHECK_INT(last.value, 1000);
-    CHECK_INT(last.category, ANNOT_AGGREGATE_CALLS);
-    CHECK_INT(last.id, 0);
-    CHECK_INT(last.parent, 5);
+    CHECK(annot_sums_begin(&sums));
+    CHECK(annot_sums_are_current(&sums));
+    struct annot_sum *calls = annot_sums_add(&sums, ANNOT_SUM_CALLS, leaf);
+    struct annot_sum *lines = annot_sums_add(&sums, ANNOT_SUM_LINES, root);
+    CHECK(annot_sums_add(&sums, ANNOT_SUM_LINES, 0) == NULL);
+    calls->count = 1000;
+    calls->ticks = 5;
+    lines->since = 7;
+    CHECK_INT(read_sums(ANNOT_BLOCK_SUMS, there, 4), 2);
+    CHECK_INT(there[0].stack, leaf);
+    CHECK_INT(there[0].kind, ANNOT_WIRE_SUM_CALLS);
+    CHECK(there[0].count == 1000 && there[0].ticks == 5 && there[0].since == 0);
+    CHECK_INT(there[1].stack, root);
+    CHECK_INT(there[1].kind, ANNOT_WIRE_SUM_LINES);
+    CHECK(there[1].since == 7);
+    annot_sums_end(&sums);
+    CHECK_INT(read_sums(ANNOT_BLOCK_SUMS, there, 4), 0);
+    CHECK_INT(read_sums(ANNOT_BLOCK_SUMS_DONE, there, 4), 2);
+    CHECK(!annot_sums_are_current(&sums));
     arena_end();
+    arena_clean();
+}
+
+TEST(sums_that_find_no_room_are_counted)
+{
+    enum { MANY = 2000 };
+
+    static struct annot_wire_sum there[MANY];
+    const struct arena_options options = {.block_count = 4};
+    struct annot_sums sums;
+    uint32_t count = 0;
+    arena_begin(&options);
+    annot_mark("a");
+    CHECK(annot_sums_begin(&sums));
+    for (uint32_t i = 0; i < MANY; i++) {
+        struct annot_sum *sum =
+            annot_sums_add(&sums, ANNOT_SUM_CALLS, annot_stack_name(0, code("f"), i + 1));
+        if (sum)
+            sum->count = ++count;
+    }
+    CHECK(count > 500 && count < 1000);
+    CHECK_INT(read_sums(ANNOT_BLOCK_SUMS, there, MANY), count);
+    for (uint32_t i = 0; i < count; i++)
+        CHECK_INT(there[i].count, i + 1);
+    annot_sums_end(&sums);
+    arena_read(getpid(), &seen, NULL, NULL);
+    CHECK_INT(seen.lost_total, MANY - count);
+    arena_end();
+    arena_clean();
+}
+
+TEST(sums_outlive_another_recording_and_not_their_own)
+{
+    struct annot_sums sums;
+    arena_begin(NULL);
+    CHECK(annot_sums_begin(&sums));
+    struct annot_sum *sum =
+        annot_sums_add(&sums, ANNOT_SUM_CALLS, annot_stack_name(0, code("f"), 0));
+    arena_bump();
+    annot_mark("a");
+    CHECK(annot_sums_are_current(&sums));
+    pid_t child = fork();
+    if (child == 0) {
+        CHECK(!annot_sums_are_current(&sums));
+        annot_sums_end(&sums);
+        CHECK(annot_sums_begin(&sums));
+        _exit(0);
+    }
+    int status = -1;
+    CHECK_INT(waitpid(child, &status, 0), child);
+    CHECK_INT(status, 0);
+    CHECK(annot_sums_are_current(&sums));
+    arena_end();
+    annot_mark("b"); /* leaves */
+    CHECK(!annot_sums_are_current(&sums));
+    sum->count++; /* is still there */
+    annot_sums_end(&sums);
     arena_clean();
 }
 

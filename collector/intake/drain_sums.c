@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: MIT */
+/* Calls and lines that a program counts: its threads keep sums in blocks of their own and write
+ * them in place. About once a second, and at the end, what a sum has more than at the last look
+ * becomes a sample of a set that counts, with the stack that the sum names.
+ *
+ * What the program writes meanwhile is read at the next look; after its death nothing is missing.
+ * All of it is foreign: a sum that makes no sense is lost, and no number becomes smaller.
+ * Thread-safety: none. */
+#include "drain.h"
+
+#include "annot_barrier.h"
+#include "clock_now.h"
+#include "intake_parts.h"
+#include "sample.h"
+#include "stacks.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LOOK_NS INT64_C(1000000000)
+
+/* More than a value of a recording can be. */
+#define COUNT_MAX (UINT64_C(1) << 50)
+
+enum { SUMS_OF_BLOCK = ANNOT_BLOCK_DATA_SIZE / sizeof(struct annot_wire_sum) };
+
+/* By enum annot_wire_sum_kind. */
+static const struct {
+    const char *name;
+    uint8_t flags, role;
+} kinds[DRAIN_SUM_KINDS] = {
+    [ANNOT_WIRE_SUM_CALLS] = {"calls", SAMPLE_SET_EXACT | SAMPLE_SET_INTERVAL, SAMPLE_ROLE_CALLS},
+    [ANNOT_WIRE_SUM_LINES] = {"lines", SAMPLE_SET_EXACT | SAMPLE_SET_INTERVAL | SAMPLE_SET_LINES,
+                              SAMPLE_ROLE_LINES},
+};
+
+/* ---- Sets ------------------------------------------------------------------------------------ */
+
+/* That of another segment, or of what is continued. */
+static unsigned find_set(const struct trace *trace, unsigned kind)
+{
+    const struct sample_sets *sets = trace_sets_get(trace);
+    for (unsigned i = SAMPLE_SET_OWN; i < sample_sets_count(sets); i++) {
+        const struct sample_set *set = sample_set_get(sets, i);
+        if (set->role == kinds[kind].role && set->count == COUNTED_VALUES &&
+            set->types[0] == VALUE_TYPE_CALLS && set->types[1] == VALUE_TYPE_WALL)
+            return i;
+    }
+    return 0;
+}
+
+/* -ENOMEM; -ENOSPC: there are too many. */
+static int64_t need_set(struct drain *drain, unsigned kind)
+{
+    struct trace *trace = drain->trace;
+    uint16_t *known = &drain->sum_sets[kind];
+    if (*known == 0)
+        *known = (uint16_t)find_set(trace, kind);
+    if (*known != 0)
+        return *known;
+    int64_t name = trace_string_add(trace, kinds[kind].name, strlen(kinds[kind].name));
+    if (name < 0)
+        return name;
+    const struct sample_set set = {.name = (uint32_t)name,
+                                   .flags = kinds[kind].flags,
+                                   .count = COUNTED_VALUES,
+                                   .types = {VALUE_TYPE_CALLS, VALUE_TYPE_WALL}};
+    int64_t number = sample_sets_add(trace_sets(trace), &set);
+    if (number > 0)
+        *known = (uint16_t)number;
+    return number;
+}
+
+/* ---- What a recording has already ------------------------------------------------------------ */
+
+static uint64_t key_of(uint32_t thread, uint32_t stack, bool lines)
+{
+    return (uint64_t)(lines + 1) << 62 ^ (uint64_t)thread << 32 ^ stack;
+}
+
+int counted_note(struct counted_sums *sums, const struct sample *sample, bool lines)
+{
+    uint64_t key = key_of(sample->thread, sample->stack, lines);
+    const uint64_t *found = map64_find(&sums->by_key, key);
+    size_t at = found ? *found : sums->items.count;
+    if (!found && (vec_push(&sums->items, (struct counted){0}) != 0 ||
+                   map64_put(&sums->by_key, key, at) != 0))
+        return -ENOMEM;
+    struct counted *counted = &sums->items.items[at];
+    counted->count += (uint64_t)sample->values[0];
+    counted->own_ns += (uint64_t)sample->values[1];
+    if (sample->end_ns > counted->end_ns)
+        counted->end_ns = sample->end_ns;
+    return 0;
+}
+
+void counted_fini(struct counted_sums *sums)
+{
+    map64_free(&sums->by_key);
+    vec_free(&sums->items);
+}
+
+/* ---- Sums ------------------------------------------------------------------------------------ */
+
+static bool counts_lines(const struct annot_wire_sum *sum)
+{
+    return sum->kind == ANNOT_WIRE_SUM_LINES;
+}
+
+/* What it is of, at the first look. 0 or -errno; a stack that is none stays 0. */
+static int meet_sum(struct drain *drain, struct drain_sums *block, const struct annot_wire_sum *sum,
+                    struct drain_sum *known)
+{
+    *known = (struct drain_sum){.begin_ns = block->begin_ns};
+    if (sum->kind >= DRAIN_SUM_KINDS || !kinds[sum->kind].name)
+        return 0; /* of a later minor version */
+    int error = names_stack(&drain->decoder.names, sum->stack, &known->stack);
+    if (error != 0)
+        return error;
+    int64_t set = known->stack ? need_set(drain, sum->kind) : -ENOSPC;
+    drain->corrupt += set == -ENOSPC;
+    if (set == -ENOMEM)
+        return -ENOMEM;
+    known->set = set > 0 ? (uint16_t)set : 0;
+    const uint64_t *found = drain->counted
+                                ? map64_find(&drain->counted->by_key,
+                                             key_of(block->thread, known->stack, counts_lines(sum)))
+                                : NULL;
+    if (found) {
+        const struct counted *counted = &drain->counted->items.items[*found];
+        known->count = counted->count;
+        known->own_ns = counted->own_ns;
+        known->begin_ns = counted->end_ns;
+    }
+    return 0;
+}
+
+static uint64_t own_ns(struct drain *drain, const struct annot_wire_sum *sum, int64_t now_ns)
+{
+    int64_t since_ns = sum->since ? decode_time(&drain->decoder, sum->since) : now_ns;
+    uint64_t open_ns = since_ns < now_ns ? (uint64_t)(now_ns - since_ns) : 0;
+    double pace = drain->decoder.monotonic ? 1 : drain->decoder.clock->ns_per_tick;
+    return sum->ticks > COUNT_MAX ? UINT64_MAX : (uint64_t)((double)sum->ticks * pace) + open_ns;
+}
+
+/* Adds what is new of a sum to the samples. */
+static void take_sum(struct drain *drain, const struct drain_sums *block,
+                     const struct annot_wire_sum *sum, struct drain_sum *known)
+{
+    int64_t now_ns = drain->decoder.now_ns;
+    uint64_t own = own_ns(drain, sum, now_ns);
+    if (known->set == 0)
+        return;
+    if (sum->count > COUNT_MAX || own > COUNT_MAX) {
+        drain->corrupt++;
+        known->set = 0;
+        return;
+    }
+    uint64_t count = sum->count > known->count ? sum->count - known->count : 0;
+    own = own > known->own_ns ? own - known->own_ns : 0;
+    if (count == 0 && own == 0)
+        return;
+    int64_t *values = drain->sum_values.items + drain->sum_values.count;
+    values[0] = (int64_t)count;
+    values[1] = (int64_t)own;
+    drain->sum_values.count += COUNTED_VALUES;
+    drain->sum_samples.items[drain->sum_samples.count++] =
+        (struct sample){.thread = block->thread,
+                        .set = known->set,
+                        .stack = known->stack,
+                        .python_end = STACK_COMPLETE,
+                        .time_ns = known->begin_ns < now_ns ? known->begin_ns : now_ns,
+                        .end_ns = now_ns,
+                        .values = values,
+                        .value_count = COUNTED_VALUES};
+    known->count += count;
+    known->own_ns += own;
+    known->begin_ns = now_ns;
+}
+
+/* ---- Blocks ---------------------------------------------------------------------------------- */
+
+/* Of its thread, by its serial or by what the block says. 0 or -errno. */
+static int find_thread(struct drain *drain, struct drain_sums *block,
+                       const struct annot_block *header)
+{
+    struct drain_thread *thread;
+    int found = drain_find_thread(drain, block->serial, block->begin_ns, &block->thread);
+    if (found != 0)
+        return found < 0 ? found : 0;
+    int error = drain_thread(drain, block->serial, &thread);
+    if (error == 0 && !thread->entered)
+        error = drain_enter_thread(drain, thread,
+                                   &(struct drain_who){header->tid, block->begin_ns, header->comm});
+    block->thread = thread->decode.ordinal;
+    return error;
+}
+
+/* What is known of a block: it may be another thread's by now. NULL: no memory. */
+static struct drain_sums *known_block(struct drain *drain, const struct segment_block *at)
+{
+    struct drain_sums *block = NULL;
+    for (size_t i = 0; i < drain->sums.count && !block; i++)
+        if (drain->sums.items[i].index == at->index)
+            block = &drain->sums.items[i];
+    if (!block) {
+        if (vec_push(&drain->sums, (struct drain_sums){.index = at->index}) != 0)
+            return NULL;
+        block = &drain->sums.items[drain->sums.count - 1];
+    }
+    return block;
+}
+
+static int begin_block(struct drain *drain, struct drain_sums *block,
+                       const struct annot_block *header)
+{
+    if (block->is_met && block->serial == header->thread_serial &&
+        block->claim_time == header->claim_time)
+        return 0;
+    block->items.count = 0;
+    block->is_met = true;
+    block->is_done = false;
+    block->serial = header->thread_serial;
+    block->claim_time = header->claim_time;
+    block->begin_ns = decode_time(&drain->decoder, header->claim_time);
+    if (block->begin_ns > drain->decoder.now_ns)
+        block->begin_ns = drain->decoder.now_ns;
+    return find_thread(drain, block, header);
+}
+
+static int take_sums(struct drain *drain, struct drain_sums *block, uint32_t count)
+{
+    struct annot_wire_sum sum;
+    for (uint32_t i = 0; i < count; i++) {
+        memcpy(&sum, drain->copy.records + i * sizeof(sum), sizeof(sum));
+        if (i >= block->items.count) {
+            struct drain_sum fresh;
+            int error = meet_sum(drain, block, &sum, &fresh);
+            if (error != 0 || vec_push(&block->items, fresh) != 0)
+                return error != 0 ? error : -ENOMEM;
+        }
+        take_sum(drain, block, &sum, &block->items.items[i]);
+    }
+    return 0;
+}
+
+/* Threads that only count live as long as they do. */
+static void tell_thread(struct drain *drain, const struct drain_sums *block)
+{
+    struct trace_thread *entry = trace_thread(drain->trace, block->thread);
+    if (entry->last_ns >= drain->decoder.now_ns)
+        return;
+    entry->last_ns = drain->decoder.now_ns;
+    entry->revision++;
+}
+
+static int read_block(struct drain *drain, struct drain_sums *block, bool is_done)
+{
+    int end = segment_copy_block(drain->segment, block->index, 0, &drain->copy);
+    int error = end < 0 ? end : begin_block(drain, block, &drain->copy.header);
+    if (error != 0 || block->is_done)
+        return error;
+    drain->sum_samples.count = drain->sum_values.count = 0;
+    error = take_sums(drain, block, (uint32_t)end / (uint32_t)sizeof(struct annot_wire_sum));
+    if (error == 0 && drain->sum_samples.count > 0) {
+        tell_thread(drain, block);
+        if (drain->samples)
+            error = drain->samples(drain->samples_context, drain->sum_samples.items,
+                                   drain->sum_samples.count);
+    }
+    block->begin_ns = drain->decoder.now_ns; /* of sums that are added from here on */
+    if (error != 0 || !is_done)
+        return error;
+    block->is_done = true;
+    return vec_push(&drain->done, block->index);
+}
+
+static int read_blocks(struct drain *drain)
+{
+    drain->blocks.count = 0;
+    int error = vec_reserve(&drain->sum_samples, SUMS_OF_BLOCK);
+    if (error == 0)
+        error = vec_reserve(&drain->sum_values, SUMS_OF_BLOCK * COUNTED_VALUES);
+    if (error == 0)
+        error = segment_scan(drain->segment, SEGMENT_SUMS, &drain->blocks);
+    for (size_t i = 0; i < drain->blocks.count && error == 0; i++) {
+        const struct segment_block *at = &drain->blocks.items[i];
+        struct drain_sums *block = known_block(drain, at);
+        bool is_done = at->state == ANNOT_BLOCK_SUMS_DONE && !drain->decoder.overwrites;
+        error = block ? read_block(drain, block, is_done) : -ENOMEM;
+    }
+    return error;
+}
+
+int drain_sums(struct drain *drain, bool is_last)
+{
+    int64_t now_ns = clock_now_ns();
+    if (drain->broken || (!is_last && now_ns - drain->summed_ns < LOOK_NS))
+        return 0;
+    if (!is_last && drain->room && !drain->room(drain->sink_context))
+        return 0;
+    drain->summed_ns = now_ns;
+    clock_map_advance(drain->decoder.clock);
+    drain->decoder.now_ns = now_ns;
+    int error = read_blocks(drain);
+    if (error != -EFAULT && error != -EBADMSG)
+        return error;
+    drain->broken = true;
+    drain->corrupt++;
+    return 0;
+}
+
+void drain_forget_sums(struct drain *drain)
+{
+    for (size_t i = 0; i < drain->sums.count; i++)
+        vec_free(&drain->sums.items[i].items);
+    vec_free(&drain->sums);
+    vec_free(&drain->sum_samples);
+    vec_free(&drain->sum_values);
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+/* Sums of tracer.h: blocks of the pool that a thread keeps, and whoever has the sums writes in. */
+#include "api.h"
+#include "block.h"
+#include "clock.h"
+#include "overwrite.h"
+#include "proc.h"
+#include "strings.h"
+
+#include <annot/tracer.h>
+#include <annot_barrier.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    NO_BLOCK = UINT32_MAX,
+    SUMS_OF_BLOCK = ANNOT_BLOCK_DATA_SIZE / sizeof(struct annot_wire_sum)
+};
+
+_Static_assert((int)ANNOT_SUM_CALLS == (int)ANNOT_WIRE_SUM_CALLS &&
+                   (int)ANNOT_SUM_LINES == (int)ANNOT_WIRE_SUM_LINES &&
+                   sizeof(struct annot_wire_sum) ==
+                       offsetof(struct annot_wire_sum, count) + sizeof(struct annot_sum) &&
+                   offsetof(struct annot_wire_sum, since) ==
+                       offsetof(struct annot_wire_sum, count) + offsetof(struct annot_sum, since),
+               "a sum is where the collector reads it");
+
+int annot_sums_begin(struct annot_sums *sums)
+{
+    *sums = (struct annot_sums){0};
+    FORWARD_VALUE(sums_begin, 0, sums);
+    const struct control *control = annot_enabled() ? api_recording() : NULL;
+    if (!control || !control->thread || !segment_get(control->segment))
+        return 0;
+    *sums = (struct annot_sums){
+        .segment = control->segment,
+        .serial = control->serial,
+        .thread = (uint32_t)(control->thread - control->segment->threads),
+        .block = NO_BLOCK,
+        .used = SUMS_OF_BLOCK,
+        .pid = getpid(),
+        .tid = control->thread->tid,
+    };
+    return 1;
+}
+
+int annot_sums_are_current(const struct annot_sums *sums)
+{
+    FORWARD_VALUE(sums_are_current, 0, sums);
+    const struct control *control = annot_enabled() ? api_recording() : NULL;
+    return control && control->thread && control->segment == sums->segment &&
+           control->serial == sums->serial && sums->pid == getpid();
+}
+
+/* ---- Blocks ---------------------------------------------------------------------------------- */
+
+static APART void fill_header(const struct annot_sums *sums, struct annot_block *block)
+{
+    const struct segment *segment = sums->segment;
+    const struct annot_thread *thread = &segment->threads[sums->thread];
+    memset(block, 0, sizeof(*block));
+    block->thread_index = sums->thread;
+    block->thread_serial = sums->serial;
+    block->tid = sums->tid;
+    block->generation = segment->made_generation;
+    memcpy(block->comm, thread->comm, sizeof(block->comm));
+    clock_both(&block->claim_time, &block->claim_ns);
+}
+
+static APART int take_block(struct annot_sums *sums)
+{
+    struct segment *segment = sums->segment;
+    uint32_t index;
+    int error = block_claim(segment, &index);
+    if (error && segment->policy == ANNOT_POLICY_OVERWRITE_OLDEST)
+        error = overwrite_claim(segment, &index);
+    if (error)
+        return 0;
+    fill_header(sums, segment_block(segment, index));
+    block_publish(segment, index, ANNOT_BLOCK_SUMS);
+    sums->block = index;
+    sums->used = 0;
+    return 1;
+}
+
+struct annot_sum *annot_sums_add(struct annot_sums *sums, enum annot_sum_kind kind,
+                                 annot_name stack)
+{
+    FORWARD_VALUE(sums_add, NULL, sums, kind, stack);
+    struct segment *segment = sums->segment;
+    if (!segment || stack == 0)
+        return NULL;
+    if (!strings_sync_one(segment, stack) || (sums->used == SUMS_OF_BLOCK && !take_block(sums))) {
+        annot_fetch_add_relaxed(&segment->header->shared.lost[ANNOT_LOSS_POOL_FULL], 1);
+        return NULL;
+    }
+    struct annot_block *block = segment_block(segment, sums->block);
+    struct annot_wire_sum *sum =
+        (struct annot_wire_sum *)((uint8_t *)block + ANNOT_BLOCK_HEADER_SIZE) + sums->used++;
+    *sum = (struct annot_wire_sum){.stack = stack, .kind = (uint32_t)kind};
+    /* Partner: the collector's load of committed. */
+    annot_store_release(&block->committed, sums->used * (uint32_t)sizeof(*sum));
+    return (struct annot_sum *)&sum->count;
+}
+
+void annot_sums_end(struct annot_sums *sums)
+{
+    FORWARD(sums_end, sums);
+    struct segment *segment = sums->segment;
+    if (segment && sums->pid == getpid()) {
+        if (sums->block != NO_BLOCK)
+            block_end_sums(segment, sums->serial);
+        segment_put(segment);
+    }
+    *sums = (struct annot_sums){0};
+}
+
+OWN(annot_sums_begin);
+OWN(annot_sums_are_current);
+OWN(annot_sums_add);
+OWN(annot_sums_end);
