@@ -46,6 +46,7 @@ struct open_range {
 struct pool_thread {
     struct open_range open[OPEN_MAX];
     uint32_t open_count;
+    struct open_range closed;   /* last: it may go on (EVENT_CONTINUES) */
     struct open_range unpickle; /* the last one, and its end; begin_ns 0: none */
     int64_t unpickle_end_ns;
     uint64_t sending; /* the task whose result goes next; 0: none */
@@ -236,6 +237,11 @@ static int take_opened(struct pool_tasks *tasks, const struct event *begin,
     if (thread->open_count == OPEN_MAX) /* no pool goes that deep; it would be damaged */
         return 0;
     struct open_range *range = &thread->open[thread->open_count++];
+    if (begin->flags & EVENT_CONTINUES && thread->closed.name == begin->name) {
+        *range = thread->closed; /* with what was told when it began */
+        range->depth = depth;
+        return 0;
+    }
     *range = (struct open_range){.begin_ns = begin->time_ns,
                                  .depth = depth,
                                  .name = begin->name,
@@ -340,7 +346,7 @@ static int take_pushed(struct pool_tasks *tasks, const struct item *span)
     struct open_range *last = innermost(thread);
     if (!last || last->depth != span->depth)
         return 0;
-    struct open_range range = *last;
+    struct open_range range = thread->closed = *last;
     thread->open_count--;
     if (range.handed)
         return end_hand_over(tasks, &range, span->end_ns);

@@ -28,15 +28,31 @@ static enum pool_role role_of(const char *name)
                                            : POOL_ROLE_RUN;
 }
 
-static void push(uint32_t where, int64_t time, const char *name)
+static void push_as(uint32_t where, int64_t time, const char *name, uint8_t flags)
 {
     const struct event event = {.kind = EVENT_PUSH,
+                                .flags = flags,
                                 .thread = where,
                                 .time_ns = time,
                                 .name = maker_string(maker, name),
                                 .scope =
                                     maker_observed(maker, "pool", OBSERVER_POOL, role_of(name))};
     maker_event(maker, &event);
+}
+
+static void push(uint32_t where, int64_t time, const char *name)
+{
+    push_as(where, time, name, 0);
+}
+
+static bool in_pieces; /* what is unpickled, by a traced function that returns before its end */
+
+static void cut(uint32_t where, int64_t time)
+{
+    if (!in_pieces)
+        return;
+    maker_pop(maker, where, time);
+    push_as(where, time, "unpickle", EVENT_CONTINUES);
 }
 
 static void point(uint32_t where, int64_t time, enum event_kind kind, uint64_t id)
@@ -61,6 +77,8 @@ static void work_and_send(uint64_t id, int64_t begin, int64_t length)
 {
     push(worker, begin - 20, "unpickle");
     maker_value_int(maker, "bytes", 70);
+    cut(worker, begin - 18);
+    cut(worker, begin - 7);
     maker_pop(maker, worker, begin - 5);
     push(worker, begin, "square");
     maker_value_int(maker, "chunk", 3);
@@ -79,6 +97,7 @@ static void fetch(uint64_t id, int64_t time)
 {
     push(taker, time, "unpickle");
     maker_value_int(maker, "bytes", 30);
+    cut(taker, time + 2);
     point(taker, time + 4, EVENT_FLOW_END, id);
     maker_pop(maker, taker, time + 5);
 }
@@ -104,7 +123,7 @@ static void check_parts(const struct pool_function *function, const uint64_t *su
     CHECK_INT(function->parts[POOL_WHOLE].sum_ns, all);
 }
 
-TEST(the_parts_of_a_task_follow_each_other)
+static void check_a_task(void)
 {
     const struct pool_function *found;
     make();
@@ -124,6 +143,18 @@ TEST(the_parts_of_a_task_follow_each_other)
     CHECK_INT(found->parts[POOL_RUN].max_ns, 500);
     pool_tasks_destroy(tasks);
     maker_destroy(maker);
+}
+
+TEST(the_parts_of_a_task_follow_each_other)
+{
+    check_a_task();
+}
+
+TEST(so_do_they_where_calls_are_traced)
+{
+    in_pieces = true;
+    check_a_task();
+    in_pieces = false;
 }
 
 /* A worker whose process begins at 105 and is ready at 400. */
