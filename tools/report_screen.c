@@ -240,14 +240,14 @@ struct screen screen_init(const struct report *report, const struct report_view 
         .out = stdout,
         .width = width,
         .bar = SCREEN_BAR_MIN + (width > SCREEN_WIDTH ? (width - SCREEN_WIDTH) / 4 : 0),
-        .rows = {limit, limit, limit, limit, limit, SCREEN_FINDINGS},
+        .rows = {limit, limit, limit, limit, limit, limit, SCREEN_FINDINGS},
     };
 }
 
 /* Rows for a screen that is still too long with those before. */
 static const struct screen_rows less[] = {
-    {10, 10, 6, 6, 6, 3}, {8, 8, 5, 4, 5, 3}, {6, 6, 4, 3, 4, 3},
-    {6, 6, 3, 0, 3, 3},   {5, 0, 2, 0, 2, 3}, {5, 0, 2, 0, 2, 2},
+    {10, 10, 10, 6, 6, 6, 3}, {8, 8, 8, 5, 4, 5, 3}, {6, 6, 6, 4, 3, 4, 3},
+    {6, 6, 6, 3, 0, 3, 3},    {5, 0, 5, 2, 0, 2, 3}, {5, 0, 4, 2, 0, 2, 2},
 };
 
 static struct screen_rows fewer(const struct screen_rows *a, const struct screen_rows *b)
@@ -255,6 +255,7 @@ static struct screen_rows fewer(const struct screen_rows *a, const struct screen
     return (struct screen_rows){
         .own = a->own < b->own ? a->own : b->own,
         .tree = a->tree < b->tree ? a->tree : b->tree,
+        .calls = a->calls < b->calls ? a->calls : b->calls,
         .tables = a->tables < b->tables ? a->tables : b->tables,
         .minor = a->minor < b->minor ? a->minor : b->minor,
         .waits = a->waits < b->waits ? a->waits : b->waits,

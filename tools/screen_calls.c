@@ -11,8 +11,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Functions of others from a twentieth of the time on. */
-enum { COUNT_WIDTH = 10, OTHERS_PART = 20, OTHERS_ROWS = 2 };
+/* Functions of others from a twentieth of the time on, in one row of three. */
+enum { COUNT_WIDTH = 10, OTHERS_PART = 20, OTHERS_ROWS = 2, ROWS_OF_ONE = 3 };
 
 struct calls_view {
     const struct call_totals *totals;
@@ -96,24 +96,26 @@ static bool is_worth(uint64_t part, uint64_t whole, unsigned smallest)
     return part > 0 && part * smallest >= whole;
 }
 
-/* An own function is worth a row by what it takes or calls, another one by its own time alone. */
+/* An own function is worth a row by what it takes or calls, another one by its own time alone, and
+ * not by that in which it waited for something. */
 static bool deserves_row(const struct calls_view *view, const struct call_function *function,
                          bool own)
 {
     const struct call_numbers *sum = &function->sum;
     const struct call_totals *all = view->totals;
+    uint64_t off_ns = function->off_known ? function->off_ns : 0;
     if (!own)
-        return is_worth(sum->own_ns, all->own_ns, OTHERS_PART);
+        return off_ns < sum->own_ns && is_worth(sum->own_ns - off_ns, all->own_ns, OTHERS_PART);
     return is_worth(sum->own_ns, all->own_ns, SCREEN_ROW_PART) ||
            is_worth(sum->calls, all->calls, SCREEN_ROW_PART) ||
            is_worth(sum->total_ns, all->own_ns, SCREEN_ROW_PART);
 }
 
-/* Those of others that are worth a row have up to two. */
+/* Those of others that are worth a row have up to two, if there is room. */
 static uint64_t rows_of_others(const struct screen *screen, const struct calls_view *view)
 {
-    uint64_t count = 0;
-    for (uint32_t i = 0; i < view->count && count < OTHERS_ROWS; i++)
+    uint64_t count = 0, most = screen->rows.calls / ROWS_OF_ONE;
+    for (uint32_t i = 0; i < view->count && count < OTHERS_ROWS && count < most; i++)
         count += !is_own(screen, &view->functions[i]) &&
                  deserves_row(view, &view->functions[i], !view->has_own);
     return count;
@@ -125,7 +127,7 @@ static void choose_some(const struct screen *screen, struct calls_view *view, bo
     uint64_t left = own ? rows_of_others(screen, view) : 0;
     for (uint32_t i = 0; i < view->count; i++) {
         const struct call_function *function = &view->functions[i];
-        if (is_own(screen, function) != own || view->shown + left >= screen->rows.tables ||
+        if (is_own(screen, function) != own || view->shown + left >= screen->rows.calls ||
             !deserves_row(view, function, own || !view->has_own))
             continue;
         const struct screen_place place = place_of(screen, function);

@@ -24,7 +24,7 @@ enum {
 
 /* Rows of each table, at most; `minor`: of those that say least. */
 struct screen_rows {
-    uint64_t own, tree, tables, minor, waits;
+    uint64_t own, tree, calls, tables, minor, waits;
     uint64_t findings;
 };
 
