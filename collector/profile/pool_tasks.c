@@ -271,16 +271,6 @@ static void tell_worker(struct pool_thread *thread, const struct open_range *ran
     }
 }
 
-/* From where its process was forked or started on. */
-static struct stretch start_of(const struct pool_tasks *tasks, uint32_t thread, int64_t ready_ns)
-{
-    uint32_t ordinal = trace_thread_get(tasks->trace, thread)->process;
-    const struct trace_process *process = trace_process_get(tasks->trace, ordinal);
-    int64_t begin_ns = process->fork_ns ? process->fork_ns : process->start_ns;
-    bool known = begin_ns != 0 && ready_ns > begin_ns;
-    return known ? (struct stretch){begin_ns, ready_ns} : (struct stretch){0};
-}
-
 /* The function of a task has returned. */
 static int end_run(struct pool_tasks *tasks, struct pool_thread *thread,
                    const struct open_range *range, const struct item *span)
@@ -301,8 +291,9 @@ static int end_run(struct pool_tasks *tasks, struct pool_thread *thread,
     task->way.name = range->name;
     task->chunk = range->chunk;
     task->is_local = range->is_local;
-    if (!range->is_local)
-        task->start = start_of(tasks, span->event->thread, thread->told.ready_ns);
+    int64_t start_ns = pools_start(tasks->trace, span->event->thread);
+    if (!range->is_local && start_ns != 0 && start_ns < thread->told.ready_ns)
+        task->start = (struct stretch){start_ns, thread->told.ready_ns};
     set(task, TASK_BEGUN, range->begin_ns);
     set(task, TASK_ENDED, end_ns);
     thread->sending = task->is_local ? 0 : range->task;

@@ -58,6 +58,13 @@ uint32_t pools_string(const struct trace *trace, const struct args *values, cons
     return value && value->kind == VALUE_STRING ? value->value.string : 0;
 }
 
+int64_t pools_start(const struct trace *trace, uint32_t thread)
+{
+    const struct trace_process *process =
+        trace_process_get(trace, trace_thread_get(trace, thread)->process);
+    return process->fork_ns ? process->fork_ns : process->start_ns;
+}
+
 /* Made if it is new. NULL: out of memory, or the number is none. */
 static struct pool *pool_of(struct pools *pools, uint64_t id)
 {

@@ -78,4 +78,7 @@ uint32_t pools_workers(const struct pools *pools, const struct pool_worker **ret
 uint64_t pools_number(const struct trace *trace, const struct args *values, const char *key);
 uint32_t pools_string(const struct trace *trace, const struct args *values, const char *key);
 
+/* When the process of a thread was forked, or else started; 0: not known. */
+int64_t pools_start(const struct trace *trace, uint32_t thread);
+
 #endif
