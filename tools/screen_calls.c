@@ -168,6 +168,21 @@ static void put_estimates(const struct screen *screen, const struct calls_view *
     screen_put_wrapped(screen, STYLE_DIM, text, 1);
 }
 
+/* What recording adds to the times above, where that is more than a little. */
+static void put_recording(const struct screen *screen, const struct calls_view *view)
+{
+    const struct call_totals *totals = view->totals;
+    char share[NUMBER_TEXT_SIZE], time[NUMBER_TEXT_SIZE], text[160];
+    uint64_t all_ns = totals->recording_ns * totals->span_count;
+    if (all_ns == 0 || !is_worth(all_ns, totals->own_ns, SCREEN_PART))
+        return;
+    snprintf(text, sizeof(text), "recording took about %s of each call: %s of these times",
+             number_time(totals->recording_ns, time),
+             number_percent(all_ns, totals->own_ns, share));
+    fputs(" ", screen->out);
+    screen_put_wrapped(screen, STYLE_DIM, text, 1);
+}
+
 static void put_chosen(const struct screen *screen, const struct calls_view *view,
                        const bool *chosen, bool own)
 {
@@ -197,6 +212,7 @@ int screen_calls(const struct screen *screen)
     put_chosen(screen, &view, chosen, false);
     put_rest(screen, &view);
     put_estimates(screen, &view);
+    put_recording(screen, &view);
     free(chosen);
     return 0;
 }

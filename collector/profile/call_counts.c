@@ -8,14 +8,22 @@
 #include <errno.h>
 #include <stdlib.h>
 
-enum { PATHS_DEFAULT = 1000000, OPEN_MAX = 1 << 20 };
+enum {
+    PATHS_DEFAULT = 1000000,
+    OPEN_MAX = 1 << 20,
+    FIRST_CALLS = 2000, /* of a function: of these, own times are kept */
+    FIRST_LIMIT = 4 << 20,
+};
 
 struct calls *calls_create(const struct trace *trace, const struct calls_options *options)
 {
     struct calls *calls = calloc(1, sizeof(*calls));
     const struct call_path none = {0};
-    if (!calls || vec_push(&calls->paths, none) != 0) {
-        free(calls);
+    if (!calls)
+        return NULL;
+    calls->first = histogram_pool_create(FIRST_LIMIT);
+    if (!calls->first || vec_push(&calls->paths, none) != 0) {
+        calls_destroy(calls);
         return NULL;
     }
     calls->trace = trace;
@@ -31,6 +39,7 @@ void calls_destroy(struct calls *calls)
         return;
     for (size_t i = 0; i < calls->lanes.count; i++)
         vec_free(&calls->lanes.items[i].open);
+    histogram_pool_destroy(calls->first);
     vec_free(&calls->lanes);
     vec_free(&calls->paths);
     vec_free(&calls->functions);
@@ -233,12 +242,16 @@ static int open_all(struct calls *calls, struct call_lane *lane, const struct it
 }
 
 /* Of what is left and goes on, as generators do, no single call is known. */
-static void note_span(struct call_function *function, uint64_t length_ns, const struct item *item)
+static void note_span(struct calls *calls, struct call_function *function, uint64_t length_ns,
+                      uint64_t own_ns, const struct item *item)
 {
+    bool continues = item->event->flags & EVENT_CONTINUES;
     function->sources |= CALLS_EXACT;
-    function->resumed = function->resumed || item->event->flags & EVENT_CONTINUES;
+    function->resumed = function->resumed || continues;
     if (item->flags & (ITEM_UNFINISHED | ITEM_END_LOST | ITEM_CUT_BEGIN | ITEM_CUT_END))
         return;
+    if (!continues && function->first.count < FIRST_CALLS)
+        histogram_add(calls->first, &function->first, own_ns);
     function->min_ns = length_ns < function->min_ns ? length_ns : function->min_ns;
     function->max_ns = length_ns > function->max_ns ? length_ns : function->max_ns;
 }
@@ -277,7 +290,7 @@ static int take_span(struct calls *calls, const struct item *item)
         .off_ns = off_ns > open->inner_off_ns ? off_ns - open->inner_off_ns : 0};
     calls_add(calls, &count);
     calls->totals.span_count++;
-    note_span(&calls->functions.items[open->function - 1], length_ns, item);
+    note_span(calls, &calls->functions.items[open->function - 1], length_ns, count.own_ns, item);
     tell_outer(lane, item->depth, length_ns, off_ns);
     open->begin_ns = INT64_MIN; /* the next one of this begin is another one */
     return 0;

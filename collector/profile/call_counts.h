@@ -12,6 +12,7 @@
 #ifndef ANNOT_CALL_COUNTS_H
 #define ANNOT_CALL_COUNTS_H
 
+#include "histogram.h"
 #include "pass.h"
 #include "trace.h"
 
@@ -52,6 +53,7 @@ struct call_function {
     uint64_t off_ns;         /* of own_ns: off the CPU */
     uint64_t estimated_calls, estimated_ns; /* of sum.calls, of sum.own_ns */
     uint64_t given_ns;                      /* was its own before others were estimated */
+    struct histogram first; /* own times of its first calls, with what recording them took */
 };
 
 /* Who called whom. Of calls that nobody is known to have made, none. */
@@ -64,7 +66,8 @@ struct call_edge {
 struct call_totals {
     uint64_t calls, own_ns;
     uint64_t estimated_calls, estimated_ns;
-    uint64_t span_count; /* calls that are spans: two events each */
+    uint64_t span_count;   /* calls that are spans: two events each */
+    uint64_t recording_ns; /* of the own time of such a call, about: what recording it took */
     uint32_t path_count;
     uint64_t no_path_calls; /* without callers, for want of room */
     uint64_t stopped_count; /* functions that the program stopped counting */

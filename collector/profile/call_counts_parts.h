@@ -61,6 +61,7 @@ struct calls {
     struct map64 stop_by_key; /* process, label: index of the last */
     VEC(struct call_sampled) sampled;
     struct wide_map sampled_by_key;
+    struct histogram_pool *first; /* of functions */
     struct call_totals totals;
 };
 

@@ -252,6 +252,11 @@ static int add_titles(const struct report *report, struct table *table)
                                             "longer counted: ",
                                   .count = totals->estimated_calls,
                                   .after = " calls or more)"});
+    if (totals->recording_ns)
+        table_add_note(table,
+                       (struct table_note){.before = "(of the own time of a recorded call, about ",
+                                           .count = totals->recording_ns,
+                                           .after = " ns are those of recording it)"});
     if (totals->no_path_calls)
         table_add_note(table,
                        (struct table_note){.before = "(without their callers, for want of room: ",

@@ -282,6 +282,29 @@ TEST(functions_that_are_not_counted_any_more_are_estimated)
     finish(calls);
 }
 
+/* The shortest calls tell what recording one takes, and a late one changes nothing. */
+TEST(estimates_are_those_of_calls_that_are_not_recorded)
+{
+    make();
+    uint32_t in_f = stack_of(0, "f", 1), in_g = stack_of(in_f, "g", 5);
+    int64_t now = 0;
+    call(now, f);
+    for (int i = 0; i < 200; i++) {
+        call(now += 1000, h); /* is empty */
+        maker_pop(maker, thread, now += 100);
+        call(now += 1000, g);
+        maker_pop(maker, thread, now += i == 7 ? 5 * MS : 120);
+    }
+    tell(EVENT_MARK, now, g, 0);
+    maker_pop(maker, thread, 100 * MS);
+    ran(in_g, 50 * MS);
+    struct calls *calls = read_as(&(struct calls_options){0});
+    CHECK_INT(calls_totals(calls)->recording_ns, 80);
+    CHECK_INT(find(calls, g)->estimated_calls, 10 * MS / 40);
+    CHECK_INT(find(calls, g)->estimated_ns, 10 * MS);
+    finish(calls);
+}
+
 TEST(time_off_the_cpu_is_told_apart)
 {
     make();
