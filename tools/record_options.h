@@ -132,6 +132,7 @@ struct tracing_values {
     const char *library;
     uint64_t max_depth;
     bool c_calls;
+    bool arguments, results, exceptions;
 };
 
 /* Lines of an option table; `at` is the offset of the struct tracing_values. */
@@ -168,6 +169,24 @@ struct tracing_values {
         {"trace-depth", 0,                                                                         \
          OPTION_COUNT,  (at) + offsetof(struct tracing_values, max_depth),                         \
          "N",           "leave out calls inside of more than N others",                            \
+         NULL},                                                                                    \
+        {"trace-args", 0,                                                                          \
+         OPTION_FLAG,  (at) + offsetof(struct tracing_values, arguments),                          \
+         NULL,         "with each call, what its arguments were: 0.1 to 0.2 us each",              \
+         NULL},                                                                                    \
+        {"trace-return",                                                                           \
+         0,                                                                                        \
+         OPTION_FLAG,                                                                              \
+         (at) + offsetof(struct tracing_values, results),                                          \
+         NULL,                                                                                     \
+         "with each call, what it returned",                                                       \
+         NULL},                                                                                    \
+        {"trace-exceptions",                                                                       \
+         0,                                                                                        \
+         OPTION_FLAG,                                                                              \
+         (at) + offsetof(struct tracing_values, exceptions),                                       \
+         NULL,                                                                                     \
+         "a mark where an exception leaves the first call, and in each call which one left it",    \
          NULL},                                                                                    \
     {                                                                                              \
         "c-calls", 0, OPTION_FLAG, (at) + offsetof(struct tracing_values, c_calls), NULL,          \

@@ -17,6 +17,9 @@ static const char *given(const struct tracing_values *values)
            : values->select                      ? "--trace-select"
            : strcmp(values->library, "all") != 0 ? "--trace-stdlib"
            : values->max_depth > 0               ? "--trace-depth"
+           : values->arguments                   ? "--trace-args"
+           : values->results                     ? "--trace-return"
+           : values->exceptions                  ? "--trace-exceptions"
                                                  : NULL;
 }
 
@@ -42,6 +45,14 @@ int tracing_check(const struct tracing_values *values, const struct python_value
                         "option %s: not with --python none\npyannot tells of calls and "
                         "lines, and that keeps it out",
                         values->functions ? "--trace-functions" : "--trace-lines");
+    if (values->functions && strcmp(values->functions, "aggregate") == 0 &&
+        (values->arguments || values->results || values->exceptions))
+        return cmd_fail(status,
+                        "option %s: not with --trace-functions=aggregate\n"
+                        "calls that are only counted have no values: use exact",
+                        values->arguments ? "--trace-args"
+                        : values->results ? "--trace-return"
+                                          : "--trace-exceptions");
     if (values->max_depth > UINT32_MAX)
         return cmd_fail(status, "option --trace-depth: no program nests that deep");
     return check_patterns("--trace-select", values->select, status) ||
@@ -76,6 +87,12 @@ size_t tracing_environment(const struct tracing_values *values, const char *rang
         text_format(&text, "\nc-calls=1");
     if (values->max_depth > 0)
         text_format(&text, "\nmax-depth=%llu", (unsigned long long)values->max_depth);
+    if (values->arguments)
+        text_format(&text, "\nargs=1");
+    if (values->results)
+        text_format(&text, "\nreturn=1");
+    if (values->exceptions)
+        text_format(&text, "\nexceptions=1");
     add_selection(&text, values, ranges);
     if (values->lines)
         text_format(&text, "\nlines=%s", values->lines);

@@ -138,14 +138,17 @@ static FAST int fast_leave_code(struct control *control, uint32_t token)
     return 1;
 }
 
-static APART uint32_t general_enter(annot_name name, int continues)
+static APART uint32_t general_enter(annot_name name, int continues,
+                                    const struct annot_value *values, size_t count)
 {
     struct emission emission = {.kind = ANNOT_REC_PUSH,
                                 .level = ANNOT_CODE_LEVEL,
                                 .name = name,
                                 .is_code = 1,
                                 .continues = continues != 0,
-                                .value = ANNOT_CODE_HELD};
+                                .value = ANNOT_CODE_HELD,
+                                .values = values,
+                                .value_count = count};
     if (name != 0)
         emit_general(&emission);
     return (uint32_t)emission.value;
@@ -160,13 +163,23 @@ uint32_t annot_code_enter(annot_name code, int continues)
             1))
         return token;
     FORWARD_VALUE(code_enter, ANNOT_CODE_HELD, code, continues);
-    return general_enter(code, continues);
+    return general_enter(code, continues, NULL, 0);
 }
 
-static APART void general_leave(uint32_t token)
+uint32_t annot_code_enter_values(annot_name code, const struct annot_value *values, size_t count)
 {
-    struct emission emission = {
-        .kind = ANNOT_REC_POP, .level = ANNOT_CODE_LEVEL, .is_code = 1, .value = token};
+    FORWARD_VALUE(code_enter_values, ANNOT_CODE_HELD, code, values, count);
+    return annot_enabled() ? general_enter(code, 0, values, count) : ANNOT_CODE_HELD;
+}
+
+static APART void general_leave(uint32_t token, const struct annot_value *values, size_t count)
+{
+    struct emission emission = {.kind = ANNOT_REC_POP,
+                                .level = ANNOT_CODE_LEVEL,
+                                .is_code = 1,
+                                .value = token,
+                                .values = values,
+                                .value_count = count};
     if (token != ANNOT_CODE_HELD)
         emit_general(&emission);
 }
@@ -176,7 +189,13 @@ void annot_code_leave(uint32_t token)
     if (__builtin_expect(fast_leave_code(annot_control, token), 1))
         return;
     FORWARD(code_leave, token);
-    general_leave(token);
+    general_leave(token, NULL, 0);
+}
+
+void annot_code_leave_values(uint32_t token, const struct annot_value *values, size_t count)
+{
+    FORWARD(code_leave_values, token, values, count);
+    general_leave(token, values, count);
 }
 
 int annot_code_wanted(void)
@@ -189,5 +208,7 @@ int annot_code_wanted(void)
 OWN(annot_code_name);
 OWN(annot_code_enter);
 OWN(annot_code_leave);
+OWN(annot_code_enter_values);
+OWN(annot_code_leave_values);
 OWN(annot_code_wanted);
 OWN(annot_stack_name);

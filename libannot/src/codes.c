@@ -67,10 +67,11 @@ void codes_leave_parent(struct control *control)
 
 /* ---- Ends and begins for what goes on -------------------------------------------------------- */
 
+static const struct emission plain_pop = {.kind = ANNOT_REC_POP, .level = ANNOT_CODE_LEVEL};
+
 static APART void write_pop(struct control *control)
 {
-    const struct emission pop = {.kind = ANNOT_REC_POP, .level = ANNOT_CODE_LEVEL};
-    write_event(control, &pop);
+    write_event(control, &plain_pop);
 }
 
 void codes_close_above(struct control *control, uint32_t level)
@@ -82,14 +83,14 @@ void codes_close_above(struct control *control, uint32_t level)
     }
 }
 
-/* Ends for all that is open from this level on. */
-static void close_from(struct control *control, uint32_t level)
+/* Ends for all that is open from this level on; `last`: of that at the level itself. */
+static void close_from(struct control *control, uint32_t level, const struct emission *last)
 {
     for (uint32_t at = control->depth; at > level; at--) {
         uint8_t state = control->levels[at - 1];
         if (state != LEVEL_CALL && state != LEVEL_RECORDED)
             continue;
-        write_pop(control);
+        write_event(control, at == level + 1 ? last : &plain_pop);
         control->code_count -= state == LEVEL_CALL;
         control->recorded -= state == LEVEL_RECORDED;
         control->code_pending++;
@@ -227,14 +228,15 @@ static uint32_t find_call(const struct control *control, uint32_t token)
     return level;
 }
 
-static void leave(struct control *control, uint64_t token)
+static void leave(struct control *control, const struct emission *emission)
 {
+    uint64_t token = emission->value;
     if (token == ANNOT_CODE_LOST)
         stream_lose(control, (enum annot_loss)control->last_cause);
     if (token >= control->code_count || control->depth > LEVELS_KEPT)
         return;
     uint32_t level = find_call(control, (uint32_t)token);
-    close_from(control, level);
+    close_from(control, level, emission->value_count ? emission : &plain_pop);
     control->code_pending -= codes_from(control, level);
     remove_calls(control, level);
     codes_reopen(control, level);
@@ -245,7 +247,5 @@ void codes_event(struct control *control, struct emission *emission)
     if (emission->kind == ANNOT_REC_PUSH)
         enter(control, emission);
     else if (emission->kind == ANNOT_REC_POP)
-        leave(control, emission->value);
-    else if (watch_records(control) && codes_pass(control) && spell_ready(control, emission->name))
-        write_event(control, emission);
+        leave(control, emission);
 }

@@ -105,6 +105,8 @@ struct runtime_table {
     void (*code_leave)(uint32_t token);
     int (*code_wanted)(void);
     annot_name (*stack_name)(annot_name parent, annot_name code, uint32_t line);
+    uint32_t (*code_enter_values)(annot_name code, const struct annot_value *values, size_t count);
+    void (*code_leave_values)(uint32_t token, const struct annot_value *values, size_t count);
     int (*sums_begin)(struct annot_sums *sums);
     int (*sums_are_current)(const struct annot_sums *sums);
     struct annot_sum *(*sums_add)(struct annot_sums *sums, enum annot_sum_kind kind,

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 MODES = {"none": 0, "exact": 1, "adaptive": 2, "aggregate": 3}
 LIBRARY = {"all": 0, "box": 1, "off": 2}
+VALUES = {"args": 1, "return": 2, "exceptions": 4}
 
 _settings: dict[str, str] = {}  # what is traced; empty: nothing
 _watches_end = False
@@ -83,7 +84,8 @@ def start(settings: dict[str, str]) -> None:
     _native.trace_begin(
         MODES[mode], LIBRARY[settings.get("stdlib", "all")], settings.get("c-calls", "") == "1",
         int(settings.get("max-depth", "0")), settings.get("select", ""), settings.get("lines", ""),
-        os.path.dirname(os.__file__), os.path.dirname(__file__), "chosen" in settings)
+        os.path.dirname(os.__file__), os.path.dirname(__file__), "chosen" in settings,
+        sum(bit for name, bit in VALUES.items() if settings.get(name, "") == "1"))
     _settings.clear()
     _settings.update(settings)
     for code in _chosen:
@@ -150,16 +152,20 @@ class tracing:
     """Traces all calls of the process while it is open: a context manager.
 
     mode: "exact", "adaptive" or "aggregate", as --trace-functions. select: patterns by comma, as
-    --trace-select. Nothing happens where calls are traced already.
+    --trace-select. args, returns, exceptions: as --trace-args, --trace-return,
+    --trace-exceptions. Nothing happens where calls are traced already.
     """
 
     def __init__(self, mode: str = "exact", *, select: str = "", stdlib: str = "all",
-                 c_calls: bool = False, max_depth: int = 0) -> None:
+                 c_calls: bool = False, max_depth: int = 0, args: bool = False,
+                 returns: bool = False, exceptions: bool = False) -> None:
         if mode not in MODES or stdlib not in LIBRARY:
             raise ValueError(f"tracing: mode is one of {', '.join(MODES)}, stdlib of "
                              f"{', '.join(LIBRARY)}")
         self._wanted = {"functions": mode, "select": select, "stdlib": stdlib,
-                        "c-calls": str(int(c_calls)), "max-depth": str(max_depth)}
+                        "c-calls": str(int(c_calls)), "max-depth": str(max_depth),
+                        "args": str(int(args)), "return": str(int(returns)),
+                        "exceptions": str(int(exceptions))}
         self._is_ours = False
         self._before: dict[str, str] = {}
 

@@ -39,6 +39,7 @@ struct trace_options {
     bool is_chosen_only; /* those of trace_choose alone */
     bool lines;          /* of chosen functions are counted; mode may be TRACE_OFF */
     uint32_t max_depth;  /* 0: any */
+    bool arguments, results, exceptions; /* are told with the calls */
 };
 
 /* One way to hear of calls. */
@@ -69,6 +70,15 @@ uint64_t trace_left_out(void);
 bool trace_enter(PyCodeObject *code, bool continues);
 /* It ends or is suspended; the same for an exception that leaves it. */
 bool trace_leave(PyCodeObject *code);
+/* With values: what the next trace_enter or trace_leave of the thread is about. Arguments as they
+ * lie in the frame, NULL where the frame is the innermost and says itself; what a call returns; the
+ * exception that leaves it (before 3.12: which the thread has). All borrowed. */
+extern bool trace_has_values;
+void trace_see_slots(PyObject *const *slots);
+void trace_see_result(PyObject *result);
+void trace_see_exception(PyObject *exception);
+void trace_see_error(void);
+
 /* A call of something that is not written in Python, with options.c_calls; the callable is
  * borrowed. What is not left ends with the frame that called it. */
 void trace_c_enter(PyObject *callable);

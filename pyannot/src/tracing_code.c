@@ -192,6 +192,7 @@ static struct trace_code *keep(PyCodeObject *code)
     struct trace_code *made = calloc(1, sizeof(*made));
     if (made == NULL)
         return NULL;
+    made->is_generator = (code->co_flags & (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR)) != 0;
     take_guard();
     made->next = &all;
     made->previous = all.previous;

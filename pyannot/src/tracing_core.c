@@ -33,6 +33,14 @@ static inline struct trace_entry *push(struct trace_thread *thread, struct trace
     return entry;
 }
 
+static inline uint32_t open_call(const struct trace_code *code, PyCodeObject *python_code,
+                                 bool continues)
+{
+    if (RARE(trace_has_values))
+        return trace_values_enter(code, python_code, continues);
+    return annot_code_enter(code->name, continues);
+}
+
 /* ---- Adaptive -------------------------------------------------------------------------------- */
 
 /* Tells, once, that calls of a function are estimated from here on, and how many were measured. */
@@ -125,7 +133,8 @@ static __attribute__((noinline)) bool enter_counted(struct trace_thread *thread,
 }
 
 static __attribute__((noinline)) bool enter_adaptively(struct trace_thread *thread,
-                                                       struct trace_code *code, bool continues)
+                                                       struct trace_code *code,
+                                                       PyCodeObject *python_code, bool continues)
 {
     if (RARE(is_tiny(code))) {
         give_up(thread, code);
@@ -136,7 +145,7 @@ static __attribute__((noinline)) bool enter_adaptively(struct trace_thread *thre
         return true;
     entry->token = ANNOT_CODE_HELD;
     if (!trace_now.is_special || !is_held(thread, code))
-        entry->token = annot_code_enter(code->name, continues);
+        entry->token = open_call(code, python_code, continues);
     entry->start = trace_time();
     code->calls += !continues;
     thread->count++;
@@ -152,7 +161,7 @@ bool trace_enter(PyCodeObject *python_code, bool continues)
     if (RARE(thread == NULL))
         return true;
     if (trace_now.options.mode == TRACE_ADAPTIVE)
-        return enter_adaptively(thread, code, continues);
+        return enter_adaptively(thread, code, python_code, continues);
     if (trace_now.options.mode == TRACE_AGGREGATE)
         return enter_counted(thread, code, continues);
     struct trace_entry *entry = push(thread, code, trace_depth());
@@ -161,7 +170,7 @@ bool trace_enter(PyCodeObject *python_code, bool continues)
     if (RARE(trace_now.is_special) && is_held(thread, code))
         entry->token = ANNOT_CODE_HELD;
     else
-        entry->token = annot_code_enter(code->name, continues);
+        entry->token = open_call(code, python_code, continues);
     thread->count++;
     return true;
 }
@@ -190,7 +199,10 @@ bool trace_leave(PyCodeObject *python_code)
         return true;
     }
     thread->count = last;
-    annot_code_leave(entry->token);
+    if (RARE(trace_has_values))
+        trace_values_leave(thread, entry);
+    else
+        annot_code_leave(entry->token);
     return true;
 }
 

@@ -65,6 +65,11 @@ static PyCodeObject *code_of_object(PyFrameObject *frame)
     return frame->f_frame->f_code;
 }
 
+static PyObject *const *slots_of(const frame_type *frame)
+{
+    return frame->localsplus;
+}
+
 static bool has_begun(const frame_type *frame)
 {
     return frame->prev_instr >= _PyCode_CODE(frame->f_code) + frame->f_code->_co_firsttraceable;
@@ -92,6 +97,11 @@ static int line_of(frame_type *frame)
 static PyCodeObject *code_of_object(PyFrameObject *frame)
 {
     return frame->f_code;
+}
+
+static PyObject *const *slots_of(const frame_type *frame)
+{
+    return frame->f_localsplus;
 }
 
 static bool has_begun(const frame_type *frame)
@@ -216,9 +226,13 @@ static PyObject *eval_traced(PyThreadState *thread, frame_type *frame, int throw
         return eval_left_out(thread, frame, throws);
     if (makes_generator(frame) || interpreter == NULL)
         return _PyEval_EvalFrameDefault(thread, frame, throws);
+    if (__builtin_expect(trace_has_values, 0))
+        trace_see_slots(slots_of(frame));
     trace_enter(code, has_begun(frame));
     PyObject *result = with_lines ? eval_with_lines(thread, frame, throws)
                                   : _PyEval_EvalFrameDefault(thread, frame, throws);
+    if (__builtin_expect(trace_has_values, 0))
+        result ? trace_see_result(result) : trace_see_error();
     if (__builtin_expect(interpreter != NULL, 1))
         trace_leave(code);
     return result;

@@ -105,6 +105,7 @@ static void end(void)
     tell_left_out();
     trace_now.options.mode = TRACE_OFF;
     trace_now.options.lines = false;
+    trace_has_values = false;
 }
 
 static int begin(const struct trace_options *options)
@@ -120,6 +121,7 @@ static int begin(const struct trace_options *options)
     measure_clock();
     trace_now.interpreter = PyInterpreterState_Get();
     trace_now.options = *options;
+    trace_has_values = options->arguments || options->results || options->exceptions;
     trace_now.epoch += TRACE_EPOCH;
     trace_now.is_special = options->max_depth != 0 || options->library == TRACE_LIBRARY_BOX;
     trace_code_forget_verdicts();
@@ -152,16 +154,16 @@ static void tell(void)
 }
 
 /* trace_begin(mode, library, c_calls, max_depth, select, lines, library_folder,
- * own_folder, chosen) */
+ * own_folder, chosen, values): of these 1 arguments, 2 results, 4 exceptions */
 static PyObject *trace_begin(PyObject *module, PyObject *args)
 {
     struct trace_options options = {.mode = TRACE_OFF};
     const char *select, *lines, *library_folder, *own_folder;
-    int mode, library, c_calls, chosen;
+    int mode, library, c_calls, chosen, values;
     (void)module;
-    if (!PyArg_ParseTuple(args, "iipIssssp:trace_begin", &mode, &library, &c_calls,
+    if (!PyArg_ParseTuple(args, "iipIsssspi:trace_begin", &mode, &library, &c_calls,
                           &options.max_depth, &select, &lines, &library_folder, &own_folder,
-                          &chosen) ||
+                          &chosen, &values) ||
         refuse_elsewhere() < 0)
         return NULL;
     end();
@@ -170,6 +172,9 @@ static PyObject *trace_begin(PyObject *module, PyObject *args)
     options.c_calls = c_calls != 0;
     options.is_chosen_only = chosen != 0;
     options.lines = lines[0] != 0;
+    options.arguments = (values & 1) != 0;
+    options.results = (values & 2) != 0;
+    options.exceptions = (values & 4) != 0;
     if (trace_select(select, library_folder, own_folder) < 0 || trace_select_lines(lines) < 0 ||
         begin(&options) < 0)
         return NULL;

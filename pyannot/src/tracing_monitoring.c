@@ -116,15 +116,21 @@ CALLBACK(on_throw)
     return Py_NewRef(Py_None);
 }
 
+/* code, offset, result */
 CALLBACK(on_leave)
 {
     UNUSED_OF_CALLBACK;
+    if (__builtin_expect(trace_has_values, 0))
+        trace_see_result(args[2]);
     return answer(leave(args));
 }
 
+/* code, offset, exception */
 CALLBACK(on_unwind)
 {
     UNUSED_OF_CALLBACK;
+    if (__builtin_expect(trace_has_values, 0))
+        trace_see_exception(args[2]);
     (void)leave(args);
     return Py_NewRef(Py_None);
 }

@@ -25,6 +25,7 @@ struct trace_code {
     annot_name name;
     uint8_t verdict; /* enum trace_verdict */
     bool is_library, is_chosen;
+    bool is_generator;          /* or coroutine: it is left before it returns */
     bool is_lined, is_numbered; /* its lines are counted; they have been */
     bool wants_lines;           /* they are wherever lines are: the program said so */
     bool has_lines, has_events; /* the hook has asked for events of these; of this one alone */
@@ -59,6 +60,8 @@ struct trace_thread {
     struct annot_sums sums;    /* where the next two count */
     struct trace_tree *tree;   /* aggregate; NULL: none yet */
     struct trace_lines *lines; /* the same of lines */
+    const void *raised;        /* the last exception that left a call, and which */
+    uint32_t raised_depth;
 };
 
 extern __thread struct trace_thread *trace_self __attribute__((tls_model("initial-exec")));
@@ -180,6 +183,13 @@ static inline uint32_t trace_depth(void)
     return 2 * (uint32_t)PyThreadState_Get()->recursion_depth;
 #endif
 }
+
+/* ---- Values (tracing_values.c), with trace_has_values -----------------------------------------
+ */
+
+/* As annot_code_enter and annot_code_leave, with what is known of arguments, result, exception. */
+uint32_t trace_values_enter(const struct trace_code *kept, PyCodeObject *code, bool continues);
+void trace_values_leave(struct trace_thread *thread, const struct trace_entry *entry);
 
 /* ---- Modes ----------------------------------------------------------------------------------- */
 

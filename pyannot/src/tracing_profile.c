@@ -37,11 +37,33 @@ static PyCodeObject *code_of(PyFrameObject *frame)
 #endif
 }
 
+static PyObject *const *slots_of(const PyFrameObject *frame)
+{
+#if PY_VERSION_HEX >= 0x030B0000
+    return frame->f_frame->localsplus;
+#else
+    return frame->f_localsplus;
+#endif
+}
+
+/* Before it is told. */
+static void see(const PyFrameObject *frame, int what, PyObject *argument)
+{
+    if (what == PyTrace_CALL)
+        trace_see_slots(slots_of(frame));
+    else if (what == PyTrace_RETURN && argument != NULL)
+        trace_see_result(argument);
+    else if (what == PyTrace_RETURN)
+        trace_see_error();
+}
+
 static int take_event(PyObject *object, PyFrameObject *frame, int what, PyObject *argument)
 {
     (void)object;
     if (!is_on)
         return 0;
+    if (__builtin_expect(trace_has_values, 0))
+        see(frame, what, argument);
     switch (what) {
     case PyTrace_CALL:
         trace_enter(code_of(frame), has_begun(frame));
@@ -101,6 +123,9 @@ static const char *profile_refused(const struct trace_options *options)
     if (options->lines)
         return "lines are not counted with calls of C functions before CPython 3.12, nor where "
                "another tool evaluates frames or has set a trace function (sys.settrace)";
+    if (options->exceptions) /* none is set while a profile function runs */
+        return "exceptions are not told with calls of C functions before CPython 3.12, nor where "
+               "another tool evaluates frames";
     for (; thread != NULL; thread = PyThreadState_Next(thread))
         if (thread->c_profilefunc != NULL)
             return "another profiler has set a profile function (sys.setprofile)";

@@ -136,6 +136,8 @@ void trace_thread_close(struct trace_thread *thread, uint32_t depth)
         struct trace_entry *entry = &thread->entries[--thread->count];
         if (trace_now.options.mode == TRACE_AGGREGATE)
             trace_tree_leave(thread, entry);
+        else if (RARE(trace_has_values) && entry->depth == depth)
+            trace_values_leave(thread, entry);
         else
             annot_code_leave(entry->token);
     }

@@ -19,6 +19,7 @@ from harness import ANNOT, HERE, RecordingTest
 PROGRAM = HERE / "tracing_program.py"
 KILLED = HERE / "killed_program.py"
 STEPS = 5000  # of that
+VALUES = HERE / "values_program.py"
 SELECT = "tracing_program.py,tracing_virtual.py"
 ONE_PROCESS = ("generators", "exceptions", "managers", "objects", "callbacks", "imports",
                "coroutines", "threads")
@@ -237,6 +238,53 @@ class Tracing(RecordingTest):
                                     inside + "static": 1, "fib": 1, "fib/fib": 2,
                                     "fib/fib/fib": 2})
             self.assertEqual(self.unfinished(lines), [])
+
+    GIVEN = [
+        {"a": 1, "b": 2.5, "key": "None", "rest": "()", "more": "{}"},
+        {"a": r"text\x00\x0a", "b": True, "key": r"b'\xff\x00ab'", "rest": "(1, 2)",
+         "more": "{'extra': {'k': <list>, 2: <tuple>}}"},
+        {"a": "<Hostile>", "b": 2.5, "key": "None", "rest": "()", "more": "{}"},
+        {"a": "<Text>", "b": "int above 2**63", "key": "int below -2**63", "rest": "()",
+         "more": "{}"},
+        {"a": "[[<list>]]", "b": "[0, 1, 2, 3, 4, ... 995 more]", "key": "None", "rest": "()",
+         "more": "{}"},
+        {"a": "é" * 47, "b": r"\ud800x", "key": "None", "rest": "()", "more": "{}"},
+        {"a": "<set>", "b": "<range>", "key": "None", "rest": "()", "more": "{}"}]
+    RETURNED = ["[1, 2.5]", r"['text\x00\x0a', True]", "[<Hostile>, 2.5]",
+                "[<Text>, int above 2**63]", "[[<list>], [0, 1, 2, 3, 4, ... 995 more]]",
+                "['" + "é" * 46, "[<set>, <range>]"]
+
+    def test_arguments_results_and_exceptions(self):
+        for interpreter, path in self.each():
+            for mode, more in (("exact", ()), ("exact", ("--c-calls",)), ("adaptive", ())):
+                if (mode == "adaptive" or more) and interpreter.version < (3, 12):
+                    continue  # estimates nothing; has no exceptions beside calls of C functions
+                output = self.folder / "values.annot"
+                harness.run([ANNOT, "record", "--no-sample", "--force", f"--trace-functions={mode}",
+                             "--trace-select", VALUES.name, "--trace-args", "--trace-return",
+                             "--trace-exceptions", *more, "-o", str(output), "--",
+                             interpreter.command, str(VALUES)], env=self.environment_of(path))
+                text = harness.run([ANNOT, "cat", "--json", str(output)]).stdout
+                self.check_values([json.loads(line) for line in text.splitlines()])
+
+    def check_values(self, lines):
+        def of(event, name):
+            return [line.get("values") for line in lines
+                    if line["event"] == event and line.get("name") == name]
+
+        self.assertEqual(of("begin", "given"), self.GIVEN)
+        self.assertEqual([values["returned"] for values in of("end", "given")], self.RETURNED)
+        self.assertEqual(of("begin", "cell"), [{"x": 5, "y": 6}])
+        self.assertEqual(of("end", "cell"), [{"returned": 11}])
+        self.assertEqual(of("begin", "numbers"), [{"n": 3}, None])
+        self.assertEqual(of("end", "numbers"), [None, None])  # left to go on, and at its end
+        self.assertEqual(of("begin", "fail"), [{"n": 2}, {"n": 1}, {"n": 0}])
+        self.assertEqual(of("end", "fail"), 3 * [{"exception": "ValueError"}])
+        self.assertEqual(of("end", "catch"), [{"returned": "ValueError"}, {"returned": "KeyError"}])
+        marks = [(line["name"], line["values"]) for line in lines
+                 if line.get("category") == "exceptions"]
+        self.assertEqual(marks, [("ValueError", {"message": "no more"}),
+                                 ("KeyError", {"message": "missing"})])
 
     def test_other_tools_of_the_same_process_go_on(self):
         for interpreter, path in self.each((3, 12)):

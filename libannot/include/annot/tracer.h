@@ -66,6 +66,13 @@ ANNOT_EMIT uint32_t annot_code_enter(annot_name code, int continues);
  * what goes on is closed and begun again, as what continues. */
 ANNOT_EMIT void annot_code_leave(uint32_t token);
 
+/* The same with key-values (annot/values.h): of its arguments, of what it returned. Cost: 1 P and
+ * what the values cost. */
+ANNOT_API uint32_t annot_code_enter_values(annot_name code, const struct annot_value *values,
+                                           size_t count);
+ANNOT_API void annot_code_leave_values(uint32_t token, const struct annot_value *values,
+                                       size_t count);
+
 /* Whether calls are wanted now, so that it is worth to find out which. Cost: loads. */
 ANNOT_API int annot_code_wanted(void);
 

@@ -6,6 +6,7 @@
 #include <annot/annot.h>
 #include <annot/observers.h>
 #include <annot/tracer.h>
+#include <annot/values.h>
 #include <annot/watch.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -285,6 +286,33 @@ TEST(names_of_functions)
           strstr(text, "y\x1f"
                        "1\x1fp") != NULL);
     CHECK(strlen(text) <= ANNOT_STRING_MAX);
+}
+
+static void keep_values(const struct seen_record *record, void *context)
+{
+    char *text = context;
+    if (record->kind == ANNOT_REC_PAYLOAD)
+        (void)snprintf(text + strlen(text), 64 - strlen(text), "%s=%llu ", record->text,
+                       (unsigned long long)record->value);
+    else
+        strcat(text, record->kind == ANNOT_REC_PUSH ? "push " : "pop ");
+}
+
+TEST(a_call_has_values_at_its_begin_and_its_end)
+{
+    const struct annot_value in[] = {annot_value_uint64("n", 7), annot_value_uint64("m", 8)};
+    const struct annot_value out = annot_value_uint64("returned", 9);
+    char text[64] = "";
+    arena_begin(NULL);
+    CHECK(annot_code_enter_values(0, in, 2) == ANNOT_CODE_HELD);
+    uint32_t outer = annot_code_enter_values(code("f"), in, 2);
+    (void)annot_code_enter(code("g"), 0); /* is not left */
+    annot_code_leave_values(outer, &out, 1);
+    annot_code_leave_values(outer, &out, 1);
+    arena_read(getpid(), &seen, keep_values, text);
+    CHECK_STR(text, "push n=7 m=8 push pop pop returned=9 ");
+    arena_end();
+    arena_clean();
 }
 
 /* ---- Sums ------------------------------------------------------------------------------------ */
