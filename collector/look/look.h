@@ -109,6 +109,25 @@ struct look_reason {
  * the program's is held that loading needs. */
 int look_enter(int32_t pid, const char *library, struct look_reason *ret_reason);
 
+/* ---- Asking Python: look_python.c ----
+ *
+ * Has the interpreter of a process that runs run a text, in a thread of its own, as it is now. */
+
+#define LOOK_MAIL "annot_python_mail"
+
+enum { LOOK_MAIL_SIZE = 16384, LOOK_ANSWER_SIZE = 512 };
+
+struct look_python {
+    int32_t pid;
+    const char *code; /* lines, none of them in a longer text; the last sets `answer` */
+    bool enters;      /* also where pyannot is not loaded: that is the text's matter */
+};
+
+/* The answer as text. 0, or negative with the reason: -ENOENT: pyannot is not in it; -EINPROGRESS:
+ * it will be run, but was not yet; else it has not been, or has failed. Waits seconds. */
+int look_python_run(const struct look_python *run, char answer[LOOK_ANSWER_SIZE],
+                    struct look_reason *ret_reason);
+
 /* ---- Source lines: look_space.c ----
  *
  * Source lines of the native frames of a look, from the debug information of their files. Slow (it

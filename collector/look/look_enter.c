@@ -1,35 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Loading a library into a process that runs: see look.h.
- *
- * One of its threads is stopped and made to call dlopen, where that is as safe as a call that it
- * would make by itself: it is in code of the program's own, or waits in a system call, and no frame
- * of its stack is of the dynamic linker, of an allocator, or of the C library (but for the wait
- * itself and for what starts threads). The other threads go on, so locks that they hold are given.
- *
- * All of this is done by a child of ours: whatever becomes of it, the kernel lets go what it
- * traced. */
+/* Loading a library into a process that runs: see look.h. */
 #include "look_parts.h"
 
-#include "clock_now.h"
-#include "file_io.h"
 #include "proc_info.h"
 
-#include <dirent.h>
 #include <dlfcn.h>
-#include <elf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
-#include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
 #ifndef __x86_64__
 
@@ -43,84 +23,12 @@ int look_enter(int32_t pid, const char *library, struct look_reason *ret_reason)
 
 #else
 
-enum {
-    PATIENCE_MS = 2000, /* until a thread is at a safe place */
-    PAUSE_NS = 5000000,
-    THREADS_MAX = 4096,
-    ERROR_TEXT_MAX = 200,
-    ENTRY_SIZE = 64,
+enum { ERROR_TEXT_MAX = 200 };
+
+struct entering {
+    const char *library;
+    uint64_t dlopen_at, dlerror_at;
 };
-
-__attribute__((format(printf, 2, 3))) static int refuse(struct look_reason *reason,
-                                                        const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(reason->text, sizeof(reason->text), format, arguments);
-    va_end(arguments);
-    return -ECANCELED;
-}
-
-/* ---- The process ----------------------------------------------------------------------------- */
-
-static int check_machine(pid_t pid, struct look_reason *reason)
-{
-    char path[64];
-    Elf64_Ehdr head = {0};
-    snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
-    int fd = file_open_regular(AT_FDCWD, path, O_RDONLY, NULL);
-    if (fd < 0)
-        return refuse(reason, "its program cannot be read: %s", strerror(-fd));
-    bool whole = file_read_at(fd, &head, sizeof(head), 0) == (ssize_t)sizeof(head);
-    close(fd);
-    if (!whole || head.e_ident[EI_CLASS] != ELFCLASS64 || head.e_machine != EM_X86_64)
-        return refuse(reason, "it is a program for another architecture");
-    return 0;
-}
-
-static unsigned long long field_of(const char *status, const char *name, int base)
-{
-    const char *at = strstr(status, name);
-    return at ? strtoull(at + strlen(name), NULL, base) : 0;
-}
-
-static int check_status(pid_t pid, struct look_reason *reason)
-{
-    char path[64], text[4096];
-    snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-    if (file_read_text(path, text, sizeof(text)) <= 0)
-        return refuse(reason, "it is gone");
-    unsigned long long tracer = field_of(text, "\nTracerPid:", 10);
-    if (tracer)
-        return refuse(reason, "process %llu debugs it", tracer);
-    if (field_of(text, "\nSeccomp:", 10))
-        return refuse(reason, "it has a seccomp filter, which may end it for loading a library");
-    if (strstr(text, "shstk"))
-        return refuse(reason, "it uses a shadow stack, on which no call can be put");
-    if (field_of(text, "\nSigIgn:", 16) >> (SIGTRAP - 1) & 1)
-        return refuse(reason, "it ignores the signal SIGTRAP, which is needed for that");
-    const char *state = strstr(text, "\nState:\t");
-    if (state && strchr("TtZX", state[8]))
-        return refuse(reason, state[8] == 'T' ? "it is stopped" : "it is ending or is traced");
-    return 0;
-}
-
-static int check_secure(pid_t pid, struct look_reason *reason)
-{
-    Elf64_auxv_t entries[64];
-    char path[64];
-    snprintf(path, sizeof(path), "/proc/%d/auxv", (int)pid);
-    int fd = file_open_regular(AT_FDCWD, path, O_RDONLY, NULL);
-    ssize_t size = fd < 0 ? fd : file_read_at(fd, entries, sizeof(entries), 0);
-    if (fd >= 0)
-        close(fd);
-    if (size <= 0)
-        return refuse(reason, "its rights cannot be read: %s", strerror((int)-size));
-    for (size_t i = 0; i < (size_t)size / sizeof(entries[0]); i++)
-        if (entries[i].a_type == AT_SECURE && entries[i].a_un.a_val)
-            return refuse(reason, "it is set-uid or has capabilities of its file");
-    return 0;
-}
 
 /* By the same path it must find the same file. */
 static int check_library(pid_t pid, const char *library, struct look_reason *reason)
@@ -129,232 +37,51 @@ static int check_library(pid_t pid, const char *library, struct look_reason *rea
     struct stat here, there;
     snprintf(path, sizeof(path), "/proc/%d/root%s", (int)pid, library);
     if (stat(library, &here) != 0)
-        return refuse(reason, "%s: %s", library, strerror(errno));
+        return look_refuse(reason, "%s: %s", library, strerror(errno));
     if (stat(path, &there) != 0)
-        return refuse(reason, "it does not see %s: %s", library, strerror(errno));
+        return look_refuse(reason, "it does not see %s: %s", library, strerror(errno));
     if (here.st_dev != there.st_dev || here.st_ino != there.st_ino)
-        return refuse(reason, "%s is another file where it runs", library);
+        return look_refuse(reason, "%s is another file where it runs", library);
     return 0;
 }
 
-/* ---- Its code -------------------------------------------------------------------------------- */
-
-enum code { CODE_OWN = 0, CODE_LINKER = 1, CODE_LIBRARY = 2, CODE_ALLOCATOR = 3, CODE_NONE = 4 };
-
-static enum code code_of(const char *path)
+static int find(struct look_place *place, void *context)
 {
-    static const char *const allocators[] = {"jemalloc", "tcmalloc", "mimalloc", "hoard", NULL};
-    const char *name = text_base_name(path);
-    if (strncmp(name, "ld-", 3) == 0 || strncmp(name, "ld.so", 5) == 0)
-        return CODE_LINKER;
-    if (strncmp(name, "libc.", 5) == 0 || strncmp(name, "libc-", 5) == 0 ||
-        strncmp(name, "libpthread", 10) == 0 || strncmp(name, "libdl", 5) == 0 ||
-        strcmp(name, "[vdso]") == 0 || strcmp(name, "[vsyscall]") == 0)
-        return CODE_LIBRARY;
-    for (const char *const *known = allocators; *known; known++)
-        if (strstr(name, *known))
-            return CODE_ALLOCATOR;
-    return CODE_OWN;
-}
-
-struct entering {
-    struct look_space space;
-    struct look_traced traced;
-    struct look_walk walk;
-    pid_t pid;
-    const char *library;
-    uint64_t dlopen_at, dlerror_at, errno_at;
-    struct look_reason *reason;
-};
-
-/* A function that some module exports; 0: none does. */
-static uint64_t find_function(struct look_space *space, const char *name)
-{
-    for (size_t i = 0; i < space->modules.count; i++) {
-        struct look_module *module = look_space_find(space, space->modules.items[i].begin);
-        struct elf_symbol symbol;
-        enum code code = module ? code_of(module->path) : CODE_NONE;
-        if ((code == CODE_LIBRARY || code == CODE_LINKER) && module->file &&
-            elf_file_find_exported(module->file, name, &symbol))
-            return module->bias + symbol.address;
-    }
-    return 0;
-}
-
-/* The first place of these bytes in the C library's code: whether another instruction has them
- * inside of it is all the same. */
-static uint64_t find_bytes(const struct look_space *space, const void *bytes, size_t size)
-{
-    static uint8_t page[1 << 16];
-    for (size_t i = 0; i < space->modules.count; i++) {
-        const struct look_module *module = &space->modules.items[i];
-        if (code_of(module->path) != CODE_LIBRARY || module->path[0] != '/')
-            continue;
-        for (uint64_t at = module->begin; at < module->end; at += sizeof(page)) {
-            int64_t got = proc_read_memory(space->pid, at, page, sizeof(page));
-            const uint8_t *found = got > 0 ? memmem(page, (size_t)got, bytes, size) : NULL;
-            if (found && at + (uint64_t)(found - page) + size <= module->end)
-                return at + (uint64_t)(found - page);
-        }
-    }
-    return 0;
-}
-
-static int find_code(struct entering *entering)
-{
-    struct look_space *space = &entering->space;
-    if (look_space_open(space, entering->pid, entering->pid) != 0)
-        return refuse(entering->reason, "its mappings may not be read");
-    entering->dlopen_at = find_function(space, "dlopen");
-    entering->dlerror_at = find_function(space, "dlerror");
-    entering->errno_at = find_function(space, "__errno_location");
-    entering->traced.syscall_at = find_bytes(space, "\x0f\x05", 2);
-    entering->traced.trap_at = find_bytes(space, "\xcc", 1);
-    if (!entering->dlopen_at || !entering->dlerror_at || !entering->errno_at)
-        return refuse(
-            entering->reason,
-            "it has no function dlopen: it is linked statically, or has not loaded libdl");
-    if (!entering->traced.syscall_at || !entering->traced.trap_at)
-        return refuse(entering->reason, "its C library is not of a kind that annot knows");
-    return 0;
-}
-
-/* ---- A safe place ---------------------------------------------------------------------------- */
-
-/* Waits that hold nothing which a call of dlopen needs. */
-static bool is_plain_wait(uint64_t number)
-{
-    static const uint16_t waits[] = {SYS_read,
-                                     SYS_pread64,
-                                     SYS_readv,
-                                     SYS_recvfrom,
-                                     SYS_recvmsg,
-                                     SYS_recvmmsg,
-                                     SYS_accept,
-                                     SYS_accept4,
-                                     SYS_poll,
-                                     SYS_ppoll,
-                                     SYS_select,
-                                     SYS_pselect6,
-                                     SYS_epoll_wait,
-                                     SYS_epoll_pwait,
-                                     SYS_epoll_pwait2,
-                                     SYS_nanosleep,
-                                     SYS_wait4,
-                                     SYS_waitid,
-                                     SYS_clock_nanosleep,
-                                     SYS_futex,
-                                     SYS_rt_sigsuspend,
-                                     SYS_pause,
-                                     SYS_io_getevents,
-                                     SYS_rt_sigtimedwait,
-                                     SYS_restart_syscall,
-                                     SYS_msgrcv,
-                                     SYS_semop,
-                                     SYS_semtimedop};
-    for (size_t i = 0; i < sizeof(waits) / sizeof(waits[0]); i++)
-        if (waits[i] == number)
-            return true;
-    return false;
-}
-
-static bool is_allocating(struct entering *entering, uint32_t index)
-{
-    static const char *const words[] = {"alloc", "free", "operator new", "operator delete", NULL};
-    struct look_name name;
-    look_space_name(&entering->space, entering->walk.frames[index].address, index > 0, &name);
-    for (const char *const *word = words; *word; word++)
-        if (strstr(name.function, *word))
-            return true;
-    return false;
-}
-
-static enum code code_at(struct entering *entering, uint32_t index)
-{
-    const struct look_module *module =
-        look_space_find(&entering->space, entering->walk.frames[index].address);
-    return module ? code_of(module->path) : CODE_NONE;
-}
-
-/* The code at which a program begins: it calls the C library, which calls main. */
-static bool is_entry(struct entering *entering, uint32_t index)
-{
-    uint64_t address = entering->walk.frames[index].address;
-    const struct look_module *module = look_space_find(&entering->space, address);
-    return module && module->file &&
-           address - module->bias - elf_file_entry(module->file) < ENTRY_SIZE;
-}
-
-/* NULL, or why not. */
-static const char *find_danger(struct entering *entering)
-{
-    uint32_t count = entering->walk.count, first = 0, last = count;
-    bool is_in_call = entering->traced.call >= 0;
-    bool waits = is_in_call && is_plain_wait((uint64_t)entering->traced.call);
-    if (entering->walk.end != STACK_COMPLETE || count == 0)
-        return "its stack cannot be walked";
-    if (is_in_call && !waits)
-        return "it is in a system call that changes something";
-    while (waits && first < count && code_at(entering, first) == CODE_LIBRARY)
-        first++;
-    if (last > first && is_entry(entering, last - 1))
-        last--;
-    while (last > first && code_at(entering, last - 1) == CODE_LIBRARY)
-        last--;
-    if (!waits && last < count && last == first)
-        return "it is in the C library";
-    for (uint32_t i = first; i < last; i++) {
-        enum code code = code_at(entering, i);
-        if (code == CODE_LINKER)
-            return "it is in the dynamic linker";
-        if (code == CODE_LIBRARY)
-            return "it is in the C library";
-        if (code != CODE_OWN || is_allocating(entering, i))
-            return "it is in an allocator, or in code of no file";
-    }
-    return NULL;
-}
-
-/* Nothing of the program is inside of the wait: it is the C library's own, which may be in the
- * middle of something. */
-static const char *judge(struct entering *entering)
-{
-    const struct user_regs_struct *own = &entering->traced.registers;
-    const struct unwind_registers registers = {
-        .rip = own->rip, .rsp = own->rsp, .rbp = own->rbp, .rbx = own->rbx};
-    look_space_unwind(&entering->space, &registers, &entering->walk);
-    return find_danger(entering);
+    struct entering *entering = context;
+    entering->dlopen_at = look_place_function(place, "dlopen", false);
+    entering->dlerror_at = look_place_function(place, "dlerror", false);
+    return entering->dlopen_at && entering->dlerror_at
+               ? 0
+               : look_refuse(place->reason, "it has no function dlopen: it is linked statically, "
+                                            "or has not loaded libdl");
 }
 
 /* ---- The calls ------------------------------------------------------------------------------- */
 
-static int call(struct entering *entering, uint64_t function, uint64_t first, uint64_t *ret_value)
+static int call(struct look_place *place, uint64_t function, uint64_t first, uint64_t *ret_value)
 {
     const uint64_t arguments[2] = {first, RTLD_NOW};
-    int error = look_traced_call(&entering->traced, function, arguments, ret_value);
-    if (error == -ESRCH)
-        return refuse(entering->reason, "it ended meanwhile");
-    return error ? refuse(entering->reason, "the call failed in it") : 0;
+    return look_place_call(place, function, arguments, ret_value);
 }
 
 /* What the dynamic linker says of the failure. */
-static int tell_error(struct entering *entering)
+static int tell_error(struct look_place *place, const struct entering *entering)
 {
     char text[ERROR_TEXT_MAX + 1] = "";
     uint64_t at = 0;
-    if (call(entering, entering->dlerror_at, 0, &at) == 0 && at)
-        proc_read_memory(entering->pid, at, text, ERROR_TEXT_MAX);
-    return refuse(entering->reason, "it cannot load the library: %s",
-                  text[0] ? text : "its dynamic linker does not say why");
+    if (call(place, entering->dlerror_at, 0, &at) == 0 && at)
+        proc_read_memory(place->pid, at, text, ERROR_TEXT_MAX);
+    return look_refuse(place->reason, "it cannot load the library: %s",
+                       text[0] ? text : "its dynamic linker does not say why");
 }
 
 /* The library's own start, which is found where it is now mapped. */
-static int call_entered(struct entering *entering)
+static int call_entered(struct look_place *place, const struct entering *entering)
 {
     struct look_space space;
     struct elf_symbol symbol;
     uint64_t function = 0, value;
-    if (look_space_open(&space, entering->pid, entering->pid) == 0)
+    if (look_space_open(&space, place->pid, place->pid) == 0)
         for (size_t i = 0; i < space.modules.count && !function; i++) {
             struct look_module *module = look_space_find(&space, space.modules.items[i].begin);
             if (module && strcmp(module->path, entering->library) == 0 && module->file &&
@@ -363,149 +90,30 @@ static int call_entered(struct entering *entering)
         }
     look_space_close(&space);
     if (!function)
-        return refuse(entering->reason, "the library is in it, but not of this annot");
-    return call(entering, function, 0, &value);
+        return look_refuse(place->reason, "the library is in it, but not of this annot");
+    return call(place, function, 0, &value);
 }
 
-static int load(struct entering *entering)
+static int load(struct look_place *place, void *context)
 {
-    uint64_t handle = 0, errno_at = 0;
-    int32_t before = 0;
-    int error = look_traced_begin(&entering->traced);
-    if (error != 0)
-        return refuse(entering->reason, "no memory can be had in it: %s", strerror(-error));
-    error = call(entering, entering->errno_at, 0, &errno_at);
-    bool known = error == 0 && proc_read_memory(entering->pid, errno_at, &before, sizeof(before)) ==
-                                   (int64_t)sizeof(before);
-    if (error == 0)
-        error = look_traced_write(&entering->traced, entering->traced.stack, entering->library,
+    const struct entering *entering = context;
+    uint64_t handle = 0;
+    int error = look_traced_write(&place->traced, place->traced.stack, entering->library,
                                   strlen(entering->library) + 1);
     if (error == 0)
-        error = call(entering, entering->dlopen_at, entering->traced.stack, &handle);
-    if (error == 0)
-        error = handle ? call_entered(entering) : tell_error(entering);
-    if (known)
-        look_traced_write(&entering->traced, errno_at, &before, sizeof(before));
-    look_traced_end(&entering->traced);
-    return error;
-}
-
-/* 1: done; 0: not here and now; negative: never. */
-static int try_thread(struct entering *entering, pid_t tid)
-{
-    const char *danger;
-    int error = look_traced_stop(&entering->traced, entering->pid, tid);
-    if (error == -EPERM)
-        return refuse(entering->reason, "the kernel does not permit to trace it "
-                                        "(kernel.yama.ptrace_scope, a container, another user)");
-    if (error != 0) {
-        refuse(entering->reason, "thread %d: %s", (int)tid,
-               error == -ETIMEDOUT ? "it sleeps where nothing wakes it" : strerror(-error));
-        return 0;
-    }
-    danger = judge(entering);
-    if (!danger)
-        error = load(entering);
-    look_traced_go(&entering->traced);
-    if (danger)
-        refuse(entering->reason, "thread %d: %s", (int)tid, danger);
-    return danger ? 0 : error ? error : 1;
-}
-
-static uint32_t list_threads(pid_t pid, pid_t *tids)
-{
-    char path[64];
-    uint32_t count = 0;
-    snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
-    DIR *directory = opendir(path);
-    for (const struct dirent *entry;
-         directory && count < THREADS_MAX && (entry = readdir(directory));)
-        if (entry->d_name[0] != '.')
-            tids[count++] = (pid_t)strtol(entry->d_name, NULL, 10);
-    if (directory)
-        closedir(directory);
-    return count;
-}
-
-/* Threads in turn, until one is at a safe place. */
-static int enter(struct entering *entering)
-{
-    static pid_t tids[THREADS_MAX];
-    const struct timespec pause = {0, PAUSE_NS};
-    int64_t end_ns = clock_now_ns() + PATIENCE_MS * INT64_C(1000000);
-    int error = find_code(entering);
-    while (error == 0) {
-        uint32_t count = list_threads(entering->pid, tids);
-        for (uint32_t i = 0; i < count; i++) {
-            struct proc_stat stat;
-            if (proc_thread_stat(entering->pid, tids[i], &stat) != 0 || strchr("DTtZX", stat.state))
-                continue;
-            int done = try_thread(entering, tids[i]);
-            if (done != 0)
-                return done > 0 ? 0 : done;
-            if (clock_now_ns() > end_ns)
-                break;
-        }
-        if (count == 0)
-            return refuse(entering->reason, "it ended meanwhile");
-        if (clock_now_ns() > end_ns)
-            return -EAGAIN;
-        nanosleep(&pause, NULL);
-    }
-    return error;
-}
-
-/* ---- Our child ------------------------------------------------------------------------------- */
-
-struct answer {
-    int32_t error;
-    struct look_reason reason;
-};
-
-__attribute__((noreturn)) static void be_child(int fd, pid_t pid, const char *library)
-{
-    static struct entering entering;
-    static struct answer answer;
-    entering.pid = pid;
-    entering.library = library;
-    entering.reason = &answer.reason;
-    setpgid(0, 0); /* Ctrl-C would leave a call in the middle */
-    snprintf(answer.reason.text, sizeof(answer.reason.text),
-             "none of its threads could be stopped");
-    answer.error = enter(&entering);
-    _exit(write(fd, &answer, sizeof(answer)) == (ssize_t)sizeof(answer) ? 0 : 1);
-}
-
-static int ask_child(pid_t pid, const char *library, struct look_reason *reason)
-{
-    struct answer answer;
-    int ends[2];
-    if (pipe2(ends, O_CLOEXEC) != 0)
-        return refuse(reason, "%s", strerror(errno));
-    pid_t child = fork();
-    if (child == 0)
-        be_child(ends[1], pid, library);
-    close(ends[1]);
-    ssize_t got = child > 0 ? read(ends[0], &answer, sizeof(answer)) : -1;
-    close(ends[0]);
-    if (child > 0)
-        waitpid(child, NULL, 0);
-    if (got != (ssize_t)sizeof(answer))
-        return refuse(reason, "the attempt ended unexpectedly");
-    *reason = answer.reason;
-    return answer.error;
+        error = call(place, entering->dlopen_at, place->traced.stack, &handle);
+    if (error != 0)
+        return error;
+    return handle ? call_entered(place, entering) : tell_error(place, entering);
 }
 
 int look_enter(int32_t pid, const char *library, struct look_reason *ret_reason)
 {
-    int error = check_status(pid, ret_reason);
-    if (error == 0)
-        error = check_machine(pid, ret_reason);
-    if (error == 0)
-        error = check_secure(pid, ret_reason);
-    if (error == 0)
-        error = check_library(pid, library, ret_reason);
-    return error == 0 ? ask_child(pid, library, ret_reason) : error;
+    struct entering entering = {.library = library};
+    const struct look_use use = {find, load, &entering};
+    uint64_t ignored;
+    int error = check_library(pid, library, ret_reason);
+    return error == 0 ? look_place_use(pid, &use, &ignored, ret_reason) : error;
 }
 
 #endif

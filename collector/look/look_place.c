@@ -1,0 +1,440 @@
+/* SPDX-License-Identifier: MIT */
+/* A place in a process that runs where one of its threads can be made to call functions.
+ *
+ * A thread is stopped, where a call is as safe as one that it would make by itself: it is in code
+ * of the program's own, or waits in a system call, and no frame of its stack is of the dynamic
+ * linker, of an allocator, or of the C library (but for the wait itself and for what starts
+ * threads). The other threads go on, so locks that they hold are given.
+ *
+ * All of this is done by a child of ours: whatever becomes of it, the kernel lets go what it
+ * traced. */
+#include "look_parts.h"
+
+#include "clock_now.h"
+#include "file_io.h"
+#include "proc_info.h"
+
+#include <dirent.h>
+#include <dlfcn.h>
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#ifdef __x86_64__
+
+enum {
+    PATIENCE_MS = 2000, /* until a thread is at a safe place */
+    PAUSE_NS = 5000000,
+    THREADS_MAX = 4096,
+    ENTRY_SIZE = 64,
+};
+
+int look_refuse(struct look_reason *reason, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(reason->text, sizeof(reason->text), format, arguments);
+    va_end(arguments);
+    return -ECANCELED;
+}
+
+/* ---- The process ----------------------------------------------------------------------------- */
+
+static int check_machine(pid_t pid, struct look_reason *reason)
+{
+    char path[64];
+    Elf64_Ehdr head = {0};
+    snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
+    int fd = file_open_regular(AT_FDCWD, path, O_RDONLY, NULL);
+    if (fd < 0)
+        return look_refuse(reason, "its program cannot be read: %s", strerror(-fd));
+    bool whole = file_read_at(fd, &head, sizeof(head), 0) == (ssize_t)sizeof(head);
+    close(fd);
+    if (!whole || head.e_ident[EI_CLASS] != ELFCLASS64 || head.e_machine != EM_X86_64)
+        return look_refuse(reason, "it is a program for another architecture");
+    return 0;
+}
+
+static unsigned long long field_of(const char *status, const char *name, int base)
+{
+    const char *at = strstr(status, name);
+    return at ? strtoull(at + strlen(name), NULL, base) : 0;
+}
+
+static int check_status(pid_t pid, struct look_reason *reason)
+{
+    char path[64], text[4096];
+    snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+    if (file_read_text(path, text, sizeof(text)) <= 0)
+        return look_refuse(reason, "it is gone");
+    unsigned long long tracer = field_of(text, "\nTracerPid:", 10);
+    if (tracer)
+        return look_refuse(reason, "process %llu debugs it", tracer);
+    if (field_of(text, "\nSeccomp:", 10))
+        return look_refuse(
+            reason, "it has a seccomp filter, which may end it for a call that is not its own");
+    if (strstr(text, "shstk"))
+        return look_refuse(reason, "it uses a shadow stack, on which no call can be put");
+    if (field_of(text, "\nSigIgn:", 16) >> (SIGTRAP - 1) & 1)
+        return look_refuse(reason, "it ignores the signal SIGTRAP, which is needed for that");
+    const char *state = strstr(text, "\nState:\t");
+    if (state && strchr("TtZX", state[8]))
+        return look_refuse(reason, state[8] == 'T' ? "it is stopped" : "it is ending or is traced");
+    return 0;
+}
+
+static int check_secure(pid_t pid, struct look_reason *reason)
+{
+    Elf64_auxv_t entries[64];
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/%d/auxv", (int)pid);
+    int fd = file_open_regular(AT_FDCWD, path, O_RDONLY, NULL);
+    ssize_t size = fd < 0 ? fd : file_read_at(fd, entries, sizeof(entries), 0);
+    if (fd >= 0)
+        close(fd);
+    if (size <= 0)
+        return look_refuse(reason, "its rights cannot be read: %s", strerror((int)-size));
+    for (size_t i = 0; i < (size_t)size / sizeof(entries[0]); i++)
+        if (entries[i].a_type == AT_SECURE && entries[i].a_un.a_val)
+            return look_refuse(reason, "it is set-uid or has capabilities of its file");
+    return 0;
+}
+
+/* ---- Its code -------------------------------------------------------------------------------- */
+
+enum code { CODE_OWN = 0, CODE_LINKER = 1, CODE_LIBRARY = 2, CODE_ALLOCATOR = 3, CODE_NONE = 4 };
+
+static enum code code_of(const char *path)
+{
+    static const char *const allocators[] = {"jemalloc", "tcmalloc", "mimalloc", "hoard", NULL};
+    const char *name = text_base_name(path);
+    if (strncmp(name, "ld-", 3) == 0 || strncmp(name, "ld.so", 5) == 0)
+        return CODE_LINKER;
+    if (strncmp(name, "libc.", 5) == 0 || strncmp(name, "libc-", 5) == 0 ||
+        strncmp(name, "libpthread", 10) == 0 || strncmp(name, "libdl", 5) == 0 ||
+        strcmp(name, "[vdso]") == 0 || strcmp(name, "[vsyscall]") == 0)
+        return CODE_LIBRARY;
+    for (const char *const *known = allocators; *known; known++)
+        if (strstr(name, *known))
+            return CODE_ALLOCATOR;
+    return CODE_OWN;
+}
+
+uint64_t look_place_function(struct look_place *place, const char *name, bool of_any)
+{
+    for (size_t i = 0; i < place->space.modules.count; i++) {
+        struct look_module *module =
+            look_space_find(&place->space, place->space.modules.items[i].begin);
+        struct elf_symbol symbol;
+        enum code code = module ? code_of(module->path) : CODE_NONE;
+        bool may_be = code == CODE_LIBRARY || code == CODE_LINKER || (of_any && code == CODE_OWN);
+        if (may_be && module->file && elf_file_find_exported(module->file, name, &symbol))
+            return module->bias + symbol.address;
+    }
+    return 0;
+}
+
+/* The first place of these bytes in the C library's code: whether another instruction has them
+ * inside of it is all the same. */
+static uint64_t find_bytes(const struct look_space *space, const void *bytes, size_t size)
+{
+    static uint8_t page[1 << 16];
+    for (size_t i = 0; i < space->modules.count; i++) {
+        const struct look_module *module = &space->modules.items[i];
+        if (code_of(module->path) != CODE_LIBRARY || module->path[0] != '/')
+            continue;
+        for (uint64_t at = module->begin; at < module->end; at += sizeof(page)) {
+            int64_t got = proc_read_memory(space->pid, at, page, sizeof(page));
+            const uint8_t *found = got > 0 ? memmem(page, (size_t)got, bytes, size) : NULL;
+            if (found && at + (uint64_t)(found - page) + size <= module->end)
+                return at + (uint64_t)(found - page);
+        }
+    }
+    return 0;
+}
+
+static int find_code(struct look_place *place, const struct look_use *use)
+{
+    struct look_space *space = &place->space;
+    if (look_space_open(space, place->pid, place->pid) != 0)
+        return look_refuse(place->reason, "its mappings may not be read");
+    place->errno_at = look_place_function(place, "__errno_location", false);
+    place->traced.syscall_at = find_bytes(space, "\x0f\x05", 2);
+    place->traced.trap_at = find_bytes(space, "\xcc", 1);
+    int error = use->find(place, use->context);
+    if (error != 0)
+        return error;
+    if (!place->errno_at || !place->traced.syscall_at || !place->traced.trap_at)
+        return look_refuse(place->reason, "its C library is not of a kind that annot knows");
+    return 0;
+}
+
+/* ---- A safe place ---------------------------------------------------------------------------- */
+
+/* Waits that hold nothing which such a call needs. */
+static bool is_plain_wait(uint64_t number)
+{
+    static const uint16_t waits[] = {SYS_read,
+                                     SYS_pread64,
+                                     SYS_readv,
+                                     SYS_recvfrom,
+                                     SYS_recvmsg,
+                                     SYS_recvmmsg,
+                                     SYS_accept,
+                                     SYS_accept4,
+                                     SYS_poll,
+                                     SYS_ppoll,
+                                     SYS_select,
+                                     SYS_pselect6,
+                                     SYS_epoll_wait,
+                                     SYS_epoll_pwait,
+                                     SYS_epoll_pwait2,
+                                     SYS_nanosleep,
+                                     SYS_wait4,
+                                     SYS_waitid,
+                                     SYS_clock_nanosleep,
+                                     SYS_futex,
+                                     SYS_rt_sigsuspend,
+                                     SYS_pause,
+                                     SYS_io_getevents,
+                                     SYS_rt_sigtimedwait,
+                                     SYS_restart_syscall,
+                                     SYS_msgrcv,
+                                     SYS_semop,
+                                     SYS_semtimedop};
+    for (size_t i = 0; i < sizeof(waits) / sizeof(waits[0]); i++)
+        if (waits[i] == number)
+            return true;
+    return false;
+}
+
+static bool is_allocating(struct look_place *place, uint32_t index)
+{
+    static const char *const words[] = {"alloc", "free", "operator new", "operator delete", NULL};
+    struct look_name name;
+    look_space_name(&place->space, place->walk.frames[index].address, index > 0, &name);
+    for (const char *const *word = words; *word; word++)
+        if (strstr(name.function, *word))
+            return true;
+    return false;
+}
+
+static enum code code_at(struct look_place *place, uint32_t index)
+{
+    const struct look_module *module =
+        look_space_find(&place->space, place->walk.frames[index].address);
+    return module ? code_of(module->path) : CODE_NONE;
+}
+
+/* The code at which a program begins: it calls the C library, which calls main. */
+static bool is_entry(struct look_place *place, uint32_t index)
+{
+    uint64_t address = place->walk.frames[index].address;
+    const struct look_module *module = look_space_find(&place->space, address);
+    return module && module->file &&
+           address - module->bias - elf_file_entry(module->file) < ENTRY_SIZE;
+}
+
+/* NULL, or why not. */
+static const char *find_danger(struct look_place *place)
+{
+    uint32_t count = place->walk.count, first = 0, last = count;
+    bool is_in_call = place->traced.call >= 0;
+    bool waits = is_in_call && is_plain_wait((uint64_t)place->traced.call);
+    if (place->walk.end != STACK_COMPLETE || count == 0)
+        return "its stack cannot be walked";
+    if (is_in_call && !waits)
+        return "it is in a system call that changes something";
+    while (waits && first < count && code_at(place, first) == CODE_LIBRARY)
+        first++;
+    if (last > first && is_entry(place, last - 1))
+        last--;
+    while (last > first && code_at(place, last - 1) == CODE_LIBRARY)
+        last--;
+    if (!waits && last < count && last == first)
+        return "it is in the C library";
+    for (uint32_t i = first; i < last; i++) {
+        enum code code = code_at(place, i);
+        if (code == CODE_LINKER)
+            return "it is in the dynamic linker";
+        if (code == CODE_LIBRARY)
+            return "it is in the C library";
+        if (code != CODE_OWN || is_allocating(place, i))
+            return "it is in an allocator, or in code of no file";
+    }
+    return NULL;
+}
+
+/* Nothing of the program is inside of the wait: it is the C library's own, which may be in the
+ * middle of something. */
+static const char *judge(struct look_place *place)
+{
+    const struct user_regs_struct *own = &place->traced.registers;
+    const struct unwind_registers registers = {
+        .rip = own->rip, .rsp = own->rsp, .rbp = own->rbp, .rbx = own->rbx};
+    look_space_unwind(&place->space, &registers, &place->walk);
+    return find_danger(place);
+}
+
+int look_place_call(struct look_place *place, uint64_t function, const uint64_t arguments[2],
+                    uint64_t *ret_value)
+{
+    int error = look_traced_call(&place->traced, function, arguments, ret_value);
+    if (error == -ESRCH)
+        return look_refuse(place->reason, "it ended meanwhile");
+    return error ? look_refuse(place->reason, "the call failed in it") : 0;
+}
+
+/* With a stack for calls, and what the thread does not notice put back. */
+static int work(struct look_place *place, const struct look_use *use)
+{
+    const uint64_t none[2] = {0, 0};
+    uint64_t errno_at = 0;
+    int32_t before = 0;
+    int error = look_traced_begin(&place->traced);
+    if (error != 0)
+        return look_refuse(place->reason, "no memory can be had in it: %s", strerror(-error));
+    error = look_place_call(place, place->errno_at, none, &errno_at);
+    bool known = error == 0 && proc_read_memory(place->pid, errno_at, &before, sizeof(before)) ==
+                                   (int64_t)sizeof(before);
+    if (error == 0)
+        error = use->work(place, use->context);
+    if (known)
+        look_traced_write(&place->traced, errno_at, &before, sizeof(before));
+    look_traced_end(&place->traced);
+    return error;
+}
+
+/* 0: done; 1: not here and now; negative: never. */
+static int try_thread(struct look_place *place, const struct look_use *use, pid_t tid)
+{
+    const char *danger;
+    int error = look_traced_stop(&place->traced, place->pid, tid);
+    if (error == -EPERM)
+        return look_refuse(place->reason, "the kernel does not permit to trace it "
+                                          "(kernel.yama.ptrace_scope, a container, another user)");
+    if (error != 0) {
+        look_refuse(place->reason, "thread %d: %s", (int)tid,
+                    error == -ETIMEDOUT ? "it sleeps where nothing wakes it" : strerror(-error));
+        return 1;
+    }
+    danger = judge(place);
+    if (!danger)
+        error = work(place, use);
+    look_traced_go(&place->traced);
+    if (danger)
+        look_refuse(place->reason, "thread %d: %s", (int)tid, danger);
+    return danger ? 1 : error;
+}
+
+static uint32_t list_threads(pid_t pid, pid_t *tids)
+{
+    char path[64];
+    uint32_t count = 0;
+    snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+    DIR *directory = opendir(path);
+    for (const struct dirent *entry;
+         directory && count < THREADS_MAX && (entry = readdir(directory));)
+        if (entry->d_name[0] != '.')
+            tids[count++] = (pid_t)strtol(entry->d_name, NULL, 10);
+    if (directory)
+        closedir(directory);
+    return count;
+}
+
+/* Threads in turn, until one is at a safe place. */
+static int use_threads(struct look_place *place, const struct look_use *use)
+{
+    static pid_t tids[THREADS_MAX];
+    const struct timespec pause = {0, PAUSE_NS};
+    int64_t end_ns = clock_now_ns() + PATIENCE_MS * INT64_C(1000000);
+    int error = find_code(place, use);
+    while (error == 0) {
+        uint32_t count = list_threads(place->pid, tids);
+        for (uint32_t i = 0; i < count; i++) {
+            struct proc_stat stat;
+            if (proc_thread_stat(place->pid, tids[i], &stat) != 0 || strchr("DTtZX", stat.state))
+                continue;
+            int done = try_thread(place, use, tids[i]);
+            if (done <= 0)
+                return done;
+            if (clock_now_ns() > end_ns)
+                break;
+        }
+        if (count == 0)
+            return look_refuse(place->reason, "it ended meanwhile");
+        if (clock_now_ns() > end_ns)
+            return -EAGAIN;
+        nanosleep(&pause, NULL);
+    }
+    return error;
+}
+
+/* ---- Our child ------------------------------------------------------------------------------- */
+
+struct answer {
+    int32_t error;
+    uint64_t value;
+    struct look_reason reason;
+};
+
+__attribute__((noreturn)) static void be_child(int fd, pid_t pid, const struct look_use *use)
+{
+    static struct look_place place;
+    static struct answer answer;
+    place.pid = pid;
+    place.reason = &answer.reason;
+    setpgid(0, 0); /* Ctrl-C would leave a call in the middle */
+    snprintf(answer.reason.text, sizeof(answer.reason.text),
+             "none of its threads could be stopped");
+    answer.error = use_threads(&place, use);
+    answer.value = place.value;
+    _exit(write(fd, &answer, sizeof(answer)) == (ssize_t)sizeof(answer) ? 0 : 1);
+}
+
+static int ask_child(pid_t pid, const struct look_use *use, struct answer *ret_answer)
+{
+    int ends[2];
+    struct look_reason *reason = &ret_answer->reason;
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        return look_refuse(reason, "%s", strerror(errno));
+    pid_t child = fork();
+    if (child == 0)
+        be_child(ends[1], pid, use);
+    close(ends[1]);
+    ssize_t got = child > 0 ? read(ends[0], ret_answer, sizeof(*ret_answer)) : -1;
+    close(ends[0]);
+    if (child > 0)
+        waitpid(child, NULL, 0);
+    if (got != (ssize_t)sizeof(*ret_answer))
+        return look_refuse(reason, "the attempt ended unexpectedly");
+    return ret_answer->error;
+}
+
+int look_place_use(pid_t pid, const struct look_use *use, uint64_t *ret_value,
+                   struct look_reason *ret_reason)
+{
+    static struct answer answer;
+    int error = check_status(pid, ret_reason);
+    if (error == 0)
+        error = check_machine(pid, ret_reason);
+    if (error == 0)
+        error = check_secure(pid, ret_reason);
+    if (error != 0)
+        return error;
+    error = ask_child(pid, use, &answer);
+    *ret_reason = answer.reason;
+    *ret_value = answer.value;
+    return error;
+}
+
+#endif
