@@ -15,6 +15,7 @@
 #include "record_options.h"
 #include "talk.h"
 #include "text.h"
+#include "trace_ask.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -103,6 +104,7 @@ struct attach_values {
     struct option_list filter;
     struct sampling_values sampling;
     struct range_values range;
+    struct tracing_values trace;
     struct picture_values picture;
     struct talk_values talk;
 };
@@ -126,6 +128,7 @@ struct attach {
     int64_t end_ns; /* 0: none */
     bool over;      /* a signal said so */
     bool noted;     /* who is waited for */
+    bool traced[PID_LIST_MAX];
 };
 
 static void on_recovered(void *context, const struct collector_recovered *what)
@@ -200,6 +203,29 @@ static int begin_programs(struct attach *attach)
     return status;
 }
 
+/* Calls and lines. Who says no is recorded all the same, but not if all do. */
+static int begin_tracing(struct attach *attach)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < attach->programs.count; i++) {
+        attach->traced[i] =
+            trace_ask(&(struct trace_ask){.values = &attach->values->trace,
+                                          .pid = attach->programs.items[i].target.pid,
+                                          .enters = attach->values->inject}) == 0;
+        count += attach->traced[i];
+    }
+    return count > 0 ? 0 : CMD_FAILED;
+}
+
+/* Children that have it from them keep it, and do not pay for it once nobody records. */
+static void end_tracing(struct attach *attach)
+{
+    for (uint32_t i = 0; i < attach->programs.count; i++)
+        if (attach->traced[i] && kill(attach->programs.items[i].target.pid, 0) == 0)
+            (void)trace_ask(
+                &(struct trace_ask){.pid = attach->programs.items[i].target.pid, .quiet = true});
+}
+
 static int begin(struct attach *attach)
 {
     struct collector_error error;
@@ -230,6 +256,8 @@ static int begin(struct attach *attach)
     int status = range_begin(&attach->values->range, attach->collector, NULL);
     if (status == 0)
         status = begin_programs(attach);
+    if (status == 0 && trace_ask_is_on(&attach->values->trace))
+        status = begin_tracing(attach);
     if (status != 0)
         collector_remove_output(attach->collector);
     return status;
@@ -348,6 +376,7 @@ static void note_block(struct attach *attach)
 static int finish(struct attach *attach)
 {
     note_block(attach);
+    end_tracing(attach);
     if (collector_complete(attach->collector) == 0 && attach->values->asked)
         asker_tell("complete", NULL);
     int error = collector_finish(attach->collector);
@@ -442,6 +471,8 @@ static int run_attach(const struct cmd_call *call)
         status = sampling_check(&attach->values->sampling, CMD_MISUSE);
     if (status == 0)
         status = range_check(&attach->values->range, &attach->values->sampling, CMD_MISUSE);
+    if (status == 0 && trace_ask_wanted(&attach->values->trace))
+        status = trace_ask_check(&attach->values->trace, CMD_MISUSE);
     if (status == 0)
         status = range_refuse_python(&attach->values->range, CMD_FAILED);
     if (status == 0)
@@ -479,6 +510,7 @@ static const struct option_spec options[] = {
     {"no-sample", 0, OPTION_FLAG, offsetof(struct attach_values, sampling.none), NULL,
      "record annotations only", NULL},
     RANGE_OPTIONS(offsetof(struct attach_values, range)),
+    TRACING_OPTIONS(offsetof(struct attach_values, trace), TRACING_MODES),
     VOLUME_OPTION(offsetof(struct attach_values, volume_bytes)),
     {"pool-size", 0, OPTION_SIZE, offsetof(struct attach_values, pool_bytes), "SIZE",
      "buffer of each process (default 16M)", NULL},
@@ -486,7 +518,9 @@ static const struct option_spec options[] = {
     PICTURE_OPTIONS(offsetof(struct attach_values, picture)),
     TALK_OPTIONS(offsetof(struct attach_values, talk)),
     {"inject", 0, OPTION_FLAG, offsetof(struct attach_values, inject), NULL,
-     "load annot's library for NVTX and ITT into processes that were not started for it", NULL},
+     "load annot's library for NVTX and ITT into processes that were not started for it; to trace, "
+     "pyannot into Pythons without it",
+     NULL},
     {"gpu-counters", 0, OPTION_FLAG, offsetof(struct attach_values, gpu_counters), NULL,
      "also record utilisation, memory, power, clocks and temperature of NVIDIA GPUs", NULL},
     {"asked", 0, OPTION_FLAG, offsetof(struct attach_values, asked), NULL,

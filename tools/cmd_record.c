@@ -373,7 +373,7 @@ static const struct option_spec options[] = {
      "buffer of each process (default 16M)", NULL},
     POLICY_OPTION(offsetof(struct record_values, policy)),
     PYTHON_OPTIONS(offsetof(struct record_values, python)),
-    TRACING_OPTIONS(offsetof(struct record_values, trace)),
+    TRACING_OPTIONS(offsetof(struct record_values, trace), TRACING_MODES),
     INJECT_OPTIONS(offsetof(struct record_values, inject)),
     GPU_OPTIONS(offsetof(struct record_values, gpu)),
     {"no-gpu-counters", 0, OPTION_FLAG, offsetof(struct record_values, no_counters), NULL,

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* `annot set`: changes what a running recording records. Without a change, tells what that is. */
+/* `annot set`: changes what a running recording records. Without a change, tells what that is.
+ * Rules reach programs through the collector; tracing is switched in each of them. */
 #include "cmd.h"
 #include "collector.h"
 #include "operands.h"
+#include "proc_info.h"
 #include "record_options.h"
 #include "term.h"
+#include "trace_ask.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -12,11 +15,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct set_values {
     struct option_list filter;
     bool reset;
     const char *pid, *gpu;
+    struct tracing_values trace;
 };
 
 enum { ID_DIGITS = 16 };
@@ -197,21 +202,75 @@ static int set_rules(const struct set_values *values, const struct search *searc
     return CMD_OK;
 }
 
+/* ---- Tracing --------------------------------------------------------------------------------- */
+
+struct asking {
+    const struct set_values *values;
+    uint64_t id; /* of the session */
+    uint32_t asked;
+    int status;
+};
+
+static bool takes_part(int32_t pid, uint64_t id)
+{
+    struct target target;
+    struct directory directory;
+    struct annot_session session = {0};
+    if (target_look(pid, &target) != 0 || target.state != TARGET_READY ||
+        target_open_directory(&target, &directory) != 0)
+        return false;
+    bool found = target_find_session(&directory, &target, &session) == 1;
+    directory_close(&directory);
+    return found && session.id == id;
+}
+
+static void ask_one(void *context, pid_t pid, uid_t uid)
+{
+    struct asking *asking = context;
+    const struct trace_ask ask = {.values = &asking->values->trace, .pid = pid};
+    if ((geteuid() != 0 && uid != geteuid()) || pid == getpid() || !takes_part(pid, asking->id))
+        return;
+    int status = trace_ask(&ask);
+    asking->asked += status == 0;
+    if (status > 0)
+        asking->status = status;
+}
+
+/* In all programs of the recording that have pyannot, or in the one that was named. */
+static int set_tracing(const struct set_values *values, const struct search *search)
+{
+    struct asking asking = {.values = values, .id = search->session.id};
+    if (values->pid)
+        return trace_ask(&(struct trace_ask){.values = &values->trace, .pid = search->pid});
+    proc_each(ask_one, &asking);
+    if (asking.status == 0 && asking.asked == 0)
+        return cmd_fail(CMD_FAILED, "no program of this recording has pyannot\n"
+                                    "annot ls lists what takes part");
+    return asking.status;
+}
+
 static int run_set(const struct cmd_call *call)
 {
     const struct set_values *values = call->values;
     static struct search search;
     bool changes = values->reset || values->gpu || values->filter.count > 0;
-    int status = search_begin(call, &search);
+    bool traces = trace_ask_wanted(&values->trace);
+    int status = traces ? trace_ask_check(&values->trace, CMD_MISUSE) : 0;
+    if (status == 0)
+        status = search_begin(call, &search);
     if (status != 0)
         return status;
     int error = values->pid ? 0 : collector_sessions(NULL, consider, &search);
     if (error != 0)
         return fail_sessions(error);
-    if (search.found == 0 || (changes && search.found > 1))
+    if (search.found == 0 || ((changes || traces) && search.found > 1))
         return fail_none(&search);
     if (changes)
-        return set_rules(values, &search);
+        status = set_rules(values, &search);
+    if (status == 0 && traces)
+        status = set_tracing(values, &search);
+    if (changes || traces)
+        return status;
     struct listing listing = {.search = &search};
     if (values->pid)
         print_session(&search.session, search.session.filter, search.session.wishes);
@@ -226,18 +285,19 @@ static const struct option_spec options[] = {
      "remove all rules first, so that everything is recorded", NULL},
     {"gpu", 0, OPTION_CHOICE, offsetof(struct set_values, gpu), "on|off|window",
      "record GPUs from now on, or not, or as --gpu-window said", NULL},
+    TRACING_OPTIONS(offsetof(struct set_values, trace), TRACING_MODES "|off"),
     {"pid", 'p', OPTION_TEXT, offsetof(struct set_values, pid), "PID",
-     "the recording of this process", NULL},
+     "the recording of this process; tracing is switched in this process alone", NULL},
     {0},
 };
 
 const struct cmd cmd_set = {
     .name = "set",
-    .summary = "change the event filter of a recording in progress, or switch its GPUs",
+    .summary = "change what a recording in progress records: filter, GPUs, calls of Python",
     .usage = "[OPTIONS] [RECORDING|SESSION]",
     .details =
-        "Without a name, the only recording in progress is used. Without --enable, --disable,\n"
-        "--reset and --gpu, the rules in force are printed.\n",
+        "Without a name, the only recording in progress is used. Without an option that changes\n"
+        "something, the rules in force are printed.\n",
     .options = options,
     .values_size = sizeof(struct set_values),
     .operands_min = 0,

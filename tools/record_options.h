@@ -135,13 +135,16 @@ struct tracing_values {
     bool arguments, results, exceptions;
 };
 
-/* Lines of an option table; `at` is the offset of the struct tracing_values. */
-#define TRACING_OPTIONS(at)                                                                        \
+#define TRACING_MODES "adaptive|exact|aggregate"
+
+/* Lines of an option table; `at` is the offset of the struct tracing_values, `modes` what
+ * --trace-functions may be. */
+#define TRACING_OPTIONS(at, modes)                                                                 \
     {"trace-functions",                                                                            \
      0,                                                                                            \
      OPTION_MODE,                                                                                  \
      (at) + offsetof(struct tracing_values, functions),                                            \
-     "adaptive|exact|aggregate",                                                                   \
+     modes,                                                                                        \
      "record every call of Python: all but tiny functions, all, or their counts and times alone",  \
      NULL},                                                                                        \
         {"trace-select",                                                                           \

@@ -35,7 +35,10 @@ MODES = {"none": 0, "exact": 1, "adaptive": 2, "aggregate": 3}
 LIBRARY = {"all": 0, "box": 1, "off": 2}
 VALUES = {"args": 1, "return": 2, "exceptions": 4}
 
+SWITCHED = (3, 0)  # observer and role, of annot/observers.h: who traces calls tells marks
+
 _settings: dict[str, str] = {}  # what is traced; empty: nothing
+_own: dict[str, str] = {}  # of that, what the program asks for with trace() and lines()
 _watches_end = False
 _chosen: list[CodeType] = []
 
@@ -72,8 +75,40 @@ def begin(text: str) -> None:
         start(settings)
 
 
+def asked(text: str) -> str:
+    """What `annot set` and `annot attach` ask for while the program runs, as ANNOT_TRACE says it;
+    neither functions nor lines: no more than the program asks for by itself. Children that begin
+    from here on do it, too. Returns what is traced now."""
+    settings = parse(text)
+    is_on = "functions" in settings or "lines" in settings
+    wanted = {**_own, **settings} if is_on else dict(_own)
+    if "functions" in settings:
+        wanted.pop("chosen", None)
+    if "ANNOT_PYTHON" in os.environ:
+        os.environ["ANNOT_TRACE"] = text if is_on else ""
+    if "lines" in settings:
+        from pyannot import _lines
+        _lines.stand_in(as_builtin=True)
+    if wanted:
+        start(wanted)
+    else:
+        stop()
+    _tell_switched()
+    return ", ".join(f"{name} {_settings[name]}" for name in ("functions", "lines")
+                     if name in _settings) or "off"
+
+
+def _tell_switched() -> None:
+    domain = _native.observed_domain("python calls", *SWITCHED)
+    domain.mark(f"calls of Python: {mode_of(_settings) if 'functions' in _settings else 'off'}")
+    if "lines" in _settings:
+        domain.mark(f"lines of Python: {_settings['lines']}")
+    _native.trace_switched()
+
+
 def count_lines(patterns: str) -> None:
     """Beside what is traced already, if lines are not counted yet."""
+    _own["lines"] = patterns
     if "lines" not in _settings:
         start(dict(_settings, lines=patterns))
 
@@ -112,6 +147,7 @@ def trace(traced: Traced) -> Traced:
     if not codes:
         raise TypeError(f"trace() takes a function, a class or a module, not {traced!r}")
     try:
+        _own.update(functions="exact", chosen="1")
         if _settings.get("functions", "none") == "none":
             start(dict(_settings, functions="exact", chosen="1"))
         for code in codes:

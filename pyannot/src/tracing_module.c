@@ -224,10 +224,21 @@ static PyObject *trace_choose_lines(PyObject *module, PyObject *code)
     Py_RETURN_NONE;
 }
 
+/* It was switched by somebody else while the program ran. */
+static PyObject *trace_switched(PyObject *module, PyObject *ignored)
+{
+    (void)module;
+    (void)ignored;
+    annot_process_note("calls of Python: switched on or off while the program ran, so their counts "
+                       "are of a part of the run (marks of the domain \"python calls\" say when)");
+    Py_RETURN_NONE;
+}
+
 PyMethodDef trace_functions[] = {
     {"trace_begin", trace_begin, METH_VARARGS, NULL},
     {"trace_choose", trace_choose, METH_O, NULL},
     {"trace_choose_lines", trace_choose_lines, METH_O, NULL},
     {"trace_end", trace_end, METH_NOARGS, NULL},
+    {"trace_switched", trace_switched, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL},
 };

@@ -17,3 +17,7 @@ annot record --no-sample -o a.annot -- sh -c '
     annot set b.annot; annot set 0123456789abcdef --reset
     annot set --enable io:17; annot set' 2>&1 |
     sed 's/^session .*/session/;s/^recording .*\//recording /'
+annot set --trace-functions=none
+annot set --trace-functions=off --c-calls
+annot set --trace-select a.py
+annot set --trace-functions

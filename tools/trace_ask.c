@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+/* See trace_ask.h. Names of programs and what they answer are foreign: cmd_note and term_print
+ * escape them. */
+#include "trace_ask.h"
+
+#include "cmd.h"
+#include "look.h"
+#include "proc_info.h"
+#include "term.h"
+#include "text.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static bool is_off(const struct tracing_values *values)
+{
+    return values->functions && strcmp(values->functions, "off") == 0;
+}
+
+bool trace_ask_wanted(const struct tracing_values *values)
+{
+    return values->functions || values->lines || values->select || values->c_calls ||
+           values->max_depth > 0;
+}
+
+bool trace_ask_is_on(const struct tracing_values *values)
+{
+    return values->lines || (values->functions && !is_off(values));
+}
+
+static struct tracing_values without_off(const struct tracing_values *values)
+{
+    struct tracing_values copy = *values;
+    if (is_off(values))
+        copy.functions = NULL;
+    return copy;
+}
+
+int trace_ask_check(const struct tracing_values *values, int status)
+{
+    const struct tracing_values plain = without_off(values);
+    return tracing_check(&plain, &(struct python_values){.parts = "default"}, status);
+}
+
+static void add_hex(struct text *text, const char *word)
+{
+    for (; *word; word++)
+        text_format(text, "%02x", (unsigned char)*word);
+}
+
+/* pyannot as the program would import it, else the one that annot brings along. */
+static void add_search(struct text *code)
+{
+    static struct python_environment environment;
+    size_t count = python_environment(&(struct python_values){.parts = "default"}, &environment);
+    const char *folders = "";
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(environment.variables[i].name, "ANNOT_PYTHON_PATH") == 0)
+            folders = environment.variables[i].value;
+    text_format(code, "import sys\npath = sys.path\nsys.path = path + bytes.fromhex('");
+    add_hex(code, folders);
+    text_format(code, "').decode('utf-8', 'surrogateescape').split(':')\n"
+                      "try:\n from pyannot import _trace\nfinally:\n sys.path = path\n");
+}
+
+/* Lines of Python. */
+static void compose(const struct trace_ask *ask, struct text *code)
+{
+    static struct tracing_environment environment;
+    environment.text[0] = '\0';
+    if (ask->values) {
+        const struct tracing_values plain = without_off(ask->values);
+        if (plain.functions || plain.lines)
+            (void)tracing_environment(&plain, "", &environment);
+    }
+    if (ask->enters)
+        add_search(code);
+    else
+        text_format(code, "from pyannot import _trace\n");
+    text_format(code, "answer = _trace.asked(bytes.fromhex('");
+    add_hex(code, environment.text);
+    text_format(code, "').decode('utf-8', 'surrogateescape'))");
+}
+
+static int fail(const struct trace_ask *ask, const char *comm, int error,
+                const struct look_reason *reason)
+{
+    if (error == -ENOENT && ask->quiet)
+        return TRACE_ASK_NONE;
+    if (error == -ENOENT)
+        return cmd_fail(CMD_FAILED,
+                        "process %d (%s): pyannot is not in it\nannot attach --inject %d loads it "
+                        "into a Python that runs",
+                        (int)ask->pid, comm, (int)ask->pid);
+    return cmd_fail(CMD_FAILED, "process %d (%s): its tracing %s: %s", (int)ask->pid, comm,
+                    error == -EINPROGRESS ? "was not switched yet" : "cannot be switched",
+                    reason->text);
+}
+
+int trace_ask(const struct trace_ask *ask)
+{
+    static char bytes[16384];
+    struct text code = text_init(bytes, sizeof(bytes));
+    struct proc_stat stat = {.comm = "?"};
+    struct look_reason reason = {""};
+    char answer[LOOK_ANSWER_SIZE];
+    int error = proc_check_owner(ask->pid);
+    if (error == -EPERM)
+        return cmd_fail(CMD_FAILED, "process %d: it runs under another user", (int)ask->pid);
+    (void)proc_stat(ask->pid, &stat);
+    compose(ask, &code);
+    const struct look_python run = {ask->pid, bytes, ask->enters};
+    error = look_python_run(&run, answer, &reason);
+    if (error != 0)
+        return fail(ask, stat.comm, error, &reason);
+    if (ask->quiet)
+        return 0;
+    printf("process    %d (", (int)ask->pid);
+    term_print(stat.comm);
+    printf("): tracing ");
+    term_print(answer);
+    putchar('\n');
+    return 0;
+}
