@@ -211,7 +211,8 @@ static int begin_tracing(struct attach *attach)
         attach->traced[i] =
             trace_ask(&(struct trace_ask){.values = &attach->values->trace,
                                           .pid = attach->programs.items[i].target.pid,
-                                          .enters = attach->values->inject}) == 0;
+                                          .enters = attach->values->inject,
+                                          .notes = true}) == 0;
         count += attach->traced[i];
     }
     return count > 0 ? 0 : CMD_FAILED;

@@ -232,7 +232,7 @@ static void ask_one(void *context, pid_t pid, uid_t uid)
         return;
     int status = trace_ask(&ask);
     asking->asked += status == 0;
-    if (status > 0)
+    if (status != 0)
         asking->status = status;
 }
 

@@ -87,7 +87,7 @@ static int fail(const struct trace_ask *ask, const char *comm, int error,
                 const struct look_reason *reason)
 {
     if (error == -ENOENT && ask->quiet)
-        return TRACE_ASK_NONE;
+        return CMD_FAILED;
     if (error == -ENOENT)
         return cmd_fail(CMD_FAILED,
                         "process %d (%s): pyannot is not in it\nannot attach --inject %d loads it "
@@ -114,7 +114,9 @@ int trace_ask(const struct trace_ask *ask)
     error = look_python_run(&run, answer, &reason);
     if (error != 0)
         return fail(ask, stat.comm, error, &reason);
-    if (ask->quiet)
+    if (ask->notes)
+        cmd_note("process %d (%s): tracing %s", (int)ask->pid, stat.comm, answer);
+    if (ask->quiet || ask->notes)
         return 0;
     printf("process    %d (", (int)ask->pid);
     term_print(stat.comm);

@@ -16,16 +16,15 @@ bool trace_ask_is_on(const struct tracing_values *values);
 int trace_ask_check(const struct tracing_values *values, int status);
 
 struct trace_ask {
-    const struct tracing_values *values; /* NULL: no longer */
+    const struct tracing_values *values; /* NULL: nothing */
     int32_t pid;
     bool enters; /* loads pyannot into an interpreter that has none */
-    bool quiet;  /* says nothing of success, nor of a process without pyannot */
+    bool notes;  /* what it does then is a message, not output */
+    bool quiet;  /* nothing is said of what it does, nor that it has no pyannot */
 };
 
-/* Has the process trace this and nothing else, and prints what it does then. 0; 1: it has no
- * pyannot; CMD_FAILED: a message says why. Waits up to seconds. */
-enum { TRACE_ASK_NONE = -1 };
-
+/* Has the process trace this and nothing else. 0, or CMD_FAILED: a message says why, but for
+ * `quiet`. Waits up to seconds. */
 int trace_ask(const struct trace_ask *ask);
 
 #endif

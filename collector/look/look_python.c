@@ -41,7 +41,7 @@ enum {
     MAIL_RUNS = 3,
     CODE_MAX = 7000,
     PAUSE_NS = 1000000,
-    FIRST_NS = 300000000, /* then a thread that waits is taken */
+    FIRST_NS = 50000000, /* then a thread that waits is taken */
     LAST_NS = 2000000000,
 };
 
@@ -105,9 +105,10 @@ static int compose(struct asking *asking)
                 script = text_init(asking->mail.script, sizeof(asking->mail.script));
     unsigned long long at = asking->mail_at, answer_at = at + offsetof(struct mail, answer);
     text_format(&code,
-                "try:\n import os\n f = os.open('/proc/self/mem', os.O_WRONLY | os.O_CLOEXEC)\n"
+                "try:\n import os\n f = os.open('/proc/self/mem', os.O_RDWR | os.O_CLOEXEC)\n"
+                " if os.pread(f, 1, %llu) != b'\\1':\n  os.close(f)\n  raise RuntimeError\n"
                 " os.pwrite(f, b'\\3', %llu)\n try:\n",
-                at);
+                at, at);
     for (const char *line = asking->run->code; *line;) {
         size_t length = strcspn(line, "\n");
         text_format(&code, "  %.*s\n", (int)length, line);
@@ -184,16 +185,19 @@ static int ask(struct look_place *place, void *context)
     return look_refuse(place->reason, "its interpreter is asked for too much already");
 }
 
-/* With the interpreter's lock. The pending call that comes later finds an empty text. */
+/* With the interpreter's lock. The pending call finds an empty text, whether it comes later or, if
+ * this is the main thread, right now. */
 static int run_now(struct look_place *place, struct asking *asking)
 {
     uint64_t script_at = asking->mail_at + offsetof(struct mail, script), value;
-    if (state_of(place->pid, asking->mail_at) != MAIL_ASKED)
+    char *script = asking->mail.script;
+    int64_t size = proc_read_memory(place->pid, script_at, script, sizeof(asking->mail.script) - 1);
+    if (size <= 0 || state_of(place->pid, asking->mail_at) != MAIL_ASKED)
         return 0;
-    int error = call(place, asking->run_at, script_at, 0, &value);
+    int error = look_traced_write(&place->traced, place->traced.stack, script, strlen(script) + 1);
     if (error == 0)
         error = look_traced_write(&place->traced, script_at, "", 1);
-    return error;
+    return error ? error : call(place, asking->run_at, place->traced.stack, 0, &value);
 }
 
 static int run_in_wait(struct look_place *place, void *context)

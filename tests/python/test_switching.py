@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: MIT
+"""Tracing that is switched on and off in a program that runs, by `annot set` and `annot attach`:
+the calls between the switches are counted, all of them and no others."""
+
+import functools
+import itertools
+import subprocess
+import time
+import unittest
+
+import elsewhere
+import harness
+from harness import ANNOT, HERE, RecordingTest
+
+PROGRAM = HERE / "switched_program.py"
+CALLS = 3 * 400 + 50  # of work() in a round: three threads and a child
+SECONDS = 60
+
+
+@functools.cache
+def interpreters():
+    return list(elsewhere.this_oldest_newest())
+
+
+class Switching(RecordingTest):
+    def environment_of(self, path):
+        environment = dict(self.environment, PYTHONPATH=f"{path}:{HERE}")
+        environment.pop("ANNOT_PYTHON", None)
+        return environment
+
+    def start(self, command, environment, **more):
+        program = subprocess.Popen(command, env=environment, **more)
+        self.addCleanup(program.wait)
+        self.addCleanup(program.kill)
+        return program
+
+    def wait_for(self, condition):
+        end = time.monotonic() + SECONDS
+        while not condition():
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.005)
+
+    def clear(self):
+        for file in self.folder.glob("*-*"):
+            file.unlink()
+
+    def go(self, index):
+        (self.folder / f"go-{index}").touch()
+        self.wait_for((self.folder / f"done-{index}").exists)
+
+    def switch(self, environment, *options):
+        return harness.run([ANNOT, "set", *options], env=environment).stdout
+
+    def counted(self, output, name="work"):
+        text = harness.run([ANNOT, "query", "--csv", str(output),
+                            f"select sum(calls) from calls where name = '{name}'"]).stdout
+        return int(float(text.split()[-1]))
+
+    def record(self, interpreter, path, mode, cycles):
+        environment = self.environment_of(path)
+        output = self.folder / f"{mode}.annot"
+        recorder = self.start(
+            [ANNOT, "record", "--no-sample", "--force", "--python", "names", "-o", str(output),
+             "--", interpreter.command, str(PROGRAM), str(self.folder), str(3 * cycles)],
+            environment)
+        self.go(0)
+        for index in range(1, 3 * cycles - 2, 3):
+            told = self.switch(environment, f"--trace-functions={mode}", "--trace-select",
+                               "switched_program.py")
+            self.assertIn(f"tracing functions {mode}", told)
+            self.go(index)
+            self.go(index + 1)
+            self.assertIn("tracing off", self.switch(environment, "--trace-functions=off"))
+            self.go(index + 2)
+        self.go(3 * cycles - 2)
+        self.go(3 * cycles - 1)
+        self.assertEqual(recorder.wait(SECONDS), 0)
+        self.assertEqual(self.counted(output), (cycles - 1) * 2 * CALLS)
+        return output
+
+    def test_calls_between_switches_are_counted(self):
+        for (interpreter, path), mode in itertools.product(interpreters(), ("exact", "aggregate")):
+            with self.subTest(python=interpreter.version, mode=mode):
+                self.clear()
+                self.record(interpreter, path, mode, 2)
+
+    def test_twenty_cycles_and_what_is_told_of_them(self):
+        interpreter, path = interpreters()[0]
+        output = self.record(interpreter, path, "exact", 21)
+        told = harness.run([ANNOT, "info", str(output)]).stdout
+        self.assertIn("counts are of a part of the run", told)
+        marks = harness.run([ANNOT, "cat", str(output)]).stdout
+        self.assertEqual(marks.count('"calls of Python: exact"'), 20)
+        self.assertEqual(marks.count('"calls of Python: off"'), 20)
+
+    def test_attach_traces_and_ends_it(self):
+        for interpreter, path in interpreters()[:2]:
+            with self.subTest(python=interpreter.version):
+                self.clear()
+                self.attach(interpreter, path)
+
+    def attach(self, interpreter, path):
+        environment = self.environment_of(HERE)  # pyannot is nowhere
+        output = self.folder / "attached.annot"
+        program = self.start([interpreter.command, str(PROGRAM), str(self.folder), "4"],
+                             environment)
+        self.go(0)
+        refused = subprocess.run(
+            [ANNOT, "attach", "--trace-functions", "--force", "-o", str(output), str(program.pid)],
+            env=environment, capture_output=True, text=True, check=False)
+        self.assertEqual(refused.returncode, 1)
+        self.assertIn("pyannot is not in it", refused.stderr)
+        recorder = self.start(
+            [ANNOT, "attach", "--inject", "--trace-functions=exact", "--trace-select",
+             "switched_program.py", "--force", "-o", str(output), str(program.pid)],
+            dict(environment, ANNOT_PYTHON_PATH=str(path)), stderr=subprocess.PIPE, text=True)
+        self.addCleanup(recorder.stderr.close)
+        for line in recorder.stderr:
+            if "tracing functions exact" in line:
+                break
+        self.go(1)
+        self.go(2)
+        recorder.terminate()
+        recorder.stderr.read()
+        self.assertEqual(recorder.wait(SECONDS), 0)
+        self.go(3)
+        self.assertEqual(program.wait(SECONDS), 0)
+        self.assertEqual(self.counted(output), 2 * CALLS)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
