@@ -93,17 +93,17 @@ def asked(text: str) -> str:
         start(wanted)
     else:
         stop()
-    _tell_switched()
+    _tell_switched(is_on)
     return ", ".join(f"{name} {_settings[name]}" for name in ("functions", "lines")
                      if name in _settings) or "off"
 
 
-def _tell_switched() -> None:
+def _tell_switched(is_on: bool) -> None:
     domain = _native.observed_domain("python calls", *SWITCHED)
     domain.mark(f"calls of Python: {mode_of(_settings) if 'functions' in _settings else 'off'}")
     if "lines" in _settings:
         domain.mark(f"lines of Python: {_settings['lines']}")
-    _native.trace_switched()
+    _native.trace_switched(is_on)
 
 
 def count_lines(patterns: str) -> None:

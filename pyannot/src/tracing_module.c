@@ -224,11 +224,29 @@ static PyObject *trace_choose_lines(PyObject *module, PyObject *code)
     Py_RETURN_NONE;
 }
 
-/* It was switched by somebody else while the program ran. */
-static PyObject *trace_switched(PyObject *module, PyObject *ignored)
+/* Nobody records any more: as if it had been asked for nothing. */
+static int end_asked(void *ignored)
+{
+    PyObject *module = PyImport_ImportModule("pyannot._trace");
+    PyObject *result = module ? PyObject_CallMethod(module, "asked", "s", "") : NULL;
+    (void)ignored;
+    if (result == NULL)
+        PyErr_Clear();
+    Py_XDECREF(result);
+    Py_XDECREF(module);
+    return 0;
+}
+
+void trace_end_later(void)
+{
+    trace_now.is_asked = Py_AddPendingCall(end_asked, NULL) != 0; /* then at the next call */
+}
+
+/* trace_switched(is_on): by somebody else, while the program ran. */
+static PyObject *trace_switched(PyObject *module, PyObject *is_on)
 {
     (void)module;
-    (void)ignored;
+    trace_now.is_asked = is_on == Py_True;
     annot_process_note("calls of Python: switched on or off while the program ran, so their counts "
                        "are of a part of the run (marks of the domain \"python calls\" say when)");
     Py_RETURN_NONE;
@@ -239,6 +257,6 @@ PyMethodDef trace_functions[] = {
     {"trace_choose", trace_choose, METH_O, NULL},
     {"trace_choose_lines", trace_choose_lines, METH_O, NULL},
     {"trace_end", trace_end, METH_NOARGS, NULL},
-    {"trace_switched", trace_switched, METH_NOARGS, NULL},
+    {"trace_switched", trace_switched, METH_O, NULL},
     {NULL, NULL, 0, NULL},
 };

@@ -71,6 +71,7 @@ struct trace_now {
     struct trace_options options;
     const struct trace_hook *hook; /* NULL: it is not */
     bool is_special;               /* depth or library make a difference */
+    bool is_asked;                 /* from outside, for a recording that is in progress */
     uint64_t tiny_ticks;           /* adaptive: of TRACE_TINY_CALLS calls */
     bool reads_counter;            /* times of libannot are those of the time stamp counter */
     double ns_per_tick, event_ns;  /* measured at start; what an enter or exit costs */
@@ -96,6 +97,9 @@ static inline uint64_t trace_time(void)
 }
 
 enum { TRACE_TINY_CALLS = 1000, TRACE_TINY_NS = 2000 };
+
+/* Who asked for it records no more: it ends soon. (tracing_module.c) */
+void trace_end_later(void);
 
 /* ---- Code objects (tracing_code.c) ----------------------------------------------------------- */
 

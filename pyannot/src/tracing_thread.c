@@ -226,6 +226,8 @@ __attribute__((noinline, cold)) struct trace_thread *trace_thread_sync(bool is_e
 {
     struct trace_thread *thread = make();
     uint64_t gate = __atomic_load_n(&annot_gate_v1.generation, __ATOMIC_RELAXED);
+    if (gate == 0 && trace_now.is_asked)
+        trace_end_later();
     if (thread == NULL || (gate == 0 && thread->generation == 0))
         return NULL;
     leave_all(thread);

@@ -110,14 +110,8 @@ class Switching(RecordingTest):
             env=environment, capture_output=True, text=True, check=False)
         self.assertEqual(refused.returncode, 1)
         self.assertIn("pyannot is not in it", refused.stderr)
-        recorder = self.start(
-            [ANNOT, "attach", "--inject", "--trace-functions=exact", "--trace-select",
-             "switched_program.py", "--force", "-o", str(output), str(program.pid)],
-            dict(environment, ANNOT_PYTHON_PATH=str(path)), stderr=subprocess.PIPE, text=True)
-        self.addCleanup(recorder.stderr.close)
-        for line in recorder.stderr:
-            if "tracing functions exact" in line:
-                break
+        recorder = self.begin_attached(dict(environment, ANNOT_PYTHON_PATH=str(path)), output,
+                                       "--inject", str(program.pid))
         self.go(1)
         self.go(2)
         recorder.terminate()
@@ -126,6 +120,32 @@ class Switching(RecordingTest):
         self.go(3)
         self.assertEqual(program.wait(SECONDS), 0)
         self.assertEqual(self.counted(output), 2 * CALLS)
+
+    def begin_attached(self, environment, output, *options):
+        recorder = self.start(
+            [ANNOT, "attach", "--trace-functions=exact", "--trace-select", "switched_program.py",
+             "--force", "-o", str(output), *options], environment, stderr=subprocess.PIPE,
+            text=True)
+        self.addCleanup(recorder.stderr.close)
+        for line in recorder.stderr:
+            if "tracing functions exact" in line:
+                break
+        return recorder
+
+    def test_tracing_ends_after_its_recorder_was_killed(self):
+        interpreter, path = interpreters()[0]
+        environment = self.environment_of(path)
+        output = self.folder / "killed.annot"
+        main = f"import pyannot, runpy; runpy.run_path({str(PROGRAM)!r})"
+        program = self.start([interpreter.command, "-c", main, str(self.folder), "2"],
+                             environment)
+        self.go(0)
+        recorder = self.begin_attached(environment, output, str(program.pid))
+        recorder.kill()
+        recorder.wait()
+        harness.run([ANNOT, "recover"], env=environment)  # which shuts the gate
+        self.go(1)
+        self.assertEqual(program.wait(SECONDS), 0)
 
 
 if __name__ == "__main__":
