@@ -206,10 +206,12 @@ static int begin_programs(struct attach *attach)
 /* Calls and lines. Who says no is recorded all the same, but not if all do. */
 static int begin_tracing(struct attach *attach)
 {
+    struct tracing_values trace = attach->values->trace;
     uint32_t count = 0;
+    trace.captured = attach->values->capture != NULL;
     for (uint32_t i = 0; i < attach->programs.count; i++) {
         attach->traced[i] =
-            trace_ask(&(struct trace_ask){.values = &attach->values->trace,
+            trace_ask(&(struct trace_ask){.values = &trace,
                                           .pid = attach->programs.items[i].target.pid,
                                           .enters = attach->values->inject,
                                           .notes = true}) == 0;
@@ -474,6 +476,8 @@ static int run_attach(const struct cmd_call *call)
         status = range_check(&attach->values->range, &attach->values->sampling, CMD_MISUSE);
     if (status == 0 && trace_ask_wanted(&attach->values->trace))
         status = trace_ask_check(&attach->values->trace, CMD_MISUSE);
+    if (status == 0)
+        status = tracing_check_capture(&attach->values->trace, attach->values->capture, CMD_MISUSE);
     if (status == 0)
         status = range_refuse_python(&attach->values->range, CMD_FAILED);
     if (status == 0)

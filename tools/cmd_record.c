@@ -193,7 +193,9 @@ static int start(struct record *record, char **argv)
     char ranges[RANGE_PATTERNS_SIZE];
     struct text patterns = text_init(ranges, sizeof(ranges));
     range_of_python(&record->values->range, argv[0], &patterns);
-    if (tracing_environment(&record->values->trace, ranges, &record->trace))
+    struct tracing_values trace = record->values->trace;
+    trace.captured = record->values->capture != NULL;
+    if (tracing_environment(&trace, ranges, &record->trace))
         variables[1 + count++] = record->trace.variable;
     if (gpu_count)
         variables[1 + count++] = gpu_kinds_variable(&record->values->gpu_kinds, &record->gpu_kinds);
@@ -278,6 +280,8 @@ static int check(struct record *record)
         error = capture_parse(values->capture, STATUS_FAILED, record->capture);
     error = error == 0 ? python_check(&values->python, STATUS_FAILED) : error;
     error = error == 0 ? tracing_check(&values->trace, &values->python, STATUS_FAILED) : error;
+    if (error == 0)
+        error = tracing_check_capture(&values->trace, values->capture, STATUS_FAILED);
     error = error == 0 ? gpu_check(&values->gpu, STATUS_FAILED) : error;
     return error == 0 ? gpu_kinds_check(&values->gpu_kinds, values->gpu.on, STATUS_FAILED) : error;
 }

@@ -133,6 +133,7 @@ struct tracing_values {
     uint64_t max_depth;
     bool c_calls;
     bool arguments, results, exceptions;
+    bool captured; /* in a recording of certain ranges alone: --capture-range */
 };
 
 #define TRACING_MODES "adaptive|exact|aggregate"
@@ -199,6 +200,9 @@ struct tracing_values {
 /* 0, or a message was printed: returns `status`. */
 int tracing_check(const struct tracing_values *values, const struct python_values *python,
                   int status);
+
+/* The same for a recording of a range (NULL: of everything), of which sums know nothing. */
+int tracing_check_capture(const struct tracing_values *values, const char *range, int status);
 
 enum { RANGE_PATTERNS_SIZE = 2048 };
 

@@ -61,6 +61,17 @@ int tracing_check(const struct tracing_values *values, const struct python_value
                : 0;
 }
 
+int tracing_check_capture(const struct tracing_values *values, const char *range, int status)
+{
+    bool sums = values->functions && strcmp(values->functions, "aggregate") == 0;
+    if (!range || (!sums && !values->lines))
+        return 0;
+    return cmd_fail(status,
+                    "option %s: not with --capture-range\nwhat is counted is one sum of the whole "
+                    "run; --trace-functions=exact records the calls inside of a range",
+                    sums ? "--trace-functions=aggregate" : "--trace-lines");
+}
+
 /* All functions are traced where none is selected. */
 static void add_selection(struct text *text, const struct tracing_values *values,
                           const char *ranges)
@@ -85,6 +96,8 @@ size_t tracing_environment(const struct tracing_values *values, const char *rang
         text_format(&text, "\nfunctions=%.*s", (int)strcspn(mode, "|"), mode);
     if (values->c_calls)
         text_format(&text, "\nc-calls=1");
+    if (values->captured)
+        text_format(&text, "\ncaptured=1");
     if (values->max_depth > 0)
         text_format(&text, "\nmax-depth=%llu", (unsigned long long)values->max_depth);
     if (values->arguments)

@@ -11,7 +11,7 @@
 
 What is asked for from outside stands in ANNOT_TRACE, a line for each:
 functions=exact|adaptive|aggregate, c-calls=1, select=PATTERN,-PATTERN, stdlib=box|all|off,
-max-depth=N, lines=PATTERN,-PATTERN.
+max-depth=N, lines=PATTERN,-PATTERN, captured=1 (ranges of --capture-range are recorded, no more).
 
 Threads: any, one at a time. What is traced is traced in all threads of the process, and in children
 that it forks.
@@ -60,7 +60,8 @@ def mode_of(settings: dict[str, str]) -> str:
     """What is done here, where that depends on the interpreter."""
     mode = settings.get("functions", "none")
     if mode == "adaptive" and sys.version_info < (3, 12):
-        return "aggregate"  # nothing can be switched off for one function
+        # Nothing can be switched off for one function; and sums know no ranges.
+        return "exact" if "captured" in settings else "aggregate"
     return mode
 
 
