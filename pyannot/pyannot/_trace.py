@@ -26,7 +26,7 @@ from pyannot import _native
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from types import CodeType, TracebackType
+    from types import CodeType, ModuleType, TracebackType
     from typing import Iterator, Optional, TypeVar
 
     Traced = TypeVar("Traced")
@@ -40,6 +40,7 @@ SWITCHED = (3, 0)  # observer and role, of annot/observers.h: who traces calls t
 _settings: dict[str, str] = {}  # what is traced; empty: nothing
 _own: dict[str, str] = {}  # of that, what the program asks for with trace() and lines()
 _watches_end = False
+_watches_greenlets = False
 _chosen: list[CodeType] = []
 
 
@@ -115,7 +116,7 @@ def count_lines(patterns: str) -> None:
 
 
 def start(settings: dict[str, str]) -> None:
-    global _watches_end
+    global _watches_end, _watches_greenlets
     mode = mode_of(settings)
     _native.trace_begin(
         MODES[mode], LIBRARY[settings.get("stdlib", "all")], settings.get("c-calls", "") == "1",
@@ -124,12 +125,21 @@ def start(settings: dict[str, str]) -> None:
         sum(bit for name, bit in VALUES.items() if settings.get(name, "") == "1"))
     _settings.clear()
     _settings.update(settings)
+    if not _watches_greenlets:
+        from pyannot.observe import when_imported
+        when_imported("greenlet", _watch_greenlets)
+        _watches_greenlets = True
     for code in _chosen:
         _native.trace_choose(code)
     if not _watches_end:
         import atexit
         atexit.register(stop)
         _watches_end = True
+
+
+def _watch_greenlets(greenlet: ModuleType) -> None:
+    ours = _native.trace_greenlets(greenlet.settrace, greenlet.gettrace)
+    greenlet.settrace, greenlet.gettrace = ours  # type: ignore[attr-defined]
 
 
 def stop() -> None:

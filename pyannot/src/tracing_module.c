@@ -257,6 +257,7 @@ PyMethodDef trace_functions[] = {
     {"trace_choose", trace_choose, METH_O, NULL},
     {"trace_choose_lines", trace_choose_lines, METH_O, NULL},
     {"trace_end", trace_end, METH_NOARGS, NULL},
+    {"trace_greenlets", trace_greenlets, METH_VARARGS, NULL},
     {"trace_switched", trace_switched, METH_O, NULL},
     {NULL, NULL, 0, NULL},
 };

@@ -62,6 +62,8 @@ struct trace_thread {
     struct trace_lines *lines; /* the same of lines */
     const void *raised;        /* the last exception that left a call, and which */
     uint32_t raised_depth;
+    bool is_watched;  /* its switches of greenlets are told */
+    PyObject *behind; /* the function that was told of them before; owned */
 };
 
 extern __thread struct trace_thread *trace_self __attribute__((tls_model("initial-exec")));
@@ -151,8 +153,9 @@ bool trace_judge_lines(const char *file, const char *qualname);
 /* ---- Threads (tracing_thread.c) -------------------------------------------------------------- */
 
 /* The thread's state, its stack put right by the frames that it is in, without the innermost if
- * that begins. NULL: nobody records, or no memory. */
-struct trace_thread *trace_thread_sync(bool is_entering);
+ * that begins; `calls`: of the interpreter's recursion, inside of the innermost. NULL: nobody
+ * records, or no memory. */
+struct trace_thread *trace_thread_sync(bool is_entering, uint32_t calls);
 
 /* The same if that is so already. */
 static inline struct trace_thread *trace_thread_now(bool is_entering)
@@ -161,7 +164,7 @@ static inline struct trace_thread *trace_thread_now(bool is_entering)
     uint64_t gate = *(const volatile uint64_t *)&annot_gate_v1.generation;
     if (RARE(thread == NULL) || RARE(thread->generation != (gate ^ trace_now.epoch)) ||
         RARE(gate == 0))
-        return trace_thread_sync(is_entering);
+        return trace_thread_sync(is_entering, 0);
     return thread;
 }
 
@@ -194,6 +197,15 @@ static inline uint32_t trace_depth(void)
 /* As annot_code_enter and annot_code_leave, with what is known of arguments, result, exception. */
 uint32_t trace_values_enter(const struct trace_code *kept, PyCodeObject *code, bool continues);
 void trace_values_leave(struct trace_thread *thread, const struct trace_entry *entry);
+
+/* ---- Greenlets (tracing_greenlets.c) ----------------------------------------------------------
+ */
+
+/* The calling thread's switches are told from here on, if the program has greenlets. */
+void trace_greenlets_watch(struct trace_thread *thread);
+/* trace_greenlets(greenlet.settrace, greenlet.gettrace): the program has. Returns what is to stand
+ * in their places. */
+PyObject *trace_greenlets(PyObject *module, PyObject *args);
 
 /* ---- Modes ----------------------------------------------------------------------------------- */
 

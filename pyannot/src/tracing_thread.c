@@ -182,14 +182,14 @@ static void open_again(struct trace_thread *thread, PyCodeObject *code, uint32_t
 
 /* Frames around the innermost are less deep by one call each: where C code lies between them it may
  * be more, which does no harm. */
-static void open_frames(struct trace_thread *thread, bool is_entering)
+static void open_frames(struct trace_thread *thread, bool is_entering, uint32_t calls)
 {
     PyObject *kind, *value, *traceback;
     PyErr_Fetch(&kind, &value, &traceback);
     PyCodeObject **codes = malloc(FRAMES_MAX * sizeof(*codes));
     bool is_outside = trace_now.hook != NULL && trace_now.hook->is_outside;
     int count = codes ? take_codes(codes, FRAMES_MAX, is_entering && !is_outside) : 0;
-    uint32_t depth = trace_depth() - 2 * (uint32_t)(is_entering || is_outside);
+    uint32_t depth = trace_depth() - 2 * (calls + (uint32_t)(is_entering || is_outside));
     for (int i = count; i-- > 0;) {
         uint32_t above = 2 * (uint32_t)i;
         open_again(thread, codes[i], depth > above ? depth - above : 0);
@@ -222,7 +222,8 @@ static void leave_all(struct trace_thread *thread)
         annot_code_leave(thread->entries[--thread->count].token);
 }
 
-__attribute__((noinline, cold)) struct trace_thread *trace_thread_sync(bool is_entering)
+__attribute__((noinline, cold)) struct trace_thread *trace_thread_sync(bool is_entering,
+                                                                       uint32_t calls)
 {
     struct trace_thread *thread = make();
     uint64_t gate = __atomic_load_n(&annot_gate_v1.generation, __ATOMIC_RELAXED);
@@ -236,7 +237,8 @@ __attribute__((noinline, cold)) struct trace_thread *trace_thread_sync(bool is_e
     if (gate == 0)
         return NULL;
     thread->generation = gate ^ trace_now.epoch;
+    trace_greenlets_watch(thread);
     if (trace_now.options.mode != TRACE_OFF)
-        open_frames(thread, is_entering);
+        open_frames(thread, is_entering, calls);
     return thread;
 }

@@ -19,6 +19,7 @@ from harness import ANNOT, HERE, RecordingTest
 PROGRAM = HERE / "tracing_program.py"
 KILLED = HERE / "killed_program.py"
 STEPS = 5000  # of that
+GREENLETS = HERE / "greenlets_program.py"
 VALUES = HERE / "values_program.py"
 SELECT = "tracing_program.py,tracing_virtual.py"
 ONE_PROCESS = ("generators", "exceptions", "managers", "objects", "callbacks", "imports",
@@ -285,6 +286,26 @@ class Tracing(RecordingTest):
                  if line.get("category") == "exceptions"]
         self.assertEqual(marks, [("ValueError", {"message": "no more"}),
                                  ("KeyError", {"message": "missing"})])
+
+    def test_greenlets_have_stacks_of_their_own(self):
+        try:
+            import greenlet  # noqa: F401
+        except ImportError:
+            self.skipTest("greenlet is not installed")
+        output = self.folder / "greenlets.annot"
+        for mode in ("exact", "aggregate"):
+            harness.run([ANNOT, "record", "--no-sample", "--force", f"--trace-functions={mode}",
+                         "--trace-select", GREENLETS.name, "-o", str(output), "--",
+                         sys.executable, str(GREENLETS)],
+                        env=self.environment_of(os.environ["PYTHONPATH"]))
+            report = json.loads(harness.run([ANNOT, "report", "--json", str(output)]).stdout)
+            edges = {tuple(report["calls"][row[end]]["name"].split(".")[-1]
+                           for end in ("caller_row", "callee_row")): row["calls"]
+                     for row in report["call_edges"]}
+            self.assertEqual({pair: count for pair, count in edges.items()
+                              if not {"<module>", "<lambda>"} & set(pair)},
+                             {("first", "leaf"): 6, ("second", "leaf"): 6, ("second", "deep"): 6,
+                              ("deep", "deep"): 18, ("main", "leaf"): 2}, mode)
 
     def test_other_tools_of_the_same_process_go_on(self):
         for interpreter, path in self.each((3, 12)):
