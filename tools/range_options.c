@@ -118,6 +118,13 @@ static void note(const struct range_values *values, uint32_t functions, uint64_t
                  (double)call_ns * 1e-3, budget);
 }
 
+static void note_static(const char *spec, const struct sampler_range_told *told)
+{
+    cmd_note("range %s: %u places are watched: %s takes about %.1f us longer", spec, told->places,
+             strstr(spec, "..") ? "each begin and end" : "each visit of one",
+             (double)told->call_ns * 1e-3);
+}
+
 int range_begin(const struct range_values *values, struct collector *collector, const char *command)
 {
     char path[PATH_MAX];
@@ -142,6 +149,10 @@ int range_begin(const struct range_values *values, struct collector *collector, 
             cmd_note("range %s: the program may run another function of that name, chosen when it "
                      "starts (IFUNC); \"nm -D\" lists those that it may be",
                      wish.text);
+        if (told.is_static) {
+            note_static(wish.text, &told);
+            continue;
+        }
         functions += told.functions;
         call_ns = told.call_ns;
         native++;

@@ -349,7 +349,8 @@ struct range_values {
      OPTION_LIST,                                                                                  \
      (at) + offsetof(struct range_values, specs),                                                  \
      "FILE:FUNCTION",                                                                              \
-     "make calls of a function ranges, in a program as it is; patterns find several",              \
+     "make calls of a function ranges, in a program as it is; patterns find several; or "          \
+     "FILE:PROVIDER:BEGIN..END: what lies between two static probes; FILE:PROVIDER:PROBE: marks",  \
      NULL},                                                                                        \
     {                                                                                              \
         "range-budget", 0, OPTION_NUMBER, (at) + offsetof(struct range_values, budget), "PERCENT", \

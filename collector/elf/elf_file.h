@@ -102,6 +102,18 @@ bool elf_file_find_exported(struct elf_file *file, const char *name, struct elf_
 /* Of .symtab, by the section's size. */
 size_t elf_file_symbol_count(const struct elf_file *file);
 
+/* A static probe (USDT), which the program's source has named. Texts are valid until close. */
+struct elf_probe {
+    const char *provider, *name;
+    const char *arguments; /* where they are: "-4@%edi 8@-16(%rbp)" */
+    uint64_t address;      /* of the instruction, in the module's own address space */
+    uint64_t semaphore;    /* of a 16-bit count of those that watch; 0: none */
+};
+
+/* All of them, in the file's order; one name may have many. Stops when `visit` returns false. */
+void elf_file_probes(struct elf_file *file, bool (*visit)(void *context, const struct elf_probe *),
+                     void *context);
+
 /* .gnu_debuglink: the file's name and its checksum. NULL: none. */
 const char *elf_file_debug_link(struct elf_file *file, uint32_t *ret_crc);
 

@@ -144,7 +144,8 @@ enum { EVENT_ARGS_MAX = UINT16_MAX };
 
 #define EVENT_NO_ORIGIN INT64_MIN
 
-/* The lane of event.thread, which has no entry in struct trace. */
+/* The lane of event.thread, which has no entry in struct trace. A span there that has an origin_ns
+ * is an instant: readers get an EVENT_MARK. */
 #define EVENT_OWN_LANE UINT32_MAX
 
 /* Does it stand for a call of the program? */

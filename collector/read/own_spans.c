@@ -304,6 +304,9 @@ static int pass_end(struct own_spans *own, struct own_lane *lane)
 static int pass_span(struct own_spans *own, struct own_lane *lane)
 {
     struct held *held = &lane->spans.items[lane->next_span++];
+    bool instant = event_is_own_span(&held->event) && held->event.origin_ns != EVENT_NO_ORIGIN;
+    if (instant)
+        held->event.kind = EVENT_MARK;
     int error = event_is_own_span(&held->event) ? add_end(lane, held->event.end_ns) : 0;
     return error ? error : pass_on(own, held);
 }

@@ -143,8 +143,10 @@ static int attach(struct sampler_bpf *program, const char *path,
                   const struct bpf_probe_places *places)
 {
     struct bpf_probes *probes = &program->probes;
-    const char *name = places->mark ? "probes_marked" : "probes_met";
-    const struct bpf_program *part = bpf_object__find_program_by_name(probes->object, name);
+    static const char *const names[BPF_PROBE_KINDS] = {"probes_met", "probes_paired",
+                                                       "probes_marked"};
+    const struct bpf_program *part =
+        bpf_object__find_program_by_name(probes->object, names[places->kind]);
     int fd;
 
     if (!probes->multi)

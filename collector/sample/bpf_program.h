@@ -89,6 +89,13 @@ int bpf_program_watch_launches(struct sampler_bpf *program, const char *path, ui
  * Tells, as SAMPLER_PROBED, when they are left: by processes in the map. The kernel puts the places
  * into every process that runs the file. */
 
+enum bpf_probe_kind {
+    BPF_PROBE_CALLS, /* where functions begin and end, told apart by their stack */
+    BPF_PROBE_PAIR,  /* begins and ends, wherever they are: an end is that of the last begin */
+    BPF_PROBE_MARK,  /* told at once, as an instant */
+    BPF_PROBE_KINDS,
+};
+
 struct bpf_probe_places {
     uint32_t number; /* of the function, below SAMPLER_PROBES_MAX: by it all else is asked */
     uint32_t count;
@@ -96,7 +103,7 @@ struct bpf_probe_places {
     const uint64_t *cookies;         /* SAMPLER_SITE_..., one of each place */
     const unsigned long *references; /* counters to be raised while it is there; NULL: none */
     bool returned;                   /* met when the function there has returned */
-    bool mark;                       /* told at once, as an instant */
+    enum bpf_probe_kind kind;
 };
 
 /* Adds places of one file, which is opened now. 0 or -errno. The first takes 10 ms, others some 0.1
@@ -111,8 +118,8 @@ uint64_t bpf_program_probe_calls(const struct sampler_bpf *program, uint32_t num
 /* A thread, or a goroutine, that has had some open. */
 struct bpf_probed {
     struct {
-        uint64_t who; /* tid, or an address */
-        uint32_t pid, reserved;
+        uint64_t who;        /* tid, or an address */
+        uint32_t pid, pairs; /* 1: of BPF_PROBE_PAIR */
     } who;
 
     struct sampler_open open;

@@ -46,8 +46,9 @@ static uint64_t calls_ns(void)
     return (uint64_t)(clock_now_ns() - begin_ns);
 }
 
-uint64_t probe_cost_measure(struct sampler_bpf *program, bool returned)
+uint64_t probe_cost_measure(struct sampler_bpf *program, enum probe_cost cost)
 {
+    bool returned = cost == PROBE_COST_RETURNED;
     unsigned long offsets[2];
     uint64_t cookies[3] = {NUMBER | SAMPLER_SITE_ENTRY << 12, NUMBER | SAMPLER_SITE_LEAVE << 12,
                            NUMBER | SAMPLER_SITE_RETURNED << 12};
@@ -59,7 +60,7 @@ uint64_t probe_cost_measure(struct sampler_bpf *program, bool returned)
     offsets[1] = offsets[0] + RETURN_OFFSET;
     const struct bpf_probe_places behind = {
         .number = NUMBER, .count = 1, .offsets = offsets, .cookies = &cookies[2], .returned = true};
-    places.count = returned ? 1 : 2;
+    places.count = cost == PROBE_COST_EXITS ? 2 : 1;
     if (bpf_program_probe(program, path, &places) != 0 ||
         (returned && bpf_program_probe(program, path, &behind) != 0)) {
         bpf_program_unprobe(program, NUMBER);

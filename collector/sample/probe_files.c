@@ -31,9 +31,16 @@ bool probe_wish_parse(const char *text, struct probe_wish *ret_wish)
     *ret_wish = (struct probe_wish){0};
     if (!colon || colon == text || colon[1] == 0)
         return false;
+    const char *name = colon + 1, *second = find_colon(name);
+    if (second && (second == name || second[1] == 0))
+        return false;
     ret_wish->text = strdup(text);
     ret_wish->file = strndup(text, (size_t)(colon - text));
-    ret_wish->function = strdup(colon + 1);
+    ret_wish->provider = second ? strndup(name, (size_t)(second - name)) : NULL;
+    name = second ? second + 1 : name;
+    const char *dots = second ? strstr(name, "..") : NULL;
+    ret_wish->function = dots ? strndup(name, (size_t)(dots - name)) : strdup(name);
+    ret_wish->last = dots ? strdup(dots + 2) : NULL;
     return true;
 }
 

@@ -15,19 +15,11 @@
 
 enum { PLACES_MAX = 4096 };
 
-/* A file that is being probed. */
-struct target {
-    struct elf_file *file;
-    const char *path; /* for humans */
-    char open_path[64];
-    uint32_t scope;
-    bool go, plain;
-};
-
 /* A return probe takes a fifth of a probe at the return, which the kernel must run with a trap
  * behind it. But it changes the return address, which no exception can pass; and the kernel has 64
  * of a thread. */
-static bool has_return_probe(const struct target *target, const struct code_function *function)
+static bool has_return_probe(const struct probe_target *target,
+                             const struct code_function *function)
 {
     return target->plain && !function->exits.recurses;
 }
@@ -40,7 +32,7 @@ struct places {
     uint32_t count;
 };
 
-static bool file_offset(const struct elf_file *file, uint64_t address, unsigned long *ret_offset)
+bool probe_file_offset(const struct elf_file *file, uint64_t address, unsigned long *ret_offset)
 {
     for (size_t i = 0; i < elf_file_segment_count(file); i++) {
         const struct elf_segment segment = elf_file_segment(file, i);
@@ -76,14 +68,15 @@ static uint64_t cookie_of(const struct code_function *function, uint64_t address
 static bool add_place(struct places *places, const struct elf_file *file, uint64_t address,
                       uint64_t cookie)
 {
-    if (places->count == PLACES_MAX || !file_offset(file, address, &places->offsets[places->count]))
+    if (places->count == PLACES_MAX ||
+        !probe_file_offset(file, address, &places->offsets[places->count]))
         return false;
     places->cookies[places->count++] = cookie;
     return true;
 }
 
 /* With a return probe, returns need no places. */
-static bool find_places(const struct target *target, const struct code_function *function,
+static bool find_places(const struct probe_target *target, const struct code_function *function,
                         uint64_t common, struct places *places)
 {
     const struct code_exits *exits = &function->exits;
@@ -111,10 +104,10 @@ static int add_text(struct trace *trace, const char *text, uint32_t *ret_string)
     return string < 0 ? (int)string : 0;
 }
 
-static int make_scope(struct trace *trace, const char *path, uint32_t *ret_scope)
+int probe_scope(struct trace *trace, const char *domain, const char *path, uint32_t *ret_scope)
 {
     struct scope scope = {.observer = OBSERVER_PROBE};
-    int error = add_text(trace, "functions", &scope.domain);
+    int error = add_text(trace, domain, &scope.domain);
     if (error == 0)
         error = add_text(trace, text_base_name(path), &scope.category);
     int64_t ordinal = error == 0 ? trace_scope_add(trace, &scope) : error;
@@ -122,7 +115,7 @@ static int make_scope(struct trace *trace, const char *path, uint32_t *ret_scope
     return ordinal < 0 ? (int)ordinal : 0;
 }
 
-static int attach(struct bpf_sampler *sampler, const struct target *target,
+static int attach(struct bpf_sampler *sampler, const struct probe_target *target,
                   const struct code_function *function, const struct bpf_probe_places *asked)
 {
     uint64_t cookie = asked->number | SAMPLER_SITE_RETURNED << 12;
@@ -139,13 +132,14 @@ static int attach(struct bpf_sampler *sampler, const struct target *target,
 }
 
 /* -EBADMSG: it cannot be probed. */
-static int probe_function(struct bpf_sampler *sampler, const struct target *target,
+static int probe_function(struct bpf_sampler *sampler, const struct probe_target *target,
                           const struct code_function *function, struct places *places)
 {
     struct probes *probes = &sampler->probes;
     bool returned = has_return_probe(target, function);
     struct probe probe = {.scope = target->scope,
-                          .call_ns = returned ? probes->returned_ns : probes->exits_ns};
+                          .call_ns =
+                              probes->visit_ns[returned ? PROBE_COST_RETURNED : PROBE_COST_EXITS]};
     uint64_t number = probes->all.count;
     uint64_t common = number | (target->go ? SAMPLER_SITE_GO : 0);
     if (number >= SAMPLER_PROBES_MAX - 1)
@@ -166,7 +160,7 @@ static int probe_function(struct bpf_sampler *sampler, const struct target *targ
     return error;
 }
 
-static int probe_functions(struct bpf_sampler *sampler, const struct target *target,
+static int probe_functions(struct bpf_sampler *sampler, const struct probe_target *target,
                            const struct code_functions *functions, struct sampler_range_told *told)
 {
     struct places *places = malloc(sizeof(*places));
@@ -186,7 +180,7 @@ static int probe_functions(struct bpf_sampler *sampler, const struct target *tar
 }
 
 /* Why none of the file's functions has become a range. */
-static int refuse(const struct code_functions *functions, const struct target *target,
+static int refuse(const struct code_functions *functions, const struct probe_target *target,
                   const struct probe_wish *wish, struct sampler_range_told *told)
 {
     const char *base = text_base_name(target->path), *function = wish->function;
@@ -230,13 +224,13 @@ static bool is_new(struct probes *probes, int fd, uint32_t wish)
     return vec_push(&probes->files, file) == 0;
 }
 
-static int probe_target(struct bpf_sampler *sampler, uint32_t index, struct target *target,
-                        struct sampler_range_told *told)
+static int probe_all_functions(struct bpf_sampler *sampler, uint32_t index,
+                               struct probe_target *target, struct sampler_range_told *told)
 {
     struct code_functions functions;
     struct probe_wish *wish = &sampler->probes.wishes.items[index];
     uint32_t before = told->functions;
-    int error = make_scope(sampler->options.trace, target->path, &target->scope);
+    int error = probe_scope(sampler->options.trace, "functions", target->path, &target->scope);
     if (error == 0)
         error = code_functions_find(target->file, target->path, wish->function, &functions);
     if (error != 0)
@@ -262,9 +256,13 @@ static int probe_target(struct bpf_sampler *sampler, uint32_t index, struct targ
 int sampler_probe_file(struct bpf_sampler *sampler, uint32_t wish,
                        const struct probe_source *source, struct sampler_range_told *told)
 {
-    struct target target = {.file = source->file, .path = source->path};
+    struct probe_target target = {.file = source->file, .path = source->path};
     snprintf(target.open_path, sizeof(target.open_path), "/proc/self/fd/%d", source->fd);
     if (!is_new(&sampler->probes, source->fd, wish))
         return 0;
-    return probe_target(sampler, wish, &target, told);
+    struct probe_wish *wanted = &sampler->probes.wishes.items[wish];
+    if (!wanted->provider)
+        return probe_all_functions(sampler, wish, &target, told);
+    int error = probe_scope(sampler->options.trace, "probes", target.path, &target.scope);
+    return error ? error : probe_static(sampler, wanted, &target, told);
 }

@@ -357,9 +357,14 @@ struct probe {
     bool off;             /* it was taken away */
 };
 
+/* What is met of a call: its entry and its return, the return by a return probe; or one place. */
+enum probe_cost { PROBE_COST_EXITS, PROBE_COST_RETURNED, PROBE_COST_PLACE, PROBE_COSTS };
+
 struct probe_wish {
-    char *text, *file, *function;
-    uint32_t count; /* functions */
+    char *text, *file;
+    char *provider;        /* of static probes; NULL: */
+    char *function, *last; /* or a probe, and the one that ends what it begins; NULL: none does */
+    uint32_t count;        /* functions, probes */
 };
 
 struct probe_file {
@@ -374,7 +379,7 @@ struct probes {
     VEC(struct event) events; /* to be handed on */
     VEC(struct arg) args;
     bool measured;
-    uint64_t exits_ns, returned_ns; /* what a call costs, by how its end is met; 0: not known */
+    uint64_t visit_ns[PROBE_COSTS]; /* what each costs here; 0: not known */
     uint64_t since_ns;              /* of the counts */
     uint64_t told, left;
     uint32_t off;
@@ -512,7 +517,8 @@ int sampler_write_launches(const struct bpf_sampler *sampler,
 
 /* ---- Functions that are ranges ---- */
 
-/* "FILE:FUNCTION" into its two parts, which are owned. false: it is none. */
+/* "FILE:FUNCTION", "FILE:PROVIDER:PROBE[..PROBE]" into parts, which are owned. false: it is none.
+ */
 bool probe_wish_parse(const char *text, struct probe_wish *ret_wish);
 
 /* The files that it means now: at `program`, and where libraries are; a name with a slash is a
@@ -526,9 +532,8 @@ void probe_paths_fini(struct probe_paths *paths);
 /* Whether a file that a process has is one of them. */
 bool probe_wish_means(const struct probe_wish *wish, const char *path);
 
-/* What a probed call costs here, in ns: some are made. `returned`: with a return probe, not with
- * one at the return. 0: it cannot be measured. */
-uint64_t probe_cost_measure(struct sampler_bpf *program, bool returned);
+/* What a probed call costs here, in ns: some are made. 0: it cannot be measured. */
+uint64_t probe_cost_measure(struct sampler_bpf *program, enum probe_cost cost);
 
 /* Probes the functions of a file that a wish means, once; what `told` has is added to. 0; -ENOENT:
  * it has none, the reason is told; -errno. */
@@ -540,6 +545,23 @@ struct probe_source {
 
 int sampler_probe_file(struct bpf_sampler *sampler, uint32_t wish,
                        const struct probe_source *source, struct sampler_range_told *told);
+
+/* Inside of it: probe_functions.c, probe_static.c. */
+struct probe_target {
+    struct elf_file *file;
+    const char *path; /* for humans */
+    char open_path[64];
+    uint32_t scope;
+    bool go, plain;
+};
+
+/* Where an address lies in the file. false: nowhere. */
+bool probe_file_offset(const struct elf_file *file, uint64_t address, unsigned long *ret_offset);
+/* Of what a file has: its scope. 0 or -ENOMEM. */
+int probe_scope(struct trace *trace, const char *domain, const char *path, uint32_t *ret_scope);
+/* The static probes that a wish means. As sampler_probe_file(). */
+int probe_static(struct bpf_sampler *sampler, struct probe_wish *wish,
+                 const struct probe_target *target, struct sampler_range_told *told);
 
 void sampler_probes_fini(struct probes *probes);
 /* See sampler_add_range(). */

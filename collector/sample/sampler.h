@@ -58,12 +58,14 @@ int sampler_track(struct sampler *sampler, int32_t pid, unsigned flags);
  * they begin and where they are left. With eBPF only, and with `take_ranges`. Files that are not
  * there yet are probed when a tracked process maps them. */
 struct sampler_range_wish {
-    const char *text;    /* "FILE:FUNCTION"; either may be a glob pattern */
+    const char *text;    /* "FILE:FUNCTION", both may be glob patterns; static probes (USDT):
+                            "FILE:PROVIDER:PROBE", marks, or "FILE:PROVIDER:PROBE..PROBE" */
     const char *program; /* the file that is to be run; NULL: it runs already */
 };
 
 struct sampler_range_told {
     uint32_t functions, places; /* that have probes now; none: its file was not met yet */
+    bool is_static;             /* they are static probes */
     uint32_t refused;           /* functions whose code cannot be read */
     uint32_t chosen;            /* others of that name are chosen at run time, and not probed */
     uint64_t call_ns;           /* what each call costs, as measured here; 0: could not be */

@@ -367,6 +367,9 @@ enum {
     SAMPLER_OPEN_MAX = 128,    /* in one of them; a power of 2 */
 };
 
+/* In place of a function: a range of a pair that has ended, below others. */
+enum { SAMPLER_OPENED_NONE = 0xffffffff };
+
 struct sampler_opened {
     uint64_t begin_ns;
     int64_t place; /* stack pointer at the entry */
@@ -378,7 +381,7 @@ struct sampler_open {
     struct sampler_head head; /* who: of a goroutine, the thread that opened the first */
     uint64_t mm;              /* of the image that opened them */
     uint64_t start_ns;        /* of the thread */
-    uint32_t count, reserved;
+    uint32_t count, beyond;   /* of pairs: begun above those that fit */
     struct sampler_opened ranges[SAMPLER_OPEN_MAX];
 };
 

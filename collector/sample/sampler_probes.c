@@ -23,7 +23,9 @@ void sampler_probes_fini(struct probes *probes)
     for (size_t i = 0; i < probes->wishes.count; i++) {
         free(probes->wishes.items[i].text);
         free(probes->wishes.items[i].file);
+        free(probes->wishes.items[i].provider);
         free(probes->wishes.items[i].function);
+        free(probes->wishes.items[i].last);
     }
     vec_free(&probes->all);
     vec_free(&probes->wishes);
@@ -108,23 +110,23 @@ int sampler_probes_add(void *state, const struct sampler_range_wish *wish,
     struct probes *probes = &sampler->probes;
     struct probe_wish kept;
     if (!probe_wish_parse(wish->text, &kept)) {
-        snprintf(ret_told->reason, sizeof(ret_told->reason), "\"%s\" is not FILE:FUNCTION",
-                 wish->text);
+        snprintf(ret_told->reason, sizeof(ret_told->reason),
+                 "\"%s\" is not FILE:FUNCTION or FILE:PROVIDER:PROBE", wish->text);
         snprintf(ret_told->hint, sizeof(ret_told->hint),
                  "as in \"server:handle_*\" or \"libm.so*:sin\"");
         return -EINVAL;
     }
     if (vec_push(&probes->wishes, kept) != 0)
         return -ENOMEM;
-    if (!probes->measured) {
-        probes->exits_ns = probe_cost_measure(sampler->program, false);
-        probes->returned_ns = probe_cost_measure(sampler->program, true);
-    }
+    for (unsigned cost = 0; cost < PROBE_COSTS && !probes->measured; cost++)
+        probes->visit_ns[cost] = probe_cost_measure(sampler->program, (enum probe_cost)cost);
     probes->measured = true;
+    ret_told->is_static = kept.provider;
     probes->since_ns = sampler->now_ns;
     int error = add_wish(sampler, wish, ret_told);
     if (error == 0 && ret_told->functions == 0)
-        ret_told->call_ns = probes->exits_ns;
+        ret_told->call_ns = kept.provider ? probes->visit_ns[PROBE_COST_PLACE] * (kept.last ? 2 : 1)
+                                          : probes->visit_ns[PROBE_COST_EXITS];
     return error == 0 ? 0 : fail(ret_told, error, wish->text);
 }
 
@@ -198,7 +200,9 @@ int sampler_take_probed(struct bpf_sampler *sampler, const struct sampler_probed
                           .name = probe->name,
                           .scope = probe->scope,
                           .lane = EVENT_OWN_LANE,
-                          .origin_ns = EVENT_NO_ORIGIN};
+                          .origin_ns = record->flags & SAMPLER_PROBED_MARK
+                                           ? (int64_t)record->begin_ns
+                                           : EVENT_NO_ORIGIN};
     const char *how = how_ended(record->flags);
     int error = how ? add_end(sampler, how, &event) : 0;
     if (error == 0)
@@ -220,7 +224,8 @@ static int end_open(struct bpf_sampler *sampler, const struct bpf_probed *probed
         struct sampler_probed record = *like;
         record.begin_ns = range->begin_ns;
         record.function = range->function;
-        if (range->begin_ns >= since_ns && range->begin_ns <= like->head.time_ns)
+        if (range->function != SAMPLER_OPENED_NONE && range->begin_ns >= since_ns &&
+            range->begin_ns <= like->head.time_ns)
             error = sampler_take_probed(sampler, &record);
     }
     return error;
@@ -275,8 +280,11 @@ int sampler_end_probed(struct bpf_sampler *sampler, const struct sampler_head *h
     probed->who.who = (uint32_t)head->tid;
     probed->who.pid = (uint32_t)head->pid;
     int error = 0;
-    if (bpf_program_probed_find(sampler->program, probed) &&
-        probed->open.start_ns == head->thread_start_ns) {
+    for (uint32_t pairs = 0; pairs < 2 && error == 0; pairs++) {
+        probed->who.pairs = pairs;
+        if (!bpf_program_probed_find(sampler->program, probed) ||
+            probed->open.start_ns != head->thread_start_ns)
+            continue;
         error = end_open(sampler, probed, &like, process ? process->exec_ns : 0);
         bpf_program_probed_forget(sampler->program, probed);
     }

@@ -26,6 +26,16 @@ static bool on_symbol(void *context, const struct elf_symbol *symbol)
     return ++*count < 100000;
 }
 
+static bool on_probe(void *context, const struct elf_probe *probe)
+{
+    unsigned *count = context;
+    touch((const uint8_t *)probe->provider, strlen(probe->provider) + 1);
+    touch((const uint8_t *)probe->name, strlen(probe->name) + 1);
+    touch((const uint8_t *)probe->arguments, strlen(probe->arguments) + 1);
+    sink += probe->address + probe->semaphore;
+    return ++*count < 100000;
+}
+
 static void ask_sections(struct elf_file *file)
 {
     static const char *const names[] = {".text",     ".eh_frame",      ".symtab",    ".debug_str",
@@ -78,6 +88,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     ask_addresses(file, size);
     ask_sections(file);
     elf_file_symbols(file, on_symbol, &count);
+    elf_file_probes(file, on_probe, &count);
     sink += elf_file_find_symbol(file, "no such symbol", &symbol);
     elf_file_trim(file);
     const char *link = elf_file_debug_link(file, &crc);

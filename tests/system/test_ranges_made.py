@@ -117,6 +117,36 @@ def libraries_are_probed_when_they_are_loaded(home):
 
 
 @case
+def static_probes_are_ranges_and_marks(home):
+    file = program("target_static")
+    pairs = [f"{file}:shop:{name}__start..{name}__done" for name in ("request", "phase")]
+    done = record(home, file, ranges=[*pairs, f"{file}:shop:ti*"], options=NO_LIMIT)
+    equal(done.out, b"1\n", "those that watch, as the program is told")
+    check("2 places are watched: each visit of one takes" in done.err_text, done.err_text)
+    begun, ended, marks = collections.Counter(), 0, 0
+    for line in home.annot("cat", done.path).out.decode().splitlines():
+        begun.update(re.findall(r" begin (shop:\S+) domain=probes", line))
+        ended += 'ended="without a return"' in line
+        marks += " mark shop:tick " in line
+    deepest = 128  # of 200
+    equal(dict(begun), {"shop:request": 20 + deepest + 1, "shop:phase": 20}, "ranges")
+    equal((ended, marks), (1, 4), "left without an end, and marks")
+    check(" 72 ranges of functions: more than 128 were open" in home.info(done.path), "no depth")
+
+
+@case
+def static_probes_of_libraries(home):
+    file = program("target_thrown")
+    done = record(home, file, ranges=["libstdc++.so.6:libstdcxx:*"], options=NO_LIMIT)
+    equal(done.out, b"13\n", "what the program lived through")
+    names = re.findall(r" mark (libstdcxx:\S+) ", home.annot("cat", done.path).out.decode())
+    if not names:
+        raise Skip("this C++ library has no static probes")
+    known = {"libstdcxx:throw": 13, "libstdcxx:catch": 16, "libstdcxx:rethrow": 3}
+    equal(collections.Counter(names), known, "marks")
+
+
+@case
 def what_is_hot_is_switched_off(home):
     file = program("target_probed")
     little = ["--range-budget", "1"]  # a busy machine gives the program little of a processor
@@ -135,7 +165,9 @@ def what_cannot_be_probed_is_refused(home):
     shutil.copy(file, stripped)
     subprocess.run(["strip", stripped], check=True)
     refused = [(f"{stripped}:probed_work", "stripped"), (f"{file}:probed_none", "has no function"),
-               ("./none:work", "no file"), ("nothing", "FILE:FUNCTION")]
+               ("./none:work", "no file"), ("nothing", "FILE:FUNCTION"),
+               (f"{file}:shop:none", "no static probe"),
+               (f"{program('target_static')}:shop:tick..none", "none that ends it")]
     for text, words in refused:
         path = home.work / "refused.annot"
         done = home.annot("record", "-o", path, "--range", text, "--", "true")

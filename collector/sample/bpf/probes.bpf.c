@@ -15,9 +15,9 @@
 char probes_license[] SEC("license") = "Dual MIT/GPL";
 
 struct probe_key {
-    uint64_t who; /* tid, or the goroutine's address */
-    uint32_t pid; /* as the collector's namespace has it, as the tid */
-    uint32_t reserved;
+    uint64_t who;   /* tid, or the goroutine's address */
+    uint32_t pid;   /* as the collector's namespace has it, as the tid */
+    uint32_t pairs; /* 1: a stack of its own */
 };
 
 struct {
@@ -99,7 +99,7 @@ static __always_inline struct sampler_open *probe_stack(const struct site *site,
     if (open && (open->mm != mm || open->start_ns != start)) {
         open->mm = mm;
         open->start_ns = start;
-        open->count = 0;
+        open->count = open->beyond = 0;
         task_identify(site->task, &open->head, true);
     }
     return open;
@@ -281,6 +281,79 @@ int probes_met(struct pt_regs *context)
     probe_close(&site);
     if (entry)
         probe_enter(&site);
+    return 0;
+}
+
+/* ---- Pairs -----------------------------------------------------------------------------------
+ *
+ * Their begins and ends may be in different functions, so stack pointers tell nothing: an end is
+ * that of the last begin of the same pair. Pairs may overlap: one that ends below another stays as
+ * an empty place until the other has ended. */
+
+static long probe_pair_round(uint32_t index, void *context)
+{
+    struct site *site = *(struct site **)context;
+    struct sampler_open *open = site->open;
+    struct sampler_opened *range;
+
+    if (!open || index >= open->count)
+        return 1;
+    range = &open->ranges[(open->count - 1 - index) & (SAMPLER_OPEN_MAX - 1)];
+    if (range->function != site->function)
+        return 0;
+    probe_tell(site, range, 0);
+    range->function = SAMPLER_OPENED_NONE;
+    return 1;
+}
+
+/* Takes empty places off the top. */
+static long probe_empty_round(uint32_t index, void *context)
+{
+    struct site *site = *(struct site **)context;
+    struct sampler_open *open = site->open;
+
+    if (!open || open->count == 0 ||
+        open->ranges[(open->count - 1) & (SAMPLER_OPEN_MAX - 1)].function != SAMPLER_OPENED_NONE)
+        return 1;
+    open->count--;
+    return 0;
+}
+
+static __always_inline void probe_pair_end(struct site *site)
+{
+    if (site->open->beyond) {
+        site->open->beyond--;
+        return;
+    }
+    bpf_loop(SAMPLER_OPEN_MAX, probe_pair_round, &site, 0);
+    bpf_loop(SAMPLER_OPEN_MAX, probe_empty_round, &site, 0);
+}
+
+SEC("uprobe")
+
+int probes_paired(struct pt_regs *context)
+{
+    struct task_struct *task = bpf_get_current_task_btf();
+    uint64_t cookie = bpf_get_attach_cookie(context);
+    struct probe_key key = {.who = task_tid(task, true), .pid = task_pid(task, true), .pairs = 1};
+    struct site site = {.cookie = cookie, .task = task, .function = SAMPLER_SITE_FUNCTION(cookie)};
+    bool begins = SAMPLER_SITE_KIND(cookie) == SAMPLER_SITE_ENTRY;
+    bool recorded = task_process(task, SAMPLER_LOSS_OTHER_UID);
+
+    if (begins)
+        probe_count((recorded ? 0 : SAMPLER_PROBES_MAX) + site.function);
+    if (!recorded)
+        return 0;
+    site.open = probe_stack(&site, &key, begins);
+    if (!site.open)
+        return 0;
+    site.now = bpf_ktime_get_ns();
+    if (!begins)
+        probe_pair_end(&site);
+    else if (site.open->count < SAMPLER_OPEN_MAX)
+        probe_enter(&site);
+    else if (site.open->beyond++ < 0xffffffff)
+        count(SAMPLER_LOSS_PROBE_DEPTH);
     return 0;
 }
 

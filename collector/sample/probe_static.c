@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT */
+/* Static probes (USDT) of a file: one name is a mark, two are where ranges begin and end. A probe
+ * may have many places, and a counter that tells the program whether anybody watches, which the
+ * kernel raises for us. Thread-safety: one thread per object. */
+#include "sample_parts.h"
+#include "text.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FOUND_MAX = 4096, NAME_MAX_BYTES = 256 };
+
+/* Those of the file that a wish means. */
+struct found {
+    const struct probe_wish *wish;
+    bool beyond;
+    VEC(struct elf_probe) items;
+};
+
+static bool means(const char *pattern, const char *name)
+{
+    return pattern && fnmatch(pattern, name, 0) == 0;
+}
+
+static bool find_probe(void *context, const struct elf_probe *probe)
+{
+    struct found *found = context;
+    if (!means(found->wish->provider, probe->provider) ||
+        (!means(found->wish->function, probe->name) && !means(found->wish->last, probe->name)))
+        return true;
+    found->beyond = found->items.count == FOUND_MAX || vec_push(&found->items, *probe) != 0;
+    return !found->beyond;
+}
+
+/* ---- Places of a probe ----------------------------------------------------------------------- */
+
+struct places {
+    unsigned long offsets[FOUND_MAX], references[FOUND_MAX];
+    uint64_t cookies[FOUND_MAX];
+    uint32_t count;
+    bool begin, end;
+};
+
+static bool is_same(const struct found *found, const struct elf_probe *first,
+                    const struct elf_probe *other)
+{
+    return strcmp(first->provider, other->provider) == 0 &&
+           (found->wish->last || strcmp(first->name, other->name) == 0);
+}
+
+/* The first of its name; of a pair, the first of its provider. */
+static bool is_first(const struct found *found, size_t at)
+{
+    for (size_t i = 0; i < at; i++)
+        if (is_same(found, &found->items.items[i], &found->items.items[at]))
+            return false;
+    return true;
+}
+
+static bool add_place(const struct elf_file *file, const struct elf_probe *probe, uint64_t cookie,
+                      struct places *places)
+{
+    unsigned long *reference = &places->references[places->count];
+    *reference = 0;
+    if (!probe_file_offset(file, probe->address, &places->offsets[places->count]) ||
+        (probe->semaphore && !probe_file_offset(file, probe->semaphore, reference)))
+        return false;
+    places->cookies[places->count++] = cookie;
+    return true;
+}
+
+/* All that have the name of the one at `at`, or are of its pair. */
+static bool find_places(const struct found *found, size_t at, const struct elf_file *file,
+                        uint32_t number, struct places *places)
+{
+    places->count = 0;
+    places->begin = places->end = false;
+    for (size_t i = at; i < found->items.count; i++) {
+        const struct elf_probe *probe = &found->items.items[i];
+        if (!is_same(found, &found->items.items[at], probe))
+            continue;
+        bool end = !means(found->wish->function, probe->name);
+        uint64_t site = end ? SAMPLER_SITE_LEAVE : SAMPLER_SITE_ENTRY;
+        if (!add_place(file, probe, number | site << 12, places))
+            return false;
+        places->begin |= !end;
+        places->end |= end;
+    }
+    return !found->wish->last || (places->begin && places->end);
+}
+
+/* ---- Probes ---------------------------------------------------------------------------------- */
+
+/* A pair is called by the words that its two names begin with. */
+static int64_t add_name(struct trace *trace, const struct found *found,
+                        const struct elf_probe *probe)
+{
+    char name[NAME_MAX_BYTES];
+    const char *own = found->wish->last ? found->wish->function : probe->name;
+    const char *last = found->wish->last ? found->wish->last : own;
+    size_t common = 0;
+    while (own[common] && own[common] == last[common])
+        common++;
+    while (own[common] && common > 0 && own[common - 1] != '_')
+        common--;
+    while (own[common] && common > 0 && own[common - 1] == '_')
+        common--;
+    if (common == 0)
+        common = strlen(own);
+    snprintf(name, sizeof(name), "%s:%.*s", probe->provider, (int)common, own);
+    return trace_string_add(trace, name, strlen(name));
+}
+
+/* -EBADMSG: it cannot be probed. */
+static int probe_one(struct bpf_sampler *sampler, const struct found *found, size_t at,
+                     const struct probe_target *target, struct places *places)
+{
+    struct probes *probes = &sampler->probes;
+    bool pair = found->wish->last;
+    struct probe probe = {.scope = target->scope,
+                          .call_ns = probes->visit_ns[PROBE_COST_PLACE] * (pair ? 2 : 1)};
+    uint32_t number = (uint32_t)probes->all.count;
+    if (number >= SAMPLER_PROBES_MAX - 1)
+        return -E2BIG;
+    if (!find_places(found, at, target->file, number, places))
+        return -EBADMSG;
+    const struct bpf_probe_places asked = {.number = number,
+                                           .count = places->count,
+                                           .offsets = places->offsets,
+                                           .references = places->references,
+                                           .cookies = places->cookies,
+                                           .kind = pair ? BPF_PROBE_PAIR : BPF_PROBE_MARK};
+    int64_t name = add_name(sampler->options.trace, found, &found->items.items[at]);
+    probe.name = name > 0 ? (uint32_t)name : 0;
+    int error = name < 0 ? (int)name : vec_push(&probes->all, probe);
+    if (error == 0)
+        error = bpf_program_probe(sampler->program, target->open_path, &asked);
+    if (error != 0)
+        bpf_program_unprobe(sampler->program, number);
+    if (error != 0 && probes->all.count > number)
+        probes->all.count--;
+    return error;
+}
+
+/* Why the file has given nothing. */
+static int refuse(const struct probe_wish *wish, const struct probe_target *target,
+                  struct sampler_range_told *told)
+{
+    struct text reason = text_init(told->reason, sizeof(told->reason));
+    struct text hint = text_init(told->hint, sizeof(told->hint));
+    text_format(&reason, "%s has no static probe \"%s:%s\"%s%s", text_base_name(target->path),
+                wish->provider, wish->function, wish->last ? ", or none that ends it: " : "",
+                wish->last ? wish->last : "");
+    text_format(&hint, "\"readelf -n %s\" lists those that it has", target->path);
+    return -ENOENT;
+}
+
+int probe_static(struct bpf_sampler *sampler, struct probe_wish *wish,
+                 const struct probe_target *target, struct sampler_range_told *told)
+{
+    struct found found = {.wish = wish};
+    struct places *places = malloc(sizeof(*places));
+    uint32_t before = told->functions;
+    elf_file_probes(target->file, find_probe, &found);
+    int error = !places ? -ENOMEM : found.beyond ? -E2BIG : 0;
+    for (size_t i = 0; i < found.items.count && error == 0; i++) {
+        if (!is_first(&found, i))
+            continue;
+        error = probe_one(sampler, &found, i, target, places);
+        told->functions += error == 0;
+        told->places += error == 0 ? places->count : 0;
+        error = error == -EBADMSG ? 0 : error;
+    }
+    wish->count += told->functions - before;
+    told->call_ns = sampler->probes.visit_ns[PROBE_COST_PLACE] * (wish->last ? 2 : 1);
+    vec_free(&found.items);
+    free(places);
+    return error == 0 && told->functions == before ? refuse(wish, target, told) : error;
+}
