@@ -202,6 +202,8 @@ def finish():
         return
     sys.settrace(None)
     if sys.version_info >= (3, 12):
+        # CPython 3.13 runs code when its modules are empty: the callback would not find a name.
+        sys.monitoring.register_callback(1, sys.monitoring.events.PY_START, None)
         sys.monitoring.register_callback(1, sys.monitoring.events.LINE, None)
     with open(REFERENCE, "a") as output:
         for (name, line), count in counts.items():
