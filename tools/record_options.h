@@ -190,7 +190,7 @@ struct tracing_values {
          OPTION_FLAG,                                                                              \
          (at) + offsetof(struct tracing_values, exceptions),                                       \
          NULL,                                                                                     \
-         "a mark where an exception leaves the first call, and in each call which one left it",    \
+         "a mark where a call raises an exception, and in each call which one left it",            \
          NULL},                                                                                    \
     {                                                                                              \
         "c-calls", 0, OPTION_FLAG, (at) + offsetof(struct tracing_values, c_calls), NULL,          \

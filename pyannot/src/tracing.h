@@ -78,6 +78,9 @@ void trace_see_slots(PyObject *const *slots);
 void trace_see_result(PyObject *result);
 void trace_see_exception(PyObject *exception);
 void trace_see_error(void);
+/* An exception is raised in the innermost frame, or comes to it out of a call: from 3.12 on. Before
+ * it those are told that leave a frame. */
+void trace_raised(PyCodeObject *code, PyObject *exception);
 
 /* A call of something that is not written in Python, with options.c_calls; the callable is
  * borrowed. What is not left ends with the frame that called it. */

@@ -135,6 +135,14 @@ CALLBACK(on_unwind)
     return Py_NewRef(Py_None);
 }
 
+/* The same, in each frame that it comes to. */
+CALLBACK(on_raise)
+{
+    UNUSED_OF_CALLBACK;
+    trace_raised((PyCodeObject *)args[0], args[2]);
+    return Py_NewRef(Py_None);
+}
+
 /* code, line */
 CALLBACK(on_line)
 {
@@ -166,7 +174,7 @@ CALLBACK(on_c_return)
 
 /* Where an event is wanted: in all code; if calls are traced there, else in code whose lines are
  * counted; in that alone. */
-enum { OF_ALL, OF_START, OF_CALLS, OF_LINES, OF_C };
+enum { OF_ALL, OF_START, OF_CALLS, OF_LINES, OF_C, OF_RAISE };
 
 static const struct {
     const char *event;
@@ -178,6 +186,7 @@ static const struct {
     {"PY_RETURN", on_leave, OF_CALLS}, {"PY_YIELD", on_leave, OF_CALLS},
     {"LINE", on_line, OF_LINES},       {"CALL", on_call, OF_C},
     {"C_RETURN", on_c_return, OF_C},   {"C_RAISE", on_c_return, OF_C},
+    {"RAISE", on_raise, OF_RAISE},
 };
 
 enum { CALLBACK_COUNT = sizeof(callbacks) / sizeof(callbacks[0]) };
@@ -263,6 +272,14 @@ static int take_id(PyObject *module, int id)
     return 1;
 }
 
+static bool is_wanted(int where, const struct trace_options *options)
+{
+    return where == OF_C       ? options->c_calls
+           : where == OF_LINES ? options->lines
+           : where == OF_RAISE ? options->exceptions
+                               : true;
+}
+
 /* Sets line_events; returns the events of all code, or -1 with an exception. `options` NULL: there
  * are no callbacks from now on. */
 static int register_all(PyObject *module, const struct trace_options *options)
@@ -273,7 +290,7 @@ static int register_all(PyObject *module, const struct trace_options *options)
     line_events = call_events = 0;
     for (int i = 0; i < CALLBACK_COUNT; i++) {
         int where = callbacks[i].where;
-        if (any && ((where == OF_C && !options->c_calls) || (where == OF_LINES && !options->lines)))
+        if (any && !is_wanted(where, options))
             continue;
         int event = event_of(module, callbacks[i].event);
         PyObject *callback = any ? make_callback(callbacks[i].call) : Py_NewRef(Py_None);

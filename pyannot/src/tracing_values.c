@@ -296,6 +296,7 @@ uint32_t trace_values_enter(const struct trace_code *kept, PyCodeObject *code, b
 
 struct leaving {
     PyObject *type, *exception; /* which may be no instance yet, but what one is made of */
+    PyObject *traceback;        /* NULL: none */
 };
 
 static bool steers(const struct leaving *leaving)
@@ -322,6 +323,14 @@ static PyObject *message_of(PyObject *exception)
     return any ? PyTuple_GET_ITEM(arguments, 0) : NULL;
 }
 
+/* Whether it has been in frames that are inside of this one: else another one had its address. */
+static bool is_from_inside(const struct leaving *leaving)
+{
+    PyObject *traceback = leaving->traceback;
+    return traceback != NULL && PyTraceBack_Check(traceback) &&
+           ((PyTracebackObject *)traceback)->tb_next != NULL;
+}
+
 /* Where it was raised, not in each frame that it leaves. */
 static void mark(struct trace_thread *thread, const struct trace_entry *entry,
                  const struct leaving *leaving)
@@ -329,7 +338,8 @@ static void mark(struct trace_thread *thread, const struct trace_entry *entry,
     static annot_domain domain;
     static annot_category category;
     const void *raised = leaving->exception ? leaving->exception : leaving->type;
-    bool is_known = thread->raised == raised && entry->depth < thread->raised_depth;
+    bool is_known =
+        thread->raised == raised && entry->depth < thread->raised_depth && is_from_inside(leaving);
     thread->raised = raised;
     thread->raised_depth = entry->depth;
     if (is_known)
@@ -347,16 +357,44 @@ static void mark(struct trace_thread *thread, const struct trace_entry *entry,
     annot_emit_mark_event(&event);
 }
 
+/* Borrowed, of an exception that is on its way. */
+static PyObject *traceback_of(PyObject *exception)
+{
+#if PY_VERSION_HEX >= 0x030C0000
+    return exception ? ((PyBaseExceptionObject *)exception)->traceback : NULL;
+#else
+    (void)exception;
+    return PyThreadState_Get()->curexc_traceback;
+#endif
+}
+
+void trace_raised(PyCodeObject *python_code, PyObject *exception)
+{
+    const struct trace_code *code = trace_code_of(python_code);
+    const struct leaving leaving = {(PyObject *)Py_TYPE(exception), exception,
+                                    traceback_of(exception)};
+    if (code == NULL || code->verdict != TRACE_WANTED || steers(&leaving))
+        return;
+    struct trace_thread *thread = trace_thread_now(false);
+    uint32_t depth = trace_depth();
+    uint32_t count = thread ? thread->count : 0;
+    while (count > 0 && thread->entries[count - 1].depth > depth)
+        count--; /* left, and not closed yet */
+    const struct trace_entry *entry = count > 0 ? &thread->entries[count - 1] : NULL;
+    if (entry != NULL && entry->depth == depth && entry->code == code)
+        mark(thread, entry, &leaving);
+}
+
 void trace_values_leave(struct trace_thread *thread, const struct trace_entry *entry)
 {
     struct values values;
     PyObject *result = seen.result;
-    const struct leaving leaving = {seen.type, seen.exception};
+    const struct leaving leaving = {seen.type, seen.exception, traceback_of(seen.exception)};
     const struct trace_code *code = entry->code;
     seen.result = seen.type = seen.exception = NULL;
     values_init(&values);
     if (leaving.type != NULL && !steers(&leaving)) {
-        if (trace_now.options.exceptions)
+        if (trace_now.options.exceptions && PY_VERSION_HEX < 0x030C0000)
             mark(thread, entry, &leaving);
         values.items[values.count++] = annot_value_string("exception", type_name(&leaving));
     } else if (result != NULL && trace_now.options.results && code != NULL && !code->is_generator) {

@@ -266,7 +266,9 @@ class Tracing(RecordingTest):
                              "--trace-exceptions", *more, "-o", str(output), "--",
                              interpreter.command, str(VALUES)], env=self.environment_of(path))
                 text = harness.run([ANNOT, "cat", "--json", str(output)]).stdout
-                self.check_values([json.loads(line) for line in text.splitlines()])
+                lines = [json.loads(line) for line in text.splitlines()]
+                self.check_values(lines)
+                self.check_exceptions(lines, interpreter.version)
 
     def check_values(self, lines):
         def of(event, name):
@@ -279,13 +281,20 @@ class Tracing(RecordingTest):
         self.assertEqual(of("end", "cell"), [{"returned": 11}])
         self.assertEqual(of("begin", "numbers"), [{"n": 3}, None])
         self.assertEqual(of("end", "numbers"), [None, None])  # left to go on, and at its end
-        self.assertEqual(of("begin", "fail"), [{"n": 2}, {"n": 1}, {"n": 0}])
-        self.assertEqual(of("end", "fail"), 3 * [{"exception": "ValueError"}])
-        self.assertEqual(of("end", "catch"), [{"returned": "ValueError"}, {"returned": "KeyError"}])
+        self.assertEqual(of("begin", "fail"), [{"n": n} for n in (2, 1, 0, 1, 0)])
+        self.assertEqual(of("end", "fail"), 5 * [{"exception": "ValueError"}])
+        self.assertEqual(of("end", "catch"), [{"returned": name} for name in (
+            "ValueError", "KeyError", "ValueError", "ValueError")])
+
+    def check_exceptions(self, lines, version):
         marks = [(line["name"], line["values"]) for line in lines
                  if line.get("category") == "exceptions"]
+        kept = [("KeyError", {"message": "kept"})] if version >= (3, 12) else []
         self.assertEqual(marks, [("ValueError", {"message": "no more"}),
-                                 ("KeyError", {"message": "missing"})])
+                                 ("KeyError", {"message": "missing"}),
+                                 ("ValueError", {"message": "no more"}),
+                                 ("ValueError", {"message": "another"}),
+                                 *kept])
 
     def test_greenlets_have_stacks_of_their_own(self):
         try:

@@ -46,6 +46,19 @@ def miss(d):
     return d["missing"]
 
 
+def another(n):
+    """Raised less deep than the one before, whose place in memory it gets."""
+    catch(fail, n)
+    raise ValueError("another")
+
+
+def keep():
+    try:
+        raise KeyError("kept")
+    except KeyError:
+        pass
+
+
 def catch(function, argument):
     try:
         function(argument)
@@ -67,6 +80,8 @@ def main():
     list(numbers(3))
     catch(fail, 2)
     catch(miss, {})
+    catch(another, 1)
+    keep()
 
 
 main()
