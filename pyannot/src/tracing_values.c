@@ -30,14 +30,18 @@ static _Thread_local struct {
 
 /* ---- Texts ----------------------------------------------------------------------------------- */
 
+#define CUT "..." /* stands for what did not fit */
+
 struct text {
-    char *at, *end; /* the last byte is for the NUL */
+    char *at, *end; /* behind it are places for CUT and the NUL */
+    bool is_cut;
 };
 
 static void put(struct text *text, const char *bytes)
 {
-    while (*bytes && text->at < text->end)
+    while (*bytes && text->at < text->end && !text->is_cut)
         *text->at++ = *bytes++;
+    text->is_cut |= *bytes != 0;
 }
 
 static void put_character(struct text *text, Py_UCS4 c)
@@ -55,14 +59,14 @@ static void put_character(struct text *text, Py_UCS4 c)
     if ((size_t)(text->end - text->at) >= strlen(bytes)) /* whole or not at all */
         put(text, bytes);
     else
-        text->end = text->at;
+        text->is_cut = true;
 }
 
 static void put_string(struct text *text, PyObject *string, const char *quote)
 {
     Py_ssize_t length = PyUnicode_GET_LENGTH(string);
     put(text, quote);
-    for (Py_ssize_t i = 0; i < length && text->at < text->end; i++)
+    for (Py_ssize_t i = 0; i < length && !text->is_cut; i++)
         put_character(text, PyUnicode_READ_CHAR(string, i));
     put(text, quote);
 }
@@ -70,7 +74,7 @@ static void put_string(struct text *text, PyObject *string, const char *quote)
 static void put_bytes(struct text *text, PyObject *bytes)
 {
     put(text, "b'");
-    for (Py_ssize_t i = 0; i < PyBytes_GET_SIZE(bytes) && text->at < text->end; i++) {
+    for (Py_ssize_t i = 0; i < PyBytes_GET_SIZE(bytes) && !text->is_cut; i++) {
         Py_UCS4 c = (uint8_t)PyBytes_AS_STRING(bytes)[i];
         char escaped[8];
         snprintf(escaped, sizeof(escaped), c < 0x20 || c > 0x7e ? "\\x%02x" : "%c", (unsigned)c);
@@ -181,12 +185,13 @@ static void add_text(struct values *values, const char *key, PyObject *value)
 {
     char *begin = values->at;
     size_t room = (size_t)(values->end - begin);
-    if (room < 2)
+    if (room < 2 * sizeof(CUT))
         return;
-    struct text text = {begin, begin + (room < TEXT_SIZE ? room : (size_t)TEXT_SIZE) - 1};
+    size_t size = (room < TEXT_SIZE ? room : (size_t)TEXT_SIZE) - sizeof(CUT);
+    struct text text = {begin, begin + size, false};
     put_value(&text, value, 0);
-    *text.at = 0;
-    values->at = text.at + 1;
+    memcpy(text.at, text.is_cut ? CUT : "", text.is_cut ? sizeof(CUT) : 1);
+    values->at = text.at + strlen(text.at) + 1;
     values->items[values->count++] = annot_value_string(key, begin);
 }
 

@@ -249,11 +249,11 @@ class Tracing(RecordingTest):
          "more": "{}"},
         {"a": "[[<list>]]", "b": "[0, 1, 2, 3, 4, ... 995 more]", "key": "None", "rest": "()",
          "more": "{}"},
-        {"a": "é" * 47, "b": r"\ud800x", "key": "None", "rest": "()", "more": "{}"},
+        {"a": "é" * 46 + "...", "b": r"\ud800x", "key": "None", "rest": "()", "more": "{}"},
         {"a": "<set>", "b": "<range>", "key": "None", "rest": "()", "more": "{}"}]
     RETURNED = ["[1, 2.5]", r"['text\x00\x0a', True]", "[<Hostile>, 2.5]",
                 "[<Text>, int above 2**63]", "[[<list>], [0, 1, 2, 3, 4, ... 995 more]]",
-                "['" + "é" * 46, "[<set>, <range>]"]
+                "['" + "é" * 45 + "...", "[<set>, <range>]"]
 
     def test_arguments_results_and_exceptions(self):
         for interpreter, path in self.each():
