@@ -6,8 +6,8 @@
 PACKAGE as for bench_tracing.py. Times are those of the switch itself in a program with few
 functions, what it takes more per function where CODES have run, and what the first call of each
 takes longer than the second. The ratio "off again" is of processor time of the same program in two
-processes that run in turn: both are recorded, one was traced before. Medians of ROUNDS (20), beside
-two processes that never were.
+processes that run in turn: both are recorded, one was traced before. Medians of ROUNDS (20);
+"never" is the ratio before it was.
 """
 
 import os
