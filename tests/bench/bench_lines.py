@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """What lines that are counted cost, beside line_profiler and the least that the interpreter takes.
 
-    bench_lines.py ANNOT PACKAGE INTERPRETER [ROUNDS]
+    bench_lines.py ANNOT PACKAGE INTERPRETER [ROUNDS] [--json FILE]
 
 PACKAGE is the folder for PYTHONPATH with pyannot for that interpreter (module_build.py makes one).
 Each round runs the programs without anything and then with each tool; ratios of processor time and
@@ -10,12 +10,12 @@ callback in C that does nothing: the floor of sys.monitoring, CPython 3.12 and l
 is recorded with lines that it does not have. line_profiler: if INTERPRETER has it.
 """
 
-import collections
 import os
-import statistics
-import subprocess
 import sys
 import tempfile
+
+import rows
+import tool_rounds
 
 PROGRAMS = '''
 import operator, sys, time
@@ -77,41 +77,17 @@ def commands(annot, interpreter, folder):
     yield "other code", [*record, "nothing", "--", interpreter, program, "annot"]
     for tool, probe in (("empty", "sys.monitoring"), ("line_profiler", "line_profiler")):
         statement = f"import sys; {probe}" if probe != tool else f"import {tool}"
-        if subprocess.run([interpreter, "-c", statement], capture_output=True,
-                          check=False).returncode == 0:
+        if tool_rounds.can(interpreter, statement):
             yield tool, [interpreter, program, tool]
 
 
-def run(command, package):
-    done = subprocess.run(command, env=dict(os.environ, PYTHONPATH=package), capture_output=True,
-                          text=True, check=True)
-    rows = (line.split() for line in done.stdout.splitlines() if line.startswith("BENCH "))
-    return {name: (float(seconds), int(lines)) for _, name, seconds, lines in rows}
-
-
-def measure(tools, plain, package, rounds):
-    """Ratios and nanoseconds a line, by tool and program."""
-    ratios, costs = collections.defaultdict(list), collections.defaultdict(list)
-    for _ in range(rounds):
-        bare = run(plain, package)
-        for tool, command in tools.items():
-            for name, (seconds, lines) in run(command, package).items():
-                ratios[tool, name].append(seconds / bare[name][0])
-                costs[tool, name].append((seconds - bare[name][0]) / lines * 1e9)
-    return ratios, costs
-
-
-def main():
-    annot, package, interpreter = sys.argv[1:4]
-    rounds = int(sys.argv[4]) if len(sys.argv) > 4 else 7
+def main(annot, package, interpreter, rounds="7"):
     with tempfile.TemporaryDirectory() as folder:
         tools = dict(commands(annot, interpreter, folder))
         plain = [interpreter, os.path.join(folder, "programs.py"), "plain"]
-        ratios, costs = measure(tools, plain, package, rounds)
-    for key, values in ratios.items():
-        print(f"{key[0]:14} {key[1]:8} {statistics.median(values):6.2f} x "
-              f"{statistics.median(costs[key]):6.0f} ns a line", flush=True)
+        measured = tool_rounds.measure(tools, plain, package, int(rounds))
+    rows.finish("lines", list(tool_rounds.rows_of(*measured)))
 
 
 if __name__ == "__main__":
-    main()
+    main(*(sys.argv[1:sys.argv.index("--json")] if "--json" in sys.argv else sys.argv[1:]))

@@ -1,23 +1,28 @@
 # SPDX-License-Identifier: MIT
-"""What tracing of calls costs, beside cProfile and viztracer.
+"""What tracing of calls costs, beside cProfile, yappi, viztracer and the least that is possible.
 
-    bench_tracing.py ANNOT PACKAGE INTERPRETER [ROUNDS]
+    bench_tracing.py ANNOT PACKAGE INTERPRETER [ROUNDS] [--json FILE]
 
 PACKAGE is the folder for PYTHONPATH with pyannot for that interpreter (module_build.py makes one).
-Each round runs the programs without anything, then with each tool; ratios of processor time are
-those of a round, and medians of them are printed, with nanoseconds for each enter or exit of a
-function where their number is known. "dormant" is recorded and not traced.
+Ratios are of processor time and those of a round (tool_rounds.py), with nanoseconds for each enter
+or exit of a function where their number is known. "dormant" is recorded and not traced. "entered"
+is a callback in C that does nothing and stands behind enters alone: for each of those the floor of
+sys.monitoring, CPython 3.12 and later; its ratio is half of what both would take. "in all" is what
+the program, the collector and the export take together. Other tools: those that INTERPRETER has.
 """
 
-import collections
 import os
+import resource
 import statistics
 import subprocess
 import sys
 import tempfile
 
+import rows
+import tool_rounds
+
 PROGRAMS = '''
-import json, re, sys, time
+import json, operator, re, sys, time
 
 
 def fib(n):
@@ -82,62 +87,97 @@ def parser(n):
                 counts[word] = counts.get(word, 0) + 1
 
 
+tool, *parts = sys.argv[1:]
+if tool == "entered":
+    events = sys.monitoring.events
+    sys.monitoring.use_tool_id(4, "entered")
+    for event in (events.PY_START, events.PY_RESUME):
+        sys.monitoring.register_callback(4, event, operator.is_)
+    sys.monitoring.set_events(4, events.PY_START | events.PY_RESUME)
 for name, run, events in (("fib", lambda: fib(25), 485570),
                           ("objects", lambda: objects(150000), 900000),
                           ("generator", lambda: generator(500000), 1000002),
                           ("loop", lambda: loop(3000000), 0), ("texts", lambda: texts(4000), 0),
                           ("parser", lambda: parser(600), 0)):
+    if parts and name not in parts:
+        continue
     begin = time.process_time()
     run()
-    print("BENCH", name, time.process_time() - begin, events, flush=True)
+    print("BENCH", name, time.process_time() - begin, events >> (tool == "entered"), flush=True)
 '''
 
 
-def commands(annot, interpreter, folder):
-    program = os.path.join(folder, "programs.py")
-    with open(program, "w") as out:
-        out.write(PROGRAMS)
-    record = [annot, "record", "--no-sample", "--force", "--pool-size", "256M", "-o",
-              os.path.join(folder, "bench.annot")]
-    yield "dormant", [*record, "--", interpreter, program]
+COUNTED = ["fib", "objects", "generator"]
+EVENTS = 485570 + 900000 + 1000002
+
+
+def others(interpreter, folder):
+    yield "cProfile", ["cProfile", "-o", os.devnull]
+    trace = ["-o", os.path.join(folder, "viztracer.json")]
+    for module, name, options in (("viztracer", "viztracer", ["--ignore_c_function", *trace]),
+                                  ("viztracer", "viztracer-c", trace),
+                                  ("yappi", "yappi-wall", ["-c", "wall", "-o", os.devnull]),
+                                  ("yappi", "yappi-cpu", ["-c", "cpu", "-o", os.devnull])):
+        if tool_rounds.can(interpreter, f"import {module}"):
+            yield name, [module, *options]
+
+
+def recording(annot, folder, *options):
+    return [annot, "record", "--no-sample", "--force", "--pool-size", "256M", "-o",
+            os.path.join(folder, "bench.annot"), *options, "--"]
+
+
+def commands(annot, interpreter, folder, program):
+    yield "dormant", [*recording(annot, folder), interpreter, program, "annot"]
     for mode in ("exact", "aggregate", "adaptive"):
-        yield mode, [*record, f"--trace-functions={mode}", "--", interpreter, program]
-    yield "cProfile", [interpreter, "-m", "cProfile", "-o", os.devnull, program]
-    probe = subprocess.run([interpreter, "-c", "import viztracer"], capture_output=True,
-                           check=False)
-    if probe.returncode == 0:
-        yield "viztracer", [interpreter, "-m", "viztracer", "--ignore_c_function", "-o",
-                            os.path.join(folder, "viztracer.json"), program]
+        yield mode, [*recording(annot, folder, f"--trace-functions={mode}"), interpreter, program,
+                     "annot"]
+    if tool_rounds.can(interpreter, "import sys; sys.monitoring"):
+        yield "entered", [interpreter, program, "entered"]
+    for name, module in others(interpreter, folder):
+        yield name, [interpreter, "-m", *module, program, name]
 
 
-def run(command, package):
-    done = subprocess.run(command, env=dict(os.environ, PYTHONPATH=package), capture_output=True,
-                          text=True, check=True)
-    rows = (line.split() for line in done.stdout.splitlines() if line.startswith("BENCH "))
-    return {name: (float(seconds), int(events)) for _, name, seconds, events in rows}
+def cpu_seconds(command, package):
+    """Of the command and all of its children."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(command, env=dict(os.environ, PYTHONPATH=package), stdout=subprocess.DEVNULL,
+                   stderr=subprocess.DEVNULL, check=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def measure(tools, plain, package, ratios, costs):
-    for tool, command in tools.items():
-        for name, (seconds, events) in run(command, package).items():
-            before = plain[name][0]
-            ratios[tool, name].append(seconds / before)
-            if events:
-                costs[tool, name].append((seconds - before) / events * 1e9)
+def in_all(annot, program, package, rounds):
+    """Rows: to the finished recording, and from there to a trace."""
+    folder = os.path.dirname(program[1])
+    recorded, traced = [], []
+    export = [annot, "export", "--format", "perfetto", "--force", "-o",
+              os.path.join(folder, "bench.pftrace"), os.path.join(folder, "bench.annot")]
+    for _ in range(rounds):
+        idle = cpu_seconds([*recording(annot, folder), *program, "annot", *COUNTED], package)
+        busy = cpu_seconds([*recording(annot, folder, "--trace-functions=exact"), *program,
+                            "annot", *COUNTED], package)
+        recorded.append((busy - idle) / EVENTS * 1e6)
+        traced.append(recorded[-1] + cpu_seconds(export, package) / EVENTS * 1e6)
+    size = os.path.getsize(os.path.join(folder, "bench.annot")) / EVENTS
+    for what, values, most in (("recording", recorded, 0.15), ("trace", traced, 0.25)):
+        yield rows.row(f"in all, to the {what}", statistics.median(values), "us an event",
+                       most=most, against=f"least {min(values):.3f}")
+    yield rows.row("size of the recording", size, "B an event", most=2)
 
 
 def main(annot, package, interpreter, rounds="5"):
-    ratios, costs = collections.defaultdict(list), collections.defaultdict(list)
     with tempfile.TemporaryDirectory() as folder:
-        tools = dict(commands(annot, interpreter, folder))
-        for _ in range(int(rounds)):
-            plain = run([interpreter, os.path.join(folder, "programs.py")], package)
-            measure(tools, plain, package, ratios, costs)
-    for (tool, name), values in ratios.items():
-        cost = costs.get((tool, name))
-        each = f"  {statistics.median(cost):4.0f} ns an event" if cost else ""
-        print(f"{tool:10} {name:10} {statistics.median(values):6.3f}{each}")
+        program = os.path.join(folder, "programs.py")
+        with open(program, "w") as out:
+            out.write(PROGRAMS)
+        tools = dict(commands(annot, interpreter, folder, program))
+        plain = [interpreter, program, "plain"]
+        measured = tool_rounds.measure(tools, plain, package, int(rounds))
+        entries = [*tool_rounds.rows_of(*measured),
+                   *in_all(annot, [interpreter, program], package, int(rounds))]
+    rows.finish("calls of Python", entries)
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main(*(sys.argv[1:sys.argv.index("--json")] if "--json" in sys.argv else sys.argv[1:]))
