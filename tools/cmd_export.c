@@ -31,6 +31,7 @@ struct values {
     struct export_options wanted;
     struct selection_values selection;
     bool force;
+    bool list;
 };
 
 /* What is to be done, decided before anything is opened. */
@@ -319,9 +320,35 @@ static int export_as(const struct cmd_call *call, const struct exporter *exporte
     return status;
 }
 
+/* What there is to choose from. Complete at any width: a terminal breaks what is too long. */
+static int print_list(void)
+{
+    static const struct grid_column columns[] = {
+        {"format", 0, true}, {"extension", 0, true}, {"carries", 0, true}, {"opens", 0, true}};
+    struct grid *table = grid_create(columns, sizeof(columns) / sizeof(columns[0]));
+    size_t hidden;
+    if (!table)
+        return cmd_fail(CMD_FAILED, "out of memory");
+    for (const struct exporter *const *at = exporters; *at; at++) {
+        grid_add(table, (*at)->name);
+        grid_add(table, (*at)->extension);
+        grid_add(table, (*at)->carries);
+        grid_add(table, (*at)->viewer ? (*at)->viewer : "with flame graph tools");
+    }
+    int error = grid_print(table, 0, term_color(STDOUT_FILENO, NULL), &hidden);
+    grid_destroy(table);
+    return error ? cmd_fail(CMD_FAILED, "cannot list: %s", strerror(-error)) : CMD_OK;
+}
+
 static int run_formats(const struct cmd_call *call)
 {
-    return export_as(call, NULL);
+    const struct values *values = call->values;
+    if (!values->list)
+        return export_as(call, NULL);
+    if (call->operand_count > 0)
+        return cmd_fail(CMD_MISUSE, "option --list: it reads no recording\nleave out %s",
+                        call->operands[0]);
+    return print_list();
 }
 
 /* ---- The page of annot flame ----------------------------------------------------------------- */
@@ -399,6 +426,8 @@ static const struct option_spec formats_only[] = {
      "write to FILE, compressed if it ends in .gz; \"-\" is standard output; default: the "
      "recording's name with the format's extension",
      NULL},
+    {"list", 0, OPTION_FLAG, AT(list), NULL,
+     "list the formats: extension, what they carry, what opens them", NULL},
     {0},
 };
 

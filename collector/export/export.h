@@ -126,6 +126,7 @@ struct exporter {
     const char *name;      /* "chrome" */
     const char *extension; /* ".json" */
     const char *summary;   /* one line of help */
+    const char *carries;   /* what of a recording is in it, for the list of formats */
     const char *viewer;    /* what opens it, "at ui.perfetto.dev"; NULL: many programs */
     bool binary;           /* not for terminals */
     bool counts_lines;     /* of lines that were counted: nothing else is in it */

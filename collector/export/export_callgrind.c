@@ -194,6 +194,7 @@ const struct exporter export_callgrind = {
     .name = "callgrind",
     .extension = ".callgrind",
     .summary = "counts of calls, for KCacheGrind and callgrind_annotate",
+    .carries = "counts and times of calls, with callees",
     .viewer = "with KCacheGrind or callgrind_annotate",
     .counts_calls = true,
     .wants = WANT_EVENTS | WANT_SAMPLES | WANT_PATHS,

@@ -481,6 +481,7 @@ const struct exporter export_chrome = {
     .name = "chrome",
     .extension = ".json",
     .summary = "Chrome trace events (JSON), for chrome://tracing and many viewers",
+    .carries = "ranges, calls, marks, counters, flows, samples, thread states",
     .viewer = "at ui.perfetto.dev",
     .tells_missing = true,
     .options = options,

@@ -158,6 +158,7 @@ const struct exporter export_svg = {
     .name = "svg",
     .extension = ".svg",
     .summary = "a flame graph of the samples, as a picture",
+    .carries = "stacks of samples",
     .viewer = "in a browser",
     .tells_missing = true,
     .options = options,

@@ -154,6 +154,7 @@ const struct exporter export_folded = {
     .name = "folded",
     .extension = ".folded",
     .summary = "collapsed stacks, for flame graph tools",
+    .carries = "stacks of samples",
     .options = options,
     .wants = WANT_SAMPLES,
     .state_size = sizeof(struct state),

@@ -137,6 +137,7 @@ const struct exporter export_lprof = {
     .name = "lprof",
     .extension = ".lprof",
     .summary = "lines that were counted (record --trace-lines), as line_profiler writes them",
+    .carries = "counts and times of lines",
     .viewer = "with python3 -m line_profiler",
     .binary = true,
     .counts_lines = true,

@@ -391,6 +391,7 @@ const struct exporter export_perfetto = {
     .name = "perfetto",
     .extension = ".pftrace",
     .summary = "native Perfetto trace (protobuf), for ui.perfetto.dev",
+    .carries = "ranges, calls, marks, counters, flows, samples, thread states",
     .viewer = "at ui.perfetto.dev",
     .tells_missing = true,
     .options = options,

@@ -158,6 +158,7 @@ const struct exporter export_pstats = {
     .name = "pstats",
     .extension = ".pstats",
     .summary = "counts of calls, as cProfile writes them: for pstats, snakeviz, gprof2dot",
+    .carries = "counts and times of calls, with callers",
     .viewer = "with python3 -m pstats",
     .binary = true,
     .counts_calls = true,

@@ -7,3 +7,4 @@ annot export -f chrome run.annot -o - | cmp - run.json && head -c 39 run.json &&
 annot export run.annot -o copy.perfetto-trace && cmp copy.perfetto-trace run.pftrace
 annot export run.annot; echo "status $?"
 annot export --force run.annot; echo "status $?"
+annot export --list

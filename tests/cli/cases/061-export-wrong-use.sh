@@ -9,6 +9,7 @@ fails annot export run.annot -f pdf
 fails annot export run.annot -f chrome --by thread
 fails annot export run.annot -o trace
 fails annot export run.annot -o missing/run.json
+fails annot export --list run.annot
 mkdir folder.json && fails annot export run.annot -o folder.json
 fails annot export run.annot -f chrome -o /dev/full
 fails annot export run.json
