@@ -76,7 +76,8 @@ annot_name annot_stack_name(annot_name parent, annot_name code, uint32_t line)
     at = text_append(at, end, "\x1f");
     text_append_decimal(at, end, line);
     string_key_init(&key, text, ANNOT_STRING_STACK);
-    return intern_or_tell(&key);
+    key.sparing = parent != 0; /* so that each function still finds room by itself */
+    return key.sparing ? strings_intern(&key) : intern_or_tell(&key);
 }
 
 /* ---- Calls ----------------------------------------------------------------------------------- */

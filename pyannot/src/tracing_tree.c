@@ -3,9 +3,9 @@
  *
  * A node is a function and who called it, whoever called that, and so on. What is counted there
  * lies in shared memory (annot_sum): nothing has to be told, and nothing is lost when the process
- * is killed. Nodes of all threads are at most NODES_MAX; a call that finds no room for one counts
- * at
- * "(other)".
+ * is killed. Nodes of all threads are at most NODES_MAX, and their names take half
+ * of libannot's table; a call that finds no room for one counts for its function alone, as if
+ * nobody had called it.
  *
  * Threads: each its own tree. */
 #include "tracing_parts.h"
@@ -42,8 +42,8 @@ struct trace_tree {
     struct part *parts;
     struct trace_node **slots; /* by parent and name */
     uint32_t slot_count, node_count;
-    bool is_full;   /* there was no room for a node */
-    uint64_t since; /* of the time that is not counted yet */
+    bool is_full, is_crowded; /* there was no room for a function, for a path */
+    uint64_t since;           /* of the time that is not counted yet */
 };
 
 static uint32_t nodes_left = NODES_MAX; /* W: all, atomic */
@@ -111,18 +111,31 @@ static struct part *part_with_room(struct trace_tree *tree)
     return tree->parts = part;
 }
 
+/* Once a process: readers cannot know by themselves. */
+static void tell_crowded(void)
+{
+    static bool is_told;
+    if (!is_told)
+        annot_process_note(
+            "calls of Python: there was no room for all call paths; further ones count "
+            "for their function alone, and are missing in the total time of callers");
+    is_told = true;
+}
+
 static struct trace_node *add(struct trace_thread *thread, struct trace_node *parent,
                               annot_name name)
 {
     struct trace_tree *tree = thread->tree;
-    if (parent->depth >= DEPTH_MAX || tree->is_full)
+    bool *full = parent == &tree->root ? &tree->is_full : &tree->is_crowded;
+    if (parent->depth >= DEPTH_MAX || *full)
         return NULL;
     annot_name stack = annot_stack_name(parent->stack, name, 0);
     struct part *part = grow(tree) ? part_with_room(tree) : NULL;
     bool has_room = part != NULL && stack != 0 && take_share();
     struct annot_sum *sum = has_room ? annot_sums_add(&thread->sums, ANNOT_SUM_CALLS, stack) : NULL;
     if (sum == NULL) {
-        tree->is_full = true;
+        *full = true;
+        tell_crowded();
         return NULL;
     }
     struct trace_node *node = &part->nodes[part->count++];
@@ -149,6 +162,17 @@ static __attribute__((noinline)) struct trace_node *find(struct trace_thread *th
     if (made != NULL)
         parent->latest = made;
     return made;
+}
+
+/* Of a function whose path found no room. */
+static __attribute__((noinline)) struct trace_node *
+find_alone(struct trace_thread *thread, struct trace_node *caller, annot_name name)
+{
+    struct trace_tree *tree = thread->tree;
+    struct trace_node *node = caller == &tree->root ? NULL : find(thread, &tree->root, name);
+    if (node != NULL)
+        return node;
+    return tree->other ? tree->other : caller;
 }
 
 static struct trace_tree *make_tree(struct trace_thread *thread)
@@ -216,7 +240,7 @@ void trace_tree_enter(struct trace_thread *thread, struct trace_entry *entry, an
     if (node == NULL || node->name != name)
         node = find(thread, caller, name);
     if (RARE(node == NULL))
-        node = tree->other ? tree->other : caller;
+        node = find_alone(thread, caller, name);
     node->sum->count += !continues;
     turn_to(tree, node, now);
 }

@@ -77,8 +77,8 @@ ANNOT_API void annot_code_leave_values(uint32_t token, const struct annot_value 
 ANNOT_API int annot_code_wanted(void);
 
 /* A place in a function that was called from another such place (`parent`, 0: from nowhere): a line
- * of it, or 0 for the function as a whole. 0 if the table of names is full. Cost: as
- * annot_name_intern. */
+ * of it, or 0 for the function as a whole. 0 if the table of names is full, or half of it for what
+ * was called from elsewhere. Cost: as annot_name_intern. */
 ANNOT_API annot_name annot_stack_name(annot_name parent, annot_name code, uint32_t line);
 
 /* Sums of the calling thread, in the recording that it is in: 1; or 0: nobody records. They hold
