@@ -111,8 +111,8 @@ static void join_edges(struct call_keys *keys, bool callees)
     keys->edge_count = kept;
 }
 
-int call_keys_make(struct call_keys *keys, const struct trace *trace, const struct calls *calls,
-                   bool callees)
+static int call_keys_make(struct call_keys *keys, const struct trace *trace,
+                          const struct calls *calls, bool callees)
 {
     const struct call_function *functions;
     const struct call_edge *edges;
@@ -141,4 +141,39 @@ void call_keys_fini(struct call_keys *keys)
     free(keys->keys);
     free(keys->edges);
     *keys = (struct call_keys){0};
+}
+
+/* ---- Exporters ------------------------------------------------------------------------------- */
+
+int calls_export_begin(void *state, const struct export_job *job)
+{
+    struct calls_export *export = state;
+    export->job = job;
+    export->calls = calls_create(job->source->trace, &(struct calls_options){0});
+    if (!export->calls)
+        return -ENOMEM;
+    export->sink = calls_sink(export->calls);
+    return 0;
+}
+
+int calls_export_take(void *state, const struct item *item)
+{
+    const struct calls_export *export = state;
+    return export->sink.take(export->sink.context, item);
+}
+
+int calls_export_finish(const struct calls_export *export, bool by_callee, struct call_keys *keys)
+{
+    *keys = (struct call_keys){0};
+    int error = calls_finish(export->calls);
+    if (!error && calls_totals(export->calls)->calls == 0)
+        error = -ENODATA;
+    return error ? error
+                 : call_keys_make(keys, export->job->source->trace, export->calls, by_callee);
+}
+
+void calls_export_destroy(void *state)
+{
+    const struct calls_export *export = state;
+    calls_destroy(export->calls);
 }

@@ -7,6 +7,7 @@
 #define ANNOT_CALL_KEYS_H
 
 #include "call_counts.h"
+#include "export.h"
 
 #include <stdint.h>
 
@@ -27,9 +28,21 @@ struct call_keys {
     uint32_t key_count, edge_count;
 };
 
-/* Edges in order of the callees, or of the callers. 0 or -ENOMEM. fini accepts {0}. */
-int call_keys_make(struct call_keys *keys, const struct trace *trace, const struct calls *calls,
-                   bool by_callee);
+/* Accepts {0}. */
 void call_keys_fini(struct call_keys *keys);
+
+/* The state of exporters of counted calls, and what they do until all is read. */
+struct calls_export {
+    const struct export_job *job;
+    struct calls *calls;
+    struct sink sink;
+};
+
+int calls_export_begin(void *state, const struct export_job *job);
+int calls_export_take(void *state, const struct item *item);
+/* Edges in order of the callees, or of the callers. 0, -ENOMEM, or -ENODATA: there were no calls.
+ * Call call_keys_fini after success and failure. */
+int calls_export_finish(const struct calls_export *export, bool by_callee, struct call_keys *keys);
+void calls_export_destroy(void *state);
 
 #endif

@@ -13,29 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct state {
-    const struct export_job *job;
-    struct calls *calls;
-    struct sink sink;
-};
-
-static int begin(void *state, const struct export_job *job)
-{
-    struct state *s = state;
-    s->job = job;
-    s->calls = calls_create(job->source->trace, &(struct calls_options){0});
-    if (!s->calls)
-        return -ENOMEM;
-    s->sink = calls_sink(s->calls);
-    return 0;
-}
-
-static int take(void *state, const struct item *item)
-{
-    struct state *s = state;
-    return s->sink.take(s->sink.context, item);
-}
-
 /* ---- Pieces ---------------------------------------------------------------------------------- */
 
 static void put_number(struct out_stream *out, uint64_t number, char behind)
@@ -154,7 +131,7 @@ static void put_all(struct writing *w, const struct trace *trace)
         at = put_key(w, i, at);
 }
 
-static int write_file(const struct state *s, const struct call_keys *keys)
+static int write_file(const struct calls_export *s, const struct call_keys *keys)
 {
     struct writing w = {s->job->out, keys, calloc((size_t)keys->key_count + 1, sizeof(uint32_t)),
                         calloc((size_t)keys->key_count + 1, sizeof(bool)),
@@ -170,23 +147,13 @@ static int write_file(const struct state *s, const struct call_keys *keys)
 
 static int end(void *state)
 {
-    struct state *s = state;
-    struct call_keys keys = {0};
-    int error = calls_finish(s->calls);
-    if (!error && calls_totals(s->calls)->calls == 0)
-        error = -ENODATA;
-    if (!error)
-        error = call_keys_make(&keys, s->job->source->trace, s->calls, false);
+    struct calls_export *s = state;
+    struct call_keys keys;
+    int error = calls_export_finish(s, false, &keys);
     if (!error)
         error = write_file(s, &keys);
     call_keys_fini(&keys);
     return error;
-}
-
-static void destroy(void *state)
-{
-    struct state *s = state;
-    calls_destroy(s->calls);
 }
 
 extern const struct exporter export_callgrind;
@@ -198,9 +165,9 @@ const struct exporter export_callgrind = {
     .viewer = "with KCacheGrind or callgrind_annotate",
     .counts_calls = true,
     .wants = WANT_EVENTS | WANT_SAMPLES | WANT_PATHS,
-    .state_size = sizeof(struct state),
-    .begin = begin,
-    .take = take,
+    .state_size = sizeof(struct calls_export),
+    .begin = calls_export_begin,
+    .take = calls_export_take,
     .end = end,
-    .destroy = destroy,
+    .destroy = calls_export_destroy,
 };

@@ -12,29 +12,6 @@
 #include <errno.h>
 #include <string.h>
 
-struct state {
-    const struct export_job *job;
-    struct calls *calls;
-    struct sink sink;
-};
-
-static int begin(void *state, const struct export_job *job)
-{
-    struct state *s = state;
-    s->job = job;
-    s->calls = calls_create(job->source->trace, &(struct calls_options){0});
-    if (!s->calls)
-        return -ENOMEM;
-    s->sink = calls_sink(s->calls);
-    return 0;
-}
-
-static int take(void *state, const struct item *item)
-{
-    struct state *s = state;
-    return s->sink.take(s->sink.context, item);
-}
-
 /* ---- marshal --------------------------------------------------------------------------------- */
 
 static void put_word(struct out_stream *out, char type, uint32_t word)
@@ -134,23 +111,13 @@ static void put_all(struct out_stream *out, const struct call_keys *keys)
 
 static int end(void *state)
 {
-    struct state *s = state;
-    struct call_keys keys = {0};
-    int error = calls_finish(s->calls);
-    if (!error && calls_totals(s->calls)->calls == 0)
-        error = -ENODATA;
-    if (!error)
-        error = call_keys_make(&keys, s->job->source->trace, s->calls, true);
+    struct calls_export *s = state;
+    struct call_keys keys;
+    int error = calls_export_finish(s, true, &keys);
     if (!error)
         put_all(s->job->out, &keys);
     call_keys_fini(&keys);
     return error;
-}
-
-static void destroy(void *state)
-{
-    struct state *s = state;
-    calls_destroy(s->calls);
 }
 
 extern const struct exporter export_pstats;
@@ -163,9 +130,9 @@ const struct exporter export_pstats = {
     .binary = true,
     .counts_calls = true,
     .wants = WANT_EVENTS | WANT_SAMPLES | WANT_PATHS,
-    .state_size = sizeof(struct state),
-    .begin = begin,
-    .take = take,
+    .state_size = sizeof(struct calls_export),
+    .begin = calls_export_begin,
+    .take = calls_export_take,
     .end = end,
-    .destroy = destroy,
+    .destroy = calls_export_destroy,
 };
