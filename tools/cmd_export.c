@@ -477,8 +477,9 @@ static void append_own(struct spec_list *list, const struct exporter *exporter, 
         struct option_spec *mine = &list->specs[list->count];
         *mine = *spec;
         mine->offset += AT(wanted);
-        if (!one) {
+        if (!one)
             mine->fallback = NULL;
+        if (!one && spec->help) { /* else help does not tell of it */
             struct text help = text_init(list->helps[list->count], HELP_SIZE);
             text_format(&help, "%s: %s", formats_of(spec->name, formats, sizeof(formats)),
                         spec->help);

@@ -19,3 +19,4 @@ fails annot export run.annot -o run.json --rank 8 --world-size 8
 fails annot export run.annot -o run.pftrace --rank 0
 ls
 annot export run.annot -o - -f chrome --rank 1 --world-size 2 | head -4
+annot export --help | grep -c '(null)'
