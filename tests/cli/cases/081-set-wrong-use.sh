@@ -21,3 +21,4 @@ annot set --trace-functions=none
 annot set --trace-functions=off --c-calls
 annot set --trace-select a.py
 annot set --trace-functions
+annot set --trace-return
