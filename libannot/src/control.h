@@ -134,7 +134,8 @@ struct keep {
     /* Touched only by threads that nest deeper than the live stack: entries that deeper ones
      * replaced there. */
     struct annot_open spill[SPILL_KEPT];
-    _Alignas(8) uint8_t writing[WRITING_SIZE]; /* of write.c: the record that is being planned */
+    const void *planned;                       /* the event whose record is planned there: */
+    _Alignas(8) uint8_t writing[WRITING_SIZE]; /* of write.c */
     _Alignas(8) char scratch[SCRATCHES][SCRATCH_SIZE]; /* scratch.h */
     struct calls *calls;      /* memory of its own, or NULL; kept for the next owner */
     struct annot_open *codes; /* likewise */

@@ -45,21 +45,15 @@ uint32_t spell_by_text(struct control *control, const char *text)
     return id;
 }
 
-/* The id in the mirror; 0: the text must go into the record. */
-static APART uint32_t intern(struct control *control, struct spelled *spelled)
+/* The id in the mirror; 0: the text must go into the record. The key is on the stack, where another
+ * task that shares the thread's storage does not change it. */
+static APART uint32_t intern(const char *text, struct spelled *spelled)
 {
-    struct string_key *key = &spelled->key;
-    const char *text = key->bytes;
-    string_key_init(key, text, ANNOT_STRING_NAME);
-    if (key->flags & ANNOT_STRING_CUT)
-        process_misuse(control->segment, ANNOT_MISUSE_NAME_CUT);
-    if (spelled->manner == SPELL_INLINE)
-        return 0;
-    key->sparing = spelled->manner == SPELL_SPARING;
-    uint32_t id = strings_intern(key);
-    if (id && text && !key->flags && spelled->manner == SPELL_INTERNED)
-        control->keep->cache[cache_slot(text, key->length)] = id;
-    return id;
+    struct string_key key;
+    string_key_init(&key, text, ANNOT_STRING_NAME);
+    key.sparing = spelled->manner == SPELL_SPARING;
+    spelled->key = key;
+    return spelled->manner == SPELL_INLINE ? 0 : strings_intern(&key);
 }
 
 uint32_t spell_ready(struct control *control, uint32_t name)
@@ -86,19 +80,30 @@ static APART void spell_inline(struct control *control, struct spelled *spelled,
         process_misuse(control->segment, ANNOT_MISUSE_NAME_INLINE);
 }
 
-/* The same from the caches. */
-static APART uint32_t find(struct control *control, const struct spelled *spelled)
+/* For the next time, unless the text was cut. */
+static void cache(struct control *control, uint32_t id)
 {
-    if (spelled->id || spelled->manner == SPELL_INLINE)
-        return spelled->id;
-    return spell_cached(control, spelled->key.bytes);
+    const struct annot_string *string = strings_get(id);
+    if (string && !string->flags)
+        control->keep->cache[cache_slot(string_bytes(string), string->length)] = id;
 }
 
-APART void spell_name(struct control *control, struct spelled *spelled)
+static APART uint32_t find(struct control *control, const char *text, struct spelled *spelled)
 {
-    uint32_t id = find(control, spelled);
-    if (id == 0)
-        id = intern(control, spelled);
+    if (spelled->id)
+        return spelled->id;
+    uint32_t id = spelled->manner == SPELL_INLINE ? 0 : spell_cached(control, text);
+    return id ? id : intern(text, spelled);
+}
+
+APART void spell_name(struct control *control, const char *text, struct spelled *spelled)
+{
+    spelled->key.length = spelled->key.flags = 0;
+    uint32_t id = find(control, text, spelled);
+    if (spelled->key.flags & ANNOT_STRING_CUT)
+        process_misuse(control->segment, ANNOT_MISUSE_NAME_CUT);
+    else if (id && spelled->key.length && spelled->manner == SPELL_INTERNED)
+        cache(control, id);
     spelled->id = spell_ready(control, id);
     spelled->key.length = spelled->id ? 0 : spelled->key.length;
     if (spelled->id == 0)

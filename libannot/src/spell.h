@@ -11,7 +11,7 @@
 #include <annot_barrier.h>
 #include <string.h>
 
-/* In: id, or 0 and key.bytes, the text. Out: id, or 0 and the key. */
+/* In: id, or 0. Out: id, or 0 and the key. */
 struct spelled {
     struct string_key key;
     uint32_t id;
@@ -25,8 +25,8 @@ enum spell_manner {
     SPELL_INLINE = 2,  /* a text that hardly comes twice */
 };
 
-/* NULL is "(null)". An inline name's length is 0 if there is an id. */
-void spell_name(struct control *control, struct spelled *spelled);
+/* `text`: where the id is 0; NULL is "(null)". The key's length is 0 if there is an id. */
+void spell_name(struct control *control, const char *text, struct spelled *spelled);
 
 /* The slot of a text's address in keep->by_address. */
 static inline uint32_t spell_slot(const char *text)

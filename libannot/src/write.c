@@ -33,8 +33,9 @@ struct pair {
 };
 
 /* What is planned, in memory of the thread's own: the stack is the program's. Nothing else is
- * written while the thread has its BUSY mark. Each step that goes deep stands alone (APART) and has
- * returned when the next one begins. */
+ * written while the thread has its BUSY mark, but by another task that shares the thread's storage:
+ * who copies from the plan looks then whether it is still its own (is_own). Each step that goes
+ * deep stands alone (APART) and has returned when the next one begins. */
 struct writing {
     struct parts parts;
     struct pair pair;
@@ -53,8 +54,22 @@ static uint32_t granules_of(uint32_t bytes)
     return (bytes + ANNOT_GRANULE - 1) / ANNOT_GRANULE;
 }
 
-/* Not beyond `end`: what was planned is only safe from another task that shares the thread's
- * storage as long as there is none. */
+/* The plan is of the event that this task writes, which stands on its stack. (Static ones have no
+ * texts.) */
+static void own(const struct control *control, const struct emission *emission)
+{
+    annot_store_relaxed(&control->keep->planned, emission);
+    annot_fence_release();
+}
+
+/* Whether what was copied from it before is of that event alone. Partner: own. */
+static int is_own(const struct control *control, const struct emission *emission)
+{
+    annot_fence_acquire();
+    return annot_load_relaxed(&control->keep->planned) == emission;
+}
+
+/* Not beyond `end`. */
 static uint8_t *put_bytes(uint8_t *at, const uint8_t *end, const void *bytes, uint32_t length)
 {
     uint32_t padded = granules_of(length) * ANNOT_GRANULE;
@@ -96,13 +111,11 @@ static int has_attr(const struct emission *emission)
 static void plan_name(struct control *control, const struct emission *emission)
 {
     struct spelled *name = &writing_of(control)->parts.name;
-    *name = (struct spelled){.key.bytes = has_own_time(emission->kind) ? "" : emission->text,
-                             .id = emission->name,
-                             .manner = emission->manner};
+    *name = (struct spelled){.id = emission->name, .manner = emission->manner};
     if (emission->kind == ANNOT_REC_POP)
         name->id = control->recorded + control->code_count - 1;
     else if (has_name(emission))
-        spell_name(control, name);
+        spell_name(control, has_own_time(emission->kind) ? "" : emission->text, name);
     else
         name->id = 0;
 }
@@ -137,10 +150,10 @@ static APART void plan(struct control *control, const struct emission *emission)
         plan_string(emission, parts);
 }
 
-static void put_record(uint8_t *at, uint32_t size, const struct emission *emission,
-                       const struct parts *parts, uint64_t time)
+static void put_parts(uint8_t *at, const struct emission *emission, const struct parts *parts,
+                      uint64_t time)
 {
-    const uint8_t *end = at + size;
+    const uint8_t *end = at + parts->granules * ANNOT_GRANULE;
     const struct spelled *spelled = &parts->name;
     uint32_t level =
         emission->level | (uint32_t)emission->value_kind << 3 |
@@ -165,6 +178,18 @@ static void put_record(uint8_t *at, uint32_t size, const struct emission *emissi
     }
     at = put_bytes(at, end, spelled->key.bytes, spelled->key.length);
     put_bytes(at, end, parts->string.bytes, parts->string.length);
+}
+
+/* Returns its bytes, at most `room`; 0: another task came in between. */
+static APART uint32_t put_record(struct control *control, const struct emission *emission,
+                                 uint8_t *at, uint32_t room, uint64_t time)
+{
+    struct parts parts = writing_of(control)->parts;
+    uint32_t size = parts.granules * ANNOT_GRANULE;
+    if (!is_own(control, emission) || size > room)
+        return 0;
+    put_parts(at, emission, &parts, time);
+    return size;
 }
 
 /* ---- Key-values ------------------------------------------------------------------------------ */
@@ -221,8 +246,7 @@ static void plan_any(const struct annot_value *value, struct pair *pair)
 /* The value first, for the key goes deep. */
 static APART void plan_value(const struct annot_value *value, int is_group, struct pair *pair)
 {
-    *pair =
-        (struct pair){.kind = value->kind, .key.id = value->key_name, .key.key.bytes = value->key};
+    *pair = (struct pair){.kind = value->kind, .key.id = value->key_name};
     if (is_group)
         plan_number(value, pair);
     else if (value->kind != ANNOT_PAYLOAD_STRUCT)
@@ -236,7 +260,7 @@ static APART void plan_pair(struct control *control, const struct annot_value *v
     if (value->kind == ANNOT_PAYLOAD_STRUCT && !is_group)
         plan_struct(control, value);
     else
-        spell_name(control, &pair->key);
+        spell_name(control, value->key, &pair->key);
 }
 
 static uint32_t pair_granules(const struct pair *pair)
@@ -245,12 +269,19 @@ static uint32_t pair_granules(const struct pair *pair)
     return 1 + granules_of(pair->key.key.length) + granules_of(bytes);
 }
 
-/* Returns what is behind it, or NULL: it does not fit. */
-static APART uint8_t *put_pair(uint8_t *at, const uint8_t *end, const struct pair *pair)
+/* Returns what is behind it, or NULL: it does not fit, or another task came in between. */
+static APART uint8_t *put_pair(struct control *control, const struct emission *emission,
+                               uint8_t *at)
 {
+    struct pair own_pair = writing_of(control)->pair, *pair = &own_pair;
+    const uint8_t *end = (uint8_t *)control->block + ANNOT_BLOCK_SIZE;
     const struct spelled *key = &pair->key;
     uint32_t flags = pair->flags | key->flags;
     uint32_t granules = pair_granules(pair);
+    if (!is_own(control, emission)) {
+        control->last_cause = ANNOT_LOSS_SHARED;
+        return NULL;
+    }
     if (at > end || granules > (size_t)(end - at) / ANNOT_GRANULE)
         return NULL;
     end = at + (size_t)granules * ANNOT_GRANULE;
@@ -281,7 +312,6 @@ static APART int64_t put_values(struct control *control, const struct emission *
                                 uint8_t *at)
 {
     const uint8_t *begin = at;
-    const uint8_t *end = (uint8_t *)control->block + ANNOT_BLOCK_SIZE;
     writing_of(control)->is_cut = 0;
     for (const struct annot_value *value = emission->values; is_one(emission, value); value++) {
         plan_pair(control, value, emission->kind == ANNOT_REC_COUNTER_GROUP);
@@ -289,7 +319,7 @@ static APART int64_t put_values(struct control *control, const struct emission *
             writing_of(control)->is_cut = 1;
             break;
         }
-        at = put_pair(at, end, &writing_of(control)->pair);
+        at = put_pair(control, emission, at);
         if (!at)
             return NO_ROOM;
     }
@@ -322,23 +352,24 @@ static int64_t put_values_somewhere(struct control *control, const struct emissi
 
 /* Writes and commits what is planned. Returns its time, or 0: another task came in between. */
 static APART uint64_t put_event(struct control *control, const struct emission *emission,
-                                uint32_t record_size, uint32_t size)
+                                uint32_t values_size)
 {
     struct annot_block *block = control->block;
-    uint32_t committed = annot_load_relaxed(&control->committed);
-    if (committed > ANNOT_BLOCK_DATA_SIZE - size) {
+    uint32_t committed = annot_load_relaxed(&control->committed), size = committed + values_size;
+    uint64_t time = has_own_time(emission->kind) ? emission->begin : clock_now();
+    uint32_t room = size < ANNOT_BLOCK_DATA_SIZE ? ANNOT_BLOCK_DATA_SIZE - size : 0;
+    uint32_t record = put_record(control, emission, record_at(block, committed), room, time);
+    if (record == 0) {
         stream_lose(control, ANNOT_LOSS_SHARED);
         return 0;
     }
-    uint64_t time = has_own_time(emission->kind) ? emission->begin : clock_now();
-    put_record(record_at(block, committed), record_size, emission, &writing_of(control)->parts,
-               time);
-    record_commit_to(control, block, committed + size);
+    record_commit_to(control, block, size + record);
     return time;
 }
 
 uint64_t write_event(struct control *control, const struct emission *emission)
 {
+    own(control, emission);
     plan(control, emission);
     uint32_t record_size = writing_of(control)->parts.granules * ANNOT_GRANULE;
     int64_t values_size = 0;
@@ -349,7 +380,7 @@ uint64_t write_event(struct control *control, const struct emission *emission)
         stream_lose(control, (enum annot_loss)control->last_cause);
         return 0;
     }
-    return put_event(control, emission, record_size, record_size + (uint32_t)values_size);
+    return put_event(control, emission, (uint32_t)values_size);
 }
 
 uint32_t write_name(const struct control *control)
