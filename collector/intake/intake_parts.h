@@ -123,6 +123,7 @@ struct segment_source {
     bool status_final; /* nothing more will be known of its end */
     bool orderly;
     bool note_told;           /* its last word is in the trace */
+    int32_t note_tid;         /* whose it is, or 0 */
     uint64_t cut_told;        /* of names.cut */
     int64_t end_ns;           /* when its end was seen */
     uint64_t kernels_address; /* AT_RANDOM by the kernel, where the program has another */

@@ -152,12 +152,22 @@ static uint32_t thread_by_tid(const struct drain *drain, int32_t tid)
     return 0;
 }
 
+/* The thread may have its first event after the threads were looked for: then it comes later. */
+static void publish_note_thread(struct segment_source *source, struct trace_process *entry)
+{
+    if (source->note_tid == 0 || entry->note_thread != 0)
+        return;
+    entry->note_thread = thread_by_tid(source->drain, source->note_tid);
+    entry->revision += entry->note_thread != 0;
+}
+
 /* Its last word, which it may survive. */
 static int publish_note(struct segment_source *source, struct trace *trace)
 {
     struct annot_note note;
     struct drain *drain = source->drain;
     struct trace_process *entry = trace_process(trace, source->who.ordinal);
+    publish_note_thread(source, entry);
     if (drain->broken || source->note_told)
         return 0;
     int found = segment_read_note(&source->segment, &note);
@@ -173,9 +183,10 @@ static int publish_note(struct segment_source *source, struct trace *trace)
     if (entry->note != 0)
         return 0;
     entry->note = (uint32_t)text;
-    entry->note_thread = thread_by_tid(drain, note.tid);
     entry->note_ns = decode_time(&drain->decoder, note.time);
     entry->revision++;
+    source->note_tid = note.tid;
+    publish_note_thread(source, entry);
     return 0;
 }
 

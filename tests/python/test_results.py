@@ -240,7 +240,7 @@ class Files(ResultsTest):
     else:
         raise AssertionError("a child is left")
             """)
-        self.assertEqual(self.collectors(), [])
+        self.wait_for_collectors()  # which tell that all is complete a moment before they end
         self.assertEqual(list(self.temporary.iterdir()), [])
 
     def test_forked_children_leave_the_results_alone(self):
