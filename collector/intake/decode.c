@@ -410,7 +410,7 @@ static uint32_t add_plain(struct decode_pass *pass, const uint8_t *bytes, uint32
         bool pushes = record.kind == ANNOT_REC_PUSH;
         bool plain = (pushes | (record.kind == ANNOT_REC_POP)) & (record.flags == 0);
         uint32_t known = pushes ? names_entry(&pass->decoder->names, record.name) : 1;
-        if (!plain || record.granules != 1 || !names_is_name(known))
+        if (!plain || record.granules != 1 || known == 0)
             break;
         *event = (struct event){.kind = pushes ? EVENT_PUSH : EVENT_POP,
                                 .level = ANNOT_RECORD_LEVEL(record.level),

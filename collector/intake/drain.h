@@ -81,8 +81,9 @@ enum {
 
 /* A sum, as it is in the recording. */
 struct drain_sum {
-    uint32_t stack;
-    uint16_t set; /* 0: it makes no sense */
+    uint32_t stack; /* 0: it makes no sense */
+    uint16_t depth; /* of it */
+    uint16_t set;   /* 0: it is not told */
     uint64_t count, own_ns;
     int64_t begin_ns; /* of what is new */
 };
@@ -151,6 +152,7 @@ struct drain {
     struct decoded decoded;  /* room for DECODE_EVENTS_MAX events */
     VEC(struct event) spans; /* of these, in a batch of their own */
     VEC(struct drain_sums) sums;
+    struct map64 sums_by_block;     /* 1 + index of a block: its place there */
     VEC(struct sample) sum_samples; /* of a block; neither moves then */
     VEC(int64_t) sum_values;
     uint16_t sum_sets[DRAIN_SUM_KINDS]; /* 0: not known yet */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Calls and lines that a program counts: its threads keep sums in blocks of their own and write
  * them in place. About once a second, and at the end, what a sum has more than at the last look
- * becomes a sample of a set that counts, with the stack that the sum names.
+ * becomes a sample of a set that counts, with the stack of its callers.
  *
  * What the program writes meanwhile is read at the next look; after its death nothing is missing.
  * All of it is foreign: a sum that makes no sense is lost, and no number becomes smaller.
@@ -22,8 +22,6 @@
 
 /* More than a value of a recording can be. */
 #define COUNT_MAX (UINT64_C(1) << 50)
-
-enum { SUMS_OF_BLOCK = ANNOT_BLOCK_DATA_SIZE / sizeof(struct annot_wire_sum) };
 
 /* By enum annot_wire_sum_kind. */
 static const struct {
@@ -105,7 +103,47 @@ void counted_fini(struct counted_sums *sums)
 
 static bool counts_lines(const struct annot_wire_sum *sum)
 {
-    return sum->kind == ANNOT_WIRE_SUM_LINES;
+    return sum->what >> ANNOT_SUM_KIND_SHIFT == ANNOT_WIRE_SUM_LINES;
+}
+
+/* Of the same thread, added before. NULL: there is none. */
+static const struct drain_sum *find_caller(const struct drain *drain,
+                                           const struct drain_sums *block, uint32_t reference)
+{
+    const uint64_t *found =
+        map64_find(&drain->sums_by_block, 1 + (uint64_t)(reference - 1) / ANNOT_SUMS_OF_BLOCK);
+    const struct drain_sums *other = found ? &drain->sums.items[*found] : NULL;
+    uint32_t index = (reference - 1) % ANNOT_SUMS_OF_BLOCK;
+    return other && other->is_met && other->serial == block->serial && index < other->items.count
+               ? &other->items.items[index]
+               : NULL;
+}
+
+/* The stack of a sum; 0: it makes no sense. -ENOMEM, -EFAULT. */
+static int find_stack(struct drain *drain, const struct drain_sums *block,
+                      const struct annot_wire_sum *sum, struct drain_sum *known)
+{
+    static const struct drain_sum nobody = {0};
+    struct stacks *stacks = trace_stacks(drain->trace);
+    uint32_t line = counts_lines(sum) ? sum->where : 0;
+    const struct drain_sum *caller =
+        sum->where && !counts_lines(sum) ? find_caller(drain, block, sum->where) : &nobody;
+    int64_t name = names_by_id(&drain->decoder.names, sum->what & ANNOT_SUM_CODE_MASK);
+    if (name < 0)
+        return (int)name;
+    uint32_t label = trace_name_label(drain->trace, (uint32_t)name);
+    if (label == 0 || !caller || (caller != &nobody && caller->stack == 0) ||
+        caller->depth >= ANNOT_SUM_DEPTH_MAX || line > INT32_MAX)
+        return 0;
+    const struct frame frame = {
+        .kind = stacks_get_label(stacks, label)->kind, .label = label, .line = (int32_t)line};
+    int64_t place = stacks_frame(stacks, &frame);
+    int64_t stack = place > 0 ? stacks_push(stacks, caller->stack, (uint32_t)place) : place;
+    if (stack < 0)
+        return -ENOMEM;
+    known->stack = (uint32_t)stack;
+    known->depth = (uint16_t)(caller->depth + 1);
+    return 0;
 }
 
 /* What it is of, at the first look. 0 or -errno; a stack that is none stays 0. */
@@ -113,12 +151,13 @@ static int meet_sum(struct drain *drain, struct drain_sums *block, const struct 
                     struct drain_sum *known)
 {
     *known = (struct drain_sum){.begin_ns = block->begin_ns};
-    if (sum->kind >= DRAIN_SUM_KINDS || !kinds[sum->kind].name)
+    uint32_t kind = sum->what >> ANNOT_SUM_KIND_SHIFT;
+    if (kind >= DRAIN_SUM_KINDS || !kinds[kind].name)
         return 0; /* of a later minor version */
-    int error = names_stack(&drain->decoder.names, sum->stack, &known->stack);
+    int error = find_stack(drain, block, sum, known);
     if (error != 0)
         return error;
-    int64_t set = known->stack ? need_set(drain, sum->kind) : -ENOSPC;
+    int64_t set = known->stack ? need_set(drain, kind) : -ENOSPC;
     drain->corrupt += set == -ENOSPC;
     if (set == -ENOMEM)
         return -ENOMEM;
@@ -198,18 +237,18 @@ static int find_thread(struct drain *drain, struct drain_sums *block,
 }
 
 /* What is known of a block: it may be another thread's by now. NULL: no memory. */
-static struct drain_sums *known_block(struct drain *drain, const struct segment_block *at)
+static struct drain_sums *known_block(struct drain *drain, uint32_t index)
 {
-    struct drain_sums *block = NULL;
-    for (size_t i = 0; i < drain->sums.count && !block; i++)
-        if (drain->sums.items[i].index == at->index)
-            block = &drain->sums.items[i];
-    if (!block) {
-        if (vec_push(&drain->sums, (struct drain_sums){.index = at->index}) != 0)
-            return NULL;
-        block = &drain->sums.items[drain->sums.count - 1];
+    const uint64_t *found = map64_find(&drain->sums_by_block, index + 1);
+    if (found)
+        return &drain->sums.items[*found];
+    if (vec_push(&drain->sums, (struct drain_sums){.index = index}) != 0)
+        return NULL;
+    if (map64_put(&drain->sums_by_block, index + 1, drain->sums.count - 1) != 0) {
+        drain->sums.count--;
+        return NULL;
     }
-    return block;
+    return &drain->sums.items[drain->sums.count - 1];
 }
 
 static int begin_block(struct drain *drain, struct drain_sums *block,
@@ -276,17 +315,29 @@ static int read_block(struct drain *drain, struct drain_sums *block, bool is_don
     return vec_push(&drain->done, block->index);
 }
 
+/* Callers before whom they call. */
+static int compare_blocks(const void *left, const void *right)
+{
+    const struct segment_block *a = left, *b = right;
+    if (a->serial != b->serial)
+        return a->serial < b->serial ? -1 : 1;
+    return (a->sequence > b->sequence) - (a->sequence < b->sequence);
+}
+
 static int read_blocks(struct drain *drain)
 {
     drain->blocks.count = 0;
-    int error = vec_reserve(&drain->sum_samples, SUMS_OF_BLOCK);
+    int error = vec_reserve(&drain->sum_samples, ANNOT_SUMS_OF_BLOCK);
     if (error == 0)
-        error = vec_reserve(&drain->sum_values, SUMS_OF_BLOCK * COUNTED_VALUES);
+        error = vec_reserve(&drain->sum_values, ANNOT_SUMS_OF_BLOCK * COUNTED_VALUES);
     if (error == 0)
         error = segment_scan(drain->segment, SEGMENT_SUMS, &drain->blocks);
+    if (error == 0 && drain->blocks.count > 1)
+        qsort(drain->blocks.items, drain->blocks.count, sizeof(*drain->blocks.items),
+              compare_blocks);
     for (size_t i = 0; i < drain->blocks.count && error == 0; i++) {
         const struct segment_block *at = &drain->blocks.items[i];
-        struct drain_sums *block = known_block(drain, at);
+        struct drain_sums *block = known_block(drain, at->index);
         bool is_done = at->state == ANNOT_BLOCK_SUMS_DONE && !drain->decoder.overwrites;
         error = block ? read_block(drain, block, is_done) : -ENOMEM;
     }
@@ -316,6 +367,7 @@ void drain_forget_sums(struct drain *drain)
     for (size_t i = 0; i < drain->sums.count; i++)
         vec_free(&drain->sums.items[i].items);
     vec_free(&drain->sums);
+    map64_free(&drain->sums_by_block);
     vec_free(&drain->sum_samples);
     vec_free(&drain->sum_values);
 }

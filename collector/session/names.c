@@ -36,7 +36,6 @@ void names_fini(struct names *names)
     vec_free(&names->scopes);
     vec_free(&names->observers);
     vec_free(&names->functions);
-    vec_free(&names->stacks);
     vec_free(&names->queues);
     map64_free(&names->joined);
 }
@@ -186,8 +185,7 @@ int names_read(struct names *names, uint32_t id, struct annot_string *ret_string
     return 0;
 }
 
-/* The ordinal of a string that is read for the first time, and its kind; 0 if it is nonsense, or no
- * name. */
+/* The ordinal of a string that is read for the first time, and its kind; 0 if it is nonsense. */
 static int64_t read_text(struct names *names, uint32_t id, uint8_t *ret_kind)
 {
     struct annot_string string;
@@ -197,11 +195,7 @@ static int64_t read_text(struct names *names, uint32_t id, uint8_t *ret_kind)
         return found;
     *ret_kind = string.kind == ANNOT_STRING_FUNCTION ? NAMES_NATIVE_CALL
                 : string.kind == ANNOT_STRING_CODE   ? NAMES_PYTHON_CALL
-                : string.kind == ANNOT_STRING_STACK  ? NAMES_STACK
                                                      : NAMES_TEXT;
-    names->broken += *ret_kind == NAMES_STACK;
-    if (*ret_kind == NAMES_STACK)
-        return 0;
     if (*ret_kind != NAMES_TEXT)
         return note_function(names, id, *ret_kind, (struct trace_string){bytes, string.length});
     return trace_string_add(names->trace, bytes, string.length);
@@ -214,7 +208,7 @@ int64_t names_by_id(struct names *names, uint32_t id)
     uint32_t cached = names_entry(names, id);
     uint8_t kind = NAMES_TEXT;
     if (cached || !names->segment)
-        return names_is_name(cached) ? names_entry_ordinal(cached) : 0;
+        return cached ? names_entry_ordinal(cached) : 0;
     if (id >= names->segment->info.strings_size / ANNOT_STRING_UNIT) {
         names->broken++;
         return 0;
@@ -225,115 +219,9 @@ int64_t names_by_id(struct names *names, uint32_t id)
     int64_t ordinal = read_text(names, id, &kind);
     if (ordinal > NAMES_ORDINAL_MAX)
         ordinal = 0;
-    if (ordinal >= 0 && kind != NAMES_STACK)
+    if (ordinal >= 0)
         *known = ((uint32_t)ordinal + 1) | (uint32_t)kind << NAMES_KIND_SHIFT;
     return ordinal;
-}
-
-/* ---- Stacks ---- */
-
-/* A STACK on the way to one that is known. */
-struct link {
-    uint32_t id, parent, code;
-    int32_t line;
-};
-
-/* "PARENT", "CODE" and "LINE". 1; 0: it is none, and has its id only if it says that it is one;
- * -EFAULT. */
-static int read_link(struct names *names, uint32_t id, struct link *link)
-{
-    struct annot_string string;
-    char bytes[ANNOT_STRING_MAX];
-    uint64_t parent, code, line;
-    int found = names_read(names, id, &string, bytes);
-    *link = (struct link){0};
-    if (found != 1)
-        return found;
-    struct trace_string rest = {bytes, string.length};
-    link->id = string.kind == ANNOT_STRING_STACK ? id : 0;
-    bool good = string.kind == ANNOT_STRING_STACK && take_number(&rest, 16, &parent) &&
-                take_number(&rest, 16, &code) && take_number(&rest, 10, &line) &&
-                rest.length == 0 && parent < id && code <= UINT32_MAX && line <= INT32_MAX;
-    names->broken += !good;
-    if (good)
-        *link = (struct link){id, (uint32_t)parent, (uint32_t)code, (int32_t)line};
-    return good;
-}
-
-/* What an id was found to stand for; NULL: it was not looked for yet. */
-static const struct names_stack *known_stack(const struct names *names, uint32_t id)
-{
-    static const struct names_stack none;
-    uint32_t entry = names_entry(names, id);
-    if (entry == 0 && id != 0)
-        return NULL;
-    return entry >> NAMES_KIND_SHIFT == NAMES_STACK
-               ? &names->stacks.items[names_entry_ordinal(entry)]
-               : &none;
-}
-
-/* The first one is none, and stands for all that are. 0 or -ENOMEM. */
-static int keep_stack(struct names *names, uint32_t id, struct names_stack stack)
-{
-    static const struct names_stack none;
-    uint32_t *known = slot(names, id);
-    if (!known || (names->stacks.count == 0 && vec_push(&names->stacks, none) != 0) ||
-        (stack.ordinal != 0 && vec_push(&names->stacks, stack) != 0))
-        return -ENOMEM;
-    uint32_t index = stack.ordinal ? (uint32_t)names->stacks.count - 1 : 0;
-    *known = (index + 1) | (uint32_t)NAMES_STACK << NAMES_KIND_SHIFT;
-    return 0;
-}
-
-/* Below a stack that is known, or a root. -ENOMEM, -EFAULT. */
-static int add_stack(struct names *names, const struct link *link, struct names_stack *stack)
-{
-    struct stacks *stacks = trace_stacks(names->trace);
-    int64_t name = names_by_id(names, link->code);
-    if (name < 0)
-        return (int)name;
-    uint32_t label = trace_name_label(names->trace, (uint32_t)name);
-    bool good = label != 0 && (link->parent == 0 || stack->ordinal != 0) &&
-                stack->depth < ANNOT_STACK_DEPTH_MAX;
-    const struct frame frame = {
-        .kind = stacks_get_label(stacks, label)->kind, .label = label, .line = link->line};
-    int64_t place = good ? stacks_frame(stacks, &frame) : 0;
-    int64_t ordinal = place > 0 ? stacks_push(stacks, stack->ordinal, (uint32_t)place) : place;
-    names->broken += !good;
-    if (ordinal < 0)
-        return -ENOMEM;
-    *stack =
-        good ? (struct names_stack){(uint32_t)ordinal, stack->depth + 1} : (struct names_stack){0};
-    return keep_stack(names, link->id, *stack);
-}
-
-/* Ids become smaller towards the root, so this ends. */
-int names_stack(struct names *names, uint32_t id, uint32_t *ret_stack)
-{
-    struct link links[ANNOT_STACK_DEPTH_MAX];
-    struct names_stack stack = {0};
-    const struct names_stack *known;
-    uint32_t count = 0;
-    int found = 1, error = 0;
-    *ret_stack = 0;
-    if (!names->segment || id >= names->segment->info.strings_size / ANNOT_STRING_UNIT) {
-        names->broken += names->segment != NULL;
-        return 0;
-    }
-    while (!(known = known_stack(names, id)) && found == 1 && count < ANNOT_STACK_DEPTH_MAX) {
-        found = read_link(names, id, &links[count]);
-        id = found == 1 ? links[count++].parent : id;
-    }
-    if (found < 0)
-        return found;
-    if (known)
-        stack = *known;
-    else
-        error = found == 1 || links[count].id == 0 ? 0 : keep_stack(names, id, stack);
-    while (count-- > 0 && error == 0)
-        error = add_stack(names, &links[count], &stack);
-    *ret_stack = error == 0 ? stack.ordinal : 0;
-    return error;
 }
 
 int64_t names_inline(struct names *names, const char *bytes, size_t length)

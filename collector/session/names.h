@@ -20,8 +20,7 @@ enum names_kind {
     NAMES_TEXT = 0,
     NAMES_NATIVE_CALL = 1, /* a FUNCTION */
     NAMES_PYTHON_CALL = 2, /* a CODE */
-    NAMES_STACK = 3,       /* no name: in place of an ordinal its index in names.stacks */
-    NAMES_KINDS = 4,
+    NAMES_KINDS = 3,
 };
 
 #define NAMES_KIND_SHIFT  30
@@ -67,11 +66,6 @@ struct names_known_function {
     uint8_t kind; /* enum names_kind */
 };
 
-/* A STACK: its ordinal, and how many are around it, itself included. */
-struct names_stack {
-    uint32_t ordinal, depth;
-};
-
 struct names {
     const struct segment *segment; /* NULL: only what was read of it */
     struct trace *trace;
@@ -89,7 +83,6 @@ struct names {
     void *function_context;
     VEC(struct names_known_function) functions;
     uint32_t call_scopes[NAMES_KINDS]; /* of ranges with such a name; 0: there are none yet */
-    VEC(struct names_stack) stacks;    /* the first is none */
     uint32_t walked;                   /* ids before this one are in domains and categories */
     uint32_t walk_end;                 /* string_used / 16 at the last walk */
     uint64_t walk_cost;
@@ -126,12 +119,7 @@ static inline uint32_t names_entry(const struct names *names, uint32_t id)
     return page ? page[id % NAMES_PAGE] : 0;
 }
 
-/* Of an entry: whether it is that of a name; then its ordinal, and the scope of ranges with it. */
-static inline bool names_is_name(uint32_t entry)
-{
-    return entry - 1 < ((uint32_t)NAMES_STACK << NAMES_KIND_SHIFT) - 1;
-}
-
+/* Of an entry: its ordinal; the scope of ranges with it. */
 static inline uint32_t names_entry_ordinal(uint32_t entry)
 {
     return (entry & (NAMES_ORDINAL_MAX + 1)) - 1;
@@ -153,10 +141,6 @@ static inline uint32_t names_scope_by_id(const struct names *names, uint32_t id)
 {
     return names_entry_scope(names, names_entry(names, id));
 }
-
-/* The stack that a STACK's id stands for; 0: it stands for none, which is counted. -ENOMEM,
- * -EFAULT. */
-int names_stack(struct names *names, uint32_t id, uint32_t *ret_stack);
 
 int64_t names_domain(struct names *names, uint16_t number);
 

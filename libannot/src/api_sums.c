@@ -12,10 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum {
-    NO_BLOCK = UINT32_MAX,
-    SUMS_OF_BLOCK = ANNOT_BLOCK_DATA_SIZE / sizeof(struct annot_wire_sum)
-};
+#define NO_BLOCK UINT32_MAX
 
 _Static_assert((int)ANNOT_SUM_CALLS == (int)ANNOT_WIRE_SUM_CALLS &&
                    (int)ANNOT_SUM_LINES == (int)ANNOT_WIRE_SUM_LINES &&
@@ -37,7 +34,7 @@ int annot_sums_begin(struct annot_sums *sums)
         .serial = control->serial,
         .thread = (uint32_t)(control->thread - control->segment->threads),
         .block = NO_BLOCK,
-        .used = SUMS_OF_BLOCK,
+        .used = ANNOT_SUMS_OF_BLOCK,
         .pid = getpid(),
         .tid = control->thread->tid,
     };
@@ -61,16 +58,21 @@ static APART void fill_header(const struct annot_sums *sums, struct annot_block 
     memset(block, 0, sizeof(*block));
     block->thread_index = sums->thread;
     block->thread_serial = sums->serial;
+    block->sequence = sums->blocks;
     block->tid = sums->tid;
     block->generation = segment->made_generation;
     memcpy(block->comm, thread->comm, sizeof(block->comm));
     clock_both(&block->claim_time, &block->claim_ns);
 }
 
+/* Half of the pool is for sums, which stay. Threads that come at the same time may take one more
+ * each. */
 static APART int take_block(struct annot_sums *sums)
 {
     struct segment *segment = sums->segment;
     uint32_t index;
+    if (annot_load_relaxed(&segment->sum_blocks) >= (segment->block_count + 1) / 2)
+        return 0;
     int error = block_claim(segment, &index);
     if (error && segment->policy == ANNOT_POLICY_OVERWRITE_OLDEST)
         error = overwrite_claim(segment, &index);
@@ -78,26 +80,43 @@ static APART int take_block(struct annot_sums *sums)
         return 0;
     fill_header(sums, segment_block(segment, index));
     block_publish(segment, index, ANNOT_BLOCK_SUMS);
+    annot_fetch_add_relaxed(&segment->sum_blocks, 1u);
     sums->block = index;
+    sums->blocks++;
     sums->used = 0;
     return 1;
 }
 
-struct annot_sum *annot_sums_add(struct annot_sums *sums, enum annot_sum_kind kind,
-                                 annot_name stack)
+/* ANNOT_SUM_REFERENCE */
+static uint32_t reference_of(const struct segment *segment, const struct annot_sum *sum)
 {
-    FORWARD_VALUE(sums_add, NULL, sums, kind, stack);
+    if (!sum)
+        return 0;
+    uint64_t offset = (uint64_t)((const uint8_t *)sum - (const uint8_t *)segment_block(segment, 0));
+    uint32_t in_block = (uint32_t)(offset % ANNOT_BLOCK_SIZE) - ANNOT_BLOCK_HEADER_SIZE;
+    return ANNOT_SUM_REFERENCE((uint32_t)(offset / ANNOT_BLOCK_SIZE),
+                               in_block / (uint32_t)sizeof(struct annot_wire_sum));
+}
+
+struct annot_sum *annot_sums_add(struct annot_sums *sums, enum annot_sum_kind kind,
+                                 const struct annot_place *place)
+{
+    FORWARD_VALUE(sums_add, NULL, sums, kind, place);
     struct segment *segment = sums->segment;
-    if (!segment || stack == 0)
+    if (!segment || place->code == 0 || place->code > ANNOT_SUM_CODE_MASK)
         return NULL;
-    if (!strings_sync_one(segment, stack) || (sums->used == SUMS_OF_BLOCK && !take_block(sums))) {
+    if (!strings_sync_one(segment, place->code) ||
+        (sums->used == ANNOT_SUMS_OF_BLOCK && !take_block(sums))) {
         annot_fetch_add_relaxed(&segment->header->shared.lost[ANNOT_LOSS_POOL_FULL], 1);
         return NULL;
     }
     struct annot_block *block = segment_block(segment, sums->block);
     struct annot_wire_sum *sum =
         (struct annot_wire_sum *)((uint8_t *)block + ANNOT_BLOCK_HEADER_SIZE) + sums->used++;
-    *sum = (struct annot_wire_sum){.stack = stack, .kind = (uint32_t)kind};
+    *sum = (struct annot_wire_sum){
+        .what = (uint32_t)kind << ANNOT_SUM_KIND_SHIFT | place->code,
+        .where = kind == ANNOT_SUM_CALLS ? reference_of(segment, place->caller) : place->line,
+    };
     /* Partner: the collector's load of committed. */
     annot_store_release(&block->committed, sums->used * (uint32_t)sizeof(*sum));
     return (struct annot_sum *)&sum->count;

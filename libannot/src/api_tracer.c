@@ -64,22 +64,6 @@ annot_name annot_code_name(const char *qualname, const char *file, uint32_t firs
     return name;
 }
 
-annot_name annot_stack_name(annot_name parent, annot_name code, uint32_t line)
-{
-    char text[3 * 12];
-    struct string_key key;
-    FORWARD_VALUE(stack_name, 0, parent, code, line);
-    const char *end = text + sizeof(text);
-    char *at = text_append_hex(text, end, parent, 1);
-    at = text_append(at, end, "\x1f");
-    at = text_append_hex(at, end, code, 1);
-    at = text_append(at, end, "\x1f");
-    text_append_decimal(at, end, line);
-    string_key_init(&key, text, ANNOT_STRING_STACK);
-    key.sparing = parent != 0; /* so that each function still finds room by itself */
-    return key.sparing ? strings_intern(&key) : intern_or_tell(&key);
-}
-
 /* ---- Calls ----------------------------------------------------------------------------------- */
 
 static FAST int is_plain_enter(const struct control *control, annot_name name)
@@ -212,4 +196,3 @@ OWN(annot_code_leave);
 OWN(annot_code_enter_values);
 OWN(annot_code_leave_values);
 OWN(annot_code_wanted);
-OWN(annot_stack_name);

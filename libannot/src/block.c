@@ -183,6 +183,7 @@ void block_end_sums(struct segment *segment, uint32_t thread_serial)
         uint32_t rest = old & ~(uint32_t)ANNOT_BLOCK_STATE_MASK;
         /* Partner: the collector's acquire load of the state. */
         annot_store_release(state, rest | ANNOT_BLOCK_SUMS_DONE);
+        annot_fetch_add_relaxed(&segment->sum_blocks, -1u);
     }
 }
 

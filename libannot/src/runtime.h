@@ -104,13 +104,12 @@ struct runtime_table {
     uint32_t (*code_enter)(annot_name code, int continues);
     void (*code_leave)(uint32_t token);
     int (*code_wanted)(void);
-    annot_name (*stack_name)(annot_name parent, annot_name code, uint32_t line);
     uint32_t (*code_enter_values)(annot_name code, const struct annot_value *values, size_t count);
     void (*code_leave_values)(uint32_t token, const struct annot_value *values, size_t count);
     int (*sums_begin)(struct annot_sums *sums);
     int (*sums_are_current)(const struct annot_sums *sums);
     struct annot_sum *(*sums_add)(struct annot_sums *sums, enum annot_sum_kind kind,
-                                  annot_name stack);
+                                  const struct annot_place *place);
     void (*sums_end)(struct annot_sums *sums);
 #ifdef ANNOT_TEST_OTHER_VERSION /* a copy from the future, with one function more */
     void (*future)(void);

@@ -74,7 +74,6 @@ OWNED(annot_code_name);
 OWNED(annot_code_enter);
 OWNED(annot_code_leave);
 OWNED(annot_code_wanted);
-OWNED(annot_stack_name);
 OWNED(annot_code_enter_values);
 OWNED(annot_code_leave_values);
 OWNED(annot_sums_begin);
@@ -153,7 +152,6 @@ const struct runtime_table runtime_own = {
     .code_enter = own_annot_code_enter,
     .code_leave = own_annot_code_leave,
     .code_wanted = own_annot_code_wanted,
-    .stack_name = own_annot_stack_name,
     .code_enter_values = own_annot_code_enter_values,
     .code_leave_values = own_annot_code_leave_values,
     .sums_begin = own_annot_sums_begin,

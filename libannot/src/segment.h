@@ -41,6 +41,7 @@ struct segment {
     uint32_t capture_name, capture_domain; /* of it, string ids; domain 0: any */
     uint32_t capture_open;                 /* how many of that name are open; W: all, atomic */
     uint32_t names_told;                   /* named.h; W: all, atomic */
+    uint32_t sum_blocks;                   /* in use for sums; W: all, atomic */
     uint64_t hand;                         /* OVERWRITE_OLDEST: see overwrite.c; W: all, atomic */
     uint64_t vain_heartbeat;               /* WAIT: see wait.c; W: all, atomic */
 };

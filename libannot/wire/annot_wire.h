@@ -380,7 +380,7 @@ enum annot_string_kind {
                                   of an ELF file; the collector finds its name. INODE, decimal, may
                                   be left out */
     ANNOT_STRING_CODE = 7,     /* from minor version 8: annot_wire_calls.h */
-    ANNOT_STRING_STACK = 8,
+    /* 8: a place that something was counted at, in minor version 8 alone */
     ANNOT_STRING_OBSERVED = 9, /* from minor version 5: wire-format.md */
     ANNOT_STRING_LABEL = 10,   /* from minor version 6, of SPANs: these three */
     ANNOT_STRING_QUEUE = 11,

@@ -2,8 +2,7 @@
 /* Of annot_wire.h: calls of functions, one by one and counted. Numbers are append-only.
  *
  * A CODE, "QUALNAME\x1fFILE\x1fLINE\x1fKIND", is a function of a program in Python, or one that
- * such a program calls; a PUSH with its id is a call. A STACK, "PARENT\x1fCODE\x1fLINE", is a place
- * in it and the STACK that called it, by ids in hexadecimal; what was counted there is a sum.
+ * such a program calls; a PUSH with its id is a call. What is counted at a place in it is a sum.
  * docs/wire-format.md, sections 5 to 8. */
 #ifndef ANNOT_WIRE_CALLS_H
 #define ANNOT_WIRE_CALLS_H
@@ -20,25 +19,32 @@
 #define ANNOT_CODE_KIND_PYTHON "p"
 #define ANNOT_CODE_KIND_C      "c"
 
-/* STACKs below one another, at most. */
-#define ANNOT_STACK_DEPTH_MAX 2048
+/* Sums below one another, at most. */
+#define ANNOT_SUM_DEPTH_MAX 2048
 
-/* What is counted at a STACK. */
 enum annot_wire_sum_kind {
     ANNOT_WIRE_SUM_CALLS = 1,
     ANNOT_WIRE_SUM_LINES = 2,
 };
 
-/* What was counted at a STACK: in place of records, a block in state ANNOT_BLOCK_SUMS has these,
- * `committed` bytes of them. `stack` and `kind` are constant from then on; the rest changes as long
- * as the thread lives, by stores of whole words in no order. One STACK has one of a kind in a
- * thread. W: the thread. */
+/* What was counted at a place, which is a line of a CODE, or a CODE and the place that called it,
+ * and so on: in place of records, a block in state ANNOT_BLOCK_SUMS has these, `committed` bytes of
+ * them. Up to `count` all is constant from then on; the rest changes as long as the thread lives,
+ * by stores of whole words in no order. One place has one of a kind. W: the thread. */
 struct annot_wire_sum {
-    uint32_t stack;
-    uint32_t kind;  /* enum annot_wire_sum_kind */
+    uint32_t what;  /* kind << ANNOT_SUM_KIND_SHIFT | string id of the CODE */
+    uint32_t where; /* of CALLS: ANNOT_SUM_REFERENCE to the sum of the caller, which the thread
+                       added before, or 0. Of LINES: the line */
     uint64_t count; /* how often something began there */
-    uint64_t ticks; /* of the segment's clock, spent there and not in a STACK below it */
+    uint64_t ticks; /* of the segment's clock, spent there and not at a place below it */
     uint64_t since; /* a timestamp: from then on, too, until now; 0: no */
 };
+
+#define ANNOT_SUM_KIND_SHIFT 28
+#define ANNOT_SUM_CODE_MASK  ((UINT32_C(1) << ANNOT_SUM_KIND_SHIFT) - 1)
+#define ANNOT_SUMS_OF_BLOCK  ((uint32_t)(ANNOT_BLOCK_DATA_SIZE / sizeof(struct annot_wire_sum)))
+
+/* By the index of the block and of the sum in it. */
+#define ANNOT_SUM_REFERENCE(block, index) (1 + (block)*ANNOT_SUMS_OF_BLOCK + (index))
 
 #endif

@@ -98,8 +98,8 @@ static __attribute__((noinline)) struct annot_sum *add_sum(struct trace_thread *
     struct trace_lines *lines = thread->lines;
     if (frame->page == NULL || lines->is_full)
         return &lines->nowhere;
-    annot_name stack = annot_stack_name(0, code->name, line);
-    struct annot_sum *sum = annot_sums_add(&thread->sums, ANNOT_SUM_LINES, stack);
+    const struct annot_place place = {.code = code->name, .line = line};
+    struct annot_sum *sum = annot_sums_add(&thread->sums, ANNOT_SUM_LINES, &place);
     lines->is_full = sum == NULL;
     frame->page->sums[line - frame->page_first] = sum;
     return sum ? sum : &lines->nowhere;

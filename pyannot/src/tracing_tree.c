@@ -3,9 +3,9 @@
  *
  * A node is a function and who called it, whoever called that, and so on. What is counted there
  * lies in shared memory (annot_sum): nothing has to be told, and nothing is lost when the process
- * is killed. Nodes of all threads are at most NODES_MAX, and their names take half
- * of libannot's table; a call that finds no room for one counts for its function alone, as if
- * nobody had called it.
+ * is killed. Nodes of all threads are at most NODES_MAX; that many fit in the half of the pool that
+ * is for sums. A call that finds no room for one counts for its function alone, as if nobody had
+ * called it: some are kept back for that.
  *
  * Threads: each its own tree. */
 #include "tracing_parts.h"
@@ -14,9 +14,10 @@
 #include <string.h>
 
 enum {
-    NODES_MAX = 250000, /* of the process: 48 bytes, 8 to 16 of a table, and 32 of a block */
+    NODES_MAX = 200000, /* of the process: 40 bytes, 8 to 16 of a table, and 32 of a block */
+    KEPT_BACK = NODES_MAX / 8,
     PART_NODES = 256,
-    DEPTH_MAX = 2000, /* below what a STACK may have */
+    DEPTH_MAX = 2000, /* below what the collector reads */
     FIRST_SLOTS = 256,
 };
 
@@ -24,7 +25,7 @@ struct trace_node {
     struct trace_node *parent;
     struct trace_node *latest; /* of the places it called, the last one */
     struct annot_sum *sum;
-    annot_name name, stack;
+    annot_name name;
     uint32_t depth;
 };
 
@@ -87,10 +88,11 @@ static bool grow(struct trace_tree *tree)
     return true;
 }
 
-static bool take_share(void)
+/* `kept`: how many stay for others. */
+static bool take_share(uint32_t kept)
 {
     uint32_t left = __atomic_load_n(&nodes_left, __ATOMIC_RELAXED);
-    while (left > 0)
+    while (left > kept)
         /* Partner: itself. */
         if (__atomic_compare_exchange_n(&nodes_left, &left, left - 1, 0, __ATOMIC_ACQ_REL,
                                         __ATOMIC_RELAXED))
@@ -129,18 +131,19 @@ static struct trace_node *add(struct trace_thread *thread, struct trace_node *pa
     bool *full = parent == &tree->root ? &tree->is_full : &tree->is_crowded;
     if (parent->depth >= DEPTH_MAX || *full)
         return NULL;
-    annot_name stack = annot_stack_name(parent->stack, name, 0);
+    const struct annot_place at = {.caller = parent == &tree->root ? NULL : parent->sum,
+                                   .code = name};
     struct part *part = grow(tree) ? part_with_room(tree) : NULL;
-    bool has_room = part != NULL && stack != 0 && take_share();
-    struct annot_sum *sum = has_room ? annot_sums_add(&thread->sums, ANNOT_SUM_CALLS, stack) : NULL;
+    bool has_room = part != NULL && take_share(parent == &tree->root ? 0 : KEPT_BACK);
+    struct annot_sum *sum = has_room ? annot_sums_add(&thread->sums, ANNOT_SUM_CALLS, &at) : NULL;
     if (sum == NULL) {
         *full = true;
         tell_crowded();
         return NULL;
     }
     struct trace_node *node = &part->nodes[part->count++];
-    *node = (struct trace_node){
-        .parent = parent, .sum = sum, .name = name, .stack = stack, .depth = parent->depth + 1};
+    *node =
+        (struct trace_node){.parent = parent, .sum = sum, .name = name, .depth = parent->depth + 1};
     tree->node_count++;
     place(tree, node);
     return node;

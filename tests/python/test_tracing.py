@@ -184,6 +184,33 @@ class Tracing(RecordingTest):
         harness.run([ANNOT, "recover"], env=self.environment, cwd=self.folder)
         self.assertEqual(self.steps_counted(output), (2 * STEPS, 2 * STEPS, 2))
 
+    PATHS = """
+import sys
+def left(depth, way):
+    if depth:
+        (left if way & 1 else right)(depth - 1, way >> 1)
+def right(depth, way):
+    if depth:
+        (left if way & 1 else right)(depth - 1, way >> 1)
+depth = int(sys.argv[1])
+for way in range(1 << depth):
+    left(depth, way)
+"""
+
+    def test_a_program_of_many_call_paths(self):
+        interpreter, path = self.each()[-1]
+        script, output = self.script(self.PATHS), self.folder / "paths.annot"
+        for depth, is_crowded in ((15, False), (17, True)):
+            harness.run([ANNOT, "record", "--no-sample", "--trace-functions=aggregate", "--force",
+                         "-o", str(output), "--", interpreter.command, str(script), str(depth)],
+                        env=self.environment_of(path))
+            report = harness.run([ANNOT, "report", "--json", str(output)]).stdout
+            calls = {row["name"]: row["calls"] for row in json.loads(report)["calls"]}
+            self.assertEqual(calls["right"], depth * 2 ** (depth - 1))
+            self.assertEqual(calls["left"], (depth + 2) * 2 ** (depth - 1))
+            self.assertEqual("no room for all call paths" in harness.run(
+                [ANNOT, "info", str(output)]).stdout, is_crowded)
+
     def test_a_recursion_that_is_too_deep(self):
         for interpreter, path in self.each():
             for mode in ("exact", "aggregate"):

@@ -43,7 +43,7 @@ struct annot_sum {
 struct annot_sums {
     void *segment; /* NULL: there are none */
     uint64_t where;
-    uint32_t serial, thread, block, used;
+    uint32_t serial, thread, block, used, blocks, reserved;
     int32_t pid, tid;
 };
 
@@ -76,11 +76,6 @@ ANNOT_API void annot_code_leave_values(uint32_t token, const struct annot_value 
 /* Whether calls are wanted now, so that it is worth to find out which. Cost: loads. */
 ANNOT_API int annot_code_wanted(void);
 
-/* A place in a function that was called from another such place (`parent`, 0: from nowhere): a line
- * of it, or 0 for the function as a whole. 0 if the table of names is full, or half of it for what
- * was called from elsewhere. Cost: as annot_name_intern. */
-ANNOT_API annot_name annot_stack_name(annot_name parent, annot_name code, uint32_t line);
-
 /* Sums of the calling thread, in the recording that it is in: 1; or 0: nobody records. They hold
  * that in memory until annot_sums_end. */
 ANNOT_API int annot_sums_begin(struct annot_sums *sums);
@@ -90,11 +85,20 @@ ANNOT_API int annot_sums_begin(struct annot_sums *sums);
  * changed, and ended if it is not so. Cost: loads. */
 ANNOT_API int annot_sums_are_current(const struct annot_sums *sums);
 
+/* Where something is counted: a line of a function (ANNOT_SUM_LINES), or a function and the place
+ * that called it (ANNOT_SUM_CALLS). */
+struct annot_place {
+    annot_name code;
+    uint32_t line;
+    const struct annot_sum *caller; /* of the same sums; NULL: nobody */
+};
+
 /* A sum for a place, at which nothing has been counted yet: each place is added once, by the thread
- * that changes the sum. NULL, and counted as lost: there is no room; or it is 0. Cost: a few loads
- * and stores; once in 200 times, 1 us for a block of the pool, which the thread keeps. */
+ * that changes the sum. NULL, and counted as lost: there is no room (sums take half of the pool at
+ * most); or its code is 0. Cost: a few loads and stores; once in 230 times, 1 us for a block of the
+ * pool, which the thread keeps. */
 ANNOT_API struct annot_sum *annot_sums_add(struct annot_sums *sums, enum annot_sum_kind kind,
-                                           annot_name stack);
+                                           const struct annot_place *place);
 
 /* Nothing of it is touched from here on; the collector reads it for the last time. In a forked
  * child, of the parent's, it only forgets. `{0}` is ended already. */

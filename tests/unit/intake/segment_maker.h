@@ -5,7 +5,7 @@
 
 #include "drain.h"
 
-enum { MAKER_BLOCKS = 8, MAKER_THREADS = 4, MAKER_STRINGS = 4096 };
+enum { MAKER_BLOCKS = 16, MAKER_THREADS = 4, MAKER_STRINGS = 4096 };
 
 struct maker {
     struct annot_segment page;

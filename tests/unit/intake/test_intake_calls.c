@@ -62,12 +62,12 @@ static uint32_t code(const char *text)
     return maker_string(maker, ANNOT_STRING_CODE, 0, text);
 }
 
-static uint32_t stack_of(uint32_t parent, uint32_t of, unsigned line)
-{
-    char text[64];
-    snprintf(text, sizeof(text), "%x\037%x\037%u", parent, of, line);
-    return maker_string(maker, ANNOT_STRING_STACK, 0, text);
-}
+/* Where calls are counted: the block of the sum of the caller and its index there, or NOBODY. */
+struct place {
+    uint32_t block, index, code;
+};
+
+#define NOBODY 0, UINT32_MAX
 
 static void record(uint8_t kind, uint64_t time, uint32_t name, uint8_t level)
 {
@@ -84,14 +84,30 @@ static struct annot_block *begin_sums(uint32_t index)
     return of;
 }
 
-static struct annot_wire_sum *add_sum(struct annot_block *to, uint32_t kind, uint32_t stack,
-                                      uint64_t count, uint64_t ticks)
+static struct annot_wire_sum *add(struct annot_block *to, struct annot_wire_sum sum)
 {
-    struct annot_wire_sum *sum =
+    struct annot_wire_sum *at =
         (struct annot_wire_sum *)((uint8_t *)to + ANNOT_BLOCK_HEADER_SIZE + to->committed);
-    *sum = (struct annot_wire_sum){stack, kind, count, ticks, 0};
-    to->committed += sizeof(*sum);
-    return sum;
+    *at = sum;
+    to->committed += sizeof(*at);
+    return at;
+}
+
+static struct annot_wire_sum *add_calls(struct annot_block *to, struct place place, uint64_t count,
+                                        uint64_t ticks)
+{
+    bool called = place.index != UINT32_MAX;
+    return add(to,
+               (struct annot_wire_sum){ANNOT_WIRE_SUM_CALLS << ANNOT_SUM_KIND_SHIFT | place.code,
+                                       called ? ANNOT_SUM_REFERENCE(place.block, place.index) : 0,
+                                       count, ticks, 0});
+}
+
+static struct annot_wire_sum *add_line(struct annot_block *to, uint32_t of, uint32_t line,
+                                       uint64_t count, uint64_t ticks)
+{
+    return add(to, (struct annot_wire_sum){ANNOT_WIRE_SUM_LINES << ANNOT_SUM_KIND_SHIFT | of, line,
+                                           count, ticks, 0});
 }
 
 static void look(void)
@@ -232,30 +248,35 @@ TEST(what_was_counted_comes_with_its_stack)
 {
     begin();
     uint32_t outer = code("main\037a.py\0371\037p"), inner = code("step\037a.py\0375\037p");
-    uint32_t root = stack_of(0, outer, 0), leaf = stack_of(root, inner, 6);
-    struct annot_block *sums = begin_sums(1);
-    add_sum(sums, ANNOT_WIRE_SUM_CALLS, leaf, 3, 400);
-    add_sum(sums, ANNOT_WIRE_SUM_LINES, leaf, 90, 70);
-    add_sum(sums, ANNOT_WIRE_SUM_CALLS, root, 1, 600);
-    add_sum(sums, 77, root, 1, 600); /* of a later version */
+    const struct place root = {NOBODY, outer}, leaf = {2, 0, inner};
+    struct annot_block *sums = begin_sums(1), *first = begin_sums(2);
+    sums->sequence = 1; /* blocks of a thread are read in their order */
+    add_calls(sums, leaf, 3, 400);
+    add_line(sums, inner, 6, 90, 70);
+    add_calls(first, root, 1, 600);
+    add(sums, (struct annot_wire_sum){7u << ANNOT_SUM_KIND_SHIFT | outer, 0, 1, 600,
+                                      0}); /* of a later version */
     record(ANNOT_REC_PUSH, 2000, outer, 0);
     drain();
     const struct stacks *stacks = trace_stacks_get(seen.trace);
     const struct sample_sets *sets = trace_sets_get(seen.trace);
     uint32_t frames[4];
     CHECK_INT(sample_count, 3);
-    CHECK_INT(sample_role(sets, &samples[0]), SAMPLE_ROLE_CALLS);
-    CHECK_INT(sample_role(sets, &samples[1]), SAMPLE_ROLE_LINES);
-    CHECK_INT(samples[2].set, samples[0].set);
-    CHECK_INT(samples[0].time_ns, 1000);
-    CHECK_INT(samples[0].end_ns, seen.drain->decoder.now_ns);
-    CHECK_INT(samples[0].values[0], 3);
-    CHECK_INT(samples[0].values[1], 400);
-    CHECK_INT(sample_value(sets, &samples[1], VALUE_TYPE_WALL), 70);
-    CHECK_INT(samples[0].stack, samples[1].stack);
-    CHECK_INT(stacks_frames(stacks, samples[0].stack, frames, 4), 2);
-    CHECK_INT(stacks_get_frame(stacks, frames[1])->line, 6);
-    CHECK_INT(stacks_get_stack(stacks, samples[0].stack)->parent, samples[2].stack);
+    CHECK_INT(sample_role(sets, &samples[1]), SAMPLE_ROLE_CALLS);
+    CHECK_INT(sample_role(sets, &samples[2]), SAMPLE_ROLE_LINES);
+    CHECK_INT(samples[0].set, samples[1].set);
+    CHECK_INT(samples[1].time_ns, 1000);
+    CHECK_INT(samples[1].end_ns, seen.drain->decoder.now_ns);
+    CHECK_INT(samples[1].values[0], 3);
+    CHECK_INT(samples[1].values[1], 400);
+    CHECK_INT(sample_value(sets, &samples[2], VALUE_TYPE_WALL), 70);
+    CHECK_INT(stacks_frames(stacks, samples[1].stack, frames, 4), 2);
+    CHECK_INT(stacks_frames(stacks, samples[2].stack, frames + 2, 2), 1);
+    CHECK_INT(stacks_get_frame(stacks, frames[1])->line, 0);
+    CHECK_INT(stacks_get_frame(stacks, frames[2])->line, 6);
+    CHECK_INT(stacks_get_frame(stacks, frames[1])->label,
+              stacks_get_frame(stacks, frames[2])->label);
+    CHECK_INT(stacks_get_stack(stacks, samples[1].stack)->parent, samples[0].stack);
     CHECK_INT(stacks_get_frame(stacks, frames[0])->label,
               trace_name_label(seen.trace, seen.events[0].name));
     CHECK_INT(seen.count, 1);
@@ -267,9 +288,9 @@ TEST(what_was_counted_comes_with_its_stack)
 TEST(each_look_tells_what_is_new)
 {
     begin();
-    uint32_t root = stack_of(0, code("main\037a.py\0371\037p"), 0);
+    const struct place root = {NOBODY, code("main\037a.py\0371\037p")};
     struct annot_block *block_of_sums = begin_sums(1);
-    struct annot_wire_sum *sum = add_sum(block_of_sums, ANNOT_WIRE_SUM_CALLS, root, 3, 400);
+    struct annot_wire_sum *sum = add_calls(block_of_sums, root, 3, 400);
     drain();
     CHECK_INT(sample_count, 1);
     int64_t first_ns = samples[0].end_ns;
@@ -286,7 +307,7 @@ TEST(each_look_tells_what_is_new)
     CHECK_INT(samples[0].values[0], 2);
     CHECK_INT(samples[0].values[1], 50);
     sum->count = 4; /* a lie: nothing becomes smaller */
-    add_sum(block_of_sums, ANNOT_WIRE_SUM_LINES, root, 1, 0);
+    add_line(block_of_sums, root.code, 1, 1, 0);
     look();
     CHECK_INT(sample_count, 1);
     CHECK_INT(samples[0].values[0], 1);
@@ -296,8 +317,8 @@ TEST(each_look_tells_what_is_new)
 TEST(what_lasts_counts_until_now)
 {
     begin();
-    uint32_t root = stack_of(0, code("main\037a.py\0371\037p"), 0);
-    struct annot_wire_sum *sum = add_sum(begin_sums(1), ANNOT_WIRE_SUM_CALLS, root, 1, 400);
+    const struct place root = {NOBODY, code("main\037a.py\0371\037p")};
+    struct annot_wire_sum *sum = add_calls(begin_sums(1), root, 1, 400);
     sum->since = 5000;
     drain();
     CHECK_INT(samples[0].values[1], 400 + samples[0].end_ns - 5000);
@@ -316,8 +337,8 @@ TEST(what_lasts_counts_until_now)
 TEST(a_block_that_is_done_is_read_once_more_and_freed)
 {
     begin();
-    uint32_t root = stack_of(0, code("main\037a.py\0371\037p"), 0);
-    struct annot_wire_sum *sum = add_sum(begin_sums(1), ANNOT_WIRE_SUM_CALLS, root, 1, 400);
+    const struct place root = {NOBODY, code("main\037a.py\0371\037p")};
+    struct annot_wire_sum *sum = add_calls(begin_sums(1), root, 1, 400);
     drain();
     sum->count = 2;
     maker->states[1] = ANNOT_BLOCK_SUMS_DONE;
@@ -330,7 +351,7 @@ TEST(a_block_that_is_done_is_read_once_more_and_freed)
     struct annot_block *again =
         maker_block(maker, 1, 2, 0, ANNOT_BLOCK_SUMS); /* another thread's */
     again->claim_time = 2000;
-    add_sum(again, ANNOT_WIRE_SUM_CALLS, root, 1, 1);
+    add_calls(again, root, 1, 1);
     look();
     CHECK_INT(sample_count, 1);
     CHECK_INT(samples[0].values[0], 1);
@@ -338,53 +359,47 @@ TEST(a_block_that_is_done_is_read_once_more_and_freed)
     end();
 }
 
-/* Parents that come later or go round, codes that are none. */
-TEST(stacks_that_lie_are_lost)
+/* Callers that come later, of other threads or of no block, codes and lines that are none. */
+TEST(places_that_lie_are_lost)
 {
     begin();
     uint32_t good = code("main\037a.py\0371\037p");
     uint32_t name = maker_string(maker, ANNOT_STRING_NAME, 0, "main");
-    uint32_t root = stack_of(0, good, 0);
-    uint32_t ids[] = {
-        name,
-        good,
-        0,
-        1 << 20,
-        UINT32_MAX,
-        stack_of(0, name, 0),
-        stack_of(0, root, 0),
-        stack_of(good, good, 0),
-        stack_of(1 << 20, good, 0),
-        stack_of(root, good, 4294967295u),
-        maker_string(maker, ANNOT_STRING_STACK, 0, "0\037x\0370"),
-        maker_string(maker, ANNOT_STRING_STACK, 0, "0"),
-        maker_string(maker, ANNOT_STRING_STACK, 0, ""),
+    const struct place places[] = {
+        {NOBODY, name},     {NOBODY, 0},
+        {NOBODY, 1 << 20},  {NOBODY, ANNOT_SUM_CODE_MASK},
+        {1, 0, good}, /* which is lost itself */
+        {1, 5, good}, /* itself */
+        {1, 50, good},      {1, ANNOT_SUMS_OF_BLOCK, good},
+        {0, 0, good}, /* a block of records */
+        {2, 0, good}, /* of another thread */
+        {1 << 20, 0, good},
     };
 
-    enum { COUNT = sizeof(ids) / sizeof(*ids) };
+    enum { COUNT = sizeof(places) / sizeof(*places) };
 
     struct annot_block *sums = begin_sums(1);
+    struct annot_block *others = maker_block(maker, 2, 2, 0, ANNOT_BLOCK_SUMS);
+    add_calls(others, (struct place){NOBODY, good}, 0, 0);
     for (int i = 0; i < COUNT; i++)
-        add_sum(sums, ANNOT_WIRE_SUM_CALLS, ids[i], 1, 1);
-    add_sum(sums, ANNOT_WIRE_SUM_CALLS, root, 1, 1);
-    record(ANNOT_REC_PUSH, 2, root, 0); /* is no name */
+        add_calls(sums, places[i], 1, 1);
+    add_line(sums, good, 1u << 31, 1, 1);
+    add_calls(sums, (struct place){NOBODY, good}, 1, 1);
     drain();
     CHECK_INT(sample_count, 1);
     look();
     CHECK_INT(sample_count, 0);
-    CHECK_INT(seen.drain->corrupt, COUNT);
-    CHECK_INT(seen.events[0].name, 0);
-    CHECK_INT(seen.count, 1);
+    CHECK_INT(seen.drain->corrupt, COUNT + 1);
     end();
 }
 
 TEST(numbers_that_cannot_be_are_lost)
 {
     begin();
-    uint32_t root = stack_of(0, code("main\037a.py\0371\037p"), 0);
+    const struct place root = {NOBODY, code("main\037a.py\0371\037p")};
     struct annot_block *sums = begin_sums(1);
-    add_sum(sums, 1, root, UINT64_MAX, 1);
-    add_sum(sums, 2, root, 1, UINT64_MAX);
+    add_calls(sums, root, UINT64_MAX, 1);
+    add_line(sums, root.code, 1, 1, UINT64_MAX);
     drain();
     CHECK_INT(sample_count, 0);
     CHECK_INT(seen.drain->corrupt, 2);
@@ -396,20 +411,27 @@ TEST(numbers_that_cannot_be_are_lost)
 
 TEST(a_stack_is_so_deep_and_not_deeper)
 {
+    enum { BLOCKS = ANNOT_SUM_DEPTH_MAX / ANNOT_SUMS_OF_BLOCK + 1 };
+
     begin();
-    uint32_t of = code("f\037a.py\0371\037p"), parent = 0, ids[100] = {0};
-    for (int i = 0; i < 100; i++)
-        ids[i] = parent = stack_of(parent, of, 0);
-    attach();
-    uint32_t leaf = 0, again = 0, frames[128];
-    CHECK_INT(names_stack(&seen.drain->decoder.names, ids[99], &leaf), 0);
-    CHECK_INT(stacks_frames(trace_stacks_get(seen.trace), leaf, frames, 128), 100);
-    CHECK_INT(names_stack(&seen.drain->decoder.names, ids[99], &again), 0);
-    CHECK_INT(again, leaf);
-    seen.drain->decoder.names.stacks.items[100].depth = ANNOT_STACK_DEPTH_MAX;
-    uint32_t deeper = stack_of(ids[99], of, 0);
-    CHECK_INT(names_stack(&seen.drain->decoder.names, deeper, &leaf), 0);
-    CHECK_INT(leaf, 0);
+    uint32_t frames[ANNOT_SUM_DEPTH_MAX + 1], deepest = 0, of = code("f\037a.py\0371\037p");
+    struct annot_block *sums = NULL;
+    for (uint32_t i = 0; i <= ANNOT_SUM_DEPTH_MAX; i++) {
+        uint32_t at = i % ANNOT_SUMS_OF_BLOCK, index = 1 + i / ANNOT_SUMS_OF_BLOCK;
+        struct place place = {at ? index : index - 1, (at ? at : ANNOT_SUMS_OF_BLOCK) - 1, of};
+        if (at == 0)
+            (sums = begin_sums(index))->sequence = index;
+        if (i == 0)
+            place.index = UINT32_MAX;
+        add_calls(sums, place, i == ANNOT_SUM_DEPTH_MAX - 1, 0);
+    }
+    drain();
+    CHECK_INT(sample_count, 1);
+    CHECK_INT(seen.drain->corrupt, 1);
+    deepest = stacks_frames(trace_stacks_get(seen.trace), samples[0].stack, frames,
+                            ANNOT_SUM_DEPTH_MAX + 1);
+    CHECK_INT(deepest, ANNOT_SUM_DEPTH_MAX);
+    CHECK_INT(seen.drain->sums.count, BLOCKS);
     end();
 }
 
@@ -418,10 +440,10 @@ TEST(what_is_in_the_recording_is_not_counted_twice)
 {
     struct counted_sums counted = {0};
     begin();
-    uint32_t root = stack_of(0, code("main\037a.py\0371\037p"), 0);
+    const struct place root = {NOBODY, code("main\037a.py\0371\037p")};
     struct annot_block *sums = begin_sums(1);
-    struct annot_wire_sum *calls = add_sum(sums, ANNOT_WIRE_SUM_CALLS, root, 6, 600);
-    add_sum(sums, ANNOT_WIRE_SUM_LINES, root, 9, 900);
+    struct annot_wire_sum *calls = add_calls(sums, root, 6, 600);
+    add_line(sums, root.code, 1, 9, 900);
     drain();
     CHECK_INT(sample_count, 2);
     int64_t end_ns = samples[0].end_ns;

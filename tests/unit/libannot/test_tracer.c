@@ -345,29 +345,32 @@ TEST(what_is_counted_at_a_stack_lies_where_it_is_read)
     struct annot_wire_sum there[4];
     struct annot_sums sums;
     CHECK(!annot_sums_begin(&sums)); /* nobody records */
-    CHECK(annot_sums_add(&sums, ANNOT_SUM_CALLS, 16) == NULL);
+    CHECK(annot_sums_add(&sums, ANNOT_SUM_CALLS, &(struct annot_place){.code = 16}) == NULL);
     arena_begin(NULL);
-    annot_name root = annot_stack_name(0, code("f"), 0);
-    annot_name leaf = annot_stack_name(root, code("g"), 12);
-    CHECK(root != 0 && leaf > root && leaf == annot_stack_name(root, code("g"), 12));
+    const struct annot_place root = {.code = code("f")};
     CHECK(annot_sums_begin(&sums));
     CHECK(annot_sums_are_current(&sums));
-    struct annot_sum *calls = annot_sums_add(&sums, ANNOT_SUM_CALLS, leaf);
-    struct annot_sum *lines = annot_sums_add(&sums, ANNOT_SUM_LINES, root);
-    CHECK(annot_sums_add(&sums, ANNOT_SUM_LINES, 0) == NULL);
+    struct annot_sum *calls = annot_sums_add(&sums, ANNOT_SUM_CALLS, &root);
+    const struct annot_place line = {.code = code("g"), .line = 12};
+    const struct annot_place leaf = {.caller = calls, .code = code("g")};
+    struct annot_sum *lines = annot_sums_add(&sums, ANNOT_SUM_LINES, &line);
+    CHECK(annot_sums_add(&sums, ANNOT_SUM_CALLS, &leaf) != NULL);
+    CHECK(annot_sums_add(&sums, ANNOT_SUM_LINES, &(struct annot_place){.line = 1}) == NULL);
     calls->count = 1000;
     calls->ticks = 5;
     lines->since = 7;
-    CHECK_INT(read_sums(ANNOT_BLOCK_SUMS, there, 4), 2);
-    CHECK_INT(there[0].stack, leaf);
-    CHECK_INT(there[0].kind, ANNOT_WIRE_SUM_CALLS);
+    CHECK_INT(read_sums(ANNOT_BLOCK_SUMS, there, 4), 3);
+    CHECK_INT(there[0].what, ANNOT_WIRE_SUM_CALLS << ANNOT_SUM_KIND_SHIFT | root.code);
+    CHECK_INT(there[0].where, 0);
     CHECK(there[0].count == 1000 && there[0].ticks == 5 && there[0].since == 0);
-    CHECK_INT(there[1].stack, root);
-    CHECK_INT(there[1].kind, ANNOT_WIRE_SUM_LINES);
+    CHECK_INT(there[1].what, ANNOT_WIRE_SUM_LINES << ANNOT_SUM_KIND_SHIFT | line.code);
+    CHECK_INT(there[1].where, 12);
+    CHECK_INT(there[2].what & ANNOT_SUM_CODE_MASK, leaf.code);
+    CHECK_INT((there[2].where - 1) % ANNOT_SUMS_OF_BLOCK, 0);
     CHECK(there[1].since == 7);
     annot_sums_end(&sums);
     CHECK_INT(read_sums(ANNOT_BLOCK_SUMS, there, 4), 0);
-    CHECK_INT(read_sums(ANNOT_BLOCK_SUMS_DONE, there, 4), 2);
+    CHECK_INT(read_sums(ANNOT_BLOCK_SUMS_DONE, there, 4), 3);
     CHECK(!annot_sums_are_current(&sums));
     arena_end();
     arena_clean();
@@ -385,12 +388,12 @@ TEST(sums_that_find_no_room_are_counted)
     annot_mark("a");
     CHECK(annot_sums_begin(&sums));
     for (uint32_t i = 0; i < MANY; i++) {
-        struct annot_sum *sum =
-            annot_sums_add(&sums, ANNOT_SUM_CALLS, annot_stack_name(0, code("f"), i + 1));
+        const struct annot_place place = {.code = code("f"), .line = i + 1};
+        struct annot_sum *sum = annot_sums_add(&sums, ANNOT_SUM_CALLS, &place);
         if (sum)
             sum->count = ++count;
     }
-    CHECK(count > 500 && count < 1000);
+    CHECK_INT(count, 2 * ANNOT_SUMS_OF_BLOCK); /* half of the blocks */
     CHECK_INT(read_sums(ANNOT_BLOCK_SUMS, there, MANY), count);
     for (uint32_t i = 0; i < count; i++)
         CHECK_INT(there[i].count, i + 1);
@@ -407,7 +410,7 @@ TEST(sums_outlive_another_recording_and_not_their_own)
     arena_begin(NULL);
     CHECK(annot_sums_begin(&sums));
     struct annot_sum *sum =
-        annot_sums_add(&sums, ANNOT_SUM_CALLS, annot_stack_name(0, code("f"), 0));
+        annot_sums_add(&sums, ANNOT_SUM_CALLS, &(struct annot_place){.code = code("f")});
     arena_bump();
     annot_mark("a");
     CHECK(annot_sums_are_current(&sums));
