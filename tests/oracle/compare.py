@@ -42,9 +42,9 @@ SHOWN = 30  # lines of a difference
 
 # Too large for the repository: made anew by programs of the build, always the same.
 GENERATED = {
-    "random-ranges": ["tests/system/make_trace", "random", "FILE", "20000"],
-    "random-scheduler": ["tests/system/make_samples", "FILE", "6000", "7"],
-    "random-toolkit": ["tests/oracle/oracle_make", "random", "FILE", "20000"],
+    "random-ranges": ["tests/system/make_trace", "random", "FILE", "6000"],
+    "random-scheduler": ["tests/system/make_samples", "FILE", "2000", "7"],
+    "random-toolkit": ["tests/oracle/oracle_make", "random", "FILE", "6000"],
 }
 RARE = {f"rare-{seed}": (seed, 250 * seed) for seed in range(1, 6)}  # of rare.py
 
