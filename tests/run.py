@@ -11,6 +11,9 @@ else (failed: its output is printed here). A program of many cases ends with a l
 "12 passed, 0 failed, 1 skipped" (pytest's closing line will do), and then its cases are counted.
 Reasons of skips are printed. Exit status 1 if anything failed or nothing ran.
 
+Tests run side by side; then alone, one after the other, what compares with clocks, and beside that,
+with what it leaves of the processors, tests of the variants that do not.
+
 Tests of the suites in MACHINE watch real processes on a real clock, which a machine may stop for a
 second. If few tests failed, those of them run once more, alone; one that passes then is "unsteady":
 its first failure is printed and counted all the same, for somebody to look at. Whatever fails in
@@ -24,18 +27,18 @@ import json
 import os
 import pathlib
 import re
+import shlex
 import subprocess
 import sys
 
-# The same source built otherwise, inside BUILD: options of meson, and the tests worth the time, as
-# meson's arguments. What is large takes minutes there, with the same bytes as in smaller tests.
+# The same source built otherwise, inside BUILD: options of meson, and the suites worth the time:
+# those that may run beside tests of the main build, those that may not. What is "large" takes
+# minutes there, with the same bytes as in smaller tests.
 VARIANTS = {
     "asan": (["-Db_sanitize=address,undefined", "-Db_lundef=false"],
-             ["--suite=unit", "--suite=timed", "--suite=stress", "--suite=fuzz", "--suite=cli",
-              "--suite=two-sided", "--no-suite=large"]),
-    "tsan": (["-Db_sanitize=thread", "-Db_lundef=false"],
-             ["--suite=stress", "--suite=two-sided"]),
-    "clang": (["-Dwerror=true"], ["--suite=headers"]),
+             ["unit", "fuzz", "cli"], ["timed", "stress", "two-sided"]),
+    "tsan": (["-Db_sanitize=thread", "-Db_lundef=false"], [], ["stress", "two-sided"]),
+    "clang": (["-Dwerror=true"], ["headers"], []),
 }
 MACHINE = {"python", "sampling", "stress", "system", "timed", "two-sided"}
 SECOND_TRIES = 8
@@ -44,9 +47,9 @@ LANES = (os.cpu_count() or 1) + 2
 # Times of tests end what hangs; a busy machine takes a multiple of what a quiet one does.
 PATIENCE = 5
 # In what tests leave of the processors, also with a scheduler that weighs sessions (autogroup).
-IN_BACKGROUND = ["setsid", "--wait", "sh", "-c",
-                 'echo 19 2>/dev/null >/proc/self/autogroup; exec chrt --idle 0 nice -n 19 "$@"',
-                 "sh"]
+STEP_BACK = ["sh", "-c",
+             'echo 19 2>/dev/null >/proc/self/autogroup; exec chrt --idle 0 nice -n 19 "$@"', "sh"]
+IN_BACKGROUND = ["setsid", "--wait", *STEP_BACK]
 COMPILERS = {"clang": {"CC": "clang", "CXX": "clang++"}}
 # Compilation takes half the time of -O2 -g. Reports of sanitizers have their lines with -g1, too.
 VARIANT_OPTIONS = ["-Dpython=disabled", "-Dman=disabled", "-Dtests=true", "--buildtype=plain",
@@ -62,13 +65,13 @@ def build_variant(build: pathlib.Path, name: str) -> pathlib.Path:
     """Configure (once) and build a variant: what its tests need. Beside other tests."""
     folder = build / name
     environment = dict(os.environ, **COMPILERS.get(name, {}))
-    options, selection = VARIANTS[name]
+    options, beside, after = VARIANTS[name]
     if not (folder / "build.ninja").exists():
         subprocess.run([*IN_BACKGROUND, "meson", "setup", str(folder), *VARIANT_OPTIONS, *options],
                        env=environment, check=True, stdout=subprocess.DEVNULL)
     done = subprocess.run(
         [*IN_BACKGROUND, "ninja", "-C", str(folder), "--quiet", f"-j{os.cpu_count() or 1}",
-         *needed(folder, selection)],
+         *needed(folder, {*beside, *after})],
         check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     if done.returncode:
         sys.exit(f"tests/run.py: the variant {name} does not build:\n{done.stdout}")
@@ -76,28 +79,42 @@ def build_variant(build: pathlib.Path, name: str) -> pathlib.Path:
     return folder
 
 
-def needed(folder: pathlib.Path, selection: list[str]) -> list[str]:
-    """The outputs that the selected tests depend on, for ninja."""
-    suites = {option.removeprefix("--suite=") for option in selection}
-    told = json.loads(subprocess.run(
+def introspected(folder: pathlib.Path) -> dict:
+    return json.loads(subprocess.run(
         ["meson", "introspect", "--tests", "--targets", str(folder)], check=True,
         stdout=subprocess.PIPE).stdout)
+
+
+def suites_of(test: dict) -> set[str]:
+    return {suite.split(":")[-1] for suite in test["suite"]}
+
+
+def needed(folder: pathlib.Path, suites: set[str]) -> list[str]:
+    """The outputs that tests of these suites depend on, for ninja."""
+    told = introspected(folder)
     ids = {target for test in told["tests"] for target in test["depends"]
-           if suites & {suite.split(":")[-1] for suite in test["suite"]}}
+           if suites & suites_of(test)}
     files = [file for target in told["targets"] if target["id"] in ids
              for file in target["filename"]]
     return sorted(os.path.relpath(file, folder.resolve()) for file in files)
 
 
-def meson_test(build: pathlib.Path, selection: list[str], log_name: str = "testlog") -> list[dict]:
+def meson_test(build: pathlib.Path, selection: list[str], log_name: str,
+               is_background: bool = False) -> list[dict]:
     """Run meson's tests; one dictionary per test, as meson logs it."""
     environment = dict(os.environ, ANNOT_TEST_PYTHON=sys.executable)
     command = ["meson", "test", "-C", str(build), "--no-rebuild", "--print-errorlogs",
-               f"--logbase={log_name}", f"--timeout-multiplier={PATIENCE}",
-               f"--num-processes={LANES}", *selection]
-    log = build / "meson-logs" / f"{log_name}.json"
+               f"--logbase={log_name}", f"--timeout-multiplier={PATIENCE}"]
+    if is_background:  # meson makes a session of each test
+        command = [*IN_BACKGROUND, *command, "--num-processes=2",
+                   f"--timeout-multiplier={4 * PATIENCE}", f"--wrapper={shlex.join(STEP_BACK)}"]
+    else:
+        command += [f"--num-processes={LANES}"]
+    log = build / "meson-logs" / f"{log_name}{'-sh' if is_background else ''}.json"
     log.unlink(missing_ok=True)
-    subprocess.run(command, env=environment, check=False)
+    done = subprocess.run([*command, *selection], env=environment, check=False, text=True,
+                          stdout=subprocess.PIPE if is_background else None)
+    print(done.stdout or "", end="", flush=True)
     if not log.exists():
         sys.exit(f"tests/run.py: meson wrote no {log}")
     return [json.loads(line) for line in log.read_text().splitlines()]
@@ -157,13 +174,21 @@ def main() -> int:
     parser.add_argument("suites", nargs="*")
     parser.add_argument("--count", action="append", default=[])
     options = parser.parse_args()
-    selection = [f"--suite={suite}" for suite in options.suites]
-    with concurrent.futures.ThreadPoolExecutor(1) as pool:
-        folders = {name: pool.submit(build_variant, options.build, name)
-                   for name in VARIANTS if not options.suites}
-        total = run(options.build, "", selection)
-        for name, folder in folders.items():
-            total += run(folder.result(), f"{name}: ", VARIANTS[name][1])
+    beside, alone = names_of(options.build, set(options.suites))
+    variants = {} if options.suites else VARIANTS
+    with concurrent.futures.ThreadPoolExecutor(1) as background:
+        builds = [background.submit(build_variant, options.build, name) for name in variants]
+        total = run(options.build, "", beside)
+        jobs = [background.submit(run, options.build / name, f"{name}: ",
+                                  in_suites(variants[name][1]), "beside", True)
+                for name in variants]
+        total += run(options.build, "", alone, "alone")
+        for build in builds:
+            build.result()
+        for job in jobs:
+            total += job.result()
+    for name in variants:
+        total += run(options.build / name, f"{name}: ", in_suites(variants[name][2]), "after")
     ran = total["passed"]
     total += counted_before(options.count)
     outcomes = ["passed", "failed", "skipped"] + ["unsteady"] * bool(total["unsteady"])
@@ -171,10 +196,26 @@ def main() -> int:
     return 1 if total["failed"] or not ran else 0
 
 
-def run(build: pathlib.Path, label: str, selection: list[str]) -> collections.Counter:
+def names_of(build: pathlib.Path, suites: set[str]) -> tuple[list[str], list[str]]:
+    """Of the tests of these suites, or of all: those that run side by side, those that do not."""
+    tests = [test for test in introspected(build)["tests"]
+             if not suites or suites & suites_of(test)]
+    return ([test["name"] for test in tests if test["is_parallel"]],
+            [test["name"] for test in tests if not test["is_parallel"]])
+
+
+def in_suites(names: list[str]) -> list[str]:
+    """As arguments of meson."""
+    return [*(f"--suite={name}" for name in names), "--no-suite=large"] if names else []
+
+
+def run(build: pathlib.Path, label: str, selection: list[str], log_name: str = "testlog",
+        is_background: bool = False) -> collections.Counter:
     """Run tests of one build folder and tell what did not pass."""
     total: collections.Counter = collections.Counter()
-    tests = meson_test(build, selection)
+    if not selection:
+        return total
+    tests = meson_test(build, selection, log_name, is_background)
     second = second_tries(build, tests)
     for test in tests:
         counts = case_counts(second.get(test["name"], test))
