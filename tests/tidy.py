@@ -76,11 +76,12 @@ INCLUDES = {
                        "collector/profile"],
     "collector/query": ["collector/model", "collector/base", "collector/store", "collector/read",
                         "collector/profile"],
+    "collector/import": ["collector/model", "collector/base", "collector/store"],
     "collector": ["libannot/wire"] + ["collector/" + name for name in ALL_COLLECTOR],
     "collector/look": ["libannot/wire"] + ["collector/" + name for name in ALL_COLLECTOR],
     "tools": ["libannot/gpu", "collector", "collector/look", "collector/sample", "collector/export",
-              "collector/compare", "collector/page", "collector/query", "collector/profile",
-              "collector/read",
+              "collector/compare", "collector/page", "collector/query", "collector/import",
+              "collector/profile", "collector/read",
               "collector/store", "collector/model", "collector/base"],
 }
 

@@ -195,7 +195,7 @@ static int ask(struct job *job)
     const struct sigaction interrupt = {.sa_handler = on_interrupt, .sa_flags = SA_RESTART};
     struct sigaction before;
     const struct query_options options = {
-        .path = job->path,
+        .path = recording_path(job->reader, job->path),
         .reader = job->reader,
         .selection = &job->selection.chosen,
         .stop = &stop,

@@ -120,7 +120,7 @@ static int print_report(const struct report_values *values, const struct report 
     if (values->json || values->csv)
         return print_data(values, &tables);
     if ((values->source || values->source_of) && !values->value &&
-        report_counts_source(report, view, values->source_of))
+        report_counts_source(report, view, values->source_of, stdout))
         return 0;
     if (values->source || values->source_of)
         return report_source(report, view, values->source_of);

@@ -42,6 +42,7 @@ static const struct look looks[] = {
     {"[", 1, "JSON", is_export},
     {"\x1f\x8b", 2, "gzip data", "unpack it first: gunzip FILE"},
     {"\x28\xb5\x2f\xfd", 4, "zstd data", unpack},
+    {"\x80", 1, "a pickle of Python", "of pickles, results of line_profiler are read alone"},
     {"SQLite format 3", 15, "an SQLite database", to_record},
     {"PERFILE2", 8, "a recording of perf", to_record},
     {"\x0a", 1, "a Perfetto trace", is_export},
@@ -149,9 +150,10 @@ struct store_reader *recording_open(const char *path)
     int rc = store_reader_open(path, &reader);
     if (rc == 0)
         return reader;
-    if (!fail_part(path))
+    int opened = rc == -EBADMSG ? recording_open_lprof(path, &reader) : 0;
+    if (opened == 0 && !fail_part(path))
         fail_open(path, rc);
-    return NULL;
+    return opened > 0 ? reader : NULL;
 }
 
 /* What is recorded on several hosts is not followed: whether it is that. */

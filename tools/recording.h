@@ -25,8 +25,14 @@ enum { STACKS_READ_AGAIN_MAX = 250000 };
  * `name`; which one that is goes to standard error. NULL: there is none, the message is out. */
 const char *recording_choose(const struct cmd_call *call, char name[RECORDING_NAME_SIZE]);
 
-/* NULL: the message is out. */
+/* Results of line_profiler (.lprof) are opened as the recording that they become. NULL: the message
+ * is out. */
 struct store_reader *recording_open(const char *path);
+
+/* Those: recording_lprof.c. 1; 0: the file is none; -1: it cannot be read, the message is out. */
+int recording_open_lprof(const char *path, struct store_reader **ret_reader);
+/* Where who opens it once more finds it: `path`, or where it lies in memory. */
+const char *recording_path(const struct store_reader *reader, const char *path);
 
 /* The same, of one that grows: store_reader_follow. */
 struct store_reader *recording_follow(const char *path);

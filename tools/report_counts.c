@@ -28,6 +28,7 @@ struct counts_view {
     const struct stacks *stacks;
     const struct line_count *lines;
     const char *name; /* NULL: all */
+    FILE *out;
     uint64_t whole_ns;
     uint32_t printed; /* lines */
 };
@@ -37,7 +38,9 @@ struct extent {
     uint32_t source, first, last;
     bool known; /* its text is in the recording */
     bool whole; /* all of its lines are shown */
-    bool ran;   /* those that ran, as of a module, whose functions are there by themselves */
+    bool ran;   /* those that ran, as of a module, whose functions are there by themselves, or
+                   where there is no text: */
+    bool hot;   /* of many the hot ones */
 };
 
 /* ---- Where a function ends ------------------------------------------------------------------- */
@@ -110,28 +113,30 @@ static struct extent extent_of(const struct counts_view *v,
     extent.last = is_function ? find_end(v, &extent) : extent.last;
     extent.whole = is_function && (is_asked || extent.last - extent.first < SHORT);
     extent.ran = !extent.known || (!is_function && is_asked);
+    extent.hot = !is_asked && function->count >= SHORT;
     return extent;
 }
 
 /* ---- Lines ----------------------------------------------------------------------------------- */
 
-static void print_cell(int width, const char *text)
+static void print_cell(const struct counts_view *v, int width, const char *text)
 {
-    printf(" %*s", width, text);
+    fprintf(v->out, " %*s", width, text);
 }
 
-static void print_numbers(const struct line_count *line, const struct line_count_function *function)
+static void print_numbers(const struct counts_view *v, const struct line_count *line,
+                          const struct line_count_function *function)
 {
     char text[NUMBER_TEXT_SIZE];
     bool none = line->hits == 0 && line->time_ns == 0;
     uint64_t marks =
         function->time_ns ? (line->time_ns * HEAT + function->time_ns - 1) / function->time_ns : 0;
     bool is_hot = line->time_ns > 0 && line->time_ns * HOT_PART >= function->time_ns;
-    print_cell(12, none ? "" : number_count(line->hits, text));
-    print_cell(8, none ? "" : number_time_short(line->time_ns, text));
-    print_cell(8, line->hits ? number_time_short(line->time_ns / line->hits, text) : "");
-    print_cell(6, none ? "" : number_share(line->time_ns, function->time_ns, text));
-    printf(" %-*.*s ", HEAT, (int)(is_hot ? marks : 0), "####");
+    print_cell(v, 12, none ? "" : number_count(line->hits, text));
+    print_cell(v, 8, none ? "" : number_time_short(line->time_ns, text));
+    print_cell(v, 8, line->hits ? number_time_short(line->time_ns / line->hits, text) : "");
+    print_cell(v, 6, none ? "" : number_share(line->time_ns, function->time_ns, text));
+    fprintf(v->out, " %-*.*s ", HEAT, (int)(is_hot ? marks : 0), "####");
 }
 
 static void print_source(const struct counts_view *v, uint32_t source, uint32_t line)
@@ -146,7 +151,7 @@ static void print_source(const struct counts_view *v, uint32_t source, uint32_t 
     if (!v->view->wide && v->view->width > BEFORE + ROOM_MIN)
         width = v->view->width - BEFORE;
     term_cut(text, width < LINE_MAX_BYTES ? width : LINE_MAX_BYTES, cut, sizeof(cut));
-    printf("%s", cut);
+    fprintf(v->out, "%s", cut);
 }
 
 static void print_line(struct counts_view *v, const struct line_count_function *function,
@@ -155,10 +160,10 @@ static void print_line(struct counts_view *v, const struct line_count_function *
     uint32_t source = stacks_get_label(v->stacks, function->label)->source;
     bool styled =
         v->view->color && line->time_ns > 0 && line->time_ns * STYLED_PART >= function->time_ns;
-    printf("%s %6d", styled ? "\033[1m" : "", line->line);
-    print_numbers(line, function);
+    fprintf(v->out, "%s %6d", styled ? "\033[1m" : "", line->line);
+    print_numbers(v, line, function);
     print_source(v, source, (uint32_t)line->line);
-    printf("%s\n", styled ? "\033[0m" : "");
+    fprintf(v->out, "%s\n", styled ? "\033[0m" : "");
     v->printed++;
 }
 
@@ -185,7 +190,7 @@ static bool is_shown(const struct counts_view *v, const struct line_count_functi
                      const struct extent *extent, const struct line_count *line, uint32_t at)
 {
     if (extent->ran)
-        return line->hits > 0 || line->time_ns > 0;
+        return extent->hot ? is_hot(function, line) : line->hits > 0 || line->time_ns > 0;
     uint32_t number = (uint32_t)line->line;
     return extent->whole || number == extent->first || is_near_hot(v, function, at, number);
 }
@@ -203,12 +208,17 @@ static void print_lines(struct counts_view *v, const struct line_count_function 
         if (!is_shown(v, function, extent, line, at))
             continue;
         if (extent->known && i != shown + 1)
-            printf(" %6s\n", "...");
+            fprintf(v->out, " %6s\n", "...");
         print_line(v, function, line);
         shown = i;
     }
     if (extent->known && shown < extent->last)
-        printf(" %6s\n", "...");
+        fprintf(v->out, " %6s\n", "...");
+}
+
+static void print_foreign(const struct counts_view *v, const char *text)
+{
+    term_write(v->out, text, strlen(text));
 }
 
 static void print_function(struct counts_view *v, const struct line_count_function *function)
@@ -220,15 +230,15 @@ static void print_function(struct counts_view *v, const struct line_count_functi
     const struct label *label = stacks_get_label(v->stacks, function->label);
     const struct source *source = stacks_get_source(v->stacks, label->source);
     code_name(v->trace, function->label, name, sizeof(name));
-    printf("\nTotal time: %s (%s of what was counted)\nFile: ",
-           number_time_plain(function->time_ns, time),
-           number_share(function->time_ns, v->whole_ns, share));
-    term_print(call_short_path(trace_string(v->trace, source->path)->bytes, folder));
-    printf("%s\nFunction: ", extent.known ? "" : " (its text is not in the recording)");
-    term_print(name);
-    printf(" at line %d\n\n", label->first_line);
-    printf(" %6s %12s %8s %8s %6s %*s %s\n", "line", "hits", "time", "per hit", "%", HEAT, "",
-           "source");
+    fprintf(v->out, "\nTotal time: %s (%s of what was counted)\nFile: ",
+            number_time_plain(function->time_ns, time),
+            number_share(function->time_ns, v->whole_ns, share));
+    print_foreign(v, call_short_path(trace_string(v->trace, source->path)->bytes, folder));
+    fprintf(v->out, "%s\nFunction: ", extent.known ? "" : " (its text is not in the recording)");
+    print_foreign(v, name);
+    fprintf(v->out, " at line %d\n\n", label->first_line);
+    fprintf(v->out, " %6s %12s %8s %8s %6s %*s %s\n", "line", "hits", "time", "per hit", "%", HEAT,
+            "", "source");
     print_lines(v, function, &extent);
 }
 
@@ -243,20 +253,22 @@ static void print_rest(const struct counts_view *v, uint32_t count, uint64_t tim
 {
     char share[NUMBER_TEXT_SIZE];
     if (count > 0)
-        printf("\n%u more function%s with %s of the time: annot report --source --all, or\n"
-               "annot report --source-of NAME\n",
-               count, count == 1 ? "" : "s", number_share(time_ns, v->whole_ns, share));
+        fprintf(v->out,
+                "\n%u more function%s with %s of the time: annot report --source --all, or\n"
+                "annot report --source-of NAME\n",
+                count, count == 1 ? "" : "s", number_share(time_ns, v->whole_ns, share));
 }
 
 bool report_counts_source(const struct report *report, const struct report_view *view,
-                          const char *name)
+                          const char *name, FILE *out)
 {
     const struct line_count_function *functions;
     const struct line_counts *counts = report_line_counts(report);
     struct counts_view v = {.report = report,
                             .view = view,
                             .trace = store_reader_trace(view->options->reader),
-                            .name = name};
+                            .name = name,
+                            .out = out};
     uint32_t count = counts ? line_counts_functions(counts, &functions) : 0;
     uint32_t wanted = 0, left = 0;
     uint64_t left_ns = 0;
@@ -269,8 +281,9 @@ bool report_counts_source(const struct report *report, const struct report_view 
         if (!is_wanted(&v, &functions[i]))
             continue;
         if (wanted++ == 0)
-            printf("Lines that were counted: numbers are exact, nothing is sampled. The time of a "
-                   "line is with all that it calls.\n");
+            fprintf(v.out,
+                    "Lines that were counted: numbers are exact, nothing is sampled. The time of a "
+                    "line is with all that it calls.\n");
         if (v.printed >= SCREEN && !name && !view->options->all) {
             left++;
             left_ns += functions[i].time_ns;

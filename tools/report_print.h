@@ -71,7 +71,7 @@ int report_source(const struct report *report, const struct report_view *view, c
 /* The same of lines that were counted. false: there are none of that name, and nothing was shown.
  */
 bool report_counts_source(const struct report *report, const struct report_view *view,
-                          const char *name);
+                          const char *name, FILE *out);
 
 /* Does a name mean that file, that function? "parse.py" is "/home/me/lib/parse.py", too; "parse" is
  * "Parser.parse". */

@@ -172,6 +172,25 @@ static void put_brief(const struct screen *screen)
     screen_put_wrapped(screen, STYLE_DIM, text, 0);
 }
 
+static bool counts_lines(const struct screen *screen)
+{
+    const struct line_count_function *functions;
+    const struct line_counts *counts = report_line_counts(screen->report);
+    return counts && line_counts_functions(counts, &functions) > 0;
+}
+
+/* Where nothing else was recorded, they are the answer. */
+static void put_lines(const struct screen *screen)
+{
+    const struct report_facts *facts = screen->facts;
+    const struct sample_stats *samples = facts->samples;
+    if (facts->event_count > 0 || facts->calls ||
+        samples->all.sample_count + samples->stretch_count > 0 || !counts_lines(screen))
+        return;
+    fputs("\n", screen->out);
+    (void)report_counts_source(screen->report, screen->view, NULL, screen->out);
+}
+
 static void put_end(const struct screen *screen)
 {
     const struct trace_sampling *sampling = trace_sampling_get(screen->trace);
@@ -184,7 +203,10 @@ static void put_end(const struct screen *screen)
     if (sampling->hint)
         put_line(screen, "hint: ", trace_string(screen->trace, sampling->hint)->bytes);
     screen_put_wrapped(screen, STYLE_DIM,
-                       "next: annot report --all     annot html     annot export", 0);
+                       counts_lines(screen)
+                           ? "next: annot report --source     annot report --all     annot html"
+                           : "next: annot report --all     annot html     annot export",
+                       0);
 }
 
 /* Of open_memstream(). False: there was no memory for all of the text, which is freed. */
@@ -274,6 +296,7 @@ static int put_all(const struct screen *screen)
         rc = screen_tables(screen);
     screen_waits(screen);
     screen_awaits(screen);
+    put_lines(screen);
     if (rc == 0)
         rc = put_missing(screen);
     put_end(screen);

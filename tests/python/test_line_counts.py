@@ -4,6 +4,7 @@ three CPythons of this machine; and their times against sleeps."""
 
 import collections
 import concurrent.futures
+import itertools
 import json
 import os
 import pickle
@@ -135,9 +136,51 @@ class LineCounts(RecordingTest):
         told = {(file, first, name, line): (hits, time)
                 for (file, first, name), lines in stats.timings.items()
                 for line, hits, time in lines}
-        self.assertEqual(told, {
-            (row["file"], row["function_line"], row["name"], row["line"]):
-                (row["hits"], row["time_ns"]) for row in rows["line_counts"]})
+        self.assertEqual(told, self.counts(rows))
+        self.assertEqual(told, self.counts(self.read_lprof(output)))
+
+    def counts(self, report):
+        return {(row["file"], row["function_line"], row["name"], row["line"]):
+                (row["hits"], row["time_ns"]) for row in report["line_counts"]}
+
+    def read_lprof(self, path):
+        return json.loads(harness.run([ANNOT, "report", "--json", "--table", "line_counts",
+                                       str(path)]).stdout)
+
+    def test_results_of_all_versions_of_line_profiler(self):
+        timings = {("/home/me/a.py", 4, "Shape.area"): [(5, 3, 7000), (6, 3, 1 << 33)],
+                   ("/home/me/b.py", 1, "<lambda>"): [(1, 1 << 40, 0)]}
+        expected = {(*function, line): (hits, time * 100)
+                    for function, lines in timings.items() for line, hits, time in lines}
+        for module, protocol in itertools.product(
+                ("_line_profiler", "line_profiler._line_profiler", "line_profiler.line_profiler"),
+                range(2, pickle.HIGHEST_PROTOCOL + 1)):
+            made = types.ModuleType(module)
+            made.LineStats = type("LineStats", (), {"__module__": module})
+            stats = made.LineStats()
+            stats.__dict__.update(timings=timings, unit=1e-7)
+            path = self.folder / f"{module}-{protocol}.lprof"
+            with mock.patch.dict(sys.modules, {"line_profiler": types.ModuleType("line_profiler"),
+                                               module: made}):
+                path.write_bytes(pickle.dumps(stats, protocol))
+            self.assertEqual(self.counts(self.read_lprof(path)), expected, path)
+
+    def test_nothing_of_a_pickle_is_executed(self):
+        witness, path = self.folder / "executed", self.folder / "hostile.lprof"
+        name = str(witness).encode()
+        path.write_bytes(b"\x80\x02cargparse\nNamespace\n)\x81cos\nmkdir\nX" +
+                         len(name).to_bytes(4, "little") + name + b"\x85Rb.")
+        with self.assertRaises((TypeError, AttributeError)):  # a state that is None
+            pickle.loads(path.read_bytes())
+            raise TypeError
+        witness.rmdir()  # Python has made it
+        path.write_bytes(path.read_bytes().replace(b"argparse\nNamespace",
+                                                   b"line_profiler\nLineStats"))
+        told = subprocess.run([ANNOT, "report", str(path)], check=False, text=True,
+                              capture_output=True)
+        self.assertEqual((told.returncode, told.stdout), (1, ""))
+        self.assertIn("it holds more than plain data, at byte", told.stderr)
+        self.assertFalse(witness.exists())
 
 
 if __name__ == "__main__":
