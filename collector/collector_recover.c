@@ -126,10 +126,11 @@ static void count_anew(struct recovery *recovery)
 /* What programs counted themselves is still in their segments, as far as it is not here. */
 static int note_counted(struct recovery *recovery, const struct sample *sample)
 {
-    enum sample_role role = sample_role(trace_sets_get(recovery->trace), sample);
-    if (role != SAMPLE_ROLE_CALLS && role != SAMPLE_ROLE_LINES)
+    const struct sample_sets *sets = trace_sets_get(recovery->trace);
+    unsigned kind = counted_kind(sample_set_get(sets, sample->set));
+    if (kind == 0 || sample->value_count != COUNTED_VALUES)
         return 0;
-    return counted_note(&recovery->counted, sample, role == SAMPLE_ROLE_LINES) != 0 ? -ENOMEM : 1;
+    return counted_note(&recovery->counted, sample, kind) != 0 ? -ENOMEM : 1;
 }
 
 /* Threads that were only sampled are as old as their samples. What was not written is lost. */

@@ -76,7 +76,7 @@ struct drain_thread {
 
 enum {
     COUNTED_VALUES = 2, /* how often, and the time in it */
-    DRAIN_SUM_KINDS = ANNOT_WIRE_SUM_LINES + 1,
+    DRAIN_SUM_KINDS = ANNOT_WIRE_SUM_CALLEES + 1,
 };
 
 /* A sum, as it is in the recording. */
@@ -109,8 +109,10 @@ struct counted_sums {
     VEC(struct counted) items;
 };
 
-/* Of a sample of the recording, in its order; `lines`: of a set of those. 0 or -ENOMEM. */
-int counted_note(struct counted_sums *sums, const struct sample *sample, bool lines);
+/* What kind of sum (enum annot_wire_sum_kind) samples of a set are; 0: of none. */
+unsigned counted_kind(const struct sample_set *set);
+/* Of a sample of the recording, in its order. 0 or -ENOMEM. */
+int counted_note(struct counted_sums *sums, const struct sample *sample, unsigned kind);
 void counted_fini(struct counted_sums *sums);
 
 /* What threads that need no more attention add to the totals of their process. */

@@ -27,24 +27,40 @@
 static const struct {
     const char *name;
     uint8_t flags, role;
+    uint16_t types[COUNTED_VALUES];
 } kinds[DRAIN_SUM_KINDS] = {
-    [ANNOT_WIRE_SUM_CALLS] = {"calls", SAMPLE_SET_EXACT | SAMPLE_SET_INTERVAL, SAMPLE_ROLE_CALLS},
-    [ANNOT_WIRE_SUM_LINES] = {"lines", SAMPLE_SET_EXACT | SAMPLE_SET_INTERVAL | SAMPLE_SET_LINES,
-                              SAMPLE_ROLE_LINES},
+    [ANNOT_WIRE_SUM_CALLS] = {"calls",
+                              SAMPLE_SET_EXACT | SAMPLE_SET_INTERVAL,
+                              SAMPLE_ROLE_CALLS,
+                              {VALUE_TYPE_CALLS, VALUE_TYPE_WALL}},
+    [ANNOT_WIRE_SUM_LINES] = {"lines",
+                              SAMPLE_SET_EXACT | SAMPLE_SET_INTERVAL | SAMPLE_SET_LINES,
+                              SAMPLE_ROLE_LINES,
+                              {VALUE_TYPE_CALLS, VALUE_TYPE_WALL}},
+    [ANNOT_WIRE_SUM_CALLEES] = {"lines: callees",
+                                SAMPLE_SET_EXACT | SAMPLE_SET_INTERVAL | SAMPLE_SET_LINES,
+                                SAMPLE_ROLE_LINES,
+                                {VALUE_TYPE_CALLEES, VALUE_TYPE_CALLEE_TIME}},
 };
 
 /* ---- Sets ------------------------------------------------------------------------------------ */
+
+unsigned counted_kind(const struct sample_set *set)
+{
+    for (unsigned kind = 1; kind < DRAIN_SUM_KINDS; kind++)
+        if (set->role == kinds[kind].role && set->count == COUNTED_VALUES &&
+            set->types[0] == kinds[kind].types[0] && set->types[1] == kinds[kind].types[1])
+            return kind;
+    return 0;
+}
 
 /* That of another segment, or of what is continued. */
 static unsigned find_set(const struct trace *trace, unsigned kind)
 {
     const struct sample_sets *sets = trace_sets_get(trace);
-    for (unsigned i = SAMPLE_SET_OWN; i < sample_sets_count(sets); i++) {
-        const struct sample_set *set = sample_set_get(sets, i);
-        if (set->role == kinds[kind].role && set->count == COUNTED_VALUES &&
-            set->types[0] == VALUE_TYPE_CALLS && set->types[1] == VALUE_TYPE_WALL)
+    for (unsigned i = SAMPLE_SET_OWN; i < sample_sets_count(sets); i++)
+        if (counted_kind(sample_set_get(sets, i)) == kind)
             return i;
-    }
     return 0;
 }
 
@@ -63,7 +79,7 @@ static int64_t need_set(struct drain *drain, unsigned kind)
     const struct sample_set set = {.name = (uint32_t)name,
                                    .flags = kinds[kind].flags,
                                    .count = COUNTED_VALUES,
-                                   .types = {VALUE_TYPE_CALLS, VALUE_TYPE_WALL}};
+                                   .types = {kinds[kind].types[0], kinds[kind].types[1]}};
     int64_t number = sample_sets_add(trace_sets(trace), &set);
     if (number > 0)
         *known = (uint16_t)number;
@@ -72,14 +88,14 @@ static int64_t need_set(struct drain *drain, unsigned kind)
 
 /* ---- What a recording has already ------------------------------------------------------------ */
 
-static uint64_t key_of(uint32_t thread, uint32_t stack, bool lines)
+static uint64_t key_of(uint32_t thread, uint32_t stack, unsigned kind)
 {
-    return (uint64_t)(lines + 1) << 62 ^ (uint64_t)thread << 32 ^ stack;
+    return (uint64_t)kind << 62 ^ (uint64_t)thread << 32 ^ stack;
 }
 
-int counted_note(struct counted_sums *sums, const struct sample *sample, bool lines)
+int counted_note(struct counted_sums *sums, const struct sample *sample, unsigned kind)
 {
-    uint64_t key = key_of(sample->thread, sample->stack, lines);
+    uint64_t key = key_of(sample->thread, sample->stack, kind);
     const uint64_t *found = map64_find(&sums->by_key, key);
     size_t at = found ? *found : sums->items.count;
     if (!found && (vec_push(&sums->items, (struct counted){0}) != 0 ||
@@ -101,9 +117,14 @@ void counted_fini(struct counted_sums *sums)
 
 /* ---- Sums ------------------------------------------------------------------------------------ */
 
-static bool counts_lines(const struct annot_wire_sum *sum)
+static unsigned kind_of(const struct annot_wire_sum *sum)
 {
-    return sum->what >> ANNOT_SUM_KIND_SHIFT == ANNOT_WIRE_SUM_LINES;
+    return sum->what >> ANNOT_SUM_KIND_SHIFT;
+}
+
+static bool is_of_line(const struct annot_wire_sum *sum)
+{
+    return kind_of(sum) == ANNOT_WIRE_SUM_LINES || kind_of(sum) == ANNOT_WIRE_SUM_CALLEES;
 }
 
 /* Of the same thread, added before. NULL: there is none. */
@@ -125,9 +146,9 @@ static int find_stack(struct drain *drain, const struct drain_sums *block,
 {
     static const struct drain_sum nobody = {0};
     struct stacks *stacks = trace_stacks(drain->trace);
-    uint32_t line = counts_lines(sum) ? sum->where : 0;
+    uint32_t line = is_of_line(sum) ? sum->where : 0;
     const struct drain_sum *caller =
-        sum->where && !counts_lines(sum) ? find_caller(drain, block, sum->where) : &nobody;
+        sum->where && !is_of_line(sum) ? find_caller(drain, block, sum->where) : &nobody;
     int64_t name = names_by_id(&drain->decoder.names, sum->what & ANNOT_SUM_CODE_MASK);
     if (name < 0)
         return (int)name;
@@ -151,7 +172,7 @@ static int meet_sum(struct drain *drain, struct drain_sums *block, const struct 
                     struct drain_sum *known)
 {
     *known = (struct drain_sum){.begin_ns = block->begin_ns};
-    uint32_t kind = sum->what >> ANNOT_SUM_KIND_SHIFT;
+    uint32_t kind = kind_of(sum);
     if (kind >= DRAIN_SUM_KINDS || !kinds[kind].name)
         return 0; /* of a later minor version */
     int error = find_stack(drain, block, sum, known);
@@ -162,10 +183,9 @@ static int meet_sum(struct drain *drain, struct drain_sums *block, const struct 
     if (set == -ENOMEM)
         return -ENOMEM;
     known->set = set > 0 ? (uint16_t)set : 0;
-    const uint64_t *found = drain->counted
-                                ? map64_find(&drain->counted->by_key,
-                                             key_of(block->thread, known->stack, counts_lines(sum)))
-                                : NULL;
+    const uint64_t *found = drain->counted ? map64_find(&drain->counted->by_key,
+                                                        key_of(block->thread, known->stack, kind))
+                                           : NULL;
     if (found) {
         const struct counted *counted = &drain->counted->items.items[*found];
         known->count = counted->count;

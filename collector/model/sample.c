@@ -236,6 +236,8 @@ static const struct {
     [VALUE_TYPE_FLOPS] = {"flops", ""},
     [VALUE_TYPE_DRAM_BYTES] = {"dram-bytes", "bytes"},
     [VALUE_TYPE_ENERGY] = {"energy", "uJ"},
+    [VALUE_TYPE_CALLEES] = {"callees", ""},
+    [VALUE_TYPE_CALLEE_TIME] = {"callee-time", "ns"},
 };
 
 const struct sample_set sample_sets_fixed[SAMPLE_SET_FIXED] = {
@@ -316,9 +318,12 @@ static uint8_t counted_role(const struct sample_set *set)
     bool exact = set->flags & SAMPLE_SET_EXACT && !(set->flags & SAMPLE_SET_HEAP);
     bool counts =
         sample_set_index(set, VALUE_TYPE_CALLS) >= 0 && sample_set_index(set, VALUE_TYPE_WALL) >= 0;
+    bool of_lines = set->flags & SAMPLE_SET_LINES;
+    if (of_lines && sample_set_index(set, VALUE_TYPE_CALLEE_TIME) >= 0)
+        counts = true;
     if (!exact || !counts)
         return SAMPLE_ROLE_OTHER;
-    return set->flags & SAMPLE_SET_LINES ? SAMPLE_ROLE_LINES : SAMPLE_ROLE_CALLS;
+    return of_lines ? SAMPLE_ROLE_LINES : SAMPLE_ROLE_CALLS;
 }
 
 /* A set with a flag that nobody knows may mean anything. */

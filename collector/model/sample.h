@@ -45,8 +45,10 @@ enum value_type_number {
     VALUE_TYPE_BRANCH_MISSES = 15,
     VALUE_TYPE_FLOPS = 16,
     VALUE_TYPE_DRAM_BYTES = 17,
-    VALUE_TYPE_ENERGY = 18, /* microjoules */
-    VALUE_TYPE_FIXED = 19,
+    VALUE_TYPE_ENERGY = 18,      /* microjoules */
+    VALUE_TYPE_CALLEES = 19,     /* calls of functions that are traced themselves, */
+    VALUE_TYPE_CALLEE_TIME = 20, /* and nanoseconds in them */
+    VALUE_TYPE_FIXED = 21,
     VALUE_TYPE_OWN = 64,
 };
 
@@ -93,7 +95,8 @@ enum sample_role {
     SAMPLE_ROLE_LAUNCH = 4,      /* where work of queues came from */
     SAMPLE_ROLE_CALLS = 5,       /* EXACT INTERVAL: calls of the leaf that began in an interval, and
                                     the wall time in the leaf itself: nothing that was sampled */
-    SAMPLE_ROLE_LINES = 6,       /* the same of lines that ran */
+    SAMPLE_ROLE_LINES = 6,       /* the same of lines that ran, with all that these called; or
+                                    what of that is traced itself: callees and their time */
 };
 
 enum { SAMPLE_VALUES_MAX = 8, VALUE_TYPE_MAX = 4096 };

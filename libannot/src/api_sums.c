@@ -16,6 +16,7 @@
 
 _Static_assert((int)ANNOT_SUM_CALLS == (int)ANNOT_WIRE_SUM_CALLS &&
                    (int)ANNOT_SUM_LINES == (int)ANNOT_WIRE_SUM_LINES &&
+                   (int)ANNOT_SUM_CALLEES == (int)ANNOT_WIRE_SUM_CALLEES &&
                    sizeof(struct annot_wire_sum) ==
                        offsetof(struct annot_wire_sum, count) + sizeof(struct annot_sum) &&
                    offsetof(struct annot_wire_sum, since) ==

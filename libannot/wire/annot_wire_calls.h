@@ -25,6 +25,7 @@
 enum annot_wire_sum_kind {
     ANNOT_WIRE_SUM_CALLS = 1,
     ANNOT_WIRE_SUM_LINES = 2,
+    ANNOT_WIRE_SUM_CALLEES = 3, /* from minor version 11: see docs/wire-format.md */
 };
 
 /* What was counted at a place, which is a line of a CODE, or a CODE and the place that called it,
@@ -34,7 +35,7 @@ enum annot_wire_sum_kind {
 struct annot_wire_sum {
     uint32_t what;  /* kind << ANNOT_SUM_KIND_SHIFT | string id of the CODE */
     uint32_t where; /* of CALLS: ANNOT_SUM_REFERENCE to the sum of the caller, which the thread
-                       added before, or 0. Of LINES: the line */
+                       added before, or 0. Of LINES and CALLEES: the line */
     uint64_t count; /* how often something began there */
     uint64_t ticks; /* of the segment's clock, spent there and not at a place below it */
     uint64_t since; /* a timestamp: from then on, too, until now; 0: no */

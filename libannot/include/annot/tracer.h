@@ -29,13 +29,14 @@ enum annot_code_kind {
 enum annot_sum_kind {
     ANNOT_SUM_CALLS = 1,
     ANNOT_SUM_LINES = 2,
+    ANNOT_SUM_CALLEES = 3, /* of a line: calls that are traced, and its time in them */
 };
 
 /* What was counted at a place, where the collector reads it. Who has it changes it, by plain stores
  * of whole words: nothing is told later, and nothing is lost when the process is killed. */
 struct annot_sum {
     uint64_t count; /* how often something began there */
-    uint64_t ticks; /* spent there, by annot_queue_time(), and in no other sum */
+    uint64_t ticks; /* spent there, by annot_queue_time(), and in no other sum of that kind */
     uint64_t since; /* from then on, too, until now; 0: no */
 };
 
@@ -85,8 +86,8 @@ ANNOT_API int annot_sums_begin(struct annot_sums *sums);
  * changed, and ended if it is not so. Cost: loads. */
 ANNOT_API int annot_sums_are_current(const struct annot_sums *sums);
 
-/* Where something is counted: a line of a function (ANNOT_SUM_LINES), or a function and the place
- * that called it (ANNOT_SUM_CALLS). */
+/* Where something is counted: a line of a function (ANNOT_SUM_LINES, ANNOT_SUM_CALLEES), or a
+ * function and the place that called it (ANNOT_SUM_CALLS). */
 struct annot_place {
     annot_name code;
     uint32_t line;

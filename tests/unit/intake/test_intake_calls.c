@@ -256,12 +256,19 @@ TEST(what_was_counted_comes_with_its_stack)
     add_calls(first, root, 1, 600);
     add(sums, (struct annot_wire_sum){7u << ANNOT_SUM_KIND_SHIFT | outer, 0, 1, 600,
                                       0}); /* of a later version */
+    add(sums, (struct annot_wire_sum){ANNOT_WIRE_SUM_CALLEES << ANNOT_SUM_KIND_SHIFT | inner, 6, 2,
+                                      30, 0});
     record(ANNOT_REC_PUSH, 2000, outer, 0);
     drain();
     const struct stacks *stacks = trace_stacks_get(seen.trace);
     const struct sample_sets *sets = trace_sets_get(seen.trace);
     uint32_t frames[4];
-    CHECK_INT(sample_count, 3);
+    CHECK_INT(sample_count, 4);
+    CHECK_INT(sample_role(sets, &samples[3]), SAMPLE_ROLE_LINES);
+    CHECK_INT(sample_value(sets, &samples[3], VALUE_TYPE_CALLEE_TIME), 30);
+    CHECK_INT(sample_value(sets, &samples[3], VALUE_TYPE_WALL), 0);
+    CHECK_INT(samples[3].stack, samples[2].stack);
+    CHECK_INT(counted_kind(sample_set_get(sets, samples[3].set)), ANNOT_WIRE_SUM_CALLEES);
     CHECK_INT(sample_role(sets, &samples[1]), SAMPLE_ROLE_CALLS);
     CHECK_INT(sample_role(sets, &samples[2]), SAMPLE_ROLE_LINES);
     CHECK_INT(samples[0].set, samples[1].set);
@@ -447,11 +454,11 @@ TEST(what_is_in_the_recording_is_not_counted_twice)
     drain();
     CHECK_INT(sample_count, 2);
     int64_t end_ns = samples[0].end_ns;
-    CHECK_INT(counted_note(&counted, &samples[0], false), 0);
+    CHECK_INT(counted_note(&counted, &samples[0], ANNOT_WIRE_SUM_CALLS), 0);
     calls->count += 3;
     calls->ticks += 5;
     look();
-    CHECK_INT(counted_note(&counted, &samples[0], false), 0);
+    CHECK_INT(counted_note(&counted, &samples[0], ANNOT_WIRE_SUM_CALLS), 0);
     calls->count++;
     maker_detach(&seen);
     sample_count = 0;
