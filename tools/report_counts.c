@@ -19,7 +19,7 @@
 enum { CONTEXT = 1, SHORT = 24, SCREEN = 40, HOT_PART = 100, STYLED_PART = 10 };
 
 /* Columns before the source; with so few behind them lines are not cut. */
-enum { BEFORE = 52, ROOM_MIN = 30, LINE_MAX_BYTES = 1024, HEAT = 4 };
+enum { BEFORE = 52, SELF = 8, ROOM_MIN = 30, LINE_MAX_BYTES = 1024, HEAT = 4 };
 
 struct counts_view {
     const struct report *report;
@@ -31,6 +31,7 @@ struct counts_view {
     FILE *out;
     uint64_t whole_ns;
     uint32_t printed; /* lines */
+    bool has_self;    /* the time of some lines is not all their own */
 };
 
 /* Of a function: where its text is. */
@@ -134,6 +135,8 @@ static void print_numbers(const struct counts_view *v, const struct line_count *
     bool is_hot = line->time_ns > 0 && line->time_ns * HOT_PART >= function->time_ns;
     print_cell(v, 12, none ? "" : number_count(line->hits, text));
     print_cell(v, 8, none ? "" : number_time_short(line->time_ns, text));
+    if (v->has_self)
+        print_cell(v, SELF, none ? "" : number_time_short(line_count_self_ns(line), text));
     print_cell(v, 8, line->hits ? number_time_short(line->time_ns / line->hits, text) : "");
     print_cell(v, 6, none ? "" : number_share(line->time_ns, function->time_ns, text));
     fprintf(v->out, " %-*.*s ", HEAT, (int)(is_hot ? marks : 0), "####");
@@ -148,8 +151,9 @@ static void print_source(const struct counts_view *v, uint32_t source, uint32_t 
     struct text copy = text_init(text, sizeof(text));
     for (size_t i = 0; i < length; i++)
         text_format(&copy, begin[i] == '\t' ? "    " : "%c", begin[i]);
-    if (!v->view->wide && v->view->width > BEFORE + ROOM_MIN)
-        width = v->view->width - BEFORE;
+    size_t before = BEFORE + (v->has_self ? 1 + SELF : 0);
+    if (!v->view->wide && v->view->width > before + ROOM_MIN)
+        width = v->view->width - before;
     term_cut(text, width < LINE_MAX_BYTES ? width : LINE_MAX_BYTES, cut, sizeof(cut));
     fprintf(v->out, "%s", cut);
 }
@@ -237,8 +241,10 @@ static void print_function(struct counts_view *v, const struct line_count_functi
     fprintf(v->out, "%s\nFunction: ", extent.known ? "" : " (its text is not in the recording)");
     print_foreign(v, name);
     fprintf(v->out, " at line %d\n\n", label->first_line);
-    fprintf(v->out, " %6s %12s %8s %8s %6s %*s %s\n", "line", "hits", "time", "per hit", "%", HEAT,
-            "", "source");
+    fprintf(v->out, " %6s %12s %8s", "line", "hits", "time");
+    if (v->has_self)
+        print_cell(v, SELF, "self");
+    fprintf(v->out, " %8s %6s %*s %s\n", "per hit", "%", HEAT, "", "source");
     print_lines(v, function, &extent);
 }
 
@@ -276,6 +282,7 @@ bool report_counts_source(const struct report *report, const struct report_view 
         return false;
     v.stacks = trace_stacks_get(v.trace);
     v.whole_ns = line_counts_time_ns(counts);
+    v.has_self = line_counts_have_callees(counts);
     line_counts_lines(counts, &v.lines);
     for (uint32_t i = 0; i < count; i++) {
         if (!is_wanted(&v, &functions[i]))
@@ -283,7 +290,10 @@ bool report_counts_source(const struct report *report, const struct report_view 
         if (wanted++ == 0)
             fprintf(v.out,
                     "Lines that were counted: numbers are exact, nothing is sampled. The time of a "
-                    "line is with all that it calls.\n");
+                    "line is with all that it calls%s.\n",
+                    v.has_self ? ",\nself without functions whose calls are traced or whose lines "
+                                 "are counted"
+                               : "");
         if (v.printed >= SCREEN && !name && !view->options->all) {
             left++;
             left_ns += functions[i].time_ns;

@@ -18,7 +18,7 @@ struct line_counts {
     VEC(struct line_count_function) functions;
     struct map64 line_by_key;       /* 1 + index */
     struct map64 function_by_label; /* the same */
-    uint64_t time_ns;
+    uint64_t time_ns, callees_ns;
 };
 
 bool line_counts_any(const struct trace *trace)
@@ -87,6 +87,7 @@ static int take(void *context, const struct item *item)
         return -ENOMEM;
     line->hits += value_of(sets, sample, VALUE_TYPE_CALLS);
     line->time_ns += value_of(sets, sample, VALUE_TYPE_WALL);
+    line->callees_ns += value_of(sets, sample, VALUE_TYPE_CALLEE_TIME);
     return 0;
 }
 
@@ -154,7 +155,9 @@ int line_counts_finish(struct line_counts *counts)
         function->count++;
         function->hits += line->hits;
         function->time_ns += line->time_ns;
+        function->callees_ns += line->callees_ns;
         counts->time_ns += line->time_ns;
+        counts->callees_ns += line->callees_ns;
     }
     if (counts->lines.count == 0)
         return 0;
@@ -185,4 +188,9 @@ uint32_t line_counts_lines(const struct line_counts *counts, const struct line_c
 uint64_t line_counts_time_ns(const struct line_counts *counts)
 {
     return counts->time_ns;
+}
+
+bool line_counts_have_callees(const struct line_counts *counts)
+{
+    return counts->callees_ns > 0;
 }

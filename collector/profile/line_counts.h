@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Lines that were counted, one by one: how often each began and how long it lasted, with all that
- * it called. Nothing here was sampled.
+ * it called, and without what of that is traced itself. Nothing here was sampled.
  *
- * The lines of a function add up to the time in it, its recursion counted once. Memory: 32 bytes a
+ * The lines of a function add up to the time in it, its recursion counted once. Memory: 40 bytes a
  * line that ran. Thread-safety: one thread per object. */
 #ifndef ANNOT_LINE_COUNTS_H
 #define ANNOT_LINE_COUNTS_H
@@ -17,13 +17,14 @@ struct line_count {
     uint32_t label; /* of the function */
     int32_t line;
     uint64_t hits, time_ns;
+    uint64_t callees_ns; /* of that, in functions whose calls or lines are counted themselves */
 };
 
 /* A function, whose lines stand one behind the other. */
 struct line_count_function {
     uint32_t label;
     uint32_t begin, count; /* of its lines */
-    uint64_t hits, time_ns;
+    uint64_t hits, time_ns, callees_ns;
     bool is_own;
 };
 
@@ -46,5 +47,13 @@ uint32_t line_counts_functions(const struct line_counts *counts,
                                const struct line_count_function **ret_functions);
 uint32_t line_counts_lines(const struct line_counts *counts, const struct line_count **ret_lines);
 uint64_t line_counts_time_ns(const struct line_counts *counts); /* of all of them */
+/* Whether any of them has time in what is traced itself. */
+bool line_counts_have_callees(const struct line_counts *counts);
+
+/* The time of a line without what it called that is traced itself. */
+static inline uint64_t line_count_self_ns(const struct line_count *line)
+{
+    return line->time_ns > line->callees_ns ? line->time_ns - line->callees_ns : 0;
+}
 
 #endif

@@ -16,6 +16,7 @@ enum {
     HITS,
     TIME,
     SHARE,
+    SELF,
     PER_HIT,
     NAME,
     SHOWN,
@@ -27,6 +28,7 @@ enum {
     FIRST_LINE,
     FUNCTION_HITS,
     FUNCTION_TIME,
+    FUNCTION_SELF,
     OWNER,
     TEXT,
 };
@@ -36,6 +38,7 @@ static const struct table_column columns[] = {
     [HITS] = {.name = "hits", .title = "hits", .type = COLUMN_COUNT, .adds_up = true},
     [TIME] = {.name = "time_ns", .title = "time", .type = COLUMN_TIME, .adds_up = true},
     [SHARE] = {.title = "%", .type = COLUMN_SHARE, .of = TIME},
+    [SELF] = {.name = "self_ns", .title = "self", .type = COLUMN_TIME, .rank = 1, .adds_up = true},
     [PER_HIT] = {.name = "per_hit_ns", .title = "per hit", .type = COLUMN_TIME, .rank = 1},
     [NAME] = {.name = "name", .title = "function", .type = COLUMN_TEXT, .rank = 3},
     [SHOWN] = {.title = "source", .type = COLUMN_TEXT, .rank = 2, .fills = true},
@@ -47,6 +50,7 @@ static const struct table_column columns[] = {
     [FIRST_LINE] = {.name = "function_line", .type = COLUMN_NUMBER},
     [FUNCTION_HITS] = {.name = "function_hits", .type = COLUMN_COUNT},
     [FUNCTION_TIME] = {.name = "function_time_ns", .type = COLUMN_TIME},
+    [FUNCTION_SELF] = {.name = "function_self_ns", .type = COLUMN_TIME},
     [OWNER] = {.name = "owner", .type = COLUMN_TEXT},
     [TEXT] = {.name = "text", .type = COLUMN_TEXT},
 };
@@ -103,9 +107,13 @@ static void fill(const struct table *table, uint64_t index, struct table_row *ro
         fill_place(report, row, line);
     row_count(row, HITS, line->hits);
     row_count(row, TIME, line->time_ns);
+    row_count(row, SELF, line_count_self_ns(line));
     row_count(row, PER_HIT, line->hits ? line->time_ns / line->hits : 0);
     row_count(row, FUNCTION_HITS, function->hits);
     row_count(row, FUNCTION_TIME, function->time_ns);
+    row_count(row, FUNCTION_SELF,
+              function->time_ns > function->callees_ns ? function->time_ns - function->callees_ns
+                                                       : 0);
 }
 
 int report_begin_line_counts(struct report *report)
@@ -142,6 +150,8 @@ int report_add_line_counts(struct report *report)
     table->brief = true;
     if (!report->line_counts)
         return 0;
+    if (!line_counts_have_callees(report->line_counts))
+        table->columns[SELF].title = NULL; /* the same as the time */
     table->columns[SHARE].whole = line_counts_time_ns(report->line_counts);
     int rc = find_functions(report, table);
     return rc ? rc : report_plain_title(table, "Lines that were counted (exact: no samples)");

@@ -33,9 +33,17 @@ static inline struct trace_entry *push(struct trace_thread *thread, struct trace
     return entry;
 }
 
-static inline uint32_t open_call(const struct trace_code *code, PyCodeObject *python_code,
-                                 bool continues)
+/* Lines that are counted have nothing of it as their own time. */
+static inline void tell_lines(struct trace_thread *thread, uint32_t depth)
 {
+    if (RARE(thread->lines != NULL))
+        trace_line_calls(thread, depth);
+}
+
+static inline uint32_t open_call(struct trace_thread *thread, const struct trace_code *code,
+                                 PyCodeObject *python_code, bool continues)
+{
+    tell_lines(thread, thread->entries[thread->count].depth);
     if (RARE(trace_has_values))
         return trace_values_enter(code, python_code, continues);
     return annot_code_enter(code->name, continues);
@@ -127,6 +135,8 @@ static __attribute__((noinline)) bool enter_counted(struct trace_thread *thread,
         return true;
     entry->token = ANNOT_CODE_HELD;
     bool held = trace_now.is_special && is_held(thread, code);
+    if (!held)
+        tell_lines(thread, entry->depth);
     thread->count++;
     trace_tree_enter(thread, entry, held ? 0 : code->name, continues);
     return true;
@@ -145,7 +155,7 @@ static __attribute__((noinline)) bool enter_adaptively(struct trace_thread *thre
         return true;
     entry->token = ANNOT_CODE_HELD;
     if (!trace_now.is_special || !is_held(thread, code))
-        entry->token = open_call(code, python_code, continues);
+        entry->token = open_call(thread, code, python_code, continues);
     entry->start = trace_time();
     code->calls += !continues;
     thread->count++;
@@ -170,7 +180,7 @@ bool trace_enter(PyCodeObject *python_code, bool continues)
     if (RARE(trace_now.is_special) && is_held(thread, code))
         entry->token = ANNOT_CODE_HELD;
     else
-        entry->token = open_call(code, python_code, continues);
+        entry->token = open_call(thread, code, python_code, continues);
     thread->count++;
     return true;
 }
@@ -199,6 +209,8 @@ bool trace_leave(PyCodeObject *python_code)
         return true;
     }
     thread->count = last;
+    if (RARE(thread->lines != NULL))
+        trace_line_called(thread, depth);
     if (RARE(trace_has_values))
         trace_values_leave(thread, entry);
     else
@@ -234,6 +246,7 @@ void trace_c_enter(PyObject *callable)
     entry->token = ANNOT_CODE_HELD;
     entry->name = name;
     entry->start = 0;
+    tell_lines(thread, entry->depth);
     thread->count++;
     if (trace_now.options.mode == TRACE_AGGREGATE)
         trace_tree_enter(thread, entry, name, false);

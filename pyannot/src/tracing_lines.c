@@ -6,6 +6,9 @@
  * that the lines of a function never take more time than passed. What is counted lies in shared
  * memory (annot_sum): nothing has to be told, and nothing is lost when the process is killed.
  *
+ * What of its time a line spends in functions that are traced themselves, by calls or by lines, has
+ * a sum of its own. It changes where such a call begins and ends, not at lines.
+ *
  * Threads: each its own counts. */
 #include "tracing_parts.h"
 
@@ -16,6 +19,7 @@ enum { PAGE_LINES = 64, PAGES_MAX = 4096, FRAMES_FIRST = 32 };
 
 struct line_page {
     struct annot_sum *sums[PAGE_LINES]; /* NULL: it did not run, or there is no room */
+    struct annot_sum **callees;         /* the same of what they call; NULL: nothing that is told */
 };
 
 /* Of a function in a thread. */
@@ -28,10 +32,14 @@ struct line_table {
 };
 
 struct line_frame {
-    struct annot_sum *sum;  /* of the line that it is at */
-    struct line_page *page; /* that the line is in; NULL: not known */
-    uint64_t since;         /* of time that is not counted yet; 0: the same function runs inside */
+    struct annot_sum *sum;    /* of the line that it is at */
+    struct annot_sum *called; /* of what that calls, while `callee` is not 0 */
+    uint64_t called_since;    /* as `since`; 0: it is in none, or what it is in has no time here */
+    struct line_page *page;   /* that the line is in; NULL: not known */
+    uint64_t since; /* of time that is not counted yet; 0: the same function runs inside */
     uint32_t depth;
+    uint32_t callee; /* depth of the outermost call that is told and that it waits for; 0: none */
+    uint32_t line;
     uint32_t page_first; /* its first line */
     uint32_t number;     /* of the function */
     uint32_t around;     /* 1 + the next frame of the same function, outwards */
@@ -105,6 +113,27 @@ static __attribute__((noinline)) struct annot_sum *add_sum(struct trace_thread *
     return sum ? sum : &lines->nowhere;
 }
 
+/* Of what the line that the frame is at calls. */
+static struct annot_sum *callees_of(struct trace_thread *thread, const struct line_frame *frame)
+{
+    struct trace_lines *lines = thread->lines;
+    struct line_page *page = frame->page;
+    if (page == NULL || frame->sum == &lines->nowhere)
+        return &lines->nowhere;
+    if (page->callees == NULL)
+        page->callees = calloc(PAGE_LINES, sizeof(*page->callees));
+    if (page->callees == NULL)
+        return &lines->nowhere;
+    struct annot_sum **sum = &page->callees[frame->line - frame->page_first];
+    if (*sum == NULL && !lines->is_full) {
+        const struct annot_place place = {.code = lines->tables[frame->number].name,
+                                          .line = frame->line};
+        *sum = annot_sums_add(&thread->sums, ANNOT_SUM_CALLEES, &place);
+        lines->is_full = *sum == NULL;
+    }
+    return *sum ? *sum : &lines->nowhere;
+}
+
 /* ---- Frames ---------------------------------------------------------------------------------- */
 
 static inline void spend(struct line_frame *frame, uint64_t now)
@@ -123,22 +152,71 @@ static inline void last_from(struct line_frame *frame, uint64_t now)
     frame->sum->since = now;
 }
 
+static void spend_in_callee(struct line_frame *frame, uint64_t now)
+{
+    if (frame->called_since == 0)
+        return;
+    frame->called->since = 0;
+    frame->called->ticks += now - frame->called_since;
+    frame->called_since = 0;
+}
+
+static void last_in_callee(struct line_frame *frame, uint64_t now)
+{
+    if (frame->callee == 0 || frame->since == 0)
+        return;
+    frame->called_since = now;
+    frame->called->since = now;
+}
+
+static void begin_callee(struct trace_thread *thread, struct line_frame *frame, uint32_t depth,
+                         uint64_t now)
+{
+    if (frame->callee != 0)
+        return;
+    frame->callee = depth;
+    frame->called = callees_of(thread, frame);
+    frame->called->count++;
+    last_in_callee(frame, now);
+}
+
+static __attribute__((noinline)) void end_callee(struct line_frame *frame, uint64_t now)
+{
+    spend_in_callee(frame, now);
+    frame->callee = 0;
+}
+
+/* While the same function runs inside, its outer lines have no time, of their own or not. */
+static void let_wait(struct line_frame *around, uint64_t now)
+{
+    spend_in_callee(around, now);
+    spend(around, now);
+    around->since = 0;
+}
+
 /* Frames at this depth and deeper have ended. */
 static void close_frames(struct trace_lines *lines, uint32_t depth, uint64_t now)
 {
     while (lines->count > 0 && lines->frames[lines->count - 1].depth >= depth) {
         struct line_frame *frame = &lines->frames[--lines->count];
+        struct line_frame *below = lines->count > 0 ? frame - 1 : NULL;
+        end_callee(frame, now);
         spend(frame, now);
+        if (below != NULL && below->callee >= frame->depth)
+            end_callee(below, now);
         lines->tables[frame->number].latest = frame->around;
-        if (frame->around)
+        if (frame->around) {
             last_from(&lines->frames[frame->around - 1], now);
+            last_in_callee(&lines->frames[frame->around - 1], now);
+        }
     }
 }
 
 /* NULL: no memory. */
-static struct line_frame *open_frame(struct trace_lines *lines, const struct trace_code *code,
+static struct line_frame *open_frame(struct trace_thread *thread, const struct trace_code *code,
                                      uint64_t now)
 {
+    struct trace_lines *lines = thread->lines;
     struct line_table *table = make_table(lines, code);
     if (lines->count == lines->capacity) {
         uint32_t capacity = lines->capacity ? 2 * lines->capacity : (uint32_t)FRAMES_FIRST;
@@ -150,11 +228,10 @@ static struct line_frame *open_frame(struct trace_lines *lines, const struct tra
     }
     if (table == NULL)
         return NULL;
-    if (table->latest) {
-        struct line_frame *around = &lines->frames[table->latest - 1];
-        spend(around, now);
-        around->since = 0;
-    }
+    if (lines->count > 0)
+        begin_callee(thread, &lines->frames[lines->count - 1], trace_depth(), now);
+    if (table->latest)
+        let_wait(&lines->frames[table->latest - 1], now);
     struct line_frame *frame = &lines->frames[lines->count++];
     *frame = (struct line_frame){.sum = &lines->nowhere,
                                  .depth = trace_depth(),
@@ -183,7 +260,7 @@ static inline struct line_frame *frame_now(struct trace_thread *thread,
     struct line_frame *last = lines->count ? &lines->frames[lines->count - 1] : NULL;
     if (RARE(last == NULL) || RARE(last->number != code->number)) {
         close_frames(lines, trace_depth(), now);
-        return open_frame(lines, code, now);
+        return open_frame(thread, code, now);
     }
     spend(last, now);
     return last;
@@ -198,12 +275,15 @@ static inline void move_to(struct trace_thread *thread, const struct trace_code 
     struct line_frame *frame = frame_now(thread, code, now);
     if (RARE(frame == NULL))
         return;
+    if (RARE(frame->callee != 0))
+        end_callee(frame, now);
     if (RARE(frame->page == NULL) || RARE(line - frame->page_first >= PAGE_LINES))
         turn_to_page(&thread->lines->tables[code->number], frame, line);
     struct annot_sum *sum = frame->page ? frame->page->sums[line - frame->page_first] : NULL;
     if (RARE(sum == NULL))
         sum = add_sum(thread, code, frame, line);
     frame->sum = sum;
+    frame->line = line;
     sum->count += counts;
     sum->since = now;
 }
@@ -222,7 +302,7 @@ void trace_line_begun(const struct trace_code *code)
     if (lines == NULL)
         return;
     close_frames(lines, trace_depth(), now);
-    (void)open_frame(lines, code, now);
+    (void)open_frame(thread, code, now);
 }
 
 void trace_line_resumed(const struct trace_code *code, uint32_t line)
@@ -238,12 +318,44 @@ void trace_line_left(void)
         close_frames(thread->lines, trace_depth(), trace_time());
 }
 
+/* ---- Calls that are told --------------------------------------------------------------------- */
+
+/* The innermost frame that is less deep; NULL: none. */
+static struct line_frame *frame_below(const struct trace_lines *lines, uint32_t depth)
+{
+    uint32_t count = lines ? lines->count : 0;
+    while (count > 0 && lines->frames[count - 1].depth >= depth)
+        count--;
+    return count > 0 ? &lines->frames[count - 1] : NULL;
+}
+
+void trace_line_calls(struct trace_thread *thread, uint32_t depth)
+{
+    struct line_frame *frame = frame_below(thread->lines, depth);
+    if (frame != NULL && frame->callee == 0)
+        begin_callee(thread, frame, depth, trace_time());
+}
+
+void trace_line_called(struct trace_thread *thread, uint32_t depth)
+{
+    struct line_frame *frame = frame_below(thread->lines, depth);
+    if (frame != NULL && frame->callee >= depth)
+        end_callee(frame, trace_time());
+}
+
 /* ---- Ends ------------------------------------------------------------------------------------ */
 
 void trace_lines_pause(struct trace_thread *thread)
 {
     if (thread->lines != NULL)
         close_frames(thread->lines, 0, trace_time());
+}
+
+static void free_page(struct line_page *page)
+{
+    if (page != NULL)
+        free(page->callees);
+    free(page);
 }
 
 void trace_lines_free(struct trace_thread *thread)
@@ -253,7 +365,7 @@ void trace_lines_free(struct trace_thread *thread)
         return;
     for (uint32_t i = 0; i < lines->table_count; i++) {
         for (uint32_t page = 0; page < lines->tables[i].page_count; page++)
-            free(lines->tables[i].pages[page]);
+            free_page(lines->tables[i].pages[page]);
         free(lines->tables[i].pages);
     }
     free(lines->tables);

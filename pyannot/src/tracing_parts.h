@@ -221,4 +221,9 @@ void trace_tree_free(struct trace_thread *thread);
 void trace_lines_pause(struct trace_thread *thread);
 void trace_lines_free(struct trace_thread *thread);
 
+/* A call at this depth begins and ends that is told: the line which it is made from has none of its
+ * time as its own. */
+void trace_line_calls(struct trace_thread *thread, uint32_t depth);
+void trace_line_called(struct trace_thread *thread, uint32_t depth);
+
 #endif

@@ -132,6 +132,8 @@ bool trace_thread_grow(struct trace_thread *thread)
 
 void trace_thread_close(struct trace_thread *thread, uint32_t depth)
 {
+    if (RARE(thread->lines != NULL))
+        trace_line_called(thread, depth);
     while (thread->count > 0 && thread->entries[thread->count - 1].depth >= depth) {
         struct trace_entry *entry = &thread->entries[--thread->count];
         if (trace_now.options.mode == TRACE_AGGREGATE)

@@ -103,6 +103,34 @@ class LineCounts(RecordingTest):
 
         self.each(check)
 
+    def own_times(self, interpreter, path, *options):
+        """Milliseconds of lines without what is traced itself, by function and text."""
+        rows = self.lines(interpreter, path, ("sleeps",), *options)
+        texts = PROGRAM.read_text().splitlines()
+        return {(name, texts[line - 1].strip()): row["self_ns"] / 1e6
+                for (name, line), row in rows.items()}
+
+    def test_own_times_are_without_what_is_traced(self):
+        nap, call, again = (("outer", text) for text in ("time.sleep(0.03)", "inner()", "again(2)"))
+
+        def check(interpreter, path):
+            for mode in ("exact", "aggregate"):
+                own = self.own_times(interpreter, path, "--trace-lines", "outer",
+                                     f"--trace-functions={mode}")
+                self.assertGreaterEqual(own[nap], 29.5, (interpreter, mode))
+                self.assertLess(max(own[call], own[again]), 5, (interpreter, mode))
+            # the lines of inner() are counted, those of again() are nobody's
+            own = self.own_times(interpreter, path, "--trace-lines", "outer,inner")
+            self.assertLess(own[call], 5, interpreter)
+            self.assertGreaterEqual(own["inner", "time.sleep(0.02)"], 39.5, interpreter)
+            self.assertGreaterEqual(own[again], 19.5, interpreter)
+            if interpreter.version >= (3, 12):
+                own = self.own_times(interpreter, path, "--trace-lines", "outer", "--c-calls",
+                                     "--trace-functions=exact")
+                self.assertLess(own[nap], 5, interpreter)
+
+        self.each(check)
+
     def test_functions_that_the_program_chooses(self):
         names = {"decorated", "ours", "late", "area", "make", "twice"}
 
