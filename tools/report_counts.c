@@ -34,86 +34,24 @@ struct counts_view {
     bool has_self;    /* the time of some lines is not all their own */
 };
 
-/* Of a function: where its text is. */
+/* Of a function: where its text is, and what of that is shown. */
 struct extent {
-    uint32_t source, first, last;
-    bool known; /* its text is in the recording */
+    struct line_extent of;
     bool whole; /* all of its lines are shown */
     bool ran;   /* those that ran, as of a module, whose functions are there by themselves, or
                    where there is no text: */
     bool hot;   /* of many the hot ones */
 };
 
-/* ---- Where a function ends ------------------------------------------------------------------- */
-
-static size_t indent_of(const char *text, size_t length)
-{
-    size_t indent = 0;
-    while (indent < length && (text[indent] == ' ' || text[indent] == '\t'))
-        indent++;
-    return indent;
-}
-
-static bool begins_with(const char *text, size_t length, const char *word)
-{
-    return length >= strlen(word) && strncmp(text, word, strlen(word)) == 0;
-}
-
-/* The line of "def", behind decorators; 0: it is no function of several lines. */
-static uint32_t find_head(const struct counts_view *v, const struct extent *extent,
-                          size_t *ret_indent)
-{
-    for (uint32_t line = extent->first; line > 0 && line <= extent->last; line++) {
-        const char *text;
-        size_t length = source_line(report_texts(v->report), extent->source, line, &text);
-        size_t indent = *ret_indent = indent_of(text, length);
-        if (begins_with(text + indent, length - indent, "def ") ||
-            begins_with(text + indent, length - indent, "async "))
-            return line;
-    }
-    return 0;
-}
-
-/* Behind the last line that ran, a function goes on as far as lines are indented. */
-static uint32_t find_end(const struct counts_view *v, const struct extent *extent)
-{
-    size_t indent;
-    uint32_t end = extent->last;
-    uint32_t count = source_line_count(report_texts(v->report), extent->source);
-    if (find_head(v, extent, &indent) == 0)
-        return end;
-    for (uint32_t line = end + 1; line <= count; line++) {
-        const char *text;
-        size_t length = source_line(report_texts(v->report), extent->source, line, &text);
-        size_t at = indent_of(text, length);
-        if (at == length || text[at] == '#')
-            continue;
-        if (at <= indent && !strchr(")]}", text[at]))
-            break;
-        end = line;
-    }
-    return end;
-}
-
 static struct extent extent_of(const struct counts_view *v,
                                const struct line_count_function *function)
 {
-    const struct label *label = stacks_get_label(v->stacks, function->label);
-    const struct line_count *lines = &v->lines[function->begin];
-    struct extent extent = {.source = label->source,
-                            .first = (uint32_t)lines[0].line,
-                            .last = (uint32_t)lines[function->count - 1].line};
-    size_t indent;
-    if (label->first_line > 0 && label->first_line < lines[0].line)
-        extent.first = (uint32_t)label->first_line;
-    extent.known = source_line_count(report_texts(v->report), extent.source) > 0;
-    char name[CALL_LABEL_SIZE];
-    code_name(v->trace, function->label, name, sizeof(name));
+    struct extent extent = {
+        .of = line_counts_extent(report_line_counts(v->report), report_texts(v->report), function)};
     bool is_asked = v->name != NULL || v->view->options->all;
-    bool is_function = strcmp(name, "<module>") != 0 && find_head(v, &extent, &indent) != 0;
-    extent.last = is_function ? find_end(v, &extent) : extent.last;
-    extent.whole = is_function && (is_asked || extent.last - extent.first < SHORT);
-    extent.ran = !extent.known || (!is_function && is_asked);
+    bool is_short = extent.of.last - extent.of.first < SHORT;
+    extent.whole = extent.of.is_function && (is_asked || is_short);
+    extent.ran = !extent.of.is_known || (!extent.of.is_function && is_asked);
     extent.hot = !is_asked && function->count >= SHORT;
     return extent;
 }
@@ -196,14 +134,14 @@ static bool is_shown(const struct counts_view *v, const struct line_count_functi
     if (extent->ran)
         return extent->hot ? is_hot(function, line) : line->hits > 0 || line->time_ns > 0;
     uint32_t number = (uint32_t)line->line;
-    return extent->whole || number == extent->first || is_near_hot(v, function, at, number);
+    return extent->whole || number == extent->of.first || is_near_hot(v, function, at, number);
 }
 
 static void print_lines(struct counts_view *v, const struct line_count_function *function,
                         const struct extent *extent)
 {
-    uint32_t at = function->begin, end = at + function->count, shown = extent->first - 1;
-    for (uint32_t i = extent->first; i <= extent->last; i++) {
+    uint32_t at = function->begin, end = at + function->count, shown = extent->of.first - 1;
+    for (uint32_t i = extent->of.first; i <= extent->of.last; i++) {
         while (at < end && (uint32_t)v->lines[at].line < i)
             at++;
         const struct line_count none = {.line = (int32_t)i};
@@ -211,12 +149,12 @@ static void print_lines(struct counts_view *v, const struct line_count_function 
         const struct line_count *line = found ? &v->lines[at] : &none;
         if (!is_shown(v, function, extent, line, at))
             continue;
-        if (extent->known && i != shown + 1)
+        if (extent->of.is_known && i != shown + 1)
             fprintf(v->out, " %6s\n", "...");
         print_line(v, function, line);
         shown = i;
     }
-    if (extent->known && shown < extent->last)
+    if (extent->of.is_known && shown < extent->of.last)
         fprintf(v->out, " %6s\n", "...");
 }
 
@@ -234,11 +172,14 @@ static void print_function(struct counts_view *v, const struct line_count_functi
     const struct label *label = stacks_get_label(v->stacks, function->label);
     const struct source *source = stacks_get_source(v->stacks, label->source);
     code_name(v->trace, function->label, name, sizeof(name));
-    fprintf(v->out, "\nTotal time: %s (%s of what was counted)\nFile: ",
-            number_time_plain(function->time_ns, time),
-            number_share(function->time_ns, v->whole_ns, share));
+    fprintf(v->out, "\nTotal time: %s", number_time_plain(function->time_ns, time));
+    if (v->has_self)
+        fprintf(v->out, ", self %s", number_time_plain(function->self_ns, time));
+    fprintf(v->out, " (%s of what was counted)\nFile: ",
+            number_share(function->self_ns, v->whole_ns, share));
     print_foreign(v, call_short_path(trace_string(v->trace, source->path)->bytes, folder));
-    fprintf(v->out, "%s\nFunction: ", extent.known ? "" : " (its text is not in the recording)");
+    fprintf(v->out,
+            "%s\nFunction: ", extent.of.is_known ? "" : " (its text is not in the recording)");
     print_foreign(v, name);
     fprintf(v->out, " at line %d\n\n", label->first_line);
     fprintf(v->out, " %6s %12s %8s", "line", "hits", "time");
@@ -281,7 +222,7 @@ bool report_counts_source(const struct report *report, const struct report_view 
     if (count == 0)
         return false;
     v.stacks = trace_stacks_get(v.trace);
-    v.whole_ns = line_counts_time_ns(counts);
+    v.whole_ns = line_counts_self_ns(counts);
     v.has_self = line_counts_have_callees(counts);
     line_counts_lines(counts, &v.lines);
     for (uint32_t i = 0; i < count; i++) {
@@ -296,7 +237,7 @@ bool report_counts_source(const struct report *report, const struct report_view 
                                : "");
         if (v.printed >= SCREEN && !name && !view->options->all) {
             left++;
-            left_ns += functions[i].time_ns;
+            left_ns += functions[i].self_ns;
             continue;
         }
         print_function(&v, &functions[i]);

@@ -212,7 +212,7 @@ static int put_all(struct page *page, struct json_doc *doc)
         page_put_facts,   page_put_wall,    page_put_owners,  page_put_tables, page_put_calls,
         page_put_states,  page_put_lanes,   page_put_ranges,  page_put_pools,  page_put_tasks,
         page_put_loops,   page_put_names,   page_put_compare, page_put_trust,  page_put_counters,
-        page_put_sources, page_put_left_out};
+        page_put_sources, page_put_counted, page_put_left_out};
     static int (*const flame[])(struct page *, struct json_doc *) = {
         page_put_facts, page_put_wall,   page_put_owners,  page_put_calls,
         page_put_names, page_put_states, page_put_sources, page_put_left_out};

@@ -18,7 +18,7 @@ struct line_counts {
     VEC(struct line_count_function) functions;
     struct map64 line_by_key;       /* 1 + index */
     struct map64 function_by_label; /* the same */
-    uint64_t time_ns, callees_ns;
+    uint64_t self_ns, callees_ns;
 };
 
 bool line_counts_any(const struct trace *trace)
@@ -118,8 +118,8 @@ static int most_first(const void *left, const void *right, void *context)
     const struct line_counts *counts = context;
     if (a->is_own != b->is_own)
         return a->is_own ? -1 : 1;
-    if (a->time_ns != b->time_ns)
-        return a->time_ns < b->time_ns ? 1 : -1;
+    if (a->self_ns != b->self_ns)
+        return a->self_ns < b->self_ns ? 1 : -1;
     return call_compare_labels(counts->trace, a->label, b->label);
 }
 
@@ -155,8 +155,8 @@ int line_counts_finish(struct line_counts *counts)
         function->count++;
         function->hits += line->hits;
         function->time_ns += line->time_ns;
-        function->callees_ns += line->callees_ns;
-        counts->time_ns += line->time_ns;
+        function->self_ns += line_count_self_ns(line);
+        counts->self_ns += line_count_self_ns(line);
         counts->callees_ns += line->callees_ns;
     }
     if (counts->lines.count == 0)
@@ -185,12 +185,17 @@ uint32_t line_counts_lines(const struct line_counts *counts, const struct line_c
     return (uint32_t)counts->lines.count;
 }
 
-uint64_t line_counts_time_ns(const struct line_counts *counts)
+uint64_t line_counts_self_ns(const struct line_counts *counts)
 {
-    return counts->time_ns;
+    return counts->self_ns;
 }
 
 bool line_counts_have_callees(const struct line_counts *counts)
 {
     return counts->callees_ns > 0;
+}
+
+const struct trace *line_counts_trace(const struct line_counts *counts)
+{
+    return counts->trace;
 }

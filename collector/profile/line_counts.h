@@ -24,7 +24,7 @@ struct line_count {
 struct line_count_function {
     uint32_t label;
     uint32_t begin, count; /* of its lines */
-    uint64_t hits, time_ns, callees_ns;
+    uint64_t hits, time_ns, self_ns; /* self: of its lines */
     bool is_own;
 };
 
@@ -41,12 +41,26 @@ void line_counts_destroy(struct line_counts *counts);
 struct sink line_counts_sink(struct line_counts *counts);
 int line_counts_finish(struct line_counts *counts);
 
-/* Own functions first, the most time first; and their lines in that order, by number. Owned by the
- * object. */
+/* Own functions first, the most self time first (without callees that is their time); and their
+ * lines in that order, by number. Owned by the object. */
 uint32_t line_counts_functions(const struct line_counts *counts,
                                const struct line_count_function **ret_functions);
 uint32_t line_counts_lines(const struct line_counts *counts, const struct line_count **ret_lines);
-uint64_t line_counts_time_ns(const struct line_counts *counts); /* of all of them */
+uint64_t line_counts_self_ns(const struct line_counts *counts); /* of all of them */
+const struct trace *line_counts_trace(const struct line_counts *counts);
+
+/* Where the text of a function with lines is: line_extent.c. */
+struct line_extent {
+    uint32_t source, first, last;
+    bool is_known;    /* the recording has the text */
+    bool is_function; /* of several lines: what is there is its own; else, as of a module, that of
+                         others as well */
+};
+
+struct source_texts;
+struct line_extent line_counts_extent(const struct line_counts *counts, struct source_texts *texts,
+                                      const struct line_count_function *function);
+
 /* Whether any of them has time in what is traced itself. */
 bool line_counts_have_callees(const struct line_counts *counts);
 

@@ -15,8 +15,8 @@ enum {
     LOCATION,
     HITS,
     TIME,
-    SHARE,
     SELF,
+    SHARE,
     PER_HIT,
     NAME,
     SHOWN,
@@ -37,8 +37,8 @@ static const struct table_column columns[] = {
     [LOCATION] = {.name = "location", .title = "line", .type = COLUMN_TEXT},
     [HITS] = {.name = "hits", .title = "hits", .type = COLUMN_COUNT, .adds_up = true},
     [TIME] = {.name = "time_ns", .title = "time", .type = COLUMN_TIME, .adds_up = true},
-    [SHARE] = {.title = "%", .type = COLUMN_SHARE, .of = TIME},
     [SELF] = {.name = "self_ns", .title = "self", .type = COLUMN_TIME, .rank = 1, .adds_up = true},
+    [SHARE] = {.title = "%", .type = COLUMN_SHARE, .of = SELF},
     [PER_HIT] = {.name = "per_hit_ns", .title = "per hit", .type = COLUMN_TIME, .rank = 1},
     [NAME] = {.name = "name", .title = "function", .type = COLUMN_TEXT, .rank = 3},
     [SHOWN] = {.title = "source", .type = COLUMN_TEXT, .rank = 2, .fills = true},
@@ -101,7 +101,7 @@ static void fill(const struct table *table, uint64_t index, struct table_row *ro
     line_counts_lines(report->line_counts, &lines);
     const struct line_count *line = &lines[index];
     const struct line_count_function *function = &functions[function_of[index]];
-    bool is_small = line->time_ns * SHOWN_PART < line_counts_time_ns(report->line_counts);
+    bool is_small = line->time_ns * SHOWN_PART < line_counts_self_ns(report->line_counts);
     row->role = is_small ? ROW_MINOR : ROW_PLAIN;
     if (!row->sums_only)
         fill_place(report, row, line);
@@ -111,9 +111,7 @@ static void fill(const struct table *table, uint64_t index, struct table_row *ro
     row_count(row, PER_HIT, line->hits ? line->time_ns / line->hits : 0);
     row_count(row, FUNCTION_HITS, function->hits);
     row_count(row, FUNCTION_TIME, function->time_ns);
-    row_count(row, FUNCTION_SELF,
-              function->time_ns > function->callees_ns ? function->time_ns - function->callees_ns
-                                                       : 0);
+    row_count(row, FUNCTION_SELF, function->self_ns);
 }
 
 int report_begin_line_counts(struct report *report)
@@ -152,7 +150,7 @@ int report_add_line_counts(struct report *report)
         return 0;
     if (!line_counts_have_callees(report->line_counts))
         table->columns[SELF].title = NULL; /* the same as the time */
-    table->columns[SHARE].whole = line_counts_time_ns(report->line_counts);
+    table->columns[SHARE].whole = line_counts_self_ns(report->line_counts);
     int rc = find_functions(report, table);
     return rc ? rc : report_plain_title(table, "Lines that were counted (exact: no samples)");
 }

@@ -166,6 +166,16 @@ class LineCounts(RecordingTest):
                 for line, hits, time in lines}
         self.assertEqual(told, self.counts(rows))
         self.assertEqual(told, self.counts(self.read_lprof(output)))
+        self.assertEqual(told, self.on_page(output.with_suffix(".annot")))
+
+    def on_page(self, path):
+        counted = json.loads(harness.run([ANNOT, "html", "--data", str(path)]).stdout)["counted"]
+        texts = {one["name"]: one["text"] for one in counted["functions"]
+                 if one["path"] == str(PROGRAM)}
+        self.assertEqual(texts["inner"], ["def inner():", "    time.sleep(0.02)"])
+        return {(one["path"], one["at"], one["name"], line): (hits, time)
+                for one in counted["functions"]
+                for line, hits, time in zip(one["line"], one["hits"], one["ns"])}
 
     def counts(self, report):
         return {(row["file"], row["function_line"], row["name"], row["line"]):

@@ -320,6 +320,50 @@ def check_names(check, opened, path, folder):
             page.close()
 
 
+# ---- Lines that were counted --------------------------------------------------------------------
+
+
+def counted_function(name, length, texts):
+    """Line 5 has all hits and nine tenths of the time, another far below the rest."""
+    return {"name": name, "file": name, "path": "/" + name, "at": 1, "owner": "own",
+            "time_ns": 10**9, "own_ns": 5 * 10**8, "line": [5, length - 2], "hits": [1234, 1],
+            "ns": [9 * 10**8, 10**8], "self_ns": [4 * 10**8, 10**8], "first": 1,
+            "text": [texts[index % len(texts)] for index in range(length)]}
+
+
+def counted_lines(data):
+    data["counted"] = {"self": True, "own_ns": 2 * 10**9, "more": 7, "functions": [
+        counted_function("short", 8, ["def short(self):", "    return 1  # one"]),
+        counted_function("long", 300, ["pass"])] + [
+            counted_function(name, 20, EVIL) for name in EVIL]}
+    del data["counted"]["functions"][0]["text"]
+
+
+def check_counted(check, opened, path, folder):
+    counted = with_data(path, folder / "lines.html", counted_lines)
+    looks = (("light", WIDTHS[0]), ("dark", WIDTHS[0]), ("light", WIDTHS[1]))
+    for scheme, size in looks:
+        page = check_view(check, opened, counted, "lines", (scheme, size))
+        page.page.screenshot(path=folder / f"lines-{size[0]}-{scheme}.png")
+        check.equal(f"page: lines, {size[0]}: nothing of a name", [
+            page.page.locator("img").count(), page.page.title() == "bad"], [0, False])
+        page.close()
+    page = Shown(opened, counted, "view=lines")
+    rows = page.page.locator(".counted .line:not(.head)")
+    cells = [text.replace("\u202f", " ").strip()
+             for text in rows.first.locator("[role=cell]").all_inner_texts()]
+    check.equal("page: lines: one without a text", cells,
+                ["1 234", "900ms", "400ms", "729µs", "90 %", "5", ""])
+    check.equal("page: lines: a screen of them", 40 <= rows.count() < 70, True)
+    page.page.get_by_role("button", name="⋯").first.click()
+    page.page.wait_for_function(
+        "() => document.querySelectorAll('.counted .line').length === 301")
+    check.equal("page: lines: a whole function", [
+        page.page.locator("[role=table]").get_attribute("aria-label"), page.address()],
+                ["Lines of long", "#lines=1&view=lines"])
+    page.close()
+
+
 def main():
     use_test_python()
     annot, make_trace = sys.argv[1:3]
@@ -340,6 +384,7 @@ def main():
             check_mouse(check, opened, path)
             check_addresses(check, opened, path)
             check_names(check, opened, path, folder)
+            check_counted(check, opened, path, folder)
             page_numbers.check_all(check, annot, opened, recording, Shown(opened, path))
         if page_browser.axe_script() is None:
             raise perfetto_ui.NoVerdict("no axe-core; hint: pip install axe-playwright-python")

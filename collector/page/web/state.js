@@ -32,9 +32,15 @@ function flag_field(name) {
     return {name, key: name, initial: false, read: flag, write: () => '1'};
 }
 
+/* What opens: counted lines where nothing was sampled. */
+function first_view() {
+    const sampled = data.cpu.slot.length + data.off.slot.length > 0;
+    return data.flame ? 'flame' : data.counted && !sampled ? 'lines' : 'summary';
+}
+
 function add_fields() {
     const shown = () => views.filter((view) => view.has());
-    add_field({name: 'view', key: 'view', initial: data.flame ? 'flame' : 'summary', write: as_is,
+    add_field({name: 'view', key: 'view', initial: first_view(), write: as_is,
         read: (text) => shown().some((view) => view.key === text) ? text : undefined});
     add_field({name: 'time', key: 'time', read: words('cpu', 'wall'),
         initial: data.by_wall ? 'wall' : 'cpu',
