@@ -9,7 +9,6 @@
 #include "report_print.h"
 #include "stacks.h"
 #include "term.h"
-#include "text.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -19,7 +18,7 @@
 enum { CONTEXT = 1, SHORT = 24, SCREEN = 40, HOT_PART = 100, STYLED_PART = 10 };
 
 /* Columns before the source; with so few behind them lines are not cut. */
-enum { BEFORE = 52, SELF = 8, ROOM_MIN = 30, LINE_MAX_BYTES = 1024, HEAT = 4 };
+enum { BEFORE = 52, SELF = 8, ROOM_MIN = 30, HEAT = 4 };
 
 struct counts_view {
     const struct report *report;
@@ -82,18 +81,10 @@ static void print_numbers(const struct counts_view *v, const struct line_count *
 
 static void print_source(const struct counts_view *v, uint32_t source, uint32_t line)
 {
-    char text[LINE_MAX_BYTES], cut[4 * LINE_MAX_BYTES + 4];
-    const char *begin;
-    size_t length = source_line(report_texts(v->report), source, line, &begin);
-    size_t width = LINE_MAX_BYTES;
-    struct text copy = text_init(text, sizeof(text));
-    for (size_t i = 0; i < length; i++)
-        text_format(&copy, begin[i] == '\t' ? "    " : "%c", begin[i]);
-    size_t before = BEFORE + (v->has_self ? 1 + SELF : 0);
+    size_t before = BEFORE + (v->has_self ? 1 + SELF : 0), width = 0;
     if (!v->view->wide && v->view->width > before + ROOM_MIN)
         width = v->view->width - before;
-    term_cut(text, width < LINE_MAX_BYTES ? width : LINE_MAX_BYTES, cut, sizeof(cut));
-    fprintf(v->out, "%s", cut);
+    report_put_source(v->report, source, line, width, v->out);
 }
 
 static void print_line(struct counts_view *v, const struct line_count_function *function,

@@ -73,6 +73,10 @@ int report_source(const struct report *report, const struct report_view *view, c
 bool report_counts_source(const struct report *report, const struct report_view *view,
                           const char *name, FILE *out);
 
+/* A line of source, tabs as four blanks, cut to so many columns; 0: as far as there is room. */
+void report_put_source(const struct report *report, uint32_t source, uint32_t line, size_t width,
+                       FILE *out);
+
 /* Does a name mean that file, that function? "parse.py" is "/home/me/lib/parse.py", too; "parse" is
  * "Parser.parse". */
 bool report_names_file(const struct trace *trace, uint32_t source, const char *name);

@@ -188,12 +188,18 @@ static size_t width_before(const struct source_view *v)
            (shows_more(v) ? MORE : 0);
 }
 
-static size_t room_for_source(const struct source_view *v, size_t length)
+void report_put_source(const struct report *report, uint32_t source, uint32_t line, size_t width,
+                       FILE *out)
 {
-    size_t before = width_before(v);
-    if (v->view->wide || v->view->width <= before + ROOM_MIN)
-        return length;
-    return v->view->width - before;
+    char text[LINE_MAX_BYTES], cut[4 * LINE_MAX_BYTES + 4];
+    const char *begin;
+    size_t length = source_line(report_texts(report), source, line, &begin);
+    struct text copy = text_init(text, sizeof(text));
+    for (size_t i = 0; i < length; i++)
+        text_format(&copy, begin[i] == '\t' ? "    " : "%c", begin[i]);
+    term_cut(text, width > 0 && width < LINE_MAX_BYTES ? width : (size_t)LINE_MAX_BYTES, cut,
+             sizeof(cut));
+    fputs(cut, out);
 }
 
 static void print_line(const struct source_view *v, uint32_t source, uint32_t line)
@@ -201,20 +207,15 @@ static void print_line(const struct source_view *v, uint32_t source, uint32_t li
     static const struct file_line none;
     const struct file_line *found = find_line(v, source, line);
     struct cost cost = cost_of(v, found ? found : &none);
-    char text[LINE_MAX_BYTES];
-    const char *begin;
-    size_t length = source_line(report_texts(v->report), source, line, &begin);
-    struct text copy = text_init(text, sizeof(text));
-    for (size_t i = 0; i < length; i++)
-        text_format(&copy, begin[i] == '\t' ? "    " : "%c", begin[i]);
+    size_t before = width_before(v);
+    bool fits = v->view->wide || v->view->width <= before + ROOM_MIN;
     bool hot = v->view->color && cost.time > 0 && cost.time * STYLED_PART >= v->whole;
     printf("%s", hot ? "\033[1m" : "");
     print_numbers(v, &cost, found ? found->sums.total_ns : 0);
     print_heat(v, &cost);
-    size_t width = room_for_source(v, copy.length);
-    char cut[4 * LINE_MAX_BYTES + 4];
-    term_cut(text, width < LINE_MAX_BYTES ? width : LINE_MAX_BYTES, cut, sizeof(cut));
-    printf("%5u  %s%s\n", line, cut, hot ? "\033[0m" : "");
+    printf("%5u  ", line);
+    report_put_source(v->report, source, line, fits ? 0 : v->view->width - before, stdout);
+    printf("%s\n", hot ? "\033[0m" : "");
 }
 
 static uint32_t count_shown(const struct shown *shown)

@@ -4,12 +4,11 @@
 
 #include "code_owner.h"
 #include "stacks.h"
-#include "text.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-enum { SHOWN_BYTES = 100, SHOWN_PART = 1000 };
+enum { SHOWN_PART = 1000 };
 
 enum {
     LOCATION,
@@ -55,40 +54,16 @@ static const struct table_column columns[] = {
     [TEXT] = {.name = "text", .type = COLUMN_TEXT},
 };
 
-/* Without what it is indented by. */
-static void fill_text(struct table_row *row, unsigned column, const char *line, size_t length)
-{
-    size_t size, indent = 0;
-    char *room = row_room(row, &size);
-    while (indent < length && (line[indent] == ' ' || line[indent] == '\t'))
-        indent++;
-    struct text text = text_init(room, size);
-    text_add(&text, line + indent, length - indent);
-    row_take(row, column, text.length);
-}
+static const struct line_columns line_columns = {LOCATION, NAME,  FUNCTION, FILE_PATH,
+                                                 LINE,     SHOWN, TEXT};
 
 static void fill_place(const struct report *report, struct table_row *row,
                        const struct line_count *line)
 {
-    const struct trace *trace = report->trace;
-    const struct stacks *stacks = trace_stacks_get(trace);
-    const struct label *label = stacks_get_label(stacks, line->label);
-    const char *text;
-    size_t size;
-    char *room = row_room(row, &size);
-    row_take(row, LOCATION, code_location(trace, line->label, line->line, room, size));
-    room = row_room(row, &size);
-    row_take(row, NAME, code_name(trace, line->label, room, size));
-    row->owner = (uint8_t)code_owner_of(trace, line->label);
+    const struct label *label = stacks_get_label(trace_stacks_get(report->trace), line->label);
+    report_line_cells(report, row, &line_columns, &(struct call_place){line->label, line->line});
     row_text(row, OWNER, code_owner_name(row->owner));
-    report_function_cells(report, row, FUNCTION, line->label);
-    row_text(row, FILE_PATH,
-             trace_string(trace, stacks_get_source(stacks, label->source)->path)->bytes);
-    row_number(row, LINE, line->line);
     row_number(row, FIRST_LINE, label->first_line);
-    size_t length = source_line(report->texts, label->source, (uint32_t)line->line, &text);
-    fill_text(row, TEXT, text, length);
-    fill_text(row, SHOWN, text, utf8_cut(text, length, SHOWN_BYTES));
 }
 
 static void fill(const struct table *table, uint64_t index, struct table_row *row)

@@ -68,6 +68,9 @@ static const struct table_column columns[] = {
     [TEXT] = {.name = "text", .type = COLUMN_TEXT},
 };
 
+static const struct line_columns line_columns = {LOCATION, NAME,  FUNCTION, FILE_PATH,
+                                                 LINE,     SHOWN, TEXT};
+
 /* In place of those of CPU time. */
 static const char *const value_names[sizeof(columns) / sizeof(*columns)] = {
     [SELF] = "value_self", [TOTAL] = "value_total"};
@@ -84,25 +87,25 @@ static void fill_text(struct table_row *row, unsigned column, const char *line, 
     row_take(row, column, text.length);
 }
 
-static void fill_place(const struct report *report, struct table_row *row,
-                       const struct line_row *line)
+void report_line_cells(const struct report *report, struct table_row *row,
+                       const struct line_columns *at, const struct call_place *place)
 {
     const struct trace *trace = report->trace;
     const struct stacks *stacks = trace_stacks_get(trace);
-    uint32_t source = stacks_get_label(stacks, line->label)->source;
+    uint32_t source = stacks_get_label(stacks, place->label)->source;
     const char *text;
     size_t size;
     char *room = row_room(row, &size);
-    row_take(row, LOCATION, code_location(trace, line->label, line->line, room, size));
+    row_take(row, at->location, code_location(trace, place->label, place->line, room, size));
     room = row_room(row, &size);
-    row_take(row, NAME, code_name(trace, line->label, room, size));
-    row->owner = (uint8_t)code_owner_of(trace, line->label);
-    report_function_cells(report, row, FUNCTION, line->label);
-    row_text(row, FILE_PATH, trace_string(trace, stacks_get_source(stacks, source)->path)->bytes);
-    row_number(row, LINE, line->line);
-    size_t length = source_line(report->texts, source, (uint32_t)line->line, &text);
-    fill_text(row, TEXT, text, length);
-    fill_text(row, SHOWN, text, utf8_cut(text, length, SHOWN_BYTES));
+    row_take(row, at->name, code_name(trace, place->label, room, size));
+    row->owner = (uint8_t)code_owner_of(trace, place->label);
+    report_function_cells(report, row, at->function, place->label);
+    row_text(row, at->file, trace_string(trace, stacks_get_source(stacks, source)->path)->bytes);
+    row_number(row, at->line, place->line);
+    size_t length = source_line(report->texts, source, (uint32_t)place->line, &text);
+    fill_text(row, at->text, text, length);
+    fill_text(row, at->shown, text, utf8_cut(text, length, SHOWN_BYTES));
 }
 
 /* Of a value, all rows are alike. */
@@ -139,7 +142,8 @@ static void fill(const struct table *table, uint64_t index, struct table_row *ro
         row->rest = "no stack";
         row_text(row, KIND, "none");
     } else if (!row->sums_only) {
-        fill_place(report, row, line);
+        report_line_cells(report, row, &line_columns,
+                          &(struct call_place){line->label, line->line});
     }
     row_count(row, OWN_TIME, line_time_ns(&line->own, report->samples.with_waits));
     fill_number(row, OWN_CPU, line->own.cpu_ns);

@@ -197,4 +197,13 @@ void report_name_cells(const struct report *report, struct table_row *row, unsig
 void report_function_cells(const struct report *report, struct table_row *row, unsigned column,
                            uint32_t label);
 
+/* Columns of a line of source. function: with its kind and module, as above; text: without what it
+ * is indented by, and `shown` as much of it as people see. */
+struct line_columns {
+    uint8_t location, name, function, file, line, shown, text;
+};
+
+void report_line_cells(const struct report *report, struct table_row *row,
+                       const struct line_columns *at, const struct call_place *place);
+
 #endif
