@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* annot export: a recording in the formats of other people's viewers; and annot flame, which is its
- * flame graph.
+/* annot export: a recording in the formats of other people's viewers.
  *
  * The format comes from -f or from the output's extension, the output's name from the recording's;
  * options are those of the exporters (export.h). A damaged recording is exported as far as it is
@@ -13,30 +12,21 @@
 #include <unistd.h>
 
 #include "cmd.h"
-#include "export.h"
+#include "export_parts.h"
 #include "flame_svg.h"
 #include "gpu_stacks.h"
 #include "losses.h"
 #include "no_samples.h"
 #include "operands.h"
-#include "page_file.h"
 #include "pass.h"
 #include "recording.h"
 #include "selection.h"
 #include "term.h"
 #include "text.h"
 
-struct values {
-    const char *format, *output;
-    struct export_options wanted;
-    struct selection_values selection;
-    bool force;
-    bool list;
-};
-
 /* What is to be done, decided before anything is opened. */
 struct plan {
-    const struct values *values;
+    const struct export_values *values;
     const struct exporter *exporter;
     const char *recording, *output;
     char *default_output; /* owned */
@@ -51,20 +41,10 @@ struct plan {
 
 /* ---- What is wanted -------------------------------------------------------------------------- */
 
-/* "perfetto|chrome|folded": what the others are parted by. */
-static const char *list_formats(const char *between, bool extensions, char *buffer, size_t size)
-{
-    struct text text = text_init(buffer, size);
-    for (const struct exporter *const *at = exporters; *at; at++)
-        text_format(&text, "%s%s", text.length ? between : "",
-                    extensions ? (*at)->extension : (*at)->name);
-    return buffer;
-}
-
 static int choose_exporter(struct plan *plan)
 {
-    const struct values *values = plan->values;
-    char names[128], extensions[128];
+    const struct export_values *values = plan->values;
+    char names[EXPORT_FORMATS_SIZE], extensions[EXPORT_FORMATS_SIZE];
     if (plan->exporter)
         return output_check(values->output, plan->exporter->extension + 1, CMD_MISUSE);
     if (values->format)
@@ -78,19 +58,8 @@ static int choose_exporter(struct plan *plan)
     return cmd_fail(CMD_MISUSE,
                     "the name %s tells no format\nname it with -f %s, or end the name in %s "
                     "(and .gz)",
-                    values->output, list_formats(", ", false, names, sizeof(names)),
-                    list_formats(", ", true, extensions, sizeof(extensions)));
-}
-
-/* The formats that have an option, as "chrome, folded". */
-static const char *formats_of(const char *option, char *buffer, size_t size)
-{
-    struct text text = text_init(buffer, size);
-    for (const struct exporter *const *at = exporters; *at; at++)
-        for (const struct option_spec *spec = (*at)->options; spec && spec->name; spec++)
-            if (strcmp(spec->name, option) == 0)
-                text_format(&text, "%s%s", text.length ? ", " : "", (*at)->name);
-    return buffer;
+                    values->output, export_list_formats(", ", false, names),
+                    export_list_formats(", ", true, extensions));
 }
 
 static int check_ranks(const struct plan *plan)
@@ -117,7 +86,7 @@ static bool wants_gpu(const struct export_options *wanted)
 static int check_options(const struct plan *plan)
 {
     const char *refused = export_refuses(plan->exporter, &plan->wanted);
-    char formats[128];
+    char formats[EXPORT_FORMATS_SIZE];
     const struct export_options *wanted = &plan->wanted;
     if (wanted->off_cpu + wanted->idle + (wanted->value != NULL) + wants_gpu(wanted) > 1)
         return cmd_fail(CMD_MISUSE,
@@ -130,7 +99,7 @@ static int check_options(const struct plan *plan)
     if (!refused)
         return check_ranks(plan);
     return cmd_fail(CMD_MISUSE, "the %s format has no option --%s\nit is an option of %s",
-                    plan->exporter->name, refused, formats_of(refused, formats, sizeof(formats)));
+                    plan->exporter->name, refused, export_formats_of(refused, formats));
 }
 
 /* "dir/x.annot" gives "dir/x.pftrace". */
@@ -296,10 +265,9 @@ static int open_and_export(struct plan *plan)
     return status == CMD_OK && damage > 0 ? CMD_FAILED : status;
 }
 
-/* `exporter` NULL: whichever is asked for. */
-static int export_as(const struct cmd_call *call, const struct exporter *exporter)
+int export_as(const struct cmd_call *call, const struct exporter *exporter)
 {
-    const struct values *values = call->values;
+    const struct export_values *values = call->values;
     char name[RECORDING_NAME_SIZE];
     struct plan plan = {.values = values, .exporter = exporter, .wanted = values->wanted};
     plan.recording = recording_choose(call, name);
@@ -342,7 +310,7 @@ static int print_list(void)
 
 static int run_formats(const struct cmd_call *call)
 {
-    const struct values *values = call->values;
+    const struct export_values *values = call->values;
     if (!values->list)
         return export_as(call, NULL);
     if (call->operand_count > 0)
@@ -351,172 +319,7 @@ static int run_formats(const struct cmd_call *call)
     return print_list();
 }
 
-/* ---- The page of annot flame ----------------------------------------------------------------- */
-
-/* How stacks are drawn is chosen on the page. Two have defaults, and change nothing there. */
-static const struct option_spec page_options[] = {
-    {"title", 0, OPTION_TEXT, EXPORT_AT(title), NULL, NULL, NULL},
-    {"strip-prefix", 0, OPTION_TEXT, EXPORT_AT(strip_prefix), NULL, NULL, NULL},
-    {"gpu", 0, OPTION_FLAG, EXPORT_AT(gpu), NULL, NULL, NULL},
-    {"min-width", 0, OPTION_NUMBER, EXPORT_AT(min_width), NULL, NULL, NULL},
-    {0},
-};
-
-static const struct exporter page_format = {.name = "html", .options = page_options};
-
-/* An option that only pictures have asks for one, if the output's name does not tell. */
-static bool wants_page(const struct values *values)
-{
-    const char *output = values->output ? values->output : "-";
-    if (values->format)
-        return strcmp(values->format, page_format.name) == 0;
-    if (text_ends_with(output, ".html") || text_ends_with(output, export_svg.extension))
-        return text_ends_with(output, ".html");
-    return !export_refuses(&page_format, &values->wanted);
-}
-
-static int write_page(const struct cmd_call *call)
-{
-    const struct values *values = call->values;
-    const struct page_file wanted = {
-        .output = values->output,
-        .title = values->wanted.title,
-        .selection = &values->selection,
-        .force = values->force,
-        .flame = true,
-        .gpu = values->wanted.gpu,
-    };
-    const char *refused = export_refuses(&page_format, &values->wanted);
-    char name[RECORDING_NAME_SIZE];
-    int status = output_check(values->output, page_format.name, CMD_MISUSE);
-    if (status == CMD_OK)
-        status = selection_check(&values->selection);
-    if (status != CMD_OK)
-        return status;
-    if (refused)
-        return cmd_fail(CMD_MISUSE,
-                        "a page has no option --%s\nit has switches for what is drawn; the "
-                        "option is one of pictures: -o x.svg",
-                        refused);
-    const char *recording = recording_choose(call, name);
-    return recording ? page_file_write(&wanted, recording) : CMD_FAILED;
-}
-
-static int run_flame(const struct cmd_call *call)
-{
-    return wants_page(call->values) ? write_page(call) : export_as(call, &export_svg);
-}
-
-/* ---- Options --------------------------------------------------------------------------------- */
-
-#define AT(field) offsetof(struct values, field)
-
-enum { SPECS_MAX = 32, HELP_SIZE = 256 };
-
-/* Put together once. */
-struct spec_list {
-    struct option_spec specs[SPECS_MAX];
-    unsigned count;
-    char helps[SPECS_MAX][HELP_SIZE];
-    char formats[HELP_SIZE];
-};
-
-static const struct option_spec formats_only[] = {
-    {"output", 'o', OPTION_TEXT, AT(output), "FILE",
-     "write to FILE, compressed if it ends in .gz; \"-\" is standard output; default: the "
-     "recording's name with the format's extension",
-     NULL},
-    {"list", 0, OPTION_FLAG, AT(list), NULL,
-     "list the formats: extension, what they carry, what opens them", NULL},
-    {0},
-};
-
-static const struct option_spec flame_only[] = {
-    {"format", 'f', OPTION_CHOICE, AT(format), "html|svg",
-     "a page, or a picture; default: by the extension of the output, else html, but svg if an "
-     "option asks for what only a picture has",
-     NULL},
-    {"output", 'o', OPTION_TEXT, AT(output), "FILE",
-     "write to FILE; \"-\" is standard output; default: the recording's name with .flame.html "
-     "or .svg",
-     NULL},
-    {0},
-};
-
-static const struct option_spec all_formats[] = {
-    SELECTION_RANGE(AT(selection)),
-    SELECTION_PROCESS(AT(selection)),
-    SELECTION_THREAD(AT(selection)),
-    SELECTION_GIL(AT(selection)),
-    SELECTION_TIMES(AT(selection)),
-    {"force", 0, OPTION_FLAG, AT(force), NULL, "replace an existing file", NULL},
-    {0},
-};
-
-static void append(struct spec_list *list, const struct option_spec *specs)
-{
-    for (; specs->name && list->count + 1 < SPECS_MAX; specs++)
-        list->specs[list->count++] = *specs;
-}
-
-static bool has(const struct spec_list *list, const char *name)
-{
-    for (unsigned i = 0; i < list->count; i++)
-        if (strcmp(list->specs[i].name, name) == 0)
-            return true;
-    return false;
-}
-
-/* An exporter's options; what is the default depends on the format, so the exporter has it. */
-static void append_own(struct spec_list *list, const struct exporter *exporter, bool one)
-{
-    char formats[HELP_SIZE];
-    for (const struct option_spec *spec = exporter->options; spec && spec->name; spec++) {
-        if (has(list, spec->name) || list->count + 1 >= SPECS_MAX)
-            continue;
-        struct option_spec *mine = &list->specs[list->count];
-        *mine = *spec;
-        mine->offset += AT(wanted);
-        if (!one)
-            mine->fallback = NULL;
-        if (!one && spec->help) { /* else help does not tell of it */
-            struct text help = text_init(list->helps[list->count], HELP_SIZE);
-            text_format(&help, "%s: %s", formats_of(spec->name, formats, sizeof(formats)),
-                        spec->help);
-            mine->help = list->helps[list->count];
-        }
-        list->count++;
-    }
-}
-
-static const struct option_spec *make_format_options(void)
-{
-    static struct spec_list list;
-    if (list.count > 0)
-        return list.specs;
-    list_formats("|", false, list.formats, sizeof(list.formats));
-    list.specs[list.count++] = (struct option_spec){
-        "format",      'f',
-        OPTION_CHOICE, AT(format),
-        list.formats,  "the format; default: by the extension of the output, else perfetto; one of",
-        NULL};
-    append(&list, formats_only);
-    for (const struct exporter *const *at = exporters; *at; at++)
-        append_own(&list, *at, false);
-    append(&list, all_formats);
-    return list.specs;
-}
-
-static const struct option_spec *make_flame_options(void)
-{
-    static struct spec_list list;
-    if (list.count > 0)
-        return list.specs;
-    append(&list, flame_only);
-    append_own(&list, &export_svg, true);
-    append(&list, all_formats);
-    return list.specs;
-}
+/* ---- The command ----------------------------------------------------------------------------- */
 
 static void print_formats(void)
 {
@@ -530,29 +333,10 @@ const struct cmd cmd_export = {
     .summary = "write a recording in the format of another viewer",
     .usage = "[OPTIONS] [FILE]",
     .details = RECORDING_CHOICE_HELP,
-    .make_options = make_format_options,
+    .make_options = export_options_of_all,
     .print_details = print_formats,
-    .values_size = sizeof(struct values),
+    .values_size = sizeof(struct export_values),
     .operands_min = 0,
     .operands_max = 1,
     .run = run_formats,
-};
-
-static const char flame_details[] = RECORDING_CHOICE_HELP
-    "The page needs no other file and no network: a click zooms, Escape shows all, / searches,\n"
-    "and the arrow keys walk. The picture is for documents; it has no script.\n"
-    "\n"
-    "exit status: 0; 1 if there is nothing to draw, or the recording is damaged; 2 wrong command\n"
-    "line\n";
-
-const struct cmd cmd_flame = {
-    .name = "flame",
-    .summary = "draw the samples of a recording as a flame graph",
-    .usage = "[OPTIONS] [FILE]",
-    .details = flame_details,
-    .make_options = make_flame_options,
-    .values_size = sizeof(struct values),
-    .operands_min = 0,
-    .operands_max = 1,
-    .run = run_flame,
 };
