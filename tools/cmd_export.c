@@ -182,6 +182,53 @@ static void note_stacks(const struct plan *plan)
                                             : "they are taken with eBPF alone");
 }
 
+static void add_left_out(struct text *text, const char *what, uint64_t count)
+{
+    char number[NUMBER_TEXT_SIZE];
+    if (count)
+        text_format(text, "%s%s (%s)", text->length ? ", " : "", what, number_count(count, number));
+}
+
+/* All that programs reported, whatever of it was chosen. */
+static uint64_t all_events(const struct trace *trace)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < trace_process_count(trace); i++)
+        sum += trace_process_get(trace, i)->event_count;
+    return sum;
+}
+
+/* What the format has no place for, in one line. */
+static void note_left_out(const struct plan *plan, const struct pass_counts *read)
+{
+    const uint64_t *events = read->events;
+
+    const struct {
+        uint32_t lack;
+        const char *what;
+        uint64_t count;
+    } parts[] = {
+        {EXPORT_LACKS_EVENTS, "records of ranges, marks and counters",
+         all_events(store_reader_trace(plan->reader))},
+        {EXPORT_LACKS_MARKS, "marks", events[EVENT_MARK] + events[EVENT_TRACK_MARK]},
+        {EXPORT_LACKS_COUNTERS, "values of counters", events[EVENT_COUNTER]},
+        {EXPORT_LACKS_FLOWS, "points of flows",
+         events[EVENT_FLOW_BEGIN] + events[EVENT_FLOW_STEP] + events[EVENT_FLOW_END]},
+        {EXPORT_LACKS_SAMPLES, "samples of CPU time", read->samples},
+        {EXPORT_LACKS_WAITS, "waits", read->stretches},
+        {EXPORT_LACKS_OTHER_SAMPLES, "samples of other values",
+         plan->wanted.value ? 0 : read->other_samples},
+    };
+
+    char left_out[512];
+    struct text text = text_init(left_out, sizeof(left_out));
+    for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++)
+        if (plan->exporter->lacks & parts[i].lack)
+            add_left_out(&text, parts[i].what, parts[i].count);
+    if (text.length)
+        cmd_note("%s: the format has no place for %s", plan->output, left_out);
+}
+
 /* A viewer shows nothing of an export of nothing, without a word. */
 static void note_written(const struct plan *plan, const struct pass_counts *read)
 {
@@ -190,6 +237,7 @@ static void note_written(const struct plan *plan, const struct pass_counts *read
     bool events = plan->exporter->wants & WANT_EVENTS;
     if (!plan->exporter->tells_missing)
         loss_note(store_reader_trace(plan->reader), &wholes);
+    note_left_out(plan, read);
     note_folded(plan);
     note_hidden(plan);
     if (wants_gpu(&plan->wanted) || plan->exporter->counts_calls || plan->exporter->counts_lines) {
@@ -325,7 +373,7 @@ static void print_formats(void)
 {
     printf("Formats:\n");
     for (const struct exporter *const *at = exporters; *at; at++)
-        printf("  %-9s %-9s %s\n", (*at)->name, (*at)->extension, (*at)->summary);
+        printf("  %-10s %-16s %s\n", (*at)->name, (*at)->extension, (*at)->summary);
 }
 
 const struct cmd cmd_export = {

@@ -14,10 +14,10 @@
 #define VALUE_MAX   (INT64_C(1) << 50)
 
 extern const struct exporter export_callgrind, export_chrome, export_folded, export_lprof,
-    export_perfetto, export_pstats;
+    export_perfetto, export_pstats, export_speedscope;
 
 const struct exporter *const exporters[] = {
-    &export_perfetto, &export_chrome,    &export_folded, &export_svg,
+    &export_perfetto, &export_chrome,    &export_speedscope, &export_folded, &export_svg,
     &export_pstats,   &export_callgrind, &export_lprof,  NULL};
 
 const struct exporter *exporter_by_name(const char *name)
@@ -92,16 +92,18 @@ static bool ends_with(const char *text, size_t length, const char *ending)
 
 const struct exporter *exporter_by_path(const char *path)
 {
+    const struct exporter *found = NULL;
     size_t length = strlen(path);
     if (ends_with(path, length, ".gz"))
         length -= strlen(".gz");
     if (ends_with(path, length, ".perfetto-trace"))
         return &export_perfetto;
     for (const struct exporter *const *at = exporters; *at; at++) {
-        if (ends_with(path, length, (*at)->extension))
-            return *at;
+        bool longer = !found || strlen((*at)->extension) > strlen(found->extension);
+        if (longer && ends_with(path, length, (*at)->extension))
+            found = *at;
     }
-    return NULL;
+    return found;
 }
 
 /* Exporters reckon with times: none may be so far out that a sum of two has no room. Only a file

@@ -122,12 +122,24 @@ struct export_job {
     struct out_stream *out;
 };
 
+/* What a format has no place for; whoever exports is told once. */
+enum export_lacks {
+    EXPORT_LACKS_MARKS = 1u << 0,
+    EXPORT_LACKS_COUNTERS = 1u << 1,
+    EXPORT_LACKS_FLOWS = 1u << 2,
+    EXPORT_LACKS_WAITS = 1u << 3,
+    EXPORT_LACKS_OTHER_SAMPLES = 1u << 4, /* but for those of --value */
+    EXPORT_LACKS_EVENTS = 1u << 5,        /* nothing that programs report is in it */
+    EXPORT_LACKS_SAMPLES = 1u << 6,
+};
+
 struct exporter {
     const char *name;      /* "chrome" */
     const char *extension; /* ".json" */
     const char *summary;   /* one line of help */
     const char *carries;   /* what of a recording is in it, for the list of formats */
     const char *viewer;    /* what opens it, "at ui.perfetto.dev"; NULL: many programs */
+    uint32_t lacks;        /* enum export_lacks */
     bool binary;           /* not for terminals */
     bool counts_lines;     /* of lines that were counted: nothing else is in it */
     bool tells_missing;    /* the file has room for what the recording lacks */
@@ -150,7 +162,7 @@ extern const struct exporter *const exporters[];
 /* One of them: flame graphs. -ENODATA if no sample was to be drawn. */
 extern const struct exporter export_svg;
 
-/* NULL if unknown. By extension: ".gz" behind it is ignored. */
+/* NULL if unknown. By extension, the longest that fits: ".gz" behind it is ignored. */
 const struct exporter *exporter_by_name(const char *name);
 const struct exporter *exporter_by_path(const char *path);
 

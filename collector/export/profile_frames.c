@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: MIT */
+/* See profile_parts.h. */
+#include "code_owner.h"
+#include "profile_parts.h"
+#include "stacks.h"
+#include "text.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int profile_frames_init(struct profile_frames *frames, const struct export_job *job)
+{
+    const struct trace *trace = job->source->trace;
+    *frames = (struct profile_frames){.trace = trace, .prefixes = job->options->strip_prefix};
+    frames->label_count = stacks_label_count(trace_stacks_get(trace));
+    frames->of_label = calloc(frames->label_count + 1u, sizeof(*frames->of_label));
+    frames->name_count = trace_string_count(trace);
+    frames->of_name = calloc(frames->name_count + 1u, sizeof(*frames->of_name));
+    int error = chosen_frames_init(&frames->chosen, trace, export_frames(job->options));
+    return frames->of_label && frames->of_name ? error : -ENOMEM;
+}
+
+void profile_frames_fini(struct profile_frames *frames)
+{
+    chosen_frames_fini(&frames->chosen);
+    free(frames->of_label);
+    free(frames->of_name);
+    wide_map_free(&frames->others);
+    vec_free(&frames->frames);
+    *frames = (struct profile_frames){0};
+}
+
+static int64_t append(struct profile_frames *frames, const struct profile_frame *frame)
+{
+    int64_t number = (int64_t)frames->frames.count;
+    return vec_push(&frames->frames, *frame) ? -ENOMEM : number;
+}
+
+/* `place` has its number + 1, or gets it. */
+static int64_t add_at(struct profile_frames *frames, uint32_t *place,
+                      const struct profile_frame *frame)
+{
+    if (!*place) {
+        int64_t number = append(frames, frame);
+        if (number < 0)
+            return number;
+        *place = (uint32_t)number + 1;
+    }
+    return *place - INT64_C(1);
+}
+
+static int64_t add_function(struct profile_frames *frames, uint32_t label)
+{
+    uint32_t known = label < frames->label_count ? label : 0;
+    const struct profile_frame frame = {PROFILE_FUNCTION, known, 0};
+    return add_at(frames, &frames->of_label[known], &frame);
+}
+
+int64_t profile_frames_add(struct profile_frames *frames, const struct profile_frame *frame)
+{
+    if (frame->kind == PROFILE_FUNCTION)
+        return add_function(frames, frame->id);
+    const struct wide_key *key = WIDE_KEY(frame->kind, frame->id, frame->domain);
+    const uint64_t *known = wide_map_find(&frames->others, key);
+    if (known)
+        return (int64_t)*known;
+    int64_t number = append(frames, frame);
+    return number < 0 || wide_map_put(&frames->others, key, (uint64_t)number) ? -ENOMEM : number;
+}
+
+int64_t profile_frames_range(struct profile_frames *frames, const struct event *event)
+{
+    uint32_t domain = event->scope ? trace_scope_domain(frames->trace, event->scope) : 0;
+    const struct profile_frame frame = {PROFILE_RANGE, event->name, domain};
+    if (!domain && event->name < frames->name_count)
+        return add_at(frames, &frames->of_name[event->name], &frame);
+    return profile_frames_add(frames, &frame);
+}
+
+int64_t profile_frames_stack(struct profile_frames *frames, uint32_t stack, uint32_t *ret_frames)
+{
+    const struct stacks *stacks = trace_stacks_get(frames->trace);
+    uint32_t count = chosen_frames_get(&frames->chosen, stack, ret_frames, PROFILE_DEPTH_MAX);
+    for (uint32_t i = 0; i < count; i++) {
+        int64_t number = add_function(frames, stacks_get_frame(stacks, ret_frames[i])->label);
+        if (number < 0)
+            return number;
+        ret_frames[i] = (uint32_t)number;
+    }
+    if (count > 0)
+        return count;
+    int64_t none = profile_frames_add(frames, &(struct profile_frame){PROFILE_NO_STACK, 0, 0});
+    ret_frames[0] = none < 0 ? 0 : (uint32_t)none;
+    return none < 0 ? none : 1;
+}
+
+/* ---- Texts ----------------------------------------------------------------------------------- */
+
+static void describe_function(const struct profile_frames *frames, uint32_t number,
+                              struct profile_frame_text *text)
+{
+    const struct trace *trace = frames->trace;
+    const struct stacks *stacks = trace_stacks_get(trace);
+    const struct label *label = stacks_get_label(stacks, number);
+    uint32_t source = stacks_get_source(stacks, label->source)->path;
+    uint32_t module = stacks_get_module(stacks, label->module)->path;
+    text->name_length = code_name(trace, number, text->buffer, sizeof(text->buffer));
+    text->name = text->buffer;
+    text->line = label->first_line > 0 ? label->first_line : 0;
+    if (source || module)
+        text->file =
+            call_short_path(trace_string(trace, source ? source : module)->bytes, frames->prefixes);
+}
+
+static void describe_range(const struct profile_frames *frames, const struct profile_frame *frame,
+                           struct profile_frame_text *text)
+{
+    const struct trace_string *name = trace_string(frames->trace, frame->id);
+    uint32_t file = call_source(frames->trace, frame->id, &text->line);
+    text->name = frame->id ? name->bytes : "(unnamed)";
+    text->name_length = strlen(text->name);
+    if (file)
+        text->file = call_short_path(trace_string(frames->trace, file)->bytes, frames->prefixes);
+    if (!frame->domain)
+        return;
+    int length = asprintf(&text->owned, "%s:%s", trace_string(frames->trace, frame->domain)->bytes,
+                          text->name);
+    if (length < 0) {
+        text->owned = NULL;
+        return;
+    }
+    text->name = text->owned;
+    text->name_length = (size_t)length;
+}
+
+void profile_frame_describe(const struct profile_frames *frames, uint32_t number,
+                            struct profile_frame_text *text)
+{
+    const struct profile_frame *frame = &frames->frames.items[number];
+    text->file = NULL;
+    text->line = 0;
+    text->owned = NULL;
+    if (frame->kind == PROFILE_FUNCTION) {
+        describe_function(frames, frame->id, text);
+        return;
+    }
+    if (frame->kind == PROFILE_RANGE) {
+        describe_range(frames, frame, text);
+        return;
+    }
+    struct text name = text_init(text->buffer, sizeof(text->buffer));
+    text_format(&name, "[%s]",
+                frame->kind == PROFILE_RUNNABLE   ? "runnable"
+                : frame->kind == PROFILE_NO_STACK ? "no stack"
+                                                  : wait_reason_name((enum wait_reason)frame->id));
+    text->name = text->buffer;
+    text->name_length = name.length;
+}
+
+void profile_frame_text_fini(struct profile_frame_text *text)
+{
+    free(text->owned);
+    text->owned = NULL;
+}
+
+void profile_process_title(const struct trace *trace, uint32_t process, char *buffer)
+{
+    size_t length = 0;
+    buffer[0] = 0;
+    if (process >= trace_process_count(trace))
+        return;
+    length = trace_process_label(trace, process, buffer, PROFILE_TITLE_SIZE / 2 - 16);
+    snprintf(buffer + length, 16, " %" PRId32, trace_process_get(trace, process)->pid);
+}
+
+void profile_thread_title(const struct trace *trace, uint32_t thread, char *buffer)
+{
+    const struct trace_thread *entry = trace_thread_get(trace, thread);
+    profile_process_title(trace, entry->process, buffer);
+    struct text text = {buffer, PROFILE_TITLE_SIZE, strlen(buffer)};
+    char label[PROFILE_TITLE_SIZE / 2 - 32];
+    trace_thread_label(trace, thread, label, sizeof(label));
+    text_format(&text, "%s%s %" PRId32, text.length ? " / " : "", label, entry->tid);
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+/* What the exporters of profiles for other viewers share with each other only. */
+#ifndef ANNOT_PROFILE_PARTS_H
+#define ANNOT_PROFILE_PARTS_H
+
+#include "call_label.h"
+#include "chosen_frames.h"
+#include "export.h"
+#include "hash_map.h"
+#include "vec.h"
+
+/* ---- Frames: profile_frames.c ----
+ *
+ * What stacks and timelines are made of, numbered in order of first use: functions, ranges, why a
+ * thread waited. Memory: 16 bytes each. Thread-safety: none. */
+
+enum profile_frame_kind {
+    PROFILE_FUNCTION = 0, /* id: label */
+    PROFILE_RANGE,        /* id: string; domain: string */
+    PROFILE_REASON,       /* id: enum wait_reason */
+    PROFILE_RUNNABLE,
+    PROFILE_NO_STACK,
+};
+
+struct profile_frame {
+    uint32_t kind; /* enum profile_frame_kind */
+    uint32_t id, domain;
+};
+
+struct profile_frames {
+    const struct trace *trace;
+    const char *prefixes; /* of file names: profile/call_label.h */
+    struct chosen_frames chosen;
+    uint32_t *of_label; /* frame + 1; 0: none yet */
+    uint32_t *of_name;  /* the same of ranges without a domain */
+    uint32_t label_count, name_count;
+    struct wide_map others;
+    VEC(struct profile_frame) frames;
+};
+
+enum { PROFILE_DEPTH_MAX = 2048 };
+
+/* `job` outlives it. 0 or -ENOMEM; then fini all the same. */
+int profile_frames_init(struct profile_frames *frames, const struct export_job *job);
+void profile_frames_fini(struct profile_frames *frames);
+
+/* The number of a frame, added if new, or -ENOMEM. */
+int64_t profile_frames_add(struct profile_frames *frames, const struct profile_frame *frame);
+int64_t profile_frames_range(struct profile_frames *frames, const struct event *event);
+
+/* Those that are shown of a stack, from the root; room for PROFILE_DEPTH_MAX. Their count, at least
+ * 1, or -ENOMEM. */
+int64_t profile_frames_stack(struct profile_frames *frames, uint32_t stack, uint32_t *ret_frames);
+
+/* What a frame is called and where it is. Valid until the next call. */
+struct profile_frame_text {
+    const char *name, *file; /* file: NULL: not known */
+    size_t name_length;
+    int32_t line; /* 0: not known */
+    char buffer[CALL_LABEL_SIZE];
+    char *owned;
+};
+
+void profile_frame_describe(const struct profile_frames *frames, uint32_t number,
+                            struct profile_frame_text *text);
+void profile_frame_text_fini(struct profile_frame_text *text);
+
+/* "python job.py 4000 / reader 4001": a thread among those of all processes. */
+enum { PROFILE_TITLE_SIZE = 2400 };
+
+void profile_process_title(const struct trace *trace, uint32_t process, char *buffer);
+void profile_thread_title(const struct trace *trace, uint32_t thread, char *buffer);
+
+/* ---- Spool: profile_spool.c ----
+ *
+ * Bytes of many streams, for formats that want each stream in one piece while the recording has
+ * them mixed: in memory up to a limit, then in a temporary file. Errors stick. Memory: 16 MiB, and
+ * 64 bytes a stream. Thread-safety: none. */
+
+struct spool_chunk {
+    uint64_t offset, size;
+};
+
+struct spool_stream {
+    uint8_t *bytes; /* not in the file yet */
+    uint32_t used, capacity;
+    VEC(struct spool_chunk) chunks;
+};
+
+struct spool {
+    VEC(struct spool_stream) streams;
+    size_t held; /* bytes of capacity */
+    uint64_t file_size;
+    int fd;    /* -1: none yet */
+    int error; /* 0 or the first -errno */
+};
+
+void spool_init(struct spool *spool);
+void spool_fini(struct spool *spool);
+
+/* A new stream; 0 after an error. */
+uint32_t spool_add(struct spool *spool);
+void spool_write(struct spool *spool, uint32_t stream, const void *bytes, size_t size);
+
+/* Hands all of a stream on, and forgets it. 0 or -errno. */
+int spool_copy(struct spool *spool, uint32_t stream, struct out_stream *out);
+
+#endif

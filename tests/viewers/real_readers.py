@@ -1,0 +1,107 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Installs the viewers themselves, and opens each export in them. Not part of CI: it downloads.
+
+real_readers.py ANNOT MAKE_RECORDING [--made]: a table of what was read. Needs npm, Chromium and
+playwright. README.md has the table of the last run.
+"""
+
+import functools
+import http.server
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import threading
+import urllib.parse
+
+CHROMIUM = "/usr/bin/chromium"
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *_):
+        pass
+
+
+def install_npm(folder, package):
+    """The package's folder and version."""
+    subprocess.run(["npm", "install", "--no-save", "--ignore-scripts", "--prefix", folder, package],
+                   check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    place = folder / "node_modules" / package
+    return place, json.loads((place / "package.json").read_text())["version"]
+
+
+def check_schema(schema, path):
+    """With a package that is not everywhere."""
+    try:
+        import jsonschema
+    except ImportError:
+        return "no jsonschema"
+    jsonschema.validate(json.loads(path.read_text()), json.loads(schema.read_text()))
+    return "schema"
+
+
+def open_page(browser, url):
+    """What it shows, once it shows something."""
+    page = browser.new_page()
+    messages = []
+    page.on("console", lambda message: messages.append(message.text))
+    page.on("dialog", lambda dialog: (messages.append(dialog.message), dialog.dismiss()))
+    page.goto(url)
+    for _ in range(100):
+        page.wait_for_timeout(100)
+        text = page.inner_text("body")
+        if "Time Order" in text or "went wrong" in text or messages:
+            break
+    page.close()
+    assert "Time Order" in text, (url, text, messages)
+    return text
+
+
+def read_speedscope(folder, recordings):
+    import playwright.sync_api
+
+    import speedscope_files
+    place, version = install_npm(folder, "speedscope")
+    site = place / "dist/release"
+    handler = functools.partial(Quiet, directory="/")
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    base = f"http://127.0.0.1:{server.server_port}"
+    rows = []
+    with playwright.sync_api.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        for recording in recordings:
+            path = recording.with_suffix(".speedscope.json")
+            speedscope_files.check(recording)
+            schema = check_schema(site / "file-format-schema.json", path)
+            profiles = json.loads(path.read_text())["profiles"]
+            if profiles:
+                url = urllib.parse.quote(f"{base}{path}", safe="")
+                text = open_page(browser, f"{base}{site}/index.html#profileURL={url}")
+                assert profiles[0]["name"].split("\n")[0] in text, (profiles[0]["name"], text)
+            rows.append((recording.stem, f"speedscope {version}", f"{len(profiles)} profiles",
+                         schema))
+        browser.close()
+    server.shutdown()
+    return rows
+
+
+READERS = (read_speedscope,)
+
+
+def main():
+    os.environ["ANNOT"], os.environ["ANNOT_MAKE_RECORDING"] = sys.argv[1:3]
+    import recordings
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        paths = recordings.make(folder, real="--made" not in sys.argv)
+        for reader in READERS:
+            for row in reader(folder, paths):
+                print("| " + " | ".join(row) + " |")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,46 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Exports for other viewers, read back: the numbers are those of annot query.
+
+test_viewers.py: of all recordings of recordings.py. Each format has a file here that reads it as
+its reader does, or with that. Readers that are too heavy for each run: real_readers.py.
+"""
+
+import os
+import pathlib
+import sys
+import tempfile
+
+import recordings
+import speedscope_files
+
+FORMATS = (speedscope_files,)
+
+
+def check_all(form, paths):
+    """What was not there for it."""
+    skipped = {form.check(path) for path in paths}
+    for path in paths:
+        if path.stem in ("made-served", "asyncio"):
+            form.check_parts(path)
+    return skipped - {None}
+
+
+def main():
+    skipped = set()
+    with tempfile.TemporaryDirectory() as name:
+        paths = recordings.make(pathlib.Path(name), real="--made" not in sys.argv)
+        for form in FORMATS:
+            skipped |= check_all(form, paths)
+    passed = len(FORMATS) * len(paths)
+    for what in sorted(skipped):
+        print(f"skipped: {what}")
+    print(f"{passed} passed, 0 failed, {len(skipped)} skipped")
+    return 0
+
+
+if __name__ == "__main__":
+    python = os.environ.get("ANNOT_TEST_PYTHON", sys.executable)
+    if python != sys.executable:  # that has the readers
+        os.execv(python, [python, *sys.argv])
+    sys.exit(main())

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: MIT
+"""What test_viewers.py records: an asyncio program, or a pool whose workers are killed.
+
+viewed_program.py asyncio|pool
+"""
+
+import asyncio
+import concurrent.futures
+import os
+import signal
+import sys
+import time
+
+import pyannot
+
+
+def burn(seconds):
+    end = time.thread_time() + seconds
+    while time.thread_time() < end:
+        sum(i * i for i in range(500))
+
+
+async def request(number):
+    with pyannot.annotate("request", domain="server"):
+        await asyncio.sleep(0.005 * (number % 3))
+        with pyannot.annotate("parse"):
+            burn(0.004)
+        pyannot.counter("served", number)
+        pyannot.mark('quote " and, comma')
+        await asyncio.sleep(0.002)
+
+
+async def serve():
+    await asyncio.gather(*(request(number) for number in range(12)))
+
+
+def work(number):
+    with pyannot.annotate("work"):
+        burn(0.01)
+        if number == 5:
+            os.kill(os.getpid(), signal.SIGKILL)
+        time.sleep(0.002)
+    return number
+
+
+@pyannot.annotate("pool")
+def pool():
+    try:
+        with concurrent.futures.ProcessPoolExecutor(2) as executor:
+            list(executor.map(work, range(8)))
+    except concurrent.futures.process.BrokenProcessPool:
+        pyannot.mark("broken")
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "asyncio":
+        asyncio.run(serve())
+    else:
+        pool()
+        pool()
