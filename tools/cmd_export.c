@@ -116,7 +116,7 @@ static int choose_output(struct plan *plan)
         plan->output = plan->default_output;
     }
     plan->options.overwrite = plan->values->force;
-    plan->options.gzip = text_ends_with(plan->output, ".gz");
+    plan->options.gzip = plan->exporter->compressed || text_ends_with(plan->output, ".gz");
     plan->options.gzip_level = EXPORT_GZIP_LEVEL;
     if (strcmp(plan->output, "-") == 0 && plan->exporter->binary && isatty(STDOUT_FILENO))
         return cmd_fail(CMD_MISUSE,
@@ -248,7 +248,8 @@ static void note_written(const struct plan *plan, const struct pass_counts *read
         return;
     }
     bool cpu_time = !plan->wanted.off_cpu && !plan->wanted.idle && !plan->wanted.value;
-    if (!events && read->samples == 0 && cpu_time)
+    uint64_t samples = read->samples + (plan->exporter->waits ? read->stretches : 0);
+    if (!events && samples == 0 && cpu_time)
         cmd_note("nothing to write: %s%s has no samples of CPU time", what, plan->recording);
     else if (!plan->wanted.value && read->samples + read->stretches + sum_of_events(read) == 0)
         cmd_note("nothing to show: %s%s has no samples and no events", what, plan->recording);

@@ -14,11 +14,11 @@
 #define VALUE_MAX   (INT64_C(1) << 50)
 
 extern const struct exporter export_callgrind, export_chrome, export_folded, export_lprof,
-    export_perfetto, export_pstats, export_speedscope;
+    export_perfetto, export_pprof, export_pstats, export_speedscope;
 
 const struct exporter *const exporters[] = {
-    &export_perfetto, &export_chrome,    &export_speedscope, &export_folded, &export_svg,
-    &export_pstats,   &export_callgrind, &export_lprof,  NULL};
+    &export_perfetto, &export_chrome, &export_speedscope, &export_pprof, &export_folded,
+    &export_svg,      &export_pstats, &export_callgrind,  &export_lprof, NULL};
 
 const struct exporter *exporter_by_name(const char *name)
 {
@@ -93,14 +93,15 @@ static bool ends_with(const char *text, size_t length, const char *ending)
 const struct exporter *exporter_by_path(const char *path)
 {
     const struct exporter *found = NULL;
-    size_t length = strlen(path);
+    size_t whole = strlen(path), length = whole;
     if (ends_with(path, length, ".gz"))
         length -= strlen(".gz");
     if (ends_with(path, length, ".perfetto-trace"))
         return &export_perfetto;
     for (const struct exporter *const *at = exporters; *at; at++) {
-        bool longer = !found || strlen((*at)->extension) > strlen(found->extension);
-        if (longer && ends_with(path, length, (*at)->extension))
+        const char *extension = (*at)->extension;
+        bool longer = !found || strlen(extension) > strlen(found->extension);
+        if (longer && (ends_with(path, length, extension) || ends_with(path, whole, extension)))
             found = *at;
     }
     return found;

@@ -140,7 +140,9 @@ struct exporter {
     const char *carries;   /* what of a recording is in it, for the list of formats */
     const char *viewer;    /* what opens it, "at ui.perfetto.dev"; NULL: many programs */
     uint32_t lacks;        /* enum export_lacks */
+    bool waits;            /* what it has of samples are stretches off the CPU, too */
     bool binary;           /* not for terminals */
+    bool compressed;       /* whatever the output's name ends with */
     bool counts_lines;     /* of lines that were counted: nothing else is in it */
     bool tells_missing;    /* the file has room for what the recording lacks */
     bool counts_calls;     /* it is made of calls that were counted; -ENODATA: there are none */
@@ -162,7 +164,7 @@ extern const struct exporter *const exporters[];
 /* One of them: flame graphs. -ENODATA if no sample was to be drawn. */
 extern const struct exporter export_svg;
 
-/* NULL if unknown. By extension, the longest that fits: ".gz" behind it is ignored. */
+/* NULL if unknown. By extension, the longest that fits, perhaps with ".gz" behind it. */
 const struct exporter *exporter_by_name(const char *name);
 const struct exporter *exporter_by_path(const char *path);
 

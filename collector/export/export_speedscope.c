@@ -74,7 +74,7 @@ static int64_t thread_profile(struct state *s, uint32_t thread, enum profile_kin
     uint32_t *place = &s->of_thread[thread][kind];
     if (*place)
         return *place - INT64_C(1);
-    profile_thread_title(s->trace, thread, title);
+    profile_full_title(s->trace, thread, title);
     struct text text = {title, sizeof(title), strlen(title)};
     const char *value = s->job->options->value;
     text_format(&text, ": %.40s", kind == PROFILE_SAMPLES && value ? value : endings[kind]);
@@ -396,7 +396,7 @@ static void put_frames(struct state *s)
     struct out_stream *out = s->job->out;
     struct profile_frame_text text;
     for (uint32_t i = 0; i < s->frames.frames.count; i++) {
-        profile_frame_describe(&s->frames, i, &text);
+        profile_frame_describe(s->trace, s->frames.prefixes, &s->frames.frames.items[i], &text);
         out_text(out, i ? ",\n{\"name\":" : "\n{\"name\":");
         json_string(out, text.name, text.name_length);
         if (text.file) {

@@ -99,10 +99,14 @@ int64_t profile_frames_stack(struct profile_frames *frames, uint32_t stack, uint
 
 /* ---- Texts ----------------------------------------------------------------------------------- */
 
-static void describe_function(const struct profile_frames *frames, uint32_t number,
+static const char *short_path(const struct trace *trace, uint32_t path, const char *prefixes)
+{
+    return path ? call_short_path(trace_string(trace, path)->bytes, prefixes) : NULL;
+}
+
+static void describe_function(const struct trace *trace, const char *prefixes, uint32_t number,
                               struct profile_frame_text *text)
 {
-    const struct trace *trace = frames->trace;
     const struct stacks *stacks = trace_stacks_get(trace);
     const struct label *label = stacks_get_label(stacks, number);
     uint32_t source = stacks_get_source(stacks, label->source)->path;
@@ -110,24 +114,20 @@ static void describe_function(const struct profile_frames *frames, uint32_t numb
     text->name_length = code_name(trace, number, text->buffer, sizeof(text->buffer));
     text->name = text->buffer;
     text->line = label->first_line > 0 ? label->first_line : 0;
-    if (source || module)
-        text->file =
-            call_short_path(trace_string(trace, source ? source : module)->bytes, frames->prefixes);
+    text->file = short_path(trace, source ? source : module, prefixes);
 }
 
-static void describe_range(const struct profile_frames *frames, const struct profile_frame *frame,
-                           struct profile_frame_text *text)
+static void describe_range(const struct trace *trace, const char *prefixes,
+                           const struct profile_frame *frame, struct profile_frame_text *text)
 {
-    const struct trace_string *name = trace_string(frames->trace, frame->id);
-    uint32_t file = call_source(frames->trace, frame->id, &text->line);
-    text->name = frame->id ? name->bytes : "(unnamed)";
+    uint32_t file = call_source(trace, frame->id, &text->line);
+    text->name = frame->id ? trace_string(trace, frame->id)->bytes : "(unnamed)";
     text->name_length = strlen(text->name);
-    if (file)
-        text->file = call_short_path(trace_string(frames->trace, file)->bytes, frames->prefixes);
+    text->file = short_path(trace, file, prefixes);
     if (!frame->domain)
         return;
-    int length = asprintf(&text->owned, "%s:%s", trace_string(frames->trace, frame->domain)->bytes,
-                          text->name);
+    const char *domain = trace_string(trace, frame->domain)->bytes;
+    int length = asprintf(&text->owned, "%s:%s", domain, text->name);
     if (length < 0) {
         text->owned = NULL;
         return;
@@ -136,19 +136,18 @@ static void describe_range(const struct profile_frames *frames, const struct pro
     text->name_length = (size_t)length;
 }
 
-void profile_frame_describe(const struct profile_frames *frames, uint32_t number,
-                            struct profile_frame_text *text)
+void profile_frame_describe(const struct trace *trace, const char *prefixes,
+                            const struct profile_frame *frame, struct profile_frame_text *text)
 {
-    const struct profile_frame *frame = &frames->frames.items[number];
     text->file = NULL;
     text->line = 0;
     text->owned = NULL;
     if (frame->kind == PROFILE_FUNCTION) {
-        describe_function(frames, frame->id, text);
+        describe_function(trace, prefixes, frame->id, text);
         return;
     }
     if (frame->kind == PROFILE_RANGE) {
-        describe_range(frames, frame, text);
+        describe_range(trace, prefixes, frame, text);
         return;
     }
     struct text name = text_init(text->buffer, sizeof(text->buffer));
@@ -168,20 +167,41 @@ void profile_frame_text_fini(struct profile_frame_text *text)
 
 void profile_process_title(const struct trace *trace, uint32_t process, char *buffer)
 {
-    size_t length = 0;
-    buffer[0] = 0;
+    struct text text = text_init(buffer, PROFILE_TITLE_SIZE);
     if (process >= trace_process_count(trace))
         return;
-    length = trace_process_label(trace, process, buffer, PROFILE_TITLE_SIZE / 2 - 16);
-    snprintf(buffer + length, 16, " %" PRId32, trace_process_get(trace, process)->pid);
+    text.length = trace_process_label(trace, process, buffer, PROFILE_TITLE_SIZE / 2 - 32);
+    text_format(&text, " %" PRId32, trace_process_get(trace, process)->pid);
 }
 
 void profile_thread_title(const struct trace *trace, uint32_t thread, char *buffer)
 {
-    const struct trace_thread *entry = trace_thread_get(trace, thread);
-    profile_process_title(trace, entry->process, buffer);
+    struct text text = text_init(buffer, PROFILE_TITLE_SIZE);
+    if (thread >= trace_thread_count(trace))
+        return;
+    text.length = trace_thread_label(trace, thread, buffer, PROFILE_TITLE_SIZE / 2 - 32);
+    text_format(&text, " %" PRId32, trace_thread_get(trace, thread)->tid);
+}
+
+void profile_full_title(const struct trace *trace, uint32_t thread, char *buffer)
+{
+    char label[PROFILE_TITLE_SIZE];
+    profile_process_title(trace, trace_thread_get(trace, thread)->process, buffer);
+    profile_thread_title(trace, thread, label);
     struct text text = {buffer, PROFILE_TITLE_SIZE, strlen(buffer)};
-    char label[PROFILE_TITLE_SIZE / 2 - 32];
-    trace_thread_label(trace, thread, label, sizeof(label));
-    text_format(&text, "%s%s %" PRId32, text.length ? " / " : "", label, entry->tid);
+    text_format(&text, "%s%s", text.length ? " / " : "", label);
+}
+
+void profile_put_path(const struct trace *trace, uint32_t path, struct out_stream *out)
+{
+    enum { PATHS_MAX = 1024 };
+
+    uint32_t paths[PATHS_MAX];
+    char label[CALL_LABEL_SIZE];
+    uint32_t count = stacks_paths(trace_stacks_get(trace), path, paths, PATHS_MAX);
+    for (uint32_t i = 0; i < count; i++) {
+        size_t length = trace_range_label(trace, paths[i], label, sizeof(label));
+        out_text(out, i ? "/" : "");
+        out_write(out, label, length);
+    }
 }

@@ -61,15 +61,20 @@ struct profile_frame_text {
     char *owned;
 };
 
-void profile_frame_describe(const struct profile_frames *frames, uint32_t number,
-                            struct profile_frame_text *text);
+void profile_frame_describe(const struct trace *trace, const char *prefixes,
+                            const struct profile_frame *frame, struct profile_frame_text *text);
 void profile_frame_text_fini(struct profile_frame_text *text);
 
-/* "python job.py 4000 / reader 4001": a thread among those of all processes. */
+/* "python job.py 4000"; "reader 4001"; both, "python job.py 4000 / reader 4001". Room for
+ * PROFILE_TITLE_SIZE; nothing of what the trace does not know. */
 enum { PROFILE_TITLE_SIZE = 2400 };
 
 void profile_process_title(const struct trace *trace, uint32_t process, char *buffer);
 void profile_thread_title(const struct trace *trace, uint32_t thread, char *buffer);
+void profile_full_title(const struct trace *trace, uint32_t thread, char *buffer);
+
+/* "job/load": the ranges of a path, outermost first. */
+void profile_put_path(const struct trace *trace, uint32_t path, struct out_stream *out);
 
 /* ---- Spool: profile_spool.c ----
  *

@@ -89,7 +89,27 @@ def read_speedscope(folder, recordings):
     return rows
 
 
-READERS = (read_speedscope,)
+def read_pprof(folder, recordings):
+    """Not that of the Go distribution, but the newest."""
+    import pprof_files
+    environment = dict(os.environ, GOBIN=str(folder))
+    subprocess.run(["go", "install", "github.com/google/pprof@latest"], check=True, env=environment,
+                   stderr=subprocess.DEVNULL)
+    said = subprocess.run(["go", "version", "-m", folder / "pprof"], check=True, text=True,
+                          stdout=subprocess.PIPE).stdout
+    version = said.split("mod\tgithub.com/google/pprof\t")[1].split("\t")[0]
+    rows = []
+    for recording in recordings:
+        path = recording.with_suffix(".pb.gz")
+        pprof_files.check(recording)
+        for words in (["-top"], ["-raw"], ["-tags"], ["-proto", "-output", "/dev/null"]):
+            subprocess.run([folder / "pprof", *words, path], check=True, stdout=subprocess.DEVNULL,
+                           stderr=subprocess.DEVNULL)
+        rows.append((recording.stem, f"pprof {version}", "-top, -raw, -tags, -proto", "sums"))
+    return rows
+
+
+READERS = (read_speedscope, read_pprof)
 
 
 def main():

@@ -11,10 +11,11 @@ import pathlib
 import sys
 import tempfile
 
+import pprof_files
 import recordings
 import speedscope_files
 
-FORMATS = (speedscope_files,)
+FORMATS = (speedscope_files, pprof_files)
 
 
 def check_all(form, paths):

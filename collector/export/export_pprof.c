@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: MIT */
+/* pprof's profile.proto, compressed: samples by stack, each with its number, CPU time, time off the
+ * CPU and their sum, and the values of other sets; its process, thread, path of ranges and cause of
+ * waiting are labels.
+ *
+ * Messages may come in any order there, so what is summed up is written whenever it gets large;
+ * equal stacks are added up by the reader. Functions, locations, mappings and texts are written at
+ * first use. Thread-safety: none. */
+#include "chosen_frames.h"
+#include "export_facts.h"
+#include "pprof_parts.h"
+#include "profile_parts.h"
+#include "sample_weight.h"
+#include "stacks.h"
+#include "strtab.h"
+#include "text.h"
+#include "varint.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Fields of profile.proto. */
+enum {
+    PP_SAMPLE_TYPE = 1,
+    PP_SAMPLE = 2,
+    PP_MAPPING = 3,
+    PP_LOCATION = 4,
+    PP_FUNCTION = 5,
+    PP_STRING = 6,
+    PP_TIME = 9,
+    PP_DURATION = 10,
+    PP_PERIOD_TYPE = 11,
+    PP_PERIOD = 12,
+    PP_COMMENT = 13,
+    PP_DEFAULT_TYPE = 14,
+};
+
+enum { KNOWN_FRAME = 1, KNOWN_FUNCTION = 2, KNOWN_MODULE = 4 };
+
+struct state {
+    const struct export_job *job;
+    const struct trace *trace;
+    struct pprof_sums sums;
+    struct chosen_frames frames;
+    struct strtab strings;
+    struct proto_writer message;
+    struct out_stream *text; /* memory */
+    uint8_t *known;          /* bits KNOWN_*, of everything that is numbered */
+    uint32_t frame_count, label_count, module_count;
+    uint32_t *process_names, *thread_names; /* strings; 0: none yet */
+    struct map64 path_names;                /* path: string */
+    uint32_t thread_count;
+    int error;
+};
+
+/* ---- Messages -------------------------------------------------------------------------------- */
+
+static void send(struct state *s)
+{
+    out_write(s->job->out, s->message.bytes, s->message.size);
+    if (s->message.error)
+        s->error = s->message.error;
+    proto_reset(&s->message);
+}
+
+/* The number of a text, which is written if it is new, past the message that is open. */
+static uint64_t number_text(struct state *s, const char *text, size_t length)
+{
+    uint8_t head[2 * VARINT_MAX], *at = head;
+    size_t before = s->strings.count;
+    int64_t number = strtab_add(&s->strings, text, length);
+    if (number < 0) {
+        s->error = -ENOMEM;
+        return 0;
+    }
+    if (s->strings.count > before) {
+        at = varint_put(at, PP_STRING << 3 | 2);
+        at = varint_put(at, length);
+        out_write(s->job->out, head, (size_t)(at - head));
+        out_write(s->job->out, text, length);
+    }
+    return (uint64_t)number;
+}
+
+static uint64_t number_word(struct state *s, const char *text)
+{
+    return number_text(s, text, strlen(text));
+}
+
+static void put_type(struct state *s, uint32_t field, const char *name, const char *unit)
+{
+    uint64_t name_number = number_word(s, name), unit_number = number_word(s, unit);
+    proto_begin(&s->message, field);
+    proto_uint(&s->message, 1, name_number);
+    proto_uint(&s->message, 2, unit_number);
+    proto_end(&s->message);
+    send(s);
+}
+
+/* ---- Code ------------------------------------------------------------------------------------ */
+
+static bool is_new(struct state *s, uint32_t index, uint8_t bit)
+{
+    bool fresh = !(s->known[index] & bit);
+    s->known[index] |= bit;
+    return fresh;
+}
+
+static void put_module(struct state *s, uint32_t number)
+{
+    char hex[2 * sizeof((struct code_module){0}.build_id) + 1];
+    const struct code_module *module = stacks_get_module(trace_stacks_get(s->trace), number);
+    if (number == 0 || number >= s->module_count || !is_new(s, number, KNOWN_MODULE))
+        return;
+    uint64_t path = number_word(s, trace_string(s->trace, module->path)->bytes);
+    bool whole = module->build_id_size <= sizeof(module->build_id);
+    text_hex(hex, module->build_id, whole ? module->build_id_size : 0);
+    uint64_t build = number_word(s, hex);
+    proto_begin(&s->message, PP_MAPPING);
+    proto_uint(&s->message, 1, number);
+    proto_uint(&s->message, 5, path);
+    proto_uint(&s->message, 6, build);
+    for (uint32_t field = 7; field <= 10; field++) /* names, files, lines, inlined are there */
+        proto_uint(&s->message, field, 1);
+    proto_end(&s->message);
+    send(s);
+}
+
+static void put_function(struct state *s, uint64_t id, const struct profile_frame *frame)
+{
+    struct profile_frame_text text;
+    profile_frame_describe(s->trace, s->job->options->strip_prefix, frame, &text);
+    uint64_t name = number_text(s, text.name, text.name_length);
+    uint64_t file = text.file ? number_word(s, text.file) : 0;
+    proto_begin(&s->message, PP_FUNCTION);
+    proto_uint(&s->message, 1, id);
+    proto_uint(&s->message, 2, name);
+    proto_uint(&s->message, 3, name);
+    proto_uint(&s->message, 4, file);
+    proto_int(&s->message, 5, text.line);
+    proto_end(&s->message);
+    send(s);
+    profile_frame_text_fini(&text);
+}
+
+static void put_location(struct state *s, uint32_t number)
+{
+    const struct frame *frame = stacks_get_frame(trace_stacks_get(s->trace), number);
+    uint32_t label = frame->label < s->label_count ? frame->label : 0;
+    if (!is_new(s, number, KNOWN_FRAME))
+        return;
+    put_module(s, frame->module);
+    if (is_new(s, label, KNOWN_FUNCTION))
+        put_function(s, label + UINT64_C(1), &(struct profile_frame){PROFILE_FUNCTION, label, 0});
+    proto_begin(&s->message, PP_LOCATION);
+    proto_uint(&s->message, 1, number);
+    if (frame->module && frame->module < s->module_count)
+        proto_uint(&s->message, 2, frame->module);
+    proto_uint(&s->message, 3, frame->address);
+    proto_begin(&s->message, 4);
+    proto_uint(&s->message, 1, label + UINT64_C(1));
+    proto_int(&s->message, 2, frame->line > 0 ? frame->line : 0);
+    proto_end(&s->message);
+    proto_end(&s->message);
+    send(s);
+}
+
+/* What samples without a stack have; its numbers are behind those of all others. */
+static uint32_t no_stack(struct state *s)
+{
+    if (!is_new(s, s->frame_count, KNOWN_FRAME))
+        return s->frame_count;
+    put_function(s, s->label_count + UINT64_C(1), &(struct profile_frame){PROFILE_NO_STACK, 0, 0});
+    proto_begin(&s->message, PP_LOCATION);
+    proto_uint(&s->message, 1, s->frame_count);
+    proto_begin(&s->message, 4);
+    proto_uint(&s->message, 1, s->label_count + UINT64_C(1));
+    proto_end(&s->message);
+    proto_end(&s->message);
+    send(s);
+    return s->frame_count;
+}
+
+/* ---- Samples --------------------------------------------------------------------------------- */
+
+typedef void title_of(const struct trace *trace, uint32_t number, char *buffer);
+
+static uint64_t number_title(struct state *s, uint32_t *place, title_of *title, uint32_t number)
+{
+    char text[PROFILE_TITLE_SIZE];
+    if (!*place) {
+        title(s->trace, number, text);
+        *place = (uint32_t)number_word(s, text);
+    }
+    return *place;
+}
+
+static uint64_t number_path(struct state *s, uint32_t path)
+{
+    size_t size;
+    const uint64_t *known = map64_find(&s->path_names, path);
+    if (known)
+        return *known;
+    out_stream_memory_reset(s->text);
+    profile_put_path(s->trace, path, s->text);
+    const char *text = (const char *)out_stream_memory_bytes(s->text, &size);
+    uint64_t number = number_text(s, text, size);
+    if (out_error(s->text) || map64_put(&s->path_names, path, number) != 0)
+        s->error = -ENOMEM;
+    return number;
+}
+
+/* Inside a sample. */
+static void put_label(struct state *s, const char *key, uint64_t text)
+{
+    uint64_t key_number = number_word(s, key);
+    proto_begin(&s->message, 3);
+    proto_uint(&s->message, 1, key_number);
+    proto_uint(&s->message, 2, text);
+    proto_end(&s->message);
+}
+
+static void put_labels(struct state *s, const struct pprof_row *row)
+{
+    if (row->thread < s->thread_count) {
+        uint32_t process = trace_thread_get(s->trace, row->thread)->process;
+        if (process < trace_process_count(s->trace))
+            put_label(s, "process",
+                      number_title(s, &s->process_names[process], profile_process_title, process));
+        put_label(
+            s, "thread",
+            number_title(s, &s->thread_names[row->thread], profile_thread_title, row->thread));
+    }
+    if (row->path)
+        put_label(s, "range", number_path(s, row->path));
+    if (row->reason)
+        put_label(s, "wait", number_word(s, wait_reason_name((enum wait_reason)(row->reason - 1))));
+}
+
+/* Varints in one field; the leaf comes first. */
+static void put_stack(struct state *s, const uint32_t *frames, uint32_t count)
+{
+    uint8_t bytes[PROFILE_DEPTH_MAX * 5], *at = bytes;
+    while (count-- > 0)
+        at = varint_put(at, frames[count]);
+    proto_bytes(&s->message, 1, bytes, (size_t)(at - bytes));
+}
+
+static void put_row(struct state *s, const struct pprof_row *row, const int64_t *values)
+{
+    uint32_t frames[PROFILE_DEPTH_MAX];
+    uint8_t bytes[PPROF_VALUES_MAX * VARINT_MAX], *at = bytes;
+    uint32_t count = chosen_frames_get(&s->frames, row->stack, frames, PROFILE_DEPTH_MAX);
+    for (uint32_t i = 0; i < count; i++)
+        put_location(s, frames[i]);
+    if (count == 0)
+        frames[count++] = no_stack(s);
+    for (uint32_t i = 0; i < s->sums.value_count; i++)
+        at = varint_put(at, (uint64_t)values[i]);
+    proto_begin(&s->message, PP_SAMPLE);
+    put_stack(s, frames, count);
+    proto_bytes(&s->message, 2, bytes, (size_t)(at - bytes));
+    put_labels(s, row);
+    proto_end(&s->message);
+    send(s);
+}
+
+static int put_rows(struct state *s)
+{
+    for (size_t i = 0; i < s->sums.rows.count && !s->error; i++)
+        put_row(s, &s->sums.rows.items[i], &s->sums.values.items[i * s->sums.value_count]);
+    pprof_sums_clear(&s->sums);
+    return s->error;
+}
+
+static int take(void *state, const struct item *item)
+{
+    struct state *s = state;
+    int error = pprof_sums_add(&s->sums, item->sample);
+    if (!error && s->sums.rows.count >= PPROF_ROWS_MAX)
+        error = put_rows(s);
+    return error;
+}
+
+/* ---- The profile ----------------------------------------------------------------------------- */
+
+static void put_types(struct state *s)
+{
+    char name[128], buffer[16], value[64];
+    put_type(s, PP_SAMPLE_TYPE, "samples", "count");
+    put_type(s, PP_SAMPLE_TYPE, "cpu", "nanoseconds");
+    put_type(s, PP_SAMPLE_TYPE, "wall", "nanoseconds");
+    put_type(s, PP_SAMPLE_TYPE, "off-cpu", "nanoseconds");
+    for (uint32_t i = PPROF_OTHERS; i < s->sums.value_count; i++) {
+        const struct pprof_type *type = &s->sums.types[i];
+        const struct sample_set *set = sample_set_get(s->sums.sets, type->set);
+        unsigned number = set->types[type->index];
+        sample_value_label(s->trace, type->set, type->index, value, sizeof(value));
+        snprintf(name, sizeof(name), "%.60s:%s", trace_set_name(s->trace, type->set, buffer),
+                 value);
+        enum sample_unit unit = sample_unit_of(s->trace, number);
+        put_type(s, PP_SAMPLE_TYPE, name,
+                 unit == UNIT_NS      ? "nanoseconds"
+                 : unit == UNIT_BYTES ? "bytes"
+                                      : "count");
+    }
+}
+
+static void put_comment(void *context, const struct fact *fact)
+{
+    struct state *s = context;
+    char text[1024];
+    if (fact->kind == VALUE_STRING)
+        snprintf(text, sizeof(text), "%s: %.800s", fact->name, fact->text);
+    else
+        snprintf(text, sizeof(text), "%s: %" PRIu64, fact->name, fact->value.uint64);
+    uint64_t number = number_text(s, text, utf8_whole(text, strlen(text)));
+    proto_uint(&s->message, PP_COMMENT, number);
+    send(s);
+}
+
+static void put_times(struct state *s)
+{
+    const struct trace_session *session = trace_session_get(s->trace);
+    uint32_t hertz = trace_sampling_get(s->trace)->frequency_hz;
+    int64_t duration_ns = session_end_ns(s->trace) - trace_begin_ns(s->trace);
+    uint64_t default_type = number_word(s, "cpu");
+    proto_int(&s->message, PP_TIME, session->begin_realtime_ns);
+    proto_int(&s->message, PP_DURATION, duration_ns > 0 ? duration_ns : 0);
+    proto_uint(&s->message, PP_DEFAULT_TYPE, default_type);
+    if (hertz)
+        proto_uint(&s->message, PP_PERIOD, 1000000000 / hertz);
+    send(s);
+    if (hertz)
+        put_type(s, PP_PERIOD_TYPE, "cpu", "nanoseconds");
+}
+
+static int begin(void *state, const struct export_job *job)
+{
+    struct state *s = state;
+    const struct trace *trace = job->source->trace;
+    const struct stacks *stacks = trace_stacks_get(trace);
+    s->job = job;
+    s->trace = trace;
+    s->frame_count = stacks_frame_count(stacks);
+    s->label_count = stacks_label_count(stacks);
+    s->module_count = stacks_module_count(stacks);
+    s->thread_count = trace_thread_count(trace);
+    s->known = calloc((size_t)s->frame_count + s->label_count + s->module_count + 1, 1);
+    s->process_names = calloc(trace_process_count(trace) + 1u, sizeof(*s->process_names));
+    s->thread_names = calloc(s->thread_count + 1u, sizeof(*s->thread_names));
+    s->text = out_stream_memory();
+    pprof_sums_init(&s->sums, trace);
+    int error = chosen_frames_init(&s->frames, trace, export_frames(job->options));
+    if (error || !s->known || !s->process_names || !s->thread_names || !s->text)
+        return -ENOMEM;
+    number_text(s, "", 0); /* string 0 */
+    put_types(s);
+    return s->error;
+}
+
+static int end(void *state)
+{
+    struct state *s = state;
+    int error = put_rows(s);
+    if (error)
+        return error;
+    put_times(s);
+    session_facts(s->trace, put_comment, s);
+    return s->error;
+}
+
+static void destroy(void *state)
+{
+    struct state *s = state;
+    pprof_sums_fini(&s->sums);
+    chosen_frames_fini(&s->frames);
+    strtab_free(&s->strings);
+    proto_destroy(&s->message);
+    out_stream_abandon(s->text);
+    map64_free(&s->path_names);
+    free(s->known);
+    free(s->process_names);
+    free(s->thread_names);
+}
+
+static const struct option_spec options[] = {
+    EXPORT_OPTION_PYTHON,
+    EXPORT_OPTION_NATIVE,
+    EXPORT_OPTION_STRIP(NULL),
+    {0},
+};
+
+extern const struct exporter export_pprof;
+const struct exporter export_pprof = {
+    .name = "pprof",
+    .extension = ".pb.gz",
+    .summary = "samples, CPU time, waits and other values by stack, for pprof",
+    .carries = "stacks of samples and waits, with ranges as labels",
+    .viewer = "with go tool pprof",
+    .lacks = EXPORT_LACKS_EVENTS,
+    .waits = true,
+    .binary = true,
+    .compressed = true,
+    .options = options,
+    .wants = WANT_SAMPLES | WANT_PATHS,
+    .state_size = sizeof(struct state),
+    .begin = begin,
+    .take = take,
+    .end = end,
+    .destroy = destroy,
+};
