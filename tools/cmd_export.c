@@ -182,6 +182,11 @@ static void note_stacks(const struct plan *plan)
                                             : "they are taken with eBPF alone");
 }
 
+static const char *name_of_output(const struct plan *plan)
+{
+    return strcmp(plan->output, "-") == 0 ? "standard output" : plan->output;
+}
+
 static void add_left_out(struct text *text, const char *what, uint64_t count)
 {
     char number[NUMBER_TEXT_SIZE];
@@ -226,7 +231,15 @@ static void note_left_out(const struct plan *plan, const struct pass_counts *rea
         if (plan->exporter->lacks & parts[i].lack)
             add_left_out(&text, parts[i].what, parts[i].count);
     if (text.length)
-        cmd_note("%s: the format has no place for %s", plan->output, left_out);
+        cmd_note("%s: the format has no place for %s", name_of_output(plan), left_out);
+}
+
+/* A file has one table, which nobody may have chosen. */
+static void note_table(const struct plan *plan)
+{
+    if (plan->exporter->choose && !plan->wanted.table)
+        cmd_note("%s has the ranges; --table samples, counters or marks writes those",
+                 name_of_output(plan));
 }
 
 /* A viewer shows nothing of an export of nothing, without a word. */
@@ -234,10 +247,11 @@ static void note_written(const struct plan *plan, const struct pass_counts *read
 {
     const char *what = selection_is_all(&plan->selection) ? "" : "what was chosen of ";
     const struct sample_wholes wholes = {read->samples, read->stretches};
-    bool events = plan->exporter->wants & WANT_EVENTS;
+    bool events = exporter_wants(plan->exporter, &plan->wanted) & WANT_EVENTS;
     if (!plan->exporter->tells_missing)
         loss_note(store_reader_trace(plan->reader), &wholes);
     note_left_out(plan, read);
+    note_table(plan);
     note_folded(plan);
     note_hidden(plan);
     if (wants_gpu(&plan->wanted) || plan->exporter->counts_calls || plan->exporter->counts_lines) {

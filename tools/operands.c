@@ -140,9 +140,10 @@ int record_output_choose(const char *name, bool force, int status, struct record
         snprintf(ret->recording, sizeof(ret->recording), "%s", name);
         return output_check(name, "annot", status);
     }
-    if (text_ends_with(name, ".gz"))
+    const char *extension = extension_of(exporter, name);
+    if (text_ends_with(name, ".gz") && !text_ends_with(name, extension))
         length -= strlen(".gz");
-    length -= strlen(extension_of(exporter, name));
+    length -= strlen(extension);
     snprintf(ret->recording, sizeof(ret->recording), "%.*s.annot", (int)length, name);
     for (int i = 2; !force && access(ret->recording, F_OK) == 0 && i < 1000; i++)
         snprintf(ret->recording, sizeof(ret->recording), "%.*s-%d.annot", (int)length, name, i);
@@ -194,7 +195,8 @@ static const struct {
     {"json", to_export},
     {"folded", to_export},
     {"gz", to_export},
-    {"csv", "annot report --csv prints it, of a recording (.annot)"},
+    {"csv", "annot export -f csv writes ranges, annot report --csv prints tables, of a recording "
+            "(.annot)"},
     {"txt", "annot report prints text, of a recording (.annot)"},
     {"png", "annot flame writes .svg; a browser makes other pictures of it"},
     {"jpg", "annot flame writes .svg; a browser makes other pictures of it"},

@@ -13,12 +13,13 @@
 #define TIME_MAX_NS (INT64_MAX / 4) /* 73 years */
 #define VALUE_MAX   (INT64_C(1) << 50)
 
-extern const struct exporter export_callgrind, export_chrome, export_folded, export_lprof,
-    export_perfetto, export_pprof, export_pstats, export_speedscope;
+extern const struct exporter export_callgrind, export_chrome, export_csv, export_folded,
+    export_jsonl, export_lprof, export_perfetto, export_pprof, export_pstats, export_speedscope;
 
-const struct exporter *const exporters[] = {
-    &export_perfetto, &export_chrome, &export_speedscope, &export_pprof, &export_folded,
-    &export_svg,      &export_pstats, &export_callgrind,  &export_lprof, NULL};
+const struct exporter *const exporters[] = {&export_perfetto, &export_chrome,    &export_speedscope,
+                                            &export_pprof,    &export_folded,    &export_svg,
+                                            &export_pstats,   &export_callgrind, &export_lprof,
+                                            &export_csv,      &export_jsonl,     NULL};
 
 const struct exporter *exporter_by_name(const char *name)
 {
@@ -27,6 +28,11 @@ const struct exporter *exporter_by_name(const char *name)
             return *at;
     }
     return NULL;
+}
+
+uint32_t exporter_wants(const struct exporter *exporter, const struct export_options *options)
+{
+    return exporter->choose ? exporter->choose(options) : exporter->wants;
 }
 
 unsigned export_call_groups(const char *by)
@@ -155,7 +161,7 @@ static int take(void *context, const struct item *item)
 
 static int read_all(struct run *run, const struct export_job *job, struct pass_counts *ret_counts)
 {
-    struct sink sink = {take, run, run->exporter->wants};
+    struct sink sink = {take, run, exporter_wants(run->exporter, job->options)};
     if (!gpu_has_queues(job->source->trace))
         sink.wants &= ~(uint32_t)WANT_ORIGINS;
     if (export_call_groups(job->options->by) & CALL_BY_RANGE)

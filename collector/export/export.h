@@ -40,6 +40,7 @@ struct export_options {
     const char *by;           /* of stacks: export_call_groups */
     const char *strip_prefix; /* file names are shortened by it: profile/call_label.h */
     const char *rank, *world_size; /* of a parallel program: counts; NULL: as recorded */
+    const char *table;             /* "ranges|samples|counters|marks" */
     const char *value;             /* of samples, as sample_weight_find takes it; NULL: CPU time */
     /* Flame graphs: flame_svg.h. */
     bool gpu;              /* what GPUs did, by who launched it: profile/gpu_stacks.h */
@@ -148,8 +149,9 @@ struct exporter {
     bool counts_calls;     /* it is made of calls that were counted; -ENODATA: there are none */
     /* Its own, into struct export_options; a fallback holds for this format. NULL: none. */
     const struct option_spec *options;
-    uint32_t wants;    /* enum sink_wants: of which items `take` is called */
-    size_t state_size; /* zeroed memory for `state` */
+    uint32_t wants; /* enum sink_wants: of which items `take` is called */
+    uint32_t (*choose)(const struct export_options *options); /* in its place; may be NULL */
+    size_t state_size;                                        /* zeroed memory for `state` */
     /* Each returns 0 or -errno. `job` outlives the state. Items come lane by lane: samples before
      * or behind events of their time. */
     int (*begin)(void *state, const struct export_job *job);
@@ -163,6 +165,9 @@ extern const struct exporter *const exporters[];
 
 /* One of them: flame graphs. -ENODATA if no sample was to be drawn. */
 extern const struct exporter export_svg;
+
+/* Of which items `take` is called under these options: enum sink_wants. */
+uint32_t exporter_wants(const struct exporter *exporter, const struct export_options *options);
 
 /* NULL if unknown. By extension, the longest that fits, perhaps with ".gz" behind it. */
 const struct exporter *exporter_by_name(const char *name);

@@ -14,8 +14,9 @@ import tempfile
 import pprof_files
 import recordings
 import speedscope_files
+import table_files
 
-FORMATS = (speedscope_files, pprof_files)
+FORMATS = (speedscope_files, pprof_files, table_files)
 
 
 def check_all(form, paths):

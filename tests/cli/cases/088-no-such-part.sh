@@ -20,7 +20,7 @@ annot report --from 201ms --range 'pars?' p.annot > from.txt
 annot report --range dropped s.annot | grep -c "inside ranges named dropped"
 fails annot export --process nobody -o part.json p.annot
 fails annot export --thread 4711 -o part.json p.annot
-for name in x.PNG x.csv dir.d/x.html; do
+for name in x.PNG x.txt dir.d/x.html; do
     fails annot record -o $name -- true
 done
 fails annot attach $$ -o x.png

@@ -1,0 +1,465 @@
+/* SPDX-License-Identifier: MIT */
+/* See export_rows_parts.h. */
+#include "call_label.h"
+#include "code_owner.h"
+#include "export_rows_parts.h"
+#include "json_writer.h"
+#include "profile_parts.h"
+#include "sample_weight.h"
+#include "stacks.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TEXTS_MAX = 32 << 20 };
+
+/* What the key of a text is of: the upper half. */
+enum text_kind {
+    TEXT_STRING = 1,
+    TEXT_PROCESS,
+    TEXT_THREAD,
+    TEXT_LANE,
+    TEXT_PATH,
+    TEXT_FUNCTION,
+    TEXT_STACK,
+    TEXT_SET,
+    TEXT_REASON,
+    TEXT_KIND, /* of lane */
+};
+
+/* ---- Columns --------------------------------------------------------------------------------- */
+
+#define WHO_COLUMNS                                                                                \
+    {"pid", ROWS_INTEGER}, {"process", ROWS_TEXT}, {"tid", ROWS_INTEGER},                          \
+    {                                                                                              \
+        "thread", ROWS_TEXT                                                                        \
+    }
+
+#define NAME_COLUMNS                                                                               \
+    {"name", ROWS_TEXT}, {"domain", ROWS_TEXT},                                                    \
+    {                                                                                              \
+        "category", ROWS_TEXT                                                                      \
+    }
+
+static const struct rows_column range_columns[] = {NAME_COLUMNS,
+                                                   WHO_COLUMNS,
+                                                   {"begin_ns", ROWS_TIME},
+                                                   {"duration_ns", ROWS_INTEGER},
+                                                   {"self_ns", ROWS_INTEGER},
+                                                   {"kind", ROWS_TEXT},
+                                                   {"depth", ROWS_INTEGER},
+                                                   {"lane", ROWS_TEXT},
+                                                   {"unfinished", ROWS_INTEGER},
+                                                   {"args", ROWS_BYTES}};
+
+static const struct rows_column sample_columns[] = {WHO_COLUMNS,
+                                                    {"time_ns", ROWS_TIME},
+                                                    {"duration_ns", ROWS_INTEGER},
+                                                    {"sample_set", ROWS_TEXT},
+                                                    {"cpu_ns", ROWS_INTEGER},
+                                                    {"waiting_ns", ROWS_INTEGER},
+                                                    {"ready_ns", ROWS_INTEGER},
+                                                    {"reason", ROWS_TEXT},
+                                                    {"path", ROWS_TEXT},
+                                                    {"function", ROWS_TEXT},
+                                                    {"file", ROWS_TEXT},
+                                                    {"line", ROWS_INTEGER},
+                                                    {"stack", ROWS_TEXT},
+                                                    {"processor", ROWS_INTEGER},
+                                                    {"sample_values", ROWS_BYTES}};
+
+static const struct rows_column counter_columns[] = {
+    NAME_COLUMNS, WHO_COLUMNS, {"time_ns", ROWS_TIME}, {"value", ROWS_NUMBER}, {"unit", ROWS_TEXT}};
+
+static const struct rows_column mark_columns[] = {
+    NAME_COLUMNS, WHO_COLUMNS, {"time_ns", ROWS_TIME}, {"lane", ROWS_TEXT}, {"args", ROWS_BYTES}};
+
+#define COUNT(array) (uint32_t)(sizeof(array) / sizeof((array)[0]))
+
+static const struct {
+    const char *name;
+    const struct rows_column *columns;
+    uint32_t count, wants;
+} tables[ROWS_TABLES] = {
+    [ROWS_RANGES] = {"ranges", range_columns, COUNT(range_columns), WANT_EVENTS},
+    [ROWS_SAMPLES] = {"samples", sample_columns, COUNT(sample_columns), WANT_SAMPLES | WANT_PATHS},
+    [ROWS_COUNTERS] = {"counters", counter_columns, COUNT(counter_columns), WANT_EVENTS},
+    [ROWS_MARKS] = {"marks", mark_columns, COUNT(mark_columns), WANT_EVENTS},
+};
+
+enum rows_table rows_table_of(const struct export_options *options)
+{
+    enum rows_table table = ROWS_RANGES;
+    while (options->table && table + 1 < ROWS_TABLES &&
+           strcmp(options->table, tables[table].name) != 0)
+        table++;
+    return table;
+}
+
+const char *rows_table_name(enum rows_table table)
+{
+    return tables[table].name;
+}
+
+uint32_t rows_wants(const struct export_options *options)
+{
+    return tables[rows_table_of(options)].wants;
+}
+
+int rows_init(struct rows *rows, const struct export_job *job)
+{
+    enum rows_table table = rows_table_of(job->options);
+    const struct trace *trace = job->source->trace;
+    *rows = (struct rows){.trace = trace,
+                          .sets = trace_sets_get(trace),
+                          .table = table,
+                          .columns = tables[table].columns,
+                          .count = tables[table].count,
+                          .begin_ns = trace_begin_ns(trace),
+                          .made = out_stream_memory()};
+    return rows->made ? 0 : -ENOMEM;
+}
+
+void rows_fini(struct rows *rows)
+{
+    out_stream_abandon(rows->made);
+    map64_free(&rows->by_key);
+    strtab_free(&rows->texts);
+}
+
+/* ---- Cells ----------------------------------------------------------------------------------- */
+
+static struct rows_cell *put_integer(struct rows_cell *at, int64_t integer)
+{
+    *at = (struct rows_cell){.kind = CELL_INTEGER, .integer = integer};
+    return at + 1;
+}
+
+static struct rows_cell *put_none(struct rows_cell *at)
+{
+    *at = (struct rows_cell){.kind = CELL_NONE};
+    return at + 1;
+}
+
+static struct rows_cell *put_text(struct rows_cell *at, enum text_kind kind, uint32_t number)
+{
+    *at = (struct rows_cell){.kind = CELL_TEXT, .key = (uint64_t)kind << 32 | number};
+    return at + 1;
+}
+
+/* Number 0 is none. */
+static struct rows_cell *put_known(struct rows_cell *at, enum text_kind kind, uint32_t number)
+{
+    return number ? put_text(at, kind, number) : put_none(at);
+}
+
+/* What was made in rows->made. */
+static struct rows_cell *put_made(struct rows *rows, struct rows_cell *at)
+{
+    size_t length;
+    rows->bytes = (const char *)out_stream_memory_bytes(rows->made, &length);
+    *at = (struct rows_cell){.kind = CELL_BYTES, .length = length};
+    return at + 1;
+}
+
+static struct rows_cell *put_who(const struct rows *rows, struct rows_cell *at, uint32_t thread)
+{
+    const struct trace_thread *entry = trace_thread_get(rows->trace, thread);
+    uint32_t process = entry ? entry->process : UINT32_MAX;
+    if (process < trace_process_count(rows->trace)) {
+        at = put_integer(at, trace_process_get(rows->trace, process)->pid);
+        at = put_text(at, TEXT_PROCESS, process);
+    } else {
+        at = put_none(put_none(at));
+    }
+    if (!entry)
+        return put_none(put_none(at));
+    return put_text(put_integer(at, entry->tid), TEXT_THREAD, thread);
+}
+
+static struct rows_cell *put_names(const struct rows *rows, struct rows_cell *at,
+                                   const struct event *event)
+{
+    uint32_t scope = event->scope;
+    at = put_known(at, TEXT_STRING, event->name);
+    at = put_known(at, TEXT_STRING, scope ? trace_scope_domain(rows->trace, scope) : 0);
+    at = put_known(at, TEXT_STRING, scope ? trace_scope_category(rows->trace, scope) : 0);
+    return put_who(rows, at, event->thread);
+}
+
+/* ---- Key-values ------------------------------------------------------------------------------ */
+
+static void add_value(struct json_doc *doc, const struct trace *trace, uint32_t kind,
+                      union value value)
+{
+    switch ((enum value_kind)kind) {
+    case VALUE_INT64:
+        json_doc_int(doc, NULL, value.int64);
+        break;
+    case VALUE_UINT64:
+        json_doc_uint(doc, NULL, value.uint64);
+        break;
+    case VALUE_DOUBLE:
+        json_doc_double(doc, NULL, value.float64);
+        break;
+    case VALUE_BOOL:
+        json_doc_bool(doc, NULL, value.uint64 != 0);
+        break;
+    case VALUE_STRING:
+        json_doc_text(doc, NULL, trace_string(trace, value.string)->bytes);
+        break;
+    default:
+        json_doc_null(doc, NULL);
+    }
+}
+
+/* As a JSON object, the payload first. */
+static struct rows_cell *put_args(struct rows *rows, struct rows_cell *at, const struct item *item)
+{
+    const struct event *event = item->event;
+    struct json_doc doc = {.out = rows->made};
+    if (!event->value_kind && !item->args.count)
+        return put_none(at);
+    out_stream_memory_reset(rows->made);
+    json_doc_object(&doc, NULL);
+    if (event->value_kind) {
+        json_doc_key(&doc, "payload", strlen("payload"), "");
+        add_value(&doc, rows->trace, event->value_kind, event->value);
+    }
+    for (uint32_t i = 0; i < item->args.count; i++) {
+        const struct arg *arg = &item->args.items[i];
+        const struct trace_string *key = trace_string(rows->trace, arg->key);
+        json_doc_key(&doc, key->bytes, key->length, "");
+        add_value(&doc, rows->trace, arg->kind, arg->value);
+    }
+    json_doc_close(&doc);
+    return put_made(rows, at);
+}
+
+/* ---- Rows ------------------------------------------------------------------------------------ */
+
+static bool has_lane(const struct item *item)
+{
+    return item->lane == LANE_TRACK || item->lane == LANE_QUEUE;
+}
+
+static struct rows_cell *put_lane(struct rows_cell *at, const struct item *item)
+{
+    return has_lane(item) ? put_text(at, TEXT_LANE, item->event->lane) : put_none(at);
+}
+
+static void put_range(struct rows *rows, const struct item *item)
+{
+    int64_t duration_ns = item->end_ns - item->event->time_ns;
+    struct rows_cell *at = put_names(rows, rows->cells, item->event);
+    at = put_integer(at, item->event->time_ns - rows->begin_ns);
+    at = put_integer(at, duration_ns);
+    at = put_integer(at, duration_ns - item->child_ns);
+    at = put_text(at, TEXT_KIND, item->lane);
+    at = put_integer(at, item->depth);
+    at = put_lane(at, item);
+    at = put_integer(at, (item->flags & ITEM_UNFINISHED) != 0);
+    put_args(rows, at, item);
+}
+
+static void put_mark(struct rows *rows, const struct item *item)
+{
+    struct rows_cell *at = put_names(rows, rows->cells, item->event);
+    at = put_integer(at, item->event->time_ns - rows->begin_ns);
+    put_args(rows, put_lane(at, item), item);
+}
+
+static void put_counter(struct rows *rows, const struct item *item)
+{
+    const struct event *event = item->event;
+    const union value value = event->value;
+    uint32_t domain = trace_scope_domain(rows->trace, event->scope);
+    struct rows_cell *at = put_names(rows, rows->cells, event);
+    at = put_integer(at, event->time_ns - rows->begin_ns);
+    if (event->value_kind == VALUE_DOUBLE)
+        *at++ = (struct rows_cell){.kind = CELL_REAL, .real = value.float64};
+    else if (event->value_kind == VALUE_UINT64 && value.uint64 > INT64_MAX)
+        *at++ = (struct rows_cell){.kind = CELL_REAL, .real = (double)value.uint64};
+    else
+        at = put_integer(at, value.int64);
+    put_known(at, TEXT_STRING, trace_unit_find(rows->trace, domain, event->name));
+}
+
+/* Of sets that are neither CPU time nor waits. */
+static struct rows_cell *put_values(struct rows *rows, struct rows_cell *at,
+                                    const struct sample *sample)
+{
+    struct json_doc doc = {.out = rows->made};
+    const struct sample_set *set = sample_set_get(rows->sets, sample->set);
+    char name[16];
+    out_stream_memory_reset(rows->made);
+    json_doc_object(&doc, NULL);
+    for (int i = 0; i < sample->value_count && i < set->count; i++) {
+        const char *text = trace_value_name(rows->trace, set->types[i], name);
+        json_doc_key(&doc, text, strlen(text), "");
+        json_doc_int(&doc, NULL, sample->values[i]);
+    }
+    json_doc_close(&doc);
+    return put_made(rows, at);
+}
+
+static void put_place(const struct rows *rows, struct rows_cell **at, uint32_t stack)
+{
+    const struct stacks *stacks = trace_stacks_get(rows->trace);
+    const struct frame *frame = stacks_get_frame(stacks, stacks_get_stack(stacks, stack)->frame);
+    const struct label *label = stacks_get_label(stacks, frame->label);
+    *at = put_known(*at, TEXT_FUNCTION, stack ? frame->label : 0);
+    *at = put_known(*at, TEXT_STRING, stacks_get_source(stacks, label->source)->path);
+    *at = frame->line > 0 ? put_integer(*at, frame->line) : put_none(*at);
+    *at = put_known(*at, TEXT_STACK, stack);
+}
+
+static void put_sample(struct rows *rows, const struct sample *sample)
+{
+    const struct off_share share = sample_off_share(rows->sets, sample);
+    enum sample_role role = sample_role(rows->sets, sample);
+    bool waits = role == SAMPLE_ROLE_OFF_CPU || role == SAMPLE_ROLE_SHORT_WAITS;
+    struct rows_cell *at = put_who(rows, rows->cells, sample->thread);
+    at = put_integer(at, sample->time_ns - rows->begin_ns);
+    at = put_integer(at, sample->end_ns > sample->time_ns ? sample->end_ns - sample->time_ns : 0);
+    at = put_text(at, TEXT_SET, sample->set);
+    at = put_integer(at, (int64_t)sample_cpu_ns(rows->sets, sample));
+    at = waits ? put_integer(at, (int64_t)share.blocked_ns) : put_none(at);
+    at = waits ? put_integer(at, (int64_t)share.runnable_ns) : put_none(at);
+    at = waits ? put_text(at, TEXT_REASON, sample->reason) : put_none(at);
+    at = put_known(at, TEXT_PATH, sample->path);
+    put_place(rows, &at, sample->stack);
+    at = put_integer(at, sample->cpu);
+    if (waits || role == SAMPLE_ROLE_CPU)
+        put_none(at);
+    else
+        put_values(rows, at, sample);
+}
+
+int rows_take(struct rows *rows, const struct item *item)
+{
+    static const uint8_t kinds[ROWS_TABLES] = {
+        [ROWS_RANGES] = ITEM_SPAN,
+        [ROWS_SAMPLES] = ITEM_SAMPLE,
+        [ROWS_COUNTERS] = ITEM_COUNTER,
+        [ROWS_MARKS] = ITEM_INSTANT,
+    };
+    if (item->kind != kinds[rows->table])
+        return 0;
+    if (rows->table == ROWS_RANGES)
+        put_range(rows, item);
+    else if (rows->table == ROWS_SAMPLES)
+        put_sample(rows, item->sample);
+    else if (rows->table == ROWS_COUNTERS)
+        put_counter(rows, item);
+    else
+        put_mark(rows, item);
+    return out_error(rows->made) ? -ENOMEM : 1;
+}
+
+/* ---- Texts ----------------------------------------------------------------------------------- */
+
+static const char *kind_of_lane(uint32_t lane)
+{
+    return lane == LANE_PROCESS ? "overlapping"
+           : lane == LANE_TRACK ? "track"
+           : lane == LANE_QUEUE ? "queue"
+                                : "pushed";
+}
+
+/* "main;load;read": functions from the root, ';' in them as ','. */
+static void make_stack(struct rows *rows, uint32_t stack)
+{
+    const struct stacks *stacks = trace_stacks_get(rows->trace);
+    uint32_t frames[PROFILE_DEPTH_MAX];
+    char label[CALL_LABEL_SIZE];
+    uint32_t count = stacks_frames(stacks, stack, frames, PROFILE_DEPTH_MAX);
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t number = stacks_get_frame(stacks, frames[i])->label;
+        size_t length = code_name(rows->trace, number, label, sizeof(label));
+        for (char *at = label; (at = strchr(at, ';')) != NULL;)
+            *at = ',';
+        out_text(rows->made, i ? ";" : "");
+        out_write(rows->made, label, length);
+    }
+}
+
+static void make_text(struct rows *rows, enum text_kind kind, uint32_t number)
+{
+    const struct trace *trace = rows->trace;
+    char label[CALL_LABEL_SIZE] = "", small[16];
+    switch (kind) {
+    case TEXT_PROCESS:
+        trace_process_label(trace, number, label, sizeof(label));
+        break;
+    case TEXT_THREAD:
+        trace_thread_label(trace, number, label, sizeof(label));
+        break;
+    case TEXT_LANE:
+        trace_lane_path(trace, number, label, sizeof(label));
+        break;
+    case TEXT_FUNCTION:
+        code_name(trace, number, label, sizeof(label));
+        break;
+    case TEXT_PATH:
+        profile_put_path(trace, number, rows->made);
+        break;
+    case TEXT_STACK:
+        make_stack(rows, number);
+        break;
+    case TEXT_SET:
+        out_text(rows->made, trace_set_name(trace, number, small));
+        break;
+    case TEXT_REASON:
+        out_text(rows->made, wait_reason_name((enum wait_reason)number));
+        break;
+    default:
+        out_text(rows->made, kind_of_lane(number));
+    }
+    out_text(rows->made, label);
+}
+
+static int keep_text(struct rows *rows, uint64_t key)
+{
+    size_t length;
+    if (rows->text_bytes > TEXTS_MAX) {
+        map64_free(&rows->by_key);
+        strtab_free(&rows->texts);
+        rows->texts = (struct strtab){0};
+        memset(rows->recent, 0, sizeof(rows->recent));
+        rows->text_bytes = 0;
+    }
+    struct out_stream *row = rows->made;
+    rows->made = out_stream_memory(); /* cells of the row may be in the other one */
+    if (!rows->made) {
+        rows->made = row;
+        return -ENOMEM;
+    }
+    make_text(rows, (enum text_kind)(key >> 32), (uint32_t)key);
+    const char *bytes = (const char *)out_stream_memory_bytes(rows->made, &length);
+    int64_t place = out_error(rows->made) ? -ENOMEM : strtab_append(&rows->texts, bytes, length);
+    out_stream_abandon(rows->made);
+    rows->made = row;
+    rows->text_bytes += length + 64;
+    return place < 0 ? (int)place : map64_put(&rows->by_key, key, (uint64_t)place + 1);
+}
+
+const char *rows_text(struct rows *rows, uint64_t key, size_t *ret_length)
+{
+    struct rows_recent *recent = &rows->recent[(key ^ key >> 28) % ROWS_RECENT];
+    if (key >> 32 == TEXT_STRING) {
+        const struct trace_string *string = trace_string(rows->trace, (uint32_t)key);
+        *ret_length = string->length;
+        return string->bytes;
+    }
+    if (recent->key != key) {
+        if (!map64_find(&rows->by_key, key) && keep_text(rows, key) != 0)
+            return NULL;
+        size_t place = (size_t)*map64_find(&rows->by_key, key) - 1;
+        const struct strtab_entry *entry = strtab_get(&rows->texts, place);
+        *recent = (struct rows_recent){key, entry->bytes, entry->length};
+    }
+    *ret_length = recent->length;
+    return recent->bytes;
+}

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: MIT
+"""Tables: CSV and JSON lines, read by Python, pandas and jq. Each row is one of annot query's."""
+
+import csv
+import json
+import shutil
+import subprocess
+
+from recordings import export, query
+
+# Columns that are compared, by table; the same in annot query.
+COLUMNS = {
+    "ranges": ("name", "domain", "category", "pid", "tid", "begin_ns", "duration_ns", "self_ns",
+               "kind", "depth", "unfinished"),
+    "samples": ("pid", "tid", "time_ns", "duration_ns", "sample_set", "cpu_ns", "waiting_ns",
+                "ready_ns", "reason", "path", "function", "file", "line", "processor"),
+    "counters": ("name", "domain", "category", "pid", "tid", "time_ns", "value", "unit"),
+    "marks": ("name", "domain", "category", "pid", "tid", "time_ns"),
+}
+TEXTS = {"name", "domain", "category", "kind", "sample_set", "reason", "path", "function", "file",
+         "unit"}
+CPU_SAMPLES = ("waiting_ns", "ready_ns", "reason")  # of other sets annot query has no numbers
+
+
+def order(row):
+    return [(value is not None, str(value)) for value in row]
+
+
+def expected(recording, table, *options):
+    rows = query(recording, f"select * from {table}", *options)
+    waits = ("off-cpu", "short-waits")
+    for row in rows:
+        if table == "samples" and row["sample_set"] not in waits:
+            row.update(dict.fromkeys(CPU_SAMPLES))
+    return sorted((tuple(row[name] for name in COLUMNS[table]) for row in rows), key=order)
+
+
+def chosen(rows, table):
+    return sorted((tuple(row.get(name) for name in COLUMNS[table]) for row in rows), key=order)
+
+
+def compare(recording, table, rows, *options):
+    told, wanted = chosen(rows, table), expected(recording, table, *options)
+    assert len(told) == len(wanted), (recording, table, len(told), len(wanted))
+    for mine, other in zip(told, wanted):
+        assert mine == other, (recording, table, mine, other)
+
+
+def number(text):
+    return None if text == "" else float(text) if "." in text or "e" in text else int(text)
+
+
+def read_csv(path):
+    """An empty text is as good as none here."""
+    with path.open(newline="", encoding="utf-8") as stream:
+        rows = [{name: value or None if name in TEXTS else value for name, value in row.items()}
+                for row in csv.DictReader(stream)]
+    names = set(rows[0]) - TEXTS - {"process", "thread", "lane", "args", "stack", "sample_values"} \
+        if rows else set()
+    return [{name: number(value) if name in names else value for name, value in row.items()}
+            for row in rows]
+
+
+def read_lines(path):
+    with path.open(encoding="utf-8") as stream:
+        return [json.loads(line) for line in stream]
+
+
+def check_pandas(folder, recording):
+    try:
+        import pandas
+    except ImportError:
+        return "pandas"
+    frame = pandas.read_csv(folder / f"{recording.stem}.ranges.csv")
+    lines = pandas.read_json(folder / f"{recording.stem}.ranges.jsonl", lines=True)
+    total = query(recording, "select sum(duration_ns) as ns from ranges")[0]["ns"]
+    assert frame.duration_ns.sum() == lines.duration_ns.sum() == total
+    return None
+
+
+def check_jq(folder, recording):
+    if not shutil.which("jq"):
+        return "jq"
+    total = subprocess.run(["jq", "-s", "map(.duration_ns) | add",
+                            folder / f"{recording.stem}.ranges.jsonl"], check=True, text=True,
+                           stdout=subprocess.PIPE).stdout
+    assert int(total) == query(recording, "select sum(duration_ns) as ns from ranges")[0]["ns"]
+    return None
+
+
+def check(recording):
+    for table in COLUMNS:
+        for ending, read in ((".csv", read_csv), (".jsonl", read_lines)):
+            path = recording.with_suffix(f".{table}{ending}")
+            export(recording, path, "--table", table)
+            compare(recording, table, read(path))
+    if recording.stem != "made-pipeline":
+        return None
+    return check_pandas(recording.parent, recording) or check_jq(recording.parent, recording)
+
+
+def check_parts(recording):
+    path = recording.with_suffix(".part.jsonl")
+    for choice in (["--from", "5ms", "--to", "20ms"], ["--range", "request"]):
+        for table in ("ranges", "samples"):
+            export(recording, path, "--table", table, *choice)
+            compare(recording, table, read_lines(path), *choice)
