@@ -49,7 +49,8 @@ struct export_options {
     bool idle;             /* and beside it */
     bool root_at_bottom;
     const char *title;
-    double min_width; /* pixels */
+    double min_width;           /* pixels */
+    double min_share, min_edge; /* of call graphs: percent */
     /* Not asked for by people. */
     const char *subtitle;                    /* what was selected; NULL: everything */
     struct flame_counts *ret_flame;          /* what was drawn; NULL: nobody asks */

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* See export_rows_parts.h. */
 #include "call_label.h"
-#include "code_owner.h"
 #include "export_rows_parts.h"
 #include "json_writer.h"
 #include "profile_parts.h"
-#include "sample_weight.h"
 #include "stacks.h"
 
 #include <errno.h>
@@ -21,7 +19,6 @@ enum text_kind {
     TEXT_THREAD,
     TEXT_LANE,
     TEXT_PATH,
-    TEXT_FUNCTION,
     TEXT_STACK,
     TEXT_SET,
     TEXT_REASON,
@@ -309,7 +306,7 @@ static void put_place(const struct rows *rows, struct rows_cell **at, uint32_t s
     const struct stacks *stacks = trace_stacks_get(rows->trace);
     const struct frame *frame = stacks_get_frame(stacks, stacks_get_stack(stacks, stack)->frame);
     const struct label *label = stacks_get_label(stacks, frame->label);
-    *at = put_known(*at, TEXT_FUNCTION, stack ? frame->label : 0);
+    *at = put_known(*at, TEXT_STRING, stack ? label->text : 0);
     *at = put_known(*at, TEXT_STRING, stacks_get_source(stacks, label->source)->path);
     *at = frame->line > 0 ? put_integer(*at, frame->line) : put_none(*at);
     *at = put_known(*at, TEXT_STACK, stack);
@@ -327,7 +324,7 @@ static void put_sample(struct rows *rows, const struct sample *sample)
     at = put_integer(at, (int64_t)sample_cpu_ns(rows->sets, sample));
     at = waits ? put_integer(at, (int64_t)share.blocked_ns) : put_none(at);
     at = waits ? put_integer(at, (int64_t)share.runnable_ns) : put_none(at);
-    at = waits ? put_text(at, TEXT_REASON, sample->reason) : put_none(at);
+    at = role == SAMPLE_ROLE_OFF_CPU ? put_text(at, TEXT_REASON, sample->reason) : put_none(at);
     at = put_known(at, TEXT_PATH, sample->path);
     put_place(rows, &at, sample->stack);
     at = put_integer(at, sample->cpu);
@@ -373,15 +370,16 @@ static void make_stack(struct rows *rows, uint32_t stack)
 {
     const struct stacks *stacks = trace_stacks_get(rows->trace);
     uint32_t frames[PROFILE_DEPTH_MAX];
-    char label[CALL_LABEL_SIZE];
     uint32_t count = stacks_frames(stacks, stack, frames, PROFILE_DEPTH_MAX);
     for (uint32_t i = 0; i < count; i++) {
-        uint32_t number = stacks_get_frame(stacks, frames[i])->label;
-        size_t length = code_name(rows->trace, number, label, sizeof(label));
-        for (char *at = label; (at = strchr(at, ';')) != NULL;)
-            *at = ',';
+        uint32_t text = stacks_label_of(stacks, frames[i])->text;
+        const char *at = text ? trace_string(rows->trace, text)->bytes : "?", *end;
         out_text(rows->made, i ? ";" : "");
-        out_write(rows->made, label, length);
+        for (; (end = strchr(at, ';')) != NULL; at = end + 1) {
+            out_write(rows->made, at, (size_t)(end - at));
+            out_text(rows->made, ",");
+        }
+        out_text(rows->made, at);
     }
 }
 
@@ -398,9 +396,6 @@ static void make_text(struct rows *rows, enum text_kind kind, uint32_t number)
         break;
     case TEXT_LANE:
         trace_lane_path(trace, number, label, sizeof(label));
-        break;
-    case TEXT_FUNCTION:
-        code_name(trace, number, label, sizeof(label));
         break;
     case TEXT_PATH:
         profile_put_path(trace, number, rows->made);

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Installs the viewers themselves, and opens each export in them. Not part of CI: it downloads.
 
-real_readers.py ANNOT MAKE_RECORDING [--made]: a table of what was read. Needs npm, Chromium and
-playwright. README.md has the table of the last run.
+real_readers.py ANNOT MAKE_RECORDING [--made] [FORMAT...]: a table of what was read. Needs npm,
+Chromium, playwright and Go. README.md has the table of the last run.
 """
 
 import functools
@@ -109,7 +109,29 @@ def read_pprof(folder, recordings):
     return rows
 
 
-READERS = (read_speedscope, read_pprof)
+DRAW = """import {Graphviz} from "@hpcc-js/wasm-graphviz"; import fs from "node:fs";
+const svg = (await Graphviz.load()).dot(fs.readFileSync(process.argv[2], "utf8"));
+console.log((svg.match(/class="node"/g) || []).length);"""
+
+
+def read_dot(folder, recordings):
+    """Graphviz, as WebAssembly."""
+    import dot_files
+    version = install_npm(folder, "@hpcc-js/wasm-graphviz")[1]
+    (folder / "draw.mjs").write_text(DRAW)
+    rows = []
+    for recording in recordings:
+        dot_files.check(recording)
+        path = recording.with_suffix(".dot")
+        nodes = len(dot_files.read(path)[0])
+        drawn = subprocess.run(["node", folder / "draw.mjs", path], check=True, text=True,
+                               stdout=subprocess.PIPE).stdout
+        assert int(drawn) == nodes, (path, drawn, nodes)
+        rows.append((recording.stem, f"wasm-graphviz {version}", f"{nodes} functions", "drawn"))
+    return rows
+
+
+READERS = (read_speedscope, read_pprof, read_dot)
 
 
 def main():
@@ -118,7 +140,10 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         paths = recordings.make(folder, real="--made" not in sys.argv)
+        names = [word for word in sys.argv[3:] if not word.startswith("-")]
         for reader in READERS:
+            if names and reader.__name__.removeprefix("read_") not in names:
+                continue
             for row in reader(folder, paths):
                 print("| " + " | ".join(row) + " |")
 

@@ -49,7 +49,7 @@ def waits_of(recording, *options):
     """What was waited for: nanoseconds."""
     rows = query(recording, """select reason, sum(waiting_ns) as waiting, sum(ready_ns) as ready
         from samples where sample_set in ('off-cpu', 'short-waits') group by 1""", *options)
-    found = {f"[{row['reason']}]": row["waiting"] for row in rows if row["waiting"]}
+    found = {f"[{row['reason'] or 'unknown'}]": row["waiting"] for row in rows if row["waiting"]}
     ready = sum(row["ready"] or 0 for row in rows)
     return {**found, "[runnable]": ready} if ready else found
 

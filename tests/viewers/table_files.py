@@ -89,8 +89,10 @@ def check_jq(folder, recording):
 
 
 def check(recording):
+    """Of real programs one of the two, to save time."""
+    forms = ((".jsonl", read_lines), (".csv", read_csv))
     for table in COLUMNS:
-        for ending, read in ((".csv", read_csv), (".jsonl", read_lines)):
+        for ending, read in forms if recording.stem.startswith("made") else forms[:1]:
             path = recording.with_suffix(f".{table}{ending}")
             export(recording, path, "--table", table)
             compare(recording, table, read(path))

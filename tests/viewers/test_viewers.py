@@ -11,12 +11,13 @@ import pathlib
 import sys
 import tempfile
 
+import dot_files
 import pprof_files
 import recordings
 import speedscope_files
 import table_files
 
-FORMATS = (speedscope_files, pprof_files, table_files)
+FORMATS = (speedscope_files, pprof_files, table_files, dot_files)
 
 
 def check_all(form, paths):
