@@ -93,6 +93,7 @@ HEADERS_EARNED = [
     "collector/compare",
     "collector/elf",
     "collector/export",
+    "collector/import",
     "collector/intake",
     "collector/look",
     "collector/model",

@@ -1,0 +1,427 @@
+/* SPDX-License-Identifier: MIT */
+/* Tokens of JSON: see import_parts.h.
+ *
+ * A token lies in one piece of the input, so texts without escapes, which nearly all are, are used
+ * where they stand. Structure is checked: what is open is known by depth. */
+#include "import_parts.h"
+
+#include "text.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+void json_reader_init(struct json_reader *reader, struct import_input *input)
+{
+    *reader = (struct json_reader){.input = input};
+}
+
+void json_reader_fini(struct json_reader *reader)
+{
+    free(reader->scratch);
+}
+
+uint64_t json_offset(const struct json_reader *reader)
+{
+    return import_input_offset(reader->input) + (uint64_t)(reader->at - reader->base);
+}
+
+static int fail(struct json_reader *reader, const char *problem)
+{
+    if (!reader->problem)
+        reader->problem = problem;
+    return -EBADMSG;
+}
+
+static int fail_cut(struct json_reader *reader)
+{
+    reader->cut = !reader->problem;
+    return fail(reader, "the file ends in the middle");
+}
+
+/* What lies at `at` stays, and more than `have` bytes of it can be looked at. 1; 0: there are no
+ * more; -errno. */
+static int look_further(struct json_reader *reader, size_t have)
+{
+    const char *bytes;
+    if (reader->base)
+        import_input_take(reader->input, (size_t)(reader->at - reader->base));
+    int64_t got = import_input_peek(reader->input, have + 1, &bytes);
+    if (got == -EMSGSIZE)
+        return fail(reader, "a text is longer than 64 MiB");
+    if (got == -EBADMSG)
+        return fail(reader, "the compressed data are cut or damaged");
+    if (got < 0)
+        return (int)got;
+    reader->base = reader->at = bytes;
+    reader->end = bytes + got;
+    return (size_t)got > have;
+}
+
+/* ---- Texts ----------------------------------------------------------------------------------- */
+
+static int hex_digit(char digit)
+{
+    if (digit >= '0' && digit <= '9')
+        return digit - '0';
+    digit = (char)(digit | 0x20);
+    return digit >= 'a' && digit <= 'f' ? digit - 'a' + 10 : -1;
+}
+
+/* The number behind "\u"; -1: it is none. */
+static int32_t hex_number(const char *at, const char *end)
+{
+    int32_t number = 0;
+    if (end - at < 4)
+        return -1;
+    for (int i = 0; i < 4; i++) {
+        int digit = hex_digit(at[i]);
+        if (digit < 0)
+            return -1;
+        number = number << 4 | digit;
+    }
+    return number;
+}
+
+static char *put_utf8(char *at, uint32_t character)
+{
+    if (character < 0x80) {
+        *at++ = (char)character;
+    } else if (character < 0x800) {
+        *at++ = (char)(0xc0 | character >> 6);
+        *at++ = (char)(0x80 | (character & 0x3f));
+    } else if (character < 0x10000) {
+        *at++ = (char)(0xe0 | character >> 12);
+        *at++ = (char)(0x80 | (character >> 6 & 0x3f));
+        *at++ = (char)(0x80 | (character & 0x3f));
+    } else {
+        *at++ = (char)(0xf0 | character >> 18);
+        *at++ = (char)(0x80 | (character >> 12 & 0x3f));
+        *at++ = (char)(0x80 | (character >> 6 & 0x3f));
+        *at++ = (char)(0x80 | (character & 0x3f));
+    }
+    return at;
+}
+
+/* `*at` is behind "\u"; halves of a pair that are alone become U+FFFD. NULL: no number. */
+static char *put_escaped_number(char *out, const char **at, const char *end)
+{
+    int32_t number = hex_number(*at, end);
+    if (number < 0)
+        return NULL;
+    *at += 4;
+    bool high = number >= 0xd800 && number < 0xdc00;
+    if (high && end - *at >= 6 && (*at)[0] == '\\' && (*at)[1] == 'u') {
+        int32_t low = hex_number(*at + 2, end);
+        if (low >= 0xdc00 && low < 0xe000) {
+            *at += 6;
+            return put_utf8(out, 0x10000u + ((uint32_t)(number - 0xd800) << 10) +
+                                     (uint32_t)(low - 0xdc00));
+        }
+    }
+    bool half = number >= 0xd800 && number < 0xe000;
+    return put_utf8(out, half ? 0xfffd : (uint32_t)number);
+}
+
+static char *put_escaped(char *out, const char **at, const char *end)
+{
+    static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
+    char letter = *(*at)++;
+    const char *found = letter ? strchr(from, letter) : NULL;
+    if (letter == 'u')
+        return put_escaped_number(out, at, end);
+    if (!found)
+        return NULL;
+    *out++ = to[found - from];
+    return out;
+}
+
+/* An escape never gets longer. */
+static int unescape(struct json_reader *reader, struct json_token *token)
+{
+    const char *at = token->text, *end = at + token->length;
+    if (reader->scratch_size < token->length) {
+        char *grown = realloc(reader->scratch, token->length);
+        if (!grown)
+            return -ENOMEM;
+        reader->scratch = grown;
+        reader->scratch_size = token->length;
+    }
+    char *out = reader->scratch;
+    while (at < end) {
+        const char *next = memchr(at, '\\', (size_t)(end - at));
+        size_t plain = (size_t)((next ? next : end) - at);
+        out = mempcpy(out, at, plain);
+        at += plain;
+        if (!next)
+            break;
+        at++;
+        out = put_escaped(out, &at, end);
+        if (!out)
+            return fail(reader, "not JSON: an unknown escape");
+    }
+    token->text = reader->scratch;
+    token->length = (size_t)(out - reader->scratch);
+    return 0;
+}
+
+/* The bytes from `at` on without a quote or a backslash. */
+static inline const char *skip_plain(const char *at, const char *end)
+{
+    while (end - at >= 8) {
+        uint64_t word, ones = UINT64_C(0x0101010101010101), high = UINT64_C(0x8080808080808080);
+        memcpy(&word, at, sizeof(word));
+        uint64_t quote = word ^ ones * '"', slash = word ^ ones * '\\';
+        uint64_t found = (((quote - ones) & ~quote) | ((slash - ones) & ~slash)) & high;
+        if (found)
+            return at + (__builtin_ctzll(found) >> 3);
+        at += 8;
+    }
+    while (at < end && *at != '"' && *at != '\\')
+        at++;
+    return at;
+}
+
+/* `at` is at the quote. */
+static int read_text(struct json_reader *reader, struct json_token *token)
+{
+    size_t seen = 1;
+    bool escaped = false;
+    for (;;) {
+        const char *at = skip_plain(reader->at + seen, reader->end);
+        seen = (size_t)(at - reader->at);
+        if (at < reader->end && *at == '"')
+            break;
+        bool skips = at < reader->end && reader->end - at >= 2;
+        if (skips) {
+            escaped = true;
+            seen += 2;
+            continue;
+        }
+        int more = look_further(reader, (size_t)(reader->end - reader->at));
+        if (more <= 0)
+            return more < 0 ? more : fail_cut(reader);
+    }
+    *token = (struct json_token){JSON_STRING, false, reader->at + 1, seen - 1};
+    reader->at += seen + 1;
+    return escaped ? unescape(reader, token) : 0;
+}
+
+/* ---- Words ----------------------------------------------------------------------------------- */
+
+static const bool is_word[256] = {
+    ['0' ... '9'] = true, ['a' ... 'z'] = true, ['A' ... 'Z'] = true,
+    ['+'] = true,         ['-'] = true,         ['.'] = true,
+};
+
+enum { WORD_MAX = 512 };
+
+static bool text_is(const char *text, size_t length, const char *word)
+{
+    return length == strlen(word) && memcmp(text, word, length) == 0;
+}
+
+/* Numbers as other languages write them as well: checked by who wants one. */
+static bool may_be_number(const char *text, size_t length)
+{
+    size_t sign = *text == '-' || *text == '+';
+    const char *rest = text + sign;
+    length -= sign;
+    return length && ((*rest >= '0' && *rest <= '9') || *rest == '.' ||
+                      text_is(rest, length, "NaN") || text_is(rest, length, "nan") ||
+                      text_is(rest, length, "Infinity") || text_is(rest, length, "inf"));
+}
+
+static int read_word(struct json_reader *reader, struct json_token *token)
+{
+    size_t length = 0;
+    for (;;) {
+        while (reader->at + length < reader->end && is_word[(uint8_t)reader->at[length]])
+            length++;
+        if (reader->at + length < reader->end || length > WORD_MAX)
+            break;
+        int more = look_further(reader, length);
+        if (more < 0)
+            return more;
+        if (more == 0)
+            break;
+    }
+    const char *text = reader->at;
+    *token = (struct json_token){JSON_NUMBER, false, text, length};
+    reader->at += length;
+    if (text_is(text, length, "true"))
+        token->kind = JSON_TRUE;
+    else if (text_is(text, length, "false"))
+        token->kind = JSON_FALSE;
+    else if (text_is(text, length, "null"))
+        token->kind = JSON_NULL;
+    else if (length == 0 || length > WORD_MAX || !may_be_number(text, length))
+        return fail(reader, "not JSON");
+    return 0;
+}
+
+/* ---- Structure ------------------------------------------------------------------------------- */
+
+/* The next character that is no blank: 1; 0: there is none; -errno. */
+static int skip_blanks(struct json_reader *reader)
+{
+    for (;;) {
+        while (reader->at < reader->end &&
+               (*reader->at == ' ' || (*reader->at >= '\t' && *reader->at <= '\r')))
+            reader->at++;
+        if (reader->at < reader->end)
+            return 1;
+        int more = look_further(reader, 0);
+        if (more <= 0)
+            return more;
+    }
+}
+
+static bool is_in_object(const struct json_reader *reader)
+{
+    return reader->depth && reader->in_object[reader->depth - 1];
+}
+
+static int open_one(struct json_reader *reader, bool object, struct json_token *token)
+{
+    if (reader->depth == JSON_DEPTH_MAX)
+        return fail(reader, "values are nested too deeply");
+    reader->in_object[reader->depth++] = object;
+    reader->wants_comma = false;
+    reader->at++;
+    *token = (struct json_token){.kind = object ? JSON_OBJECT : JSON_ARRAY};
+    return 1;
+}
+
+static int close_one(struct json_reader *reader, bool object, struct json_token *token)
+{
+    if (!reader->depth || is_in_object(reader) != object || reader->wants_value)
+        return fail(reader, "not JSON: a bracket that closes nothing");
+    reader->depth--;
+    reader->wants_comma = true;
+    reader->at++;
+    *token = (struct json_token){.kind = object ? JSON_OBJECT_END : JSON_ARRAY_END};
+    return 1;
+}
+
+static int read_key(struct json_reader *reader, struct json_token *token)
+{
+    int error = *reader->at == '"' ? read_text(reader, token) : fail(reader, "not JSON");
+    if (error)
+        return error;
+    /* What follows may move the input, and the key with it. */
+    bool here = reader->at < reader->end && *reader->at == ':';
+    reader->wants_value = true;
+    if (here)
+        reader->at++;
+    else
+        reader->wants_comma = true; /* a colon */
+    token->key = true;
+    return 1;
+}
+
+/* The comma, or the colon, that stands before the next token. 1, 0, -errno. */
+static int skip_between(struct json_reader *reader)
+{
+    int more = skip_blanks(reader);
+    if (more <= 0 || !reader->wants_comma)
+        return more;
+    if (reader->wants_value && *reader->at != ':')
+        return fail(reader, "not JSON: a name without a value");
+    bool separates = *reader->at == (reader->wants_value ? ':' : ',') && reader->depth;
+    reader->wants_comma = false;
+    if (!separates)
+        return *reader->at == ']' || *reader->at == '}'
+                   ? 1
+                   : fail(reader, reader->depth ? "not JSON: a comma is missing"
+                                                : "not JSON: something follows its end");
+    reader->at++;
+    return skip_blanks(reader);
+}
+
+int json_next(struct json_reader *reader, struct json_token *ret_token)
+{
+    bool ended = !reader->depth && reader->wants_comma;
+    int more = skip_between(reader);
+    if (more < 0)
+        return more;
+    if (more == 0) {
+        *ret_token = (struct json_token){.kind = JSON_END};
+        return ended ? 0 : fail_cut(reader);
+    }
+    char next = *reader->at;
+    if (next == ']' || next == '}')
+        return close_one(reader, next == '}', ret_token);
+    if (is_in_object(reader) && !reader->wants_value)
+        return read_key(reader, ret_token);
+    reader->wants_value = false;
+    if (next == '{' || next == '[')
+        return open_one(reader, next == '{', ret_token);
+    reader->wants_comma = true;
+    int error = next == '"' ? read_text(reader, ret_token) : read_word(reader, ret_token);
+    return error ? error : 1;
+}
+
+int json_skip_nested(struct json_reader *reader, const struct json_token *first)
+{
+    unsigned until = reader->depth - 1;
+    struct json_token token = *first;
+    while (reader->depth > until) {
+        int more = json_next(reader, &token);
+        if (more < 0)
+            return more;
+    }
+    return 0;
+}
+
+static void copy_text(struct text *copy, const struct json_token *token)
+{
+    static const char digits[] = "0123456789abcdef";
+    text_add(copy, "\"", 1);
+    for (size_t i = 0; i < token->length; i++) {
+        uint8_t byte = (uint8_t)token->text[i];
+        const char escape[] = {'\\', 'u', '0', '0', digits[byte >> 4], digits[byte & 15]};
+        if (byte < 0x20)
+            text_add(copy, escape, sizeof(escape));
+        else if (byte == '"' || byte == '\\')
+            text_format(copy, "\\%c", byte);
+        else
+            text_add(copy, token->text + i, 1);
+    }
+    text_add(copy, "\"", 1);
+}
+
+static void copy_token(struct text *copy, const struct json_token *token, bool *comma)
+{
+    static const char *const marks[] = {
+        [JSON_OBJECT] = "{",  [JSON_OBJECT_END] = "}", [JSON_ARRAY] = "[",  [JSON_ARRAY_END] = "]",
+        [JSON_TRUE] = "true", [JSON_FALSE] = "false",  [JSON_NULL] = "null"};
+    bool opens = token->kind == JSON_OBJECT || token->kind == JSON_ARRAY;
+    bool closes = token->kind == JSON_OBJECT_END || token->kind == JSON_ARRAY_END;
+    if (*comma && !closes)
+        text_add(copy, ",", 1);
+    if (token->kind == JSON_STRING)
+        copy_text(copy, token);
+    else if (token->kind == JSON_NUMBER)
+        text_add(copy, token->text, token->length);
+    else
+        text_add(copy, marks[token->kind], strlen(marks[token->kind]));
+    if (token->key)
+        text_add(copy, ":", 1);
+    *comma = !opens && !token->key;
+}
+
+int json_copy(struct json_reader *reader, const struct json_token *first, struct text *copy)
+{
+    bool comma = false, nested = first->kind == JSON_OBJECT || first->kind == JSON_ARRAY;
+    unsigned until = reader->depth - 1;
+    struct json_token token = *first;
+    copy_token(copy, &token, &comma);
+    while (nested && reader->depth > until) {
+        int more = json_next(reader, &token);
+        if (more < 0)
+            return more;
+        copy_token(copy, &token, &comma);
+    }
+    return 0;
+}
