@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: MIT */
+/* What a file names, as a trace; its events go to the sorter: see import_parts.h. */
+#include "import_parts.h"
+
+#include "hash.h"
+#include "stacks.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SORT_BYTES = 64 << 20 };
+
+int import_sink_init(struct import_sink *sink, const char *output,
+                     const struct import_options *options, struct import_result *result)
+{
+    const char *slash = strrchr(output, '/');
+    *sink = (struct import_sink){.options = options,
+                                 .output = output,
+                                 .result = result,
+                                 .first_ns = INT64_MAX,
+                                 .last_ns = INT64_MIN};
+    sink->folder = slash ? strndup(output, (size_t)(slash - output) + 1) : strdup(".");
+    sink->trace = trace_create();
+    sink->events = sink->folder ? sorter_create(sink->folder, SORT_BYTES) : NULL;
+    return sink->trace && sink->events ? 0 : -ENOMEM;
+}
+
+void import_sink_fini(struct import_sink *sink)
+{
+    for (size_t i = 0; i < sink->writing.count; i++) {
+        struct import_thread *thread = &sink->writing.items[i];
+        vec_free(&thread->open);
+        vec_free(&thread->later);
+        vec_free(&thread->events);
+        vec_free(&thread->args);
+    }
+    vec_free(&sink->writing);
+    map64_free(&sink->paired);
+    vec_free(&sink->pairs);
+    vec_free(&sink->record);
+    wide_map_free(&sink->processes);
+    wide_map_free(&sink->threads);
+    sorter_destroy(sink->events);
+    trace_destroy(sink->trace);
+    free(sink->folder);
+}
+
+/* ---- Names ----------------------------------------------------------------------------------- */
+
+static uint32_t keep(struct import_sink *sink, int64_t ordinal)
+{
+    if (ordinal < 0 && !sink->error)
+        sink->error = (int)ordinal;
+    return ordinal < 0 ? 0 : (uint32_t)ordinal;
+}
+
+/* Most texts came a moment ago: they need no check. NULL: it did not. */
+static uint32_t *find_recent(struct import_sink *sink, const char *bytes, size_t length)
+{
+    uint32_t *slot = &sink->recent[hash_bytes(bytes, length) % SINK_RECENT];
+    const struct trace_string *text = trace_string(sink->trace, *slot);
+    return text->length == length && memcmp(text->bytes, bytes, length) == 0 ? slot : NULL;
+}
+
+static uint32_t add_string(struct import_sink *sink, const char *bytes, size_t length)
+{
+    bool full = sink->text_bytes > SINK_TEXT_BYTES_MAX;
+    uint32_t before = trace_string_count(sink->trace);
+    if (full || before > SINK_TEXTS_MAX) {
+        sink->left[LEFT_TEXTS]++;
+        if (!sink->other_text)
+            sink->other_text =
+                keep(sink, trace_string_add(sink->trace, IMPORT_OTHER, strlen(IMPORT_OTHER)));
+        return sink->other_text;
+    }
+    uint32_t ordinal = keep(sink, trace_string_add(sink->trace, bytes, length));
+    if (trace_string_count(sink->trace) > before)
+        sink->text_bytes += length;
+    return ordinal;
+}
+
+uint32_t import_string(struct import_sink *sink, const char *bytes, size_t length)
+{
+    if (length > SINK_TEXT_MAX)
+        length = utf8_cut(bytes, length, SINK_TEXT_MAX);
+    const uint32_t *recent = find_recent(sink, bytes, length);
+    if (recent)
+        return *recent;
+    uint32_t ordinal = add_string(sink, bytes, length);
+    sink->recent[hash_bytes(bytes, length) % SINK_RECENT] = ordinal;
+    return ordinal;
+}
+
+uint32_t import_text(struct import_sink *sink, const char *text)
+{
+    return import_string(sink, text, strlen(text));
+}
+
+uint32_t import_scope(struct import_sink *sink, const struct scope *scope)
+{
+    int64_t ordinal = trace_scope_add(sink->trace, scope);
+    return ordinal == -ENOSPC ? 0 : keep(sink, ordinal);
+}
+
+uint32_t import_call(struct import_sink *sink, uint32_t function, uint32_t file, int32_t line)
+{
+    uint32_t label = keep(sink, trace_python_label(sink->trace, function, file, line));
+    return label ? keep(sink, trace_label_name(sink->trace, label)) : function;
+}
+
+/* ---- Processes and threads ------------------------------------------------------------------- */
+
+static void find_id(const struct import_id *id, uint32_t within, struct wide_key *key)
+{
+    *key = (struct wide_key){
+        .words = {1 + (uint64_t)within, id->text, id->text ? 0 : (uint64_t)id->number}};
+}
+
+static bool fits_pid(const struct import_id *id)
+{
+    return !id->text && id->number >= 0 && id->number <= INT32_MAX;
+}
+
+int64_t import_process_find(const struct import_sink *sink, const struct import_id *id)
+{
+    struct wide_key key;
+    find_id(id, 0, &key);
+    const uint64_t *found = wide_map_find(&sink->processes, &key);
+    return found ? (int64_t)*found : -1;
+}
+
+int64_t import_thread_find(const struct import_sink *sink, uint32_t process,
+                           const struct import_id *id)
+{
+    struct wide_key key;
+    find_id(id, process, &key);
+    const uint64_t *found = wide_map_find(&sink->threads, &key);
+    return found ? (int64_t)*found : -1;
+}
+
+uint32_t import_process(struct import_sink *sink, const struct import_id *id)
+{
+    struct wide_key key;
+    find_id(id, 0, &key);
+    const uint64_t *found = wide_map_find(&sink->processes, &key);
+    if (found)
+        return (uint32_t)*found;
+    int64_t ordinal = trace_process_add(sink->trace);
+    if (ordinal < 0 || wide_map_put(&sink->processes, &key, (uint64_t)ordinal) != 0)
+        return keep(sink, -ENOMEM);
+    struct trace_process *process = trace_process(sink->trace, (uint32_t)ordinal);
+    process->pid = process->ns_pid = fits_pid(id) ? (int32_t)id->number : 0;
+    process->identity = 1 + (uint64_t)ordinal;
+    process->name = id->text;
+    process->end = PROCESS_VANISHED;
+    return (uint32_t)ordinal;
+}
+
+uint32_t import_thread(struct import_sink *sink, uint32_t process, const struct import_id *id)
+{
+    struct wide_key key;
+    find_id(id, process, &key);
+    const uint64_t *found = wide_map_find(&sink->threads, &key);
+    if (found)
+        return (uint32_t)*found;
+    int64_t ordinal = trace_thread_add(sink->trace, process);
+    if (ordinal < 0 || wide_map_put(&sink->threads, &key, (uint64_t)ordinal) != 0)
+        return keep(sink, -ENOMEM);
+    struct trace_thread *thread = trace_thread(sink->trace, (uint32_t)ordinal);
+    thread->tid = fits_pid(id) ? (int32_t)id->number : 0;
+    thread->serial = 1 + (uint32_t)ordinal;
+    thread->name = id->text;
+    return (uint32_t)ordinal;
+}
+
+/* ---- Events ---------------------------------------------------------------------------------- */
+
+/* Ranges before what lies in them, and at one time before all else. */
+static struct sorter_key key_of(const struct event *event)
+{
+    bool range = event->kind == EVENT_PUSH;
+    return (struct sorter_key){event->time_ns, range ? -1 - (event->end_ns - event->time_ns) : 1};
+}
+
+static bool has_times(const struct event *event)
+{
+    bool ends = event->kind == EVENT_PUSH || event->kind == EVENT_SPAN;
+    if (event->time_ns < -IMPORT_TIME_MAX || event->time_ns > IMPORT_TIME_MAX)
+        return false;
+    if (!ends || event->end_ns == INT64_MAX)
+        return true;
+    return event->end_ns >= event->time_ns && event->end_ns <= IMPORT_TIME_MAX;
+}
+
+static void note_time(struct import_sink *sink, const struct event *event)
+{
+    bool ends = event->kind == EVENT_PUSH || event->kind == EVENT_SPAN;
+    int64_t last_ns = ends && event->end_ns != INT64_MAX ? event->end_ns : event->time_ns;
+    sink->first_ns = event->time_ns < sink->first_ns ? event->time_ns : sink->first_ns;
+    sink->last_ns = last_ns > sink->last_ns ? last_ns : sink->last_ns;
+}
+
+int import_add(struct import_sink *sink, const struct event *event, const struct arg *args)
+{
+    size_t args_size = event->arg_count * sizeof(*args), size = sizeof(*event) + args_size;
+    if (sink->error)
+        return sink->error;
+    if (!has_times(event)) {
+        sink->left[LEFT_MALFORMED]++;
+        return 0;
+    }
+    note_time(sink, event);
+    sink->record.count = 0;
+    if (vec_reserve(&sink->record, size) != 0)
+        return -ENOMEM;
+    memcpy(sink->record.items, event, sizeof(*event));
+    if (args_size)
+        memcpy(sink->record.items + sizeof(*event), args, args_size);
+    return sorter_add(sink->events, key_of(event), sink->record.items, (uint32_t)size);
+}
