@@ -80,8 +80,8 @@ void cmd_print_help(const struct cmd *cmd);
 void cmd_print_overview(void);
 
 extern const struct cmd cmd_attach, cmd_cat, cmd_diff, cmd_doctor, cmd_dump, cmd_env, cmd_export,
-    cmd_flame, cmd_help, cmd_html, cmd_info, cmd_ls, cmd_merge, cmd_open, cmd_query, cmd_record,
-    cmd_kernprof, cmd_recover, cmd_report, cmd_run_job, cmd_set, cmd_snapshot, cmd_stat,
+    cmd_flame, cmd_help, cmd_html, cmd_import, cmd_info, cmd_ls, cmd_merge, cmd_open, cmd_query,
+    cmd_record, cmd_kernprof, cmd_recover, cmd_report, cmd_run_job, cmd_set, cmd_snapshot, cmd_stat,
     cmd_symbolize, cmd_tail, cmd_top, cmd_version;
 
 #endif

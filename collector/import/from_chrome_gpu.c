@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT */
+/* Work of GPUs in Chrome traces of torch.profiler and of annot.
+ *
+ * A kernel and the call that launched it have the same number, and stand anywhere in the file. So
+ * both are put in order of that number, and each kernel gets the time and the thread of its call.
+ */
+#include "from_chrome_parts.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { WORK_BYTES = 16 << 20 };
+
+enum { ORDER_LAUNCH, ORDER_WORK };
+
+struct launch {
+    int64_t time_ns;
+    uint32_t thread, process;
+};
+
+/* What lies on a queue; its values follow. */
+struct work {
+    struct event event;
+    struct import_id pid, tid; /* where the file has it */
+    int64_t device, stream, context;
+};
+
+static int add(struct from_chrome_reader *reader, struct sorter_key key, const void *bytes,
+               size_t size)
+{
+    if (!reader->work)
+        reader->work = sorter_create(reader->sink->folder, WORK_BYTES);
+    return reader->work ? sorter_add(reader->work, key, bytes, (uint32_t)size) : -ENOMEM;
+}
+
+int from_chrome_gpu_launch(struct from_chrome_reader *reader, const struct event *event)
+{
+    const struct from_chrome_known *known = &reader->event.known;
+    const struct trace_thread *thread = trace_thread_get(reader->sink->trace, event->thread);
+    const struct launch launch = {event->time_ns, event->thread, thread->process};
+    if (!known->has_correlation || known->correlation <= 0)
+        return 0;
+    return add(reader, (struct sorter_key){known->correlation, ORDER_LAUNCH}, &launch,
+               sizeof(launch));
+}
+
+/* "Memcpy HtoD (Pageable -> Device)". */
+static int add_direction(struct from_chrome_reader *reader, const struct event *event)
+{
+    static const char *const directions[] = {"HtoD", "DtoH", "DtoD", "HtoH", "PtoP",
+                                             "HtoA", "AtoH", "AtoA", "DtoA", "AtoD"};
+    const char *name = trace_string(reader->sink->trace, event->name)->bytes;
+    for (size_t i = 0; i < sizeof(directions) / sizeof(*directions); i++)
+        if (strstr(name, directions[i])) {
+            const struct arg arg = {.key = import_text(reader->sink, QUEUE_KEY_DIRECTION),
+                                    .kind = VALUE_STRING,
+                                    .value = {.string = import_text(reader->sink, directions[i])}};
+            return vec_push(&reader->args, arg);
+        }
+    return 0;
+}
+
+/* Keys as the observer of annot has them. */
+static void rename_keys(struct from_chrome_reader *reader)
+{
+    for (size_t i = 0; i < reader->args.count; i++)
+        for (unsigned key = 0; key < CHROME_KEYS; key++)
+            if (reader->keys[key] && reader->args.items[i].key == reader->keys[key]) {
+                reader->args.items[i].key =
+                    import_text(reader->sink, from_chrome_keys[key].becomes);
+                break;
+            }
+}
+
+int from_chrome_gpu_add(struct from_chrome_reader *reader, enum from_chrome_class class,
+                        struct event *event)
+{
+    const struct from_chrome_event *read = &reader->event;
+    const struct from_chrome_known *known = &read->known;
+    struct work work = {.pid = read->pid,
+                        .tid = read->tid,
+                        .device = known->has_device ? known->device : read->pid.number,
+                        .stream = known->has_stream ? known->stream : read->tid.number,
+                        .context = known->has_context ? known->context : 0};
+    int error = class == CHROME_COPY ? add_direction(reader, event) : 0;
+    rename_keys(reader);
+    event->arg_count = (uint16_t)reader->args.count;
+    work.event = *event;
+    size_t args_size = reader->args.count * sizeof(struct arg), size = sizeof(work) + args_size;
+    reader->sink->record.count = 0;
+    if (error || vec_reserve(&reader->sink->record, size) != 0)
+        return -ENOMEM;
+    memcpy(reader->sink->record.items, &work, sizeof(work));
+    if (args_size)
+        memcpy(reader->sink->record.items + sizeof(work), reader->args.items, args_size);
+    int64_t number = known->has_correlation && known->correlation > 0 ? known->correlation : 0;
+    return add(reader, (struct sorter_key){number, ORDER_WORK}, reader->sink->record.items, size);
+}
+
+/* ---- Where it lies --------------------------------------------------------------------------- */
+
+static uint32_t device_name(struct from_chrome_reader *reader, const struct work *work)
+{
+    char text[256];
+    const char *name = "";
+    for (size_t i = 0; i < reader->devices.count; i++)
+        if (reader->devices.items[i].number == work->device)
+            name = trace_string(reader->sink->trace, reader->devices.items[i].name)->bytes;
+    snprintf(text, sizeof(text), "GPU %lld%s%s", (long long)work->device, name[0] ? ": " : "",
+             name);
+    return import_text(reader->sink, text);
+}
+
+static uint32_t stream_name(struct from_chrome_reader *reader, const struct work *work)
+{
+    char text[64];
+    const struct from_chrome_meta *meta = from_chrome_meta_find(reader, &work->pid, &work->tid);
+    const char *name = meta ? trace_string(reader->sink->trace, meta->name)->bytes : "";
+    size_t length = strlen(name);
+    while (length && name[length - 1] == ' ')
+        length--;
+    if (strncmp(name, "stream ", strlen("stream ")) == 0 && length > strlen("stream "))
+        return import_string(reader->sink, name, length);
+    snprintf(text, sizeof(text), "stream %lld", (long long)work->stream);
+    return import_text(reader->sink, text);
+}
+
+/* The lane of a stream, below its device. */
+static int find_lane(struct from_chrome_reader *reader, const struct work *work, uint32_t process,
+                     uint32_t *ret_lane)
+{
+    struct trace *trace = reader->sink->trace;
+    uint64_t above = work->context > 0 ? (uint64_t)work->context : 1 + (uint64_t)work->device;
+    uint64_t id = above << 32 | ((uint64_t)work->stream & UINT32_MAX);
+    uint32_t lanes = trace_lane_count(trace);
+    int64_t lane = trace_lane_of(trace, LANE_QUEUE, process, id);
+    *ret_lane = lane < 0 ? 0 : (uint32_t)lane;
+    if (lane < 0 || trace_lane_count(trace) == lanes)
+        return lane < 0 ? (int)lane : 0;
+    trace_lane(trace, *ret_lane)->name = stream_name(reader, work);
+    int64_t device = trace_lane_of(trace, LANE_DEVICE, process, (uint64_t)work->device);
+    if (device < 0)
+        return (int)device;
+    trace_lane(trace, (uint32_t)device)->name = device_name(reader, work);
+    trace_lane_set_parent(trace, *ret_lane, (uint32_t)device);
+    return 0;
+}
+
+/* Without a launch, it is of the first thread that there is. */
+static uint32_t some_thread(struct from_chrome_reader *reader, const struct work *work)
+{
+    if (trace_thread_count(reader->sink->trace) > 0)
+        return 0;
+    return import_thread(reader->sink, import_process(reader->sink, &work->pid), &work->tid);
+}
+
+static int tell(struct from_chrome_reader *reader, const void *bytes, uint32_t size,
+                const struct launch *launch)
+{
+    struct work work;
+    memcpy(&work, bytes, sizeof(work));
+    const struct arg *args = (const void *)((const uint8_t *)bytes + sizeof(work));
+    assert(size == sizeof(work) + work.event.arg_count * sizeof(*args));
+    (void)size;
+    bool caused = launch && launch->time_ns <= work.event.time_ns;
+    reader->sink->left[LEFT_UNLAUNCHED] += !caused;
+    work.event.origin_ns = caused ? launch->time_ns : EVENT_NO_ORIGIN;
+    work.event.thread = launch ? launch->thread : some_thread(reader, &work);
+    uint32_t process = trace_thread_get(reader->sink->trace, work.event.thread)->process;
+    struct trace_process *entry = trace_process(reader->sink->trace, process);
+    entry->queued[QUEUED_LAUNCHED]++;
+    entry->queued[QUEUED_TOLD]++;
+    int error = find_lane(reader, &work, process, &work.event.lane);
+    return error ? error : import_add(reader->sink, &work.event, args);
+}
+
+int from_chrome_gpu_finish(struct from_chrome_reader *reader)
+{
+    struct launch launch = {0};
+    struct sorter_key key, launched = {0, 0};
+    const void *bytes;
+    uint32_t size;
+    int more, error = reader->work ? sorter_finish(reader->work) : 0;
+    if (error || !reader->work)
+        return error;
+    while ((more = sorter_next(reader->work, &key, &bytes, &size)) == 1) {
+        if (key.second == ORDER_LAUNCH) {
+            memcpy(&launch, bytes, sizeof(launch));
+            launched = key;
+            continue;
+        }
+        bool known = key.first && key.first == launched.first;
+        error = tell(reader, bytes, size, known ? &launch : NULL);
+        if (error)
+            return error;
+    }
+    return more;
+}

@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: MIT */
+/* What an event of a Chrome trace becomes. */
+#include "from_chrome_parts.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { OPEN_MAX = 1 << 16, NAME_SIZE = 4096 };
+
+/* ---- Categories ------------------------------------------------------------------------------ */
+
+static const struct {
+    const char *category;
+    uint8_t class, role;
+    uint16_t observer;
+} categories[] = {
+    {"fee", CHROME_CALL, 0, OBSERVER_PYTHON_CALLS},
+    {"FEE", CHROME_CALL, 0, OBSERVER_PYTHON_CALLS},
+    {"python calls", CHROME_CALL, 0, OBSERVER_PYTHON_CALLS},
+    {"python_function", CHROME_CALL_TORCH, 0, OBSERVER_PYTHON_CALLS},
+    {"cuda_runtime", CHROME_DRIVER, QUEUE_ROLE_CALL, OBSERVER_CUPTI},
+    {"cuda_driver", CHROME_DRIVER, QUEUE_ROLE_CALL, OBSERVER_CUPTI},
+    {"kernel", CHROME_KERNEL, QUEUE_ROLE_KERNEL, OBSERVER_CUPTI},
+    {"gpu_memcpy", CHROME_COPY, QUEUE_ROLE_COPY, OBSERVER_CUPTI},
+    {"gpu_memset", CHROME_SET, QUEUE_ROLE_SET, OBSERVER_CUPTI},
+    {"ac2g", CHROME_REPEATED, 0, 0},
+    {"async_cpu_to_gpu", CHROME_REPEATED, 0, 0},
+    {"gpu_user_annotation", CHROME_REPEATED, 0, 0},
+};
+
+static enum from_chrome_class find_class(struct from_chrome_reader *reader, uint32_t *ret_scope)
+{
+    uint32_t category = reader->event.category;
+    const uint64_t *found = map64_find(&reader->classes, 1 + (uint64_t)category);
+    struct scope scope = {.category = category};
+    enum from_chrome_class class = CHROME_PLAIN;
+    if (found) {
+        *ret_scope = (uint32_t)*found;
+        return (enum from_chrome_class)(*found >> 32);
+    }
+    const char *text = trace_string(reader->sink->trace, category)->bytes;
+    for (size_t i = 0; i < sizeof(categories) / sizeof(*categories); i++)
+        if (strcmp(categories[i].category, text) == 0) {
+            class = (enum from_chrome_class)categories[i].class;
+            scope.observer = categories[i].observer;
+            scope.role = categories[i].role;
+            if (class != CHROME_PLAIN)
+                scope.category = 0;
+        }
+    *ret_scope = import_scope(reader->sink, &scope);
+    if (map64_put(&reader->classes, 1 + (uint64_t)category, (uint64_t) class << 32 | *ret_scope) !=
+        0)
+        reader->sink->error = -ENOMEM;
+    return class;
+}
+
+/* ---- Names ----------------------------------------------------------------------------------- */
+
+static uint32_t make_named(struct from_chrome_reader *reader, uint32_t name, uint32_t value)
+{
+    char text[NAME_SIZE];
+    const struct trace *trace = reader->sink->trace;
+    int length = snprintf(text, sizeof(text), "%s %s", trace_string(trace, name)->bytes,
+                          trace_string(trace, value)->bytes);
+    size_t used = length < NAME_SIZE ? (size_t)length : utf8_whole(text, NAME_SIZE - 1);
+    return import_string(reader->sink, text, used);
+}
+
+/* "aten::mm [[8, 16], [16, 4]]", if the value is wanted there and is a text. */
+static uint32_t name_with(struct from_chrome_reader *reader, uint32_t name)
+{
+    uint32_t value = 0;
+    for (size_t i = 0; reader->with && i < reader->args.count; i++)
+        if (reader->args.items[i].key == reader->with && reader->args.items[i].kind == VALUE_STRING)
+            value = reader->args.items[i].value.string;
+    if (!value)
+        return name;
+    const struct wide_key *key = WIDE_KEY(name, value);
+    const uint64_t *found = wide_map_find(&reader->named, key);
+    if (found)
+        return (uint32_t)*found;
+    uint32_t named = make_named(reader, name, value);
+    if (wide_map_put(&reader->named, key, named) != 0)
+        reader->sink->error = -ENOMEM;
+    return named;
+}
+
+/* ---- Where it lies --------------------------------------------------------------------------- */
+
+static uint32_t thread_of(struct from_chrome_reader *reader)
+{
+    const struct from_chrome_event *event = &reader->event;
+    uint32_t process = import_process(reader->sink, &event->pid);
+    return import_thread(reader->sink, process, event->has_tid ? &event->tid : &event->pid);
+}
+
+static int add(struct from_chrome_reader *reader, struct event *event)
+{
+    event->arg_count = (uint16_t)reader->args.count;
+    return import_add(reader->sink, event, reader->args.items);
+}
+
+/* ---- Begins and ends ------------------------------------------------------------------------- */
+
+static struct from_chrome_open *need_open(struct from_chrome_reader *reader, uint32_t thread)
+{
+    static const struct from_chrome_open none;
+    while (reader->open.count <= thread)
+        if (vec_push(&reader->open, none) != 0)
+            return NULL;
+    return &reader->open.items[thread];
+}
+
+static int take_begin(struct from_chrome_reader *reader, struct event *event)
+{
+    struct from_chrome_open *open = need_open(reader, event->thread);
+    if (!open)
+        return -ENOMEM;
+    if (open->begins.count >= OPEN_MAX) {
+        reader->sink->left[LEFT_MALFORMED]++;
+        return 0;
+    }
+    event->args = (uint32_t)open->args.count;
+    event->arg_count = (uint16_t)reader->args.count;
+    if (vec_push(&open->begins, *event) != 0 || vec_reserve(&open->args, reader->args.count) != 0)
+        return -ENOMEM;
+    if (reader->args.count)
+        memcpy(open->args.items + open->args.count, reader->args.items,
+               reader->args.count * sizeof(struct arg));
+    open->args.count += reader->args.count;
+    return 0;
+}
+
+/* With the values of both. */
+static int take_end(struct from_chrome_reader *reader, const struct event *end)
+{
+    struct from_chrome_open *open = need_open(reader, end->thread);
+    if (!open)
+        return -ENOMEM;
+    if (!open->begins.count) {
+        reader->sink->left[LEFT_END_ALONE]++;
+        return 0;
+    }
+    struct event range = open->begins.items[--open->begins.count];
+    range.end_ns = end->time_ns;
+    size_t more = reader->args.count;
+    if (range.arg_count + more > SINK_ARGS_MAX)
+        more = SINK_ARGS_MAX - range.arg_count;
+    if (vec_reserve(&open->args, more) != 0)
+        return -ENOMEM;
+    if (more)
+        memcpy(open->args.items + open->args.count, reader->args.items, more * sizeof(struct arg));
+    range.arg_count = (uint16_t)(range.arg_count + more);
+    int error = import_add(reader->sink, &range, open->args.items + range.args);
+    open->args.count = range.args;
+    return error;
+}
+
+int from_chrome_open_finish(struct from_chrome_reader *reader)
+{
+    for (size_t i = 0; i < reader->open.count; i++) {
+        const struct from_chrome_open *open = &reader->open.items[i];
+        for (size_t at = 0; at < open->begins.count; at++) {
+            struct event range = open->begins.items[at];
+            range.end_ns = INT64_MAX;
+            reader->sink->left[LEFT_OPEN]++;
+            int error = import_add(reader->sink, &range, open->args.items + range.args);
+            if (error)
+                return error;
+        }
+    }
+    return 0;
+}
+
+/* ---- Counters -------------------------------------------------------------------------------- */
+
+static bool is_unit(const char *text)
+{
+    static const char *const units[] = {"bytes", "B", "KiB", "MiB", "GiB", "ns", "us",
+                                        "ms",    "s", "%",   "Hz",  "MHz", "W",  "J"};
+    for (size_t i = 0; i < sizeof(units) / sizeof(*units); i++)
+        if (strcmp(units[i], text) == 0)
+            return true;
+    return false;
+}
+
+/* "GROUP/SERIES"; of one value called "value", or by its unit, the event's name. */
+static uint32_t counter_name(struct from_chrome_reader *reader, uint32_t name,
+                             const struct arg *arg)
+{
+    struct trace *trace = reader->sink->trace;
+    const char *series = trace_string(trace, arg->key)->bytes;
+    char text[NAME_SIZE];
+    bool unit = is_unit(series), single = reader->args.count == 1;
+    if (single && unit) {
+        int error = trace_unit_set(trace, 0, name, arg->key);
+        if (error == -ENOMEM)
+            reader->sink->error = error;
+    }
+    if (single && (unit || strcmp(series, "value") == 0 || arg->key == name))
+        return name;
+    const struct wide_key *key = WIDE_KEY(name, arg->key, 1);
+    const uint64_t *found = wide_map_find(&reader->named, key);
+    if (found)
+        return (uint32_t)*found;
+    int length = snprintf(text, sizeof(text), "%s/%s", trace_string(trace, name)->bytes, series);
+    size_t used = length < NAME_SIZE ? (size_t)length : utf8_whole(text, NAME_SIZE - 1);
+    uint32_t full = import_string(reader->sink, text, used);
+    if (wide_map_put(&reader->named, key, full) != 0)
+        reader->sink->error = -ENOMEM;
+    return full;
+}
+
+static int take_counter(struct from_chrome_reader *reader, const struct event *event)
+{
+    for (size_t i = 0; i < reader->args.count; i++) {
+        const struct arg *arg = &reader->args.items[i];
+        struct event counter = *event;
+        if (arg->kind == VALUE_STRING || arg->kind == VALUE_BOOL) {
+            reader->sink->left[LEFT_VALUES]++;
+            continue;
+        }
+        counter.kind = EVENT_COUNTER;
+        counter.name = counter_name(reader, event->name, arg);
+        counter.value_kind = (uint8_t)arg->kind;
+        counter.value = arg->value;
+        counter.arg_count = 0;
+        int error = import_add(reader->sink, &counter, NULL);
+        if (error)
+            return error;
+    }
+    return 0;
+}
+
+/* ---- All of them ----------------------------------------------------------------------------- */
+
+/* What pairs of begins and ends go by, beside their id. */
+static uint64_t pair_id(const struct from_chrome_reader *reader)
+{
+    const struct from_chrome_event *event = &reader->event;
+    uint64_t mixed = from_chrome_mix(event->id, event->category);
+    bool local = event->id_local || event->phase == 'S' || event->phase == 'T' ||
+                 event->phase == 'F' || event->phase == 'b' || event->phase == 'e';
+    if (local)
+        mixed =
+            from_chrome_mix(mixed, from_chrome_mix(event->pid.text, (uint64_t)event->pid.number));
+    return mixed;
+}
+
+static int take_complete(struct from_chrome_reader *reader, enum from_chrome_class class,
+                         struct event *event)
+{
+    event->kind = EVENT_PUSH;
+    event->end_ns = event->time_ns + reader->event.dur_ns;
+    if (reader->event.dur_ns < 0) {
+        reader->sink->left[LEFT_MALFORMED]++;
+        return 0;
+    }
+    if (class >= CHROME_KERNEL) {
+        event->kind = EVENT_SPAN;
+        return from_chrome_gpu_add(reader, class, event);
+    }
+    int error = class == CHROME_DRIVER ? from_chrome_gpu_launch(reader, event) : 0;
+    return error ? error : add(reader, event);
+}
+
+static int take_pair(struct from_chrome_reader *reader, enum event_kind kind, struct event *event)
+{
+    if (!reader->event.has_id) {
+        reader->sink->left[LEFT_MALFORMED]++;
+        return 0;
+    }
+    event->kind = (uint8_t)kind;
+    event->id = pair_id(reader);
+    if (kind == EVENT_END)
+        event->name = event->scope = 0;
+    if (kind == EVENT_START || kind == EVENT_END)
+        return add(reader, event);
+    reader->args.count = 0; /* flows have none */
+    return add(reader, event);
+}
+
+static int take_by_phase(struct from_chrome_reader *reader, enum from_chrome_class class,
+                         struct event *event)
+{
+    switch (reader->event.phase) {
+    case 'X':
+        return take_complete(reader, class, event);
+    case 'B':
+        event->kind = EVENT_PUSH;
+        return take_begin(reader, event);
+    case 'E':
+        return take_end(reader, event);
+    case 'i':
+    case 'I':
+    case 'R':
+    case 'n':
+    case 'T':
+    case 'p':
+        event->kind = EVENT_MARK;
+        return add(reader, event);
+    case 'C':
+        return take_counter(reader, event);
+    case 'b':
+    case 'S':
+        return take_pair(reader, EVENT_START, event);
+    case 'e':
+    case 'F':
+        return take_pair(reader, EVENT_END, event);
+    case 's':
+        return take_pair(reader, EVENT_FLOW_BEGIN, event);
+    case 't':
+        return take_pair(reader, EVENT_FLOW_STEP, event);
+    default: /* 'f': others were sorted out */
+        return take_pair(reader, EVENT_FLOW_END, event);
+    }
+}
+
+int from_chrome_event_take(struct from_chrome_reader *reader)
+{
+    const struct from_chrome_event *read = &reader->event;
+    struct event event = {.time_ns = read->ts_ns, .name = read->name};
+    if (read->phase == 'M')
+        return from_chrome_meta_add(reader);
+    if (!read->phase || !strchr("XBEiIRnTpCbSeFstf", read->phase)) {
+        reader->sink->left[read->phase ? LEFT_UNKNOWN : LEFT_MALFORMED]++;
+        return 0;
+    }
+    if (!read->has_ts || __builtin_add_overflow(event.time_ns, reader->base_ns, &event.time_ns) ||
+        event.time_ns > IMPORT_TIME_MAX || read->dur_ns > IMPORT_TIME_MAX) {
+        reader->sink->left[LEFT_MALFORMED]++;
+        return 0;
+    }
+    enum from_chrome_class class = find_class(reader, &event.scope);
+    if (class == CHROME_REPEATED) {
+        reader->sink->left[LEFT_REPEATED]++;
+        return 0;
+    }
+    if (class == CHROME_CALL || class == CHROME_CALL_TORCH)
+        event.name = from_chrome_call_name(reader, read->name, class);
+    else if (class == CHROME_PLAIN && reader->with)
+        event.name = name_with(reader, read->name);
+    if (class < CHROME_KERNEL || read->phase != 'X')
+        event.thread = thread_of(reader);
+    return take_by_phase(reader, class, &event);
+}
