@@ -15,6 +15,7 @@
 
 struct import_values {
     const char *output, *format, *with;
+    int64_t unit_ns;
     bool force;
 };
 
@@ -88,7 +89,7 @@ static void note(const struct import_result *result, const char *output)
 {
     for (unsigned i = 0; i < result->note_count; i++)
         cmd_note("%s", result->notes[i]);
-    if (result->events == 0)
+    if (result->events + result->samples == 0)
         cmd_note("%s has no events", output);
 }
 
@@ -111,6 +112,7 @@ static int run_import(const struct cmd_call *call)
         output = made = default_output(path);
     const struct import_options options = {.format = values->format,
                                            .with = values->with,
+                                           .unit_ns = values->unit_ns,
                                            .source = path,
                                            .version = ANNOT_VERSION,
                                            .overwrite = values->force};
@@ -135,6 +137,8 @@ static const struct option_spec options[] = {
      "what the file is; default: seen from its content", NULL},
     {"name-with", 0, OPTION_TEXT, AT(with), "KEY",
      "make a text value of ranges a part of their names: tables then group by both", NULL},
+    {"unit", 0, OPTION_TIME, AT(unit_ns), "TIME",
+     "what 1 is in files that do not say it, as collapsed stacks: 1us, 10ms", NULL},
     {0},
 };
 

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static const struct importer *const importers[] = {&import_chrome};
+static const struct importer *const importers[] = {&import_chrome, &import_folded};
 
 enum { IMPORTERS = sizeof(importers) / sizeof(*importers), SNIFF_BYTES = 64 << 10 };
 
@@ -37,25 +37,30 @@ static const char *const left_texts[LEFT_COUNT] = {
     [LEFT_OVERLAPPING] = "ranges that don't nest on their thread: they are ranges of the process",
     [LEFT_CLIPPED] = "ranges that ended up to 1 us behind the one around them: they end with it",
     [LEFT_TEXTS] = "texts beyond the first 1,048,576 or 64 MiB: \"" IMPORT_OTHER "\"",
+    [LEFT_STACKS] = "left out: inner frames of stacks beyond 2,097,152 different ones",
     [LEFT_VALUES] = "left out: values that are too long, too many, or no numbers",
     [LEFT_UNLAUNCHED] = "GPU work without the call that launched it",
 };
 
-int import_notes_tell(struct import_sink *sink)
+void import_note(struct import_sink *sink, const char *text)
 {
     struct import_result *result = sink->result;
+    if (trace_fact_set(sink->trace, FACT_NOTE, text, 1) == -ENOMEM)
+        sink->error = -ENOMEM;
+    if (result->note_count < IMPORT_NOTES_MAX)
+        snprintf(result->notes[result->note_count++], IMPORT_PROBLEM_SIZE, "%s", text);
+}
+
+int import_notes_tell(struct import_sink *sink)
+{
     char count[NUMBER_TEXT_SIZE], note[IMPORT_PROBLEM_SIZE];
     for (unsigned i = 0; i < LEFT_COUNT; i++) {
         if (!sink->left[i] || !left_texts[i])
             continue;
         snprintf(note, sizeof(note), "%s: %s", left_texts[i], number_count(sink->left[i], count));
-        int error = trace_fact_set(sink->trace, FACT_NOTE, note, 1);
-        if (error)
-            return error;
-        if (result->note_count < IMPORT_NOTES_MAX)
-            memcpy(result->notes[result->note_count++], note, sizeof(note));
+        import_note(sink, note);
     }
-    return 0;
+    return sink->error;
 }
 
 /* ---- One import ------------------------------------------------------------------------------ */

@@ -21,6 +21,7 @@ struct import_format {
 struct import_options {
     const char *format;  /* name; NULL: by the content */
     const char *with;    /* the value of this key is a part of the names of ranges; or NULL */
+    int64_t unit_ns;     /* what 1 is in formats that do not say it; 0: the format's guess */
     const char *source;  /* what the file is called */
     const char *version; /* of annot */
     bool overwrite;
@@ -30,7 +31,7 @@ enum { IMPORT_PROBLEM_SIZE = 256, IMPORT_NOTES_MAX = 12 };
 
 struct import_result {
     const struct import_format *format;
-    uint64_t bytes, events, processes, threads;
+    uint64_t bytes, events, samples, processes, threads;
     char problem[IMPORT_PROBLEM_SIZE]; /* one line: what is wrong with the file; or empty */
     /* What could not be kept: "1,204 events without a time". */
     char notes[IMPORT_NOTES_MAX][IMPORT_PROBLEM_SIZE];

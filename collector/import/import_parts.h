@@ -10,6 +10,7 @@
 
 #include "event.h"
 #include "hash_map.h"
+#include "sample.h"
 #include "text.h"
 #include "trace.h"
 #include "vec.h"
@@ -147,6 +148,7 @@ enum import_left {
     LEFT_TEXTS,       /* texts beyond the limit */
     LEFT_VALUES,      /* values that are too many or too long */
     LEFT_UNLAUNCHED,  /* work of queues without a launch */
+    LEFT_STACKS,      /* frames of stacks beyond the limit */
     LEFT_REPEATED,    /* that only repeat what others tell */
     LEFT_COUNT,
 };
@@ -189,7 +191,8 @@ struct import_sink {
     const char *output;
     char *folder; /* of the output */
     struct sorter *events;
-    VEC(uint8_t) record; /* that is made at present */
+    struct sorter *samples; /* NULL: none yet */
+    VEC(uint8_t) record;    /* that is made at present */
     struct wide_map processes, threads;
     VEC(struct import_thread) writing; /* by thread */
     size_t waiting;
@@ -212,6 +215,7 @@ enum {
     SINK_TEXTS_MAX = 1 << 20,
     SINK_TEXT_MAX = 1 << 20, /* of one text; it is cut */
     SINK_ARGS_MAX = 1024,    /* of an event */
+    SINK_STACKS_MAX = 2 << 20,
 };
 
 /* In place of texts beyond the limits. */
@@ -245,6 +249,29 @@ int64_t import_thread_find(const struct import_sink *sink, uint32_t process,
  * counted. 0 or -errno. */
 int import_add(struct import_sink *sink, const struct event *event, const struct arg *args);
 
+/* ---- Samples: sink_samples.c ---- */
+
+/* A frame by what outputs show of it; lines 0, strings 0: not known. */
+struct import_frame {
+    uint32_t function, file, module; /* strings */
+    int32_t line, first_line;
+    uint8_t kind; /* enum frame_kind */
+};
+
+/* Ordinals of the trace's stacks; beyond STACKS_MAX the parent. Out of memory: 0, and the sink's
+ * error. */
+uint32_t import_frame(struct import_sink *sink, const struct import_frame *frame);
+uint32_t import_stack(struct import_sink *sink, uint32_t parent, uint32_t frame);
+
+/* Of any thread, in any order. 0 or -errno. */
+int import_sample(struct import_sink *sink, const struct sample *sample);
+
+/* Writes them, in order of time. 0 or -errno. */
+int import_samples_write(struct import_sink *sink);
+
+/* One line in the recording and on standard error. */
+void import_note(struct import_sink *sink, const char *text);
+
 /* Says in result->notes, and in the recording, what was left out. 0 or -errno. */
 int import_notes_tell(struct import_sink *sink);
 
@@ -264,6 +291,6 @@ struct importer {
 /* What is wrong with the file, for messages: the first one stays. */
 void import_problem(struct import_sink *sink, const char *problem, uint64_t offset);
 
-extern const struct importer import_chrome;
+extern const struct importer import_chrome, import_folded;
 
 #endif

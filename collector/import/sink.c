@@ -42,6 +42,7 @@ void import_sink_fini(struct import_sink *sink)
     wide_map_free(&sink->processes);
     wide_map_free(&sink->threads);
     sorter_destroy(sink->events);
+    sorter_destroy(sink->samples);
     trace_destroy(sink->trace);
     free(sink->folder);
 }

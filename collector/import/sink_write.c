@@ -315,6 +315,8 @@ static int prepare(struct import_sink *sink)
     int error = sink->error ? sink->error : sorter_finish(sink->events);
     if (!error)
         error = describe(sink);
+    if (!error && sink->samples)
+        error = sorter_finish(sink->samples);
     uint32_t threads = trace_thread_count(sink->trace);
     if (!error)
         error = vec_reserve(&sink->writing, threads);
@@ -335,6 +337,8 @@ static int write_file(struct import_sink *sink, const char *temporary)
     if (error)
         return error;
     error = write_events(sink);
+    if (!error)
+        error = import_samples_write(sink);
     if (!error)
         error = import_notes_tell(sink);
     raise_revisions(sink);
@@ -371,6 +375,7 @@ int import_sink_finish(struct import_sink *sink)
         unlink(temporary);
     free(temporary);
     sink->result->events = sorter_count(sink->events);
+    sink->result->samples = sink->samples ? sorter_count(sink->samples) : 0;
     sink->result->processes = trace_process_count(sink->trace);
     sink->result->threads = trace_thread_count(sink->trace);
     return error;

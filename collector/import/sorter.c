@@ -45,7 +45,7 @@ struct sorter {
     char *folder;
     size_t memory_bytes;
     uint8_t *records;
-    size_t used;
+    size_t used, capacity;
     VEC(struct entry) entries;
     size_t next; /* of the entries, when they are handed out */
     struct run runs[RUNS_MAX];
@@ -66,8 +66,7 @@ struct sorter *sorter_create(const char *folder, size_t memory_bytes)
         sorter->runs[i].fd = -1;
     sorter->memory_bytes = memory_bytes;
     sorter->folder = strdup(folder);
-    sorter->records = malloc(memory_bytes);
-    if (sorter->folder && sorter->records)
+    if (sorter->folder)
         return sorter;
     sorter_destroy(sorter);
     return NULL;
@@ -426,6 +425,23 @@ static int join_runs(struct sorter *sorter)
 
 /* ---- All of it ------------------------------------------------------------------------------- */
 
+/* Room for so many bytes more, which the memory has. */
+static int grow(struct sorter *sorter, size_t need)
+{
+    size_t capacity = sorter->capacity ? sorter->capacity : RUN_BLOCK;
+    if (sorter->used + need <= sorter->capacity)
+        return 0;
+    while (capacity < sorter->used + need)
+        capacity *= 2;
+    capacity = capacity < sorter->memory_bytes ? capacity : sorter->memory_bytes;
+    uint8_t *grown = realloc(sorter->records, capacity);
+    if (!grown)
+        return -ENOMEM;
+    sorter->records = grown;
+    sorter->capacity = capacity;
+    return 0;
+}
+
 int sorter_add(struct sorter *sorter, struct sorter_key key, const void *bytes, uint32_t size)
 {
     const struct head head = {key, sorter->count, size, 0};
@@ -439,6 +455,8 @@ int sorter_add(struct sorter *sorter, struct sorter_key key, const void *bytes, 
             error = join_runs(sorter);
     }
     const struct entry entry = {key, sorter->count, sorter->used};
+    if (!error)
+        error = grow(sorter, need);
     if (!error)
         error = vec_push(&sorter->entries, entry);
     if (error)

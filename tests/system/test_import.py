@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Files of other tools as recordings: what annot query says of them is what the files say, read
-here by Python. Files are real ones of the tools (tests/fuzz/corpus/import), random ones, and exports
-of annot itself; wrong ones and cut ones leave one line and no recording."""
+here by Python. Files are real ones of the tools (tests/fuzz/corpus/import), random ones, and
+exports of annot itself; wrong ones and cut ones leave one line and no recording."""
 
 import collections
 import gzip
@@ -204,6 +204,53 @@ def compressed_files_are_the_same(home):
     check("wrote b.annot" in done.err_text, done.err_text)
 
 
+# ---- Collapsed stacks -----------------------------------------------------------------------
+
+
+def own_and_total(lines):
+    """By function: what a simple reader makes of "name (file:line);... N"."""
+    own, total = collections.Counter(), collections.Counter()
+    for line in lines:
+        frames, weight = line.rsplit(" ", 1)
+        names = [frame.split(" (")[0] for frame in frames.split(";")]
+        own[names[-1]] += int(weight)
+        for name in set(names):
+            total[name] += int(weight)
+    return own, total
+
+
+@case
+def functions_of_py_spy_are_those_of_its_file(home):
+    source = CORPUS / "folded/py-spy.folded"
+    path, said = imported(home, source)
+    check("1 is taken as 10.0 ms" in said, said)
+    own, total = own_and_total(source.read_text().splitlines())
+    rows = query(home, path, "select function as name, sum(cpu_ns) as own from samples group by 1")
+    equal({row["name"]: row["own"] for row in rows if row["own"]},
+          {name: weight * 10**7 for name, weight in own.items()}, "own time of functions")
+    count = query(home, path, "select sample_count as n from recording")
+    equal(count, [{"n": sum(own.values())}], "samples")
+    check("burn.py:4" in home.annot("report", path).ok().out.decode(), "where inner is")
+    check(total["inner"] > 100, "the file is not what it was")
+
+
+@case
+def random_stacks_come_back(home):
+    for seed in range(6):
+        random_ = random.Random(seed)
+        names = ["main", "read", "a b", "x::y<int>(char)", "\u00e9\U0001f600", "[unknown]", "k_[k]"]
+        stacks = collections.Counter()
+        for _ in range(random_.randrange(1, 200)):
+            frames = [random_.choice(names) for _ in range(random_.randrange(1, 9))]
+            stacks[";".join(frames)] += random_.randrange(1, 1000)
+        lines = [f"{stack} {weight}" for stack, weight in stacks.items()]
+        random_.shuffle(lines)
+        options = ("--unit", "1us", "--from-format", "folded")
+        path, _ = imported(home, written(home, "\n".join(lines) + "\n", "x.folded"), *options)
+        out = home.annot("export", "-f", "folded", "-o", "-", path).ok().out.decode()
+        equal(sorted(out.splitlines()), sorted(lines), f"stacks of seed {seed}")
+
+
 # ---- What is wrong --------------------------------------------------------------------------
 
 
@@ -233,6 +280,7 @@ def cut_and_wrong_files_leave_nothing(home):
     refuses(home, b'{"a": [1, 2]}', "traceEvents", options=("--from-format", "chrome"))
     refuses(home, b'[{"ph": "X"} {}]', "comma", options=("--from-format", "chrome"))
     refuses(home, b"[" * 1000, "nested", options=("--from-format", "chrome"))
+    refuses(home, b"main;read\n", "no line", options=("--from-format", "folded"))
     refuses(home, whole, "no format xyz", options=("--from-format", "xyz"), status=2)
     done = home.annot("import", "-o", "wrong.annot", "missing.json")
     done.ok(1)
