@@ -12,25 +12,23 @@
 
 /* ---- Members of the document ----------------------------------------------------------------- */
 
-/* [{"id": 0, "name": "NVIDIA H100"}, ...]: a member of one of them. */
-static int read_device_member(struct from_chrome_reader *reader, struct from_chrome_device *device)
+/* [{"id": 0, "name": "NVIDIA H100"}, ...]: one of them. */
+static int read_device(struct from_chrome_reader *reader)
 {
+    struct from_chrome_device device = {0};
+    char key[JSON_KEY_SIZE];
     struct json_token token;
-    int more = json_next(&reader->json, &token);
-    if (more < 0)
-        return more;
-    if (token.kind == JSON_OBJECT_END)
-        return 1;
-    bool id = token.length == 2 && memcmp(token.text, "id", 2) == 0;
-    bool name = token.length == 4 && memcmp(token.text, "name", 4) == 0;
-    more = json_next(&reader->json, &token);
-    if (more < 0)
-        return more;
-    if (id)
-        json_int(&token, &device->number);
-    if (name && token.kind == JSON_STRING)
-        device->name = import_string(reader->sink, token.text, token.length);
-    return json_skip(&reader->json, &token);
+    int more;
+    while ((more = json_member(&reader->json, key, &token)) == 1) {
+        if (strcmp(key, "id") == 0)
+            json_int(&token, &device.number);
+        else if (strcmp(key, "name") == 0 && token.kind == JSON_STRING)
+            device.name = import_string(reader->sink, token.text, token.length);
+        int error = json_skip(&reader->json, &token);
+        if (error)
+            return error;
+    }
+    return more < 0 ? more : vec_push(&reader->devices, device);
 }
 
 static int read_devices(struct from_chrome_reader *reader, const struct json_token *first)
@@ -39,19 +37,13 @@ static int read_devices(struct from_chrome_reader *reader, const struct json_tok
     if (first->kind != JSON_ARRAY)
         return json_skip(&reader->json, first);
     for (;;) {
-        int status = json_next(&reader->json, &token);
-        if (status < 0 || token.kind == JSON_ARRAY_END)
-            return status < 0 ? status : 0;
-        struct from_chrome_device device = {0};
-        if (token.kind != JSON_OBJECT)
-            status = json_skip(&reader->json, &token);
-        else
-            while ((status = read_device_member(reader, &device)) == 0)
-                ;
-        if (status < 0)
-            return status;
-        if (status == 1 && vec_push(&reader->devices, device) != 0)
-            return -ENOMEM;
+        int more = json_next(&reader->json, &token);
+        if (more < 0 || token.kind == JSON_ARRAY_END)
+            return more < 0 ? more : 0;
+        int error =
+            token.kind == JSON_OBJECT ? read_device(reader) : json_skip(&reader->json, &token);
+        if (error)
+            return error;
     }
 }
 
@@ -73,28 +65,18 @@ static int read_events(struct from_chrome_reader *reader)
     }
 }
 
-static int read_member(struct from_chrome_reader *reader, bool *ret_events)
+static int read_member(struct from_chrome_reader *reader, const char *key,
+                       const struct json_token *token, bool *ret_events)
 {
-    struct json_token token;
-    char key[32];
-    int more = json_next(&reader->json, &token);
-    if (more < 0 || token.kind == JSON_OBJECT_END)
-        return more < 0 ? more : 1;
-    size_t length = token.length < sizeof(key) ? token.length : sizeof(key) - 1;
-    memcpy(key, token.text, length);
-    key[length] = 0;
-    more = json_next(&reader->json, &token);
-    if (more < 0)
-        return more;
-    if (strcmp(key, "traceEvents") == 0 && token.kind == JSON_ARRAY) {
+    if (strcmp(key, "traceEvents") == 0 && token->kind == JSON_ARRAY) {
         *ret_events = true;
         return read_events(reader);
     }
     if (strcmp(key, "deviceProperties") == 0)
-        return read_devices(reader, &token);
+        return read_devices(reader, token);
     if (strcmp(key, "baseTimeNanoseconds") == 0)
-        json_int(&token, &reader->sink->realtime_ns);
-    return json_skip(&reader->json, &token);
+        json_int(token, &reader->sink->realtime_ns);
+    return json_skip(&reader->json, token);
 }
 
 static int fail(struct from_chrome_reader *reader, const char *problem)
@@ -108,6 +90,7 @@ static int fail(struct from_chrome_reader *reader, const char *problem)
 static int read_document(struct from_chrome_reader *reader)
 {
     struct json_token token;
+    char key[JSON_KEY_SIZE];
     bool events = false;
     int status = json_next(&reader->json, &token);
     if (status < 0)
@@ -119,8 +102,11 @@ static int read_document(struct from_chrome_reader *reader)
     }
     if (token.kind != JSON_OBJECT)
         return fail(reader, "there are no traceEvents");
-    while ((status = read_member(reader, &events)) == 0)
-        ;
+    while ((status = json_member(&reader->json, key, &token)) == 1) {
+        int error = read_member(reader, key, &token, &events);
+        if (error)
+            return error;
+    }
     if (status < 0)
         return status;
     return events ? json_next(&reader->json, &token) : fail(reader, "there are no traceEvents");

@@ -42,7 +42,7 @@ int from_chrome_gpu_launch(struct from_chrome_reader *reader, const struct event
     const struct launch launch = {event->time_ns, event->thread, thread->process};
     if (!known->has_correlation || known->correlation <= 0)
         return 0;
-    return add(reader, (struct sorter_key){known->correlation, ORDER_LAUNCH}, &launch,
+    return add(reader, (struct sorter_key){known->correlation, ORDER_LAUNCH, 0}, &launch,
                sizeof(launch));
 }
 
@@ -96,7 +96,8 @@ int from_chrome_gpu_add(struct from_chrome_reader *reader, enum from_chrome_clas
     if (args_size)
         memcpy(reader->sink->record.items + sizeof(work), reader->args.items, args_size);
     int64_t number = known->has_correlation && known->correlation > 0 ? known->correlation : 0;
-    return add(reader, (struct sorter_key){number, ORDER_WORK}, reader->sink->record.items, size);
+    return add(reader, (struct sorter_key){number, ORDER_WORK, 0}, reader->sink->record.items,
+               size);
 }
 
 /* ---- Where it lies --------------------------------------------------------------------------- */
@@ -179,7 +180,7 @@ static int tell(struct from_chrome_reader *reader, const void *bytes, uint32_t s
 int from_chrome_gpu_finish(struct from_chrome_reader *reader)
 {
     struct launch launch = {0};
-    struct sorter_key key, launched = {0, 0};
+    struct sorter_key key, launched = {0};
     const void *bytes;
     uint32_t size;
     int more, error = reader->work ? sorter_finish(reader->work) : 0;

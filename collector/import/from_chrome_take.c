@@ -122,6 +122,7 @@ static int take_begin(struct from_chrome_reader *reader, struct event *event)
         return 0;
     }
     event->args = (uint32_t)open->args.count;
+    event->depth = open->begins.count;
     event->arg_count = (uint16_t)reader->args.count;
     if (vec_push(&open->begins, *event) != 0 || vec_reserve(&open->args, reader->args.count) != 0)
         return -ENOMEM;

@@ -9,7 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-static const struct importer *const importers[] = {&import_chrome, &import_folded};
+static const struct importer *const importers[] = {&import_chrome, &import_speedscope,
+                                                   &import_folded};
 
 enum { IMPORTERS = sizeof(importers) / sizeof(*importers), SNIFF_BYTES = 64 << 10 };
 

@@ -100,6 +100,12 @@ static inline int json_skip(struct json_reader *reader, const struct json_token 
 
 /* The same, as compact JSON, of which the first `size` - 1 bytes are kept, with NUL. */
 int json_copy(struct json_reader *reader, const struct json_token *first, struct text *copy);
+
+/* Of an object whose '{' was taken: the next name, cut, and the first token of its value: 1; 0: its
+ * end was taken; as json_next. */
+enum { JSON_KEY_SIZE = 32 };
+
+int json_member(struct json_reader *reader, char key[JSON_KEY_SIZE], struct json_token *ret_value);
 /* Where the next token begins. */
 uint64_t json_offset(const struct json_reader *reader);
 
@@ -111,13 +117,13 @@ bool json_is(const struct json_token *token, const char *text);
 
 /* ---- Order: sorter.c ----
  *
- * Records of any size by two keys, and what has the same by the order of their coming: in memory as
- * far as there is room, else in files that have no name. */
+ * Records of any size by three keys, and what has the same by the order of their coming: in memory
+ * as far as there is room, else in files that have no name. */
 
 struct sorter;
 
 struct sorter_key {
-    int64_t first, second;
+    int64_t first, second, third;
 };
 
 /* `folder`: where the files lie. NULL: out of memory. destroy accepts NULL. */
@@ -245,8 +251,8 @@ int64_t import_thread_find(const struct import_sink *sink, uint32_t process,
                            const struct import_id *id);
 
 /* As it is; an EVENT_START is closed by the next EVENT_END of its id, inner ones first. An
- * EVENT_PUSH is a whole range until its end_ns (INT64_MAX: it has none),. Of impossible times:
- * counted. 0 or -errno. */
+ * EVENT_PUSH is a whole range until its end_ns (INT64_MAX: it has none); of equal ones, that of the
+ * smaller depth is around the other. Of impossible times: counted. 0 or -errno. */
 int import_add(struct import_sink *sink, const struct event *event, const struct arg *args);
 
 /* ---- Samples: sink_samples.c ---- */
@@ -291,6 +297,6 @@ struct importer {
 /* What is wrong with the file, for messages: the first one stays. */
 void import_problem(struct import_sink *sink, const char *problem, uint64_t offset);
 
-extern const struct importer import_chrome, import_folded;
+extern const struct importer import_chrome, import_folded, import_speedscope;
 
 #endif

@@ -180,8 +180,12 @@ uint32_t import_thread(struct import_sink *sink, uint32_t process, const struct 
 /* Ranges before what lies in them, and at one time before all else. */
 static struct sorter_key key_of(const struct event *event)
 {
-    bool range = event->kind == EVENT_PUSH;
-    return (struct sorter_key){event->time_ns, range ? -1 - (event->end_ns - event->time_ns) : 1};
+    struct sorter_key key = {event->time_ns, 1, 0};
+    if (event->kind != EVENT_PUSH)
+        return key;
+    key.second = -1 - (event->end_ns - event->time_ns);
+    key.third = (int64_t)event->depth;
+    return key;
 }
 
 static bool has_times(const struct event *event)

@@ -71,7 +71,7 @@ int import_sample(struct import_sink *sink, const struct sample *sample)
     for (unsigned i = 0; i < sample->value_count && i < SAMPLE_VALUES_MAX; i++)
         stored.values[i] = sample->values[i];
     size_t size = offsetof(struct stored, values) + sample->value_count * sizeof(int64_t);
-    return sorter_add(sink->samples, (struct sorter_key){told_ns, 0}, &stored, (uint32_t)size);
+    return sorter_add(sink->samples, (struct sorter_key){told_ns, 0, 0}, &stored, (uint32_t)size);
 }
 
 static void note_thread(struct import_sink *sink, const struct sample *sample)

@@ -118,6 +118,7 @@ static int put_range(struct import_sink *sink, const struct event *range, const 
     sink->left[LEFT_CLIPPED] += rounded && range->end_ns != INT64_MAX;
     const struct import_open open = {rounded ? around_ns : range->end_ns};
     push.end_ns = 0;
+    push.depth = 0;
     return vec_push(&thread->open, open) != 0 ? -ENOMEM : put(sink, thread, &push, args);
 }
 

@@ -107,6 +107,8 @@ static inline int compare(const struct sorter_key *a, uint64_t a_number, const s
         return a->first < b->first ? -1 : 1;
     if (a->second != b->second)
         return a->second < b->second ? -1 : 1;
+    if (a->third != b->third)
+        return a->third < b->third ? -1 : 1;
     return a_number < b_number ? -1 : a_number > b_number;
 }
 

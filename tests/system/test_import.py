@@ -169,6 +169,15 @@ def random_traces_keep_every_range(home):
 
 
 @case
+def equal_ranges_nest_as_they_began(home):
+    events = [dict(ph="B", name=name, pid=1, tid=1, ts=5) for name in "abc"]
+    events += [dict(ph="E", pid=1, tid=1, ts=9) for _ in "abc"]
+    path, _ = imported(home, written(home, json.dumps(events)))
+    rows = query(home, path, "select path from ranges order by depth")
+    equal([row["path"] for row in rows], ["a", "a/b", "a/b/c"], "paths")
+
+
+@case
 def exports_of_annot_come_back(home):
     for shape in ("pipeline", "calls", "names"):
         first = home.work / f"{shape}.annot"
@@ -251,6 +260,46 @@ def random_stacks_come_back(home):
         equal(sorted(out.splitlines()), sorted(lines), f"stacks of seed {seed}")
 
 
+# ---- speedscope -----------------------------------------------------------------------------
+
+
+@case
+def samples_of_speedscope_are_those_of_its_file(home):
+    source = CORPUS / "speedscope/py-spy.json"
+    document = json.loads(source.read_text())
+    frames, profile = document["shared"]["frames"], document["profiles"][0]
+    wanted, now = [], 0
+    for sample, weight in zip(profile["samples"], profile["weights"]):
+        leaf = frames[sample[-1]]
+        wanted.append((round(now * 1e9), round(weight * 1e9), leaf["name"], leaf["file"],
+                       leaf["line"], len(sample)))
+        now += weight
+    path, said = imported(home, source)
+    equal(said, "", "what was said")
+    rows = query(home, path, "select time_ns, cpu_ns, function, file, line, (select count(*) from "
+                             "stack_frames f where f.stack = s.stack) as depth from samples s")
+    equal([tuple(row.values()) for row in rows], wanted, "samples")
+    threads = query(home, path, "select name from threads")
+    equal(threads, [{"name": profile["name"]}], "threads")
+
+
+@case
+def begins_and_ends_of_speedscope_are_ranges(home):
+    path, said = imported(home, CORPUS / "speedscope/evented.json")
+    check("without a begin: 1" in said and "unfinished: 1" in said and "10.0 ms" in said, said)
+    rows = query(home, path, "select coalesce(name, '') as name, duration_ns, depth, observer, "
+                             "file from ranges where not unfinished order by begin_ns")
+    equal([tuple(row.values()) for row in rows],
+          [("main", 100000, 0, "program", None), ("read", 19500, 1, "python calls", "/srv/a.py"),
+           ("mark", 0, 1, "program", None)], "ranges")
+    rows = query(home, path, "select sample_set as name, cpu_ns, sample_values from samples "
+                             "order by thread, time_ns")
+    equal([(row["name"], row["cpu_ns"], json.loads(row["sample_values"])) for row in rows],
+          [("memory", 0, {"alloc-bytes": 10}), ("memory", 0, {"alloc-bytes": 20}),
+           ("cpu", 10**7, {"cpu": 10**7}), ("cpu", 2 * 10**7, {"cpu": 2 * 10**7}),
+           ("cpu", 15 * 10**6, {"cpu": 15 * 10**6})], "samples")
+
+
 # ---- What is wrong --------------------------------------------------------------------------
 
 
@@ -280,6 +329,11 @@ def cut_and_wrong_files_leave_nothing(home):
     refuses(home, b'{"a": [1, 2]}', "traceEvents", options=("--from-format", "chrome"))
     refuses(home, b'[{"ph": "X"} {}]', "comma", options=("--from-format", "chrome"))
     refuses(home, b"[" * 1000, "nested", options=("--from-format", "chrome"))
+    whole = (CORPUS / "speedscope/evented.json").read_bytes()
+    for length in range(80, len(whole) - 3, 171):
+        refuses(home, whole[:length])
+    refuses(home, b"{}", "no profiles", options=("--from-format", "speedscope"))
+    refuses(home, b"[]", "no profiles", options=("--from-format", "speedscope"))
     refuses(home, b"main;read\n", "no line", options=("--from-format", "folded"))
     refuses(home, whole, "no format xyz", options=("--from-format", "xyz"), status=2)
     done = home.annot("import", "-o", "wrong.annot", "missing.json")

@@ -9,7 +9,7 @@
 enum { RECORDS = 20000 };
 
 struct record {
-    int64_t first, second;
+    int64_t first, second, third;
     uint32_t number, size;
 };
 
@@ -26,6 +26,8 @@ static int by_keys(const void *left, const void *right)
         return a->first < b->first ? -1 : 1;
     if (a->second != b->second)
         return a->second < b->second ? -1 : 1;
+    if (a->third != b->third)
+        return a->third < b->third ? -1 : 1;
     return a->number < b->number ? -1 : a->number > b->number;
 }
 
@@ -46,10 +48,12 @@ static void check_sort(size_t memory_bytes, enum shape shape, uint32_t size_max)
                         : shape == RANDOM ? (int64_t)draw(&state, 1u << 30) - (1 << 29)
                                           : (int64_t)draw(&state, 3);
         record->second = draw(&state, 3);
+        record->third = (int64_t)draw(&state, 3) - 1;
         record->size = (uint32_t)sizeof(*record) + draw(&state, 10) * draw(&state, size_max / 10);
         memcpy(bytes, record, sizeof(*record));
-        CHECK_INT(sorter_add(sorter, (struct sorter_key){record->first, record->second}, bytes,
-                             record->size),
+        CHECK_INT(sorter_add(sorter,
+                             (struct sorter_key){record->first, record->second, record->third},
+                             bytes, record->size),
                   0);
     }
     CHECK_INT(sorter_finish(sorter), 0);
@@ -95,9 +99,9 @@ TEST(records_larger_than_a_block)
     CHECK(sorter && bytes);
     for (int i = 0; i < 3; i++) {
         bytes[899 << 10] = (uint8_t)i;
-        CHECK_INT(sorter_add(sorter, (struct sorter_key){-i, 0}, bytes, 900 << 10), 0);
+        CHECK_INT(sorter_add(sorter, (struct sorter_key){-i, 0, 0}, bytes, 900 << 10), 0);
     }
-    CHECK(sorter_add(sorter, (struct sorter_key){0, 0}, bytes, 2 << 20) < 0);
+    CHECK(sorter_add(sorter, (struct sorter_key){0, 0, 0}, bytes, 2 << 20) < 0);
     CHECK_INT(sorter_finish(sorter), 0);
     for (int i = 2; i >= 0; i--) {
         struct sorter_key key;
