@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static const struct importer *const importers[] = {&import_chrome, &import_speedscope,
+static const struct importer *const importers[] = {&import_chrome, &import_speedscope, &import_perf,
                                                    &import_folded};
 
 enum { IMPORTERS = sizeof(importers) / sizeof(*importers), SNIFF_BYTES = 64 << 10 };

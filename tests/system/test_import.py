@@ -300,6 +300,50 @@ def begins_and_ends_of_speedscope_are_ranges(home):
            ("cpu", 15 * 10**6, {"cpu": 15 * 10**6})], "samples")
 
 
+# ---- perf -----------------------------------------------------------------------------------
+
+
+@case
+def samples_of_perf_are_those_of_its_text(home):
+    source = CORPUS / "perf/cpu-clock.txt"
+    wanted = []
+    for block in source.read_text().strip().split("\n\n"):
+        head, *frames = block.splitlines()
+        _, tid, time, period, _ = head.split()
+        functions = [frame.split(None, 1)[1].rsplit(" (", 1)[0].split("+0x")[0] for frame in frames]
+        wanted.append((round(float(time[:-1]) * 1e9), int(tid), int(period), functions))
+    path, said = imported(home, source)
+    equal(said, "", "what was said")
+    rows = query(home, path, "select s.time_ns, s.tid, s.cpu_ns, (select group_concat(name, ';') "
+                             "from (select f.function as name from stack_frames sf join frames f "
+                             "on f.id = sf.frame where sf.stack = s.stack order by sf.depth)) as "
+                             "names from samples s order by 1")
+    got = [(row["time_ns"] + wanted[0][0], row["tid"], row["cpu_ns"],
+            row["names"].split(";")[::-1]) for row in rows]
+    equal(got, wanted, "samples")
+
+
+@case
+def fields_of_perf_are_told_apart(home):
+    path, said = imported(home, CORPUS / "perf/fields.txt")
+    check("250 us" in said and "need, or with impossible times: 1" in said, said)
+    rows = query(home, path, "select pid, tid, processor, sample_set, sample_values, function, "
+                             "file from samples order by time_ns")
+    equal([tuple(row.values()) for row in rows],
+          [(100, 101, 3, "cpu", '{"cpu":250000}', "operator new(unsigned long)", None),
+           (100, 100, 0, "page-faults", '{"samples":1}', "elf_load", None),
+           (100, 100, 1, "sched:sched_switch", '{"samples":1}', "nf_hook", None),
+           (100, 100, 1, "instructions", '{"instructions":1}', None, None),
+           (0, 0, 0, "cpu", '{"cpu":250000}', None, None)], "samples")
+    kinds = query(home, path, "select function, kind, module, file from frames order by id")
+    equal({row["function"]: (row["kind"], row["module"], row["file"]) for row in kinds},
+          {"[unknown]": ("native", None, None), "leaf": ("python", None, "/srv/app.py"),
+           "std::vector<int, std::allocator<int> >::push_back(int)": ("native", None, None),
+           "operator new(unsigned long)": ("native", "/usr/lib/libstdc++.so.6", None),
+           "elf_load": ("kernel", None, None), "nf_hook": ("kernel", None, None),
+           "schedule": ("kernel", None, None)}, "frames")
+
+
 # ---- What is wrong --------------------------------------------------------------------------
 
 
@@ -334,7 +378,8 @@ def cut_and_wrong_files_leave_nothing(home):
         refuses(home, whole[:length])
     refuses(home, b"{}", "no profiles", options=("--from-format", "speedscope"))
     refuses(home, b"[]", "no profiles", options=("--from-format", "speedscope"))
-    refuses(home, b"main;read\n", "no line", options=("--from-format", "folded"))
+    refuses(home, b"main;read\n", "no line begins", options=("--from-format", "perf"))
+    refuses(home, b"main;read\n", "no line is", options=("--from-format", "folded"))
     refuses(home, whole, "no format xyz", options=("--from-format", "xyz"), status=2)
     done = home.annot("import", "-o", "wrong.annot", "missing.json")
     done.ok(1)
