@@ -5,6 +5,7 @@
  * showed, if the user says how far these may be apart, or by an offset that the user gives: without
  * a bound of the error nothing is merged. Main thread only. */
 #include "cmd.h"
+#include "merge_parts.h"
 #include "operands.h"
 #include "recording.h"
 #include "store.h"
@@ -22,6 +23,7 @@ struct merge_values {
     bool force;
     int64_t clock_error_ns;
     struct option_list offsets;
+    const char *match; /* name of ranges that all have */
 };
 
 /* What is known of a recording's host: where CLOCK_REALTIME was at two instants. */
@@ -114,14 +116,22 @@ static bool same_host(const struct merged *a, const struct merged *b)
            memcmp(a->boot_id, unknown, sizeof(unknown)) != 0;
 }
 
-/* "HOST=NS±NS", also with "+-". 0, or a message is out. */
-static int parse_offset(const char *text, const char *host, struct store_time_map *time)
+static bool is_called(const char *text, size_t length, const char *name)
+{
+    return length == strlen(name) && memcmp(text, name, length) == 0;
+}
+
+/* "HOST=NS±NS", also with "+-", and with the recording's path for the host. 1; 0: of another one;
+ * or a message is out. */
+static int parse_offset(const char *text, const char *host, const char *path,
+                        struct store_time_map *time)
 {
     const char *number = strrchr(text, '=');
     char *end;
     if (!number || number == text)
         goto wrong;
-    if ((size_t)(number - text) != strlen(host) || strncmp(text, host, strlen(host)) != 0)
+    if (!is_called(text, (size_t)(number - text), host) &&
+        !is_called(text, (size_t)(number - text), path))
         return 0;
     errno = 0;
     time->offset_ns = strtoll(number + 1, &end, 10);
@@ -161,7 +171,7 @@ static int fail_unbound(const struct merge *merge, size_t part)
         CMD_FAILED,
         "%s is of another host (%s) than %s (%s): how far their clocks are apart is not "
         "known\nif both follow NTP or PTP, --clock-error 5ms says how well; or give "
-        "--offset %s=NS±NS",
+        "--offset %s=NS±NS, or --match a range that both have",
         merge->manifest.parts[part].path, of->name, merge->manifest.parts[0].path,
         merge->of[0].name, of->name);
 }
@@ -178,12 +188,16 @@ static int map_part(struct merge *merge, size_t part)
             return 0;
         }
     for (uint32_t i = 0; i < offsets->count && part > 0; i++) {
-        int found = parse_offset(offsets->items[i].text, of->name, time);
+        int found =
+            parse_offset(offsets->items[i].text, of->name, merge->manifest.parts[part].path, time);
         if (found != 0)
             return found > 0 ? 0 : -found;
     }
     if (part == 0)
         return 0;
+    if (merge->values->match)
+        return merge_match(merge->manifest.parts[0].path, merge->manifest.parts[part].path,
+                           merge->values->match, time);
     if (merge->values->clock_error_ns <= 0 || !of->has_wall || !merge->of[0].has_wall)
         return fail_unbound(merge, part);
     map_walls(&merge->of[0], of, merge->values->clock_error_ns, time);
@@ -331,6 +345,8 @@ static const struct option_spec merge_options[] = {
      "the hosts' wall clocks differ by at most TIME", NULL},
     {"offset", 0, OPTION_LIST, offsetof(struct merge_values, offsets), "HOST=NS±NS",
      "what to add to the times of a host, and its error; may be repeated", NULL},
+    {"match", 0, OPTION_TEXT, offsetof(struct merge_values, match), "NAME",
+     "find that by the ranges of this name, which all recordings have", NULL},
     {0},
 };
 

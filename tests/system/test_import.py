@@ -344,6 +344,30 @@ def fields_of_perf_are_told_apart(home):
            "schedule": ("kernel", None, None)}, "frames")
 
 
+# ---- On one timeline ------------------------------------------------------------------------
+
+
+@case
+def traces_are_merged_by_ranges_that_both_have(home):
+    paths = []
+    for name, shift, jitter in (("a", 2_000_000, 0), ("b", 5_000_000.25, 0.125)):
+        events = [dict(ph="X", name="step", pid=1, tid=1, ts=1000 * i + shift + jitter * (i % 2),
+                       dur=500) for i in range(1, 8)]
+        events.append(dict(ph="X", name="only " + name, pid=1, tid=2, ts=2000 + shift, dur=1))
+        paths.append(imported(home, written(home, json.dumps(events), name + ".json"),
+                              name=name + ".annot")[0])
+    home.annot("merge", "-o", "both.annot", *paths).complains(1, "another host", "--match")
+    home.annot("merge", "-o", "both.annot", "--match", "only a", *paths).complains(1, "matched")
+    sql = "select begin_ns from ranges where name like 'only%' order by name"
+    for options in (("--match", "step"), ("--offset", f"{paths[1]}=-3000000250+-125"),
+                    ("--offset", "b.json=-3000000250+-125")):
+        home.annot("merge", "--force", "-o", "both.annot", *options, *paths).ok()
+        rows = query(home, home.work / "both.annot", sql)
+        apart = abs(rows[0]["begin_ns"] - rows[1]["begin_ns"])
+        check(apart <= 125, f"{options}: {rows}")
+        check("125 ns" in home.info(home.work / "both.annot"), "the error is not in annot info")
+
+
 # ---- What is wrong --------------------------------------------------------------------------
 
 

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+/* What the files of annot merge share. */
+#ifndef ANNOT_MERGE_PARTS_H
+#define ANNOT_MERGE_PARTS_H
+
+#include "store.h"
+
+/* What to add to the times of the recording at `path`, so that its ranges of that name begin when
+ * those of the first one do; and how far off that is at most. CMD_OK; or the message is out. */
+int merge_match(const char *first_path, const char *path, const char *name,
+                struct store_time_map *time);
+
+#endif
