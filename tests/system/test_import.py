@@ -6,6 +6,7 @@ exports of annot itself; wrong ones and cut ones leave one line and no recording
 import collections
 import gzip
 import json
+import marshal
 import os
 import pathlib
 import random
@@ -344,6 +345,81 @@ def fields_of_perf_are_told_apart(home):
            "schedule": ("kernel", None, None)}, "frames")
 
 
+# ---- pstats ---------------------------------------------------------------------------------
+
+
+def called(home, path):
+    rows = query(home, path, "select file, line, name, calls, own_ns, total_ns from calls")
+    return {(row["file"] or "~", row["line"] or 0, row["name"]):
+            (row["calls"], row["own_ns"], row["total_ns"]) for row in rows}
+
+
+def equal_calls(got, stats, what):
+    """Calls and own times to the nanosecond; total times but for the rounding of their parts."""
+    equal(set(got), set(stats), f"functions of {what}")
+    for key, (_, calls, own, total, _) in stats.items():
+        equal(got[key][:2], (calls, round(own * 1e9)), f"{key} of {what}")
+        near = abs(got[key][2] - total * 1e9) <= 100 + total * 1e6
+        check(near, f"total time of {key} of {what} is {got[key][2]}, not {total * 1e9}")
+
+
+@case
+def functions_of_cprofile_are_those_of_its_file(home):
+    source = CORPUS / "pstats/cprofile.pstats"
+    path, said = imported(home, source)
+    check("callers but no stacks" in said, said)
+    stats = marshal.loads(source.read_bytes())
+    equal_calls(called(home, path), stats, "cProfile")
+    pairs = {(caller[2], key[2]): (edge[0], round(edge[2] * 1e9))
+             for key, value in stats.items() for caller, edge in value[4].items()}
+    rows = query(home, path, "select caller, callee, calls, own_ns from call_edges")
+    equal({(row["caller"], row["callee"]): (row["calls"], row["own_ns"]) for row in rows}, pairs,
+          "pairs")
+
+
+def random_stats(random_):
+    """Of a tree of calls in which functions call only later ones."""
+    stats = {}
+
+    def call(number, caller, depth):
+        key = f"/srv/{number % 3}.py", number, f"f{number}"
+        own = total = random_.randrange(0, 10**6) / 1e9
+        while depth < 5 and random_.random() < 0.6:
+            total += call(random_.randrange(number + 1, number + 4), key, depth + 1)
+        value = stats.setdefault(key, [0, 0, 0, 0, {}])
+        sums = [value]
+        if caller:
+            sums.append(value[4].setdefault(caller, [0, 0, 0, 0]))
+        for each in sums:
+            each[:4] = each[0] + 1, each[1] + 1, each[2] + own, each[3] + total
+        return total
+
+    for _ in range(3):
+        call(1, None, 0)
+    return {key: (*value[:4], {caller: tuple(edge) for caller, edge in value[4].items()})
+            for key, value in stats.items()}
+
+
+@case
+def random_statistics_keep_calls_and_times(home):
+    for seed in range(10):
+        stats = random_stats(random.Random(seed))
+        content = marshal.dumps(stats, seed % 5)
+        path, _ = imported(home, written(home, content, "x.pstats"))
+        equal_calls(called(home, path), stats, f"seed {seed}")
+
+
+@case
+def statistics_of_annot_come_back(home):
+    first = home.work / "called.annot"
+    subprocess.run([MAKE, "called-sums", first], check=True)
+    home.annot("export", "--force", "-f", "pstats", "-o", "called.pstats", first).ok()
+    second, _ = imported(home, home.work / "called.pstats")
+    got, wanted = called(home, second), called(home, first)
+    equal({key[2]: value[:2] for key, value in got.items()},
+          {key[2]: value[:2] for key, value in wanted.items()}, "calls and own times")
+
+
 # ---- On one timeline ------------------------------------------------------------------------
 
 
@@ -402,6 +478,11 @@ def cut_and_wrong_files_leave_nothing(home):
         refuses(home, whole[:length])
     refuses(home, b"{}", "no profiles", options=("--from-format", "speedscope"))
     refuses(home, b"[]", "no profiles", options=("--from-format", "speedscope"))
+    whole = (CORPUS / "pstats/cprofile.pstats").read_bytes()
+    for length in range(3, len(whole) - 1, 97):
+        refuses(home, whole[:length], "pstats")
+    for value in ([], 7, {("a", 1, "b"): 3}, {1: 2}, compile("1", "x", "exec")):
+        refuses(home, marshal.dumps(value), "pstats", options=("--from-format", "pstats"))
     refuses(home, b"main;read\n", "no line begins", options=("--from-format", "perf"))
     refuses(home, b"main;read\n", "no line is", options=("--from-format", "folded"))
     refuses(home, whole, "no format xyz", options=("--from-format", "xyz"), status=2)
