@@ -15,6 +15,8 @@ struct callback {
 
 enum { FIRST_ID = 3, LAST_ID = 4 }; /* 0 debuggers, 1 coverage, 2 profilers, 5 the optimizer */
 
+enum { CODE_UNIT = 2 }; /* bytes */
+
 static PyObject *disable; /* sys.monitoring.DISABLE, for ever */
 static PyObject *callback_type;
 static int tool_id = -1;
@@ -74,19 +76,20 @@ CALLBACK(on_start)
     UNUSED_OF_CALLBACK;
     PyCodeObject *code = (PyCodeObject *)args[0];
     struct trace_code *lined = with_lines ? trace_lined(code) : NULL;
+    bool goes_on = trace_enter(code, false) || lined != NULL; /* first: it knows that this begins */
     if (lined != NULL) {
         ask_for_lines(code, lined);
         trace_line_begun(lined);
     }
-    return answer(trace_enter(code, false) || lined != NULL);
+    return answer(goes_on);
 }
 
-/* A frame goes on that has been suspended. */
-static bool resume(PyObject *const *args)
+/* A frame goes on that has been suspended; or, not `has_begun`, ends before its first line. */
+static bool resume(PyObject *const *args, bool has_begun)
 {
     PyCodeObject *code = (PyCodeObject *)args[0];
     struct trace_code *lined = with_lines ? trace_lined(code) : NULL;
-    bool goes_on = trace_enter(code, true) || lined != NULL;
+    bool goes_on = trace_enter(code, has_begun) || lined != NULL;
     if (lined != NULL) {
         int line = PyCode_Addr2Line(code, (int)PyLong_AsLong(args[1]));
         ask_for_lines(code, lined);
@@ -106,13 +109,15 @@ static bool leave(PyObject *const *args)
 CALLBACK(on_resume)
 {
     UNUSED_OF_CALLBACK;
-    return answer(resume(args));
+    return answer(resume(args, true));
 }
 
+/* Also into a generator that never ran. */
 CALLBACK(on_throw)
 {
     UNUSED_OF_CALLBACK;
-    (void)resume(args);
+    long first = ((PyCodeObject *)args[0])->_co_firsttraceable * CODE_UNIT;
+    (void)resume(args, PyLong_AsLong(args[1]) >= first);
     return Py_NewRef(Py_None);
 }
 
