@@ -16,6 +16,8 @@
 
 #include "internal/pycore_interp.h"
 
+#include <annot/observers.h>
+
 #if PY_VERSION_HEX >= 0x030B0000
 #include "internal/pycore_frame.h"
 typedef struct _PyInterpreterFrame frame_type;
@@ -42,6 +44,7 @@ enum { STACK_RESERVE = 256 << 10, STACK_ASSUMED = 1 << 20 };
 static PyInterpreterState *interpreter; /* that is traced; NULL: none */
 static uint64_t left_out;               /* how often the place was given back */
 static bool with_lines;
+static bool has_told_hidden; /* that lines were not counted */
 
 static PyObject *eval_traced(PyThreadState *thread, frame_type *frame, int throws);
 
@@ -185,10 +188,21 @@ static bool is_others(Py_tracefunc function)
     return function != NULL && function != take_line;
 }
 
+/* Once a start: readers cannot know. */
+static __attribute__((noinline, cold)) void tell_hidden(void)
+{
+    if (!has_told_hidden)
+        annot_process_note("lines of Python: another tool set a trace function (sys.settrace); "
+                           "lines of functions that began while it was set were not counted");
+    has_told_hidden = true;
+}
+
 static PyObject *eval_with_lines(PyThreadState *thread, frame_type *frame, int throws)
 {
     Py_tracefunc before = thread->c_tracefunc;
     struct trace_code *lined = trace_lined(code_of(frame));
+    if (is_others(before) && lined != NULL && thread->tracing == 0)
+        tell_hidden();
     if (is_others(before) || (lined == NULL && before == NULL))
         return _PyEval_EvalFrameDefault(thread, frame, throws);
     let_trace(thread, lined ? take_line : NULL);
@@ -255,11 +269,23 @@ static int eval_start(const struct trace_options *options)
 {
     interpreter = PyInterpreterState_Get();
     with_lines = options->lines;
+    has_told_hidden = false;
 #if PY_VERSION_HEX < 0x030A0000
     interpreter->ceval.tracing_possible += with_lines; /* else no thread looks for a function */
 #endif
     _PyInterpreterState_SetEvalFrameFunc(interpreter, eval_traced);
     return 0;
+}
+
+/* If somebody else has it, or gave it back, then calls are missing. */
+static void give_place_back(void)
+{
+    _PyFrameEvalFunction now = _PyInterpreterState_GetEvalFrameFunc(interpreter);
+    if (now == eval_traced)
+        _PyInterpreterState_SetEvalFrameFunc(interpreter, _PyEval_EvalFrameDefault);
+    else if (now != _PyEval_EvalFrameDefault || left_out == 0)
+        annot_process_note("calls of Python: another tool took the place of what evaluates frames "
+                           "(PEP 523); calls since then are missing");
 }
 
 static void eval_stop(void)
@@ -269,8 +295,8 @@ static void eval_stop(void)
         interpreter->ceval.tracing_possible -= with_lines;
 #endif
     with_lines = false;
-    if (interpreter != NULL && _PyInterpreterState_GetEvalFrameFunc(interpreter) == eval_traced)
-        _PyInterpreterState_SetEvalFrameFunc(interpreter, _PyEval_EvalFrameDefault);
+    if (interpreter != NULL)
+        give_place_back();
     interpreter = NULL;
 }
 

@@ -7,6 +7,8 @@
 #define Py_BUILD_CORE 1
 #include "tracing.h"
 
+#include <annot/observers.h>
+
 #if PY_VERSION_HEX < 0x030C0000
 
 #include <frameobject.h>
@@ -132,8 +134,21 @@ static const char *profile_refused(const struct trace_options *options)
     return NULL;
 }
 
+/* Whether a thread has another one than ours, or the main thread, which had ours, has none. */
+static bool is_taken(void)
+{
+    PyThreadState *thread = PyInterpreterState_ThreadHead(PyInterpreterState_Get()), *first = NULL;
+    for (; thread != NULL; first = thread, thread = PyThreadState_Next(thread))
+        if (thread->c_profilefunc != NULL && thread->c_profilefunc != take_event)
+            return true;
+    return first != NULL && first->c_profilefunc == NULL;
+}
+
 static void profile_stop(void)
 {
+    if (is_on && is_taken())
+        annot_process_note("calls of Python: another profiler set a profile function "
+                           "(sys.setprofile); calls of its threads since then are missing");
     is_on = false;
     if (set_of_all(take_event, NULL) < 0 || set_of_threading(Py_None) < 0)
         PyErr_Clear();
