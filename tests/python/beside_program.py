@@ -108,9 +108,14 @@ def pdb():
     return output.getvalue()
 
 
-def coverage():
+def coverage_sysmon():
+    return coverage("sysmon")
+
+
+def coverage(core="ctrace"):
     import coverage as module
-    made = module.Coverage(data_file=None, branch=True, include=["*" + HERE])
+    os.environ["COVERAGE_CORE"] = core
+    made = module.Coverage(data_file=None, branch=core == "ctrace", include=["*" + HERE])
     made.start()
     work()
     made.stop()

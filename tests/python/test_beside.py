@@ -16,7 +16,8 @@ from harness import ANNOT, HERE, RecordingTest
 
 PROGRAM = HERE / "beside_program.py"
 PROFILERS = ("cprofile", "profile", "setprofile", "viztracer", "yappi")
-TRACERS = ("trace", "settrace", "pdb", "coverage", "line_profiler", "debugpy")
+TRACERS = ("trace", "settrace", "pdb", "coverage", "coverage_sysmon", "line_profiler",
+           "debugpy")
 OF_WORK = {"fib": 25, "leaf": 8, "numbers": 2, "fail": 4, "work": 1}
 NAMES = ",".join(OF_WORK)
 LIMIT_S = 60
@@ -54,7 +55,7 @@ class Run:
     def lines(self):
         hits = collections.Counter()
         for row in self.report["line_counts"]:
-            hits[str(row["line"])] += row["hits"]
+            hits[str(row["line"])] += row["hits"] if row["file"] == str(PROGRAM) else 0
         return +hits
 
     def check_tools(self):
@@ -101,8 +102,8 @@ class BesideTools(RecordingTest):
 
     def test_calls_of_c_are_traced_or_it_is_said_that_they_are_not(self):
         def check(interpreter, package):
-            # From 3.13 on `profile` is told of the end of the call of sys.setprofile, and raises: so
-            # it does whenever a tool of sys.monitoring hears of calls.
+            # From 3.13 on `profile` is told of the end of the call of sys.setprofile, and raises;
+            # so it does beside every tool of sys.monitoring that hears of calls.
             without = ("profile",) if interpreter.version >= (3, 13) else ()
             profilers = [one for one in PROFILERS if one not in without]
             run = Run(self, interpreter, package, [*TRACERS[:2], *profilers],
