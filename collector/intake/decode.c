@@ -297,6 +297,16 @@ static void set_depth(struct decode_thread *thread, struct event *event, uint32_
         thread->depth = depth;
 }
 
+/* Of a push, before it counts: see drain_short.c. */
+static inline void set_least(const struct decoder *decoder, const struct decode_thread *thread,
+                             uint32_t name, struct event *event)
+{
+    if (decoder->names.least.count == 0)
+        return;
+    event->end_ns = names_least_ns(&decoder->names, name);
+    event->depth = event->end_ns ? thread->depth : event->depth;
+}
+
 /* Fills an event of a known kind. 1, 0: there was no room for it, or -errno. */
 static int fill_event(struct decoder *decoder, struct decode_thread *thread,
                       const struct decode_parts *parts, struct event *event)
@@ -317,6 +327,8 @@ static int fill_event(struct decoder *decoder, struct decode_thread *thread,
     if (kind == ANNOT_REC_RANGE_END)
         return 1;
     event->name = decode_name(&decoder->names, parts, &error);
+    if (kind == ANNOT_REC_PUSH && !parts->name)
+        set_least(decoder, thread, parts->record.name, event);
     if (kind == ANNOT_REC_PUSH)
         thread->depth += thread->depth < UINT32_MAX;
     if (kind == ANNOT_REC_PUSH && !parts->name)
@@ -419,10 +431,12 @@ static uint32_t add_plain(struct decode_pass *pass, const uint8_t *bytes, uint32
                                 .name = names_entry_ordinal(known),
                                 .scope = names_entry_scope(&pass->decoder->names, known),
                                 .time_ns = decode_event_time(pass->decoder, thread, record.time)};
-        if (pushes)
+        if (pushes) {
+            set_least(pass->decoder, thread, record.name, event);
             thread->depth += thread->depth < UINT32_MAX;
-        else
+        } else {
             set_depth(thread, event, record.name);
+        }
         event++;
     }
     pass->decoded->events.count += (size_t)(event - first);

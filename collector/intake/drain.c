@@ -41,6 +41,9 @@ void drain_destroy(struct drain *drain)
     vec_free(&drain->decoded.events);
     vec_free(&drain->decoded.args);
     vec_free(&drain->spans);
+    vec_free(&drain->kept);
+    for (size_t i = 0; i < drain->threads.count; i++)
+        drain_forget_waiting(&drain->threads.items[i]);
     decode_queues_free(&drain->decoder.queues);
     drain_forget_sums(drain);
     map64_free(&drain->origins);
@@ -170,6 +173,9 @@ static int lose_block(struct drain *drain, struct drain_thread *thread, uint32_t
         return 0;
     }
     struct batch_source source = {sequence, 0, 0};
+    int error = drain_hand_on_waiting(drain, thread, INT64_MAX);
+    if (error != 0)
+        return error;
     drain->decoded.events.items[0] = decode_lost(&drain->decoder, &thread->decode, LOSS_CORRUPT, 1);
     return drain_hand_on(drain, thread, &source, 1);
 }
@@ -361,14 +367,26 @@ static int64_t visit_all(struct drain *drain, enum drain_depth depth)
     return bytes < 0 ? bytes : total + bytes;
 }
 
+/* All is read that threads had told by then. */
+static int hand_on_waiting(struct drain *drain, int64_t begin_ns)
+{
+    int error = 0;
+    for (size_t i = 0; i < drain->threads.count && error == 0; i++)
+        error = drain_hand_on_waiting(drain, &drain->threads.items[i], begin_ns);
+    return error;
+}
+
 int64_t drain_visit(struct drain *drain, enum drain_depth depth)
 {
+    int64_t begin_ns = clock_now_ns();
     drain->cut = false;
     if (drain->broken)
         return 0;
     int64_t bytes =
         drain->decoder.overwrites ? visit_recorder(drain, depth) : visit_all(drain, depth);
     int error = bytes < 0 ? 0 : drain_sums(drain, false);
+    if (error == 0 && bytes >= 0 && depth != DRAIN_RELEASED && !drain->cut)
+        error = hand_on_waiting(drain, begin_ns);
     if (error != 0)
         return error;
     if (bytes != -EFAULT)

@@ -54,6 +54,12 @@ enum drain_kind {
     DRAIN_KINDS,
 };
 
+/* Calls of a thread of which nobody knows yet whether they last long enough: drain_short.c. */
+struct drain_waiting {
+    VEC(struct event) calls; /* open, outermost first; nothing else is between them */
+    VEC(struct arg) args;    /* of them */
+};
+
 struct drain_thread {
     struct decode_thread decode;
     uint32_t serial;
@@ -72,6 +78,7 @@ struct drain_thread {
     uint64_t left_visit; /* visits from this one on began after it had left; 0: it has not */
     uint64_t published;  /* record_count + losses when the trace was told */
     uint32_t name_id;    /* as told to the trace */
+    struct drain_waiting *waiting; /* NULL: it never had such calls */
 };
 
 enum {
@@ -153,6 +160,8 @@ struct drain {
     struct segment_block_copy copy;
     struct decoded decoded;  /* room for DECODE_EVENTS_MAX events */
     VEC(struct event) spans; /* of these, in a batch of their own */
+    VEC(struct event) kept;  /* scratch: of these, without what is left out */
+    uint64_t short_count;    /* calls that were left out */
     VEC(struct drain_sums) sums;
     struct map64 sums_by_block;     /* 1 + index of a block: its place there */
     VEC(struct sample) sum_samples; /* of a block; neither moves then */
@@ -233,6 +242,19 @@ int drain_hand_on(struct drain *drain, struct drain_thread *thread,
  * thread may have moved then. */
 int drain_hand_on_block(struct drain *drain, struct drain_thread *thread,
                         const struct batch_source *source);
+
+/* ---- Calls that are too short to be wanted: drain_short.c ---- */
+
+/* Takes them out of what was decoded of the thread, and holds back those of which it is not known
+ * yet. 0 or -ENOMEM. */
+int drain_leave_out(struct drain *drain, struct drain_thread *thread);
+
+/* Hands on what is held back, and lasts long enough if it lasts until then, as all is known that
+ * happened before; INT64_MAX: whatever is held back. 0 or -errno of the sink. */
+int drain_hand_on_waiting(struct drain *drain, struct drain_thread *thread, int64_t until_ns);
+
+bool drain_is_waiting(const struct drain_thread *thread);
+void drain_forget_waiting(struct drain_thread *thread);
 
 /* Hands on what sums have more than at the last look, if that was a second ago or this is the last
  * one. 0 or -errno of the sink, -ENOMEM. */

@@ -96,7 +96,7 @@ static bool is_over(const struct drain *drain, struct drain_thread *thread)
     else if (thread->left_visit == 0)
         thread->left_visit = drain->visit + 1;
     for (int cause = 0; cause < LOSS_COUNT; cause++)
-        if (thread->lost[cause] > thread->decode.lost[cause] ||
+        if (thread->lost[cause] > thread->decode.lost[cause] || drain_is_waiting(thread) ||
             (thread->in_record && thread->lost[cause] > 0))
             return false;
     return thread->left_visit != 0 && thread->left_visit <= drain->whole_visit &&
@@ -115,6 +115,7 @@ static int forget_thread(struct drain *drain, size_t place)
     for (int cause = 0; cause < LOSS_COUNT; cause++)
         drain->past.lost[cause] += drain_thread_lost(thread, (enum loss)cause);
     map64_take(&drain->thread_index, thread->serial + UINT64_C(1), &ignored);
+    drain_forget_waiting(thread);
     drain->threads.count--;
     if (last == thread)
         return 0;
@@ -171,7 +172,9 @@ int drain_finish(struct drain *drain)
         }
         struct batch_source source = {thread->last.sequence, thread->last.end_offset,
                                       thread->last.end_offset};
-        error = drain_hand_on(drain, thread, &source, count);
+        error = drain_hand_on_waiting(drain, thread, INT64_MAX);
+        if (error == 0)
+            error = drain_hand_on(drain, thread, &source, count);
     }
     return error != 0 ? error : drain_publish(drain);
 }

@@ -149,6 +149,8 @@ int drain_hand_on_block(struct drain *drain, struct drain_thread *thread,
     bool any = drain->decoder.queues.span_count != 0 || drain->decoder.skip.plain;
     int error = any ? split(drain) : 0;
     if (error == 0)
+        error = drain_leave_out(drain, thread);
+    if (error == 0)
         error = drain_hand_on(drain, thread, source, drain->decoded.events.count);
     return error == 0 && any ? hand_on_spans(drain, emitter, source) : error;
 }

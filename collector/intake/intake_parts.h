@@ -125,6 +125,7 @@ struct segment_source {
     bool note_told;           /* its last word is in the trace */
     int32_t note_tid;         /* whose it is, or 0 */
     uint64_t cut_told;        /* of names.cut */
+    uint64_t short_told;      /* of drain.short_count */
     int64_t end_ns;           /* when its end was seen */
     uint64_t kernels_address; /* AT_RANDOM by the kernel, where the program has another */
 };

@@ -200,6 +200,16 @@ static int publish_cut(struct segment_source *source, struct trace *trace)
                      : trace_fact_set(trace, FACT_LOSS, name, trace_fact_value(trace, name) + more);
 }
 
+/* Of all processes together, what was too short to be wanted. */
+static int publish_short(struct segment_source *source, struct trace *trace)
+{
+    uint64_t count = source->drain->short_count, more = count - source->short_told;
+    source->short_told = count;
+    return more == 0 ? 0
+                     : trace_fact_set(trace, FACT_NOTE, TRACE_FACT_SHORT,
+                                      trace_fact_value(trace, TRACE_FACT_SHORT) + more);
+}
+
 static int publish_names(struct segment_source *source, struct trace *trace)
 {
     struct drain *drain = source->drain;
@@ -210,6 +220,8 @@ static int publish_names(struct segment_source *source, struct trace *trace)
         drain->broken = true;
     if (error != -ENOMEM)
         error = publish_cut(source, trace);
+    if (error == 0)
+        error = publish_short(source, trace);
     return error != 0 ? error : publish_note(source, trace);
 }
 

@@ -254,7 +254,8 @@ struct trace_thread {
     uint64_t lost[LOSS_COUNT];
     bool probed; /* an outside observer reports spans of it (EVENT_SPAN on EVENT_OWN_LANE), which
                     may come late: readers put them between its own ranges */
-    uint8_t reserved[7];
+    bool unnumbered; /* short calls of it were left out: nobody knows which push a range was */
+    uint8_t reserved[6];
 };
 
 /* What a timeline is. Numbers are those of the recording format: explicit and append-only. */
@@ -381,6 +382,11 @@ enum fact_kind {
 
 /* The FACT_COUNT of the parallel program that this was a part of, if its launcher said it. */
 #define TRACE_FACT_RANKS "ranks of the program"
+
+/* The FACT_NOTE of calls that were left out because they did not last; its value: so many. */
+#define TRACE_FACT_SHORT                                                                           \
+    "calls of Python shorter than --min-duration were left out; their time is that of their "      \
+    "callers"
 
 struct label;
 struct source_place;

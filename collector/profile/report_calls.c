@@ -231,21 +231,28 @@ static uint32_t *find_order(const struct report *report, bool places)
     return order;
 }
 
-static const char *mode_text(const struct call_totals *totals)
+static const char *mode_text(const struct report *report, const struct call_totals *totals)
 {
     bool exact = totals->sources & CALLS_EXACT, counted = totals->sources & CALLS_AGGREGATED;
     if (totals->sources & CALLS_ESTIMATED || totals->stopped_count)
         return "small functions estimated from samples";
     return exact && counted ? "every call recorded or counted"
-           : exact          ? "every call recorded"
-                            : "every call counted";
+           : exact && trace_fact_value(report->trace, TRACE_FACT_SHORT)
+               ? "every call recorded that was not too short"
+           : exact ? "every call recorded"
+                   : "every call counted";
 }
 
 static int add_titles(const struct report *report, struct table *table)
 {
     char title[256];
     const struct call_totals *totals = calls_totals(report->calls);
-    snprintf(title, sizeof(title), "Calls, own code first (%s)", mode_text(totals));
+    snprintf(title, sizeof(title), "Calls, own code first (%s)", mode_text(report, totals));
+    if (trace_fact_value(report->trace, TRACE_FACT_SHORT))
+        table_add_note(
+            table, (struct table_note){.before = "(too short for --min-duration, and left out: ",
+                                       .count = trace_fact_value(report->trace, TRACE_FACT_SHORT),
+                                       .after = " calls; their time is their callers' own)"});
     if (totals->estimated_calls)
         table_add_note(table, (struct table_note){
                                   .before = "(~ estimated from samples, of functions that were no "

@@ -162,10 +162,11 @@ static bool is_wanted(const struct pass *pass, const struct lane *lane)
 }
 
 /* Of a push; 0: not known. */
-static uint32_t next_instance(struct lane *lane)
+static uint32_t next_instance(const struct pass *pass, struct lane *lane, uint32_t thread)
 {
+    const struct trace_thread *entry = trace_thread_get(pass->source.trace, thread);
     lane->instances += lane->instances == UINT32_MAX ? 2 : 1; /* wraps, never 0 */
-    return lane->instances_unknown ? 0 : lane->instances;
+    return lane->instances_unknown || (entry && entry->unnumbered) ? 0 : lane->instances;
 }
 
 /* A push, or a span that an observer reports. */
@@ -188,7 +189,7 @@ static inline int open_top(struct pass *pass, struct lane *lane, const struct ev
         range->begin.time_ns = pass->selection.from_ns;
     }
     if ((pass->wants & WANT_NUMBERS) && event->kind == EVENT_PUSH)
-        range->instance = next_instance(lane);
+        range->instance = next_instance(pass, lane, event->thread);
     if (pass->wants & WANT_TIMES)
         range->off = off_until(pass, lane, range->begin.time_ns);
     return wanted && lane->begun ? open_ranges_tell_top(pass, LANE_THREAD, &lane->open) : 0;

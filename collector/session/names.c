@@ -38,6 +38,7 @@ void names_fini(struct names *names)
     vec_free(&names->functions);
     vec_free(&names->queues);
     map64_free(&names->joined);
+    map64_free(&names->least);
 }
 
 struct names *names_detach(struct names *from)
@@ -118,6 +119,7 @@ struct code {
     struct trace_string name, file;
     int32_t line;
     bool python;
+    uint64_t least_ns;
 };
 
 static bool take_code(struct trace_string rest, struct code *code)
@@ -127,8 +129,13 @@ static bool take_code(struct trace_string rest, struct code *code)
     code->file = take_part(&rest, '\x1f');
     bool numbered = take_number(&rest, 10, &line) && line <= INT32_MAX;
     code->line = numbered ? (int32_t)line : 0;
-    code->python = rest.length == 1 && rest.bytes[0] == ANNOT_CODE_KIND_PYTHON[0];
-    return numbered && (code->python || (rest.length == 1 && *rest.bytes == *ANNOT_CODE_KIND_C));
+    struct trace_string kind = take_part(&rest, '\x1f');
+    code->python = kind.length == 1 && kind.bytes[0] == ANNOT_CODE_KIND_PYTHON[0];
+    code->least_ns = 0;
+    bool timed = rest.length == 0 || (take_number(&rest, 10, &code->least_ns) &&
+                                      code->least_ns <= ANNOT_CODE_LEAST_NS_MAX);
+    return numbered && timed &&
+           (code->python || (kind.length == 1 && *kind.bytes == *ANNOT_CODE_KIND_C));
 }
 
 /* The label of a function, as samples have it in their frames. */
@@ -145,13 +152,15 @@ static int64_t label_of(struct trace *trace, const struct code *code)
 }
 
 /* The name that stands for its label; of one that makes no sense, its text. */
-static int64_t add_code(struct names *names, const char *bytes, size_t length)
+static int64_t add_code(struct names *names, uint32_t id, const char *bytes, size_t length)
 {
     struct code code;
     if (!take_code((struct trace_string){bytes, (uint32_t)length}, &code)) {
         names->broken++;
         return trace_string_add(names->trace, code.name.bytes, code.name.length);
     }
+    if (code.least_ns != 0 && map64_put(&names->least, id, code.least_ns) != 0)
+        return -ENOMEM;
     int64_t label = label_of(names->trace, &code);
     return label < 0 ? label : trace_label_name(names->trace, (uint32_t)label);
 }
@@ -161,7 +170,7 @@ static int64_t note_function(struct names *names, uint32_t id, uint8_t kind,
 {
     bool code = kind == NAMES_PYTHON_CALL;
     const struct scope calls = {.observer = code ? OBSERVER_PYTHON_CALLS : OBSERVER_NATIVE_CALLS};
-    int64_t ordinal = code ? add_code(names, text.bytes, text.length)
+    int64_t ordinal = code ? add_code(names, id, text.bytes, text.length)
                            : add_function(names, text.bytes, text.length);
     int64_t scope = trace_scope_add(names->trace, &calls);
     struct names_known_function function = {id, (uint32_t)ordinal, kind};

@@ -86,6 +86,7 @@ struct names {
     uint32_t walked;                   /* ids before this one are in domains and categories */
     uint32_t walk_end;                 /* string_used / 16 at the last walk */
     uint64_t walk_cost;
+    struct map64 least;  /* of CODEs that have one, by id: how long a call lasts to be wanted, ns */
     number_table queues; /* ids of QUEUEs, in order */
     uint64_t cut;        /* texts that are "(too many different texts)" */
     uint64_t broken;     /* ids and texts that could not be believed */
@@ -140,6 +141,13 @@ static inline bool names_is_python_call(const struct names *names, uint32_t id)
 static inline uint32_t names_scope_by_id(const struct names *names, uint32_t id)
 {
     return names_entry_scope(names, names_entry(names, id));
+}
+
+/* How long a call with a name that was asked for lasts at least, if it is wanted: ns; 0: any is. */
+static inline int64_t names_least_ns(const struct names *names, uint32_t id)
+{
+    const uint64_t *least = names->least.count ? map64_find(&names->least, id) : NULL;
+    return least ? (int64_t)*least : 0;
 }
 
 int64_t names_domain(struct names *names, uint16_t number);

@@ -283,6 +283,7 @@ static const struct field thread_fields[] = {
     UNSIGNED(struct trace_thread, event_count),
     ARRAY(struct trace_thread, lost, LOSS_COUNT),
     FLAG(struct trace_thread, probed),
+    FLAG(struct trace_thread, unnumbered),
 };
 
 GET(get_thread, trace_thread_get)

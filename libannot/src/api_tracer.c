@@ -14,7 +14,15 @@ _Static_assert(ANNOT_CODE_LEVEL == ANNOT_CALL_LEVEL, "as in a record");
 
 /* ---- Names ----------------------------------------------------------------------------------- */
 
-enum { CODE_NUMBERS = 16 }; /* "\x1fFILE" is followed by "\x1f4294967295\x1fp" */
+/* "\x1fFILE" is followed by "\x1f4294967295\x1fp" and perhaps "\x1f1000000000". */
+enum { CODE_NUMBERS = 16, CODE_LEAST = 11 };
+
+struct code_text {
+    const char *qualname, *file;
+    uint32_t first_line;
+    enum annot_code_kind kind;
+    uint64_t least_ns;
+};
 
 /* What is left of a text when its beginning is left out. */
 static const char *end_of(const char *text, size_t room)
@@ -26,42 +34,61 @@ static const char *end_of(const char *text, size_t room)
     return at;
 }
 
-static void write_code(char *text, const char *qualname, const char *file)
+static void write_code(char *text, const struct code_text *code)
 {
-    const char *end = text + ANNOT_STRING_MAX - CODE_NUMBERS + 1;
-    char *at = text_append_clean(text, end, qualname);
-    if (at == end - 1 && strlen(qualname) >= (size_t)(at - text))
+    const char *end =
+        text + ANNOT_STRING_MAX - CODE_NUMBERS - (code->least_ns ? CODE_LEAST : 0) + 1;
+    char *at = text_append_clean(text, end, code->qualname);
+    if (at == end - 1 && strlen(code->qualname) >= (size_t)(at - text))
         at = text + text_cut(text, (uint32_t)(at - text));
     at = text_append(at, end + 1, "\x1f");
-    text_append_clean(at, end, end_of(file, at < end ? (size_t)(end - 1 - at) : 0));
+    text_append_clean(at, end, end_of(code->file, at < end ? (size_t)(end - 1 - at) : 0));
 }
 
-static APART annot_name intern_code(char *text, const char *qualname, const char *file,
-                                    uint32_t first_line, int is_c)
+static APART annot_name intern_code(char *text, const struct code_text *code)
 {
     struct string_key key;
     const char *end = text + SCRATCH_SIZE;
-    write_code(text, qualname, file);
+    write_code(text, code);
     char *at = text_append(text + strlen(text), end, "\x1f");
-    at = text_append_decimal(at, end, first_line);
-    text_append(at, end, is_c ? "\x1f" ANNOT_CODE_KIND_C : "\x1f" ANNOT_CODE_KIND_PYTHON);
+    at = text_append_decimal(at, end, code->first_line);
+    at = text_append(at, end,
+                     code->kind == ANNOT_CODE_C ? "\x1f" ANNOT_CODE_KIND_C
+                                                : "\x1f" ANNOT_CODE_KIND_PYTHON);
+    if (code->least_ns) {
+        at = text_append(at, end, "\x1f");
+        text_append_decimal(at, end, code->least_ns);
+    }
     string_key_init(&key, text, ANNOT_STRING_CODE);
     return intern_or_tell(&key);
+}
+
+static annot_name name_code(const struct code_text *code)
+{
+    if (codes_domain == 0) /* partner: the loads when a call is told; it comes out the same twice */
+        annot_store_relaxed(&codes_domain, annot_domain_create(ANNOT_PYTHON_DOMAIN));
+    char *scratch = scratch_take();
+    annot_name name = scratch ? intern_code(scratch, code) : 0;
+    scratch_give(scratch);
+    return name;
 }
 
 annot_name annot_code_name(const char *qualname, const char *file, uint32_t first_line,
                            enum annot_code_kind kind)
 {
     FORWARD_VALUE(code_name, 0, qualname, file, first_line, kind);
-    if (codes_domain == 0) /* partner: the loads when a call is told; it comes out the same twice */
-        annot_store_relaxed(&codes_domain, annot_domain_create(ANNOT_PYTHON_DOMAIN));
-    char *scratch = scratch_take();
-    annot_name name = 0;
-    if (scratch)
-        name = intern_code(scratch, qualname ? qualname : "?", file ? file : "", first_line,
-                           kind == ANNOT_CODE_C);
-    scratch_give(scratch);
-    return name;
+    return name_code(
+        &(struct code_text){qualname ? qualname : "?", file ? file : "", first_line, kind, 0});
+}
+
+annot_name annot_code_name_least(const char *qualname, const char *file, uint32_t first_line,
+                                 enum annot_code_kind kind, uint64_t least_ns)
+{
+    FORWARD_VALUE(code_name_least, 0, qualname, file, first_line, kind, least_ns);
+    if (least_ns > ANNOT_CODE_LEAST_MAX)
+        least_ns = ANNOT_CODE_LEAST_MAX;
+    return name_code(&(struct code_text){qualname ? qualname : "?", file ? file : "", first_line,
+                                         kind, least_ns});
 }
 
 /* ---- Calls ----------------------------------------------------------------------------------- */
@@ -191,6 +218,7 @@ int annot_code_wanted(void)
 }
 
 OWN(annot_code_name);
+OWN(annot_code_name_least);
 OWN(annot_code_enter);
 OWN(annot_code_leave);
 OWN(annot_code_enter_values);

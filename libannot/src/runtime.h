@@ -111,6 +111,8 @@ struct runtime_table {
     struct annot_sum *(*sums_add)(struct annot_sums *sums, enum annot_sum_kind kind,
                                   const struct annot_place *place);
     void (*sums_end)(struct annot_sums *sums);
+    annot_name (*code_name_least)(const char *qualname, const char *file, uint32_t first_line,
+                                  enum annot_code_kind kind, uint64_t least_ns);
 #ifdef ANNOT_TEST_OTHER_VERSION /* a copy from the future, with one function more */
     void (*future)(void);
 #endif

@@ -80,6 +80,7 @@ OWNED(annot_sums_begin);
 OWNED(annot_sums_are_current);
 OWNED(annot_sums_add);
 OWNED(annot_sums_end);
+OWNED(annot_code_name_least);
 
 const struct runtime_table runtime_own = {
     .size = sizeof(struct runtime_table),
@@ -158,4 +159,5 @@ const struct runtime_table runtime_own = {
     .sums_are_current = own_annot_sums_are_current,
     .sums_add = own_annot_sums_add,
     .sums_end = own_annot_sums_end,
+    .code_name_least = own_annot_code_name_least,
 };

@@ -2,7 +2,9 @@
 /* Of annot_wire.h: calls of functions, one by one and counted. Numbers are append-only.
  *
  * A CODE, "QUALNAME\x1fFILE\x1fLINE\x1fKIND", is a function of a program in Python, or one that
- * such a program calls; a PUSH with its id is a call. What is counted at a place in it is a sum.
+ * such a program calls; a PUSH with its id is a call. From minor version 10 "\x1fLEAST" may follow:
+ * calls that last fewer nanoseconds, and inside of which nothing is recorded, are of no interest.
+ * What is counted at a place in it is a sum.
  * docs/wire-format.md, sections 5 to 8. */
 #ifndef ANNOT_WIRE_CALLS_H
 #define ANNOT_WIRE_CALLS_H
@@ -18,6 +20,9 @@
 /* The KIND of a CODE. */
 #define ANNOT_CODE_KIND_PYTHON "p"
 #define ANNOT_CODE_KIND_C      "c"
+
+/* LEAST, at most. */
+#define ANNOT_CODE_LEAST_NS_MAX UINT64_C(1000000000)
 
 /* Sums below one another, at most. */
 #define ANNOT_SUM_DEPTH_MAX 2048

@@ -26,6 +26,9 @@ enum annot_code_kind {
 #define ANNOT_CODE_HELD UINT32_C(0xffffffff)
 #define ANNOT_CODE_LOST UINT32_C(0xfffffffe)
 
+/* The longest time that calls may have to last, and so wait at whoever reads: 1 s. */
+#define ANNOT_CODE_LEAST_MAX UINT64_C(1000000000)
+
 enum annot_sum_kind {
     ANNOT_SUM_CALLS = 1,
     ANNOT_SUM_LINES = 2,
@@ -55,6 +58,13 @@ struct annot_sums {
  * then the end of `qualname`. 0 if the table of names is full. Cost: as annot_name_intern. */
 ANNOT_API annot_name annot_code_name(const char *qualname, const char *file, uint32_t first_line,
                                      enum annot_code_kind kind);
+
+/* The same of a function whose calls are only wanted where they last that long: whoever reads
+ * leaves out those that do not and inside of which nothing else was told. `least_ns` is at most
+ * ANNOT_CODE_LEAST_MAX; 0: all are wanted. */
+ANNOT_API annot_name annot_code_name_least(const char *qualname, const char *file,
+                                           uint32_t first_line, enum annot_code_kind kind,
+                                           uint64_t least_ns);
 
 /* A call begins; or goes on (`continues`), as a generator does: its time counts, it does not.
  * Returns a token for annot_code_leave: how many calls are open around it. Cost: 1 P with its

@@ -473,3 +473,140 @@ TEST(what_is_in_the_recording_is_not_counted_twice)
     counted_fini(&counted);
     end();
 }
+
+/* ---- Calls that are too short ---------------------------------------------------------------- */
+
+static void call(const char *text, uint64_t time)
+{
+    record(ANNOT_REC_PUSH, time, code(text), 0);
+}
+
+/* So many ranges are open behind it. */
+static void leave(uint64_t time, uint32_t depth)
+{
+    record(ANNOT_REC_POP, time, depth, 0);
+}
+
+/* "+NAME" and "-DEPTH" of all that was handed on. */
+static const char *told(void)
+{
+    static char text[512];
+    size_t used = 0;
+    text[0] = 0;
+    for (unsigned i = 0; i < seen.count; i++) {
+        const struct event *event = &seen.events[i];
+        const char *name = trace_string(seen.trace, event->name)->bytes;
+        if (event->kind == EVENT_POP)
+            used += (size_t)snprintf(text + used, sizeof(text) - used, "-%d ", (int)event->depth);
+        else
+            used += (size_t)snprintf(text + used, sizeof(text) - used, "%c%s ",
+                                     event->kind == EVENT_PUSH ? '+' : '*', name);
+        CHECK_INT(event->end_ns, 0);
+    }
+    return text;
+}
+
+#define LASTING(name) name "\037a.py\0371\037p\037100"
+
+TEST(calls_that_do_not_last_are_left_out)
+{
+    begin();
+    call(LASTING("f"), 1000);
+    call(LASTING("g"), 1010);
+    leave(1109, 1); /* less than 100 */
+    call(LASTING("h"), 1110);
+    leave(1210, 1);
+    leave(1220, 0);
+    call("any\037a.py\0371\037p", 1230);
+    leave(1231, 0);
+    drain();
+    CHECK_STR(told(), "+f +h -1 -0 +any -0 ");
+    CHECK_INT(seen.drain->short_count, 1);
+    CHECK_INT(seen.drain->threads.items[0].decode.record_count, seen.count);
+    CHECK(trace_thread_get(seen.trace, 0)->unnumbered);
+    CHECK_INT(seen.drain->decoder.names.broken, 0);
+    end();
+}
+
+/* A call in which something else was recorded stays around it. */
+TEST(short_calls_with_something_inside_stay)
+{
+    begin();
+    uint32_t range = maker_string(maker, ANNOT_STRING_NAME, 0, "range");
+    call(LASTING("f"), 1000);
+    call(LASTING("g"), 1001);
+    record(ANNOT_REC_PUSH, 1002, range, 0);
+    call(LASTING("h"), 1003);
+    leave(1004, 3);
+    leave(1005, 2);
+    leave(1006, 1);
+    record(ANNOT_REC_PUSH, 1007, code(LASTING("g")), ANNOT_RECORD_CONTINUES);
+    leave(1008, 1);
+    record(ANNOT_REC_MARK, 1009, range, 0);
+    leave(1010, 0);
+    drain();
+    CHECK_STR(told(), "+f +g +range -2 -1 *range -0 ");
+    CHECK_INT(seen.drain->short_count, 1); /* what went on was counted when it began */
+    end();
+}
+
+/* What comes now is in the thread's next block, which is read by itself. */
+static void look_on(uint32_t sequence, uint32_t state)
+{
+    drain_visit(seen.drain, state == ANNOT_BLOCK_RELEASED ? DRAIN_RELEASED : DRAIN_CLAIMED);
+    block = maker_block(maker, sequence, 1, sequence, state);
+}
+
+/* Over as many looks as it takes, and as soon as it is known. */
+TEST(calls_wait_until_it_is_known_whether_they_last)
+{
+    begin();
+    call(LASTING("f"), 1000);
+    call(LASTING("g"), 1050);
+    attach();
+    look_on(1, ANNOT_BLOCK_RELEASED);
+    CHECK_STR(told(), "");
+    leave(1060, 1);
+    call(LASTING("h"), 1099);
+    look_on(2, ANNOT_BLOCK_RELEASED);
+    CHECK_STR(told(), "");
+    leave(1100, 1);
+    look_on(3, ANNOT_BLOCK_RELEASED);
+    CHECK_STR(told(), "+f ");
+    call(LASTING("i"), 1101);
+    look_on(4, ANNOT_BLOCK_RELEASED);
+    CHECK_STR(told(), "+f ");
+    look_on(5, ANNOT_BLOCK_CLAIMED); /* nothing came meanwhile, and that is long ago */
+    CHECK_STR(told(), "+f +i ");
+    end();
+}
+
+TEST(calls_that_are_open_at_the_end_stay)
+{
+    begin();
+    call(LASTING("f"), 1000);
+    call(LASTING("g"), 1001);
+    drain();
+    CHECK_STR(told(), "");
+    CHECK_INT(drain_finish(seen.drain), 0);
+    CHECK_STR(told(), "+f +g ");
+    CHECK_INT(seen.drain->threads.items[0].decode.record_count, seen.count);
+    end();
+}
+
+/* Who names a function so that it makes no sense, names it. */
+TEST(nonsense_for_how_long_calls_last)
+{
+    static const char *const texts[] = {"f\037a.py\0371\037p\037",
+                                        "f\037a.py\0371\037p\0371000000001",
+                                        "f\037a.py\0371\037p\037x", "f\037a.py\0371\037pp\03710"};
+    begin();
+    for (int i = 0; i < 4; i++) {
+        call(texts[i], 1000);
+        leave(1001, 0);
+    }
+    drain();
+    CHECK_INT(seen.drain->decoder.names.broken, 3); /* the first: nothing is said */
+    CHECK_STR(told(), "+f -0 +f -0 +f -0 +f -0 ");
+    end();
+}

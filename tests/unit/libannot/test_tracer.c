@@ -288,6 +288,24 @@ TEST(names_of_functions)
     CHECK(strlen(text) <= ANNOT_STRING_MAX);
 }
 
+TEST(names_of_functions_whose_calls_are_to_last)
+{
+    static char file[3000], qualname[3000];
+    memset(file, 'd', sizeof(file) - 1);
+    memset(qualname, 'q', sizeof(qualname) - 1);
+    CHECK(annot_code_name_least("f", "/a/file.py", 7, ANNOT_CODE_PYTHON, 0) == code("f"));
+    CHECK_STR(text_of(annot_code_name_least("len", NULL, 0, ANNOT_CODE_C, 10)), "len\x1f\x1f"
+                                                                                "0\x1f"
+                                                                                "c\x1f"
+                                                                                "10");
+    const char *text =
+        text_of(annot_code_name_least(qualname, file, UINT32_MAX, ANNOT_CODE_PYTHON, UINT64_MAX));
+    CHECK(strstr(text, "\x1f"
+                       "4294967295\x1fp\x1f"
+                       "1000000000") != NULL);
+    CHECK(strlen(text) <= ANNOT_STRING_MAX);
+}
+
 static void keep_values(const struct seen_record *record, void *context)
 {
     char *text = context;
