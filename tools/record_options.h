@@ -131,6 +131,7 @@ struct tracing_values {
     const char *lines; /* NULL: none */
     const char *library;
     uint64_t max_depth;
+    int64_t least_ns; /* of calls; 0: all */
     bool c_calls;
     bool arguments, results, exceptions;
     bool captured; /* in a recording of certain ranges alone: --capture-range */
@@ -173,6 +174,14 @@ struct tracing_values {
         {"trace-depth", 0,                                                                         \
          OPTION_COUNT,  (at) + offsetof(struct tracing_values, max_depth),                         \
          "N",           "leave out calls inside of more than N others",                            \
+         NULL},                                                                                    \
+        {"min-duration",                                                                           \
+         0,                                                                                        \
+         OPTION_TIME,                                                                              \
+         (at) + offsetof(struct tracing_values, least_ns),                                         \
+         "TIME",                                                                                   \
+         "with --trace-functions=exact, leave out calls shorter than that: saves space, hardly "   \
+         "time",                                                                                   \
          NULL},                                                                                    \
         {"trace-args", 0,                                                                          \
          OPTION_FLAG,  (at) + offsetof(struct tracing_values, arguments),                          \

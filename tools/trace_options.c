@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PATTERNS_SIZE = 1900 };
+enum { PATTERNS_SIZE = 1900, LEAST_NS_MAX = 1000000000 };
 
 /* What belongs to --trace-functions: the first that is given; NULL: none. */
 static const char *given(const struct tracing_values *values)
@@ -17,6 +17,7 @@ static const char *given(const struct tracing_values *values)
            : values->select                      ? "--trace-select"
            : strcmp(values->library, "all") != 0 ? "--trace-stdlib"
            : values->max_depth > 0               ? "--trace-depth"
+           : values->least_ns > 0                ? "--min-duration"
            : values->arguments                   ? "--trace-args"
            : values->results                     ? "--trace-return"
            : values->exceptions                  ? "--trace-exceptions"
@@ -29,6 +30,17 @@ static int check_patterns(const char *option, const char *list, int status)
         return cmd_fail(status, "option %s: a pattern has no line break", option);
     if (list && strlen(list) > PATTERNS_SIZE)
         return cmd_fail(status, "option %s: longer than %d bytes", option, PATTERNS_SIZE);
+    return 0;
+}
+
+/* Estimates and counts of all calls would be wrong without the short ones. */
+static int check_least(const struct tracing_values *values, int status)
+{
+    if (values->least_ns > 0 && values->functions && strcmp(values->functions, "exact") != 0)
+        return cmd_fail(status, "option --min-duration: only with --trace-functions=exact\n"
+                                "aggregate takes no room for calls, short ones or long ones");
+    if (values->least_ns > LEAST_NS_MAX)
+        return cmd_fail(status, "option --min-duration: 1s at most");
     return 0;
 }
 
@@ -53,6 +65,8 @@ int tracing_check(const struct tracing_values *values, const struct python_value
                         values->arguments ? "--trace-args"
                         : values->results ? "--trace-return"
                                           : "--trace-exceptions");
+    if (check_least(values, status) != 0)
+        return status;
     if (values->max_depth > UINT32_MAX)
         return cmd_fail(status, "option --trace-depth: no program nests that deep");
     return check_patterns("--trace-select", values->select, status) ||
@@ -100,6 +114,8 @@ size_t tracing_environment(const struct tracing_values *values, const char *rang
         text_format(&text, "\ncaptured=1");
     if (values->max_depth > 0)
         text_format(&text, "\nmax-depth=%llu", (unsigned long long)values->max_depth);
+    if (values->least_ns > 0)
+        text_format(&text, "\nmin-duration=%lld", (long long)values->least_ns);
     if (values->arguments)
         text_format(&text, "\nargs=1");
     if (values->results)

@@ -154,6 +154,7 @@ static struct drain_progress *progress_of(struct drain *drain, const struct segm
 int drain_hand_on(struct drain *drain, struct drain_thread *thread,
                   const struct batch_source *source, size_t count)
 {
+    thread->last = *source; /* also of what was left out */
     if (count == 0)
         return 0;
     struct event_batch batch = {.thread = thread->decode.ordinal,
@@ -161,7 +162,6 @@ int drain_hand_on(struct drain *drain, struct drain_thread *thread,
                                 .events = drain->decoded.events.items,
                                 .source = *source,
                                 .args = drain->decoded.args.items};
-    thread->last = *source;
     return drain->sink(drain->sink_context, &batch);
 }
 

@@ -4,6 +4,9 @@
     @pyannot.trace                      # each call of the function is a range, in any recording
     def parse(text): ...
 
+    @pyannot.trace(min_duration=0.001)  # each that takes a millisecond, or has something in it
+    def check(text): ...
+
     pyannot.trace(module_or_class)      # all functions that are defined there
 
     with pyannot.tracing("aggregate"):  # all calls of the process, while this is open
@@ -11,7 +14,8 @@
 
 What is asked for from outside stands in ANNOT_TRACE, a line for each:
 functions=exact|adaptive|aggregate, c-calls=1, select=PATTERN,-PATTERN, stdlib=box|all|off,
-max-depth=N, lines=PATTERN,-PATTERN, captured=1 (ranges of --capture-range are recorded, no more).
+max-depth=N, min-duration=NS, lines=PATTERN,-PATTERN,
+captured=1 (ranges of --capture-range are recorded, no more).
 
 Threads: any, one at a time. What is traced is traced in all threads of the process, and in children
 that it forks.
@@ -27,7 +31,7 @@ from pyannot import _native
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import CodeType, ModuleType, TracebackType
-    from typing import Iterator, Optional, TypeVar
+    from typing import Callable, Iterator, Optional, TypeVar, Union, overload
 
     Traced = TypeVar("Traced")
 
@@ -41,7 +45,7 @@ _settings: dict[str, str] = {}  # what is traced; empty: nothing
 _own: dict[str, str] = {}  # of that, what the program asks for with trace() and lines()
 _watches_end = False
 _watches_greenlets = False
-_chosen: list[CodeType] = []
+_chosen: list[tuple[CodeType, int]] = []  # with how long calls last at least, ns
 
 
 def parse(text: str) -> dict[str, str]:
@@ -122,15 +126,16 @@ def start(settings: dict[str, str]) -> None:
         MODES[mode], LIBRARY[settings.get("stdlib", "all")], settings.get("c-calls", "") == "1",
         int(settings.get("max-depth", "0")), settings.get("select", ""), settings.get("lines", ""),
         os.path.dirname(os.__file__), os.path.dirname(__file__), "chosen" in settings,
-        sum(bit for name, bit in VALUES.items() if settings.get(name, "") == "1"))
+        sum(bit for name, bit in VALUES.items() if settings.get(name, "") == "1"),
+        int(settings.get("min-duration", "0")))
     _settings.clear()
     _settings.update(settings)
     if not _watches_greenlets:
         from pyannot.observe import when_imported
         when_imported("greenlet", _watch_greenlets)
         _watches_greenlets = True
-    for code in _chosen:
-        _native.trace_choose(code)
+    for code, least_ns in _chosen:
+        _native.trace_choose(code, least_ns)
     if not _watches_end:
         import atexit
         atexit.register(stop)
@@ -151,9 +156,37 @@ def stop() -> None:
 # ---- For programs ----
 
 
-def trace(traced: Traced) -> Traced:
+def nanoseconds(min_duration: float) -> int:
+    """Of an argument of that name; raises ValueError."""
+    if not 0 <= min_duration <= 1:
+        raise ValueError(f"min_duration is from 0 to 1 (seconds), not {min_duration!r}")
+    return round(min_duration * 1e9)
+
+
+if TYPE_CHECKING:
+
+    @overload
+    def trace(traced: Traced, *, min_duration: float = 0) -> Traced: ...
+
+    @overload
+    def trace(*, min_duration: float = 0) -> Callable[[Traced], Traced]: ...
+
+
+def trace(traced: Optional[Traced] = None, *,
+          min_duration: float = 0) -> Union[Traced, Callable[[Traced], Traced]]:
     """Makes each call of a function a range, whatever else is traced; of a class or a module, of
-    all functions that are defined there. Returns what it was given, unchanged."""
+    all functions that are defined there. Returns what it was given, unchanged.
+
+    min_duration: seconds; calls that take less are left out of the recording, unless something else
+    is recorded inside of them. It saves space there, hardly time in the program.
+    """
+    least_ns = nanoseconds(min_duration)
+    if traced is None:
+        return lambda given: _trace_it(given, least_ns)
+    return _trace_it(traced, least_ns)
+
+
+def _trace_it(traced: Traced, least_ns: int) -> Traced:
     codes = list(codes_of(traced, set()))
     if not codes:
         raise TypeError(f"trace() takes a function, a class or a module, not {traced!r}")
@@ -162,11 +195,11 @@ def trace(traced: Traced) -> Traced:
         if _settings.get("functions", "none") == "none":
             start(dict(_settings, functions="exact", chosen="1"))
         for code in codes:
-            _native.trace_choose(code)
-            _chosen.append(code)
+            _native.trace_choose(code, least_ns)
+            _chosen.append((code, least_ns))
     except RuntimeError as error:  # the interpreter cannot: the program goes on without
         import warnings
-        warnings.warn(f"calls are not traced: {error}", RuntimeWarning, stacklevel=2)
+        warnings.warn(f"calls are not traced: {error}", RuntimeWarning, stacklevel=3)
         return traced
     if sys.version_info >= (3, 12):
         sys.monitoring.restart_events()  # of code that ran before, and was of no interest
@@ -199,18 +232,22 @@ class tracing:
     """Traces all calls of the process while it is open: a context manager.
 
     mode: "exact", "adaptive" or "aggregate", as --trace-functions. select: patterns by comma, as
-    --trace-select. args, returns, exceptions: as --trace-args, --trace-return,
-    --trace-exceptions. Nothing happens where calls are traced already.
+    --trace-select. min_duration: seconds, as of trace(); with exact. args, returns, exceptions: as
+    --trace-args, --trace-return, --trace-exceptions. Nothing happens where calls are traced
+    already.
     """
 
     def __init__(self, mode: str = "exact", *, select: str = "", stdlib: str = "all",
-                 c_calls: bool = False, max_depth: int = 0, args: bool = False,
-                 returns: bool = False, exceptions: bool = False) -> None:
+                 c_calls: bool = False, max_depth: int = 0, min_duration: float = 0,
+                 args: bool = False, returns: bool = False, exceptions: bool = False) -> None:
         if mode not in MODES or stdlib not in LIBRARY:
             raise ValueError(f"tracing: mode is one of {', '.join(MODES)}, stdlib of "
                              f"{', '.join(LIBRARY)}")
+        if min_duration and mode != "exact":
+            raise ValueError("tracing: min_duration goes with mode exact")
         self._wanted = {"functions": mode, "select": select, "stdlib": stdlib,
                         "c-calls": str(int(c_calls)), "max-depth": str(max_depth),
+                        "min-duration": str(nanoseconds(min_duration)),
                         "args": str(int(args)), "return": str(int(returns)),
                         "exceptions": str(int(exceptions))}
         self._is_ours = False

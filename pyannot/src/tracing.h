@@ -39,6 +39,7 @@ struct trace_options {
     bool is_chosen_only; /* those of trace_choose alone */
     bool lines;          /* of chosen functions are counted; mode may be TRACE_OFF */
     uint32_t max_depth;  /* 0: any */
+    uint64_t least_ns;   /* exact: shorter calls are of no interest; 0: all are */
     bool arguments, results, exceptions; /* are told with the calls */
 };
 

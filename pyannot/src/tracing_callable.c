@@ -12,6 +12,7 @@ enum { KEPT_MAX = 1024, TEXT_MAX = 512 };
 
 static struct {
     const void *method, *owner;
+    uint64_t least_ns;
     annot_name name;
 } kept[KEPT_MAX];
 
@@ -46,6 +47,12 @@ static const char *module_of(PyObject *callable)
     return text != NULL && strcmp(text, "builtins") != 0 ? text : "";
 }
 
+/* How long calls must last to be of interest. */
+static uint64_t least_ns(void)
+{
+    return trace_now.options.mode == TRACE_EXACT ? trace_now.options.least_ns : 0;
+}
+
 static annot_name find_name(PyObject *callable, const PyMethodDef *method,
                             const PyTypeObject *owner)
 {
@@ -53,7 +60,7 @@ static annot_name find_name(PyObject *callable, const PyMethodDef *method,
     const char *first = owner ? owner->tp_name : module_of(callable);
     const char *last = method ? method->ml_name : PyType_Check(callable) ? "" : "__call__";
     (void)snprintf(text, sizeof(text), "%s%s%s", first, *first && *last ? "." : "", last);
-    return annot_code_name(text, "", 0, ANNOT_CODE_C);
+    return annot_code_name_least(text, "", 0, ANNOT_CODE_C, least_ns());
 }
 
 annot_name trace_callable_name(PyObject *callable)
@@ -64,12 +71,14 @@ annot_name trace_callable_name(PyObject *callable)
                  (owner || method);
     uintptr_t mixed = ((uintptr_t)method ^ (uintptr_t)owner << 1) * UINT64_C(0x9e3779b97f4a7c15);
     uintptr_t slot = (mixed >> 48) % KEPT_MAX;
-    if (stays && kept[slot].method == method && kept[slot].owner == owner)
+    if (stays && kept[slot].method == method && kept[slot].owner == owner &&
+        kept[slot].least_ns == least_ns())
         return kept[slot].name;
     annot_name name = find_name(callable, method, owner);
     if (stays) {
         kept[slot].method = method;
         kept[slot].owner = owner;
+        kept[slot].least_ns = least_ns();
         kept[slot].name = name;
     }
     return name;

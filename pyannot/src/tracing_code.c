@@ -162,6 +162,28 @@ static const char *qualname_of(const PyCodeObject *code)
 #endif
 }
 
+/* How long its calls must last to be of interest. */
+static uint32_t least_of(const struct trace_code *kept)
+{
+    uint32_t least_ns = (uint32_t)trace_now.options.least_ns;
+    if (trace_now.options.mode != TRACE_EXACT)
+        return 0;
+    return kept->is_chosen && kept->own_least_ns ? kept->own_least_ns : least_ns;
+}
+
+static void name_code(const PyCodeObject *code, struct trace_code *kept)
+{
+    uint32_t least_ns = least_of(kept);
+    uint32_t line = code->co_firstlineno > 0 ? (uint32_t)code->co_firstlineno : 0;
+    if (kept->name != 0 && kept->least_ns == least_ns)
+        return;
+    kept->least_ns = least_ns;
+    kept->name = annot_code_name_least(qualname_of(code), text_of(code->co_filename), line,
+                                       ANNOT_CODE_PYTHON, least_ns);
+    if (kept->name == 0) /* no room: as the rest of them */
+        kept->name = annot_code_name_least("(other)", "", 0, ANNOT_CODE_PYTHON, least_ns);
+}
+
 static void judge(PyCodeObject *code, struct trace_code *kept)
 {
     const char *file = text_of(code->co_filename), *qualname = qualname_of(code);
@@ -172,13 +194,8 @@ static void judge(PyCodeObject *code, struct trace_code *kept)
         verdict = TRACE_IGNORED;
     kept->is_lined =
         trace_now.options.lines && (kept->wants_lines || trace_judge_lines(file, qualname));
-    if ((verdict == TRACE_WANTED || kept->is_lined) && kept->name == 0) {
-        int line = code->co_firstlineno;
-        kept->name =
-            annot_code_name(qualname, file, line > 0 ? (uint32_t)line : 0, ANNOT_CODE_PYTHON);
-        if (kept->name == 0) /* no room: as the rest of them */
-            kept->name = annot_code_name("(other)", "", 0, ANNOT_CODE_PYTHON);
-    }
+    if (verdict == TRACE_WANTED || kept->is_lined)
+        name_code(code, kept);
     if (kept->is_lined && !kept->is_numbered) {
         kept->number = __atomic_fetch_add(&lined_count, 1, __ATOMIC_RELAXED);
         kept->first_line = code->co_firstlineno > 0 ? (uint32_t)code->co_firstlineno : 0;
@@ -230,12 +247,13 @@ int trace_code_choose_lines(PyCodeObject *code)
     return 0;
 }
 
-int trace_code_choose(PyCodeObject *code)
+int trace_code_choose(PyCodeObject *code, uint32_t least_ns)
 {
     struct trace_code *kept = trace_code_make(code);
     if (kept == NULL)
         return -1;
     kept->is_chosen = true;
+    kept->own_least_ns = least_ns;
     judge(code, kept);
     return 0;
 }

@@ -139,31 +139,37 @@ static void tell(void)
     static const char *const words[] = {"", "every one a range",
                                         "ranges until a function is known to be tiny",
                                         "counted where it came from"};
+    char least[64] = "";
     static const char lines[] = "; lines of chosen functions counted as well";
     char text[ANNOT_PROCESS_NOTE_MAX];
     const struct trace_options *options = &trace_now.options;
+    if (options->mode == TRACE_EXACT && options->least_ns)
+        (void)snprintf(least, sizeof(least), " if it lasts %.15g us or longer",
+                       (double)options->least_ns / 1000);
     if (options->mode == TRACE_OFF)
         (void)snprintf(text, sizeof(text), "lines of Python: %s, by %s", words[TRACE_AGGREGATE],
                        trace_now.hook->name);
     else
-        (void)snprintf(text, sizeof(text), "calls of Python%s: %s, by %s%s%s",
+        (void)snprintf(text, sizeof(text), "calls of Python%s: %s%s, by %s%s%s",
                        options->is_chosen_only ? " that are chosen" : "", words[options->mode],
-                       trace_now.hook->name, options->c_calls ? ", with those of C functions" : "",
+                       least, trace_now.hook->name,
+                       options->c_calls ? ", with those of C functions" : "",
                        options->lines ? lines : "");
     annot_process_note(text);
 }
 
 /* trace_begin(mode, library, c_calls, max_depth, select, lines, library_folder,
- * own_folder, chosen, values): of these 1 arguments, 2 results, 4 exceptions */
+ * own_folder, chosen, values, least_ns): of these 1 arguments, 2 results, 4 exceptions */
 static PyObject *trace_begin(PyObject *module, PyObject *args)
 {
     struct trace_options options = {.mode = TRACE_OFF};
     const char *select, *lines, *library_folder, *own_folder;
     int mode, library, c_calls, chosen, values;
+    unsigned long long least_ns;
     (void)module;
-    if (!PyArg_ParseTuple(args, "iipIsssspi:trace_begin", &mode, &library, &c_calls,
+    if (!PyArg_ParseTuple(args, "iipIsssspiK:trace_begin", &mode, &library, &c_calls,
                           &options.max_depth, &select, &lines, &library_folder, &own_folder,
-                          &chosen, &values) ||
+                          &chosen, &values, &least_ns) ||
         refuse_elsewhere() < 0)
         return NULL;
     end();
@@ -172,6 +178,7 @@ static PyObject *trace_begin(PyObject *module, PyObject *args)
     options.c_calls = c_calls != 0;
     options.is_chosen_only = chosen != 0;
     options.lines = lines[0] != 0;
+    options.least_ns = least_ns < ANNOT_CODE_LEAST_MAX ? least_ns : ANNOT_CODE_LEAST_MAX;
     options.arguments = (values & 1) != 0;
     options.results = (values & 2) != 0;
     options.exceptions = (values & 4) != 0;
@@ -182,18 +189,20 @@ static PyObject *trace_begin(PyObject *module, PyObject *args)
     return PyUnicode_FromString(trace_now.hook->name);
 }
 
-/* trace_choose(code) */
-static PyObject *trace_choose(PyObject *module, PyObject *code)
+/* trace_choose(code, least_ns=0) */
+static PyObject *trace_choose(PyObject *module, PyObject *args)
 {
+    PyObject *code;
+    unsigned int least_ns = 0;
     (void)module;
-    if (refuse_elsewhere() < 0)
+    if (!PyArg_ParseTuple(args, "O|I:trace_choose", &code, &least_ns) || refuse_elsewhere() < 0)
         return NULL;
     if (!PyCode_Check(code) || trace_now.hook == NULL) {
         PyErr_SetString(PyExc_TypeError, "trace_choose() takes a code object, while calls are "
                                          "traced");
         return NULL;
     }
-    if (trace_code_choose((PyCodeObject *)code) < 0)
+    if (trace_code_choose((PyCodeObject *)code, least_ns) < 0)
         return PyErr_NoMemory();
     if (trace_now.options.is_chosen_only && trace_now.hook->choose != NULL &&
         trace_now.hook->choose((PyCodeObject *)code) < 0)
@@ -254,7 +263,7 @@ static PyObject *trace_switched(PyObject *module, PyObject *is_on)
 
 PyMethodDef trace_functions[] = {
     {"trace_begin", trace_begin, METH_VARARGS, NULL},
-    {"trace_choose", trace_choose, METH_O, NULL},
+    {"trace_choose", trace_choose, METH_VARARGS, NULL},
     {"trace_choose_lines", trace_choose_lines, METH_O, NULL},
     {"trace_end", trace_end, METH_NOARGS, NULL},
     {"trace_greenlets", trace_greenlets, METH_VARARGS, NULL},

@@ -31,9 +31,10 @@ struct trace_code {
     bool has_lines, has_events; /* the hook has asked for events of these; of this one alone */
     uint32_t number;            /* of those whose lines are counted, from 0 */
     uint32_t first_line;
-    PyCodeObject *object;   /* borrowed: it owns this */
-    uint32_t calls, pieces; /* adaptive: told so far; pieces of them that were measured */
-    uint64_t ticks;         /* that these took, without calls of the same function */
+    uint32_t least_ns, own_least_ns; /* as its name says; as the program said for it, or 0 */
+    PyCodeObject *object;            /* borrowed: it owns this */
+    uint32_t calls, pieces;          /* adaptive: told so far; pieces of them that were measured */
+    uint64_t ticks;                  /* that these took, without calls of the same function */
 };
 
 struct trace_node; /* tracing_tree.c */
@@ -107,8 +108,9 @@ void trace_end_later(void);
 
 /* Makes what the core keeps of a code object, and its verdict. NULL: no memory. */
 struct trace_code *trace_code_make(PyCodeObject *code);
-/* From here on it is wanted, whatever is selected. 0, or -1: no memory. */
-int trace_code_choose(PyCodeObject *code);
+/* From here on it is wanted, whatever is selected, if calls of it last that long (0: as those of
+ * others). 0, or -1: no memory. */
+int trace_code_choose(PyCodeObject *code, uint32_t least_ns);
 /* The hook asks for events of this one alone. */
 void trace_code_watch(PyCodeObject *code, struct trace_code *kept);
 /* A list of all of these, of which it asks no more; NULL with an exception. */

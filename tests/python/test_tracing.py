@@ -21,6 +21,7 @@ KILLED = HERE / "killed_program.py"
 STEPS = 5000  # of that
 GREENLETS = HERE / "greenlets_program.py"
 VALUES = HERE / "values_program.py"
+SHORT = HERE / "short_program.py"
 SELECT = "tracing_program.py,tracing_virtual.py"
 ONE_PROCESS = ("generators", "exceptions", "managers", "objects", "callbacks", "imports",
                "coroutines", "threads")
@@ -322,6 +323,72 @@ for way in range(1 << depth):
                                  ("ValueError", {"message": "no more"}),
                                  ("ValueError", {"message": "another"}),
                                  *kept])
+
+    # Of short_program.py: a thread's own calls, those of a round, and how many rounds.
+    ROUND = {"small": 100 + 2 + 1 + 1 + 3, "slow": 1, "marked": 1, "__enter__": 1, "__exit__": 1,
+             "numbers": 1}
+    ROUND["tiny"] = 2 * ROUND["small"]
+    ROUNDS = 4 * 15
+    COUNTED = {*ROUND, "Opened"}  # with the body of the class
+
+    def short(self, interpreter, path, way, *options):
+        """Begins and ends of each call by its name, and how many were left out."""
+        output = self.folder / "short.annot"
+        harness.run([ANNOT, "record", "--no-sample", "--force", "--python", "names", *options,
+                     "-o", str(output), "--", interpreter.command, str(SHORT), way],
+                    env=self.environment_of(path))
+        text = harness.run([ANNOT, "cat", "--json", str(output)]).stdout
+        lines = [json.loads(line) for line in text.splitlines()]
+        self.assert_nothing_lost(lines)
+        told = json.loads(harness.run([ANNOT, "info", "--json", str(output)]).stdout)
+        left_out = [count for note, count in told["sampling"].get("notes", {}).items()
+                    if "--min-duration were" in note]
+        return lines, (left_out or [0])[0]
+
+    def check_short(self, lines, left_out, least_ns):
+        """Each that stayed lasts, or has something inside; and none is missing."""
+        stacks, counts = {}, collections.Counter()
+        for line in lines:
+            stack = stacks.setdefault(line.get("thread_index"), [])
+            if line["event"] not in ("begin", "end", "mark") or line.get("kind") == "process":
+                continue
+            if line["event"] == "end":
+                name, inside = stack.pop()
+                self.assertEqual(name, line["name"])
+                if line.get("level") == 4 and not inside:
+                    self.assertGreaterEqual(line["dur_ns"], least_ns, line)
+                continue
+            if stack:
+                stack[-1][1] = True
+            if line["event"] == "begin":
+                stack.append([line["name"], False])
+                last = line["name"].split(".")[-1]
+                counts[last] += last in self.COUNTED and not line.get("continues")
+        self.assertEqual({len(stack) for stack in stacks.values()}, {0})
+        for name in ("slow", "marked", "__enter__"):
+            self.assertEqual(counts[name], self.ROUNDS, name)
+        self.assertEqual(sum(counts.values()) + left_out,
+                         self.ROUNDS * sum(self.ROUND.values()) + 1)
+        self.assertLess(sum(counts.values()), self.ROUNDS * 30)
+
+    def test_short_calls_are_left_out(self):
+        for interpreter, path in self.each():
+            self.check_short(*self.short(
+                interpreter, path, "all", "--trace-functions=exact", "--trace-select",
+                "short_program.py,-work,-everything,-main,-<module>", "--min-duration=1ms",
+                "--trace-args"), 1000000)
+
+    def test_short_calls_that_a_program_leaves_out(self):
+        for interpreter, path in self.each()[-1:]:
+            lines, left_out = self.short(interpreter, path, "chosen")
+            counts = collections.Counter(line["name"] for line in lines if line["event"] == "begin")
+            self.assertEqual(counts["slow"], self.ROUNDS)
+            self.assertEqual(counts["tiny"], 0)
+            self.assertEqual(left_out, self.ROUNDS * self.ROUND["tiny"])
+            lines, left_out = self.short(interpreter, path, "block")
+            counts = collections.Counter(line["name"] for line in lines if line["event"] == "begin")
+            self.assertEqual(counts["slow"], self.ROUNDS)
+            self.assertGreater(left_out, self.ROUNDS * 200)
 
     def test_greenlets_have_stacks_of_their_own(self):
         try:

@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: MIT
+# Short calls are left out of what has calls one by one.
+annot record --min-duration 1ms -- true
+annot record --trace-functions --min-duration 1ms -- true
+annot record --trace-functions=aggregate --min-duration 1ms -- true
+annot record --trace-functions=exact --min-duration 2s -- true
+annot set --min-duration 1ms
