@@ -453,7 +453,7 @@ static int64_t take_all(struct collector *collector, int64_t now_ns, bool partia
     int error = collector_filter_take(&collector->filter, collector->intake, collector->trace);
     int64_t bytes = error == 0 ? intake_step(collector->intake, partial) : error;
     collector_filter_told(&collector->filter);
-    error = bytes < 0 ? (int)bytes : sampling_step(&collector->sampling);
+    error = bytes < 0 ? (int)bytes : sampling_step(&collector->sampling, &collector->session);
     if (error == 0 && now_ns >= collector->next_look_ns) {
         collector->next_look_ns = now_ns + LOOK_NS;
         error = look_around(collector);

@@ -197,6 +197,7 @@ struct collector_session {
     char recording[COLLECTOR_PATH_SIZE]; /* "" = unknown */
     char filter[COLLECTOR_FILTER_SIZE];  /* rules of annot_filter.h; "" = everything is wanted */
     uint32_t wishes;                     /* of enum annot_wish: of those who watch queues */
+    bool captures;                       /* the inside of a range alone: --capture-range */
 };
 
 /* Visits those that are running in the default directory, until the visitor returns nonzero, which
@@ -227,6 +228,13 @@ struct collector_rules {
  */
 typedef int collector_edit_fn(void *context, struct collector_rules *rules);
 int collector_set_rules(int32_t pid, uint64_t id, collector_edit_fn *edit, void *context);
+
+/* The same of a function that its collector is to make a range of: see sampler_add_range, whose
+ * reason is told in any case but those of -E2BIG, -EBUSY (another one is being added),
+ * -EPROTONOSUPPORT (its annot is older), -EINPROGRESS (no answer for long), -ENOENT without a
+ * reason (the session is over), -errno. Waits for up to 20 s. */
+int collector_ask_range(int32_t pid, uint64_t id, const char *text,
+                        struct sampler_range_told *ret_told);
 
 /* ---- What it takes --------------------------------------------------------------------------- */
 

@@ -112,8 +112,9 @@ static int describe(const struct directory *directory, const char *name,
     int error = session_file_peek(directory, name, &session);
     if (error != 0)
         return error;
-    *ret_session =
-        (struct collector_session){.id = session.id, .collector_pid = session.collector_pid};
+    *ret_session = (struct collector_session){.id = session.id,
+                                              .collector_pid = session.collector_pid,
+                                              .captures = session.capture[0] != 0};
     _Static_assert(sizeof(session.recording_path) <= sizeof(ret_session->recording), "it fits");
     memcpy(ret_session->recording, session.recording_path, sizeof(session.recording_path));
     int fd = file_open_regular(directory->fd, name, O_RDONLY | O_NOFOLLOW, NULL);
@@ -207,6 +208,17 @@ static int find_session(const struct directory *directory, const struct target *
     snprintf(name, sizeof(name), ANNOT_SESSION_PREFIX "%016" PRIx64, session.id);
     int error = describe(directory, name, ret_session);
     return error != 0 ? error : 1;
+}
+
+int collector_place_open(int32_t pid, struct directory *ret_directory)
+{
+    struct target target;
+    return open_place(pid, &target, ret_directory);
+}
+
+void collector_place_close(struct directory *directory)
+{
+    close_directory(directory);
 }
 
 int collector_session_of(int32_t pid, struct collector_session *ret_session)

@@ -94,6 +94,11 @@ int collector_filter_take(struct collector_filter *filter, struct intake *intake
 /* After a step of the intake: whoever changed the rules waits for this. */
 void collector_filter_told(struct collector_filter *filter);
 
+/* Where a process meets collectors; the default directory for one that does not, or for 0. 0 or
+ * -errno. Closing leaves nothing behind. */
+int collector_place_open(int32_t pid, struct directory *ret_directory);
+void collector_place_close(struct directory *directory);
+
 /* ---- Queues: collector_queues.c ---- */
 
 /* Before the session ends: those who watch queues in its programs tell what is left, in half a
@@ -177,6 +182,7 @@ struct sampling {
     VEC(int32_t) waiting; /* pids, until the gate opens */
     uint32_t gpu_hz;      /* of its counters; 0: none */
     struct gpus gpus;
+    uint32_t range_sequence; /* of what was asked for last, in the session's file */
 };
 
 /* The registry and the trace outlive it. 0 or -ENOMEM. fini accepts a zeroed object. */
@@ -192,8 +198,12 @@ int sampling_begin(struct sampling *sampling);
 int sampling_add_range(struct sampling *sampling, const struct sampler_range_wish *wish,
                        struct sampler_range_told *ret_told);
 
+/* collector_ranges.c: functions that somebody asks for in the session's file. 0 or -ENOMEM. Cost,
+ * without any: a system call. */
+int ranges_take(struct sampling *sampling, const struct session_file *session);
+
 /* 0 or -errno of the recording. */
-int sampling_step(struct sampling *sampling);
+int sampling_step(struct sampling *sampling, const struct session_file *session);
 int sampling_finish(struct sampling *sampling);
 int sampling_tell_waiting(struct sampling *sampling);
 /* When a step is due, in `most_ms` at the latest. */

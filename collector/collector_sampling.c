@@ -47,7 +47,7 @@ int sampling_init(struct sampling *sampling, const struct collector_options *opt
         .launch_ns = options->launches ? launch_ns : NULL,
         .launch_context = sampling->clock,
         .launch_library = options->launch_library,
-        .take_ranges = options->ranges ? take_ranges : NULL,
+        .take_ranges = take_ranges,
         .range_budget = options->range_budget,
         .sink = take_samples,
         .context = sampling,
@@ -116,9 +116,11 @@ static void forget_stacks(struct sampling *sampling)
         stacks_forget(stacks, written);
 }
 
-int sampling_step(struct sampling *sampling)
+int sampling_step(struct sampling *sampling, const struct session_file *session)
 {
     int error = gpus_step(sampling);
+    if (error == 0)
+        error = ranges_take(sampling, session);
     if (!sampling->sampler || error != 0)
         return error;
     error = sampler_step(sampling->sampler);

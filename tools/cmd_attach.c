@@ -125,9 +125,10 @@ struct attach {
     char place[PATH_MAX]; /* of who asked; "": ours */
     struct asker asker;
     char filter[FILTER_TEXT_SIZE], capture[CAPTURE_TEXT_SIZE];
-    int64_t end_ns; /* 0: none */
-    bool over;      /* a signal said so */
-    bool noted;     /* who is waited for */
+    int64_t end_ns;                   /* 0: none */
+    bool over;                        /* a signal said so */
+    bool noted;                       /* who is waited for */
+    char ranges[RANGE_PATTERNS_SIZE]; /* functions of Python that are to be some */
     bool traced[PID_LIST_MAX];
 };
 
@@ -212,6 +213,7 @@ static int begin_tracing(struct attach *attach)
     for (uint32_t i = 0; i < attach->programs.count; i++) {
         attach->traced[i] =
             trace_ask(&(struct trace_ask){.values = &trace,
+                                          .ranges = attach->ranges,
                                           .pid = attach->programs.items[i].target.pid,
                                           .enters = attach->values->inject,
                                           .notes = true}) == 0;
@@ -259,7 +261,9 @@ static int begin(struct attach *attach)
     int status = range_begin(&attach->values->range, attach->collector, NULL);
     if (status == 0)
         status = begin_programs(attach);
-    if (status == 0 && trace_ask_is_on(&attach->values->trace))
+    struct text patterns = text_init(attach->ranges, sizeof(attach->ranges));
+    range_of_python(&attach->values->range.specs, NULL, &patterns);
+    if (status == 0 && (trace_ask_is_on(&attach->values->trace) || patterns.length > 0))
         status = begin_tracing(attach);
     if (status != 0)
         collector_remove_output(attach->collector);
@@ -478,8 +482,6 @@ static int run_attach(const struct cmd_call *call)
         status = trace_ask_check(&attach->values->trace, CMD_MISUSE);
     if (status == 0)
         status = tracing_check_capture(&attach->values->trace, attach->values->capture, CMD_MISUSE);
-    if (status == 0)
-        status = range_refuse_python(&attach->values->range, CMD_FAILED);
     if (status == 0)
         status = volume_check(attach->values->volume_bytes, CMD_MISUSE);
     if (status == 0)

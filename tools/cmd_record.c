@@ -192,7 +192,7 @@ static int start(struct record *record, char **argv)
     count += gpu_count;
     char ranges[RANGE_PATTERNS_SIZE];
     struct text patterns = text_init(ranges, sizeof(ranges));
-    range_of_python(&record->values->range, argv[0], &patterns);
+    range_of_python(&record->values->range.specs, argv[0], &patterns);
     struct tracing_values trace = record->values->trace;
     trace.captured = record->values->capture != NULL;
     if (tracing_environment(&trace, ranges, &record->trace))

@@ -7,6 +7,7 @@
 #include "proc_info.h"
 #include "record_options.h"
 #include "term.h"
+#include "text.h"
 #include "trace_ask.h"
 
 #include <errno.h>
@@ -18,7 +19,7 @@
 #include <unistd.h>
 
 struct set_values {
-    struct option_list filter;
+    struct option_list filter, ranges;
     bool reset;
     const char *pid, *gpu;
     struct tracing_values trace;
@@ -205,8 +206,8 @@ static int set_rules(const struct set_values *values, const struct search *searc
 /* ---- Tracing --------------------------------------------------------------------------------- */
 
 struct asking {
-    const struct set_values *values;
-    uint64_t id; /* of the session */
+    struct trace_ask ask; /* but whom */
+    uint64_t id;          /* of the session */
     uint32_t asked;
     int status;
 };
@@ -227,7 +228,8 @@ static bool takes_part(int32_t pid, uint64_t id)
 static void ask_one(void *context, pid_t pid, uid_t uid)
 {
     struct asking *asking = context;
-    const struct trace_ask ask = {.values = &asking->values->trace, .pid = pid};
+    struct trace_ask ask = asking->ask;
+    ask.pid = pid;
     if ((geteuid() != 0 && uid != geteuid()) || pid == getpid() || !takes_part(pid, asking->id))
         return;
     int status = trace_ask(&ask);
@@ -237,11 +239,15 @@ static void ask_one(void *context, pid_t pid, uid_t uid)
 }
 
 /* In all programs of the recording that have pyannot, or in the one that was named. */
-static int set_tracing(const struct set_values *values, const struct search *search)
+static int set_tracing(const struct set_values *values, const struct search *search,
+                       const char *ranges)
 {
-    struct asking asking = {.values = values, .id = search->session.id};
+    struct tracing_values trace = values->trace;
+    struct asking asking = {.ask = {.values = &trace, .ranges = ranges}, .id = search->session.id};
+    trace.captured = search->session.captures;
+    asking.ask.pid = search->pid;
     if (values->pid)
-        return trace_ask(&(struct trace_ask){.values = &values->trace, .pid = search->pid});
+        return trace_ask(&asking.ask);
     proc_each(ask_one, &asking);
     if (asking.status == 0 && asking.asked == 0)
         return cmd_fail(CMD_FAILED, "no program of this recording has pyannot\n"
@@ -249,13 +255,46 @@ static int set_tracing(const struct set_values *values, const struct search *sea
     return asking.status;
 }
 
+/* ---- All of it ------------------------------------------------------------------------------- */
+
+/* What is to be changed. */
+struct changes {
+    char ranges[RANGE_PATTERNS_SIZE]; /* functions of Python that are to be some */
+    bool rules, traces, any;
+};
+
+static void find_changes(const struct set_values *values, struct changes *changes)
+{
+    struct text patterns = text_init(changes->ranges, sizeof(changes->ranges));
+    range_of_python(&values->ranges, NULL, &patterns);
+    changes->rules = values->reset || values->gpu || values->filter.count > 0;
+    changes->traces = trace_ask_wanted(&values->trace) || patterns.length > 0;
+    changes->any = changes->rules || changes->traces || values->ranges.count > 0;
+}
+
+static int make_changes(const struct set_values *values, const struct search *search,
+                        const struct changes *changes)
+{
+    int status = changes->traces
+                     ? tracing_check_capture(&values->trace, search->session.captures ? "" : NULL,
+                                             CMD_FAILED)
+                     : 0;
+    if (status == 0 && changes->rules)
+        status = set_rules(values, search);
+    if (status == 0)
+        status = range_ask(&values->ranges, search->pid, search->session.id);
+    if (status == 0 && changes->traces)
+        status = set_tracing(values, search, changes->ranges);
+    return status;
+}
+
 static int run_set(const struct cmd_call *call)
 {
     const struct set_values *values = call->values;
     static struct search search;
-    bool changes = values->reset || values->gpu || values->filter.count > 0;
-    bool traces = trace_ask_wanted(&values->trace);
-    int status = traces ? trace_ask_check(&values->trace, CMD_MISUSE) : 0;
+    static struct changes changes;
+    find_changes(values, &changes);
+    int status = trace_ask_wanted(&values->trace) ? trace_ask_check(&values->trace, CMD_MISUSE) : 0;
     if (status == 0)
         status = search_begin(call, &search);
     if (status != 0)
@@ -263,14 +302,10 @@ static int run_set(const struct cmd_call *call)
     int error = values->pid ? 0 : collector_sessions(NULL, consider, &search);
     if (error != 0)
         return fail_sessions(error);
-    if (search.found == 0 || ((changes || traces) && search.found > 1))
+    if (search.found == 0 || (changes.any && search.found > 1))
         return fail_none(&search);
-    if (changes)
-        status = set_rules(values, &search);
-    if (status == 0 && traces)
-        status = set_tracing(values, &search);
-    if (changes || traces)
-        return status;
+    if (changes.any)
+        return make_changes(values, &search, &changes);
     struct listing listing = {.search = &search};
     if (values->pid)
         print_session(&search.session, search.session.filter, search.session.wishes);
@@ -285,6 +320,7 @@ static const struct option_spec options[] = {
      "remove all rules first, so that everything is recorded", NULL},
     {"gpu", 0, OPTION_CHOICE, offsetof(struct set_values, gpu), "on|off|window",
      "record GPUs from now on, or not, or as --gpu-window said", NULL},
+    RANGE_OPTION(offsetof(struct set_values, ranges)),
     TRACING_OPTIONS(offsetof(struct set_values, trace), TRACING_MODES "|off"),
     {"pid", 'p', OPTION_TEXT, offsetof(struct set_values, pid), "PID",
      "the recording of this process; tracing is switched in this process alone", NULL},
@@ -293,7 +329,7 @@ static const struct option_spec options[] = {
 
 const struct cmd cmd_set = {
     .name = "set",
-    .summary = "change what a recording in progress records: filter, GPUs, calls of Python",
+    .summary = "change what a recording in progress records: filter, GPUs, ranges, calls",
     .usage = "[OPTIONS] [RECORDING|SESSION]",
     .details =
         "Without a name, the only recording in progress is used. Without an option that changes\n"

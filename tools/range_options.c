@@ -86,30 +86,35 @@ static const char *find_program(const char *command, char path[PATH_MAX])
     return NULL;
 }
 
+static int refuse(const char *spec, int error, const struct sampler_range_told *told)
+{
+    const char *reason = told->reason[0] ? told->reason : strerror(-error);
+    return told->hint[0]
+               ? cmd_fail(CMD_FAILED, "option --range %s: %s\n%s", spec, reason, told->hint)
+               : cmd_fail(CMD_FAILED, "option --range %s: %s", spec, reason);
+}
+
 static int fail(const struct collector *collector, const char *spec, int error,
-                const struct sampler_range_told *told)
+                struct sampler_range_told *told)
 {
     const struct trace *trace = collector_trace(collector);
     const struct trace_sampling *sampling = trace_sampling_get(trace);
-    const char *reason = told->reason, *hint = told->hint;
     if (error == -EOPNOTSUPP) {
-        reason = trace_string(trace, sampling->reason)->bytes;
-        hint = trace_string(trace, sampling->hint)->bytes;
+        snprintf(told->reason, sizeof(told->reason), "%s",
+                 trace_string(trace, sampling->reason)->bytes);
+        snprintf(told->hint, sizeof(told->hint), "%s", trace_string(trace, sampling->hint)->bytes);
     }
-    if (*reason == 0)
-        reason = strerror(-error);
-    return *hint ? cmd_fail(CMD_FAILED, "option --range %s: %s\n%s", spec, reason, hint)
-                 : cmd_fail(CMD_FAILED, "option --range %s: %s", spec, reason);
+    return refuse(spec, error, told);
 }
 
-static void note(const struct range_values *values, uint32_t functions, uint64_t call_ns)
+static void note(double percent, uint32_t functions, uint64_t call_ns)
 {
     char budget[96] = "";
-    if (values->budget > 0)
+    if (percent > 0)
         snprintf(budget, sizeof(budget),
                  "; what takes more than %g %% of a processor is switched "
                  "off",
-                 values->budget);
+                 percent);
     if (functions > 0)
         cmd_note("%u functions are ranges: each call of one takes about %.1f us longer%s",
                  functions, (double)call_ns * 1e-3, budget);
@@ -125,12 +130,37 @@ static void note_static(const char *spec, const struct sampler_range_told *told)
              (double)told->call_ns * 1e-3);
 }
 
+/* Of those that were added together. */
+struct added {
+    uint32_t functions, native;
+    uint64_t call_ns;
+};
+
+static void tell(const char *spec, const struct sampler_range_told *told, struct added *added)
+{
+    if (told->functions == 0)
+        cmd_note("range %s: no such file yet; it is probed when the program loads it", spec);
+    if (told->refused > 0)
+        cmd_note("range %s: the code of %u functions cannot be read; they are left out", spec,
+                 told->refused);
+    if (told->chosen > 0)
+        cmd_note("range %s: the program may run another function of that name, chosen when it "
+                 "starts (IFUNC); \"nm -D\" lists those that it may be",
+                 spec);
+    if (told->is_static) {
+        note_static(spec, told);
+        return;
+    }
+    added->functions += told->functions;
+    added->call_ns = told->call_ns;
+    added->native++;
+}
+
 int range_begin(const struct range_values *values, struct collector *collector, const char *command)
 {
     char path[PATH_MAX];
     const char *program = find_program(command, path);
-    uint32_t functions = 0, native = 0;
-    uint64_t call_ns = 0;
+    struct added added = {0};
     for (uint32_t i = 0; i < values->specs.count; i++) {
         const struct sampler_range_wish wish = {values->specs.items[i].text, program};
         struct sampler_range_told told;
@@ -139,46 +169,55 @@ int range_begin(const struct range_values *values, struct collector *collector, 
         int error = collector_add_range(collector, &wish, &told);
         if (error != 0)
             return fail(collector, wish.text, error, &told);
-        if (told.functions == 0)
-            cmd_note("range %s: no such file yet; it is probed when the program loads it",
-                     wish.text);
-        if (told.refused > 0)
-            cmd_note("range %s: the code of %u functions cannot be read; they are left out",
-                     wish.text, told.refused);
-        if (told.chosen > 0)
-            cmd_note("range %s: the program may run another function of that name, chosen when it "
-                     "starts (IFUNC); \"nm -D\" lists those that it may be",
-                     wish.text);
-        if (told.is_static) {
-            note_static(wish.text, &told);
-            continue;
-        }
-        functions += told.functions;
-        call_ns = told.call_ns;
-        native++;
+        tell(wish.text, &told, &added);
     }
-    if (native > 0)
-        note(values, functions, call_ns);
+    if (added.native > 0)
+        note(values->budget, added.functions, added.call_ns);
     return 0;
 }
 
-void range_of_python(const struct range_values *values, const char *command, struct text *patterns)
+/* Of a collector that runs: some errors come from the way to it. */
+static int fail_asked(const char *spec, int error, const struct sampler_range_told *told)
+{
+    if (told->reason[0] == 0 && error == -ENOENT)
+        return cmd_fail(CMD_FAILED, "the recording has just ended");
+    if (error == -EBUSY)
+        return cmd_fail(CMD_FAILED, "option --range %s: another one is being added\ntry again",
+                        spec);
+    if (error == -EPROTONOSUPPORT)
+        return cmd_fail(CMD_FAILED, "option --range %s: the annot that records is older", spec);
+    if (error == -EINPROGRESS)
+        return cmd_fail(
+            CMD_FAILED,
+            "option --range %s: no answer yet\nif the annot that records is stopped, it "
+            "puts the probes when it runs again",
+            spec);
+    return refuse(spec, error, told);
+}
+
+int range_ask(const struct option_list *specs, int32_t pid, uint64_t session)
+{
+    struct added added = {0};
+    for (uint32_t i = 0; i < specs->count; i++) {
+        const char *spec = specs->items[i].text;
+        struct sampler_range_told told;
+        if (is_python(spec, NULL))
+            continue;
+        int error = collector_ask_range(pid, session, spec, &told);
+        if (error != 0)
+            return fail_asked(spec, error, &told);
+        tell(spec, &told, &added);
+    }
+    if (added.native > 0)
+        note(0, added.functions, added.call_ns);
+    return 0;
+}
+
+void range_of_python(const struct option_list *specs, const char *command, struct text *patterns)
 {
     char path[PATH_MAX];
     const char *program = find_program(command, path);
-    for (uint32_t i = 0; i < values->specs.count; i++)
-        if (is_python(values->specs.items[i].text, program))
-            text_format(patterns, "%s%s", patterns->length ? "," : "", values->specs.items[i].text);
-}
-
-int range_refuse_python(const struct range_values *values, int status)
-{
-    for (uint32_t i = 0; i < values->specs.count; i++)
-        if (is_python(values->specs.items[i].text, NULL))
-            return cmd_fail(status,
-                            "option --range %s: functions of Python become ranges when the "
-                            "program begins\nannot record --range; of a native program give its "
-                            "path: ./NAME:FUNCTION",
-                            values->specs.items[i].text);
-    return 0;
+    for (uint32_t i = 0; i < specs->count; i++)
+        if (is_python(specs->items[i].text, program))
+            text_format(patterns, "%s%s", patterns->length ? "," : "", specs->items[i].text);
 }

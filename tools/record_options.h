@@ -351,16 +351,19 @@ struct range_values {
     double budget;
 };
 
-/* Lines of an option table; `at` is the offset of the struct range_values. */
+/* Lines of an option table; `at` is the offset of the struct range_values; of the first alone, of
+ * its list. */
+#define RANGE_OPTION(at)                                                                           \
+    {                                                                                              \
+        "range", 0, OPTION_LIST, (at), "FILE:FUNCTION",                                            \
+            "make calls of a function ranges, in a program as it is; patterns find several; or "   \
+            "FILE:PROVIDER:BEGIN..END: what lies between two static probes; "                      \
+            "FILE:PROVIDER:PROBE: marks",                                                          \
+            NULL                                                                                   \
+    }
+
 #define RANGE_OPTIONS(at)                                                                          \
-    {"range",                                                                                      \
-     0,                                                                                            \
-     OPTION_LIST,                                                                                  \
-     (at) + offsetof(struct range_values, specs),                                                  \
-     "FILE:FUNCTION",                                                                              \
-     "make calls of a function ranges, in a program as it is; patterns find several; or "          \
-     "FILE:PROVIDER:BEGIN..END: what lies between two static probes; FILE:PROVIDER:PROBE: marks",  \
-     NULL},                                                                                        \
+    RANGE_OPTION((at) + offsetof(struct range_values, specs)),                                     \
     {                                                                                              \
         "range-budget", 0, OPTION_NUMBER, (at) + offsetof(struct range_values, budget), "PERCENT", \
             "switch off ranges that --range makes when they take more of a processor", "5"         \
@@ -376,13 +379,12 @@ void range_apply(const struct range_values *values, struct collector_options *op
 int range_begin(const struct range_values *values, struct collector *collector,
                 const char *command);
 
-/* What pyannot is told of those that are Python's: "pkg.mod:Class.method". How many variables; they
- * point into *environment. */
-/* Those of Python, as patterns for tracing_environment. */
+/* The same in a session that is recorded by others, which waits for that. */
+int range_ask(const struct option_list *specs, int32_t pid, uint64_t session);
+
+/* Those of Python ("pkg.mod:Class.method"), as patterns for tracing_environment. */
 struct text;
-void range_of_python(const struct range_values *values, const char *command, struct text *patterns);
-/* Of processes that run already: 0, or a message was printed: returns `status`. */
-int range_refuse_python(const struct range_values *values, int status);
+void range_of_python(const struct option_list *specs, const char *command, struct text *patterns);
 
 /* ---- Filters --------------------------------------------------------------------------------- */
 

@@ -72,8 +72,9 @@ static void compose(const struct trace_ask *ask, struct text *code)
     environment.text[0] = '\0';
     if (ask->values) {
         const struct tracing_values plain = without_off(ask->values);
-        if (plain.functions || plain.lines)
-            (void)tracing_environment(&plain, "", &environment);
+        const char *ranges = ask->ranges ? ask->ranges : "";
+        if (plain.functions || plain.lines || *ranges)
+            (void)tracing_environment(&plain, ranges, &environment);
     }
     if (ask->enters)
         add_search(code);

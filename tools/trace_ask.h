@@ -17,6 +17,7 @@ int trace_ask_check(const struct tracing_values *values, int status);
 
 struct trace_ask {
     const struct tracing_values *values; /* NULL: nothing */
+    const char *ranges; /* patterns of functions that are to be traced at least; NULL: none */
     int32_t pid;
     bool enters; /* loads pyannot into an interpreter that has none */
     bool notes;  /* what it does then is a message, not output */

@@ -44,7 +44,7 @@ bool probe_wish_parse(const char *text, struct probe_wish *ret_wish)
     return true;
 }
 
-static int add_path(struct probe_paths *paths, const char *path)
+int probe_paths_add(struct probe_paths *paths, const char *path)
 {
     char real[PATH_MAX];
     if (!realpath(path, real))
@@ -68,7 +68,7 @@ static int add_matching(struct probe_paths *paths, const char *folder, const cha
     if (glob(whole, 0, NULL, &found) != 0)
         return 0;
     for (size_t i = 0; i < found.gl_pathc && error == 0; i++)
-        error = add_path(paths, found.gl_pathv[i]);
+        error = probe_paths_add(paths, found.gl_pathv[i]);
     globfree(&found);
     return error;
 }
@@ -97,7 +97,7 @@ int probe_paths_find(const char *file, const char *program, struct probe_paths *
     if (strchr(file, '/'))
         return add_matching(ret_paths, "", file);
     if (program && fnmatch(file, text_base_name(program), 0) == 0)
-        error = add_path(ret_paths, program);
+        error = probe_paths_add(ret_paths, program);
     if (error == 0)
         error = add_in_folders(ret_paths, getenv("LD_LIBRARY_PATH"), file);
     for (size_t i = 0; i < sizeof(library_folders) / sizeof(*library_folders) && error == 0; i++)

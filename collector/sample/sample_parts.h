@@ -521,13 +521,13 @@ int sampler_write_launches(const struct bpf_sampler *sampler,
  */
 bool probe_wish_parse(const char *text, struct probe_wish *ret_wish);
 
-/* The files that it means now: at `program`, and where libraries are; a name with a slash is a
- * path. 0 or -ENOMEM. */
+/* The files that it means now, at `program` and where libraries are; or a path. 0 or -ENOMEM. */
 struct probe_paths {
     VEC(char *) items;
 };
 
 int probe_paths_find(const char *file, const char *program, struct probe_paths *ret_paths);
+int probe_paths_add(struct probe_paths *paths, const char *path);
 void probe_paths_fini(struct probe_paths *paths);
 /* Whether a file that a process has is one of them. */
 bool probe_wish_means(const struct probe_wish *wish, const char *path);

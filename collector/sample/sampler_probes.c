@@ -86,6 +86,19 @@ static int fail(struct sampler_range_told *told, int error, const char *text)
     return error;
 }
 
+/* Files that processes have mapped already, which they would not be met with again. */
+static int add_mapped(const struct bpf_sampler *sampler, const struct probe_wish *wish,
+                      struct probe_paths *paths)
+{
+    int error = 0;
+    for (size_t i = 0; i < sampler->modules.all.count && error == 0; i++) {
+        const struct module *module = sampler->modules.all.items[i];
+        if (module->file && probe_wish_means(wish, module->path))
+            error = probe_paths_add(paths, module->path);
+    }
+    return error;
+}
+
 static int add_wish(struct bpf_sampler *sampler, const struct sampler_range_wish *wish,
                     struct sampler_range_told *told)
 {
@@ -93,6 +106,8 @@ static int add_wish(struct bpf_sampler *sampler, const struct sampler_range_wish
     uint32_t index = (uint32_t)sampler->probes.wishes.count - 1;
     const struct probe_wish *kept = &sampler->probes.wishes.items[index];
     int error = probe_paths_find(kept->file, wish->program, &paths);
+    if (error == 0)
+        error = add_mapped(sampler, kept, &paths);
     if (error == 0)
         error = probe_paths(sampler, index, &paths, told);
     if (error == 0 && paths.items.count == 0 && strchr(kept->file, '/')) {

@@ -195,12 +195,12 @@ struct annot_session {
     uint64_t reserved0[5];
     uint8_t recording_path[3888];           /* absolute, NUL-terminated; "" = none */
     uint8_t capture[ANNOT_CAPTURE_MAX + 1]; /* from minor version 7: "Capture ranges"; "" = none */
-    uint8_t reserved2[3588];                /* until minor version 2: notes of refused processes */
+    uint8_t reserved2[2016];                /* until minor version 2: notes of refused processes */
+    struct annot_asked_range asked;         /* from minor version 10: annot_wire_calls.h */
     /* What is recorded, see docs/wire-format.md, "Filters". W: whoever holds flock(LOCK_EX) of the
      * wake page. `filter_sequence` is odd while it changes; a process reads it when it joins and
      * at each new domain or category, the collector at each step. */
-    uint32_t filter_sequence;
-    uint32_t filter_size;
+    uint32_t filter_sequence, filter_size;
     uint8_t filter[ANNOT_FILTER_MAX];
     uint32_t filter_told; /* W: collector: the filter_sequence that the programs have been told */
     uint32_t wishes;      /* from minor version 7: of enum annot_wish; with filter_sequence */

@@ -53,4 +53,20 @@ struct annot_wire_sum {
 /* By the index of the block and of the sum in it. */
 #define ANNOT_SUM_REFERENCE(block, index) (1 + (block)*ANNOT_SUMS_OF_BLOCK + (index))
 
+/* A function or static probe that the session's collector is to make a range of. W: whoever holds
+ * flock(LOCK_EX) of the wake page, while `told` is `sequence`: the text, then sequence + 1. Its
+ * collector: the answer, then `told`. docs/wire-format.md, "Ranges". */
+enum {
+    ANNOT_ASKED_MINOR = 10, /* the first minor version whose collectors look for it */
+    ANNOT_ASKED_MAX = 1023, /* bytes of the text */
+};
+
+struct annot_asked_range {
+    uint32_t sequence, told;
+    uint8_t text[ANNOT_ASKED_MAX + 1]; /* NUL-terminated, as the next two */
+    int32_t error;                     /* 0, or -errno */
+    uint32_t functions, places, is_static, refused, chosen, call_ns;
+    uint8_t reason[256], hint[256]; /* for people */
+};
+
 #endif

@@ -52,8 +52,8 @@ class Switching(RecordingTest):
         return harness.run([ANNOT, "set", *options], env=environment).stdout
 
     def counted(self, output, name="work"):
-        text = harness.run([ANNOT, "query", "--csv", str(output),
-                            f"select sum(calls) from calls where name = '{name}'"]).stdout
+        wanted = f"select coalesce(sum(calls), 0) from calls where name = '{name}'"
+        text = harness.run([ANNOT, "query", "--csv", str(output), wanted]).stdout
         return int(float(text.split()[-1]))
 
     def record(self, interpreter, path, mode, cycles):
@@ -93,6 +93,63 @@ class Switching(RecordingTest):
         self.assertEqual(marks.count('"calls of Python: exact"'), 20)
         self.assertEqual(marks.count('"calls of Python: off"'), 20)
 
+    def begin_recording(self, environment, output, command, *options):
+        recorder = self.start([ANNOT, "record", "--no-sample", "--force", "--python", "names",
+                               *options, "-o", str(output), "--", *command], environment)
+        self.go(0)
+        return recorder
+
+    def test_one_function_becomes_a_range(self):
+        for interpreter, path in interpreters():
+            with self.subTest(python=interpreter.version):
+                self.clear()
+                environment = self.environment_of(path)
+                output = self.folder / "one.annot"
+                recorder = self.begin_recording(
+                    environment, output,
+                    [interpreter.command, str(PROGRAM), str(self.folder), "4"])
+                self.assertIn("tracing functions exact",
+                              self.switch(environment, "--range", "switched_program:work"))
+                self.go(1)
+                self.switch(environment, "--trace-functions=off")
+                self.go(2)
+                self.go(3)
+                self.assertEqual(recorder.wait(SECONDS), 0)
+                self.assertEqual(self.counted(output), CALLS)
+                self.assertEqual(self.counted(output, "calls"), 0)
+
+    def test_short_calls_are_left_out_from_then_on(self):
+        interpreter, path = interpreters()[0]
+        environment = self.environment_of(path)
+        output = self.folder / "short.annot"
+        recorder = self.begin_recording(
+            environment, output, [interpreter.command, str(PROGRAM), str(self.folder), "4"])
+        for index, more in ((1, ("--min-duration", "1s")), (2, ())):
+            self.switch(environment, "--trace-functions=exact", "--trace-select",
+                        "switched_program:work", *more)
+            self.go(index)
+        self.switch(environment, "--trace-functions=off")
+        self.go(3)
+        self.assertEqual(recorder.wait(SECONDS), 0)
+        self.assertEqual(self.counted(output), CALLS)
+        told = harness.run([ANNOT, "info", str(output)]).stdout
+        self.assertIn(f"their callers ({CALLS:,} times)", told)
+
+    def test_sums_are_refused_where_a_range_is_captured(self):
+        interpreter, path = interpreters()[0]
+        environment = self.environment_of(path)
+        recorder = self.begin_recording(
+            environment, self.folder / "captured.annot",
+            [interpreter.command, str(PROGRAM), str(self.folder), "2"], "--capture-range", "none")
+        for options in (("--trace-functions=aggregate",), ("--trace-lines", "work")):
+            refused = subprocess.run([ANNOT, "set", *options], env=environment,
+                                     capture_output=True, text=True, check=False)
+            self.assertEqual(refused.returncode, 1)
+            self.assertIn(f"option {' '.join(options).split(' work')[0]}: not with --capture-range",
+                          refused.stderr)
+        self.go(1)
+        self.assertEqual(recorder.wait(SECONDS), 0)
+
     def test_attach_traces_and_ends_it(self):
         for interpreter, path in interpreters()[:2]:
             with self.subTest(python=interpreter.version):
@@ -122,24 +179,44 @@ class Switching(RecordingTest):
         self.assertEqual(self.counted(output), 2 * CALLS)
 
     def begin_attached(self, environment, output, *options):
+        if "--range" not in options:
+            options = ("--trace-functions=exact", "--trace-select", "switched_program.py", *options)
         recorder = self.start(
-            [ANNOT, "attach", "--trace-functions=exact", "--trace-select", "switched_program.py",
-             "--force", "-o", str(output), *options], environment, stderr=subprocess.PIPE,
-            text=True)
+            [ANNOT, "attach", "--force", "-o", str(output), *options], environment,
+            stderr=subprocess.PIPE, text=True)
         self.addCleanup(recorder.stderr.close)
         for line in recorder.stderr:
             if "tracing functions exact" in line:
                 break
         return recorder
 
+    def start_with_pyannot(self, interpreter, environment, rounds):
+        main = f"import pyannot, runpy; runpy.run_path({str(PROGRAM)!r})"
+        program = self.start([interpreter.command, "-c", main, str(self.folder), str(rounds)],
+                             environment)
+        self.go(0)
+        return program
+
+    def test_attach_makes_one_function_a_range(self):
+        interpreter, path = interpreters()[0]
+        environment = self.environment_of(path)
+        output = self.folder / "one.annot"
+        program = self.start_with_pyannot(interpreter, environment, 3)
+        recorder = self.begin_attached(environment, output, "--range", "switched_program:work",
+                                       str(program.pid))
+        self.go(1)
+        recorder.terminate()
+        recorder.stderr.read()
+        self.assertEqual(recorder.wait(SECONDS), 0)
+        self.go(2)
+        self.assertEqual(program.wait(SECONDS), 0)
+        self.assertEqual(self.counted(output), CALLS)
+
     def test_tracing_ends_after_its_recorder_was_killed(self):
         interpreter, path = interpreters()[0]
         environment = self.environment_of(path)
         output = self.folder / "killed.annot"
-        main = f"import pyannot, runpy; runpy.run_path({str(PROGRAM)!r})"
-        program = self.start([interpreter.command, "-c", main, str(self.folder), "2"],
-                             environment)
-        self.go(0)
+        program = self.start_with_pyannot(interpreter, environment, 2)
         recorder = self.begin_attached(environment, output, str(program.pid))
         recorder.kill()
         recorder.wait()

@@ -12,6 +12,7 @@ import os
 import re
 import shutil
 import subprocess
+import time
 
 from harness import ANNOT, Skip, case, check, equal, main, program
 
@@ -78,6 +79,45 @@ def attached_programs_too(home):
     attach.communicate()
     equal(attach.returncode, 0, "status of annot attach")
     same_calls(home, path, {name: number for name, number in CALLS.items() if name != "main"})
+
+
+@case
+def added_while_the_program_is_recorded(home):
+    file = program("target_probed")
+    path = home.work / "added.annot"
+    process = home.start(file, "waits", stdin=subprocess.PIPE)
+    attach = home.start(ANNOT, "attach", "-v", "-o", path, *NO_LIMIT, process.pid,
+                        stderr=subprocess.PIPE, text=True)
+    for line in attach.stderr:
+        if "CAP_BPF" in line:
+            process.kill()
+            raise Skip(line)
+        if "threads are sampled" in line or "added.annot" in line:
+            break
+    refused = home.annot("set", "--range", f"{file}:no_such_function", path).ok(1)
+    check("no_such_function" in refused.err_text, f"why not: {refused.err_text}")
+    for name in CALLS:
+        if name != "main":
+            done = home.annot("set", "--range", f"{file}:{name}", path).ok()
+            check("1 functions are ranges: each call of one takes about" in done.err_text,
+                  f"no cost in {done.err_text}")
+    process.communicate(b"\n")
+    attach.communicate()
+    equal(attach.returncode, 0, "status of annot attach")
+    same_calls(home, path, {name: number for name, number in CALLS.items() if name != "main"})
+
+
+@case
+def nothing_is_added_without_a_sampler(home):
+    path = home.work / "unsampled.annot"
+    recorder = home.start(ANNOT, "record", "--no-sample", "-o", path, "--", "sleep", "60")
+    while b"unsampled.annot" not in home.annot("set").out:
+        time.sleep(0.02)
+    done = home.annot("set", "--range", "/bin/sh:main", path)
+    done.ok(1)
+    check("no sampler" in done.err_text, f"why not: {done.err_text}")
+    recorder.terminate()
+    recorder.wait()
 
 
 @case

@@ -2,6 +2,6 @@
 # What --range refuses before anything is probed.
 annot record -o x.annot --range-budget 20000 -- true
 annot record -o x.annot --sampling none --range './x:work' -- true
-annot attach -o x.annot --range 'package.module:Class.method' 1
 annot attach -o x.annot --range-budget 0 1
 ls
+annot set --range './x:f'

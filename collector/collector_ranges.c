@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT */
+/* Functions that are to become ranges while a recording goes on: whoever asks for one writes it
+ * into the session's file, the collector puts the probes and answers there (docs/wire-format.md,
+ * "Ranges").
+ *
+ * Texts of the file are foreign: the user's own, so a collector with more rights than whose file it
+ * is does nothing for them. */
+#include "collector_parts.h"
+
+#include "clock_now.h"
+#include "file_io.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define ANSWER_NS INT64_C(20000000000)
+
+#define FIELD(name)                                                                                \
+    offsetof(struct annot_session, asked.name), sizeof(((struct annot_session *)0)->asked.name)
+
+static int read_field(int fd, size_t offset, size_t size, void *ret_bytes)
+{
+    ssize_t got = pread(fd, ret_bytes, size, (off_t)offset);
+    return got < 0 ? -errno : (size_t)got == size ? 0 : -EBADMSG;
+}
+
+static int write_field(int fd, size_t offset, size_t size, const void *bytes)
+{
+    ssize_t written = pwrite(fd, bytes, size, (off_t)offset);
+    return written < 0 ? -errno : (size_t)written == size ? 0 : -EIO;
+}
+
+/* ---- The collector's end --------------------------------------------------------------------- */
+
+static bool is_trusted(int fd, struct sampler_range_told *told)
+{
+    struct stat status;
+    bool is_own = fstat(fd, &status) == 0 && status.st_uid == geteuid();
+    if (!is_own)
+        snprintf(told->reason, sizeof(told->reason),
+                 "its collector runs as another user than its programs, and takes no orders to "
+                 "probe");
+    return is_own;
+}
+
+static void explain(const struct sampling *sampling, int error, struct sampler_range_told *told)
+{
+    const struct trace_sampling *state = trace_sampling_get(sampling->trace);
+    const char *reason = trace_string(sampling->trace, state->reason)->bytes;
+    if (error == 0 || told->reason[0])
+        return;
+    if (!sampling->sampler)
+        reason = "it has no sampler (--no-sample)";
+    else if (error != -EOPNOTSUPP || !*reason)
+        reason = error == -EOPNOTSUPP ? "its threads are not sampled with eBPF" : strerror(-error);
+    snprintf(told->reason, sizeof(told->reason), "%s", reason);
+    snprintf(told->hint, sizeof(told->hint), "%s",
+             sampling->sampler ? trace_string(sampling->trace, state->hint)->bytes
+                               : "annot record --range has probes from the beginning");
+}
+
+static int answer(int fd, int error, const struct sampler_range_told *told, uint32_t sequence)
+{
+    struct annot_asked_range asked;
+    const size_t at = offsetof(struct annot_asked_range, error);
+    _Static_assert(sizeof(asked.reason) == sizeof(told->reason) &&
+                       sizeof(asked.hint) == sizeof(told->hint),
+                   "texts fit");
+    asked.error = error;
+    asked.functions = told->functions;
+    asked.places = told->places;
+    asked.is_static = told->is_static;
+    asked.refused = told->refused;
+    asked.chosen = told->chosen;
+    asked.call_ns = (uint32_t)told->call_ns;
+    memcpy(asked.reason, told->reason, sizeof(asked.reason));
+    memcpy(asked.hint, told->hint, sizeof(asked.hint));
+    int failed = write_field(fd, offsetof(struct annot_session, asked) + at, sizeof(asked) - at,
+                             (const uint8_t *)&asked + at);
+    return failed != 0 ? failed : write_field(fd, FIELD(told), &sequence);
+}
+
+int ranges_take(struct sampling *sampling, const struct session_file *session)
+{
+    char text[ANNOT_ASKED_MAX + 1];
+    struct sampler_range_told told = {0};
+    uint32_t sequence;
+    if (read_field(session->fd, FIELD(sequence), &sequence) != 0 ||
+        sequence == sampling->range_sequence)
+        return 0;
+    sampling->range_sequence = sequence;
+    if (read_field(session->fd, FIELD(text), text) != 0)
+        return 0;
+    text[ANNOT_ASKED_MAX] = 0;
+    int error = is_trusted(session->fd, &told) ? 0 : -EPERM;
+    if (error == 0)
+        error =
+            sampling_add_range(sampling, &(struct sampler_range_wish){.text = text, NULL}, &told);
+    explain(sampling, error, &told);
+    (void)answer(session->fd, error, &told, sequence); /* else who asks waits in vain */
+    return error == -ENOMEM ? error : 0;
+}
+
+/* ---- The end of those who ask ---------------------------------------------------------------- */
+
+/* With the lock held. */
+static int write_wish(const struct directory *directory, const char *name, const char *text,
+                      uint32_t *ret_sequence)
+{
+    struct annot_session session;
+    uint8_t bytes[ANNOT_ASKED_MAX + 1] = {0};
+    uint32_t told = 0;
+    int error = session_file_peek(directory, name, &session);
+    if (error == 0 && session.minor < ANNOT_ASKED_MINOR)
+        error = -EPROTONOSUPPORT;
+    if (error == 0 && !session_file_is_live(directory, name))
+        error = -ENOENT;
+    int fd = error == 0 ? file_open_regular(directory->fd, name, O_RDWR | O_NOFOLLOW, NULL) : error;
+    if (fd < 0)
+        return fd;
+    memcpy(bytes, text, strlen(text));
+    *ret_sequence = session.asked.sequence + 1;
+    error = read_field(fd, FIELD(told), &told);
+    if (error == 0 && told != session.asked.sequence)
+        error = -EBUSY;
+    if (error == 0)
+        error = write_field(fd, FIELD(text), bytes);
+    if (error == 0)
+        error = write_field(fd, FIELD(sequence), ret_sequence);
+    close(fd);
+    return error;
+}
+
+static void take_answer(const struct annot_asked_range *answer, struct sampler_range_told *ret)
+{
+    *ret = (struct sampler_range_told){.functions = answer->functions,
+                                       .places = answer->places,
+                                       .is_static = answer->is_static != 0,
+                                       .refused = answer->refused,
+                                       .chosen = answer->chosen,
+                                       .call_ns = answer->call_ns};
+    memcpy(ret->reason, answer->reason, sizeof(ret->reason) - 1);
+    memcpy(ret->hint, answer->hint, sizeof(ret->hint) - 1);
+}
+
+/* Reading the symbols of a large file takes a while. */
+static int wait_for_answer(const struct directory *directory, const char *name, uint32_t sequence,
+                           struct sampler_range_told *ret_told)
+{
+    const struct timespec pause = {.tv_nsec = 2000000};
+    int64_t end_ns = clock_now_ns() + ANSWER_NS;
+    struct annot_session session = {0};
+    int error = 0;
+    while (error == 0 && session.asked.told != sequence && clock_now_ns() < end_ns) {
+        nanosleep(&pause, NULL);
+        error = session_file_peek(directory, name, &session);
+        if (error == 0 && !session_file_is_live(directory, name))
+            error = -ENOENT;
+    }
+    if (error != 0 || session.asked.told != sequence)
+        return error != 0 ? error : -EINPROGRESS;
+    take_answer(&session.asked, ret_told);
+    return session.asked.error < 0 ? session.asked.error : 0;
+}
+
+int collector_ask_range(int32_t pid, uint64_t id, const char *text,
+                        struct sampler_range_told *ret_told)
+{
+    char name[SESSION_NAME_SIZE];
+    struct directory opened;
+    uint32_t sequence = 0;
+    *ret_told = (struct sampler_range_told){0};
+    if (strlen(text) > ANNOT_ASKED_MAX)
+        return -E2BIG;
+    int error = collector_place_open(pid, &opened);
+    if (error != 0)
+        return error;
+    snprintf(name, sizeof(name), ANNOT_SESSION_PREFIX "%016" PRIx64, id);
+    int lock_fd = directory_lock(&opened);
+    error = lock_fd < 0 ? lock_fd : write_wish(&opened, name, text, &sequence);
+    if (lock_fd >= 0)
+        close(lock_fd);
+    if (error == 0)
+        error = wait_for_answer(&opened, name, sequence, ret_told);
+    collector_place_close(&opened);
+    return error;
+}
