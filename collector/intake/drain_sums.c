@@ -140,6 +140,21 @@ static const struct drain_sum *find_caller(const struct drain *drain,
                : NULL;
 }
 
+/* Of a CODE, or of calls the name of a range; 0: it is neither. -ENOMEM, -EFAULT. */
+static int64_t find_label(struct drain *drain, const struct annot_wire_sum *sum)
+{
+    uint32_t id = sum->what & ANNOT_SUM_CODE_MASK;
+    struct names *names = &drain->decoder.names;
+    int64_t name = names_by_id(names, id);
+    if (name <= 0)
+        return name;
+    uint32_t label = trace_name_label(drain->trace, (uint32_t)name);
+    if (label || is_of_line(sum) || names_entry(names, id) >> NAMES_KIND_SHIFT != NAMES_TEXT)
+        return label;
+    const struct trace_string *text = trace_string(drain->trace, (uint32_t)name);
+    return trace_context_label(drain->trace, LABEL_RANGE, text->bytes, text->length);
+}
+
 /* The stack of a sum; 0: it makes no sense. -ENOMEM, -EFAULT. */
 static int find_stack(struct drain *drain, const struct drain_sums *block,
                       const struct annot_wire_sum *sum, struct drain_sum *known)
@@ -149,15 +164,15 @@ static int find_stack(struct drain *drain, const struct drain_sums *block,
     uint32_t line = is_of_line(sum) ? sum->where : 0;
     const struct drain_sum *caller =
         sum->where && !is_of_line(sum) ? find_caller(drain, block, sum->where) : &nobody;
-    int64_t name = names_by_id(&drain->decoder.names, sum->what & ANNOT_SUM_CODE_MASK);
-    if (name < 0)
-        return (int)name;
-    uint32_t label = trace_name_label(drain->trace, (uint32_t)name);
+    int64_t label = find_label(drain, sum);
+    if (label < 0)
+        return (int)label;
     if (label == 0 || !caller || (caller != &nobody && caller->stack == 0) ||
         caller->depth >= ANNOT_SUM_DEPTH_MAX || line > INT32_MAX)
         return 0;
-    const struct frame frame = {
-        .kind = stacks_get_label(stacks, label)->kind, .label = label, .line = (int32_t)line};
+    const struct frame frame = {.kind = stacks_get_label(stacks, (uint32_t)label)->kind,
+                                .label = (uint32_t)label,
+                                .line = (int32_t)line};
     int64_t place = stacks_frame(stacks, &frame);
     int64_t stack = place > 0 ? stacks_push(stacks, caller->stack, (uint32_t)place) : place;
     if (stack < 0)

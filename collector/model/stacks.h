@@ -48,7 +48,12 @@ enum label_flags {
                               "[anonymous code]" */
     LABEL_WORK = 1u << 1,  /* no function: what a queue did, as the leaf of who launched it
                               (profile/gpu_stacks.h); not stored */
+    LABEL_TASK =
+        1u << 2, /* no function, but what calls were made for: a task's step, "task fetch" */
+    LABEL_RANGE = 1u << 3, /* the same: a range, "range query" */
 };
+
+#define LABEL_TASK_PREFIX "task " /* what its text begins with */
 
 /* What a function is called and where it is: all frames of one function have the same. Modules of
  * one path but different builds have functions of their own. */

@@ -102,6 +102,12 @@ enum asyncio_role {
 };
 
 /* What spans of OBSERVER_CUPTI are, as annot/queues.h numbers it. */
+enum calls_role {
+    CALLS_ROLE_ESTIMATED = 1,
+    CALLS_ROLE_WHOLE = 2,    /* a call of a coroutine on a track of its task's, beside its pieces */
+    CALLS_ROLE_AWAITING = 3, /* inside of those: the task was suspended */
+};
+
 enum queue_role {
     QUEUE_ROLE_NONE = 0, /* nothing of these, or of a later version */
     QUEUE_ROLE_KERNEL = 1,
@@ -492,6 +498,9 @@ int64_t trace_python_frame(struct trace *trace, const char *function, const char
 int64_t trace_label_name(struct trace *trace, uint32_t label);
 /* The label that a name stands for; 0: none. Cost: a load. */
 uint32_t trace_name_label(const struct trace *trace, uint32_t string);
+
+/* The label of what calls are made in: LABEL_TASK or LABEL_RANGE, by its name. -ENOMEM. */
+int64_t trace_context_label(struct trace *trace, uint8_t flag, const char *name, size_t length);
 /* For readers, whose names are given: nothing if there is no such string or label. 0 or -ENOMEM. */
 int trace_label_name_append(struct trace *trace, const struct trace_label_name *name);
 uint32_t trace_label_name_count(const struct trace *trace);

@@ -4,6 +4,9 @@
 #include "trace_parts.h"
 
 #include <errno.h>
+#include <string.h>
+
+enum { CONTEXT_MAX = 4096 }; /* bytes of a name: no string of a program is longer */
 
 static uint32_t number_at(const ordinal_vec *numbers, uint32_t index)
 {
@@ -47,6 +50,22 @@ int64_t trace_label_name(struct trace *trace, uint32_t label)
 uint32_t trace_name_label(const struct trace *trace, uint32_t string)
 {
     return number_at(&trace->labels_by_name, string);
+}
+
+int64_t trace_context_label(struct trace *trace, uint8_t flag, const char *name, size_t length)
+{
+    char bytes[CONTEXT_MAX + sizeof(LABEL_TASK_PREFIX)] = LABEL_TASK_PREFIX;
+    const char *text = name;
+    if (flag == LABEL_TASK) {
+        size_t prefix = strlen(LABEL_TASK_PREFIX);
+        length = length < CONTEXT_MAX ? length : CONTEXT_MAX;
+        memcpy(bytes + prefix, name, length);
+        length += prefix;
+        text = bytes;
+    }
+    int64_t string = trace_string_add(trace, text, length);
+    const struct label label = {.text = (uint32_t)string, .kind = FRAME_NOTE, .flags = flag};
+    return string < 0 ? string : stacks_label(trace->stacks, &label);
 }
 
 int trace_label_name_append(struct trace *trace, const struct trace_label_name *name)

@@ -248,7 +248,8 @@ static int take_span(struct page_spans *spans, const struct item *item)
     if (!trace_thread_get(spans->trace, item->event->thread) ||
         scope->observer == OBSERVER_INHERITED)
         return 0;
-    int64_t lane = lane_of(spans, item, task);
+    bool on_track = item->lane == LANE_TRACK;
+    int64_t lane = lane_of(spans, item, task || (on_track && item->call));
     struct page_range range = {.begin_ns = item->begin_ns,
                                .lane = (uint32_t)lane,
                                .sub = item->event->lane,
@@ -256,7 +257,7 @@ static int take_span(struct page_spans *spans, const struct item *item)
                                .depth = item->depth};
     range.length_ns =
         item->end_ns > item->begin_ns ? (uint64_t)item->end_ns - (uint64_t)item->begin_ns : 0;
-    bool outermost = item->lane == LANE_TRACK && item->depth == 0;
+    bool outermost = on_track && item->depth == 0 && !item->call; /* those are a task's */
     int64_t name = 0; /* of what is dropped nobody asks for it */
     if (outermost || range.length_ns >= spans->drawn.least_ns)
         name = page_name_of(spans->names, scope->domain, item->event->name);

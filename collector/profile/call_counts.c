@@ -44,6 +44,9 @@ void calls_destroy(struct calls *calls)
     vec_free(&calls->paths);
     vec_free(&calls->functions);
     vec_free(&calls->edges);
+    vec_free(&calls->made);
+    vec_free(&calls->coroutines);
+    map64_free(&calls->coroutine_by_name);
     vec_free(&calls->stops);
     vec_free(&calls->sampled);
     map64_free(&calls->path_by_key);
@@ -57,9 +60,15 @@ void calls_destroy(struct calls *calls)
     free(calls);
 }
 
+static bool is_whole_scope(const struct scope *scope)
+{
+    return scope->observer == OBSERVER_PYTHON_CALLS && scope->role >= CALLS_ROLE_WHOLE;
+}
+
 static bool is_call_scope(const struct scope *scope)
 {
-    return scope->observer == OBSERVER_PYTHON_CALLS || scope->observer == OBSERVER_NATIVE_CALLS;
+    return (scope->observer == OBSERVER_PYTHON_CALLS && !is_whole_scope(scope)) ||
+           scope->observer == OBSERVER_NATIVE_CALLS;
 }
 
 bool calls_any(const struct trace *trace)
@@ -117,8 +126,12 @@ int64_t calls_function_of(struct calls *calls, uint32_t group, uint32_t label, u
 {
     const struct wide_key *key = WIDE_KEY(group, label, label ? 0 : name);
     const uint64_t *found = wide_map_find(&calls->function_by_key, key);
-    const struct call_function fresh = {
-        .label = label, .name = label ? 0 : name, .group = group, .min_ns = UINT64_MAX};
+    const uint8_t flags = stacks_get_label(trace_stacks_get(calls->trace), label)->flags;
+    const struct call_function fresh = {.label = label,
+                                        .name = label ? 0 : name,
+                                        .group = group,
+                                        .context = flags & (LABEL_TASK | LABEL_RANGE),
+                                        .min_ns = UINT64_MAX};
     if (found)
         return (int64_t)*found;
     if (vec_push(&calls->functions, fresh) != 0 ||
@@ -144,11 +157,12 @@ int64_t calls_path_of(struct calls *calls, uint32_t parent, uint32_t function)
 
 void calls_add(struct calls *calls, const struct call_count *count)
 {
-    calls->totals.calls += count->calls;
+    bool counts = !calls->functions.items[count->function - 1].context;
+    calls->totals.calls += counts ? count->calls : 0;
     calls->totals.own_ns += count->own_ns;
     if (count->path) {
         struct call_path *path = &calls->paths.items[count->path];
-        path->calls += count->calls;
+        path->calls += counts ? count->calls : 0;
         path->own_ns += count->own_ns;
         path->off_ns += count->off_ns;
         return;
@@ -211,14 +225,15 @@ static int open_at(struct calls *calls, struct call_lane *lane, uint32_t depth,
                                .name = event->name,
                                .path = around,
                                .is_call = calls_takes(calls->trace, event)};
-    if (!open->is_call)
+    int64_t function = open->is_call ? function_of_event(calls, lane, event)
+                                     : calls_range_of(calls, lane->group, event);
+    if (function == 0)
         return 0;
-    int64_t function = function_of_event(calls, lane, event);
     int64_t path = function < 0 ? function : calls_path_of(calls, around, (uint32_t)function);
     if (path < 0)
         return (int)path;
     open->path = path ? (uint32_t)path : around; /* no room: what it calls is called by that */
-    open->function = (uint32_t)function;
+    open->function = open->is_call ? (uint32_t)function : 0;
     return 0;
 }
 
@@ -288,9 +303,11 @@ static int take_span(struct calls *calls, const struct item *item)
         .calls = continues ? 0 : 1,
         .own_ns = length_ns > open->inner_ns ? length_ns - open->inner_ns : 0,
         .off_ns = off_ns > open->inner_off_ns ? off_ns - open->inner_off_ns : 0};
+    struct call_function *function = &calls->functions.items[open->function - 1];
     calls_add(calls, &count);
-    calls->totals.span_count++;
-    note_span(calls, &calls->functions.items[open->function - 1], length_ns, count.own_ns, item);
+    calls->totals.span_count += !function->context;
+    if (!function->context)
+        note_span(calls, function, length_ns, count.own_ns, item);
     tell_outer(lane, item->depth, length_ns, off_ns);
     open->begin_ns = INT64_MIN; /* the next one of this begin is another one */
     return 0;
@@ -299,6 +316,9 @@ static int take_span(struct calls *calls, const struct item *item)
 static int take(void *context, const struct item *item)
 {
     struct calls *calls = context;
+    if (item->kind == ITEM_SPAN && item->call && item->lane == LANE_TRACK &&
+        is_whole_scope(trace_scope(calls->trace, item->event->scope)))
+        return calls_take_whole(calls, item);
     if (item->kind == ITEM_SPAN)
         return take_span(calls, item);
     if (item->kind == ITEM_SAMPLE)
@@ -319,5 +339,6 @@ int calls_finish(struct calls *calls)
     int error = calls_add_up(calls);
     if (!error)
         error = calls_estimate(calls);
+    calls_sort_coroutines(calls);
     return error ? error : calls_sort(calls);
 }

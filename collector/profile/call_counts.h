@@ -7,6 +7,10 @@
  * a mark of the observer says, are estimated from samples: of those whose innermost Python function
  * it is, the CPU time goes from whoever called it to itself, so that own times still add up.
  *
+ * A path may lead through what is no function: a step of a task, a range of the program. Calls are
+ * told by what they were made in, too; the time of such a place is its caller's. Coroutines that
+ * tasks run have, beside their pieces, whole calls on tracks.
+ *
  * Memory: 48 bytes a call path, up to a limit; 40 bytes for each open call. What has no path any
  * more counts for its function, not for its callers. Thread-safety: one thread per object. */
 #ifndef ANNOT_CALL_COUNTS_H
@@ -46,6 +50,7 @@ struct call_function {
     uint32_t name;   /* string */
     uint32_t group;  /* ordinal of the process or thread */
     uint8_t sources; /* enum calls_source */
+    uint8_t context; /* enum label_flags of what is none; 0: a function */
     bool off_known;
     bool resumed;            /* a generator or coroutine: no single call is known */
     struct call_numbers sum; /* with estimates */
@@ -61,6 +66,23 @@ struct call_edge {
     uint32_t caller, callee; /* indices of functions */
     struct call_numbers sum; /* own_ns, total_ns: of the callee, when called so */
     uint64_t estimated_calls;
+};
+
+/* Calls that were made while a task ran, or a range was the innermost one. */
+struct call_made {
+    uint32_t task;           /* label; 0: in none */
+    uint32_t range;          /* string; 0: in none */
+    uint32_t function;       /* index */
+    struct call_numbers sum; /* total_ns: of those that are not inside of one in the same place */
+};
+
+/* Whole calls of a coroutine. */
+struct call_coroutine {
+    uint32_t name; /* string, which has a label */
+    uint64_t calls;
+    uint64_t whole_ns;    /* from begin to end, of the outermost ones */
+    uint64_t awaiting_ns; /* of that: the task was suspended */
+    uint64_t max_ns;
 };
 
 struct call_totals {
@@ -95,6 +117,11 @@ int calls_finish(struct calls *calls);
 const struct call_totals *calls_totals(const struct calls *calls);
 uint32_t calls_functions(const struct calls *calls, const struct call_function **ret_functions);
 uint32_t calls_edges(const struct calls *calls, const struct call_edge **ret_edges);
+
+/* By task, range, then the most own time first; none unless there are tasks or ranges. */
+uint32_t calls_made(const struct calls *calls, const struct call_made **ret_made);
+/* The longest first. */
+uint32_t calls_coroutines(const struct calls *calls, const struct call_coroutine **ret_coroutines);
 
 /* What it is called: "Parser.parse". */
 const char *calls_name(const struct trace *trace, const struct call_function *function);

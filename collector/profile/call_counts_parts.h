@@ -43,12 +43,21 @@ struct call_stop {
     bool stopped;
 };
 
+/* What calls are made in. */
+struct call_place_made {
+    uint32_t task, range; /* as struct call_made */
+};
+
 struct calls {
     const struct trace *trace;
     struct calls_options options;
     VEC(struct call_path) paths;
     VEC(struct call_function) functions;
     VEC(struct call_edge) edges;
+    VEC(struct call_made) made;
+    VEC(struct call_coroutine) coroutines;
+    struct map64 coroutine_by_name;
+    uint32_t range_count; /* that are places of calls */
     struct map64 path_by_key, lane_by_key, function_by_name;
     struct wide_map function_by_key;
     VEC(struct call_lane) lanes;
@@ -74,6 +83,10 @@ static inline uint64_t calls_key(uint32_t first, uint32_t second)
 /* 1 + the index of a function of a group, added if new. -ENOMEM. */
 int64_t calls_function_of(struct calls *calls, uint32_t group, uint32_t label, uint32_t name);
 
+/* The same of a range that calls are made in; 0: there are too many, or it is none of the
+ * program's. -ENOMEM. */
+int64_t calls_range_of(struct calls *calls, uint32_t group, const struct event *event);
+
 /* What thread items count for. */
 uint32_t calls_group_of(const struct calls *calls, uint32_t thread);
 
@@ -92,6 +105,24 @@ struct call_count {
 };
 
 void calls_add(struct calls *calls, const struct call_count *count);
+
+/* Spans of tracks that are whole calls of coroutines, and their waits: call_counts_made.c. */
+int calls_take_whole(struct calls *calls, const struct item *item);
+void calls_sort_coroutines(struct calls *calls);
+
+/* By path: where it was called, an index of places; those that were added. 0 or -ENOMEM. */
+struct call_places {
+    VEC(struct call_place_made) items;
+    uint32_t *of_path;
+};
+
+int call_places_find(struct calls *calls, struct call_places *places);
+void call_places_fini(struct call_places *places);
+/* The index of a function's calls at a place, added if new. -ENOMEM. */
+int64_t calls_made_at(struct calls *calls, struct map64 *by_key, const struct call_places *places,
+                      uint32_t path);
+/* After functions have got their order, of which `place` tells that of each. */
+void calls_sort_made(struct calls *calls, const uint32_t *place);
 
 /* Rows of paths: call_counts_rows.c. 0 or -ENOMEM. */
 int calls_add_up(struct calls *calls);

@@ -26,7 +26,9 @@ struct walk {
     struct calls *calls;
     uint64_t *total_ns;            /* by path */
     uint32_t *first, *next, *edge; /* by path; edge: 1 + index, 0: nobody called it */
-    uint32_t *open_functions, *open_edges;
+    uint32_t *made;                /* by path: 1 + index, 0: no function, or no place is known */
+    uint32_t *open_functions, *open_edges, *open_made;
+    struct call_places places;
 };
 
 static void add_numbers(struct call_numbers *sum, const struct call_path *path, uint64_t total_ns,
@@ -46,16 +48,25 @@ static void enter(struct walk *walk, uint32_t at)
     const struct call_path *path = &calls->paths.items[at];
     struct call_function *function = &calls->functions.items[path->function - 1];
     uint32_t edge = walk->edge[at];
+    if (function->context)
+        return;
     function->off_ns += path->off_ns;
     add_numbers(&function->sum, path, walk->total_ns[at],
                 walk->open_functions[path->function - 1]++ == 0);
     if (edge)
         add_numbers(&calls->edges.items[edge - 1].sum, path, walk->total_ns[at],
                     walk->open_edges[edge - 1]++ == 0);
+    if (walk->made[at])
+        add_numbers(&calls->made.items[walk->made[at] - 1].sum, path, walk->total_ns[at],
+                    walk->open_made[walk->made[at] - 1]++ == 0);
 }
 
 static void leave(struct walk *walk, uint32_t at)
 {
+    if (walk->made[at])
+        walk->open_made[walk->made[at] - 1]--;
+    if (walk->calls->functions.items[walk->calls->paths.items[at].function - 1].context)
+        return;
     walk->open_functions[walk->calls->paths.items[at].function - 1]--;
     if (walk->edge[at])
         walk->open_edges[walk->edge[at] - 1]--;
@@ -82,6 +93,51 @@ static void go_through(struct walk *walk)
     }
 }
 
+static bool is_context(const struct calls *calls, uint32_t path)
+{
+    uint32_t function = calls->paths.items[path].function;
+    return function && calls->functions.items[function - 1].context;
+}
+
+/* The time of a place that is no function is that of the function around it. */
+static void give_to_parent(struct walk *walk, uint32_t at)
+{
+    struct calls *calls = walk->calls;
+    struct call_path *path = &calls->paths.items[at], *parent = &calls->paths.items[path->parent];
+    uint64_t own_ns = path->own_ns + path->unplaced_ns;
+    parent->own_ns += path->own_ns;
+    parent->unplaced_ns += path->unplaced_ns;
+    parent->off_ns += path->off_ns;
+    calls->totals.own_ns -= path->parent == 0 ? path->own_ns : 0;
+    walk->total_ns[at] -= own_ns;
+    walk->total_ns[path->parent] -= own_ns;
+    path->own_ns = path->unplaced_ns = path->off_ns = 0;
+}
+
+/* The function that is nearest around it; 0: none. */
+static uint32_t caller_of(const struct calls *calls, uint32_t path)
+{
+    uint32_t at = calls->paths.items[path].parent;
+    while (is_context(calls, at))
+        at = calls->paths.items[at].parent;
+    return calls->paths.items[at].function;
+}
+
+static int find_made(struct walk *walk)
+{
+    struct calls *calls = walk->calls;
+    struct map64 by_key = {0};
+    int64_t made = call_places_find(calls, &walk->places);
+    for (uint32_t i = 1; i < calls->paths.count && made >= 0 && walk->places.items.count > 1; i++) {
+        if (is_context(calls, i))
+            continue;
+        made = calls_made_at(calls, &by_key, &walk->places, i);
+        walk->made[i] = made >= 0 ? (uint32_t)made + 1 : 0;
+    }
+    map64_free(&by_key);
+    return made < 0 ? (int)made : 0;
+}
+
 /* Parents come before their children. */
 static int find_edges(struct walk *walk)
 {
@@ -92,9 +148,11 @@ static int find_edges(struct walk *walk)
         const struct call_path *path = &calls->paths.items[i];
         walk->total_ns[i] += path->own_ns + path->unplaced_ns;
         walk->total_ns[path->parent] += walk->total_ns[i];
+        if (is_context(calls, (uint32_t)i))
+            give_to_parent(walk, (uint32_t)i);
         walk->next[i] = walk->first[path->parent];
         walk->first[path->parent] = (uint32_t)i;
-        uint32_t caller = calls->paths.items[path->parent].function;
+        uint32_t caller = is_context(calls, (uint32_t)i) ? 0 : caller_of(calls, (uint32_t)i);
         edge = caller ? calls_edge_of(calls, &edges, caller, path->function) : 0;
         walk->edge[i] = caller && edge >= 0 ? (uint32_t)edge + 1 : 0;
     }
@@ -110,13 +168,20 @@ int calls_add_up(struct calls *calls)
                         calloc(count, sizeof(*walk.first)),
                         calloc(count, sizeof(*walk.next)),
                         calloc(count, sizeof(*walk.edge)),
+                        calloc(count, sizeof(*walk.made)),
                         calloc(calls->functions.count + 1, sizeof(*walk.open_functions)),
-                        NULL};
-    bool made = walk.total_ns && walk.first && walk.next && walk.edge && walk.open_functions;
-    int error = made ? find_edges(&walk) : -ENOMEM;
+                        NULL,
+                        NULL,
+                        {.of_path = NULL}};
+    bool all =
+        walk.total_ns && walk.first && walk.next && walk.edge && walk.made && walk.open_functions;
+    int error = all ? find_edges(&walk) : -ENOMEM;
+    if (!error)
+        error = find_made(&walk);
     if (!error) {
         walk.open_edges = calloc(calls->edges.count + 1, sizeof(*walk.open_edges));
-        error = walk.open_edges ? 0 : -ENOMEM;
+        walk.open_made = calloc(calls->made.count + 1, sizeof(*walk.open_made));
+        error = walk.open_edges && walk.open_made ? 0 : -ENOMEM;
     }
     if (!error)
         go_through(&walk);
@@ -127,6 +192,9 @@ int calls_add_up(struct calls *calls)
     free(walk.edge);
     free(walk.open_functions);
     free(walk.open_edges);
+    free(walk.made);
+    free(walk.open_made);
+    call_places_fini(&walk.places);
     return error;
 }
 
@@ -156,7 +224,9 @@ static int most_first(const void *left, const void *right, void *context)
     const struct sorting *sorting = context;
     const struct call_function *a = &sorting->functions[*(const uint32_t *)left];
     const struct call_function *b = &sorting->functions[*(const uint32_t *)right];
-    int order = compare(a->sum.own_ns, b->sum.own_ns);
+    int order = (a->context != 0) - (b->context != 0); /* they are left out */
+    if (order == 0)
+        order = compare(a->sum.own_ns, b->sum.own_ns);
     if (order == 0)
         order = compare(a->sum.calls, b->sum.calls);
     return order ? order : by_names(sorting->calls, a, b);
@@ -191,6 +261,9 @@ static void renumber(struct calls *calls, const uint32_t *order, uint32_t *place
         calls->edges.items[i].caller = place[calls->edges.items[i].caller];
         calls->edges.items[i].callee = place[calls->edges.items[i].callee];
     }
+    calls_sort_made(calls, place);
+    while (calls->functions.count > 0 && calls->functions.items[calls->functions.count - 1].context)
+        calls->functions.count--;
 }
 
 int calls_sort(struct calls *calls)

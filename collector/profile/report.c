@@ -364,12 +364,12 @@ static void find_facts(struct report *report)
 static int add_tables(struct report *report)
 {
     int (*const makers[])(struct report *) = {
-        add_recording,       report_add_ranges,  report_add_imports,     report_add_plain,
-        report_add_gpu,      report_add_stalls,  report_add_tasks,       report_add_pools,
-        report_add_owners,   report_add_calls,   report_add_functions,   report_add_lines,
-        report_add_waits,    report_add_awaits,  report_add_loops,       report_add_own,
-        report_add_findings, report_add_callers, report_add_line_counts, add_sampling,
-        add_missing,
+        add_recording,     report_add_ranges,   report_add_imports,    report_add_plain,
+        report_add_gpu,    report_add_stalls,   report_add_tasks,      report_add_pools,
+        report_add_owners, report_add_calls,    report_add_calls_made, report_add_functions,
+        report_add_lines,  report_add_waits,    report_add_awaits,     report_add_loops,
+        report_add_own,    report_add_findings, report_add_callers,    report_add_line_counts,
+        add_sampling,      add_missing,
     };
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < sizeof(makers) / sizeof(*makers); i++)

@@ -151,7 +151,8 @@ int report_add_tasks(struct report *report);
 int report_add_pools(struct report *report); /* pools, their workers */
 int report_add_owners(struct report *report);
 int report_add_functions(struct report *report);
-int report_add_calls(struct report *report); /* calls, who called whom */
+int report_add_calls(struct report *report);      /* calls, who called whom */
+int report_add_calls_made(struct report *report); /* by task and range; coroutines as a whole */
 int report_add_waits(struct report *report);
 int report_add_awaits(struct report *report);
 int report_add_loops(struct report *report); /* what blocked event loops */

@@ -33,6 +33,8 @@ const char *const query_report_names[] = {
     "threads",
     "calls",
     "call_edges",
+    "calls_by_context",
+    "coroutines",
     "functions",
     "python_functions",
     "lines",

@@ -379,7 +379,8 @@ static int add_module(struct query *query, const char *name, const struct query_
 /* Tables of the report that nothing else is like: they are found by their own names, too. */
 static bool has_short_name(const char *name)
 {
-    return strcmp(name, "calls") == 0 || strcmp(name, "call_edges") == 0;
+    return strcmp(name, "calls") == 0 || strcmp(name, "call_edges") == 0 ||
+           strcmp(name, "calls_by_context") == 0 || strcmp(name, "coroutines") == 0;
 }
 
 int query_register_tables(struct query *query)

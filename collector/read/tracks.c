@@ -150,7 +150,8 @@ static int begin_range(struct pass *pass, const struct event *event, const struc
         return -ENOMEM;
     bool wanted = event->time_ns < pass->selection.to_ns &&
                   (is_wanted(pass, open, told) || (told.wanted && pass_names(pass, event->name)));
-    struct open_range *range = open_ranges_push(&open->open, event, args, wanted, false);
+    struct open_range *range = open_ranges_push(&open->open, event, args, wanted,
+                                                event_is_python_call(pass->source.trace, event));
     if (!range)
         return -ENOMEM;
     tracks->open_of.items[event->thread]++;

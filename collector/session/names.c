@@ -118,7 +118,7 @@ static int64_t add_function(struct names *names, const char *bytes, size_t lengt
 struct code {
     struct trace_string name, file;
     int32_t line;
-    bool python;
+    uint8_t kind; /* its letter */
     uint64_t least_ns;
 };
 
@@ -130,22 +130,25 @@ static bool take_code(struct trace_string rest, struct code *code)
     bool numbered = take_number(&rest, 10, &line) && line <= INT32_MAX;
     code->line = numbered ? (int32_t)line : 0;
     struct trace_string kind = take_part(&rest, '\x1f');
-    code->python = kind.length == 1 && kind.bytes[0] == ANNOT_CODE_KIND_PYTHON[0];
+    code->kind = kind.length == 1 ? (uint8_t)*kind.bytes : 0;
     code->least_ns = 0;
     bool timed = rest.length == 0 || (take_number(&rest, 10, &code->least_ns) &&
                                       code->least_ns <= ANNOT_CODE_LEAST_NS_MAX);
-    return numbered && timed &&
-           (code->python || (kind.length == 1 && *kind.bytes == *ANNOT_CODE_KIND_C));
+    return numbered && timed && code->kind &&
+           strchr(ANNOT_CODE_KIND_PYTHON ANNOT_CODE_KIND_C ANNOT_CODE_KIND_TASK, code->kind);
 }
 
 /* The label of a function, as samples have it in their frames. */
 static int64_t label_of(struct trace *trace, const struct code *code)
 {
+    bool python = code->kind == *ANNOT_CODE_KIND_PYTHON;
+    if (code->kind == *ANNOT_CODE_KIND_TASK)
+        return trace_context_label(trace, LABEL_TASK, code->name.bytes, code->name.length);
     int64_t text = trace_string_add(trace, code->name.bytes, code->name.length);
-    int64_t path = code->python ? trace_string_add(trace, code->file.bytes, code->file.length) : 0;
+    int64_t path = python ? trace_string_add(trace, code->file.bytes, code->file.length) : 0;
     if (text < 0 || path < 0)
         return -ENOMEM;
-    if (code->python)
+    if (python)
         return trace_python_label(trace, (uint32_t)text, (uint32_t)path, code->line);
     const struct label label = {.text = (uint32_t)text, .kind = FRAME_NATIVE};
     return text ? stacks_label(trace_stacks(trace), &label) : 0;

@@ -47,14 +47,18 @@ static void write_code(char *text, const struct code_text *code)
 
 static APART annot_name intern_code(char *text, const struct code_text *code)
 {
+    static const char *const kinds[] = {
+        [ANNOT_CODE_PYTHON] = "\x1f" ANNOT_CODE_KIND_PYTHON,
+        [ANNOT_CODE_C] = "\x1f" ANNOT_CODE_KIND_C,
+        [ANNOT_CODE_TASK] = "\x1f" ANNOT_CODE_KIND_TASK,
+    };
     struct string_key key;
     const char *end = text + SCRATCH_SIZE;
+    int is_known = code->kind > 0 && code->kind < sizeof(kinds) / sizeof(*kinds);
     write_code(text, code);
     char *at = text_append(text + strlen(text), end, "\x1f");
     at = text_append_decimal(at, end, code->first_line);
-    at = text_append(at, end,
-                     code->kind == ANNOT_CODE_C ? "\x1f" ANNOT_CODE_KIND_C
-                                                : "\x1f" ANNOT_CODE_KIND_PYTHON);
+    at = text_append(at, end, kinds[is_known ? code->kind : ANNOT_CODE_PYTHON]);
     if (code->least_ns) {
         at = text_append(at, end, "\x1f");
         text_append_decimal(at, end, code->least_ns);

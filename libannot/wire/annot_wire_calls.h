@@ -20,6 +20,7 @@
 /* The KIND of a CODE. */
 #define ANNOT_CODE_KIND_PYTHON "p"
 #define ANNOT_CODE_KIND_C      "c"
+#define ANNOT_CODE_KIND_TASK   "t" /* no function: a step of a task, around its calls */
 
 /* LEAST, at most. */
 #define ANNOT_CODE_LEAST_NS_MAX UINT64_C(1000000000)

@@ -69,12 +69,22 @@ function edges_counted(rows, side) {
             count_name(other, other), count_place(other + '_location')]}));
 }
 
+function counted_by_context() {
+    const table = table_of('calls_by_context');
+    if (!table || !table.rows.length)
+        return null;
+    return el('section', {class: 'part gapped'}, view_head('By task and range',
+        'the innermost range that was open where a call was made'), report_table(table,
+        {shown: 14, narrow: ['total_ns', 'location'], text_widths: {location: '22%'}}));
+}
+
 function draw_counts(box) {
     const rows = table_rows('calls').map((row, index) => Object.assign(row, {index}));
     const {title} = table_of('calls');
     box.append(view_head('Calls', title.replace(/^.*\((.*)\)$/, '$1') +
         '; a click shows who called a function and what it called'), functions_counted(rows),
-    edges_counted(rows, 'callers'), edges_counted(rows, 'callees'));
+    edges_counted(rows, 'callers'), edges_counted(rows, 'callees'),
+    ...[counted_by_context()].filter(Boolean));
 }
 
 add_view({key: 'counts', title: 'Calls',

@@ -297,9 +297,18 @@ function await_section() {
         text_widths: {location: '26%', awaits: '28%'}}));
 }
 
+function coroutine_section() {
+    const table = table_of('coroutines');
+    if (!table || !table.rows.length)
+        return null;
+    return el('section', {class: 'part'}, view_head('Coroutines', 'calls from begin to end; ' +
+        'running is with what they called'), report_table(table, {shown: 14,
+        narrow: ['mean_ns', 'max_ns'], text_widths: {location: '26%'}}));
+}
+
 add_view({key: 'tasks', title: 'Tasks',
     question: 'How long do requests and tasks take, and what is the tail?',
     has: () => data.tasks.name_of.length + data.requests.name_of.length > 0 ||
         table_rows('awaits').length + data.loop_blocks.begin.length > 0,
     draw: (box) => box.append(...[ignored_filters('range', 'task'), request_section(),
-        block_section(), task_section(), await_section()].filter(Boolean))});
+        block_section(), task_section(), coroutine_section(), await_section()].filter(Boolean))});

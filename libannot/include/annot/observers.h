@@ -93,6 +93,9 @@ enum annot_subprocess_role {
 enum annot_calls_role {
     ANNOT_CALLS_ESTIMATED = 1, /* a mark, named by a function: its calls were measured so far, its
                                   value says how many; from here on only samples tell of it */
+    ANNOT_CALLS_WHOLE = 2,     /* a range on a track below that of a task: a call of a coroutine,
+                                  from its begin to its end; it is no further call */
+    ANNOT_CALLS_AWAITING = 3,  /* inside of those: the task is suspended */
 };
 
 #define ANNOT_PROCESS_NOTE_MAX 240

@@ -19,6 +19,7 @@ extern "C" {
 enum annot_code_kind {
     ANNOT_CODE_PYTHON = 1, /* written in Python */
     ANNOT_CODE_C = 2,      /* called from Python: has no file and no line */
+    ANNOT_CODE_TASK = 3,   /* no function: a step of a task, around the calls that it makes */
 };
 
 /* What annot_code_enter returns of a call that has no range: a filter held it back, or it was
@@ -97,7 +98,8 @@ ANNOT_API int annot_sums_begin(struct annot_sums *sums);
 ANNOT_API int annot_sums_are_current(const struct annot_sums *sums);
 
 /* Where something is counted: a line of a function (ANNOT_SUM_LINES, ANNOT_SUM_CALLEES), or a
- * function and the place that called it (ANNOT_SUM_CALLS). */
+ * function and the place that called it (ANNOT_SUM_CALLS). There `code` may be the name of a range:
+ * what is called from that place was called while that was the innermost one. */
 struct annot_place {
     annot_name code;
     uint32_t line;

@@ -6,6 +6,8 @@ for way in called called-sums called-adaptive; do
     annot report --table call_edges x.annot
     rm x.annot
 done
+make_recording called c.annot
+annot query c.annot 'select task, range, name, calls, own_ns, total_ns from calls_by_context'
 make_recording called-adaptive x.annot
 annot query x.annot 'select name, known, calls, estimated_calls, own_ns from calls'
 annot query x.annot 'select caller, callee, calls, total_ns from call_edges limit 2'

@@ -5,6 +5,8 @@
 #include "test.h"
 #include "trace_maker.h"
 
+#include <string.h>
+
 #define MS INT64_C(1000000)
 
 static struct maker *maker;
@@ -361,5 +363,142 @@ TEST(threads_have_functions_of_their_own)
     check(&functions[0].sum, 1, 1, 30, 30);
     CHECK_INT(functions[1].group, first);
     check(&functions[1].sum, 1, 1, 10, 10);
+    finish(calls);
+}
+
+static void in_range(int64_t begin, int64_t end, const char *name, uint32_t label)
+{
+    maker_push(maker, thread, begin, name);
+    call(begin, label);
+    maker_pop(maker, thread, end);
+    maker_pop(maker, thread, end);
+}
+
+static const char *text_of(uint32_t string)
+{
+    return trace_string(maker_trace(maker), string)->bytes;
+}
+
+/* f calls g in a range and h outside of it, then a task's step calls g in another range. */
+TEST(calls_are_told_by_the_task_and_range_they_were_made_in)
+{
+    make();
+    uint32_t task =
+        (uint32_t)trace_context_label(maker_trace(maker), LABEL_TASK, "work", strlen("work"));
+    call(0, f);
+    in_range(10 * MS, 30 * MS, "first", g);
+    call(30 * MS, h);
+    maker_pop(maker, thread, 40 * MS);
+    maker_push(maker, thread, 40 * MS, "around");
+    call(50 * MS, task);
+    call(60 * MS, h);
+    in_range(70 * MS, 75 * MS, "second", g);
+    maker_pop(maker, thread, 80 * MS);
+    maker_pop(maker, thread, 90 * MS);
+    maker_pop(maker, thread, 95 * MS);
+    maker_pop(maker, thread, 100 * MS);
+    struct calls *calls = read_all();
+    const struct call_function *functions;
+    const struct call_made *made;
+    CHECK_INT(calls_functions(calls, &functions), 3); /* a task is none */
+    check(&find(calls, f)->sum, 1, 1, 50, 100);       /* with the task's own 20 ms */
+    check(&find(calls, g)->sum, 2, 2, 25, 25);
+    check(&find(calls, h)->sum, 2, 2, 25, 30);
+    check(&find_edge(calls, f, h)->sum, 2, 2, 25, 30);
+    CHECK_INT(calls_totals(calls)->calls, 5);
+    CHECK_INT(calls_totals(calls)->own_ns, 100 * MS);
+    CHECK_INT(calls_made(calls, &made), 5);
+    CHECK_INT(functions[made[0].function].label, f);
+    check(&made[0].sum, 1, 1, 50, 100);
+    CHECK_INT(functions[made[1].function].label, h);
+    check(&made[1].sum, 1, 1, 10, 10);
+    CHECK_STR(text_of(made[2].range), "first");
+    check(&made[2].sum, 1, 1, 20, 20);
+    CHECK_INT(made[2].task, 0);
+    CHECK_INT(made[3].task, task);
+    CHECK_INT(made[3].range, 0); /* what the loop's thread has open is not the task's */
+    check(&made[3].sum, 1, 1, 15, 20);
+    CHECK_INT(made[4].task, task);
+    CHECK_STR(text_of(made[4].range), "second");
+    CHECK_INT(functions[made[4].function].label, g);
+    finish(calls);
+}
+
+TEST(sums_are_told_by_the_range_on_their_path)
+{
+    const struct sample_set set = {.flags = SAMPLE_SET_EXACT | SAMPLE_SET_INTERVAL,
+                                   .count = 2,
+                                   .types = {VALUE_TYPE_CALLS, VALUE_TYPE_WALL}};
+    make();
+    CHECK_INT(sample_sets_add(trace_sets(maker_trace(maker)), &set), SAMPLE_SET_OWN);
+    struct stacks *stacks = trace_stacks(maker_trace(maker));
+    int64_t range = trace_context_label(maker_trace(maker), LABEL_RANGE, "first", strlen("first"));
+    const struct frame frame = {.kind = FRAME_NOTE, .label = (uint32_t)range};
+    uint32_t in_f = stack_of(0, "f", 1);
+    int64_t in_range = stacks_push(stacks, in_f, (uint32_t)stacks_frame(stacks, &frame));
+    uint32_t places[] = {in_f, (uint32_t)in_range, stack_of((uint32_t)in_range, "g", 5)};
+    for (int i = 0; i < 3; i++) {
+        const struct sample sample = {.set = SAMPLE_SET_OWN,
+                                      .thread = thread,
+                                      .time_ns = 1,
+                                      .end_ns = 100 * MS,
+                                      .stack = places[i],
+                                      .value_count = 2,
+                                      .values = (const int64_t[]){i == 1 ? 0 : 2, (i + 1) * MS}};
+        maker_sample(maker, &sample);
+    }
+    struct calls *calls = read_all();
+    const struct call_made *made;
+    check(&find(calls, f)->sum, 2, 2, 3, 6); /* with the time of the range */
+    check(&find_edge(calls, f, g)->sum, 2, 2, 3, 3);
+    CHECK_INT(calls_made(calls, &made), 2);
+    CHECK_STR(text_of(made[1].range), "first");
+    check(&made[1].sum, 2, 2, 3, 3);
+    finish(calls);
+}
+
+static void on_track(enum event_kind kind, int64_t time, uint32_t name, uint32_t lane, uint32_t in)
+{
+    const struct event event = {.kind = (uint8_t)kind,
+                                .thread = thread,
+                                .time_ns = time,
+                                .name = name,
+                                .scope = in,
+                                .lane = lane};
+    maker_event(maker, &event);
+}
+
+/* f from 0 to 100, inside of it g twice and f once more, and the task is suspended in both. */
+TEST(coroutines_have_whole_calls_and_what_they_awaited)
+{
+    make();
+    uint32_t lane = maker_track(maker, process, 7, "calls", -1);
+    uint32_t whole = maker_observed(maker, "", OBSERVER_PYTHON_CALLS, CALLS_ROLE_WHOLE);
+    uint32_t awaiting = maker_observed(maker, "", OBSERVER_PYTHON_CALLS, CALLS_ROLE_AWAITING);
+    uint32_t name_f = (uint32_t)trace_label_name(maker_trace(maker), f);
+    uint32_t name_g = (uint32_t)trace_label_name(maker_trace(maker), g);
+    uint32_t name = maker_string(maker, "awaiting");
+    on_track(EVENT_TRACK_BEGIN, 0, name_f, lane, whole);
+    on_track(EVENT_TRACK_BEGIN, 10 * MS, name_g, lane, whole);
+    on_track(EVENT_TRACK_BEGIN, 11 * MS, name, lane, awaiting);
+    on_track(EVENT_TRACK_END, 31 * MS, 0, lane, 0);
+    on_track(EVENT_TRACK_END, 32 * MS, 0, lane, 0);
+    on_track(EVENT_TRACK_BEGIN, 40 * MS, name_f, lane, whole);
+    on_track(EVENT_TRACK_BEGIN, 50 * MS, name, lane, awaiting);
+    on_track(EVENT_TRACK_END, 55 * MS, 0, lane, 0);
+    on_track(EVENT_TRACK_END, 60 * MS, 0, lane, 0);
+    on_track(EVENT_TRACK_END, 100 * MS, 0, lane, 0);
+    struct calls *calls = read_all();
+    const struct call_function *functions;
+    const struct call_coroutine *coroutines;
+    CHECK_INT(calls_functions(calls, &functions), 0); /* they are no further calls */
+    CHECK_INT(calls_coroutines(calls, &coroutines), 2);
+    CHECK_INT(coroutines[0].name, name_f);
+    CHECK_INT(coroutines[0].calls, 2);
+    CHECK_INT(coroutines[0].whole_ns, 100 * MS);
+    CHECK_INT(coroutines[0].awaiting_ns, 25 * MS);
+    CHECK_INT(coroutines[1].whole_ns, 22 * MS);
+    CHECK_INT(coroutines[1].awaiting_ns, 20 * MS);
+    CHECK_INT(coroutines[1].max_ns, 22 * MS);
     finish(calls);
 }
