@@ -133,7 +133,7 @@ struct tracing_values {
     uint64_t max_depth;
     int64_t least_ns; /* of calls; 0: all */
     bool c_calls;
-    bool arguments, results, exceptions;
+    bool arguments, results, exceptions, ranges;
     bool captured; /* in a recording of certain ranges alone: --capture-range */
 };
 
@@ -182,6 +182,13 @@ struct tracing_values {
          "TIME",                                                                                   \
          "with --trace-functions=exact, leave out calls shorter than that: saves space, hardly "   \
          "time",                                                                                   \
+         NULL},                                                                                    \
+        {"trace-ranges",                                                                           \
+         0,                                                                                        \
+         OPTION_FLAG,                                                                              \
+         (at) + offsetof(struct tracing_values, ranges),                                           \
+         NULL,                                                                                     \
+         "with aggregate: count calls by the range that they are made in, too",                    \
          NULL},                                                                                    \
         {"trace-args", 0,                                                                          \
          OPTION_FLAG,  (at) + offsetof(struct tracing_values, arguments),                          \

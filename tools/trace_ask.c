@@ -22,7 +22,7 @@ bool trace_ask_wanted(const struct tracing_values *values)
 {
     return values->functions || values->lines || values->select || values->c_calls ||
            values->max_depth > 0 || values->least_ns > 0 || values->arguments || values->results ||
-           values->exceptions;
+           values->exceptions || values->ranges;
 }
 
 bool trace_ask_is_on(const struct tracing_values *values)

@@ -18,6 +18,7 @@ static const char *given(const struct tracing_values *values)
            : strcmp(values->library, "all") != 0 ? "--trace-stdlib"
            : values->max_depth > 0               ? "--trace-depth"
            : values->least_ns > 0                ? "--min-duration"
+           : values->ranges                      ? "--trace-ranges"
            : values->arguments                   ? "--trace-args"
            : values->results                     ? "--trace-return"
            : values->exceptions                  ? "--trace-exceptions"
@@ -67,6 +68,9 @@ int tracing_check(const struct tracing_values *values, const struct python_value
                                           : "--trace-exceptions");
     if (check_least(values, status) != 0)
         return status;
+    if (values->ranges && (!values->functions || strcmp(values->functions, "aggregate") != 0))
+        return cmd_fail(status, "option --trace-ranges: only with --trace-functions=aggregate\n"
+                                "where each call is recorded, it is known in which range it was");
     if (values->max_depth > UINT32_MAX)
         return cmd_fail(status, "option --trace-depth: no program nests that deep");
     return check_patterns("--trace-select", values->select, status) ||
@@ -116,6 +120,8 @@ size_t tracing_environment(const struct tracing_values *values, const char *rang
         text_format(&text, "\nmax-depth=%llu", (unsigned long long)values->max_depth);
     if (values->least_ns > 0)
         text_format(&text, "\nmin-duration=%lld", (long long)values->least_ns);
+    if (values->ranges)
+        text_format(&text, "\nranges=1");
     if (values->arguments)
         text_format(&text, "\nargs=1");
     if (values->results)

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 MODES = {"none": 0, "exact": 1, "adaptive": 2, "aggregate": 3}
 LIBRARY = {"all": 0, "box": 1, "off": 2}
-VALUES = {"args": 1, "return": 2, "exceptions": 4}
+VALUES = {"args": 1, "return": 2, "exceptions": 4, "ranges": 8}
 
 SWITCHED = (3, 0)  # observer and role, of annot/observers.h: who traces calls tells marks
 

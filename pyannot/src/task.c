@@ -8,6 +8,7 @@
 #include "entered.h"
 #include "observed.h"
 #include "task_parts.h"
+#include "tracing_tasks.h"
 
 #include <pthread.h>
 
@@ -418,6 +419,7 @@ void task_clear(struct state *state)
 {
     struct task_state *tasks = &state->tasks;
     unwatch(tasks);
+    trace_tasks_left(state);
     Py_CLEAR(tasks->track_type);
     Py_CLEAR(tasks->exit_type);
     for (int i = 0; i < TASK_EXITS; i++)

@@ -47,6 +47,7 @@ struct task_track {
     PyObject *text;   /* of the coroutine, owner of the UTF-8 */
     PyObject *origin; /* what was open where the task was made (inherited.h); NULL: nothing */
     PyObject *task_name;
+    struct trace_task *calls; /* tracing_tasks.c; NULL: none were traced */
 };
 
 /* The thread's last answer: valid while all three numbers are the same. */

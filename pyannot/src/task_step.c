@@ -6,6 +6,7 @@
 #include "arguments.h"
 #include "observed.h"
 #include "task.h"
+#include "tracing_tasks.h"
 
 #include <annot/observers.h>
 
@@ -353,7 +354,10 @@ static PyObject *step_run(struct observed *observed, struct state *state, PyObje
     struct slow_step *slow = slow_begin();
     struct task_step step;
     task_step_begin(&step, track);
+    bool is_traced = track != NULL && trace_step_begin(track);
     PyObject *result = PyObject_CallOneArg(observed->wrapped, handle);
+    if (is_traced)
+        trace_step_end();
     task_step_end(&step);
     task_cache = (struct task_cache){0}; /* who asked after the task had left its context */
     uint64_t end_ns = turn_now_ns(track != NULL);

@@ -6,6 +6,7 @@
 #include "arguments.h"
 #include "inherited.h"
 #include "task.h"
+#include "tracing_tasks.h"
 
 #include <annot/observers.h>
 
@@ -112,6 +113,7 @@ static void track_open(struct task_track *track)
     track->life = TASK_LIFE_NONE;
     track->suspension = (struct task_suspension){0};
     task_shown_clear(track);
+    trace_task_forget(track);
 }
 
 /* A str with a UTF-8 form, whatever the object says of itself. */
@@ -242,6 +244,8 @@ void task_life_begin(struct task_track *track)
 void task_life_end(struct task_track *track)
 {
     track->done = true;
+    if (track->process == __atomic_load_n(&task_process, __ATOMIC_RELAXED))
+        trace_task_end(track);
     if (track->life != TASK_LIFE_OPEN || track->open != 0)
         return;
     track->life = TASK_LIFE_ENDED;
@@ -264,6 +268,7 @@ static void track_dealloc(PyObject *self)
         task_cache = (struct task_cache){0};
     task_life_end(track);
     task_shown_clear(track);
+    trace_task_forget(track);
     Py_XDECREF(track->origin);
     Py_XDECREF(track->text);
     Py_XDECREF(track->task_name);

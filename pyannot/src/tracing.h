@@ -41,6 +41,7 @@ struct trace_options {
     uint32_t max_depth;  /* 0: any */
     uint64_t least_ns;   /* exact: shorter calls are of no interest; 0: all are */
     bool arguments, results, exceptions; /* are told with the calls */
+    bool ranges; /* aggregate: calls are counted by the innermost range, too */
 };
 
 /* One way to hear of calls. */
@@ -69,8 +70,9 @@ uint64_t trace_left_out(void);
  * throw). Called with the frame as the thread's innermost. Returns false if the hook need not tell
  * of this code any more: it is not wanted, or estimated from here on. */
 bool trace_enter(PyCodeObject *code, bool continues);
-/* It ends or is suspended; the same for an exception that leaves it. */
+/* It ends, or an exception leaves it; the other one: it is suspended. */
 bool trace_leave(PyCodeObject *code);
+bool trace_suspend(PyCodeObject *code);
 /* With values: what the next trace_enter or trace_leave of the thread is about. Arguments as they
  * lie in the frame, NULL where the frame is the innermost and says itself; what a call returns; the
  * exception that leaves it (before 3.12: which the thread has). All borrowed. */

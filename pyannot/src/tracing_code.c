@@ -201,6 +201,9 @@ static void judge(PyCodeObject *code, struct trace_code *kept)
         kept->first_line = code->co_firstlineno > 0 ? (uint32_t)code->co_firstlineno : 0;
         kept->is_numbered = true;
     }
+    if (verdict == TRACE_WANTED && (code->co_flags & CO_COROUTINE) &&
+        trace_now.options.mode != TRACE_AGGREGATE)
+        verdict = TRACE_COROUTINE;
     kept->verdict = (uint8_t)(kept->name == 0 ? TRACE_IGNORED : verdict);
 }
 

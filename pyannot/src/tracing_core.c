@@ -104,7 +104,7 @@ static void measure(struct trace_thread *thread, uint32_t index)
 {
     struct trace_entry *entry = &thread->entries[index];
     struct trace_code *code = entry->code;
-    if (entry->start == 0 || code == NULL || code->verdict != TRACE_WANTED)
+    if (entry->start == 0 || code == NULL || !trace_code_is_wanted(code))
         return;
     uint64_t ticks = trace_time() - entry->start;
     code->ticks += ticks;
@@ -138,7 +138,10 @@ static __attribute__((noinline)) bool enter_counted(struct trace_thread *thread,
     if (!held)
         tell_lines(thread, entry->depth);
     thread->count++;
-    trace_tree_enter(thread, entry, held ? 0 : code->name, continues);
+    if (RARE(trace_now.options.ranges) && !held && !continues) /* what goes on was called before */
+        trace_tree_enter_in(thread, entry, code->name, trace_range_now());
+    else
+        trace_tree_enter(thread, entry, held ? 0 : code->name, continues);
     return true;
 }
 
@@ -162,11 +165,8 @@ static __attribute__((noinline)) bool enter_adaptively(struct trace_thread *thre
     return true;
 }
 
-bool trace_enter(PyCodeObject *python_code, bool continues)
+static inline bool enter_wanted(struct trace_code *code, PyCodeObject *python_code, bool continues)
 {
-    struct trace_code *code = trace_code_of(python_code);
-    if (RARE(code == NULL) || code->verdict != TRACE_WANTED)
-        return false;
     struct trace_thread *thread = trace_thread_now(true);
     if (RARE(thread == NULL))
         return true;
@@ -185,6 +185,24 @@ bool trace_enter(PyCodeObject *python_code, bool continues)
     return true;
 }
 
+static __attribute__((noinline)) bool enter_coroutine(struct trace_code *code,
+                                                      PyCodeObject *python_code, bool continues)
+{
+    bool goes_on = enter_wanted(code, python_code, continues);
+    if (goes_on)
+        trace_coroutine(code, continues ? TRACE_RESUMES : TRACE_BEGINS);
+    return goes_on;
+}
+
+bool trace_enter(PyCodeObject *python_code, bool continues)
+{
+    struct trace_code *code = trace_code_of(python_code);
+    if (RARE(code == NULL) || code->verdict != TRACE_WANTED)
+        return code != NULL && code->verdict == TRACE_COROUTINE &&
+               enter_coroutine(code, python_code, continues);
+    return enter_wanted(code, python_code, continues);
+}
+
 static __attribute__((noinline)) void leave_others(struct trace_thread *thread, uint32_t depth)
 {
     if (trace_now.options.mode == TRACE_ADAPTIVE)
@@ -193,11 +211,8 @@ static __attribute__((noinline)) void leave_others(struct trace_thread *thread, 
     trace_thread_close(thread, depth);
 }
 
-bool trace_leave(PyCodeObject *python_code)
+static inline bool leave_wanted(void)
 {
-    struct trace_code *code = trace_code_of(python_code);
-    if (RARE(code == NULL) || code->verdict != TRACE_WANTED)
-        return false;
     struct trace_thread *thread = trace_thread_now(false);
     if (RARE(thread == NULL) || RARE(thread->count == 0))
         return true;
@@ -218,6 +233,31 @@ bool trace_leave(PyCodeObject *python_code)
     return true;
 }
 
+static __attribute__((noinline)) bool leave_coroutine(const struct trace_code *code,
+                                                      enum trace_piece piece)
+{
+    trace_coroutine(code, piece);
+    return leave_wanted();
+}
+
+bool trace_leave(PyCodeObject *python_code)
+{
+    const struct trace_code *code = trace_code_of(python_code);
+    if (RARE(code == NULL) || code->verdict != TRACE_WANTED)
+        return code != NULL && code->verdict == TRACE_COROUTINE &&
+               leave_coroutine(code, TRACE_ENDS);
+    return leave_wanted();
+}
+
+bool trace_suspend(PyCodeObject *python_code)
+{
+    const struct trace_code *code = trace_code_of(python_code);
+    if (RARE(code == NULL) || code->verdict != TRACE_WANTED)
+        return code != NULL && code->verdict == TRACE_COROUTINE &&
+               leave_coroutine(code, TRACE_SUSPENDS);
+    return leave_wanted();
+}
+
 /* ---- Calls of what is not written in Python -------------------------------------------------- */
 
 /* Whether the innermost frame is told of, so that what it calls is worth telling. */
@@ -233,6 +273,23 @@ static bool is_of_traced(struct trace_thread *thread, uint32_t depth)
     return trace_now.options.library != TRACE_LIBRARY_BOX || !caller->code->is_library;
 }
 
+bool trace_named_enter(struct trace_thread *thread, annot_name name, bool continues)
+{
+    struct trace_entry *entry = push(thread, NULL, trace_depth() + 1);
+    if (entry == NULL)
+        return false;
+    entry->token = ANNOT_CODE_HELD;
+    entry->name = name;
+    entry->start = 0;
+    tell_lines(thread, entry->depth);
+    thread->count++;
+    if (trace_now.options.mode == TRACE_AGGREGATE)
+        trace_tree_enter(thread, entry, name, continues);
+    else
+        entry->token = annot_code_enter(name, continues);
+    return true;
+}
+
 void trace_c_enter(PyObject *callable)
 {
     struct trace_thread *thread = trace_thread_now(false);
@@ -240,18 +297,8 @@ void trace_c_enter(PyObject *callable)
     if (thread == NULL || !is_of_traced(thread, depth))
         return;
     annot_name name = trace_callable_name(callable);
-    struct trace_entry *entry = name ? push(thread, NULL, depth + 1) : NULL;
-    if (entry == NULL)
-        return;
-    entry->token = ANNOT_CODE_HELD;
-    entry->name = name;
-    entry->start = 0;
-    tell_lines(thread, entry->depth);
-    thread->count++;
-    if (trace_now.options.mode == TRACE_AGGREGATE)
-        trace_tree_enter(thread, entry, name, false);
-    else
-        entry->token = annot_code_enter(name, 0);
+    if (name != 0)
+        (void)trace_named_enter(thread, name, false);
 }
 
 void trace_c_leave(PyObject *callable)

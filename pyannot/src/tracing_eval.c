@@ -39,6 +39,8 @@ enum { LASTI_UNIT = PY_VERSION_HEX >= 0x030A0000 ? (int)sizeof(_Py_CODEUNIT) : 1
 #define LINE_NOW(frame) ((frame)->f_lineno)
 #endif
 
+enum { GENERATORS = CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR };
+
 enum { STACK_RESERVE = 256 << 10, STACK_ASSUMED = 1 << 20 };
 
 static PyInterpreterState *interpreter; /* that is traced; NULL: none */
@@ -78,11 +80,16 @@ static bool has_begun(const frame_type *frame)
     return frame->prev_instr >= _PyCode_CODE(frame->f_code) + frame->f_code->_co_firsttraceable;
 }
 
+/* Of a generator's or coroutine's that was just left. */
+static bool is_suspended(frame_type *frame)
+{
+    return _PyFrame_GetGenerator(frame)->gi_frame_state == FRAME_SUSPENDED;
+}
+
 /* A call of a generator's or coroutine's function makes that, and runs none of it. */
 static bool makes_generator(const frame_type *frame)
 {
-    const int makers = CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR;
-    return (frame->f_code->co_flags & makers) != 0 && frame->owner != FRAME_OWNED_BY_GENERATOR;
+    return frame->owner != FRAME_OWNED_BY_GENERATOR;
 }
 
 #else
@@ -110,6 +117,15 @@ static PyObject *const *slots_of(const frame_type *frame)
 static bool has_begun(const frame_type *frame)
 {
     return frame->f_lasti >= 0;
+}
+
+static bool is_suspended(const frame_type *frame)
+{
+#if PY_VERSION_HEX >= 0x030A0000
+    return frame->f_state == FRAME_SUSPENDED;
+#else
+    return frame->f_stacktop != NULL;
+#endif
 }
 
 static bool makes_generator(const frame_type *frame)
@@ -233,20 +249,46 @@ static __attribute__((noinline, cold)) PyObject *eval_left_out(PyThreadState *th
     return result;
 }
 
+static inline PyObject *eval_entered(PyThreadState *thread, frame_type *frame, int throws)
+{
+    PyObject *result = with_lines ? eval_with_lines(thread, frame, throws)
+                                  : _PyEval_EvalFrameDefault(thread, frame, throws);
+    if (__builtin_expect(trace_has_values, 0))
+        result ? trace_see_result(result) : trace_see_error();
+    return result;
+}
+
+/* Who suspended the frame keeps it. */
+static __attribute__((noinline)) PyObject *eval_generator(PyThreadState *thread, frame_type *frame,
+                                                          int throws)
+{
+    PyCodeObject *code = code_of(frame);
+    if (makes_generator(frame))
+        return _PyEval_EvalFrameDefault(thread, frame, throws);
+    trace_enter(code, has_begun(frame));
+    PyObject *result = eval_entered(thread, frame, throws);
+    if (interpreter == NULL)
+        return result;
+    if (result != NULL && is_suspended(frame))
+        trace_suspend(code);
+    else
+        trace_leave(code);
+    return result;
+}
+
 static PyObject *eval_traced(PyThreadState *thread, frame_type *frame, int throws)
 {
     PyCodeObject *code = code_of(frame);
     if (__builtin_expect(is_stack_short(), 0))
         return eval_left_out(thread, frame, throws);
-    if (makes_generator(frame) || interpreter == NULL)
+    if (__builtin_expect(interpreter == NULL, 0))
         return _PyEval_EvalFrameDefault(thread, frame, throws);
     if (__builtin_expect(trace_has_values, 0))
         trace_see_slots(slots_of(frame));
-    trace_enter(code, has_begun(frame));
-    PyObject *result = with_lines ? eval_with_lines(thread, frame, throws)
-                                  : _PyEval_EvalFrameDefault(thread, frame, throws);
-    if (__builtin_expect(trace_has_values, 0))
-        result ? trace_see_result(result) : trace_see_error();
+    if (code->co_flags & GENERATORS)
+        return eval_generator(thread, frame, throws);
+    trace_enter(code, false); /* no other code goes on */
+    PyObject *result = eval_entered(thread, frame, throws);
     if (__builtin_expect(interpreter != NULL, 1))
         trace_leave(code);
     return result;

@@ -3,6 +3,7 @@
  *
  * Threads: one at a time, see pyannot/_trace.py. */
 #include "tracing_parts.h"
+#include "tracing_tasks.h"
 
 #include <annot/queues.h>
 #include <stdio.h>
@@ -123,7 +124,8 @@ static int begin(const struct trace_options *options)
     trace_now.options = *options;
     trace_has_values = options->arguments || options->results || options->exceptions;
     trace_now.epoch += TRACE_EPOCH;
-    trace_now.is_special = options->max_depth != 0 || options->library == TRACE_LIBRARY_BOX;
+    trace_now.is_special =
+        options->max_depth != 0 || options->library == TRACE_LIBRARY_BOX || options->ranges;
     trace_code_forget_verdicts();
     if (trace_self != NULL)
         trace_self->generation = 0;
@@ -159,7 +161,7 @@ static void tell(void)
 }
 
 /* trace_begin(mode, library, c_calls, max_depth, select, lines, library_folder,
- * own_folder, chosen, values, least_ns): of these 1 arguments, 2 results, 4 exceptions */
+ * own_folder, chosen, values, least_ns): of these 1 arguments, 2 results, 4 exceptions, 8 ranges */
 static PyObject *trace_begin(PyObject *module, PyObject *args)
 {
     struct trace_options options = {.mode = TRACE_OFF};
@@ -182,9 +184,11 @@ static PyObject *trace_begin(PyObject *module, PyObject *args)
     options.arguments = (values & 1) != 0;
     options.results = (values & 2) != 0;
     options.exceptions = (values & 4) != 0;
+    options.ranges = (values & 8) != 0 && options.mode == TRACE_AGGREGATE;
     if (trace_select(select, library_folder, own_folder) < 0 || trace_select_lines(lines) < 0 ||
         begin(&options) < 0)
         return NULL;
+    trace_tasks_setup(PyModule_GetState(module));
     tell();
     return PyUnicode_FromString(trace_now.hook->name);
 }

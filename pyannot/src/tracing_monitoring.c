@@ -130,6 +130,18 @@ CALLBACK(on_leave)
     return answer(leave(args));
 }
 
+CALLBACK(on_suspend)
+{
+    UNUSED_OF_CALLBACK;
+    PyCodeObject *code = (PyCodeObject *)args[0];
+    struct trace_code *lined = with_lines ? trace_lined(code) : NULL;
+    if (__builtin_expect(trace_has_values, 0))
+        trace_see_result(args[2]);
+    if (lined != NULL)
+        trace_line_left();
+    return answer(trace_suspend(code) || lined != NULL);
+}
+
 /* code, offset, exception */
 CALLBACK(on_unwind)
 {
@@ -188,7 +200,7 @@ static const struct {
 } callbacks[] = {
     {"PY_START", on_start, OF_START},  {"PY_THROW", on_throw, OF_ALL},
     {"PY_UNWIND", on_unwind, OF_ALL},  {"PY_RESUME", on_resume, OF_CALLS},
-    {"PY_RETURN", on_leave, OF_CALLS}, {"PY_YIELD", on_leave, OF_CALLS},
+    {"PY_RETURN", on_leave, OF_CALLS}, {"PY_YIELD", on_suspend, OF_CALLS},
     {"LINE", on_line, OF_LINES},       {"CALL", on_call, OF_C},
     {"C_RETURN", on_c_return, OF_C},   {"C_RAISE", on_c_return, OF_C},
     {"RAISE", on_raise, OF_RAISE},

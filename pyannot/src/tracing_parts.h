@@ -17,6 +17,7 @@ enum trace_verdict {
     TRACE_IGNORED = 1,
     TRACE_WANTED = 2,
     TRACE_ESTIMATED = 3, /* adaptive: it is tiny, and no event any more */
+    TRACE_COROUTINE = 4, /* wanted, and its task is told of it as well */
 };
 
 /* What the core keeps of a code object, in its co_extra; freed with it. */
@@ -36,6 +37,11 @@ struct trace_code {
     uint32_t calls, pieces;          /* adaptive: told so far; pieces of them that were measured */
     uint64_t ticks;                  /* that these took, without calls of the same function */
 };
+
+static inline bool trace_code_is_wanted(const struct trace_code *code)
+{
+    return code->verdict == TRACE_WANTED || code->verdict == TRACE_COROUTINE;
+}
 
 struct trace_node; /* tracing_tree.c */
 
@@ -209,10 +215,26 @@ void trace_greenlets_watch(struct trace_thread *thread);
  * in their places. */
 PyObject *trace_greenlets(PyObject *module, PyObject *args);
 
+/* ---- Tasks (tracing_tasks.c)
+ * ----------------------------------------------------------------------
+ */
+
+enum trace_piece { TRACE_BEGINS, TRACE_RESUMES, TRACE_SUSPENDS, TRACE_ENDS };
+
+/* The innermost range that the calling thread, or the task that it runs, has open; 0: none. */
+annot_name trace_range_now(void);
+/* Of a coroutine that the calling thread runs, in a task or not. */
+void trace_coroutine(const struct trace_code *code, enum trace_piece piece);
+/* Something that is no frame, and in the innermost one; trace_c_leave ends it. False: no memory. */
+bool trace_named_enter(struct trace_thread *thread, annot_name name, bool continues);
+
 /* ---- Modes ----------------------------------------------------------------------------------- */
 
 void trace_tree_enter(struct trace_thread *thread, struct trace_entry *entry, annot_name name,
                       bool continues);
+/* The same of a call that begins in a range; 0: in none. */
+void trace_tree_enter_in(struct trace_thread *thread, struct trace_entry *entry, annot_name name,
+                         annot_name range);
 void trace_tree_leave(struct trace_thread *thread, struct trace_entry *entry);
 /* The thread is in none of what is counted. */
 void trace_tree_pause(struct trace_thread *thread);

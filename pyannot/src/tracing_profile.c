@@ -39,6 +39,22 @@ static PyCodeObject *code_of(PyFrameObject *frame)
 #endif
 }
 
+/* Whether the frame that is left was a coroutine's, and will go on. */
+static bool is_suspended(PyFrameObject *frame, const PyObject *result)
+{
+    if (result == NULL || !(code_of(frame)->co_flags & CO_COROUTINE))
+        return false;
+#if PY_VERSION_HEX >= 0x030B0000
+    const struct _PyInterpreterFrame *inner = frame->f_frame;
+    return inner->owner == FRAME_OWNED_BY_GENERATOR &&
+           _PyFrame_GetGenerator(frame->f_frame)->gi_frame_state == FRAME_SUSPENDED;
+#elif PY_VERSION_HEX >= 0x030A0000
+    return frame->f_state == FRAME_SUSPENDED;
+#else
+    return frame->f_stacktop != NULL;
+#endif
+}
+
 static PyObject *const *slots_of(const PyFrameObject *frame)
 {
 #if PY_VERSION_HEX >= 0x030B0000
@@ -71,7 +87,10 @@ static int take_event(PyObject *object, PyFrameObject *frame, int what, PyObject
         trace_enter(code_of(frame), has_begun(frame));
         break;
     case PyTrace_RETURN:
-        trace_leave(code_of(frame));
+        if (is_suspended(frame, argument))
+            trace_suspend(code_of(frame));
+        else
+            trace_leave(code_of(frame));
         break;
     case PyTrace_C_CALL:
         trace_c_enter(argument);

@@ -170,7 +170,7 @@ static int take_codes(PyCodeObject **codes, int limit, bool is_entering)
 static void open_again(struct trace_thread *thread, PyCodeObject *code, uint32_t depth)
 {
     struct trace_code *kept = trace_code_of(code);
-    if (kept == NULL || kept->verdict != TRACE_WANTED)
+    if (kept == NULL || !trace_code_is_wanted(kept))
         return;
     if (thread->count == thread->capacity && !trace_thread_grow(thread))
         return;

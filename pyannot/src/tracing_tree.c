@@ -27,6 +27,7 @@ struct trace_node {
     struct annot_sum *sum;
     annot_name name;
     uint32_t depth;
+    annot_name range; /* the innermost one on its path; 0: none */
 };
 
 struct part {
@@ -142,8 +143,11 @@ static struct trace_node *add(struct trace_thread *thread, struct trace_node *pa
         return NULL;
     }
     struct trace_node *node = &part->nodes[part->count++];
-    *node =
-        (struct trace_node){.parent = parent, .sum = sum, .name = name, .depth = parent->depth + 1};
+    *node = (struct trace_node){.parent = parent,
+                                .sum = sum,
+                                .name = name,
+                                .depth = parent->depth + 1,
+                                .range = parent->range};
     tree->node_count++;
     place(tree, node);
     return node;
@@ -246,6 +250,24 @@ void trace_tree_enter(struct trace_thread *thread, struct trace_entry *entry, an
         node = find_alone(thread, caller, name);
     node->sum->count += !continues;
     turn_to(tree, node, now);
+}
+
+/* `range`: see trace_range_now(). Of a place on the path that has it already the call is the next
+ * one. The call returns to its caller, not to that place. */
+void trace_tree_enter_in(struct trace_thread *thread, struct trace_entry *entry, annot_name name,
+                         annot_name range)
+{
+    struct trace_tree *tree = thread->tree ? thread->tree : make_tree(thread);
+    struct trace_node *caller = tree ? tree->now : NULL, *place = NULL;
+    if (caller != NULL && range != 0 && range != caller->range)
+        place = find(thread, caller, range);
+    if (place != NULL) {
+        place->range = range;
+        turn_to(tree, place, trace_time());
+    }
+    trace_tree_enter(thread, entry, name, false);
+    if (place != NULL)
+        entry->node = caller;
 }
 
 void trace_tree_leave(struct trace_thread *thread, struct trace_entry *entry)

@@ -378,7 +378,7 @@ void trace_raised(PyCodeObject *python_code, PyObject *exception)
     const struct trace_code *code = trace_code_of(python_code);
     const struct leaving leaving = {(PyObject *)Py_TYPE(exception), exception,
                                     traceback_of(exception)};
-    if (code == NULL || code->verdict != TRACE_WANTED || steers(&leaving))
+    if (code == NULL || !trace_code_is_wanted(code) || steers(&leaving))
         return;
     struct trace_thread *thread = trace_thread_now(false);
     uint32_t depth = trace_depth();

@@ -20,6 +20,7 @@ PROGRAM = HERE / "tracing_program.py"
 KILLED = HERE / "killed_program.py"
 STEPS = 5000  # of that
 GREENLETS = HERE / "greenlets_program.py"
+TASKS = HERE / "traced_tasks_program.py"
 VALUES = HERE / "values_program.py"
 SHORT = HERE / "short_program.py"
 SELECT = "tracing_program.py,tracing_virtual.py"
@@ -99,6 +100,8 @@ class Tracing(RecordingTest):
     def paths_of(self, lines):
         paths = Paths()
         for line in lines:
+            if line.get("kind") == "track" or line.get("name", "").startswith("task "):
+                continue  # a whole call of a coroutine; a step of a task, around calls
             if line.get("level") == 4 and line["event"] == "begin":
                 sign = "~" if line.get("continues") else "+"
                 paths.add((line["process_index"], line["thread_index"]), sign, line["name"])
@@ -113,7 +116,8 @@ class Tracing(RecordingTest):
         counts = collections.Counter()
         for line in lines:
             if line["event"] == "sample" and line.get("set") == "calls":
-                path = "/".join(frame.split(" (")[0] for frame in line["stack"])
+                path = "/".join(frame.split(" (")[0] for frame in line["stack"]
+                                if not frame.startswith("task "))
                 if not path.endswith("<module>") and line["values"].get("calls"):
                     counts[path, "+"] += line["values"]["calls"]
         return counts
@@ -409,6 +413,71 @@ for way in range(1 << depth):
                               if not {"<module>", "<lambda>"} & set(pair)},
                              {("first", "leaf"): 6, ("second", "leaf"): 6, ("second", "deep"): 6,
                               ("deep", "deep"): 18, ("main", "leaf"): 2}, mode)
+
+    def trace_tasks(self, interpreter, path, mode, *options):
+        output = self.folder / "tasks.annot"
+        harness.run([ANNOT, "record", "--no-sample", "--force", f"--trace-functions={mode}",
+                     "--trace-select", TASKS.name, *options, "-o", str(output), "--",
+                     interpreter.command, str(TASKS)], env=self.environment_of(path))
+        return output, json.loads(harness.run([ANNOT, "report", "--json", str(output)]).stdout)
+
+    def made(self, report, name):
+        return {(row["task"], row["range"]): row["calls"] for row in report["calls_by_context"]
+                if row["name"] == name and not row.get("rest")}
+
+    def test_calls_are_told_by_the_task_and_the_range_they_are_made_in(self):
+        for interpreter, path in self.each():
+            output, report = self.trace_tasks(interpreter, path, "exact")
+            self.assertEqual(self.made(report, "parse"), {
+                ("", "outside"): 1, ("cancelled", ""): 1, ("fetch", ""): 8})
+            self.assertEqual(sum(row["calls"] for row in report["calls"]
+                                 if row["name"] == "parse"), 10)
+            text = harness.run([ANNOT, "query", "--json", str(output),
+                                "select sum(calls) calls from calls_by_context "
+                                "where task = 'fetch' and name = 'parse'"]).stdout
+            self.assertIn('"calls":8', text.replace(" ", ""))
+            _, report = self.trace_tasks(interpreter, path, "aggregate", "--trace-ranges")
+            self.assertEqual(self.made(report, "parse"), {
+                ("", "outside"): 1, ("cancelled", ""): 1, ("fetch", ""): 4,
+                ("fetch", "request"): 4})
+            self.assertEqual({row["name"]: row["calls"] for row in report["calls"]
+                              if "<listcomp>" not in row["name"]},  # none from 3.12 on
+                             {"parse": 10, "nap": 9, "fetch": 4, "cancelled": 1, "main": 1,
+                              "plain": 1, "<module>": 1})
+
+    def test_coroutines_are_on_their_tasks_from_begin_to_end(self):
+        for interpreter, path in self.each():
+            output, report = self.trace_tasks(interpreter, path, "exact")
+            whole = {row["name"]: row for row in report["coroutines"]}
+            self.assertEqual({name: row["calls"] for name, row in whole.items()},
+                             {"main": 1, "fetch": 4, "nap": 9, "cancelled": 1})
+            ran = {row["name"]: row["total_ns"] for row in report["calls"]}
+            for name, least_ms in (("fetch", 4 * 30), ("nap", 8 * 10), ("main", 30)):
+                row = whole[name]
+                self.assertGreaterEqual(row["whole_ns"], least_ms * 1e6)
+                self.assertGreaterEqual(row["awaiting_ns"], 0.7 * row["whole_ns"], name)
+                self.assertLess(ran[name], row["whole_ns"])
+            lines = [json.loads(line) for line in
+                     harness.run([ANNOT, "cat", "--json", str(output)]).stdout.splitlines()]
+            self.check_lanes([line for line in lines if line.get("kind") == "track"])
+            self.assertEqual(self.unfinished(lines), [])
+
+    def check_lanes(self, lines):
+        """Each call of a coroutine lies in the one that awaits it, on its own task's lane."""
+        opened, nested = {}, collections.Counter()
+        for line in lines:
+            names = opened.setdefault(line["track_id"], [])
+            if line["event"] == "begin" and line.get("domain") == "python calls":
+                nested["/".join([*names, line["name"]])] += 1
+                names.append(line["name"])
+            elif line["event"] == "end" and names[-1:] == [line["name"]]:
+                names.pop()
+        waits = {path: count for path, count in nested.items() if path.endswith("/awaiting")}
+        self.assertEqual(nested - collections.Counter(waits),
+                         {"main": 1, "fetch": 4, "fetch/nap": 8, "cancelled": 1,
+                          "cancelled/nap": 1})
+        self.assertEqual(waits.pop("fetch/nap/awaiting"), 8)
+        self.assertEqual(set(waits) - {"main/awaiting", "cancelled/nap/awaiting"}, set())
 
     def test_other_tools_of_the_same_process_go_on(self):
         for interpreter, path in self.each((3, 12)):

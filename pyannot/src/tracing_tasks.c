@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: MIT */
+/* See tracing_tasks.h. */
+#include "tracing_tasks.h"
+
+#include "tracing_parts.h"
+
+/* Of a task whose calls are traced. */
+struct trace_task {
+    struct annot_track track;
+    uint64_t gate;      /* its generation, when that was last known to go on: */
+    uint64_t recording; /* in which what is open was begun */
+    uint64_t start;     /* of the tracer; what was begun under another one ends */
+    annot_name *open;   /* calls of coroutines, outermost first */
+    uint32_t count, room;
+    annot_name context; /* of its steps; 0: not looked for yet */
+    bool is_suspended;  /* that is told, inside of all that is open */
+};
+
+enum { ROOM_FIRST = 8, OPEN_MAX = 4096 };
+
+static struct state *owner; /* borrowed; NULL: nobody's tasks are looked at */
+
+void trace_tasks_setup(struct state *state)
+{
+    owner = state;
+}
+
+void trace_tasks_left(const struct state *state)
+{
+    if (owner == state)
+        owner = NULL;
+}
+
+/* ---- A task's part --------------------------------------------------------------------------- */
+
+/* NULL: no memory. */
+static struct trace_task *part_of(struct task_track *track)
+{
+    if (track->calls == NULL) {
+        track->calls = PyMem_RawCalloc(1, sizeof(*track->calls));
+        if (track->calls != NULL)
+            track->calls->track = annot_track_create("calls", &track->track);
+    }
+    return track->calls;
+}
+
+static void close_from(struct trace_task *task, uint32_t first)
+{
+    if (task->is_suspended && first < task->count)
+        annot_track_end(&task->track);
+    task->is_suspended = task->is_suspended && first >= task->count;
+    for (; task->count > first; task->count--)
+        annot_track_end(&task->track);
+}
+
+/* What was begun in another recording is not open in this one; what was begun before the tracer was
+ * stopped has ended meanwhile, or nobody will hear of it. */
+static void renew(struct trace_task *task)
+{
+    uint64_t gate = annot_gate_v1.generation, start = trace_now.epoch / TRACE_EPOCH;
+    if (__builtin_expect(task->gate == gate && task->start == start, 1))
+        return;
+    uint64_t recording = annot_recording();
+    if (task->recording != recording) {
+        task->count = 0;
+        task->is_suspended = false;
+    } else if (task->start != start) {
+        close_from(task, 0);
+    }
+    task->gate = gate;
+    task->recording = recording;
+    task->start = start;
+}
+
+void trace_task_end(struct task_track *track)
+{
+    if (track->calls == NULL)
+        return;
+    renew(track->calls);
+    close_from(track->calls, 0);
+}
+
+void trace_task_forget(struct task_track *track)
+{
+    if (track->calls != NULL)
+        PyMem_RawFree(track->calls->open);
+    PyMem_RawFree(track->calls);
+    track->calls = NULL;
+}
+
+/* ---- Coroutines ------------------------------------------------------------------------------ */
+
+static struct annot_event event_of(annot_domain *domain, enum annot_calls_role role,
+                                   annot_name name)
+{
+    if (*domain == 0)
+        *domain = annot_domain_observed(TRACE_DOMAIN, ANNOT_OBSERVER_PYTHON_CALLS, role);
+    return (struct annot_event){.name = name, .domain = *domain, .level = ANNOT_CODE_LEVEL};
+}
+
+static bool has_room(struct trace_task *task)
+{
+    if (task->count < task->room)
+        return true;
+    uint32_t room = task->room ? 2 * task->room : (uint32_t)ROOM_FIRST;
+    annot_name *open = room <= OPEN_MAX ? PyMem_RawRealloc(task->open, room * sizeof(*open)) : NULL;
+    if (open == NULL)
+        return false;
+    task->open = open;
+    task->room = room;
+    return true;
+}
+
+static void resume(struct trace_task *task)
+{
+    if (task->is_suspended)
+        annot_track_end(&task->track);
+    task->is_suspended = false;
+}
+
+static void begin(struct trace_task *task, annot_name name)
+{
+    static annot_domain domain;
+    const struct annot_event event = event_of(&domain, ANNOT_CALLS_WHOLE, name);
+    resume(task);
+    if (!has_room(task))
+        return;
+    annot_track_begin_event(&task->track, &event);
+    task->open[task->count++] = name;
+}
+
+/* With those that began inside of it, and of which nobody heard that they ended. */
+static void end(struct trace_task *task, annot_name name)
+{
+    uint32_t at = task->count;
+    while (at > 0 && task->open[at - 1] != name)
+        at--;
+    if (at > 0)
+        close_from(task, at - 1);
+}
+
+static void suspend(struct trace_task *task)
+{
+    static annot_domain domain;
+    static annot_name name;
+    struct annot_event event = event_of(&domain, ANNOT_CALLS_AWAITING, 0);
+    event.text = "awaiting";
+    event.name = annot_site_name(&name, event.text);
+    if (!task->is_suspended)
+        annot_track_begin_event(&task->track, &event);
+    task->is_suspended = true;
+}
+
+static void tell(struct trace_task *task, annot_name name, enum trace_piece piece)
+{
+    renew(task);
+    bool is_outermost = task->count > 0 && task->open[0] == name;
+    if (piece == TRACE_BEGINS)
+        begin(task, name);
+    else if (piece == TRACE_ENDS)
+        end(task, name);
+    else if (is_outermost) /* with it all that is open */
+        piece == TRACE_RESUMES ? resume(task) : suspend(task);
+}
+
+/* An exception may be on its way. */
+static struct task_track *running(void)
+{
+    PyObject *kind, *value, *traceback;
+    PyErr_Fetch(&kind, &value, &traceback);
+    struct task_track *track = task_running(owner);
+    PyErr_Restore(kind, value, traceback);
+    return track;
+}
+
+void trace_coroutine(const struct trace_code *code, enum trace_piece piece)
+{
+    if (owner == NULL || !annot_enabled())
+        return;
+    struct task_track *track = running();
+    bool is_new = track != NULL && track->calls == NULL;
+    if (track == NULL || (is_new && piece != TRACE_BEGINS))
+        return;
+    struct trace_task *task = part_of(track);
+    if (task != NULL)
+        tell(task, code->name, piece);
+}
+
+/* ---- Ranges ---------------------------------------------------------------------------------- */
+
+enum { RANGES_MAX = 64 };
+
+/* The range of a task's life is around all that it does, and none of the program's. */
+static bool is_life(const struct annot_open_range *range)
+{
+    return range->is_shown && range->domain == task_event().domain;
+}
+
+annot_name trace_range_now(void)
+{
+    struct annot_open_range open[RANGES_MAX];
+    uint32_t count = annot_open_ranges(open, RANGES_MAX);
+    while (count > 0 && (open[count - 1].name == 0 || is_life(&open[count - 1])))
+        count--;
+    return count > 0 ? open[count - 1].name : 0;
+}
+
+/* ---- Steps ----------------------------------------------------------------------------------- */
+
+static bool wants_steps(void)
+{
+    const struct trace_options *options = &trace_now.options;
+    return trace_now.hook != NULL && options->mode != TRACE_OFF && !options->is_chosen_only &&
+           options->max_depth == 0 && trace_now.interpreter == PyInterpreterState_Get();
+}
+
+bool trace_step_begin(struct task_track *track)
+{
+    if (__builtin_expect(!wants_steps(), 1))
+        return false;
+    struct trace_thread *thread = trace_thread_now(false);
+    struct trace_task *task = thread ? part_of(track) : NULL;
+    if (task == NULL)
+        return false;
+    bool continues = task->context != 0;
+    if (!continues)
+        task->context = annot_code_name(PyUnicode_AsUTF8(track->text), "", 0, ANNOT_CODE_TASK);
+    return task->context != 0 && trace_named_enter(thread, task->context, continues);
+}
+
+void trace_step_end(void)
+{
+    trace_c_leave(NULL);
+}
