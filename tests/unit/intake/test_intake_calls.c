@@ -366,14 +366,41 @@ TEST(a_block_that_is_done_is_read_once_more_and_freed)
     end();
 }
 
+/* Neither a range nor a task's step is a function. */
+TEST(a_stack_may_lead_through_a_range_and_a_step_of_a_task)
+{
+    begin();
+    struct annot_block *sums = begin_sums(1);
+    add_calls(sums, (struct place){NOBODY, code("main\037a.py\0371\037p")}, 0, 0);
+    add_calls(sums, (struct place){1, 0, code("fetch\037\0370\037t")}, 0, 0);
+    add_calls(sums, (struct place){1, 1, maker_string(maker, ANNOT_STRING_NAME, 0, "request")}, 0,
+              0);
+    add_calls(sums, (struct place){1, 2, code("f\037a.py\0375\037p")}, 3, 400);
+    drain();
+    const struct stacks *stacks = trace_stacks_get(seen.trace);
+    uint32_t frames[4];
+    CHECK_INT(sample_count, 1);
+    CHECK_INT(stacks_frames(stacks, samples[0].stack, frames, 4), 4);
+    for (int i = 1; i < 3; i++) {
+        const struct label *label =
+            stacks_get_label(stacks, stacks_get_frame(stacks, frames[i])->label);
+        CHECK_STR(trace_string(seen.trace, label->text)->bytes, i == 1 ? "task fetch" : "request");
+        CHECK_INT(label->flags, i == 1 ? LABEL_TASK : LABEL_RANGE);
+        CHECK_INT(label->kind, FRAME_NOTE);
+    }
+    CHECK_INT(seen.drain->corrupt, 0);
+    end();
+}
+
 /* Callers that come later, of other threads or of no block, codes and lines that are none. */
 TEST(places_that_lie_are_lost)
 {
     begin();
     uint32_t good = code("main\037a.py\0371\037p");
     uint32_t name = maker_string(maker, ANNOT_STRING_NAME, 0, "main");
+    uint32_t function = maker_string(maker, ANNOT_STRING_FUNCTION, 0, "/bin/x\03712");
     const struct place places[] = {
-        {NOBODY, name},     {NOBODY, 0},
+        {NOBODY, function}, {NOBODY, 0},
         {NOBODY, 1 << 20},  {NOBODY, ANNOT_SUM_CODE_MASK},
         {1, 0, good}, /* which is lost itself */
         {1, 5, good}, /* itself */
@@ -391,12 +418,13 @@ TEST(places_that_lie_are_lost)
     for (int i = 0; i < COUNT; i++)
         add_calls(sums, places[i], 1, 1);
     add_line(sums, good, 1u << 31, 1, 1);
+    add_line(sums, name, 1, 1, 1);
     add_calls(sums, (struct place){NOBODY, good}, 1, 1);
     drain();
     CHECK_INT(sample_count, 1);
     look();
     CHECK_INT(sample_count, 0);
-    CHECK_INT(seen.drain->corrupt, COUNT + 1);
+    CHECK_INT(seen.drain->corrupt, COUNT + 2);
     end();
 }
 
