@@ -64,6 +64,13 @@ int bpf_program_probe(struct sampler_bpf *program, const char *path,
     return -ENOSYS;
 }
 
+int bpf_program_probe_args(struct sampler_bpf *program, uint32_t number,
+                           const struct sampler_args *wanted)
+{
+    (void)program, (void)number, (void)wanted;
+    return -EOPNOTSUPP;
+}
+
 void bpf_program_unprobe(struct sampler_bpf *program, uint32_t number)
 {
     (void)program, (void)number;

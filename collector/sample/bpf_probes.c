@@ -188,6 +188,19 @@ int bpf_program_probe(struct sampler_bpf *program, const char *path,
     return rc;
 }
 
+int bpf_program_probe_args(struct sampler_bpf *program, uint32_t number,
+                           const struct sampler_args *wanted)
+{
+    struct bpf_object *object = program->probes.object;
+
+    if (!object)
+        return -EINVAL;
+    return bpf_map_update_elem(bpf_object__find_map_fd_by_name(object, "probe_wanted"), &number,
+                               wanted, BPF_ANY) < 0
+               ? -errno
+               : 0;
+}
+
 static void drop(struct bpf_probe_link *link)
 {
     if (link->fd >= 0)

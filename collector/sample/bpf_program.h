@@ -110,6 +110,10 @@ struct bpf_probe_places {
  * ms each; taking them away makes the kernel wait for all CPUs. */
 int bpf_program_probe(struct sampler_bpf *program, const char *path,
                       const struct bpf_probe_places *places);
+/* From then on its entries, whose places have a detail, tell this too, as SAMPLER_PROBED_ARGS; once
+ * any place was added. 0 or -errno. */
+int bpf_program_probe_args(struct sampler_bpf *program, uint32_t number,
+                           const struct sampler_args *wanted);
 /* Takes its places away; UINT32_MAX: those of all. */
 void bpf_program_unprobe(struct sampler_bpf *program, uint32_t number);
 /* How often it was entered by those in the map; or by all others, which are only slowed down. */

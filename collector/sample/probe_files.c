@@ -4,6 +4,7 @@
 #include "sample_parts.h"
 #include "text.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fnmatch.h>
 #include <glob.h>
@@ -25,6 +26,16 @@ static const char *find_colon(const char *text)
     return colon;
 }
 
+/* "handle@1,2=str"; a version of a symbol begins with no digit. False: they make no sense. */
+static bool take_args(char *function, struct sampler_args *ret_args)
+{
+    char *at = strrchr(function, '@');
+    if (!at || !isdigit((unsigned char)at[1]))
+        return true;
+    *at = '\0';
+    return *function && probe_args_parse(at + 1, ret_args);
+}
+
 bool probe_wish_parse(const char *text, struct probe_wish *ret_wish)
 {
     const char *colon = find_colon(text);
@@ -41,7 +52,17 @@ bool probe_wish_parse(const char *text, struct probe_wish *ret_wish)
     const char *dots = second ? strstr(name, "..") : NULL;
     ret_wish->function = dots ? strndup(name, (size_t)(dots - name)) : strdup(name);
     ret_wish->last = dots ? strdup(dots + 2) : NULL;
-    return true;
+    return second || take_args(ret_wish->function, &ret_wish->args);
+}
+
+void probe_wish_fini(struct probe_wish *wish)
+{
+    free(wish->text);
+    free(wish->file);
+    free(wish->provider);
+    free(wish->function);
+    free(wish->last);
+    *wish = (struct probe_wish){0};
 }
 
 int probe_paths_add(struct probe_paths *paths, const char *path)

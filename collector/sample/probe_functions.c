@@ -82,7 +82,7 @@ static bool find_places(const struct probe_target *target, const struct code_fun
     const struct code_exits *exits = &function->exits;
     const struct elf_file *file = target->file;
     bool returned = has_return_probe(target, function);
-    uint64_t entry = cookie_of(function, exits->entry, SAMPLER_SITE_ENTRY, 0);
+    uint64_t entry = cookie_of(function, exits->entry, SAMPLER_SITE_ENTRY, target->args->count > 0);
     places->count = 0;
     bool all = add_place(places, file, exits->entry, entry | common);
     for (size_t i = 0; i < exits->items.count && all; i++) {
@@ -123,7 +123,11 @@ static int attach(struct bpf_sampler *sampler, const struct probe_target *target
     returned.count = 1;
     returned.cookies = &cookie;
     returned.returned = true;
-    int error = bpf_program_probe(sampler->program, target->open_path, asked);
+    int error = 0;
+    if (target->args->count > 0)
+        error = bpf_program_probe_args(sampler->program, asked->number, target->args);
+    if (error == 0)
+        error = bpf_program_probe(sampler->program, target->open_path, asked);
     if (error == 0 && has_return_probe(target, function))
         error = bpf_program_probe(sampler->program, target->open_path, &returned);
     if (error != 0)
@@ -138,8 +142,11 @@ static int probe_function(struct bpf_sampler *sampler, const struct probe_target
     struct probes *probes = &sampler->probes;
     bool returned = has_return_probe(target, function);
     struct probe probe = {.scope = target->scope,
+                          .args = *target->args,
                           .call_ns =
                               probes->visit_ns[returned ? PROBE_COST_RETURNED : PROBE_COST_EXITS]};
+    if (probe.call_ns > 0)
+        probe.call_ns += probe_args_ns(target->args);
     uint64_t number = probes->all.count;
     uint64_t common = number | (target->go ? SAMPLER_SITE_GO : 0);
     if (number >= SAMPLER_PROBES_MAX - 1)
@@ -236,6 +243,13 @@ static int probe_all_functions(struct bpf_sampler *sampler, uint32_t index,
     if (error != 0)
         return error;
     target->go = functions.go;
+    target->args = &wish->args;
+    if (functions.go && wish->args.count > 0) {
+        snprintf(told->reason, sizeof(told->reason),
+                 "arguments are read of functions of C, C++ and Rust, not of Go");
+        code_functions_fini(&functions);
+        return -EINVAL;
+    }
     target->plain = functions.plain;
     told->refused += functions.refused;
     told->chosen += functions.chosen;

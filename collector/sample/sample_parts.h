@@ -11,6 +11,7 @@
 #include "hash_map.h"
 #include "lives.h"
 #include "perf_ring.h"
+#include "probes.h"
 #include "proc_info.h"
 #include "process_parts.h"
 #include "python_remote.h"
@@ -349,43 +350,6 @@ struct launch_watch {
 };
 
 /* Functions that are ranges: sampler_probes.c. */
-struct probe {
-    uint32_t name, scope; /* in the trace */
-    uint64_t calls;       /* when it was looked at last */
-    double rate;          /* calls a second until then */
-    uint64_t call_ns;     /* what one takes; 0: not measured */
-    bool off;             /* it was taken away */
-};
-
-/* What is met of a call: its entry and its return, the return by a return probe; or one place. */
-enum probe_cost { PROBE_COST_EXITS, PROBE_COST_RETURNED, PROBE_COST_PLACE, PROBE_COSTS };
-
-struct probe_wish {
-    char *text, *file;
-    char *provider;        /* of static probes; NULL: */
-    char *function, *last; /* or a probe, and the one that ends what it begins; NULL: none does */
-    uint32_t count;        /* functions, probes */
-};
-
-struct probe_file {
-    uint64_t device, inode;
-    uint32_t wish;
-};
-
-struct probes {
-    VEC(struct probe) all;
-    VEC(struct probe_wish) wishes;
-    VEC(struct probe_file) files;
-    VEC(struct event) events; /* to be handed on */
-    VEC(struct arg) args;
-    bool measured;
-    uint64_t visit_ns[PROBE_COSTS]; /* what each costs here; 0: not known */
-    uint64_t since_ns;              /* of the counts */
-    uint64_t told, left;
-    uint32_t off;
-    int error; /* the last that kept a file's functions from being probed */
-};
-
 /* Those that slept when their process was begun with: sampler_asleep.c. */
 struct asleep_thread {
     struct sampler_asleep told;
@@ -520,6 +484,7 @@ int sampler_write_launches(const struct bpf_sampler *sampler,
 /* "FILE:FUNCTION", "FILE:PROVIDER:PROBE[..PROBE]" into parts, which are owned. false: it is none.
  */
 bool probe_wish_parse(const char *text, struct probe_wish *ret_wish);
+void probe_wish_fini(struct probe_wish *wish); /* in any case */
 
 /* The files that it means now, at `program` and where libraries are; or a path. 0 or -ENOMEM. */
 struct probe_paths {
@@ -553,6 +518,7 @@ struct probe_target {
     char open_path[64];
     uint32_t scope;
     bool go, plain;
+    const struct sampler_args *args; /* what entries of its functions tell */
 };
 
 /* Where an address lies in the file. false: nowhere. */

@@ -44,19 +44,20 @@ enum sampler_sleepers {
 };
 
 enum sampler_record_kind {
-    SAMPLER_SAMPLE = 1,  /* struct sampler_sample                                     */
-    SAMPLER_SWITCH = 2,  /* struct sampler_switch                                     */
-    SAMPLER_KERNEL = 3,  /* struct sampler_part + uint64_t address[count], leaf first */
-    SAMPLER_NATIVE = 4,  /* struct sampler_part + struct sampler_native[count]        */
-    SAMPLER_PYTHON = 5,  /* struct sampler_part + struct sampler_python[count]        */
-    SAMPLER_COPY = 6,    /* struct sampler_copy + bytes                               */
-    SAMPLER_CODE = 7,    /* struct sampler_code + bytes                               */
-    SAMPLER_FORK = 8,    /* struct sampler_fork: a new process, not a new thread      */
-    SAMPLER_EXEC = 9,    /* struct sampler_exec + command line                        */
-    SAMPLER_EXIT = 10,   /* struct sampler_exit: of a thread                          */
-    SAMPLER_SHORT = 11,  /* struct sampler_short                                      */
-    SAMPLER_LAUNCH = 12, /* struct sampler_sample: where work of a queue was launched */
-    SAMPLER_PROBED = 13, /* struct sampler_probed: a function that is a range was left */
+    SAMPLER_SAMPLE = 1,       /* struct sampler_sample                                     */
+    SAMPLER_SWITCH = 2,       /* struct sampler_switch                                     */
+    SAMPLER_KERNEL = 3,       /* struct sampler_part + uint64_t address[count], leaf first */
+    SAMPLER_NATIVE = 4,       /* struct sampler_part + struct sampler_native[count]        */
+    SAMPLER_PYTHON = 5,       /* struct sampler_part + struct sampler_python[count]        */
+    SAMPLER_COPY = 6,         /* struct sampler_copy + bytes                               */
+    SAMPLER_CODE = 7,         /* struct sampler_code + bytes                               */
+    SAMPLER_FORK = 8,         /* struct sampler_fork: a new process, not a new thread      */
+    SAMPLER_EXEC = 9,         /* struct sampler_exec + command line                        */
+    SAMPLER_EXIT = 10,        /* struct sampler_exit: of a thread                          */
+    SAMPLER_SHORT = 11,       /* struct sampler_short                                      */
+    SAMPLER_LAUNCH = 12,      /* struct sampler_sample: where work of a queue was launched */
+    SAMPLER_PROBED = 13,      /* struct sampler_probed: a function that is a range was left */
+    SAMPLER_PROBED_ARGS = 14, /* struct sampler_probed_args: what it was entered with */
 };
 
 struct sampler_head {
@@ -269,6 +270,34 @@ struct sampler_probed {
     uint32_t flags;    /* enum sampler_probed_flags */
 };
 
+enum { SAMPLER_ARGS_MAX = 4, SAMPLER_ARG_TEXT_SIZE = 64 };
+
+enum sampler_arg_kind {
+    SAMPLER_ARG_INT = 0, /* the lower half of the register */
+    SAMPLER_ARG_UINT = 1,
+    SAMPLER_ARG_LONG = 2,
+    SAMPLER_ARG_ULONG = 3,
+    SAMPLER_ARG_STR = 4, /* the text that it points to */
+};
+
+/* Map `probe_wanted`, by function: what its entry tells. */
+struct sampler_args {
+    uint32_t count;
+    uint8_t numbers[SAMPLER_ARGS_MAX];   /* of the argument, from 1 */
+    uint8_t registers[SAMPLER_ARGS_MAX]; /* the processor's number */
+    uint8_t kinds[SAMPLER_ARGS_MAX];     /* enum sampler_arg_kind */
+};
+
+/* Only if the call became a range. */
+struct sampler_probed_args {
+    struct sampler_head head; /* time_ns: when it began */
+    uint32_t function;        /* number of the probe */
+    uint32_t reserved;
+    uint64_t values[SAMPLER_ARGS_MAX];
+    int32_t text_bytes[SAMPLER_ARGS_MAX]; /* with its NUL; negative: it could not be read */
+    char texts[SAMPLER_ARGS_MAX][SAMPLER_ARG_TEXT_SIZE];
+};
+
 /* ---- Map values ------------------------------------------------------------------------------ */
 
 enum sampler_process_flags {
@@ -395,7 +424,7 @@ enum sampler_site {
 };
 
 /* From low to high: function 12 bits, kind 3, detail 4, GO, RESTARTS, bytes of the function before
- * the place 22, from it on 21. */
+ * the place 22, from it on 21. Of an entry the detail is 1 if its arguments are wanted. */
 #define SAMPLER_SITE_FUNCTION(cookie) ((uint32_t)((cookie)&4095))
 #define SAMPLER_SITE_KIND(cookie)     ((uint32_t)((cookie) >> 12 & 7))
 #define SAMPLER_SITE_DETAIL(cookie)   ((uint32_t)((cookie) >> 15 & 15))

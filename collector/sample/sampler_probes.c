@@ -20,18 +20,14 @@ enum { EVENTS_MAX = 4096 };
 
 void sampler_probes_fini(struct probes *probes)
 {
-    for (size_t i = 0; i < probes->wishes.count; i++) {
-        free(probes->wishes.items[i].text);
-        free(probes->wishes.items[i].file);
-        free(probes->wishes.items[i].provider);
-        free(probes->wishes.items[i].function);
-        free(probes->wishes.items[i].last);
-    }
+    for (size_t i = 0; i < probes->wishes.count; i++)
+        probe_wish_fini(&probes->wishes.items[i]);
     vec_free(&probes->all);
     vec_free(&probes->wishes);
     vec_free(&probes->files);
     vec_free(&probes->events);
     vec_free(&probes->args);
+    entered_calls_fini(&probes->entered);
 }
 
 /* ---- Wishes ---------------------------------------------------------------------------------- */
@@ -125,10 +121,14 @@ int sampler_probes_add(void *state, const struct sampler_range_wish *wish,
     struct probes *probes = &sampler->probes;
     struct probe_wish kept;
     if (!probe_wish_parse(wish->text, &kept)) {
+        probe_wish_fini(&kept);
         snprintf(ret_told->reason, sizeof(ret_told->reason),
                  "\"%s\" is not FILE:FUNCTION or FILE:PROVIDER:PROBE", wish->text);
         snprintf(ret_told->hint, sizeof(ret_told->hint),
-                 "as in \"server:handle_*\" or \"libm.so*:sin\"");
+                 strchr(wish->text, '@')
+                     ? "arguments as in \"server:handle@1,2=str\": at most four of the first six, "
+                       "int, uint, long, ulong or str"
+                     : "as in \"server:handle_*\" or \"libm.so*:sin\"");
         return -EINVAL;
     }
     if (vec_push(&probes->wishes, kept) != 0)
@@ -174,6 +174,25 @@ static void note_thread(struct trace *trace, const struct event *event)
     process->revision++;
 }
 
+/* What it was entered with. 0 or -ENOMEM. */
+static int add_args(struct bpf_sampler *sampler, const struct probe *probe,
+                    const struct sampler_probed *record, struct event *event)
+{
+    struct probes *probes = &sampler->probes;
+    event->args = (uint32_t)probes->args.count;
+    if (probe->args.count == 0)
+        return 0;
+    if (vec_reserve(&probes->args, SAMPLER_ARGS_MAX) != 0)
+        return -ENOMEM;
+    int count = probe_args_end(&probes->entered, record, &probe->args, sampler->options.trace,
+                               probes->args.items + probes->args.count);
+    if (count < 0)
+        return count;
+    probes->args.count += (size_t)count;
+    event->arg_count = (uint16_t)count;
+    return 0;
+}
+
 /* How it ended, where that was no return. */
 static int add_end(struct bpf_sampler *sampler, const char *how, struct event *event)
 {
@@ -186,8 +205,7 @@ static int add_end(struct bpf_sampler *sampler, const char *how, struct event *e
         return (int)text;
     const struct arg arg = {
         .key = (uint32_t)name, .kind = VALUE_STRING, .value = {.string = (uint32_t)text}};
-    event->args = (uint32_t)probes->args.count;
-    event->arg_count = 1;
+    event->arg_count++;
     probes->left++;
     return vec_push(&probes->args, arg);
 }
@@ -219,7 +237,9 @@ int sampler_take_probed(struct bpf_sampler *sampler, const struct sampler_probed
                                            ? (int64_t)record->begin_ns
                                            : EVENT_NO_ORIGIN};
     const char *how = how_ended(record->flags);
-    int error = how ? add_end(sampler, how, &event) : 0;
+    int error = add_args(sampler, probe, record, &event);
+    if (error == 0 && how)
+        error = add_end(sampler, how, &event);
     if (error == 0)
         error = vec_push(&probes->events, event);
     if (error != 0)
@@ -418,6 +438,8 @@ int sampler_write_probes(const struct bpf_sampler *sampler)
         {FACT_COUNT, "ranges of functions: ended without a return", probes->left},
         {FACT_COUNT, "ranges of functions: ns a call, as measured here", call_ns},
         {FACT_LOSS, "ranges of functions: functions that were switched off", probes->off},
+        {FACT_LOSS, "ranges of functions: calls whose arguments are missing",
+         probes->entered.lost + probes->entered.cut},
     };
 
     int error = 0;

@@ -497,6 +497,9 @@ int sampler_take_record(void *context, const struct sampler_head *record)
         return sampler_take_part(sampler, record);
     case SAMPLER_PROBED:
         return sampler_take_probed(sampler, (const struct sampler_probed *)record);
+    case SAMPLER_PROBED_ARGS:
+        return probe_args_take(&sampler->probes.entered,
+                               (const struct sampler_probed_args *)record);
     case SAMPLER_COPY:
         return sampler_take_copy(sampler, (const struct sampler_copy *)record);
     case SAMPLER_CODE:

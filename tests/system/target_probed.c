@@ -2,6 +2,7 @@
 /* Calls functions that others make ranges of, a known number of times.
  *
  *     target_probed calls     recursion, longjmp, tail calls, threads, a fork, exits inside
+ *     target_probed asked     the same arguments in three threads, some that point to nothing
  *     target_probed times     prints how long each call took, by its own clock
  *     target_probed hot       calls one as fast as it can, for a second
  *     target_probed waits     the same as calls, once a line came on standard input
@@ -152,6 +153,36 @@ ALONE static void probed_timed(int round)
     printf("%lld\n", (long long)(now_ns() - begin_ns));
 }
 
+ALONE static int probed_asked(int number, const char *text, long large, unsigned small)
+{
+    sink += number + (int)large + (int)small + (text != NULL);
+    return sink;
+}
+
+static void *ask(void *unused)
+{
+    static char longer[200];
+    memset(longer, 'x', sizeof(longer) - 1);
+    for (int i = 0; i < 50; i++)
+        probed_asked(-i, "two words", -5000000000 - i, 4000000000U);
+    probed_asked(100, longer, 1, 2);
+    probed_asked(101, NULL, 1, 2);
+    probed_asked(102, (const char *)(uintptr_t)8, 1, 2);
+    probed_asked(103, "\xff\"\n", 1, 2);
+    probed_deep(3);
+    return unused;
+}
+
+static void ask_all(void)
+{
+    pthread_t threads[3];
+    for (int i = 0; i < 3; i++)
+        pthread_create(&threads[i], NULL, ask, NULL);
+    for (int i = 0; i < 3; i++)
+        pthread_join(threads[i], NULL);
+    probed_lands(2);
+}
+
 static void call_loaded(const char *path)
 {
     const struct timespec moment = {.tv_nsec = 800000000};
@@ -175,6 +206,8 @@ int main(int argc, char **argv)
         probed_timed(i);
     for (int64_t end_ns = now_ns() + 1000000000; strcmp(mode, "hot") == 0 && now_ns() < end_ns;)
         probed_target(1);
+    if (strcmp(mode, "asked") == 0)
+        ask_all();
     if (strcmp(mode, "loads") == 0)
         call_loaded(argv[2]);
     return 0;

@@ -8,6 +8,7 @@ the program's own clock says. With ANNOT_TEST_GO set also a Go program, whose st
 """
 
 import collections
+import json
 import os
 import re
 import shutil
@@ -59,6 +60,26 @@ def every_call_is_a_range(home):
     same_calls(home, done.path)
     info = home.info(done.path)
     check(" 219 ranges of functions: more than 128 were open" in info, f"no depth in {info}")
+
+
+@case
+def arguments_are_those_of_the_calls(home):
+    file = program("target_probed")
+    done = record(home, file, "asked", options=NO_LIMIT,
+                  ranges=[f"{file}:probed_asked@1,2=str,3=long,4=uint", f"{file}:probed_deep@1",
+                          f"{file}:probed_jumps@1", f"{file}:probed_lands"])
+    told = collections.Counter()
+    for line in home.annot("cat", "--json", done.path).ok().out.decode().splitlines():
+        row = json.loads(line)
+        if row["event"] == "begin":
+            told[(row["name"], *(row["values"][key] for key in sorted(row.get("values", {}))))] += 1
+    calls = {("probed_asked", -i, "two words", -5000000000 - i, 4000000000): 3 for i in range(50)}
+    for number, text in ((100, "x" * 63), (101, "NULL"), (102, "(cannot be read)"),
+                         (103, "\ufffd\"\n")):
+        calls["probed_asked", number, text, 1, 2] = 3
+    calls.update({("probed_deep", n): 3 for n in range(4)})
+    calls.update({("probed_jumps", n, "without a return"): 1 for n in range(3)})
+    equal(dict(told), {**calls, ("probed_lands",): 1}, "calls with their arguments")
 
 
 @case
@@ -207,6 +228,9 @@ def what_cannot_be_probed_is_refused(home):
     refused = [(f"{stripped}:probed_work", "stripped"), (f"{file}:probed_none", "has no function"),
                ("./none:work", "no file"), ("nothing", "FILE:FUNCTION"),
                (f"{file}:shop:none", "no static probe"),
+               (f"{file}:probed_work@7", "arguments as in"),
+               (f"{file}:probed_work@1=float", "arguments as in"),
+               (f"{file}:probed_work@1,2,3,4,5", "arguments as in"),
                (f"{program('target_static')}:shop:tick..none", "none that ends it")]
     for text, words in refused:
         path = home.work / "refused.annot"

@@ -37,6 +37,14 @@ struct {
     __type(value, uint64_t);
 } probe_calls SEC(".maps");
 
+/* What entries of functions tell, by function. */
+struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __uint(max_entries, SAMPLER_PROBES_MAX);
+    __type(key, uint32_t);
+    __type(value, struct sampler_args);
+} probe_wanted SEC(".maps");
+
 /* As large as a new stack: too large for the program's own. */
 struct {
     __uint(type, BPF_MAP_TYPE_ARRAY);
@@ -161,7 +169,8 @@ static __always_inline void probe_close(struct site *site)
     bpf_loop(SAMPLER_OPEN_MAX, probe_close_round, &site, 0);
 }
 
-static __always_inline void probe_enter(struct site *site)
+/* Whether it is open from now on. */
+static __always_inline bool probe_enter(struct site *site)
 {
     struct sampler_open *open = site->open;
     uint32_t at = open->count;
@@ -170,17 +179,18 @@ static __always_inline void probe_enter(struct site *site)
     if (at && at <= SAMPLER_OPEN_MAX && site->cookie & SAMPLER_SITE_RESTARTS) {
         range = &open->ranges[(at - 1) & (SAMPLER_OPEN_MAX - 1)];
         if (range->place == site->place && range->function == site->function)
-            return;
+            return false;
     }
     if (at >= SAMPLER_OPEN_MAX) {
         count(SAMPLER_LOSS_PROBE_DEPTH);
-        return;
+        return false;
     }
     range = &open->ranges[at & (SAMPLER_OPEN_MAX - 1)];
     range->begin_ns = site->now;
     range->place = site->place;
     range->function = site->function;
     open->count = at + 1;
+    return true;
 }
 
 /* Whether a jump on a condition will be taken. */
@@ -231,6 +241,37 @@ static __always_inline uint64_t probe_register(const struct pt_regs *context, ui
     return *(const volatile uint64_t *)&registers[number & 15];
 }
 
+/* Texts end at the first byte that cannot be read: nothing is waited for, no page is loaded. */
+static __always_inline void probe_arguments(const struct site *site, const struct pt_regs *context)
+{
+    uint32_t function = site->function;
+    const struct sampler_args *wanted = bpf_map_lookup_elem(&probe_wanted, &function);
+    struct sampler_probed_args *record;
+
+    if (!wanted)
+        return;
+    record = bpf_ringbuf_reserve(&ring, sizeof(*record), 0);
+    if (!record) {
+        count(SAMPLER_LOSS_RING_FULL_PROBE);
+        return;
+    }
+    record->head.kind = SAMPLER_PROBED_ARGS;
+    record->head.size = sizeof(*record);
+    record->head.time_ns = site->now;
+    task_identify(site->task, &record->head, true);
+    record->function = function;
+    record->reserved = 0;
+#pragma unroll
+    for (uint32_t i = 0; i < SAMPLER_ARGS_MAX; i++) {
+        record->values[i] = probe_register(context, wanted->registers[i]);
+        record->text_bytes[i] = 0;
+        if (i < wanted->count && wanted->kinds[i] == SAMPLER_ARG_STR)
+            record->text_bytes[i] = (int32_t)bpf_probe_read_user_str(
+                record->texts[i], SAMPLER_ARG_TEXT_SIZE, (const void *)record->values[i]);
+    }
+    bpf_ringbuf_submit(record, emit_flags(site->now, false));
+}
+
 /* Whether the function is left here, now. A jump through a register may be one to another place of
  * its own. */
 static __always_inline bool probe_leaves(const struct pt_regs *context, uint64_t cookie)
@@ -279,8 +320,8 @@ int probes_met(struct pt_regs *context)
         return 0;
     site.now = bpf_ktime_get_ns();
     probe_close(&site);
-    if (entry)
-        probe_enter(&site);
+    if (entry && probe_enter(&site) && SAMPLER_SITE_DETAIL(cookie))
+        probe_arguments(&site, context);
     return 0;
 }
 
