@@ -131,7 +131,27 @@ def read_dot(folder, recordings):
     return rows
 
 
-READERS = (read_speedscope, read_pprof, read_dot)
+def read_parquet(folder, recordings):
+    """DuckDB; Polars reads them in CI."""
+    import table_files
+    subprocess.run([sys.executable, "-m", "pip", "install", "-q", "--target", folder / "python",
+                    "duckdb"], check=True)
+    sys.path.insert(0, str(folder / "python"))
+    import duckdb
+    rows = []
+    for recording in recordings:
+        count = 0
+        for table, columns in table_files.COLUMNS.items():
+            path = recording.with_suffix(f".{table}.parquet")
+            table_files.export(recording, path, "--table", table)
+            told = duckdb.sql(f"select {', '.join(columns)} from '{path}'").fetchall()
+            table_files.compare(recording, table, [dict(zip(columns, row)) for row in told])
+            count += len(told)
+        rows.append((recording.stem, f"duckdb {duckdb.__version__}", f"{count} rows", "each row"))
+    return rows
+
+
+READERS = (read_speedscope, read_pprof, read_dot, read_parquet)
 
 
 def main():

@@ -66,6 +66,27 @@ def read_lines(path):
         return [json.loads(line) for line in stream]
 
 
+def read_parquet(path):
+    import polars
+    return polars.read_parquet(path).to_dicts()
+
+
+def check_parquet(recording, tables):
+    """Each table; and that a part of the rows can be read."""
+    try:
+        import polars
+    except ImportError:
+        return "polars"
+    for table in tables:
+        path = recording.with_suffix(f".{table}.parquet")
+        export(recording, path, "--table", table)
+        compare(recording, table, read_parquet(path))
+        frame = polars.scan_parquet(path).select(polars.len(), polars.col("tid").n_unique())
+        count = query(recording, f"select count(*) as n, count(distinct tid) as t from {table}")[0]
+        assert frame.collect().row(0) == (count["n"], count["t"]), (path, count)
+    return None
+
+
 def check_pandas(folder, recording):
     try:
         import pandas
@@ -97,7 +118,7 @@ def check(recording):
             export(recording, path, "--table", table)
             compare(recording, table, read(path))
     if recording.stem != "made-pipeline":
-        return None
+        return check_parquet(recording, COLUMNS)
     return check_pandas(recording.parent, recording) or check_jq(recording.parent, recording)
 
 
