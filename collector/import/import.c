@@ -9,8 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
-static const struct importer *const importers[] = {&import_chrome, &import_speedscope,
-                                                   &import_pstats, &import_perf, &import_folded};
+static const struct importer *const importers[] = {&import_chrome,     &import_perfetto,
+                                                   &import_speedscope, &import_pstats,
+                                                   &import_perf,       &import_folded};
 
 enum { IMPORTERS = sizeof(importers) / sizeof(*importers), SNIFF_BYTES = 64 << 10 };
 

@@ -297,7 +297,7 @@ struct importer {
 /* What is wrong with the file, for messages: the first one stays. */
 void import_problem(struct import_sink *sink, const char *problem, uint64_t offset);
 
-extern const struct importer import_chrome, import_folded, import_perf, import_pstats,
-    import_speedscope;
+extern const struct importer import_chrome, import_folded, import_perf, import_perfetto,
+    import_pstats, import_speedscope;
 
 #endif

@@ -1,0 +1,456 @@
+/* SPDX-License-Identifier: MIT */
+/* Perfetto traces: packets of track events, their clocks, and samples of stacks.
+ *
+ * Packets of one sequence come in order; numbers that stand for names, and clocks that count from
+ * the packet before, are the sequence's. Tracks may be described behind their events, so these wait
+ * in a sorter. Other data sources (ftrace, heap profiles, ...) are counted. */
+#include "from_perfetto_parts.h"
+#include "perfetto_fields.h"
+
+#include "number.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { PACKET_PERF_SAMPLE = 66, SAMPLE_CPU = 1, SAMPLE_PID = 2, SAMPLE_TID = 3, SAMPLE_STACK = 4 };
+
+enum { CLOCK_MULTIPLIER = 4, SORT_BYTES = 64 << 20, CLOCKS_MAX = 256 };
+
+#define SAMPLE_NS INT64_C(10000000)
+
+/* ---- Tables ---------------------------------------------------------------------------------- */
+
+struct perfetto_sequence *perfetto_sequence(struct perfetto *trace, uint64_t id)
+{
+    const uint64_t *index = map64_find(&trace->sequence_index, id + 1);
+    const struct perfetto_sequence fresh = {
+        .id = id, .pid = -1, .default_track = UINT64_MAX - 1 - id}; /* what has none is apart */
+    if (index)
+        return &trace->sequences.items[*index - 1];
+    if (vec_push(&trace->sequences, fresh) != 0 ||
+        map64_put(&trace->sequence_index, id + 1, trace->sequences.count) != 0)
+        return NULL;
+    return &trace->sequences.items[trace->sequences.count - 1];
+}
+
+int64_t perfetto_track(struct perfetto *trace, uint64_t uuid)
+{
+    uint64_t key = perfetto_track_key(uuid);
+    const uint64_t *index = map64_find(&trace->track_index, key);
+    const struct perfetto_track fresh = {.uuid = uuid, .pid = -1, .tid = -1};
+    if (index)
+        return (int64_t)*index - 1;
+    if (vec_push(&trace->tracks, fresh) != 0 ||
+        map64_put(&trace->track_index, key, trace->tracks.count) != 0)
+        return -ENOMEM;
+    return (int64_t)trace->tracks.count - 1;
+}
+
+/* ---- Clocks ---------------------------------------------------------------------------------- */
+
+static struct perfetto_clock_state *find_clock(struct perfetto_sequence *sequence, uint64_t id)
+{
+    for (size_t i = 0; i < sequence->clocks.count; i++)
+        if (sequence->clocks.items[i].id == id)
+            return &sequence->clocks.items[i];
+    return NULL;
+}
+
+struct shown {
+    uint64_t id, value, multiplier;
+    bool incremental;
+};
+
+static struct shown take_shown(struct proto message)
+{
+    struct shown shown = {.multiplier = 1};
+    struct proto_field field;
+    while (proto_next(&message, &field)) {
+        if (field.number == PX_CLOCK_ID)
+            shown.id = field.value;
+        else if (field.number == PX_CLOCK_TIMESTAMP)
+            shown.value = field.value;
+        else if (field.number == PX_CLOCK_IS_INCREMENTAL)
+            shown.incremental = field.value != 0;
+        else if (field.number == CLOCK_MULTIPLIER && field.value)
+            shown.multiplier = field.value;
+    }
+    return shown;
+}
+
+static bool to_ns(uint64_t value, uint64_t multiplier, int64_t *ret_ns)
+{
+    uint64_t ns;
+    if (__builtin_mul_overflow(value, multiplier, &ns) || ns > (uint64_t)IMPORT_TIME_MAX)
+        return false;
+    *ret_ns = (int64_t)ns;
+    return true;
+}
+
+/* Clocks at one instant: each by how far the trace's, which is the first of the format's own, is
+ * from it. */
+static int take_clocks(struct perfetto_sequence *sequence, struct proto message)
+{
+    struct proto again = message;
+    struct proto_field field;
+    int64_t trace_ns = 0, own_ns;
+    bool known = false;
+    while (proto_next(&message, &field)) {
+        if (field.number != PX_CLOCK_SNAPSHOT_CLOCKS || !field.is_bytes)
+            continue;
+        struct shown shown = take_shown(field.bytes);
+        if (shown.id < PX_CLOCK_SEQUENCE && !known)
+            known = to_ns(shown.value, shown.multiplier, &trace_ns);
+    }
+    while (proto_next(&again, &field)) {
+        if (field.number != PX_CLOCK_SNAPSHOT_CLOCKS || !field.is_bytes)
+            continue;
+        struct shown shown = take_shown(field.bytes);
+        struct perfetto_clock_state *clock = find_clock(sequence, shown.id);
+        if (shown.id < PX_CLOCK_SEQUENCE || !to_ns(shown.value, shown.multiplier, &own_ns) ||
+            sequence->clocks.count >= CLOCKS_MAX)
+            continue;
+        if (!clock && vec_push(&sequence->clocks, (struct perfetto_clock_state){0}) != 0)
+            return -ENOMEM;
+        if (!clock)
+            clock = &sequence->clocks.items[sequence->clocks.count - 1];
+        *clock = (struct perfetto_clock_state){.id = shown.id,
+                                               .multiplier_ns = shown.multiplier,
+                                               .offset_ns = known ? trace_ns - own_ns : 0,
+                                               .last_ns = own_ns,
+                                               .incremental = shown.incremental};
+    }
+    return 0;
+}
+
+static bool find_time(struct perfetto_sequence *sequence, uint64_t clock_id, uint64_t value,
+                      int64_t *ret_ns)
+{
+    struct perfetto_clock_state *clock = find_clock(sequence, clock_id);
+    if (!to_ns(value, clock ? clock->multiplier_ns : 1, ret_ns))
+        return false;
+    if (!clock)
+        return true;
+    if (clock->incremental) {
+        if (*ret_ns > IMPORT_TIME_MAX - clock->last_ns)
+            return false;
+        clock->last_ns += *ret_ns;
+        *ret_ns = clock->last_ns;
+    }
+    *ret_ns += clock->offset_ns;
+    return true;
+}
+
+/* ---- Packets --------------------------------------------------------------------------------- */
+
+/* What a packet has, found before any of it is used. */
+struct packet {
+    uint64_t sequence, timestamp, clock, flags;
+    bool has_clock, has_time;
+    struct proto event, interned, defaults, track, clocks, thread, profile, sample;
+    bool other;
+};
+
+static void take_packet_field(struct packet *packet, const struct proto_field *field)
+{
+    switch (field->number) {
+    case PX_PACKET_TIMESTAMP:
+        packet->timestamp = field->value;
+        packet->has_time = true;
+        break;
+    case PX_PACKET_SEQUENCE_ID:
+        packet->sequence = field->value & UINT32_MAX;
+        break;
+    case PX_PACKET_SEQUENCE_FLAGS:
+        packet->flags = field->value;
+        break;
+    case PX_PACKET_TIMESTAMP_CLOCK_ID:
+        packet->clock = field->value;
+        packet->has_clock = true;
+        break;
+    case PX_PACKET_TRACK_EVENT:
+        packet->event = field->bytes;
+        break;
+    case PX_PACKET_INTERNED_DATA:
+        packet->interned = field->bytes;
+        break;
+    case PX_PACKET_DEFAULTS:
+        packet->defaults = field->bytes;
+        break;
+    case PX_PACKET_TRACK_DESCRIPTOR:
+        packet->track = field->bytes;
+        break;
+    case PX_PACKET_CLOCK_SNAPSHOT:
+        packet->clocks = field->bytes;
+        break;
+    case PX_PACKET_THREAD_DESCRIPTOR:
+        packet->thread = field->bytes;
+        break;
+    case PX_PACKET_STREAMING_PROFILE:
+        packet->profile = field->bytes;
+        break;
+    case PACKET_PERF_SAMPLE:
+        packet->sample = field->bytes;
+        break;
+    default:
+        packet->other = packet->other || field->is_bytes;
+        break;
+    }
+}
+
+static void take_defaults(struct perfetto_sequence *sequence, struct proto message)
+{
+    struct proto_field field, inner;
+    while (proto_next(&message, &field)) {
+        if (field.number == PX_DEFAULTS_TIMESTAMP_CLOCK_ID)
+            sequence->default_clock = field.value;
+        if (field.number != PX_DEFAULTS_TRACK_EVENT || !field.is_bytes)
+            continue;
+        while (proto_next(&field.bytes, &inner))
+            if (inner.number == PX_EVENT_DEFAULTS_TRACK_UUID)
+                sequence->default_track = inner.value;
+    }
+}
+
+static void take_thread(struct perfetto_sequence *sequence, struct proto message)
+{
+    struct proto_field field;
+    while (proto_next(&message, &field)) {
+        if (field.number == PX_THREAD_PID)
+            sequence->pid = (int32_t)field.value;
+        else if (field.number == PX_THREAD_TID)
+            sequence->tid = (int32_t)field.value;
+        else if (field.number == PX_THREAD_REFERENCE_TIMESTAMP_US)
+            (void)to_ns(field.value, 1000, &sequence->reference_ns);
+    }
+}
+
+static int add_sample(struct perfetto *trace, const struct perfetto_sequence *sequence,
+                      const struct import_id ids[2], const struct sample *like, uint64_t stack)
+{
+    int64_t unit_ns = trace->sink->options->unit_ns ? trace->sink->options->unit_ns : SAMPLE_NS;
+    struct sample sample = *like;
+    sample.set = SAMPLE_SET_CPU;
+    sample.thread = import_thread(trace->sink, import_process(trace->sink, &ids[0]), &ids[1]);
+    sample.stack = perfetto_stack(trace, sequence, stack);
+    sample.values = &unit_ns;
+    sample.value_count = 1;
+    return import_sample(trace->sink, &sample);
+}
+
+/* Callstacks, and by how much each is later than the one before. */
+static int take_profile(struct perfetto *trace, struct perfetto_sequence *sequence,
+                        struct proto message)
+{
+    struct proto deltas = message;
+    const struct import_id ids[2] = {{.number = sequence->pid}, {.number = sequence->tid}};
+    struct proto_field field, delta;
+    int error = 0;
+    while (!error && proto_next(&message, &field)) {
+        if (field.number != PX_PROFILE_CALLSTACK || field.is_bytes)
+            continue;
+        bool found = false;
+        while (!found && proto_next(&deltas, &delta))
+            found = delta.number == PX_PROFILE_TIMESTAMP_DELTA_US && !delta.is_bytes;
+        int64_t step_us = found ? (int64_t)delta.value : 0, step_ns;
+        if (__builtin_mul_overflow(step_us, 1000, &step_ns) || sequence->pid < 0 ||
+            step_ns > IMPORT_TIME_MAX || step_ns < -IMPORT_TIME_MAX ||
+            sequence->reference_ns + step_ns > IMPORT_TIME_MAX ||
+            sequence->reference_ns + step_ns < -IMPORT_TIME_MAX) {
+            trace->sink->left[LEFT_MALFORMED]++;
+            continue;
+        }
+        sequence->reference_ns += step_ns;
+        const struct sample sample = {.time_ns = sequence->reference_ns};
+        error = add_sample(trace, sequence, ids, &sample, field.value);
+    }
+    return error;
+}
+
+static int take_sample(struct perfetto *trace, const struct perfetto_sequence *sequence,
+                       struct proto message, int64_t time_ns)
+{
+    struct import_id ids[2] = {{0}, {0}};
+    struct sample sample = {.time_ns = time_ns};
+    struct proto_field field;
+    uint64_t stack = 0;
+    while (proto_next(&message, &field)) {
+        if (field.number == SAMPLE_CPU)
+            sample.cpu = (uint16_t)field.value;
+        else if (field.number == SAMPLE_PID)
+            ids[0].number = (int32_t)field.value;
+        else if (field.number == SAMPLE_TID)
+            ids[1].number = (int32_t)field.value;
+        else if (field.number == SAMPLE_STACK)
+            stack = field.value;
+    }
+    return add_sample(trace, sequence, ids, &sample, stack);
+}
+
+/* What says how to read others. */
+static int take_context(struct perfetto *trace, struct perfetto_sequence *sequence,
+                        const struct packet *packet)
+{
+    int error = 0;
+    if (packet->flags & PX_INCREMENTAL_STATE_CLEARED)
+        sequence->generation++;
+    if (packet->clocks.at)
+        error = take_clocks(sequence, packet->clocks);
+    if (packet->defaults.at)
+        take_defaults(sequence, packet->defaults);
+    if (packet->thread.at)
+        take_thread(sequence, packet->thread);
+    if (!error && packet->interned.at)
+        error = perfetto_intern(trace, sequence, packet->interned);
+    if (!error && packet->track.at)
+        error = perfetto_take_track(trace, packet->track);
+    return error;
+}
+
+static int take_packet(struct perfetto *trace, struct proto message)
+{
+    struct packet packet = {0};
+    struct proto_field field;
+    while (proto_next(&message, &field))
+        take_packet_field(&packet, &field);
+    struct perfetto_sequence *sequence = perfetto_sequence(trace, packet.sequence);
+    if (!sequence || message.bad)
+        return sequence ? -EBADMSG : -ENOMEM;
+    int error = take_context(trace, sequence, &packet);
+    int64_t time_ns = 0;
+    bool timed = packet.has_time &&
+                 find_time(sequence, packet.has_clock ? packet.clock : sequence->default_clock,
+                           packet.timestamp, &time_ns);
+    bool told = packet.event.at || packet.sample.at;
+    trace->packets++;
+    if (!error && told && !timed)
+        trace->sink->left[LEFT_MALFORMED]++;
+    if (!error && packet.event.at && timed)
+        error = perfetto_take_event(trace, sequence, packet.event, time_ns);
+    if (!error && packet.sample.at && timed)
+        error = take_sample(trace, sequence, packet.sample, time_ns);
+    if (!error && packet.profile.at)
+        error = take_profile(trace, sequence, packet.profile);
+    bool context = packet.track.at || packet.clocks.at || packet.thread.at || packet.interned.at ||
+                   packet.defaults.at || packet.profile.at;
+    trace->skipped += packet.other && !told && !context;
+    return error ? error : trace->sink->error;
+}
+
+/* ---- The file -------------------------------------------------------------------------------- */
+
+/* A packet's length stands before it: so many bytes; 0: the file ends; -errno. */
+static int64_t find_packet(struct import_input *input, const char **ret_bytes, uint64_t *ret_size)
+{
+    int64_t got = import_input_peek(input, 11, ret_bytes);
+    if (got <= 0)
+        return got;
+    const uint8_t *bytes = (const uint8_t *)*ret_bytes;
+    struct proto head = {bytes, bytes + got, false};
+    uint64_t size = 0;
+    if (*head.at++ != 0x0a)
+        return -EBADMSG;
+    for (unsigned shift = 0;; shift += 7) {
+        if (head.at == head.end || shift > 56)
+            return -EBADMSG;
+        size |= (uint64_t)(*head.at & 0x7f) << shift;
+        if (*head.at++ < 0x80)
+            break;
+    }
+    int64_t before = head.at - bytes;
+    if (size > INPUT_PIECE_MAX - 16)
+        return -EMSGSIZE;
+    got = import_input_peek(input, (size_t)before + size, ret_bytes);
+    *ret_size = size;
+    return got < 0 ? got : (uint64_t)got >= (uint64_t)before + size ? before : -EBADMSG;
+}
+
+static int read_packets(struct import_input *input, struct perfetto *trace)
+{
+    for (;;) {
+        const char *bytes;
+        uint64_t size;
+        int64_t before = find_packet(input, &bytes, &size);
+        if (before <= 0)
+            return (int)before;
+        const uint8_t *begin = (const uint8_t *)bytes + before;
+        int error = take_packet(trace, (struct proto){begin, begin + size, false});
+        if (error)
+            return error;
+        import_input_take(input, (size_t)before + size);
+    }
+}
+
+static void note_skipped(struct perfetto *trace)
+{
+    char text[160], count[NUMBER_TEXT_SIZE], unit[NUMBER_TEXT_SIZE];
+    int64_t unit_ns = trace->sink->options->unit_ns ? trace->sink->options->unit_ns : SAMPLE_NS;
+    snprintf(text, sizeof(text), "left out: packets of other data sources: %s",
+             number_count(trace->skipped, count));
+    if (trace->skipped)
+        import_note(trace->sink, text);
+    snprintf(text, sizeof(text), "a sample of a stack is taken as %s of CPU time%s",
+             number_time_short((uint64_t)unit_ns, unit),
+             trace->sink->options->unit_ns ? "" : " (--unit says otherwise)");
+    if (trace->sink->samples)
+        import_note(trace->sink, text);
+}
+
+static void fini(struct perfetto *trace)
+{
+    for (size_t i = 0; i < trace->sequences.count; i++)
+        vec_free(&trace->sequences.items[i].clocks);
+    for (size_t i = 0; i < trace->tracks.count; i++) {
+        vec_free(&trace->tracks.items[i].begins);
+        vec_free(&trace->tracks.items[i].args);
+    }
+    vec_free(&trace->sequences);
+    vec_free(&trace->tracks);
+    vec_free(&trace->frame_lists);
+    vec_free(&trace->args);
+    map64_free(&trace->sequence_index);
+    map64_free(&trace->track_index);
+    wide_map_free(&trace->interned);
+    sorter_destroy(trace->records);
+}
+
+static int read_perfetto(struct import_input *input, struct import_sink *sink)
+{
+    struct perfetto trace = {.sink = sink, .records = sorter_create(sink->folder, SORT_BYTES)};
+    int error = trace.records ? read_packets(input, &trace) : -ENOMEM;
+    if (error == -EMSGSIZE) {
+        import_problem(sink, "a packet is larger than 64 MiB", import_input_offset(input));
+        error = -EBADMSG;
+    }
+    if (error == -EBADMSG)
+        import_problem(sink, "a packet is cut or damaged", import_input_offset(input));
+    if (!error)
+        error = perfetto_tell(&trace);
+    if (!error)
+        note_skipped(&trace);
+    fini(&trace);
+    return error;
+}
+
+/* A packet, and what follows it begins one as well. */
+static bool sniff(const char *bytes, size_t size)
+{
+    struct proto file = {(const uint8_t *)bytes, (const uint8_t *)bytes + size, false};
+    struct proto_field field, inner;
+    if (size < 3 || bytes[0] != 0x0a || !proto_next(&file, &field) || !field.is_bytes)
+        return false;
+    if (file.at < file.end && *file.at != 0x0a)
+        return false;
+    while (proto_next(&field.bytes, &inner))
+        ;
+    return !field.bytes.bad;
+}
+
+const struct importer import_perfetto = {
+    .format = {.name = "perfetto",
+               .summary = "Perfetto's protocol buffers: track events, samples",
+               .from = "Perfetto's SDK and tracebox, annot"},
+    .sniff = sniff,
+    .read = read_perfetto,
+};

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: MIT */
+/* Track events of a Perfetto trace, and the tracks that they lie on. */
+#include "from_perfetto_parts.h"
+#include "perfetto_fields.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define CALL_CATEGORY "python calls"
+
+/* ---- Tracks ---------------------------------------------------------------------------------- */
+
+static void take_process(struct perfetto *trace, struct perfetto_track *track, struct proto message)
+{
+    struct proto_field field;
+    while (proto_next(&message, &field)) {
+        if (field.number == PX_PROCESS_PID)
+            track->pid = (int32_t)field.value;
+        else if (field.number == PX_PROCESS_NAME && field.is_bytes)
+            track->process_name = perfetto_text(trace, &field.bytes);
+    }
+}
+
+static void take_thread(struct perfetto *trace, struct perfetto_track *track, struct proto message)
+{
+    struct proto_field field;
+    while (proto_next(&message, &field)) {
+        if (field.number == PX_THREAD_PID)
+            track->pid = (int32_t)field.value;
+        else if (field.number == PX_THREAD_TID)
+            track->tid = (int32_t)field.value;
+        else if (field.number == PX_THREAD_NAME && field.is_bytes)
+            track->name = perfetto_text(trace, &field.bytes);
+    }
+}
+
+static void take_counter(struct perfetto *trace, struct perfetto_track *track, struct proto message)
+{
+    struct proto_field field;
+    track->counter = true;
+    while (proto_next(&message, &field))
+        if (field.number == PX_COUNTER_UNIT_NAME && field.is_bytes)
+            track->unit = perfetto_text(trace, &field.bytes);
+}
+
+int perfetto_take_track(struct perfetto *trace, struct proto message)
+{
+    struct proto_field field;
+    struct proto again = message;
+    uint64_t uuid = 0;
+    while (proto_next(&message, &field))
+        if (field.number == PX_TRACK_UUID)
+            uuid = field.value;
+    int64_t index = perfetto_track(trace, uuid);
+    if (index < 0)
+        return (int)index;
+    struct perfetto_track *track = &trace->tracks.items[index];
+    track->described = true;
+    while (proto_next(&again, &field)) {
+        if (field.number == PX_TRACK_PARENT_UUID)
+            track->parent = field.value;
+        else if (!field.is_bytes)
+            continue;
+        else if (field.number == PX_TRACK_NAME)
+            track->name = perfetto_text(trace, &field.bytes);
+        else if (field.number == PX_TRACK_PROCESS)
+            take_process(trace, track, field.bytes);
+        else if (field.number == PX_TRACK_THREAD)
+            take_thread(trace, track, field.bytes);
+        else if (field.number == PX_TRACK_COUNTER)
+            take_counter(trace, track, field.bytes);
+    }
+    return 0;
+}
+
+/* ---- Values ---------------------------------------------------------------------------------- */
+
+static bool take_scalar(struct perfetto *trace, const struct perfetto_sequence *sequence,
+                        const struct proto_field *field, struct arg *arg)
+{
+    switch (field->number) {
+    case PX_ANNOTATION_BOOL:
+        arg->kind = VALUE_BOOL;
+        arg->value.uint64 = field->value != 0;
+        return true;
+    case PX_ANNOTATION_UINT:
+        arg->kind = VALUE_UINT64;
+        arg->value.uint64 = field->value;
+        return true;
+    case PX_ANNOTATION_INT:
+        arg->kind = VALUE_INT64;
+        arg->value.int64 = (int64_t)field->value;
+        return true;
+    case PX_ANNOTATION_DOUBLE:
+        arg->kind = VALUE_DOUBLE;
+        arg->value.float64 = proto_double(field);
+        return true;
+    case PX_ANNOTATION_STRING:
+        arg->kind = VALUE_STRING;
+        arg->value.string = field->is_bytes ? perfetto_text(trace, &field->bytes) : 0;
+        return true;
+    case PX_ANNOTATION_STRING_IID:
+        arg->kind = VALUE_STRING;
+        arg->value.string =
+            (uint32_t)perfetto_find(trace, sequence, PERFETTO_STRINGS, field->value);
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* Dicts and arrays are counted. */
+static int take_annotation(struct perfetto *trace, const struct perfetto_sequence *sequence,
+                           struct proto message)
+{
+    struct proto_field field;
+    struct arg arg = {0};
+    bool has_value = false;
+    while (proto_next(&message, &field)) {
+        if (field.number == PX_ANNOTATION_NAME_IID)
+            arg.key = (uint32_t)perfetto_find(trace, sequence, PERFETTO_KEYS, field.value);
+        else if (field.number == PX_ANNOTATION_NAME && field.is_bytes)
+            arg.key = perfetto_text(trace, &field.bytes);
+        else if (take_scalar(trace, sequence, &field, &arg))
+            has_value = true;
+    }
+    if (has_value && trace->args.count < SINK_ARGS_MAX)
+        return vec_push(&trace->args, arg);
+    trace->sink->left[LEFT_VALUES]++;
+    return 0;
+}
+
+/* ---- Events ---------------------------------------------------------------------------------- */
+
+/* Of an event: what is not in struct event. */
+struct told {
+    uint64_t type, track;
+    uint32_t category;
+};
+
+static int take_field(struct perfetto *trace, const struct perfetto_sequence *sequence,
+                      const struct proto_field *field, struct event *event, struct told *told)
+{
+    switch (field->number) {
+    case PX_EVENT_TYPE:
+        told->type = field->value;
+        break;
+    case PX_EVENT_TRACK_UUID:
+        told->track = field->value;
+        break;
+    case PX_EVENT_NAME_IID:
+        event->name = (uint32_t)perfetto_find(trace, sequence, PERFETTO_NAMES, field->value);
+        break;
+    case PX_EVENT_NAME:
+        event->name = field->is_bytes ? perfetto_text(trace, &field->bytes) : 0;
+        break;
+    case PX_EVENT_CATEGORY_IIDS:
+        told->category =
+            (uint32_t)perfetto_find(trace, sequence, PERFETTO_CATEGORIES, field->value);
+        break;
+    case PX_EVENT_CATEGORIES:
+        told->category = field->is_bytes ? perfetto_text(trace, &field->bytes) : 0;
+        break;
+    case PX_EVENT_COUNTER_VALUE:
+        event->value_kind = VALUE_INT64;
+        event->value.int64 = (int64_t)field->value;
+        break;
+    case PX_EVENT_DOUBLE_COUNTER_VALUE:
+        event->value_kind = VALUE_DOUBLE;
+        event->value.float64 = proto_double(field);
+        break;
+    case PX_EVENT_DEBUG_ANNOTATIONS:
+        return field->is_bytes ? take_annotation(trace, sequence, field->bytes) : 0;
+    default:
+        break;
+    }
+    return 0;
+}
+
+static int put(struct perfetto *trace, const struct event *event)
+{
+    struct import_sink *sink = trace->sink;
+    size_t args_size = event->arg_count * sizeof(struct arg), size = sizeof(*event) + args_size;
+    sink->record.count = 0;
+    if (vec_reserve(&sink->record, size) != 0)
+        return -ENOMEM;
+    memcpy(sink->record.items, event, sizeof(*event));
+    if (args_size)
+        memcpy(sink->record.items + sizeof(*event), trace->args.items, args_size);
+    const struct sorter_key key = {0}; /* as they come */
+    return sorter_add(trace->records, key, sink->record.items, (uint32_t)size);
+}
+
+/* What an event says of flows: points of them, beside the event. */
+static int put_flows(struct perfetto *trace, struct proto message, const struct event *event)
+{
+    struct proto_field field;
+    int error = 0;
+    while (!error && proto_next(&message, &field)) {
+        struct event point = {.time_ns = event->time_ns, .lane = event->lane, .id = field.value};
+        bool ends = field.number == PX_EVENT_TERMINATING_FLOW_IDS;
+        if (field.is_bytes || (!ends && field.number != PX_EVENT_FLOW_IDS))
+            continue;
+        point.kind = ends ? EVENT_FLOW_END : EVENT_FLOW_STEP;
+        error = put(trace, &point);
+    }
+    return error;
+}
+
+/* Calls of Python functions, as annot writes them: where these are stands in the values. */
+static void make_call(struct perfetto *trace, struct event *event)
+{
+    const struct scope calls = {.observer = OBSERVER_PYTHON_CALLS};
+    uint32_t file = 0;
+    int32_t line = 0;
+    size_t kept = 0;
+    for (size_t i = 0; i < trace->args.count; i++) {
+        const struct arg *arg = &trace->args.items[i];
+        const char *key = trace_string(trace->sink->trace, arg->key)->bytes;
+        if (arg->kind == VALUE_STRING && strcmp(key, "file") == 0)
+            file = arg->value.string;
+        else if (arg->kind != VALUE_STRING && strcmp(key, "line") == 0)
+            line = (int32_t)arg->value.int64;
+        else
+            trace->args.items[kept++] = *arg;
+    }
+    trace->args.count = kept;
+    event->scope = import_scope(trace->sink, &calls);
+    event->name = import_call(trace->sink, event->name, file, line > 0 ? line : 0);
+}
+
+static uint8_t kind_of(uint64_t type)
+{
+    return type == PX_SLICE_BEGIN ? EVENT_TRACK_BEGIN
+           : type == PX_SLICE_END ? EVENT_TRACK_END
+           : type == PX_INSTANT   ? EVENT_TRACK_MARK
+           : type == PX_COUNTER   ? EVENT_COUNTER
+                                  : 0;
+}
+
+int perfetto_take_event(struct perfetto *trace, const struct perfetto_sequence *sequence,
+                        struct proto message, int64_t time_ns)
+{
+    struct proto again = message;
+    struct event event = {.time_ns = time_ns};
+    struct told told = {.track = sequence->default_track};
+    struct proto_field field;
+    int error = 0;
+    trace->args.count = 0;
+    while (!error && proto_next(&message, &field))
+        error = take_field(trace, sequence, &field, &event, &told);
+    event.kind = kind_of(told.type);
+    if (!event.kind) {
+        trace->sink->left[LEFT_UNKNOWN]++;
+        return error;
+    }
+    int64_t track = error ? error : perfetto_track(trace, told.track);
+    if (track < 0)
+        return (int)track;
+    const struct scope scope = {.category = told.category};
+    event.lane = (uint32_t)track;
+    event.scope = told.category ? import_scope(trace->sink, &scope) : 0;
+    if (event.kind == EVENT_TRACK_BEGIN &&
+        strcmp(trace_string(trace->sink->trace, told.category)->bytes, CALL_CATEGORY) == 0)
+        make_call(trace, &event);
+    event.arg_count = event.kind == EVENT_COUNTER ? 0 : (uint16_t)trace->args.count;
+    error = trace->sink->error ? trace->sink->error : put(trace, &event);
+    return error || event.kind == EVENT_TRACK_END ? error : put_flows(trace, again, &event);
+}

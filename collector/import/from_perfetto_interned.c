@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: MIT */
+/* Protocol buffers, and what packets of a sequence call by numbers. */
+#include "from_perfetto_parts.h"
+#include "perfetto_fields.h"
+
+#include "stacks.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* ---- Protocol buffers ------------------------------------------------------------------------ */
+
+enum { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_BYTES = 2, WIRE_FIXED32 = 5 };
+
+static bool take_varint(struct proto *message, uint64_t *ret_value)
+{
+    uint64_t value = 0;
+    for (unsigned shift = 0; shift < 64 && message->at < message->end; shift += 7) {
+        uint8_t byte = *message->at++;
+        value |= (uint64_t)(byte & 0x7f) << shift;
+        if (byte < 0x80) {
+            *ret_value = value;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool take_fixed(struct proto *message, size_t size, uint64_t *ret_value)
+{
+    *ret_value = 0;
+    if ((size_t)(message->end - message->at) < size)
+        return false;
+    memcpy(ret_value, message->at, size);
+    message->at += size;
+    return true;
+}
+
+static bool take_value(struct proto *message, unsigned wire, struct proto_field *field)
+{
+    uint64_t size;
+    switch (wire) {
+    case WIRE_VARINT:
+        return take_varint(message, &field->value);
+    case WIRE_FIXED64:
+        return take_fixed(message, 8, &field->value);
+    case WIRE_FIXED32:
+        return take_fixed(message, 4, &field->value);
+    case WIRE_BYTES:
+        if (!take_varint(message, &size) || size > (uint64_t)(message->end - message->at))
+            return false;
+        field->is_bytes = true;
+        field->bytes = (struct proto){message->at, message->at + size, false};
+        message->at += size;
+        return true;
+    default:
+        return false;
+    }
+}
+
+bool proto_next(struct proto *message, struct proto_field *ret_field)
+{
+    uint64_t tag;
+    *ret_field = (struct proto_field){0};
+    if (message->at >= message->end || message->bad)
+        return false;
+    message->bad = !take_varint(message, &tag) || tag >> 3 == 0 || tag >> 3 > UINT32_MAX;
+    if (!message->bad) {
+        ret_field->number = (uint32_t)(tag >> 3);
+        message->bad = !take_value(message, tag & 7, ret_field);
+    }
+    return !message->bad;
+}
+
+uint32_t perfetto_text(struct perfetto *trace, const struct proto *bytes)
+{
+    return import_string(trace->sink, (const char *)bytes->at, (size_t)(bytes->end - bytes->at));
+}
+
+/* ---- Tables ---------------------------------------------------------------------------------- */
+
+static struct wide_key key_of(const struct perfetto_sequence *sequence, enum perfetto_table table,
+                              uint64_t iid)
+{
+    return (struct wide_key){.words = {sequence->id + 1, sequence->generation, table, iid}};
+}
+
+uint64_t perfetto_find(const struct perfetto *trace, const struct perfetto_sequence *sequence,
+                       enum perfetto_table table, uint64_t iid)
+{
+    const struct wide_key key = key_of(sequence, table, iid);
+    const uint64_t *found = wide_map_find(&trace->interned, &key);
+    return found ? *found : 0;
+}
+
+int perfetto_keep(struct perfetto *trace, const struct perfetto_sequence *sequence,
+                  enum perfetto_table table, uint64_t iid, uint64_t value)
+{
+    const struct wide_key key = key_of(sequence, table, iid);
+    return wide_map_put(&trace->interned, &key, value);
+}
+
+/* {iid, name}. */
+static int intern_text(struct perfetto *trace, const struct perfetto_sequence *sequence,
+                       enum perfetto_table table, struct proto message)
+{
+    struct proto_field field;
+    uint64_t iid = 0;
+    uint32_t text = 0;
+    while (proto_next(&message, &field)) {
+        if (field.number == PX_INTERNED_IID)
+            iid = field.value;
+        else if (field.number == PX_INTERNED_NAME && field.is_bytes)
+            text = perfetto_text(trace, &field.bytes);
+    }
+    return perfetto_keep(trace, sequence, table, iid, text);
+}
+
+static int intern_frame(struct perfetto *trace, const struct perfetto_sequence *sequence,
+                        struct proto message)
+{
+    struct proto_field field;
+    uint64_t iid = 0, function = 0, mapping = 0;
+    while (proto_next(&message, &field)) {
+        if (field.number == PX_INTERNED_IID)
+            iid = field.value;
+        else if (field.number == PX_FRAME_FUNCTION_NAME)
+            function = field.value & UINT32_MAX;
+        else if (field.number == PX_FRAME_MAPPING)
+            mapping = field.value & UINT32_MAX;
+    }
+    return perfetto_keep(trace, sequence, PERFETTO_FRAMES, iid, function << 32 | mapping);
+}
+
+/* The parts of the path; the last one tells enough. */
+static int intern_mapping(struct perfetto *trace, const struct perfetto_sequence *sequence,
+                          struct proto message)
+{
+    struct proto_field field;
+    uint64_t iid = 0, path = 0;
+    while (proto_next(&message, &field)) {
+        if (field.number == PX_INTERNED_IID)
+            iid = field.value;
+        else if (field.number == PX_MAPPING_PATHS && !field.is_bytes)
+            path = field.value;
+    }
+    return perfetto_keep(trace, sequence, PERFETTO_MAPPINGS, iid, path);
+}
+
+static int intern_callstack(struct perfetto *trace, const struct perfetto_sequence *sequence,
+                            struct proto message)
+{
+    struct proto_field field;
+    uint64_t iid = 0;
+    size_t place = trace->frame_lists.count;
+    if (vec_push(&trace->frame_lists, 0) != 0)
+        return -ENOMEM;
+    while (proto_next(&message, &field)) {
+        if (field.number == PX_INTERNED_IID)
+            iid = field.value;
+        if (field.number != PX_CALLSTACK_FRAMES || field.is_bytes)
+            continue;
+        if (vec_push(&trace->frame_lists, field.value) != 0)
+            return -ENOMEM;
+        trace->frame_lists.items[place]++;
+    }
+    return perfetto_keep(trace, sequence, PERFETTO_CALLSTACKS, iid, 1 + place);
+}
+
+int perfetto_intern(struct perfetto *trace, const struct perfetto_sequence *sequence,
+                    struct proto message)
+{
+    static const struct {
+        uint32_t field;
+        enum perfetto_table table;
+    } texts[] = {{PX_INTERNED_CATEGORIES, PERFETTO_CATEGORIES},
+                 {PX_INTERNED_EVENT_NAMES, PERFETTO_NAMES},
+                 {PX_INTERNED_ANNOTATION_NAMES, PERFETTO_KEYS},
+                 {PX_INTERNED_FUNCTION_NAMES, PERFETTO_FUNCTIONS},
+                 {PX_INTERNED_MAPPING_PATHS, PERFETTO_PATHS},
+                 {PX_INTERNED_ANNOTATION_STRINGS, PERFETTO_STRINGS}};
+    struct proto_field field;
+    int error = 0;
+    while (!error && proto_next(&message, &field)) {
+        if (!field.is_bytes)
+            continue;
+        for (size_t i = 0; i < sizeof(texts) / sizeof(*texts) && !error; i++)
+            if (texts[i].field == field.number)
+                error = intern_text(trace, sequence, texts[i].table, field.bytes);
+        if (!error && field.number == PX_INTERNED_FRAMES)
+            error = intern_frame(trace, sequence, field.bytes);
+        else if (!error && field.number == PX_INTERNED_MAPPINGS)
+            error = intern_mapping(trace, sequence, field.bytes);
+        else if (!error && field.number == PX_INTERNED_CALLSTACKS)
+            error = intern_callstack(trace, sequence, field.bytes);
+    }
+    return error;
+}
+
+/* ---- Stacks ---------------------------------------------------------------------------------- */
+
+static uint32_t make_frame(struct perfetto *trace, const struct perfetto_sequence *sequence,
+                           uint64_t iid)
+{
+    uint64_t raw = perfetto_find(trace, sequence, PERFETTO_FRAMES, iid);
+    uint64_t mapping = perfetto_find(trace, sequence, PERFETTO_MAPPINGS, raw & UINT32_MAX);
+    struct import_frame frame = {
+        .kind = FRAME_NATIVE,
+        .function = (uint32_t)perfetto_find(trace, sequence, PERFETTO_FUNCTIONS, raw >> 32),
+        .module = (uint32_t)perfetto_find(trace, sequence, PERFETTO_PATHS, mapping),
+    };
+    const char *path = trace_string(trace->sink->trace, frame.module)->bytes;
+    if (path[0] == '[' || strstr(path, "kernel"))
+        frame.kind = FRAME_KERNEL, frame.module = 0;
+    else if (text_ends_with(path, ".py"))
+        frame.kind = FRAME_PYTHON, frame.file = frame.module, frame.module = 0;
+    if (!frame.function)
+        frame.function = import_text(trace->sink, "[unknown]");
+    return import_frame(trace->sink, &frame);
+}
+
+/* Frames from the outermost on. */
+uint32_t perfetto_stack(struct perfetto *trace, const struct perfetto_sequence *sequence,
+                        uint64_t iid)
+{
+    uint64_t known = perfetto_find(trace, sequence, PERFETTO_STACKS, iid);
+    uint64_t place = perfetto_find(trace, sequence, PERFETTO_CALLSTACKS, iid);
+    uint32_t stack = 0;
+    if (known || !place)
+        return (uint32_t)known;
+    uint64_t count = trace->frame_lists.items[place - 1];
+    for (uint64_t i = 0; i < count; i++)
+        stack = import_stack(trace->sink, stack,
+                             make_frame(trace, sequence, trace->frame_lists.items[place + i]));
+    if (perfetto_keep(trace, sequence, PERFETTO_STACKS, iid, stack) != 0)
+        trace->sink->error = -ENOMEM;
+    return stack;
+}

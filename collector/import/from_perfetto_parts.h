@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+/* What the files of the reader of Perfetto traces share. */
+#ifndef ANNOT_IMPORT_FROM_PERFETTO_PARTS_H
+#define ANNOT_IMPORT_FROM_PERFETTO_PARTS_H
+
+#include "import_parts.h"
+
+#include <string.h>
+
+/* ---- Protocol buffers ---- */
+
+struct proto {
+    const uint8_t *at, *end;
+    bool bad; /* what is left makes no sense, and was not taken */
+};
+
+struct proto_field {
+    uint32_t number;
+    bool is_bytes;
+    uint64_t value;     /* of numbers of all widths */
+    struct proto bytes; /* of the others */
+};
+
+/* The next field; false at the end. */
+bool proto_next(struct proto *message, struct proto_field *ret_field);
+
+static inline double proto_double(const struct proto_field *field)
+{
+    double value;
+    memcpy(&value, &field->value, sizeof(value));
+    return value;
+}
+
+/* ---- The trace ---- */
+
+/* What sequences call by numbers of their own. */
+enum perfetto_table {
+    PERFETTO_CATEGORIES,
+    PERFETTO_NAMES,
+    PERFETTO_KEYS,
+    PERFETTO_FUNCTIONS,
+    PERFETTO_FRAMES,     /* function << 32 | mapping */
+    PERFETTO_CALLSTACKS, /* 1 + place in frame_lists */
+    PERFETTO_PATHS,
+    PERFETTO_MAPPINGS, /* its path */
+    PERFETTO_STRINGS,
+    PERFETTO_STACKS, /* of a callstack: the ordinal */
+};
+
+struct perfetto_clock_state {
+    uint64_t id;
+    uint64_t multiplier_ns;
+    int64_t offset_ns; /* to the trace's clock */
+    int64_t last_ns;   /* incremental ones: what the last one was, of the clock itself */
+    bool incremental;
+};
+
+struct perfetto_sequence {
+    uint64_t id, generation;
+    uint64_t default_track;
+    uint64_t default_clock;
+    int64_t pid, tid, reference_ns; /* of its thread; pid -1: none */
+    VEC(struct perfetto_clock_state) clocks;
+};
+
+struct perfetto_track {
+    uint64_t uuid, parent;
+    uint32_t name, unit; /* strings */
+    int64_t pid, tid;    /* -1: none */
+    uint32_t process_name;
+    bool counter, described;
+    /* Where it lies in the recording; made when all is known. */
+    bool made, is_lane;
+    uint32_t thread, lane;
+    VEC(struct event) begins; /* that wait for their ends */
+    VEC(struct arg) args;     /* of these */
+};
+
+struct perfetto {
+    struct import_sink *sink;
+    struct sorter *records; /* events in order of their coming; event.lane: the track's index */
+    VEC(struct perfetto_sequence) sequences;
+    VEC(struct perfetto_track) tracks;
+    struct map64 sequence_index, track_index; /* by id | mixed: 1 + index */
+    struct wide_map interned;                 /* by sequence, generation and table, number */
+    VEC(uint64_t) frame_lists;                /* the count, and so many frames */
+    VEC(struct arg) args;                     /* of the present event */
+    uint64_t packets, skipped;
+};
+
+/* The key of a track; 0 and the largest number are one. */
+static inline uint64_t perfetto_track_key(uint64_t uuid)
+{
+    return uuid == UINT64_MAX ? 1 : uuid + 1;
+}
+
+/* Of the trace's tables; made if new. NULL: out of memory. */
+struct perfetto_sequence *perfetto_sequence(struct perfetto *trace, uint64_t id);
+int64_t perfetto_track(struct perfetto *trace, uint64_t uuid); /* its index */
+
+/* What a number stands for; 0: it is not known. */
+uint64_t perfetto_find(const struct perfetto *trace, const struct perfetto_sequence *sequence,
+                       enum perfetto_table table, uint64_t iid);
+/* InternedData. 0 or -ENOMEM. */
+int perfetto_intern(struct perfetto *trace, const struct perfetto_sequence *sequence,
+                    struct proto message);
+/* The ordinal of a callstack; 0: none is known, or the sink's error. */
+uint32_t perfetto_stack(struct perfetto *trace, const struct perfetto_sequence *sequence,
+                        uint64_t iid);
+int perfetto_keep(struct perfetto *trace, const struct perfetto_sequence *sequence,
+                  enum perfetto_table table, uint64_t iid, uint64_t value);
+
+/* TrackEvent and TrackDescriptor. 0 or -errno. */
+int perfetto_take_event(struct perfetto *trace, const struct perfetto_sequence *sequence,
+                        struct proto message, int64_t time_ns);
+int perfetto_take_track(struct perfetto *trace, struct proto message);
+
+/* Sends everything to the sink, once all is known. 0 or -errno. */
+int perfetto_tell(struct perfetto *trace);
+
+uint32_t perfetto_text(struct perfetto *trace, const struct proto *bytes);
+
+#endif

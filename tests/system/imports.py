@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: MIT
+"""What the tests of imports share."""
+
+import json
+import os
+import pathlib
+
+from harness import equal
+
+MAKE = os.environ["ANNOT_MAKE_RECORDING"]
+CORPUS = pathlib.Path(__file__).resolve().parents[1] / "fuzz/corpus/import"
+
+
+def query(home, recording, sql):
+    done = home.annot("query", "--json", recording, sql).ok()
+    return [json.loads(line) for line in done.out.decode().splitlines()]
+
+
+def imported(home, source, *options, name="x.annot"):
+    """The recording, and what was said of it."""
+    path = home.work / name
+    done = home.annot("import", "--force", "-o", path, *options, source).ok()
+    equal(done.out, b"", "standard output of an import")
+    return path, done.err_text
+
+
+def written(home, text, name="trace.json"):
+    path = home.work / name
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path

@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: MIT
+"""Profiles of other tools as recordings: collapsed stacks, speedscope's, perf's, and pstats. As
+test_import.py."""
+
+import collections
+import json
+import marshal
+import random
+import subprocess
+
+from harness import case, check, equal, main
+from imports import CORPUS, MAKE, imported, query, written
+
+# ---- Collapsed stacks -----------------------------------------------------------------------
+
+
+def own_and_total(lines):
+    """By function: what a simple reader makes of "name (file:line);... N"."""
+    own, total = collections.Counter(), collections.Counter()
+    for line in lines:
+        frames, weight = line.rsplit(" ", 1)
+        names = [frame.split(" (")[0] for frame in frames.split(";")]
+        own[names[-1]] += int(weight)
+        for name in set(names):
+            total[name] += int(weight)
+    return own, total
+
+
+@case
+def functions_of_py_spy_are_those_of_its_file(home):
+    source = CORPUS / "folded/py-spy.folded"
+    path, said = imported(home, source)
+    check("1 is taken as 10.0 ms" in said, said)
+    own, total = own_and_total(source.read_text().splitlines())
+    rows = query(home, path, "select function as name, sum(cpu_ns) as own from samples group by 1")
+    equal({row["name"]: row["own"] for row in rows if row["own"]},
+          {name: weight * 10**7 for name, weight in own.items()}, "own time of functions")
+    count = query(home, path, "select sample_count as n from recording")
+    equal(count, [{"n": sum(own.values())}], "samples")
+    check("burn.py:4" in home.annot("report", path).ok().out.decode(), "where inner is")
+    check(total["inner"] > 100, "the file is not what it was")
+
+
+@case
+def random_stacks_come_back(home):
+    for seed in range(6):
+        random_ = random.Random(seed)
+        names = ["main", "read", "a b", "x::y<int>(char)", "\u00e9\U0001f600", "[unknown]", "k_[k]"]
+        stacks = collections.Counter()
+        for _ in range(random_.randrange(1, 200)):
+            frames = [random_.choice(names) for _ in range(random_.randrange(1, 9))]
+            stacks[";".join(frames)] += random_.randrange(1, 1000)
+        lines = [f"{stack} {weight}" for stack, weight in stacks.items()]
+        random_.shuffle(lines)
+        options = ("--unit", "1us", "--from-format", "folded")
+        path, _ = imported(home, written(home, "\n".join(lines) + "\n", "x.folded"), *options)
+        out = home.annot("export", "-f", "folded", "-o", "-", path).ok().out.decode()
+        equal(sorted(out.splitlines()), sorted(lines), f"stacks of seed {seed}")
+
+
+# ---- speedscope -----------------------------------------------------------------------------
+
+
+@case
+def samples_of_speedscope_are_those_of_its_file(home):
+    source = CORPUS / "speedscope/py-spy.json"
+    document = json.loads(source.read_text())
+    frames, profile = document["shared"]["frames"], document["profiles"][0]
+    wanted, now = [], 0
+    for sample, weight in zip(profile["samples"], profile["weights"]):
+        leaf = frames[sample[-1]]
+        wanted.append((round(now * 1e9), round(weight * 1e9), leaf["name"], leaf["file"],
+                       leaf["line"], len(sample)))
+        now += weight
+    path, said = imported(home, source)
+    equal(said, "", "what was said")
+    rows = query(home, path, "select time_ns, cpu_ns, function, file, line, (select count(*) from "
+                             "stack_frames f where f.stack = s.stack) as depth from samples s")
+    equal([tuple(row.values()) for row in rows], wanted, "samples")
+    threads = query(home, path, "select name from threads")
+    equal(threads, [{"name": profile["name"]}], "threads")
+
+
+@case
+def begins_and_ends_of_speedscope_are_ranges(home):
+    path, said = imported(home, CORPUS / "speedscope/evented.json")
+    check("without a begin: 1" in said and "unfinished: 1" in said and "10.0 ms" in said, said)
+    rows = query(home, path, "select coalesce(name, '') as name, duration_ns, depth, observer, "
+                             "file from ranges where not unfinished order by begin_ns")
+    equal([tuple(row.values()) for row in rows],
+          [("main", 100000, 0, "program", None), ("read", 19500, 1, "python calls", "/srv/a.py"),
+           ("mark", 0, 1, "program", None)], "ranges")
+    rows = query(home, path, "select sample_set as name, cpu_ns, sample_values from samples "
+                             "order by thread, time_ns")
+    equal([(row["name"], row["cpu_ns"], json.loads(row["sample_values"])) for row in rows],
+          [("memory", 0, {"alloc-bytes": 10}), ("memory", 0, {"alloc-bytes": 20}),
+           ("cpu", 10**7, {"cpu": 10**7}), ("cpu", 2 * 10**7, {"cpu": 2 * 10**7}),
+           ("cpu", 15 * 10**6, {"cpu": 15 * 10**6})], "samples")
+
+
+# ---- perf -----------------------------------------------------------------------------------
+
+
+@case
+def samples_of_perf_are_those_of_its_text(home):
+    source = CORPUS / "perf/cpu-clock.txt"
+    wanted = []
+    for block in source.read_text().strip().split("\n\n"):
+        head, *frames = block.splitlines()
+        _, tid, time, period, _ = head.split()
+        functions = [frame.split(None, 1)[1].rsplit(" (", 1)[0].split("+0x")[0] for frame in frames]
+        wanted.append((round(float(time[:-1]) * 1e9), int(tid), int(period), functions))
+    path, said = imported(home, source)
+    equal(said, "", "what was said")
+    rows = query(home, path, "select s.time_ns, s.tid, s.cpu_ns, (select group_concat(name, ';') "
+                             "from (select f.function as name from stack_frames sf join frames f "
+                             "on f.id = sf.frame where sf.stack = s.stack order by sf.depth)) as "
+                             "names from samples s order by 1")
+    got = [(row["time_ns"] + wanted[0][0], row["tid"], row["cpu_ns"],
+            row["names"].split(";")[::-1]) for row in rows]
+    equal(got, wanted, "samples")
+
+
+@case
+def fields_of_perf_are_told_apart(home):
+    path, said = imported(home, CORPUS / "perf/fields.txt")
+    check("250 us" in said and "need, or with impossible times: 1" in said, said)
+    rows = query(home, path, "select pid, tid, processor, sample_set, sample_values, function, "
+                             "file from samples order by time_ns")
+    equal([tuple(row.values()) for row in rows],
+          [(100, 101, 3, "cpu", '{"cpu":250000}', "operator new(unsigned long)", None),
+           (100, 100, 0, "page-faults", '{"samples":1}', "elf_load", None),
+           (100, 100, 1, "sched:sched_switch", '{"samples":1}', "nf_hook", None),
+           (100, 100, 1, "instructions", '{"instructions":1}', None, None),
+           (0, 0, 0, "cpu", '{"cpu":250000}', None, None)], "samples")
+    kinds = query(home, path, "select function, kind, module, file from frames order by id")
+    equal({row["function"]: (row["kind"], row["module"], row["file"]) for row in kinds},
+          {"[unknown]": ("native", None, None), "leaf": ("python", None, "/srv/app.py"),
+           "std::vector<int, std::allocator<int> >::push_back(int)": ("native", None, None),
+           "operator new(unsigned long)": ("native", "/usr/lib/libstdc++.so.6", None),
+           "elf_load": ("kernel", None, None), "nf_hook": ("kernel", None, None),
+           "schedule": ("kernel", None, None)}, "frames")
+
+
+# ---- pstats ---------------------------------------------------------------------------------
+
+
+def called(home, path):
+    rows = query(home, path, "select file, line, name, calls, own_ns, total_ns from calls")
+    return {(row["file"] or "~", row["line"] or 0, row["name"]):
+            (row["calls"], row["own_ns"], row["total_ns"]) for row in rows}
+
+
+def equal_calls(got, stats, what):
+    """Calls and own times to the nanosecond; total times but for the rounding of their parts."""
+    equal(set(got), set(stats), f"functions of {what}")
+    for key, (_, calls, own, total, _) in stats.items():
+        equal(got[key][:2], (calls, round(own * 1e9)), f"{key} of {what}")
+        near = abs(got[key][2] - total * 1e9) <= 100 + total * 1e6
+        check(near, f"total time of {key} of {what} is {got[key][2]}, not {total * 1e9}")
+
+
+@case
+def functions_of_cprofile_are_those_of_its_file(home):
+    source = CORPUS / "pstats/cprofile.pstats"
+    path, said = imported(home, source)
+    check("callers but no stacks" in said, said)
+    stats = marshal.loads(source.read_bytes())
+    equal_calls(called(home, path), stats, "cProfile")
+    pairs = {(caller[2], key[2]): (edge[0], round(edge[2] * 1e9))
+             for key, value in stats.items() for caller, edge in value[4].items()}
+    rows = query(home, path, "select caller, callee, calls, own_ns from call_edges")
+    equal({(row["caller"], row["callee"]): (row["calls"], row["own_ns"]) for row in rows}, pairs,
+          "pairs")
+
+
+def random_stats(random_):
+    """Of a tree of calls in which functions call only later ones."""
+    stats = {}
+
+    def call(number, caller, depth):
+        key = f"/srv/{number % 3}.py", number, f"f{number}"
+        own = total = random_.randrange(0, 10**6) / 1e9
+        while depth < 5 and random_.random() < 0.6:
+            total += call(random_.randrange(number + 1, number + 4), key, depth + 1)
+        value = stats.setdefault(key, [0, 0, 0, 0, {}])
+        sums = [value]
+        if caller:
+            sums.append(value[4].setdefault(caller, [0, 0, 0, 0]))
+        for each in sums:
+            each[:4] = each[0] + 1, each[1] + 1, each[2] + own, each[3] + total
+        return total
+
+    for _ in range(3):
+        call(1, None, 0)
+    return {key: (*value[:4], {caller: tuple(edge) for caller, edge in value[4].items()})
+            for key, value in stats.items()}
+
+
+@case
+def random_statistics_keep_calls_and_times(home):
+    for seed in range(10):
+        stats = random_stats(random.Random(seed))
+        content = marshal.dumps(stats, seed % 5)
+        path, _ = imported(home, written(home, content, "x.pstats"))
+        equal_calls(called(home, path), stats, f"seed {seed}")
+
+
+@case
+def statistics_of_annot_come_back(home):
+    first = home.work / "called.annot"
+    subprocess.run([MAKE, "called-sums", first], check=True)
+    home.annot("export", "--force", "-f", "pstats", "-o", "called.pstats", first).ok()
+    second, _ = imported(home, home.work / "called.pstats")
+    got, wanted = called(home, second), called(home, first)
+    equal({key[2]: value[:2] for key, value in got.items()},
+          {key[2]: value[:2] for key, value in wanted.items()}, "calls and own times")
+
+
+if __name__ == "__main__":
+    main()
