@@ -110,7 +110,7 @@ annot_name annot_queue_label(const char *name, const struct annot_value *values,
     write_label(text, name, values, values ? count : 0);
     struct string_key key;
     string_key_init(&key, text, ANNOT_STRING_LABEL);
-    key.sparing = 1; /* shapes may be thousands, and leave room for names */
+    key.sparing = 2; /* shapes may be thousands, and leave room for names */
     uint32_t id = strings_intern(&key);
     scratch_give(text);
     return id ? id : annot_name_intern(name);

@@ -64,7 +64,8 @@ static APART annot_name intern_code(char *text, const struct code_text *code)
         text_append_decimal(at, end, code->least_ns);
     }
     string_key_init(&key, text, ANNOT_STRING_CODE);
-    return intern_or_tell(&key);
+    key.sparing = 1; /* a program that makes code for ever still has names of its own */
+    return strings_intern(&key);
 }
 
 static annot_name name_code(const struct code_text *code)

@@ -51,7 +51,7 @@ static APART uint32_t intern(const char *text, struct spelled *spelled)
 {
     struct string_key key;
     string_key_init(&key, text, ANNOT_STRING_NAME);
-    key.sparing = spelled->manner == SPELL_SPARING;
+    key.sparing = spelled->manner == SPELL_SPARING ? 2 : 0;
     spelled->key = key;
     return spelled->manner == SPELL_INLINE ? 0 : strings_intern(&key);
 }

@@ -105,7 +105,7 @@ static int equal(uint32_t id, const struct string_key *key, uint32_t hash)
 /* Reserves by one swap of the first word at the end; whoever finds the end taken moves it on. */
 static uint32_t reserve(const struct string_key *key)
 {
-    const uint32_t limit = key->sparing ? MIRROR_SIZE / 2 : MIRROR_SIZE;
+    const uint32_t limit = MIRROR_SIZE / 4 * (4 - (uint32_t)key->sparing);
     uint32_t used = annot_load_acquire(&mirror_used); /* partner: the swaps below */
     for (;;) {
         uint64_t *word = (uint64_t *)(strings_mirror + used);

@@ -19,8 +19,8 @@ struct string_key {
     const char *bytes;
     uint16_t length;     /* at most ANNOT_STRING_MAX */
     uint8_t kind;        /* enum annot_string_kind */
-    uint8_t flags : 7;   /* enum annot_string_flags */
-    uint8_t sparing : 1; /* only while half of the table is free */
+    uint8_t flags : 6;   /* enum annot_string_flags */
+    uint8_t sparing : 2; /* how many quarters of the table it leaves to others */
     uint16_t parent;     /* ANNOT_STRING_CATEGORY, ANNOT_STRING_OBSERVED: domain */
     /* ANNOT_STRING_COUNTER_UNIT: domain; of what is numbered: 0, or which it gets */
     uint16_t number;

@@ -6,13 +6,18 @@
 #include "tracing_parts.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 Py_ssize_t trace_extra = -1;
 
 static struct trace_code all = {.previous = &all, .next = &all};
 static bool guard;             /* W: all, atomic; held for some instructions */
-static uint32_t lined_count;   /* numbers given out */
 static uint32_t watched_count; /* with has_events, or freed since */
+
+/* Of functions whose lines are counted, by name: 1 + number, 0: none yet. Code that is made again
+ * and again from the same source has one number. With the guard. */
+static uint32_t *numbers, numbers_size, lined_count;
+static annot_name other_name; /* of functions for whose names there was no room */
 
 static void take_guard(void)
 {
@@ -136,6 +141,7 @@ int trace_code_setup(void)
         return 0;
     if (check_layout() < 0)
         return -1;
+    other_name = annot_code_name("(other)", "", 0, ANNOT_CODE_PYTHON); /* while there is room */
     trace_extra = _PyEval_RequestCodeExtraIndex(free_code);
     if (trace_extra >= 0)
         return 0;
@@ -162,6 +168,40 @@ static const char *qualname_of(const PyCodeObject *code)
 #endif
 }
 
+/* Gives it the number of its name. False: no memory. */
+static bool give_number(struct trace_code *kept)
+{
+    enum { STEP = 4096 };
+
+    take_guard();
+    if (kept->name >= numbers_size) {
+        uint32_t size = kept->name + STEP;
+        uint32_t *larger = realloc(numbers, size * sizeof(*numbers));
+        if (larger != NULL) {
+            memset(larger + numbers_size, 0, (size - numbers_size) * sizeof(*numbers));
+            numbers = larger;
+            numbers_size = size;
+        }
+    }
+    bool has_room = kept->name < numbers_size;
+    if (has_room && numbers[kept->name] == 0)
+        numbers[kept->name] = ++lined_count;
+    if (has_room)
+        kept->number = numbers[kept->name] - 1;
+    give_guard();
+    return has_room;
+}
+
+/* Once a process: readers cannot know. */
+static void tell_others(void)
+{
+    static bool is_told;
+    if (!is_told)
+        annot_process_note("calls of Python: there was no room for the names of all functions; "
+                           "further ones count as (other), and their lines are not counted");
+    is_told = true;
+}
+
 /* How long its calls must last to be of interest. */
 static uint32_t least_of(const struct trace_code *kept)
 {
@@ -180,8 +220,10 @@ static void name_code(const PyCodeObject *code, struct trace_code *kept)
     kept->least_ns = least_ns;
     kept->name = annot_code_name_least(qualname_of(code), text_of(code->co_filename), line,
                                        ANNOT_CODE_PYTHON, least_ns);
-    if (kept->name == 0) /* no room: as the rest of them */
-        kept->name = annot_code_name_least("(other)", "", 0, ANNOT_CODE_PYTHON, least_ns);
+    if (kept->name != 0)
+        return;
+    kept->name = other_name;
+    tell_others();
 }
 
 static void judge(PyCodeObject *code, struct trace_code *kept)
@@ -197,10 +239,10 @@ static void judge(PyCodeObject *code, struct trace_code *kept)
     if (verdict == TRACE_WANTED || kept->is_lined)
         name_code(code, kept);
     if (kept->is_lined && !kept->is_numbered) {
-        kept->number = __atomic_fetch_add(&lined_count, 1, __ATOMIC_RELAXED);
         kept->first_line = code->co_firstlineno > 0 ? (uint32_t)code->co_firstlineno : 0;
-        kept->is_numbered = true;
+        kept->is_numbered = kept->name != 0 && kept->name != other_name && give_number(kept);
     }
+    kept->is_lined = kept->is_lined && kept->is_numbered;
     if (verdict == TRACE_WANTED && (code->co_flags & CO_COROUTINE) &&
         trace_now.options.mode != TRACE_AGGREGATE)
         verdict = TRACE_COROUTINE;

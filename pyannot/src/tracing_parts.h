@@ -27,10 +27,10 @@ struct trace_code {
     uint8_t verdict; /* enum trace_verdict */
     bool is_library, is_chosen;
     bool is_generator;          /* or coroutine: it is left before it returns */
-    bool is_lined, is_numbered; /* its lines are counted; they have been */
+    bool is_lined, is_numbered; /* its lines are counted; it has a number */
     bool wants_lines;           /* they are wherever lines are: the program said so */
     bool has_lines, has_events; /* the hook has asked for events of these; of this one alone */
-    uint32_t number;            /* of those whose lines are counted, from 0 */
+    uint32_t number;            /* of functions whose lines are counted, from 0 */
     uint32_t first_line;
     uint32_t least_ns, own_least_ns; /* as its name says; as the program said for it, or 0 */
     PyCodeObject *object;            /* borrowed: it owns this */

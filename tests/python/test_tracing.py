@@ -479,6 +479,26 @@ for way in range(1 << depth):
         self.assertEqual(waits.pop("fetch/nap/awaiting"), 8)
         self.assertEqual(set(waits) - {"main/awaiting", "cancelled/nap/awaiting"}, set())
 
+    def test_daemons_that_run_when_the_interpreter_ends(self):
+        for interpreter, path in self.each():
+            for mode in ("exact", "aggregate"):
+                lines = self.trace(interpreter, path, mode, ("daemons",))
+                counts = self.paths_of(lines) if mode == "exact" else self.counted(lines)
+                self.assertEqual(counts["<module>/main/daemons", "+"], 1)
+                self.assertGreater(counts["for_ever/sink/sink/sink", "+"], 10)
+
+    def test_names_of_more_functions_than_there_is_room_for(self):
+        for interpreter, path in self.each():
+            for mode in ("exact", "aggregate"):
+                lines = self.trace(interpreter, path, mode, ("many_functions",))
+                begun = collections.Counter(line["name"] for line in lines
+                                            if line["event"] == "begin")
+                self.assertEqual(begun["own range"], 1)
+                counts = self.counted(lines) if mode == "aggregate" else self.paths_of(lines)
+                others = sum(count for (name, sign), count in counts.items()
+                             if name.split("/")[-1] == "(other)" and sign == "+")
+                self.assertGreater(others, 1000)
+
     def test_other_tools_of_the_same_process_go_on(self):
         for interpreter, path in self.each((3, 12)):
             lines = self.trace(interpreter, path, "exact", ("others",))

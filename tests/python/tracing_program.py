@@ -384,6 +384,32 @@ def api():
     chosen.method(), leaf(), fib(2)
 
 
+def for_ever():
+    while True:
+        leaf(), sum(numbers(3))
+        with contextlib.suppress(ValueError):
+            sink(2)
+
+
+def daemons():
+    """They are in the middle of calls when the interpreter ends."""
+    for _ in range(3):
+        threading.Thread(target=for_ever, daemon=True).start()
+    time.sleep(0.02)
+
+
+def many_functions():
+    """More than there is room for, and then a name of the program's own."""
+    import pyannot
+    scope = {}
+    for i in range(9000):
+        name = f"f{i}" + 450 * "_"
+        exec(compile(f"def {name}(): pass\n{name}()", VIRTUAL, "exec"), scope)
+        del scope[name]
+    with pyannot.annotate("own range"):
+        leaf()
+
+
 def calls_of_c():
     sorted([3, 1, 2], key=abs)
     list(map(leaf_of, [1, 2]))
@@ -398,8 +424,8 @@ def leaf_of(x):
 
 
 WAYS = {function.__name__: function for function in (
-    api, callbacks, calls_of_c, children, coroutines, exceptions, generators, hot, imports,
-    managers, objects, others, threads, too_deep)}
+    api, callbacks, calls_of_c, children, coroutines, daemons, exceptions, generators, hot, imports,
+    managers, many_functions, objects, others, threads, too_deep)}
 WAYS.update((method, functools.partial(pool, method)) for method in ("fork", "spawn", "forkserver"))
 
 

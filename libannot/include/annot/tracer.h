@@ -56,7 +56,8 @@ struct annot_sums {
 
 /* The name of a function: `file` as the interpreter has it, the line its code begins at. The same
  * arguments give the same name. Of what is too long, the beginning of `file` is left out first,
- * then the end of `qualname`. 0 if the table of names is full. Cost: as annot_name_intern. */
+ * then the end of `qualname`. 0 if the table of names is full for code:
+ * a quarter of it is kept for names of the program. Cost: as annot_name_intern. */
 ANNOT_API annot_name annot_code_name(const char *qualname, const char *file, uint32_t first_line,
                                      enum annot_code_kind kind);
 
