@@ -494,11 +494,18 @@ bool pass_selects_time(const struct pass_selection *selection, int64_t time_ns)
     return time_ns >= selection->from_ns && time_ns < selection->to_ns;
 }
 
+/* By the program itself, and looked at when its block was over. */
+static bool is_counted(const struct sample_sets *sets, const struct sample *sample)
+{
+    enum sample_role role = sample_role(sets, sample);
+    return role == SAMPLE_ROLE_CALLS || role == SAMPLE_ROLE_LINES;
+}
+
 bool pass_selects_sample(const struct pass_selection *selection, const struct sample_sets *sets,
                          struct sample *sample, int64_t values[SAMPLE_VALUES_MAX])
 {
     int64_t from_ns = selection->from_ns, to_ns = selection->to_ns;
-    if (selection->samples_to_ns != 0) {
+    if (selection->samples_to_ns != 0 && !is_counted(sets, sample)) {
         from_ns = time_latest(from_ns, selection->samples_from_ns);
         to_ns = time_earliest(to_ns, selection->samples_to_ns);
     }

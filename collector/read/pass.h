@@ -145,7 +145,8 @@ struct pass_selection {
 #define PASS_SELECT_ALL ((struct pass_selection){.from_ns = INT64_MIN, .to_ns = INT64_MAX})
 
 /* All; of the samples, those in the block of the program that asked for the recording
- * (trace_block): what annot itself does before and after it is not the program's. */
+ * (trace_block): what annot itself does before and after it is not the program's, but all that the
+ * program has counted is. */
 struct pass_selection pass_select_block(const struct trace *trace);
 
 /* Does it take all? Is the thread wanted? Is the instant? The part of a sample, as sample_cut():
