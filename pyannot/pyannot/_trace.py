@@ -12,6 +12,12 @@
     with pyannot.tracing("aggregate"):  # all calls of the process, while this is open
         work()
 
+    @pyannot.trace(print=True)          # without a recording: a table of calls when all is over
+    def read(path): ...
+
+    with pyannot.tracing("aggregate", print=True):  # and when the block is
+        work()
+
 What is asked for from outside stands in ANNOT_TRACE, a line for each:
 functions=exact|adaptive|aggregate, c-calls=1, select=PATTERN,-PATTERN, stdlib=box|all|off,
 max-depth=N, min-duration=NS, lines=PATTERN,-PATTERN,
@@ -32,6 +38,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import CodeType, ModuleType, TracebackType
     from typing import Callable, Iterator, Optional, TypeVar, Union, overload
+
+    from pyannot._printed import Table, Wanted
 
     Traced = TypeVar("Traced")
 
@@ -122,6 +130,7 @@ def count_lines(patterns: str) -> None:
 def start(settings: dict[str, str]) -> None:
     global _watches_end, _watches_greenlets
     mode = mode_of(settings)
+    from pyannot.observe import when_imported  # before, as imports call functions
     _native.trace_begin(
         MODES[mode], LIBRARY[settings.get("stdlib", "all")], settings.get("c-calls", "") == "1",
         int(settings.get("max-depth", "0")), settings.get("select", ""), settings.get("lines", ""),
@@ -131,7 +140,6 @@ def start(settings: dict[str, str]) -> None:
     _settings.clear()
     _settings.update(settings)
     if not _watches_greenlets:
-        from pyannot.observe import when_imported
         when_imported("greenlet", _watch_greenlets)
         _watches_greenlets = True
     for code, least_ns in _chosen:
@@ -166,34 +174,44 @@ def nanoseconds(min_duration: float) -> int:
 if TYPE_CHECKING:
 
     @overload
-    def trace(traced: Traced, *, min_duration: float = 0) -> Traced: ...
+    def trace(traced: Traced, *, min_duration: float = 0, print: Wanted = False) -> Traced: ...
 
     @overload
-    def trace(*, min_duration: float = 0) -> Callable[[Traced], Traced]: ...
+    def trace(*, min_duration: float = 0,
+              print: Wanted = False) -> Callable[[Traced], Traced]: ...
 
 
-def trace(traced: Optional[Traced] = None, *,
-          min_duration: float = 0) -> Union[Traced, Callable[[Traced], Traced]]:
+def trace(traced: Optional[Traced] = None, *, min_duration: float = 0,
+          print: Wanted = False) -> Union[Traced, Callable[[Traced], Traced]]:
     """Makes each call of a function a range, whatever else is traced; of a class or a module, of
     all functions that are defined there. Returns what it was given, unchanged.
 
     min_duration: seconds; calls that take less are left out of the recording, unless something else
     is recorded inside of them. It saves space there, hardly time in the program.
+
+    print: a table of the calls of all such functions is printed when the program ends, to that file
+    (True: standard output), unless it is recorded by others. Calls are only counted for it, except
+    where trace() without it, or a min_duration, needs ranges.
     """
     least_ns = nanoseconds(min_duration)
     if traced is None:
-        return lambda given: _trace_it(given, least_ns)
-    return _trace_it(traced, least_ns)
+        return lambda given: _trace_it(given, least_ns, print)
+    return _trace_it(traced, least_ns, print)
 
 
-def _trace_it(traced: Traced, least_ns: int) -> Traced:
+def _trace_it(traced: Traced, least_ns: int, to: Wanted) -> Traced:
     codes = list(codes_of(traced, set()))
     if not codes:
         raise TypeError(f"trace() takes a function, a class or a module, not {traced!r}")
     try:
-        _own.update(functions="exact", chosen="1")
-        if _settings.get("functions", "none") == "none":
-            start(dict(_settings, functions="exact", chosen="1"))
+        if to:
+            from pyannot import _printed
+            _printed.at_exit(to, stop)
+        counts = to and not least_ns and _own.get("functions", "aggregate") == "aggregate"
+        _own.update(functions="aggregate" if counts else "exact", chosen="1")
+        if _settings.get("functions", "none") == "none" or (
+                "chosen" in _settings and _settings["functions"] != _own["functions"]):
+            start({**_settings, **_own})
         for code in codes:
             _native.trace_choose(code, least_ns)
             _chosen.append((code, least_ns))
@@ -233,13 +251,14 @@ class tracing:
 
     mode: "exact", "adaptive" or "aggregate", as --trace-functions. select: patterns by comma, as
     --trace-select. min_duration: seconds, as of trace(); with exact. args, returns, exceptions: as
-    --trace-args, --trace-return, --trace-exceptions. Nothing happens where calls are traced
-    already.
+    --trace-args, --trace-return, --trace-exceptions. print: at the end a table of the calls is
+    printed to that file (True: standard output). Nothing happens where calls are traced already.
     """
 
     def __init__(self, mode: str = "exact", *, select: str = "", stdlib: str = "all",
                  c_calls: bool = False, max_depth: int = 0, min_duration: float = 0,
-                 args: bool = False, returns: bool = False, exceptions: bool = False) -> None:
+                 args: bool = False, returns: bool = False, exceptions: bool = False,
+                 print: Wanted = False) -> None:
         if mode not in MODES or stdlib not in LIBRARY:
             raise ValueError(f"tracing: mode is one of {', '.join(MODES)}, stdlib of "
                              f"{', '.join(LIBRARY)}")
@@ -252,10 +271,15 @@ class tracing:
                         "exceptions": str(int(exceptions))}
         self._is_ours = False
         self._before: dict[str, str] = {}
+        self._print, self._table = print, None  # type: Wanted, Optional[Table]
 
     def __enter__(self) -> tracing:
         if _settings.get("functions", "none") == "none" or "chosen" in _settings:
             self._before = dict(_settings)
+            if self._print:
+                from pyannot._printed import Table
+                self._table = Table(self._print)
+                self._table.begin()
             lines = {"lines": _settings["lines"]} if "lines" in _settings else {}
             start({**lines, **self._wanted})
             self._is_ours = True
@@ -267,5 +291,7 @@ class tracing:
             return
         self._is_ours = False
         stop()
+        if self._table:
+            self._table.end()
         if self._before:
             start(self._before)

@@ -2,6 +2,7 @@
 """Recordings that a program makes of itself: pyannot.record, start_recording, stop_recording."""
 
 import collections
+import inspect
 import os
 import signal
 import subprocess
@@ -10,6 +11,72 @@ import sys
 import harness
 from harness import ANNOT
 from recording_program import Inside
+
+
+class Tables(Inside):
+    """Tables of calls that are printed without a recording to be kept."""
+
+    FUNCTIONS = """
+        import pyannot, sys
+        def parse(text):
+            return text.split(",")
+        def load(count):
+            for _ in range(count):
+                parse("a,b,c")
+        """
+
+    def calls(self, source, **options):
+        """How often the functions above were called, as it is printed."""
+        parts = map(inspect.cleandoc, (self.FUNCTIONS, source))
+        output = self.run_program("\n".join(parts), **options)
+        self.wait_for_collectors()
+        self.assertEqual([file.name for file in self.folder.glob("**/*.annot")], [])
+        rows = [line.split() for line in output.splitlines() if line.startswith(("parse", "load"))]
+        return {row[0]: int(row[2].replace(",", "")) for row in rows}
+
+    def test_of_a_block(self):
+        self.assertEqual(self.calls("""
+            load(10)
+            for mode in "aggregate", "exact":
+                with pyannot.tracing(mode, print=sys.stdout if mode == "exact" else True):
+                    load(1500 if mode == "exact" else 1)
+            load(10)
+            """), {"parse": 1500, "load": 1})
+        self.assertEqual(self.errors, "")
+
+    def test_of_the_rest_of_a_program(self):
+        self.assertEqual(self.calls("""
+            import os
+            load(10)
+            pyannot.trace(parse, print=True)
+            load(700)
+            if os.fork() == 0:
+                load(30)
+                sys.exit()
+            os.wait()
+            """), {"parse": 730})
+        self.assertEqual(self.calls("""
+            parse = pyannot.trace(print=sys.stdout)(parse)
+            pyannot.trace(load)
+            load(700)
+            """), {"parse": 700, "load": 1})
+
+    def test_not_while_others_record(self):
+        source = self.script(self.FUNCTIONS + """
+        with pyannot.tracing(print=True):
+            load(10)
+        """)
+        done = harness.run([ANNOT, "record", "--no-sample", "-o", str(self.folder / "out.annot"),
+                            "--", sys.executable, str(source)], env=self.environment)
+        self.assertEqual(done.stdout, "")
+        self.assertIn("no table of calls is printed: the program is recorded already", done.stderr)
+
+    def test_without_annot(self):
+        self.assertEqual(self.calls("""
+            with pyannot.tracing(print=True):
+                load(10)
+            """, environment={"ANNOT": "/nonexistent", "PATH": "/nonexistent"}), {})
+        self.assertIn("no table of calls is printed: ", self.errors)
 
 
 class Blocks(Inside):
