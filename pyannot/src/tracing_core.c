@@ -197,7 +197,7 @@ static __attribute__((noinline)) bool enter_coroutine(struct trace_code *code,
 bool trace_enter(PyCodeObject *python_code, bool continues)
 {
     struct trace_code *code = trace_code_of(python_code);
-    if (RARE(code == NULL) || code->verdict != TRACE_WANTED)
+    if (RARE(code == NULL) || RARE(code->verdict != TRACE_WANTED))
         return code != NULL && code->verdict == TRACE_COROUTINE &&
                enter_coroutine(code, python_code, continues);
     return enter_wanted(code, python_code, continues);
@@ -243,7 +243,7 @@ static __attribute__((noinline)) bool leave_coroutine(const struct trace_code *c
 bool trace_leave(PyCodeObject *python_code)
 {
     const struct trace_code *code = trace_code_of(python_code);
-    if (RARE(code == NULL) || code->verdict != TRACE_WANTED)
+    if (RARE(code == NULL) || RARE(code->verdict != TRACE_WANTED))
         return code != NULL && code->verdict == TRACE_COROUTINE &&
                leave_coroutine(code, TRACE_ENDS);
     return leave_wanted();
@@ -252,7 +252,7 @@ bool trace_leave(PyCodeObject *python_code)
 bool trace_suspend(PyCodeObject *python_code)
 {
     const struct trace_code *code = trace_code_of(python_code);
-    if (RARE(code == NULL) || code->verdict != TRACE_WANTED)
+    if (RARE(code == NULL) || RARE(code->verdict != TRACE_WANTED))
         return code != NULL && code->verdict == TRACE_COROUTINE &&
                leave_coroutine(code, TRACE_SUSPENDS);
     return leave_wanted();

@@ -258,16 +258,18 @@ void trace_tree_enter_in(struct trace_thread *thread, struct trace_entry *entry,
                          annot_name range)
 {
     struct trace_tree *tree = thread->tree ? thread->tree : make_tree(thread);
-    struct trace_node *caller = tree ? tree->now : NULL, *place = NULL;
-    if (caller != NULL && range != 0 && range != caller->range)
-        place = find(thread, caller, range);
-    if (place != NULL) {
-        place->range = range;
-        turn_to(tree, place, trace_time());
+    struct trace_node *place = NULL;
+    if (tree != NULL && range != 0 && range != tree->now->range)
+        place = find(thread, tree->now, range);
+    if (place == NULL) {
+        trace_tree_enter(thread, entry, name, false);
+        return;
     }
+    struct trace_node *caller = tree->now;
+    place->range = range;
+    turn_to(tree, place, trace_time());
     trace_tree_enter(thread, entry, name, false);
-    if (place != NULL)
-        entry->node = caller;
+    entry->node = caller;
 }
 
 void trace_tree_leave(struct trace_thread *thread, struct trace_entry *entry)
