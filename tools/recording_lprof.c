@@ -6,7 +6,7 @@
 #include "cmd.h"
 #include "collector.h"
 #include "file_io.h"
-#include "lprof.h"
+#include "import.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -32,13 +32,13 @@ static bool is_lprof(int fd)
 }
 
 /* What there is of it is read up to one byte more than is allowed, which the reader refuses. */
-static int read_file(int fd, struct pickle_fault *fault, struct lprof **ret_lprof)
+static int read_file(int fd, struct lprof_fault *fault, struct lprof **ret_lprof)
 {
     struct stat status;
     if (fstat(fd, &status) != 0)
         return -errno;
     size_t size =
-        status.st_size > PICKLE_SIZE_MAX ? (size_t)PICKLE_SIZE_MAX + 1 : (size_t)status.st_size;
+        status.st_size > LPROF_SIZE_MAX ? (size_t)LPROF_SIZE_MAX + 1 : (size_t)status.st_size;
     char *bytes = malloc(size + 1);
     if (!bytes)
         return -ENOMEM;
@@ -102,7 +102,7 @@ const char *recording_path(const struct store_reader *reader, const char *path)
     return in_memory ? volume.path : path;
 }
 
-static int fail(const char *path, const struct pickle_fault *fault, int error)
+static int fail(const char *path, const struct lprof_fault *fault, int error)
 {
     char place[64] = "";
     if (error != -EBADMSG || !fault->what) {
@@ -120,7 +120,7 @@ static int fail(const char *path, const struct pickle_fault *fault, int error)
 
 int recording_open_lprof(const char *path, struct store_reader **ret_reader)
 {
-    struct pickle_fault fault = {0};
+    struct lprof_fault fault = {0};
     struct lprof *lprof = NULL;
     int fd = file_open_regular(AT_FDCWD, path, O_RDONLY, NULL);
     if (fd < 0 || !is_lprof(fd)) {

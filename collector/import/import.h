@@ -7,6 +7,7 @@
 #define ANNOT_IMPORT_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct import_input;
@@ -50,5 +51,36 @@ int import_file(const char *path, const char *output, const struct import_option
 /* The same of an open file, for tests; it is closed. */
 int import_run(struct import_input *input, const char *output, const struct import_options *options,
                struct import_result *ret_result);
+
+/* ---- Results of line_profiler (.lprof): lines that were counted, and nothing else ----
+ *
+ * The file is a pickle of the class LineStats, whose module changed with versions, with `timings`,
+ * a dict {(file, first line, function): [(line, hits, time)]}, and `unit`, the seconds of a time.
+ * It is small, so it is read as a whole. */
+
+struct lprof;
+struct trace;
+
+enum { LPROF_SIZE_MAX = 16 << 20 };
+
+/* What is wrong, and behind which byte; 0: with what it holds. */
+struct lprof_fault {
+    const char *what; /* constant text */
+    size_t at;
+};
+
+/* Whether a file that begins so is probably one. */
+bool lprof_begins(const void *bytes, size_t size);
+
+/* 0; -EBADMSG: `ret_fault` says why; -ENOMEM. destroy accepts NULL. */
+int lprof_read(const void *bytes, size_t size, struct lprof_fault *ret_fault,
+               struct lprof **ret_lprof);
+void lprof_destroy(struct lprof *lprof);
+
+/* What is to be written: who knows more of the session adds that. Owned by the object. */
+struct trace *lprof_trace(struct lprof *lprof);
+
+/* Writes the recording, over what is there. 0 or -errno. */
+int lprof_write(const struct lprof *lprof, const char *path);
 
 #endif

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Values of the pickle are looked at by kind and count: a file that another program made may hold
  * anything. One line is one sample. */
-#include "lprof.h"
+#include "pickle_parts.h"
 
 #include "sample.h"
 #include "stacks.h"
 #include "store.h"
+#include "trace.h"
 #include "vec.h"
 
 #include <errno.h>
@@ -254,7 +255,7 @@ static int read_results(struct lprof *lprof)
     return error;
 }
 
-int lprof_read(const void *bytes, size_t size, struct pickle_fault *ret_fault,
+int lprof_read(const void *bytes, size_t size, struct lprof_fault *ret_fault,
                struct lprof **ret_lprof)
 {
     struct lprof *lprof = calloc(1, sizeof(*lprof));
@@ -268,7 +269,7 @@ int lprof_read(const void *bytes, size_t size, struct pickle_fault *ret_fault,
     if (error == 0) {
         lprof->pickle = pickle;
         error = read_results(lprof);
-        *ret_fault = (struct pickle_fault){.what = lprof->fault};
+        *ret_fault = (struct lprof_fault){.what = lprof->fault};
     }
     pickle_destroy(pickle);
     lprof->pickle = NULL;

@@ -2,7 +2,7 @@
 /* A pickle is a program for a machine with a stack. Of its operations those are here that build
  * plain data, of protocols 1 to 5; a class stays a name. Values are numbered from 1, a mark on the
  * stack is 0; what containers hold are chains of links, as a value may be in several. */
-#include "pickle.h"
+#include "pickle_parts.h"
 
 #include "vec.h"
 
@@ -493,7 +493,7 @@ static int begin(struct pickle *pickle)
                : 0;
 }
 
-int pickle_read(const void *bytes, size_t size, struct pickle_fault *ret_fault,
+int pickle_read(const void *bytes, size_t size, struct lprof_fault *ret_fault,
                 struct pickle **ret_pickle)
 {
     struct pickle *pickle = calloc(1, sizeof(*pickle));
@@ -501,12 +501,12 @@ int pickle_read(const void *bytes, size_t size, struct pickle_fault *ret_fault,
         return -ENOMEM;
     pickle->bytes = bytes;
     pickle->size = size;
-    int error = size > PICKLE_SIZE_MAX ? fail(pickle, "it is larger than 16 MiB") : begin(pickle);
+    int error = size > LPROF_SIZE_MAX ? fail(pickle, "it is larger than 16 MiB") : begin(pickle);
     if (error == 0)
         error = run(pickle);
     vec_free(&pickle->stack);
     vec_free(&pickle->memo);
-    *ret_fault = (struct pickle_fault){pickle->fault, pickle->at};
+    *ret_fault = (struct lprof_fault){pickle->fault, pickle->at};
     if (error) {
         pickle_destroy(pickle);
         return error;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Random results of line_profiler: no crash, no overread, a reason where they are refused; what is
  * taken is a recording that can be read. */
-#include "lprof.h"
+#include "import.h"
 
 #include "store.h"
 
@@ -45,7 +45,7 @@ static void read_back(const struct lprof *lprof)
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
-    struct pickle_fault fault = {0};
+    struct lprof_fault fault = {0};
     struct lprof *lprof = NULL;
     uint8_t *copy = malloc(size ? size : 1); /* ends where a sanitizer sees it */
     if (!copy)

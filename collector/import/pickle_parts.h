@@ -4,8 +4,10 @@
  *
  * The bytes are foreign. Whatever a pickle can do beyond that is an error; memory: at most 32 bytes
  * for each of its bytes. Thread-safety: one thread per object. */
-#ifndef ANNOT_PICKLE_H
-#define ANNOT_PICKLE_H
+#ifndef ANNOT_PICKLE_PARTS_H
+#define ANNOT_PICKLE_PARTS_H
+
+#include "import.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -34,18 +36,10 @@ struct pickle_value {
     };
 };
 
-/* What is wrong, and behind which byte; 0: with what it holds. */
-struct pickle_fault {
-    const char *what; /* constant text */
-    size_t at;
-};
-
-enum { PICKLE_SIZE_MAX = 16 << 20 };
-
 struct pickle;
 
 /* The bytes outlive the object. 0; -EBADMSG: `ret_fault` says why; -ENOMEM. */
-int pickle_read(const void *bytes, size_t size, struct pickle_fault *ret_fault,
+int pickle_read(const void *bytes, size_t size, struct lprof_fault *ret_fault,
                 struct pickle **ret_pickle);
 void pickle_destroy(struct pickle *pickle); /* accepts NULL */
 
