@@ -58,6 +58,11 @@ static int fail(const char *path, const char *output, const struct import_result
     if (error == -EEXIST)
         return cmd_fail(CMD_FAILED, "%s exists already\n--force replaces it, -o names another",
                         output);
+    if (error == -ENOMSG && text_ends_with(path, ".lprof"))
+        return cmd_fail(CMD_FAILED,
+                        "cannot import %s: results of line_profiler are read where they lie\n"
+                        "give it to any command in place of a recording: annot report %s",
+                        path, path);
     if (error == -ENOMSG)
         return cmd_fail(CMD_FAILED,
                         "cannot import %s: its format is not known\nannot reads %s; "

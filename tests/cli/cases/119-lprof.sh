@@ -21,3 +21,4 @@ sed 's/unit/tinu/' x.lprof >unit.lprof
 annot report unit.lprof || echo "status $?"
 printf '\200\004K\001.' >number.pickle
 annot report number.pickle || echo "status $?"
+annot import x.lprof || echo "status $?"
