@@ -106,7 +106,7 @@ static bool take_head(const char *line, size_t length, struct head *head)
 {
     struct piece pieces[TOKENS_MAX];
     size_t count = split(line, length, pieces), at = 2;
-    *head = (struct head){.cpu = -1, .period = -1};
+    *head = (struct head){.event = {"", 0}, .rest = {"", 0}, .cpu = -1, .period = -1};
     while (at < count && !take_time(&pieces[at], &head->time_ns))
         at++;
     if (at >= count)
