@@ -94,7 +94,6 @@ HEADERS_EARNED = [
     "collector/compare",
     "collector/elf",
     "collector/export",
-    "collector/import",
     "collector/intake",
     "collector/look",
     "collector/model",

@@ -241,7 +241,8 @@ static int take_member(struct from_chrome_reader *reader, enum member member,
     struct from_chrome_event *event = &reader->event;
     switch (member) {
     case MEMBER_PHASE:
-        event->phase = token->kind == JSON_STRING && token->length == 1 ? token->text[0] : 0;
+        if (token->kind == JSON_STRING && token->length == 1)
+            event->phase = token->text[0];
         break;
     case MEMBER_NAME:
         take_text(reader, token, &event->name);

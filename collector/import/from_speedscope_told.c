@@ -56,8 +56,9 @@ static int make_stacks(struct told *told)
     struct from_speedscope *reader = told->reader;
     struct map64 made = {0};
     int error = vec_reserve(&told->stacks, reader->nodes.count + 1);
-    if (!error)
-        told->stacks.items[told->stacks.count++] = 0;
+    if (error || !told->stacks.items)
+        return -ENOMEM;
+    told->stacks.items[told->stacks.count++] = 0;
     for (size_t i = 0; !error && i < reader->nodes.count; i++) {
         const struct from_speedscope_node *node = &reader->nodes.items[i];
         uint64_t key = 1 + (uint64_t)node->frame;
@@ -213,7 +214,7 @@ static int tell(struct told *told, int64_t place, const struct from_speedscope_r
 
 static int tell_all(struct told *told)
 {
-    struct from_speedscope_record record;
+    struct from_speedscope_record record = {0};
     struct sorter_key key;
     const void *bytes;
     uint32_t size;
