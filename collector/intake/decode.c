@@ -304,7 +304,8 @@ static inline void set_least(const struct decoder *decoder, const struct decode_
     if (decoder->names.least.count == 0)
         return;
     event->end_ns = names_least_ns(&decoder->names, name);
-    event->depth = event->end_ns ? thread->depth : event->depth;
+    if (event->end_ns && event->kind == EVENT_PUSH)
+        event->depth = thread->depth;
 }
 
 /* Fills an event of a known kind. 1, 0: there was no room for it, or -errno. */
@@ -327,7 +328,7 @@ static int fill_event(struct decoder *decoder, struct decode_thread *thread,
     if (kind == ANNOT_REC_RANGE_END)
         return 1;
     event->name = decode_name(&decoder->names, parts, &error);
-    if (kind == ANNOT_REC_PUSH && !parts->name)
+    if ((kind == ANNOT_REC_PUSH || kind == ANNOT_REC_TRACK_BEGIN) && !parts->name)
         set_least(decoder, thread, parts->record.name, event);
     if (kind == ANNOT_REC_PUSH)
         thread->depth += thread->depth < UINT32_MAX;

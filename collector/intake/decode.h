@@ -232,8 +232,9 @@ void decode_queues_free(struct decode_queues *queues);
 /* Queues that have had spans get names that they were given since. 0, -ENOMEM, -EFAULT. */
 int decode_queue_names(struct decoder *decoder);
 
-/* In `decoded.events` an EVENT_PUSH of a call that must last for some time to be wanted has that
- * time as its end_ns, and as its depth how many ranges are open around it; an EVENT_SPAN has in
+/* In `decoded.events` an EVENT_PUSH or EVENT_TRACK_BEGIN of a call that must last for some time to
+ * be wanted has that time as its end_ns; a push has as its depth how many ranges are open around
+ * it. An EVENT_SPAN has in
  * place of a colour 1 + the serial of the thread that caused it, or 0. */
 
 /* A timestamp of the segment as nanoseconds, at most the present. */

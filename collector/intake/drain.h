@@ -56,8 +56,8 @@ enum drain_kind {
 
 /* Calls of a thread of which nobody knows yet whether they last long enough: drain_short.c. */
 struct drain_waiting {
-    VEC(struct event) calls; /* open, outermost first; nothing else is between them */
-    VEC(struct arg) args;    /* of them */
+    VEC(struct event) events; /* begins of calls, the first is one, and what happened on tracks */
+    VEC(struct arg) args;     /* of them, and of some that were left out */
 };
 
 struct drain_thread {

@@ -3,26 +3,32 @@
  * when their end shows that they did not.
  *
  * A call is left out if nothing of its thread lies between its begin and its end but calls that
- * are left out. So what is left nests as before, each end still says how many ranges are open after
- * it, and whatever happened in a call has that call around it. Until it is known, the begins wait
- * here: at most as many as calls nest, for at most about a second (ANNOT_CODE_LEAST_NS_MAX). They
- * are in no file then: if this process is killed, the calls that were waiting lack their begins. */
+ * are left out, and begins and ends on tracks, which are elsewhere. So what is left nests as
+ * before, each end still says how many ranges are open after it, and whatever happened in a call
+ * has that call around it. Calls on tracks (coroutines of tasks) are left out if they begin and end
+ * in one thread meanwhile, with nothing on the track between.
+ *
+ * Until it is known, begins and what is behind them wait here, for at most about a second
+ * (ANNOT_CODE_LEAST_NS_MAX) and in no larger number than WAITING_MAX. They are in no file then: if
+ * this process is killed, the calls that were waiting lack their begins. */
 #include "drain.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+enum { WAITING_MAX = 1 << 12 };
+
 bool drain_is_waiting(const struct drain_thread *thread)
 {
-    return thread->waiting && thread->waiting->calls.count > 0;
+    return thread->waiting && thread->waiting->events.count > 0;
 }
 
 void drain_forget_waiting(struct drain_thread *thread)
 {
     if (!thread->waiting)
         return;
-    vec_free(&thread->waiting->calls);
+    vec_free(&thread->waiting->events);
     vec_free(&thread->waiting->args);
     free(thread->waiting);
     thread->waiting = NULL;
@@ -30,7 +36,13 @@ void drain_forget_waiting(struct drain_thread *thread)
 
 static bool waits(const struct event *event)
 {
-    return event->kind == EVENT_PUSH && event->end_ns != 0;
+    return (event->kind == EVENT_PUSH || event->kind == EVENT_TRACK_BEGIN) && event->end_ns != 0;
+}
+
+static bool is_on_track(const struct event *event)
+{
+    return event->kind == EVENT_TRACK_BEGIN || event->kind == EVENT_TRACK_END ||
+           event->kind == EVENT_TRACK_HIDDEN;
 }
 
 /* As it goes on: what the decoder has noted for here is no part of the event. */
@@ -50,7 +62,7 @@ static int hold(struct drain *drain, struct drain_thread *thread, const struct e
         return -ENOMEM;
     struct event held = *event;
     held.args = (uint32_t)waiting->args.count;
-    if (vec_reserve(&waiting->args, event->arg_count) != 0 || vec_push(&waiting->calls, held) != 0)
+    if (vec_reserve(&waiting->args, event->arg_count) != 0 || vec_push(&waiting->events, held) != 0)
         return -ENOMEM;
     if (event->arg_count)
         memcpy(waiting->args.items + held.args, drain->decoded.args.items + event->args,
@@ -59,41 +71,37 @@ static int hold(struct drain *drain, struct drain_thread *thread, const struct e
     return 0;
 }
 
-/* How many of them, from the outermost, have lasted long enough by then, or are around one that
- * has. */
-static size_t count_lasting(const struct drain_waiting *waiting, int64_t until_ns)
+/* How many events from the first on need not wait: up to the last call that has lasted long enough
+ * by then, as it has those around it, and behind it until the next call. */
+static size_t count_done(const struct drain_waiting *waiting, int64_t until_ns)
 {
-    size_t count = waiting->calls.count;
-    while (count > 0 && waiting->calls.items[count - 1].end_ns >
-                            until_ns - waiting->calls.items[count - 1].time_ns)
+    const struct event *events = waiting->events.items;
+    size_t count = waiting->events.count;
+    if (count > WAITING_MAX || waiting->args.count > WAITING_MAX)
+        return count;
+    while (count > 0 && !(waits(&events[count - 1]) &&
+                          events[count - 1].end_ns <= until_ns - events[count - 1].time_ns))
         count--;
+    while (count < waiting->events.count && !waits(&events[count]))
+        count++;
     return count;
 }
 
-/* The first `count` are waiting no more. */
-static void remove_first(struct drain_waiting *waiting, size_t count)
+static void remove_events(struct drain_waiting *waiting, size_t first, size_t count)
 {
-    size_t left = waiting->calls.count - count;
-    uint32_t args = left ? waiting->calls.items[count].args : (uint32_t)waiting->args.count;
-    struct event *calls = waiting->calls.items;
-    memmove(calls, calls + count, left * sizeof(*calls));
-    for (size_t i = 0; i < left; i++)
-        calls[i].args -= args;
-    waiting->calls.count = left;
-    waiting->args.count -= args;
-    if (args && waiting->args.count)
-        memmove(waiting->args.items, waiting->args.items + args,
-                waiting->args.count * sizeof(*waiting->args.items));
+    struct event *at = waiting->events.items + first;
+    memmove(at, at + count, (waiting->events.count - first - count) * sizeof(*at));
+    waiting->events.count -= count;
+    if (waiting->events.count == 0)
+        waiting->args.count = 0;
 }
 
 /* The first `count` go to what is handed on. 0 or -ENOMEM. */
 static int keep(struct drain *drain, struct drain_waiting *waiting, size_t count)
 {
     struct decoded *decoded = &drain->decoded;
-    if (count == 0)
-        return 0;
     for (size_t i = 0; i < count; i++) {
-        struct event event = plain(&waiting->calls.items[i]);
+        struct event event = plain(&waiting->events.items[i]);
         const struct arg *args = waiting->args.items + event.args;
         event.args = (uint32_t)decoded->args.count;
         if (vec_push(&drain->kept, event) != 0 || vec_reserve(&decoded->args, event.arg_count) != 0)
@@ -102,41 +110,57 @@ static int keep(struct drain *drain, struct drain_waiting *waiting, size_t count
             memcpy(decoded->args.items + event.args, args, event.arg_count * sizeof(*args));
         decoded->args.count += event.arg_count;
     }
-    remove_first(waiting, count);
+    if (count > 0)
+        remove_events(waiting, 0, count);
     return 0;
 }
 
-/* Whether this is the end of the innermost of them, and came too soon. */
-static bool is_short(const struct drain_waiting *waiting, const struct event *event)
+/* The last event of the thread itself, or of a track; NULL: none. */
+static struct event *last_of(const struct drain_waiting *waiting, const struct event *end)
 {
-    if (!waiting || waiting->calls.count == 0 || event->kind != EVENT_POP)
-        return false;
-    const struct event *call = &waiting->calls.items[waiting->calls.count - 1];
-    return event->depth == call->depth && event->time_ns - call->time_ns < call->end_ns;
+    for (size_t i = waiting ? waiting->events.count : 0; i-- > 0;) {
+        struct event *event = &waiting->events.items[i];
+        if (is_on_track(event) == is_on_track(end) &&
+            (!is_on_track(end) || event->lane == end->lane))
+            return event;
+    }
+    return NULL;
 }
 
-static void drop(struct drain *drain, struct drain_thread *thread)
+/* What this ends too soon; NULL: nothing. */
+static struct event *short_call(const struct drain_waiting *waiting, const struct event *end)
+{
+    struct event *call =
+        end->kind == EVENT_POP || end->kind == EVENT_TRACK_END ? last_of(waiting, end) : NULL;
+    bool ends = call && waits(call) && (end->kind != EVENT_POP || end->depth == call->depth);
+    return ends && end->time_ns - call->time_ns < call->end_ns ? call : NULL;
+}
+
+static int drop(struct drain *drain, struct drain_thread *thread, const struct event *call)
 {
     struct drain_waiting *waiting = thread->waiting;
-    const struct event *call = &waiting->calls.items[--waiting->calls.count];
     struct trace_thread *entry = trace_thread(drain->trace, thread->decode.ordinal);
-    waiting->args.count = call->args;
     thread->decode.record_count -= 2;
-    drain->short_count += !(call->flags & EVENT_CONTINUES);
-    entry->revision += !entry->unnumbered;
-    entry->unnumbered = true;
+    if (call->kind == EVENT_PUSH) {
+        drain->short_count += !(call->flags & EVENT_CONTINUES);
+        entry->revision += !entry->unnumbered;
+        entry->unnumbered = true;
+    }
+    remove_events(waiting, (size_t)(call - waiting->events.items), 1);
+    return keep(drain, waiting, count_done(waiting, 0));
 }
 
 static int take(struct drain *drain, struct drain_thread *thread, const struct event *event)
 {
-    if (waits(event))
+    struct drain_waiting *waiting = thread->waiting;
+    const struct event *call = short_call(waiting, event);
+    if (call)
+        return drop(drain, thread, call);
+    if (waits(event) || (is_on_track(event) && drain_is_waiting(thread)))
         return hold(drain, thread, event);
-    if (is_short(thread->waiting, event)) {
-        drop(drain, thread);
-        return 0;
-    }
-    int error = thread->waiting ? keep(drain, thread->waiting, thread->waiting->calls.count) : 0;
-    return error != 0 ? error : vec_push(&drain->kept, *event);
+    int error = waiting ? keep(drain, waiting, waiting->events.count) : 0;
+    struct event other = is_on_track(event) ? plain(event) : *event;
+    return error != 0 ? error : vec_push(&drain->kept, other);
 }
 
 int drain_leave_out(struct drain *drain, struct drain_thread *thread)
@@ -150,8 +174,7 @@ int drain_leave_out(struct drain *drain, struct drain_thread *thread)
     for (size_t i = 0; i < count && error == 0; i++)
         error = take(drain, thread, &decoded->events.items[i]);
     if (error == 0 && drain_is_waiting(thread))
-        error =
-            keep(drain, thread->waiting, count_lasting(thread->waiting, thread->decode.last_ns));
+        error = keep(drain, thread->waiting, count_done(thread->waiting, thread->decode.last_ns));
     if (error != 0)
         return error;
     struct event *items = decoded->events.items;
@@ -168,12 +191,12 @@ int drain_leave_out(struct drain *drain, struct drain_thread *thread)
 int drain_hand_on_waiting(struct drain *drain, struct drain_thread *thread, int64_t until_ns)
 {
     struct drain_waiting *waiting = thread->waiting;
-    size_t count = drain_is_waiting(thread) ? count_lasting(waiting, until_ns) : 0;
+    size_t count = drain_is_waiting(thread) ? count_done(waiting, until_ns) : 0;
     if (count == 0)
         return 0;
     drain->kept.count = 0;
     for (size_t i = 0; i < count; i++)
-        if (vec_push(&drain->kept, plain(&waiting->calls.items[i])) != 0)
+        if (vec_push(&drain->kept, plain(&waiting->events.items[i])) != 0)
             return -ENOMEM;
     const struct batch_source source = {thread->last.sequence, thread->last.end_offset,
                                         thread->last.end_offset};
@@ -183,6 +206,6 @@ int drain_hand_on_waiting(struct drain *drain, struct drain_thread *thread, int6
                                       .source = source,
                                       .args = waiting->args.items};
     int error = drain->sink(drain->sink_context, &batch);
-    remove_first(waiting, count);
+    remove_events(waiting, 0, count);
     return error;
 }
