@@ -114,7 +114,7 @@ static int write_wish(const struct directory *directory, const char *name, const
                       uint32_t *ret_sequence)
 {
     struct annot_session session;
-    uint8_t bytes[ANNOT_ASKED_MAX + 1] = {0};
+    char bytes[ANNOT_ASKED_MAX + 1] = {0};
     uint32_t told = 0;
     int error = session_file_peek(directory, name, &session);
     if (error == 0 && session.minor < ANNOT_ASKED_MINOR)
@@ -124,7 +124,7 @@ static int write_wish(const struct directory *directory, const char *name, const
     int fd = error == 0 ? file_open_regular(directory->fd, name, O_RDWR | O_NOFOLLOW, NULL) : error;
     if (fd < 0)
         return fd;
-    memcpy(bytes, text, strlen(text));
+    snprintf(bytes, sizeof(bytes), "%s", text);
     *ret_sequence = session.asked.sequence + 1;
     error = read_field(fd, FIELD(told), &told);
     if (error == 0 && told != session.asked.sequence)
