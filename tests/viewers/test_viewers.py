@@ -12,12 +12,13 @@ import sys
 import tempfile
 
 import dot_files
+import firefox_files
 import pprof_files
 import recordings
 import speedscope_files
 import table_files
 
-FORMATS = (speedscope_files, pprof_files, table_files, dot_files)
+FORMATS = (speedscope_files, pprof_files, table_files, dot_files, firefox_files)
 
 
 def check_all(form, paths):
