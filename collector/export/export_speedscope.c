@@ -138,17 +138,22 @@ static int take_nested(struct state *s, const struct item *item)
                                      : close_range(s, number, item->end_ns);
 }
 
+static uint32_t process_of(const struct state *s, const struct item *item)
+{
+    uint32_t thread = item->event->thread;
+    const struct trace_lane *lane =
+        item->lane == LANE_QUEUE ? trace_lane_get(s->trace, item->event->lane) : NULL;
+    if (lane)
+        return lane->process;
+    return thread < s->thread_count ? trace_thread_get(s->trace, thread)->process : UINT32_MAX;
+}
+
 /* A profile for a shelf of a process's overlapping ranges, or of a queue's. */
 static int64_t add_shelf(struct state *s, const struct item *item, size_t shelf)
 {
     char title[PROFILE_TITLE_SIZE + 1400], name[1200] = "overlapping ranges";
-    uint32_t thread = item->event->thread;
-    bool queue = item->lane == LANE_QUEUE;
-    uint32_t process = queue ? trace_lane_get(s->trace, item->event->lane)->process
-                       : thread < s->thread_count ? trace_thread_get(s->trace, thread)->process
-                                                  : UINT32_MAX;
-    profile_process_title(s->trace, process, title);
-    if (queue)
+    profile_process_title(s->trace, process_of(s, item), title);
+    if (item->lane == LANE_QUEUE)
         trace_lane_path(s->trace, item->event->lane, name, sizeof(name));
     struct text text = {title, sizeof(title), strlen(title)};
     text_format(&text, ": %s", name);
@@ -159,10 +164,7 @@ static int64_t add_shelf(struct state *s, const struct item *item, size_t shelf)
 
 static struct lane_shelves *find_lane(struct state *s, const struct item *item)
 {
-    uint32_t thread = item->event->thread;
-    uint32_t at = item->lane == LANE_QUEUE   ? item->event->lane
-                  : thread < s->thread_count ? trace_thread_get(s->trace, thread)->process
-                                             : UINT32_MAX;
+    uint32_t at = item->lane == LANE_QUEUE ? item->event->lane : process_of(s, item);
     uint64_t key = (uint64_t)item->lane << 32 | at;
     const uint64_t *known = map64_find(&s->lanes, key);
     if (known)

@@ -10,7 +10,7 @@
 
 uint8_t *parquet_room(struct parquet_bytes *bytes, size_t size)
 {
-    if (bytes->failed || vec_reserve(&bytes->vec, size) != 0) {
+    if (bytes->failed || vec_reserve(&bytes->vec, size + 1) != 0) { /* never no place at all */
         bytes->failed = true;
         return NULL;
     }
@@ -23,7 +23,7 @@ uint8_t *parquet_room(struct parquet_bytes *bytes, size_t size)
 void parquet_put(struct parquet_bytes *bytes, const void *data, size_t size)
 {
     uint8_t *at = parquet_room(bytes, size);
-    if (at && size)
+    if (at && size > 0)
         memcpy(at, data, size);
 }
 

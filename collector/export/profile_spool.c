@@ -96,7 +96,7 @@ static void grow(struct spool *spool, struct spool_stream *stream, size_t need)
 
 void spool_write(struct spool *spool, uint32_t stream, const void *bytes, size_t size)
 {
-    if (spool->error)
+    if (spool->error || size == 0)
         return;
     struct spool_stream *entry = &spool->streams.items[stream];
     if (entry->capacity - entry->used < size && spool->held >= HELD_MAX)
@@ -131,7 +131,8 @@ int spool_copy(struct spool *spool, uint32_t stream, struct out_stream *out)
     struct spool_stream *entry = &spool->streams.items[stream];
     for (size_t i = 0; !spool->error && i < entry->chunks.count; i++)
         spool->error = copy_chunk(spool, &entry->chunks.items[i], out);
-    out_write(out, entry->bytes, entry->used);
+    if (entry->used > 0)
+        out_write(out, entry->bytes, entry->used);
     spool->held -= entry->capacity;
     free(entry->bytes);
     vec_free(&entry->chunks);

@@ -313,6 +313,27 @@ static void check_gpu_chrome(struct trace *trace, struct input in)
     out_stream_abandon(out);
 }
 
+/* What the pass tells is in each, whole. */
+static void check_others(struct trace *trace, struct input in)
+{
+    static const char *const formats[] = {"speedscope", "firefox", "csv", "jsonl", "parquet"};
+    for (size_t i = 0; i < sizeof(formats) / sizeof(*formats); i++) {
+        struct out_stream *out = run_export(formats[i], trace, in);
+        size_t size;
+        const char *bytes = (const char *)out_stream_memory_bytes(out, &size);
+        char *text = strndup(bytes, size);
+        assert(text && (size > 0 || i == 3));
+        if (i == 0)
+            assert(count_of(text, "{\"type\":\"O\"") == count_of(text, "{\"type\":\"C\""));
+        if (i == 4)
+            assert(size > 12 && memcmp(bytes + size - 4, "PAR1", 4) == 0);
+        else if (i < 3)
+            assert(!strstr(text, "[,") && !strstr(text, ",]"));
+        free(text);
+        out_stream_abandon(out);
+    }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
     struct input in = input_of(bytes, size);
@@ -325,6 +346,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
         check_perfetto(trace, in, &counts);
         check_chrome(trace, in, &counts);
     }
+    check_others(trace, in);
     trace_destroy(trace);
     return 0;
 }

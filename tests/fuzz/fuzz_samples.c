@@ -205,12 +205,32 @@ static void check_flame(const struct trace *trace, struct input in)
     call_tree_destroy(tree);
 }
 
+/* They are whole. */
+static void check_others(struct trace *trace, const uint8_t *bytes, size_t size)
+{
+    static const char *const formats[] = {"speedscope", "firefox", "dot",    "csv",
+                                          "jsonl",      "pprof",   "parquet"};
+    for (size_t i = 0; i < sizeof(formats) / sizeof(*formats); i++) {
+        struct input in = input_of(bytes, size);
+        const struct export_options options = {.table = "samples"};
+        struct out_stream *out = out_stream_memory();
+        const struct pass_source source = {
+            .trace = trace, .next_events = no_events, .next_samples = next_batch, .context = &in};
+        const struct export_job job = {.source = &source, .options = &options, .out = out};
+        size_t length;
+        assert(out && export_run(exporter_by_name(formats[i]), &job, NULL) == 0);
+        assert(out_stream_memory_bytes(out, &length) && (length > 0 || i == 4));
+        out_stream_abandon(out);
+    }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
     struct trace *trace = make_trace();
     check_traces(trace, input_of(bytes, size));
     check_folded(trace, input_of(bytes, size));
     check_flame(trace, input_of(bytes, size));
+    check_others(trace, bytes, size);
     trace_destroy(trace);
     return 0;
 }

@@ -49,6 +49,10 @@ TEST(formats_are_found_by_name_and_extension)
     CHECK_STR(exporter_by_path("x/a.pftrace")->name, "perfetto");
     CHECK_STR(exporter_by_path("a.perfetto-trace.gz")->name, "perfetto");
     CHECK_STR(exporter_by_path("a.folded")->name, "folded");
+    CHECK_STR(exporter_by_path("a.speedscope.json")->name, "speedscope");
+    CHECK_STR(exporter_by_path("a.firefox.json.gz")->name, "firefox");
+    CHECK_STR(exporter_by_path("a.pb.gz")->name, "pprof");
+    CHECK(exporter_by_path("a.pb") == NULL && exporter_by_path(".pb.gz") == NULL);
     CHECK(exporter_by_path("a.txt") == NULL && exporter_by_path(".json") == NULL &&
           exporter_by_path("json") == NULL && exporter_by_path("a.gz") == NULL);
 }
@@ -246,7 +250,8 @@ TEST(a_full_disk_is_noticed_before_the_end)
         maker_mark(maker, 0, i, "m");
     maker_finish(maker, 200000);
     for (int i = 0; exporters[i]; i++) {
-        if (!(exporters[i]->wants & WANT_EVENTS) || exporters[i]->counts_calls)
+        bool gathers = exporters[i]->counts_calls || exporters[i]->lacks;
+        if (!(exporters[i]->wants & WANT_EVENTS) || gathers)
             continue; /* those write in the end */
         const struct pass_source source = maker_pass_source(maker);
         struct out_stream *out;
