@@ -1,20 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Calls that are too short to be wanted: what stays of a thread's events, and when it is told. */
-#include "segment_maker.h"
+#include "calls_scene.h"
 #include "test.h"
 
 #include <stdio.h>
 #include <string.h>
-
-static struct maker_events seen;
-static struct maker *maker;
-static struct annot_block *block;
-
-static void begin(void)
-{
-    maker = maker_create();
-    block = maker_block(maker, 0, 1, 0, ANNOT_BLOCK_RELEASED);
-}
 
 static void attach(void)
 {
@@ -27,33 +17,15 @@ static void drain(void)
     drain_visit(seen.drain, DRAIN_RELEASED);
 }
 
-static void end(void)
-{
-    maker_detach(&seen);
-    maker_destroy(maker);
-}
-
-static uint32_t code(const char *text)
-{
-    return maker_string(maker, ANNOT_STRING_CODE, 0, text);
-}
-
-static void record(uint8_t kind, uint64_t time, uint32_t name, uint8_t level)
-{
-    maker_record(
-        block, (struct annot_record){.time = time, .kind = kind, .name = name, .level = level | 4},
-        NULL, 0);
-}
-
 static void call(const char *text, uint64_t time)
 {
-    record(ANNOT_REC_PUSH, time, code(text), 0);
+    scene_record(ANNOT_REC_PUSH, time, scene_code(text), 0);
 }
 
 /* So many ranges are open behind it. */
 static void leave(uint64_t time, uint32_t depth)
 {
-    record(ANNOT_REC_POP, time, depth, 0);
+    scene_record(ANNOT_REC_POP, time, depth, 0);
 }
 
 /* "+NAME" and "-DEPTH" of all that was handed on. */
@@ -79,7 +51,7 @@ static const char *told(void)
 
 TEST(calls_that_do_not_last_are_left_out)
 {
-    begin();
+    scene_begin();
     call(LASTING("f"), 1000);
     call(LASTING("g"), 1010);
     leave(1109, 1); /* less than 100 */
@@ -94,29 +66,29 @@ TEST(calls_that_do_not_last_are_left_out)
     CHECK_INT(seen.drain->threads.items[0].decode.record_count, seen.count);
     CHECK(trace_thread_get(seen.trace, 0)->unnumbered);
     CHECK_INT(seen.drain->decoder.names.broken, 0);
-    end();
+    scene_end();
 }
 
 /* A call in which something else was recorded stays around it. */
 TEST(short_calls_with_something_inside_stay)
 {
-    begin();
+    scene_begin();
     uint32_t range = maker_string(maker, ANNOT_STRING_NAME, 0, "range");
     call(LASTING("f"), 1000);
     call(LASTING("g"), 1001);
-    record(ANNOT_REC_PUSH, 1002, range, 0);
+    scene_record(ANNOT_REC_PUSH, 1002, range, 0);
     call(LASTING("h"), 1003);
     leave(1004, 3);
     leave(1005, 2);
     leave(1006, 1);
-    record(ANNOT_REC_PUSH, 1007, code(LASTING("g")), ANNOT_RECORD_CONTINUES);
+    scene_record(ANNOT_REC_PUSH, 1007, scene_code(LASTING("g")), ANNOT_RECORD_CONTINUES);
     leave(1008, 1);
-    record(ANNOT_REC_MARK, 1009, range, 0);
+    scene_record(ANNOT_REC_MARK, 1009, range, 0);
     leave(1010, 0);
     drain();
     CHECK_STR(told(), "+f +g +range -2 -1 *range -0 ");
     CHECK_INT(seen.drain->short_count, 1); /* what went on was counted when it began */
-    end();
+    scene_end();
 }
 
 /* What comes now is in the thread's next block, which is read by itself. */
@@ -129,7 +101,7 @@ static void look_on(uint32_t sequence, uint32_t state)
 /* Over as many looks as it takes, and as soon as it is known. */
 TEST(calls_wait_until_it_is_known_whether_they_last)
 {
-    begin();
+    scene_begin();
     call(LASTING("f"), 1000);
     call(LASTING("g"), 1050);
     attach();
@@ -147,12 +119,12 @@ TEST(calls_wait_until_it_is_known_whether_they_last)
     CHECK_STR(told(), "+f ");
     look_on(5, ANNOT_BLOCK_CLAIMED); /* nothing came meanwhile, and that is long ago */
     CHECK_STR(told(), "+f +i ");
-    end();
+    scene_end();
 }
 
 TEST(calls_that_are_open_at_the_end_stay)
 {
-    begin();
+    scene_begin();
     call(LASTING("f"), 1000);
     call(LASTING("g"), 1001);
     drain();
@@ -160,7 +132,7 @@ TEST(calls_that_are_open_at_the_end_stay)
     CHECK_INT(drain_finish(seen.drain), 0);
     CHECK_STR(told(), "+f +g ");
     CHECK_INT(seen.drain->threads.items[0].decode.record_count, seen.count);
-    end();
+    scene_end();
 }
 
 /* Who names a function so that it makes no sense, names it. */
@@ -169,7 +141,7 @@ TEST(nonsense_for_how_long_calls_last)
     static const char *const texts[] = {"f\037a.py\0371\037p\037",
                                         "f\037a.py\0371\037p\0371000000001",
                                         "f\037a.py\0371\037p\037x", "f\037a.py\0371\037pp\03710"};
-    begin();
+    scene_begin();
     for (int i = 0; i < 4; i++) {
         call(texts[i], 1000);
         leave(1001, 0);
@@ -177,7 +149,7 @@ TEST(nonsense_for_how_long_calls_last)
     drain();
     CHECK_INT(seen.drain->decoder.names.broken, 3); /* the first: nothing is said */
     CHECK_STR(told(), "+f -0 +f -0 +f -0 +f -0 ");
-    end();
+    scene_end();
 }
 
 /* ---- Calls on tracks ------------------------------------------------------------------------- */
@@ -193,7 +165,7 @@ static void on_track(const char *text, uint64_t time, uint64_t track)
     record.flags = text ? ANNOT_FLAG_ATTR | ANNOT_FLAG_ID : ANNOT_FLAG_ID;
     if (text) {
         record.kind = ANNOT_REC_TRACK_BEGIN;
-        record.name = code(text);
+        record.name = scene_code(text);
         maker_record(block, record, &parts, sizeof(parts));
     } else {
         maker_record(block, record, &parts.id, sizeof(parts.id));
@@ -203,7 +175,7 @@ static void on_track(const char *text, uint64_t time, uint64_t track)
 /* Each with the piece of it that the thread ran. */
 TEST(coroutines_are_left_out_with_their_pieces)
 {
-    begin();
+    scene_begin();
     call(LASTING("slow"), 1000);
     on_track(LASTING("slow"), 1001, 7);
     call(LASTING("quick"), 1010);
@@ -216,13 +188,13 @@ TEST(coroutines_are_left_out_with_their_pieces)
     CHECK_STR(told(), "+slow *slow *? -0 ");
     CHECK_INT(seen.drain->short_count, 1);
     CHECK_INT(seen.drain->threads.items[0].decode.record_count, seen.count);
-    end();
+    scene_end();
 }
 
 /* The track goes on when the call is over: what happens there keeps its place in time. */
 TEST(what_happens_on_a_track_outlives_a_short_call)
 {
-    begin();
+    scene_begin();
     call(LASTING("f"), 1000);
     on_track(LASTING("long"), 1001, 7);
     on_track("other\037a.py\0371\037p", 1002, 8);
@@ -235,5 +207,5 @@ TEST(what_happens_on_a_track_outlives_a_short_call)
     CHECK_STR(told(), "*long *other *? *? ");
     CHECK_INT(seen.events[1].time_ns, 1002);
     CHECK_INT(seen.drain->short_count, 2);
-    end();
+    scene_end();
 }
