@@ -243,6 +243,8 @@ static int read_members(struct from_speedscope *reader)
             error = read_shared(reader, &token);
         else
             error = json_skip(&reader->json, &token);
+        if (strcmp(key, "exporter") == 0 && token.kind == JSON_STRING)
+            reader->by_annot = token.length >= 5 && memcmp(token.text, "annot", 5) == 0;
         if (strcmp(key, "name") == 0 && token.kind == JSON_STRING)
             reader->name = import_string(reader->sink, token.text, token.length);
     }

@@ -40,6 +40,7 @@ struct from_speedscope {
     VEC(struct from_speedscope_node) nodes;
     struct map64 node_index; /* by parent and frame: 1 + index */
     uint32_t name;           /* string: of the document */
+    bool by_annot;           /* what a profile is, its name says */
 };
 
 /* What was read goes to the sink. 0 or -errno. */

@@ -28,6 +28,7 @@ struct told {
     double now;           /* of the file's unit */
     int64_t sample_index; /* of the sample that waits */
     uint32_t node;        /* of the sample that waits for its weight */
+    bool waits;           /* its samples are times in which the thread did not run */
     uint16_t bytes;       /* the set of samples of memory; 0: not made yet */
 };
 
@@ -42,11 +43,14 @@ static const struct from_speedscope_frame *frame_at(const struct told *told, uin
 static uint32_t make_frame(struct told *told, uint32_t index)
 {
     const struct from_speedscope_frame *frame = frame_at(told, index);
+    const char *path = trace_string(told->reader->sink->trace, frame->file)->bytes;
+    bool object = strstr(path, ".so") != NULL;
     const struct import_frame made = {
         .function = frame->name ? frame->name : import_text(told->reader->sink, "[unknown]"),
-        .file = frame->file,
+        .file = object ? 0 : frame->file,
+        .module = object ? frame->file : 0,
         .line = frame->line,
-        .kind = frame->file ? FRAME_PYTHON : FRAME_NATIVE,
+        .kind = frame->file && !object ? FRAME_PYTHON : FRAME_NATIVE,
     };
     return import_frame(told->reader->sink, &made);
 }
@@ -99,6 +103,20 @@ static bool to_int(double value, int64_t *ret)
     return true;
 }
 
+/* Of what, the file does not say. */
+static int tell_wait(struct told *told, int64_t time_ns, int64_t length_ns)
+{
+    const int64_t values[] = {length_ns, 0};
+    const struct sample sample = {.set = SAMPLE_SET_OFF_CPU,
+                                  .thread = told->thread,
+                                  .time_ns = time_ns,
+                                  .end_ns = time_ns + length_ns,
+                                  .stack = told->stacks.items[told->node],
+                                  .values = values,
+                                  .value_count = 2};
+    return length_ns ? import_sample(told->reader->sink, &sample) : 0;
+}
+
 static int tell_sample(struct told *told, double weight)
 {
     struct import_sink *sink = told->reader->sink;
@@ -111,6 +129,8 @@ static int tell_sample(struct told *told, double weight)
         return 0;
     }
     told->now += weight;
+    if (told->waits)
+        return tell_wait(told, time_ns, value);
     const struct sample sample = {.set = profile->bytes ? set_of_bytes(told) : SAMPLE_SET_CPU,
                                   .thread = told->thread,
                                   .time_ns = time_ns,
@@ -172,17 +192,32 @@ static int end_profile(struct told *told)
     return error;
 }
 
+/* The thread of a profile; of those of annot, as their names say, which are "THREAD: WHAT". */
+static uint32_t find_thread(struct told *told, uint32_t index)
+{
+    struct import_sink *sink = told->reader->sink;
+    uint32_t name = told->reader->profiles.items[index].name;
+    const struct trace_string text = *trace_string(sink->trace, name);
+    const char *colon = told->reader->by_annot ? memrchr(text.bytes, ':', text.length) : NULL;
+    struct import_id id = {.number = index + INT64_C(1)};
+    told->waits = colon && strcmp(colon, ": waits") == 0;
+    if (colon && colon > text.bytes)
+        id.text = name = import_string(sink, text.bytes, (size_t)(colon - text.bytes));
+    uint32_t thread = import_thread(sink, told->process, &id);
+    if (!sink->error)
+        trace_thread(sink->trace, thread)->name = name;
+    return thread;
+}
+
 static int begin_profile(struct told *told, uint32_t index)
 {
     struct import_sink *sink = told->reader->sink;
     const struct from_speedscope_profile *profile = &told->reader->profiles.items[index];
-    const struct import_id id = {.number = index + INT64_C(1)};
     int error = told->profile ? end_profile(told) : 0;
     told->profile = index + 1;
-    told->thread = import_thread(sink, told->process, &id);
+    told->thread = find_thread(told, index);
     if (error || sink->error)
         return error ? error : sink->error;
-    trace_thread(sink->trace, told->thread)->name = profile->name;
     told->scale = profile->none
                       ? (double)(sink->options->unit_ns ? sink->options->unit_ns : SAMPLE_NS)
                   : profile->bytes ? 1

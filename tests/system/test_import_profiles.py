@@ -98,6 +98,19 @@ def begins_and_ends_of_speedscope_are_ranges(home):
            ("cpu", 15 * 10**6, {"cpu": 15 * 10**6})], "samples")
 
 
+@case
+def speedscope_exports_of_annot_come_back(home):
+    first = home.work / "sampled.annot"
+    subprocess.run([MAKE, "sampled", first], check=True)
+    home.annot("export", "--force", "-f", "speedscope", "-o", "sampled.json", first).ok()
+    second, _ = imported(home, home.work / "sampled.json")
+    for sql in ("select name, duration_ns from ranges order by 1, 2",
+                "select sum(cpu_ns) as cpu from samples where sample_set = 'cpu'",
+                "select sum(waiting_ns + ready_ns) as waited from samples "
+                "where sample_set = 'off-cpu'"):
+        equal(query(home, second, sql), query(home, first, sql), sql)
+
+
 # ---- perf -----------------------------------------------------------------------------------
 
 
