@@ -26,7 +26,7 @@ struct state {
 /* Room for what comes of the row, if its texts are short. */
 static void begin_part(struct state *s)
 {
-    s->begin = s->at = out_reserve(s->out, ROWS_COLUMNS_MAX * CELL_SIZE);
+    s->begin = s->at = out_reserve(s->out, (size_t)ROWS_COLUMNS_MAX * CELL_SIZE);
 }
 
 static void end_part(struct state *s)

@@ -21,7 +21,7 @@ static void pack(uint8_t *bytes, size_t bit, uint64_t value, unsigned width)
     memcpy(&word, at, sizeof(word));
     word |= value << shift;
     memcpy(at, &word, sizeof(word));
-    if (shift + width > 64)
+    if (shift > 0 && shift + width > 64)
         at[8] = (uint8_t)(at[8] | value >> (64 - shift));
 }
 
