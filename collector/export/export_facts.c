@@ -107,6 +107,28 @@ static void tell_sampling(const struct visit *visit)
     }
 }
 
+static void tell_state(struct visit *visit, const struct trace_session *session)
+{
+    if (session->end_ns == 0)
+        tell_text(visit, "state", "the recording was not ended in order");
+    else if (session->recovered)
+        tell_text(visit, "state", "recovered after the collector had died");
+    tell_string(visit, "nested_recordings", session->nested);
+}
+
+void session_brief(const struct trace *trace, fact_visitor *function, void *context)
+{
+    struct visit visit = {trace, function, context};
+    const struct trace_session *session = trace_session_get(trace);
+    tell_string(&visit, "command", session->command);
+    tell_string(&visit, "host", session->hostname);
+    tell_string(&visit, "annot", session->annot_version);
+    tell_state(&visit, session);
+    tell_filters(&visit);
+    missing_each(trace, NULL, tell_missing, &visit);
+    tell_refusals(&visit);
+}
+
 void session_facts(const struct trace *trace, fact_visitor *function, void *context)
 {
     struct visit visit = {trace, function, context};
@@ -118,11 +140,7 @@ void session_facts(const struct trace *trace, fact_visitor *function, void *cont
     tell_string(&visit, "clock", session->clock);
     tell_count(&visit, "begin_realtime_ns", (uint64_t)session->begin_realtime_ns);
     tell_count(&visit, "peak_shared_memory_bytes", session->peak_bytes);
-    if (session->end_ns == 0)
-        tell_text(&visit, "state", "the recording was not ended in order");
-    else if (session->recovered)
-        tell_text(&visit, "state", "recovered after the collector had died");
-    tell_string(&visit, "nested_recordings", session->nested);
+    tell_state(&visit, session);
     tell_filters(&visit);
     tell_sampling(&visit);
     missing_each(trace, NULL, tell_missing, &visit);

@@ -20,6 +20,8 @@ typedef void fact_visitor(void *context, const struct fact *fact);
 
 /* In a fixed order; what is unknown or zero is left out. A fact is valid during its call. */
 void session_facts(const struct trace *trace, fact_visitor *visit, void *context);
+/* Of these, what a reader must know to trust the numbers. */
+void session_brief(const struct trace *trace, fact_visitor *visit, void *context);
 
 /* What people call the recording: the command it recorded, else its host. Never empty. */
 const char *session_title(const struct trace *trace);

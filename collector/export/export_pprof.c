@@ -129,6 +129,19 @@ static void put_module(struct state *s, uint32_t number)
     send(s);
 }
 
+/* The program before the libraries: pprof takes the first one for what was profiled. */
+static void put_program(struct state *s)
+{
+    for (uint32_t i = 1; i < s->module_count; i++) {
+        const struct code_module *module = stacks_get_module(trace_stacks_get(s->trace), i);
+        const char *path = trace_string(s->trace, module->path)->bytes;
+        if (path[0] != '/' || strstr(path, ".so"))
+            continue;
+        put_module(s, i);
+        return;
+    }
+}
+
 static void put_function(struct state *s, uint64_t id, const struct profile_frame *frame)
 {
     struct profile_frame_text text;
@@ -137,8 +150,7 @@ static void put_function(struct state *s, uint64_t id, const struct profile_fram
     uint64_t file = text.file ? number_word(s, text.file) : 0;
     proto_begin(&s->message, PP_FUNCTION);
     proto_uint(&s->message, 1, id);
-    proto_uint(&s->message, 2, name);
-    proto_uint(&s->message, 3, name);
+    proto_uint(&s->message, 2, name); /* and no system_name, else pprof cuts "<module>" out of it */
     proto_uint(&s->message, 4, file);
     proto_int(&s->message, 5, text.line);
     proto_end(&s->message);
@@ -359,6 +371,7 @@ static int begin(void *state, const struct export_job *job)
         return -ENOMEM;
     number_text(s, "", 0); /* string 0 */
     put_types(s);
+    put_program(s);
     return s->error;
 }
 
@@ -369,7 +382,7 @@ static int end(void *state)
     if (error)
         return error;
     put_times(s);
-    session_facts(s->trace, put_comment, s);
+    session_brief(s->trace, put_comment, s); /* pprof prints them above each table */
     return s->error;
 }
 
