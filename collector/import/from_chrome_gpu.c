@@ -128,27 +128,6 @@ static uint32_t stream_name(struct from_chrome_reader *reader, const struct work
     return import_text(reader->sink, text);
 }
 
-/* The lane of a stream, below its device. */
-static int find_lane(struct from_chrome_reader *reader, const struct work *work, uint32_t process,
-                     uint32_t *ret_lane)
-{
-    struct trace *trace = reader->sink->trace;
-    uint64_t above = work->context > 0 ? (uint64_t)work->context : 1 + (uint64_t)work->device;
-    uint64_t id = above << 32 | ((uint64_t)work->stream & UINT32_MAX);
-    uint32_t lanes = trace_lane_count(trace);
-    int64_t lane = trace_lane_of(trace, LANE_QUEUE, process, id);
-    *ret_lane = lane < 0 ? 0 : (uint32_t)lane;
-    if (lane < 0 || trace_lane_count(trace) == lanes)
-        return lane < 0 ? (int)lane : 0;
-    trace_lane(trace, *ret_lane)->name = stream_name(reader, work);
-    int64_t device = trace_lane_of(trace, LANE_DEVICE, process, (uint64_t)work->device);
-    if (device < 0)
-        return (int)device;
-    trace_lane(trace, (uint32_t)device)->name = device_name(reader, work);
-    trace_lane_set_parent(trace, *ret_lane, (uint32_t)device);
-    return 0;
-}
-
 /* Without a launch, it is of the first thread that there is. */
 static uint32_t some_thread(struct from_chrome_reader *reader, const struct work *work)
 {
@@ -161,20 +140,22 @@ static int tell(struct from_chrome_reader *reader, const void *bytes, uint32_t s
                 const struct launch *launch)
 {
     struct work work;
+    struct import_lanes lanes;
     memcpy(&work, bytes, sizeof(work));
     const struct arg *args = (const void *)((const uint8_t *)bytes + sizeof(work));
     assert(size == sizeof(work) + work.event.arg_count * sizeof(*args));
     (void)size;
-    bool caused = launch && launch->time_ns <= work.event.time_ns;
-    reader->sink->left[LEFT_UNLAUNCHED] += !caused;
-    work.event.origin_ns = caused ? launch->time_ns : EVENT_NO_ORIGIN;
     work.event.thread = launch ? launch->thread : some_thread(reader, &work);
-    uint32_t process = trace_thread_get(reader->sink->trace, work.event.thread)->process;
-    struct trace_process *entry = trace_process(reader->sink->trace, process);
-    entry->queued[QUEUED_LAUNCHED]++;
-    entry->queued[QUEUED_TOLD]++;
-    int error = find_lane(reader, &work, process, &work.event.lane);
-    return error ? error : import_add(reader->sink, &work.event, args);
+    const struct import_work told = {.device = work.device,
+                                     .stream = work.stream,
+                                     .context = work.context,
+                                     .has_launch = launch != NULL,
+                                     .launch_ns = launch ? launch->time_ns : 0};
+    int error = import_work(reader->sink, &told, &work.event, args, &lanes);
+    if (error == 0 && lanes.is_new)
+        import_lanes_name(reader->sink, &lanes, stream_name(reader, &work),
+                          device_name(reader, &work));
+    return error;
 }
 
 int from_chrome_gpu_finish(struct from_chrome_reader *reader)

@@ -9,9 +9,13 @@
 #include <string.h>
 #include <unistd.h>
 
-static const struct importer *const importers[] = {&import_chrome,     &import_perfetto,
-                                                   &import_speedscope, &import_pstats,
-                                                   &import_perf,       &import_folded};
+static const struct importer *const importers[] = {
+    &import_chrome, &import_perfetto, &import_speedscope, &import_pstats,
+#ifdef HAVE_SQLITE
+    &import_nsys,
+#endif
+    &import_perf,   &import_folded,
+};
 
 enum { IMPORTERS = sizeof(importers) / sizeof(*importers), SNIFF_BYTES = 64 << 10 };
 

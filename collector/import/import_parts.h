@@ -44,6 +44,10 @@ uint64_t import_input_offset(const struct import_input *input);
 /* The next line without its end, which is taken: 1; 0 at the end; as peek. */
 int import_input_line(struct import_input *input, const char **ret_line, size_t *ret_length);
 
+/* The descriptor of a file that is not compressed, all of which then counts as taken; -1: it is no
+ * such file. */
+int import_input_file(struct import_input *input);
+
 /* ---- JSON: json_reader.c ----
  *
  * A stream of tokens in bounded memory. More is taken than the standard has: NaN, Infinity, commas
@@ -255,6 +259,26 @@ int64_t import_thread_find(const struct import_sink *sink, uint32_t process,
  * smaller depth is around the other. Of impossible times: counted. 0 or -errno. */
 int import_add(struct import_sink *sink, const struct event *event, const struct arg *args);
 
+/* ---- Work of queues: sink_work.c ---- */
+
+struct import_work {
+    int64_t device, stream, context; /* context 0: not known */
+    int64_t launch_ns;
+    bool has_launch;
+};
+
+/* Ordinals; of new ones the names are to be told. */
+struct import_lanes {
+    uint32_t queue, device;
+    bool is_new;
+};
+
+/* A span of a queue, until its end_ns; its thread is that of the launch. 0 or -errno. */
+int import_work(struct import_sink *sink, const struct import_work *work, struct event *event,
+                const struct arg *args, struct import_lanes *ret_lanes);
+void import_lanes_name(struct import_sink *sink, const struct import_lanes *lanes,
+                       uint32_t queue_name, uint32_t device_name);
+
 /* ---- Samples: sink_samples.c ---- */
 
 /* A frame by what outputs show of it; lines 0, strings 0: not known. */
@@ -297,7 +321,7 @@ struct importer {
 /* What is wrong with the file, for messages: the first one stays. */
 void import_problem(struct import_sink *sink, const char *problem, uint64_t offset);
 
-extern const struct importer import_chrome, import_folded, import_perf, import_perfetto,
-    import_pstats, import_speedscope;
+extern const struct importer import_chrome, import_folded, import_nsys, import_perf,
+    import_perfetto, import_pstats, import_speedscope;
 
 #endif

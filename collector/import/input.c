@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
@@ -180,6 +181,16 @@ int import_input_line(struct import_input *input, const char **ret_line, size_t 
         seen = (size_t)got;
         want = seen + 1;
     }
+}
+
+int import_input_file(struct import_input *input)
+{
+    struct stat status;
+    if (input->fd < 0 || input->packing != PACKING_NONE || fstat(input->fd, &status) != 0 ||
+        !S_ISREG(status.st_mode))
+        return -1;
+    input->taken = (uint64_t)status.st_size;
+    return input->fd;
 }
 
 /* ---- Begin and end --------------------------------------------------------------------------- */

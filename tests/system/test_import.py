@@ -4,14 +4,17 @@ here by Python. Files are real ones of the tools (tests/fuzz/corpus/import), ran
 exports of annot itself; wrong ones and cut ones leave one line and no recording."""
 
 import collections
+import contextlib
 import gzip
 import json
 import marshal
 import os
 import random
+import sqlite3
 import subprocess
 
 from harness import ANNOT, case, check, equal, main
+import nsys_made
 from imports import CORPUS, MAKE, imported, query, written
 
 
@@ -326,6 +329,92 @@ def traces_are_merged_by_ranges_that_both_have(home):
         apart = abs(rows[0]["begin_ns"] - rows[1]["begin_ns"])
         check(apart <= 125, f"{options}: {rows}")
         check("125 ns" in home.info(home.work / "both.annot"), "the error is not in annot info")
+
+
+# ---- Nsight Systems -------------------------------------------------------------------------
+
+
+def reads_sqlite(home):
+    return "nsys" in home.annot("import", "--help").ok().out.decode()
+
+
+@case
+def databases_of_nsight_systems_are_read(home):
+    if not reads_sqlite(home):
+        return
+    source = home.work / "report.sqlite"
+    nsys_made.make(source)
+    path, said = imported(home, source)
+    equal(said, "", "what was said")
+    rows = query(home, path, "select name, domain, category, thread, begin_ns, duration_ns, path "
+                             "from ranges where kind != 'queue' order by begin_ns, duration_ns")
+    wanted = []
+    for step in range(3):
+        at = 10000 * step
+        wanted += [("step", "lib", None, 0, at, 8000, "lib:step"),
+                   ("cudaLaunchKernel", None, None, 0, at + 100, 200,
+                    "lib:step/cudaLaunchKernel"),
+                   ("cudaMemcpyAsync", None, None, 0, at + 500, 200,
+                    "lib:step/cudaMemcpyAsync")]
+    wanted += [("fetch", None, None, 1, 500, 1000, "fetch"),
+               ("poll", None, "operating system", 1, 1000, 400, "poll")]
+    equal(sorted((tuple(row.values()) for row in rows), key=str), sorted(wanted, key=str),
+          "ranges")
+    work = query(home, path, "select name, begin_ns - launched_ns as delay, duration_ns, "
+                             "launch_path from ranges where kind = 'queue' order by begin_ns")
+    equal([tuple(row.values()) for row in work],
+          [("gemm<float>(int)", 900, 3000, "lib:step/cudaLaunchKernel"),
+           ("Memcpy HtoD", 3500, 1000, "lib:step/cudaMemcpyAsync")] * 3, "work of the queue")
+    equal(query(home, path, "select path from lanes where kind = 'queue'"),
+          [{"path": "GPU 0: NVIDIA H100/stream 7"}], "lanes")
+    report = home.annot("report", "--all", path).ok().out.decode()
+    check("64,8,1" in report and "12.0 KiB" in report, report)
+
+
+@case
+def tables_of_other_versions_lack_columns(home):
+    if not reads_sqlite(home):
+        return
+    source = home.work / "report.sqlite"
+    nsys_made.make(source)
+    with contextlib.closing(sqlite3.connect(source)) as database:
+        for table, column in (("NVTX_EVENTS", "endGlobalTid"), ("NVTX_EVENTS", "domainId"),
+                              ("CUPTI_ACTIVITY_KIND_KERNEL", "registersPerThread"),
+                              ("CUPTI_ACTIVITY_KIND_MEMCPY", "correlationId")):
+            database.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
+        for table in ("OSRT_API", "TARGET_INFO_GPU", "ThreadNames"):
+            database.execute(f"DROP TABLE {table}")
+        database.commit()
+    path, said = imported(home, source)
+    check("GPU work without the call that launched it: 3" in said, said)
+    equal(query(home, path, "select kind, count(*) as n from ranges group by 1 order by 1"),
+          [{"kind": "overlapping", "n": 1}, {"kind": "pushed", "n": 9},
+           {"kind": "queue", "n": 6}],
+          "ranges by kind")
+
+
+@case
+def databases_that_are_wrong_leave_nothing(home):
+    if not reads_sqlite(home):
+        return
+    source = home.work / "report.sqlite"
+    nsys_made.make(source)
+    whole = source.read_bytes()
+    for length in range(100, len(whole), 3001):
+        done = home.annot("import", "--force", "-o", "cut.annot",
+                          written(home, whole[:length], "cut.sqlite"))
+        check((done.status == 0) == (home.work / "cut.annot").exists(), f"{length}: {done.status}")
+        check(len(done.err_text.splitlines()) <= 3, done.err_text)
+        (home.work / "cut.annot").unlink(missing_ok=True)
+    packed = written(home, gzip.compress(whole), "report.sqlite.gz")
+    equal(query(home, imported(home, packed)[0], "select count(*) as n from ranges"), [{"n": 17}],
+          "ranges of a compressed database")
+    source.unlink()
+    with contextlib.closing(sqlite3.connect(source)) as database:
+        database.execute("CREATE VIEW NVTX_EVENTS AS WITH RECURSIVE c(start) AS (SELECT 1 UNION "
+                         "ALL SELECT start + 1 FROM c) SELECT * FROM c")
+        database.commit()
+    refuses(home, source.read_bytes(), "no tables of Nsight Systems")
 
 
 # ---- What is wrong --------------------------------------------------------------------------

@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: MIT */
+/* What rows of Nsight Systems' tables become. */
+#include "from_nsys_parts.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Numbers of eventType in NVTX_EVENTS. */
+enum { NVTX_MARK = 34, NVTX_PUSH_POP = 59, NVTX_START_END = 60, NVTX_DOMAIN = 75 };
+
+enum { TID_BITS = 24, SHAPE_SIZE = 64 };
+
+void nsys_fini(struct nsys *nsys)
+{
+    map64_free(&nsys->threads);
+    map64_free(&nsys->domains);
+    map64_free(&nsys->devices);
+    vec_free(&nsys->args);
+}
+
+/* ---- Columns --------------------------------------------------------------------------------- */
+
+static bool is_null(sqlite3_stmt *row, int column)
+{
+    return sqlite3_column_type(row, column) == SQLITE_NULL;
+}
+
+/* A string; 0: there is none. */
+static uint32_t text_at(struct nsys *nsys, sqlite3_stmt *row, int column)
+{
+    const char *text = (const char *)sqlite3_column_text(row, column);
+    int size = sqlite3_column_bytes(row, column);
+    return text && size > 0 ? import_string(nsys->sink, text, (size_t)size) : 0;
+}
+
+static uint32_t name_at(struct nsys *nsys, sqlite3_stmt *row, int column)
+{
+    uint32_t name = text_at(nsys, row, column);
+    return name ? name : import_text(nsys->sink, "(no name)");
+}
+
+/* Whether the row has a time that can be, and an end that is not before it; without one: INT64_MAX.
+ */
+static bool times_at(struct nsys *nsys, sqlite3_stmt *row, struct event *event)
+{
+    event->time_ns = sqlite3_column_int64(row, 0);
+    event->end_ns = is_null(row, 1) ? INT64_MAX : sqlite3_column_int64(row, 1);
+    bool good = !is_null(row, 0) && event->time_ns >= -IMPORT_TIME_MAX &&
+                event->time_ns <= IMPORT_TIME_MAX && event->end_ns >= event->time_ns &&
+                (event->end_ns == INT64_MAX || event->end_ns <= IMPORT_TIME_MAX);
+    nsys->sink->left[LEFT_MALFORMED] += !good;
+    return good;
+}
+
+/* Of a map: not 0. */
+static uint64_t key_of(int64_t number)
+{
+    return number == -1 ? 1 : 1 + (uint64_t)number;
+}
+
+/* Of a globalTid. */
+static uint32_t process_of(struct nsys *nsys, int64_t global)
+{
+    const struct import_id id = {.number = global >> TID_BITS & ((1 << TID_BITS) - 1)};
+    return import_process(nsys->sink, &id);
+}
+
+static uint32_t thread_of(struct nsys *nsys, int64_t global)
+{
+    const uint64_t *found = map64_find(&nsys->threads, key_of(global));
+    if (found)
+        return (uint32_t)*found;
+    const struct import_id id = {.number = global & ((1 << TID_BITS) - 1)};
+    uint32_t thread = import_thread(nsys->sink, process_of(nsys, global), &id);
+    if (map64_put(&nsys->threads, key_of(global), thread) != 0)
+        nsys->sink->error = -ENOMEM;
+    return thread;
+}
+
+static uint32_t scope_of(struct nsys *nsys, uint16_t observer, uint8_t role, const char *category)
+{
+    const struct scope scope = {.observer = observer,
+                                .role = role,
+                                .category = category ? import_text(nsys->sink, category) : 0};
+    return import_scope(nsys->sink, &scope);
+}
+
+static void add_arg(struct nsys *nsys, const char *key, struct arg arg)
+{
+    arg.key = import_text(nsys->sink, key);
+    if (vec_push(&nsys->args, arg) != 0)
+        nsys->sink->error = -ENOMEM;
+}
+
+static int add(struct nsys *nsys, struct event *event)
+{
+    event->arg_count = (uint16_t)nsys->args.count;
+    return import_add(nsys->sink, event, nsys->args.items);
+}
+
+/* ---- Who: processes, threads, devices, domains ----------------------------------------------- */
+
+static int take_start_time(struct nsys *nsys, const struct nsys_table *table, sqlite3_stmt *row)
+{
+    int64_t realtime_ns = sqlite3_column_int64(row, 0);
+    (void)table;
+    if (realtime_ns > 0)
+        nsys->sink->realtime_ns = realtime_ns;
+    return 0;
+}
+
+static int take_device(struct nsys *nsys, const struct nsys_table *table, sqlite3_stmt *row)
+{
+    int64_t device = sqlite3_column_int64(row, is_null(row, 0) ? 1 : 0);
+    uint32_t name = text_at(nsys, row, 2);
+    (void)table;
+    return name ? map64_put(&nsys->devices, key_of(device), name) : 0;
+}
+
+static uint64_t domain_key(int64_t global, int64_t domain)
+{
+    uint64_t process = (uint64_t)(global >> TID_BITS) * UINT64_C(0x9e3779b97f4a7c15);
+    return (process ^ (uint64_t)domain) << 1 | 1;
+}
+
+/* Of the rows of NVTX_EVENTS those that tell the names of domains. */
+static int take_domain(struct nsys *nsys, const struct nsys_table *table, sqlite3_stmt *row)
+{
+    uint32_t text = text_at(nsys, row, 3), name = text ? text : text_at(nsys, row, 4);
+    uint64_t key = domain_key(sqlite3_column_int64(row, 1), sqlite3_column_int64(row, 2));
+    (void)table;
+    if (sqlite3_column_int64(row, 0) != NVTX_DOMAIN || !name)
+        return 0;
+    return map64_put(&nsys->domains, key, name);
+}
+
+/* Names come last: they are of processes and threads that told something. */
+static int take_process_name(struct nsys *nsys, const struct nsys_table *table, sqlite3_stmt *row)
+{
+    int64_t global = sqlite3_column_int64(row, 0);
+    const struct import_id id = {.number = global >> TID_BITS & ((1 << TID_BITS) - 1)};
+    int64_t process = import_process_find(nsys->sink, &id);
+    const char *path = (const char *)sqlite3_column_text(row, 1);
+    (void)table;
+    if (process >= 0 && path && *path)
+        trace_process(nsys->sink->trace, (uint32_t)process)->name =
+            import_text(nsys->sink, text_base_name(path));
+    return 0;
+}
+
+static int take_thread_name(struct nsys *nsys, const struct nsys_table *table, sqlite3_stmt *row)
+{
+    const uint64_t *found = map64_find(&nsys->threads, key_of(sqlite3_column_int64(row, 0)));
+    uint32_t name = text_at(nsys, row, 1);
+    (void)table;
+    if (found && name)
+        trace_thread(nsys->sink->trace, (uint32_t)*found)->name = name;
+    return 0;
+}
+
+/* ---- NVTX ------------------------------------------------------------------------------------ */
+
+/* start, end, globalTid, eventType, text, @textId, domainId, endGlobalTid, color, int64Value,
+ * doubleValue */
+static void take_payload(struct event *event, sqlite3_stmt *row)
+{
+    if (!is_null(row, 9)) {
+        event->value_kind = VALUE_INT64;
+        event->value.int64 = sqlite3_column_int64(row, 9);
+    } else if (!is_null(row, 10)) {
+        event->value_kind = VALUE_DOUBLE;
+        event->value.float64 = sqlite3_column_double(row, 10);
+    }
+    if (!is_null(row, 8)) {
+        event->color = (uint32_t)sqlite3_column_int64(row, 8);
+        event->flags |= EVENT_HAS_COLOR;
+    }
+}
+
+static uint32_t scope_of_domain(struct nsys *nsys, int64_t global, int64_t domain)
+{
+    const uint64_t *name = map64_find(&nsys->domains, domain_key(global, domain));
+    const struct scope scope = {.domain = name ? (uint32_t)*name : 0};
+    return import_scope(nsys->sink, &scope);
+}
+
+static int take_start_end(struct nsys *nsys, struct event *event, sqlite3_stmt *row)
+{
+    struct event end = {.kind = EVENT_END, .time_ns = event->end_ns, .thread = event->thread};
+    event->kind = EVENT_START;
+    event->id = end.id = ++nsys->ranges;
+    event->end_ns = 0;
+    int error = add(nsys, event);
+    if (error || end.time_ns == INT64_MAX)
+        return error;
+    if (!is_null(row, 7))
+        end.thread = thread_of(nsys, sqlite3_column_int64(row, 7));
+    return import_add(nsys->sink, &end, NULL);
+}
+
+static int take_nvtx(struct nsys *nsys, const struct nsys_table *table, sqlite3_stmt *row)
+{
+    int64_t type = sqlite3_column_int64(row, 3), global = sqlite3_column_int64(row, 2);
+    struct event event = {.kind = type == NVTX_MARK ? EVENT_MARK : EVENT_PUSH};
+    (void)table;
+    if (type != NVTX_MARK && type != NVTX_PUSH_POP && type != NVTX_START_END)
+        return 0; /* names of domains, categories and resources */
+    if (!times_at(nsys, row, &event))
+        return 0;
+    nsys->args.count = 0;
+    event.thread = thread_of(nsys, global);
+    event.name = text_at(nsys, row, 4);
+    if (!event.name)
+        event.name = name_at(nsys, row, 5);
+    event.scope = scope_of_domain(nsys, global, sqlite3_column_int64(row, 6));
+    take_payload(&event, row);
+    nsys->sink->left[LEFT_OPEN] += type != NVTX_MARK && event.end_ns == INT64_MAX;
+    if (type == NVTX_START_END)
+        return take_start_end(nsys, &event, row);
+    if (type == NVTX_MARK)
+        event.end_ns = 0;
+    return add(nsys, &event);
+}
+
+/* ---- Calls of CUDA and of the operating system ----------------------------------------------- */
+
+/* start, end, globalTid, @nameId */
+static int take_call(struct nsys *nsys, const struct nsys_table *table, sqlite3_stmt *row)
+{
+    struct event event = {.kind = EVENT_PUSH};
+    if (!times_at(nsys, row, &event))
+        return 0;
+    nsys->args.count = 0;
+    event.thread = thread_of(nsys, sqlite3_column_int64(row, 2));
+    event.name = name_at(nsys, row, 3);
+    event.scope = table->role ? scope_of(nsys, OBSERVER_CUPTI, table->role, NULL)
+                              : scope_of(nsys, 0, 0, "operating system");
+    return add(nsys, &event);
+}
+
+/* ---- Work of GPUs ---------------------------------------------------------------------------- */
+
+/* What all of these tables begin with; then those of their own. */
+#define WORK_COLUMNS "start", "end", "globalPid", "deviceId", "contextId", "streamId"
+
+enum { WORK_OWN = 6 };
+
+static void add_shape(struct nsys *nsys, sqlite3_stmt *row, const char *key, int column)
+{
+    char shape[SHAPE_SIZE];
+    snprintf(shape, sizeof(shape), "%lld,%lld,%lld", (long long)sqlite3_column_int64(row, column),
+             (long long)sqlite3_column_int64(row, column + 1),
+             (long long)sqlite3_column_int64(row, column + 2));
+    if (!is_null(row, column))
+        add_arg(nsys, key,
+                (struct arg){.kind = VALUE_STRING,
+                             .value = {.string = import_text(nsys->sink, shape)}});
+}
+
+static void add_number(struct nsys *nsys, const char *key, int64_t number)
+{
+    add_arg(nsys, key, (struct arg){.kind = VALUE_INT64, .value = {.int64 = number}});
+}
+
+static void name_lanes(struct nsys *nsys, const struct import_lanes *lanes,
+                       const struct import_work *work)
+{
+    char queue[64], device[256];
+    const uint64_t *found = map64_find(&nsys->devices, key_of(work->device));
+    const char *name = found ? trace_string(nsys->sink->trace, (uint32_t)*found)->bytes : "";
+    snprintf(queue, sizeof(queue), "stream %lld", (long long)work->stream);
+    snprintf(device, sizeof(device), "GPU %lld%s%s", (long long)work->device, *name ? ": " : "",
+             name);
+    import_lanes_name(nsys->sink, lanes, import_text(nsys->sink, queue),
+                      import_text(nsys->sink, device));
+}
+
+/* `launch`: the column with its begin. */
+static int add_work(struct nsys *nsys, const struct nsys_table *table, sqlite3_stmt *row,
+                    struct event *event, int launch)
+{
+    struct import_lanes lanes;
+    const struct import_work work = {.device = sqlite3_column_int64(row, 3),
+                                     .context = sqlite3_column_int64(row, 4),
+                                     .stream = sqlite3_column_int64(row, 5),
+                                     .has_launch = !is_null(row, launch),
+                                     .launch_ns = sqlite3_column_int64(row, launch)};
+    event->thread = thread_of(nsys, sqlite3_column_int64(row, work.has_launch ? launch + 1 : 2));
+    event->scope = scope_of(nsys, OBSERVER_CUPTI, table->role, NULL);
+    event->arg_count = (uint16_t)nsys->args.count;
+    if (nsys->sink->error)
+        return nsys->sink->error;
+    int error = import_work(nsys->sink, &work, event, nsys->args.items, &lanes);
+    if (error == 0 && lanes.is_new)
+        name_lanes(nsys, &lanes, &work);
+    return error;
+}
+
+/* A piece of work without an end is none. */
+static bool begin_work(struct nsys *nsys, sqlite3_stmt *row, struct event *event)
+{
+    nsys->args.count = 0;
+    if (!times_at(nsys, row, event))
+        return false;
+    nsys->sink->left[LEFT_MALFORMED] += event->end_ns == INT64_MAX;
+    return event->end_ns != INT64_MAX;
+}
+
+static int take_kernel(struct nsys *nsys, const struct nsys_table *table, sqlite3_stmt *row)
+{
+    struct event event = {0};
+    if (!begin_work(nsys, row, &event))
+        return 0;
+    event.name = text_at(nsys, row, WORK_OWN);
+    if (!event.name)
+        event.name = name_at(nsys, row, WORK_OWN + 1);
+    add_shape(nsys, row, QUEUE_KEY_GRID, WORK_OWN + 2);
+    add_shape(nsys, row, QUEUE_KEY_BLOCK, WORK_OWN + 5);
+    if (!is_null(row, WORK_OWN + 8))
+        add_number(nsys, QUEUE_KEY_REGISTERS, sqlite3_column_int64(row, WORK_OWN + 8));
+    return add_work(nsys, table, row, &event, WORK_OWN + 9);
+}
+
+/* Numbers of CUpti_ActivityMemcpyKind. */
+static const char *direction_of(int64_t kind)
+{
+    static const char *const directions[] = {NULL,   "HtoD", "DtoH", "HtoA", "AtoH", "AtoA",
+                                             "AtoD", "DtoA", "DtoD", "HtoH", "PtoP"};
+    return kind > 0 && kind < (int64_t)(sizeof(directions) / sizeof(*directions)) ? directions[kind]
+                                                                                  : NULL;
+}
+
+/* bytes, and of copies copyKind */
+static int take_memory(struct nsys *nsys, const struct nsys_table *table, sqlite3_stmt *row)
+{
+    struct event event = {0};
+    char name[32] = "Memset";
+    if (!begin_work(nsys, row, &event))
+        return 0;
+    if (table->role == QUEUE_ROLE_COPY) {
+        const char *direction = direction_of(sqlite3_column_int64(row, WORK_OWN + 1));
+        snprintf(name, sizeof(name), "Memcpy%s%s", direction ? " " : "",
+                 direction ? direction : "");
+        if (direction)
+            add_arg(nsys, QUEUE_KEY_DIRECTION,
+                    (struct arg){.kind = VALUE_STRING,
+                                 .value = {.string = import_text(nsys->sink, direction)}});
+    }
+    event.name = import_text(nsys->sink, name);
+    if (!is_null(row, WORK_OWN))
+        add_number(nsys, QUEUE_KEY_BYTES, sqlite3_column_int64(row, WORK_OWN));
+    return add_work(nsys, table, row, &event, WORK_OWN + 2);
+}
+
+/* ---- All of them ----------------------------------------------------------------------------- */
+
+const struct nsys_table nsys_tables[] = {
+    {.name = "TARGET_INFO_SESSION_START_TIME", .columns = {"utcEpochNs"}, .take = take_start_time},
+    {.name = "TARGET_INFO_GPU", .columns = {"cuDevice", "id", "name"}, .take = take_device},
+    {.name = "NVTX_EVENTS",
+     .columns = {"eventType", "globalTid", "domainId", "text", "@textId"},
+     .take = take_domain},
+    {.name = "NVTX_EVENTS",
+     .columns = {"start", "end", "globalTid", "eventType", "text", "@textId", "domainId",
+                 "endGlobalTid", "color", "int64Value", "doubleValue"},
+     .take = take_nvtx},
+    {.name = "OSRT_API", .columns = {"start", "end", "globalTid", "@nameId"}, .take = take_call},
+    {.name = "CUPTI_ACTIVITY_KIND_RUNTIME",
+     .columns = {"start", "end", "globalTid", "@nameId"},
+     .take = take_call,
+     .role = QUEUE_ROLE_CALL},
+    {.name = "CUPTI_ACTIVITY_KIND_DRIVER",
+     .columns = {"start", "end", "globalTid", "@nameId"},
+     .take = take_call,
+     .role = QUEUE_ROLE_CALL},
+    {.name = "CUPTI_ACTIVITY_KIND_KERNEL",
+     .columns = {WORK_COLUMNS, "@demangledName", "@shortName", "gridX", "gridY", "gridZ", "blockX",
+                 "blockY", "blockZ", "registersPerThread"},
+     .take = take_kernel,
+     .is_work = true,
+     .role = QUEUE_ROLE_KERNEL},
+    {.name = "CUPTI_ACTIVITY_KIND_MEMCPY",
+     .columns = {WORK_COLUMNS, "bytes", "copyKind"},
+     .take = take_memory,
+     .is_work = true,
+     .role = QUEUE_ROLE_COPY},
+    {.name = "CUPTI_ACTIVITY_KIND_MEMSET",
+     .columns = {WORK_COLUMNS, "bytes", "memKind"},
+     .take = take_memory,
+     .is_work = true,
+     .role = QUEUE_ROLE_SET},
+    {.name = "PROCESSES", .columns = {"globalPid", "name"}, .take = take_process_name},
+    {.name = "ThreadNames", .columns = {"globalTid", "@nameId"}, .take = take_thread_name},
+    {0},
+};

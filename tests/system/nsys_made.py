@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: MIT
+"""A database as `nsys export --type sqlite` writes it, of a small program made up for tests."""
+
+import sqlite3
+
+PID, MAIN, WORKER = 4000, 4000, 4001
+SCHEMA = """
+CREATE TABLE StringIds (id INTEGER NOT NULL PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE ThreadNames (nameId INTEGER NOT NULL, priority INTEGER, globalTid INTEGER);
+CREATE TABLE PROCESSES (globalPid INTEGER, pid INTEGER, name TEXT);
+CREATE TABLE TARGET_INFO_SESSION_START_TIME (utcEpochNs INTEGER, utcTime TEXT);
+CREATE TABLE TARGET_INFO_GPU (vmId INTEGER, id INTEGER, name TEXT, cuDevice INTEGER);
+CREATE TABLE NVTX_EVENTS (start INTEGER NOT NULL, end INTEGER, eventType INTEGER NOT NULL,
+    rangeId INTEGER, category INTEGER, color INTEGER, text TEXT, globalTid INTEGER,
+    endGlobalTid INTEGER, textId INTEGER, domainId INTEGER, int64Value INTEGER,
+    doubleValue REAL);
+CREATE TABLE OSRT_API (start INTEGER NOT NULL, end INTEGER NOT NULL, eventClass INTEGER,
+    globalTid INTEGER, correlationId INTEGER, nameId INTEGER NOT NULL, returnValue INTEGER);
+CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start INTEGER NOT NULL, end INTEGER NOT NULL,
+    eventClass INTEGER, globalTid INTEGER, correlationId INTEGER, nameId INTEGER NOT NULL);
+CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER NOT NULL, end INTEGER NOT NULL,
+    deviceId INTEGER, contextId INTEGER, streamId INTEGER, correlationId INTEGER,
+    globalPid INTEGER, demangledName INTEGER, shortName INTEGER, gridX INTEGER, gridY INTEGER,
+    gridZ INTEGER, blockX INTEGER, blockY INTEGER, blockZ INTEGER, registersPerThread INTEGER);
+CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY (start INTEGER NOT NULL, end INTEGER NOT NULL,
+    deviceId INTEGER, contextId INTEGER, streamId INTEGER, correlationId INTEGER,
+    globalPid INTEGER, bytes INTEGER, copyKind INTEGER);
+"""
+
+
+def of_thread(tid):
+    return 0x100 << 48 | PID << 24 | tid
+
+
+class Made:
+    """Rows by table; `rows()` of each kind are what a reader should find."""
+
+    def __init__(self, path):
+        path.unlink(missing_ok=True)
+        self.connection = sqlite3.connect(path)
+        self.connection.executescript(SCHEMA)
+        self.texts = {}
+
+    def text(self, value):
+        if value not in self.texts:
+            self.texts[value] = len(self.texts) + 1
+            self.add("StringIds", id=self.texts[value], value=value)
+        return self.texts[value]
+
+    def add(self, table, **columns):
+        names = ", ".join(columns)
+        marks = ", ".join("?" * len(columns))
+        self.connection.execute(f"INSERT INTO {table} ({names}) VALUES ({marks})",
+                                tuple(columns.values()))
+
+    def end(self):
+        self.connection.commit()
+        self.connection.close()
+
+
+def make(path, steps=3):
+    """A main thread with `steps` ranges "step", each of which launches a kernel and a copy; a
+    worker whose range ends on the main thread; calls of the operating system."""
+    made = Made(path)
+    main, worker = of_thread(MAIN), of_thread(WORKER)
+    made.add("TARGET_INFO_SESSION_START_TIME", utcEpochNs=1_700_000_000_000_000_000)
+    made.add("TARGET_INFO_GPU", id=0, name="NVIDIA H100", cuDevice=0)
+    made.add("PROCESSES", globalPid=of_thread(0), pid=PID, name="/opt/train.py")
+    made.add("ThreadNames", nameId=made.text("loader"), globalTid=worker)
+    made.add("NVTX_EVENTS", start=0, eventType=75, text="lib", globalTid=main, domainId=3)
+    for step in range(steps):
+        at = 1000 + 10000 * step
+        made.add("NVTX_EVENTS", start=at, end=at + 8000, eventType=59, text="step", globalTid=main,
+                 domainId=3, int64Value=step, color=0xff00ff00)
+        for name, begin, number in (("cudaLaunchKernel", at + 100, 2 * step + 1),
+                                    ("cudaMemcpyAsync", at + 500, 2 * step + 2)):
+            made.add("CUPTI_ACTIVITY_KIND_RUNTIME", start=begin, end=begin + 200, globalTid=main,
+                     correlationId=number, nameId=made.text(name))
+        made.add("CUPTI_ACTIVITY_KIND_KERNEL", start=at + 1000, end=at + 4000, deviceId=0,
+                 contextId=1, streamId=7, correlationId=2 * step + 1, globalPid=of_thread(0),
+                 demangledName=made.text("gemm<float>(int)"), shortName=made.text("gemm"),
+                 gridX=64, gridY=8, gridZ=1, blockX=256, blockY=1, blockZ=1,
+                 registersPerThread=40)
+        made.add("CUPTI_ACTIVITY_KIND_MEMCPY", start=at + 4000, end=at + 5000, deviceId=0,
+                 contextId=1, streamId=7, correlationId=2 * step + 2, globalPid=of_thread(0),
+                 bytes=4096, copyKind=1)
+    made.add("NVTX_EVENTS", start=1500, end=2500, eventType=60, textId=made.text("fetch"),
+             globalTid=worker, endGlobalTid=main, domainId=0)
+    made.add("NVTX_EVENTS", start=1600, eventType=34, text="ready", globalTid=worker, domainId=0,
+             doubleValue=0.5)
+    made.add("OSRT_API", start=2000, end=2400, globalTid=worker, nameId=made.text("poll"))
+    made.end()
