@@ -72,6 +72,7 @@ int session_file_create(const struct directory *directory, const struct annot_se
 static int read_session(const struct directory *directory, int fd, struct annot_session *session)
 {
     struct stat status;
+    *session = (struct annot_session){0};
     if (fstat(fd, &status) != 0)
         return -errno;
     if (status.st_uid != directory->uid)
@@ -252,7 +253,7 @@ static bool is_live(const struct directory *directory, const char *name,
                     struct annot_session *session)
 {
     int fd = file_open_regular(directory->fd, name, O_RDONLY | O_NOFOLLOW, NULL);
-    session->flags = 0;
+    *session = (struct annot_session){0};
     if (fd < 0)
         return false;
     /* One that is being made opens the gate itself. */
