@@ -413,7 +413,7 @@ int page_put_names(struct page *page, struct json_doc *doc); /* after those that
 int page_put_trust(struct page *page, struct json_doc *doc);
 int page_put_counters(struct page *page, struct json_doc *doc);
 int page_put_sources(struct page *page, struct json_doc *doc);
-int page_put_counted(struct page *page, struct json_doc *doc); /* lines, by function */
+int page_put_counted(struct page *page, struct json_doc *doc);  /* lines, by function */
 int page_put_compare(struct page *page, struct json_doc *doc);  /* page_tables.c */
 int page_put_left_out(struct page *page, struct json_doc *doc); /* page_facts.c */
 int64_t page_since_begin(const struct page *page, int64_t time_ns);

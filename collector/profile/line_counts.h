@@ -23,7 +23,7 @@ struct line_count {
 /* A function, whose lines stand one behind the other. */
 struct line_count_function {
     uint32_t label;
-    uint32_t begin, count; /* of its lines */
+    uint32_t begin, count;           /* of its lines */
     uint64_t hits, time_ns, self_ns; /* self: of its lines */
     bool is_own;
 };
