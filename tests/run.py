@@ -36,7 +36,7 @@ import sys
 # minutes there, with the same bytes as in smaller tests.
 VARIANTS = {
     "asan": (["-Db_sanitize=address,undefined", "-Db_lundef=false"],
-             ["unit", "fuzz", "cli"], ["timed", "stress", "two-sided"]),
+             ["unit", "fuzz"], ["cli", "timed", "stress", "two-sided"]),
     "tsan": (["-Db_sanitize=thread", "-Db_lundef=false"], [], ["stress", "two-sided"]),
     "clang": (["-Dwerror=true"], ["headers"], []),
 }
