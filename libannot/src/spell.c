@@ -71,8 +71,8 @@ static APART void spell_inline(struct control *control, struct spelled *spelled,
     const struct annot_string *string = strings_get(id);
     if (id) {
         key->bytes = string ? string_bytes(string) : "";
-        key->length = string ? string->length : 0;
-        key->flags = string ? string->flags : 0;
+        key->length = string ? (uint16_t)string_length(string) : 0;
+        key->flags = string ? annot_load_relaxed(&string->flags) & ANNOT_STRING_CUT : 0;
     }
     spelled->flags =
         ANNOT_FLAG_NAME_INLINE | (key->flags & ANNOT_STRING_CUT ? ANNOT_FLAG_NAME_CUT : 0);
@@ -84,8 +84,8 @@ static APART void spell_inline(struct control *control, struct spelled *spelled,
 static void cache(struct control *control, uint32_t id)
 {
     const struct annot_string *string = strings_get(id);
-    if (string && !string->flags)
-        control->keep->cache[cache_slot(string_bytes(string), string->length)] = id;
+    if (string && !annot_load_relaxed(&string->flags))
+        control->keep->cache[cache_slot(string_bytes(string), string_length(string))] = id;
 }
 
 static APART uint32_t find(struct control *control, const char *text, struct spelled *spelled)
