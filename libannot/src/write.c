@@ -153,7 +153,7 @@ static APART void plan(struct control *control, const struct emission *emission)
 static void put_parts(uint8_t *at, const struct emission *emission, const struct parts *parts,
                       uint64_t time)
 {
-    const uint8_t *end = at + parts->granules * ANNOT_GRANULE;
+    const uint8_t *end = at + (size_t)parts->granules * ANNOT_GRANULE;
     const struct spelled *spelled = &parts->name;
     uint32_t level =
         emission->level | (uint32_t)emission->value_kind << 3 |
