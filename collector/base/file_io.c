@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -110,4 +111,18 @@ int file_lock(int fd)
     if (S_ISREG(status.st_mode) && flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
         return -EBUSY;
     return 0;
+}
+
+int file_open_temporary(void)
+{
+    const char *chosen = getenv("TMPDIR");
+    const char *const folders[] = {chosen ? chosen : "/var/tmp", "/var/tmp", "/tmp"};
+    int error = 0;
+    for (size_t i = 0; i < sizeof(folders) / sizeof(*folders); i++) {
+        int fd = open(folders[i], O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+        if (fd >= 0)
+            return fd;
+        error = error ? error : -errno;
+    }
+    return error;
 }

@@ -17,6 +17,9 @@
  * regular file; -errno of the open. */
 int file_open_regular(int folder, const char *path, int flags, struct stat *ret_status);
 
+/* A file without a name, where SQLite has its temporary files, too; or -errno. */
+int file_open_temporary(void);
+
 /* 0 or -errno; then a part may have been written. */
 int file_write_all(int fd, const void *bytes, size_t size);
 

@@ -25,8 +25,18 @@ struct export_options;
 /* Which frames the stacks of a timeline have. */
 enum frame_choice export_frames(const struct export_options *options);
 
+struct call_tree;
+struct export_job;
 struct flame_counts;
 struct gpu_stacks_totals;
+struct sample_weight;
+
+/* An empty tree for the samples of a job as its options want them, and the weight that is added up:
+ * 0 or -errno. The second: a sample, if it has that weight. */
+int export_tree_create(const struct export_job *job, enum frame_choice frames,
+                       struct sample_weight *ret_weight, struct call_tree **ret_tree);
+int export_tree_add(const struct export_job *job, struct sample_weight weight,
+                    struct call_tree *tree, const struct sample *sample);
 
 /* What people may ask of an export: each exporter's table of options says which of these it has.
  * All zero: the default. */

@@ -56,29 +56,16 @@ static int begin(void *state, const struct export_job *job)
 {
     struct state *s = state;
     const struct trace *trace = job->source->trace;
-    const char *value = job->options->value;
-    int error = value ? sample_weight_find(trace, value, &s->weight) : 0;
-    const struct call_tree_options grouping = {
-        .weight = s->weight,
-        .groups = export_call_groups(job->options->by),
-        .prefixes = job->options->strip_prefix,
-        .frames = export_frames(job->options),
-        .lines = job->options->lines,
-    };
     s->job = job;
+    int error = export_tree_create(job, export_frames(job->options), &s->weight, &s->tree);
     s->unit = sample_unit_of(trace, sample_weight_type(trace, s->weight));
-    if (error)
-        return error;
-    s->tree = call_tree_create(trace, &grouping);
-    return s->tree ? 0 : -ENOMEM;
+    return error;
 }
 
 static int take(void *state, const struct item *item)
 {
     struct state *s = state;
-    const struct sample_sets *sets = trace_sets_get(s->job->source->trace);
-    bool taken = sample_weight_takes(s->weight, sets, item->sample);
-    return taken ? call_tree_add(s->tree, item->sample) : 0;
+    return export_tree_add(s->job, s->weight, s->tree, item->sample);
 }
 
 /* ---- From the tree to the graph -------------------------------------------------------------- */

@@ -20,23 +20,11 @@ struct state {
 static int begin(void *state, const struct export_job *job)
 {
     struct state *s = state;
-    const struct trace *trace = job->source->trace;
-    const char *value = job->options->value;
-    int error = value ? sample_weight_find(trace, value, &s->weight) : 0;
-    const struct call_tree_options grouping = {
-        .weight = s->weight,
-        .groups = export_call_groups(job->options->by),
-        .prefixes = job->options->strip_prefix,
-        .frames = job->options->python   ? FRAMES_PYTHON
-                  : job->options->native ? FRAMES_ALL
-                                         : FRAMES_OWNERS,
-        .lines = job->options->lines,
-    };
+    enum frame_choice frames = job->options->python   ? FRAMES_PYTHON
+                               : job->options->native ? FRAMES_ALL
+                                                      : FRAMES_OWNERS;
     s->job = job;
-    if (error)
-        return error;
-    s->tree = call_tree_create(trace, &grouping);
-    return s->tree ? 0 : -ENOMEM;
+    return export_tree_create(job, frames, &s->weight, &s->tree);
 }
 
 static bool is_main(const struct trace *trace, uint32_t ordinal)

@@ -28,30 +28,18 @@ static int begin(void *state, const struct export_job *job)
 {
     struct state *s = state;
     const struct trace *trace = job->source->trace;
-    const char *value = job->options->value;
-    int error = value ? sample_weight_find(trace, value, &s->weight) : 0;
-    bool time = sample_unit_of(trace, sample_weight_type(trace, s->weight)) == UNIT_NS;
-    const struct call_tree_options grouping = {
-        .weight = s->weight,
-        .groups = export_call_groups(job->options->by),
-        .prefixes = job->options->strip_prefix,
-        .frames = job->options->python ? FRAMES_PYTHON : FRAMES_ALL,
-        .lines = job->options->lines,
-    };
+    enum frame_choice frames = job->options->python ? FRAMES_PYTHON : FRAMES_ALL;
     s->job = job;
+    int error = export_tree_create(job, frames, &s->weight, &s->tree);
+    bool time = sample_unit_of(trace, sample_weight_type(trace, s->weight)) == UNIT_NS;
     s->unit = time && !job->options->gpu_all ? 1000 : 1;
-    if (error)
-        return error;
-    s->tree = call_tree_create(trace, &grouping);
-    return s->tree ? 0 : -ENOMEM;
+    return error;
 }
 
 static int take(void *state, const struct item *item)
 {
     struct state *s = state;
-    const struct sample_sets *sets = trace_sets_get(s->job->source->trace);
-    bool taken = sample_weight_takes(s->weight, sets, item->sample);
-    return taken ? call_tree_add(s->tree, item->sample) : 0;
+    return export_tree_add(s->job, s->weight, s->tree, item->sample);
 }
 
 /* Readers take ';' for the next frame and the end of the line for its end. */

@@ -5,7 +5,6 @@
 #include "profile_parts.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -37,21 +36,6 @@ uint32_t spool_add(struct spool *spool)
     return 0;
 }
 
-/* Where query and SQLite have their temporary files, too. */
-static int open_file(void)
-{
-    const char *chosen = getenv("TMPDIR");
-    const char *const folders[] = {chosen ? chosen : "/var/tmp", "/var/tmp", "/tmp"};
-    int error = 0;
-    for (size_t i = 0; i < sizeof(folders) / sizeof(*folders); i++) {
-        int fd = open(folders[i], O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-        if (fd >= 0)
-            return fd;
-        error = error ? error : -errno;
-    }
-    return error;
-}
-
 static int put_away(struct spool *spool, struct spool_stream *stream)
 {
     int error = 0;
@@ -71,7 +55,7 @@ static int put_away(struct spool *spool, struct spool_stream *stream)
 static void put_all_away(struct spool *spool)
 {
     if (spool->fd < 0)
-        spool->fd = open_file();
+        spool->fd = file_open_temporary();
     if (spool->fd < 0)
         spool->error = spool->fd;
     for (size_t i = 0; !spool->error && i < spool->streams.count; i++)

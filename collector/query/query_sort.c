@@ -6,7 +6,6 @@
 #include "vec.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -164,21 +163,6 @@ static int put_in_order(struct query_sort *sort)
 
 /* ---- Runs ------------------------------------------------------------------------------------ */
 
-/* Where SQLite has its temporary files, too. */
-static int open_file(void)
-{
-    const char *chosen = getenv("TMPDIR");
-    const char *const folders[] = {chosen ? chosen : "/var/tmp", "/var/tmp", "/tmp"};
-    int error = 0;
-    for (size_t i = 0; i < sizeof(folders) / sizeof(*folders); i++) {
-        int fd = open(folders[i], O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-        if (fd >= 0)
-            return fd;
-        error = error ? error : -errno;
-    }
-    return error;
-}
-
 static int write_run(struct query_sort *sort)
 {
     size_t size = sort->count * sort->slot_size;
@@ -187,7 +171,7 @@ static int write_run(struct query_sort *sort)
     if (error || vec_reserve(&sort->runs, 1) != 0)
         return -ENOMEM;
     if (sort->fd < 0)
-        sort->fd = open_file();
+        sort->fd = file_open_temporary();
     error = sort->fd < 0 ? sort->fd : file_write_all(sort->fd, sort->sorted, size);
     sort->file_failed = error != 0;
     if (error)
