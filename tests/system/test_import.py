@@ -13,7 +13,7 @@ import random
 import sqlite3
 import subprocess
 
-from harness import ANNOT, Skip, case, check, equal, main
+from harness import ANNOT, case, check, equal, main
 import nsys_made
 from imports import CORPUS, MAKE, imported, query, written
 
@@ -334,14 +334,8 @@ def traces_are_merged_by_ranges_that_both_have(home):
 # ---- Nsight Systems -------------------------------------------------------------------------
 
 
-def need_sqlite(home):
-    if "nsys" not in home.annot("import", "--help").ok().out.decode():
-        raise Skip("annot was built without SQLite")
-
-
 @case
 def databases_of_nsight_systems_are_read(home):
-    need_sqlite(home)
     source = home.work / "report.sqlite"
     nsys_made.make(source)
     path, said = imported(home, source)
@@ -373,7 +367,6 @@ def databases_of_nsight_systems_are_read(home):
 
 @case
 def tables_of_other_versions_lack_columns(home):
-    need_sqlite(home)
     source = home.work / "report.sqlite"
     nsys_made.make(source)
     with contextlib.closing(sqlite3.connect(source)) as database:
@@ -394,7 +387,6 @@ def tables_of_other_versions_lack_columns(home):
 
 @case
 def databases_that_are_wrong_leave_nothing(home):
-    need_sqlite(home)
     source = home.work / "report.sqlite"
     nsys_made.make(source)
     whole = source.read_bytes()
