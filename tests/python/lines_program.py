@@ -2,7 +2,8 @@
 """Lines that run a known number of times, for test_line_counts.py. Argument: which ways.
 
 With LINE_REFERENCE, sys.settrace tells how often each line of this file begins; from CPython 3.12
-on sys.monitoring, where a loop that has but one line begins it once.
+on sys.monitoring, where a loop that has but one line begins it once. With LINE_SLEEPS, the program
+tells how long each of its sleeps took.
 """
 
 import asyncio
@@ -14,6 +15,7 @@ import threading
 import time
 
 REFERENCE = os.environ.get("LINE_REFERENCE")
+SLEEPS = os.environ.get("LINE_SLEEPS")
 
 
 def loop(n):
@@ -148,20 +150,36 @@ def pool():
 
 
 def outer():
+    began = time.perf_counter()
     time.sleep(0.03)
+    took("outer", "time.sleep(0.03)", began)
     inner()
     inner()
+    began = time.perf_counter()
     again(2)
+    took("outer", "again(2)", began)
 
 
 def inner():
+    began = time.perf_counter()
     time.sleep(0.02)
+    took("inner", "time.sleep(0.02)", began)
 
 
 def again(n):
     if n:
+        began = time.perf_counter()
         time.sleep(0.01)
+        took("again", "time.sleep(0.01)", began)
         again(n - 1)
+
+
+def took(function, line, began):
+    """By the program's own clock: a busy machine is late to wake it."""
+    milliseconds = (time.perf_counter() - began) * 1e3
+    if SLEEPS:
+        with open(SLEEPS, "a", encoding="utf-8") as told:
+            print(function, line, milliseconds, sep="\t", file=told)
 
 
 def sleeps():

@@ -4,6 +4,7 @@ three CPythons of this machine; and their times against sleeps."""
 
 import collections
 import concurrent.futures
+import inspect
 import itertools
 import json
 import os
@@ -16,6 +17,7 @@ from unittest import mock
 
 import elsewhere
 import harness
+import lines_program
 from harness import ANNOT, HERE, RecordingTest
 
 CHOSEN = HERE / "lines_chosen.py"
@@ -25,6 +27,9 @@ COUNTED = "lines_program.py,-finish,-note,-local,-forked,-main,-leave," \
     "-count,-monitored"
 LEFT_OUT = {"<module>", "main", "finish", "note", "local", "forked", "leave", "Shape",
             "count", "monitored"}
+# At least so many milliseconds, by function and line.
+SLEPT = {("outer", "time.sleep(0.03)"): 30, ("outer", "again(2)"): 20,
+         ("inner", "time.sleep(0.02)"): 40, ("again", "time.sleep(0.01)"): 20}
 
 
 class LineCounts(RecordingTest):
@@ -42,8 +47,8 @@ class LineCounts(RecordingTest):
         return json.loads(harness.run(
             [ANNOT, "report", "--json", "--table", "line_counts", str(output)]).stdout)
 
-    def lines(self, interpreter, path, ways, *options):
-        rows = self.record(interpreter, path, ways, *options)["line_counts"]
+    def lines(self, interpreter, path, ways, *options, **environment):
+        rows = self.record(interpreter, path, ways, *options, **environment)["line_counts"]
         return {(row["name"].split(".")[-1], row["line"]): row for row in rows
                 if row["file"] == str(PROGRAM)}
 
@@ -89,15 +94,20 @@ class LineCounts(RecordingTest):
 
     def test_times_are_those_of_sleeps(self):
         def check(interpreter, path):
-            rows = self.lines(interpreter, path, ("sleeps",), "--trace-lines", "outer,inner,again")
+            told = self.folder / f"{'.'.join(map(str, interpreter.version))}.sleeps"
+            rows = self.lines(interpreter, path, ("sleeps",), "--trace-lines", "outer,inner,again",
+                              LINE_SLEEPS=str(told))
             texts = PROGRAM.read_text().splitlines()
             by_text = {(name, texts[line - 1].strip()): row["time_ns"] / 1e6
                        for (name, line), row in rows.items()}
-            for key, least in {("outer", "time.sleep(0.03)"): 30, ("outer", "again(2)"): 20,
-                               ("inner", "time.sleep(0.02)"): 40,
-                               ("again", "time.sleep(0.01)"): 20}.items():
-                self.assertGreaterEqual(by_text[key], least - 0.5, (interpreter, key))
-                self.assertLess(by_text[key], least + 15, (interpreter, key))
+            expected = collections.Counter()
+            for function, text, milliseconds in (
+                    line.split("\t") for line in told.read_text().splitlines()):
+                expected[function, text] += float(milliseconds)
+            self.assertEqual(len(expected), 4)
+            for key, slept in expected.items():
+                self.assertGreaterEqual(by_text[key], SLEPT[key] - 0.5, (interpreter, key))
+                self.assertAlmostEqual(by_text[key], slept, delta=5, msg=(interpreter, key))
             # while a function runs again inside of a line, that has no time
             self.assertLess(by_text["again", "again(n - 1)"], 5, interpreter)
 
@@ -172,7 +182,7 @@ class LineCounts(RecordingTest):
         counted = json.loads(harness.run([ANNOT, "html", "--data", str(path)]).stdout)["counted"]
         texts = {one["name"]: one["text"] for one in counted["functions"]
                  if one["path"] == str(PROGRAM)}
-        self.assertEqual(texts["inner"], ["def inner():", "    time.sleep(0.02)"])
+        self.assertEqual(texts["inner"], inspect.getsource(lines_program.inner).splitlines())
         return {(one["path"], one["at"], one["name"], line): (hits, time)
                 for one in counted["functions"]
                 for line, hits, time in zip(one["line"], one["hits"], one["ns"])}
