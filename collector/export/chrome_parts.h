@@ -11,6 +11,7 @@
 #include "flow_arrows.h"
 #include "gpu_work.h"
 #include "json_writer.h"
+#include "sample_order.h"
 #include "shelves.h"
 #include "thread_states.h"
 
@@ -160,6 +161,7 @@ struct chrome_rows {
     struct chrome_writer *writer;
     struct export_ids *ids;
     const char *prefixes; /* of file names: profile/call_label.h */
+    struct sample_order order; /* in front of these */
     struct flame_chart chart;
     struct thread_states states;
     struct chrome_row *rows; /* CHROME_ROW_KINDS of each thread */

@@ -104,6 +104,13 @@ static int put_stretch(void *context, const struct thread_stretch *stretch)
 
 /* ---- Both ------------------------------------------------------------------------------------ */
 
+static int take_ordered(void *context, const struct sample *sample)
+{
+    struct chrome_rows *rows = context;
+    int error = rows->has_chart ? flame_chart_add(&rows->chart, sample) : 0;
+    return error || !rows->has_states ? error : thread_states_add(&rows->states, sample);
+}
+
 int chrome_rows_init(struct chrome_rows *rows, struct chrome_writer *writer, struct export_ids *ids,
                      const struct export_job *job)
 {
@@ -118,23 +125,27 @@ int chrome_rows_init(struct chrome_rows *rows, struct chrome_writer *writer, str
     int error = flame_chart_init(&rows->chart, job, &chart_sink);
     if (!error)
         error = thread_states_init(&rows->states, trace, job->selection, &states_sink);
+    if (!error)
+        error = sample_order_init(&rows->order, trace, take_ordered, rows);
     return rows->rows ? error : -ENOMEM;
 }
 
 int chrome_rows_add(struct chrome_rows *rows, const struct sample *sample)
 {
-    int error = rows->has_chart ? flame_chart_add(&rows->chart, sample) : 0;
-    return error || !rows->has_states ? error : thread_states_add(&rows->states, sample);
+    return sample_order_add(&rows->order, sample);
 }
 
 int chrome_rows_finish(struct chrome_rows *rows)
 {
-    int error = rows->has_chart ? flame_chart_finish(&rows->chart) : 0;
+    int error = sample_order_finish(&rows->order);
+    if (!error && rows->has_chart)
+        error = flame_chart_finish(&rows->chart);
     return error || !rows->has_states ? error : thread_states_finish(&rows->states);
 }
 
 void chrome_rows_fini(struct chrome_rows *rows)
 {
+    sample_order_fini(&rows->order);
     flame_chart_fini(&rows->chart);
     thread_states_fini(&rows->states);
     free(rows->rows);

@@ -12,6 +12,7 @@
 #include "flame_chart.h"
 #include "perfetto_fields.h"
 #include "perfetto_parts.h"
+#include "sample_order.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -27,6 +28,7 @@ struct state {
     struct perfetto_groups groups;
     struct flow_arrows flows;
     struct perfetto_samples samples;
+    struct sample_order order; /* in front of those that follow */
     struct perfetto_states states;
     struct perfetto_chart chart;
     struct perfetto_state_rows rows;
@@ -44,12 +46,26 @@ static int begin_waits(struct state *s, const struct export_job *job, uint32_t n
     return error;
 }
 
+/* In order of time. */
+static int take_ordered(void *context, const struct sample *sample)
+{
+    struct state *s = context;
+    int error = s->has_rows ? thread_states_add(&s->rows.states, sample) : 0;
+    if (!error && s->has_scheduler)
+        error = perfetto_states_put(&s->states, sample);
+    if (!error && s->has_chart)
+        error = flame_chart_add(&s->chart.chart, sample);
+    return error;
+}
+
 static int begin_samples(struct state *s, const struct export_job *job)
 {
     uint32_t number = PERFETTO_SEQUENCE_THREADS + s->thread_count;
     const struct trace *trace = job->source->trace;
     s->has_chart = !job->options->no_flame_chart && stacks_stack_count(trace_stacks_get(trace)) > 1;
     int error = perfetto_samples_init(&s->samples, &s->tracks, job->options, number);
+    if (!error)
+        error = sample_order_init(&s->order, trace, take_ordered, s);
     if (!error)
         error = begin_waits(s, job, number + 1);
     if (!error && s->has_chart)
@@ -268,13 +284,7 @@ static int take_sample(struct state *s, const struct sample *sample)
     int error = 0;
     if (sample_role(trace_sets_get(s->px.trace), sample) == SAMPLE_ROLE_CPU)
         error = perfetto_samples_put(&s->samples, sample);
-    if (!error && s->has_rows)
-        error = thread_states_add(&s->rows.states, sample);
-    if (!error && s->has_scheduler)
-        error = perfetto_states_put(&s->states, sample);
-    if (!error && s->has_chart)
-        error = flame_chart_add(&s->chart.chart, sample);
-    return error;
+    return error ? error : sample_order_add(&s->order, sample);
 }
 
 static int take_on_thread(struct state *s, const struct item *item)
@@ -344,6 +354,8 @@ static int end(void *state)
         error = perfetto_launches_finish(&s->groups.launches);
     if (!error)
         error = perfetto_samples_finish(&s->samples);
+    if (!error)
+        error = sample_order_finish(&s->order);
     if (!error && s->has_rows)
         error = thread_states_finish(&s->rows.states);
     if (!error && s->has_scheduler)
@@ -366,6 +378,7 @@ static void destroy(void *state)
     flow_arrows_fini(&s->flows);
     export_keys_fini(&s->px.keys);
     perfetto_samples_fini(&s->samples);
+    sample_order_fini(&s->order);
     perfetto_states_fini(&s->states);
     perfetto_chart_fini(&s->chart);
     perfetto_state_rows_fini(&s->rows);

@@ -20,9 +20,6 @@ struct flame_thread {
     int64_t period_ns;
     bool seen, waited; /* what is open is the stack of a wait, which ended at last_ns */
     bool gone;         /* nothing comes after it */
-    bool holds;
-    int64_t held_ns, held_period_ns; /* a sample on a CPU that was not looked at yet: a wait that */
-    uint32_t held_stack;             /* ended by then may be told after it */
 };
 
 /* Labels from the root. */
@@ -138,38 +135,23 @@ static int end_gap(struct flame_chart *chart, uint32_t thread, int64_t now_ns)
     return chart->waits || near ? 0 : end_down_to(chart, thread, 0, end_of_known(state, now_ns));
 }
 
-/* Looks at the sample that was held back. */
-static int let_go(struct flame_chart *chart, uint32_t thread)
-{
-    struct flame_thread *state = &chart->threads[thread];
-    struct functions functions;
-    int64_t now_ns = state->held_ns;
-    if (!state->holds)
-        return 0;
-    state->holds = false;
-    if (state->seen && now_ns < state->last_ns)
-        return 0; /* not in order: nothing to draw it between */
-    find_functions(chart, state->held_stack, &functions);
-    int error = end_gap(chart, thread, now_ns);
-    if (!error)
-        error = end_wait(chart, thread, &functions);
-    if (!error)
-        error = change_to(chart, thread, &functions, now_ns);
-    state->seen = true;
-    state->gone = false;
-    state->last_ns = now_ns;
-    state->period_ns = state->held_period_ns;
-    return error;
-}
-
 static int add_running(struct flame_chart *chart, const struct sample *sample)
 {
     struct flame_thread *state = &chart->threads[sample->thread];
-    int error = let_go(chart, sample->thread);
-    state->holds = true;
-    state->held_ns = sample->time_ns;
-    state->held_stack = sample->stack;
-    state->held_period_ns = (int64_t)sample_cpu_ns(trace_sets_get(chart->trace), sample);
+    struct functions functions;
+    int64_t now_ns = sample->time_ns;
+    if (state->seen && now_ns < state->last_ns)
+        return 0; /* not in order: nothing to draw it between */
+    find_functions(chart, sample->stack, &functions);
+    int error = end_gap(chart, sample->thread, now_ns);
+    if (!error)
+        error = end_wait(chart, sample->thread, &functions);
+    if (!error)
+        error = change_to(chart, sample->thread, &functions, now_ns);
+    state->seen = true;
+    state->gone = false;
+    state->last_ns = now_ns;
+    state->period_ns = (int64_t)sample_cpu_ns(trace_sets_get(chart->trace), sample);
     return error;
 }
 
@@ -178,16 +160,12 @@ static int add_wait(struct flame_chart *chart, const struct sample *sample)
     struct flame_thread *state = &chart->threads[sample->thread];
     struct functions functions;
     int64_t begin_ns = sample->time_ns;
-    bool before = state->holds && sample->end_ns <= state->held_ns;
-    int error = before ? 0 : let_go(chart, sample->thread);
-    if (error)
-        return error;
     if (state->seen && begin_ns < state->last_ns)
         begin_ns = state->last_ns;
     if (sample->end_ns <= begin_ns)
         return 0;
     find_functions(chart, sample->stack, &functions);
-    error = end_wait(chart, sample->thread, &functions);
+    int error = end_wait(chart, sample->thread, &functions);
     if (!error)
         error = change_to(chart, sample->thread, &functions, begin_ns);
     state->seen = state->waited = true;
@@ -210,14 +188,11 @@ static int finish_thread(struct flame_chart *chart, uint32_t thread)
 {
     const struct flame_thread *state = &chart->threads[thread];
     static const struct functions none;
-    int error = let_go(chart, thread);
-    if (error)
-        return error;
     if (!chart->waits && !state->waited)
         return end_down_to(chart, thread, 0, end_of_known(state, INT64_MAX));
     if (!chart->waits || state->gone)
         return end_down_to(chart, thread, 0, state->last_ns);
-    error = end_wait(chart, thread, &none);
+    int error = end_wait(chart, thread, &none);
     if (error || !state->seen)
         return error;
     int64_t end_ns = thread_last_ns(chart->trace, thread, state->last_ns, chart->to_ns);

@@ -100,7 +100,7 @@ static int put_wait(struct thread_states *states, const struct sample *sample)
     struct thread_life *life = &states->threads[sample->thread];
     int64_t begin_ns = sample->time_ns, end_ns = sample->end_ns;
     if (life->seen && begin_ns < life->run_ns)
-        begin_ns = life->run_ns; /* samples on a CPU may be told before waits that ended by then */
+        begin_ns = life->run_ns;
     if (end_ns <= begin_ns)
         return 0;
     const struct sample_sets *sets = trace_sets_get(states->trace);

@@ -3,6 +3,7 @@
 #include "flame_chart.h"
 
 #include "made_sample.h"
+#include "sample_order.h"
 #include "test.h"
 #include "text.h"
 #include "trace_maker.h"
@@ -49,6 +50,11 @@ struct step {
     int wait; /* so long off the CPU, with that stack */
 };
 
+static int add_to_chart(void *context, const struct sample *sample)
+{
+    return flame_chart_add(context, sample);
+}
+
 static enum frame_choice choice = FRAMES_ALL;
 static bool has_waits;
 
@@ -59,6 +65,7 @@ static const char *chart_of(const struct step *steps, int count)
     maker_thread(maker, maker_process(maker, 50, -1, "a", 0), 50, "");
     const struct flame_chart_sink sink = {on_begin, on_end, NULL};
     struct flame_chart chart;
+    struct sample_order order;
     maker_finish(maker, 100);
     text = text_init(told, sizeof(told));
     told_trace = maker_trace(maker);
@@ -69,6 +76,7 @@ static const char *chart_of(const struct step *steps, int count)
                                            .python = choice == FRAMES_PYTHON};
     const struct export_job job = {.source = &source, .selection = &all, .options = &options};
     CHECK_INT(flame_chart_init(&chart, &job, &sink), 0);
+    CHECK_INT(sample_order_init(&order, source.trace, add_to_chart, &chart), 0);
     for (int i = 0; i < count; i++) {
         struct sample sample = {.time_ns = MAKER_BEGIN_NS + steps[i].time, SAMPLE_VALUES(10)};
         sample.set = SAMPLE_SET_CPU;
@@ -77,8 +85,10 @@ static const char *chart_of(const struct step *steps, int count)
             sample = made_wait(sample, 0);
         }
         sample.stack = stack_of(maker, steps[i].stack);
-        CHECK_INT(flame_chart_add(&chart, &sample), 0);
+        CHECK_INT(sample_order_add(&order, &sample), 0);
     }
+    CHECK_INT(sample_order_finish(&order), 0);
+    sample_order_fini(&order);
     CHECK_INT(flame_chart_finish(&chart), 0);
     flame_chart_fini(&chart);
     maker_destroy(maker);

@@ -126,6 +126,22 @@ TEST(a_thread_that_is_seen_elsewhere_was_moved)
     maker_destroy(maker);
 }
 
+TEST(a_wait_may_be_told_after_the_sample_behind_it)
+{
+    struct maker *maker = two_threads();
+    run_at(maker, 0, 0, 1 * MS);
+    run_at(maker, 0, 1, 9 * MS);
+    wait_for(maker, 0, 1, 2 * MS, 8 * MS);
+    maker_finish(maker, 10 * MS);
+    char *text = export_text(maker);
+    CHECK(changes(text, 1 * MS, 50, RUNNING, 0));
+    CHECK(changes(text, 2 * MS, 50, SLEEPING, 0));
+    CHECK(changes(text, 8 * MS, 50, RUNNING, 1));
+    CHECK_INT(change_count(text, 50), 3);
+    free(text);
+    maker_destroy(maker);
+}
+
 /* It ran last at 5 ms and is not sampled any more, so it does not run until the end. */
 TEST(a_thread_without_samples_is_gone)
 {
