@@ -27,6 +27,7 @@
 enum { THREADS = 3, QUEUES = 3, SPANS_MAX = 100000, KERNELS = 4 };
 
 #define GPU_AHEAD INT64_C(5000000000) /* the other clock, against CLOCK_MONOTONIC */
+#define DAY_NS    UINT64_C(86400000000000)
 
 static struct annot_origin origins[THREADS][SPANS_MAX];
 static uint64_t launched_ns[THREADS][SPANS_MAX];
@@ -149,8 +150,8 @@ static void report_odd(void)
         {.name = label_of(0), .queue = queue}, /* untimed */
         {.name = label_of(0),
          .queue = queue,
-         .begin = 5,
-         .end = 6,
+         .begin = now + DAY_NS,
+         .end = now + DAY_NS + 1,
          .clock = ANNOT_SPAN_CLOCK_MONOTONIC},
         {.name = label_of(0),
          .queue = queue,

@@ -7,6 +7,7 @@ emit_queues.c is the program.
 
 import collections
 import json
+import os
 import subprocess
 import time
 
@@ -117,6 +118,16 @@ def what_finds_no_room_is_counted(home):
     check(kept <= counts["reported"] <= kept + lost, (kept, lost))
 
 
+def wait_for_session(leader):
+    """Until all of its processes have ended."""
+    for _ in range(3000):
+        try:
+            os.killpg(leader, 0)
+        except ProcessLookupError:
+            return
+        time.sleep(0.02)
+
+
 @case
 def what_was_told_is_recorded_once_when_the_collector_dies(home):
     """Killed at several instants: nothing of what the programs told is missing or there twice."""
@@ -124,10 +135,10 @@ def what_was_told_is_recorded_once_when_the_collector_dies(home):
         path = home.work / f"killed-{delay}.annot"
         with home.start(ANNOT, "record", "--no-sample", "--pool-size", "32M", "-o", path, "--",
                         program("emit_queues"), 10 * SPANS, "plain", stdout=subprocess.DEVNULL,
-                        stderr=subprocess.DEVNULL) as collector:
+                        stderr=subprocess.DEVNULL, start_new_session=True) as collector:
             time.sleep(delay)
             collector.kill()
-        time.sleep(0.5)
+        wait_for_session(collector.pid)
         home.annot("recover").ok()
         spans = spans_of(home, path) if path.exists() else []
         places = {(row["pid"], row["tid"], row["values"]["correlation"]) for row in spans}
