@@ -14,7 +14,9 @@ import time
 import zlib
 
 SECONDS = float(sys.argv[1]) if len(sys.argv) > 1 else 1.0
-libc = ctypes.CDLL(None)
+# Keeps the GIL: else each callback is a switch of threads, in which the kernel lets no timer in, so
+# that the samples of what switches take are those of whoever comes next.
+libc = ctypes.PyDLL(None)
 compare_type = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ctypes.c_int),
                                 ctypes.POINTER(ctypes.c_int))
 
