@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -49,17 +50,41 @@ static int write_loop(int fd, const char *at, size_t size)
     return 0;
 }
 
-int file_write_all(int fd, const void *bytes, size_t size)
+static sigset_t limit_signal(void)
 {
-    sigset_t limit, before, pending;
+    sigset_t limit;
     sigemptyset(&limit);
     sigaddset(&limit, SIGXFSZ);
-    pthread_sigmask(SIG_BLOCK, &limit, &before);
-    int error = write_loop(fd, bytes, size);
+    return limit;
+}
+
+void file_limit_hold(sigset_t *ret_before)
+{
+    const sigset_t limit = limit_signal();
+    pthread_sigmask(SIG_BLOCK, &limit, ret_before);
+}
+
+bool file_limit_hit(const sigset_t *before)
+{
+    sigset_t pending;
     sigpending(&pending);
-    if (error == -EFBIG && !sigismember(&before, SIGXFSZ) && sigismember(&pending, SIGXFSZ))
+    return !sigismember(before, SIGXFSZ) && sigismember(&pending, SIGXFSZ);
+}
+
+void file_limit_release(const sigset_t *before)
+{
+    const sigset_t limit = limit_signal();
+    if (file_limit_hit(before))
         sigtimedwait(&limit, NULL, &(struct timespec){0});
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_sigmask(SIG_SETMASK, before, NULL);
+}
+
+int file_write_all(int fd, const void *bytes, size_t size)
+{
+    sigset_t before;
+    file_limit_hold(&before);
+    int error = write_loop(fd, bytes, size);
+    file_limit_release(&before);
     return error;
 }
 
@@ -113,16 +138,37 @@ int file_lock(int fd)
     return 0;
 }
 
-int file_open_temporary(void)
+enum { TEMPORARY_FOLDERS = 3 };
+
+static const char *temporary_folder(unsigned index)
 {
     const char *chosen = getenv("TMPDIR");
-    const char *const folders[] = {chosen ? chosen : "/var/tmp", "/var/tmp", "/tmp"};
+    const char *const folders[TEMPORARY_FOLDERS] = {chosen ? chosen : "/var/tmp", "/var/tmp",
+                                                    "/tmp"};
+    return folders[index];
+}
+
+int file_open_temporary(void)
+{
     int error = 0;
-    for (size_t i = 0; i < sizeof(folders) / sizeof(*folders); i++) {
-        int fd = open(folders[i], O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    for (unsigned i = 0; i < TEMPORARY_FOLDERS; i++) {
+        int fd = open(temporary_folder(i), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
         if (fd >= 0)
             return fd;
         error = error ? error : -errno;
+    }
+    return error;
+}
+
+int file_open_named(char path[FILE_TEMPORARY_SIZE])
+{
+    int error = 0;
+    for (unsigned i = 0; i < TEMPORARY_FOLDERS; i++) {
+        int length = snprintf(path, FILE_TEMPORARY_SIZE, "%s/annot-XXXXXX", temporary_folder(i));
+        int fd = length < FILE_TEMPORARY_SIZE ? mkostemp(path, O_CLOEXEC) : -1;
+        if (fd >= 0)
+            return fd;
+        error = error ? error : length < FILE_TEMPORARY_SIZE ? -errno : -ENAMETOOLONG;
     }
     return error;
 }

@@ -5,6 +5,8 @@
 #define ANNOT_FILE_IO_H
 
 #include <dirent.h>
+#include <signal.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/stat.h>
@@ -20,8 +22,19 @@ int file_open_regular(int folder, const char *path, int flags, struct stat *ret_
 /* A file without a name, where SQLite has its temporary files, too; or -errno. */
 int file_open_temporary(void);
 
+/* The same with a name, for who opens files by their names; the caller removes it. */
+enum { FILE_TEMPORARY_SIZE = 4096 };
+
+int file_open_named(char path[FILE_TEMPORARY_SIZE]);
+
 /* 0 or -errno; then a part may have been written. */
 int file_write_all(int fd, const void *bytes, size_t size);
+
+/* What file_write_all does around its writes, for writes of others in this thread: to reach the
+ * limit is an error and no signal. `hit`: it was reached since. */
+void file_limit_hold(sigset_t *ret_before);
+bool file_limit_hit(const sigset_t *before);
+void file_limit_release(const sigset_t *before);
 
 /* Bytes read, fewer than `size` only at the end of the file; or -errno. */
 ssize_t file_read_at(int fd, void *bytes, size_t size, uint64_t offset);
