@@ -3,10 +3,11 @@
  * calls of CUDA and of the operating system, work of GPUs.
  *
  * Tables and columns come and go with versions: a table that is missing is empty, a column that is
- * missing is NULL. Schema: docs.nvidia.com/nsight-systems, "Exporting". A globalTid has the process
- * in bits 24 to 47, the thread in those below. Views, and tables that are none in the file, are not
- * read: they may ask for anything. */
+ * missing is NULL. Views, and tables that are none in the file, are not read: they may ask for
+ * anything. */
 #include "from_nsys_parts.h"
+
+#include "nsys_shape.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -16,7 +17,7 @@ enum { QUERY_SIZE = 4096, CACHE_KIB = 16 << 10 };
 
 /* ---- Queries --------------------------------------------------------------------------------- */
 
-static bool has_table(struct nsys *nsys, const char *table)
+bool nsys_has_table(struct nsys *nsys, const char *table)
 {
     static const char query[] =
         "SELECT 1 FROM sqlite_master WHERE type = 'table' AND rootpage > 0 AND name = ?";
@@ -42,7 +43,7 @@ static void put_column(struct nsys *nsys, struct text *query, const char *table,
     if (!has_column(nsys, table, column) || (is_text && !nsys->has_texts))
         text_format(query, "NULL");
     else if (is_text)
-        text_format(query, "(SELECT value FROM StringIds WHERE id = t.%s)", column);
+        text_format(query, "(SELECT value FROM " NSYS_STRINGS " WHERE id = t.%s)", column);
     else
         text_format(query, "t.\"%s\"", column);
 }
@@ -55,7 +56,7 @@ static void put_launch(struct nsys *nsys, struct text *query, const char *table,
     if (selects)
         text_format(query, "%s", joins ? ", r.start, r.globalTid" : ", NULL, NULL");
     else if (joins)
-        text_format(query, " LEFT JOIN CUPTI_ACTIVITY_KIND_RUNTIME r ON r.correlationId = "
+        text_format(query, " LEFT JOIN " NSYS_CALLS " r ON r.correlationId = "
                            "t.correlationId AND r.globalTid >> 24 = t.globalPid >> 24");
 }
 
@@ -91,7 +92,7 @@ static int read_table(struct nsys *nsys, const struct nsys_table *table)
 {
     char bytes[QUERY_SIZE];
     struct text query = text_init(bytes, sizeof(bytes));
-    if (!has_table(nsys, table->name))
+    if (!nsys_has_table(nsys, table->name))
         return 0;
     nsys->any = true;
     text_format(&query, "SELECT ");
@@ -161,13 +162,18 @@ static int open_database(struct nsys *nsys, struct import_input *input)
 
 static int read_all(struct nsys *nsys)
 {
-    nsys->has_texts = has_table(nsys, "StringIds");
-    nsys->has_calls = has_table(nsys, "CUPTI_ACTIVITY_KIND_RUNTIME") &&
-                      has_column(nsys, "CUPTI_ACTIVITY_KIND_RUNTIME", "correlationId") &&
-                      has_column(nsys, "CUPTI_ACTIVITY_KIND_RUNTIME", "globalTid");
+    nsys->has_texts = nsys_has_table(nsys, NSYS_STRINGS);
+    nsys->has_calls = nsys_has_table(nsys, NSYS_CALLS) &&
+                      has_column(nsys, NSYS_CALLS, "correlationId") &&
+                      has_column(nsys, NSYS_CALLS, "globalTid");
     int error = 0;
     for (unsigned i = 0; nsys_tables[i].name && error == 0; i++)
         error = read_table(nsys, &nsys_tables[i]);
+    if (error == 0)
+        error = nsys_read_samples(nsys);
+    for (unsigned i = 0; nsys_names[i].name && error == 0; i++)
+        error = read_table(nsys, &nsys_names[i]);
+    nsys_tell_guess(nsys);
     if (error == 0 && !nsys->any) {
         snprintf(nsys->sink->result->problem, sizeof(nsys->sink->result->problem),
                  "the database has no tables of Nsight Systems");

@@ -2,19 +2,19 @@
 /* What rows of Nsight Systems' tables become. */
 #include "from_nsys_parts.h"
 
+#include "nsys_shape.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-/* Numbers of eventType in NVTX_EVENTS. */
-enum { NVTX_MARK = 34, NVTX_PUSH_POP = 59, NVTX_START_END = 60, NVTX_DOMAIN = 75 };
-
-enum { TID_BITS = 24, SHAPE_SIZE = 64 };
+enum { SHAPE_SIZE = 64 };
 
 void nsys_fini(struct nsys *nsys)
 {
     map64_free(&nsys->threads);
     map64_free(&nsys->domains);
+    map64_free(&nsys->categories);
     map64_free(&nsys->devices);
     vec_free(&nsys->args);
 }
@@ -62,16 +62,16 @@ static uint64_t key_of(int64_t number)
 /* Of a globalTid. */
 static uint32_t process_of(struct nsys *nsys, int64_t global)
 {
-    const struct import_id id = {.number = global >> TID_BITS & ((1 << TID_BITS) - 1)};
+    const struct import_id id = {.number = global >> NSYS_TID_BITS & NSYS_TID_MASK};
     return import_process(nsys->sink, &id);
 }
 
-static uint32_t thread_of(struct nsys *nsys, int64_t global)
+uint32_t nsys_thread_of(struct nsys *nsys, int64_t global)
 {
     const uint64_t *found = map64_find(&nsys->threads, key_of(global));
     if (found)
         return (uint32_t)*found;
-    const struct import_id id = {.number = global & ((1 << TID_BITS) - 1)};
+    const struct import_id id = {.number = global & NSYS_TID_MASK};
     uint32_t thread = import_thread(nsys->sink, process_of(nsys, global), &id);
     if (map64_put(&nsys->threads, key_of(global), thread) != 0)
         nsys->sink->error = -ENOMEM;
@@ -101,6 +101,16 @@ static int add(struct nsys *nsys, struct event *event)
 
 /* ---- Who: processes, threads, devices, domains ----------------------------------------------- */
 
+static int take_product(struct nsys *nsys, const struct nsys_table *table, sqlite3_stmt *row)
+{
+    const char *name = (const char *)sqlite3_column_text(row, 0);
+    const char *value = (const char *)sqlite3_column_text(row, 1);
+    (void)table;
+    if (name && value && strcmp(name, NSYS_PRODUCT) == 0)
+        nsys->is_ours = strcmp(value, NSYS_PRODUCT_OURS) == 0;
+    return 0;
+}
+
 static int take_start_time(struct nsys *nsys, const struct nsys_table *table, sqlite3_stmt *row)
 {
     int64_t realtime_ns = sqlite3_column_int64(row, 0);
@@ -120,26 +130,36 @@ static int take_device(struct nsys *nsys, const struct nsys_table *table, sqlite
 
 static uint64_t domain_key(int64_t global, int64_t domain)
 {
-    uint64_t process = (uint64_t)(global >> TID_BITS) * UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t process = (uint64_t)(global >> NSYS_TID_BITS) * UINT64_C(0x9e3779b97f4a7c15);
     return (process ^ (uint64_t)domain) << 1 | 1;
 }
 
-/* Of the rows of NVTX_EVENTS those that tell the names of domains. */
-static int take_domain(struct nsys *nsys, const struct nsys_table *table, sqlite3_stmt *row)
+/* Categories are numbered in each domain. */
+static uint64_t category_key(uint64_t domain, int64_t category)
 {
-    uint32_t text = text_at(nsys, row, 3), name = text ? text : text_at(nsys, row, 4);
-    uint64_t key = domain_key(sqlite3_column_int64(row, 1), sqlite3_column_int64(row, 2));
-    (void)table;
-    if (sqlite3_column_int64(row, 0) != NVTX_DOMAIN || !name)
-        return 0;
-    return map64_put(&nsys->domains, key, name);
+    return (domain ^ (uint64_t)category << 32) * UINT64_C(0x9e3779b97f4a7c15) | 1;
 }
 
-/* Names come last: they are of processes and threads that told something. */
+/* Of the rows of NVTX_EVENTS those that tell the names of domains and categories. */
+static int take_domain(struct nsys *nsys, const struct nsys_table *table, sqlite3_stmt *row)
+{
+    int64_t type = sqlite3_column_int64(row, 0);
+    uint64_t key = domain_key(sqlite3_column_int64(row, 1), sqlite3_column_int64(row, 2));
+    (void)table;
+    if (type != NSYS_DOMAIN && type != NSYS_CATEGORY)
+        return 0;
+    uint32_t text = text_at(nsys, row, 3), name = text ? text : text_at(nsys, row, 4);
+    if (!name)
+        return 0;
+    if (type == NSYS_DOMAIN)
+        return map64_put(&nsys->domains, key, name);
+    return map64_put(&nsys->categories, category_key(key, sqlite3_column_int64(row, 5)), name);
+}
+
 static int take_process_name(struct nsys *nsys, const struct nsys_table *table, sqlite3_stmt *row)
 {
     int64_t global = sqlite3_column_int64(row, 0);
-    const struct import_id id = {.number = global >> TID_BITS & ((1 << TID_BITS) - 1)};
+    const struct import_id id = {.number = global >> NSYS_TID_BITS & NSYS_TID_MASK};
     int64_t process = import_process_find(nsys->sink, &id);
     const char *path = (const char *)sqlite3_column_text(row, 1);
     (void)table;
@@ -162,7 +182,7 @@ static int take_thread_name(struct nsys *nsys, const struct nsys_table *table, s
 /* ---- NVTX ------------------------------------------------------------------------------------ */
 
 /* start, end, globalTid, eventType, text, @textId, domainId, endGlobalTid, color, int64Value,
- * doubleValue */
+ * doubleValue, uint64Value, category, jsonText, @jsonTextId */
 static void take_payload(struct event *event, sqlite3_stmt *row)
 {
     if (!is_null(row, 9)) {
@@ -171,6 +191,9 @@ static void take_payload(struct event *event, sqlite3_stmt *row)
     } else if (!is_null(row, 10)) {
         event->value_kind = VALUE_DOUBLE;
         event->value.float64 = sqlite3_column_double(row, 10);
+    } else if (!is_null(row, 11)) {
+        event->value_kind = VALUE_UINT64;
+        event->value.uint64 = (uint64_t)sqlite3_column_int64(row, 11);
     }
     if (!is_null(row, 8)) {
         event->color = (uint32_t)sqlite3_column_int64(row, 8);
@@ -178,10 +201,24 @@ static void take_payload(struct event *event, sqlite3_stmt *row)
     }
 }
 
-static uint32_t scope_of_domain(struct nsys *nsys, int64_t global, int64_t domain)
+static int take_values(struct nsys *nsys, sqlite3_stmt *row)
 {
-    const uint64_t *name = map64_find(&nsys->domains, domain_key(global, domain));
-    const struct scope scope = {.domain = name ? (uint32_t)*name : 0};
+    int column = is_null(row, 13) ? 14 : 13;
+    const char *json = (const char *)sqlite3_column_text(row, column);
+    int size = sqlite3_column_bytes(row, column);
+    return json && size > 0 ? nsys_take_json(nsys, json, (size_t)size) : 0;
+}
+
+static uint32_t scope_of_domain(struct nsys *nsys, sqlite3_stmt *row)
+{
+    uint64_t key = domain_key(sqlite3_column_int64(row, 2), sqlite3_column_int64(row, 6));
+    const uint64_t *name = map64_find(&nsys->domains, key);
+    const uint64_t *category =
+        is_null(row, 12)
+            ? NULL
+            : map64_find(&nsys->categories, category_key(key, sqlite3_column_int64(row, 12)));
+    const struct scope scope = {.domain = name ? (uint32_t)*name : 0,
+                                .category = category ? (uint32_t)*category : 0};
     return import_scope(nsys->sink, &scope);
 }
 
@@ -195,44 +232,54 @@ static int take_start_end(struct nsys *nsys, struct event *event, sqlite3_stmt *
     if (error || end.time_ns == INT64_MAX)
         return error;
     if (!is_null(row, 7))
-        end.thread = thread_of(nsys, sqlite3_column_int64(row, 7));
+        end.thread = nsys_thread_of(nsys, sqlite3_column_int64(row, 7));
     return import_add(nsys->sink, &end, NULL);
 }
 
 static int take_nvtx(struct nsys *nsys, const struct nsys_table *table, sqlite3_stmt *row)
 {
     int64_t type = sqlite3_column_int64(row, 3), global = sqlite3_column_int64(row, 2);
-    struct event event = {.kind = type == NVTX_MARK ? EVENT_MARK : EVENT_PUSH};
+    struct event event = {.kind = type == NSYS_MARK ? EVENT_MARK : EVENT_PUSH};
     (void)table;
-    if (type != NVTX_MARK && type != NVTX_PUSH_POP && type != NVTX_START_END)
+    if (type != NSYS_MARK && type != NSYS_PUSH_POP && type != NSYS_START_END)
         return 0; /* names of domains, categories and resources */
     if (!times_at(nsys, row, &event))
         return 0;
     nsys->args.count = 0;
-    event.thread = thread_of(nsys, global);
+    event.thread = nsys_thread_of(nsys, global);
     event.name = text_at(nsys, row, 4);
     if (!event.name)
         event.name = name_at(nsys, row, 5);
-    event.scope = scope_of_domain(nsys, global, sqlite3_column_int64(row, 6));
+    event.scope = scope_of_domain(nsys, row);
     take_payload(&event, row);
-    nsys->sink->left[LEFT_OPEN] += type != NVTX_MARK && event.end_ns == INT64_MAX;
-    if (type == NVTX_START_END)
+    int error = take_values(nsys, row);
+    if (error)
+        return error;
+    nsys->sink->left[LEFT_OPEN] += type != NSYS_MARK && event.end_ns == INT64_MAX;
+    if (type == NSYS_START_END)
         return take_start_end(nsys, &event, row);
-    if (type == NVTX_MARK)
+    if (type == NSYS_MARK)
         event.end_ns = 0;
     return add(nsys, &event);
 }
 
 /* ---- Calls of CUDA and of the operating system ----------------------------------------------- */
 
+/* What is called like "[lock]" is a wait: nsys_read_samples. */
+static bool is_wait(const struct nsys *nsys, const struct nsys_table *table, sqlite3_stmt *row)
+{
+    const char *name = (const char *)sqlite3_column_text(row, 3);
+    return nsys->is_ours && !table->role && name && name[0] == '[';
+}
+
 /* start, end, globalTid, @nameId */
 static int take_call(struct nsys *nsys, const struct nsys_table *table, sqlite3_stmt *row)
 {
     struct event event = {.kind = EVENT_PUSH};
-    if (!times_at(nsys, row, &event))
+    if (is_wait(nsys, table, row) || !times_at(nsys, row, &event))
         return 0;
     nsys->args.count = 0;
-    event.thread = thread_of(nsys, sqlite3_column_int64(row, 2));
+    event.thread = nsys_thread_of(nsys, sqlite3_column_int64(row, 2));
     event.name = name_at(nsys, row, 3);
     event.scope = table->role ? scope_of(nsys, OBSERVER_CUPTI, table->role, NULL)
                               : scope_of(nsys, 0, 0, "operating system");
@@ -286,7 +333,8 @@ static int add_work(struct nsys *nsys, const struct nsys_table *table, sqlite3_s
                                      .stream = sqlite3_column_int64(row, 5),
                                      .has_launch = !is_null(row, launch),
                                      .launch_ns = sqlite3_column_int64(row, launch)};
-    event->thread = thread_of(nsys, sqlite3_column_int64(row, work.has_launch ? launch + 1 : 2));
+    event->thread =
+        nsys_thread_of(nsys, sqlite3_column_int64(row, work.has_launch ? launch + 1 : 2));
     event->scope = scope_of(nsys, OBSERVER_CUPTI, table->role, NULL);
     event->arg_count = (uint16_t)nsys->args.count;
     if (nsys->sink->error)
@@ -322,13 +370,9 @@ static int take_kernel(struct nsys *nsys, const struct nsys_table *table, sqlite
     return add_work(nsys, table, row, &event, WORK_OWN + 9);
 }
 
-/* Numbers of CUpti_ActivityMemcpyKind. */
 static const char *direction_of(int64_t kind)
 {
-    static const char *const directions[] = {NULL,   "HtoD", "DtoH", "HtoA", "AtoH", "AtoA",
-                                             "AtoD", "DtoA", "DtoD", "HtoH", "PtoP"};
-    return kind > 0 && kind < (int64_t)(sizeof(directions) / sizeof(*directions)) ? directions[kind]
-                                                                                  : NULL;
+    return kind > 0 && kind < NSYS_COPY_KINDS ? nsys_copy_kinds[kind] : NULL;
 }
 
 /* bytes, and of copies copyKind */
@@ -356,17 +400,19 @@ static int take_memory(struct nsys *nsys, const struct nsys_table *table, sqlite
 /* ---- All of them ----------------------------------------------------------------------------- */
 
 const struct nsys_table nsys_tables[] = {
-    {.name = "TARGET_INFO_SESSION_START_TIME", .columns = {"utcEpochNs"}, .take = take_start_time},
-    {.name = "TARGET_INFO_GPU", .columns = {"cuDevice", "id", "name"}, .take = take_device},
-    {.name = "NVTX_EVENTS",
-     .columns = {"eventType", "globalTid", "domainId", "text", "@textId"},
+    {.name = NSYS_EXPORT, .columns = {"name", "value"}, .take = take_product},
+    {.name = NSYS_START_TIME, .columns = {"utcEpochNs"}, .take = take_start_time},
+    {.name = NSYS_GPU, .columns = {"cuDevice", "id", "name"}, .take = take_device},
+    {.name = NSYS_NVTX,
+     .columns = {"eventType", "globalTid", "domainId", "text", "@textId", "category"},
      .take = take_domain},
-    {.name = "NVTX_EVENTS",
+    {.name = NSYS_NVTX,
      .columns = {"start", "end", "globalTid", "eventType", "text", "@textId", "domainId",
-                 "endGlobalTid", "color", "int64Value", "doubleValue"},
+                 "endGlobalTid", "color", "int64Value", "doubleValue", "uint64Value", "category",
+                 "jsonText", "@jsonTextId"},
      .take = take_nvtx},
-    {.name = "OSRT_API", .columns = {"start", "end", "globalTid", "@nameId"}, .take = take_call},
-    {.name = "CUPTI_ACTIVITY_KIND_RUNTIME",
+    {.name = NSYS_OSRT, .columns = {"start", "end", "globalTid", "@nameId"}, .take = take_call},
+    {.name = NSYS_CALLS,
      .columns = {"start", "end", "globalTid", "@nameId"},
      .take = take_call,
      .role = QUEUE_ROLE_CALL},
@@ -374,23 +420,27 @@ const struct nsys_table nsys_tables[] = {
      .columns = {"start", "end", "globalTid", "@nameId"},
      .take = take_call,
      .role = QUEUE_ROLE_CALL},
-    {.name = "CUPTI_ACTIVITY_KIND_KERNEL",
+    {.name = NSYS_KERNELS,
      .columns = {WORK_COLUMNS, "@demangledName", "@shortName", "gridX", "gridY", "gridZ", "blockX",
                  "blockY", "blockZ", "registersPerThread"},
      .take = take_kernel,
      .is_work = true,
      .role = QUEUE_ROLE_KERNEL},
-    {.name = "CUPTI_ACTIVITY_KIND_MEMCPY",
+    {.name = NSYS_COPIES,
      .columns = {WORK_COLUMNS, "bytes", "copyKind"},
      .take = take_memory,
      .is_work = true,
      .role = QUEUE_ROLE_COPY},
-    {.name = "CUPTI_ACTIVITY_KIND_MEMSET",
+    {.name = NSYS_SETS,
      .columns = {WORK_COLUMNS, "bytes", "memKind"},
      .take = take_memory,
      .is_work = true,
      .role = QUEUE_ROLE_SET},
-    {.name = "PROCESSES", .columns = {"globalPid", "name"}, .take = take_process_name},
-    {.name = "ThreadNames", .columns = {"globalTid", "@nameId"}, .take = take_thread_name},
+    {0},
+};
+
+const struct nsys_table nsys_names[] = {
+    {.name = NSYS_PROCESSES, .columns = {"globalPid", "name"}, .take = take_process_name},
+    {.name = NSYS_THREAD_NAMES, .columns = {"globalTid", "@nameId"}, .take = take_thread_name},
     {0},
 };

@@ -26,6 +26,17 @@ CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY (start INTEGER NOT NULL, end INTEGER NOT
     deviceId INTEGER, contextId INTEGER, streamId INTEGER, correlationId INTEGER,
     globalPid INTEGER, bytes INTEGER, copyKind INTEGER);
 """
+# What not every report has.
+MORE = """
+CREATE TABLE COMPOSITE_EVENTS (id INTEGER NOT NULL PRIMARY KEY, start INTEGER NOT NULL,
+    cpu INTEGER, threadState INTEGER, globalTid INTEGER, cpuCycles INTEGER NOT NULL);
+CREATE TABLE SAMPLING_CALLCHAINS (id INTEGER NOT NULL, symbol INTEGER NOT NULL,
+    module INTEGER NOT NULL, kernelMode INTEGER, thumbCode INTEGER, unresolved INTEGER,
+    specialEntry INTEGER, originalIP INTEGER, unwindMethod INTEGER, stackDepth INTEGER NOT NULL,
+    PRIMARY KEY (id, stackDepth));
+ALTER TABLE NVTX_EVENTS ADD uint64Value INTEGER;
+ALTER TABLE NVTX_EVENTS ADD jsonText TEXT;
+"""
 
 
 def of_thread(tid):
@@ -40,6 +51,15 @@ class Made:
         self.connection = sqlite3.connect(path)
         self.connection.executescript(SCHEMA)
         self.texts = {}
+
+    def add_sample(self, number, start, *functions):
+        """Innermost first: function and module."""
+        self.add("COMPOSITE_EVENTS", id=number, start=start, cpu=1, threadState=1,
+                 globalTid=of_thread(WORKER), cpuCycles=2000000)
+        for depth, (function, module) in enumerate(functions):
+            self.add("SAMPLING_CALLCHAINS", id=number, symbol=self.text(function),
+                     module=self.text(module), kernelMode=module == "[kernel.kallsyms]",
+                     stackDepth=depth)
 
     def text(self, value):
         if value not in self.texts:
@@ -56,6 +76,25 @@ class Made:
     def end(self):
         self.connection.commit()
         self.connection.close()
+
+
+def make_more(path):
+    """Samples with and without a stack; a range with a category, a payload and key-values."""
+    made = Made(path)
+    worker = of_thread(WORKER)
+    made.connection.executescript(MORE)
+    made.add("NVTX_EVENTS", start=0, eventType=33, text="input", globalTid=worker, domainId=0,
+             category=5)
+    made.add("NVTX_EVENTS", start=1000, end=9000, eventType=59, text="read", globalTid=worker,
+             domainId=0, category=5, uint64Value=7,
+             jsonText='{"rows": 3, "name": "a\\"b", "shape": [2, 4], "ratio": 0.5, "last": true}')
+    made.add("NVTX_EVENTS", start=1500, eventType=34, text="odd", globalTid=worker, domainId=0,
+             jsonText="{no JSON")
+    made.add_sample(1, 2000, ("read", "/lib/libc.so.6"), ("load", "/opt/app/load.py"),
+                    ("main", "/opt/app/main.py"))
+    made.add_sample(2, 3000, ("vfs_read", "[kernel.kallsyms]"), ("read", "/lib/libc.so.6"))
+    made.add_sample(3, 4000)
+    made.end()
 
 
 def make(path, steps=3):

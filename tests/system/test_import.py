@@ -366,6 +366,26 @@ def databases_of_nsight_systems_are_read(home):
 
 
 @case
+def samples_and_values_of_nsight_systems_are_read(home):
+    source = home.work / "report.sqlite"
+    nsys_made.make_more(source)
+    path, said = imported(home, source)
+    check("samples stand for 1.00 ms of CPU time each" in said and "no numbers: 1" in said, said)
+    rows = query(home, path, "select time_ns, cpu_ns, path, function, (select count(*) from "
+                             "stack_frames f where f.stack = s.stack) as depth from samples s "
+                             "order by 1")
+    equal([tuple(row.values()) for row in rows],
+          [(1000, 1000000, "read", "read", 3), (2000, 1000000, "read", "vfs_read", 2),
+           (3000, 1000000, "read", None, 0)], "samples")
+    rows = query(home, path, "select name, category, payload, args from ranges")
+    equal([(*tuple(row.values())[:3], json.loads(row["args"])) for row in rows],
+          [("read", "input", 7, {"rows": 3, "name": 'a"b', "shape": "[2,4]", "ratio": 0.5,
+                                 "last": True})], "ranges")
+    done = home.annot("import", "--force", "--unit", "2ms", "-o", "unit.annot", source).ok()
+    check("2.00 ms" in done.err_text, done.err_text)
+
+
+@case
 def tables_of_other_versions_lack_columns(home):
     source = home.work / "report.sqlite"
     nsys_made.make(source)
