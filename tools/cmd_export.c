@@ -271,6 +271,20 @@ static void note_written(const struct plan *plan, const struct pass_counts *read
         recording_note_output(plan->output, plan->exporter->viewer);
 }
 
+static int fail_export(const struct plan *plan, const struct no_samples *about, int error)
+{
+    if (error == -ENODATA)
+        return no_samples_fail(about);
+    if (error == -ENOSYS)
+        return cmd_fail(CMD_FAILED,
+                        "annot was built without SQLite, which the %s format needs\n"
+                        "install libsqlite3-dev and build it again",
+                        plan->exporter->name);
+    if (error == -ENOSPC || error == -EDQUOT || error == -EFBIG) /* of a temporary file */
+        return recording_fail_output(plan->output, error);
+    return recording_fail(plan->recording, error);
+}
+
 static int run_export(struct plan *plan)
 {
     const struct pass_source source = recording_pass_source(plan->reader);
@@ -297,9 +311,8 @@ static int run_export(struct plan *plan)
     int output_error = out_error(job.out);
     if (error) {
         out_stream_abandon(job.out);
-        return output_error        ? recording_fail_output(plan->output, output_error)
-               : error == -ENODATA ? no_samples_fail(&about)
-                                   : recording_fail(plan->recording, error);
+        return output_error ? recording_fail_output(plan->output, output_error)
+                            : fail_export(plan, &about, error);
     }
     error = out_stream_close(job.out);
     if (error)

@@ -2,7 +2,6 @@
 /* See export_rows_parts.h. */
 #include "call_label.h"
 #include "export_rows_parts.h"
-#include "json_writer.h"
 #include "profile_parts.h"
 #include "stacks.h"
 
@@ -187,8 +186,8 @@ static struct rows_cell *put_names(const struct rows *rows, struct rows_cell *at
 
 /* ---- Key-values ------------------------------------------------------------------------------ */
 
-static void add_value(struct json_doc *doc, const struct trace *trace, uint32_t kind,
-                      union value value)
+void rows_put_value(struct json_doc *doc, const struct trace *trace, uint32_t kind,
+                    union value value)
 {
     switch ((enum value_kind)kind) {
     case VALUE_INT64:
@@ -211,6 +210,16 @@ static void add_value(struct json_doc *doc, const struct trace *trace, uint32_t 
     }
 }
 
+void rows_put_values(struct json_doc *doc, const struct trace *trace, const struct args *args)
+{
+    for (uint32_t i = 0; i < args->count; i++) {
+        const struct arg *arg = &args->items[i];
+        const struct trace_string *key = trace_string(trace, arg->key);
+        json_doc_key(doc, key->bytes, key->length, "");
+        rows_put_value(doc, trace, arg->kind, arg->value);
+    }
+}
+
 /* As a JSON object, the payload first. */
 static struct rows_cell *put_args(struct rows *rows, struct rows_cell *at, const struct item *item)
 {
@@ -222,14 +231,9 @@ static struct rows_cell *put_args(struct rows *rows, struct rows_cell *at, const
     json_doc_object(&doc, NULL);
     if (event->value_kind) {
         json_doc_key(&doc, "payload", strlen("payload"), "");
-        add_value(&doc, rows->trace, event->value_kind, event->value);
+        rows_put_value(&doc, rows->trace, event->value_kind, event->value);
     }
-    for (uint32_t i = 0; i < item->args.count; i++) {
-        const struct arg *arg = &item->args.items[i];
-        const struct trace_string *key = trace_string(rows->trace, arg->key);
-        json_doc_key(&doc, key->bytes, key->length, "");
-        add_value(&doc, rows->trace, arg->kind, arg->value);
-    }
+    rows_put_values(&doc, rows->trace, &item->args);
     json_doc_close(&doc);
     return put_made(rows, at);
 }

@@ -6,6 +6,7 @@
 
 #include "export.h"
 #include "hash_map.h"
+#include "json_writer.h"
 #include "strtab.h"
 
 /* The same names as in annot query where it has them; times count from the begin of the recording.
@@ -78,6 +79,11 @@ int rows_take(struct rows *rows, const struct item *item);
 
 /* The text of a key; valid until the next call. NULL: no memory. */
 const char *rows_text(struct rows *rows, uint64_t key, size_t *ret_length);
+
+/* Key-values as members of a JSON object that is open; a value behind its key. */
+void rows_put_values(struct json_doc *doc, const struct trace *trace, const struct args *args);
+void rows_put_value(struct json_doc *doc, const struct trace *trace, uint32_t kind,
+                    union value value);
 
 #define ROWS_OPTION_TABLE                                                                          \
     {                                                                                              \

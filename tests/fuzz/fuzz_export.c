@@ -13,6 +13,7 @@
 #include "perfetto_text.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -334,6 +335,20 @@ static void check_others(struct trace *trace, struct input in)
     }
 }
 
+/* Of Nsight Systems, if annot is built with SQLite. */
+static void check_database(struct trace *trace, struct input in)
+{
+    struct out_stream *out = out_stream_memory();
+    const struct pass_source source = source_of(trace, &in);
+    const struct export_job job = {.source = &source, .out = out};
+    int error = out ? export_run(exporter_by_name("nsys"), &job, NULL) : -ENOMEM;
+    size_t size;
+    const uint8_t *bytes = out_stream_memory_bytes(out, &size);
+    assert(error == 0 || error == -ENOSYS);
+    assert(error || (size > 100 && memcmp(bytes, "SQLite format 3", 16) == 0));
+    out_stream_abandon(out);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
     struct input in = input_of(bytes, size);
@@ -347,6 +362,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
         check_chrome(trace, in, &counts);
     }
     check_others(trace, in);
+    if (size % 8 == 0) /* it takes long */
+        check_database(trace, in);
     trace_destroy(trace);
     return 0;
 }

@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: MIT */
+/* The database of nsys_parts.h. Nothing is ever rolled back, so there is no journal. Memory: the
+ * cache, 16 MiB. */
+#include "nsys_parts.h"
+
+#include "file_io.h"
+#include "text.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { SQL_SIZE = 2048, COPY_SIZE = 64 << 10 };
+
+/* Ids of texts that are no strings of the trace. */
+#define MADE_TEXTS (INT64_C(1) << 32)
+
+/* ---- Tables ---------------------------------------------------------------------------------- */
+
+#define CHAIN_COLUMNS                                                                              \
+    "id INTEGER NOT NULL, symbol INTEGER NOT NULL, module INTEGER, kernelMode INTEGER, "           \
+    "thumbCode INTEGER, unresolved INTEGER, specialEntry INTEGER, originalIP INTEGER, "            \
+    "unwindMethod INTEGER, stackDepth INTEGER NOT NULL"
+#define WORK_COLUMNS                                                                               \
+    "start INTEGER NOT NULL, end INTEGER NOT NULL, deviceId INTEGER, contextId INTEGER, "          \
+    "greenContextId INTEGER, streamId INTEGER, correlationId INTEGER, globalPid INTEGER"
+
+/* Columns stand in the order in which rows are made. */
+static const struct {
+    const char *name, *columns, *last; /* last: no column */
+} tables[NSYS_TABLES] = {
+    [NSYS_TABLE_STRINGS] = {NSYS_STRINGS, "id INTEGER NOT NULL PRIMARY KEY, value TEXT NOT NULL"},
+    [NSYS_TABLE_THREADS] = {NSYS_THREAD_NAMES,
+                            "nameId INTEGER NOT NULL, priority INTEGER, globalTid INTEGER"},
+    [NSYS_TABLE_PROCESSES] = {NSYS_PROCESSES, "globalPid INTEGER, pid INTEGER, name TEXT"},
+    [NSYS_TABLE_ANALYSIS] = {"ANALYSIS_DETAILS",
+                             "globalVid INTEGER NOT NULL, duration INTEGER NOT NULL, "
+                             "startTime INTEGER NOT NULL, stopTime INTEGER NOT NULL"},
+    [NSYS_TABLE_START_TIME] = {NSYS_START_TIME, "utcEpochNs INTEGER, utcTime TEXT, localTime TEXT"},
+    [NSYS_TABLE_GPU] = {NSYS_GPU,
+                        "vmId INTEGER NOT NULL, id INTEGER NOT NULL, name TEXT, busLocation TEXT, "
+                        "totalMemory INTEGER, smCount INTEGER, uuid TEXT, cuDevice INTEGER, "
+                        "computeMajor INTEGER, computeMinor INTEGER, memoryBandwidth INTEGER, "
+                        "clockRate INTEGER, chipName TEXT"},
+    [NSYS_TABLE_CUDA_DEVICE] = {"TARGET_INFO_CUDA_DEVICE",
+                                "gpuId INTEGER, cudaId INTEGER NOT NULL, pid INTEGER NOT NULL, "
+                                "uuid TEXT, numMultiprocessors INTEGER"},
+    [NSYS_TABLE_CUDA_CONTEXT] = {"TARGET_INFO_CUDA_CONTEXT_INFO",
+                                 "nullStreamId INTEGER, hwId INTEGER NOT NULL, "
+                                 "vmId INTEGER NOT NULL, processId INTEGER NOT NULL, "
+                                 "deviceId INTEGER NOT NULL, contextId INTEGER NOT NULL, "
+                                 "parentContextId INTEGER, isGreenContext INTEGER"},
+    [NSYS_TABLE_CUDA_STREAM] = {"TARGET_INFO_CUDA_STREAM",
+                                "streamId INTEGER NOT NULL, hwId INTEGER NOT NULL, "
+                                "vmId INTEGER NOT NULL, processId INTEGER NOT NULL, "
+                                "contextId INTEGER NOT NULL, priority INTEGER, flag INTEGER"},
+    [NSYS_TABLE_CAPTURE] = {"META_DATA_CAPTURE", "name TEXT NOT NULL, value TEXT"},
+    [NSYS_TABLE_EXPORT] = {NSYS_EXPORT, "name TEXT NOT NULL, value TEXT"},
+    [NSYS_TABLE_NVTX] = {NSYS_NVTX,
+                         "start INTEGER NOT NULL, end INTEGER, eventType INTEGER NOT NULL, "
+                         "rangeId INTEGER, category INTEGER, color INTEGER, text TEXT, "
+                         "globalTid INTEGER, endGlobalTid INTEGER, textId INTEGER, "
+                         "domainId INTEGER, uint64Value INTEGER, int64Value INTEGER, "
+                         "doubleValue REAL, uint32Value INTEGER, int32Value INTEGER, "
+                         "floatValue REAL, jsonTextId INTEGER, jsonText TEXT, binaryData TEXT"},
+    [NSYS_TABLE_CALLS] = {NSYS_CALLS,
+                          "start INTEGER NOT NULL, end INTEGER NOT NULL, "
+                          "eventClass INTEGER NOT NULL, globalTid INTEGER, "
+                          "correlationId INTEGER, nameId INTEGER NOT NULL, returnValue INTEGER, "
+                          "callchainId INTEGER"},
+    [NSYS_TABLE_KERNELS] = {NSYS_KERNELS, WORK_COLUMNS
+                            ", demangledName INTEGER NOT NULL, shortName INTEGER NOT NULL, "
+                            "mangledName INTEGER, launchType INTEGER, cacheConfig INTEGER, "
+                            "registersPerThread INTEGER, gridX INTEGER, gridY INTEGER, "
+                            "gridZ INTEGER, blockX INTEGER, blockY INTEGER, blockZ INTEGER, "
+                            "staticSharedMemory INTEGER, dynamicSharedMemory INTEGER, "
+                            "localMemoryPerThread INTEGER, localMemoryTotal INTEGER, "
+                            "gridId INTEGER, sharedMemoryExecuted INTEGER, "
+                            "graphNodeId INTEGER, sharedMemoryLimitConfig INTEGER"},
+    [NSYS_TABLE_COPIES] = {NSYS_COPIES,
+                           WORK_COLUMNS ", bytes INTEGER, copyKind INTEGER, "
+                                        "deprecatedSrcId INTEGER, srcKind INTEGER, "
+                                        "dstKind INTEGER, srcDeviceId INTEGER, "
+                                        "srcContextId INTEGER, dstDeviceId INTEGER, "
+                                        "dstContextId INTEGER, migrationCause INTEGER, "
+                                        "graphNodeId INTEGER, virtualAddress INTEGER"},
+    [NSYS_TABLE_SETS] = {NSYS_SETS, WORK_COLUMNS ", value INTEGER, bytes INTEGER, "
+                                                 "graphNodeId INTEGER, memKind INTEGER"},
+    [NSYS_TABLE_WAITS] = {"CUPTI_ACTIVITY_KIND_SYNCHRONIZATION",
+                          WORK_COLUMNS ", syncType INTEGER NOT NULL, eventId INTEGER"},
+    [NSYS_TABLE_GRAPHS] = {"CUPTI_ACTIVITY_KIND_GRAPH_TRACE",
+                           WORK_COLUMNS ", graphId INTEGER, graphExecId INTEGER"},
+    [NSYS_TABLE_MEMORY] =
+        {"CUDA_GPU_MEMORY_USAGE_EVENTS",
+         "start INTEGER NOT NULL, globalPid INTEGER, deviceId INTEGER, contextId INTEGER, "
+         "address INTEGER, pc INTEGER, bytes INTEGER, memKind INTEGER, "
+         "memoryOperationType INTEGER NOT NULL, name TEXT, correlationId INTEGER, "
+         "streamId INTEGER, localMemoryPoolAddress INTEGER"},
+    [NSYS_TABLE_OVERHEAD] = {"PROFILER_OVERHEAD",
+                             "start INTEGER NOT NULL, end INTEGER NOT NULL, globalTid INTEGER, "
+                             "nameId INTEGER NOT NULL, returnValue INTEGER"},
+    [NSYS_TABLE_OSRT] = {NSYS_OSRT,
+                         "start INTEGER NOT NULL, end INTEGER NOT NULL, "
+                         "eventClass INTEGER NOT NULL, globalTid INTEGER, "
+                         "correlationId INTEGER, nameId INTEGER NOT NULL, returnValue INTEGER, "
+                         "nestingLevel INTEGER, callchainId INTEGER"},
+    [NSYS_TABLE_OSRT_CHAINS] = {NSYS_OSRT_CHAINS, CHAIN_COLUMNS, ", PRIMARY KEY (id, stackDepth))"},
+    [NSYS_TABLE_SWITCHES] = {"SCHED_EVENTS", "start INTEGER NOT NULL, cpu INTEGER, "
+                                             "isSchedIn INTEGER NOT NULL, globalTid INTEGER"},
+    [NSYS_TABLE_SAMPLES] = {NSYS_SAMPLES,
+                            "id INTEGER NOT NULL PRIMARY KEY, start INTEGER NOT NULL, "
+                            "cpu INTEGER, threadState INTEGER, globalTid INTEGER, "
+                            "cpuCycles INTEGER NOT NULL"},
+    [NSYS_TABLE_CHAINS] = {NSYS_CHAINS, CHAIN_COLUMNS, ", PRIMARY KEY (id, stackDepth))"},
+    [NSYS_TABLE_LAUNCHED] = {"temp.launched",
+                             "thread INTEGER NOT NULL, start INTEGER NOT NULL, "
+                             "told INTEGER NOT NULL, number INTEGER NOT NULL",
+                             ", PRIMARY KEY (thread, start, told)) WITHOUT ROWID"},
+    [NSYS_TABLE_CALLED] = {"temp.called", "process INTEGER NOT NULL, number INTEGER NOT NULL",
+                           ", PRIMARY KEY (process, number)) WITHOUT ROWID"},
+};
+
+/* ---- Errors ---------------------------------------------------------------------------------- */
+
+static void fail(struct nsys_database *db, int status)
+{
+    int system = db->file ? sqlite3_system_errno(db->file) : 0;
+    if (db->error)
+        return;
+    if (status == SQLITE_NOMEM)
+        db->error = -ENOMEM;
+    else if (file_limit_hit(&db->signals))
+        db->error = -EFBIG;
+    else if (status == SQLITE_FULL)
+        db->error = -ENOSPC;
+    else
+        db->error = system ? -system : -EIO;
+}
+
+static void check(struct nsys_database *db, int status)
+{
+    if (status != SQLITE_OK && status != SQLITE_DONE && status != SQLITE_ROW)
+        fail(db, status);
+}
+
+void nsys_run(struct nsys_database *db, const char *sql)
+{
+    if (!db->error)
+        check(db, sqlite3_exec(db->file, sql, NULL, NULL, NULL));
+}
+
+/* ---- Begin and end --------------------------------------------------------------------------- */
+
+/* The file loses its name at once: nobody else opens it, and it goes with the process. */
+static int open_file(struct nsys_database *db)
+{
+    char path[FILE_TEMPORARY_SIZE];
+    db->fd = file_open_named(path);
+    if (db->fd < 0)
+        return db->fd;
+    int status =
+        sqlite3_open_v2(path, &db->file, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
+    check(db, status);
+    nsys_run(db, "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; "
+                 "PRAGMA locking_mode = EXCLUSIVE; PRAGMA cache_size = -16384; "
+                 "PRAGMA temp_store = FILE; PRAGMA encoding = 'UTF-8'; BEGIN");
+    unlink(path);
+    return db->error;
+}
+
+int nsys_database_init(struct nsys_database *db, const struct trace *trace)
+{
+    *db = (struct nsys_database){.fd = -1, .trace = trace};
+    db->string_count = trace_string_count(trace);
+    db->told = calloc(db->string_count + 1u, sizeof(*db->told));
+    if (!db->told)
+        return -ENOMEM;
+    file_limit_hold(&db->signals);
+    db->holds_signals = true;
+    return open_file(db);
+}
+
+static void finalize(struct nsys_database *db)
+{
+    for (unsigned i = 0; i < NSYS_TABLES; i++) {
+        sqlite3_finalize(db->inserts[i]);
+        db->inserts[i] = NULL;
+    }
+}
+
+void nsys_database_fini(struct nsys_database *db)
+{
+    finalize(db);
+    sqlite3_close(db->file);
+    if (db->fd >= 0)
+        close(db->fd);
+    if (db->holds_signals)
+        file_limit_release(&db->signals);
+    free(db->told);
+    strtab_free(&db->made);
+    *db = (struct nsys_database){.fd = -1};
+}
+
+int nsys_database_copy(struct nsys_database *db, struct out_stream *out)
+{
+    nsys_run(db, "COMMIT");
+    finalize(db);
+    if (!db->error)
+        check(db, sqlite3_close(db->file));
+    if (!db->error)
+        db->file = NULL;
+    for (uint64_t at = 0; !db->error && !out_error(out);) {
+        ssize_t got = file_read_at(db->fd, out_reserve(out, COPY_SIZE), COPY_SIZE, at);
+        if (got <= 0)
+            return (int)got;
+        out_advance(out, (size_t)got);
+        at += (uint64_t)got;
+    }
+    return db->error;
+}
+
+/* ---- Rows ------------------------------------------------------------------------------------ */
+
+static sqlite3_stmt *make_insert(struct nsys_database *db, enum nsys_table table)
+{
+    char sql[SQL_SIZE];
+    struct text text = text_init(sql, sizeof(sql));
+    const char *last = tables[table].last;
+    text_format(&text, "CREATE TABLE %s (%s%s", tables[table].name, tables[table].columns,
+                last ? last : ")");
+    nsys_run(db, sql);
+    text = text_init(sql, sizeof(sql));
+    text_format(&text, "INSERT %sINTO %s VALUES (?",
+                table >= NSYS_TABLE_LAUNCHED ? "OR IGNORE " : "", tables[table].name);
+    for (const char *at = tables[table].columns; (at = strchr(at, ',')); at++)
+        text_format(&text, ",?");
+    text_format(&text, ")");
+    if (!db->error)
+        check(db, sqlite3_prepare_v3(db->file, sql, -1, SQLITE_PREPARE_PERSISTENT,
+                                     &db->inserts[table], NULL));
+    return db->inserts[table];
+}
+
+void nsys_begin_row(struct nsys_database *db, enum nsys_table table)
+{
+    db->column = 0;
+    db->row = db->inserts[table];
+    if (!db->row && !db->error)
+        db->row = make_insert(db, table);
+    if (db->row)
+        sqlite3_clear_bindings(db->row);
+}
+
+void nsys_put(struct nsys_database *db, int64_t number)
+{
+    if (db->row)
+        check(db, sqlite3_bind_int64(db->row, ++db->column, number));
+}
+
+void nsys_put_real(struct nsys_database *db, double number)
+{
+    if (db->row)
+        check(db, sqlite3_bind_double(db->row, ++db->column, number));
+}
+
+void nsys_put_text(struct nsys_database *db, const char *bytes, size_t length)
+{
+    if (db->row)
+        check(db, sqlite3_bind_text64(db->row, ++db->column, bytes, length, SQLITE_STATIC,
+                                      SQLITE_UTF8));
+}
+
+void nsys_skip(struct nsys_database *db, int columns)
+{
+    db->column += columns;
+}
+
+void nsys_end_row(struct nsys_database *db)
+{
+    if (db->row && !db->error)
+        check(db, sqlite3_step(db->row));
+    if (db->row)
+        sqlite3_reset(db->row);
+    db->row = NULL;
+}
+
+/* ---- Texts ----------------------------------------------------------------------------------- */
+
+static void put_string(struct nsys_database *db, int64_t id, const char *bytes, size_t length)
+{
+    nsys_begin_row(db, NSYS_TABLE_STRINGS);
+    nsys_put(db, id);
+    nsys_put_text(db, bytes, length);
+    nsys_end_row(db);
+}
+
+int64_t nsys_string(struct nsys_database *db, uint32_t string)
+{
+    const struct trace_string *text = trace_string(db->trace, string);
+    if (string >= db->string_count)
+        return nsys_text(db, text->bytes);
+    if (!db->told[string]) {
+        db->told[string] = 1;
+        put_string(db, string, text->bytes, text->length);
+    }
+    return string;
+}
+
+int64_t nsys_text(struct nsys_database *db, const char *text)
+{
+    size_t count = db->made.count, length = strlen(text);
+    int64_t number = strtab_add(&db->made, text, length);
+    if (number < 0) {
+        db->error = db->error ? db->error : (int)number;
+        return MADE_TEXTS;
+    }
+    if (db->made.count > count)
+        put_string(db, MADE_TEXTS + number, text, length);
+    return MADE_TEXTS + number;
+}

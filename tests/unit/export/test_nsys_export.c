@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT */
+/* Databases in the shape of Nsight Systems', as far as recordings of tests/viewers and tests/gpu do
+ * not have it: names of any length and bytes, payloads, launches of several kernels, faults. */
+#include "export.h"
+#include "test.h"
+#include "trace_maker.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+
+static struct maker *maker;
+
+static void begin(void)
+{
+    maker = maker_create();
+    uint32_t process = maker_process(maker, 100, -1, "train", 0);
+    maker_thread(maker, process, 100, "main");
+}
+
+static int run_export(struct out_stream *out)
+{
+    const struct pass_source source = maker_pass_source(maker);
+    const struct export_job job = {.source = &source, .out = out};
+    maker_finish(maker, 100000);
+    return export_run(exporter_by_name("nsys"), &job, NULL);
+}
+
+static sqlite3 *exported(void)
+{
+    struct out_stream *out = out_stream_memory();
+    sqlite3 *database;
+    size_t size;
+    CHECK_INT(run_export(out), 0);
+    const uint8_t *bytes = out_stream_memory_bytes(out, &size);
+    unsigned char *copy = sqlite3_malloc64(size);
+    memcpy(copy, bytes, size);
+    CHECK_INT(sqlite3_open(":memory:", &database), SQLITE_OK);
+    CHECK_INT(sqlite3_deserialize(database, "main", copy, (int64_t)size, (int64_t)size,
+                                  SQLITE_DESERIALIZE_FREEONCLOSE),
+              SQLITE_OK);
+    out_stream_abandon(out);
+    maker_destroy(maker);
+    return database;
+}
+
+/* The first column of its first row; "" is NULL. Freed by the caller. */
+static char *asked(sqlite3 *database, const char *sql)
+{
+    sqlite3_stmt *row;
+    if (sqlite3_prepare_v2(database, sql, -1, &row, NULL) != SQLITE_OK)
+        test_fail(__FILE__, __LINE__, "%s: %s", sql, sqlite3_errmsg(database));
+    CHECK_INT(sqlite3_step(row), SQLITE_ROW);
+    const char *text = (const char *)sqlite3_column_text(row, 0);
+    char *copy = strdup(text ? text : "");
+    sqlite3_finalize(row);
+    return copy;
+}
+
+static void check(sqlite3 *database, const char *sql, const char *wanted)
+{
+    char *text = asked(database, sql);
+    if (strcmp(text, wanted) != 0)
+        test_fail(__FILE__, __LINE__, "%s: \"%.200s\", not \"%.200s\"", sql, text, wanted);
+    free(text);
+}
+
+TEST(names_of_any_length_and_bytes_are_texts)
+{
+    enum { LONG_SIZE = 1 << 20 };
+
+    char *large = malloc(LONG_SIZE + 1);
+    memset(large, 'x', LONG_SIZE);
+    large[LONG_SIZE] = '\0';
+    begin();
+    maker_push(maker, 0, 10, "it's \"quoted\"; DROP TABLE NVTX_EVENTS; --\n\x01");
+    maker_push(maker, 0, 20, large);
+    maker_pop(maker, 0, 30);
+    maker_pop(maker, 0, 40);
+    maker_event(maker, &(struct event){.kind = EVENT_PUSH, .time_ns = 50});
+    maker_pop(maker, 0, 60);
+    sqlite3 *database = exported();
+    check(database, "SELECT text FROM NVTX_EVENTS WHERE start = 10",
+          "it's \"quoted\"; DROP TABLE NVTX_EVENTS; --\n\x01");
+    check(database, "SELECT value FROM NVTX_EVENTS JOIN StringIds ON id = textId", large);
+    check(database, "SELECT text FROM NVTX_EVENTS WHERE start = 50", "(unnamed)");
+    check(database, "SELECT globalTid FROM NVTX_EVENTS", "1677721700");
+    sqlite3_close(database);
+    free(large);
+}
+
+static void add_value(int64_t time, enum value_kind kind, union value value)
+{
+    maker_event(maker, &(struct event){.kind = EVENT_MARK,
+                                       .time_ns = time,
+                                       .name = maker_string(maker, "mark"),
+                                       .scope = maker_scope(maker, "lib", "io"),
+                                       .value_kind = (uint8_t)kind,
+                                       .value = value,
+                                       .color = 0xff8000ff,
+                                       .flags = EVENT_HAS_COLOR});
+}
+
+TEST(payloads_have_their_columns_and_the_rest_is_json)
+{
+    begin();
+    add_value(10, VALUE_INT64, (union value){.int64 = -7});
+    add_value(20, VALUE_UINT64, (union value){.uint64 = 7});
+    add_value(30, VALUE_DOUBLE, (union value){.float64 = 0.5});
+    add_value(40, VALUE_UINT64, (union value){.uint64 = UINT64_MAX});
+    maker_value_int(maker, "rows", 3);
+    uint32_t track = maker_track(maker, 0, 77, "request", -1);
+    maker_point(maker, 0, 50, &(struct maker_point){EVENT_TRACK_BEGIN, track, "GET"});
+    maker_point(maker, 0, 60, &(struct maker_point){EVENT_TRACK_END, track, NULL});
+    sqlite3 *database = exported();
+    check(database, "SELECT int64Value FROM NVTX_EVENTS WHERE start = 10 AND eventType = 34", "-7");
+    check(database, "SELECT uint64Value FROM NVTX_EVENTS WHERE start = 20", "7");
+    check(database, "SELECT doubleValue FROM NVTX_EVENTS WHERE start = 30", "0.5");
+    check(database, "SELECT jsonText FROM NVTX_EVENTS WHERE start = 40",
+          "{\"payload\":\"18446744073709551615\",\"rows\":3}");
+    check(database, "SELECT eventType || jsonText FROM NVTX_EVENTS WHERE start = 50",
+          "60{\"track\":\"request\"}");
+    check(database,
+          "SELECT d.text || c.text || printf('%x', m.color) FROM NVTX_EVENTS m JOIN NVTX_EVENTS d "
+          "ON d.eventType = 75 AND d.domainId = m.domainId JOIN NVTX_EVENTS c ON c.eventType = 33 "
+          "AND c.category = m.category WHERE m.start = 10 AND m.eventType = 34",
+          "libioff8000ff");
+    sqlite3_close(database);
+}
+
+TEST(a_file_that_may_not_grow_is_an_error)
+{
+    const struct rlimit limit = {8192, 8192};
+    struct out_stream *out = out_stream_memory();
+    char name[32];
+    begin();
+    for (int i = 0; i < 200000; i++) {
+        snprintf(name, sizeof(name), "range %d", i);
+        maker_push(maker, 0, 2 * i, name);
+        maker_pop(maker, 0, 2 * i + 1);
+    }
+    CHECK_INT(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    CHECK_INT(run_export(out), -EFBIG);
+    sigset_t pending;
+    CHECK_INT(sigpending(&pending), 0);
+    CHECK(!sigismember(&pending, SIGXFSZ));
+    out_stream_abandon(out);
+    maker_destroy(maker);
+}
