@@ -59,6 +59,8 @@ static int begin(void *state, const struct export_job *job)
         error = export_ids_init(&nsys->ids, trace);
     if (!error)
         error = chosen_frames_init(&nsys->chosen, trace, export_frames(job->options));
+    if (!error)
+        error = nsys_gpu_init(nsys);
     return error ? error : nsys->chains && nsys->json ? 0 : -ENOMEM;
 }
 
@@ -68,8 +70,9 @@ static int take(void *state, const struct item *item)
     if (item->kind == ITEM_SAMPLE) {
         nsys_take_sample(nsys, item->sample);
     } else if (item->kind == ITEM_INSTANT) {
+        nsys_gpu_mark(nsys, item);
         nsys_take_mark(nsys, item);
-    } else if (item->kind == ITEM_SPAN) {
+    } else if (item->kind == ITEM_SPAN && !nsys_gpu_take(nsys, item)) {
         nsys_take_range(nsys, item);
     }
     return nsys->db.error;
@@ -78,6 +81,7 @@ static int take(void *state, const struct item *item)
 static int end(void *state)
 {
     struct nsys *nsys = state;
+    nsys_gpu_finish(nsys);
     nsys_put_facts(nsys);
     return nsys_database_copy(&nsys->db, nsys->job->out);
 }
@@ -88,9 +92,13 @@ static void destroy(void *state)
     nsys_database_fini(&nsys->db);
     export_ids_fini(&nsys->ids);
     chosen_frames_fini(&nsys->chosen);
+    gpu_keys_fini(&nsys->keys);
     out_stream_abandon(nsys->json);
     map64_free(&nsys->scopes);
     wide_map_free(&nsys->names);
+    map64_free(&nsys->short_names);
+    map64_free(&nsys->contexts);
+    vec_free(&nsys->devices);
     free(nsys->chains);
 }
 
@@ -137,8 +145,8 @@ extern const struct exporter export_nsys;
 const struct exporter export_nsys = {
     .name = "nsys",
     .extension = ".sqlite",
-    .summary = "a database as Nsight Systems exports it: ranges, marks, samples, waits",
-    .carries = "ranges, calls, marks, samples, waits",
+    .summary = "a database as Nsight Systems exports it: ranges, samples, waits, GPUs",
+    .carries = "ranges, calls, marks, samples, waits, GPUs",
     .viewer = "with nsys stats, nsys analyze, SQL",
     .lacks = EXPORT_LACKS_COUNTERS | EXPORT_LACKS_FLOWS | EXPORT_LACKS_OTHER_SAMPLES,
     .waits = true,

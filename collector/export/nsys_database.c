@@ -187,6 +187,8 @@ static void finalize(struct nsys_database *db)
         sqlite3_finalize(db->inserts[i]);
         db->inserts[i] = NULL;
     }
+    sqlite3_finalize(db->find_launch);
+    db->find_launch = NULL;
 }
 
 void nsys_database_fini(struct nsys_database *db)

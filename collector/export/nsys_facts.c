@@ -55,6 +55,120 @@ static void put_programs(struct nsys *nsys)
             put_thread(nsys, i);
 }
 
+/* ---- Devices --------------------------------------------------------------------------------- */
+
+static int64_t pid_of(const struct nsys *nsys, uint32_t process)
+{
+    return process < nsys->ids.process_count ? nsys->ids.pids[process] : 0;
+}
+
+static void put_text_value(struct nsys *nsys, const struct arg *value)
+{
+    const char *text = gpu_value_text(&nsys->keys, value);
+    if (text[0])
+        nsys_put_text(&nsys->db, text, strlen(text));
+    else
+        nsys_skip(&nsys->db, 1);
+}
+
+static void put_number_value(struct nsys *nsys, const struct arg *value)
+{
+    if (value->kind)
+        nsys_put(&nsys->db, (int64_t)gpu_value_number(value));
+    else
+        nsys_skip(&nsys->db, 1);
+}
+
+/* What several processes use has one row. */
+static void put_gpu(struct nsys *nsys, const struct nsys_device *device)
+{
+    const struct arg *values = device->values;
+    struct nsys_database *db = &nsys->db;
+    const char *name =
+        trace_string(nsys->trace, trace_lane_get(nsys->trace, device->lane)->name)->bytes;
+    const char *colon = strncmp(name, "GPU ", 4) == 0 ? strstr(name, ": ") : NULL;
+    unsigned major, minor;
+    name = colon ? colon + 2 : name;
+    nsys_begin_row(db, NSYS_TABLE_GPU);
+    nsys_put(db, 0);
+    nsys_put(db, device->number);
+    nsys_put_text(db, name, strlen(name));
+    put_text_value(nsys, &values[GPU_VALUE_PCI]);
+    put_number_value(nsys, &values[GPU_VALUE_DEVICE_MEMORY]);
+    put_number_value(nsys, &values[GPU_VALUE_MULTIPROCESSORS]);
+    put_text_value(nsys, &values[GPU_VALUE_UUID]);
+    nsys_put(db, device->number);
+    if (sscanf(gpu_value_text(&nsys->keys, &values[GPU_VALUE_CAPABILITY]), "%u.%u", &major,
+               &minor) == 2) {
+        nsys_put(db, major);
+        nsys_put(db, minor);
+    }
+    nsys_end_row(db);
+}
+
+static void put_cuda_device(struct nsys *nsys, const struct nsys_device *device)
+{
+    uint32_t process = trace_lane_get(nsys->trace, device->lane)->process;
+    nsys_begin_row(&nsys->db, NSYS_TABLE_CUDA_DEVICE);
+    nsys_put(&nsys->db, device->number);
+    nsys_put(&nsys->db, device->number);
+    nsys_put(&nsys->db, pid_of(nsys, process));
+    put_text_value(nsys, &device->values[GPU_VALUE_UUID]);
+    put_number_value(nsys, &device->values[GPU_VALUE_MULTIPROCESSORS]);
+    nsys_end_row(&nsys->db);
+}
+
+static void put_devices(struct nsys *nsys)
+{
+    for (size_t i = 0; i < nsys->devices.count; i++) {
+        const struct nsys_device *device = &nsys->devices.items[i];
+        size_t first = 0;
+        while (nsys->devices.items[first].number != device->number)
+            first++;
+        if (first == i)
+            put_gpu(nsys, device);
+        put_cuda_device(nsys, device);
+    }
+}
+
+/* ---- Contexts and streams -------------------------------------------------------------------- */
+
+static void put_stream(struct nsys *nsys, const struct trace_lane *lane)
+{
+    nsys_begin_row(&nsys->db, NSYS_TABLE_CUDA_STREAM);
+    nsys_put(&nsys->db, (uint32_t)lane->id);
+    nsys_put(&nsys->db, 0);
+    nsys_put(&nsys->db, 0);
+    nsys_put(&nsys->db, pid_of(nsys, lane->process));
+    nsys_put(&nsys->db, (int64_t)(lane->id >> 32));
+    nsys_end_row(&nsys->db);
+}
+
+static void put_context(struct nsys *nsys, const struct map64_entry *entry)
+{
+    nsys_begin_row(&nsys->db, NSYS_TABLE_CUDA_CONTEXT);
+    nsys_skip(&nsys->db, 1);
+    nsys_put(&nsys->db, 0);
+    nsys_put(&nsys->db, 0);
+    nsys_put(&nsys->db, pid_of(nsys, (uint32_t)(entry->key >> 32) - 1));
+    nsys_put(&nsys->db, (int64_t)entry->value - 1);
+    nsys_put(&nsys->db, (uint32_t)entry->key);
+    nsys_end_row(&nsys->db);
+}
+
+static void put_streams(struct nsys *nsys)
+{
+    for (uint32_t i = 0; i < trace_lane_count(nsys->trace); i++) {
+        const struct trace_lane *lane = trace_lane_get(nsys->trace, i);
+        if (lane->kind == LANE_QUEUE && gpu_is_stream(lane) && gpu_device_of(nsys->trace, i))
+            put_stream(nsys, lane);
+    }
+    for (size_t i = 0; i < nsys->contexts.capacity; i++)
+        if (nsys->contexts.entries[i].key &&
+            (uint32_t)nsys->contexts.entries[i].key < NSYS_CONTEXTS)
+            put_context(nsys, &nsys->contexts.entries[i]);
+}
+
 /* ---- The session ----------------------------------------------------------------------------- */
 
 static void put_times(struct nsys *nsys)
@@ -206,6 +320,8 @@ static void put_enums(struct nsys_database *db)
 void nsys_put_facts(struct nsys *nsys)
 {
     put_programs(nsys);
+    put_devices(nsys);
+    put_streams(nsys);
     put_session(nsys);
     put_enums(&nsys->db);
     /* as versions of 2022 call it */

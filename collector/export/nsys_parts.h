@@ -10,9 +10,11 @@
 #include "chosen_frames.h"
 #include "export.h"
 #include "export_ids.h"
+#include "gpu_work.h"
 #include "hash_map.h"
 #include "nsys_shape.h"
 #include "strtab.h"
+#include "vec.h"
 
 #include <signal.h>
 #include <sqlite3.h>
@@ -56,6 +58,7 @@ struct nsys_database {
     sigset_t signals;
     bool holds_signals;
     sqlite3_stmt *inserts[NSYS_TABLES];
+    sqlite3_stmt *find_launch;
     sqlite3_stmt *row; /* that is made at present */
     int column;
     const struct trace *trace;
@@ -89,22 +92,44 @@ int64_t nsys_text(struct nsys_database *db, const char *text);
 
 /* ---- What the files have in common ----------------------------------------------------------- */
 
+struct nsys_device {
+    uint32_t number;
+    uint32_t lane;                      /* its name */
+    struct arg values[GPU_VALUE_COUNT]; /* by enum gpu_value; without kind: not known */
+};
+
+/* Where and when something was launched. */
+struct nsys_launch {
+    int64_t thread, start_ns; /* globalTid, since the begin of the recording */
+    int64_t told;             /* the driver's number; 0: not recorded */
+    int64_t number;           /* that joins it with what was launched */
+};
+
 struct nsys {
     struct nsys_database db;
     const struct export_job *job;
     const struct trace *trace;
     struct export_ids ids;
+    struct gpu_keys keys;
     struct chosen_frames chosen;
     int64_t begin_ns;
-    struct out_stream *json; /* memory */
-    struct map64 scopes;     /* of processes, whose names are there */
-    struct wide_map names;   /* of domains and categories of processes: they have their row */
-    uint8_t *chains;         /* by stack: its callchain is there */
+    struct out_stream *json;  /* memory */
+    struct map64 scopes;      /* of processes, whose names are there */
+    struct wide_map names;    /* of domains and categories of processes: they have their row */
+    struct map64 short_names; /* of kernels: by string, their id */
+    struct map64 contexts;    /* process and context: 1 + device */
+    VEC(struct nsys_device) devices;
+    uint8_t *chains; /* by stack: its callchain is there */
     uint32_t stack_count;
     int64_t sample_count;
+    struct nsys_launch last_launch; /* without number: none yet */
+    int64_t own_launches;
 };
 
 enum { NSYS_NOBODY = -1 };
+
+/* Contexts of CUDA have smaller numbers: others stand for something else. */
+#define NSYS_CONTEXTS UINT32_C(0xffffff00)
 
 /* A globalTid; NSYS_NOBODY: the recording does not know the thread. A globalPid, of a process. */
 int64_t nsys_thread(const struct nsys *nsys, uint32_t thread);
@@ -113,11 +138,20 @@ int64_t nsys_process(const struct nsys *nsys, uint32_t process);
 void nsys_put_time(struct nsys *nsys, int64_t time_ns);
 void nsys_put_who(struct nsys *nsys, int64_t global);
 
-/* ---- Ranges, marks: nsys_ranges.c; samples: nsys_samples.c ----------------------------------- */
+/* ---- Ranges, marks: nsys_ranges.c; samples: nsys_samples.c; GPUs: nsys_gpu.c ----------------- */
 
 void nsys_take_range(struct nsys *nsys, const struct item *item);
 void nsys_take_mark(struct nsys *nsys, const struct item *item);
 void nsys_take_sample(struct nsys *nsys, const struct sample *sample);
+
+/* 0 or -ENOMEM. */
+int nsys_gpu_init(struct nsys *nsys);
+/* False: it is none of what a GPU did, or was asked for. */
+bool nsys_gpu_take(struct nsys *nsys, const struct item *item);
+/* What it says of a device. */
+void nsys_gpu_mark(struct nsys *nsys, const struct item *item);
+/* Launches whose calls were not recorded. */
+void nsys_gpu_finish(struct nsys *nsys);
 
 /* ---- What is told of the whole: nsys_facts.c ------------------------------------------------- */
 

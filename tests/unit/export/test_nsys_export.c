@@ -131,6 +131,48 @@ TEST(payloads_have_their_columns_and_the_rest_is_json)
     sqlite3_close(database);
 }
 
+static void add_kernel(uint32_t lane, int64_t begin, int64_t origin)
+{
+    maker_event(maker,
+                &(struct event){
+                    .kind = EVENT_SPAN,
+                    .time_ns = begin,
+                    .end_ns = MAKER_BEGIN_NS + begin + 1000,
+                    .lane = lane,
+                    .origin_ns = MAKER_BEGIN_NS + origin,
+                    .name = maker_string(maker, "void at::native::gemm<4, float>(float*, int)"),
+                    .scope = maker_observed(maker, "kernel", OBSERVER_CUPTI, QUEUE_ROLE_KERNEL)});
+    maker_value_text(maker, "grid", "64,8,1");
+    maker_value_text(maker, "block", "256,,1"); /* no dimensions */
+}
+
+TEST(kernels_of_one_launch_have_one_call)
+{
+    begin();
+    struct trace *trace = maker_trace(maker);
+    uint32_t device = (uint32_t)trace_lane_of(trace, LANE_DEVICE, 0, 3);
+    uint32_t stream = (uint32_t)trace_lane_of(trace, LANE_QUEUE, 0, UINT64_C(1) << 32 | 7);
+    trace_lane(trace, device)->name = maker_string(maker, "GPU 3: H100");
+    CHECK(trace_lane_set_parent(trace, stream, device));
+    add_kernel(stream, 2000, 500);
+    add_kernel(stream, 4000, 500);
+    add_kernel(stream, 6000, 700);
+    sqlite3 *database = exported();
+    check(database, "SELECT COUNT(*) FROM CUPTI_ACTIVITY_KIND_RUNTIME", "2");
+    check(database,
+          "SELECT COUNT(*) FROM CUPTI_ACTIVITY_KIND_KERNEL k JOIN CUPTI_ACTIVITY_KIND_RUNTIME r "
+          "USING (correlationId) WHERE r.start = 500 AND r.globalTid >> 24 << 24 = k.globalPid",
+          "2");
+    check(database,
+          "SELECT deviceId || ' ' || contextId || ' ' || streamId || ' ' || gridX || ' ' || gridY "
+          "|| ' ' || ifnull(blockX, 'none') FROM CUPTI_ACTIVITY_KIND_KERNEL",
+          "3 1 7 64 8 none");
+    check(database, "SELECT value FROM StringIds JOIN CUPTI_ACTIVITY_KIND_KERNEL ON id = shortName",
+          "gemm");
+    check(database, "SELECT name FROM TARGET_INFO_GPU", "H100");
+    sqlite3_close(database);
+}
+
 TEST(a_file_that_may_not_grow_is_an_error)
 {
     const struct rlimit limit = {8192, 8192};
