@@ -3,7 +3,8 @@
 """Installs the viewers themselves, and opens each export in them. Not part of CI: it downloads.
 
 real_readers.py ANNOT MAKE_RECORDING [--made] [FORMAT...]: a table of what was read. Needs npm,
-Chromium, playwright and Go. README.md has the table of the last run.
+Chromium, playwright and Go; nsys is unpacked from Debian's non-free packages. README.md has the
+table of the last run.
 """
 
 import functools
@@ -182,7 +183,19 @@ def read_firefox(folder, recordings):
     return rows
 
 
-READERS = (read_speedscope, read_pprof, read_dot, read_parquet, read_firefox)
+def read_nsys(folder, recordings):
+    """Three versions of nsys stats and nsys analyze, also with recordings of a replayed GPU."""
+    import nsys_stats
+    rows, made = [], [*recordings, *nsys_stats.record_gpu(folder)]
+    for suite in nsys_stats.SUITES:
+        nsys = nsys_stats.Nsys(folder, suite)
+        for recording in made:
+            nsys_stats.check(nsys, recording)
+            rows.append((recording.stem, f"nsys {nsys.version}", "stats, analyze", "sums"))
+    return rows
+
+
+READERS = (read_speedscope, read_pprof, read_dot, read_parquet, read_firefox, read_nsys)
 
 
 def main():
