@@ -87,10 +87,8 @@ static const struct {
                                         "graphNodeId INTEGER, virtualAddress INTEGER"},
     [NSYS_TABLE_SETS] = {NSYS_SETS, WORK_COLUMNS ", value INTEGER, bytes INTEGER, "
                                                  "graphNodeId INTEGER, memKind INTEGER"},
-    [NSYS_TABLE_WAITS] = {"CUPTI_ACTIVITY_KIND_SYNCHRONIZATION",
-                          WORK_COLUMNS ", syncType INTEGER NOT NULL, eventId INTEGER"},
-    [NSYS_TABLE_GRAPHS] = {"CUPTI_ACTIVITY_KIND_GRAPH_TRACE",
-                           WORK_COLUMNS ", graphId INTEGER, graphExecId INTEGER"},
+    [NSYS_TABLE_WAITS] = {NSYS_WAITS, WORK_COLUMNS ", syncType INTEGER NOT NULL, eventId INTEGER"},
+    [NSYS_TABLE_GRAPHS] = {NSYS_GRAPHS, WORK_COLUMNS ", graphId INTEGER, graphExecId INTEGER"},
     [NSYS_TABLE_MEMORY] =
         {"CUDA_GPU_MEMORY_USAGE_EVENTS",
          "start INTEGER NOT NULL, globalPid INTEGER, deviceId INTEGER, contextId INTEGER, "

@@ -140,7 +140,7 @@ void nsys_gpu_finish(struct nsys *nsys)
     char sql[512];
     if (!db->inserts[NSYS_TABLE_LAUNCHED] || db->error)
         return;
-    int64_t name = nsys_text(db, "launch");
+    int64_t name = nsys_text(db, NSYS_LAUNCH);
     nsys_begin_row(db, NSYS_TABLE_CALLS); /* the tables are made */
     nsys_begin_row(db, NSYS_TABLE_CALLED);
     snprintf(sql, sizeof(sql),
@@ -314,14 +314,11 @@ static void take_set(struct nsys *nsys, const struct item *item)
     nsys_end_row(&nsys->db);
 }
 
-/* ENUM_CUPTI_SYNC_TYPE */
 static void take_wait(struct nsys *nsys, const struct item *item)
 {
-    static const char *const names[] = {"wait", "wait for event", "stream waits for event",
-                                        "wait for stream", "wait for context"};
     const char *name = trace_string(nsys->trace, item->event->name)->bytes;
-    int kind = (int)(sizeof(names) / sizeof(*names)) - 1;
-    while (kind > 0 && strcmp(names[kind], name) != 0)
+    int kind = NSYS_WAIT_KINDS - 1;
+    while (kind > 0 && strcmp(nsys_wait_kinds[kind], name) != 0)
         kind--;
     begin_work(nsys, NSYS_TABLE_WAITS, item);
     nsys_put(&nsys->db, kind);

@@ -34,6 +34,12 @@ static const char *const nsys_copy_kinds[NSYS_COPY_KINDS] = {"",     "HtoD", "Dt
                                                              "AtoA", "AtoD", "DtoA", "DtoD", "HtoH",
                                                              "PtoP", "HtoD", "DtoH", "DtoD"};
 
+/* SYNCHRONIZATION.syncType: CUpti_ActivitySynchronizationType, as libannot-gpu calls them. */
+enum { NSYS_WAIT_KINDS = 5 };
+
+static const char *const nsys_wait_kinds[NSYS_WAIT_KINDS] = {
+    "wait", "wait for event", "stream waits for event", "wait for stream", "wait for context"};
+
 /* ---- Tables that both sides know ------------------------------------------------------------- */
 
 #define NSYS_STRINGS      "StringIds"
@@ -51,10 +57,14 @@ static const char *const nsys_copy_kinds[NSYS_COPY_KINDS] = {"",     "HtoD", "Dt
 #define NSYS_KERNELS      "CUPTI_ACTIVITY_KIND_KERNEL"
 #define NSYS_COPIES       "CUPTI_ACTIVITY_KIND_MEMCPY"
 #define NSYS_SETS         "CUPTI_ACTIVITY_KIND_MEMSET"
+#define NSYS_WAITS        "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION"
+#define NSYS_GRAPHS       "CUPTI_ACTIVITY_KIND_GRAPH_TRACE"
 
 /* Of META_DATA_EXPORT, in databases of annot: samples count nanoseconds, and rows of OSRT_API are
  * waits. */
 #define NSYS_PRODUCT      "EXPORT_PRODUCT_NAME"
 #define NSYS_PRODUCT_OURS "annot"
+/* And a call without a duration that is called so stands for a launch whose call is not known. */
+#define NSYS_LAUNCH "launch"
 
 #endif

@@ -7,7 +7,7 @@
 
 #include <sqlite3.h>
 
-enum { NSYS_COLUMNS = 16 };
+enum { NSYS_COLUMNS = 20 };
 
 struct nsys {
     struct import_sink *sink;

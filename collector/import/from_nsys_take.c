@@ -265,18 +265,23 @@ static int take_nvtx(struct nsys *nsys, const struct nsys_table *table, sqlite3_
 
 /* ---- Calls of CUDA and of the operating system ----------------------------------------------- */
 
-/* What is called like "[lock]" is a wait: nsys_read_samples. */
-static bool is_wait(const struct nsys *nsys, const struct nsys_table *table, sqlite3_stmt *row)
+/* Not a call, in databases of ours. What is called like "[lock]" is a wait: nsys_read_samples. */
+static bool is_made_up(const struct nsys *nsys, const struct nsys_table *table, sqlite3_stmt *row)
 {
     const char *name = (const char *)sqlite3_column_text(row, 3);
-    return nsys->is_ours && !table->role && name && name[0] == '[';
+    if (!nsys->is_ours || !name)
+        return false;
+    if (!table->role)
+        return name[0] == '[';
+    return strcmp(name, NSYS_LAUNCH) == 0 &&
+           sqlite3_column_int64(row, 0) == sqlite3_column_int64(row, 1);
 }
 
 /* start, end, globalTid, @nameId */
 static int take_call(struct nsys *nsys, const struct nsys_table *table, sqlite3_stmt *row)
 {
     struct event event = {.kind = EVENT_PUSH};
-    if (is_wait(nsys, table, row) || !times_at(nsys, row, &event))
+    if (is_made_up(nsys, table, row) || !times_at(nsys, row, &event))
         return 0;
     nsys->args.count = 0;
     event.thread = nsys_thread_of(nsys, sqlite3_column_int64(row, 2));
@@ -323,16 +328,21 @@ static void name_lanes(struct nsys *nsys, const struct import_lanes *lanes,
                       import_text(nsys->sink, device));
 }
 
+static struct import_work work_at(sqlite3_stmt *row, int launch)
+{
+    return (struct import_work){.device = sqlite3_column_int64(row, 3),
+                                .context = sqlite3_column_int64(row, 4),
+                                .stream = sqlite3_column_int64(row, 5),
+                                .has_launch = !is_null(row, launch),
+                                .launch_ns = sqlite3_column_int64(row, launch)};
+}
+
 /* `launch`: the column with its begin. */
 static int add_work(struct nsys *nsys, const struct nsys_table *table, sqlite3_stmt *row,
                     struct event *event, int launch)
 {
     struct import_lanes lanes;
-    const struct import_work work = {.device = sqlite3_column_int64(row, 3),
-                                     .context = sqlite3_column_int64(row, 4),
-                                     .stream = sqlite3_column_int64(row, 5),
-                                     .has_launch = !is_null(row, launch),
-                                     .launch_ns = sqlite3_column_int64(row, launch)};
+    const struct import_work work = work_at(row, launch);
     event->thread =
         nsys_thread_of(nsys, sqlite3_column_int64(row, work.has_launch ? launch + 1 : 2));
     event->scope = scope_of(nsys, OBSERVER_CUPTI, table->role, NULL);
@@ -367,7 +377,38 @@ static int take_kernel(struct nsys *nsys, const struct nsys_table *table, sqlite
     add_shape(nsys, row, QUEUE_KEY_BLOCK, WORK_OWN + 5);
     if (!is_null(row, WORK_OWN + 8))
         add_number(nsys, QUEUE_KEY_REGISTERS, sqlite3_column_int64(row, WORK_OWN + 8));
-    return add_work(nsys, table, row, &event, WORK_OWN + 9);
+    if (!is_null(row, WORK_OWN + 10))
+        add_number(nsys, QUEUE_KEY_SHARED,
+                   (int64_t)sqlite3_column_int(row, WORK_OWN + 9) +
+                       sqlite3_column_int(row, WORK_OWN + 10));
+    return add_work(nsys, table, row, &event, WORK_OWN + 11);
+}
+
+/* graphId */
+static int take_graph(struct nsys *nsys, const struct nsys_table *table, sqlite3_stmt *row)
+{
+    struct event event = {.name = import_text(nsys->sink, "graph")};
+    if (!begin_work(nsys, row, &event))
+        return 0;
+    if (!is_null(row, WORK_OWN))
+        add_number(nsys, QUEUE_KEY_GRAPH, sqlite3_column_int64(row, WORK_OWN));
+    return add_work(nsys, table, row, &event, WORK_OWN + 1);
+}
+
+/* syncType */
+static int take_wait(struct nsys *nsys, const struct nsys_table *table, sqlite3_stmt *row)
+{
+    struct event event = {0};
+    int64_t kind = sqlite3_column_int64(row, WORK_OWN);
+    const struct import_work work = work_at(row, WORK_OWN + 1);
+    if (!begin_work(nsys, row, &event))
+        return 0;
+    bool known = kind > 0 && kind < NSYS_WAIT_KINDS;
+    event.name = import_text(nsys->sink, nsys_wait_kinds[known ? kind : 0]);
+    event.thread =
+        nsys_thread_of(nsys, sqlite3_column_int64(row, work.has_launch ? WORK_OWN + 2 : 2));
+    event.scope = scope_of(nsys, OBSERVER_CUPTI, table->role, NULL);
+    return nsys->sink->error ? nsys->sink->error : import_wait(nsys->sink, &work, &event);
 }
 
 static const char *direction_of(int64_t kind)
@@ -422,7 +463,8 @@ const struct nsys_table nsys_tables[] = {
      .role = QUEUE_ROLE_CALL},
     {.name = NSYS_KERNELS,
      .columns = {WORK_COLUMNS, "@demangledName", "@shortName", "gridX", "gridY", "gridZ", "blockX",
-                 "blockY", "blockZ", "registersPerThread"},
+                 "blockY", "blockZ", "registersPerThread", "staticSharedMemory",
+                 "dynamicSharedMemory"},
      .take = take_kernel,
      .is_work = true,
      .role = QUEUE_ROLE_KERNEL},
@@ -436,6 +478,16 @@ const struct nsys_table nsys_tables[] = {
      .take = take_memory,
      .is_work = true,
      .role = QUEUE_ROLE_SET},
+    {.name = NSYS_GRAPHS,
+     .columns = {WORK_COLUMNS, "graphId"},
+     .take = take_graph,
+     .is_work = true,
+     .role = QUEUE_ROLE_GRAPH},
+    {.name = NSYS_WAITS,
+     .columns = {WORK_COLUMNS, "syncType"},
+     .take = take_wait,
+     .is_work = true,
+     .role = QUEUE_ROLE_WAIT},
     {0},
 };
 

@@ -276,6 +276,8 @@ struct import_lanes {
 /* A span of a queue, until its end_ns; its thread is that of the launch. 0 or -errno. */
 int import_work(struct import_sink *sink, const struct import_work *work, struct event *event,
                 const struct arg *args, struct import_lanes *ret_lanes);
+/* The same of a wait of a thread, which lies beside the streams of its context. */
+int import_wait(struct import_sink *sink, const struct import_work *work, struct event *event);
 void import_lanes_name(struct import_sink *sink, const struct import_lanes *lanes,
                        uint32_t queue_name, uint32_t device_name);
 

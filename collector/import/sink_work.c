@@ -4,6 +4,9 @@
 
 #include <stdio.h>
 
+/* No number of a stream. */
+#define WAITS UINT32_C(0xfffffffe)
+
 /* The lane of a stream, below that of its device. */
 static int find_lanes(struct import_sink *sink, const struct import_work *work, uint32_t process,
                       struct import_lanes *ret_lanes)
@@ -40,6 +43,25 @@ int import_work(struct import_sink *sink, const struct import_work *work, struct
     event->lane = ret_lanes->queue;
     event->origin_ns = caused ? work->launch_ns : EVENT_NO_ORIGIN;
     return import_add(sink, event, args);
+}
+
+int import_wait(struct import_sink *sink, const struct import_work *work, struct event *event)
+{
+    uint32_t process = trace_thread_get(sink->trace, event->thread)->process;
+    uint64_t id = (uint64_t)work->context << 32 | WAITS;
+    uint32_t before = trace_lane_count(sink->trace);
+    int64_t lane = trace_lane_of(sink->trace, LANE_QUEUE, process, id);
+    char name[48];
+    if (lane < 0)
+        return (int)lane;
+    if (trace_lane_count(sink->trace) > before) {
+        snprintf(name, sizeof(name), "waits of context %lld", (long long)work->context);
+        trace_lane(sink->trace, (uint32_t)lane)->name = import_text(sink, name);
+    }
+    event->kind = EVENT_SPAN;
+    event->lane = (uint32_t)lane;
+    event->origin_ns = work->has_launch ? work->launch_ns : EVENT_NO_ORIGIN;
+    return import_add(sink, event, NULL);
 }
 
 void import_lanes_name(struct import_sink *sink, const struct import_lanes *lanes,
