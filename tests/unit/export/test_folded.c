@@ -111,7 +111,9 @@ TEST(an_error_of_the_samples_is_passed_on)
         const struct export_job job = {.source = &source, .out = out};
         bool wanted = exporters[i]->wants & WANT_SAMPLES;
         source.next_samples = fail_read;
-        CHECK_INT(export_run(exporters[i], &job, NULL), wanted ? -EIO : 0);
+        int error = export_run(exporters[i], &job, NULL);
+        if (error != -ENOSYS) /* built without SQLite */
+            CHECK_INT(error, wanted ? -EIO : 0);
         out_stream_abandon(out);
     }
     maker_destroy(maker);

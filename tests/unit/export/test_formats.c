@@ -236,7 +236,9 @@ TEST(an_error_of_the_source_is_passed_on)
             continue;
         struct out_stream *out = out_stream_memory();
         const struct export_job job = {.source = &source, .out = out};
-        CHECK_INT(export_run(exporters[i], &job, NULL), -EIO);
+        int error = export_run(exporters[i], &job, NULL);
+        if (error != -ENOSYS) /* built without SQLite */
+            CHECK_INT(error, -EIO);
         out_stream_abandon(out);
     }
     maker_destroy(maker);
