@@ -27,13 +27,13 @@ static void pack(uint8_t *bytes, size_t bit, uint64_t value, unsigned width)
 
 /* ---- Differences ----------------------------------------------------------------------------- */
 
-static void put_miniblock(struct parquet_bytes *out, const uint64_t *deltas, unsigned count,
+static void put_miniblock(struct column_bytes *out, const uint64_t *deltas, unsigned count,
                           unsigned width)
 {
     enum { SLACK = 9 };
 
     size_t size = (size_t)width * MINIBLOCK / 8;
-    uint8_t *at = parquet_room(out, size + SLACK);
+    uint8_t *at = column_room(out, size + SLACK);
     for (unsigned i = 0; at && i < count; i++)
         pack(at, (size_t)i * width, deltas[i], width);
     if (at)
@@ -41,7 +41,7 @@ static void put_miniblock(struct parquet_bytes *out, const uint64_t *deltas, uns
 }
 
 /* Differences less the smallest of them, in as few bits as each 32 of them need. */
-static void put_block(struct parquet_bytes *out, const uint64_t *deltas, unsigned count)
+static void put_block(struct column_bytes *out, const uint64_t *deltas, unsigned count)
 {
     uint64_t rest[BLOCK];
     uint8_t widths[MINIBLOCKS] = {0};
@@ -56,14 +56,14 @@ static void put_block(struct parquet_bytes *out, const uint64_t *deltas, unsigne
             widths[i / MINIBLOCK] = (uint8_t)width;
     }
     parquet_varint(out, zigzag(least));
-    parquet_put(out, widths, sizeof(widths));
+    column_put(out, widths, sizeof(widths));
     for (unsigned i = 0; i < count; i += MINIBLOCK) {
         unsigned part = count - i < MINIBLOCK ? count - i : MINIBLOCK;
         put_miniblock(out, rest + i, part, widths[i / MINIBLOCK]);
     }
 }
 
-void parquet_delta(struct parquet_bytes *out, const int64_t *values, uint32_t count)
+void parquet_delta(struct column_bytes *out, const int64_t *values, uint32_t count)
 {
     uint64_t deltas[BLOCK];
     unsigned used = 0;
@@ -82,17 +82,17 @@ void parquet_delta(struct parquet_bytes *out, const int64_t *values, uint32_t co
 
 /* ---- Runs and packed bits -------------------------------------------------------------------- */
 
-static void put_run(struct parquet_bytes *out, uint32_t value, uint32_t length, unsigned width)
+static void put_run(struct column_bytes *out, uint32_t value, uint32_t length, unsigned width)
 {
     uint8_t bytes[4];
     for (unsigned i = 0; i < sizeof(bytes); i++)
         bytes[i] = (uint8_t)(value >> 8 * i);
     parquet_varint(out, (uint64_t)length << 1);
-    parquet_put(out, bytes, (width + 7) / 8);
+    column_put(out, bytes, (width + 7) / 8);
 }
 
 /* Groups of eight; the last is filled with zeros. */
-static void put_packed(struct parquet_bytes *out, const uint32_t *values, uint32_t count,
+static void put_packed(struct column_bytes *out, const uint32_t *values, uint32_t count,
                        unsigned width)
 {
     enum { SLACK = 9 };
@@ -101,7 +101,7 @@ static void put_packed(struct parquet_bytes *out, const uint32_t *values, uint32
     if (count == 0)
         return;
     parquet_varint(out, (uint64_t)groups << 1 | 1);
-    uint8_t *at = parquet_room(out, (size_t)groups * width + SLACK);
+    uint8_t *at = column_room(out, (size_t)groups * width + SLACK);
     for (uint32_t i = 0; at && i < count; i++)
         pack(at, (size_t)i * width, values[i], width);
     if (at)
@@ -117,7 +117,7 @@ static uint32_t run_at(const uint32_t *values, uint32_t count)
 }
 
 /* Only whole groups may stand before something else, so a run gives up what fills the last one. */
-void parquet_hybrid(struct parquet_bytes *out, const uint32_t *values, uint32_t count,
+void parquet_hybrid(struct column_bytes *out, const uint32_t *values, uint32_t count,
                     unsigned width)
 {
     uint32_t packed = 0; /* before `at` that are not written yet */

@@ -23,6 +23,15 @@ void parquet_pages_fini(struct parquet_pages *pages)
     ZSTD_freeCCtx(pages->zstd);
 }
 
+enum parquet_type parquet_type_of(const struct column *column)
+{
+    static const enum parquet_type types[] = {[COLUMN_INTEGER] = PARQUET_INT64,
+                                              [COLUMN_REAL] = PARQUET_DOUBLE,
+                                              [COLUMN_TEXT] = PARQUET_BYTES};
+
+    return types[column->type];
+}
+
 /* What a column's metadata says of its pages. */
 struct sizes {
     uint64_t begin, data;   /* where they are, and that of the data is */
@@ -33,7 +42,7 @@ static void compress(struct parquet_pages *pages)
 {
     size_t bound = ZSTD_compressBound(pages->body.vec.count);
     pages->packed.vec.count = 0;
-    uint8_t *at = parquet_room(&pages->packed, bound);
+    uint8_t *at = column_room(&pages->packed, bound);
     if (!at || pages->body.failed) {
         pages->error = -ENOMEM;
         return;
@@ -76,10 +85,10 @@ static void put_page(struct parquet_pages *pages, int type, uint32_t values, int
 }
 
 /* Which rows have a value: their number of bytes first. */
-static void put_presence(struct parquet_bytes *body, const uint32_t *present, uint32_t rows)
+static void put_presence(struct column_bytes *body, const uint32_t *present, uint32_t rows)
 {
     size_t begin = body->vec.count;
-    parquet_room(body, 4);
+    column_room(body, 4);
     parquet_hybrid(body, present, rows, 1);
     for (unsigned i = 0; i < 4 && !body->failed; i++)
         body->vec.items[begin + i] = (uint8_t)((body->vec.count - begin - 4) >> 8 * i);
@@ -90,39 +99,39 @@ static unsigned width_of(uint32_t words)
     return words > 1 ? 32 - (unsigned)__builtin_clz(words - 1) : 1;
 }
 
-static enum parquet_encoding encoding_of(const struct parquet_column *column)
+static enum parquet_encoding encoding_of(const struct column *column)
 {
-    return column->dictionary              ? PARQUET_DICTIONARY
-           : column->type == PARQUET_INT64 ? PARQUET_DELTA
-                                           : PARQUET_PLAIN;
+    return column->dictionary               ? PARQUET_DICTIONARY
+           : column->type == COLUMN_INTEGER ? PARQUET_DELTA
+                                            : PARQUET_PLAIN;
 }
 
-static void put_values(struct parquet_bytes *body, const struct parquet_column *column)
+static void put_values(struct column_bytes *body, const struct column *column)
 {
     const uint8_t width = (uint8_t)width_of(column->word_count);
     switch (encoding_of(column)) {
     case PARQUET_DICTIONARY:
-        parquet_put(body, &width, 1);
+        column_put(body, &width, 1);
         parquet_hybrid(body, column->indices, column->count, width);
         break;
     case PARQUET_DELTA:
         parquet_delta(body, column->values, column->count);
         break;
     default:
-        if (column->type == PARQUET_DOUBLE)
-            parquet_put(body, column->values, column->count * sizeof(*column->values));
+        if (column->type == COLUMN_REAL)
+            column_put(body, column->values, column->count * sizeof(*column->values));
         else
-            parquet_put(body, column->bytes.vec.items, column->bytes.vec.count);
+            column_put(body, column->bytes.vec.items, column->bytes.vec.count);
     }
 }
 
-static void put_metadata(struct parquet_thrift *thrift, const struct parquet_column *column,
-                         uint32_t rows, const struct sizes *sizes)
+static void put_metadata(struct parquet_thrift *thrift, const struct column *column, uint32_t rows,
+                         const struct sizes *sizes)
 {
     thrift_struct(thrift, 0);
     thrift_int(thrift, 2, THRIFT_I64, (int64_t)sizes->begin);
     thrift_struct(thrift, 3);
-    thrift_int(thrift, 1, THRIFT_I32, column->type);
+    thrift_int(thrift, 1, THRIFT_I32, parquet_type_of(column));
     thrift_list(thrift, 2, THRIFT_I32, 3);
     thrift_member(thrift, PARQUET_PLAIN);
     thrift_member(thrift, PARQUET_RLE);
@@ -140,13 +149,13 @@ static void put_metadata(struct parquet_thrift *thrift, const struct parquet_col
     thrift_end(thrift);
 }
 
-int parquet_pages_put(struct parquet_pages *pages, const struct parquet_column *column,
-                      uint32_t rows, struct parquet_thrift *thrift)
+int parquet_pages_put(struct parquet_pages *pages, const struct column *column, uint32_t rows,
+                      struct parquet_thrift *thrift)
 {
     struct sizes sizes = {.begin = out_bytes(pages->out)};
     pages->body.vec.count = 0;
     if (column->dictionary) {
-        parquet_put(&pages->body, column->bytes.vec.items, column->bytes.vec.count);
+        column_put(&pages->body, column->bytes.vec.items, column->bytes.vec.count);
         put_page(pages, PAGE_DICTIONARY, column->word_count, PARQUET_PLAIN, &sizes);
     }
     sizes.data = out_bytes(pages->out);

@@ -5,24 +5,12 @@
 #ifndef ANNOT_PARQUET_PARTS_H
 #define ANNOT_PARQUET_PARTS_H
 
+#include "columns.h"
 #include "out_stream.h"
-#include "vec.h"
 
-#include <stdbool.h>
-#include <stdint.h>
+/* ---- Thrift's compact protocol: parquet_thrift.c ---- */
 
-/* ---- Bytes, and Thrift's compact protocol: parquet_thrift.c ---- */
-
-/* Grows; what does not fit for want of memory sets `failed`. */
-struct parquet_bytes {
-    VEC(uint8_t) vec;
-    bool failed;
-};
-
-void parquet_put(struct parquet_bytes *bytes, const void *data, size_t size);
-/* So many zeros; where they begin. NULL: no memory. */
-uint8_t *parquet_room(struct parquet_bytes *bytes, size_t size);
-void parquet_varint(struct parquet_bytes *bytes, uint64_t value);
+void parquet_varint(struct column_bytes *bytes, uint64_t value);
 
 enum parquet_thrift_type {
     THRIFT_I32 = 5,
@@ -35,7 +23,7 @@ enum parquet_thrift_type {
 enum { THRIFT_DEPTH_MAX = 8 };
 
 struct parquet_thrift {
-    struct parquet_bytes *out;
+    struct column_bytes *out;
     unsigned depth;
     int last[THRIFT_DEPTH_MAX]; /* field of each open struct */
 };
@@ -62,44 +50,20 @@ enum parquet_encoding {
     PARQUET_DICTIONARY = 8,
 };
 
-void parquet_delta(struct parquet_bytes *out, const int64_t *values, uint32_t count);
+void parquet_delta(struct column_bytes *out, const int64_t *values, uint32_t count);
 /* The hybrid of runs and packed bits, with `width` bits a value. */
-void parquet_hybrid(struct parquet_bytes *out, const uint32_t *values, uint32_t count,
+void parquet_hybrid(struct column_bytes *out, const uint32_t *values, uint32_t count,
                     unsigned width);
 
 /* ---- Pages: parquet_pages.c ---- */
 
 enum parquet_type { PARQUET_INT64 = 2, PARQUET_DOUBLE = 5, PARQUET_BYTES = 6 };
 
-/* Of one column of a row group. */
-struct parquet_column {
-    const char *name;
-    enum parquet_type type;
-    bool dictionary;            /* values are indices into `dictionary_bytes` */
-    uint32_t *present;          /* by row: 0 or 1 */
-    int64_t *values;            /* those that are there: integers, bits of doubles */
-    uint32_t *indices;          /* the same of dictionaries */
-    uint32_t count;             /* of these */
-    uint32_t word_count;        /* entries of the dictionary */
-    struct parquet_bytes bytes; /* texts with their lengths: the dictionary, or all */
-};
-
-/* ---- Order: parquet_order.c ---- */
-
-struct parquet_row_key {
-    uint64_t lane;
-    int64_t begin_ns;
-    uint32_t row; /* as it came */
-};
-
-/* Puts the rows of all columns in order of lanes and begins; what is around comes first. `keys` are
- * those of the rows, as they came. 0 or -ENOMEM. */
-int parquet_sort(struct parquet_column *columns, uint32_t column_count,
-                 struct parquet_row_key *keys, uint32_t rows);
+enum parquet_type parquet_type_of(const struct column *column);
 
 struct parquet_pages {
     struct out_stream *out;
-    struct parquet_bytes body, packed, header;
+    struct column_bytes body, packed, header;
     struct ZSTD_CCtx_s *zstd;
     int error;
 };
@@ -109,7 +73,7 @@ int parquet_pages_init(struct parquet_pages *pages, struct out_stream *out);
 void parquet_pages_fini(struct parquet_pages *pages);
 
 /* Writes its pages, and its ColumnChunk into `thrift`, as a member of a list. 0 or -errno. */
-int parquet_pages_put(struct parquet_pages *pages, const struct parquet_column *column,
-                      uint32_t rows, struct parquet_thrift *thrift);
+int parquet_pages_put(struct parquet_pages *pages, const struct column *column, uint32_t rows,
+                      struct parquet_thrift *thrift);
 
 #endif

@@ -6,39 +6,16 @@
 #include <assert.h>
 #include <string.h>
 
-/* ---- Bytes ----------------------------------------------------------------------------------- */
-
-uint8_t *parquet_room(struct parquet_bytes *bytes, size_t size)
-{
-    if (bytes->failed || vec_reserve(&bytes->vec, size + 1) != 0) { /* never no place at all */
-        bytes->failed = true;
-        return NULL;
-    }
-    uint8_t *at = bytes->vec.items + bytes->vec.count;
-    memset(at, 0, size);
-    bytes->vec.count += size;
-    return at;
-}
-
-void parquet_put(struct parquet_bytes *bytes, const void *data, size_t size)
-{
-    uint8_t *at = parquet_room(bytes, size);
-    if (at && size > 0)
-        memcpy(at, data, size);
-}
-
-void parquet_varint(struct parquet_bytes *bytes, uint64_t value)
+void parquet_varint(struct column_bytes *bytes, uint64_t value)
 {
     uint8_t text[VARINT_MAX];
-    parquet_put(bytes, text, (size_t)(varint_put(text, value) - text));
+    column_put(bytes, text, (size_t)(varint_put(text, value) - text));
 }
-
-/* ---- Thrift ---------------------------------------------------------------------------------- */
 
 static void put_byte(struct parquet_thrift *thrift, unsigned byte)
 {
     const uint8_t value = (uint8_t)byte;
-    parquet_put(thrift->out, &value, 1);
+    column_put(thrift->out, &value, 1);
 }
 
 /* The number of a field is told as the step from the one before. */
@@ -73,7 +50,7 @@ void thrift_member(struct parquet_thrift *thrift, int64_t value)
 void thrift_member_text(struct parquet_thrift *thrift, const char *text)
 {
     parquet_varint(thrift->out, strlen(text));
-    parquet_put(thrift->out, text, strlen(text));
+    column_put(thrift->out, text, strlen(text));
 }
 
 void thrift_int(struct parquet_thrift *thrift, int field, enum parquet_thrift_type type,

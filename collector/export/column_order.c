@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* See parquet_parts.h. Ranges come in order of their ends. In that of their begins, the times of a
+/* See columns.h. Ranges come in order of their ends. In that of their begins, the times of a
  * lane only grow, which takes half of the bytes. */
-#include "parquet_parts.h"
+#include "columns.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-static bool is_before(const struct parquet_row_key *a, const struct parquet_row_key *b)
+static bool is_before(const struct row_key *a, const struct row_key *b)
 {
     if (a->lane != b->lane)
         return a->lane < b->lane;
@@ -16,9 +16,8 @@ static bool is_before(const struct parquet_row_key *a, const struct parquet_row_
     return a->row > b->row; /* the one around comes after its children */
 }
 
-static void merge(const struct parquet_row_key *left, uint32_t left_count,
-                  const struct parquet_row_key *right, uint32_t right_count,
-                  struct parquet_row_key *out)
+static void merge(const struct row_key *left, uint32_t left_count, const struct row_key *right,
+                  uint32_t right_count, struct row_key *out)
 {
     while (left_count > 0 && right_count > 0) {
         bool second = is_before(right, left);
@@ -30,10 +29,10 @@ static void merge(const struct parquet_row_key *left, uint32_t left_count,
     memcpy(out + left_count, right, right_count * sizeof(*right));
 }
 
-static void sort_run(struct parquet_row_key *keys, uint32_t count)
+static void sort_run(struct row_key *keys, uint32_t count)
 {
     for (uint32_t i = 1; i < count; i++) {
-        const struct parquet_row_key key = keys[i];
+        const struct row_key key = keys[i];
         uint32_t at = i;
         for (; at > 0 && is_before(&key, &keys[at - 1]); at--)
             keys[at] = keys[at - 1];
@@ -42,12 +41,12 @@ static void sort_run(struct parquet_row_key *keys, uint32_t count)
 }
 
 /* A merge sort: half the time of qsort(), and these keys are a good part of what there is to do. */
-static int sort_keys(struct parquet_row_key *keys, uint32_t rows)
+static int sort_keys(struct row_key *keys, uint32_t rows)
 {
     enum { RUN = 16 };
 
-    struct parquet_row_key *other = malloc((rows + 1ul) * sizeof(*other));
-    struct parquet_row_key *from = keys, *to = other;
+    struct row_key *other = malloc((rows + 1ul) * sizeof(*other));
+    struct row_key *from = keys, *to = other;
     if (!other)
         return -ENOMEM;
     for (uint32_t i = 0; i < rows; i += RUN)
@@ -58,7 +57,7 @@ static int sort_keys(struct parquet_row_key *keys, uint32_t rows)
             uint32_t right = rows - i - left < width ? rows - i - left : width;
             merge(from + i, left, from + i + left, right, to + i);
         }
-        struct parquet_row_key *swap = from;
+        struct row_key *swap = from;
         from = to;
         to = swap;
     }
@@ -85,10 +84,10 @@ static void reorder_words(uint32_t *values, const uint32_t *places, uint32_t cou
 }
 
 /* Texts with their lengths before them. */
-static int reorder_bytes(struct parquet_bytes *bytes, const uint32_t *places, uint32_t count,
+static int reorder_bytes(struct column_bytes *bytes, const uint32_t *places, uint32_t count,
                          uint64_t *begins)
 {
-    struct parquet_bytes moved = {0};
+    struct column_bytes moved = {0};
     uint64_t at = 0;
     for (uint32_t i = 0; i < count; i++) {
         uint32_t size;
@@ -99,7 +98,7 @@ static int reorder_bytes(struct parquet_bytes *bytes, const uint32_t *places, ui
     for (uint32_t i = 0; i < count; i++) {
         uint32_t size;
         memcpy(&size, bytes->vec.items + begins[places[i]], sizeof(size));
-        parquet_put(&moved, bytes->vec.items + begins[places[i]], sizeof(size) + size);
+        column_put(&moved, bytes->vec.items + begins[places[i]], sizeof(size) + size);
     }
     vec_free(&bytes->vec);
     *bytes = moved;
@@ -107,8 +106,8 @@ static int reorder_bytes(struct parquet_bytes *bytes, const uint32_t *places, ui
 }
 
 /* Where the values of the rows are: those before a row that are there. */
-static uint32_t find_places(const struct parquet_column *column, const struct parquet_row_key *keys,
-                            uint32_t rows, uint32_t *ranks, uint32_t *places)
+static uint32_t find_places(const struct column *column, const struct row_key *keys, uint32_t rows,
+                            uint32_t *ranks, uint32_t *places)
 {
     uint32_t rank = 0, count = 0;
     for (uint32_t i = 0; i < rows; i++) {
@@ -121,8 +120,8 @@ static uint32_t find_places(const struct parquet_column *column, const struct pa
     return count;
 }
 
-static int reorder_column(struct parquet_column *column, const struct parquet_row_key *keys,
-                          uint32_t rows, uint32_t *places, void *scratch)
+static int reorder_column(struct column *column, const struct row_key *keys, uint32_t rows,
+                          uint32_t *places, void *scratch)
 {
     bool one = column->dictionary && column->word_count == 1 && column->count == rows;
     if (one || column->count == 0)
@@ -130,7 +129,7 @@ static int reorder_column(struct parquet_column *column, const struct parquet_ro
     uint32_t count = find_places(column, keys, rows, scratch, places);
     if (column->dictionary)
         reorder_words(column->indices, places, count, scratch);
-    else if (column->type != PARQUET_BYTES)
+    else if (column->type != COLUMN_TEXT)
         reorder_longs(column->values, places, count, scratch);
     else if (reorder_bytes(&column->bytes, places, count, scratch) != 0)
         return -ENOMEM;
@@ -142,14 +141,16 @@ static int reorder_column(struct parquet_column *column, const struct parquet_ro
     return 0;
 }
 
-int parquet_sort(struct parquet_column *columns, uint32_t column_count,
-                 struct parquet_row_key *keys, uint32_t rows)
+int columns_sort(struct columns *columns)
 {
+    uint32_t rows = columns->row_count;
+    if (!columns->keys)
+        return 0;
     uint32_t *places = malloc((rows + 1ul) * sizeof(*places));
     uint64_t *scratch = malloc((rows + 1ul) * sizeof(*scratch));
-    int error = places && scratch ? sort_keys(keys, rows) : -ENOMEM;
-    for (uint32_t i = 0; i < column_count && !error; i++)
-        error = reorder_column(&columns[i], keys, rows, places, scratch);
+    int error = places && scratch ? sort_keys(columns->keys, rows) : -ENOMEM;
+    for (uint32_t i = 0; i < columns->rows.count && !error; i++)
+        error = reorder_column(&columns->items[i], columns->keys, rows, places, scratch);
     free(places);
     free(scratch);
     return error;
