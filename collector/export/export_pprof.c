@@ -217,7 +217,7 @@ static uint64_t number_path(struct state *s, uint32_t path)
     if (known)
         return *known;
     out_stream_memory_reset(s->text);
-    profile_put_path(s->trace, path, s->text);
+    call_put_path(s->trace, path, s->text);
     const char *text = (const char *)out_stream_memory_bytes(s->text, &size);
     uint64_t number = number_text(s, text, size);
     if (out_error(s->text) || map64_put(&s->path_names, path, number) != 0)

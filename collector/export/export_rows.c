@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TEXTS_MAX = 32 << 20 };
+enum { TEXTS_MAX = 32 << 20, KEPT_MAX = 1 << 20 };
 
 /* What the key of a text is of: the upper half. */
 enum text_kind {
@@ -18,6 +18,7 @@ enum text_kind {
     TEXT_THREAD,
     TEXT_LANE,
     TEXT_PATH,
+    TEXT_RANGE_PATH,
     TEXT_STACK,
     TEXT_SET,
     TEXT_REASON,
@@ -45,6 +46,7 @@ static const struct rows_column range_columns[] = {NAME_COLUMNS,
                                                    {"self_ns", ROWS_INTEGER},
                                                    {"kind", ROWS_TEXT},
                                                    {"depth", ROWS_INTEGER},
+                                                   {"path", ROWS_TEXT},
                                                    {"lane", ROWS_TEXT},
                                                    {"unfinished", ROWS_INTEGER},
                                                    {"args", ROWS_BYTES}};
@@ -113,13 +115,16 @@ int rows_init(struct rows *rows, const struct export_job *job)
                           .columns = tables[table].columns,
                           .count = tables[table].count,
                           .begin_ns = trace_begin_ns(trace),
-                          .made = out_stream_memory()};
-    return rows->made ? 0 : -ENOMEM;
+                          .made = out_stream_memory(),
+                          .text = out_stream_memory()};
+    return rows->made && rows->text ? 0 : -ENOMEM;
 }
 
 void rows_fini(struct rows *rows)
 {
     out_stream_abandon(rows->made);
+    out_stream_abandon(rows->text);
+    rows_paths_fini(&rows->paths);
     map64_free(&rows->by_key);
     strtab_free(&rows->texts);
 }
@@ -250,8 +255,9 @@ static struct rows_cell *put_lane(struct rows_cell *at, const struct item *item)
     return has_lane(item) ? put_text(at, TEXT_LANE, item->event->lane) : put_none(at);
 }
 
-static void put_range(struct rows *rows, const struct item *item)
+static int put_range(struct rows *rows, const struct item *item)
 {
+    int64_t path = rows_paths_find(&rows->paths, item);
     int64_t duration_ns = item->end_ns - item->event->time_ns;
     struct rows_cell *at = put_names(rows, rows->cells, item->event);
     at = put_integer(at, item->event->time_ns - rows->begin_ns);
@@ -259,9 +265,11 @@ static void put_range(struct rows *rows, const struct item *item)
     at = put_integer(at, duration_ns - item->child_ns);
     at = put_text(at, TEXT_KIND, item->lane);
     at = put_integer(at, item->depth);
+    at = put_text(at, TEXT_RANGE_PATH, (uint32_t)path);
     at = put_lane(at, item);
     at = put_integer(at, (item->flags & ITEM_UNFINISHED) != 0);
     put_args(rows, at, item);
+    return path < 0 ? (int)path : 0;
 }
 
 static void put_mark(struct rows *rows, const struct item *item)
@@ -346,17 +354,19 @@ int rows_take(struct rows *rows, const struct item *item)
         [ROWS_COUNTERS] = ITEM_COUNTER,
         [ROWS_MARKS] = ITEM_INSTANT,
     };
+    int error = 0;
     if (item->kind != kinds[rows->table])
         return 0;
+    rows->item = item;
     if (rows->table == ROWS_RANGES)
-        put_range(rows, item);
+        error = put_range(rows, item);
     else if (rows->table == ROWS_SAMPLES)
         put_sample(rows, item->sample);
     else if (rows->table == ROWS_COUNTERS)
         put_counter(rows, item);
     else
         put_mark(rows, item);
-    return out_error(rows->made) ? -ENOMEM : 1;
+    return error || out_error(rows->made) ? -ENOMEM : 1;
 }
 
 /* ---- Texts ----------------------------------------------------------------------------------- */
@@ -378,13 +388,24 @@ static void make_stack(struct rows *rows, uint32_t stack)
     for (uint32_t i = 0; i < count; i++) {
         uint32_t text = stacks_label_of(stacks, frames[i])->text;
         const char *at = text ? trace_string(rows->trace, text)->bytes : "?", *end;
-        out_text(rows->made, i ? ";" : "");
+        out_text(rows->text, i ? ";" : "");
         for (; (end = strchr(at, ';')) != NULL; at = end + 1) {
-            out_write(rows->made, at, (size_t)(end - at));
-            out_text(rows->made, ",");
+            out_write(rows->text, at, (size_t)(end - at));
+            out_text(rows->text, ",");
         }
-        out_text(rows->made, at);
+        out_text(rows->text, at);
     }
+}
+
+/* Of the present row. */
+static void make_range_path(struct rows *rows)
+{
+    const struct item *item = rows->item;
+    for (uint32_t i = 0; i < item->depth; i++) {
+        call_put_range(rows->trace, item->parents[i]->name, item->parents[i]->scope, rows->text);
+        out_text(rows->text, "/");
+    }
+    call_put_range(rows->trace, item->event->name, item->event->scope, rows->text);
 }
 
 static void make_text(struct rows *rows, enum text_kind kind, uint32_t number)
@@ -402,61 +423,74 @@ static void make_text(struct rows *rows, enum text_kind kind, uint32_t number)
         trace_lane_path(trace, number, label, sizeof(label));
         break;
     case TEXT_PATH:
-        profile_put_path(trace, number, rows->made);
+        call_put_path(trace, number, rows->text);
+        break;
+    case TEXT_RANGE_PATH:
+        make_range_path(rows);
         break;
     case TEXT_STACK:
         make_stack(rows, number);
         break;
     case TEXT_SET:
-        out_text(rows->made, trace_set_name(trace, number, small));
+        out_text(rows->text, trace_set_name(trace, number, small));
         break;
     case TEXT_REASON:
-        out_text(rows->made, wait_reason_name((enum wait_reason)number));
+        out_text(rows->text, wait_reason_name((enum wait_reason)number));
         break;
     default:
-        out_text(rows->made, kind_of_lane(number));
+        out_text(rows->text, kind_of_lane(number));
     }
-    out_text(rows->made, label);
+    out_text(rows->text, label);
 }
 
-static int keep_text(struct rows *rows, uint64_t key)
+static size_t recent_of(uint64_t key)
 {
-    size_t length;
-    if (rows->text_bytes > TEXTS_MAX) {
-        map64_free(&rows->by_key);
-        strtab_free(&rows->texts);
-        rows->texts = (struct strtab){0};
-        memset(rows->recent, 0, sizeof(rows->recent));
-        rows->text_bytes = 0;
-    }
-    struct out_stream *row = rows->made;
-    rows->made = out_stream_memory(); /* cells of the row may be in the other one */
-    if (!rows->made) {
-        rows->made = row;
-        return -ENOMEM;
-    }
+    return (key ^ key >> 28) % ROWS_RECENT;
+}
+
+static void forget_texts(struct rows *rows)
+{
+    map64_free(&rows->by_key);
+    strtab_free(&rows->texts);
+    rows->texts = (struct strtab){0};
+    memset(rows->recent, 0, sizeof(rows->recent));
+    rows->text_bytes = 0;
+}
+
+/* The text of a key that is new; one that is long is not kept. NULL: no memory. */
+static const char *add_text(struct rows *rows, uint64_t key, size_t *ret_length)
+{
+    out_stream_memory_reset(rows->text);
     make_text(rows, (enum text_kind)(key >> 32), (uint32_t)key);
-    const char *bytes = (const char *)out_stream_memory_bytes(rows->made, &length);
-    int64_t place = out_error(rows->made) ? -ENOMEM : strtab_append(&rows->texts, bytes, length);
-    out_stream_abandon(rows->made);
-    rows->made = row;
-    rows->text_bytes += length + 64;
-    return place < 0 ? (int)place : map64_put(&rows->by_key, key, (uint64_t)place + 1);
+    const char *bytes = (const char *)out_stream_memory_bytes(rows->text, ret_length);
+    if (out_error(rows->text))
+        return NULL;
+    if (*ret_length > KEPT_MAX)
+        return bytes;
+    if (rows->text_bytes > TEXTS_MAX)
+        forget_texts(rows);
+    int64_t place = strtab_append(&rows->texts, bytes, *ret_length);
+    rows->text_bytes += *ret_length + 64;
+    if (place < 0 || map64_put(&rows->by_key, key, (uint64_t)place + 1) != 0)
+        return NULL;
+    bytes = strtab_get(&rows->texts, (size_t)place)->bytes;
+    rows->recent[recent_of(key)] = (struct rows_recent){key, bytes, *ret_length};
+    return bytes;
 }
 
 const char *rows_text(struct rows *rows, uint64_t key, size_t *ret_length)
 {
-    struct rows_recent *recent = &rows->recent[(key ^ key >> 28) % ROWS_RECENT];
+    struct rows_recent *recent = &rows->recent[recent_of(key)];
     if (key >> 32 == TEXT_STRING) {
         const struct trace_string *string = trace_string(rows->trace, (uint32_t)key);
         *ret_length = string->length;
         return string->bytes;
     }
     if (recent->key != key) {
-        if (!map64_find(&rows->by_key, key) && keep_text(rows, key) != 0)
-            return NULL;
-        size_t place = (size_t)*map64_find(&rows->by_key, key) - 1;
-        const struct strtab_entry *entry = strtab_get(&rows->texts, place);
+        const uint64_t *known = map64_find(&rows->by_key, key);
+        if (!known)
+            return add_text(rows, key, ret_length);
+        const struct strtab_entry *entry = strtab_get(&rows->texts, (size_t)*known - 1);
         *recent = (struct rows_recent){key, entry->bytes, entry->length};
     }
     *ret_length = recent->length;

@@ -43,6 +43,28 @@ struct rows_cell {
 
 enum { ROWS_COLUMNS_MAX = 20, ROWS_RECENT = 256 };
 
+/* ---- Paths of ranges: rows_paths.c ----
+ *
+ * Each path has a number, the same as long as it is known: paths that are the same may have
+ * different ones, different paths have not. Memory: 4 MiB. */
+
+struct rows_link {
+    uint32_t name, scope, number;
+};
+
+struct rows_paths {
+    VEC(struct rows_link) last; /* the path of the last range, from the root */
+    struct map64 names;         /* of name and scope */
+    struct map64 numbers;       /* of the path around it in the upper half, and that */
+    uint32_t given;
+};
+
+/* The number of a range's path, or -ENOMEM. */
+int64_t rows_paths_find(struct rows_paths *paths, const struct item *item);
+void rows_paths_fini(struct rows_paths *paths);
+
+/* ---- Rows: export_rows.c ---- */
+
 struct rows_recent {
     uint64_t key; /* 0: none */
     const char *bytes;
@@ -58,8 +80,10 @@ struct rows {
     int64_t begin_ns;
     struct rows_cell cells[ROWS_COLUMNS_MAX]; /* of the present row */
     const char *bytes;                        /* of its one CELL_BYTES */
-    struct out_stream *made;                  /* memory */
-    struct map64 by_key;                      /* key: place in texts + 1 */
+    const struct item *item;                  /* what it is made of */
+    struct rows_paths paths;
+    struct out_stream *made, *text; /* memory: of cells of the row; of a text */
+    struct map64 by_key;            /* key: place in texts + 1 */
     struct strtab texts;
     size_t text_bytes;
     struct rows_recent recent[ROWS_RECENT]; /* of keys, by their lowest bits */
@@ -77,7 +101,7 @@ void rows_fini(struct rows *rows);
 /* 1: the item is a row, whose cells are there until the next call; 0: it is none; -ENOMEM. */
 int rows_take(struct rows *rows, const struct item *item);
 
-/* The text of a key; valid until the next call. NULL: no memory. */
+/* The text of a key of the present row; valid until the next call. NULL: no memory. */
 const char *rows_text(struct rows *rows, uint64_t key, size_t *ret_length);
 
 /* Key-values as members of a JSON object that is open; a value behind its key. */

@@ -191,17 +191,3 @@ void profile_full_title(const struct trace *trace, uint32_t thread, char *buffer
     struct text text = {buffer, PROFILE_TITLE_SIZE, strlen(buffer)};
     text_format(&text, "%s%s", text.length ? " / " : "", label);
 }
-
-void profile_put_path(const struct trace *trace, uint32_t path, struct out_stream *out)
-{
-    enum { PATHS_MAX = 1024 };
-
-    uint32_t paths[PATHS_MAX];
-    char label[CALL_LABEL_SIZE];
-    uint32_t count = stacks_paths(trace_stacks_get(trace), path, paths, PATHS_MAX);
-    for (uint32_t i = 0; i < count; i++) {
-        size_t length = trace_range_label(trace, paths[i], label, sizeof(label));
-        out_text(out, i ? "/" : "");
-        out_write(out, label, length);
-    }
-}

@@ -73,9 +73,6 @@ void profile_process_title(const struct trace *trace, uint32_t process, char *bu
 void profile_thread_title(const struct trace *trace, uint32_t thread, char *buffer);
 void profile_full_title(const struct trace *trace, uint32_t thread, char *buffer);
 
-/* "job/load": the ranges of a path, outermost first. */
-void profile_put_path(const struct trace *trace, uint32_t path, struct out_stream *out);
-
 /* ---- Spool: profile_spool.c ----
  *
  * Bytes of many streams, for formats that want each stream in one piece while the recording has

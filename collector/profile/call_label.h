@@ -6,6 +6,7 @@
 #ifndef ANNOT_CALL_LABEL_H
 #define ANNOT_CALL_LABEL_H
 
+#include "out_stream.h"
 #include "stacks.h"
 #include "trace.h"
 
@@ -43,6 +44,13 @@ int call_compare_labels(const struct trace *trace, uint32_t a, uint32_t b);
 /* Of the name of an event, if it stands for a function: the path of its file (string) and its first
  * line; 0: it has none, or is no function's. */
 uint32_t call_source(const struct trace *trace, uint32_t name, int32_t *ret_line);
+
+/* A range as a part of a path: "domain:name". */
+void call_put_range(const struct trace *trace, uint32_t name, uint32_t scope,
+                    struct out_stream *out);
+
+/* "job/load": the ranges of a path, outermost first. */
+void call_put_path(const struct trace *trace, uint32_t path, struct out_stream *out);
 
 /* Leaves native frames out of a stack that has Python functions; one without stays as it is.
  * Returns how many are left. */

@@ -81,15 +81,9 @@ static void put_args(const struct event_scan *scan, const struct event_row *row,
 static void add_name(const struct event_scan *scan, const struct around *range)
 {
     struct out_stream *out = scan->scan.cursor->query->text;
-    const struct trace_string *name = trace_string(scan->scan.trace, range->name);
-    uint32_t domain = trace_scope_domain(scan->scan.trace, range->scope);
     if (out_bytes(out) > 0)
         out_text(out, "/");
-    if (domain) {
-        out_text(out, trace_string(scan->scan.trace, domain)->bytes);
-        out_text(out, ":");
-    }
-    out_text(out, name->length ? name->bytes : "(no name)");
+    call_put_range(scan->scan.trace, range->name, range->scope, out);
 }
 
 static void put_path(const struct event_scan *scan, const struct event_row *row, bool itself,

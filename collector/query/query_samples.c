@@ -2,6 +2,7 @@
 /* The tables of samples: all of them, and those that are waits. Thread-safety: none. */
 #include "query_parts.h"
 
+#include "call_label.h"
 #include "code_owner.h"
 #include "json_writer.h"
 #include "stacks.h"
@@ -325,20 +326,10 @@ static void finish(struct query_cursor *cursor)
 void query_put_path(struct query *query, const struct trace *trace, uint32_t path,
                     sqlite3_context *context)
 {
-    enum { PATHS_MAX = 1024, LABEL_SIZE = 4096 };
-
-    uint32_t paths[PATHS_MAX];
-    char label[LABEL_SIZE];
-    uint32_t count = stacks_paths(trace_stacks_get(trace), path, paths, PATHS_MAX);
-    if (!count)
-        return;
     out_stream_memory_reset(query->text);
-    for (uint32_t i = 0; i < count; i++) {
-        trace_range_label(trace, paths[i], label, sizeof(label));
-        out_text(query->text, i ? "/" : "");
-        out_text(query->text, label);
-    }
-    put_made(context, query);
+    call_put_path(trace, path, query->text);
+    if (out_bytes(query->text) > 0)
+        put_made(context, query);
 }
 
 static void put_values(const struct sample_scan *scan, const struct sample_row *row,

@@ -11,7 +11,7 @@ from recordings import export, query
 # Columns that are compared, by table; the same in annot query.
 COLUMNS = {
     "ranges": ("name", "domain", "category", "pid", "tid", "begin_ns", "duration_ns", "self_ns",
-               "kind", "depth", "unfinished"),
+               "kind", "depth", "path", "unfinished"),
     "samples": ("pid", "tid", "time_ns", "duration_ns", "sample_set", "cpu_ns", "waiting_ns",
                 "ready_ns", "reason", "path", "function", "file", "line", "processor"),
     "counters": ("name", "domain", "category", "pid", "tid", "time_ns", "value", "unit"),
