@@ -10,7 +10,7 @@
  * observer of GPUs and all roles, and key-values the names of those of GPUs: then both formats are
  * whole, each arrow has its ends, and nothing lasts less than no time. */
 #include "export.h"
-#include "perfetto_text.h"
+#include "proto_text.h"
 
 #include <assert.h>
 #include <errno.h>

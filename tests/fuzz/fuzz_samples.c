@@ -8,7 +8,7 @@
 #include "export.h"
 #include "flame_svg.h"
 #include "made_sample.h"
-#include "perfetto_text.h"
+#include "proto_text.h"
 #include "stacks.h"
 
 #include <assert.h>

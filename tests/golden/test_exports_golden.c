@@ -2,12 +2,14 @@
 /* The sample recordings in each format, byte for byte: tests/golden/export/sample.*, sampled.*,
  * toolkit.*
  *
- * The Perfetto trace is kept as the text of tests/lib/perfetto_text.h, for people to review. After
- * a wanted change, run with ANNOT_UPDATE_GOLDEN=1 and read the difference. */
+ * Protocol buffers are kept as the text of tests/lib/proto_text.h, for people to review. Parquet
+ * and Arrow files, whose bytes are those of the zstd that is there, are read back row for row by
+ * their readers in tests/viewers. After a wanted change, run with ANNOT_UPDATE_GOLDEN=1 and read
+ * the difference. */
 #include "call_label.h"
 #include "export.h"
 #include "flame_svg.h"
-#include "perfetto_text.h"
+#include "proto_text.h"
 #include "sample_trace.h"
 #include "sampled_trace.h"
 #include "test.h"
@@ -16,12 +18,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static struct out_stream *export_made(struct maker *maker, const char *format)
+static struct out_stream *export_made(struct maker *maker, const char *format, const char *table)
 {
     struct out_stream *out = out_stream_memory();
     CHECK(maker && out);
     const struct pass_source source = maker_pass_source(maker);
-    const struct export_options options = {.native = true, .scheduler = true};
+    const struct export_options options = {.native = true, .scheduler = true, .table = table};
     const struct export_job job = {.source = &source, .options = &options, .out = out};
     CHECK_INT(export_run(exporter_by_name(format), &job, NULL), 0);
     maker_destroy(maker);
@@ -56,76 +58,52 @@ static void compare(const char *name, const char *actual, size_t size)
     free(expected);
 }
 
-TEST(sample_as_chrome_json)
+/* `text` makes what people can read of the bytes; NULL: they can. */
+static void check_export(struct maker *maker, const char *format, const char *golden,
+                         char *text(const uint8_t *bytes, size_t size))
 {
-    struct out_stream *out = export_made(sample_trace_create(), "chrome");
+    struct out_stream *out =
+        export_made(maker, format, strstr(golden, "samples") ? "samples" : NULL);
     size_t size;
     const uint8_t *bytes = out_stream_memory_bytes(out, &size);
-    compare("sample.json", (const char *)bytes, size);
+    if (text) {
+        char *made = text(bytes, size);
+        CHECK(strchr(made, '!') == NULL);
+        compare(golden, made, strlen(made));
+        free(made);
+    } else {
+        compare(golden, (const char *)bytes, size);
+    }
     out_stream_abandon(out);
 }
 
-TEST(sample_as_perfetto_trace)
+TEST(sample_in_each_format)
 {
-    struct out_stream *out = export_made(sample_trace_create(), "perfetto");
-    size_t size;
-    const uint8_t *bytes = out_stream_memory_bytes(out, &size);
-    char *text = perfetto_text(bytes, size);
-    CHECK(strchr(text, '!') == NULL);
-    compare("sample.pftrace.txt", text, strlen(text));
-    free(text);
-    out_stream_abandon(out);
+    check_export(sample_trace_create(), "chrome", "sample.json", NULL);
+    check_export(sample_trace_create(), "perfetto", "sample.pftrace.txt", perfetto_text);
+    check_export(sample_trace_create(), "speedscope", "sample.speedscope.json", NULL);
+    check_export(sample_trace_create(), "firefox", "sample.firefox.json", NULL);
+    check_export(sample_trace_create(), "csv", "sample.csv", NULL);
+    check_export(sample_trace_create(), "jsonl", "sample.jsonl", NULL);
 }
 
-TEST(toolkit_as_chrome_json)
+TEST(toolkit_in_each_format)
 {
-    struct out_stream *out = export_made(toolkit_trace_create(), "chrome");
-    size_t size;
-    const uint8_t *bytes = out_stream_memory_bytes(out, &size);
-    compare("toolkit.json", (const char *)bytes, size);
-    out_stream_abandon(out);
+    check_export(toolkit_trace_create(), "chrome", "toolkit.json", NULL);
+    check_export(toolkit_trace_create(), "perfetto", "toolkit.pftrace.txt", perfetto_text);
+    check_export(toolkit_trace_create(), "firefox", "toolkit.firefox.json", NULL);
 }
 
-TEST(toolkit_as_perfetto_trace)
+TEST(sampled_in_each_format)
 {
-    struct out_stream *out = export_made(toolkit_trace_create(), "perfetto");
-    size_t size;
-    const uint8_t *bytes = out_stream_memory_bytes(out, &size);
-    char *text = perfetto_text(bytes, size);
-    CHECK(strchr(text, '!') == NULL);
-    compare("toolkit.pftrace.txt", text, strlen(text));
-    free(text);
-    out_stream_abandon(out);
-}
-
-TEST(sampled_as_perfetto_trace)
-{
-    struct out_stream *out = export_made(sampled_trace_create(), "perfetto");
-    size_t size;
-    const uint8_t *bytes = out_stream_memory_bytes(out, &size);
-    char *text = perfetto_text(bytes, size);
-    CHECK(strchr(text, '!') == NULL);
-    compare("sampled.pftrace.txt", text, strlen(text));
-    free(text);
-    out_stream_abandon(out);
-}
-
-TEST(sampled_as_chrome_json)
-{
-    struct out_stream *out = export_made(sampled_trace_create(), "chrome");
-    size_t size;
-    const uint8_t *bytes = out_stream_memory_bytes(out, &size);
-    compare("sampled.json", (const char *)bytes, size);
-    out_stream_abandon(out);
-}
-
-TEST(sampled_as_collapsed_stacks)
-{
-    struct out_stream *out = export_made(sampled_trace_create(), "folded");
-    size_t size;
-    const uint8_t *bytes = out_stream_memory_bytes(out, &size);
-    compare("sampled.folded", (const char *)bytes, size);
-    out_stream_abandon(out);
+    check_export(sampled_trace_create(), "perfetto", "sampled.pftrace.txt", perfetto_text);
+    check_export(sampled_trace_create(), "chrome", "sampled.json", NULL);
+    check_export(sampled_trace_create(), "folded", "sampled.folded", NULL);
+    check_export(sampled_trace_create(), "speedscope", "sampled.speedscope.json", NULL);
+    check_export(sampled_trace_create(), "firefox", "sampled.firefox.json", NULL);
+    check_export(sampled_trace_create(), "pprof", "sampled.pb.txt", pprof_text);
+    check_export(sampled_trace_create(), "dot", "sampled.dot", NULL);
+    check_export(sampled_trace_create(), "csv", "sampled.samples.csv", NULL);
 }
 
 /* Without the style, which is made of the page's. */

@@ -3,7 +3,7 @@
  * tell; messages of logs. The usual ones are in tests/golden/export/toolkit.*. */
 #include "export.h"
 #include "export_facts.h"
-#include "perfetto_text.h"
+#include "proto_text.h"
 #include "test.h"
 #include "trace_maker.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What the formats do where a straightforward writer goes wrong. */
 #include "export.h"
-#include "perfetto_text.h"
+#include "proto_text.h"
 #include "test.h"
 #include "trace_maker.h"
 

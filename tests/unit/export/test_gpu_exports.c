@@ -2,7 +2,7 @@
 /* Work of GPUs in exports, as far as recorded scenes do not have it (tests/gpu/fake): calls of the
  * driver, several processes, work that overlaps on a stream, what a mark says of a device. */
 #include "export.h"
-#include "perfetto_text.h"
+#include "proto_text.h"
 #include "test.h"
 #include "trace_maker.h"
 

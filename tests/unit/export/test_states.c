@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Thread states of the Perfetto trace where the recording does not say everything. */
 #include "export.h"
-#include "perfetto_text.h"
+#include "proto_text.h"
 #include "test.h"
 #include "trace_maker.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The decoder of perfetto_text.h: a table of fields, and one loop over the wire format. */
-#include "perfetto_text.h"
+/* The decoder of proto_text.h: a table of fields, and one loop over the wire format. */
+#include "proto_text.h"
 
 #include "perfetto_fields.h"
 
@@ -38,6 +38,15 @@ enum message {
     FTRACE_EVENT,
     BLOCKED,
     MESSAGE,
+    PACKED, /* varints */
+    PP,     /* pprof's */
+    PP_TYPE,
+    PP_SAMPLE,
+    PP_LABEL,
+    PP_MAPPING,
+    PP_LOCATION,
+    PP_LINE,
+    PP_FUNCTION,
 };
 
 static const struct field {
@@ -152,6 +161,43 @@ static const struct field {
     {SYSTEM, PX_SYSTEM_UTSNAME, "utsname", UTSNAME},
     {UTSNAME, PX_UTSNAME_SYSNAME, "sysname", TEXT},
     {UTSNAME, PX_UTSNAME_RELEASE, "release", TEXT},
+    {PP, 1, "sample_type", PP_TYPE},
+    {PP, 2, "sample", PP_SAMPLE},
+    {PP, 3, "mapping", PP_MAPPING},
+    {PP, 4, "location", PP_LOCATION},
+    {PP, 5, "function", PP_FUNCTION},
+    {PP, 6, "string", TEXT},
+    {PP, 9, "time_nanos", NUMBER},
+    {PP, 10, "duration_nanos", NUMBER},
+    {PP, 11, "period_type", PP_TYPE},
+    {PP, 12, "period", NUMBER},
+    {PP, 13, "comment", NUMBER},
+    {PP, 14, "default_sample_type", NUMBER},
+    {PP_TYPE, 1, "type", NUMBER},
+    {PP_TYPE, 2, "unit", NUMBER},
+    {PP_SAMPLE, 1, "location_id", PACKED},
+    {PP_SAMPLE, 2, "value", PACKED},
+    {PP_SAMPLE, 3, "label", PP_LABEL},
+    {PP_LABEL, 1, "key", NUMBER},
+    {PP_LABEL, 2, "str", NUMBER},
+    {PP_MAPPING, 1, "id", NUMBER},
+    {PP_MAPPING, 5, "filename", NUMBER},
+    {PP_MAPPING, 6, "build_id", NUMBER},
+    {PP_MAPPING, 7, "has_functions", NUMBER},
+    {PP_MAPPING, 8, "has_filenames", NUMBER},
+    {PP_MAPPING, 9, "has_line_numbers", NUMBER},
+    {PP_MAPPING, 10, "has_inline_frames", NUMBER},
+    {PP_LOCATION, 1, "id", NUMBER},
+    {PP_LOCATION, 2, "mapping_id", NUMBER},
+    {PP_LOCATION, 3, "address", NUMBER},
+    {PP_LOCATION, 4, "line", PP_LINE},
+    {PP_LINE, 1, "function_id", NUMBER},
+    {PP_LINE, 2, "line", NUMBER},
+    {PP_FUNCTION, 1, "id", NUMBER},
+    {PP_FUNCTION, 2, "name", NUMBER},
+    {PP_FUNCTION, 3, "system_name", NUMBER},
+    {PP_FUNCTION, 4, "filename", NUMBER},
+    {PP_FUNCTION, 5, "start_line", NUMBER},
 };
 
 struct bytes {
@@ -192,6 +238,18 @@ static void print_text(FILE *out, struct bytes text)
     fputc('"', out);
 }
 
+static void print_packed(FILE *out, struct bytes in)
+{
+    const char *space = "";
+    uint64_t number;
+    fputc('[', out);
+    while (in.at < in.end && read_varint(&in, &number)) {
+        fprintf(out, "%s%lld", space, (long long)number);
+        space = " ";
+    }
+    fputs(in.at < in.end ? "!cut" : "]", out);
+}
+
 static void print_message(FILE *out, enum message message, struct bytes in);
 
 /* The value of a field whose tag was read. False: the bytes are no protocol buffer. */
@@ -224,6 +282,8 @@ static bool print_value(FILE *out, enum message is, unsigned wire_type, struct b
     in->at = inner.end;
     if (is == TEXT)
         print_text(out, inner);
+    else if (is == PACKED)
+        print_packed(out, inner);
     else
         print_message(out, is, inner);
     return true;
@@ -250,7 +310,8 @@ static void print_message(FILE *out, enum message message, struct bytes in)
     fputc('}', out);
 }
 
-char *perfetto_text(const uint8_t *bytes, size_t size)
+/* A field of the outermost message is a line. */
+static char *text_of(enum message message, const uint8_t *bytes, size_t size)
 {
     char *text = NULL;
     size_t length;
@@ -260,7 +321,8 @@ char *perfetto_text(const uint8_t *bytes, size_t size)
     if (!out)
         abort();
     while (in.at < in.end) {
-        const struct field *field = read_varint(&in, &tag) ? find_field(TRACE, tag >> 3) : NULL;
+        const struct field *field =
+            read_varint(&in, &tag) ? find_field(message, (uint32_t)(tag >> 3)) : NULL;
         fprintf(out, "%s ", field ? field->name : "!unknown");
         bool whole = field && print_value(out, field->is, tag & 7, &in);
         fputs(whole ? "\n" : "!cut\n", out);
@@ -270,4 +332,14 @@ char *perfetto_text(const uint8_t *bytes, size_t size)
     if (fclose(out) != 0)
         abort();
     return text;
+}
+
+char *perfetto_text(const uint8_t *bytes, size_t size)
+{
+    return text_of(TRACE, bytes, size);
+}
+
+char *pprof_text(const uint8_t *bytes, size_t size)
+{
+    return text_of(PP, bytes, size);
 }
