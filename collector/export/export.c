@@ -13,7 +13,7 @@
 #define TIME_MAX_NS (INT64_MAX / 4) /* 73 years */
 #define VALUE_MAX   (INT64_C(1) << 50)
 
-extern const struct exporter export_callgrind, export_chrome, export_csv, export_dot,
+extern const struct exporter export_arrow, export_callgrind, export_chrome, export_csv, export_dot,
     export_firefox, export_folded, export_jsonl, export_lprof, export_nsys, export_parquet,
     export_perfetto, export_pprof, export_pstats, export_speedscope;
 
@@ -21,7 +21,8 @@ const struct exporter *const exporters[] = {
     &export_perfetto, &export_chrome,    &export_speedscope, &export_firefox,
     &export_pprof,    &export_folded,    &export_svg,        &export_dot,
     &export_pstats,   &export_callgrind, &export_lprof,      &export_nsys,
-    &export_csv,      &export_jsonl,     &export_parquet,    NULL};
+    &export_csv,      &export_jsonl,     &export_parquet,    &export_arrow,
+    NULL};
 
 const struct exporter *exporter_by_name(const char *name)
 {

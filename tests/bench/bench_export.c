@@ -276,7 +276,7 @@ int main(int argc, char **argv)
                                {"perfetto.tracks", 0, 0}, {"chrome.tracks", 0, 0},
                                {"speedscope", 0, 0},      {"csv", 0, 0},
                                {"jsonl", 0, 0},           {"parquet", 0, 0},
-                               {"firefox", 0, 0}};
+                               {"arrow", 0, 0},           {"firefox", 0, 0}};
     size_t count = sizeof(results) / sizeof(*results);
     const char *wanted = argc > 2 + json ? argv[2 + json] : NULL;
     if (wanted) {

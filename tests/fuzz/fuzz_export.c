@@ -317,7 +317,8 @@ static void check_gpu_chrome(struct trace *trace, struct input in)
 /* What the pass tells is in each, whole. */
 static void check_others(struct trace *trace, struct input in)
 {
-    static const char *const formats[] = {"speedscope", "firefox", "csv", "jsonl", "parquet"};
+    static const char *const formats[] = {"speedscope", "firefox", "csv",
+                                          "jsonl",      "parquet", "arrow"};
     for (size_t i = 0; i < sizeof(formats) / sizeof(*formats); i++) {
         struct out_stream *out = run_export(formats[i], trace, in);
         size_t size;
@@ -328,6 +329,8 @@ static void check_others(struct trace *trace, struct input in)
             assert(count_of(text, "{\"type\":\"O\"") == count_of(text, "{\"type\":\"C\""));
         if (i == 4)
             assert(size > 12 && memcmp(bytes + size - 4, "PAR1", 4) == 0);
+        else if (i == 5)
+            assert(size > 32 && memcmp(bytes + size - 6, "ARROW1", 6) == 0);
         else if (i < 3)
             assert(!strstr(text, "[,") && !strstr(text, ",]"));
         free(text);

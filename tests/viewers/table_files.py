@@ -66,24 +66,21 @@ def read_lines(path):
         return [json.loads(line) for line in stream]
 
 
-def read_parquet(path):
-    import polars
-    return polars.read_parquet(path).to_dicts()
-
-
-def check_parquet(recording, tables):
-    """Each table; and that a part of the rows can be read."""
+def check_polars(recording, tables):
+    """Each table, as Parquet and as an Arrow file; and that a part of the columns can be read."""
     try:
         import polars
     except ImportError:
         return "polars"
     for table in tables:
-        path = recording.with_suffix(f".{table}.parquet")
-        export(recording, path, "--table", table)
-        compare(recording, table, read_parquet(path))
-        frame = polars.scan_parquet(path).select(polars.len(), polars.col("tid").n_unique())
         count = query(recording, f"select count(*) as n, count(distinct tid) as t from {table}")[0]
-        assert frame.collect().row(0) == (count["n"], count["t"]), (path, count)
+        for ending, read, scan in ((".parquet", polars.read_parquet, polars.scan_parquet),
+                                   (".arrow", polars.read_ipc, polars.scan_ipc)):
+            path = recording.with_suffix(f".{table}{ending}")
+            export(recording, path, "--table", table)
+            compare(recording, table, read(path).to_dicts())
+            frame = scan(path).select(polars.len(), polars.col("tid").n_unique()).collect()
+            assert frame.row(0) == (count["n"], count["t"]), (path, count)
     return None
 
 
@@ -118,7 +115,7 @@ def check(recording):
             export(recording, path, "--table", table)
             compare(recording, table, read(path))
     if recording.stem != "made-pipeline":
-        return check_parquet(recording, COLUMNS)
+        return check_polars(recording, COLUMNS)
     return check_pandas(recording.parent, recording) or check_jq(recording.parent, recording)
 
 

@@ -52,6 +52,7 @@ TEST(formats_are_found_by_name_and_extension)
     CHECK_STR(exporter_by_path("a.speedscope.json")->name, "speedscope");
     CHECK_STR(exporter_by_path("a.firefox.json.gz")->name, "firefox");
     CHECK_STR(exporter_by_path("a.pb.gz")->name, "pprof");
+    CHECK_STR(exporter_by_path("a.arrow")->name, "arrow");
     CHECK(exporter_by_path("a.pb") == NULL && exporter_by_path(".pb.gz") == NULL);
     CHECK(exporter_by_path("a.txt") == NULL && exporter_by_path(".json") == NULL &&
           exporter_by_path("json") == NULL && exporter_by_path("a.gz") == NULL);
