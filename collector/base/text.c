@@ -60,6 +60,14 @@ size_t utf8_character(const char *bytes, size_t size)
     return length;
 }
 
+size_t utf8_control(const char *text)
+{
+    unsigned char first = (unsigned char)text[0];
+    if (first == 0xc2 && in((unsigned char)text[1], 0x80, 0x9f))
+        return 2;
+    return (first > 0 && first < 0x20) || first == 0x7f;
+}
+
 bool utf8_is_text(const char *bytes, size_t size)
 {
     for (size_t at = 0; at < size;) {

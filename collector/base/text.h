@@ -42,6 +42,10 @@ char *text_hex(char *at, const uint8_t *bytes, size_t size);
  * table 3-7 of the Unicode standard: no overlong forms, no surrogates, at most U+10FFFF. */
 size_t utf8_character(const char *bytes, size_t size);
 
+/* Bytes of the control character at the start of a text that ends with NUL: 1 of C0 and DEL, 2 of
+ * C1; 0: it is none. */
+size_t utf8_control(const char *text);
+
 /* Well-formed throughout and without NUL. */
 bool utf8_is_text(const char *bytes, size_t size);
 

@@ -176,7 +176,9 @@ static void put_text(struct out_stream *out, const char *text, bool wraps)
             out_text(out, "&amp;");
             continue;
         }
-        out_write(out, byte < 0x20 || byte == 0x7f ? " " : text, 1);
+        size_t control = utf8_control(text);
+        out_write(out, control ? "  " : text, control ? control : 1);
+        text += control == 2;
         bool ends = wraps && ++column >= WRAP_AT && (byte == ' ' || byte == ':' || byte == '/');
         if (ends) {
             out_write(out, "\\n", 2);

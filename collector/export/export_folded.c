@@ -9,6 +9,7 @@
 #include "call_tree.h"
 #include "export.h"
 #include "json_writer.h"
+#include "text.h"
 #include "vec.h"
 
 #include <errno.h>
@@ -46,12 +47,8 @@ static int take(void *state, const struct item *item)
 static void make_harmless(char *label)
 {
     for (; *label; label++) {
-        if ((unsigned char)*label < 0x20 || *label == 0x7f)
-            *label = ' ';
-        else if (*label == '\xc2' && (unsigned char)label[1] >= 0x80 &&
-                 (unsigned char)label[1] < 0xa0)
-            label[0] = label[1] = ' '; /* U+0080 to U+009F */
-        else if (*label == ';')
+        memset(label, ' ', utf8_control(label));
+        if (*label == ';')
             *label = ',';
     }
 }

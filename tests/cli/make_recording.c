@@ -8,11 +8,11 @@
  * names (foreign bytes), busy (a
  * million events, for speed), nothing (no events), counted (by eBPF, with waits and a loss),
  * unsampled (the same without rights), cut (pipeline without its end mark), newer (of a future
- * format), sampled, served and sets (those of tests/lib/), profiled (ranges, samples and stretches
- * off the CPU with known sums), script (an unannotated program, sampled), blind (sampled, and
- * nothing was seen), deadlock (two threads that wait for each other to the end), untold and lossy
- * (a little and a lot of what was sampled is missing), missing (something of each kind), build (a
- * script of many short processes), threads (which are called in different ways), called,
+ * format), hostile, sampled, served and sets (those of tests/lib/), profiled (ranges, samples and
+ * stretches off the CPU with known sums), script (an unannotated program, sampled), blind (sampled,
+ * and nothing was seen), deadlock (two threads that wait for each other to the end), untold and
+ * lossy (a little and a lot of what was sampled is missing), missing (something of each kind),
+ * build (a script of many short processes), threads (which are called in different ways), called,
  * called-sums and called-adaptive (tests/lib/calls_trace.c), lined (lines that were counted). */
 #include "make_recording.h"
 #include "made_sample.h"
@@ -20,6 +20,7 @@
 #include "calls_trace.h"
 #include "format.h"
 #include "hash.h"
+#include "hostile_trace.h"
 #include "lines_trace.h"
 #include "sampled_trace.h"
 #include "served_trace.h"
@@ -392,6 +393,15 @@ static void make_nothing(void)
 {
 }
 
+static const struct {
+    const char *name;
+    struct maker *(*create)(void);
+} made[] = {
+    {"hostile", hostile_trace_create}, {"lined", lines_trace_create},
+    {"sampled", sampled_trace_create}, {"served", served_trace_create},
+    {"sets", sets_trace_create},
+};
+
 int main(int argc, char **argv)
 {
     static const struct shape shapes[] = {
@@ -419,20 +429,15 @@ int main(int argc, char **argv)
         {"threads", "python3 server.py", 200, make_threads},
         {"calls", "python3 solver.py", 120, make_calls},
     };
-    if (argc == 3 && strcmp(argv[1], "sampled") == 0)
-        return write_made(sampled_trace_create(), argv[2]);
-    if (argc == 3 && strcmp(argv[1], "served") == 0)
-        return write_made(served_trace_create(), argv[2]);
-    if (argc == 3 && strcmp(argv[1], "sets") == 0)
-        return write_made(sets_trace_create(), argv[2]);
+    for (size_t i = 0; argc == 3 && i < sizeof(made) / sizeof(*made); i++)
+        if (strcmp(argv[1], made[i].name) == 0)
+            return write_made(made[i].create(), argv[2]);
     if (argc == 3 && strncmp(argv[1], "called", 6) == 0)
         return write_made(calls_trace_create(strcmp(argv[1], "called") == 0 ? CALLS_TRACE_EXACT
                                              : strcmp(argv[1], "called-sums") == 0
                                                  ? CALLS_TRACE_COUNTED
                                                  : CALLS_TRACE_ADAPTIVE),
                           argv[2]);
-    if (argc == 3 && strcmp(argv[1], "lined") == 0)
-        return write_made(lines_trace_create(), argv[2]);
     for (size_t i = 0; argc == 3 && i < sizeof(shapes) / sizeof(*shapes); i++) {
         if (strcmp(argv[1], shapes[i].name) != 0)
             continue;

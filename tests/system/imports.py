@@ -13,7 +13,7 @@ CORPUS = pathlib.Path(__file__).resolve().parents[1] / "fuzz/corpus/import"
 
 def query(home, recording, sql):
     done = home.annot("query", "--json", recording, sql).ok()
-    return [json.loads(line) for line in done.out.decode().splitlines()]
+    return [json.loads(line) for line in done.out.decode().split("\n")[:-1]]
 
 
 def imported(home, source, *options, name="x.annot"):

@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import xml.etree.ElementTree
 
 ANNOT = os.environ["ANNOT"]
 MAKE = os.environ["ANNOT_MAKE_RECORDING"]
@@ -24,7 +25,7 @@ def annot(*words):
 
 
 def query(recording, sql):
-    lines = annot("query", "--json", recording, sql).splitlines()
+    lines = annot("query", "--json", recording, sql).split("\n")[:-1]
     return [json.loads(line) for line in lines]
 
 
@@ -32,7 +33,7 @@ def functions_of(recording):
     """(file, line, name): (primitive calls, calls, own ns, total ns)"""
     rows = query(recording, "select file, line, name, known, primitive_calls, calls, own_ns, "
                             "total_ns from calls")
-    return {(row["file"] or "~", row["line"],
+    return {(row["file"] or "~", row["line"] or 0,
              row["name"] + (" [estimated]" if row["known"] == "estimated" else "")):
             (row["primitive_calls"], row["calls"], row["own_ns"], row["total_ns"]) for row in rows}
 
@@ -118,6 +119,30 @@ def check_refusal(folder):
         assert "no counts of calls" in run.stderr and "--trace-functions" in run.stderr, run.stderr
 
 
+QUERY_MAX = 8191  # characters of a text of the report's tables
+CALLGRIND_LINE = re.compile(rb"(#.*|[a-z]+: .*|(fl|fn|cfi|cfn)=\(\d+\)( .+)?|"
+                            rb"calls=\d+ \d+|\d+ \d+|)", re.S)
+
+
+def check_hostile(folder):
+    """Names of any bytes: those of pstats are kept, the lines of the texts are lines."""
+    recording = folder / "hostile.annot"
+    subprocess.run([MAKE, "hostile", recording], check=True)
+    for form in ("pstats", "callgrind", "folded", "svg"):
+        annot("export", "-o", folder / f"hostile.{form}", recording)
+    told = {(file[:QUERY_MAX], line, name[:QUERY_MAX])
+            for file, line, name in pstats.Stats(str(folder / "hostile.pstats")).stats}
+    assert told == set(functions_of(recording))
+    lines = (folder / "hostile.callgrind").read_bytes().split(b"\n")
+    functions = query(recording, "select count(*) as n from calls")[0]["n"]
+    assert sum(re.match(rb"c?fn=\(\d+\) ", line) is not None for line in lines) == functions
+    for line in lines:
+        assert CALLGRIND_LINE.fullmatch(line), line[:200]
+    for line in (folder / "hostile.folded").read_bytes().decode().split("\n")[:-1]:
+        assert re.fullmatch(r"[^\x00-\x1f\x7f-\x9f]+ \d+", line), line[:200]
+    xml.etree.ElementTree.parse(folder / "hostile.svg")
+
+
 READERS = (check_gprof2dot, check_snakeviz, check_callgrind)
 
 
@@ -135,10 +160,11 @@ def main():
             missing.add(check_snakeviz(folder / f"{shape}.pstats"))
             missing.add(check_callgrind(recording, folder / f"{shape}.callgrind"))
         check_refusal(folder)
+        check_hostile(folder)
     missing.discard(None)
     for reader in sorted(missing):
         print(f"skipped: {reader} is not here")
-    print(f"{1 + len(READERS) - len(missing)} passed, 0 failed, {len(missing)} skipped")
+    print(f"{2 + len(READERS) - len(missing)} passed, 0 failed, {len(missing)} skipped")
     return 0
 
 

@@ -307,6 +307,25 @@ def perfetto_exports_of_annot_come_back(home):
             equal(query(home, second, sql), query(home, first, sql), f"{table} of {shape}")
 
 
+@case
+def names_of_any_bytes_come_back(home):
+    """With more: run states come back as ranges of threads of their own, names of lines of tracks
+    as marks. Of a counter's name, the first 2,399 bytes are written."""
+    first = home.work / "hostile.annot"
+    subprocess.run([MAKE, "hostile", first], check=True)
+    for extension in ("json", "pftrace"):
+        exported = home.work / f"hostile.{extension}"
+        home.annot("export", "--force", "--no-flame-chart", "-o", exported, first).ok()
+        second, _ = imported(home, exported)
+        for table, name, value in (("ranges", "name", "duration_ns"), ("marks", "name", "1"),
+                                   ("counters", "substr(name, 1, 2399)", "value")):
+            sql = f"select {name} as name, {value} as v from {table} group by 1, 2"
+            got = query(home, second, sql)
+            lost = [(row["name"][:99], row["v"]) for row in query(home, first, sql)
+                    if row not in got]
+            equal(lost, [], f"{table} that are lost in {extension}")
+
+
 # ---- On one timeline ------------------------------------------------------------------------
 
 

@@ -15,9 +15,14 @@ EDGE = re.compile(r'^  (f\d+) -> (f\d+) \[label="[\d.]+ %" penwidth=[\d.]+ '
 ALL = ("--native", "--strip-prefix", "/", "--min-share", "1e-9", "--min-edge", "1e-9")
 
 
+def lines_of(path):
+    """Without what Python takes for ends of lines, too."""
+    return path.read_bytes().decode().split("\n")[:-1]
+
+
 def read(path):
     """(name, total, self) of each, and (caller, callee): total."""
-    lines = path.read_text().splitlines()
+    lines = lines_of(path)
     assert lines[0] == "digraph calls {" and lines[-1] == "}", lines
     names, nodes, edges = {}, [], {}
     for line in lines[4:-1]:
@@ -60,7 +65,7 @@ def check(recording):
     export(recording, path, *ALL)
     export(recording, stacks, "--strip-prefix", "/")
     nodes, edges = read(path)
-    lines = stacks.read_text().splitlines()
+    lines = lines_of(stacks)
     own, total, pairs = sums_of(lines)
     near = len(lines) + 1  # each is rounded
     whole = cpu_of(recording)[1]

@@ -2,7 +2,7 @@
 """The recordings that exports are made of, and what annot query says of them.
 
 Real programs: an asyncio program, a pool with killed workers, the example pipeline, a threaded C
-program. Made ones: those with foreign names, tracks, and other sets of samples.
+program. Made ones: those with foreign and hostile names, tracks, and other sets of samples.
 """
 
 import functools
@@ -16,7 +16,7 @@ ANNOT = os.environ["ANNOT"]
 MAKE = os.environ["ANNOT_MAKE_RECORDING"]
 HERE = pathlib.Path(__file__).resolve().parent
 PIPELINE = HERE.parents[1] / "examples/pipeline/pipeline.py"
-MADE = ("names", "served", "sets", "sampled", "pipeline", "called", "losses", "nothing")
+MADE = ("names", "hostile", "served", "sets", "sampled", "pipeline", "called", "losses", "nothing")
 
 
 def annot(*words):
@@ -34,7 +34,7 @@ def export(recording, path, *options):
 
 @functools.cache
 def query(recording, sql, *options):
-    lines = annot("query", "--json", *options, recording, sql)[0].splitlines()
+    lines = annot("query", "--json", *options, recording, sql)[0].split("\n")[:-1]
     return [json.loads(line) for line in lines]
 
 

@@ -52,6 +52,7 @@ def number(text):
 
 def read_csv(path):
     """An empty text is as good as none here."""
+    csv.field_size_limit(1 << 24)
     with path.open(newline="", encoding="utf-8") as stream:
         rows = [{name: value or None if name in TEXTS else value for name, value in row.items()}
                 for row in csv.DictReader(stream)]

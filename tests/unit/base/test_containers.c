@@ -192,6 +192,20 @@ TEST(utf8_follows_the_unicode_table)
         CHECK_INT(utf8_character(cases[i].bytes, strlen(cases[i].bytes)), cases[i].length);
 }
 
+TEST(utf8_control_finds_what_terminals_obey)
+{
+    CHECK_INT(utf8_control("\x01"), 1);
+    CHECK_INT(utf8_control("\x1f"), 1);
+    CHECK_INT(utf8_control("\x7f"), 1);
+    CHECK_INT(utf8_control("\xc2\x80"), 2);
+    CHECK_INT(utf8_control("\xc2\x9f"), 2);
+    CHECK_INT(utf8_control("\xc2\xa0"), 0);
+    CHECK_INT(utf8_control("\xc3\x80"), 0);
+    CHECK_INT(utf8_control("\xc2"), 0);
+    CHECK_INT(utf8_control(" "), 0);
+    CHECK_INT(utf8_control(""), 0);
+}
+
 TEST(utf8_repair_makes_text_of_any_bytes)
 {
     char out[300], bytes[100];
