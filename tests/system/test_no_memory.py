@@ -33,12 +33,12 @@ def allocations(home, *arguments):
     return int(counts.read_text())
 
 
-def places(total):
-    """Numbers of allocations: the first ones all, then one of each stretch."""
-    if SAMPLES == 0 or total <= SAMPLES:
+def places(total, samples=SAMPLES):
+    """Numbers of allocations: one of each stretch, or all."""
+    if SAMPLES == 0 or total <= samples:
         return list(range(1, total + 1))
-    step = total / SAMPLES
-    return sorted({1 + int(step * (i + random.random())) for i in range(SAMPLES)})
+    step = total / samples
+    return sorted({1 + int(step * (i + random.random())) for i in range(samples)})
 
 
 def says_so(result, where):
@@ -98,15 +98,15 @@ def sampling_goes_on_or_says_why_not(home):
 TOLD = re.compile(rb"lower bounds|left out|out of memory|not (all|known)")
 
 
-def made_twice(home, arguments, out):
+def made_twice(home, arguments, out, samples=SAMPLES):
     """A command on a recording: the same output as with all memory, or a remark in it, or none."""
     def output():
         return out.read_bytes() if out.exists() else b""
     total = allocations(home, *arguments)
     expected = (annot(home, *arguments).ok().out, output())
     check(any(expected), f"{arguments} writes nothing: tests nothing")
-    done = 0
-    for place in places(total):
+    done, chosen = 0, places(total, samples)
+    for place in chosen:
         out.unlink(missing_ok=True)
         where = f"{arguments[0]}, allocation {place} of {total}"
         result = annot(home, *arguments, fail_at=place)
@@ -119,7 +119,7 @@ def made_twice(home, arguments, out):
                 equal((result.out, output()), expected, f"{where}: what it wrote")
         else:
             check(not out.exists(), f"{where}: half an output is left")
-    check(done < len(places(total)), f"{arguments[0]} fails at no allocation")
+    check(done < len(chosen), f"{arguments[0]} fails at no allocation")
 
 
 @case
@@ -140,6 +140,21 @@ def pages_of_samples_are_whole_or_there_is_a_message(home):
     recording, page = home.work / "recording.annot", home.work / "out.html"
     home.run(program("make_trace"), "sampled", recording).ok()
     made_twice(home, ["html", recording, "-o", page, "--force"], page)
+
+
+@case
+def every_format_is_whole_or_there_is_a_message(home):
+    """A few places of each: `outputs_are_whole...` has many of the two that are used most."""
+    recordings = {}
+    for shape in ("sets", "lined"):
+        recordings[shape] = home.work / f"{shape}.annot"
+        home.run(os.environ["ANNOT_MAKE_RECORDING"], shape, recordings[shape]).ok()
+    lines = home.annot("export", "--list").ok().out.decode().splitlines()[1:]
+    for name in (line.split()[0] for line in lines):
+        recording = recordings["lined" if name == "lprof" else "sets"]
+        out = home.work / f"out.{name}"
+        made_twice(home, ["export", recording, "-o", out, "--force", "-f", name], out,
+                   samples=SAMPLES // 4)
 
 
 if __name__ == "__main__":
