@@ -5,7 +5,6 @@ test_import.py."""
 import collections
 import json
 import marshal
-import random
 import subprocess
 
 from harness import case, check, equal, main
@@ -39,23 +38,6 @@ def functions_of_py_spy_are_those_of_its_file(home):
     equal(count, [{"n": sum(own.values())}], "samples")
     check("burn.py:4" in home.annot("report", path).ok().out.decode(), "where inner is")
     check(total["inner"] > 100, "the file is not what it was")
-
-
-@case
-def random_stacks_come_back(home):
-    for seed in range(6):
-        random_ = random.Random(seed)
-        names = ["main", "read", "a b", "x::y<int>(char)", "\u00e9\U0001f600", "[unknown]", "k_[k]"]
-        stacks = collections.Counter()
-        for _ in range(random_.randrange(1, 200)):
-            frames = [random_.choice(names) for _ in range(random_.randrange(1, 9))]
-            stacks[";".join(frames)] += random_.randrange(1, 1000)
-        lines = [f"{stack} {weight}" for stack, weight in stacks.items()]
-        random_.shuffle(lines)
-        options = ("--unit", "1us", "--from-format", "folded")
-        path, _ = imported(home, written(home, "\n".join(lines) + "\n", "x.folded"), *options)
-        out = home.annot("export", "-f", "folded", "-o", "-", path).ok().out.decode()
-        equal(sorted(out.splitlines()), sorted(lines), f"stacks of seed {seed}")
 
 
 # ---- speedscope -----------------------------------------------------------------------------
@@ -100,15 +82,18 @@ def begins_and_ends_of_speedscope_are_ranges(home):
 
 @case
 def speedscope_exports_of_annot_come_back(home):
-    first = home.work / "sampled.annot"
-    subprocess.run([MAKE, "sampled", first], check=True)
-    home.annot("export", "--force", "-f", "speedscope", "-o", "sampled.json", first).ok()
-    second, _ = imported(home, home.work / "sampled.json")
-    for sql in ("select name, duration_ns from ranges order by 1, 2",
-                "select sum(cpu_ns) as cpu from samples where sample_set = 'cpu'",
-                "select sum(waiting_ns + ready_ns) as waited from samples "
-                "where sample_set = 'off-cpu'"):
-        equal(query(home, second, sql), query(home, first, sql), sql)
+    for shape in ("sampled", "hostile"):
+        first = home.work / f"{shape}.annot"
+        subprocess.run([MAKE, shape, first], check=True)
+        home.annot("export", "--force", "-f", "speedscope", "-o", "out.json", first).ok()
+        second, _ = imported(home, home.work / "out.json")
+        # Domains are a part of names there, of which a megabyte is read.
+        name = "substr(coalesce(domain || ':', '') || name, 1, 1 << 20) as name"
+        for sql in (f"select {name}, duration_ns from ranges order by 1, 2",
+                    "select sum(cpu_ns) as cpu from samples where sample_set = 'cpu'",
+                    "select sum(waiting_ns + ready_ns) as waited from samples "
+                    "where sample_set = 'off-cpu'"):
+            equal(query(home, second, sql), query(home, first, sql), f"{sql} of {shape}")
 
 
 # ---- perf -----------------------------------------------------------------------------------
@@ -185,38 +170,6 @@ def functions_of_cprofile_are_those_of_its_file(home):
     rows = query(home, path, "select caller, callee, calls, own_ns from call_edges")
     equal({(row["caller"], row["callee"]): (row["calls"], row["own_ns"]) for row in rows}, pairs,
           "pairs")
-
-
-def random_stats(random_):
-    """Of a tree of calls in which functions call only later ones."""
-    stats = {}
-
-    def call(number, caller, depth):
-        key = f"/srv/{number % 3}.py", number, f"f{number}"
-        own = total = random_.randrange(0, 10**6) / 1e9
-        while depth < 5 and random_.random() < 0.6:
-            total += call(random_.randrange(number + 1, number + 4), key, depth + 1)
-        value = stats.setdefault(key, [0, 0, 0, 0, {}])
-        sums = [value]
-        if caller:
-            sums.append(value[4].setdefault(caller, [0, 0, 0, 0]))
-        for each in sums:
-            each[:4] = each[0] + 1, each[1] + 1, each[2] + own, each[3] + total
-        return total
-
-    for _ in range(3):
-        call(1, None, 0)
-    return {key: (*value[:4], {caller: tuple(edge) for caller, edge in value[4].items()})
-            for key, value in stats.items()}
-
-
-@case
-def random_statistics_keep_calls_and_times(home):
-    for seed in range(10):
-        stats = random_stats(random.Random(seed))
-        content = marshal.dumps(stats, seed % 5)
-        path, _ = imported(home, written(home, content, "x.pstats"))
-        equal_calls(called(home, path), stats, f"seed {seed}")
 
 
 @case
