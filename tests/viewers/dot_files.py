@@ -79,10 +79,13 @@ def check(recording):
     for pair in edges.keys() | pairs.keys():
         if often[pair[0]] == often[pair[1]] == 1:
             assert abs(edges.get(pair, 0) / 1000 - pairs[pair]) <= near, (recording, pair)
-    export(recording, path, "--min-share", "10")
-    few = read(path)[0]
+    part = recording.with_suffix(".share.dot")
+    export(recording, part, "--min-share", "10")
+    few = read(part)[0]
     assert all(node[1] * 10 >= whole for node in few), (recording, few)
-    return check_drawing(path, few) if few else None
+    if recording.stem.startswith("made"):  # those of real programs take long to draw
+        return check_drawing(path, nodes) if nodes else None
+    return check_drawing(part, few) if few else None
 
 
 def check_parts(recording):

@@ -100,17 +100,20 @@ def check_labels(profile, recording):
         assert +sums == +told, (recording, label, sums, told)
 
 
-def check_reader(path, recording):
+def check_reader(path, recording, program=("go", "tool", "pprof")):
     """What pprof prints of it adds up to the same."""
-    if not shutil.which("go"):
+    def ask(*words):
+        return subprocess.run([*program, *words, path], check=True, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE).stdout.decode()
+
+    if not shutil.which(program[0]):
         return "go tool pprof"
-    raw = subprocess.run(["go", "tool", "pprof", "-raw", path], check=True, text=True,
-                         stdout=subprocess.PIPE, stderr=subprocess.PIPE).stdout
     rows = [[int(word) for word in match.split()] for match in
-            re.findall(r"^ +(\d+(?: +\d+)+): [\d ]+$", raw, re.M)]
-    assert sum(row[1] for row in rows) == cpu_of(recording)[1], (recording, rows)
-    top = subprocess.run(["go", "tool", "pprof", "-top", "-sample_index=off-cpu", path], check=True,
-                         text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE).stdout
+            re.findall(r"^ +(\d+(?: +\d+)+): [\d ]+$", ask("-raw"), re.M)]
+    waited = sum(waits_of(recording).values())
+    for column, whole in ((0, cpu_of(recording)[0]), (1, cpu_of(recording)[1]), (3, waited)):
+        assert sum(row[column] for row in rows) == whole, (recording, column, rows)
+    top = ask("-top", "-sample_index=off-cpu")
     assert "Type: off-cpu" in top and "flat%" in top, top
     return None
 

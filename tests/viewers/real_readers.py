@@ -9,6 +9,7 @@ table of the last run.
 
 import functools
 import http.server
+import importlib.metadata
 import json
 import os
 import pathlib
@@ -85,7 +86,8 @@ def read_speedscope(folder, recordings):
             if profiles:
                 url = urllib.parse.quote(f"{base}{path}", safe="")
                 text = open_page(browser, f"{base}{site}/index.html#profileURL={url}")
-                assert profiles[0]["name"].split("\n")[0] in text, (profiles[0]["name"], text)
+                name = "".join(profiles[0]["name"].split())  # a page has its own blanks
+                assert name in "".join(text.split()), (name, text)
             rows.append((recording.stem, f"speedscope {version}", f"{len(profiles)} profiles",
                          schema))
         browser.close()
@@ -106,10 +108,11 @@ def read_pprof(folder, recordings):
     for recording in recordings:
         path = recording.with_suffix(".pb.gz")
         pprof_files.check(recording)
-        for words in (["-top"], ["-raw"], ["-tags"], ["-proto", "-output", "/dev/null"]):
+        pprof_files.check_reader(path, recording, [folder / "pprof"])
+        for words in (["-top"], ["-tags"], ["-proto", "-output", "/dev/null"]):
             subprocess.run([folder / "pprof", *words, path], check=True, stdout=subprocess.DEVNULL,
                            stderr=subprocess.DEVNULL)
-        rows.append((recording.stem, f"pprof {version}", "-top, -raw, -tags, -proto", "sums"))
+        rows.append((recording.stem, f"pprof {version}", "-top, -tags, -proto", "sums of -raw"))
     return rows
 
 
@@ -136,24 +139,62 @@ def read_dot(folder, recordings):
     return rows
 
 
-def read_parquet(folder, recordings):
-    """DuckDB; Polars reads them in CI."""
-    import table_files
-    subprocess.run([sys.executable, "-m", "pip", "install", "-q", "--target", folder / "python",
-                    "duckdb"], check=True)
-    sys.path.insert(0, str(folder / "python"))
+def install_pip(folder, name):
+    place = folder / "python"
+    if not (place / name).exists():
+        subprocess.run([sys.executable, "-m", "pip", "install", "-q", "--target", place, name],
+                       check=True, stderr=subprocess.DEVNULL)
+    sys.path[:0] = [] if str(place) in sys.path else [str(place)]
+
+
+def of_duckdb(path, _, columns):
     import duckdb
+    rows = duckdb.sql(f"select {', '.join(columns)} from '{path}'").fetchall()
+    return [dict(zip(columns, row)) for row in rows]
+
+
+def of_clickhouse(path, form, columns):
+    import chdb
+    text = chdb.query(f"select {', '.join(columns)} from file('{path}', {form}) settings "
+                      "output_format_json_quote_64bit_integers = 0", "JSONEachRow").bytes()
+    return [json.loads(line) for line in text.decode().split("\n")[:-1]]
+
+
+def of_pyarrow(path, _, columns):
+    import pyarrow.feather
+    return pyarrow.feather.read_table(path, columns=list(columns)).to_pylist()
+
+
+def read_tables(recordings, form, readers):
+    """Each table in each of the readers, by package: (version, its rows of a file)."""
+    import table_files
     rows = []
     for recording in recordings:
-        count = 0
-        for table, columns in table_files.COLUMNS.items():
-            path = recording.with_suffix(f".{table}.parquet")
-            table_files.export(recording, path, "--table", table)
-            told = duckdb.sql(f"select {', '.join(columns)} from '{path}'").fetchall()
-            table_files.compare(recording, table, [dict(zip(columns, row)) for row in told])
-            count += len(told)
-        rows.append((recording.stem, f"duckdb {duckdb.__version__}", f"{count} rows", "each row"))
+        for name, read in readers.items():
+            count = 0
+            for table, columns in table_files.COLUMNS.items():
+                path = recording.with_suffix(f".{table}.{form.lower()}")
+                table_files.export(recording, path, "--table", table)
+                told = read(path, form, columns)
+                table_files.compare(recording, table, told)
+                count += len(told)
+            version = importlib.metadata.version(name)
+            rows.append((recording.stem, f"{name} {version}", f"{count} rows", "each row"))
     return rows
+
+
+def read_parquet(folder, recordings):
+    """DuckDB and ClickHouse; Polars reads them in CI."""
+    install_pip(folder, "duckdb")
+    install_pip(folder, "chdb")
+    return read_tables(recordings, "Parquet", {"duckdb": of_duckdb, "chdb": of_clickhouse})
+
+
+def read_arrow(folder, recordings):
+    """Arrow's own library, and ClickHouse; Polars reads them in CI."""
+    install_pip(folder, "pyarrow")
+    install_pip(folder, "chdb")
+    return read_tables(recordings, "Arrow", {"pyarrow": of_pyarrow, "chdb": of_clickhouse})
 
 
 def read_firefox(folder, recordings):
@@ -195,7 +236,8 @@ def read_nsys(folder, recordings):
     return rows
 
 
-READERS = (read_speedscope, read_pprof, read_dot, read_parquet, read_firefox, read_nsys)
+READERS = (read_speedscope, read_pprof, read_dot, read_parquet, read_arrow, read_firefox,
+           read_nsys)
 
 
 def main():
