@@ -66,11 +66,18 @@ def this_oldest_newest():
     import interpreters
 
     yield interpreters.ask(sys.executable), os.environ["PYTHONPATH"]
+    if runs_where_told():
+        return
     others = sorted((one for one in interpreters.find()
                      if one.can_build() and not one.watches_threads and not one.debug),
                     key=lambda one: one.version)
     for one in {others[0], others[-1]} if others else ():
         yield one, str(package_for(one))
+
+
+def runs_where_told():
+    """Whether this is the test on an interpreter of ANNOT_TEST_ON, and on no other one."""
+    return "ANNOT_TEST_HERE" in os.environ
 
 
 def run_where_told():
@@ -82,7 +89,7 @@ def run_where_told():
     for interpreter in chosen(text):
         print(f"on {interpreter}: {interpreter.command}", flush=True)
         environment = dict(os.environ, PYTHONPATH=str(package_for(interpreter)),
-                           ANNOT_TEST_PYTHON=interpreter.command)
+                           ANNOT_TEST_PYTHON=interpreter.command, ANNOT_TEST_HERE="1")
         command = [interpreter.command, str(pathlib.Path(sys.argv[0]).resolve()), *sys.argv[1:]]
         statuses.append(subprocess.run(command, env=environment, check=False).returncode)
         print(f"on {interpreter}: exit status {statuses[-1]}", flush=True)
