@@ -23,14 +23,15 @@ functions=exact|adaptive|aggregate, c-calls=1, select=PATTERN,-PATTERN, stdlib=b
 max-depth=N, min-duration=NS, lines=PATTERN,-PATTERN,
 captured=1 (ranges of --capture-range are recorded, no more).
 
-Threads: any, one at a time. What is traced is traced in all threads of the process, and in children
-that it forks.
+Threads: any; one at a time changes what is traced. What is traced is traced in all threads of the
+process, and in children that it forks.
 """
 
 from __future__ import annotations
 
 import os
 import sys
+from _thread import RLock
 
 from pyannot import _native
 
@@ -49,6 +50,8 @@ VALUES = {"args": 1, "return": 2, "exceptions": 4, "ranges": 8}
 
 SWITCHED = (3, 0)  # observer and role, of annot/observers.h: who traces calls tells marks
 
+_lock = RLock()  # around each change of what follows, and of what the extension traces
+os.register_at_fork(after_in_child=_lock._at_fork_reinit)  # type: ignore[attr-defined]
 _settings: dict[str, str] = {}  # what is traced; empty: nothing
 _own: dict[str, str] = {}  # of that, what the program asks for with trace() and lines()
 _watches_end = False
@@ -95,19 +98,20 @@ def asked(text: str) -> str:
     from here on do it, too. Returns what is traced now."""
     settings = parse(text)
     is_on = "functions" in settings or "lines" in settings
-    wanted = {**_own, **settings} if is_on else dict(_own)
-    if "functions" in settings:
-        wanted.pop("chosen", None)
-    if "ANNOT_PYTHON" in os.environ:
-        os.environ["ANNOT_TRACE"] = text if is_on else ""
-    if "lines" in settings:
-        from pyannot import _lines
-        _lines.stand_in(as_builtin=True)
-    if wanted:
-        start(wanted)
-    else:
-        stop()
-    _tell_switched(is_on)
+    with _lock:
+        wanted = {**_own, **settings} if is_on else dict(_own)
+        if "functions" in settings:
+            wanted.pop("chosen", None)
+        if "ANNOT_PYTHON" in os.environ:
+            os.environ["ANNOT_TRACE"] = text if is_on else ""
+        if "lines" in settings:
+            from pyannot import _lines
+            _lines.stand_in(as_builtin=True)
+        if wanted:
+            start(wanted)
+        else:
+            stop()
+        _tell_switched(is_on)
     return ", ".join(f"{name} {_settings[name]}" for name in ("functions", "lines")
                      if name in _settings) or "off"
 
@@ -122,28 +126,38 @@ def _tell_switched(is_on: bool) -> None:
 
 def count_lines(patterns: str) -> None:
     """Beside what is traced already, if lines are not counted yet."""
-    _own["lines"] = patterns
-    if "lines" not in _settings:
-        start(dict(_settings, lines=patterns))
+    with _lock:
+        _own["lines"] = patterns
+        if "lines" not in _settings:
+            start(dict(_settings, lines=patterns))
 
 
 def start(settings: dict[str, str]) -> None:
-    global _watches_end, _watches_greenlets
-    mode = mode_of(settings)
     from pyannot.observe import when_imported  # before, as imports call functions
+    with _lock:
+        _start(settings)
+        _watch_others(when_imported)
+
+
+def _start(settings: dict[str, str]) -> None:
     _native.trace_begin(
-        MODES[mode], LIBRARY[settings.get("stdlib", "all")], settings.get("c-calls", "") == "1",
-        int(settings.get("max-depth", "0")), settings.get("select", ""), settings.get("lines", ""),
+        MODES[mode_of(settings)], LIBRARY[settings.get("stdlib", "all")],
+        settings.get("c-calls", "") == "1", int(settings.get("max-depth", "0")),
+        settings.get("select", ""), settings.get("lines", ""),
         os.path.dirname(os.__file__), os.path.dirname(__file__), "chosen" in settings,
         sum(bit for name, bit in VALUES.items() if settings.get(name, "") == "1"),
         int(settings.get("min-duration", "0")))
     _settings.clear()
     _settings.update(settings)
+    for code, least_ns in _chosen:
+        _native.trace_choose(code, least_ns)
+
+
+def _watch_others(when_imported: Callable[[str, Callable[[ModuleType], None]], None]) -> None:
+    global _watches_end, _watches_greenlets
     if not _watches_greenlets:
         when_imported("greenlet", _watch_greenlets)
         _watches_greenlets = True
-    for code, least_ns in _chosen:
-        _native.trace_choose(code, least_ns)
     if not _watches_end:
         import atexit
         atexit.register(stop)
@@ -157,8 +171,9 @@ def _watch_greenlets(greenlet: ModuleType) -> None:
 
 def stop() -> None:
     """Nothing is traced any more."""
-    _native.trace_end()
-    _settings.clear()
+    with _lock:
+        _native.trace_end()
+        _settings.clear()
 
 
 # ---- For programs ----
@@ -204,17 +219,8 @@ def _trace_it(traced: Traced, least_ns: int, to: Wanted) -> Traced:
     if not codes:
         raise TypeError(f"trace() takes a function, a class or a module, not {traced!r}")
     try:
-        if to:
-            from pyannot import _printed
-            _printed.at_exit(to, stop)
-        counts = to and not least_ns and _own.get("functions", "aggregate") == "aggregate"
-        _own.update(functions="aggregate" if counts else "exact", chosen="1")
-        if _settings.get("functions", "none") == "none" or (
-                "chosen" in _settings and _settings["functions"] != _own["functions"]):
-            start({**_settings, **_own})
-        for code in codes:
-            _native.trace_choose(code, least_ns)
-            _chosen.append((code, least_ns))
+        with _lock:
+            _choose(codes, least_ns, to)
     except RuntimeError as error:  # the interpreter cannot: the program goes on without
         import warnings
         warnings.warn(f"calls are not traced: {error}", RuntimeWarning, stacklevel=3)
@@ -222,6 +228,20 @@ def _trace_it(traced: Traced, least_ns: int, to: Wanted) -> Traced:
     if sys.version_info >= (3, 12):
         sys.monitoring.restart_events()  # of code that ran before, and was of no interest
     return traced
+
+
+def _choose(codes: list[CodeType], least_ns: int, to: Wanted) -> None:
+    if to:
+        from pyannot import _printed
+        _printed.at_exit(to, stop)
+    counts = to and not least_ns and _own.get("functions", "aggregate") == "aggregate"
+    _own.update(functions="aggregate" if counts else "exact", chosen="1")
+    if _settings.get("functions", "none") == "none" or (
+            "chosen" in _settings and _settings["functions"] != _own["functions"]):
+        start({**_settings, **_own})
+    for code in codes:
+        _native.trace_choose(code, least_ns)
+        _chosen.append((code, least_ns))
 
 
 def codes_of(traced: object, seen: set[int]) -> Iterator[CodeType]:
@@ -274,16 +294,20 @@ class tracing:
         self._print, self._table = print, None  # type: Wanted, Optional[Table]
 
     def __enter__(self) -> tracing:
-        if _settings.get("functions", "none") == "none" or "chosen" in _settings:
-            self._before = dict(_settings)
-            if self._print:
-                from pyannot._printed import Table
-                self._table = Table(self._print)
-                self._table.begin()
-            lines = {"lines": _settings["lines"]} if "lines" in _settings else {}
-            start({**lines, **self._wanted})
-            self._is_ours = True
+        with _lock:
+            if _settings.get("functions", "none") == "none" or "chosen" in _settings:
+                self._begin()
         return self
+
+    def _begin(self) -> None:
+        self._before = dict(_settings)
+        if self._print:
+            from pyannot._printed import Table
+            self._table = Table(self._print)
+            self._table.begin()
+        lines = {"lines": _settings["lines"]} if "lines" in _settings else {}
+        start({**lines, **self._wanted})
+        self._is_ours = True
 
     def __exit__(self, kind: Optional[type[BaseException]], error: Optional[BaseException],
                  traceback: Optional[TracebackType]) -> None:

@@ -42,9 +42,13 @@ static inline PyObject *pyannot_list_item(PyObject *list, size_t index)
 
 /* Whether two threads may run this module's code at once. */
 #ifdef Py_GIL_DISABLED
-#define PYANNOT_FREE_THREADED 1
+#define PYANNOT_FREE_THREADED                  1
+#define PYANNOT_BEGIN_CRITICAL_SECTION(object) Py_BEGIN_CRITICAL_SECTION(object)
+#define PYANNOT_END_CRITICAL_SECTION()         Py_END_CRITICAL_SECTION()
 #else
 #define PYANNOT_FREE_THREADED 0
+#define PYANNOT_BEGIN_CRITICAL_SECTION(object)
+#define PYANNOT_END_CRITICAL_SECTION()
 #endif
 
 #endif

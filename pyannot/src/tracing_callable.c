@@ -2,19 +2,34 @@
 /* Names of what is called and not written in Python.
  *
  * They are read of what the interpreter's own types keep, which runs no code. Those that stay for
- * ever are kept by address. Threads: with the interpreter's lock; without one nothing is kept. */
+ * ever are kept by address. Threads: with the interpreter's lock; without one each keeps its own.
+ */
 #include "tracing_parts.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { KEPT_MAX = 1024, TEXT_MAX = 512 };
 
-static struct {
+struct trace_callable {
     const void *method, *owner;
     uint64_t least_ns;
     annot_name name;
-} kept[KEPT_MAX];
+};
+
+/* KEPT_MAX of them. NULL: no memory. */
+static struct trace_callable *kept_names(void)
+{
+#if PYANNOT_FREE_THREADED
+    if (trace_self->callables == NULL)
+        trace_self->callables = calloc(KEPT_MAX, sizeof(*trace_self->callables));
+    return trace_self->callables;
+#else
+    static struct trace_callable kept[KEPT_MAX];
+    return kept;
+#endif
+}
 
 /* Whose method it is: a type; NULL: none. */
 static PyTypeObject *owner_of(PyObject *callable)
@@ -67,19 +82,15 @@ annot_name trace_callable_name(PyObject *callable)
 {
     PyTypeObject *owner = owner_of(callable);
     const PyMethodDef *method = method_of(callable);
-    bool stays = !PYANNOT_FREE_THREADED && !(owner && owner->tp_flags & Py_TPFLAGS_HEAPTYPE) &&
-                 (owner || method);
+    bool stays = !(owner && owner->tp_flags & Py_TPFLAGS_HEAPTYPE) && (owner || method);
     uintptr_t mixed = ((uintptr_t)method ^ (uintptr_t)owner << 1) * UINT64_C(0x9e3779b97f4a7c15);
-    uintptr_t slot = (mixed >> 48) % KEPT_MAX;
-    if (stays && kept[slot].method == method && kept[slot].owner == owner &&
-        kept[slot].least_ns == least_ns())
-        return kept[slot].name;
+    struct trace_callable *names = stays ? kept_names() : NULL;
+    struct trace_callable *kept = names ? &names[(mixed >> 48) % KEPT_MAX] : NULL;
+    if (kept != NULL && kept->method == method && kept->owner == owner &&
+        kept->least_ns == least_ns())
+        return kept->name;
     annot_name name = find_name(callable, method, owner);
-    if (stays) {
-        kept[slot].method = method;
-        kept[slot].owner = owner;
-        kept[slot].least_ns = least_ns();
-        kept[slot].name = name;
-    }
+    if (kept != NULL)
+        *kept = (struct trace_callable){method, owner, least_ns(), name};
     return name;
 }

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* What the tracer keeps of code objects.
+/* What the tracer knows of code objects: names, and whether they are wanted.
  *
- * Threads: with the interpreter's lock; where there is none, `guard` is held for the list of all,
- * and who finds that another thread has made the same first takes that. */
+ * Threads: with the interpreter's lock; where there is none, one at a time finds out about code,
+ * and `guard` is held for the list of all. */
 #include "tracing_parts.h"
 
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
-Py_ssize_t trace_extra = -1;
+enum { SPINS = 100 };
 
 static struct trace_code all = {.previous = &all, .next = &all};
 static bool guard;             /* W: all, atomic; held for some instructions */
@@ -19,76 +20,111 @@ static uint32_t watched_count; /* with has_events, or freed since */
 static uint32_t *numbers, numbers_size, lined_count;
 static annot_name other_name; /* of functions for whose names there was no room */
 
-static void take_guard(void)
+void trace_code_lock(void)
 {
-    while (__atomic_exchange_n(&guard, true, __ATOMIC_ACQUIRE)) /* partner: give_guard */
-        continue;
+    for (int i = 0; __atomic_exchange_n(&guard, true, __ATOMIC_ACQUIRE); i++)
+        if (i >= SPINS) /* who has it does not run */
+            sched_yield();
 }
 
-static void give_guard(void)
+void trace_code_unlock(void)
 {
-    __atomic_store_n(&guard, false, __ATOMIC_RELEASE); /* partner: take_guard */
+    __atomic_store_n(&guard, false, __ATOMIC_RELEASE); /* partner: trace_code_lock */
 }
 
-/* The code object is freed. */
-static void free_code(void *kept)
+void trace_code_link(struct trace_code *kept, PyCodeObject *code)
 {
-    struct trace_code *code = kept;
-    if (code == NULL)
-        return;
-    take_guard();
-    code->previous->next = code->next;
-    code->next->previous = code->previous;
-    give_guard();
-    free(code);
+    struct trace_code *last = all.previous;
+    *kept = (struct trace_code){.previous = last, .next = &all};
+    kept->is_generator = (code->co_flags & (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR)) != 0;
+    last->next = all.previous = kept;
+    __atomic_store_n(&kept->object, code, __ATOMIC_RELEASE); /* partner: trace_kept_find */
+}
+
+void trace_code_unlink(struct trace_code *kept)
+{
+    kept->previous->next = kept->next;
+    kept->next->previous = kept->previous;
 }
 
 void trace_code_forget_verdicts(void)
 {
-    take_guard();
+    trace_code_lock();
     for (struct trace_code *code = all.next; code != &all; code = code->next) {
         code->verdict = TRACE_UNKNOWN;
         code->calls = code->pieces = 0;
         code->ticks = 0;
     }
-    give_guard();
+    trace_code_unlock();
+}
+
+/* ---- With events of their own ---------------------------------------------------------------- */
+
+/* What holds it until then: without the GIL, the last reference to the object may go while this
+ * takes another one. New reference. */
+static PyObject *handle_of(const struct trace_code *kept)
+{
+    return Py_XNewRef(PYANNOT_FREE_THREADED ? kept->reference : (PyObject *)kept->object);
+}
+
+/* The object, for its handle. NULL: it is gone. */
+static PyObject *object_of(PyObject *handle)
+{
+#if PYANNOT_FREE_THREADED
+    PyObject *object = NULL;
+    if (handle != NULL && PyWeakref_GetRef(handle, &object) < 0)
+        PyErr_Clear();
+    Py_XDECREF(handle);
+    return object;
+#else
+    return handle;
+#endif
 }
 
 void trace_code_watch(PyCodeObject *code, struct trace_code *kept)
 {
-    if (kept->has_events)
-        return;
-    kept->object = code;
-    kept->has_events = true;
-    __atomic_fetch_add(&watched_count, 1, __ATOMIC_RELAXED);
+    PyObject *reference = PYANNOT_FREE_THREADED ? PyWeakref_NewRef((PyObject *)code, NULL) : NULL;
+    trace_code_lock();
+    if (!kept->has_events) {
+        PyObject *before = kept->reference;
+        kept->reference = reference;
+        reference = before;
+        kept->has_events = true;
+        watched_count++;
+    }
+    trace_code_unlock();
+    Py_XDECREF(reference);
+    PyErr_Clear();
 }
 
-/* Who holds the guard calls nothing that may run Python code. */
-static Py_ssize_t take_watched(PyCodeObject **objects, Py_ssize_t limit)
+/* Who holds the lock calls nothing that may run Python code. */
+static Py_ssize_t take_watched(PyObject **handles, Py_ssize_t limit)
 {
     Py_ssize_t count = 0;
-    take_guard();
+    trace_code_lock();
     for (struct trace_code *code = all.next; code != &all && count < limit; code = code->next) {
         if (code->has_events)
-            objects[count++] = (PyCodeObject *)Py_NewRef(code->object);
+            handles[count++] = handle_of(code);
         code->has_events = code->has_lines = false;
     }
-    give_guard();
+    watched_count = 0;
+    trace_code_unlock();
     return count;
 }
 
 PyObject *trace_code_unwatch(void)
 {
-    Py_ssize_t limit = (Py_ssize_t)__atomic_exchange_n(&watched_count, 0, __ATOMIC_RELAXED);
-    PyCodeObject **objects = calloc((size_t)limit + 1, sizeof(*objects));
-    PyObject *list = objects ? PyList_New(0) : PyErr_NoMemory();
-    Py_ssize_t count = objects ? take_watched(objects, limit) : 0;
+    Py_ssize_t limit = (Py_ssize_t)watched_count;
+    PyObject **handles = calloc((size_t)limit + 1, sizeof(PyObject *));
+    PyObject *list = handles ? PyList_New(0) : PyErr_NoMemory();
+    Py_ssize_t count = handles ? take_watched(handles, limit) : 0;
     for (Py_ssize_t i = 0; i < count; i++) {
-        if (list != NULL && PyList_Append(list, (PyObject *)objects[i]) < 0)
+        PyObject *object = object_of(handles[i]);
+        if (list != NULL && object != NULL && PyList_Append(list, object) < 0)
             Py_CLEAR(list);
-        Py_DECREF(objects[i]);
+        Py_XDECREF(object);
     }
-    free(objects);
+    free(handles);
     return list;
 }
 
@@ -98,55 +134,12 @@ struct trace_code *trace_lined(PyCodeObject *code)
     return kept != NULL && kept->is_lined ? kept : NULL;
 }
 
-/* Whether co_extra is laid out as it was in all releases so far. */
-static bool is_known_layout(PyCodeObject *code)
-{
-    void *found = NULL;
-    static char probe;
-    if (_PyCode_SetExtra((PyObject *)code, trace_extra, &probe) < 0)
-        return false;
-    const struct trace_extras *extras = (const struct trace_extras *)code->co_extra;
-    bool is_known = extras != NULL && extras->count > trace_extra && extras->count < 256 &&
-                    extras->items[trace_extra] == &probe &&
-                    _PyCode_GetExtra((PyObject *)code, trace_extra, &found) == 0 && found == &probe;
-    return is_known;
-}
-
-static void free_probe(void *ignored)
-{
-    (void)ignored;
-}
-
-/* On a code object of its own, with an index of its own: what is stored there is no pointer of
- * ours. */
-static int check_layout(void)
-{
-    PyCodeObject *code = PyCode_NewEmpty("probe", "probe", 1);
-    if (code == NULL)
-        return -1;
-    trace_extra = _PyEval_RequestCodeExtraIndex(free_probe);
-    bool is_known = trace_extra >= 0 && is_known_layout(code);
-    Py_DECREF(code);
-    trace_extra = -1;
-    if (is_known)
-        return 0;
-    PyErr_Clear();
-    PyErr_SetString(PyExc_RuntimeError, "this interpreter keeps no data for code objects");
-    return -1;
-}
-
 int trace_code_setup(void)
 {
-    if (trace_extra >= 0)
+    if (trace_kept_is_set_up())
         return 0;
-    if (check_layout() < 0)
-        return -1;
     other_name = annot_code_name("(other)", "", 0, ANNOT_CODE_PYTHON); /* while there is room */
-    trace_extra = _PyEval_RequestCodeExtraIndex(free_code);
-    if (trace_extra >= 0)
-        return 0;
-    PyErr_SetString(PyExc_RuntimeError, "others keep data for code objects, no place is left");
-    return -1;
+    return trace_kept_setup();
 }
 
 /* Borrowed from the object; "?" for what is no text. */
@@ -173,7 +166,7 @@ static bool give_number(struct trace_code *kept)
 {
     enum { STEP = 4096 };
 
-    take_guard();
+    trace_code_lock();
     if (kept->name >= numbers_size) {
         uint32_t size = kept->name + STEP;
         uint32_t *larger = realloc(numbers, size * sizeof(*numbers));
@@ -188,7 +181,7 @@ static bool give_number(struct trace_code *kept)
         numbers[kept->name] = ++lined_count;
     if (has_room)
         kept->number = numbers[kept->name] - 1;
-    give_guard();
+    trace_code_unlock();
     return has_room;
 }
 
@@ -196,10 +189,9 @@ static bool give_number(struct trace_code *kept)
 static void tell_others(void)
 {
     static bool is_told;
-    if (!is_told)
+    if (trace_first(&is_told))
         annot_process_note("calls of Python: there was no room for the names of all functions; "
                            "further ones count as (other), and their lines are not counted");
-    is_told = true;
 }
 
 /* How long its calls must last to be of interest. */
@@ -226,79 +218,113 @@ static void name_code(const PyCodeObject *code, struct trace_code *kept)
     tell_others();
 }
 
-static void judge(PyCodeObject *code, struct trace_code *kept)
+static void number_lines(const PyCodeObject *code, struct trace_code *kept)
+{
+    if (kept->is_numbered)
+        return;
+    kept->first_line = code->co_firstlineno > 0 ? (uint32_t)code->co_firstlineno : 0;
+    kept->is_numbered = kept->name != 0 && kept->name != other_name && give_number(kept);
+}
+
+static enum trace_verdict verdict_on(const PyCodeObject *code, struct trace_code *kept)
 {
     const char *file = text_of(code->co_filename), *qualname = qualname_of(code);
     enum trace_verdict verdict = trace_judge(file, qualname, &kept->is_library);
+    bool is_lined =
+        trace_now.options.lines && (kept->wants_lines || trace_judge_lines(file, qualname));
     if (kept->is_chosen && trace_now.options.mode != TRACE_OFF)
         verdict = TRACE_WANTED;
     else if (trace_now.options.is_chosen_only)
         verdict = TRACE_IGNORED;
-    kept->is_lined =
-        trace_now.options.lines && (kept->wants_lines || trace_judge_lines(file, qualname));
-    if (verdict == TRACE_WANTED || kept->is_lined)
+    if (verdict == TRACE_WANTED || is_lined)
         name_code(code, kept);
-    if (kept->is_lined && !kept->is_numbered) {
-        kept->first_line = code->co_firstlineno > 0 ? (uint32_t)code->co_firstlineno : 0;
-        kept->is_numbered = kept->name != 0 && kept->name != other_name && give_number(kept);
-    }
-    kept->is_lined = kept->is_lined && kept->is_numbered;
-    if (verdict == TRACE_WANTED && (code->co_flags & CO_COROUTINE) &&
-        trace_now.options.mode != TRACE_AGGREGATE)
-        verdict = TRACE_COROUTINE;
-    kept->verdict = (uint8_t)(kept->name == 0 ? TRACE_IGNORED : verdict);
+    if (is_lined)
+        number_lines(code, kept);
+    kept->is_lined = is_lined && kept->is_numbered;
+    if (kept->name == 0)
+        return TRACE_IGNORED;
+    bool has_lane = (code->co_flags & CO_COROUTINE) && trace_now.options.mode != TRACE_AGGREGATE;
+    return verdict == TRACE_WANTED && has_lane ? TRACE_COROUTINE : verdict;
 }
 
-static struct trace_code *keep(PyCodeObject *code)
+/* The verdict is the last: who sees it sees the rest. Partner: trace_verdict_of. */
+static void judge(PyCodeObject *code, struct trace_code *kept)
 {
-    struct trace_code *made = calloc(1, sizeof(*made));
-    if (made == NULL)
-        return NULL;
-    made->is_generator = (code->co_flags & (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR)) != 0;
-    take_guard();
-    made->next = &all;
-    made->previous = all.previous;
-    all.previous->next = made;
-    all.previous = made;
-    give_guard();
-    if (_PyCode_SetExtra((PyObject *)code, trace_extra, made) == 0)
-        return made;
-    PyErr_Clear();
-    free_code(made);
-    return NULL;
+    __atomic_store_n(&kept->verdict, (uint8_t)verdict_on(code, kept), __ATOMIC_RELEASE);
 }
+
+/* ---- One at a time --------------------------------------------------------------------------- */
+
+#if PYANNOT_FREE_THREADED
+
+static PyMutex finding_out;
+
+static void begin_finding_out(void)
+{
+    PyMutex_Lock(&finding_out);
+}
+
+static void end_finding_out(void)
+{
+    PyMutex_Unlock(&finding_out);
+}
+
+void trace_code_forked(void)
+{
+    finding_out = (PyMutex){0};
+    trace_code_unlock();
+}
+
+#else
+
+static void begin_finding_out(void)
+{
+}
+
+static void end_finding_out(void)
+{
+}
+
+void trace_code_forked(void)
+{
+}
+
+#endif
 
 __attribute__((noinline, cold)) struct trace_code *trace_code_make(PyCodeObject *code)
 {
     PyObject *kind, *value, *traceback;
-    void *found = NULL;
     PyErr_Fetch(&kind, &value, &traceback);
-    if (_PyCode_GetExtra((PyObject *)code, trace_extra, &found) < 0)
-        PyErr_Clear();
-    struct trace_code *kept = found ? found : keep(code);
-    if (kept != NULL && kept->verdict == TRACE_UNKNOWN)
+    struct trace_code *kept = trace_kept_add(code);
+    begin_finding_out();
+    if (kept != NULL && trace_verdict_of(kept) == TRACE_UNKNOWN)
         judge(code, kept);
+    end_finding_out();
     PyErr_Restore(kind, value, traceback);
     return kept;
 }
 
 int trace_code_choose_lines(PyCodeObject *code)
 {
-    struct trace_code *kept = trace_extra >= 0 ? trace_code_make(code) : NULL;
+    struct trace_code *kept = trace_kept_is_set_up() ? trace_kept_add(code) : NULL;
     if (kept == NULL)
         return -1;
+    begin_finding_out();
     kept->wants_lines = true;
-    kept->verdict = TRACE_UNKNOWN;
+    __atomic_store_n(&kept->verdict, TRACE_UNKNOWN, __ATOMIC_RELEASE); /* trace_verdict_of */
+    end_finding_out();
     return 0;
 }
 
 int trace_code_choose(PyCodeObject *code, uint32_t least_ns)
 {
-    struct trace_code *kept = trace_code_make(code);
+    struct trace_code *kept = trace_kept_add(code);
     if (kept == NULL)
         return -1;
+    begin_finding_out();
     kept->is_chosen = true;
     kept->own_least_ns = least_ns;
     judge(code, kept);
+    end_finding_out();
     return 0;
 }

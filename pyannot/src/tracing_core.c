@@ -51,17 +51,15 @@ static inline uint32_t open_call(struct trace_thread *thread, const struct trace
 
 /* ---- Adaptive -------------------------------------------------------------------------------- */
 
-/* Tells, once, that calls of a function are estimated from here on, and how many were measured. */
-static void tell_estimated(const struct trace_code *code)
+/* Tells, once, that calls of a function are estimated from here on, and how many were told. */
+static void tell_estimated(const struct trace_code *code, uint32_t calls)
 {
-    static annot_domain domain;
-    if (domain == 0)
-        domain =
-            annot_domain_observed(TRACE_DOMAIN, ANNOT_OBSERVER_PYTHON_CALLS, ANNOT_CALLS_ESTIMATED);
-    const struct annot_event event = {.name = code->name,
-                                      .domain = domain,
-                                      .payload_kind = ANNOT_PAYLOAD_UINT64,
-                                      .payload = {.uint64 = code->calls}};
+    const struct annot_event event = {
+        .name = code->name,
+        .domain =
+            annot_domain_observed(TRACE_DOMAIN, ANNOT_OBSERVER_PYTHON_CALLS, ANNOT_CALLS_ESTIMATED),
+        .payload_kind = ANNOT_PAYLOAD_UINT64,
+        .payload = {.uint64 = calls}};
     annot_emit_mark_event(&event);
 }
 
@@ -81,7 +79,8 @@ static __attribute__((noinline, cold)) void give_up(struct trace_thread *thread,
                                                     struct trace_code *code)
 {
     uint32_t first = 0, kept;
-    code->verdict = TRACE_ESTIMATED;
+    uint32_t calls = __atomic_fetch_or(&code->calls, TRACE_CLOSED, __ATOMIC_RELAXED);
+    __atomic_store_n(&code->verdict, TRACE_ESTIMATED, __ATOMIC_RELEASE); /* trace_verdict_of */
     while (first < thread->count && thread->entries[first].code != code)
         first++;
     leave_from(thread, first);
@@ -95,7 +94,8 @@ static __attribute__((noinline, cold)) void give_up(struct trace_thread *thread,
         thread->entries[kept++] = *entry;
     }
     thread->count = kept;
-    tell_estimated(code);
+    if ((calls & TRACE_CLOSED) == 0) /* else another thread does */
+        tell_estimated(code, calls);
 }
 
 /* What ends. Of a recursion each call has its own share, else the outermost ones would make a tiny
@@ -107,8 +107,8 @@ static void measure(struct trace_thread *thread, uint32_t index)
     if (entry->start == 0 || code == NULL || !trace_code_is_wanted(code))
         return;
     uint64_t ticks = trace_time() - entry->start;
-    code->ticks += ticks;
-    code->pieces++;
+    trace_count_ticks(&code->ticks, ticks);
+    trace_count(&code->pieces, 1);
     if (index > 0 && entry[-1].code == code && entry[-1].start != 0)
         entry[-1].start += ticks;
 }
@@ -117,12 +117,11 @@ static void measure(struct trace_thread *thread, uint32_t index)
  * without the processor is enough to make one of a thousand large. */
 static bool is_tiny(struct trace_code *code)
 {
-    if (code->pieces < TRACE_TINY_CALLS)
+    if (__atomic_load_n(&code->pieces, __ATOMIC_RELAXED) < TRACE_TINY_CALLS)
         return false;
-    bool is_tiny = code->ticks < trace_now.tiny_ticks;
-    code->pieces = 0;
-    code->ticks = 0;
-    return is_tiny;
+    uint32_t pieces = __atomic_exchange_n(&code->pieces, 0, __ATOMIC_RELAXED);
+    uint64_t ticks = __atomic_exchange_n(&code->ticks, 0, __ATOMIC_RELAXED);
+    return pieces >= TRACE_TINY_CALLS && ticks < trace_now.tiny_ticks; /* else another thread did */
 }
 
 /* ---- Calls of Python ------------------------------------------------------------------------- */
@@ -156,11 +155,12 @@ static __attribute__((noinline)) bool enter_adaptively(struct trace_thread *thre
     struct trace_entry *entry = push(thread, code, trace_depth());
     if (entry == NULL)
         return true;
+    if (RARE(trace_count(&code->calls, !continues) & TRACE_CLOSED))
+        return false; /* another thread has given it up by now */
     entry->token = ANNOT_CODE_HELD;
     if (!trace_now.is_special || !is_held(thread, code))
         entry->token = open_call(thread, code, python_code, continues);
     entry->start = trace_time();
-    code->calls += !continues;
     thread->count++;
     return true;
 }
@@ -185,9 +185,13 @@ static inline bool enter_wanted(struct trace_code *code, PyCodeObject *python_co
     return true;
 }
 
-static __attribute__((noinline)) bool enter_coroutine(struct trace_code *code,
-                                                      PyCodeObject *python_code, bool continues)
+/* What is not just wanted. */
+static __attribute__((noinline)) bool enter_other(struct trace_code *code,
+                                                  PyCodeObject *python_code, bool continues)
 {
+    enum trace_verdict verdict = code ? trace_verdict_of(code) : TRACE_IGNORED;
+    if (verdict != TRACE_COROUTINE)
+        return false;
     bool goes_on = enter_wanted(code, python_code, continues);
     if (goes_on)
         trace_coroutine(code, continues ? TRACE_RESUMES : TRACE_BEGINS);
@@ -197,9 +201,8 @@ static __attribute__((noinline)) bool enter_coroutine(struct trace_code *code,
 bool trace_enter(PyCodeObject *python_code, bool continues)
 {
     struct trace_code *code = trace_code_of(python_code);
-    if (RARE(code == NULL) || RARE(code->verdict != TRACE_WANTED))
-        return code != NULL && code->verdict == TRACE_COROUTINE &&
-               enter_coroutine(code, python_code, continues);
+    if (RARE(code == NULL) || RARE(trace_verdict_of(code) != TRACE_WANTED))
+        return enter_other(code, python_code, continues);
     return enter_wanted(code, python_code, continues);
 }
 
@@ -233,9 +236,12 @@ static inline bool leave_wanted(void)
     return true;
 }
 
-static __attribute__((noinline)) bool leave_coroutine(const struct trace_code *code,
-                                                      enum trace_piece piece)
+static __attribute__((noinline)) bool leave_other(const struct trace_code *code,
+                                                  enum trace_piece piece)
 {
+    enum trace_verdict verdict = code ? trace_verdict_of(code) : TRACE_IGNORED;
+    if (verdict != TRACE_COROUTINE)
+        return false;
     trace_coroutine(code, piece);
     return leave_wanted();
 }
@@ -243,18 +249,16 @@ static __attribute__((noinline)) bool leave_coroutine(const struct trace_code *c
 bool trace_leave(PyCodeObject *python_code)
 {
     const struct trace_code *code = trace_code_of(python_code);
-    if (RARE(code == NULL) || RARE(code->verdict != TRACE_WANTED))
-        return code != NULL && code->verdict == TRACE_COROUTINE &&
-               leave_coroutine(code, TRACE_ENDS);
+    if (RARE(code == NULL) || RARE(trace_verdict_of(code) != TRACE_WANTED))
+        return leave_other(code, TRACE_ENDS);
     return leave_wanted();
 }
 
 bool trace_suspend(PyCodeObject *python_code)
 {
     const struct trace_code *code = trace_code_of(python_code);
-    if (RARE(code == NULL) || RARE(code->verdict != TRACE_WANTED))
-        return code != NULL && code->verdict == TRACE_COROUTINE &&
-               leave_coroutine(code, TRACE_SUSPENDS);
+    if (RARE(code == NULL) || RARE(trace_verdict_of(code) != TRACE_WANTED))
+        return leave_other(code, TRACE_SUSPENDS);
     return leave_wanted();
 }
 

@@ -30,8 +30,11 @@ static PyObject *on_switch(PyObject *self, PyObject *args)
     (void)self;
     if (thread == NULL)
         Py_RETURN_NONE;
-    if (trace_now.hook != NULL && thread->generation != 0)
-        follow(thread);
+    if (trace_thread_begins()) {
+        if (trace_is_on() && thread->generation != 0)
+            follow(thread);
+        trace_thread_ends();
+    }
     if (thread->behind == NULL || thread->behind == Py_None)
         Py_RETURN_NONE;
     return PyObject_Call(thread->behind, args, NULL);
@@ -71,7 +74,7 @@ static PyMethodDef switched_definition = {"annot_switched", on_switch, METH_VARA
 void trace_greenlets_watch(struct trace_thread *thread)
 {
     PyObject *kind, *value, *traceback;
-    if (settrace == NULL || thread->is_watched)
+    if (__atomic_load_n(&settrace, __ATOMIC_ACQUIRE) == NULL || thread->is_watched)
         return;
     thread->is_watched = true;
     PyErr_Fetch(&kind, &value, &traceback);
@@ -91,9 +94,10 @@ PyObject *trace_greenlets(PyObject *module, PyObject *args)
         switched = PyCFunction_New(&switched_definition, NULL);
     if (switched == NULL)
         return NULL;
-    Py_XSETREF(settrace, Py_NewRef(set));
     Py_XSETREF(gettrace, Py_NewRef(get));
-    trace_now.epoch ^= 1; /* all threads look again */
+    PyObject *before = __atomic_exchange_n(&settrace, Py_NewRef(set), __ATOMIC_ACQ_REL);
+    Py_XDECREF(before);
+    __atomic_fetch_xor(&trace_now.epoch, 1, __ATOMIC_RELAXED); /* all threads look again */
     return Py_BuildValue("NN", PyCFunction_New(&set_definition, NULL),
                          PyCFunction_New(&get_definition, NULL));
 }

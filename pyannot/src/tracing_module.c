@@ -96,8 +96,8 @@ static void end(void)
     const struct trace_hook *hook = trace_now.hook;
     if (hook == NULL)
         return;
+    __atomic_store_n(&trace_now.hook, NULL, __ATOMIC_RELAXED); /* before the world is stopped */
     hook->stop();
-    trace_now.hook = NULL;
     if (trace_self != NULL)
         trace_thread_close(trace_self, 0);
     trace_threads_pause();
@@ -123,7 +123,7 @@ static int begin(const struct trace_options *options)
     trace_now.interpreter = PyInterpreterState_Get();
     trace_now.options = *options;
     trace_has_values = options->arguments || options->results || options->exceptions;
-    trace_now.epoch += TRACE_EPOCH;
+    __atomic_fetch_add(&trace_now.epoch, TRACE_EPOCH, __ATOMIC_RELAXED);
     trace_now.is_special =
         options->max_depth != 0 || options->library == TRACE_LIBRARY_BOX || options->ranges;
     trace_code_forget_verdicts();
@@ -131,7 +131,7 @@ static int begin(const struct trace_options *options)
         trace_self->generation = 0;
     if (hook->start(options) < 0)
         return -1;
-    trace_now.hook = hook;
+    __atomic_store_n(&trace_now.hook, hook, __ATOMIC_RELAXED); /* partner: trace_is_on */
     return 0;
 }
 
@@ -252,14 +252,17 @@ static int end_asked(void *ignored)
 
 void trace_end_later(void)
 {
-    trace_now.is_asked = Py_AddPendingCall(end_asked, NULL) != 0; /* then at the next call */
+    if (!__atomic_exchange_n(&trace_now.is_asked, false, __ATOMIC_RELAXED))
+        return;
+    bool is_full = Py_AddPendingCall(end_asked, NULL) != 0; /* then at the next call */
+    __atomic_store_n(&trace_now.is_asked, is_full, __ATOMIC_RELAXED);
 }
 
 /* trace_switched(is_on): by somebody else, while the program ran. */
 static PyObject *trace_switched(PyObject *module, PyObject *is_on)
 {
     (void)module;
-    trace_now.is_asked = is_on == Py_True;
+    __atomic_store_n(&trace_now.is_asked, is_on == Py_True, __ATOMIC_RELAXED);
     annot_process_note("calls of Python: switched on or off while the program ran, so their counts "
                        "are of a part of the run (marks of the domain \"python calls\" say when)");
     Py_RETURN_NONE;

@@ -21,6 +21,15 @@ static PyObject *disable; /* sys.monitoring.DISABLE, for ever */
 static PyObject *callback_type;
 static int tool_id = -1;
 
+/* New reference. */
+static PyObject *monitoring(void)
+{
+    PyObject *found = PySys_GetObject("monitoring");
+    if (found == NULL)
+        PyErr_SetString(PyExc_RuntimeError, "there is no sys.monitoring");
+    return Py_XNewRef(found);
+}
+
 /* ---- Lines ----------------------------------------------------------------------------------- */
 
 static bool with_lines;
@@ -38,16 +47,23 @@ static void set_local(PyObject *module, PyObject *code, int events)
     Py_XDECREF(result);
 }
 
+/* Without the GIL each thread that comes here before has_lines waits until it is so: no line of its
+ * frame may begin unheard. */
 static void ask_for_lines(PyCodeObject *code, struct trace_code *lined)
 {
-    PyObject *module = lined->has_lines ? NULL : PySys_GetObject("monitoring");
-    if (module == NULL)
+    if (__builtin_expect(__atomic_load_n(&lined->has_lines, __ATOMIC_ACQUIRE), 1))
         return;
     PyObject *kind, *value, *traceback;
     PyErr_Fetch(&kind, &value, &traceback);
-    lined->has_lines = true;
-    trace_code_watch(code, lined);
-    set_local(module, (PyObject *)code, lined->is_chosen ? line_events | call_events : line_events);
+    PyObject *module = monitoring();
+    if (module != NULL) {
+        trace_code_watch(code, lined);
+        set_local(module, (PyObject *)code,
+                  lined->is_chosen ? line_events | call_events : line_events);
+        __atomic_store_n(&lined->has_lines, true, __ATOMIC_RELEASE); /* partner: above */
+    }
+    Py_XDECREF(module);
+    PyErr_Clear();
     PyErr_Restore(kind, value, traceback);
 }
 
@@ -67,13 +83,22 @@ static inline PyObject *answer(bool goes_on)
     return Py_NewRef(__builtin_expect(goes_on, 1) ? Py_None : disable);
 }
 
+/* What begins here is the body of `name`: it answers, with the thread's events in its hands. */
 #define CALLBACK(name)                                                                             \
-    static PyObject *name(PyObject *self, PyObject *const *args, size_t count, PyObject *names)
-#define UNUSED_OF_CALLBACK ((void)self, (void)count, (void)names)
+    static inline PyObject *name##_event(PyObject *const *args);                                   \
+    static PyObject *name(PyObject *self, PyObject *const *args, size_t count, PyObject *names)    \
+    {                                                                                              \
+        (void)self, (void)count, (void)names;                                                      \
+        if (!trace_thread_begins())                                                                \
+            return Py_NewRef(Py_None);                                                             \
+        PyObject *answer = name##_event(args);                                                     \
+        trace_thread_ends();                                                                       \
+        return answer;                                                                             \
+    }                                                                                              \
+    static inline PyObject *name##_event(PyObject *const *args)
 
 CALLBACK(on_start)
 {
-    UNUSED_OF_CALLBACK;
     PyCodeObject *code = (PyCodeObject *)args[0];
     struct trace_code *lined = with_lines ? trace_lined(code) : NULL;
     bool goes_on = trace_enter(code, false) || lined != NULL; /* first: it knows that this begins */
@@ -108,14 +133,12 @@ static bool leave(PyObject *const *args)
 
 CALLBACK(on_resume)
 {
-    UNUSED_OF_CALLBACK;
     return answer(resume(args, true));
 }
 
 /* Also into a generator that never ran. */
 CALLBACK(on_throw)
 {
-    UNUSED_OF_CALLBACK;
     long first = ((PyCodeObject *)args[0])->_co_firsttraceable * CODE_UNIT;
     (void)resume(args, PyLong_AsLong(args[1]) >= first);
     return Py_NewRef(Py_None);
@@ -124,7 +147,6 @@ CALLBACK(on_throw)
 /* code, offset, result */
 CALLBACK(on_leave)
 {
-    UNUSED_OF_CALLBACK;
     if (__builtin_expect(trace_has_values, 0))
         trace_see_result(args[2]);
     return answer(leave(args));
@@ -132,7 +154,6 @@ CALLBACK(on_leave)
 
 CALLBACK(on_suspend)
 {
-    UNUSED_OF_CALLBACK;
     PyCodeObject *code = (PyCodeObject *)args[0];
     struct trace_code *lined = with_lines ? trace_lined(code) : NULL;
     if (__builtin_expect(trace_has_values, 0))
@@ -145,7 +166,6 @@ CALLBACK(on_suspend)
 /* code, offset, exception */
 CALLBACK(on_unwind)
 {
-    UNUSED_OF_CALLBACK;
     if (__builtin_expect(trace_has_values, 0))
         trace_see_exception(args[2]);
     (void)leave(args);
@@ -155,7 +175,6 @@ CALLBACK(on_unwind)
 /* The same, in each frame that it comes to. */
 CALLBACK(on_raise)
 {
-    UNUSED_OF_CALLBACK;
     trace_raised((PyCodeObject *)args[0], args[2]);
     return Py_NewRef(Py_None);
 }
@@ -163,7 +182,6 @@ CALLBACK(on_raise)
 /* code, line */
 CALLBACK(on_line)
 {
-    UNUSED_OF_CALLBACK;
     const struct trace_code *lined = trace_code_of((PyCodeObject *)args[0]);
     if (__builtin_expect(lined != NULL && !lined->is_lined, 0))
         lined = NULL;
@@ -175,7 +193,6 @@ CALLBACK(on_line)
 /* code, offset, callable, its first argument */
 CALLBACK(on_call)
 {
-    UNUSED_OF_CALLBACK;
     PyObject *callable = args[2];
     if (!PyFunction_Check(callable) && !PyMethod_Check(callable))
         trace_c_enter(callable);
@@ -184,7 +201,6 @@ CALLBACK(on_call)
 
 CALLBACK(on_c_return)
 {
-    UNUSED_OF_CALLBACK;
     trace_c_leave(args[2]);
     return Py_NewRef(Py_None);
 }
@@ -247,16 +263,17 @@ static PyObject *make_callback(vectorcallfunc call)
     return (PyObject *)made;
 }
 
-/* ---- Starting and stopping ------------------------------------------------------------------- */
-
-/* New reference. */
-static PyObject *monitoring(void)
+/* For ever: without the GIL a thread may be in one that is taken back. Borrowed, or NULL with an
+ * exception. */
+static PyObject *callback_of(int index)
 {
-    PyObject *found = PySys_GetObject("monitoring");
-    if (found == NULL)
-        PyErr_SetString(PyExc_RuntimeError, "there is no sys.monitoring");
-    return Py_XNewRef(found);
+    static PyObject *made[CALLBACK_COUNT];
+    if (made[index] == NULL)
+        made[index] = make_callback(callbacks[index].call);
+    return made[index];
 }
+
+/* ---- Starting and stopping ------------------------------------------------------------------- */
 
 static int event_of(PyObject *module, const char *name)
 {
@@ -297,28 +314,27 @@ static bool is_wanted(int where, const struct trace_options *options)
                                : true;
 }
 
-/* Sets line_events; returns the events of all code, or -1 with an exception. `options` NULL: there
- * are no callbacks from now on. */
+/* `callback` None: there is none from now on. 0, or -1 with an exception. */
+static int register_one(PyObject *module, int event, PyObject *callback)
+{
+    if (event < 0 || callback == NULL)
+        return -1;
+    return call_quietly(
+        PyObject_CallMethod(module, "register_callback", "iiO", tool_id, event, callback));
+}
+
+/* Sets line_events and call_events; returns the events of all code, or -1 with an exception. */
 static int register_all(PyObject *module, const struct trace_options *options)
 {
-    bool any = options != NULL;
-    bool calls = any && options->mode != TRACE_OFF && !options->is_chosen_only;
+    bool calls = options->mode != TRACE_OFF && !options->is_chosen_only;
     int set = 0;
     line_events = call_events = 0;
     for (int i = 0; i < CALLBACK_COUNT; i++) {
         int where = callbacks[i].where;
-        if (any && !is_wanted(where, options))
+        if (!is_wanted(where, options))
             continue;
         int event = event_of(module, callbacks[i].event);
-        PyObject *callback = any ? make_callback(callbacks[i].call) : Py_NewRef(Py_None);
-        if (event < 0 || callback == NULL) {
-            Py_XDECREF(callback);
-            return -1;
-        }
-        int result = call_quietly(
-            PyObject_CallMethod(module, "register_callback", "iiO", tool_id, event, callback));
-        Py_DECREF(callback);
-        if (result < 0)
+        if (register_one(module, event, callback_of(i)) < 0)
             return -1;
         if (where == OF_START || where == OF_CALLS)
             call_events |= event;
@@ -330,14 +346,24 @@ static int register_all(PyObject *module, const struct trace_options *options)
     return set;
 }
 
+static int register_none(PyObject *module)
+{
+    for (int i = 0; i < CALLBACK_COUNT; i++)
+        if (register_one(module, event_of(module, callbacks[i].event), Py_None) < 0)
+            return -1;
+    return 0;
+}
+
 static void clear_all(PyObject *module)
 {
     if (tool_id < 0)
         return;
-    clear_local(module);
     if (call_quietly(PyObject_CallMethod(module, "set_events", "ii", tool_id, 0)) < 0 ||
-        register_all(module, NULL) < 0 ||
-        call_quietly(PyObject_CallMethod(module, "free_tool_id", "i", tool_id)) < 0)
+        register_none(module) < 0)
+        PyErr_Clear();
+    trace_threads_settle(); /* who asks for lines of more code is in the middle of an event */
+    clear_local(module);
+    if (call_quietly(PyObject_CallMethod(module, "free_tool_id", "i", tool_id)) < 0)
         PyErr_Clear();
     tool_id = -1;
 }
@@ -403,7 +429,7 @@ static void stop(void)
 static const char *refused(const struct trace_options *options)
 {
     (void)options;
-    return PYANNOT_FREE_THREADED ? "calls of builds without the GIL are not traced yet" : NULL;
+    return NULL;
 }
 
 #else

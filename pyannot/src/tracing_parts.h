@@ -20,11 +20,12 @@ enum trace_verdict {
     TRACE_COROUTINE = 4, /* wanted, and its task is told of it as well */
 };
 
-/* What the core keeps of a code object, in its co_extra; freed with it. */
+/* What the core keeps of a code object (tracing_kept.c). Without the GIL all threads read it at
+ * once: what trace_code_make finds out does not change while the verdict is known. */
 struct trace_code {
     struct trace_code *previous, *next; /* of all: their verdicts end with a selection */
     annot_name name;
-    uint8_t verdict; /* enum trace_verdict */
+    uint8_t verdict; /* enum trace_verdict: trace_verdict_of */
     bool is_library, is_chosen;
     bool is_generator;          /* or coroutine: it is left before it returns */
     bool is_lined, is_numbered; /* its lines are counted; it has a number */
@@ -33,14 +34,25 @@ struct trace_code {
     uint32_t number;            /* of functions whose lines are counted, from 0 */
     uint32_t first_line;
     uint32_t least_ns, own_least_ns; /* as its name says; as the program said for it, or 0 */
-    PyCodeObject *object;            /* borrowed: it owns this */
-    uint32_t calls, pieces;          /* adaptive: told so far; pieces of them that were measured */
+    PyCodeObject *object;            /* borrowed: it owns this; NULL: it is freed */
+    PyObject *reference;             /* with has_events, without the GIL: a weak one; owned */
+    uint32_t calls;                  /* adaptive: told so far, and TRACE_CLOSED when no more are */
+    uint32_t pieces;                 /* of them that were measured */
     uint64_t ticks;                  /* that these took, without calls of the same function */
 };
 
+#define TRACE_CLOSED (UINT32_C(1) << 31)
+
+/* Partner: judge. */
+static inline enum trace_verdict trace_verdict_of(const struct trace_code *code)
+{
+    return (enum trace_verdict)__atomic_load_n(&code->verdict, __ATOMIC_ACQUIRE);
+}
+
 static inline bool trace_code_is_wanted(const struct trace_code *code)
 {
-    return code->verdict == TRACE_WANTED || code->verdict == TRACE_COROUTINE;
+    enum trace_verdict verdict = trace_verdict_of(code);
+    return verdict == TRACE_WANTED || verdict == TRACE_COROUTINE;
 }
 
 struct trace_node; /* tracing_tree.c */
@@ -64,11 +76,13 @@ struct trace_thread {
     uint64_t generation; /* of the gate, and the epoch; 0: the stack below is not true */
     uint32_t count, capacity;
     struct trace_entry *entries;
-    struct annot_sums sums;    /* where the next two count */
-    struct trace_tree *tree;   /* aggregate; NULL: none yet */
-    struct trace_lines *lines; /* the same of lines */
-    const void *raised;        /* the last exception that left a call, and which */
+    struct annot_sums sums;           /* where the next two count */
+    struct trace_tree *tree;          /* aggregate; NULL: none yet */
+    struct trace_lines *lines;        /* the same of lines */
+    struct trace_callable *callables; /* names that it keeps, without the GIL; NULL: none yet */
+    const void *raised;               /* the last exception that left a call, and which */
     uint32_t raised_depth;
+    bool is_busy;     /* in the middle of an event: trace_threads_settle */
     bool is_watched;  /* its switches of greenlets are told */
     PyObject *behind; /* the function that was told of them before; owned */
 };
@@ -78,7 +92,7 @@ extern __thread struct trace_thread *trace_self __attribute__((tls_model("initia
 /* How the process is traced now. */
 struct trace_now {
     struct trace_options options;
-    const struct trace_hook *hook; /* NULL: it is not */
+    const struct trace_hook *hook; /* NULL: it is not; trace_is_on */
     bool is_special;               /* depth or library make a difference */
     bool is_asked;                 /* from outside, for a recording that is in progress */
     uint64_t tiny_ticks;           /* adaptive: of TRACE_TINY_CALLS calls */
@@ -90,8 +104,14 @@ struct trace_now {
 
 #define TRACE_EPOCH (UINT64_C(1) << 40)
 
-extern struct trace_now trace_now;
-extern Py_ssize_t trace_extra; /* index of co_extra; -1: none */
+extern struct trace_now trace_now; /* changes while no thread is in the middle of an event */
+
+/* For what is no event of the hook: asked with trace_thread_begins, the answer holds until
+ * trace_thread_ends. Partner: trace_begin, trace_end. */
+static inline bool trace_is_on(void)
+{
+    return __atomic_load_n(&trace_now.hook, __ATOMIC_RELAXED) != NULL;
+}
 
 #define TRACE_DOMAIN "python calls"
 
@@ -110,6 +130,76 @@ enum { TRACE_TINY_CALLS = 1000, TRACE_TINY_NS = 2000 };
 /* Who asked for it records no more: it ends soon. (tracing_module.c) */
 void trace_end_later(void);
 
+/* ---- Where it is kept (tracing_kept.c) --------------------------------------------------------
+ *
+ * With the GIL in the code object itself (co_extra). Without it threads read that while it is
+ * moved, so there it is found by the object's address in a table of our own. */
+
+#if PYANNOT_FREE_THREADED
+
+/* Open addressing: an object's place is the first that is free, from that of its hash on. Read
+ * without a lock, changed with trace_code_lock. Who reads while places move may miss what is there,
+ * and then looks again with the lock; what is found is right, as it has the object's address. */
+struct trace_table {
+    struct trace_table *older; /* somebody may read it still; together smaller than this one */
+    uint32_t mask, count;
+    struct trace_code *places[]; /* NULL: free; what they point to is never given back */
+};
+
+extern struct trace_table *trace_table;
+
+static inline uint32_t trace_place_of(const struct trace_table *table, const PyCodeObject *code)
+{
+    return (uint32_t)((uintptr_t)code * UINT64_C(0x9e3779b97f4a7c15) >> 32) & table->mask;
+}
+
+/* NULL: none, or missed. Partners: trace_kept_add and what it calls. */
+static inline struct trace_code *trace_kept_find(const PyCodeObject *code)
+{
+    const struct trace_table *table = __atomic_load_n(&trace_table, __ATOMIC_ACQUIRE);
+    uint32_t place = trace_place_of(table, code);
+    for (uint32_t i = 0; i <= table->mask; i++, place = (place + 1) & table->mask) {
+        struct trace_code *found = __atomic_load_n(&table->places[place], __ATOMIC_ACQUIRE);
+        if (found == NULL || __atomic_load_n(&found->object, __ATOMIC_ACQUIRE) == code)
+            return found;
+    }
+    return NULL;
+}
+
+#else
+
+/* Objects/codeobject.c; trace_kept_setup checks that it is so. */
+struct trace_extras {
+    Py_ssize_t count;
+    void *items[1];
+};
+
+extern Py_ssize_t trace_extra; /* index of co_extra; -1: none */
+
+static inline struct trace_code *trace_kept_find(const PyCodeObject *code)
+{
+    const struct trace_extras *extras = (const struct trace_extras *)code->co_extra;
+    if (RARE(extras == NULL) || RARE(extras->count <= trace_extra))
+        return NULL;
+    return extras->items[trace_extra];
+}
+
+#endif
+
+/* 0, or -1 with an exception. */
+int trace_kept_setup(void);
+bool trace_kept_is_set_up(void);
+/* What is kept of the object, made if there is nothing yet. NULL: no memory. */
+struct trace_code *trace_kept_add(PyCodeObject *code);
+
+/* For tracing_kept.c. The lock is held for some instructions, in which nothing of the interpreter
+ * is called. */
+void trace_code_lock(void);
+void trace_code_unlock(void);
+/* Begins and ends to be among all, with the lock. */
+void trace_code_link(struct trace_code *kept, PyCodeObject *code);
+void trace_code_unlink(struct trace_code *kept);
+
 /* ---- Code objects (tracing_code.c) ----------------------------------------------------------- */
 
 /* Makes what the core keeps of a code object, and its verdict. NULL: no memory. */
@@ -127,20 +217,13 @@ int trace_code_choose_lines(PyCodeObject *code);
 void trace_code_forget_verdicts(void);
 /* 0, or -1 with an exception. */
 int trace_code_setup(void);
-
-/* Objects/codeobject.c; trace_code_setup checks that it is so. */
-struct trace_extras {
-    Py_ssize_t count;
-    void *items[1];
-};
+/* In a child: whoever held a lock is not there. */
+void trace_code_forked(void);
 
 static inline struct trace_code *trace_code_of(PyCodeObject *code)
 {
-    const struct trace_extras *extras = (const struct trace_extras *)code->co_extra;
-    struct trace_code *found = NULL;
-    if (!RARE(extras == NULL) && !RARE(extras->count <= trace_extra))
-        found = extras->items[trace_extra];
-    if (RARE(found == NULL) || RARE(found->verdict == TRACE_UNKNOWN))
+    struct trace_code *found = trace_kept_find(code);
+    if (RARE(found == NULL) || RARE(trace_verdict_of(found) == TRACE_UNKNOWN))
         found = trace_code_make(code);
     return found;
 }
@@ -176,12 +259,50 @@ static inline struct trace_thread *trace_thread_now(bool is_entering)
     return thread;
 }
 
+/* Makes trace_self. False: no memory. */
+bool trace_thread_make(void);
+
+#if PYANNOT_FREE_THREADED
+
+/* Around all that is done for an event. Between the two a thread may be stopped by others only
+ * where it waits; so, once the world was stopped, who stopped it knows by is_busy whether it is in
+ * there. False: no memory, and nothing is to be done. Partner: trace_threads_settle. */
+static inline bool trace_thread_begins(void)
+{
+    if (RARE(trace_self == NULL) && !trace_thread_make())
+        return false;
+    __atomic_store_n(&trace_self->is_busy, true, __ATOMIC_RELAXED);
+    return true;
+}
+
+static inline void trace_thread_ends(void)
+{
+    __atomic_store_n(&trace_self->is_busy, false, __ATOMIC_RELEASE);
+}
+
+#else
+
+static inline bool trace_thread_begins(void)
+{
+    return true;
+}
+
+static inline void trace_thread_ends(void)
+{
+}
+
+#endif
+
+/* Without the GIL: returns when no other thread is in the middle of an event. The world has been
+ * stopped since events ended. */
+void trace_threads_settle(void);
+
 /* Room for one more entry. */
 bool trace_thread_grow(struct trace_thread *thread);
 /* Closes entries that the interpreter has left: those at this depth and deeper. */
 void trace_thread_close(struct trace_thread *thread, uint32_t depth);
 int trace_thread_setup(void);
-/* What is counted lasts no longer, in any thread: the caller holds the interpreter's lock. */
+/* What is counted lasts no longer, in any thread: none is in the middle of an event. */
 void trace_threads_pause(void);
 
 /* Twice as deep as the calling thread is in calls of Python: the depth of the innermost frame. What
@@ -227,6 +348,36 @@ annot_name trace_range_now(void);
 void trace_coroutine(const struct trace_code *code, enum trace_piece piece);
 /* Something that is no frame, and in the innermost one; trace_c_leave ends it. False: no memory. */
 bool trace_named_enter(struct trace_thread *thread, annot_name name, bool continues);
+
+/* ---- Counts of all threads --------------------------------------------------------------------
+ *
+ * Returns what it was. */
+
+static inline uint32_t trace_count(uint32_t *count, uint32_t number)
+{
+#if PYANNOT_FREE_THREADED
+    return __atomic_fetch_add(count, number, __ATOMIC_RELAXED);
+#else
+    uint32_t before = *count;
+    *count += number;
+    return before;
+#endif
+}
+
+static inline void trace_count_ticks(uint64_t *ticks, uint64_t number)
+{
+#if PYANNOT_FREE_THREADED
+    __atomic_fetch_add(ticks, number, __ATOMIC_RELAXED);
+#else
+    *ticks += number;
+#endif
+}
+
+/* Whether it is the first time. */
+static inline bool trace_first(bool *is_done)
+{
+    return !__atomic_exchange_n(is_done, true, __ATOMIC_RELAXED);
+}
 
 /* ---- Modes ----------------------------------------------------------------------------------- */
 

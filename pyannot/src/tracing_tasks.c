@@ -18,17 +18,18 @@ struct trace_task {
 
 enum { ROOM_FIRST = 8, OPEN_MAX = 4096 };
 
-static struct state *owner; /* borrowed; NULL: nobody's tasks are looked at */
+/* W: who begins to trace, R: all, atomic, relaxed. Borrowed; NULL: nobody's tasks are looked at. */
+static struct state *owner;
 
 void trace_tasks_setup(struct state *state)
 {
-    owner = state;
+    __atomic_store_n(&owner, state, __ATOMIC_RELAXED);
 }
 
 void trace_tasks_left(const struct state *state)
 {
-    if (owner == state)
-        owner = NULL;
+    if (__atomic_load_n(&owner, __ATOMIC_RELAXED) == state)
+        __atomic_store_n(&owner, NULL, __ATOMIC_RELAXED);
 }
 
 /* ---- A task's part --------------------------------------------------------------------------- */
@@ -93,9 +94,12 @@ void trace_task_forget(struct task_track *track)
 static struct annot_event event_of(annot_domain *domain, enum annot_calls_role role,
                                    annot_name name)
 {
-    if (*domain == 0)
-        *domain = annot_domain_observed(TRACE_DOMAIN, ANNOT_OBSERVER_PYTHON_CALLS, role);
-    return (struct annot_event){.name = name, .domain = *domain, .level = ANNOT_CODE_LEVEL};
+    annot_domain known = __atomic_load_n(domain, __ATOMIC_RELAXED); /* the same whoever stores it */
+    if (known == 0) {
+        known = annot_domain_observed(TRACE_DOMAIN, ANNOT_OBSERVER_PYTHON_CALLS, role);
+        __atomic_store_n(domain, known, __ATOMIC_RELAXED);
+    }
+    return (struct annot_event){.name = name, .domain = known, .level = ANNOT_CODE_LEVEL};
 }
 
 static bool has_room(struct trace_task *task)
@@ -164,20 +168,21 @@ static void tell(struct trace_task *task, annot_name name, enum trace_piece piec
 }
 
 /* An exception may be on its way. */
-static struct task_track *running(void)
+static struct task_track *running(struct state *state)
 {
     PyObject *kind, *value, *traceback;
     PyErr_Fetch(&kind, &value, &traceback);
-    struct task_track *track = task_running(owner);
+    struct task_track *track = task_running(state);
     PyErr_Restore(kind, value, traceback);
     return track;
 }
 
 void trace_coroutine(const struct trace_code *code, enum trace_piece piece)
 {
-    if (owner == NULL || !annot_enabled())
+    struct state *state = __atomic_load_n(&owner, __ATOMIC_RELAXED);
+    if (state == NULL || !annot_enabled())
         return;
-    struct task_track *track = running();
+    struct task_track *track = running(state);
     bool is_new = track != NULL && track->calls == NULL;
     if (track == NULL || (is_new && piece != TRACE_BEGINS))
         return;
@@ -210,15 +215,13 @@ annot_name trace_range_now(void)
 static bool wants_steps(void)
 {
     const struct trace_options *options = &trace_now.options;
-    return trace_now.hook != NULL && options->mode != TRACE_OFF && !options->is_chosen_only &&
+    return trace_is_on() && options->mode != TRACE_OFF && !options->is_chosen_only &&
            options->max_depth == 0 && trace_now.interpreter == PyInterpreterState_Get();
 }
 
-bool trace_step_begin(struct task_track *track)
+static bool begin_step(struct task_track *track)
 {
-    if (__builtin_expect(!wants_steps(), 1))
-        return false;
-    struct trace_thread *thread = trace_thread_now(false);
+    struct trace_thread *thread = wants_steps() ? trace_thread_now(false) : NULL;
     struct trace_task *task = thread ? part_of(track) : NULL;
     if (task == NULL)
         return false;
@@ -228,7 +231,19 @@ bool trace_step_begin(struct task_track *track)
     return task->context != 0 && trace_named_enter(thread, task->context, continues);
 }
 
+bool trace_step_begin(struct task_track *track)
+{
+    if (__builtin_expect(!trace_is_on(), 1) || !trace_thread_begins())
+        return false;
+    bool is_told = begin_step(track);
+    trace_thread_ends();
+    return is_told;
+}
+
 void trace_step_end(void)
 {
+    if (!trace_thread_begins())
+        return;
     trace_c_leave(NULL);
+    trace_thread_ends();
 }

@@ -10,16 +10,17 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-enum { FIRST_CAPACITY = 64, FRAMES_MAX = 16384 };
+enum { FIRST_CAPACITY = 64, FRAMES_MAX = 16384, SETTLE_US = 100, SETTLE_TRIES = 5000 };
 
 __thread struct trace_thread *trace_self __attribute__((tls_model("initial-exec")));
 
 static pthread_key_t exit_key;
 static bool has_exit_key;
 
-/* All of them. Who holds it tells counts, of its own thread or of others, which run nothing of
- * ours then. */
+/* All of them. Who holds it tells counts, of its own thread or of others, which are not in the
+ * middle of an event then. */
 static pthread_mutex_t all_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct trace_thread *all;
 
@@ -50,14 +51,50 @@ static void pause_counts(struct trace_thread *thread)
     trace_lines_pause(thread);
 }
 
+/* Not the calling thread: it is the one that stops tracing. Partner: trace_thread_ends. */
+static bool is_in_event(const struct trace_thread *thread)
+{
+    return thread != trace_self && __atomic_load_n(&thread->is_busy, __ATOMIC_ACQUIRE);
+}
+
 void trace_threads_pause(void)
 {
     pthread_mutex_lock(&all_lock);
     for (struct trace_thread *thread = all; thread; thread = thread->next)
-        if (thread->generation != 0)
+        if (!is_in_event(thread) && thread->generation != 0)
             pause_counts(thread);
     pthread_mutex_unlock(&all_lock);
 }
+
+#if PYANNOT_FREE_THREADED
+
+static bool any_in_event(void)
+{
+    bool any = false;
+    pthread_mutex_lock(&all_lock);
+    for (struct trace_thread *thread = all; thread; thread = thread->next)
+        any = any || is_in_event(thread);
+    pthread_mutex_unlock(&all_lock);
+    return any;
+}
+
+/* For half a second: one that waits for longer does not come back, as when the interpreter ends. */
+void trace_threads_settle(void)
+{
+    for (int i = 0; i < SETTLE_TRIES && any_in_event(); i++) {
+        Py_BEGIN_ALLOW_THREADS;
+        usleep(SETTLE_US);
+        Py_END_ALLOW_THREADS;
+    }
+}
+
+#else
+
+void trace_threads_settle(void)
+{
+}
+
+#endif
 
 /* What is counted lies in their memory. */
 static void end_counts(struct trace_thread *thread)
@@ -79,6 +116,7 @@ static void end_thread(void *pointer)
     end_counts(thread);
     trace_self = NULL;
     free(thread->entries);
+    free(thread->callables);
     free(thread);
 }
 
@@ -87,6 +125,7 @@ static void end_thread(void *pointer)
 static void after_fork(void)
 {
     struct trace_thread *thread = trace_self;
+    trace_code_forked();
     pthread_mutex_init(&all_lock, NULL);
     all = thread;
     if (thread == NULL)
@@ -106,17 +145,16 @@ int trace_thread_setup(void)
     return -1;
 }
 
-static struct trace_thread *make(void)
+bool trace_thread_make(void)
 {
-    if (trace_self != NULL)
-        return trace_self;
     struct trace_thread *thread = calloc(1, sizeof(*thread));
     if (thread == NULL || pthread_setspecific(exit_key, thread) != 0) {
         free(thread);
-        return NULL;
+        return false;
     }
     link_thread(thread);
-    return trace_self = thread;
+    trace_self = thread;
+    return true;
 }
 
 bool trace_thread_grow(struct trace_thread *thread)
@@ -227,9 +265,9 @@ static void leave_all(struct trace_thread *thread)
 __attribute__((noinline, cold)) struct trace_thread *trace_thread_sync(bool is_entering,
                                                                        uint32_t calls)
 {
-    struct trace_thread *thread = make();
+    struct trace_thread *thread = trace_self || trace_thread_make() ? trace_self : NULL;
     uint64_t gate = __atomic_load_n(&annot_gate_v1.generation, __ATOMIC_RELAXED);
-    if (gate == 0 && trace_now.is_asked)
+    if (gate == 0 && __atomic_load_n(&trace_now.is_asked, __ATOMIC_RELAXED))
         trace_end_later();
     if (thread == NULL || (gate == 0 && thread->generation == 0))
         return NULL;

@@ -118,11 +118,10 @@ static struct part *part_with_room(struct trace_tree *tree)
 static void tell_crowded(void)
 {
     static bool is_told;
-    if (!is_told)
+    if (trace_first(&is_told))
         annot_process_note(
             "calls of Python: there was no room for all call paths; further ones count "
             "for their function alone, and are missing in the total time of callers");
-    is_told = true;
 }
 
 static struct trace_node *add(struct trace_thread *thread, struct trace_node *parent,

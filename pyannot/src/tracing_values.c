@@ -5,7 +5,8 @@
  * as they fit, of all others there is the type. Nothing is raised, and an exception that is on its
  * way stays as it is.
  *
- * Threads: each its own, with the interpreter's lock. */
+ * Threads: each its own. Without the GIL others change lists, dictionaries and exceptions
+ * meanwhile: what is in them is held by references of our own while it is looked at. */
 #include "tracing_parts.h"
 
 #include <annot/values.h>
@@ -119,29 +120,49 @@ static void put_rest(struct text *text, Py_ssize_t count)
 static void put_sequence(struct text *text, PyObject *sequence, int level)
 {
     bool is_list = PyList_CheckExact(sequence);
-    Py_ssize_t count = Py_SIZE(sequence);
+    Py_ssize_t count = is_list ? PyList_GET_SIZE(sequence) : PyTuple_GET_SIZE(sequence);
     put(text, is_list ? "[" : "(");
     for (Py_ssize_t i = 0; i < count && i < ITEMS_MAX; i++) {
+        PyObject *item = is_list ? pyannot_list_item(sequence, (size_t)i)
+                                 : Py_NewRef(PyTuple_GET_ITEM(sequence, i));
         put(text, i ? ", " : "");
-        put_value(text, is_list ? PyList_GET_ITEM(sequence, i) : PyTuple_GET_ITEM(sequence, i),
-                  level + 1);
+        if (item != NULL) /* else it is gone by now */
+            put_value(text, item, level + 1);
+        Py_XDECREF(item);
     }
     put_rest(text, count);
     put(text, is_list ? "]" : count == 1 ? ",)" : ")");
 }
 
+/* The first keys and values: new references. Returns how many pairs; *ret_count is how many there
+ * are. */
+static int take_pairs(PyObject *dictionary, PyObject *pairs[2 * ITEMS_MAX], Py_ssize_t *ret_count)
+{
+    int taken = 0;
+    Py_ssize_t place = 0;
+    PyObject *key, *value;
+    PYANNOT_BEGIN_CRITICAL_SECTION(dictionary);
+    while (taken < ITEMS_MAX && PyDict_Next(dictionary, &place, &key, &value)) {
+        pairs[2 * taken] = Py_NewRef(key);
+        pairs[2 * taken++ + 1] = Py_NewRef(value);
+    }
+    *ret_count = PyDict_GET_SIZE(dictionary);
+    PYANNOT_END_CRITICAL_SECTION();
+    return taken;
+}
+
 static void put_dictionary(struct text *text, PyObject *dictionary, int level)
 {
-    PyObject *key, *value;
-    Py_ssize_t place = 0;
+    PyObject *pairs[2 * ITEMS_MAX];
+    Py_ssize_t count;
+    int taken = take_pairs(dictionary, pairs, &count);
     put(text, "{");
-    for (int i = 0; i < ITEMS_MAX && PyDict_Next(dictionary, &place, &key, &value); i++) {
-        put(text, i ? ", " : "");
-        put_value(text, key, level + 1);
-        put(text, ": ");
-        put_value(text, value, level + 1);
+    for (int i = 0; i < 2 * taken; i++) {
+        put(text, i % 2 ? ": " : i ? ", " : "");
+        put_value(text, pairs[i], level + 1);
+        Py_DECREF(pairs[i]);
     }
-    put_rest(text, PyDict_GET_SIZE(dictionary));
+    put_rest(text, count);
     put(text, "}");
 }
 
@@ -301,7 +322,6 @@ uint32_t trace_values_enter(const struct trace_code *kept, PyCodeObject *code, b
 
 struct leaving {
     PyObject *type, *exception; /* which may be no instance yet, but what one is made of */
-    PyObject *traceback;        /* NULL: none */
 };
 
 static bool steers(const struct leaving *leaving)
@@ -316,32 +336,70 @@ static const char *type_name(const struct leaving *leaving)
     return dot ? dot + 1 : name;
 }
 
-/* Borrowed, or NULL. */
+/* Of an exception, or what one is made of. New reference, or NULL. */
+static PyObject *arguments_of(PyObject *exception)
+{
+#if PY_VERSION_HEX >= 0x030C0000
+    return PyExceptionInstance_Check(exception) ? PyException_GetArgs(exception)
+                                                : Py_NewRef(exception);
+#else
+    return Py_XNewRef(PyExceptionInstance_Check(exception)
+                          ? ((PyBaseExceptionObject *)exception)->args
+                          : exception);
+#endif
+}
+
+/* New reference, or NULL. */
 static PyObject *message_of(PyObject *exception)
 {
-    PyObject *arguments = exception;
-    if (exception != NULL && PyExceptionInstance_Check(exception))
-        arguments = ((PyBaseExceptionObject *)exception)->args;
-    else if (exception == NULL || !PyTuple_CheckExact(exception))
-        return exception;
-    bool any = arguments != NULL && PyTuple_CheckExact(arguments) && PyTuple_GET_SIZE(arguments);
-    return any ? PyTuple_GET_ITEM(arguments, 0) : NULL;
+    PyObject *arguments = exception ? arguments_of(exception) : NULL;
+    if (arguments == NULL || (!PyTuple_CheckExact(arguments) && arguments == exception))
+        return arguments;
+    bool any = PyTuple_CheckExact(arguments) && PyTuple_GET_SIZE(arguments) > 0;
+    PyObject *message = any ? Py_NewRef(PyTuple_GET_ITEM(arguments, 0)) : NULL;
+    Py_DECREF(arguments);
+    return message;
+}
+
+/* New reference, or NULL: of an exception that is on its way. */
+static PyObject *traceback_of(PyObject *exception)
+{
+#if PY_VERSION_HEX >= 0x030C0000
+    return exception ? PyException_GetTraceback(exception) : NULL;
+#else
+    (void)exception;
+    return Py_XNewRef(PyThreadState_Get()->curexc_traceback);
+#endif
 }
 
 /* Whether it has been in frames that are inside of this one: else another one had its address. */
 static bool is_from_inside(const struct leaving *leaving)
 {
-    PyObject *traceback = leaving->traceback;
-    return traceback != NULL && PyTraceBack_Check(traceback) &&
-           ((PyTracebackObject *)traceback)->tb_next != NULL;
+    PyObject *traceback = traceback_of(leaving->exception);
+    bool is_inside = traceback != NULL && PyTraceBack_Check(traceback) &&
+                     ((PyTracebackObject *)traceback)->tb_next != NULL;
+    Py_XDECREF(traceback);
+    return is_inside;
+}
+
+/* The same whoever stores it. */
+static struct annot_event exception_event(void)
+{
+    static annot_domain domain;
+    static annot_category category;
+    if (__atomic_load_n(&category, __ATOMIC_ACQUIRE) == 0) {
+        annot_domain python = annot_domain_create("python");
+        __atomic_store_n(&domain, python, __ATOMIC_RELAXED);
+        __atomic_store_n(&category, annot_category_create(python, "exceptions"), __ATOMIC_RELEASE);
+    }
+    return (struct annot_event){.domain = __atomic_load_n(&domain, __ATOMIC_RELAXED),
+                                .category = __atomic_load_n(&category, __ATOMIC_RELAXED)};
 }
 
 /* Where it was raised, not in each frame that it leaves. */
 static void mark(struct trace_thread *thread, const struct trace_entry *entry,
                  const struct leaving *leaving)
 {
-    static annot_domain domain;
-    static annot_category category;
     const void *raised = leaving->exception ? leaving->exception : leaving->type;
     bool is_known =
         thread->raised == raised && entry->depth < thread->raised_depth && is_from_inside(leaving);
@@ -349,35 +407,22 @@ static void mark(struct trace_thread *thread, const struct trace_entry *entry,
     thread->raised_depth = entry->depth;
     if (is_known)
         return;
-    if (category == 0)
-        category = annot_category_create(domain = annot_domain_create("python"), "exceptions");
     struct values values;
+    PyObject *message = message_of(leaving->exception);
     values_init(&values);
-    add(&values, "message", message_of(leaving->exception));
-    const struct annot_event event = {.text = type_name(leaving),
-                                      .domain = domain,
-                                      .category = category,
-                                      .values = values.items,
-                                      .value_count = values.count};
+    add(&values, "message", message);
+    Py_XDECREF(message);
+    struct annot_event event = exception_event();
+    event.text = type_name(leaving);
+    event.values = values.items;
+    event.value_count = values.count;
     annot_emit_mark_event(&event);
-}
-
-/* Borrowed, of an exception that is on its way. */
-static PyObject *traceback_of(PyObject *exception)
-{
-#if PY_VERSION_HEX >= 0x030C0000
-    return exception ? ((PyBaseExceptionObject *)exception)->traceback : NULL;
-#else
-    (void)exception;
-    return PyThreadState_Get()->curexc_traceback;
-#endif
 }
 
 void trace_raised(PyCodeObject *python_code, PyObject *exception)
 {
     const struct trace_code *code = trace_code_of(python_code);
-    const struct leaving leaving = {(PyObject *)Py_TYPE(exception), exception,
-                                    traceback_of(exception)};
+    const struct leaving leaving = {(PyObject *)Py_TYPE(exception), exception};
     if (code == NULL || !trace_code_is_wanted(code) || steers(&leaving))
         return;
     struct trace_thread *thread = trace_thread_now(false);
@@ -394,7 +439,7 @@ void trace_values_leave(struct trace_thread *thread, const struct trace_entry *e
 {
     struct values values;
     PyObject *result = seen.result;
-    const struct leaving leaving = {seen.type, seen.exception, traceback_of(seen.exception)};
+    const struct leaving leaving = {seen.type, seen.exception};
     const struct trace_code *code = entry->code;
     seen.result = seen.type = seen.exception = NULL;
     values_init(&values);

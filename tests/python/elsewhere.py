@@ -75,6 +75,15 @@ def this_oldest_newest():
         yield one, str(package_for(one))
 
 
+def free_threaded():
+    """As this_oldest_newest: those without the GIL, this one not among them."""
+    import interpreters
+
+    for one in () if runs_where_told() else interpreters.find():
+        if one.free_threaded and one.can_build() and not one.watches_threads:
+            yield one, str(package_for(one))
+
+
 def runs_where_told():
     """Whether this is the test on an interpreter of ANNOT_TEST_ON, and on no other one."""
     return "ANNOT_TEST_HERE" in os.environ
