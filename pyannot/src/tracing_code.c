@@ -230,8 +230,8 @@ static enum trace_verdict verdict_on(const PyCodeObject *code, struct trace_code
 {
     const char *file = text_of(code->co_filename), *qualname = qualname_of(code);
     enum trace_verdict verdict = trace_judge(file, qualname, &kept->is_library);
-    bool is_lined =
-        trace_now.options.lines && (kept->wants_lines || trace_judge_lines(file, qualname));
+    bool is_lined = trace_now.options.lines && !kept->is_known &&
+                    (kept->wants_lines || trace_judge_lines(file, qualname));
     if (kept->is_chosen && trace_now.options.mode != TRACE_OFF)
         verdict = TRACE_WANTED;
     else if (trace_now.options.is_chosen_only)
@@ -241,6 +241,8 @@ static enum trace_verdict verdict_on(const PyCodeObject *code, struct trace_code
     if (is_lined)
         number_lines(code, kept);
     kept->is_lined = is_lined && kept->is_numbered;
+    if (kept->is_known)
+        return TRACE_KNOWN;
     if (kept->name == 0)
         return TRACE_IGNORED;
     bool has_lane = (code->co_flags & CO_COROUTINE) && trace_now.options.mode != TRACE_AGGREGATE;
@@ -324,6 +326,18 @@ int trace_code_choose(PyCodeObject *code, uint32_t least_ns)
     begin_finding_out();
     kept->is_chosen = true;
     kept->own_least_ns = least_ns;
+    judge(code, kept);
+    end_finding_out();
+    return 0;
+}
+
+int trace_code_know(PyCodeObject *code)
+{
+    struct trace_code *kept = trace_kept_add(code);
+    if (kept == NULL)
+        return -1;
+    begin_finding_out();
+    kept->is_known = true;
     judge(code, kept);
     end_finding_out();
     return 0;

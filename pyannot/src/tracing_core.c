@@ -185,11 +185,21 @@ static inline bool enter_wanted(struct trace_code *code, PyCodeObject *python_co
     return true;
 }
 
+static bool hear_known(void)
+{
+    if (trace_self == NULL && !trace_thread_make())
+        return true;
+    trace_self->known++;
+    return true;
+}
+
 /* What is not just wanted. */
 static __attribute__((noinline)) bool enter_other(struct trace_code *code,
                                                   PyCodeObject *python_code, bool continues)
 {
     enum trace_verdict verdict = code ? trace_verdict_of(code) : TRACE_IGNORED;
+    if (verdict == TRACE_KNOWN)
+        return hear_known();
     if (verdict != TRACE_COROUTINE)
         return false;
     bool goes_on = enter_wanted(code, python_code, continues);
@@ -240,6 +250,8 @@ static __attribute__((noinline)) bool leave_other(const struct trace_code *code,
                                                   enum trace_piece piece)
 {
     enum trace_verdict verdict = code ? trace_verdict_of(code) : TRACE_IGNORED;
+    if (verdict == TRACE_KNOWN)
+        return hear_known();
     if (verdict != TRACE_COROUTINE)
         return false;
     trace_coroutine(code, piece);

@@ -214,6 +214,82 @@ static PyObject *trace_choose(PyObject *module, PyObject *args)
     Py_RETURN_NONE;
 }
 
+/* ---- Known calls ----------------------------------------------------------------------------- */
+
+enum { KNOWN_CALLS = 4 };
+
+/* trace_know(code): calls of it are known ones, see trace_test. */
+static PyObject *trace_know(PyObject *module, PyObject *code)
+{
+    (void)module;
+    if (refuse_elsewhere() < 0)
+        return NULL;
+    if (!PyCode_Check(code) || !trace_is_on()) {
+        PyErr_SetString(PyExc_TypeError, "trace_know() takes a code object, while calls are "
+                                         "traced");
+        return NULL;
+    }
+    if (trace_code_know((PyCodeObject *)code) < 0)
+        return PyErr_NoMemory();
+    if (trace_now.options.is_chosen_only && trace_now.hook->choose != NULL &&
+        trace_now.hook->choose((PyCodeObject *)code) < 0)
+        return NULL;
+    Py_RETURN_NONE;
+}
+
+static int call_known(PyObject *function)
+{
+    for (int i = 0; i < KNOWN_CALLS; i++) {
+        PyObject *result = PyObject_CallNoArgs(function);
+        if (result == NULL)
+            return -1;
+        Py_DECREF(result);
+    }
+    return 0;
+}
+
+static void tell_known(const char *where, uint32_t heard, uint32_t expected)
+{
+    char text[ANNOT_PROCESS_NOTE_MAX];
+    if (heard != expected)
+        (void)snprintf(text, sizeof(text),
+                       "calls of Python: not all are told by this interpreter, so counts are too "
+                       "low: in %.60s it told %u of %u events of known calls",
+                       where, heard, expected);
+    else if (PYANNOT_FREE_THREADED)
+        (void)snprintf(text, sizeof(text),
+                       "calls of Python: without the GIL; in %.60s all events of known calls were "
+                       "told",
+                       where);
+    else
+        return;
+    annot_process_note(text);
+}
+
+/* trace_test(function, where): calls one that trace_know was given. Whether all was told of it;
+ * None: nobody can say, as tracing began or ended meanwhile, or is not sys.monitoring's. */
+static PyObject *trace_test(PyObject *module, PyObject *args)
+{
+    PyObject *function;
+    const char *where;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "Os:trace_test", &function, &where))
+        return NULL;
+    const struct trace_hook *hook = __atomic_load_n(&trace_now.hook, __ATOMIC_RELAXED);
+    uint64_t epoch = __atomic_load_n(&trace_now.epoch, __ATOMIC_RELAXED);
+    if (hook != &trace_monitoring || is_elsewhere())
+        Py_RETURN_NONE;
+    uint32_t expected = trace_now.options.mode == TRACE_OFF ? KNOWN_CALLS : 2 * KNOWN_CALLS;
+    uint32_t before = trace_self ? trace_self->known : 0;
+    if (call_known(function) < 0)
+        return NULL;
+    uint32_t heard = (trace_self ? trace_self->known : 0) - before;
+    if (!trace_is_on() || __atomic_load_n(&trace_now.epoch, __ATOMIC_RELAXED) != epoch)
+        Py_RETURN_NONE;
+    tell_known(where, heard, expected);
+    return PyBool_FromLong(heard == expected);
+}
+
 static PyObject *trace_end(PyObject *module, PyObject *ignored)
 {
     (void)module;
@@ -274,6 +350,8 @@ PyMethodDef trace_functions[] = {
     {"trace_choose_lines", trace_choose_lines, METH_O, NULL},
     {"trace_end", trace_end, METH_NOARGS, NULL},
     {"trace_greenlets", trace_greenlets, METH_VARARGS, NULL},
+    {"trace_know", trace_know, METH_O, NULL},
     {"trace_switched", trace_switched, METH_O, NULL},
+    {"trace_test", trace_test, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };

@@ -18,6 +18,7 @@ enum trace_verdict {
     TRACE_WANTED = 2,
     TRACE_ESTIMATED = 3, /* adaptive: it is tiny, and no event any more */
     TRACE_COROUTINE = 4, /* wanted, and its task is told of it as well */
+    TRACE_KNOWN = 5,     /* its calls are known: whether all are told is tested by them */
 };
 
 /* What the core keeps of a code object (tracing_kept.c). Without the GIL all threads read it at
@@ -26,7 +27,7 @@ struct trace_code {
     struct trace_code *previous, *next; /* of all: their verdicts end with a selection */
     annot_name name;
     uint8_t verdict; /* enum trace_verdict: trace_verdict_of */
-    bool is_library, is_chosen;
+    bool is_library, is_chosen, is_known;
     bool is_generator;          /* or coroutine: it is left before it returns */
     bool is_lined, is_numbered; /* its lines are counted; it has a number */
     bool wants_lines;           /* they are wherever lines are: the program said so */
@@ -82,6 +83,7 @@ struct trace_thread {
     struct trace_callable *callables; /* names that it keeps, without the GIL; NULL: none yet */
     const void *raised;               /* the last exception that left a call, and which */
     uint32_t raised_depth;
+    uint32_t known;   /* events of known calls so far */
     bool is_busy;     /* in the middle of an event: trace_threads_settle */
     bool is_watched;  /* its switches of greenlets are told */
     PyObject *behind; /* the function that was told of them before; owned */
@@ -207,6 +209,8 @@ struct trace_code *trace_code_make(PyCodeObject *code);
 /* From here on it is wanted, whatever is selected, if calls of it last that long (0: as those of
  * others). 0, or -1: no memory. */
 int trace_code_choose(PyCodeObject *code, uint32_t least_ns);
+/* Calls of it are known ones, whatever is selected. 0, or -1: no memory. */
+int trace_code_know(PyCodeObject *code);
 /* The hook asks for events of this one alone. */
 void trace_code_watch(PyCodeObject *code, struct trace_code *kept);
 /* A list of all of these, of which it asks no more; NULL with an exception. */

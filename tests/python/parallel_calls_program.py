@@ -4,7 +4,7 @@
     parallel_calls_program.py THREADS ROUNDS [WAY]
 
 Ways: "fork", "set" (a list and a dictionary that all of them change are arguments), "switch"
-(tracing begins and ends meanwhile)."""
+(tracing begins and ends meanwhile), "taken" (another tool takes the events away)."""
 
 import asyncio
 import os
@@ -123,6 +123,13 @@ def switch(rounds):
             leaf(3)
 
 
+def take():
+    """As a profiler would that thinks that all tools are its own."""
+    for tool in range(6):
+        if sys.monitoring.get_tool(tool) == "annot":
+            sys.monitoring.set_events(tool, 0)
+
+
 def model(threads, rounds, way=""):
     """How often each path of calls begins."""
     counts = {}
@@ -162,6 +169,8 @@ def model(threads, rounds, way=""):
 def main(threads, rounds, way):
     start = threading.Barrier(threads + 1)
     target = change if way == "set" else work
+    if way == "taken":
+        take()
     started = []
     for _ in range(threads):  # no comprehension, which is a call before 3.12
         started.append(threading.Thread(target=target, args=(start, rounds)))

@@ -15,7 +15,7 @@ from harness import ANNOT, HERE, RecordingTest
 PROGRAM = HERE / "parallel_calls_program.py"
 FIRST = (3, 12)  # with sys.monitoring
 THREADS, ROUNDS = 4, 60
-SELECT = f"{PROGRAM.name},-change,-switch,-Barrier"
+SELECT = f"{PROGRAM.name},-change,-take,-switch,-Barrier"
 
 
 @functools.cache
@@ -73,6 +73,12 @@ class ParallelCalls(RecordingTest):
         lines = [json.loads(line) for line in text.splitlines()]
         self.assertEqual([line for line in lines if line["event"] == "lost"], [])
         return lines
+
+    def info(self):
+        return json.loads(harness.run([ANNOT, "info", "--json", str(self.output)]).stdout)
+
+    def notes(self):
+        return [note for note in self.info()["sampling"].get("notes", {}) if "known calls" in note]
 
     def assert_model(self, told, interpreter, way):
         told = {path: count for path, count in told.items() if path != "<module>"}
@@ -143,6 +149,25 @@ class ParallelCalls(RecordingTest):
             for name, count in counted.items():
                 self.assertLessEqual(count, expected.get(name, 0) + 10 * (name == "leaf"), name)
             self.assertGreaterEqual(counted["leaf"], 10)
+
+    def test_known_calls_are_made_on_threads_of_the_program(self):
+        for interpreter, path in traced_interpreters():
+            if not interpreter.free_threaded:
+                continue
+            self.record(interpreter, path, "fork", "--trace-functions=exact", "--trace-select",
+                        "leaf")
+            for where in ("the thread that began it", "a second thread", "a forked child"):
+                self.assertTrue(any(where in note and "all events" in note
+                                    for note in self.notes()), (where, self.notes()))
+
+    def test_known_calls_that_are_not_told_stand_in_the_recording(self):
+        for interpreter, path in traced_interpreters():
+            self.record(interpreter, path, "taken", "--trace-functions=exact")
+            said = [note for note in self.notes() if "told 0 of 8 events" in note]
+            self.assertEqual(len(said), 1, self.notes())
+            self.assertIn("in a second thread", said[0])
+            self.assertIn("told 0 of 8 events", harness.run([ANNOT, "report", str(self.output)])
+                          .stdout)
 
 
 def sum_by_end(counts):

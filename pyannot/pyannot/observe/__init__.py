@@ -410,8 +410,10 @@ def leave():
 
 
 def thread_began():
-    """By the first thread that Python starts in a process: a known event there."""
+    """By each thread that Python starts: a known event on the first one of a process, and known
+    calls on the first one that is traced."""
     global _thread_told
+    _test_calls("a second thread")
     if _telling and not _thread_told:
         import _thread
         _thread_told = True
@@ -505,8 +507,15 @@ def _known_event(name):
     return 1
 
 
+def _test_calls(where):
+    tracer = sys.modules.get("pyannot._trace")
+    if tracer:
+        tracer.test(where)
+
+
 def _forked():
     global _thread_told
     _thread_told = False
+    _test_calls("a forked child")
     if _telling:
         tell("forked", _known_event("forked"), _running(status()))
