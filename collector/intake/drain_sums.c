@@ -164,6 +164,8 @@ static int find_stack(struct drain *drain, const struct drain_sums *block,
     uint32_t line = is_of_line(sum) ? sum->where : 0;
     const struct drain_sum *caller =
         sum->where && !is_of_line(sum) ? find_caller(drain, block, sum->where) : &nobody;
+    if (!caller && drain->decoder.overwrites)
+        caller = &nobody; /* it is not there any more */
     int64_t label = find_label(drain, sum);
     if (label < 0)
         return (int)label;
@@ -329,9 +331,15 @@ static void tell_thread(struct drain *drain, const struct drain_sums *block)
     entry->revision++;
 }
 
-static int read_block(struct drain *drain, struct drain_sums *block, bool is_done)
+static int read_block(struct drain *drain, const struct segment_block *at, struct drain_sums *block)
 {
+    bool is_done = at->state == ANNOT_BLOCK_SUMS_DONE && !drain->decoder.overwrites;
     int end = segment_copy_block(drain->segment, block->index, 0, &drain->copy);
+    if (drain->decoder.overwrites) {
+        int is_same = end == -EFAULT ? end : segment_block_is_same(drain->segment, at);
+        if (is_same <= 0)
+            return is_same; /* overwritten meanwhile */
+    }
     int error = end < 0 ? end : begin_block(drain, block, &drain->copy.header);
     if (error != 0 || block->is_done)
         return error;
@@ -373,8 +381,7 @@ static int read_blocks(struct drain *drain)
     for (size_t i = 0; i < drain->blocks.count && error == 0; i++) {
         const struct segment_block *at = &drain->blocks.items[i];
         struct drain_sums *block = known_block(drain, at->index);
-        bool is_done = at->state == ANNOT_BLOCK_SUMS_DONE && !drain->decoder.overwrites;
-        error = block ? read_block(drain, block, is_done) : -ENOMEM;
+        error = block ? read_block(drain, at, block) : -ENOMEM;
     }
     return error;
 }

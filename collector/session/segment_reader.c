@@ -214,13 +214,17 @@ static int scan_work(void *context)
         end = segment->info.block_count;
     for (uint32_t i = 0; i < end; i++) {
         /* Partner: the thread's release stores of these states. */
-        uint32_t state = annot_load_acquire(block_state(segment, i)) & ANNOT_BLOCK_STATE_MASK;
+        uint32_t word = annot_load_acquire(block_state(segment, i));
+        uint32_t state = word & ANNOT_BLOCK_STATE_MASK;
         if (state > ANNOT_BLOCK_SUMS_DONE || !(scan->states >> state & 1u))
             continue;
         const struct annot_block *header = block(segment, i);
-        scan->blocks[scan->count++] =
-            (struct segment_block){i, state, header->thread_serial, header->sequence,
-                                   annot_load_relaxed(&header->committed)};
+        scan->blocks[scan->count++] = (struct segment_block){i,
+                                                             state,
+                                                             header->thread_serial,
+                                                             header->sequence,
+                                                             annot_load_relaxed(&header->committed),
+                                                             word & ANNOT_BLOCK_TAG_MASK};
     }
     return 0;
 }
@@ -263,6 +267,26 @@ int segment_copy_block(const struct segment *segment, uint32_t index, uint32_t b
     struct copy copy = {block(segment, index), ret_copy, begin, 0};
     int error = guard_call(&segment->range, copy_work, &copy);
     return error != 0 ? error : (int)copy.end;
+}
+
+struct seen {
+    const struct segment *segment;
+    const struct segment_block *block;
+};
+
+static int is_same_work(void *context)
+{
+    const struct seen *seen = context;
+    annot_fence_acquire(); /* partner: the fence in overwrite_claim, before the block is filled */
+    uint32_t word = annot_load_relaxed(block_state(seen->segment, seen->block->index));
+    return (word & ANNOT_BLOCK_STATE_MASK) != ANNOT_BLOCK_FREE &&
+           (word & ANNOT_BLOCK_TAG_MASK) == seen->block->tag;
+}
+
+int segment_block_is_same(const struct segment *segment, const struct segment_block *seen)
+{
+    struct seen work = {segment, seen};
+    return guard_call(&segment->range, is_same_work, &work);
 }
 
 struct free_list {

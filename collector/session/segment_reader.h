@@ -48,6 +48,7 @@ void segment_close(struct segment *segment);
 struct segment_block {
     uint32_t index, state; /* enum annot_block_state */
     uint32_t serial, sequence, committed;
+    uint32_t tag; /* of its claim */
 };
 
 typedef VEC(struct segment_block) segment_blocks;
@@ -71,6 +72,9 @@ struct segment_block_copy {
 /* The end of the records, or -EFAULT, -EBADMSG. */
 int segment_copy_block(const struct segment *segment, uint32_t index, uint32_t begin,
                        struct segment_block_copy *ret_copy);
+
+/* Whether what was read since the scan is of that claim: 1, 0, or -EFAULT. */
+int segment_block_is_same(const struct segment *segment, const struct segment_block *seen);
 
 /* RELEASED or SUMS_DONE -> FREE, and onto the free list; the last one will be used first. */
 int segment_free_blocks(const struct segment *segment, const uint32_t *indexes, size_t count);

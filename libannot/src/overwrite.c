@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Overwriting the oldest: see overwrite.h.
  *
- * A hand goes round the blocks. It passes those that are being filled and stops at none that is
- * released: that one is taken before the hand moves on. So each block is reached one round after it
- * was claimed, or later if it was passed; and a thread's next block, which was claimed after the
- * last one was released, is reached after that one. Whoever was stopped between looking at a block
- * and taking it fails, for the tag of the block's claim has changed. */
+ * A hand goes round the blocks. It passes those that are being filled, with records or with sums,
+ * and stops at none that is released or whose thread counts no more: that one is taken before the
+ * hand moves on. So each block is reached one round after it was claimed, or later if it was
+ * passed; and a thread's next block, which was claimed after the last one was released, is reached
+ * after that one. Whoever was stopped between looking at a block and taking it fails, for the tag
+ * of the block's claim has changed. */
 #include "overwrite.h"
 
 #include "stream.h"
@@ -44,6 +45,16 @@ static void tell_thread(struct segment *segment, const struct annot_block *block
         lose(segment, cause, block->lost_before[cause] + block->lost[cause]);
 }
 
+static int is_sums(uint32_t state)
+{
+    return (state & ANNOT_BLOCK_STATE_MASK) == ANNOT_BLOCK_SUMS_DONE;
+}
+
+static int is_over(uint32_t state)
+{
+    return (state & ANNOT_BLOCK_STATE_MASK) == ANNOT_BLOCK_RELEASED || is_sums(state);
+}
+
 /* RELEASED -> FREE, of a LAST block TAKEN, if the block is still the one that `state` was read of.
  */
 static int take(uint32_t *word, uint32_t state)
@@ -56,6 +67,21 @@ static int take(uint32_t *word, uint32_t state)
     next |= state & ~(uint32_t)ANNOT_BLOCK_STATE_MASK;
     /* Partner: block_release of its thread; overwrite_leave; itself. */
     return annot_cas_acq_rel(word, &state, next);
+}
+
+/* SUMS_DONE -> FREE, the same: of a thread that counts no more. Counted before, for a kill. */
+static int take_sums(struct segment *segment, uint32_t index, uint32_t state)
+{
+    uint64_t *lost = &segment->header->shared.lost[ANNOT_LOSS_OVERWRITTEN];
+    uint64_t count = annot_load_relaxed(&segment_block(segment, index)->committed) /
+                     sizeof(struct annot_wire_sum);
+    annot_fetch_add_relaxed(lost, count);
+    uint32_t next = (state & ~(uint32_t)ANNOT_BLOCK_STATE_MASK) | ANNOT_BLOCK_FREE;
+    /* Partner: block_end_sums of its thread; itself. */
+    int taken = annot_cas_acq_rel(&segment->block_states[index], &state, next);
+    if (!taken)
+        annot_fetch_add_relaxed(lost, -count);
+    return taken;
 }
 
 /* TAKEN -> FREE. What a kill right before that leaves is counted and readable: too much, never too
@@ -83,9 +109,10 @@ int overwrite_claim(struct segment *segment, uint32_t *ret_index)
             place = now;
             continue;
         }
-        int taken = take(&segment->block_states[index], state);
+        int taken = is_sums(state) ? take_sums(segment, index, state)
+                                   : take(&segment->block_states[index], state);
         TESTPOINT("overwrite:tried");
-        if (!taken && (state & ANNOT_BLOCK_STATE_MASK) == ANNOT_BLOCK_RELEASED)
+        if (!taken && is_over(state))
             continue; /* somebody else took it: the next look tells */
         passed += !taken;
         if (annot_cas_acq_rel(hand, &place, place + 1)) /* partner: itself, the loads above */

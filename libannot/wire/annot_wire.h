@@ -434,7 +434,7 @@ struct annot_string {
  *   (compare-and-swap), which fills it anew; a LAST block is TAKEN before, until what it stood for
  *   is counted. No collector frees blocks there. A reader compares state and tag before and after
  *   its copy.
- * FREE -> SUMS -> SUMS_DONE: its thread. SUMS_DONE -> FREE: the collector, as RELEASED -> FREE. */
+ * FREE -> SUMS -> SUMS_DONE: its thread. SUMS_DONE -> FREE: who may do RELEASED -> FREE. */
 enum annot_block_state {
     ANNOT_BLOCK_FREE = 0,
     ANNOT_BLOCK_CLAIMED = 1,

@@ -8,6 +8,7 @@
 #include <annot/tracer.h>
 #include <annot/values.h>
 #include <annot/watch.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -349,7 +350,7 @@ static uint32_t read_sums(uint32_t state, struct annot_wire_sum *sums, uint32_t 
         if ((mapped.states[i] & ANNOT_BLOCK_STATE_MASK) != state)
             continue;
         uint32_t here = block->committed / (uint32_t)sizeof(*sums);
-        CHECK_INT(block->tid, getpid());
+        CHECK(block->tid == getpid() || state == ANNOT_BLOCK_SUMS_DONE);
         CHECK(count + here <= limit);
         memcpy(sums + count, at + ANNOT_BLOCK_HEADER_SIZE, here * sizeof(*sums));
         count += here;
@@ -418,6 +419,48 @@ TEST(sums_that_find_no_room_are_counted)
     annot_sums_end(&sums);
     arena_read(getpid(), &seen, NULL, NULL);
     CHECK_INT(seen.lost_total, MANY - count);
+    arena_end();
+    arena_clean();
+}
+
+enum { SUMS_OF_THREAD = 10 };
+
+static void *count_a_little(void *context)
+{
+    struct annot_sums sums;
+    annot_mark("of a thread");
+    CHECK(annot_sums_begin(&sums));
+    for (uint32_t i = 0; i < SUMS_OF_THREAD; i++) {
+        const struct annot_place place = {.code = code("f"), .line = i + 1};
+        *(uint32_t *)context += annot_sums_add(&sums, ANNOT_SUM_LINES, &place) != NULL;
+    }
+    annot_sums_end(&sums);
+    return NULL;
+}
+
+TEST(sums_of_threads_that_ended_are_overwritten_as_records_are)
+{
+    enum { THREADS = 200 };
+
+    static struct annot_wire_sum left[THREADS * SUMS_OF_THREAD];
+    const struct arena_options options = {.block_count = 8,
+                                          .policy = ANNOT_POLICY_OVERWRITE_OLDEST};
+    uint32_t added = 0;
+    arena_begin(&options);
+    annot_mark("first");
+    for (int i = 0; i < THREADS; i++) {
+        pthread_t thread;
+        CHECK_INT(pthread_create(&thread, NULL, count_a_little, &added), 0);
+        CHECK_INT(pthread_join(thread, NULL), 0);
+    }
+    for (int i = 0; i < 4 * ANNOT_BLOCK_SIZE / 16; i++)
+        annot_mark("of the rest");
+    CHECK_INT(added, THREADS * SUMS_OF_THREAD);
+    uint32_t count = read_sums(ANNOT_BLOCK_SUMS_DONE, left, THREADS * SUMS_OF_THREAD);
+    CHECK(count < 8 * SUMS_OF_THREAD);
+    arena_read(getpid(), &seen, NULL, NULL);
+    CHECK_INT(seen.lost[ANNOT_LOSS_POOL_FULL], 0);
+    CHECK(seen.lost[ANNOT_LOSS_OVERWRITTEN] >= added - count);
     arena_end();
     arena_clean();
 }
