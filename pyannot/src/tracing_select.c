@@ -4,7 +4,8 @@
  * A pattern has `*` and `?`. With a "/" or ".py" at its end it is about files; "MODULE:FUNCTION" is
  * about functions of a module; any other is the name of a module, of a package, or of a function,
  * qualified or not. A module is told by the end of its file's path, so "pkg.mod" is
- * ".../pkg/mod.py". "-" in front: not those. Where a pattern without "-" is given, nothing else is
+ * ".../pkg/mod.py". Code that was compiled from a text has no path but a name, "<string>", which is
+ * its module. "-" in front: not those. Where a pattern without "-" is given, nothing else is
  * traced; the last one that fits decides.
  *
  * Threads: written while nothing is traced. */
@@ -116,6 +117,8 @@ static bool fits_module(const char *module, const char *file)
     size_t length = strlen(module);
     if (length == 0 || length >= sizeof(path))
         return false;
+    if (file[0] == '<')
+        return fits(module, file);
     for (size_t i = 0; i <= length; i++)
         path[i] = (char)(module[i] == '.' ? '/' : module[i]);
     return fits_between("*/", path, ".py", file) || fits_between("", path, ".py", file) ||
