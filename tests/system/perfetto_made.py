@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: MIT
+"""Perfetto traces, made by hand."""
+
+
+def number(field, value):
+    """A field of a protocol buffer; negative numbers as it writes them."""
+    out = b""
+    for part in (field << 3, value % 2**64):
+        while part >= 128:
+            out += bytes([part % 128 + 128])
+            part //= 128
+        out += bytes([part])
+    return out
+
+
+def message(field, *parts):
+    content = b"".join(part if isinstance(part, bytes) else part.encode() for part in parts)
+    head = number(field << 3 | 2, 0)[1:] if field > 15 else bytes([field << 3 | 2])
+    if field > 15:
+        tag = field << 3 | 2
+        head = bytes([tag % 128 + 128, tag // 128])
+    length = number(1, len(content))[1:]
+    return head + length + content
+
+
+def packet(*parts, sequence=1):
+    return message(1, *parts, number(10, sequence))
+
+
+def event(kind, track, *parts):
+    return message(11, number(9, kind), number(11, track), *parts)
+
+
+def made_trace():
+    names = message(12, message(2, number(1, 1), message(2, "load")),
+                    message(1, number(1, 1), message(2, "io")),
+                    message(3, number(1, 1), message(2, "size")),
+                    message(5, number(1, 1), message(2, "leaf")),
+                    message(5, number(1, 2), message(2, "main")),
+                    message(6, number(1, 1), number(2, 1), number(3, 1)),
+                    message(6, number(1, 2), number(2, 2), number(3, 1)),
+                    message(7, number(1, 1), number(2, 2), number(2, 1)),
+                    message(17, number(1, 1), message(2, "/usr/lib/libx.so")),
+                    message(19, number(1, 1), number(7, 1)))
+    clocks = message(6, message(1, number(1, 6), number(2, 5 * 10**9)),
+                     message(1, number(1, 64), number(2, 1000), number(3, 1), number(4, 1000)))
+    late = message(60, number(1, 12), message(2, "requests"), number(5, 10))
+    return b"".join([
+        packet(clocks, number(13, 1)),
+        packet(message(60, number(1, 10), message(3, number(1, 77), message(6, "demo")))),
+        packet(message(60, number(1, 11), message(4, number(1, 77), number(2, 78),
+                                                  message(5, "worker")))),
+        packet(message(60, number(1, 13), number(5, 10), message(2, "heap"),
+                       message(8, message(6, "MiB")))),
+        packet(names, number(13, 2), number(8, 10), number(58, 64),  # 5 s and 10 us
+               event(1, 11, number(10, 1), number(3, 1),
+                     message(4, number(1, 1), number(4, 7)))),
+        packet(number(8, 5), number(58, 64), event(1, 11, message(23, "parse"))),
+        packet(number(8, 5), number(58, 64), event(3, 11, message(23, "now"))),
+        packet(number(8, 0), number(58, 64), event(4, 13, number(30, 12))),
+        packet(number(8, 5), number(58, 64), event(2, 11)),
+        packet(number(8, 5), number(58, 64), event(2, 11)),
+        packet(number(8, 5_000_050_000), event(1, 12, message(23, "GET")), sequence=2),
+        packet(number(8, 5_000_090_000), event(2, 12), sequence=2),
+        packet(number(8, 5_000_100_000), event(2, 11), sequence=2),
+        packet(late, sequence=2),
+        packet(number(8, 5_000_060_000), message(66, number(1, 3), number(2, 77), number(3, 78),
+                                                 number(4, 1))),
+        packet(message(1, number(1, 0)), sequence=3),
+    ])
