@@ -160,7 +160,15 @@ static int read_pstats(struct import_input *input, struct import_sink *sink)
     }
     int error = size < 0 ? (int)size : read_bytes(&stats, bytes, (size_t)size);
     if (!error)
+        error = from_pstats_rings(&stats);
+    if (!error)
+        error = from_pstats_enter(&stats);
+    if (!error)
         error = from_pstats_tell(&stats);
+    vec_free(&stats.rings);
+    vec_free(&stats.members);
+    vec_free(&stats.detours);
+    vec_free(&stats.ways);
     vec_free(&stats.functions);
     vec_free(&stats.edges);
     wide_map_free(&stats.index);

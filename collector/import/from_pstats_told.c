@@ -5,15 +5,20 @@
  * stacks. So, as gprof does, what a function calls is taken to be the same for all its callers:
  * from those without callers on, what flows into a function flows on to those that it calls, by
  * their shares. That keeps the calls and times of all functions and of all pairs of caller and
- * callee; stacks of three and more are estimates. Functions that call each other in a ring come
- * again, with less each time. What is too little to flow on is told as pairs in the end.
- */
+ * callee; stacks of three and more are estimates.
+ *
+ * Functions that call each other in a ring are entered as one: what they call of each other and
+ * outside has one share, that of what came in, and stands on the widest way from where that was, or
+ * on one with detours (from_pstats_enter.c). So the total times of all callers of the ring are
+ * those of the file. What is too little to flow on is told with its caller where that was met. */
 #include "from_pstats_parts.h"
 
+#include "number.h"
 #include "stacks.h"
 
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { DEPTH_MAX = 200, STACKS_MAX = 500000 };
@@ -26,6 +31,14 @@ struct flow {
     int64_t told_calls, told_ns;
 };
 
+/* Of a function. */
+struct place {
+    uint32_t frame;
+    uint32_t stack; /* where it is, as a part of its ring */
+    uint32_t home;  /* where most of it is; 0: nowhere */
+    double share;   /* of that */
+};
+
 struct teller {
     struct from_pstats *stats;
     struct import_sink *sink;
@@ -33,10 +46,8 @@ struct teller {
     uint32_t thread, depth, told;
     int64_t end_ns;
     double least_ns;
-    VEC(uint32_t) frames;                /* by function */
-    VEC(struct from_pstats_sums) wholes; /* by function: of all calls; total: without its own */
-    VEC(struct from_pstats_sums) roots;  /* by function: what nobody called */
-    VEC(struct flow) flows;              /* by edge */
+    VEC(struct place) places; /* by function */
+    VEC(struct flow) flows;   /* by edge */
 };
 
 static double part_of(double part, double whole)
@@ -44,14 +55,15 @@ static double part_of(double part, double whole)
     return whole > 0 && part > 0 ? (part < whole ? part / whole : 1) : 0;
 }
 
-/* What part of all that a function calls is called by these calls of it. */
+/* What part of all that the ring of a function does comes from these calls of it. */
 static double share_of(const struct teller *teller, uint32_t function,
                        const struct from_pstats_sums *sums)
 {
-    const struct from_pstats_sums *whole = &teller->wholes.items[function];
-    double below_ns = sums->total_ns - sums->own_ns;
-    return whole->total_ns >= 0.5 ? part_of(below_ns, whole->total_ns)
-                                  : part_of(sums->calls, whole->calls);
+    const struct from_pstats *stats = teller->stats;
+    const struct from_pstats_ring *ring =
+        &stats->rings.items[stats->functions.items[function].ring];
+    return ring->below_ns >= 0.5 ? part_of(sums->total_ns - sums->own_ns, ring->below_ns)
+                                 : part_of(sums->calls, ring->calls);
 }
 
 /* ---- Samples --------------------------------------------------------------------------------- */
@@ -86,25 +98,76 @@ static int put_edge(struct teller *teller, uint32_t index, uint32_t stack, doubl
 
 /* ---- What flows on --------------------------------------------------------------------------- */
 
+static int flow_on(struct teller *teller, uint32_t function, uint32_t stack, double share);
+
+/* What is too little is told in the end. */
+static int flow_edge(struct teller *teller, uint32_t index, uint32_t stack, double share)
+{
+    const struct from_pstats_edge *edge = &teller->stats->edges.items[index];
+    const struct from_pstats_sums sums = {edge->sums.calls * share, edge->sums.own_ns * share,
+                                          edge->sums.total_ns * share};
+    bool inside = from_pstats_inside(teller->stats, edge);
+    bool goes_on = !inside && sums.total_ns - sums.own_ns >= teller->least_ns &&
+                   teller->depth < DEPTH_MAX && teller->told < STACKS_MAX;
+    if ((inside ? sums.own_ns : sums.total_ns) < teller->least_ns && teller->depth > 1)
+        return 0;
+    uint32_t below = import_stack(teller->sink, stack, teller->places.items[edge->callee].frame);
+    int error = put_edge(teller, index, below, share);
+    double on = goes_on ? share_of(teller, edge->callee, &sums) : 0;
+    return error || on <= 0 ? error : flow_on(teller, edge->callee, below, on);
+}
+
+static void stand(struct place *place, uint32_t stack, double share)
+{
+    place->stack = stack;
+    if (place->home && place->share >= share)
+        return;
+    place->home = stack;
+    place->share = share;
+}
+
+/* All that the ring does, from one of its members on. */
+static int flow_members(struct teller *teller, uint32_t function, uint32_t stack, double share)
+{
+    struct from_pstats *stats = teller->stats;
+    const struct from_pstats_ring *ring =
+        &stats->rings.items[stats->functions.items[function].ring];
+    struct place *places = teller->places.items;
+    int error = from_pstats_ways(stats, function);
+    for (uint32_t i = ring->first; i < ring->first + ring->count && !error; i++) {
+        uint32_t member = stats->members.items[i], above = stats->functions.items[member].above;
+        stand(&places[member],
+              member == function
+                  ? stack
+                  : import_stack(teller->sink, places[above].stack, places[member].frame),
+              share);
+    }
+    for (uint32_t i = ring->first; i < ring->first + ring->count && share > 0 && !error; i++) {
+        uint32_t member = stats->members.items[i];
+        const struct from_pstats_function *caller = &stats->functions.items[member];
+        for (uint32_t at = caller->first; at < caller->first + caller->count && !error; at++)
+            error = flow_edge(teller, at, places[member].stack, share);
+    }
+    return error;
+}
+
+/* Into a ring, and by its detours. */
 static int flow_on(struct teller *teller, uint32_t function, uint32_t stack, double share)
 {
+    static const struct from_pstats_detours none;
     const struct from_pstats *stats = teller->stats;
-    const struct from_pstats_function *caller = &stats->functions.items[function];
+    uint32_t number = stats->rings.items[stats->functions.items[function].ring].detours;
+    const struct from_pstats_detours *detours = number ? &stats->detours.items[number - 1] : &none;
+    double before = 1;
     int error = 0;
     teller->depth++;
-    for (uint32_t i = caller->first; i < caller->first + caller->count && !error; i++) {
-        const struct from_pstats_edge *edge = &stats->edges.items[i];
-        const struct from_pstats_sums sums = {edge->sums.calls * share, edge->sums.own_ns * share,
-                                              edge->sums.total_ns * share};
-        bool goes_on = sums.total_ns - sums.own_ns >= teller->least_ns &&
-                       teller->depth < DEPTH_MAX && teller->told < STACKS_MAX;
-        if (sums.total_ns < teller->least_ns && teller->depth > 1)
-            continue; /* told in the end */
-        uint32_t below = import_stack(teller->sink, stack, teller->frames.items[edge->callee]);
-        error = put_edge(teller, i, below, share);
-        double on = share_of(teller, edge->callee, &sums);
-        if (!error && goes_on && on > 0)
-            error = flow_on(teller, edge->callee, below, on);
+    for (uint32_t i = 0; i <= detours->count && before > 0 && !error; i++) {
+        error = flow_members(teller, function, stack, share * (before - detours->part[i]));
+        before = detours->part[i];
+        if (i == detours->count)
+            break;
+        function = detours->via[i];
+        stack = teller->places.items[function].stack;
     }
     teller->depth--;
     return error;
@@ -112,10 +175,10 @@ static int flow_on(struct teller *teller, uint32_t function, uint32_t stack, dou
 
 static int begin_root(struct teller *teller, uint32_t function)
 {
-    const struct from_pstats_sums *sums = &teller->roots.items[function];
+    const struct from_pstats_sums *sums = &teller->stats->functions.items[function].root;
     if (sums->calls < 0.5 && sums->own_ns < 0.5)
         return 0;
-    uint32_t stack = import_stack(teller->sink, 0, teller->frames.items[function]);
+    uint32_t stack = import_stack(teller->sink, 0, teller->places.items[function].frame);
     int error = put(teller, stack, llround(sums->calls), llround(sums->own_ns));
     double share = share_of(teller, function, sums);
     return error || share <= 0 ? error : flow_on(teller, function, stack, share);
@@ -125,46 +188,33 @@ static int tell_rest(struct teller *teller, uint32_t index)
 {
     const struct from_pstats_edge *edge = &teller->stats->edges.items[index];
     const struct flow *flow = &teller->flows.items[index];
+    struct place *caller = &teller->places.items[edge->caller];
+    struct place *callee = &teller->places.items[edge->callee];
     if (llround(edge->sums.calls) == flow->told_calls &&
         llround(edge->sums.own_ns) == flow->told_ns)
         return 0;
-    uint32_t caller = import_stack(teller->sink, 0, teller->frames.items[edge->caller]);
-    uint32_t pair = import_stack(teller->sink, caller, teller->frames.items[edge->callee]);
-    return put_edge(teller, index, pair, 1);
+    if (!caller->home)
+        caller->home = import_stack(teller->sink, 0, caller->frame);
+    uint32_t stack = import_stack(teller->sink, caller->home, callee->frame);
+    callee->home = callee->home ? callee->home : stack;
+    return put_edge(teller, index, stack, 1);
+}
+
+/* Rings are there in such an order that the callers' come last. */
+static int tell_rests(struct teller *teller)
+{
+    const struct from_pstats *stats = teller->stats;
+    int error = 0;
+    for (size_t i = stats->members.count; i > 0; i--) {
+        const struct from_pstats_function *caller =
+            &stats->functions.items[stats->members.items[i - 1]];
+        for (uint32_t at = caller->first; at < caller->first + caller->count && !error; at++)
+            error = tell_rest(teller, at);
+    }
+    return error;
 }
 
 /* ---- All of it ------------------------------------------------------------------------------- */
-
-static void find_roots(struct teller *teller)
-{
-    const struct from_pstats *stats = teller->stats;
-    for (size_t i = 0; i < stats->functions.count; i++)
-        teller->roots.items[i] = stats->functions.items[i].sums;
-    for (size_t i = 0; i < stats->edges.count; i++) {
-        const struct from_pstats_edge *edge = &stats->edges.items[i];
-        struct from_pstats_sums *root = &teller->roots.items[edge->callee];
-        root->calls -= edge->sums.calls;
-        root->own_ns -= edge->sums.own_ns;
-        if (edge->caller != edge->callee)
-            root->total_ns -= edge->sums.total_ns;
-    }
-}
-
-static void add_whole(struct teller *teller, uint32_t function, const struct from_pstats_sums *sums)
-{
-    struct from_pstats_sums *whole = &teller->wholes.items[function];
-    whole->calls += fmax(sums->calls, 0);
-    whole->total_ns += fmax(sums->total_ns - sums->own_ns, 0);
-}
-
-static void find_wholes(struct teller *teller)
-{
-    const struct from_pstats *stats = teller->stats;
-    for (uint32_t i = 0; i < stats->functions.count; i++)
-        add_whole(teller, i, &teller->roots.items[i]);
-    for (size_t i = 0; i < stats->edges.count; i++)
-        add_whole(teller, stats->edges.items[i].callee, &stats->edges.items[i].sums);
-}
 
 static void make_frames(struct teller *teller)
 {
@@ -174,7 +224,7 @@ static void make_frames(struct teller *teller)
                                            .file = function->file,
                                            .first_line = function->line,
                                            .kind = function->file ? FRAME_PYTHON : FRAME_NATIVE};
-        teller->frames.items[i] = import_frame(teller->sink, &frame);
+        teller->places.items[i] = (struct place){.frame = import_frame(teller->sink, &frame)};
     }
 }
 
@@ -210,15 +260,25 @@ static int begin(struct teller *teller)
 static int make_tables(struct teller *teller)
 {
     size_t functions = teller->stats->functions.count, edges = teller->stats->edges.count;
-    if (vec_reserve(&teller->frames, functions) != 0 ||
-        vec_reserve(&teller->wholes, functions) != 0 ||
-        vec_reserve(&teller->roots, functions) != 0 || vec_reserve(&teller->flows, edges) != 0)
+    if (vec_reserve(&teller->places, functions) != 0 || vec_reserve(&teller->flows, edges) != 0)
         return -ENOMEM;
-    if (functions)
-        memset(teller->wholes.items, 0, functions * sizeof(*teller->wholes.items));
     if (edges)
         memset(teller->flows.items, 0, edges * sizeof(*teller->flows.items));
+    make_frames(teller);
     return 0;
+}
+
+static void note(const struct from_pstats *stats)
+{
+    char text[160], count[NUMBER_TEXT_SIZE];
+    import_note(stats->sink,
+                "the file has callers but no stacks: those of three and more functions "
+                "are estimates");
+    snprintf(text, sizeof(text),
+             "functions that call each other, whose total times are estimates as well: %s",
+             number_count(stats->unfit, count));
+    if (stats->unfit)
+        import_note(stats->sink, text);
 }
 
 int from_pstats_tell(struct from_pstats *stats)
@@ -227,21 +287,13 @@ int from_pstats_tell(struct from_pstats *stats)
     int error = begin(&teller);
     if (!error)
         error = make_tables(&teller);
-    if (!error) {
-        make_frames(&teller);
-        find_roots(&teller);
-        find_wholes(&teller);
-    }
     for (uint32_t i = 0; i < stats->functions.count && !error; i++)
         error = begin_root(&teller, i);
-    for (uint32_t i = 0; i < stats->edges.count && !error; i++)
-        error = tell_rest(&teller, i);
-    vec_free(&teller.frames);
-    vec_free(&teller.wholes);
-    vec_free(&teller.roots);
+    if (!error)
+        error = tell_rests(&teller);
+    vec_free(&teller.places);
     vec_free(&teller.flows);
     if (!error)
-        import_note(stats->sink, "the file has callers but no stacks: those of three and more "
-                                 "functions are estimates, as are total times of recursion");
+        note(stats);
     return error ? error : stats->sink->error;
 }

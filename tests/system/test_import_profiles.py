@@ -5,6 +5,7 @@ test_import.py."""
 import collections
 import json
 import marshal
+import random
 import subprocess
 
 from harness import case, check, equal, main
@@ -170,6 +171,81 @@ def functions_of_cprofile_are_those_of_its_file(home):
     rows = query(home, path, "select caller, callee, calls, own_ns from call_edges")
     equal({(row["caller"], row["callee"]): (row["calls"], row["own_ns"]) for row in rows}, pairs,
           "pairs")
+
+
+class Profiled:
+    """The sums that cProfile has of calls: total times are those of the outermost ones."""
+
+    def __init__(self):
+        self.sums = collections.defaultdict(lambda: [0, 0, 0, 0, 0])  # the last: how many are open
+        self.callers = collections.defaultdict(set)
+
+    def call(self, key, caller, body):
+        sums = [self.sums[key]]
+        if caller:
+            self.callers[key].add(caller)
+            sums.append(self.sums[caller, key])
+        for each in sums:
+            each[4] += 1
+        own, below = body()
+        for each in sums:
+            each[4] -= 1
+            each[0] += each[4] == 0
+            each[1] += 1
+            each[2] += own
+            each[3] += (own + below) if each[4] == 0 else 0
+        return own + below
+
+    def stats(self):
+        def seconds(key):
+            primitive, calls, own, total, _ = self.sums[key]
+            return primitive, calls, own / 1e9, total / 1e9
+
+        def pairs(key):
+            for caller in self.callers[key]:
+                primitive, calls, own, total = seconds((caller, key))
+                yield caller, (calls, primitive, own, total)
+
+        functions = [key for key in self.sums if len(key) == 3]
+        return {key: (*seconds(key), dict(pairs(key))) for key in functions}
+
+
+def recursive_stats(random_, calls):
+    """Of random calls, where `calls` says who calls whom, and main is called once."""
+    profiled = Profiled()
+
+    def run(name, caller, depth):
+        key = "/srv/r.py", 1, name
+
+        def body():
+            below = 0
+            for callee in calls.get(name, ""):
+                for _ in range(random_.randrange(2 if depth else 6)):
+                    below += run(callee, key, depth + 1) if depth < 12 else 0
+            return random_.randrange(10**6), below
+
+        return profiled.call(key, caller, body)
+
+    run("main", None, 0)
+    return profiled.stats()
+
+
+@case
+def total_times_of_recursion_are_those_of_the_file(home):
+    graphs = {
+        "itself": {"main": "ab", "a": "ac", "b": "ac", "c": ""},
+        "each other": {"main": "ab", "a": "vc", "b": "v", "v": "gxv", "g": "vx", "x": "y"},
+        "entered at both": {"main": "ab", "a": "vx", "b": "g", "v": "gx", "g": "vx", "x": "y"},
+    }
+    for what, graph in graphs.items():
+        for seed in range(6):
+            stats = recursive_stats(random.Random(seed), graph)
+            path, said = imported(home, written(home, marshal.dumps(stats), "x.pstats"))
+            got = called(home, path)
+            check("as well" not in said or what == "entered at both", f"{what}: {said}")
+            for key in [key for key in stats if "as well" in said and key[2] in "vg"]:
+                stats[key] = (*stats[key][:3], got[key][2] / 1e9, stats[key][4])
+            equal_calls(got, stats, f"{what}, seed {seed}")
 
 
 @case
