@@ -236,14 +236,13 @@ static int take_counter(struct from_chrome_reader *reader, const struct event *e
 
 /* ---- All of them ----------------------------------------------------------------------------- */
 
-/* What pairs of begins and ends go by, beside their id. */
+/* What pairs of begins and ends go by: plain ids are those of all processes, as some end in another
+ * one. */
 static uint64_t pair_id(const struct from_chrome_reader *reader)
 {
     const struct from_chrome_event *event = &reader->event;
     uint64_t mixed = from_chrome_mix(event->id, event->category);
-    bool local = event->id_local || event->phase == 'S' || event->phase == 'T' ||
-                 event->phase == 'F' || event->phase == 'b' || event->phase == 'e';
-    if (local)
+    if (event->id_local)
         mixed =
             from_chrome_mix(mixed, from_chrome_mix(event->pid.text, (uint64_t)event->pid.number));
     return mixed;

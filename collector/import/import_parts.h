@@ -182,6 +182,7 @@ struct import_later {
 struct import_pair {
     uint64_t id;     /* in the recording */
     uint32_t around; /* 1 + index of the one around it; of a free entry, of the next free one */
+    uint32_t thread; /* where it began */
 };
 
 /* A thread, while its events are written. */
@@ -254,9 +255,10 @@ int64_t import_process_find(const struct import_sink *sink, const struct import_
 int64_t import_thread_find(const struct import_sink *sink, uint32_t process,
                            const struct import_id *id);
 
-/* As it is; an EVENT_START is closed by the next EVENT_END of its id, inner ones first. An
- * EVENT_PUSH is a whole range until its end_ns (INT64_MAX: it has none); of equal ones, that of the
- * smaller depth is around the other. Of impossible times: counted. 0 or -errno. */
+/* As it is; an EVENT_START is closed by the next EVENT_END of its id, inner ones first, those of
+ * the same process before others. An EVENT_PUSH is a whole range until its end_ns (INT64_MAX: it
+ * has none); of equal ones, that of the smaller depth is around the other. Of impossible times:
+ * counted. 0 or -errno. */
 int import_add(struct import_sink *sink, const struct event *event, const struct arg *args);
 
 /* ---- Work of queues: sink_work.c ---- */

@@ -23,6 +23,7 @@ enum {
      * microseconds. */
     ROUNDING_NS = 1000,
     OPEN_MAX = 1 << 20, /* of a thread */
+    PAIRS_SEEN = 64,    /* of those that are open under one id */
 };
 
 /* Times before that are none to readers. */
@@ -153,32 +154,63 @@ static int put_start(struct import_sink *sink, const struct event *event, const 
         sink->free_pair = sink->pairs.items[index - 1].around;
     else
         index = (uint32_t)++sink->pairs.count;
-    sink->pairs.items[index - 1] = (struct import_pair){start.id, (uint32_t)*innermost};
+    sink->pairs.items[index - 1] =
+        (struct import_pair){start.id, (uint32_t)*innermost, event->thread};
     *innermost = index;
     return put(sink, &sink->writing.items[event->thread], &start, args);
 }
 
+static uint32_t process_of(const struct import_sink *sink, uint32_t thread)
+{
+    return trace_thread_get(sink->trace, thread)->process;
+}
+
+/* Where the one that a thread ends is named: one that began in its process, else the innermost. */
+static uint32_t *find_pair(struct import_sink *sink, uint32_t *innermost, uint32_t thread)
+{
+    uint32_t *place = innermost;
+    for (int i = 0; *place && i < PAIRS_SEEN; i++) {
+        struct import_pair *pair = &sink->pairs.items[*place - 1];
+        if (process_of(sink, pair->thread) == process_of(sink, thread))
+            return place;
+        place = &pair->around;
+    }
+    return innermost;
+}
+
+/* Takes the one that a thread ends out of those that are open. */
+static struct import_pair take_pair(struct import_sink *sink, uint64_t key, uint64_t *open,
+                                    uint32_t thread)
+{
+    uint32_t innermost = (uint32_t)*open, *place = find_pair(sink, &innermost, thread);
+    uint32_t index = *place;
+    struct import_pair *entry = &sink->pairs.items[index - 1], pair = *entry;
+    uint64_t ended;
+    *place = pair.around;
+    entry->around = sink->free_pair;
+    sink->free_pair = index;
+    *open = innermost;
+    if (!innermost)
+        map64_take(&sink->paired, key, &ended);
+    return pair;
+}
+
+/* In another process than the begin, it is told where that was. */
 static int put_paired_end(struct import_sink *sink, const struct event *event,
                           const struct arg *args)
 {
     struct event end = *event;
-    const uint64_t *innermost = map64_find(&sink->paired, event->id | 1);
-    if (!innermost) {
+    uint64_t *open = map64_find(&sink->paired, event->id | 1);
+    if (!open) {
         sink->left[LEFT_END_ALONE]++;
         return 0;
     }
-    uint32_t index = (uint32_t)*innermost;
-    struct import_pair *pair = &sink->pairs.items[index - 1];
-    uint32_t around = pair->around;
-    end.id = pair->id;
-    pair->around = sink->free_pair;
-    sink->free_pair = index;
-    uint64_t ended;
-    if (around)
-        map64_put(&sink->paired, event->id | 1, around); /* it is there: needs no memory */
-    else
-        map64_take(&sink->paired, event->id | 1, &ended);
-    return put(sink, &sink->writing.items[event->thread], &end, args);
+    struct import_pair pair = take_pair(sink, event->id | 1, open, event->thread);
+    end.id = pair.id;
+    if (process_of(sink, pair.thread) != process_of(sink, event->thread))
+        end.thread = pair.thread;
+    int error = advance(sink, end.thread, end.time_ns);
+    return error ? error : put(sink, &sink->writing.items[end.thread], &end, args);
 }
 
 /* Those that are left have no end. */

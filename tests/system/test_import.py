@@ -94,6 +94,20 @@ def every_kind_of_event_is_kept_or_counted(home):
     equal(flows, [{"n": 3, "ids": 1}], "flows")
 
 
+@case
+def pairs_may_end_in_another_process(home):
+    def pair(pid, ph, ts, id_="1", name="E"):
+        return dict(ph=ph, pid=pid, tid=pid, ts=ts, id=id_, cat="c", name=name)
+
+    events = [pair(2, "S", 500), pair(3, "F", 700),  # of one range
+              pair(2, "b", 800), pair(3, "b", 810), pair(2, "e", 820), pair(3, "e", 850)]
+    path, said = imported(home, written(home, json.dumps(events)))
+    equal(said, "", "what was said")
+    rows = query(home, path, "select pid, begin_ns, duration_ns from ranges order by begin_ns")
+    equal([tuple(row.values()) for row in rows],
+          [(2, 0, 200000), (2, 300000, 20000), (3, 310000, 40000)], "ranges")
+
+
 def random_tree(random_, begin, end, depth, events):
     """Ranges that nest in [begin, end), with every way of writing them."""
     while depth < 6 and end - begin > 10 and random_.random() < 0.8:
