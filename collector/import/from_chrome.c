@@ -133,6 +133,7 @@ static void fini(struct from_chrome_reader *reader)
     vec_free(&reader->args);
     vec_free(&reader->metas);
     vec_free(&reader->devices);
+    vec_free(&reader->keys);
     map64_free(&reader->meta_index);
     map64_free(&reader->classes);
     map64_free(&reader->calls);

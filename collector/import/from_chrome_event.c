@@ -9,15 +9,64 @@
 
 /* ---- Values ---------------------------------------------------------------------------------- */
 
-const struct from_chrome_key_name from_chrome_keys[CHROME_KEYS] = {
-    [CHROME_KEY_GRID] = {"grid", QUEUE_KEY_GRID},
-    [CHROME_KEY_BLOCK] = {"block", QUEUE_KEY_BLOCK},
-    [CHROME_KEY_REGISTERS] = {"registers per thread", QUEUE_KEY_REGISTERS},
-    [CHROME_KEY_SHARED] = {"shared memory", QUEUE_KEY_SHARED},
-    [CHROME_KEY_OCCUPANCY] = {"est. achieved occupancy %", QUEUE_KEY_OCCUPANCY},
-    [CHROME_KEY_BYTES] = {"bytes", QUEUE_KEY_BYTES},
-    [CHROME_KEY_EXTERNAL] = {"External id", "external id"},
+static const struct {
+    const char *text, *becomes;
+    uint8_t key;
+} known_keys[] = {
+    {"correlation", NULL, CHROME_KEY_CORRELATION},
+    {"correlation_id", NULL, CHROME_KEY_CORRELATION},
+    {"device", NULL, CHROME_KEY_DEVICE},
+    {"stream", NULL, CHROME_KEY_STREAM},
+    {"context", NULL, CHROME_KEY_CONTEXT},
+    {"line", NULL, CHROME_KEY_LINE},
+    {"file", NULL, CHROME_KEY_FILE},
+    {"name", NULL, CHROME_KEY_META},
+    {"labels", NULL, CHROME_KEY_META},
+    {"kernel_details", NULL, CHROME_KEY_KERNEL},
+    {"memcpy_details", NULL, CHROME_KEY_COPY},
+    {"memset_details", NULL, CHROME_KEY_SET},
+    {"grid", QUEUE_KEY_GRID, CHROME_KEY_GRID},
+    {"block", QUEUE_KEY_BLOCK, CHROME_KEY_BLOCK},
+    {"registers per thread", QUEUE_KEY_REGISTERS, CHROME_KEY_REGISTERS},
+    {"shared memory", QUEUE_KEY_SHARED, CHROME_KEY_SHARED},
+    {"est. achieved occupancy %", QUEUE_KEY_OCCUPANCY, CHROME_KEY_OCCUPANCY},
+    {"bytes", QUEUE_KEY_BYTES, CHROME_KEY_BYTES},
+    {"External id", "external id", CHROME_KEY_EXTERNAL},
 };
+
+enum { KNOWN_KEYS = sizeof(known_keys) / sizeof(*known_keys) };
+
+static uint8_t look_up_key(const struct from_chrome_reader *reader, uint32_t key)
+{
+    const char *text = trace_string(reader->sink->trace, key)->bytes;
+    for (size_t i = 0; i < KNOWN_KEYS; i++)
+        if (strcmp(known_keys[i].text, text) == 0)
+            return known_keys[i].key;
+    return CHROME_KEY_PLAIN;
+}
+
+enum from_chrome_key from_chrome_key_of(struct from_chrome_reader *reader, uint32_t key)
+{
+    static const uint8_t none;
+    while (reader->keys.count <= key)
+        if (vec_push(&reader->keys, none) != 0) {
+            reader->sink->error = -ENOMEM;
+            return CHROME_KEY_PLAIN;
+        }
+    uint8_t *known = &reader->keys.items[key];
+    if (!*known)
+        *known = look_up_key(reader, key);
+    return (enum from_chrome_key) * known;
+}
+
+uint32_t from_chrome_key_becomes(struct from_chrome_reader *reader, uint32_t key)
+{
+    enum from_chrome_key known = from_chrome_key_of(reader, key);
+    for (size_t i = 0; known >= CHROME_KEY_GRID && i < KNOWN_KEYS; i++)
+        if (known_keys[i].key == known)
+            return import_text(reader->sink, known_keys[i].becomes);
+    return key;
+}
 
 /* A scalar. False: it is none, or none that can be kept. */
 static bool take_scalar(struct from_chrome_reader *reader, const struct json_token *token,
@@ -54,11 +103,6 @@ static uint32_t text_without_brackets(struct from_chrome_reader *reader, const s
     return import_string(reader->sink, text->buffer + inner, text->length - 2 * inner);
 }
 
-static bool is_dimensions(const struct from_chrome_reader *reader, uint32_t key)
-{
-    return key == reader->keys[CHROME_KEY_GRID] || key == reader->keys[CHROME_KEY_BLOCK];
-}
-
 static int take_value(struct from_chrome_reader *reader, const struct json_token *token,
                       struct arg *arg)
 {
@@ -72,61 +116,77 @@ static int take_value(struct from_chrome_reader *reader, const struct json_token
     arg->kind = VALUE_STRING;
     if (text.length + 1 >= text.size)
         reader->sink->left[LEFT_VALUES]++;
-    arg->value.string = is_dimensions(reader, arg->key)
+    enum from_chrome_key key = from_chrome_key_of(reader, arg->key);
+    arg->value.string = key == CHROME_KEY_GRID || key == CHROME_KEY_BLOCK
                             ? text_without_brackets(reader, &text)
                             : import_string(reader->sink, text.buffer, text.length);
     return 1;
 }
 
-static void note_int(const struct arg *arg, int64_t *ret_value, bool *ret_has)
+/* Numbers; XLA writes them as texts. */
+static void note_int(const struct from_chrome_reader *reader, const struct arg *arg,
+                     int64_t *ret_value, bool *ret_has)
 {
+    *ret_value = arg->kind == VALUE_INT64 ? arg->value.int64 : 0;
     *ret_has = arg->kind == VALUE_INT64;
-    *ret_value = *ret_has ? arg->value.int64 : 0;
+    if (arg->kind != VALUE_STRING)
+        return;
+    const struct trace_string *text = trace_string(reader->sink->trace, arg->value.string);
+    const struct json_token digits = {JSON_STRING, false, text->bytes, text->length};
+    *ret_has = json_int(&digits, ret_value);
 }
 
-/* What else a value is; `text` is its key. */
-static void note_known(struct from_chrome_reader *reader, const char *text, const struct arg *arg)
+/* What else a value is. */
+static void note_known(struct from_chrome_reader *reader, const struct arg *arg)
 {
     struct from_chrome_event *event = &reader->event;
     struct from_chrome_known *known = &event->known;
-    bool ignored;
-    if (strcmp(text, "correlation") == 0 || strcmp(text, "correlation_id") == 0)
-        note_int(arg, &known->correlation, &known->has_correlation);
-    else if (strcmp(text, "device") == 0)
-        note_int(arg, &known->device, &known->has_device);
-    else if (strcmp(text, "stream") == 0)
-        note_int(arg, &known->stream, &known->has_stream);
-    else if (strcmp(text, "context") == 0)
-        note_int(arg, &known->context, &known->has_context);
-    else if (strcmp(text, "line") == 0)
-        note_int(arg, &known->line, &ignored);
-    else if (strcmp(text, "file") == 0 && arg->kind == VALUE_STRING)
-        known->file = arg->value.string;
-    else if ((strcmp(text, "name") == 0 || strcmp(text, "labels") == 0) &&
-             arg->kind == VALUE_STRING)
-        event->meta = arg->value.string;
-}
-
-static void note_key(struct from_chrome_reader *reader, uint32_t key, const char *text)
-{
-    for (unsigned i = 0; i < CHROME_KEYS; i++)
-        if (!reader->keys[i] && strcmp(from_chrome_keys[i].text, text) == 0)
-            reader->keys[i] = key;
+    enum from_chrome_key key = from_chrome_key_of(reader, arg->key);
+    bool text = arg->kind == VALUE_STRING, ignored;
+    switch (key) {
+    case CHROME_KEY_CORRELATION:
+        note_int(reader, arg, &known->correlation, &known->has_correlation);
+        break;
+    case CHROME_KEY_DEVICE:
+        note_int(reader, arg, &known->device, &known->has_device);
+        break;
+    case CHROME_KEY_STREAM:
+        note_int(reader, arg, &known->stream, &known->has_stream);
+        break;
+    case CHROME_KEY_CONTEXT:
+        note_int(reader, arg, &known->context, &known->has_context);
+        break;
+    case CHROME_KEY_LINE:
+        note_int(reader, arg, &known->line, &ignored);
+        break;
+    case CHROME_KEY_FILE:
+        known->file = text ? arg->value.string : known->file;
+        break;
+    case CHROME_KEY_META:
+        event->meta = text ? arg->value.string : event->meta;
+        break;
+    case CHROME_KEY_KERNEL:
+    case CHROME_KEY_COPY:
+    case CHROME_KEY_SET:
+        known->what = key;
+        known->details = text ? arg->value.string : 0;
+        break;
+    default:
+        break;
+    }
 }
 
 static int read_arg(struct from_chrome_reader *reader, const struct json_token *key)
 {
     struct json_token token;
     struct arg arg = {.key = import_string(reader->sink, key->text, key->length)};
-    const char *text = trace_string(reader->sink->trace, arg.key)->bytes;
-    note_key(reader, arg.key, text);
     int more = json_next(&reader->json, &token);
     if (more < 0)
         return more;
     int kept = take_value(reader, &token, &arg);
     if (kept < 0)
         return kept;
-    note_known(reader, text, &arg);
+    note_known(reader, &arg);
     if (token.kind == JSON_NULL)
         return 0;
     if (!kept || reader->args.count >= SINK_ARGS_MAX) {
@@ -209,23 +269,38 @@ enum member {
     MEMBER_ARGS,
 };
 
+#define WORD(a, b, c, d)                                                                           \
+    ((uint32_t)(a) | (uint32_t)(b) << 8 | (uint32_t)(c) << 16 | (uint32_t)(d) << 24)
+
 static enum member member_of(const struct json_token *key)
 {
-    static const struct {
-        const char text[8];
-        uint8_t length, member;
-    } members[] = {
-        {"ph", 2, MEMBER_PHASE}, {"name", 4, MEMBER_NAME}, {"cat", 3, MEMBER_CATEGORY},
-        {"pid", 3, MEMBER_PID},  {"tid", 3, MEMBER_TID},   {"ts", 2, MEMBER_TS},
-        {"dur", 3, MEMBER_DUR},  {"args", 4, MEMBER_ARGS}, {"id", 2, MEMBER_ID},
-        {"id2", 3, MEMBER_ID2},
-    };
-
-    for (size_t i = 0; i < sizeof(members) / sizeof(*members); i++)
-        if (key->length == members[i].length &&
-            memcmp(key->text, members[i].text, key->length) == 0)
-            return (enum member)members[i].member;
-    return MEMBER_OTHER;
+    const uint8_t *text = (const uint8_t *)key->text;
+    if (key->length < 2 || key->length > 4)
+        return MEMBER_OTHER;
+    switch (WORD(text[0], text[1], key->length > 2 ? text[2] : 0, key->length > 3 ? text[3] : 0)) {
+    case WORD('p', 'h', 0, 0):
+        return MEMBER_PHASE;
+    case WORD('n', 'a', 'm', 'e'):
+        return MEMBER_NAME;
+    case WORD('c', 'a', 't', 0):
+        return MEMBER_CATEGORY;
+    case WORD('p', 'i', 'd', 0):
+        return MEMBER_PID;
+    case WORD('t', 'i', 'd', 0):
+        return MEMBER_TID;
+    case WORD('t', 's', 0, 0):
+        return MEMBER_TS;
+    case WORD('d', 'u', 'r', 0):
+        return MEMBER_DUR;
+    case WORD('a', 'r', 'g', 's'):
+        return MEMBER_ARGS;
+    case WORD('i', 'd', 0, 0):
+        return MEMBER_ID;
+    case WORD('i', 'd', '2', 0):
+        return MEMBER_ID2;
+    default:
+        return MEMBER_OTHER;
+    }
 }
 
 static void take_text(struct from_chrome_reader *reader, const struct json_token *token,
@@ -278,13 +353,14 @@ static int take_member(struct from_chrome_reader *reader, enum member member,
 int from_chrome_event_read(struct from_chrome_reader *reader)
 {
     struct json_token token;
-    reader->event = (struct from_chrome_event){0};
+    reader->event = (struct from_chrome_event){.empty = true};
     reader->args.count = 0;
     for (;;) {
         int more = json_next(&reader->json, &token);
         if (more < 0 || token.kind == JSON_OBJECT_END)
             return more < 0 ? more : reader->sink->error;
         enum member member = member_of(&token);
+        reader->event.empty = false;
         more = json_next(&reader->json, &token);
         int error = more < 0 ? more : take_member(reader, member, &token);
         if (error)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Work of GPUs in Chrome traces of torch.profiler and of annot.
+/* Work of GPUs in Chrome traces of torch.profiler, of XLA, and of annot.
  *
  * A kernel and the call that launched it have the same number, and stand anywhere in the file. So
  * both are put in order of that number, and each kernel gets the time and the thread of its call.
@@ -25,6 +25,7 @@ struct work {
     struct event event;
     struct import_id pid, tid; /* where the file has it */
     int64_t device, stream, context;
+    enum from_chrome_class class;
 };
 
 static int add(struct from_chrome_reader *reader, struct sorter_key key, const void *bytes,
@@ -46,17 +47,23 @@ int from_chrome_gpu_launch(struct from_chrome_reader *reader, const struct event
                sizeof(launch));
 }
 
-/* "Memcpy HtoD (Pageable -> Device)". */
+/* "Memcpy HtoD (Pageable -> Device)", "MemcpyH2D". */
 static int add_direction(struct from_chrome_reader *reader, const struct event *event)
 {
-    static const char *const directions[] = {"HtoD", "DtoH", "DtoD", "HtoH", "PtoP",
-                                             "HtoA", "AtoH", "AtoA", "DtoA", "AtoD"};
+    static const char *const directions[][2] = {
+        {"HtoD", "HtoD"},         {"DtoH", "DtoH"},         {"DtoD", "DtoD"},
+        {"HtoH", "HtoH"},         {"PtoP", "PtoP"},         {"HtoA", "HtoA"},
+        {"AtoH", "AtoH"},         {"AtoA", "AtoA"},         {"DtoA", "DtoA"},
+        {"AtoD", "AtoD"},         {"H2D", "HtoD"},          {"D2H", "DtoH"},
+        {"D2D", "DtoD"},          {"H2H", "HtoH"},          {"P2P", "PtoP"},
+        {"HostToDevice", "HtoD"}, {"DeviceToHost", "DtoH"}, {"DeviceToDevice", "DtoD"}};
     const char *name = trace_string(reader->sink->trace, event->name)->bytes;
     for (size_t i = 0; i < sizeof(directions) / sizeof(*directions); i++)
-        if (strstr(name, directions[i])) {
-            const struct arg arg = {.key = import_text(reader->sink, QUEUE_KEY_DIRECTION),
-                                    .kind = VALUE_STRING,
-                                    .value = {.string = import_text(reader->sink, directions[i])}};
+        if (strstr(name, directions[i][0])) {
+            const struct arg arg = {
+                .key = import_text(reader->sink, QUEUE_KEY_DIRECTION),
+                .kind = VALUE_STRING,
+                .value = {.string = import_text(reader->sink, directions[i][1])}};
             return vec_push(&reader->args, arg);
         }
     return 0;
@@ -66,12 +73,20 @@ static int add_direction(struct from_chrome_reader *reader, const struct event *
 static void rename_keys(struct from_chrome_reader *reader)
 {
     for (size_t i = 0; i < reader->args.count; i++)
-        for (unsigned key = 0; key < CHROME_KEYS; key++)
-            if (reader->keys[key] && reader->args.items[i].key == reader->keys[key]) {
-                reader->args.items[i].key =
-                    import_text(reader->sink, from_chrome_keys[key].becomes);
-                break;
-            }
+        reader->args.items[i].key = from_chrome_key_becomes(reader, reader->args.items[i].key);
+}
+
+/* Waits of threads and what the tool itself took have no stream: they have a queue of their own. */
+static void place(const struct from_chrome_event *read, struct work *work)
+{
+    const struct from_chrome_known *known = &read->known;
+    work->device = known->has_device ? known->device : read->pid.number;
+    work->stream = known->has_stream ? known->stream : read->tid.number;
+    work->context = known->has_context ? known->context : 0;
+    if (work->class == CHROME_OVERHEAD || (work->class == CHROME_WAIT && work->stream < 0)) {
+        work->device = IMPORT_NO_DEVICE;
+        work->stream = -(int64_t)work->class;
+    }
 }
 
 int from_chrome_gpu_add(struct from_chrome_reader *reader, enum from_chrome_class class,
@@ -79,12 +94,11 @@ int from_chrome_gpu_add(struct from_chrome_reader *reader, enum from_chrome_clas
 {
     const struct from_chrome_event *read = &reader->event;
     const struct from_chrome_known *known = &read->known;
-    struct work work = {.pid = read->pid,
-                        .tid = read->tid,
-                        .device = known->has_device ? known->device : read->pid.number,
-                        .stream = known->has_stream ? known->stream : read->tid.number,
-                        .context = known->has_context ? known->context : 0};
+    struct work work = {.pid = read->pid, .tid = read->tid, .class = class};
+    place(read, &work);
     int error = class == CHROME_COPY ? add_direction(reader, event) : 0;
+    if (!error && known->details)
+        error = from_chrome_xla_values(reader);
     rename_keys(reader);
     event->arg_count = (uint16_t)reader->args.count;
     work.event = *event;
@@ -120,6 +134,10 @@ static uint32_t stream_name(struct from_chrome_reader *reader, const struct work
     const struct from_chrome_meta *meta = from_chrome_meta_find(reader, &work->pid, &work->tid);
     const char *name = meta ? trace_string(reader->sink->trace, meta->name)->bytes : "";
     size_t length = strlen(name);
+    if (work->stream < 0)
+        return import_text(reader->sink, work->class == CHROME_WAIT ? "waits" : "overhead");
+    if (meta && meta->stream)
+        return meta->name;
     while (length && name[length - 1] == ' ')
         length--;
     if (strncmp(name, "stream ", strlen("stream ")) == 0 && length > strlen("stream "))
@@ -149,6 +167,7 @@ static int tell(struct from_chrome_reader *reader, const void *bytes, uint32_t s
     const struct import_work told = {.device = work.device,
                                      .stream = work.stream,
                                      .context = work.context,
+                                     .is_own = work.class >= CHROME_WAIT,
                                      .has_launch = launch != NULL,
                                      .launch_ns = launch ? launch->time_ns : 0};
     int error = import_work(reader->sink, &told, &work.event, args, &lanes);

@@ -96,7 +96,8 @@ static struct from_chrome_meta *need_meta(struct from_chrome_reader *reader, boo
     const struct from_chrome_event *event = &reader->event;
     uint64_t key = mix_of(&event->pid, thread ? &event->tid : NULL);
     const uint64_t *index = map64_find(&reader->meta_index, key);
-    const struct from_chrome_meta fresh = {.pid = event->pid, .tid = event->tid, .thread = thread};
+    const struct from_chrome_meta fresh = {
+        .pid = event->pid, .tid = event->tid, .thread = thread, .device = -1};
     if (index)
         return &reader->metas.items[*index - 1];
     if (vec_push(&reader->metas, fresh) != 0 ||
@@ -116,10 +117,12 @@ int from_chrome_meta_add(struct from_chrome_reader *reader)
     struct from_chrome_meta *meta = need_meta(reader, thread);
     if (!meta)
         return -ENOMEM;
-    if (labels)
+    if (labels) {
         meta->labels = event->meta;
-    else
+    } else {
         meta->name = event->meta;
+        from_chrome_xla_meta(reader, meta);
+    }
     return 0;
 }
 

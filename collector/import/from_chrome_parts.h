@@ -7,17 +7,42 @@
 
 enum { CHROME_CATEGORY_MAX = 256, CHROME_COPY_SIZE = 4096 };
 
+/* What a key of a value says of it; other keys are CHROME_KEY_PLAIN. */
+enum from_chrome_key {
+    CHROME_KEY_PLAIN = 1,
+    CHROME_KEY_CORRELATION,
+    CHROME_KEY_DEVICE,
+    CHROME_KEY_STREAM,
+    CHROME_KEY_CONTEXT,
+    CHROME_KEY_LINE,
+    CHROME_KEY_FILE,
+    CHROME_KEY_META,
+    CHROME_KEY_KERNEL, /* of XLA: what it is, and more of it */
+    CHROME_KEY_COPY,
+    CHROME_KEY_SET,
+    CHROME_KEY_GRID, /* from here on: called otherwise in recordings */
+    CHROME_KEY_BLOCK,
+    CHROME_KEY_REGISTERS,
+    CHROME_KEY_SHARED,
+    CHROME_KEY_OCCUPANCY,
+    CHROME_KEY_BYTES,
+    CHROME_KEY_EXTERNAL,
+};
+
 /* Values that say where an event belongs, beside being values. */
 struct from_chrome_known {
     int64_t correlation, device, stream, context, line;
     uint32_t file; /* string */
     bool has_correlation, has_device, has_stream, has_context;
+    uint32_t details;          /* of XLA: string */
+    enum from_chrome_key what; /* and their key */
 };
 
 /* One event as it stands there. */
 struct from_chrome_event {
     char phase;
-    bool has_ts, has_dur, has_id, has_pid, has_tid, bad;
+    bool has_ts, has_dur, has_id, has_pid, has_tid;
+    bool empty;              /* XLA ends its files with one */
     uint32_t name, category; /* strings; 0: none */
     struct import_id pid, tid;
     int64_t ts_ns, dur_ns;
@@ -33,29 +58,19 @@ enum from_chrome_class {
     CHROME_CALL,       /* of Python: "name (file:line)" */
     CHROME_CALL_TORCH, /* of Python: "file(line): name" */
     CHROME_DRIVER,     /* a call of the program to the driver of a GPU */
-    CHROME_KERNEL,
+    CHROME_REPEATED,   /* told again what other events tell */
+    CHROME_KERNEL,     /* from here on: of queues */
     CHROME_COPY,
     CHROME_SET,
-    CHROME_REPEATED, /* told again what other events tell */
+    CHROME_WAIT,
+    CHROME_OVERHEAD,
+    CHROME_CLASSES,
 };
 
-/* Keys of values, as strings; and those that they become. */
-enum from_chrome_key {
-    CHROME_KEY_GRID,
-    CHROME_KEY_BLOCK,
-    CHROME_KEY_REGISTERS,
-    CHROME_KEY_SHARED,
-    CHROME_KEY_OCCUPANCY,
-    CHROME_KEY_BYTES,
-    CHROME_KEY_EXTERNAL,
-    CHROME_KEYS,
-};
-
-struct from_chrome_key_name {
-    const char *text, *becomes;
-};
-
-extern const struct from_chrome_key_name from_chrome_keys[CHROME_KEYS];
+static inline bool from_chrome_is_work(enum from_chrome_class class)
+{
+    return class >= CHROME_KERNEL;
+}
 
 /* Begins that wait for their ends, of a thread. */
 struct from_chrome_open {
@@ -68,6 +83,8 @@ struct from_chrome_meta {
     struct import_id pid, tid;
     bool thread;
     uint32_t name, labels; /* strings */
+    int64_t device;        /* of a process of XLA that stands for one; -1: it does not */
+    bool stream;           /* of a thread: it stands for one of a device */
 };
 
 /* A device that the document describes. */
@@ -88,7 +105,8 @@ struct from_chrome_reader {
     struct map64 classes;        /* by category: class << 32 | scope */
     struct map64 calls;          /* by name: of the call */
     struct sorter *work;         /* of GPUs and their launches, by their numbers; NULL: none yet */
-    uint32_t keys[CHROME_KEYS];  /* strings; 0: not met */
+    VEC(uint8_t) keys;           /* by string: enum from_chrome_key; 0: not met as one */
+    bool has_devices;            /* a process stands for one */
     uint32_t with;               /* string: the key whose value becomes a part of names; 0: none */
     struct wide_map named;       /* by name and value: the name of both */
     char copy[CHROME_COPY_SIZE]; /* of nested values */
@@ -104,6 +122,11 @@ int from_chrome_event_take(struct from_chrome_reader *reader);
 /* What began and has no end. 0 or -errno. */
 int from_chrome_open_finish(struct from_chrome_reader *reader);
 
+/* What the string says as a key, and what it is called in recordings: the string itself for most.
+ */
+enum from_chrome_key from_chrome_key_of(struct from_chrome_reader *reader, uint32_t key);
+uint32_t from_chrome_key_becomes(struct from_chrome_reader *reader, uint32_t key);
+
 /* The name of a call, made of the one that stands there. */
 uint32_t from_chrome_call_name(struct from_chrome_reader *reader, uint32_t name,
                                enum from_chrome_class class);
@@ -118,6 +141,15 @@ int from_chrome_gpu_finish(struct from_chrome_reader *reader);
 const struct from_chrome_meta *from_chrome_meta_find(const struct from_chrome_reader *reader,
                                                      const struct import_id *pid,
                                                      const struct import_id *tid);
+/* Whether the process or thread that metadata name is a device of XLA, or a stream. */
+void from_chrome_xla_meta(struct from_chrome_reader *reader, struct from_chrome_meta *meta);
+
+/* In traces of XLA: whether the event is work of a device, and which; CHROME_PLAIN: it is none. A
+ * call on a thread that has a correlation is CHROME_DRIVER. */
+enum from_chrome_class from_chrome_xla_class(struct from_chrome_reader *reader);
+/* What the details say, as values beside them. 0 or -ENOMEM. */
+int from_chrome_xla_values(struct from_chrome_reader *reader);
+
 /* Those that events belong to get their names. */
 int from_chrome_metas_finish(struct from_chrome_reader *reader);
 int from_chrome_meta_add(struct from_chrome_reader *reader);

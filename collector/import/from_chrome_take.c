@@ -21,15 +21,23 @@ static const struct {
     {"python_function", CHROME_CALL_TORCH, 0, OBSERVER_PYTHON_CALLS},
     {"cuda_runtime", CHROME_DRIVER, QUEUE_ROLE_CALL, OBSERVER_CUPTI},
     {"cuda_driver", CHROME_DRIVER, QUEUE_ROLE_CALL, OBSERVER_CUPTI},
+    {"xpu_runtime", CHROME_DRIVER, QUEUE_ROLE_CALL, OBSERVER_CUPTI},
+    {"xpu_driver", CHROME_DRIVER, QUEUE_ROLE_CALL, OBSERVER_CUPTI},
+    {"mtia_runtime", CHROME_DRIVER, QUEUE_ROLE_CALL, OBSERVER_CUPTI},
+    {"privateuse1_runtime", CHROME_DRIVER, QUEUE_ROLE_CALL, OBSERVER_CUPTI},
+    {"privateuse1_driver", CHROME_DRIVER, QUEUE_ROLE_CALL, OBSERVER_CUPTI},
     {"kernel", CHROME_KERNEL, QUEUE_ROLE_KERNEL, OBSERVER_CUPTI},
     {"gpu_memcpy", CHROME_COPY, QUEUE_ROLE_COPY, OBSERVER_CUPTI},
     {"gpu_memset", CHROME_SET, QUEUE_ROLE_SET, OBSERVER_CUPTI},
+    {"cuda_sync", CHROME_WAIT, QUEUE_ROLE_WAIT, OBSERVER_CUPTI},
+    {"overhead", CHROME_OVERHEAD, QUEUE_ROLE_OVERHEAD, OBSERVER_CUPTI},
     {"ac2g", CHROME_REPEATED, 0, 0},
     {"async_cpu_to_gpu", CHROME_REPEATED, 0, 0},
     {"gpu_user_annotation", CHROME_REPEATED, 0, 0},
 };
 
-static enum from_chrome_class find_class(struct from_chrome_reader *reader, uint32_t *ret_scope)
+static enum from_chrome_class class_of_category(struct from_chrome_reader *reader,
+                                                uint32_t *ret_scope)
 {
     uint32_t category = reader->event.category;
     const uint64_t *found = map64_find(&reader->classes, 1 + (uint64_t)category);
@@ -52,6 +60,23 @@ static enum from_chrome_class find_class(struct from_chrome_reader *reader, uint
     if (map64_put(&reader->classes, 1 + (uint64_t)category, (uint64_t) class << 32 | *ret_scope) !=
         0)
         reader->sink->error = -ENOMEM;
+    return class;
+}
+
+/* XLA's events have no category. */
+static enum from_chrome_class find_class(struct from_chrome_reader *reader, uint32_t *ret_scope)
+{
+    static const uint8_t roles[CHROME_CLASSES] = {[CHROME_DRIVER] = QUEUE_ROLE_CALL,
+                                                  [CHROME_KERNEL] = QUEUE_ROLE_KERNEL,
+                                                  [CHROME_COPY] = QUEUE_ROLE_COPY,
+                                                  [CHROME_SET] = QUEUE_ROLE_SET};
+    enum from_chrome_class class = class_of_category(reader, ret_scope);
+    if (class != CHROME_PLAIN || !reader->has_devices || reader->event.phase != 'X')
+        return class;
+    class = from_chrome_xla_class(reader);
+    const struct scope scope = {.observer = OBSERVER_CUPTI, .role = roles[class]};
+    if (class != CHROME_PLAIN)
+        *ret_scope = import_scope(reader->sink, &scope);
     return class;
 }
 
@@ -257,7 +282,7 @@ static int take_complete(struct from_chrome_reader *reader, enum from_chrome_cla
         reader->sink->left[LEFT_MALFORMED]++;
         return 0;
     }
-    if (class >= CHROME_KERNEL) {
+    if (from_chrome_is_work(class)) {
         event->kind = EVENT_SPAN;
         return from_chrome_gpu_add(reader, class, event);
     }
@@ -324,7 +349,8 @@ int from_chrome_event_take(struct from_chrome_reader *reader)
     if (read->phase == 'M')
         return from_chrome_meta_add(reader);
     if (!read->phase || !strchr("XBEiIRnTpCbSeFstf", read->phase)) {
-        reader->sink->left[read->phase ? LEFT_UNKNOWN : LEFT_MALFORMED]++;
+        if (!read->empty)
+            reader->sink->left[read->phase ? LEFT_UNKNOWN : LEFT_MALFORMED]++;
         return 0;
     }
     if (!read->has_ts || __builtin_add_overflow(event.time_ns, reader->base_ns, &event.time_ns) ||
@@ -341,7 +367,7 @@ int from_chrome_event_take(struct from_chrome_reader *reader)
         event.name = from_chrome_call_name(reader, read->name, class);
     else if (class == CHROME_PLAIN && reader->with)
         event.name = name_with(reader, read->name);
-    if (class < CHROME_KERNEL || read->phase != 'X')
+    if (!from_chrome_is_work(class) || read->phase != 'X')
         event.thread = thread_of(reader);
     return take_by_phase(reader, class, &event);
 }

@@ -263,10 +263,13 @@ int import_add(struct import_sink *sink, const struct event *event, const struct
 
 /* ---- Work of queues: sink_work.c ---- */
 
+#define IMPORT_NO_DEVICE INT64_C(-1)
+
 struct import_work {
     int64_t device, stream, context; /* context 0: not known */
     int64_t launch_ns;
     bool has_launch;
+    bool is_own; /* nobody launched it: a wait, overhead */
 };
 
 /* Ordinals; of new ones the names are to be told. */

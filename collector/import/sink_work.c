@@ -18,10 +18,13 @@ static int find_lanes(struct import_sink *sink, const struct import_work *work, 
     *ret_lanes = (struct import_lanes){.queue = queue < 0 ? 0 : (uint32_t)queue};
     if (queue < 0 || trace_lane_count(sink->trace) == before)
         return queue < 0 ? (int)queue : 0;
+    ret_lanes->is_new = true;
+    ret_lanes->device = ret_lanes->queue;
+    if (work->device == IMPORT_NO_DEVICE)
+        return 0;
     int64_t device = trace_lane_of(sink->trace, LANE_DEVICE, process, (uint64_t)work->device);
     if (device < 0)
         return (int)device;
-    ret_lanes->is_new = true;
     ret_lanes->device = (uint32_t)device;
     trace_lane_set_parent(sink->trace, ret_lanes->queue, ret_lanes->device);
     return 0;
@@ -36,7 +39,7 @@ int import_work(struct import_sink *sink, const struct import_work *work, struct
     int error = find_lanes(sink, work, process, ret_lanes);
     if (error)
         return error;
-    sink->left[LEFT_UNLAUNCHED] += !caused;
+    sink->left[LEFT_UNLAUNCHED] += !caused && !work->is_own;
     entry->queued[QUEUED_LAUNCHED]++;
     entry->queued[QUEUED_TOLD]++;
     event->kind = EVENT_SPAN;
@@ -67,6 +70,6 @@ int import_wait(struct import_sink *sink, const struct import_work *work, struct
 void import_lanes_name(struct import_sink *sink, const struct import_lanes *lanes,
                        uint32_t queue_name, uint32_t device_name)
 {
-    trace_lane(sink->trace, lanes->queue)->name = queue_name;
     trace_lane(sink->trace, lanes->device)->name = device_name;
+    trace_lane(sink->trace, lanes->queue)->name = queue_name;
 }

@@ -70,6 +70,48 @@ def work_of_gpus_is_tied_to_its_launch(home):
 
 
 @case
+def streams_of_xla_are_queues(home):
+    path, said = imported(home, CORPUS / "chrome/xla.json")
+    equal(said, "", "what was said")
+    rows = query(home, path, "select name, duration_ns, begin_ns - launched_ns as delay, "
+                             "launch_path from ranges where kind = 'queue' order by begin_ns")
+    step = "PjitFunction(step)"
+    equal([tuple(row.values()) for row in rows],
+          [("MemcpyH2D", 2000, 5000, f"{step}/cuMemcpyHtoDAsync_v2"),
+           ("loop_add_fusion", 8250, 9625, f"{step}/cuLaunchKernel")], "work of the stream")
+    equal(query(home, path, "select path from lanes where kind = 'queue'"),
+          [{"path": "GPU 0/Stream #13(Compute,MemcpyH2D)"}], "lanes")
+    threads = query(home, path, "select p.label as process, t.name as thread from threads t "
+                                "join processes p on p.id = t.process order by 1")
+    equal([tuple(row.values()) for row in threads],
+          [("/device:GPU:0", "XLA Ops"), ("/host:CPU", "python")], "threads")
+    report = home.annot("report", "--all", path).ok().out.decode()
+    check("128,1,1" in report and "4.0 KiB" in report, report)
+
+
+@case
+def waits_and_overhead_of_gpus_are_no_threads(home):
+    place = {"ph": "X", "pid": 0, "ts": 10, "dur": 4}
+    events = [
+        dict(ph="X", pid=7, tid=7, ts=5, dur=20, name="cudaEventSynchronize", cat="cuda_runtime",
+             args={"correlation": 3}),
+        dict(place, cat="cuda_sync", tid=-1, name="Event Sync",
+             args={"stream": -1, "device": 0, "context": 1, "correlation": 3}),
+        dict(place, cat="cuda_sync", tid=24, name="Stream Wait Event",
+             args={"stream": 24, "device": 0, "context": 1, "correlation": 4}),
+        dict(place, cat="overhead", pid=-1, tid=0, name="Lazy Function Loading"),
+    ]
+    path, said = imported(home, written(home, json.dumps(events)))
+    equal(said, "", "what was said")
+    rows = query(home, path, "select r.name, l.path from ranges r join lanes l on l.id = r.lane "
+                             "where r.kind = 'queue' order by 1")
+    equal([tuple(row.values()) for row in rows],
+          [("Event Sync", "waits"), ("Lazy Function Loading", "overhead"),
+           ("Stream Wait Event", "GPU 0/stream 24")], "lanes")
+    equal(query(home, path, "select tid from threads"), [{"tid": 7}], "threads")
+
+
+@case
 def every_kind_of_event_is_kept_or_counted(home):
     path, said = imported(home, CORPUS / "chrome/phases.json")
     for words in ("impossible times: 2", "not have: 1", "without a begin: 1", "unfinished: 1",
