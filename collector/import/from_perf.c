@@ -177,6 +177,18 @@ static uint32_t make_frame(struct import_sink *sink, struct piece symbol, struct
     return import_frame(sink, &frame);
 }
 
+/* The bracket that the last one closes: "leaf (/tmp/busy (deleted))". NULL: there is none. */
+static const char *open_bracket(const char *at, const char *end)
+{
+    int depth = 0;
+    while (end > at && (depth || end[-1] == ')')) {
+        depth += *--end == ')' ? 1 : *end == '(' ? -1 : 0;
+        if (!depth)
+            return end;
+    }
+    return NULL;
+}
+
 /* "    1165 leaf+0xc (/tmp/busy)": false if it is none. */
 static bool take_frame(struct perf *perf, const char *line, size_t length)
 {
@@ -191,7 +203,7 @@ static bool take_frame(struct perf *perf, const char *line, size_t length)
     at += digits + 1;
     while (end > at && is_blank(end[-1]))
         end--;
-    const char *open = end > at && end[-1] == ')' ? memrchr(at, '(', (size_t)(end - at)) : NULL;
+    const char *open = open_bracket(at, end);
     struct piece symbol = {at, (size_t)((open ? open : end) - at)};
     struct piece module = {open ? open + 1 : end, open ? (size_t)(end - open - 2) : 0};
     while (symbol.length && is_blank(symbol.at[symbol.length - 1]))

@@ -243,8 +243,10 @@ static int read_members(struct from_speedscope *reader)
             error = read_shared(reader, &token);
         else
             error = json_skip(&reader->json, &token);
-        if (strcmp(key, "exporter") == 0 && token.kind == JSON_STRING)
+        if (strcmp(key, "exporter") == 0 && token.kind == JSON_STRING) {
             reader->by_annot = token.length >= 5 && memcmp(token.text, "annot", 5) == 0;
+            reader->by_memray = token.length >= 6 && memcmp(token.text, "memray", 6) == 0;
+        }
         if (strcmp(key, "name") == 0 && token.kind == JSON_STRING)
             reader->name = import_string(reader->sink, token.text, token.length);
     }
@@ -297,7 +299,7 @@ static bool sniff(const char *bytes, size_t size)
 const struct importer import_speedscope = {
     .format = {.name = "speedscope",
                .summary = "speedscope's JSON",
-               .from = "py-spy speedscope, speedscope, annot"},
+               .from = "py-spy speedscope, memray, speedscope, annot"},
     .sniff = sniff,
     .read = read_speedscope,
 };

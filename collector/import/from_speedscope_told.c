@@ -30,6 +30,7 @@ struct told {
     uint32_t node;        /* of the sample that waits for its weight */
     bool waits;           /* its samples are times in which the thread did not run */
     uint16_t bytes;       /* the set of samples of memory; 0: not made yet */
+    uint16_t objects;     /* ... and of allocations */
 };
 
 /* ---- Stacks ---------------------------------------------------------------------------------- */
@@ -80,19 +81,32 @@ static int make_stacks(struct told *told)
 
 /* ---- Samples --------------------------------------------------------------------------------- */
 
-/* Bytes that were in use, or allocated: the file does not say which. 0: out of memory. */
-static uint16_t set_of_bytes(struct told *told)
+/* 0: out of memory. */
+static uint16_t make_set(struct import_sink *sink, const char *name, uint16_t type)
 {
-    struct import_sink *sink = told->reader->sink;
-    const struct sample_set set = {.name = import_text(sink, "memory"),
-                                   .flags = SAMPLE_SET_EXACT,
-                                   .count = 1,
-                                   .types = {VALUE_TYPE_ALLOC_BYTES}};
-    int64_t number = told->bytes ? told->bytes : sample_sets_add(trace_sets(sink->trace), &set);
+    const struct sample_set set = {
+        .name = import_text(sink, name), .flags = SAMPLE_SET_EXACT, .count = 1, .types = {type}};
+    int64_t number = sample_sets_add(trace_sets(sink->trace), &set);
     if (number < 0)
         sink->error = (int)number;
-    told->bytes = number < 0 ? 0 : (uint16_t)number;
-    return told->bytes;
+    return number < 0 ? 0 : (uint16_t)number;
+}
+
+/* Bytes were in use, or allocated: the file does not say which. */
+static uint16_t set_of(struct told *told, const struct from_speedscope_profile *profile)
+{
+    struct import_sink *sink = told->reader->sink;
+    bool objects = profile->none && told->reader->by_memray;
+    if (profile->bytes && !told->bytes)
+        told->bytes = make_set(sink, "memory", VALUE_TYPE_ALLOC_BYTES);
+    if (objects && !told->objects)
+        told->objects = make_set(sink, "allocations", VALUE_TYPE_ALLOC_OBJECTS);
+    return profile->bytes ? told->bytes : objects ? told->objects : SAMPLE_SET_CPU;
+}
+
+static bool is_time(const struct told *told, const struct from_speedscope_profile *profile)
+{
+    return !profile->bytes && !(profile->none && told->reader->by_memray);
 }
 
 static bool to_int(double value, int64_t *ret)
@@ -123,7 +137,7 @@ static int tell_sample(struct told *told, double weight)
     const struct from_speedscope_profile *profile =
         &told->reader->profiles.items[told->profile - 1];
     int64_t value, time_ns;
-    if (!to_int(weight * (profile->bytes ? 1 : told->scale), &value) || value < 0 ||
+    if (!to_int(weight * (is_time(told, profile) ? told->scale : 1), &value) || value < 0 ||
         !to_int(told->now * told->scale, &time_ns)) {
         sink->left[LEFT_MALFORMED]++;
         return 0;
@@ -131,7 +145,7 @@ static int tell_sample(struct told *told, double weight)
     told->now += weight;
     if (told->waits)
         return tell_wait(told, time_ns, value);
-    const struct sample sample = {.set = profile->bytes ? set_of_bytes(told) : SAMPLE_SET_CPU,
+    const struct sample sample = {.set = set_of(told, profile),
                                   .thread = told->thread,
                                   .time_ns = time_ns,
                                   .stack = told->stacks.items[told->node],
@@ -269,7 +283,7 @@ static void note_unit(struct told *told)
     bool none = false;
     for (size_t i = 0; i < told->reader->profiles.count; i++)
         none = none || told->reader->profiles.items[i].none;
-    if (!none)
+    if (!none || told->reader->by_memray)
         return;
     int64_t unit_ns = sink->options->unit_ns ? sink->options->unit_ns : SAMPLE_NS;
     snprintf(text, sizeof(text), "the file has no unit: 1 is taken as %s of CPU time%s",

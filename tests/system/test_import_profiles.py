@@ -97,6 +97,25 @@ def speedscope_exports_of_annot_come_back(home):
             equal(query(home, second, sql), query(home, first, sql), f"{sql} of {shape}")
 
 
+@case
+def allocations_of_memray_are_no_time(home):
+    document = {"$schema": "https://www.speedscope.app/file-format-schema.json",
+                "shared": {"frames": [{"name": "make", "file": "/srv/a.py", "line": 3}]},
+                "profiles": [{"type": "sampled", "name": name, "unit": unit, "startValue": 0,
+                              "endValue": 7, "samples": [[0], [0]], "weights": [5, 2]}
+                             for name, unit in (("Memory", "bytes"), ("Allocations", "none"))],
+                "exporter": "memray@1.20.0"}
+    path, said = imported(home, written(home, json.dumps(document)))
+    equal(said, "", "what was said")
+    rows = query(home, path, "select sample_set as name, cpu_ns, sample_values as v from samples "
+                             "order by 1, 3")
+    equal([(row["name"], row["cpu_ns"], json.loads(row["v"])) for row in rows],
+          [("allocations", 0, {"alloc-objects": 2}), ("allocations", 0, {"alloc-objects": 5}),
+           ("memory", 0, {"alloc-bytes": 2}), ("memory", 0, {"alloc-bytes": 5})], "samples")
+    flame = home.annot("flame", "--value", "allocations", "-o", "-", path).ok().out
+    check(b"make" in flame, "the flame graph of allocations is empty")
+
+
 # ---- perf -----------------------------------------------------------------------------------
 
 
@@ -139,6 +158,16 @@ def fields_of_perf_are_told_apart(home):
            "operator new(unsigned long)": ("native", "/usr/lib/libstdc++.so.6", None),
            "elf_load": ("kernel", None, None), "nf_hook": ("kernel", None, None),
            "schedule": ("kernel", None, None)}, "frames")
+
+
+@case
+def modules_of_perf_may_be_deleted(home):
+    text = ("app 7 1.000000: 1000 cpu-clock: \n\t 1f2 run(int)+0x4 (/srv/app (deleted))\n"
+            "\t 2f2 main ([unknown])\n")
+    path, _ = imported(home, written(home, text, "perf.txt"))
+    rows = query(home, path, "select function, module from frames order by id")
+    equal([tuple(row.values()) for row in rows],
+          [("run(int)", "/srv/app (deleted)"), ("main", None)], "frames")
 
 
 # ---- pstats ---------------------------------------------------------------------------------
