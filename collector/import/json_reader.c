@@ -125,15 +125,13 @@ static char *put_escaped_number(char *out, const char **at, const char *end)
 
 static char *put_escaped(char *out, const char **at, const char *end)
 {
-    static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
+    static const char meant[256] = {['"'] = '"',  ['\\'] = '\\', ['/'] = '/',  ['b'] = '\b',
+                                    ['f'] = '\f', ['n'] = '\n',  ['r'] = '\r', ['t'] = '\t'};
     char letter = *(*at)++;
-    const char *found = letter ? strchr(from, letter) : NULL;
     if (letter == 'u')
         return put_escaped_number(out, at, end);
-    if (!found)
-        return NULL;
-    *out++ = to[found - from];
-    return out;
+    *out = meant[(uint8_t)letter];
+    return *out ? out + 1 : NULL;
 }
 
 /* An escape never gets longer. */
@@ -374,19 +372,34 @@ int json_skip_nested(struct json_reader *reader, const struct json_token *first)
     return 0;
 }
 
-static void copy_text(struct text *copy, const struct json_token *token)
+static bool is_plain(char letter)
+{
+    return (uint8_t)letter >= 0x20 && letter != '"' && letter != '\\';
+}
+
+static void copy_escaped(struct text *copy, char letter)
 {
     static const char digits[] = "0123456789abcdef";
+    uint8_t byte = (uint8_t)letter;
+    const char code[] = {'\\', 'u', '0', '0', digits[byte >> 4], digits[byte & 15]};
+    const char mark[] = {'\\', letter};
+    if (byte < 0x20)
+        text_add(copy, code, sizeof(code));
+    else
+        text_add(copy, mark, sizeof(mark));
+}
+
+static void copy_text(struct text *copy, const struct json_token *token)
+{
+    const char *at = token->text, *end = at + token->length;
     text_add(copy, "\"", 1);
-    for (size_t i = 0; i < token->length; i++) {
-        uint8_t byte = (uint8_t)token->text[i];
-        const char escape[] = {'\\', 'u', '0', '0', digits[byte >> 4], digits[byte & 15]};
-        if (byte < 0x20)
-            text_add(copy, escape, sizeof(escape));
-        else if (byte == '"' || byte == '\\')
-            text_format(copy, "\\%c", byte);
-        else
-            text_add(copy, token->text + i, 1);
+    while (at < end) {
+        const char *plain = at;
+        while (at < end && is_plain(*at))
+            at++;
+        text_add(copy, plain, (size_t)(at - plain));
+        if (at < end)
+            copy_escaped(copy, *at++);
     }
     text_add(copy, "\"", 1);
 }

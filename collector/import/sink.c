@@ -56,14 +56,6 @@ static uint32_t keep(struct import_sink *sink, int64_t ordinal)
     return ordinal < 0 ? 0 : (uint32_t)ordinal;
 }
 
-/* Most texts came a moment ago: they need no check. NULL: it did not. */
-static uint32_t *find_recent(struct import_sink *sink, const char *bytes, size_t length)
-{
-    uint32_t *slot = &sink->recent[hash_bytes(bytes, length) % SINK_RECENT];
-    const struct trace_string *text = trace_string(sink->trace, *slot);
-    return text->length == length && memcmp(text->bytes, bytes, length) == 0 ? slot : NULL;
-}
-
 static uint32_t add_string(struct import_sink *sink, const char *bytes, size_t length)
 {
     bool full = sink->text_bytes > SINK_TEXT_BYTES_MAX;
@@ -81,16 +73,16 @@ static uint32_t add_string(struct import_sink *sink, const char *bytes, size_t l
     return ordinal;
 }
 
+/* Most texts came a moment ago: they need no check. */
 uint32_t import_string(struct import_sink *sink, const char *bytes, size_t length)
 {
     if (length > SINK_TEXT_MAX)
         length = utf8_cut(bytes, length, SINK_TEXT_MAX);
-    const uint32_t *recent = find_recent(sink, bytes, length);
-    if (recent)
-        return *recent;
-    uint32_t ordinal = add_string(sink, bytes, length);
-    sink->recent[hash_bytes(bytes, length) % SINK_RECENT] = ordinal;
-    return ordinal;
+    uint32_t *recent = &sink->recent[hash_bytes(bytes, length) % SINK_RECENT];
+    const struct trace_string *text = trace_string(sink->trace, *recent);
+    if (text->length != length || memcmp(text->bytes, bytes, length) != 0)
+        *recent = add_string(sink, bytes, length);
+    return *recent;
 }
 
 uint32_t import_text(struct import_sink *sink, const char *text)
