@@ -199,18 +199,29 @@ static void take_packet_field(struct packet *packet, const struct proto_field *f
     }
 }
 
-static void take_defaults(struct perfetto_sequence *sequence, struct proto message)
+static int take_event_defaults(struct perfetto_sequence *sequence, struct proto message)
 {
-    struct proto_field field, inner;
-    while (proto_next(&message, &field)) {
+    struct proto_field field;
+    int error = 0;
+    sequence->value_tracks.count = 0;
+    while (!error && proto_next(&message, &field))
+        if (field.number == PX_EVENT_DEFAULTS_TRACK_UUID)
+            sequence->default_track = field.value;
+        else if (field.number == PX_EVENT_EXTRA_COUNTER_TRACKS)
+            error = perfetto_numbers(&sequence->value_tracks, &field);
+    return error;
+}
+
+static int take_defaults(struct perfetto_sequence *sequence, struct proto message)
+{
+    struct proto_field field;
+    int error = 0;
+    while (!error && proto_next(&message, &field))
         if (field.number == PX_DEFAULTS_TIMESTAMP_CLOCK_ID)
             sequence->default_clock = field.value;
-        if (field.number != PX_DEFAULTS_TRACK_EVENT || !field.is_bytes)
-            continue;
-        while (proto_next(&field.bytes, &inner))
-            if (inner.number == PX_EVENT_DEFAULTS_TRACK_UUID)
-                sequence->default_track = inner.value;
-    }
+        else if (field.number == PX_DEFAULTS_TRACK_EVENT && field.is_bytes)
+            error = take_event_defaults(sequence, field.bytes);
+    return error;
 }
 
 static void take_thread(struct perfetto_sequence *sequence, struct proto message)
@@ -226,7 +237,7 @@ static void take_thread(struct perfetto_sequence *sequence, struct proto message
     }
 }
 
-static int add_sample(struct perfetto *trace, const struct perfetto_sequence *sequence,
+static int add_sample(struct perfetto *trace, struct perfetto_sequence *sequence,
                       const struct import_id ids[2], const struct sample *like, uint64_t stack)
 {
     int64_t unit_ns = trace->sink->options->unit_ns ? trace->sink->options->unit_ns : SAMPLE_NS;
@@ -268,7 +279,7 @@ static int take_profile(struct perfetto *trace, struct perfetto_sequence *sequen
     return error;
 }
 
-static int take_sample(struct perfetto *trace, const struct perfetto_sequence *sequence,
+static int take_sample(struct perfetto *trace, struct perfetto_sequence *sequence,
                        struct proto message, int64_t time_ns)
 {
     struct import_id ids[2] = {{0}, {0}};
@@ -294,11 +305,11 @@ static int take_context(struct perfetto *trace, struct perfetto_sequence *sequen
 {
     int error = 0;
     if (packet->flags & PX_INCREMENTAL_STATE_CLEARED)
-        sequence->generation++;
+        perfetto_forget(sequence);
     if (packet->clocks.at)
         error = take_clocks(sequence, packet->clocks);
-    if (packet->defaults.at)
-        take_defaults(sequence, packet->defaults);
+    if (!error && packet->defaults.at)
+        error = take_defaults(sequence, packet->defaults);
     if (packet->thread.at)
         take_thread(sequence, packet->thread);
     if (!error && packet->interned.at)
@@ -397,21 +408,29 @@ static void note_skipped(struct perfetto *trace)
         import_note(trace->sink, text);
 }
 
+static void free_sequence(struct perfetto_sequence *sequence)
+{
+    perfetto_forget(sequence);
+    vec_free(&sequence->clocks);
+    vec_free(&sequence->frame_lists);
+    vec_free(&sequence->value_tracks);
+}
+
 static void fini(struct perfetto *trace)
 {
     for (size_t i = 0; i < trace->sequences.count; i++)
-        vec_free(&trace->sequences.items[i].clocks);
+        free_sequence(&trace->sequences.items[i]);
     for (size_t i = 0; i < trace->tracks.count; i++) {
         vec_free(&trace->tracks.items[i].begins);
         vec_free(&trace->tracks.items[i].args);
     }
     vec_free(&trace->sequences);
     vec_free(&trace->tracks);
-    vec_free(&trace->frame_lists);
+    vec_free(&trace->values);
+    vec_free(&trace->value_tracks);
     vec_free(&trace->args);
     map64_free(&trace->sequence_index);
     map64_free(&trace->track_index);
-    wide_map_free(&trace->interned);
     sorter_destroy(trace->records);
 }
 

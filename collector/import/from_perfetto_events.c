@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define CALL_CATEGORY "python calls"
+#define COUNT(array)  (sizeof(array) / sizeof(*(array)))
 
 /* ---- Tracks ---------------------------------------------------------------------------------- */
 
@@ -36,11 +37,26 @@ static void take_thread(struct perfetto *trace, struct perfetto_track *track, st
 
 static void take_counter(struct perfetto *trace, struct perfetto_track *track, struct proto message)
 {
+    static const char *const types[] = {"", "thread_time", "thread_instruction_count"};
+    static const char *const units[] = {"", "ns", "", "bytes"};
     struct proto_field field;
+    uint64_t type = 0, unit = 0;
     track->counter = true;
     while (proto_next(&message, &field))
         if (field.number == PX_COUNTER_UNIT_NAME && field.is_bytes)
             track->unit = perfetto_text(trace, &field.bytes);
+        else if (field.number == PX_COUNTER_UNIT_MULTIPLIER)
+            track->multiplier = (int64_t)field.value;
+        else if (field.number == PX_COUNTER_IS_INCREMENTAL)
+            track->incremental = field.value != 0;
+        else if (field.number == PX_COUNTER_TYPE)
+            type = field.value < COUNT(types) ? field.value : 0;
+        else if (field.number == PX_COUNTER_UNIT)
+            unit = field.value < COUNT(units) ? field.value : 0;
+    if (!track->name)
+        track->name = import_text(trace->sink, types[type]);
+    if (!track->unit)
+        track->unit = import_text(trace->sink, type == 1 ? "ns" : units[unit]);
 }
 
 int perfetto_take_track(struct perfetto *trace, struct proto message)
@@ -61,7 +77,7 @@ int perfetto_take_track(struct perfetto *trace, struct proto message)
             track->parent = field.value;
         else if (!field.is_bytes)
             continue;
-        else if (field.number == PX_TRACK_NAME)
+        else if (field.number == PX_TRACK_NAME || field.number == PX_TRACK_STATIC_NAME)
             track->name = perfetto_text(trace, &field.bytes);
         else if (field.number == PX_TRACK_PROCESS)
             take_process(trace, track, field.bytes);
@@ -70,63 +86,6 @@ int perfetto_take_track(struct perfetto *trace, struct proto message)
         else if (field.number == PX_TRACK_COUNTER)
             take_counter(trace, track, field.bytes);
     }
-    return 0;
-}
-
-/* ---- Values ---------------------------------------------------------------------------------- */
-
-static bool take_scalar(struct perfetto *trace, const struct perfetto_sequence *sequence,
-                        const struct proto_field *field, struct arg *arg)
-{
-    switch (field->number) {
-    case PX_ANNOTATION_BOOL:
-        arg->kind = VALUE_BOOL;
-        arg->value.uint64 = field->value != 0;
-        return true;
-    case PX_ANNOTATION_UINT:
-        arg->kind = VALUE_UINT64;
-        arg->value.uint64 = field->value;
-        return true;
-    case PX_ANNOTATION_INT:
-        arg->kind = VALUE_INT64;
-        arg->value.int64 = (int64_t)field->value;
-        return true;
-    case PX_ANNOTATION_DOUBLE:
-        arg->kind = VALUE_DOUBLE;
-        arg->value.float64 = proto_double(field);
-        return true;
-    case PX_ANNOTATION_STRING:
-        arg->kind = VALUE_STRING;
-        arg->value.string = field->is_bytes ? perfetto_text(trace, &field->bytes) : 0;
-        return true;
-    case PX_ANNOTATION_STRING_IID:
-        arg->kind = VALUE_STRING;
-        arg->value.string =
-            (uint32_t)perfetto_find(trace, sequence, PERFETTO_STRINGS, field->value);
-        return true;
-    default:
-        return false;
-    }
-}
-
-/* Dicts and arrays are counted. */
-static int take_annotation(struct perfetto *trace, const struct perfetto_sequence *sequence,
-                           struct proto message)
-{
-    struct proto_field field;
-    struct arg arg = {0};
-    bool has_value = false;
-    while (proto_next(&message, &field)) {
-        if (field.number == PX_ANNOTATION_NAME_IID)
-            arg.key = (uint32_t)perfetto_find(trace, sequence, PERFETTO_KEYS, field.value);
-        else if (field.number == PX_ANNOTATION_NAME && field.is_bytes)
-            arg.key = perfetto_text(trace, &field.bytes);
-        else if (take_scalar(trace, sequence, &field, &arg))
-            has_value = true;
-    }
-    if (has_value && trace->args.count < SINK_ARGS_MAX)
-        return vec_push(&trace->args, arg);
-    trace->sink->left[LEFT_VALUES]++;
     return 0;
 }
 
@@ -149,14 +108,13 @@ static int take_field(struct perfetto *trace, const struct perfetto_sequence *se
         told->track = field->value;
         break;
     case PX_EVENT_NAME_IID:
-        event->name = (uint32_t)perfetto_find(trace, sequence, PERFETTO_NAMES, field->value);
+        event->name = (uint32_t)perfetto_find(sequence, PERFETTO_NAMES, field->value);
         break;
     case PX_EVENT_NAME:
         event->name = field->is_bytes ? perfetto_text(trace, &field->bytes) : 0;
         break;
     case PX_EVENT_CATEGORY_IIDS:
-        told->category =
-            (uint32_t)perfetto_find(trace, sequence, PERFETTO_CATEGORIES, field->value);
+        told->category = (uint32_t)perfetto_find(sequence, PERFETTO_CATEGORIES, field->value);
         break;
     case PX_EVENT_CATEGORIES:
         told->category = field->is_bytes ? perfetto_text(trace, &field->bytes) : 0;
@@ -169,8 +127,12 @@ static int take_field(struct perfetto *trace, const struct perfetto_sequence *se
         event->value_kind = VALUE_DOUBLE;
         event->value.float64 = proto_double(field);
         break;
+    case PX_EVENT_EXTRA_COUNTER_VALUES:
+        return perfetto_numbers(&trace->values, field);
+    case PX_EVENT_EXTRA_COUNTER_TRACKS:
+        return perfetto_numbers(&trace->value_tracks, field);
     case PX_EVENT_DEBUG_ANNOTATIONS:
-        return field->is_bytes ? take_annotation(trace, sequence, field->bytes) : 0;
+        return field->is_bytes ? perfetto_take_value(trace, sequence, field->bytes) : 0;
     default:
         break;
     }
@@ -205,6 +167,46 @@ static int put_flows(struct perfetto *trace, struct proto message, const struct 
         error = put(trace, &point);
     }
     return error;
+}
+
+/* What a counter is, by the description of its track. Differences begin anew with the state of the
+ * sequence. */
+static void take_value(struct perfetto *trace, const struct perfetto_sequence *sequence,
+                       struct event *event)
+{
+    struct perfetto_track *track = &trace->tracks.items[event->lane];
+    uint64_t value = event->value.uint64 * (track->multiplier ? (uint64_t)track->multiplier : 1);
+    bool goes_on = track->state_of == sequence->id && track->state == sequence->state;
+    if (event->value_kind != VALUE_INT64)
+        return;
+    if (track->incremental && goes_on)
+        value += (uint64_t)track->last;
+    track->state_of = sequence->id;
+    track->state = sequence->state;
+    track->last = event->value.int64 = (int64_t)value;
+}
+
+/* Values of counters beside the event: of the tracks that it names, or its sequence. */
+static int put_values(struct perfetto *trace, const struct perfetto_sequence *sequence,
+                      int64_t time_ns)
+{
+    const struct perfetto_numbers *tracks =
+        trace->value_tracks.count ? &trace->value_tracks : &sequence->value_tracks;
+    for (size_t i = 0; i < trace->values.count; i++) {
+        int64_t track = i < tracks->count ? perfetto_track(trace, tracks->items[i]) : -ENOENT;
+        struct event value = {.kind = EVENT_COUNTER,
+                              .time_ns = time_ns,
+                              .lane = (uint32_t)track,
+                              .value_kind = VALUE_INT64,
+                              .value = {.int64 = (int64_t)trace->values.items[i]}};
+        trace->sink->left[LEFT_VALUES] += track == -ENOENT;
+        if (track >= 0)
+            take_value(trace, sequence, &value);
+        int error = track >= 0 ? put(trace, &value) : track == -ENOENT ? 0 : (int)track;
+        if (error)
+            return error;
+    }
+    return 0;
 }
 
 /* Calls of Python functions, as annot writes them: where these are stands in the values. */
@@ -246,7 +248,7 @@ int perfetto_take_event(struct perfetto *trace, const struct perfetto_sequence *
     struct told told = {.track = sequence->default_track};
     struct proto_field field;
     int error = 0;
-    trace->args.count = 0;
+    trace->args.count = trace->values.count = trace->value_tracks.count = 0;
     while (!error && proto_next(&message, &field))
         error = take_field(trace, sequence, &field, &event, &told);
     event.kind = kind_of(told.type);
@@ -264,6 +266,10 @@ int perfetto_take_event(struct perfetto *trace, const struct perfetto_sequence *
         strcmp(trace_string(trace->sink->trace, told.category)->bytes, CALL_CATEGORY) == 0)
         make_call(trace, &event);
     event.arg_count = event.kind == EVENT_COUNTER ? 0 : (uint16_t)trace->args.count;
-    error = trace->sink->error ? trace->sink->error : put(trace, &event);
+    if (event.kind == EVENT_COUNTER)
+        take_value(trace, sequence, &event);
+    error = trace->sink->error ? trace->sink->error : put_values(trace, sequence, time_ns);
+    if (!error)
+        error = put(trace, &event);
     return error || event.kind == EVENT_TRACK_END ? error : put_flows(trace, again, &event);
 }

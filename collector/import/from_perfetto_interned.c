@@ -72,6 +72,18 @@ bool proto_next(struct proto *message, struct proto_field *ret_field)
     return !message->bad;
 }
 
+int perfetto_numbers(struct perfetto_numbers *numbers, const struct proto_field *field)
+{
+    struct proto packed = field->bytes;
+    uint64_t value;
+    if (!field->is_bytes)
+        return vec_push(numbers, field->value);
+    while (take_varint(&packed, &value))
+        if (vec_push(numbers, value) != 0)
+            return -ENOMEM;
+    return 0;
+}
+
 uint32_t perfetto_text(struct perfetto *trace, const struct proto *bytes)
 {
     return import_string(trace->sink, (const char *)bytes->at, (size_t)(bytes->end - bytes->at));
@@ -79,29 +91,28 @@ uint32_t perfetto_text(struct perfetto *trace, const struct proto *bytes)
 
 /* ---- Tables ---------------------------------------------------------------------------------- */
 
-static struct wide_key key_of(const struct perfetto_sequence *sequence, enum perfetto_table table,
-                              uint64_t iid)
+uint64_t perfetto_find(const struct perfetto_sequence *sequence, enum perfetto_table table,
+                       uint64_t iid)
 {
-    return (struct wide_key){.words = {sequence->id + 1, sequence->generation, table, iid}};
-}
-
-uint64_t perfetto_find(const struct perfetto *trace, const struct perfetto_sequence *sequence,
-                       enum perfetto_table table, uint64_t iid)
-{
-    const struct wide_key key = key_of(sequence, table, iid);
-    const uint64_t *found = wide_map_find(&trace->interned, &key);
+    const uint64_t *found = wide_map_find(&sequence->interned, WIDE_KEY(1 + (uint64_t)table, iid));
     return found ? *found : 0;
 }
 
-int perfetto_keep(struct perfetto *trace, const struct perfetto_sequence *sequence,
-                  enum perfetto_table table, uint64_t iid, uint64_t value)
+int perfetto_keep(struct perfetto_sequence *sequence, enum perfetto_table table, uint64_t iid,
+                  uint64_t value)
 {
-    const struct wide_key key = key_of(sequence, table, iid);
-    return wide_map_put(&trace->interned, &key, value);
+    return wide_map_put(&sequence->interned, WIDE_KEY(1 + (uint64_t)table, iid), value);
+}
+
+void perfetto_forget(struct perfetto_sequence *sequence)
+{
+    wide_map_free(&sequence->interned);
+    sequence->frame_lists.count = 0;
+    sequence->state++;
 }
 
 /* {iid, name}. */
-static int intern_text(struct perfetto *trace, const struct perfetto_sequence *sequence,
+static int intern_text(struct perfetto *trace, struct perfetto_sequence *sequence,
                        enum perfetto_table table, struct proto message)
 {
     struct proto_field field;
@@ -113,11 +124,10 @@ static int intern_text(struct perfetto *trace, const struct perfetto_sequence *s
         else if (field.number == PX_INTERNED_NAME && field.is_bytes)
             text = perfetto_text(trace, &field.bytes);
     }
-    return perfetto_keep(trace, sequence, table, iid, text);
+    return perfetto_keep(sequence, table, iid, text);
 }
 
-static int intern_frame(struct perfetto *trace, const struct perfetto_sequence *sequence,
-                        struct proto message)
+static int intern_frame(struct perfetto_sequence *sequence, struct proto message)
 {
     struct proto_field field;
     uint64_t iid = 0, function = 0, mapping = 0;
@@ -129,12 +139,11 @@ static int intern_frame(struct perfetto *trace, const struct perfetto_sequence *
         else if (field.number == PX_FRAME_MAPPING)
             mapping = field.value & UINT32_MAX;
     }
-    return perfetto_keep(trace, sequence, PERFETTO_FRAMES, iid, function << 32 | mapping);
+    return perfetto_keep(sequence, PERFETTO_FRAMES, iid, function << 32 | mapping);
 }
 
 /* The parts of the path; the last one tells enough. */
-static int intern_mapping(struct perfetto *trace, const struct perfetto_sequence *sequence,
-                          struct proto message)
+static int intern_mapping(struct perfetto_sequence *sequence, struct proto message)
 {
     struct proto_field field;
     uint64_t iid = 0, path = 0;
@@ -144,30 +153,29 @@ static int intern_mapping(struct perfetto *trace, const struct perfetto_sequence
         else if (field.number == PX_MAPPING_PATHS && !field.is_bytes)
             path = field.value;
     }
-    return perfetto_keep(trace, sequence, PERFETTO_MAPPINGS, iid, path);
+    return perfetto_keep(sequence, PERFETTO_MAPPINGS, iid, path);
 }
 
-static int intern_callstack(struct perfetto *trace, const struct perfetto_sequence *sequence,
-                            struct proto message)
+static int intern_callstack(struct perfetto_sequence *sequence, struct proto message)
 {
     struct proto_field field;
     uint64_t iid = 0;
-    size_t place = trace->frame_lists.count;
-    if (vec_push(&trace->frame_lists, 0) != 0)
+    size_t place = sequence->frame_lists.count;
+    if (vec_push(&sequence->frame_lists, 0) != 0)
         return -ENOMEM;
     while (proto_next(&message, &field)) {
         if (field.number == PX_INTERNED_IID)
             iid = field.value;
         if (field.number != PX_CALLSTACK_FRAMES || field.is_bytes)
             continue;
-        if (vec_push(&trace->frame_lists, field.value) != 0)
+        if (vec_push(&sequence->frame_lists, field.value) != 0)
             return -ENOMEM;
-        trace->frame_lists.items[place]++;
+        sequence->frame_lists.items[place]++;
     }
-    return perfetto_keep(trace, sequence, PERFETTO_CALLSTACKS, iid, 1 + place);
+    return perfetto_keep(sequence, PERFETTO_CALLSTACKS, iid, 1 + place);
 }
 
-int perfetto_intern(struct perfetto *trace, const struct perfetto_sequence *sequence,
+int perfetto_intern(struct perfetto *trace, struct perfetto_sequence *sequence,
                     struct proto message)
 {
     static const struct {
@@ -188,26 +196,25 @@ int perfetto_intern(struct perfetto *trace, const struct perfetto_sequence *sequ
             if (texts[i].field == field.number)
                 error = intern_text(trace, sequence, texts[i].table, field.bytes);
         if (!error && field.number == PX_INTERNED_FRAMES)
-            error = intern_frame(trace, sequence, field.bytes);
+            error = intern_frame(sequence, field.bytes);
         else if (!error && field.number == PX_INTERNED_MAPPINGS)
-            error = intern_mapping(trace, sequence, field.bytes);
+            error = intern_mapping(sequence, field.bytes);
         else if (!error && field.number == PX_INTERNED_CALLSTACKS)
-            error = intern_callstack(trace, sequence, field.bytes);
+            error = intern_callstack(sequence, field.bytes);
     }
     return error;
 }
 
 /* ---- Stacks ---------------------------------------------------------------------------------- */
 
-static uint32_t make_frame(struct perfetto *trace, const struct perfetto_sequence *sequence,
-                           uint64_t iid)
+static uint32_t make_frame(struct perfetto *trace, struct perfetto_sequence *sequence, uint64_t iid)
 {
-    uint64_t raw = perfetto_find(trace, sequence, PERFETTO_FRAMES, iid);
-    uint64_t mapping = perfetto_find(trace, sequence, PERFETTO_MAPPINGS, raw & UINT32_MAX);
+    uint64_t raw = perfetto_find(sequence, PERFETTO_FRAMES, iid);
+    uint64_t mapping = perfetto_find(sequence, PERFETTO_MAPPINGS, raw & UINT32_MAX);
     struct import_frame frame = {
         .kind = FRAME_NATIVE,
-        .function = (uint32_t)perfetto_find(trace, sequence, PERFETTO_FUNCTIONS, raw >> 32),
-        .module = (uint32_t)perfetto_find(trace, sequence, PERFETTO_PATHS, mapping),
+        .function = (uint32_t)perfetto_find(sequence, PERFETTO_FUNCTIONS, raw >> 32),
+        .module = (uint32_t)perfetto_find(sequence, PERFETTO_PATHS, mapping),
     };
     const char *path = trace_string(trace->sink->trace, frame.module)->bytes;
     if (path[0] == '[' || strstr(path, "kernel"))
@@ -220,19 +227,18 @@ static uint32_t make_frame(struct perfetto *trace, const struct perfetto_sequenc
 }
 
 /* Frames from the outermost on. */
-uint32_t perfetto_stack(struct perfetto *trace, const struct perfetto_sequence *sequence,
-                        uint64_t iid)
+uint32_t perfetto_stack(struct perfetto *trace, struct perfetto_sequence *sequence, uint64_t iid)
 {
-    uint64_t known = perfetto_find(trace, sequence, PERFETTO_STACKS, iid);
-    uint64_t place = perfetto_find(trace, sequence, PERFETTO_CALLSTACKS, iid);
+    uint64_t known = perfetto_find(sequence, PERFETTO_STACKS, iid);
+    uint64_t place = perfetto_find(sequence, PERFETTO_CALLSTACKS, iid);
     uint32_t stack = 0;
     if (known || !place)
         return (uint32_t)known;
-    uint64_t count = trace->frame_lists.items[place - 1];
+    uint64_t count = sequence->frame_lists.items[place - 1];
     for (uint64_t i = 0; i < count; i++)
         stack = import_stack(trace->sink, stack,
-                             make_frame(trace, sequence, trace->frame_lists.items[place + i]));
-    if (perfetto_keep(trace, sequence, PERFETTO_STACKS, iid, stack) != 0)
+                             make_frame(trace, sequence, sequence->frame_lists.items[place + i]));
+    if (perfetto_keep(sequence, PERFETTO_STACKS, iid, stack) != 0)
         trace->sink->error = -ENOMEM;
     return stack;
 }

@@ -47,6 +47,11 @@ enum perfetto_table {
     PERFETTO_STACKS, /* of a callstack: the ordinal */
 };
 
+struct perfetto_numbers {
+    uint64_t *items;
+    size_t count, capacity;
+};
+
 struct perfetto_clock_state {
     uint64_t id;
     uint64_t multiplier_ns;
@@ -56,11 +61,14 @@ struct perfetto_clock_state {
 };
 
 struct perfetto_sequence {
-    uint64_t id, generation;
+    uint64_t id, state; /* state: how often it was cleared */
     uint64_t default_track;
     uint64_t default_clock;
     int64_t pid, tid, reference_ns; /* of its thread; pid -1: none */
     VEC(struct perfetto_clock_state) clocks;
+    struct perfetto_numbers value_tracks; /* of counters whose values come with events */
+    struct wide_map interned;             /* by table and number, until it is cleared */
+    VEC(uint64_t) frame_lists;            /* the count, and so many frames */
 };
 
 struct perfetto_track {
@@ -69,6 +77,9 @@ struct perfetto_track {
     int64_t pid, tid;    /* -1: none */
     uint32_t process_name;
     bool counter, described;
+    bool incremental; /* a counter's values are differences */
+    int64_t multiplier, last;
+    uint64_t state_of, state; /* the last one's sequence, and its state */
     /* Where it lies in the recording; made when all is known. */
     bool made, is_lane;
     uint32_t thread, lane;
@@ -81,10 +92,9 @@ struct perfetto {
     struct sorter *records; /* events in order of their coming; event.lane: the track's index */
     VEC(struct perfetto_sequence) sequences;
     VEC(struct perfetto_track) tracks;
-    struct map64 sequence_index, track_index; /* by id | mixed: 1 + index */
-    struct wide_map interned;                 /* by sequence, generation and table, number */
-    VEC(uint64_t) frame_lists;                /* the count, and so many frames */
-    VEC(struct arg) args;                     /* of the present event */
+    struct map64 sequence_index, track_index;     /* by id | mixed: 1 + index */
+    VEC(struct arg) args;                         /* of the present event */
+    struct perfetto_numbers values, value_tracks; /* of counters: the same */
     uint64_t packets, skipped;
 };
 
@@ -98,22 +108,30 @@ static inline uint64_t perfetto_track_key(uint64_t uuid)
 struct perfetto_sequence *perfetto_sequence(struct perfetto *trace, uint64_t id);
 int64_t perfetto_track(struct perfetto *trace, uint64_t uuid); /* its index */
 
+/* Adds what the field has: one, or all of a packed one. 0 or -ENOMEM. */
+int perfetto_numbers(struct perfetto_numbers *numbers, const struct proto_field *field);
+
 /* What a number stands for; 0: it is not known. */
-uint64_t perfetto_find(const struct perfetto *trace, const struct perfetto_sequence *sequence,
-                       enum perfetto_table table, uint64_t iid);
+uint64_t perfetto_find(const struct perfetto_sequence *sequence, enum perfetto_table table,
+                       uint64_t iid);
 /* InternedData. 0 or -ENOMEM. */
-int perfetto_intern(struct perfetto *trace, const struct perfetto_sequence *sequence,
+int perfetto_intern(struct perfetto *trace, struct perfetto_sequence *sequence,
                     struct proto message);
 /* The ordinal of a callstack; 0: none is known, or the sink's error. */
-uint32_t perfetto_stack(struct perfetto *trace, const struct perfetto_sequence *sequence,
-                        uint64_t iid);
-int perfetto_keep(struct perfetto *trace, const struct perfetto_sequence *sequence,
-                  enum perfetto_table table, uint64_t iid, uint64_t value);
+uint32_t perfetto_stack(struct perfetto *trace, struct perfetto_sequence *sequence, uint64_t iid);
+int perfetto_keep(struct perfetto_sequence *sequence, enum perfetto_table table, uint64_t iid,
+                  uint64_t value);
+/* Its numbers mean nothing from here on. */
+void perfetto_forget(struct perfetto_sequence *sequence);
 
 /* TrackEvent and TrackDescriptor. 0 or -errno. */
 int perfetto_take_event(struct perfetto *trace, const struct perfetto_sequence *sequence,
                         struct proto message, int64_t time_ns);
 int perfetto_take_track(struct perfetto *trace, struct proto message);
+
+/* DebugAnnotation: one more of trace->args. 0 or -ENOMEM. */
+int perfetto_take_value(struct perfetto *trace, const struct perfetto_sequence *sequence,
+                        struct proto message);
 
 /* Sends everything to the sink, once all is known. 0 or -errno. */
 int perfetto_tell(struct perfetto *trace);

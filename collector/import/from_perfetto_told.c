@@ -27,6 +27,17 @@ static int64_t pid_of(struct perfetto *trace, const struct perfetto_track *track
     return -1;
 }
 
+/* The thread, of a counter or of what is above it; -1: none. */
+static int64_t tid_of(struct perfetto *trace, const struct perfetto_track *track)
+{
+    for (int i = 0; track && i < LEVELS_MAX; i++) {
+        if (track->tid >= 0 || !track->counter)
+            return track->tid;
+        track = track->parent ? find_track(trace, track->parent) : NULL;
+    }
+    return -1;
+}
+
 /* The process's own thread, or one of a process without a number. */
 static uint32_t thread_of(struct perfetto *trace, int64_t pid, int64_t tid)
 {
@@ -67,9 +78,9 @@ static int make_track(struct perfetto *trace, struct perfetto_track *track)
     struct trace *out = trace->sink->trace;
     if (track->tid < 0 && !track->counter && (track->pid < 0 || track->name))
         return make_lane(trace, track, 1);
-    int64_t pid = pid_of(trace, track);
+    int64_t pid = pid_of(trace, track), tid = tid_of(trace, track);
     track->made = true;
-    track->thread = thread_of(trace, pid, track->tid >= 0 ? track->tid : pid < 0 ? 0 : pid);
+    track->thread = thread_of(trace, pid, tid >= 0 ? tid : pid < 0 ? 0 : pid);
     if (trace->sink->error || !track->counter || !track->unit)
         return trace->sink->error;
     int error = trace_unit_set(out, 0, track->name, track->unit);

@@ -104,6 +104,8 @@ static inline int json_skip(struct json_reader *reader, const struct json_token 
 
 /* The same, as compact JSON, of which the first `size` - 1 bytes are kept, with NUL. */
 int json_copy(struct json_reader *reader, const struct json_token *first, struct text *copy);
+/* A text, with quotes. */
+void json_copy_text(struct text *copy, const char *bytes, size_t length);
 
 /* Of an object whose '{' was taken: the next name, cut, and the first token of its value: 1; 0: its
  * end was taken; as json_next. */

@@ -389,9 +389,9 @@ static void copy_escaped(struct text *copy, char letter)
         text_add(copy, mark, sizeof(mark));
 }
 
-static void copy_text(struct text *copy, const struct json_token *token)
+void json_copy_text(struct text *copy, const char *bytes, size_t length)
 {
-    const char *at = token->text, *end = at + token->length;
+    const char *at = bytes, *end = at + length;
     text_add(copy, "\"", 1);
     while (at < end) {
         const char *plain = at;
@@ -414,7 +414,7 @@ static void copy_token(struct text *copy, const struct json_token *token, bool *
     if (*comma && !closes)
         text_add(copy, ",", 1);
     if (token->kind == JSON_STRING)
-        copy_text(copy, token);
+        json_copy_text(copy, token->text, token->length);
     else if (token->kind == JSON_NUMBER)
         text_add(copy, token->text, token->length);
     else

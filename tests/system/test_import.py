@@ -280,6 +280,29 @@ def packets_of_perfetto_are_read(home):
 
 
 @case
+def counters_and_values_of_perfetto_events(home):
+    track = packet(message(60, number(1, 1), message(4, number(1, 7), number(2, 8),
+                                                     message(5, "worker"))))
+    counter = packet(message(60, number(1, 2), number(5, 1), message(10, "cpu"),
+                             message(8, number(4, 1000), number(5, 1))))  # differences, thousands
+    state = packet(message(59, message(11, number(11, 1), message(31, b"\x02"))), number(13, 1))
+    nested = message(4, message(10, "d"), message(11, message(10, "k"), number(4, 3)),
+                     message(11, message(10, "l"), message(12, message(6, 'x"')),
+                             message(12, number(2, 1))))
+    trace = [track, counter, state,
+             packet(number(8, 1000), event(1, 1, message(23, "a"), number(12, 5), nested)),
+             packet(number(8, 2000), event(2, 1, number(12, 2))), state,
+             packet(number(8, 3000), event(3, 1, message(23, "m"), number(12, 1)))]
+    path, said = imported(home, written(home, b"".join(trace), "x.pftrace"))
+    equal(said, "", "what was said")
+    rows = query(home, path, "select name, value, tid, time_ns from counters order by time_ns")
+    equal([tuple(row.values()) for row in rows],
+          [("cpu", 5000, 8, 0), ("cpu", 7000, 8, 1000), ("cpu", 1000, 8, 2000)], "counters")
+    args = query(home, path, "select args from ranges")[0]["args"]
+    equal(json.loads(json.loads(args)["d"]), {"k": 3, "l": ['x"', True]}, "values")
+
+
+@case
 def perfetto_exports_of_annot_come_back(home):
     for shape in ("pipeline", "calls"):
         first = home.work / f"{shape}.annot"
