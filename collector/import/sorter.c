@@ -49,7 +49,7 @@ struct sorter {
     VEC(struct entry) entries;
     size_t next; /* of the entries, when they are handed out */
     struct run runs[RUNS_MAX];
-    unsigned run_count;
+    unsigned run_count, joined; /* joined: the first ones, which were several */
     unsigned heap[RUNS_MAX], heap_count; /* of runs, the one with the first record first */
     bool merging, told;                  /* the first run of the heap was handed out */
     uint64_t count;
@@ -363,7 +363,8 @@ static void sink_first(struct sorter *sorter)
     sorter->heap[at] = run;
 }
 
-static int begin_merge(struct sorter *sorter)
+/* Of the runs from that one on. */
+static int begin_merge(struct sorter *sorter, unsigned first)
 {
     sorter->heap_count = 0;
     sorter->told = false;
@@ -372,7 +373,7 @@ static int begin_merge(struct sorter *sorter)
         sorter->unpacker = ZSTD_createDCtx();
     if (!sorter->unpacker)
         return -ENOMEM;
-    for (unsigned i = 0; i < sorter->run_count; i++) {
+    for (unsigned i = first; i < sorter->run_count; i++) {
         int more = look_at_next(sorter, &sorter->runs[i]);
         if (more < 0)
             return more;
@@ -407,20 +408,23 @@ static int merge_next(struct sorter *sorter, struct run **ret_run)
     return sorter->told;
 }
 
-/* All runs as one. */
+/* Those that were not joined so far as one: each is read again once, as long as there are few of
+ * joined ones. */
 static int join_runs(struct sorter *sorter)
 {
     struct run_file file;
     struct run *run;
+    unsigned first = sorter->joined < RUNS_MAX / 2 ? sorter->joined : 0;
     int more, error = begin_file(sorter, &file);
     if (!error)
-        error = begin_merge(sorter);
+        error = begin_merge(sorter, first);
     while (!error && (more = merge_next(sorter, &run)) != 0)
         error = more < 0 ? more
                          : put_record(&file, &run->head, run->bytes + run->at + sizeof(run->head));
-    for (unsigned i = 0; i < sorter->run_count; i++)
+    for (unsigned i = first; i < sorter->run_count; i++)
         close_run(&sorter->runs[i]);
-    sorter->run_count = 0;
+    sorter->run_count = first;
+    sorter->joined = first + 1;
     sorter->merging = false;
     return end_file(sorter, &file, error);
 }
@@ -478,7 +482,7 @@ int sorter_finish(struct sorter *sorter)
     vec_free(&sorter->entries);
     free(sorter->records);
     sorter->records = NULL;
-    return error ? error : begin_merge(sorter);
+    return error ? error : begin_merge(sorter, 0);
 }
 
 int sorter_next(struct sorter *sorter, struct sorter_key *ret_key, const void **ret_bytes,

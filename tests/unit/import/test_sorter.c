@@ -89,6 +89,7 @@ TEST(order_by_more_files_than_are_merged_at_once)
 {
     for (unsigned shape = NEARLY; shape <= EQUAL; shape++)
         check_sort(8 << 10, (enum shape)shape, 100);
+    check_sort(2 << 10, RANDOM, 100); /* and more joined ones than that */
 }
 
 TEST(records_larger_than_a_block)
