@@ -130,6 +130,11 @@ static int add_samples(struct folded *folded, uint32_t stack, int64_t weight)
     return error;
 }
 
+static bool is_comment(const char *line, size_t length)
+{
+    return line[0] == '#' || (length > 1 && line[0] == '/' && line[1] == '/');
+}
+
 static int take_line(struct folded *folded, const char *line, size_t length)
 {
     int64_t weight, value;
@@ -194,7 +199,7 @@ static int read_folded(struct import_input *input, struct import_sink *sink)
     while (!error && (more = import_input_line(input, &line, &length)) != 0) {
         if (more < 0)
             error = more;
-        else if (length && line[0] != '#')
+        else if (length && !is_comment(line, length))
             error = take_line(&folded, line, length);
     }
     if (error == -EMSGSIZE) {
@@ -218,7 +223,8 @@ static bool sniff(const char *bytes, size_t size)
         size_t length = (size_t)((next ? next : end) - at);
         int64_t weight;
         bool cut = !next && size >= 1024;
-        if (length && *at != '#' && !cut && !find_weight(at, length, &weight))
+        size_t text = length - (length && at[length - 1] == '\r');
+        if (text && !is_comment(at, text) && !cut && !find_weight(at, text, &weight))
             return false;
         several = several || memchr(at, ';', length);
         at += length + 1;

@@ -48,11 +48,13 @@ static int64_t find_function(struct from_pstats *stats, const struct marshal_rea
     return (int64_t)stats->functions.count - 1;
 }
 
-/* From `first` on: own and total seconds. */
+/* Calls, and those that are not recursive, in an order that differs by tool; own and total
+ * seconds. */
 static struct from_pstats_sums take_sums(const struct marshal_reader *reader,
-                                         const struct marshal_value *value, uint32_t calls)
+                                         const struct marshal_value *value)
 {
-    return (struct from_pstats_sums){.calls = number_of(marshal_item(reader, value, calls)),
+    return (struct from_pstats_sums){.calls = fmax(number_of(marshal_item(reader, value, 0)),
+                                                   number_of(marshal_item(reader, value, 1))),
                                      .own_ns = 1e9 * number_of(marshal_item(reader, value, 2)),
                                      .total_ns = 1e9 * number_of(marshal_item(reader, value, 3))};
 }
@@ -68,7 +70,7 @@ static int take_callers(struct from_pstats *stats, const struct marshal_reader *
             return (int)caller;
         edge.caller = (uint32_t)caller;
         if (value->kind == MARSHAL_TUPLE && value->count == 4)
-            edge.sums = take_sums(reader, value, 0);
+            edge.sums = take_sums(reader, value), edge.timed = true;
         else if (value->kind == MARSHAL_INT)
             edge.sums.calls = number_of(value); /* of the module profile: no times */
         else
@@ -77,20 +79,6 @@ static int take_callers(struct from_pstats *stats, const struct marshal_reader *
             return -ENOMEM;
     }
     return 0;
-}
-
-/* Without times of edges, they have the share of the callee's that their calls have. */
-static void share_times(struct from_pstats *stats)
-{
-    for (size_t i = 0; i < stats->edges.count; i++) {
-        struct from_pstats_edge *edge = &stats->edges.items[i];
-        const struct from_pstats_sums *sums = &stats->functions.items[edge->callee].sums;
-        double share = sums->calls > 0 ? edge->sums.calls / sums->calls : 0;
-        if (edge->sums.total_ns > 0 || edge->sums.own_ns > 0)
-            continue;
-        edge->sums.own_ns = share * sums->own_ns;
-        edge->sums.total_ns = share * sums->total_ns;
-    }
 }
 
 static int by_caller(const void *left, const void *right)
@@ -125,12 +113,11 @@ static int take_all(struct from_pstats *stats, const struct marshal_reader *read
         if (value->kind != MARSHAL_TUPLE || value->count != 5 ||
             marshal_item(reader, value, 4)->kind != MARSHAL_DICT)
             return -EBADMSG;
-        stats->functions.items[function].sums = take_sums(reader, value, 1);
+        stats->functions.items[function].sums = take_sums(reader, value);
         int error = take_callers(stats, reader, (uint32_t)function, marshal_item(reader, value, 4));
         if (error)
             return error;
     }
-    share_times(stats);
     sort_edges(stats);
     return 0;
 }

@@ -22,6 +22,11 @@ enum {
 #define DEFICIT_MIN 1e-4 /* of the total time of a member */
 #define UNFIT_MIN   1e-2
 
+static double part_of(double part, double whole)
+{
+    return whole > 0 && part > 0 ? fmin(part / whole, 1) : 0;
+}
+
 /* ---- What comes from outside ----------------------------------------------------------------- */
 
 static void add_sums(struct from_pstats_sums *sums, const struct from_pstats_sums *more, int sign)
@@ -29,6 +34,29 @@ static void add_sums(struct from_pstats_sums *sums, const struct from_pstats_sum
     sums->calls += sign * more->calls;
     sums->own_ns += sign * more->own_ns;
     sums->total_ns += sign * more->total_ns;
+}
+
+/* Without times of edges, they have the share of the callee's that their calls have: of the total
+ * time, among calls from outside of the ring. */
+static void share_times(struct from_pstats *stats)
+{
+    for (size_t i = 0; i < stats->functions.count; i++)
+        stats->functions.items[i].outside.calls = stats->functions.items[i].sums.calls;
+    for (size_t i = 0; i < stats->edges.count; i++)
+        if (from_pstats_inside(stats, &stats->edges.items[i]))
+            stats->functions.items[stats->edges.items[i].callee].outside.calls -=
+                stats->edges.items[i].sums.calls;
+    for (size_t i = 0; i < stats->edges.count; i++) {
+        struct from_pstats_edge *edge = &stats->edges.items[i];
+        const struct from_pstats_function *callee = &stats->functions.items[edge->callee];
+        double among = from_pstats_inside(stats, edge) ? callee->sums.calls : callee->outside.calls;
+        if (edge->timed)
+            continue;
+        edge->sums.own_ns = callee->sums.own_ns * part_of(edge->sums.calls, callee->sums.calls);
+        edge->sums.total_ns = callee->sums.total_ns * part_of(edge->sums.calls, among);
+    }
+    for (size_t i = 0; i < stats->functions.count; i++)
+        stats->functions.items[i].outside.calls = 0;
 }
 
 static double below(const struct from_pstats_sums *sums)
@@ -54,18 +82,21 @@ static double time_of_ring(const struct from_pstats *stats, const struct from_ps
 /* Of the time that no edge brings, each member that nobody called has its share. */
 static void share_roots(struct from_pstats *stats, struct from_pstats_ring *ring)
 {
-    double rest_ns = time_of_ring(stats, ring), calls = 0;
+    double rest_ns = time_of_ring(stats, ring), calls = 0, entered = 0;
     for (uint32_t i = ring->first; i < ring->first + ring->count; i++) {
         const struct from_pstats_function *member =
             &stats->functions.items[stats->members.items[i]];
         rest_ns -= member->outside.total_ns + fmax(member->root.own_ns, 0);
         calls += fmax(member->root.calls, 0);
+        entered += member->outside.calls;
     }
+    bool uncalled = calls < 0.5 && entered < 0.5; /* the profiler itself, in the module profile */
     for (uint32_t i = ring->first; i < ring->first + ring->count; i++) {
         struct from_pstats_function *member = &stats->functions.items[stats->members.items[i]];
         struct from_pstats_sums *root = &member->root;
         *root = (struct from_pstats_sums){fmax(root->calls, 0), fmax(root->own_ns, 0), 0};
-        root->total_ns = root->own_ns + (calls > 0 ? fmax(rest_ns, 0) * root->calls / calls : 0);
+        double share = uncalled ? i == ring->first : part_of(root->calls, calls);
+        root->total_ns = root->own_ns + fmax(rest_ns, 0) * share;
         add_sums(&member->outside, root, 1);
         ring->calls += member->outside.calls;
         ring->below_ns += below(&member->outside);
@@ -314,6 +345,8 @@ int from_pstats_enter(struct from_pstats *stats)
         error = vec_reserve(&plan.passed, count);
     for (size_t i = 0; !error && i < count; i++)
         plan.passed.items[i] = 0;
+    if (!error)
+        share_times(stats);
     if (!error)
         find_outside(stats);
     for (size_t i = 0; i < stats->rings.count && !error; i++) {

@@ -26,6 +26,7 @@ enum { FROM_PSTATS_NO_FUNCTION = UINT32_MAX };
 struct from_pstats_edge {
     uint32_t caller, callee; /* functions */
     struct from_pstats_sums sums;
+    bool timed; /* the file has its times */
 };
 
 /* Functions that call each other in a ring, each of them by way of the others; most are alone. On

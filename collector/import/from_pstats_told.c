@@ -176,7 +176,7 @@ static int flow_on(struct teller *teller, uint32_t function, uint32_t stack, dou
 static int begin_root(struct teller *teller, uint32_t function)
 {
     const struct from_pstats_sums *sums = &teller->stats->functions.items[function].root;
-    if (sums->calls < 0.5 && sums->own_ns < 0.5)
+    if (sums->calls < 0.5 && sums->total_ns < 0.5)
         return 0;
     uint32_t stack = import_stack(teller->sink, 0, teller->places.items[function].frame);
     int error = put(teller, stack, llround(sums->calls), llround(sums->own_ns));

@@ -41,6 +41,13 @@ def functions_of_py_spy_are_those_of_its_file(home):
     check(total["inner"] > 100, "the file is not what it was")
 
 
+@case
+def folded_files_of_other_systems_are_known(home):
+    path, _ = imported(home, written(home, "# a\r\n// b\r\na;b 1\r\na;c 2\r\n", "x.txt"))
+    rows = query(home, path, "select function as name, count(*) as n from samples group by 1")
+    equal([tuple(row.values()) for row in rows], [("b", 1), ("c", 2)], "samples")
+
+
 # ---- speedscope -----------------------------------------------------------------------------
 
 
@@ -257,6 +264,17 @@ def recursive_stats(random_, calls):
 
     run("main", None, 0)
     return profiled.stats()
+
+
+@case
+def callers_may_have_counts_only(home):
+    """As the module profile has them; yappi has its two counts of calls the other way round."""
+    main, run, walk = (("/srv/p.py", 1, name) for name in ("main", "run", "walk"))
+    stats = {main: (1, 1, 0.001, 0.111, {}), run: (1, 1, 0.01, 0.11, {main: 1}),
+             walk: (2000, 2, 0.1, 0.1, {run: 2, walk: 1998})}
+    path, _ = imported(home, written(home, marshal.dumps(stats), "x.pstats"))
+    stats[walk] = (2, 2000, *stats[walk][2:])
+    equal_calls(called(home, path), stats, "profile")
 
 
 @case
