@@ -89,11 +89,12 @@ static uint32_t find_frame(struct folded *folded, const char *text, size_t lengt
 
 /* ---- Lines ----------------------------------------------------------------------------------- */
 
-/* Where the weight stands; NULL: there is none. */
+/* Where the weight stands; NULL: there is none. The stack before it may be empty: py-spy writes what
+ * threads do before their first frame so. */
 static const char *find_weight(const char *line, size_t length, int64_t *ret_weight)
 {
     const char *blank = memrchr(line, ' ', length);
-    if (!blank || blank == line)
+    if (!blank)
         return NULL;
     const struct json_token token = {JSON_NUMBER, false, blank + 1,
                                      (size_t)(line + length - blank - 1)};

@@ -43,9 +43,10 @@ def functions_of_py_spy_are_those_of_its_file(home):
 
 @case
 def folded_files_of_other_systems_are_known(home):
-    path, _ = imported(home, written(home, "# a\r\n// b\r\na;b 1\r\na;c 2\r\n", "x.txt"))
+    text = "# a\r\n// b\r\na;b 1\r\n 3\r\na;c 2\r\n"  # one stack is empty
+    path, _ = imported(home, written(home, text, "x.txt"))
     rows = query(home, path, "select function as name, count(*) as n from samples group by 1")
-    equal([tuple(row.values()) for row in rows], [("b", 1), ("c", 2)], "samples")
+    equal([tuple(row.values()) for row in rows], [(None, 3), ("b", 1), ("c", 2)], "samples")
 
 
 # ---- speedscope -----------------------------------------------------------------------------
