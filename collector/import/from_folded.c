@@ -89,8 +89,8 @@ static uint32_t find_frame(struct folded *folded, const char *text, size_t lengt
 
 /* ---- Lines ----------------------------------------------------------------------------------- */
 
-/* Where the weight stands; NULL: there is none. The stack before it may be empty: py-spy writes what
- * threads do before their first frame so. */
+/* Where the weight stands; NULL: there is none. The stack before it may be empty: py-spy writes
+ * what threads do before their first frame so. */
 static const char *find_weight(const char *line, size_t length, int64_t *ret_weight)
 {
     const char *blank = memrchr(line, ' ', length);

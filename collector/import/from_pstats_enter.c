@@ -243,11 +243,25 @@ static double part_missing(const struct plan *plan, uint32_t function)
     return elsewhere_ns > 0 ? missing(plan, function) / elsewhere_ns : 0;
 }
 
+/* The largest parts first. */
+static void set_parts(struct plan *plan, const struct ranked *parts, uint32_t count)
+{
+    struct from_pstats_detours *detours = &plan->detours;
+    struct ranked largest[FROM_PSTATS_DETOURS];
+    for (uint32_t i = 0; i < count; i++)
+        rank(largest, i, FROM_PSTATS_DETOURS, parts[i]);
+    detours->count = count;
+    for (uint32_t i = 0; i < count; i++) {
+        detours->via[i] = largest[i].function;
+        detours->part[i] = fmax(0, fmin(largest[i].size, 1));
+    }
+    detours->part[count] = 0;
+}
+
 /* The members whose total times lack most. */
 static void choose(struct plan *plan)
 {
-    struct from_pstats_detours *detours = &plan->detours;
-    struct ranked lack[FROM_PSTATS_DETOURS], parts[FROM_PSTATS_DETOURS];
+    struct ranked lack[FROM_PSTATS_DETOURS];
     const struct from_pstats_ring *ring = plan->ring;
     uint32_t count = 0;
     for (uint32_t i = ring->first; i < ring->first + ring->count; i++) {
@@ -256,26 +270,21 @@ static void choose(struct plan *plan)
         if (lacks_ns > DEFICIT_MIN * plan->stats->functions.items[member].sums.total_ns)
             count = rank(lack, count, FROM_PSTATS_DETOURS, (struct ranked){member, lacks_ns});
     }
-    for (uint32_t i = 0; i < count; i++) {
-        double part = part_missing(plan, lack[i].function);
-        detours->count =
-            rank(parts, i, FROM_PSTATS_DETOURS, (struct ranked){lack[i].function, fmin(part, 1)});
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        detours->via[i] = parts[i].function;
-        detours->part[i] = parts[i].size;
-    }
+    for (uint32_t i = 0; i < count; i++)
+        lack[i].size = part_missing(plan, lack[i].function);
+    set_parts(plan, lack, count);
 }
 
 /* Each by what it lacks or has too much. */
 static void adjust(struct plan *plan)
 {
-    struct from_pstats_detours *detours = &plan->detours;
-    double most = 1;
-    for (uint32_t i = 0; i < detours->count; i++) {
-        double part = detours->part[i] + missing(plan, detours->via[i]) / plan->ring->below_ns;
-        most = detours->part[i] = fmax(0, fmin(part, most));
-    }
+    const struct from_pstats_detours *detours = &plan->detours;
+    struct ranked parts[FROM_PSTATS_DETOURS];
+    for (uint32_t i = 0; i < detours->count; i++)
+        parts[i] =
+            (struct ranked){detours->via[i], detours->part[i] + missing(plan, detours->via[i]) /
+                                                                    plan->ring->below_ns};
+    set_parts(plan, parts, detours->count);
 }
 
 static void find_entries(struct plan *plan)

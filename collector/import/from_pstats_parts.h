@@ -44,7 +44,7 @@ struct from_pstats_way {
     double width_ns; /* the shortest time of a pair of caller and callee */
 };
 
-enum { FROM_PSTATS_DETOURS = 16 };
+enum { FROM_PSTATS_DETOURS = 48 };
 
 /* What a ring does comes by way of all of these members up to one: parts of it, that fall. */
 struct from_pstats_detours {

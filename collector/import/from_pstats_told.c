@@ -23,7 +23,7 @@
 
 enum { DEPTH_MAX = 200, STACKS_MAX = 500000 };
 
-#define LEAST_PART 1e-6 /* of all: less does not flow on */
+#define LEAST_PART 1e-7 /* of all: less does not flow on */
 
 /* Of an edge: what was told of it. Rounding is made good by what comes next. */
 struct flow {
