@@ -6,6 +6,7 @@
 
 #include "file_io.h"
 #include "text.h"
+#include "vec.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -33,13 +34,20 @@ struct out_stream {
     uint8_t *buffer;
     size_t used, capacity;
     uint64_t flushed; /* bytes that have left the buffer */
-    int fd;           /* -1: memory */
+    int fd;           /* -1: memory, or a taker */
     int error;
     bool overwrite, to_stdout, gzip;
     char *path, *temporary; /* NULL: written in place */
+    struct out_taker taker; /* its `take` NULL: nobody */
+    VEC(uint8_t) piece;     /* for the taker */
     z_stream z;
     uint8_t *z_buffer;
 };
+
+static bool is_memory(const struct out_stream *out)
+{
+    return out->fd < 0 && !out->taker.take;
+}
 
 static void destroy(struct out_stream *out)
 {
@@ -47,6 +55,7 @@ static void destroy(struct out_stream *out)
         deflateEnd(&out->z);
     if (out->fd >= 0 && !out->to_stdout)
         close(out->fd);
+    vec_free(&out->piece);
     free(out->z_buffer);
     free(out->path);
     free(out->temporary);
@@ -54,10 +63,27 @@ static void destroy(struct out_stream *out)
     free(out);
 }
 
+static int append_piece(struct out_stream *out, const void *bytes, size_t size)
+{
+    if (vec_reserve(&out->piece, size) != 0)
+        return -ENOMEM;
+    memcpy(out->piece.items + out->piece.count, bytes, size);
+    out->piece.count += size;
+    return 0;
+}
+
 static void write_out(struct out_stream *out, const void *bytes, size_t size)
 {
-    if (!out->error)
-        out->error = file_write_all(out->fd, bytes, size);
+    if (!out->error && size > 0)
+        out->error =
+            out->taker.take ? append_piece(out, bytes, size) : file_write_all(out->fd, bytes, size);
+}
+
+static void hand_on_piece(struct out_stream *out)
+{
+    if (!out->error && out->piece.count > 0)
+        out->error = out->taker.take(out->taker.context, out->piece.items, out->piece.count);
+    out->piece.count = 0;
 }
 
 static void deflate_out(struct out_stream *out, int flush)
@@ -87,8 +113,10 @@ static void flush_buffer(struct out_stream *out, bool last)
 
 void out_flush(struct out_stream *out)
 {
-    if (out->fd >= 0 && !out->gzip)
-        flush_buffer(out, false);
+    if (is_memory(out) || out->gzip)
+        return;
+    flush_buffer(out, false);
+    hand_on_piece(out);
 }
 
 static void grow_memory(struct out_stream *out, size_t size)
@@ -108,7 +136,7 @@ uint8_t *out_reserve(struct out_stream *out, size_t size)
 {
     assert(size <= RESERVE_MAX);
     if (out->capacity - out->used < size) {
-        if (out->fd < 0)
+        if (is_memory(out))
             grow_memory(out, size);
         else
             flush_buffer(out, false);
@@ -252,6 +280,21 @@ int out_stream_open(const char *path, const struct out_stream_options *options,
     return 0;
 }
 
+int out_stream_pieces(const struct out_taker *taker, const struct out_stream_options *options,
+                      struct out_stream **ret_out)
+{
+    struct out_stream *out = create();
+    if (!out)
+        return -ENOMEM;
+    out->taker = *taker;
+    int error = options->gzip ? start_gzip(out, options->gzip_level) : 0;
+    if (error)
+        destroy(out);
+    else
+        *ret_out = out;
+    return error;
+}
+
 /* File systems without RENAME_NOREPLACE get a check and a rename. */
 static int take_final_name(const struct out_stream *out)
 {
@@ -267,8 +310,9 @@ static int take_final_name(const struct out_stream *out)
 
 int out_stream_close(struct out_stream *out)
 {
-    if (out->fd >= 0)
+    if (!is_memory(out))
         flush_buffer(out, true);
+    hand_on_piece(out);
     if (out->temporary && !out->error)
         out->error = take_final_name(out);
     int error = out->error;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* A buffered output with a sticky error: write freely, ask once at the end.
  *
- * To a file, to standard output, or into memory; gzip-compressed if asked for. Thread-safety: one
- * thread per stream. */
+ * To a file, to standard output, into memory, or piece by piece to somebody else; gzip-compressed
+ * if asked for. Thread-safety: one thread per stream. */
 #ifndef ANNOT_OUT_STREAM_H
 #define ANNOT_OUT_STREAM_H
 
@@ -28,6 +28,17 @@ const uint8_t *out_stream_memory_bytes(const struct out_stream *out, size_t *ret
 
 /* Forgets them. */
 void out_stream_memory_reset(struct out_stream *out);
+
+/* To somebody who takes it in pieces: what was written up to each flush, and up to the close;
+ * compressed, all of it as one. Pieces are never empty. `take`: 0 or -errno, the stream's error
+ * from then on. Memory: a piece. 0 or -ENOMEM. */
+struct out_taker {
+    int (*take)(void *context, const void *bytes, size_t size);
+    void *context;
+};
+
+int out_stream_pieces(const struct out_taker *taker, const struct out_stream_options *options,
+                      struct out_stream **ret_out);
 
 /* Errors stick and make later writes no-ops. */
 void out_write(struct out_stream *out, const void *bytes, size_t size);

@@ -120,13 +120,18 @@ void proto_bytes(struct proto_writer *writer, uint32_t field, const void *bytes,
         return;
     put_tag(writer, field, WIRE_BYTES);
     put_varint(writer, size);
-    if (size == 0 || !make_room(writer, size))
-        return;
-    memcpy(writer->bytes + writer->size, bytes, size);
-    writer->size += size;
+    proto_fields(writer, bytes, size);
 }
 
 void proto_text(struct proto_writer *writer, uint32_t field, const char *text)
 {
     proto_bytes(writer, field, text, strlen(text));
+}
+
+void proto_fields(struct proto_writer *writer, const void *bytes, size_t size)
+{
+    if (size == 0 || !make_room(writer, size))
+        return;
+    memcpy(writer->bytes + writer->size, bytes, size);
+    writer->size += size;
 }

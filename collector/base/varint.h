@@ -111,4 +111,7 @@ void proto_fixed64(struct proto_writer *writer, uint32_t field, uint64_t value);
 void proto_bytes(struct proto_writer *writer, uint32_t field, const void *bytes, size_t size);
 void proto_text(struct proto_writer *writer, uint32_t field, const char *text);
 
+/* Whole fields that another writer has made. */
+void proto_fields(struct proto_writer *writer, const void *bytes, size_t size);
+
 #endif

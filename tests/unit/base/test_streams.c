@@ -188,6 +188,68 @@ TEST(memory_holds_what_is_written)
     CHECK_INT(out_stream_close(out), 0);
 }
 
+struct taken {
+    char bytes[64];
+    size_t sizes[4], count;
+    int answer;
+};
+
+static int take_piece(void *context, const void *bytes, size_t size)
+{
+    struct taken *taken = context;
+    size_t used = taken->sizes[0] + taken->sizes[1] + taken->sizes[2];
+    CHECK(taken->count < 4 && size > 0 && used + size <= sizeof(taken->bytes));
+    memcpy(taken->bytes + used, bytes, size);
+    taken->sizes[taken->count++] = size;
+    return taken->answer;
+}
+
+TEST(pieces_are_what_was_written_between_flushes)
+{
+    struct taken taken = {.count = 0};
+    const struct out_taker taker = {take_piece, &taken};
+    struct out_stream *out;
+    CHECK_INT(out_stream_pieces(&taker, &(struct out_stream_options){0}, &out), 0);
+    out_flush(out); /* nothing is no piece */
+    out_text(out, "one");
+    out_text(out, " and");
+    out_flush(out);
+    out_text(out, "two");
+    CHECK_INT(taken.count, 1);
+    CHECK_INT(out_stream_close(out), 0);
+    CHECK_INT(taken.count, 2);
+    CHECK(taken.sizes[0] == 7 && memcmp(taken.bytes, "one andtwo", 10) == 0);
+}
+
+TEST(pieces_that_nobody_takes_are_an_error)
+{
+    struct taken taken = {.answer = -ECOMM};
+    const struct out_taker taker = {take_piece, &taken};
+    struct out_stream *out;
+    CHECK_INT(out_stream_pieces(&taker, &(struct out_stream_options){0}, &out), 0);
+    out_text(out, "one");
+    out_flush(out);
+    CHECK_INT(out_error(out), -ECOMM);
+    out_text(out, "two");
+    CHECK_INT(out_stream_close(out), -ECOMM);
+    CHECK_INT(taken.count, 1);
+}
+
+TEST(a_compressed_stream_is_one_piece)
+{
+    struct taken taken = {.count = 0};
+    const struct out_taker taker = {take_piece, &taken};
+    struct out_stream *out;
+    CHECK_INT(out_stream_pieces(&taker, &(struct out_stream_options){.gzip = true}, &out), 0);
+    for (int i = 0; i < 100; i++) {
+        out_text(out, "line\n");
+        out_flush(out);
+    }
+    CHECK_INT(out_stream_close(out), 0);
+    CHECK_INT(taken.count, 1);
+    CHECK(memcmp(taken.bytes, "\x1f\x8b", 2) == 0);
+}
+
 TEST(standard_output_stays_open)
 {
     struct out_stream *out;
