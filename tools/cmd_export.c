@@ -34,6 +34,7 @@ struct plan {
     struct export_options wanted;
     char subtitle[1024]; /* of `wanted` */
     struct flame_counts flame;
+    struct span_counts spans;
     struct gpu_stacks_totals gpu;
     struct store_reader *reader;
     struct selection selection;
@@ -78,6 +79,18 @@ static int check_ranks(const struct plan *plan)
     return CMD_OK;
 }
 
+static int check_duration(const struct plan *plan)
+{
+    const char *text = plan->wanted.min_duration;
+    int64_t ns;
+    if (text && options_parse_time(text, &ns) != 0)
+        return cmd_fail(CMD_MISUSE,
+                        "option --min-duration: %s is no time\n"
+                        "use one like 250us or 1.5ms; bare numbers are seconds",
+                        text);
+    return check_ranks(plan);
+}
+
 static bool wants_gpu(const struct export_options *wanted)
 {
     return wanted->gpu || wanted->gpu_value;
@@ -97,7 +110,7 @@ static int check_options(const struct plan *plan)
                         "options --off-cpu and --gil: use only one\na thread that waits "
                         "for long does not hold the lock");
     if (!refused)
-        return check_ranks(plan);
+        return check_duration(plan);
     return cmd_fail(CMD_MISUSE, "the %s format has no option --%s\nit is an option of %s",
                     plan->exporter->name, refused, export_formats_of(refused, formats));
 }
@@ -234,6 +247,22 @@ static void note_left_out(const struct plan *plan, const struct pass_counts *rea
         cmd_note("%s: the format has no place for %s", name_of_output(plan), left_out);
 }
 
+static void note_spans(const struct plan *plan)
+{
+    const struct span_counts *counts = &plan->spans;
+    char left_out[256], about[NUMBER_TEXT_SIZE], number[NUMBER_TEXT_SIZE];
+    struct text text = text_init(left_out, sizeof(left_out));
+    snprintf(about, sizeof(about), "ranges under %s",
+             plan->wanted.min_duration ? plan->wanted.min_duration : "1ms");
+    add_left_out(&text, about, counts->brief);
+    add_left_out(&text, "marks in no span, or too many in one", counts->marks);
+    add_left_out(&text, "key-values, too many in one", counts->values);
+    add_left_out(&text, "points of flows that make no link", counts->flows);
+    if (text.length)
+        cmd_note("%s: %s spans; left out: %s", name_of_output(plan),
+                 number_count(counts->spans, number), left_out);
+}
+
 /* A file has one table, which nobody may have chosen. */
 static void note_table(const struct plan *plan)
 {
@@ -252,6 +281,7 @@ static void note_written(const struct plan *plan, const struct pass_counts *read
         loss_note(store_reader_trace(plan->reader), &wholes);
     note_left_out(plan, read);
     note_table(plan);
+    note_spans(plan);
     note_folded(plan);
     note_hidden(plan);
     if (wants_gpu(&plan->wanted) || plan->exporter->counts_calls || plan->exporter->counts_lines) {
@@ -304,6 +334,7 @@ static int run_export(struct plan *plan)
     plan->wanted.subtitle = text.length ? plan->subtitle : NULL;
     plan->wanted.ret_flame = &plan->flame;
     plan->wanted.ret_gpu = &plan->gpu;
+    plan->wanted.ret_spans = &plan->spans;
     int error = out_stream_open(plan->output, &plan->options, &job.out);
     if (error)
         return recording_fail_output(plan->output, error);

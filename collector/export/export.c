@@ -3,6 +3,7 @@
 #include "export.h"
 
 #include "call_tree.h"
+#include "export_facts.h"
 #include "gpu_stacks.h"
 #include "gpu_work.h"
 
@@ -14,15 +15,29 @@
 #define VALUE_MAX   (INT64_C(1) << 50)
 
 extern const struct exporter export_arrow, export_callgrind, export_chrome, export_csv, export_dot,
-    export_firefox, export_folded, export_jsonl, export_lprof, export_nsys, export_parquet,
-    export_perfetto, export_pprof, export_pstats, export_speedscope;
+    export_firefox, export_folded, export_jsonl, export_lprof, export_nsys, export_otlp,
+    export_otlp_json, export_parquet, export_perfetto, export_pprof, export_pstats,
+    export_speedscope;
 
-const struct exporter *const exporters[] = {
-    &export_perfetto, &export_chrome,    &export_speedscope, &export_firefox,
-    &export_pprof,    &export_folded,    &export_svg,        &export_dot,
-    &export_pstats,   &export_callgrind, &export_lprof,      &export_nsys,
-    &export_csv,      &export_jsonl,     &export_parquet,    &export_arrow,
-    NULL};
+const struct exporter *const exporters[] = {&export_perfetto,
+                                            &export_chrome,
+                                            &export_speedscope,
+                                            &export_firefox,
+                                            &export_pprof,
+                                            &export_folded,
+                                            &export_svg,
+                                            &export_dot,
+                                            &export_pstats,
+                                            &export_callgrind,
+                                            &export_lprof,
+                                            &export_nsys,
+                                            &export_csv,
+                                            &export_jsonl,
+                                            &export_parquet,
+                                            &export_arrow,
+                                            &export_otlp,
+                                            &export_otlp_json,
+                                            NULL};
 
 const struct exporter *exporter_by_name(const char *name)
 {
@@ -78,6 +93,23 @@ int export_tree_add(const struct export_job *job, struct sample_weight weight,
 {
     const struct sample_sets *sets = trace_sets_get(job->source->trace);
     return sample_weight_takes(weight, sets, sample) ? call_tree_add(tree, sample) : 0;
+}
+
+char *export_service(const struct export_job *job)
+{
+    const struct trace *trace = job->source->trace;
+    char label[EXPORT_LABEL_SIZE];
+    if (job->options->service)
+        return strdup(job->options->service);
+    uint32_t count = trace_process_count(trace);
+    if (count == 0)
+        return strdup(session_title(trace));
+    uint32_t *order = calloc(count, sizeof(*order));
+    bool known = order && trace_process_order(trace, order) == 0;
+    if (known)
+        trace_process_label(trace, order[0], label, sizeof(label));
+    free(order);
+    return known ? strdup(label) : NULL;
 }
 
 /* Where an option's value is, and whether there is one. */

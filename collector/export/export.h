@@ -25,6 +25,15 @@ struct export_options;
 /* Which frames the stacks of a timeline have. */
 enum frame_choice export_frames(const struct export_options *options);
 
+/* What was written of ranges as spans, and what was left out. */
+struct span_counts {
+    uint64_t spans;
+    uint64_t brief;  /* ranges that took less than --min-duration */
+    uint64_t marks;  /* in no span, or beyond the limits of one */
+    uint64_t values; /* key-values beyond these */
+    uint64_t flows;  /* points that are no link: in no span, or without another end */
+};
+
 struct call_tree;
 struct export_job;
 struct flame_counts;
@@ -61,9 +70,12 @@ struct export_options {
     const char *title;
     double min_width;           /* pixels */
     double min_share, min_edge; /* of call graphs: percent */
+    const char *min_duration;   /* of ranges, as options_parse_time takes it */
+    const char *service;        /* what the program is called; NULL: as it is */
     /* Not asked for by people. */
     const char *subtitle;                    /* what was selected; NULL: everything */
     struct flame_counts *ret_flame;          /* what was drawn; NULL: nobody asks */
+    struct span_counts *ret_spans;           /* what was written; NULL: nobody asks */
     struct gpu_stacks_totals *ret_gpu;       /* of `gpu`, from export_run; NULL: nobody asks */
     const struct gpu_stacks_totals *gpu_all; /* the same for exporters */
 };
@@ -121,6 +133,11 @@ struct export_options {
         "no-flame-chart", 0, OPTION_FLAG, EXPORT_AT(no_flame_chart), NULL,                         \
             "leave out what was on the stack of each thread, as far as samples tell", NULL         \
     }
+#define EXPORT_OPTION_SERVICE                                                                      \
+    {                                                                                              \
+        "service", 0, OPTION_TEXT, EXPORT_AT(service), "NAME",                                     \
+            "what the program is called there; default: the name of its main process", NULL        \
+    }
 #define EXPORT_OPTION_FLAME_CHART_OLD                                                              \
     {                                                                                              \
         "flame-chart", 0, OPTION_FLAG, EXPORT_AT(flame_chart), NULL, NULL, NULL                    \
@@ -170,6 +187,10 @@ struct exporter {
     int (*end)(void *state);
     void (*destroy)(void *state); /* may be NULL; after begin, also on errors */
 };
+
+/* What the recorded program is called, if nobody says how: its main process, else the command. A
+ * copy to be freed; NULL: out of memory. */
+char *export_service(const struct export_job *job);
 
 /* NULL-terminated table of all formats. */
 extern const struct exporter *const exporters[];

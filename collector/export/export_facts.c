@@ -264,6 +264,10 @@ static uint8_t look_at(const struct export_keys *keys, const char *text)
         if (strcmp(text, own_names[i]) == 0)
             return 2;
     }
+    for (const char *const *other = keys->others; other && *other; other++) {
+        if (strcmp(text, *other) == 0)
+            return 2;
+    }
     return 1;
 }
 

@@ -82,7 +82,8 @@ struct export_keys {
     struct export_key_use *uses; /* of string */
     uint32_t count;
     uint32_t event;
-    bool plain; /* there are no arguments of ours beside them */
+    bool plain;                /* there are no arguments of ours beside them */
+    const char *const *others; /* arguments of this format alone; NULL ends them; NULL: none */
 };
 
 /* 0 or -ENOMEM. */

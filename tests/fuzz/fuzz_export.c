@@ -216,7 +216,8 @@ static struct out_stream *run_export(const char *format, struct trace *trace, st
 {
     struct out_stream *out = out_stream_memory();
     const struct pass_source source = source_of(trace, &in);
-    const struct export_job job = {.source = &source, .out = out};
+    const struct export_options options = {.min_duration = "0"};
+    const struct export_job job = {.source = &source, .options = &options, .out = out};
     assert(out && export_run(exporter_by_name(format), &job, NULL) == 0);
     return out;
 }
@@ -315,23 +316,26 @@ static void check_gpu_chrome(struct trace *trace, struct input in)
 }
 
 /* What the pass tells is in each, whole. */
-static void check_others(struct trace *trace, struct input in)
+static void check_others(struct trace *trace, struct input in, const struct counts *counts)
 {
-    static const char *const formats[] = {"speedscope", "firefox", "csv",
-                                          "jsonl",      "parquet", "arrow"};
+    uint64_t ranges = counts->pushed + counts->started + counts->track_closed;
+    static const char *const formats[] = {"speedscope", "firefox", "csv",       "jsonl",
+                                          "parquet",    "arrow",   "otlp-json", "otlp"};
     for (size_t i = 0; i < sizeof(formats) / sizeof(*formats); i++) {
         struct out_stream *out = run_export(formats[i], trace, in);
         size_t size;
         const char *bytes = (const char *)out_stream_memory_bytes(out, &size);
         char *text = strndup(bytes, size);
-        assert(text && (size > 0 || i == 3));
+        assert(text && (size > 0 || i == 3 || i >= 6));
         if (i == 0)
             assert(count_of(text, "{\"type\":\"O\"") == count_of(text, "{\"type\":\"C\""));
         if (i == 4)
             assert(size > 12 && memcmp(bytes + size - 4, "PAR1", 4) == 0);
-        else if (i == 5)
+        if (i == 5)
             assert(size > 32 && memcmp(bytes + size - 6, "ARROW1", 6) == 0);
-        else if (i < 3)
+        if (i == 6)
+            assert(count_of(text, "\",\"kind\":1,\"startTime") == ranges);
+        if (i < 3 || i == 6)
             assert(!strstr(text, "[,") && !strstr(text, ",]"));
         free(text);
         out_stream_abandon(out);
@@ -364,7 +368,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
         check_perfetto(trace, in, &counts);
         check_chrome(trace, in, &counts);
     }
-    check_others(trace, in);
+    check_others(trace, in, &counts);
     if (size % 8 == 0) /* it takes long */
         check_database(trace, in);
     trace_destroy(trace);

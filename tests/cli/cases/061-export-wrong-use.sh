@@ -20,3 +20,5 @@ fails annot export run.annot -o run.pftrace --rank 0
 ls
 annot export run.annot -o - -f chrome --rank 1 --world-size 2 | head -4
 annot export --help | grep -c '(null)'
+fails annot export run.annot -o run.otlp.pb --min-duration soon
+fails annot export run.annot -o run.pftrace --service shop

@@ -53,6 +53,9 @@ TEST(formats_are_found_by_name_and_extension)
     CHECK_STR(exporter_by_path("a.firefox.json.gz")->name, "firefox");
     CHECK_STR(exporter_by_path("a.pb.gz")->name, "pprof");
     CHECK_STR(exporter_by_path("a.arrow")->name, "arrow");
+    CHECK_STR(exporter_by_path("a.otlp.pb")->name, "otlp");
+    CHECK_STR(exporter_by_path("a.otlp.pb.gz")->name, "otlp");
+    CHECK_STR(exporter_by_path("a.otlp.jsonl")->name, "otlp-json");
     CHECK(exporter_by_path("a.pb") == NULL && exporter_by_path(".pb.gz") == NULL);
     CHECK(exporter_by_path("a.txt") == NULL && exporter_by_path(".json") == NULL &&
           exporter_by_path("json") == NULL && exporter_by_path("a.gz") == NULL);

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: MIT */
+/* Messages of otlp_parts.h. JSON is as protocol buffers map to it, but for what OTLP says of its
+ * own: ids are hexadecimal, enumerations are numbers. Integers of 64 bits are strings there. */
+#include "otlp_parts.h"
+#include "text.h"
+
+#include <assert.h>
+#include <errno.h>
+
+enum {
+    INTEGER_SIZE = JSON_INTEGER_MAX + 1,
+    ID_PARTS_MAX = 2,
+    ID_HEX_SIZE = 2 * 8 * ID_PARTS_MAX + 1
+};
+
+/* Of KeyValue and AnyValue. */
+static const struct otlp_field attribute_key = {1, "key"}, attribute_value = {2, "value"},
+                               value_string = {1, "stringValue"}, value_bool = {2, "boolValue"},
+                               value_int = {3, "intValue"}, value_double = {4, "doubleValue"};
+
+int otlp_writer_init(struct otlp_writer *w, bool json)
+{
+    *w = (struct otlp_writer){.json = json};
+    if (!json)
+        return 0;
+    w->text = out_stream_memory();
+    if (!w->text)
+        return -ENOMEM;
+    otlp_restart(w);
+    return 0;
+}
+
+void otlp_writer_fini(struct otlp_writer *w)
+{
+    proto_destroy(&w->proto);
+    out_stream_abandon(w->text);
+    *w = (struct otlp_writer){0};
+}
+
+void otlp_restart(struct otlp_writer *w)
+{
+    proto_reset(&w->proto);
+    if (w->json)
+        out_stream_memory_reset(w->text);
+    w->doc = (struct json_doc){.out = w->text};
+    w->depth = 0;
+}
+
+const uint8_t *otlp_bytes(const struct otlp_writer *w, size_t *ret_size)
+{
+    if (w->json)
+        return out_stream_memory_bytes(w->text, ret_size);
+    *ret_size = w->proto.size;
+    return w->proto.bytes;
+}
+
+int otlp_error(const struct otlp_writer *w)
+{
+    return w->json ? out_error(w->text) : w->proto.error;
+}
+
+/* ---- Messages -------------------------------------------------------------------------------- */
+
+static void push(struct otlp_writer *w, uint32_t number, bool list)
+{
+    assert(w->depth < OTLP_DEPTH_MAX);
+    w->levels[w->depth].number = number;
+    w->levels[w->depth].list = list;
+    w->depth++;
+}
+
+static void begin(struct otlp_writer *w, uint32_t number, const char *name)
+{
+    push(w, number, false);
+    if (w->json)
+        json_doc_object(&w->doc, name);
+    else if (number)
+        proto_begin(&w->proto, number);
+}
+
+void otlp_begin(struct otlp_writer *w, const struct otlp_field *field)
+{
+    begin(w, field->number, field->name);
+}
+
+void otlp_list(struct otlp_writer *w, const struct otlp_field *field)
+{
+    push(w, field->number, true);
+    if (w->json)
+        json_doc_array(&w->doc, field->name);
+}
+
+void otlp_item(struct otlp_writer *w)
+{
+    assert(w->depth > 0 && w->levels[w->depth - 1].list);
+    begin(w, w->levels[w->depth - 1].number, NULL);
+}
+
+void otlp_end(struct otlp_writer *w)
+{
+    assert(w->depth > 0);
+    w->depth--;
+    if (w->json)
+        json_doc_close(&w->doc);
+    else if (!w->levels[w->depth].list && w->levels[w->depth].number)
+        proto_end(&w->proto);
+}
+
+void otlp_items(struct otlp_writer *w, const void *bytes, size_t size)
+{
+    if (w->json)
+        out_write(w->text, bytes, size);
+    else
+        proto_fields(&w->proto, bytes, size);
+}
+
+/* ---- Fields ---------------------------------------------------------------------------------- */
+
+static void put_digits(struct otlp_writer *w, const char *name, uint64_t value)
+{
+    char text[INTEGER_SIZE];
+    *json_put_uint((uint8_t *)text, value) = 0;
+    json_doc_text(&w->doc, name, text);
+}
+
+void otlp_uint(struct otlp_writer *w, const struct otlp_field *field, uint32_t value)
+{
+    if (w->json)
+        json_doc_uint(&w->doc, field->name, value);
+    else
+        proto_uint(&w->proto, field->number, value);
+}
+
+void otlp_time(struct otlp_writer *w, const struct otlp_field *field, uint64_t unix_ns)
+{
+    if (w->json)
+        put_digits(w, field->name, unix_ns);
+    else
+        proto_fixed64(&w->proto, field->number, unix_ns);
+}
+
+void otlp_text(struct otlp_writer *w, const struct otlp_field *field, const char *text)
+{
+    if (w->json)
+        json_doc_text(&w->doc, field->name, text);
+    else
+        proto_text(&w->proto, field->number, text);
+}
+
+void otlp_id(struct otlp_writer *w, const struct otlp_field *field, const uint64_t *parts,
+             unsigned count)
+{
+    uint8_t bytes[8 * ID_PARTS_MAX];
+    char hex[ID_HEX_SIZE];
+    assert(count <= ID_PARTS_MAX);
+    for (unsigned i = 0; i < 8 * count; i++)
+        bytes[i] = (uint8_t)(parts[i / 8] >> (56 - 8 * (i % 8)));
+    if (!w->json) {
+        proto_bytes(&w->proto, field->number, bytes, 8ul * count);
+        return;
+    }
+    text_hex(hex, bytes, 8ul * count);
+    json_doc_text(&w->doc, field->name, hex);
+}
+
+/* ---- Attributes ------------------------------------------------------------------------------ */
+
+static void put_int(struct otlp_writer *w, int64_t value)
+{
+    char text[INTEGER_SIZE];
+    if (!w->json) {
+        proto_int(&w->proto, value_int.number, value);
+        return;
+    }
+    *json_put_int((uint8_t *)text, value) = 0;
+    json_doc_text(&w->doc, value_int.name, text);
+}
+
+static void put_bool(struct otlp_writer *w, bool value)
+{
+    if (w->json)
+        json_doc_bool(&w->doc, value_bool.name, value);
+    else
+        proto_uint(&w->proto, value_bool.number, value);
+}
+
+static void put_double(struct otlp_writer *w, double value)
+{
+    if (w->json)
+        json_doc_double(&w->doc, value_double.name, value);
+    else
+        proto_double(&w->proto, value_double.number, value);
+}
+
+/* There are no unsigned integers: what does not fit is a text. */
+static void put_uint(struct otlp_writer *w, uint64_t value)
+{
+    char text[INTEGER_SIZE];
+    if (value <= INT64_MAX) {
+        put_int(w, (int64_t)value);
+        return;
+    }
+    *json_put_uint((uint8_t *)text, value) = 0;
+    otlp_text(w, &value_string, text);
+}
+
+static void put_value(struct otlp_writer *w, const struct trace *trace, const struct fact *fact)
+{
+    const char *text = fact->text;
+    switch (fact->kind) {
+    case VALUE_INT64:
+        put_int(w, fact->value.int64);
+        break;
+    case VALUE_UINT64:
+        put_uint(w, fact->value.uint64);
+        break;
+    case VALUE_DOUBLE:
+        put_double(w, fact->value.float64);
+        break;
+    case VALUE_BOOL:
+        put_bool(w, fact->value.uint64 != 0);
+        break;
+    case VALUE_STRING:
+        otlp_text(w, &value_string, text ? text : trace_string(trace, fact->value.string)->bytes);
+        break;
+    default: /* an empty value */
+        break;
+    }
+}
+
+void otlp_fact(struct otlp_writer *w, const struct trace *trace, const struct fact *fact)
+{
+    otlp_item(w);
+    otlp_text(w, &attribute_key, fact->name);
+    otlp_begin(w, &attribute_value);
+    put_value(w, trace, fact);
+    otlp_end(w);
+    otlp_end(w);
+}
+
+void otlp_text_fact(struct otlp_writer *w, const char *key, const char *text)
+{
+    otlp_fact(w, NULL, &(struct fact){.name = key, .kind = VALUE_STRING, .text = text});
+}
+
+void otlp_int_fact(struct otlp_writer *w, const char *key, int64_t value)
+{
+    otlp_fact(w, NULL, &(struct fact){.name = key, .kind = VALUE_INT64, .value = {.int64 = value}});
+}
