@@ -30,8 +30,18 @@ async def request(number):
         await asyncio.sleep(0.002)
 
 
+def refuse():
+    with pyannot.annotate("refused"):
+        time.sleep(0.002)
+        raise PermissionError("not today")
+
+
 async def serve():
     await asyncio.gather(*(request(number) for number in range(12)))
+    try:
+        refuse()
+    except PermissionError:
+        pass
 
 
 def work(number):
