@@ -11,7 +11,7 @@ AUDIT=$BUILD/audit
 if [[ $(head -c 2 "$(command -v python3)" 2>/dev/null) == '#!' ]]; then
     PATH=$(python3 -c 'import os, sys; print(os.path.dirname(sys.executable))'):$PATH
 fi
-BUILD_PACKAGES=(clang gcc libbpf-dev libc6-dev libdw-dev libiberty-dev
+BUILD_PACKAGES=(clang gcc libbpf-dev libc6-dev libcurl4-openssl-dev libdw-dev libiberty-dev
     liblzma-dev libmicrohttpd-dev libsqlite3-dev libzstd-dev meson ninja-build pkg-config
     python3-venv zlib1g-dev)
 TEST_PACKAGES=(bash-completion chromium clang-format clang-tidy cmake fish g++ git jq libcap2-bin
@@ -22,9 +22,8 @@ HEADERS=('nvidia-nvtx' 'nvidia-cuda-cupti' 'nvidia-cuda-crt' 'nvidia-cuda-runtim
 # What archives of the others need to be linked into a program, and what makes environments.
 WHEEL_PACKAGES=(libbz2-dev python3-venv)
 TEST_PYTHON=('axe-playwright-python' 'gprof2dot' 'hypothesis' 'ittapi' 'joblib'
-    'meson-python>=0.12' 'mypy' 'ninja' 'numpy' 'nvtx'
-    'opentelemetry-proto' 'pandas' 'playwright==1.65.2' 'polars' 'py-spy' 'pytest' 'snakeviz'
-    'uvloop' 'viztracer==1.1.1')
+    'meson-python>=0.12' 'mypy' 'ninja' 'numpy' 'nvtx' 'opentelemetry-proto' 'pandas'
+    'playwright==1.65.2' 'polars' 'py-spy' 'pytest' 'snakeviz' 'uvloop' 'viztracer==1.1.1')
 
 usage() {
     cat <<'TEXT'

@@ -36,11 +36,21 @@ struct plan {
     struct flame_counts flame;
     struct span_counts spans;
     struct gpu_stacks_totals gpu;
+    struct export_push *push; /* NULL: to a file */
     struct store_reader *reader;
     struct selection selection;
 };
 
 /* ---- What is wanted -------------------------------------------------------------------------- */
+
+static int choose_pushed(struct plan *plan)
+{
+    plan->exporter = exporter_by_address(plan->values->output);
+    if (plan->exporter)
+        return CMD_OK;
+    return cmd_fail(CMD_MISUSE, "the address tells no format\n"
+                                "name it with -f otlp or -f pprof");
+}
 
 static int choose_exporter(struct plan *plan)
 {
@@ -50,6 +60,8 @@ static int choose_exporter(struct plan *plan)
         return output_check(values->output, plan->exporter->extension + 1, CMD_MISUSE);
     if (values->format)
         plan->exporter = exporter_by_name(values->format);
+    else if (export_is_address(values->output))
+        return choose_pushed(plan);
     else if (values->output && strcmp(values->output, "-") != 0)
         plan->exporter = exporter_by_path(values->output);
     else
@@ -115,10 +127,22 @@ static int check_options(const struct plan *plan)
                     plan->exporter->name, refused, export_formats_of(refused, formats));
 }
 
+static int check_pushed(const struct plan *plan)
+{
+    if (plan->exporter == &export_otlp || plan->exporter == &export_pprof)
+        return CMD_OK;
+    return cmd_fail(CMD_MISUSE,
+                    "the %s format cannot be pushed to a server\notlp and pprof can, as "
+                    "-f otlp or -f pprof",
+                    plan->exporter->name);
+}
+
 /* "dir/x.annot" gives "dir/x.pftrace". */
 static int choose_output(struct plan *plan)
 {
     plan->output = plan->values->output;
+    if (export_is_address(plan->output))
+        return check_pushed(plan);
     if (!plan->output) {
         size_t length = strlen(plan->recording);
         if (text_ends_with(plan->recording, ".annot"))
@@ -315,6 +339,24 @@ static int fail_export(const struct plan *plan, const struct no_samples *about, 
     return recording_fail(plan->recording, error);
 }
 
+static int open_output(struct plan *plan, struct export_job *job)
+{
+    if (!export_is_address(plan->output)) {
+        int error = out_stream_open(plan->output, &plan->options, &job->out);
+        return error ? recording_fail_output(plan->output, error) : CMD_OK;
+    }
+    int status = export_push_open(plan->output, plan->exporter, job, &plan->push);
+    if (status == CMD_OK)
+        plan->output = export_push_shown(plan->push);
+    return status;
+}
+
+static int fail_output(const struct plan *plan, int error)
+{
+    return plan->push ? export_push_fail(plan->push, error)
+                      : recording_fail_output(plan->output, error);
+}
+
 static int run_export(struct plan *plan)
 {
     const struct pass_source source = recording_pass_source(plan->reader);
@@ -335,21 +377,20 @@ static int run_export(struct plan *plan)
     plan->wanted.ret_flame = &plan->flame;
     plan->wanted.ret_gpu = &plan->gpu;
     plan->wanted.ret_spans = &plan->spans;
-    int error = out_stream_open(plan->output, &plan->options, &job.out);
-    if (error)
-        return recording_fail_output(plan->output, error);
-    error = export_run(plan->exporter, &job, &read);
+    int status = open_output(plan, &job);
+    if (status != CMD_OK)
+        return status;
+    int error = export_run(plan->exporter, &job, &read);
     int output_error = out_error(job.out);
     if (error) {
         out_stream_abandon(job.out);
-        return output_error ? recording_fail_output(plan->output, output_error)
-                            : fail_export(plan, &about, error);
+        return output_error ? fail_output(plan, output_error) : fail_export(plan, &about, error);
     }
     error = out_stream_close(job.out);
     if (error)
-        return recording_fail_output(plan->output, error);
+        return fail_output(plan, error);
     note_written(plan, &read);
-    return CMD_OK;
+    return plan->push ? export_push_end(plan->push) : CMD_OK;
 }
 
 static int open_and_export(struct plan *plan)
@@ -389,6 +430,7 @@ int export_as(const struct cmd_call *call, const struct exporter *exporter)
         status = choose_output(&plan);
     if (status == CMD_OK)
         status = open_and_export(&plan);
+    export_push_close(plan.push);
     store_reader_close(plan.reader);
     selection_fini(&plan.selection);
     free(plan.default_output);

@@ -42,8 +42,9 @@ struct spec_list {
 
 static const struct option_spec formats_only[] = {
     {"output", 'o', OPTION_TEXT, AT(output), "FILE",
-     "write to FILE, compressed if it ends in .gz; \"-\" is standard output; default: the "
-     "recording's name with the format's extension",
+     "write to FILE, compressed if it ends in .gz; \"-\" is standard output; http://HOST:PORT or "
+     "https://... pushes otlp or pprof to a server; default: the recording's name with the "
+     "format's extension",
      NULL},
     {"list", 0, OPTION_FLAG, AT(list), NULL,
      "list the formats: extension, what they carry, what opens them", NULL},

@@ -15,9 +15,8 @@
 #define VALUE_MAX   (INT64_C(1) << 50)
 
 extern const struct exporter export_arrow, export_callgrind, export_chrome, export_csv, export_dot,
-    export_firefox, export_folded, export_jsonl, export_lprof, export_nsys, export_otlp,
-    export_otlp_json, export_parquet, export_perfetto, export_pprof, export_pstats,
-    export_speedscope;
+    export_firefox, export_folded, export_jsonl, export_lprof, export_nsys, export_otlp_json,
+    export_parquet, export_perfetto, export_pstats, export_speedscope;
 
 const struct exporter *const exporters[] = {&export_perfetto,
                                             &export_chrome,

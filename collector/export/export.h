@@ -198,6 +198,9 @@ extern const struct exporter *const exporters[];
 /* One of them: flame graphs. -ENODATA if no sample was to be drawn. */
 extern const struct exporter export_svg;
 
+/* Two more, which can be pushed to a server. */
+extern const struct exporter export_otlp, export_pprof;
+
 /* Of which items `take` is called under these options: enum sink_wants. */
 uint32_t exporter_wants(const struct exporter *exporter, const struct export_options *options);
 

@@ -347,7 +347,6 @@ static const struct option_spec options[] = {
 
 #define OTLP_WANTS (WANT_EVENTS | WANT_BEGINS | WANT_NUMBERS | WANT_TIME_ORDER)
 
-extern const struct exporter export_otlp, export_otlp_json;
 const struct exporter export_otlp = {
     .name = "otlp",
     .extension = ".otlp.pb",
@@ -366,6 +365,7 @@ const struct exporter export_otlp = {
     .destroy = destroy,
 };
 
+extern const struct exporter export_otlp_json;
 const struct exporter export_otlp_json = {
     .name = "otlp-json",
     .extension = ".otlp.jsonl",

@@ -404,10 +404,10 @@ static const struct option_spec options[] = {
     EXPORT_OPTION_PYTHON,
     EXPORT_OPTION_NATIVE,
     EXPORT_OPTION_STRIP(NULL),
+    EXPORT_OPTION_SERVICE,
     {0},
 };
 
-extern const struct exporter export_pprof;
 const struct exporter export_pprof = {
     .name = "pprof",
     .extension = ".pb.gz",

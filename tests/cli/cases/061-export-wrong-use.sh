@@ -22,3 +22,5 @@ annot export run.annot -o - -f chrome --rank 1 --world-size 2 | head -4
 annot export --help | grep -c '(null)'
 fails annot export run.annot -o run.otlp.pb --min-duration soon
 fails annot export run.annot -o run.pftrace --service shop
+fails annot export run.annot -f chrome -o http://localhost:1
+fails annot export run.annot -o http://localhost:1/spans
