@@ -7,17 +7,23 @@ Chromium, playwright and Go; nsys is unpacked from Debian's non-free packages. R
 table of the last run.
 """
 
+import calendar
+import collections
 import functools
 import http.server
 import importlib.metadata
 import json
 import os
 import pathlib
+import re
+import socket
 import subprocess
 import sys
 import tempfile
 import threading
+import time
 import urllib.parse
+import urllib.request
 
 CHROMIUM = "/usr/bin/chromium"
 
@@ -236,8 +242,111 @@ def read_nsys(folder, recordings):
     return rows
 
 
+COLLECTOR = "0.160.0"  # later ones cannot be had as modules everywhere
+BUILD = f"""dist: {{name: otelcol, output_path: .}}
+receivers: [gomod: go.opentelemetry.io/collector/receiver/otlpreceiver v{COLLECTOR}]
+exporters: [gomod: go.opentelemetry.io/collector/exporter/debugexporter v{COLLECTOR}]
+providers:
+- gomod: go.opentelemetry.io/collector/confmap/provider/envprovider v1.66.0
+- gomod: go.opentelemetry.io/collector/confmap/provider/fileprovider v1.66.0
+"""
+CONFIG = """receivers:
+  otlp: {protocols: {http: {endpoint: "127.0.0.1:PORT"}}}
+exporters: {debug: {verbosity: detailed}}
+service:
+  telemetry: {metrics: {level: none}}
+  pipelines: {traces: {receivers: [otlp], exporters: [debug]}}
+"""
+SPAN = re.compile(r"""Span #\d+
+ +Trace ID +: (\w+)
+ +Parent ID +: (\w*)
+ +ID +: (\w+)
+ +Name +: (?s:.*?)
+ +Kind +: Internal
+ +Start time +: (\S+ \S+) \+0000 UTC
+ +End time +: (\S+ \S+) \+0000 UTC
+""")
+
+
+def build_collector(folder):
+    """The OpenTelemetry Collector, with what takes and shows traces."""
+    place = folder / "otelcol"
+    place.mkdir()
+    (place / "build.yaml").write_text(BUILD)
+    subprocess.run(["go", "install", f"go.opentelemetry.io/collector/cmd/builder@v{COLLECTOR}"],
+                   check=True, env=dict(os.environ, GOBIN=str(place)))
+    subprocess.run([place / "builder", "--config", "build.yaml"], check=True, cwd=place)
+    return place / "otelcol"
+
+
+def nanoseconds(text):
+    whole, _, part = text.partition(".")
+    seconds = calendar.timegm(time.strptime(whole, "%Y-%m-%d %H:%M:%S"))
+    return seconds * 10**9 + int(part.ljust(9, "0"))
+
+
+class Collector:
+    """A running one, and what it says it has got."""
+
+    def __init__(self, program, folder):
+        with socket.socket() as one:
+            one.bind(("127.0.0.1", 0))
+            port = one.getsockname()[1]
+        self.url = f"http://127.0.0.1:{port}"
+        self.log = folder / "collector.log"
+        config = folder / "collector.yaml"
+        config.write_text(CONFIG.replace("PORT", str(port)))
+        with self.log.open("wb") as stream:
+            self.process = subprocess.Popen([program, "--config", config], stderr=stream)
+        self.wait(lambda: b"Everything is ready" in self.log.read_bytes())
+        self.at = 0
+
+    def wait(self, condition):
+        for _ in range(600):
+            assert self.process.poll() is None, self.log.read_text(errors="replace")[-4000:]
+            if condition():
+                return
+            time.sleep(0.1)
+        raise AssertionError(self.log.read_text(errors="replace")[-4000:])
+
+    def spans(self, count):
+        """Those that came since the last call, once there are so many."""
+        def told():
+            return self.log.read_bytes()[self.at:].decode()
+        self.wait(lambda: len(SPAN.findall(told())) >= count)
+        found, self.at = told(), self.log.stat().st_size
+        return collections.Counter(
+            (trace, parent, number, nanoseconds(begin), nanoseconds(end))
+            for trace, parent, number, begin, end in SPAN.findall(found))
+
+
+def read_otlp(folder, recordings):
+    """A collector takes what is pushed, and the lines of JSON."""
+    import otlp_files
+    from recordings import annot
+    collector = Collector(build_collector(folder), folder)
+    rows = []
+    for recording in recordings:
+        otlp_files.check(recording)
+        traces = otlp_files.read(recording.with_suffix(".otlp.pb").read_bytes())
+        spans = collections.Counter(
+            (span.trace_id.hex(), span.parent_span_id.hex(), span.span_id.hex(),
+             span.start_time_unix_nano, span.end_time_unix_nano)
+            for _, span in otlp_files.spans_of(traces))
+        annot("export", "-f", "otlp", "--min-duration", "0", "-o", collector.url, recording)
+        assert collector.spans(len(spans)) == spans, recording
+        for line in recording.with_suffix(".otlp.jsonl").read_bytes().splitlines():
+            urllib.request.urlopen(urllib.request.Request(
+                f"{collector.url}/v1/traces", line, {"Content-Type": "application/json"})).close()
+        assert collector.spans(len(spans)) == spans, recording
+        rows.append((recording.stem, f"otelcol {COLLECTOR}", f"{len(spans)} spans", "ids, times"))
+    collector.process.terminate()
+    collector.process.wait()
+    return rows
+
+
 READERS = (read_speedscope, read_pprof, read_dot, read_parquet, read_arrow, read_firefox,
-           read_nsys)
+           read_nsys, read_otlp)
 
 
 def main():
