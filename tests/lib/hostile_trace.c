@@ -157,12 +157,14 @@ struct maker *hostile_trace_create(void)
         .revision = 1, .rung = SAMPLING_BPF, .off_cpu = true, .frequency_hz = 1000};
     for (uint32_t i = 0; i <= TEXTS; i++) {
         const char *text = i < TEXTS ? text_of(maker, i) : longest;
-        uint32_t process = maker_process(maker, 4001 + (int32_t)i, 0, text, 1000 * i);
+        int64_t begin = (int64_t)i * PART_NS;
+        uint32_t process =
+            maker_process(maker, 4001 + (int32_t)i, 0, text, (int64_t)i * PART_NS / 1000);
         maker_thread(maker, process, 4001 + (int32_t)i, i < TEXTS ? text : "longest");
-        make_events(maker, (int64_t)i * PART_NS, text, i);
-        make_samples(maker, &sets, (int64_t)i * PART_NS, text);
+        make_events(maker, begin, text, i);
+        make_samples(maker, &sets, begin, text);
     }
-    maker_finish(maker, (TEXTS + 1l) * PART_NS);
+    maker_finish(maker, (int64_t)(TEXTS + 1) * PART_NS);
     trace_session(maker_trace(maker))->command = maker_string(maker, text_of(maker, 0));
     free(longest);
     return maker;
