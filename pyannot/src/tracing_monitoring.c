@@ -139,7 +139,7 @@ CALLBACK(on_resume)
 /* Also into a generator that never ran. */
 CALLBACK(on_throw)
 {
-    long first = ((PyCodeObject *)args[0])->_co_firsttraceable * CODE_UNIT;
+    long first = CODE_UNIT * (long)((PyCodeObject *)args[0])->_co_firsttraceable;
     (void)resume(args, PyLong_AsLong(args[1]) >= first);
     return Py_NewRef(Py_None);
 }

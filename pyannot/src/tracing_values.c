@@ -134,18 +134,19 @@ static void put_sequence(struct text *text, PyObject *sequence, int level)
     put(text, is_list ? "]" : count == 1 ? ",)" : ")");
 }
 
-/* The first keys and values: new references. Returns how many pairs; *ret_count is how many there
- * are. */
-static int take_pairs(PyObject *dictionary, PyObject *pairs[2 * ITEMS_MAX], Py_ssize_t *ret_count)
+struct pair {
+    PyObject *key, *value; /* owned */
+};
+
+/* The first ones. Returns how many; *ret_count is how many there are. */
+static int take_pairs(PyObject *dictionary, struct pair pairs[ITEMS_MAX], Py_ssize_t *ret_count)
 {
     int taken = 0;
     Py_ssize_t place = 0;
     PyObject *key, *value;
     PYANNOT_BEGIN_CRITICAL_SECTION(dictionary);
-    while (taken < ITEMS_MAX && PyDict_Next(dictionary, &place, &key, &value)) {
-        pairs[2 * taken] = Py_NewRef(key);
-        pairs[2 * taken++ + 1] = Py_NewRef(value);
-    }
+    while (taken < ITEMS_MAX && PyDict_Next(dictionary, &place, &key, &value))
+        pairs[taken++] = (struct pair){Py_NewRef(key), Py_NewRef(value)};
     *ret_count = PyDict_GET_SIZE(dictionary);
     PYANNOT_END_CRITICAL_SECTION();
     return taken;
@@ -153,14 +154,17 @@ static int take_pairs(PyObject *dictionary, PyObject *pairs[2 * ITEMS_MAX], Py_s
 
 static void put_dictionary(struct text *text, PyObject *dictionary, int level)
 {
-    PyObject *pairs[2 * ITEMS_MAX];
+    struct pair pairs[ITEMS_MAX];
     Py_ssize_t count;
     int taken = take_pairs(dictionary, pairs, &count);
     put(text, "{");
-    for (int i = 0; i < 2 * taken; i++) {
-        put(text, i % 2 ? ": " : i ? ", " : "");
-        put_value(text, pairs[i], level + 1);
-        Py_DECREF(pairs[i]);
+    for (int i = 0; i < taken; i++) {
+        put(text, i ? ", " : "");
+        put_value(text, pairs[i].key, level + 1);
+        put(text, ": ");
+        put_value(text, pairs[i].value, level + 1);
+        Py_DECREF(pairs[i].key);
+        Py_DECREF(pairs[i].value);
     }
     put_rest(text, count);
     put(text, "}");
