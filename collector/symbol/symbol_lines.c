@@ -11,7 +11,6 @@
 #include "file_io.h"
 
 #include <dwarf.h>
-#include <elfutils/libdw.h>
 #include <elfutils/libdwelf.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -90,7 +89,7 @@ static bool search_units(Dwarf *dwarf, uint64_t address, Dwarf_Die *ret_unit)
     return false;
 }
 
-static bool find_unit(struct symbol_lines *lines, uint64_t address, Dwarf_Die *ret_unit)
+bool symbol_lines_unit(struct symbol_lines *lines, uint64_t address, Dwarf_Die *ret_unit)
 {
     return dwarf_addrdie(lines->dwarf, address, ret_unit) ||
            search_units(lines->dwarf, address, ret_unit);
@@ -141,7 +140,7 @@ size_t symbol_lines_places(struct symbol_lines *lines, uint64_t address,
 {
     Dwarf_Die unit, *scopes = NULL, *around = NULL;
     int number;
-    if (!find_unit(lines, address, &unit))
+    if (!symbol_lines_unit(lines, address, &unit))
         return 0;
     Dwarf_Line *line = dwarf_getsrc_die(&unit, address);
     if (!line || dwarf_lineno(line, &number) != 0)
@@ -159,7 +158,7 @@ bool symbol_lines_find(struct symbol_lines *lines, uint64_t address, const char 
                        int *ret_line)
 {
     Dwarf_Die unit;
-    if (!find_unit(lines, address, &unit))
+    if (!symbol_lines_unit(lines, address, &unit))
         return false;
     Dwarf_Line *line = dwarf_getsrc_die(&unit, address);
     const char *file = line ? dwarf_linesrc(line, NULL, NULL) : NULL;

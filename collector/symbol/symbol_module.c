@@ -5,6 +5,7 @@
 #include "symbol_parts.h"
 #include "text.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -186,6 +187,14 @@ size_t symbol_module_places(struct symbol_module *module, uint64_t address,
             return 0;
     }
     return count;
+}
+
+int symbol_module_arguments(struct symbol_module *module, const struct code_entry *entry,
+                            code_argument_visit *visit, void *context)
+{
+    if (!module->lines_tried)
+        load_lines(module);
+    return module->lines ? symbol_lines_arguments(module->lines, entry, visit, context) : -ENOENT;
 }
 
 bool symbol_module_line(struct symbol_module *module, uint64_t address, const char **ret_file,

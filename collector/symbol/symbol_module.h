@@ -129,4 +129,58 @@ int code_functions_find(struct elf_file *file, const char *path, const char *pat
                         struct code_functions *ret_functions);
 void code_functions_fini(struct code_functions *functions);
 
+/* ---- Arguments: symbol_arguments.c ---- */
+
+/* How a value is to be understood. */
+enum code_type {
+    CODE_OTHER_TYPE = 0,
+    CODE_SIGNED = 1,
+    CODE_UNSIGNED = 2, /* addresses, too */
+    CODE_FLOAT = 3,
+    CODE_BOOL = 4,
+    CODE_TEXT = 5,         /* the address of one that ends with NUL */
+    CODE_COUNTED_TEXT = 6, /* an address and how many bytes are there */
+};
+
+/* Where it is when the function begins. */
+enum code_where {
+    CODE_IN_REGISTER = 0,
+    CODE_ON_STACK = 1,
+    CODE_CONSTANT = 2, /* nowhere: it is always the same */
+    CODE_IN_VECTOR = 3,
+    CODE_IN_PARTS = 4,
+    CODE_OPTIMISED_OUT = 5,
+    CODE_NOT_KNOWN = 6,
+};
+
+struct code_choice {
+    int64_t value;
+    const char *name;
+};
+
+struct code_argument {
+    const char *name;      /* NULL: it has none */
+    uint8_t where, type;   /* enum code_where, enum code_type */
+    uint8_t size;          /* bytes; 0: many */
+    uint8_t reg, second;   /* the processor's numbers; of a counted text both */
+    bool length_first;     /* of one: the first is how many */
+    int64_t offset;        /* ON_STACK: from the stack pointer on; CONSTANT: the value */
+    uint32_t choice_count; /* of an enumeration: its first 256 names */
+    const struct code_choice *choices;
+};
+
+/* Where the function begins, and where it is met: there, or behind its "endbr64". */
+struct code_entry {
+    uint64_t begin, entry;
+};
+
+/* What is told is valid until it returns. Other than 0 ends it. */
+typedef int code_argument_visit(void *context, const struct code_argument *argument);
+
+/* By the debug information of the file or of its separate debug file, each argument in its order.
+ * 0, what `visit` returned, or -ENOENT: there is none, or none of this function. Opens files by
+ * their paths again, as symbol_module_line. */
+int symbol_module_arguments(struct symbol_module *module, const struct code_entry *entry,
+                            code_argument_visit *visit, void *context);
+
 #endif

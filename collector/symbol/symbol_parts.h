@@ -6,6 +6,7 @@
 
 #include "elf_file.h"
 #include "strtab.h"
+#include "symbol_module.h"
 #include "symbol_name.h"
 #include "vec.h"
 
@@ -171,8 +172,53 @@ struct symbol_place;
 size_t symbol_lines_places(struct symbol_lines *lines, uint64_t address,
                            struct symbol_place *places);
 
+/* As symbol_module_arguments: symbol_arguments.c. */
+int symbol_lines_arguments(struct symbol_lines *lines, const struct code_entry *entry,
+                           code_argument_visit *visit, void *context);
+
 /* false: not known. `ret_file` valid until destroy. */
 bool symbol_lines_find(struct symbol_lines *lines, uint64_t address, const char **ret_file,
                        int *ret_line);
+
+#ifdef HAVE_LIBDW
+#include <elfutils/libdw.h>
+
+/* The unit whose code has an address. */
+bool symbol_lines_unit(struct symbol_lines *lines, uint64_t address, Dwarf_Die *ret_unit);
+
+/* ---- symbol_types.c: what values are ---- */
+
+enum { SYMBOL_CHOICES_MAX = 256 };
+
+/* The type of what has one, without qualifiers and further names. false: none is told. */
+bool symbol_type_of(Dwarf_Die *die, Dwarf_Die *ret_type);
+/* By a type's tag: an address. */
+bool symbol_type_is_pointer(int tag);
+/* Two words, none of them a floating-point number: members by their place. */
+bool symbol_type_is_pair(Dwarf_Die *type, Dwarf_Die members[2]);
+bool symbol_type_constant(Dwarf_Die *die, int64_t *ret_value);
+/* Type and size. */
+void symbol_type_describe(Dwarf_Die *type, struct code_argument *argument);
+/* Of an enumeration; `choices` are then the argument's. */
+void symbol_type_choices(Dwarf_Die *type, struct code_choice choices[SYMBOL_CHOICES_MAX],
+                         struct code_argument *argument);
+
+/* ---- symbol_convention.c: where they are ---- */
+
+/* What the arguments so far have taken. */
+struct symbol_convention {
+    bool known;
+    unsigned integers, vectors;
+    int64_t stack;   /* behind the return address */
+    bool stack_lost; /* something lies there whose alignment is not known */
+};
+
+void symbol_convention_begin(Dwarf_Die *function, int language, struct symbol_convention *abi);
+/* The next argument, which is described. Behind one that is passed in a way not known here, none is
+ * known. */
+void symbol_convention_next(struct symbol_convention *abi, int language, Dwarf_Die *type,
+                            struct code_argument *argument);
+
+#endif
 
 #endif
