@@ -64,10 +64,10 @@ int bpf_program_probe(struct sampler_bpf *program, const char *path,
     return -ENOSYS;
 }
 
-int bpf_program_probe_args(struct sampler_bpf *program, uint32_t number,
+int bpf_program_probe_args(struct sampler_bpf *program, uint32_t list,
                            const struct sampler_args *wanted)
 {
-    (void)program, (void)number, (void)wanted;
+    (void)program, (void)list, (void)wanted;
     return -EOPNOTSUPP;
 }
 

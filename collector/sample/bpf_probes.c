@@ -188,14 +188,14 @@ int bpf_program_probe(struct sampler_bpf *program, const char *path,
     return rc;
 }
 
-int bpf_program_probe_args(struct sampler_bpf *program, uint32_t number,
+int bpf_program_probe_args(struct sampler_bpf *program, uint32_t list,
                            const struct sampler_args *wanted)
 {
     struct bpf_object *object = program->probes.object;
 
     if (!object)
         return -EINVAL;
-    return bpf_map_update_elem(bpf_object__find_map_fd_by_name(object, "probe_wanted"), &number,
+    return bpf_map_update_elem(bpf_object__find_map_fd_by_name(object, "probe_wanted"), &list,
                                wanted, BPF_ANY) < 0
                ? -errno
                : 0;

@@ -110,9 +110,9 @@ struct bpf_probe_places {
  * ms each; taking them away makes the kernel wait for all CPUs. */
 int bpf_program_probe(struct sampler_bpf *program, const char *path,
                       const struct bpf_probe_places *places);
-/* From then on its entries, whose places have a detail, tell this too, as SAMPLER_PROBED_ARGS; once
- * any place was added. 0 or -errno. */
-int bpf_program_probe_args(struct sampler_bpf *program, uint32_t number,
+/* From then on places whose cookie has that list tell this too, as SAMPLER_PROBED_ARGS; once any
+ * place was added. 0 or -errno. */
+int bpf_program_probe_args(struct sampler_bpf *program, uint32_t list,
                            const struct sampler_args *wanted);
 /* Takes its places away; UINT32_MAX: those of all. */
 void bpf_program_unprobe(struct sampler_bpf *program, uint32_t number);

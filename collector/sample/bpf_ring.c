@@ -32,7 +32,7 @@ static const uint32_t kind_sizes[] = {
     [SAMPLER_SHORT] = sizeof(struct sampler_short),
     [SAMPLER_LAUNCH] = offsetof(struct sampler_sample, ranges),
     [SAMPLER_PROBED] = sizeof(struct sampler_probed),
-    [SAMPLER_PROBED_ARGS] = sizeof(struct sampler_probed_args),
+    [SAMPLER_PROBED_ARGS] = offsetof(struct sampler_probed_args, texts),
 };
 
 int bpf_ring_open(struct bpf_ring *ring, int fd, size_t size)

@@ -4,7 +4,6 @@
 #include "sample_parts.h"
 #include "text.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <fnmatch.h>
 #include <glob.h>
@@ -26,14 +25,14 @@ static const char *find_colon(const char *text)
     return colon;
 }
 
-/* "handle@1,2=str"; a version of a symbol begins with no digit. False: they make no sense. */
-static bool take_args(char *function, struct sampler_args *ret_args)
+/* "handle@1,name=str". False: they make no sense. */
+static bool take_args(char *function, unsigned number_max, struct arg_wishes *ret_wishes)
 {
     char *at = strrchr(function, '@');
-    if (!at || !isdigit((unsigned char)at[1]))
+    if (!at)
         return true;
     *at = '\0';
-    return *function && probe_args_parse(at + 1, ret_args);
+    return *function && probe_args_parse(at + 1, number_max, ret_wishes);
 }
 
 bool probe_wish_parse(const char *text, struct probe_wish *ret_wish)
@@ -52,7 +51,8 @@ bool probe_wish_parse(const char *text, struct probe_wish *ret_wish)
     const char *dots = second ? strstr(name, "..") : NULL;
     ret_wish->function = dots ? strndup(name, (size_t)(dots - name)) : strdup(name);
     ret_wish->last = dots ? strdup(dots + 2) : NULL;
-    return second || take_args(ret_wish->function, &ret_wish->args);
+    return take_args(ret_wish->last ? ret_wish->last : ret_wish->function,
+                     second ? PROBE_ARGS_OF_STATIC : PROBE_ARGS_OF_FUNCTION, &ret_wish->args);
 }
 
 void probe_wish_fini(struct probe_wish *wish)

@@ -60,7 +60,7 @@ static uint64_t cookie_of(const struct code_function *function, uint64_t address
     uint64_t cookie = (uint64_t)site << 12 | (uint64_t)(detail & 15) << 15;
     if (function->exits.restarts)
         cookie |= SAMPLER_SITE_RESTARTS;
-    if (before < size && size < SAMPLER_SITE_BEHIND_MAX)
+    if (site == SAMPLER_SITE_LEAVE_TO && before < size && size < SAMPLER_SITE_BEHIND_MAX)
         cookie |= before << 21 | (size - before) << 43;
     return cookie;
 }
@@ -77,14 +77,14 @@ static bool add_place(struct places *places, const struct elf_file *file, uint64
 
 /* With a return probe, returns need no places. */
 static bool find_places(const struct probe_target *target, const struct code_function *function,
-                        uint64_t common, struct places *places)
+                        uint64_t common, uint32_t list, struct places *places)
 {
     const struct code_exits *exits = &function->exits;
     const struct elf_file *file = target->file;
     bool returned = has_return_probe(target, function);
-    uint64_t entry = cookie_of(function, exits->entry, SAMPLER_SITE_ENTRY, target->args->count > 0);
+    uint64_t entry = cookie_of(function, exits->entry, SAMPLER_SITE_ENTRY, 0);
     places->count = 0;
-    bool all = add_place(places, file, exits->entry, entry | common);
+    bool all = add_place(places, file, exits->entry, entry | common | (uint64_t)list << 43);
     for (size_t i = 0; i < exits->items.count && all; i++) {
         const struct code_exit *exit = &exits->items.items[i];
         if (returned && exit->kind == CODE_RETURN)
@@ -123,11 +123,7 @@ static int attach(struct bpf_sampler *sampler, const struct probe_target *target
     returned.count = 1;
     returned.cookies = &cookie;
     returned.returned = true;
-    int error = 0;
-    if (target->args->count > 0)
-        error = bpf_program_probe_args(sampler->program, asked->number, target->args);
-    if (error == 0)
-        error = bpf_program_probe(sampler->program, target->open_path, asked);
+    int error = bpf_program_probe(sampler->program, target->open_path, asked);
     if (error == 0 && has_return_probe(target, function))
         error = bpf_program_probe(sampler->program, target->open_path, &returned);
     if (error != 0)
@@ -137,21 +133,22 @@ static int attach(struct bpf_sampler *sampler, const struct probe_target *target
 
 /* -EBADMSG: it cannot be probed. */
 static int probe_function(struct bpf_sampler *sampler, const struct probe_target *target,
-                          const struct code_function *function, struct places *places)
+                          const struct code_function *function, uint32_t list,
+                          struct places *places)
 {
     struct probes *probes = &sampler->probes;
     bool returned = has_return_probe(target, function);
     struct probe probe = {.scope = target->scope,
-                          .args = *target->args,
+                          .tells = list > 0,
                           .call_ns =
                               probes->visit_ns[returned ? PROBE_COST_RETURNED : PROBE_COST_EXITS]};
-    if (probe.call_ns > 0)
-        probe.call_ns += probe_args_ns(target->args);
+    if (probe.call_ns > 0 && list > 0)
+        probe.call_ns += probe_args_ns(&probes->lists.all.items[list]);
     uint64_t number = probes->all.count;
     uint64_t common = number | (target->go ? SAMPLER_SITE_GO : 0);
     if (number >= SAMPLER_PROBES_MAX - 1)
         return -E2BIG;
-    if (!find_places(target, function, common, places))
+    if (!find_places(target, function, common, list, places))
         return -EBADMSG;
     const struct bpf_probe_places asked = {.number = (uint32_t)number,
                                            .count = places->count,
@@ -173,7 +170,8 @@ static int probe_functions(struct bpf_sampler *sampler, const struct probe_targe
     struct places *places = malloc(sizeof(*places));
     int error = places ? 0 : -ENOMEM;
     for (size_t i = 0; i < functions->items.count && error == 0; i++) {
-        error = probe_function(sampler, target, &functions->items.items[i], places);
+        error = probe_function(sampler, target, &functions->items.items[i],
+                               target->lists ? target->lists[i] : 0, places);
         told->functions += error == 0;
         told->places += error == 0 ? places->count : 0;
         if (error == 0 &&
@@ -231,32 +229,99 @@ static bool is_new(struct probes *probes, int fd, uint32_t wish)
     return vec_push(&probes->files, file) == 0;
 }
 
+/* ---- Arguments ------------------------------------------------------------------------------- */
+
+struct asking {
+    struct bpf_sampler *sampler;
+    const struct code_functions *functions;
+    struct symbol_module *module;
+    const struct arg_wishes *wishes;
+    uint32_t values, met; /* of all functions */
+};
+
+static int ask_function(struct asking *asking, size_t index, uint32_t *ret_list,
+                        struct sampler_range_told *told)
+{
+    struct probes *probes = &asking->sampler->probes;
+    const struct arg_question question = {asking->wishes, &asking->functions->items.items[index],
+                                          asking->module};
+    char other[sizeof(told->reason)];
+    struct text reason = told->reason[0] ? text_init(other, sizeof(other))
+                                         : text_init(told->reason, sizeof(told->reason));
+    struct arg_list list;
+    int error = probe_args_of_function(&probes->lists, asking->sampler->options.trace, &question,
+                                       &list, &reason);
+    int number =
+        error ? error : probe_args_keep(&probes->lists, &list, false, asking->sampler->program);
+    asking->values += list.values;
+    asking->met |= list.met;
+    *ret_list = number > 0 ? (uint32_t)number : 0;
+    return number < 0 ? number : 0;
+}
+
+/* Functions that have none of them are ranges without; not if all are. */
+static int find_arguments(struct bpf_sampler *sampler, struct probe_target *target,
+                          const struct code_functions *functions, const struct arg_wishes *wishes,
+                          struct sampler_range_told *told)
+{
+    size_t count = functions->items.count;
+    struct asking asking = {.sampler = sampler,
+                            .functions = functions,
+                            .wishes = wishes,
+                            .module = symbol_module_create(target->file, target->path)};
+    uint32_t *lists = calloc(count ? count : 1, sizeof(*lists));
+    int error = lists && asking.module ? 0 : -ENOMEM;
+    for (size_t i = 0; i < count && error == 0; i++)
+        error = ask_function(&asking, i, &lists[i], told);
+    symbol_module_destroy(asking.module);
+    bool all_met = asking.met == (1u << wishes->count) - 1;
+    if (error == 0 && count > 0 && (!all_met || asking.values == 0))
+        error = -EINVAL;
+    if (error == 0)
+        told->reason[0] = 0;
+    target->lists = lists;
+    return error;
+}
+
+static int probe_found(struct bpf_sampler *sampler, struct probe_wish *wish,
+                       struct probe_target *target, const struct code_functions *functions,
+                       struct sampler_range_told *told)
+{
+    uint32_t before = told->functions;
+    int error = 0;
+    bool asks = wish->args.count > 0 || wish->args.all;
+    target->go = functions->go;
+    target->plain = functions->plain;
+    told->refused += functions->refused;
+    told->chosen += functions->chosen;
+    if (asks && functions->go) {
+        snprintf(told->reason, sizeof(told->reason),
+                 "arguments are read of functions of C, C++ and Rust, not of Go");
+        return -EINVAL;
+    }
+    if (asks)
+        error = find_arguments(sampler, target, functions, &wish->args, told);
+    if (error == 0)
+        error = probe_functions(sampler, target, functions, told);
+    free(target->lists);
+    target->lists = NULL;
+    wish->count += told->functions - before;
+    if (error == 0 && told->functions == before)
+        error = refuse(functions, target, wish, told);
+    return error;
+}
+
 static int probe_all_functions(struct bpf_sampler *sampler, uint32_t index,
                                struct probe_target *target, struct sampler_range_told *told)
 {
     struct code_functions functions;
     struct probe_wish *wish = &sampler->probes.wishes.items[index];
-    uint32_t before = told->functions;
     int error = probe_scope(sampler->options.trace, "functions", target->path, &target->scope);
     if (error == 0)
         error = code_functions_find(target->file, target->path, wish->function, &functions);
     if (error != 0)
         return error;
-    target->go = functions.go;
-    target->args = &wish->args;
-    if (functions.go && wish->args.count > 0) {
-        snprintf(told->reason, sizeof(told->reason),
-                 "arguments are read of functions of C, C++ and Rust, not of Go");
-        code_functions_fini(&functions);
-        return -EINVAL;
-    }
-    target->plain = functions.plain;
-    told->refused += functions.refused;
-    told->chosen += functions.chosen;
-    error = probe_functions(sampler, target, &functions, told);
-    wish->count += told->functions - before;
-    if (error == 0 && told->functions == before)
-        error = refuse(&functions, target, wish, told);
+    error = probe_found(sampler, wish, target, &functions, told);
     if (error == 0 && functions.beyond) {
         snprintf(told->reason, sizeof(told->reason),
                  "\"%s\" matches %u functions, at most %d can be ranges", wish->text,

@@ -41,6 +41,7 @@ struct places {
     unsigned long offsets[FOUND_MAX], references[FOUND_MAX];
     uint64_t cookies[FOUND_MAX];
     uint32_t count;
+    uint64_t args_ns; /* what arguments take at the costliest of them */
     bool begin, end;
 };
 
@@ -72,24 +73,41 @@ static bool add_place(const struct elf_file *file, const struct elf_probe *probe
     return true;
 }
 
-/* All that have the name of the one at `at`, or are of its pair. */
-static bool find_places(const struct found *found, size_t at, const struct elf_file *file,
-                        uint32_t number, struct places *places)
+/* Each place has its own. The list's number, 0: none, or -errno. */
+static int keep_arguments(struct bpf_sampler *sampler, const struct found *found,
+                          const struct elf_probe *probe, bool end)
 {
+    struct arg_list list;
+    int error = probe_args_of_static(sampler->options.trace, &found->wish->args, probe, end, &list);
+    return error ? error : probe_args_keep(&sampler->probes.lists, &list, end, sampler->program);
+}
+
+/* All that have the name of the one at `at`, or are of its pair. 0; -EBADMSG: they make no probe;
+ * or -errno. */
+static int find_places(struct bpf_sampler *sampler, const struct found *found, size_t at,
+                       const struct elf_file *file, struct places *places)
+{
+    uint64_t number = sampler->probes.all.count;
     places->count = 0;
     places->begin = places->end = false;
+    places->args_ns = 0;
     for (size_t i = at; i < found->items.count; i++) {
         const struct elf_probe *probe = &found->items.items[i];
         if (!is_same(found, &found->items.items[at], probe))
             continue;
         bool end = !means(found->wish->function, probe->name);
         uint64_t site = end ? SAMPLER_SITE_LEAVE : SAMPLER_SITE_ENTRY;
-        if (!add_place(file, probe, number | site << 12, places))
-            return false;
+        int list = keep_arguments(sampler, found, probe, end);
+        if (list < 0)
+            return list;
+        if (!add_place(file, probe, number | site << 12 | (uint64_t)list << 43, places))
+            return -EBADMSG;
         places->begin |= !end;
         places->end |= end;
+        uint64_t args_ns = probe_args_ns(&sampler->probes.lists.all.items[list]);
+        places->args_ns = args_ns > places->args_ns ? args_ns : places->args_ns;
     }
-    return !found->wish->last || (places->begin && places->end);
+    return !found->wish->last || (places->begin && places->end) ? 0 : -EBADMSG;
 }
 
 /* ---- Probes ---------------------------------------------------------------------------------- */
@@ -125,8 +143,11 @@ static int probe_one(struct bpf_sampler *sampler, const struct found *found, siz
     uint32_t number = (uint32_t)probes->all.count;
     if (number >= SAMPLER_PROBES_MAX - 1)
         return -E2BIG;
-    if (!find_places(found, at, target->file, number, places))
-        return -EBADMSG;
+    int error = find_places(sampler, found, at, target->file, places);
+    if (error != 0)
+        return error;
+    probe.tells = places->args_ns > 0;
+    probe.call_ns += probe.call_ns ? places->args_ns * (pair ? 2 : 1) : 0;
     const struct bpf_probe_places asked = {.number = number,
                                            .count = places->count,
                                            .offsets = places->offsets,
@@ -135,7 +156,7 @@ static int probe_one(struct bpf_sampler *sampler, const struct found *found, siz
                                            .kind = pair ? BPF_PROBE_PAIR : BPF_PROBE_MARK};
     int64_t name = add_name(sampler->options.trace, found, &found->items.items[at]);
     probe.name = name > 0 ? (uint32_t)name : 0;
-    int error = name < 0 ? (int)name : vec_push(&probes->all, probe);
+    error = name < 0 ? (int)name : vec_push(&probes->all, probe);
     if (error == 0)
         error = bpf_program_probe(sampler->program, target->open_path, &asked);
     if (error != 0)
@@ -164,18 +185,22 @@ int probe_static(struct bpf_sampler *sampler, struct probe_wish *wish,
     struct found found = {.wish = wish};
     struct places *places = malloc(sizeof(*places));
     uint32_t before = told->functions;
+    uint64_t args_ns = 0;
     elf_file_probes(target->file, find_probe, &found);
     int error = !places ? -ENOMEM : found.beyond ? -E2BIG : 0;
     for (size_t i = 0; i < found.items.count && error == 0; i++) {
         if (!is_first(&found, i))
             continue;
         error = probe_one(sampler, &found, i, target, places);
-        told->functions += error == 0;
-        told->places += error == 0 ? places->count : 0;
+        if (error == 0) {
+            told->functions++;
+            told->places += places->count;
+            args_ns = places->args_ns > args_ns ? places->args_ns : args_ns;
+        }
         error = error == -EBADMSG ? 0 : error;
     }
     wish->count += told->functions - before;
-    told->call_ns = sampler->probes.visit_ns[PROBE_COST_PLACE] * (wish->last ? 2 : 1);
+    told->call_ns = (sampler->probes.visit_ns[PROBE_COST_PLACE] + args_ns) * (wish->last ? 2 : 1);
     vec_free(&found.items);
     free(places);
     return error == 0 && told->functions == before ? refuse(wish, target, told) : error;

@@ -481,8 +481,8 @@ int sampler_write_launches(const struct bpf_sampler *sampler,
 
 /* ---- Functions that are ranges ---- */
 
-/* "FILE:FUNCTION", "FILE:PROVIDER:PROBE[..PROBE]" into parts, which are owned. false: it is none.
- */
+/* "FILE:FUNCTION", "FILE:PROVIDER:PROBE[..PROBE]", both with "@ARGUMENTS", into parts, which are
+ * owned. false: it is none. */
 bool probe_wish_parse(const char *text, struct probe_wish *ret_wish);
 void probe_wish_fini(struct probe_wish *wish); /* in any case */
 
@@ -518,7 +518,7 @@ struct probe_target {
     char open_path[64];
     uint32_t scope;
     bool go, plain;
-    const struct sampler_args *args; /* what entries of its functions tell */
+    uint32_t *lists; /* of arguments, one for each of its functions; NULL: none tells any */
 };
 
 /* Where an address lies in the file. false: nowhere. */

@@ -57,7 +57,7 @@ enum sampler_record_kind {
     SAMPLER_SHORT = 11,       /* struct sampler_short                                      */
     SAMPLER_LAUNCH = 12,      /* struct sampler_sample: where work of a queue was launched */
     SAMPLER_PROBED = 13,      /* struct sampler_probed: a function that is a range was left */
-    SAMPLER_PROBED_ARGS = 14, /* struct sampler_probed_args: what it was entered with */
+    SAMPLER_PROBED_ARGS = 14, /* struct sampler_probed_args: what was told at a place of it */
 };
 
 struct sampler_head {
@@ -270,32 +270,42 @@ struct sampler_probed {
     uint32_t flags;    /* enum sampler_probed_flags */
 };
 
-enum { SAMPLER_ARGS_MAX = 4, SAMPLER_ARG_TEXT_SIZE = 64 };
-
-enum sampler_arg_kind {
-    SAMPLER_ARG_INT = 0, /* the lower half of the register */
-    SAMPLER_ARG_UINT = 1,
-    SAMPLER_ARG_LONG = 2,
-    SAMPLER_ARG_ULONG = 3,
-    SAMPLER_ARG_STR = 4, /* the text that it points to */
+enum {
+    SAMPLER_ARGS_MAX = 6,
+    SAMPLER_ARG_TEXT_SIZE = 128,
+    SAMPLER_ARG_LISTS_MAX = 8192, /* places that tell arguments; the first is none */
 };
 
-/* Map `probe_wanted`, by function: what its entry tells. */
+/* Registers are numbered as the processor does, then: */
+enum { SAMPLER_ARG_RIP = 16, SAMPLER_ARG_NOTHING = 17, SAMPLER_ARG_BASES = 18 };
+
+enum { SAMPLER_ARG_LOST = -1 }; /* not even the value could be read */
+
+/* base + (index << shift) + offset is the value, or where `size` bytes of it lie in memory. */
+struct sampler_arg {
+    int64_t offset;
+    uint8_t base, index, shift;
+    uint8_t size;
+    uint8_t text;   /* the value is the address of one */
+    uint8_t length; /* what has its length; SAMPLER_ARG_NOTHING: it ends with NUL */
+    uint8_t reserved[2];
+};
+
+/* Map `probe_wanted`, by list: what a visit of a place tells. */
 struct sampler_args {
     uint32_t count;
-    uint8_t numbers[SAMPLER_ARGS_MAX];   /* of the argument, from 1 */
-    uint8_t registers[SAMPLER_ARGS_MAX]; /* the processor's number */
-    uint8_t kinds[SAMPLER_ARGS_MAX];     /* enum sampler_arg_kind */
+    uint32_t texts; /* how many are some */
+    struct sampler_arg items[SAMPLER_ARGS_MAX];
 };
 
-/* Only if the call became a range. */
+/* Before what it belongs to is told. */
 struct sampler_probed_args {
-    struct sampler_head head; /* time_ns: when it began */
+    struct sampler_head head; /* time_ns: when that began */
     uint32_t function;        /* number of the probe */
-    uint32_t reserved;
+    uint32_t list;
     uint64_t values[SAMPLER_ARGS_MAX];
-    int32_t text_bytes[SAMPLER_ARGS_MAX]; /* with its NUL; negative: it could not be read */
-    char texts[SAMPLER_ARGS_MAX][SAMPLER_ARG_TEXT_SIZE];
+    int32_t got[SAMPLER_ARGS_MAX]; /* of a text: bytes with a NUL; negative: not readable */
+    char texts[SAMPLER_ARGS_MAX][SAMPLER_ARG_TEXT_SIZE]; /* missing where none are some */
 };
 
 /* ---- Map values ------------------------------------------------------------------------------ */
@@ -424,7 +434,7 @@ enum sampler_site {
 };
 
 /* From low to high: function 12 bits, kind 3, detail 4, GO, RESTARTS, bytes of the function before
- * the place 22, from it on 21. Of an entry the detail is 1 if its arguments are wanted. */
+ * the place 22, from it on 21: of an entry, and of static probes, the list of its arguments. */
 #define SAMPLER_SITE_FUNCTION(cookie) ((uint32_t)((cookie)&4095))
 #define SAMPLER_SITE_KIND(cookie)     ((uint32_t)((cookie) >> 12 & 7))
 #define SAMPLER_SITE_DETAIL(cookie)   ((uint32_t)((cookie) >> 15 & 15))
@@ -432,6 +442,7 @@ enum sampler_site {
 #define SAMPLER_SITE_RESTARTS         (1ull << 20) /* it jumps to its own entry */
 #define SAMPLER_SITE_BEFORE(cookie)   ((cookie) >> 21 & 0x3fffff)
 #define SAMPLER_SITE_BEHIND(cookie)   ((cookie) >> 43)
+#define SAMPLER_SITE_ARGS(cookie)     ((uint32_t)((cookie) >> 43)) /* 0: none */
 
 enum { SAMPLER_SITE_BEHIND_MAX = 1 << 21 };
 

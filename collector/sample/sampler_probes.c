@@ -27,6 +27,7 @@ void sampler_probes_fini(struct probes *probes)
     vec_free(&probes->files);
     vec_free(&probes->events);
     vec_free(&probes->args);
+    arg_lists_fini(&probes->lists);
     entered_calls_fini(&probes->entered);
 }
 
@@ -126,8 +127,8 @@ int sampler_probes_add(void *state, const struct sampler_range_wish *wish,
                  "\"%s\" is not FILE:FUNCTION or FILE:PROVIDER:PROBE", wish->text);
         snprintf(ret_told->hint, sizeof(ret_told->hint),
                  strchr(wish->text, '@')
-                     ? "arguments as in \"server:handle@1,2=str\": at most four of the first six, "
-                       "int, uint, long, ulong or str"
+                     ? "arguments as in \"server:handle@name,2=str\" or \"@*\": at most six; "
+                       "=int, =uint, =long, =ulong or =str"
                      : "as in \"server:handle_*\" or \"libm.so*:sin\"");
         return -EINVAL;
     }
@@ -180,11 +181,11 @@ static int add_args(struct bpf_sampler *sampler, const struct probe *probe,
 {
     struct probes *probes = &sampler->probes;
     event->args = (uint32_t)probes->args.count;
-    if (probe->args.count == 0)
+    if (!probe->tells)
         return 0;
-    if (vec_reserve(&probes->args, SAMPLER_ARGS_MAX) != 0)
+    if (vec_reserve(&probes->args, (size_t)2 * SAMPLER_ARGS_MAX) != 0)
         return -ENOMEM;
-    int count = probe_args_end(&probes->entered, record, &probe->args, sampler->options.trace,
+    int count = probe_args_end(&probes->entered, &probes->lists, record, sampler->options.trace,
                                probes->args.items + probes->args.count);
     if (count < 0)
         return count;

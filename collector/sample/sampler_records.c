@@ -498,7 +498,7 @@ int sampler_take_record(void *context, const struct sampler_head *record)
     case SAMPLER_PROBED:
         return sampler_take_probed(sampler, (const struct sampler_probed *)record);
     case SAMPLER_PROBED_ARGS:
-        return probe_args_take(&sampler->probes.entered,
+        return probe_args_take(&sampler->probes.entered, &sampler->probes.lists,
                                (const struct sampler_probed_args *)record);
     case SAMPLER_COPY:
         return sampler_take_copy(sampler, (const struct sampler_copy *)record);

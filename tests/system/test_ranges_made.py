@@ -74,7 +74,7 @@ def arguments_are_those_of_the_calls(home):
         if row["event"] == "begin":
             told[(row["name"], *(row["values"][key] for key in sorted(row.get("values", {}))))] += 1
     calls = {("probed_asked", -i, "two words", -5000000000 - i, 4000000000): 3 for i in range(50)}
-    for number, text in ((100, "x" * 63), (101, "NULL"), (102, "(cannot be read)"),
+    for number, text in ((100, "x" * 127), (101, "NULL"), (102, "(cannot be read)"),
                          (103, "\ufffd\"\n")):
         calls["probed_asked", number, text, 1, 2] = 3
     calls.update({("probed_deep", n): 3 for n in range(4)})
@@ -230,7 +230,7 @@ def what_cannot_be_probed_is_refused(home):
                (f"{file}:shop:none", "no static probe"),
                (f"{file}:probed_work@7", "arguments as in"),
                (f"{file}:probed_work@1=float", "arguments as in"),
-               (f"{file}:probed_work@1,2,3,4,5", "arguments as in"),
+               (f"{file}:probed_work@1,2,3,4,5,6,1", "arguments as in"),
                (f"{program('target_static')}:shop:tick..none", "none that ends it")]
     for text, words in refused:
         path = home.work / "refused.annot"

@@ -37,10 +37,10 @@ struct {
     __type(value, uint64_t);
 } probe_calls SEC(".maps");
 
-/* What entries of functions tell, by function. */
+/* What places tell, by the number of their list. */
 struct {
     __uint(type, BPF_MAP_TYPE_ARRAY);
-    __uint(max_entries, SAMPLER_PROBES_MAX);
+    __uint(max_entries, SAMPLER_ARG_LISTS_MAX);
     __type(key, uint32_t);
     __type(value, struct sampler_args);
 } probe_wanted SEC(".maps");
@@ -58,7 +58,7 @@ struct site {
     uint64_t cookie;
     struct task_struct *task;
     struct sampler_open *open;
-    uint64_t now;
+    uint64_t now, began;
     int64_t place; /* the stack pointer: callees have lower ones */
     uint32_t function;
 };
@@ -229,47 +229,115 @@ static __always_inline bool probe_jumps(uint64_t flags, uint32_t condition)
 }
 
 /* By the processor's number. All are taken: the verifier wants no pointers into the context. */
-static __always_inline uint64_t probe_register(const struct pt_regs *context, uint32_t number)
-{
-    const uint64_t registers[16] = {
-        context->rax, context->rcx, context->rdx, context->rbx, context->rsp, context->rbp,
-        context->rsi, context->rdi, context->r8,  context->r9,  context->r10, context->r11,
-        context->r12, context->r13, context->r14, context->r15,
-    };
+struct probe_registers {
+    uint64_t all[SAMPLER_ARG_BASES];
+};
 
+static __always_inline void probe_take_registers(const struct pt_regs *context,
+                                                 struct probe_registers *registers)
+{
+    *registers = (struct probe_registers){{
+        context->rax,
+        context->rcx,
+        context->rdx,
+        context->rbx,
+        context->rsp,
+        context->rbp,
+        context->rsi,
+        context->rdi,
+        context->r8,
+        context->r9,
+        context->r10,
+        context->r11,
+        context->r12,
+        context->r13,
+        context->r14,
+        context->r15,
+        context->rip,
+        0,
+    }};
     barrier();
-    return *(const volatile uint64_t *)&registers[number & 15];
+}
+
+static __always_inline uint64_t probe_register(const struct probe_registers *registers,
+                                               uint32_t number)
+{
+    if (number >= SAMPLER_ARG_NOTHING)
+        return 0;
+    return *(const volatile uint64_t *)&registers->all[number];
 }
 
 /* Texts end at the first byte that cannot be read: nothing is waited for, no page is loaded. */
-static __always_inline void probe_arguments(const struct site *site, const struct pt_regs *context)
+static __always_inline int32_t probe_text(const struct probe_registers *registers,
+                                          const struct sampler_arg *arg, uint64_t at, char *text)
 {
-    uint32_t function = site->function;
-    const struct sampler_args *wanted = bpf_map_lookup_elem(&probe_wanted, &function);
-    struct sampler_probed_args *record;
+    uint64_t length = probe_register(registers, arg->length);
 
-    if (!wanted)
-        return;
-    record = bpf_ringbuf_reserve(&ring, sizeof(*record), 0);
+    if (arg->length == SAMPLER_ARG_NOTHING)
+        return (int32_t)bpf_probe_read_user_str(text, SAMPLER_ARG_TEXT_SIZE, (const void *)at);
+    BOUND(length, SAMPLER_ARG_TEXT_SIZE - 1);
+    if (read_user(text, (uint32_t)length, at))
+        return SAMPLER_ARG_LOST - 1;
+    return (int32_t)length + 1;
+}
+
+static __always_inline int32_t probe_argument(const struct probe_registers *registers,
+                                              const struct sampler_arg *arg, uint64_t *ret_value)
+{
+    uint64_t at = probe_register(registers, arg->base) + (uint64_t)arg->offset +
+                  (probe_register(registers, arg->index) << (arg->shift & 3));
+    uint32_t size = arg->size;
+
+    *ret_value = at;
+    if (size == 0)
+        return 0;
+    BOUND(size, sizeof(*ret_value));
+    *ret_value = 0;
+    return read_user(ret_value, size, at) ? SAMPLER_ARG_LOST : 0;
+}
+
+/* `size`: a constant, less where no text is wanted. */
+static __always_inline void probe_tell_list(const struct site *site, const struct pt_regs *context,
+                                            const struct sampler_args *wanted, uint64_t size)
+{
+    struct sampler_probed_args *record = bpf_ringbuf_reserve(&ring, size, 0);
+    struct probe_registers registers;
+
     if (!record) {
         count(SAMPLER_LOSS_RING_FULL_PROBE);
         return;
     }
+    probe_take_registers(context, &registers);
     record->head.kind = SAMPLER_PROBED_ARGS;
-    record->head.size = sizeof(*record);
-    record->head.time_ns = site->now;
+    record->head.size = (uint32_t)size;
+    record->head.time_ns = site->began;
     task_identify(site->task, &record->head, true);
-    record->function = function;
-    record->reserved = 0;
+    record->function = site->function;
+    record->list = SAMPLER_SITE_ARGS(site->cookie);
 #pragma unroll
     for (uint32_t i = 0; i < SAMPLER_ARGS_MAX; i++) {
-        record->values[i] = probe_register(context, wanted->registers[i]);
-        record->text_bytes[i] = 0;
-        if (i < wanted->count && wanted->kinds[i] == SAMPLER_ARG_STR)
-            record->text_bytes[i] = (int32_t)bpf_probe_read_user_str(
-                record->texts[i], SAMPLER_ARG_TEXT_SIZE, (const void *)record->values[i]);
+        record->values[i] = 0;
+        record->got[i] = 0;
+        if (i >= wanted->count)
+            continue;
+        record->got[i] = probe_argument(&registers, &wanted->items[i], &record->values[i]);
+        if (size == sizeof(*record) && wanted->items[i].text && record->got[i] == 0)
+            record->got[i] =
+                probe_text(&registers, &wanted->items[i], record->values[i], record->texts[i]);
     }
     bpf_ringbuf_submit(record, emit_flags(site->now, false));
+}
+
+/* What is asked for at this place: of what began at site->began. */
+static __always_inline void probe_arguments(const struct site *site, const struct pt_regs *context)
+{
+    uint32_t list = SAMPLER_SITE_ARGS(site->cookie);
+    const struct sampler_args *wanted = list ? bpf_map_lookup_elem(&probe_wanted, &list) : NULL;
+
+    if (wanted && wanted->texts)
+        probe_tell_list(site, context, wanted, sizeof(struct sampler_probed_args));
+    else if (wanted)
+        probe_tell_list(site, context, wanted, offsetof(struct sampler_probed_args, texts));
 }
 
 /* Whether the function is left here, now. A jump through a register may be one to another place of
@@ -277,6 +345,7 @@ static __always_inline void probe_arguments(const struct site *site, const struc
 static __always_inline bool probe_leaves(const struct pt_regs *context, uint64_t cookie)
 {
     uint32_t detail = SAMPLER_SITE_DETAIL(cookie);
+    struct probe_registers registers;
     uint64_t begin, target;
 
     switch (SAMPLER_SITE_KIND(cookie)) {
@@ -284,7 +353,8 @@ static __always_inline bool probe_leaves(const struct pt_regs *context, uint64_t
         return probe_jumps(context->eflags, detail);
     case SAMPLER_SITE_LEAVE_TO:
         begin = context->rip - SAMPLER_SITE_BEFORE(cookie);
-        target = probe_register(context, detail);
+        probe_take_registers(context, &registers);
+        target = probe_register(&registers, detail);
         return target - begin >= SAMPLER_SITE_BEFORE(cookie) + SAMPLER_SITE_BEHIND(cookie);
     default:
         return true;
@@ -318,9 +388,9 @@ int probes_met(struct pt_regs *context)
     site.open = probe_stack(&site, &key, entry);
     if (!site.open)
         return 0;
-    site.now = bpf_ktime_get_ns();
+    site.now = site.began = bpf_ktime_get_ns();
     probe_close(&site);
-    if (entry && probe_enter(&site) && SAMPLER_SITE_DETAIL(cookie))
+    if (entry && probe_enter(&site))
         probe_arguments(&site, context);
     return 0;
 }
@@ -342,7 +412,7 @@ static long probe_pair_round(uint32_t index, void *context)
     range = &open->ranges[(open->count - 1 - index) & (SAMPLER_OPEN_MAX - 1)];
     if (range->function != site->function)
         return 0;
-    probe_tell(site, range, 0);
+    site->began = range->begin_ns;
     range->function = SAMPLER_OPENED_NONE;
     return 1;
 }
@@ -360,14 +430,21 @@ static long probe_empty_round(uint32_t index, void *context)
     return 0;
 }
 
-static __always_inline void probe_pair_end(struct site *site)
+static __always_inline void probe_pair_end(struct site *site, const struct pt_regs *context)
 {
+    struct sampler_opened range = {.function = site->function};
+
     if (site->open->beyond) {
         site->open->beyond--;
         return;
     }
     bpf_loop(SAMPLER_OPEN_MAX, probe_pair_round, &site, 0);
     bpf_loop(SAMPLER_OPEN_MAX, probe_empty_round, &site, 0);
+    if (site->began == 0)
+        return;
+    range.begin_ns = site->began;
+    probe_arguments(site, context);
+    probe_tell(site, &range, 0);
 }
 
 SEC("uprobe")
@@ -389,12 +466,15 @@ int probes_paired(struct pt_regs *context)
     if (!site.open)
         return 0;
     site.now = bpf_ktime_get_ns();
-    if (!begins)
-        probe_pair_end(&site);
-    else if (site.open->count < SAMPLER_OPEN_MAX)
+    if (!begins) {
+        probe_pair_end(&site, context);
+    } else if (site.open->count < SAMPLER_OPEN_MAX) {
+        site.began = site.now;
         probe_enter(&site);
-    else if (site.open->beyond++ < 0xffffffff)
+        probe_arguments(&site, context);
+    } else if (site.open->beyond++ < 0xffffffff) {
         count(SAMPLER_LOSS_PROBE_DEPTH);
+    }
     return 0;
 }
 
@@ -413,7 +493,8 @@ int probes_marked(struct pt_regs *context)
         return 0;
     }
     probe_count(site.function);
-    site.now = range.begin_ns = bpf_ktime_get_ns();
+    site.now = site.began = range.begin_ns = bpf_ktime_get_ns();
+    probe_arguments(&site, context);
     probe_tell(&site, &range, SAMPLER_PROBED_MARK);
     return 0;
 }
