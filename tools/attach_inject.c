@@ -24,7 +24,15 @@ static int check_owner(int32_t pid)
     return error == 0 ? 0 : attach_programs_fail(pid, -error);
 }
 
-static int inject(int32_t pid, const char *library)
+static int refuse(int32_t pid, const char *comm, int error, const struct look_reason *reason)
+{
+    return cmd_fail(CMD_FAILED,
+                    "process %d (%s): nothing can be loaded into it%s: %s\nannot attach without "
+                    "--inject samples it; annot run starts a program so that all is there",
+                    (int)pid, comm, error == -EAGAIN ? " now" : "", reason->text);
+}
+
+static int inject(int32_t pid, const char *library, bool needed)
 {
     struct look_reason reason;
     struct proc_stat stat = {.comm = "?"};
@@ -37,12 +45,13 @@ static int inject(int32_t pid, const char *library)
         return 0;
     }
     int error = look_enter(pid, library, &reason);
-    if (error != 0)
-        return cmd_fail(
-            CMD_FAILED,
-            "process %d (%s): nothing can be loaded into it%s: %s\nannot attach without "
-            "--inject samples it; annot run starts a program so that all is there",
-            (int)pid, stat.comm, error == -EAGAIN ? " now" : "", reason.text);
+    if (error != 0 && needed)
+        return refuse(pid, stat.comm, error, &reason);
+    if (error != 0) {
+        cmd_note("process %d (%s): what calls NVTX or ITT in it stays silent: %s", (int)pid,
+                 stat.comm, reason.text);
+        return 0;
+    }
     cmd_note(
         "process %d (%s): libannot-inject.so is in it now; libraries of it that called NVTX or "
         "ITT before stay silent",
@@ -50,14 +59,16 @@ static int inject(int32_t pid, const char *library)
     return 0;
 }
 
-int attach_inject(const struct pid_list *pids)
+int attach_inject(const struct pid_list *pids, bool needed)
 {
     char library[PATH_MAX];
     int status = 0;
+    if (!inject_library(library) && !needed)
+        return 0;
     if (!inject_library(library))
         return cmd_fail(CMD_FAILED, "option --inject: this annot has no libannot-inject.so\n"
                                     "it is built where the headers of NVTX or ITT are");
     for (uint32_t i = 0; status == 0 && i < pids->count; i++)
-        status = inject(pids->items[i], library);
+        status = inject(pids->items[i], library, needed);
     return status;
 }

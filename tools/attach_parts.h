@@ -61,8 +61,8 @@ enum { ATTACH_IMAGE_SIZE = 256 };
 bool attach_image_with(int32_t pid, const char *variable, char name[ATTACH_IMAGE_SIZE]);
 
 /* Loads the injection library into each that has none. 0, or a message was printed: the exit
- * status; those before that one have it then. */
-int attach_inject(const struct pid_list *pids);
+ * status; those before that one have it then. Not `needed`: who cannot have it is told, no more. */
+int attach_inject(const struct pid_list *pids, bool needed);
 
 /* For the recording. */
 #define ATTACH_INJECT_NOTE                                                                         \

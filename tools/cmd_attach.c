@@ -191,7 +191,8 @@ static int begin_programs(struct attach *attach)
     uint32_t count = attach_programs_annotate(&attach->programs, attach->collector);
     if (attach->values->asked && count < attach->programs.count)
         return CMD_FAILED; /* the reason is told */
-    int status = count > 0 ? 0 : check_rung(attach);
+    bool traces = trace_ask_is_on(&attach->values->trace); /* which brings annotations */
+    int status = count > 0 || traces ? 0 : check_rung(attach);
     int code = status == 0 ? collector_open_gate(attach->collector) : 0;
     if (code != 0)
         return cmd_fail(CMD_FAILED, "cannot begin: %s", strerror(-code));
@@ -419,7 +420,8 @@ static int attach_and_record(struct attach *attach)
     enum attach_rest rest = attach->values->asked           ? ATTACH_NOTHING
                             : attach->values->sampling.none ? ATTACH_LEFT_OUT
                                                             : ATTACH_SAMPLED;
-    int status = attach->values->inject ? attach_inject(&attach->pids) : 0;
+    bool traces = trace_ask_is_on(&attach->values->trace);
+    int status = attach->values->inject ? attach_inject(&attach->pids, !traces) : 0;
     if (status == 0)
         status = attach_programs_init(&attach->programs, &attach->pids, rest);
     attach->programs.verbose = attach->values->talk.verbose;

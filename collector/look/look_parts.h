@@ -28,6 +28,29 @@ struct look_call {
     uint64_t rbp, rbx;
 };
 
+/* ---- Asking Python: look_python.c, look_debugger.c ---- */
+
+struct text;
+
+/* Lines of Python, with a space before each, around what is asked for: the first raise unless it is
+ * still to be done, the last hand on `answer`, which ends with NUL. */
+struct look_mail {
+    const char *take, *answer;
+};
+
+/* 0 or -E2BIG. */
+int look_python_compose(const struct look_python *run, const struct look_mail *mail,
+                        struct text *script);
+/* Takes the mark off an answer: 0, or negative with the reason. */
+int look_python_answer(char answer[LOOK_ANSWER_SIZE], struct look_reason *reason);
+
+/* By the interpreter's own way for that (PEP 768): nothing is stopped. As look_python_run, or
+ * LOOK_NOT_TAKEN: it has none, or its main thread does not run Python now. */
+enum { LOOK_NOT_TAKEN = 1 };
+
+int look_debugger_run(const struct look_python *run, char answer[LOOK_ANSWER_SIZE],
+                      struct look_reason *ret_reason);
+
 /* ---- Address space: look_space.c ----
  *
  * The code that a process has mapped, for unwinding and naming one stack after another.

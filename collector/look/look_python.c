@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Python code that a running process is asked to run: see look.h.
  *
- * One of its threads is made to call Py_AddPendingCall, which any thread may: the interpreter's
- * main thread then runs the text between two instructions of its own, as it runs handlers of
- * signals. A main thread that waits (for other threads, say) runs nothing. So, after a moment, a
- * thread that waits without the interpreter's lock is made to run the text itself, as a callback
- * from what it waits in would.
+ * From 3.14 on interpreters have a way for that (look_debugger.c). Else, one of its threads is made
+ * to call Py_AddPendingCall, which any thread may: the interpreter's main thread then runs the text
+ * between two instructions of its own, as it runs handlers of signals. A main thread that waits
+ * (for other threads, say) runs nothing. So, after a moment, a thread that waits without the
+ * interpreter's lock is made to run the text itself, as a callback from what it waits in would.
  *
  * The text stands in pyannot's own memory (LOOK_MAIL), or, where that is not there yet, in memory
  * that is allocated for it. Behind its end it writes its answer there, through /proc/self/mem. */
@@ -98,18 +98,13 @@ static int find(struct look_place *place, void *context)
 /* ---- The text -------------------------------------------------------------------------------- */
 
 /* All of it in one expression, that leaves no name behind in the program's __main__. */
-static int compose(struct asking *asking)
+int look_python_compose(const struct look_python *run, const struct look_mail *mail,
+                        struct text *script)
 {
     static char bytes[CODE_MAX];
-    struct text code = text_init(bytes, sizeof(bytes)),
-                script = text_init(asking->mail.script, sizeof(asking->mail.script));
-    unsigned long long at = asking->mail_at, answer_at = at + offsetof(struct mail, answer);
-    text_format(&code,
-                "try:\n import os\n f = os.open('/proc/self/mem', os.O_RDWR | os.O_CLOEXEC)\n"
-                " if os.pread(f, 1, %llu) != b'\\1':\n  os.close(f)\n  raise RuntimeError\n"
-                " os.pwrite(f, b'\\3', %llu)\n try:\n",
-                at, at);
-    for (const char *line = asking->run->code; *line;) {
+    struct text code = text_init(bytes, sizeof(bytes));
+    text_format(&code, "try:\n import os\n%s try:\n", mail->take);
+    for (const char *line = run->code; *line;) {
         size_t length = strcspn(line, "\n");
         text_format(&code, "  %.*s\n", (int)length, line);
         line += length + (line[length] == '\n');
@@ -118,19 +113,33 @@ static int compose(struct asking *asking)
                 "  answer = '+' + str(answer)\n"
                 " except BaseException as error:\n"
                 "  answer = f'-{type(error).__name__}: {error}'\n"
-                " answer = answer.encode('utf-8', 'replace').replace(b'\\0', b' ')[:%d]\n"
-                " os.pwrite(f, answer + b'\\0', %llu)\n"
-                " os.pwrite(f, b'\\2', %llu)\n"
-                " os.close(f)\n"
+                " answer = answer.encode('utf-8', 'replace').replace(b'\\0', b' ')[:%d] + b'\\0'\n"
+                "%s"
                 "except Exception:\n pass\n",
-                LOOK_ANSWER_SIZE - 1, answer_at, at);
+                LOOK_ANSWER_SIZE - 1, mail->answer);
     if (code.length + 1 >= sizeof(bytes))
         return -E2BIG;
-    text_format(&script, "exec(bytes.fromhex('");
+    text_format(script, "exec(bytes.fromhex('");
     for (size_t i = 0; i < code.length; i++)
-        text_format(&script, "%02x", (unsigned char)bytes[i]);
-    text_format(&script, "'), {})\n");
+        text_format(script, "%02x", (unsigned char)bytes[i]);
+    text_format(script, "'), {})\n");
     return 0;
+}
+
+static int compose(struct asking *asking)
+{
+    char take[256], answer[256];
+    struct text script = text_init(asking->mail.script, sizeof(asking->mail.script));
+    unsigned long long at = asking->mail_at, answer_at = at + offsetof(struct mail, answer);
+    snprintf(take, sizeof(take),
+             " f = os.open('/proc/self/mem', os.O_RDWR | os.O_CLOEXEC)\n"
+             " if os.pread(f, 1, %llu) != b'\\1':\n  os.close(f)\n  raise RuntimeError\n"
+             " os.pwrite(f, b'\\3', %llu)\n",
+             at, at);
+    snprintf(answer, sizeof(answer),
+             " os.pwrite(f, answer, %llu)\n os.pwrite(f, b'\\2', %llu)\n os.close(f)\n", answer_at,
+             at);
+    return look_python_compose(asking->run, &(struct look_mail){take, answer}, &script);
 }
 
 /* ---- Asking ---------------------------------------------------------------------------------- */
@@ -230,6 +239,13 @@ static bool wait_answer(pid_t pid, uint64_t mail_at, int64_t patience_ns)
     return state_of(pid, mail_at) == MAIL_DONE;
 }
 
+int look_python_answer(char answer[LOOK_ANSWER_SIZE], struct look_reason *reason)
+{
+    bool is_good = answer[0] == '+';
+    memmove(answer, answer + 1, LOOK_ANSWER_SIZE - 1);
+    return is_good ? 0 : look_refuse(reason, "%.200s", answer);
+}
+
 static int take_answer(pid_t pid, uint64_t mail_at, char answer[LOOK_ANSWER_SIZE],
                        struct look_reason *reason)
 {
@@ -237,19 +253,16 @@ static int take_answer(pid_t pid, uint64_t mail_at, char answer[LOOK_ANSWER_SIZE
     memset(answer, 0, LOOK_ANSWER_SIZE);
     if (proc_read_memory(pid, at, answer, LOOK_ANSWER_SIZE - 1) <= 0)
         return look_refuse(reason, "it ended meanwhile");
-    bool is_good = answer[0] == '+';
-    memmove(answer, answer + 1, LOOK_ANSWER_SIZE - 1);
-    return is_good ? 0 : look_refuse(reason, "%.200s", answer);
+    return look_python_answer(answer, reason);
 }
 
-int look_python_run(const struct look_python *run, char answer[LOOK_ANSWER_SIZE],
-                    struct look_reason *ret_reason)
+static int run_by_force(const struct look_python *run, char answer[LOOK_ANSWER_SIZE],
+                        struct look_reason *ret_reason)
 {
     static struct asking asking;
     const struct look_use first = {find, ask, &asking}, second = {find, run_in_wait, &asking};
     uint64_t mail_at = 0, ignored;
     asking = (struct asking){.run = run};
-    answer[0] = 0;
     int error = look_place_use(run->pid, &first, &mail_at, ret_reason);
     if (error != 0)
         return error;
@@ -261,6 +274,14 @@ int look_python_run(const struct look_python *run, char answer[LOOK_ANSWER_SIZE]
     look_refuse(ret_reason, "it is busy with other than Python; it does so when it runs Python "
                             "again");
     return -EINPROGRESS;
+}
+
+int look_python_run(const struct look_python *run, char answer[LOOK_ANSWER_SIZE],
+                    struct look_reason *ret_reason)
+{
+    answer[0] = 0;
+    int error = look_debugger_run(run, answer, ret_reason);
+    return error == LOOK_NOT_TAKEN ? run_by_force(run, answer, ret_reason) : error;
 }
 
 #endif

@@ -254,6 +254,7 @@ struct words {
     uint8_t bytes_size, bytes_data;
     uint8_t unicode_state, unicode_length, unicode_ascii_size;
     uint8_t gc_collecting;
+    uint8_t interp_main_thread, debugger; /* the first of six words about debuggers */
 };
 
 enum { WORD_COOKIE, WORD_VERSION, WORD_FREE_THREADED };
@@ -322,7 +323,9 @@ static const struct words known[] = {
      .unicode_state = 78,
      .unicode_length = 79,
      .unicode_ascii_size = 80,
-     .gc_collecting = 82},
+     .gc_collecting = 82,
+     .interp_main_thread = 10,
+     .debugger = 89},
     {.version = 0x030f,
      .count = 96,
      .interpreters_head = 5,
@@ -355,7 +358,9 @@ static const struct words known[] = {
      .unicode_state = 90,
      .unicode_length = 91,
      .unicode_ascii_size = 92,
-     .gc_collecting = 95},
+     .gc_collecting = 95,
+     .interp_main_thread = 10,
+     .debugger = 105},
 };
 
 /* The owner that marks the frame of a call from C, the rest of a unicode object's header, and a
@@ -436,22 +441,68 @@ static int take_free_threaded(const struct words *w, const uint64_t *word,
            narrow(word[w->code_tlbc], &ret->code_tlbc);
 }
 
+/* NULL: no structure, or of a version that is not known. */
+static const struct words *words_of(const uint8_t *bytes, size_t size, uint64_t *word,
+                                    uint32_t *ret_version)
+{
+    memcpy(word, bytes, size < PYTHON_DEBUG_OFFSETS_SIZE ? size : PYTHON_DEBUG_OFFSETS_SIZE);
+    *ret_version = 0;
+    if (size < 24 || memcmp(bytes, "xdebugpy", 8) != 0 || word[WORD_VERSION] >> 32)
+        return NULL;
+    *ret_version = (uint32_t)(word[WORD_VERSION] >> 16);
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+        if (known[i].version == *ret_version)
+            return &known[i];
+    return NULL;
+}
+
+/* What comes before a release may lie otherwise. */
+static bool is_release(const uint64_t *word)
+{
+    return (word[WORD_VERSION] & 0xf0) == 0xf0;
+}
+
+enum { WORD_INTERP_ID = 7, DEBUGGER_WORDS = 6, PATH_LEAST = 64, PATH_MOST = 4096 };
+
+int python_offsets_debugger(const uint8_t *bytes, size_t size, struct python_debugger *ret_debugger)
+{
+    uint64_t word[PYTHON_DEBUG_OFFSETS_SIZE / 8] = {0};
+    uint32_t version, support, pending, path;
+    const struct words *w = words_of(bytes, size, word, &version);
+    memset(ret_debugger, 0, sizeof(*ret_debugger));
+    if (!w || !w->debugger || !is_release(word))
+        return -ENOTSUP;
+    if (size < (w->debugger + (size_t)DEBUGGER_WORDS) * sizeof(word[0]))
+        return -EBADMSG;
+    const uint64_t *own = word + w->debugger;
+    int bad = wide(word[w->interpreters_head], &ret_debugger->runtime_interpreters_head);
+    bad |= wide(word[w->interp_next], &ret_debugger->interp_next);
+    bad |= wide(word[WORD_INTERP_ID], &ret_debugger->interp_id);
+    bad |= wide(word[w->interp_main_thread], &ret_debugger->interp_main_thread);
+    bad |= wide(own[0], &ret_debugger->tstate_breaker);
+    bad |= wide(own[1], &support);
+    bad |= wide(own[2], &ret_debugger->interp_enabled);
+    bad |= wide(own[3], &pending);
+    bad |= wide(own[4], &path);
+    bad |= wide(own[5], &ret_debugger->path_size);
+    if (bad || pending % sizeof(int32_t) || path < pending + sizeof(int32_t) ||
+        path > pending + PATH_LEAST || ret_debugger->path_size < PATH_LEAST ||
+        ret_debugger->path_size > PATH_MOST)
+        return -EBADMSG;
+    ret_debugger->tstate_pending = support + pending;
+    ret_debugger->tstate_path = support + path;
+    return 0;
+}
+
 int python_offsets_debug(const uint8_t *bytes, size_t size, struct python_offsets *ret_offsets,
                          uint32_t *ret_version)
 {
     uint64_t word[PYTHON_DEBUG_OFFSETS_SIZE / 8] = {0};
-    *ret_version = 0;
+    const struct words *w = words_of(bytes, size, word, ret_version);
+    uint32_t version = *ret_version;
     memset(ret_offsets, 0, sizeof(*ret_offsets));
-    memcpy(word, bytes, size < sizeof(word) ? size : sizeof(word));
-    if (size < 24 || memcmp(bytes, "xdebugpy", 8) != 0 || word[WORD_VERSION] >> 32)
-        return -EBADMSG;
-    uint32_t version = (uint32_t)(word[WORD_VERSION] >> 16);
-    *ret_version = version;
-    const struct words *w = known;
-    while (w < known + sizeof(known) / sizeof(known[0]) && w->version != version)
-        w++;
-    if (w == known + sizeof(known) / sizeof(known[0]))
-        return -ENOTSUP;
+    if (!w)
+        return version ? -ENOTSUP : -EBADMSG;
     if (size < w->count * sizeof(word[0]) || word[WORD_FREE_THREADED] > 1)
         return -EBADMSG;
     struct python_offsets offsets = {

@@ -82,12 +82,28 @@ int python_locate(int32_t pid, struct python_location *ret_location);
 /* Of a release build with a GIL. `version`: PY_VERSION_HEX >> 16. NULL: not in the table. */
 const struct python_offsets *python_offsets_table(uint32_t version);
 
-enum { PYTHON_DEBUG_OFFSETS_SIZE = 96 * 8 }; /* of the largest that is known */
+enum { PYTHON_DEBUG_OFFSETS_SIZE = 111 * 8 }; /* of the largest that is known */
 
 /* From the bytes at _PyRuntime, foreign. 0, -EBADMSG (no such structure, or it contradicts itself),
  * -ENOTSUP (of a version whose structure is not known; then *ret_version tells which). */
 int python_offsets_debug(const uint8_t *bytes, size_t size, struct python_offsets *ret_offsets,
                          uint32_t *ret_version);
+
+/* Where an interpreter wants to be told of a file that it is to run (PEP 768; 3.14 on). */
+struct python_debugger {
+    uint32_t runtime_interpreters_head;
+    uint32_t interp_next, interp_id, interp_main_thread;
+    uint32_t interp_enabled; /* int: whether it heeds it */
+    uint32_t tstate_breaker; /* a word of bits, PYTHON_PLEASE_STOP among them */
+    uint32_t tstate_pending; /* int: 1: it is to be run */
+    uint32_t tstate_path, path_size;
+};
+
+enum { PYTHON_PLEASE_STOP = 1 << 5 };
+
+/* From the same bytes as python_offsets_debug. 0, -EBADMSG, or -ENOTSUP: there is nothing of it. */
+int python_offsets_debugger(const uint8_t *bytes, size_t size,
+                            struct python_debugger *ret_debugger);
 
 /* Whether no offset is beyond what such structures can have. */
 int python_offsets_check(const struct python_offsets *offsets);

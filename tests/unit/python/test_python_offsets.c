@@ -157,6 +157,54 @@ TEST(pyannot_tells_the_layout_of_its_interpreter)
     interpreter_stop(&run);
 }
 
+/* Words as an interpreter of 3.14 or 3.15 tells them: each its own number. */
+static void make_words(uint64_t words[PYTHON_DEBUG_OFFSETS_SIZE / 8], uint64_t version,
+                       unsigned debugger)
+{
+    memset(words, 0, PYTHON_DEBUG_OFFSETS_SIZE);
+    memcpy(words, "xdebugpy", 8);
+    words[1] = version;
+    for (unsigned i = 3; i < debugger + 6; i++)
+        words[i] = 8ULL * i;
+    words[debugger + 3] = 0;   /* the call that is pending */
+    words[debugger + 4] = 4;   /* the path */
+    words[debugger + 5] = 512; /* its size */
+}
+
+TEST(what_is_told_to_debuggers_is_found)
+{
+    static const struct {
+        uint64_t version;
+        unsigned debugger;
+    } known[] = {{0x030e00f0, 89}, {0x030f02f0, 105}};
+
+    uint64_t words[PYTHON_DEBUG_OFFSETS_SIZE / 8];
+    const uint8_t *bytes = (const uint8_t *)words;
+    struct python_debugger debugger;
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+        unsigned at = known[i].debugger;
+        make_words(words, known[i].version, at);
+        CHECK_INT(python_offsets_debugger(bytes, sizeof(words), &debugger), 0);
+        CHECK_INT(debugger.interp_id, 7 * 8);
+        CHECK_INT(debugger.interp_main_thread, 10 * 8);
+        CHECK_INT(debugger.tstate_breaker, 8 * at);
+        CHECK_INT(debugger.interp_enabled, 8 * (at + 2));
+        CHECK_INT(debugger.tstate_pending, 8 * (at + 1));
+        CHECK_INT(debugger.tstate_path, 8 * (at + 1) + 4);
+        CHECK_INT(debugger.path_size, 512);
+        CHECK_INT(python_offsets_debugger(bytes, (at + 5) * sizeof(words[0]), &debugger), -EBADMSG);
+        words[at + 5] = 1 << 20;
+        CHECK_INT(python_offsets_debugger(bytes, sizeof(words), &debugger), -EBADMSG);
+        words[at + 5] = 512;
+        words[1] = known[i].version - 0x40; /* a candidate */
+        CHECK_INT(python_offsets_debugger(bytes, sizeof(words), &debugger), -ENOTSUP);
+    }
+    make_words(words, 0x030d00f0, 89);
+    CHECK_INT(python_offsets_debugger(bytes, sizeof(words), &debugger), -ENOTSUP);
+    memset(words, 0xff, sizeof(words));
+    CHECK_INT(python_offsets_debugger(bytes, sizeof(words), &debugger), -ENOTSUP);
+}
+
 TEST(a_process_without_an_interpreter_has_none)
 {
     struct python_location location;
