@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static const char *const library_folders[] = {
     "/lib/x86_64-linux-gnu", "/lib64", "/usr/lib64", "/usr/lib", "/usr/local/lib",
@@ -68,8 +69,9 @@ void probe_wish_fini(struct probe_wish *wish)
 int probe_paths_add(struct probe_paths *paths, const char *path)
 {
     char real[PATH_MAX];
-    if (!realpath(path, real))
-        return 0;
+    struct stat status;
+    if (!realpath(path, real) || stat(real, &status) != 0 || !S_ISREG(status.st_mode))
+        return 0; /* a folder of libraries may have the name of a program */
     for (size_t i = 0; i < paths->items.count; i++)
         if (strcmp(paths->items.items[i], real) == 0)
             return 0;

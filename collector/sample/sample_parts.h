@@ -492,7 +492,7 @@ struct probe_paths {
 };
 
 int probe_paths_find(const char *file, const char *program, struct probe_paths *ret_paths);
-int probe_paths_add(struct probe_paths *paths, const char *path);
+int probe_paths_add(struct probe_paths *paths, const char *path); /* unless it is no file */
 void probe_paths_fini(struct probe_paths *paths);
 /* Whether a file that a process has is one of them. */
 bool probe_wish_means(const struct probe_wish *wish, const char *path);

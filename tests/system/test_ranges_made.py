@@ -226,7 +226,8 @@ def what_cannot_be_probed_is_refused(home):
     shutil.copy(file, stripped)
     subprocess.run(["strip", stripped], check=True)
     refused = [(f"{stripped}:probed_work", "stripped"), (f"{file}:probed_none", "has no function"),
-               ("./none:work", "no file"), ("nothing", "FILE:FUNCTION"),
+               ("./none:work", "no file"), (f"{home.work}:work", "no file"),
+               ("nothing", "FILE:FUNCTION"),
                (f"{file}:shop:none", "no static probe"),
                (f"{file}:probed_work@7", "arguments as in"),
                (f"{file}:probed_work@1=float", "arguments as in"),
