@@ -131,7 +131,19 @@ static int attach(struct bpf_sampler *sampler, const struct probe_target *target
     return error;
 }
 
-/* -EBADMSG: it cannot be probed. */
+/* Two at one place would each end what the other begins. */
+static bool is_range(const struct probes *probes, const struct probe *probe)
+{
+    for (size_t i = 0; i < probes->all.count; i++) {
+        const struct probe *other = &probes->all.items[i];
+        if (!other->off && other->inode == probe->inode && other->device == probe->device &&
+            other->entry == probe->entry)
+            return true;
+    }
+    return false;
+}
+
+/* -EBADMSG: it cannot be probed; -EEXIST: it is. */
 static int probe_function(struct bpf_sampler *sampler, const struct probe_target *target,
                           const struct code_function *function, uint32_t list,
                           struct places *places)
@@ -150,6 +162,11 @@ static int probe_function(struct bpf_sampler *sampler, const struct probe_target
         return -E2BIG;
     if (!find_places(target, function, common, list, places))
         return -EBADMSG;
+    probe.device = target->device;
+    probe.inode = target->inode;
+    probe.entry = places->offsets[0];
+    if (is_range(probes, &probe))
+        return -EEXIST;
     const struct bpf_probe_places asked = {.number = (uint32_t)number,
                                            .count = places->count,
                                            .offsets = places->offsets,
@@ -178,7 +195,10 @@ static int probe_functions(struct bpf_sampler *sampler, const struct probe_targe
             told->call_ns < sampler->probes.all.items[sampler->probes.all.count - 1].call_ns)
             told->call_ns = sampler->probes.all.items[sampler->probes.all.count - 1].call_ns;
         told->refused += error == -EBADMSG;
-        error = error == -EBADMSG ? 0 : error;
+        if (error == -EEXIST)
+            snprintf(told->reason, sizeof(told->reason), "%s is a range already",
+                     functions->items.items[i].name);
+        error = error == -EBADMSG || error == -EEXIST ? 0 : error;
     }
     free(places);
     return error;
@@ -215,11 +235,13 @@ static int refuse(const struct code_functions *functions, const struct probe_tar
     return -ENOENT;
 }
 
-static bool is_new(struct probes *probes, int fd, uint32_t wish)
+static bool is_new(struct probes *probes, int fd, uint32_t wish, struct probe_target *target)
 {
     struct stat status;
     if (fstat(fd, &status) != 0)
         return false;
+    target->device = status.st_dev;
+    target->inode = status.st_ino;
     for (size_t i = 0; i < probes->files.count; i++) {
         const struct probe_file *file = &probes->files.items[i];
         if (file->inode == status.st_ino && file->device == status.st_dev && file->wish == wish)
@@ -307,7 +329,9 @@ static int probe_found(struct bpf_sampler *sampler, struct probe_wish *wish,
     target->lists = NULL;
     wish->count += told->functions - before;
     if (error == 0 && told->functions == before)
-        error = refuse(functions, target, wish, told);
+        error = told->reason[0] ? -ENOENT : refuse(functions, target, wish, told);
+    else if (error == 0)
+        told->reason[0] = 0;
     return error;
 }
 
@@ -337,7 +361,7 @@ int sampler_probe_file(struct bpf_sampler *sampler, uint32_t wish,
 {
     struct probe_target target = {.file = source->file, .path = source->path};
     snprintf(target.open_path, sizeof(target.open_path), "/proc/self/fd/%d", source->fd);
-    if (!is_new(&sampler->probes, source->fd, wish))
+    if (!is_new(&sampler->probes, source->fd, wish, &target))
         return 0;
     struct probe_wish *wanted = &sampler->probes.wishes.items[wish];
     if (!wanted->provider)

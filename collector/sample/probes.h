@@ -117,12 +117,13 @@ void entered_calls_fini(struct entered_calls *entered);
 /* ---- What there is ---- */
 
 struct probe {
-    uint32_t name, scope; /* in the trace */
-    uint64_t calls;       /* when it was looked at last */
-    double rate;          /* calls a second until then */
-    uint64_t call_ns;     /* what one takes; 0: not measured */
-    bool off;             /* it was taken away */
-    bool tells;           /* arguments */
+    uint64_t device, inode, entry; /* where a function begins: a file and a place in it */
+    uint32_t name, scope;          /* in the trace */
+    uint64_t calls;                /* when it was looked at last */
+    double rate;                   /* calls a second until then */
+    uint64_t call_ns;              /* what one takes; 0: not measured */
+    bool off;                      /* it was taken away */
+    bool tells;                    /* arguments */
 };
 
 /* What is met of a call: its entry and its return, the return by a return probe; or one place. */

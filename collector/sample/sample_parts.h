@@ -516,6 +516,7 @@ struct probe_target {
     struct elf_file *file;
     const char *path; /* for humans */
     char open_path[64];
+    uint64_t device, inode;
     uint32_t scope;
     bool go, plain;
     uint32_t *lists; /* of arguments, one for each of its functions; NULL: none tells any */

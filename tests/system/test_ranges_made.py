@@ -233,9 +233,11 @@ def what_cannot_be_probed_is_refused(home):
                (f"{file}:probed_work@1=float", "arguments as in"),
                (f"{file}:probed_work@1,2,3,4,5,6,1", "arguments as in"),
                (f"{program('target_static')}:shop:tick..none", "none that ends it")]
+    refused.append((f"{file}:probed_work@1", "probed_work is a range already"))
     for text, words in refused:
         path = home.work / "refused.annot"
-        done = home.annot("record", "-o", path, "--range", text, "--", "true")
+        first = ["--range", f"{file}:probed_work"] if "already" in words else []
+        done = home.annot("record", "-o", path, *first, "--range", text, "--", "true")
         equal(done.status, 125, f"status of {text}")
         if "CAP_BPF" in done.err_text:
             raise Skip(done.err_text)
