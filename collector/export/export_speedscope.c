@@ -258,14 +258,18 @@ static int find_text(struct state *s, uint32_t stack, const char **ret_text, siz
     return 0;
 }
 
-/* `leaf`: a frame above the stack; negative: none. */
+enum { NO_LEAF = -1 };
+
+/* `leaf`: a frame above the stack, NO_LEAF, or -ENOMEM. */
 static int put_sample(struct state *s, int64_t number, const struct sample *sample, int64_t leaf,
                       uint64_t weight)
 {
     const char *frames;
     size_t size;
     uint8_t text[EVENT_SIZE], *at = text;
-    int error = number < 0 ? (int)number : find_text(s, sample->stack, &frames, &size);
+    int error = number < 0        ? (int)number
+                : leaf == -ENOMEM ? -ENOMEM
+                                  : find_text(s, sample->stack, &frames, &size);
     if (error)
         return error;
     struct profile *profile = &s->profiles.items[number];
@@ -273,7 +277,7 @@ static int put_sample(struct state *s, int64_t number, const struct sample *samp
     spool_write(&s->spool, profile->events, separator, strlen(separator));
     spool_write(&s->spool, profile->events, "[", 1);
     spool_write(&s->spool, profile->events, frames, size);
-    if (leaf >= 0) {
+    if (leaf != NO_LEAF) {
         *at++ = ',';
         at = json_put_uint(at, (uint64_t)leaf);
     }
@@ -314,7 +318,7 @@ static int take_sample(struct state *s, const struct sample *sample)
         return take_wait(s, sample);
     if (!sample_weight_takes(s->weight, sets, sample))
         return 0;
-    return put_sample(s, thread_profile(s, sample->thread, PROFILE_SAMPLES), sample, -1,
+    return put_sample(s, thread_profile(s, sample->thread, PROFILE_SAMPLES), sample, NO_LEAF,
                       sample_weight_of(s->weight, sets, sample));
 }
 
