@@ -258,8 +258,8 @@ static void tell_known(const char *where, uint32_t heard, uint32_t expected)
                        where, heard, expected);
     else if (PYANNOT_FREE_THREADED)
         (void)snprintf(text, sizeof(text),
-                       "calls of Python: without the GIL; in %.60s all events of known calls were "
-                       "told",
+                       "calls of Python: by a free-threaded interpreter, which told all events of "
+                       "known calls in %.60s",
                        where);
     else
         return;

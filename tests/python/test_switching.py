@@ -6,7 +6,6 @@ import functools
 import itertools
 import subprocess
 import time
-import unittest
 
 import elsewhere
 import harness
@@ -226,4 +225,4 @@ class Switching(RecordingTest):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    harness.main()
