@@ -5,6 +5,7 @@
  * stream; of an object, what is behind the events as well. An array need not be closed: the format
  * allows programs to end without that. */
 #include "from_chrome_parts.h"
+#include "sorter.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -5,6 +5,7 @@
  * both are put in order of that number, and each kernel gets the time and the thread of its call.
  */
 #include "from_chrome_parts.h"
+#include "sorter.h"
 
 #include <assert.h>
 #include <errno.h>

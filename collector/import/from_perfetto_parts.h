@@ -4,6 +4,7 @@
 #define ANNOT_IMPORT_FROM_PERFETTO_PARTS_H
 
 #include "import_parts.h"
+#include "sorter.h"
 
 #include <string.h>
 

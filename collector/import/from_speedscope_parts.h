@@ -4,6 +4,7 @@
 #define ANNOT_IMPORT_FROM_SPEEDSCOPE_PARTS_H
 
 #include "import_parts.h"
+#include "sorter.h"
 
 struct from_speedscope_profile {
     uint32_t name; /* string */

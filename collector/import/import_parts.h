@@ -121,29 +121,6 @@ bool json_int(const struct json_token *token, int64_t *ret_value);
 bool json_double(const struct json_token *token, double *ret_value);
 bool json_is(const struct json_token *token, const char *text);
 
-/* ---- Order: sorter.c ----
- *
- * Records of any size by three keys, and what has the same by the order of their coming: in memory
- * as far as there is room, else in files that have no name. */
-
-struct sorter;
-
-struct sorter_key {
-    int64_t first, second, third;
-};
-
-/* `folder`: where the files lie. NULL: out of memory. destroy accepts NULL. */
-struct sorter *sorter_create(const char *folder, size_t memory_bytes);
-void sorter_destroy(struct sorter *sorter);
-/* 0, -ENOMEM, -errno of a write. */
-int sorter_add(struct sorter *sorter, struct sorter_key key, const void *bytes, uint32_t size);
-/* From now on nothing is added. 0 or -errno. */
-int sorter_finish(struct sorter *sorter);
-/* The next one, until the next call: 1; 0 at the end; -errno. */
-int sorter_next(struct sorter *sorter, struct sorter_key *ret_key, const void **ret_bytes,
-                uint32_t *ret_size);
-uint64_t sorter_count(const struct sorter *sorter);
-
 /* ---- Where it goes: sink.c, sink_write.c ----
  *
  * A trace and a recording of what a file tells, in whatever order. Ranges become pushed ranges of

@@ -3,6 +3,7 @@
 #include "import_parts.h"
 
 #include "hash.h"
+#include "sorter.h"
 #include "stacks.h"
 
 #include <errno.h>

@@ -2,6 +2,7 @@
 /* Samples of a file, and their stacks: see import_parts.h. */
 #include "import_parts.h"
 
+#include "sorter.h"
 #include "stacks.h"
 #include "store.h"
 

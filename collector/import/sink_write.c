@@ -7,6 +7,7 @@
  */
 #include "import_parts.h"
 
+#include "sorter.h"
 #include "store.h"
 
 #include <errno.h>

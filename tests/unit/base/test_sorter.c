@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The external sort: what comes out is all that went in, in order of its keys, and equal ones in
  * the order of their coming; however little memory there is. */
-#include "import_parts.h"
+#include "sorter.h"
 #include "test.h"
 
 #include <stdlib.h>
@@ -95,7 +95,7 @@ TEST(order_by_more_files_than_are_merged_at_once)
 TEST(records_larger_than_a_block)
 {
     check_sort(2 << 20, RANDOM, 4000);
-    struct sorter *sorter = sorter_create(test_directory(), 1 << 20);
+    struct sorter *sorter = sorter_create(NULL, 1 << 20); /* where temporary files are */
     uint8_t *bytes = calloc(1, 900 << 10);
     CHECK(sorter && bytes);
     for (int i = 0; i < 3; i++) {

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* An external merge sort: see import_parts.h.
+/* An external merge sort: see sorter.h.
  *
  * Records are collected until the memory is full, put in order and written as a run, compressed. In
  * the end all runs are merged; too many of them are made one before. Files have no name, so nothing
  * is left of them, whatever happens. */
-#include "import_parts.h"
+#include "sorter.h"
 
 #include "file_io.h"
+#include "vec.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,7 +44,7 @@ struct run {
 };
 
 struct sorter {
-    char *folder;
+    char *folder; /* NULL: where temporary files lie */
     size_t memory_bytes;
     uint8_t *records;
     size_t used, capacity;
@@ -65,8 +67,8 @@ struct sorter *sorter_create(const char *folder, size_t memory_bytes)
     for (unsigned i = 0; i < RUNS_MAX; i++)
         sorter->runs[i].fd = -1;
     sorter->memory_bytes = memory_bytes;
-    sorter->folder = strdup(folder);
-    if (sorter->folder)
+    sorter->folder = folder ? strdup(folder) : NULL;
+    if (sorter->folder || !folder)
         return sorter;
     sorter_destroy(sorter);
     return NULL;
@@ -201,10 +203,12 @@ struct run_file {
 static int open_unnamed(const char *folder)
 {
     char path[PATH_MAX];
+    if (!folder)
+        return file_open_temporary();
     int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
     if (fd >= 0)
         return fd;
-    if (snprintf(path, sizeof(path), "%s/.annot-import-XXXXXX", folder) >= (int)sizeof(path))
+    if (snprintf(path, sizeof(path), "%s/.annot-sorter-XXXXXX", folder) >= (int)sizeof(path))
         return -ENAMETOOLONG;
     fd = mkostemp(path, O_CLOEXEC);
     if (fd < 0)
