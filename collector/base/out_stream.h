@@ -63,4 +63,24 @@ int out_stream_close(struct out_stream *out);
 /* Destroys the stream and removes the unfinished file. Accepts NULL. */
 void out_stream_abandon(struct out_stream *out);
 
+/* ---- Folders --------------------------------------------------------------------------------- */
+
+/* Files that make up one output. The folder is written beside its final name and takes it at close,
+ * so that it is there as a whole or not at all. */
+struct out_folder;
+
+enum { OUT_FOLDER_FILES = 4 };
+
+/* `names`: of its files, at most OUT_FOLDER_FILES, and NULL; they outlive the folder. 0 or -errno.
+ * Of a path that exists: -EEXIST, or with `overwrite` -ENOTDIR: it is no folder; -ENOTEMPTY: it has
+ * other files, too, and stays. */
+int out_folder_open(const char *path, const char *const *names, bool overwrite,
+                    struct out_folder **ret_folder);
+/* The stream of the file `names[file]`, which is the folder's. */
+struct out_stream *out_folder_stream(const struct out_folder *folder, unsigned file);
+/* All of it into place: 0 or the first -errno. Destroys the folder and its streams. */
+int out_folder_close(struct out_folder *folder);
+/* Destroys them and removes what was written. Accepts NULL. */
+void out_folder_abandon(struct out_folder *folder);
+
 #endif

@@ -23,14 +23,19 @@ static const char *file_path(const char *name)
     return path;
 }
 
-static int count_files(void)
+static int count_in(const char *path)
 {
     int count = 0;
-    DIR *directory = opendir(test_directory());
+    DIR *directory = opendir(path);
     for (struct dirent *entry; (entry = readdir(directory));)
         count += entry->d_name[0] != '.';
     closedir(directory);
     return count;
+}
+
+static int count_files(void)
+{
+    return count_in(test_directory());
 }
 
 static void write_lines(struct out_stream *out)
@@ -131,6 +136,76 @@ TEST(overwriting_a_link_keeps_the_link)
     CHECK(lstat(file_path("link"), &status) == 0 && S_ISLNK(status.st_mode));
     check_lines(target);
 }
+
+/* ---- Folders --------------------------------------------------------------------------------- */
+
+static const char *const two_files[] = {"a", "b", NULL};
+
+static void write_folder(const char *path, const char *text)
+{
+    struct out_folder *folder;
+    CHECK_INT(out_folder_open(path, two_files, true, &folder), 0);
+    out_text(out_folder_stream(folder, 0), text);
+    out_text(out_folder_stream(folder, 1), text);
+    CHECK_INT(out_folder_close(folder), 0);
+}
+
+TEST(folder_takes_its_name_at_close)
+{
+    struct out_folder *folder;
+    CHECK_INT(out_folder_open(file_path("f/"), two_files, false, &folder), 0);
+    CHECK(access(file_path("f"), F_OK) != 0);
+    out_text(out_folder_stream(folder, 1), "text");
+    CHECK_INT(out_folder_close(folder), 0);
+    CHECK_INT(count_files(), 1);
+    CHECK_INT(count_in(file_path("f")), 2);
+    CHECK(access(file_path("f/b"), R_OK) == 0);
+}
+
+TEST(abandoned_folder_leaves_nothing)
+{
+    struct out_folder *folder;
+    CHECK_INT(out_folder_open(file_path("f"), two_files, false, &folder), 0);
+    out_text(out_folder_stream(folder, 0), "text");
+    out_folder_abandon(folder);
+    CHECK_INT(count_files(), 0);
+    out_folder_abandon(NULL);
+}
+
+TEST(existing_folder_is_replaced_only_if_told_and_if_it_has_nothing_else)
+{
+    struct out_folder *folder;
+    char link[4096];
+    snprintf(link, sizeof(link), "%s", file_path("link"));
+    write_folder(file_path("f"), "old");
+    CHECK_INT(out_folder_open(file_path("f"), two_files, false, &folder), -EEXIST);
+    CHECK(symlink("f", link) == 0);
+    write_folder(link, "new one");
+    struct stat status;
+    CHECK(lstat(link, &status) == 0 && S_ISLNK(status.st_mode));
+    CHECK(stat(file_path("f/a"), &status) == 0 && status.st_size == 7);
+    CHECK_INT(count_files(), 2);
+    CHECK(close(creat(file_path("f/mine"), 0600)) == 0);
+    CHECK_INT(out_folder_open(file_path("f"), two_files, true, &folder), -ENOTEMPTY);
+    CHECK_INT(out_folder_open(file_path("f/mine"), two_files, true, &folder), -ENOTDIR);
+    CHECK_INT(count_in(file_path("f")), 3);
+}
+
+TEST(folder_that_gains_a_file_meanwhile_is_kept)
+{
+    struct out_folder *folder;
+    write_folder(file_path("f"), "old");
+    CHECK_INT(out_folder_open(file_path("f"), two_files, true, &folder), 0);
+    CHECK(close(creat(file_path("f/mine"), 0600)) == 0);
+    CHECK_INT(out_folder_close(folder), -ENOTEMPTY);
+    CHECK_INT(count_files(), 1);
+    CHECK_INT(count_in(file_path("f")), 3);
+    CHECK_INT(out_folder_open(file_path("g"), two_files, false, &folder), 0);
+    CHECK(mkdir(file_path("g"), 0700) == 0);
+    CHECK_INT(out_folder_close(folder), -EEXIST);
+}
+
+/* ---- Errors ---------------------------------------------------------------------------------- */
 
 TEST(errors_stick_and_come_back_at_close)
 {
