@@ -94,6 +94,7 @@ static __attribute__((noinline, cold)) void give_up(struct trace_thread *thread,
         thread->entries[kept++] = *entry;
     }
     thread->count = kept;
+    code->is_open = trace_threads_have(code); /* others */
     if ((calls & TRACE_CLOSED) == 0) /* else another thread does */
         tell_estimated(code, calls);
 }
@@ -111,6 +112,25 @@ static void measure(struct trace_thread *thread, uint32_t index)
     trace_count(&code->pieces, 1);
     if (index > 0 && entry[-1].code == code && entry[-1].start != 0)
         entry[-1].start += ticks;
+}
+
+/* A call of a function that is estimated ends. It is told of as long as a thread may be in one that
+ * began before that: else that would seem to last until the thread leaves what is around it. Which
+ * are, is looked for when one ended, and now and then, as others end unheard. */
+static __attribute__((noinline)) bool leave_estimated(struct trace_code *code)
+{
+    enum { LOOK_CALLS = 256 };
+    struct trace_thread *thread = trace_self;
+    if (!code->is_open)
+        return false;
+    bool is_ours = thread != NULL && thread->generation != 0 && thread->count > 0 &&
+                   thread->entries[thread->count - 1].code == code &&
+                   thread->entries[thread->count - 1].depth == trace_depth();
+    if (is_ours)
+        trace_thread_close(thread, trace_depth());
+    if (is_ours || trace_count(&code->pieces, 1) % LOOK_CALLS == 0)
+        code->is_open = trace_threads_have(code);
+    return code->is_open;
 }
 
 /* Whether the last calls show that the function is tiny. Else the next ones are looked at: a moment
@@ -246,12 +266,13 @@ static inline bool leave_wanted(void)
     return true;
 }
 
-static __attribute__((noinline)) bool leave_other(const struct trace_code *code,
-                                                  enum trace_piece piece)
+static __attribute__((noinline)) bool leave_other(struct trace_code *code, enum trace_piece piece)
 {
     enum trace_verdict verdict = code ? trace_verdict_of(code) : TRACE_IGNORED;
     if (verdict == TRACE_KNOWN)
         return hear_known();
+    if (verdict == TRACE_ESTIMATED)
+        return leave_estimated(code);
     if (verdict != TRACE_COROUTINE)
         return false;
     trace_coroutine(code, piece);
@@ -260,7 +281,7 @@ static __attribute__((noinline)) bool leave_other(const struct trace_code *code,
 
 bool trace_leave(PyCodeObject *python_code)
 {
-    const struct trace_code *code = trace_code_of(python_code);
+    struct trace_code *code = trace_code_of(python_code);
     if (RARE(code == NULL) || RARE(trace_verdict_of(code) != TRACE_WANTED))
         return leave_other(code, TRACE_ENDS);
     return leave_wanted();
@@ -268,7 +289,7 @@ bool trace_leave(PyCodeObject *python_code)
 
 bool trace_suspend(PyCodeObject *python_code)
 {
-    const struct trace_code *code = trace_code_of(python_code);
+    struct trace_code *code = trace_code_of(python_code);
     if (RARE(code == NULL) || RARE(trace_verdict_of(code) != TRACE_WANTED))
         return leave_other(code, TRACE_SUSPENDS);
     return leave_wanted();

@@ -32,6 +32,7 @@ struct trace_code {
     bool is_lined, is_numbered; /* its lines are counted; it has a number */
     bool wants_lines;           /* they are wherever lines are: the program said so */
     bool has_lines, has_events; /* the hook has asked for events of these; of this one alone */
+    bool is_open;               /* estimated: a thread may be in a call that began before */
     uint32_t number;            /* of functions whose lines are counted, from 0 */
     uint32_t first_line;
     uint32_t least_ns, own_least_ns; /* as its name says; as the program said for it, or 0 */
@@ -308,6 +309,8 @@ void trace_thread_close(struct trace_thread *thread, uint32_t depth);
 int trace_thread_setup(void);
 /* What is counted lasts no longer, in any thread: none is in the middle of an event. */
 void trace_threads_pause(void);
+/* Whether a thread is in a call of it. Where there is no lock, that cannot be known: true. */
+bool trace_threads_have(const struct trace_code *code);
 
 /* Twice as deep as the calling thread is in calls of Python: the depth of the innermost frame. What
  * that calls and is no frame is deeper by one. */

@@ -96,6 +96,24 @@ void trace_threads_settle(void)
 
 #endif
 
+static bool has_code(const struct trace_thread *thread, const struct trace_code *code)
+{
+    for (uint32_t i = 0; thread->generation != 0 && i < thread->count; i++)
+        if (thread->entries[i].code == code)
+            return true;
+    return false;
+}
+
+bool trace_threads_have(const struct trace_code *code)
+{
+    bool found = PYANNOT_FREE_THREADED;
+    pthread_mutex_lock(&all_lock);
+    for (struct trace_thread *thread = all; thread && !found; thread = thread->next)
+        found = has_code(thread, code);
+    pthread_mutex_unlock(&all_lock);
+    return found;
+}
+
 /* What is counted lies in their memory. */
 static void end_counts(struct trace_thread *thread)
 {
