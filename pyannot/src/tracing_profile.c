@@ -119,6 +119,17 @@ static PyObject *begin_thread(PyObject *self, PyObject *args)
 
 static PyMethodDef begin_definition = {"begin_thread", begin_thread, METH_VARARGS, NULL};
 
+static PyObject *begin_function; /* while it is on */
+
+/* New reference: what threads that `threading` begins get. NULL with an exception. */
+static PyObject *get_of_threading(void)
+{
+    PyObject *module = PyImport_ImportModule("threading");
+    PyObject *function = module ? PyObject_GetAttrString(module, "_profile_hook") : NULL;
+    Py_XDECREF(module);
+    return function;
+}
+
 static int set_of_threading(PyObject *function)
 {
     PyObject *module = PyImport_ImportModule("threading");
@@ -126,6 +137,16 @@ static int set_of_threading(PyObject *function)
     Py_XDECREF(module);
     Py_XDECREF(result);
     return result ? 0 : -1;
+}
+
+/* An interpreter without `threading` has none. */
+static bool is_of_threading(PyObject *function)
+{
+    PyObject *found = get_of_threading();
+    bool is_same = found == NULL || found == function;
+    PyErr_Clear();
+    Py_XDECREF(found);
+    return is_same;
 }
 
 /* Of each thread that has `before`. */
@@ -150,12 +171,19 @@ static const char *profile_refused(const struct trace_options *options)
     for (; thread != NULL; thread = PyThreadState_Next(thread))
         if (thread->c_profilefunc != NULL)
             return "another profiler has set a profile function (sys.setprofile)";
+    if (!is_of_threading(Py_None))
+        return "another profiler has set a profile function for threads that begin "
+               "(threading.setprofile)";
     return NULL;
 }
 
-/* Whether a thread has another one than ours, or the main thread, which had ours, has none. */
+/* Whether a thread has another one than ours, or will, or the main thread, which had ours, has
+ * none.
+ */
 static bool is_taken(void)
 {
+    if (!is_of_threading(begin_function))
+        return true;
     PyThreadState *thread = PyInterpreterState_ThreadHead(PyInterpreterState_Get()), *first = NULL;
     for (; thread != NULL; first = thread, thread = PyThreadState_Next(thread))
         if (thread->c_profilefunc != NULL && thread->c_profilefunc != take_event)
@@ -169,22 +197,23 @@ static void profile_stop(void)
         annot_process_note("calls of Python: another profiler set a profile function "
                            "(sys.setprofile); calls of its threads since then are missing");
     is_on = false;
-    if (set_of_all(take_event, NULL) < 0 || set_of_threading(Py_None) < 0)
+    if (set_of_all(take_event, NULL) < 0 ||
+        (is_of_threading(begin_function) && set_of_threading(Py_None) < 0))
         PyErr_Clear();
+    Py_CLEAR(begin_function);
 }
 
 static int profile_start(const struct trace_options *options)
 {
-    PyObject *begin = PyCFunction_New(&begin_definition, NULL);
     (void)options;
-    if (begin == NULL)
+    begin_function = PyCFunction_New(&begin_definition, NULL);
+    if (begin_function == NULL)
         return -1;
     is_on = true;
-    int error = set_of_threading(begin);
-    Py_DECREF(begin);
-    if (error == 0 && set_of_all(NULL, take_event) == 0)
+    if (set_of_threading(begin_function) == 0 && set_of_all(NULL, take_event) == 0)
         return 0;
     is_on = false;
+    Py_CLEAR(begin_function);
     return -1;
 }
 
