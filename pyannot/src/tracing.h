@@ -73,6 +73,8 @@ bool trace_enter(PyCodeObject *code, bool continues);
 /* It ends, or an exception leaves it; the other one: it is suspended. */
 bool trace_leave(PyCodeObject *code);
 bool trace_suspend(PyCodeObject *code);
+/* Before 3.12: the frame that the next one of these is about, if it is a coroutine's. */
+void trace_see_frame(const void *frame);
 /* With values: what the next trace_enter or trace_leave of the thread is about. Arguments as they
  * lie in the frame, NULL where the frame is the innermost and says itself; what a call returns; the
  * exception that leaves it (before 3.12: which the thread has). All borrowed. */

@@ -265,10 +265,12 @@ static __attribute__((noinline)) PyObject *eval_generator(PyThreadState *thread,
     PyCodeObject *code = code_of(frame);
     if (makes_generator(frame))
         return _PyEval_EvalFrameDefault(thread, frame, throws);
+    trace_see_frame(frame);
     trace_enter(code, has_begun(frame));
     PyObject *result = eval_entered(thread, frame, throws);
     if (interpreter == NULL)
         return result;
+    trace_see_frame(frame);
     if (result != NULL && is_suspended(frame))
         trace_suspend(code);
     else

@@ -82,6 +82,7 @@ static int take_event(PyObject *object, PyFrameObject *frame, int what, PyObject
         return 0;
     if (__builtin_expect(trace_has_values, 0))
         see(frame, what, argument);
+    trace_see_frame(frame);
     switch (what) {
     case PyTrace_CALL:
         trace_enter(code_of(frame), has_begun(frame));

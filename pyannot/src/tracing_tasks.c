@@ -4,13 +4,20 @@
 
 #include "tracing_parts.h"
 
+/* A call of a coroutine that has begun. The frame tells it from others of its function: one that
+ * the collector of garbage closes ends while any task runs. */
+struct whole {
+    annot_name name;
+    const void *frame;
+};
+
 /* Of a task whose calls are traced. */
 struct trace_task {
     struct annot_track track;
     uint64_t gate;      /* its generation, when that was last known to go on: */
     uint64_t recording; /* in which what is open was begun */
     uint64_t start;     /* of the tracer; what was begun under another one ends */
-    annot_name *open;   /* calls of coroutines, outermost first */
+    struct whole *open; /* outermost first */
     uint32_t count, room;
     annot_name context; /* of its steps; 0: not looked for yet */
     bool is_suspended;  /* that is told, inside of all that is open */
@@ -107,7 +114,8 @@ static bool has_room(struct trace_task *task)
     if (task->count < task->room)
         return true;
     uint32_t room = task->room ? 2 * task->room : (uint32_t)ROOM_FIRST;
-    annot_name *open = room <= OPEN_MAX ? PyMem_RawRealloc(task->open, room * sizeof(*open)) : NULL;
+    struct whole *open =
+        room <= OPEN_MAX ? PyMem_RawRealloc(task->open, room * sizeof(*open)) : NULL;
     if (open == NULL)
         return false;
     task->open = open;
@@ -122,22 +130,22 @@ static void resume(struct trace_task *task)
     task->is_suspended = false;
 }
 
-static void begin(struct trace_task *task, annot_name name)
+static void begin(struct trace_task *task, struct whole whole)
 {
     static annot_domain domain;
-    const struct annot_event event = event_of(&domain, ANNOT_CALLS_WHOLE, name);
+    const struct annot_event event = event_of(&domain, ANNOT_CALLS_WHOLE, whole.name);
     resume(task);
     if (!has_room(task))
         return;
     annot_track_begin_event(&task->track, &event);
-    task->open[task->count++] = name;
+    task->open[task->count++] = whole;
 }
 
 /* With those that began inside of it, and of which nobody heard that they ended. */
-static void end(struct trace_task *task, annot_name name)
+static void end(struct trace_task *task, const void *frame)
 {
     uint32_t at = task->count;
-    while (at > 0 && task->open[at - 1] != name)
+    while (at > 0 && task->open[at - 1].frame != frame)
         at--;
     if (at > 0)
         close_from(task, at - 1);
@@ -155,16 +163,37 @@ static void suspend(struct trace_task *task)
     task->is_suspended = true;
 }
 
-static void tell(struct trace_task *task, annot_name name, enum trace_piece piece)
+static void tell(struct trace_task *task, struct whole whole, enum trace_piece piece)
 {
     renew(task);
-    bool is_outermost = task->count > 0 && task->open[0] == name;
+    bool is_outermost = task->count > 0 && task->open[0].frame == whole.frame;
     if (piece == TRACE_BEGINS)
-        begin(task, name);
+        begin(task, whole);
     else if (piece == TRACE_ENDS)
-        end(task, name);
+        end(task, whole.frame);
     else if (is_outermost) /* with it all that is open */
         piece == TRACE_RESUMES ? resume(task) : suspend(task);
+}
+
+#if PY_VERSION_HEX < 0x030C0000
+static const void *seen_frame; /* by who has the interpreter's lock */
+
+void trace_see_frame(const void *frame)
+{
+    seen_frame = frame;
+}
+#endif
+
+/* Of the coroutine that begins, goes on or ends. It stays where it is as long as that is there. */
+static const void *frame_now(void)
+{
+#if PY_VERSION_HEX >= 0x030D0000
+    return PyThreadState_Get()->current_frame;
+#elif PY_VERSION_HEX >= 0x030C0000
+    return PyThreadState_Get()->cframe->current_frame;
+#else
+    return seen_frame;
+#endif
 }
 
 /* An exception may be on its way. */
@@ -188,7 +217,7 @@ void trace_coroutine(const struct trace_code *code, enum trace_piece piece)
         return;
     struct trace_task *task = part_of(track);
     if (task != NULL)
-        tell(task, code->name, piece);
+        tell(task, (struct whole){code->name, frame_now()}, piece);
 }
 
 /* ---- Ranges ---------------------------------------------------------------------------------- */
