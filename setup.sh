@@ -21,7 +21,7 @@ TEST_PACKAGES=(bash-completion chromium clang-format clang-tidy cmake fish g++ g
 HEADERS=('nvidia-nvtx' 'nvidia-cuda-cupti' 'nvidia-cuda-crt' 'nvidia-cuda-runtime')
 # What archives of the others need to be linked into a program, and what makes environments.
 WHEEL_PACKAGES=(libbz2-dev python3-venv)
-TEST_PYTHON=('axe-playwright-python' 'gprof2dot' 'hypothesis' 'ittapi' 'joblib'
+TEST_PYTHON=('axe-playwright-python' 'gevent' 'gprof2dot' 'hypothesis' 'ittapi' 'joblib'
     'meson-python>=0.12' 'mypy' 'ninja' 'numpy' 'nvtx' 'opentelemetry-proto' 'pandas'
     'playwright==1.65.2' 'polars' 'py-spy' 'pytest' 'snakeviz' 'uvloop' 'viztracer==1.1.1')
 

@@ -100,8 +100,8 @@ enum sampling_rung sampling_rung_max(const char *word)
 /* ---- Python ---------------------------------------------------------------------------------- */
 
 /* As pyannot.observe has them; a test compares. */
-static const char *const part_names[] = {"names",   "pools",      "asyncio", "gc",
-                                         "imports", "subprocess", NULL};
+static const char *const part_names[] = {"names", "pools",   "asyncio",    "greenlets",
+                                         "gc",    "imports", "subprocess", NULL};
 static const char *const option_names[] = {"asyncio-steps", "asyncio-slow", NULL};
 
 /* A folder below annot's own that holds the package, and in the package what is preloaded. The
@@ -135,8 +135,8 @@ int python_check(const struct python_values *values, int status)
         if (!is_known(word, length))
             return cmd_fail(status,
                             "option --python: \"%.*s\" is not something that pyannot observes\n"
-                            "names, pools, asyncio, gc, imports, subprocess; asyncio-steps, "
-                            "asyncio-slow=TIME; -NAME takes one off; none",
+                            "names, pools, asyncio, greenlets, gc, imports, subprocess; "
+                            "asyncio-steps, asyncio-slow=TIME; -NAME takes one off; none",
                             (int)length, word);
         word += length + (word[length] == ',');
     }

@@ -160,7 +160,7 @@ def _start(settings: dict[str, str]) -> None:
 def _watch_others(when_imported: Callable[[str, Callable[[ModuleType], None]], None]) -> None:
     global _watches_end, _watches_greenlets
     if not _watches_greenlets:
-        when_imported("greenlet", _watch_greenlets)
+        when_imported("greenlet", _know_greenlets)
         _watches_greenlets = True
     if not _watches_end:
         import atexit
@@ -168,9 +168,9 @@ def _watch_others(when_imported: Callable[[str, Callable[[ModuleType], None]], N
         _watches_end = True
 
 
-def _watch_greenlets(greenlet: ModuleType) -> None:
-    ours = _native.trace_greenlets(greenlet.settrace, greenlet.gettrace)
-    greenlet.settrace, greenlet.gettrace = ours  # type: ignore[attr-defined]
+def _know_greenlets(_greenlet: ModuleType) -> None:
+    from pyannot.observe import greenlets
+    greenlets.know()
 
 
 def known() -> None:

@@ -3,6 +3,7 @@
 #include "annotation.h"
 #include "enter.h"
 #include "entered.h"
+#include "greenlets.h"
 #include "observed.h"
 #include "pool_side.h"
 #include "scope.h"
@@ -162,6 +163,11 @@ static PyMethodDef observe_functions[] = {
      PyDoc_STR("tasks_watch(get_running_loop, current_task, /)\n--\n\n"
                "Ranges inside of tasks go to tracks of theirs.")},
     {"tasks_unwatch", tasks_unwatch, METH_NOARGS, PyDoc_STR("tasks_unwatch()\n--\n\n")},
+    {"greenlets_known", greenlets_known, METH_VARARGS,
+     PyDoc_STR("greenlets_known(getcurrent, settrace, gettrace, /)\n--\n\n"
+               "The program has greenlets. What is to stand in place of the last two.")},
+    {"greenlets_ranges", greenlets_ranges, METH_O,
+     PyDoc_STR("greenlets_ranges(on, /)\n--\n\nRanges inside of them go to tracks of theirs.")},
     {"tasks_types", tasks_types, METH_VARARGS,
      PyDoc_STR("tasks_types(types, steps, /)\n--\n\nThe types of tasks; whether steps are shown.")},
     {"tasks_libraries", tasks_libraries, METH_O,

@@ -76,6 +76,7 @@ struct task_state {
     PyObject *get_running_loop;              /* asyncio's own functions; NULL: not watching */
     PyObject *current_task;                  /* a function, or (up to 3.11) the dict by loop */
     struct task_exit *spare;                 /* memory of one freed object */
+    uint32_t watchers;                       /* of tasks, of greenlets */
 };
 
 /* What asyncio is asked by, while other threads stop watching: a new reference, or NULL. */

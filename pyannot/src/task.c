@@ -6,6 +6,7 @@
 #include "annotation.h"
 #include "enter.h"
 #include "entered.h"
+#include "greenlets.h"
 #include "observed.h"
 #include "task_parts.h"
 #include "tracing_tasks.h"
@@ -187,7 +188,7 @@ static const char *const names[] = {"__exit__", "__aexit__"};
 
 int task_exit_traverse(struct state *state, visitproc visit, void *arg)
 {
-    Py_ssize_t ours = state->tasks.get_running_loop != NULL ? 2 : 1; /* placed in the class, too */
+    Py_ssize_t ours = state->tasks.watchers != 0 ? 2 : 1; /* placed in the class, too */
     int result = 0;
     for (int i = 0; i < TASK_EXITS && result == 0; i++) {
         PyObject *exit = state->tasks.exits[i];
@@ -287,12 +288,22 @@ static PyObject *current_task(const struct task_state *tasks)
     return task;
 }
 
+bool task_is_run(const struct state *state)
+{
+    PyObject *task = current_task(&state->tasks);
+    Py_XDECREF(task);
+    return task != NULL;
+}
+
 struct task_track *task_find(struct state *state, PyThreadState *thread)
 {
+    bool may_run_tasks = greenlet_may_run_tasks(); /* first: it may correct the step */
     struct task_track *track = task_step ? task_step->track : NULL;
     PyObject *task = NULL;
-    if (state != NULL && (TASKS_MAY_BE_EAGER || track == NULL))
+    if (state != NULL && (TASKS_MAY_BE_EAGER || track == NULL) && may_run_tasks)
         task = current_task(&state->tasks);
+    if (task == NULL && track == NULL)
+        track = greenlet_running(state);
     if (task != NULL) {
         track = task_track_of(state, task);
         Py_XDECREF(track); /* the task, which runs, keeps it */
@@ -315,7 +326,7 @@ static void after_fork_in_child(void)
 {
     task_process++;
     task_cache = (struct task_cache){0};
-    task_step = NULL; /* asyncio as well forgets the loop */
+    task_steps_forget(); /* asyncio as well forgets the loop */
     task_forked();
     slow_forked();
 }
@@ -325,6 +336,13 @@ static int fork_watch_error;
 static void fork_is_watched(void)
 {
     fork_watch_error = pthread_atfork(NULL, NULL, after_fork_in_child);
+}
+
+void task_forget_all(void)
+{
+    pending = NULL;
+    task_cache = (struct task_cache){0};
+    task_steps_forget();
 }
 
 /* By the first who watches: most programs have no tasks. */
@@ -337,9 +355,39 @@ static int types_make(PyObject *module, struct task_state *tasks)
     return tasks->exit_type == NULL ? task_exit_install(module) : 0;
 }
 
-PyObject *tasks_watch(PyObject *module, PyObject *args)
+int tasks_types_make(PyObject *module)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
+    struct state *state = PyModule_GetState(module);
+    pthread_once(&once, fork_is_watched);
+    if (fork_watch_error == 0)
+        return types_make(module, &state->tasks);
+    PyErr_NoMemory();
+    return -1;
+}
+
+int task_watch(PyObject *module)
+{
+    struct state *state = PyModule_GetState(module);
+    if (tasks_types_make(module) < 0 || task_exit_place(state) < 0)
+        return -1;
+    state->tasks.watchers++;
+    /* Relaxed: see task_running. */
+    __atomic_add_fetch(&task_watching, 1, __ATOMIC_RELAXED);
+    return 0;
+}
+
+/* What is still open is left by what its statements hold. */
+int task_unwatch(struct state *state)
+{
+    __atomic_sub_fetch(&task_watching, 1, __ATOMIC_RELAXED);
+    __atomic_add_fetch(&task_unwatched, 1, __ATOMIC_RELAXED);
+    task_cache = (struct task_cache){0};
+    return --state->tasks.watchers == 0 ? task_exit_restore(state) : 0;
+}
+
+PyObject *tasks_watch(PyObject *module, PyObject *args)
+{
     struct state *state = PyModule_GetState(module);
     struct task_state *tasks = &state->tasks;
     PyObject *get_running_loop, *current;
@@ -352,36 +400,22 @@ PyObject *tasks_watch(PyObject *module, PyObject *args)
     }
     if (tasks->get_running_loop != NULL)
         Py_RETURN_NONE;
-    pthread_once(&once, fork_is_watched);
-    if (fork_watch_error != 0)
-        return PyErr_NoMemory();
-    if (types_make(module, tasks) < 0 || task_exit_place(state) < 0)
+    if (task_watch(module) < 0)
         return NULL;
     task_part_set(&tasks->current_task, current);
     task_part_set(&tasks->get_running_loop, get_running_loop);
-    /* Relaxed: see task_running. */
-    __atomic_add_fetch(&task_watching, 1, __ATOMIC_RELAXED);
     Py_RETURN_NONE;
-}
-
-/* What is still open is left by what its statements hold. */
-static void unwatch(struct task_state *tasks)
-{
-    if (tasks->get_running_loop == NULL)
-        return;
-    __atomic_sub_fetch(&task_watching, 1, __ATOMIC_RELAXED);
-    __atomic_add_fetch(&task_unwatched, 1, __ATOMIC_RELAXED);
-    task_cache = (struct task_cache){0};
-    task_part_set(&tasks->get_running_loop, NULL);
-    task_part_set(&tasks->current_task, NULL);
 }
 
 PyObject *tasks_unwatch(PyObject *module, PyObject *ignored)
 {
     struct state *state = PyModule_GetState(module);
     (void)ignored;
-    unwatch(&state->tasks);
-    if (task_exit_restore(state) < 0)
+    if (state->tasks.get_running_loop == NULL)
+        Py_RETURN_NONE;
+    task_part_set(&state->tasks.get_running_loop, NULL);
+    task_part_set(&state->tasks.current_task, NULL);
+    if (task_unwatch(state) < 0)
         return NULL;
     Py_RETURN_NONE;
 }
@@ -418,8 +452,14 @@ int task_install(PyObject *module)
 void task_clear(struct state *state)
 {
     struct task_state *tasks = &state->tasks;
-    unwatch(tasks);
+    greenlets_left(state);
     trace_tasks_left(state);
+    __atomic_sub_fetch(&task_watching, (int)tasks->watchers, __ATOMIC_RELAXED);
+    __atomic_add_fetch(&task_unwatched, tasks->watchers, __ATOMIC_RELAXED);
+    task_cache = (struct task_cache){0};
+    tasks->watchers = 0;
+    task_part_set(&tasks->get_running_loop, NULL);
+    task_part_set(&tasks->current_task, NULL);
     Py_CLEAR(tasks->track_type);
     Py_CLEAR(tasks->exit_type);
     for (int i = 0; i < TASK_EXITS; i++)

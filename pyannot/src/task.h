@@ -38,6 +38,7 @@ struct task_track {
     uint32_t pushed;         /* ranges of push() on it */
     uint8_t life;            /* enum task_life */
     bool done;               /* the task is over, ranges may still be open */
+    bool is_greenlet;        /* what is said of tasks holds for it (greenlets.h) */
     annot_name name;         /* of the coroutine */
     struct task_open *names; /* of its open ranges, outermost first (task_parts.h) */
     uint32_t name_count, name_room;
@@ -85,8 +86,15 @@ static inline bool task_is_watched(void)
     return __builtin_expect(__atomic_load_n(&task_watching, __ATOMIC_RELAXED) != 0, 0);
 }
 
+/* Whether asyncio says that a task runs on this thread. Never raises. */
+bool task_is_run(const struct state *state);
+
 /* The track of a task, made if it has none. New reference; NULL without an exception. */
 struct task_track *task_track_of(struct state *state, PyObject *task);
+
+/* Of a greenlet. The second one: if it has one that is this process's; borrowed. */
+struct task_track *task_track_of_greenlet(struct state *state, PyObject *greenlet);
+struct task_track *task_track_kept(struct state *state, PyObject *greenlet);
 
 /* Leaves with a new task what was open where it was made: for its track, also if that is not there
  * yet. Never raises. */
@@ -115,6 +123,8 @@ struct annot_event awaited_event(void);
 
 /* In a forked child. */
 void task_forked(void);
+/* The interpreter has ended, with every object. */
+void task_forget_all(void);
 
 PyTypeObject *task_track_type_create(PyObject *module);
 
@@ -139,6 +149,13 @@ int task_exit_traverse(struct state *state, visitproc visit, void *arg);
 /* Puts the descriptors in their place, and takes them away. */
 int task_exit_place(struct state *state);
 int task_exit_restore(struct state *state);
+
+/* Ranges inside of tasks, or of greenlets, go to tracks of theirs; both may watch at once. 0, or -1
+ * with an exception. */
+int task_watch(PyObject *module);
+int task_unwatch(struct state *state);
+/* What both need. */
+int tasks_types_make(PyObject *module);
 
 void task_exit_spare_free(struct state *state);
 

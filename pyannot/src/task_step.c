@@ -352,13 +352,12 @@ static PyObject *step_run(struct observed *observed, struct state *state, PyObje
     if (is_step)
         step_push(track);
     struct slow_step *slow = slow_begin();
-    struct task_step step;
-    task_step_begin(&step, track);
+    struct task_step *step = task_step_begin(track);
     bool is_traced = track != NULL && trace_step_begin(track);
     PyObject *result = PyObject_CallOneArg(observed->wrapped, handle);
     if (is_traced)
         trace_step_end();
-    task_step_end(&step);
+    task_step_end(step);
     task_cache = (struct task_cache){0}; /* who asked after the task had left its context */
     uint64_t end_ns = turn_now_ns(track != NULL);
     if (goes_on)

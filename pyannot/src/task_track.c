@@ -4,12 +4,16 @@
 
 #include "annotation.h"
 #include "arguments.h"
+#include "greenlets.h"
 #include "inherited.h"
 #include "task.h"
 #include "tracing_tasks.h"
 
 #include <annot/observers.h>
 
+#if PY_VERSION_HEX < 0x030B0000
+#include <frameobject.h>
+#endif
 #include <string.h>
 
 /* Names of tracks that tell the task, beside the coroutine: each takes a place in the table of
@@ -18,8 +22,9 @@ enum { TASK_NAMES_MAX = 16384, TASK_NAME_BYTES = 1024 };
 
 static uint32_t task_names_made;
 
-/* The line that the tasks of this process stand below, of all its interpreters; 0: none yet. */
-static uint64_t tasks_parent_id;
+/* The lines that the tasks and the greenlets of this process stand below, of all its interpreters;
+ * 0: none yet. */
+static uint64_t parent_ids[2];
 
 /* Free-threaded, a range may be left on another thread than the one that steps the task. */
 static inline uint32_t count_add(uint32_t *count, int number)
@@ -32,13 +37,14 @@ static inline uint32_t count_add(uint32_t *count, int number)
 }
 
 /* The same whoever stores it. */
-static struct annot_event asyncio_event(annot_category *category, enum annot_asyncio_role role)
+static struct annot_event event_of(annot_category *category, const char *text,
+                                   enum annot_asyncio_role role)
 {
     static annot_domain domain;
     if (__atomic_load_n(category, __ATOMIC_RELAXED) == 0) {
         __atomic_store_n(&domain, annot_domain_create("python"), __ATOMIC_RELAXED);
         __atomic_store_n(category,
-                         annot_category_observed(domain, "asyncio", ANNOT_OBSERVER_ASYNCIO, role),
+                         annot_category_observed(domain, text, ANNOT_OBSERVER_ASYNCIO, role),
                          __ATOMIC_RELAXED);
     }
     return (struct annot_event){.domain = __atomic_load_n(&domain, __ATOMIC_RELAXED),
@@ -48,25 +54,32 @@ static struct annot_event asyncio_event(annot_category *category, enum annot_asy
 struct annot_event task_event(void)
 {
     static annot_category category;
-    return asyncio_event(&category, ANNOT_ASYNCIO_TASK);
+    return event_of(&category, "asyncio", ANNOT_ASYNCIO_TASK);
+}
+
+static struct annot_event life_event(const struct task_track *track)
+{
+    static annot_category category;
+    return track->is_greenlet ? event_of(&category, "greenlets", ANNOT_ASYNCIO_TASK) : task_event();
 }
 
 struct annot_event blocked_event(void)
 {
     static annot_category category;
-    return asyncio_event(&category, ANNOT_ASYNCIO_BLOCKED);
+    return event_of(&category, "asyncio", ANNOT_ASYNCIO_BLOCKED);
 }
 
 struct annot_event awaited_event(void)
 {
     static annot_category category;
-    return asyncio_event(&category, ANNOT_ASYNCIO_AWAITED);
+    return event_of(&category, "asyncio", ANNOT_ASYNCIO_AWAITED);
 }
 
 /* The only thread: nobody looks at the same time. */
 void task_forked(void)
 {
-    __atomic_store_n(&tasks_parent_id, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&parent_ids[false], 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&parent_ids[true], 0, __ATOMIC_RELAXED);
 }
 
 /* ---- Making one ------------------------------------------------------------------------------ */
@@ -83,16 +96,17 @@ static const char *label(char *buffer, const char *coroutine, const char *task)
 
 /* Interpreters may ask at once, each under a lock of its own: what the first one made holds.
  * Relaxed: the number is all there is. */
-static struct annot_track parent_of_tasks(void)
+static struct annot_track parent_of(bool is_greenlet)
 {
-    static const char text[] = "asyncio tasks";
-    static annot_name name;
-    struct annot_track parent = {.id = __atomic_load_n(&tasks_parent_id, __ATOMIC_RELAXED),
-                                 .name = annot_site_name(&name, text)};
+    static const char *const texts[] = {"asyncio tasks", "greenlets"};
+    static annot_name names[2];
+    uint64_t *id = &parent_ids[is_greenlet];
+    struct annot_track parent = {.id = __atomic_load_n(id, __ATOMIC_RELAXED),
+                                 .name = annot_site_name(&names[is_greenlet], texts[is_greenlet])};
     if (parent.id != 0)
         return parent;
-    struct annot_track made = annot_track_create(text, NULL);
-    if (__atomic_compare_exchange_n(&tasks_parent_id, &parent.id, made.id, false, __ATOMIC_RELAXED,
+    struct annot_track made = annot_track_create(texts[is_greenlet], NULL);
+    if (__atomic_compare_exchange_n(id, &parent.id, made.id, false, __ATOMIC_RELAXED,
                                     __ATOMIC_RELAXED))
         return made;
     return parent;
@@ -102,7 +116,7 @@ static void track_open(struct task_track *track)
 {
     char buffer[TASK_NAME_BYTES];
     uint32_t process = __atomic_load_n(&task_process, __ATOMIC_RELAXED);
-    const struct annot_track parent = parent_of_tasks();
+    const struct annot_track parent = parent_of(track->is_greenlet);
     const char *coroutine = PyUnicode_AsUTF8(track->text);
     const char *task = PyUnicode_AsUTF8(track->task_name);
     track->track = annot_track_create(label(buffer, coroutine, task), &parent);
@@ -152,16 +166,69 @@ static PyObject *name_of_task(PyObject *task)
     return text;
 }
 
+/* What a greenlet runs, as its type shows it to the collector of garbage: a greenlet that has begun
+ * tells nobody else, and before greenlet 3.3 not even that. gevent's have an attribute for it. */
+static int take_function(PyObject *object, void *ret_function)
+{
+    if (!PyFunction_Check(object) && !PyMethod_Check(object) && !PyCFunction_Check(object))
+        return 0;
+    *(PyObject **)ret_function = object;
+    return 1;
+}
+
+/* Of the function that it is in. NULL without an exception: it has not begun. */
+static PyObject *outermost_name(void)
+{
+    PyFrameObject *frame = PyThreadState_GetFrame(PyThreadState_Get()), *back = frame;
+    while (back != NULL && (back = PyFrame_GetBack(frame)) != NULL)
+        Py_SETREF(frame, back);
+    PyCodeObject *code = frame ? PyFrame_GetCode(frame) : NULL;
+#if PY_VERSION_HEX >= 0x030B0000
+    PyObject *name = code ? Py_NewRef(code->co_qualname) : NULL;
+#else
+    PyObject *name = code ? Py_NewRef(code->co_name) : NULL;
+#endif
+    Py_XDECREF(code);
+    Py_XDECREF(frame);
+    return name;
+}
+
+/* Of the one that runs; NULL: not known yet. Runs no code of the program. */
+static PyObject *greenlet_name(PyObject *greenlet)
+{
+    PyObject *key = PyUnicode_FromString("_run"), *function = NULL;
+    PyObject *run = key ? PyObject_GenericGetAttr(greenlet, key) : NULL;
+    PyErr_Clear();
+    if (run == NULL || !take_function(run, &function))
+        Py_TYPE(greenlet)->tp_traverse(greenlet, take_function, &function);
+    PyObject *name = function ? PyObject_GetAttrString(function, "__qualname__") : outermost_name();
+    PyErr_Clear();
+    PyObject *text = name || run ? text_from(name, run ? Py_TYPE(run)->tp_name : "?") : NULL;
+    Py_XDECREF(name);
+    Py_XDECREF(run);
+    Py_XDECREF(key);
+    return text;
+}
+
+static PyObject *number_of_greenlet(void)
+{
+    static uint32_t number;
+    return PyUnicode_FromFormat("greenlet %u", __atomic_add_fetch(&number, 1, __ATOMIC_RELAXED));
+}
+
 /* `before`: what was in its place, or NULL. */
-static struct task_track *track_create(struct state *state, PyObject *task, PyObject *before)
+static struct task_track *track_create(struct state *state, PyObject *task, PyObject *before,
+                                       bool is_greenlet)
 {
     struct task_track *track = PyObject_New(struct task_track, state->tasks.track_type);
     if (track == NULL)
         return NULL;
     memset((char *)track + sizeof(PyObject), 0, sizeof(*track) - sizeof(PyObject));
     track->origin = before && inherited_of(before) ? Py_NewRef(before) : NULL;
-    track->text = coroutine_name(task);
-    track->task_name = name_of_task(task);
+    track->is_greenlet = is_greenlet;
+    track->text = is_greenlet ? greenlet_name(task) : coroutine_name(task);
+    if (track->text != NULL)
+        track->task_name = is_greenlet ? number_of_greenlet() : name_of_task(task);
     if (track->text == NULL || track->task_name == NULL ||
         PyObject_GenericSetAttr(task, state->tasks.key, (PyObject *)track) < 0) {
         Py_DECREF(track);
@@ -179,11 +246,33 @@ struct task_track *task_track_of(struct state *state, PyObject *task)
     bool is_track = found != NULL && Py_IS_TYPE(found, state->tasks.track_type);
     struct task_track *track = is_track ? (struct task_track *)found : NULL;
     if (track == NULL) {
-        track = track_create(state, task, found);
+        track = track_create(state, task, found, false);
         Py_XDECREF(found);
     } else if (track->process != __atomic_load_n(&task_process, __ATOMIC_RELAXED)) {
         track_open(track); /* a forked child: the parent goes on with the other one */
     }
+    PyErr_Clear();
+    return track;
+}
+
+/* It is in the greenlet's dictionary. */
+struct task_track *task_track_kept(struct state *state, PyObject *greenlet)
+{
+    PyObject **dict = _PyObject_GetDictPtr(greenlet);
+    PyObject *found = dict && *dict ? PyDict_GetItemWithError(*dict, state->tasks.key) : NULL;
+    PyErr_Clear();
+    bool is_track = found != NULL && Py_IS_TYPE(found, state->tasks.track_type);
+    struct task_track *track = is_track ? (struct task_track *)found : NULL;
+    bool is_ours = track && track->process == __atomic_load_n(&task_process, __ATOMIC_RELAXED);
+    return is_ours ? track : NULL;
+}
+
+struct task_track *task_track_of_greenlet(struct state *state, PyObject *greenlet)
+{
+    struct task_track *track = task_track_kept(state, greenlet);
+    if (track != NULL)
+        return (struct task_track *)Py_NewRef((PyObject *)track);
+    track = track_create(state, greenlet, NULL, true);
     PyErr_Clear();
     return track;
 }
@@ -229,7 +318,7 @@ void task_life_begin(struct task_track *track)
     const struct annot_value values[] = {
         annot_value_string("task", PyUnicode_AsUTF8(track->task_name)),
     };
-    struct annot_event event = task_event();
+    struct annot_event event = life_event(track);
     event.name = track->name;
     event.text = PyUnicode_AsUTF8(track->text);
     event.values = values;
@@ -266,6 +355,9 @@ static void track_dealloc(PyObject *self)
     PyTypeObject *type = Py_TYPE(self);
     if (task_cache.track == track)
         task_cache = (struct task_cache){0};
+    for (struct task_step *step = task_step; step != NULL; step = step->outer)
+        if (step->track == track)
+            step->track = NULL;
     task_life_end(track);
     task_shown_clear(track);
     trace_task_forget(track);
@@ -379,134 +471,4 @@ static PyType_Spec spec = {
 PyTypeObject *task_track_type_create(PyObject *module)
 {
     return (PyTypeObject *)PyType_FromModuleAndSpec(module, &spec, NULL);
-}
-
-/* ---- What samples know ----------------------------------------------------------------------- */
-
-enum { ROOM_FIRST = 4 };
-
-_Thread_local struct task_step *task_step;
-
-/* Guarded by the GIL where there is one. Held for nanoseconds; forked children begin with a new one
- * (task_shown_clear). */
-static void names_lock(struct task_track *track)
-{
-#if PYANNOT_FREE_THREADED
-    PyMutex_Lock(&track->mutex);
-#else
-    (void)track;
-#endif
-}
-
-static void names_unlock(struct task_track *track)
-{
-#if PYANNOT_FREE_THREADED
-    PyMutex_Unlock(&track->mutex);
-#else
-    (void)track;
-#endif
-}
-
-static bool names_grow(struct task_track *track)
-{
-    uint32_t room = track->name_room ? track->name_room * 2 : ROOM_FIRST;
-    struct task_open *names = PyMem_RawRealloc(track->names, room * sizeof(*names));
-    if (names == NULL)
-        return false;
-    track->names = names;
-    track->name_room = room;
-    return true;
-}
-
-/* What finds no memory is counted, so that its end takes away no other. */
-static void names_push(struct task_track *track, struct task_open open)
-{
-    names_lock(track);
-    if (track->name_count < track->name_room || names_grow(track))
-        track->names[track->name_count] = open;
-    track->name_count++;
-    names_unlock(track);
-}
-
-static annot_name names_pop(struct task_track *track)
-{
-    annot_name name = 0;
-    names_lock(track);
-    if (track->name_count > 0 && --track->name_count < track->name_room)
-        name = track->names[track->name_count].name;
-    names_unlock(track);
-    return name;
-}
-
-uint32_t task_open_names(struct task_track *track, struct task_open *names, uint32_t count)
-{
-    uint32_t told = 0;
-    names_lock(track);
-    for (uint32_t i = 0; i < track->name_count && i < track->name_room && told < count; i++)
-        if (track->names[i].name != 0)
-            names[told++] = track->names[i];
-    names_unlock(track);
-    return told;
-}
-
-void task_shown_clear(struct task_track *track)
-{
-#if PYANNOT_FREE_THREADED
-    track->mutex = (PyMutex){0};
-#endif
-    PyMem_RawFree(track->names);
-    track->names = NULL;
-    track->name_count = track->name_room = 0;
-}
-
-static void show(struct task_step *step, struct task_open open)
-{
-    if (open.name != 0)
-        step->shown += (uint32_t)annot_track_show(open.name, open.domain, step->shown == 0);
-}
-
-void task_step_begin(struct task_step *step, struct task_track *track)
-{
-    *step = (struct task_step){.track = track, .outer = task_step};
-    task_step = step;
-    if (track == NULL)
-        return;
-    names_lock(track);
-    for (uint32_t i = 0; i < track->name_count && i < track->name_room; i++)
-        show(step, track->names[i]);
-    names_unlock(track);
-}
-
-void task_step_end(struct task_step *step)
-{
-    if (step->shown > 0)
-        annot_track_hide(0, step->shown);
-    task_step = step->outer;
-}
-
-/* Name 0: the filter holds it back, or the table of names is full. Partner of the relaxed load:
- * whoever finds the id of an annotation's name first (annotation.h); all store the same. */
-void task_shown_begin(struct task_track *track, const struct annot_event *event)
-{
-    struct task_open open = {__atomic_load_n(&event->name, __ATOMIC_RELAXED), event->domain};
-    if (!annot_track_wants(event))
-        open.name = 0;
-    names_push(track, open);
-    if (task_step != NULL && task_step->track == track)
-        show(task_step, open);
-}
-
-void task_shown_end(struct task_track *track)
-{
-    uint32_t inside = 0;
-    if (names_pop(track) == 0)
-        return;
-    for (struct task_step *step = task_step; step != NULL; step = step->outer) {
-        if (step->track == track && step->shown > 0) {
-            annot_track_hide(inside, 1);
-            step->shown--;
-            return;
-        }
-        inside += step->shown;
-    }
 }

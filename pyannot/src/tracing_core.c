@@ -310,9 +310,9 @@ static bool is_of_traced(struct trace_thread *thread, uint32_t depth)
     return trace_now.options.library != TRACE_LIBRARY_BOX || !caller->code->is_library;
 }
 
-bool trace_named_enter(struct trace_thread *thread, annot_name name, bool continues)
+bool trace_named_enter(struct trace_thread *thread, annot_name name, bool continues, uint32_t depth)
 {
-    struct trace_entry *entry = push(thread, NULL, trace_depth() + 1);
+    struct trace_entry *entry = push(thread, NULL, depth);
     if (entry == NULL)
         return false;
     entry->token = ANNOT_CODE_HELD;
@@ -335,7 +335,7 @@ void trace_c_enter(PyObject *callable)
         return;
     annot_name name = trace_callable_name(callable);
     if (name != 0)
-        (void)trace_named_enter(thread, name, false);
+        (void)trace_named_enter(thread, name, false, depth + 1);
 }
 
 void trace_c_leave(PyObject *callable)

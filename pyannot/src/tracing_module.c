@@ -349,7 +349,6 @@ PyMethodDef trace_functions[] = {
     {"trace_choose", trace_choose, METH_VARARGS, NULL},
     {"trace_choose_lines", trace_choose_lines, METH_O, NULL},
     {"trace_end", trace_end, METH_NOARGS, NULL},
-    {"trace_greenlets", trace_greenlets, METH_VARARGS, NULL},
     {"trace_know", trace_know, METH_O, NULL},
     {"trace_switched", trace_switched, METH_O, NULL},
     {"trace_test", trace_test, METH_VARARGS, NULL},

@@ -86,8 +86,6 @@ struct trace_thread {
     uint32_t raised_depth;
     uint32_t known;   /* events of known calls so far */
     bool is_busy;     /* in the middle of an event: trace_threads_settle */
-    bool is_watched;  /* its switches of greenlets are told */
-    PyObject *behind; /* the function that was told of them before; owned */
 };
 
 extern __thread struct trace_thread *trace_self __attribute__((tls_model("initial-exec")));
@@ -334,15 +332,6 @@ static inline uint32_t trace_depth(void)
 uint32_t trace_values_enter(const struct trace_code *kept, PyCodeObject *code, bool continues);
 void trace_values_leave(struct trace_thread *thread, const struct trace_entry *entry);
 
-/* ---- Greenlets (tracing_greenlets.c) ----------------------------------------------------------
- */
-
-/* The calling thread's switches are told from here on, if the program has greenlets. */
-void trace_greenlets_watch(struct trace_thread *thread);
-/* trace_greenlets(greenlet.settrace, greenlet.gettrace): the program has. Returns what is to stand
- * in their places. */
-PyObject *trace_greenlets(PyObject *module, PyObject *args);
-
 /* ---- Tasks (tracing_tasks.c)
  * ----------------------------------------------------------------------
  */
@@ -353,8 +342,12 @@ enum trace_piece { TRACE_BEGINS, TRACE_RESUMES, TRACE_SUSPENDS, TRACE_ENDS };
 annot_name trace_range_now(void);
 /* Of a coroutine that the calling thread runs, in a task or not. */
 void trace_coroutine(const struct trace_code *code, enum trace_piece piece);
-/* Something that is no frame, and in the innermost one; trace_c_leave ends it. False: no memory. */
-bool trace_named_enter(struct trace_thread *thread, annot_name name, bool continues);
+/* Something that is no frame; in the innermost one if it is deeper than that, and trace_c_leave
+ * ends it. False: no memory. */
+bool trace_named_enter(struct trace_thread *thread, annot_name name, bool continues,
+                       uint32_t depth);
+/* The thread, which is in no call, is in the greenlet that it runs. */
+void trace_greenlet_enter(struct trace_thread *thread);
 
 /* ---- Counts of all threads --------------------------------------------------------------------
  *

@@ -2,6 +2,7 @@
 /* See tracing_tasks.h. */
 #include "tracing_tasks.h"
 
+#include "greenlets.h"
 #include "tracing_parts.h"
 
 /* A call of a coroutine that has begun. The frame tells it from others of its function: one that
@@ -248,16 +249,24 @@ static bool wants_steps(void)
            options->max_depth == 0 && trace_now.interpreter == PyInterpreterState_Get();
 }
 
+/* What stands around the calls of a task, or of a greenlet. 0: no memory. */
+static annot_name context_of(struct task_track *track, bool *ret_continues)
+{
+    struct trace_task *task = part_of(track);
+    if (task == NULL)
+        return 0;
+    *ret_continues = task->context != 0;
+    if (!*ret_continues)
+        task->context = annot_code_name(PyUnicode_AsUTF8(track->text), "", 0, ANNOT_CODE_TASK);
+    return task->context;
+}
+
 static bool begin_step(struct task_track *track)
 {
+    bool continues;
     struct trace_thread *thread = wants_steps() ? trace_thread_now(false) : NULL;
-    struct trace_task *task = thread ? part_of(track) : NULL;
-    if (task == NULL)
-        return false;
-    bool continues = task->context != 0;
-    if (!continues)
-        task->context = annot_code_name(PyUnicode_AsUTF8(track->text), "", 0, ANNOT_CODE_TASK);
-    return task->context != 0 && trace_named_enter(thread, task->context, continues);
+    annot_name name = thread ? context_of(track, &continues) : 0;
+    return name != 0 && trace_named_enter(thread, name, continues, trace_depth() + 1);
 }
 
 bool trace_step_begin(struct task_track *track)
@@ -275,4 +284,39 @@ void trace_step_end(void)
         return;
     trace_c_leave(NULL);
     trace_thread_ends();
+}
+
+/* ---- Greenlets ------------------------------------------------------------------------------- */
+
+/* What switch() and the function that is told of it add to the depth of recursion: from 3.12 on,
+ * calls of C do not. */
+#define SWITCH_CALLS (PY_VERSION_HEX < 0x030C0000 ? 2 : 0)
+
+/* The calls that were open end for now, and those that the frames of the other one are in go on: as
+ * after any moment in which nothing was heard of the thread. */
+void trace_greenlet_switched(void)
+{
+    struct trace_thread *thread = trace_self;
+    if (thread == NULL || !trace_thread_begins())
+        return;
+    if (trace_is_on() && thread->generation != 0) {
+        trace_lines_pause(thread);
+        trace_thread_sync(false, SWITCH_CALLS);
+    }
+    trace_thread_ends();
+}
+
+void trace_greenlets_known(void)
+{
+    __atomic_fetch_xor(&trace_now.epoch, 1, __ATOMIC_RELAXED);
+}
+
+void trace_greenlet_enter(struct trace_thread *thread)
+{
+    bool continues;
+    greenlets_watch();
+    struct task_track *track = owner && wants_steps() ? greenlet_context(owner) : NULL;
+    annot_name name = track ? context_of(track, &continues) : 0;
+    if (name != 0)
+        (void)trace_named_enter(thread, name, continues, 0);
 }

@@ -21,6 +21,11 @@ void trace_tasks_left(const struct state *state);
 bool trace_step_begin(struct task_track *track);
 void trace_step_end(void);
 
+/* The calling thread runs another greenlet. */
+void trace_greenlet_switched(void);
+/* The program has greenlets: all threads look again. */
+void trace_greenlets_known(void);
+
 /* The task is over: what it had open ends. */
 void trace_task_end(struct task_track *track);
 /* Nothing is told any more; or the process is another one, where nothing was. */

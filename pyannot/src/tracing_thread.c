@@ -295,7 +295,7 @@ __attribute__((noinline, cold)) struct trace_thread *trace_thread_sync(bool is_e
     if (gate == 0)
         return NULL;
     thread->generation = gate ^ trace_now.epoch;
-    trace_greenlets_watch(thread);
+    trace_greenlet_enter(thread);
     if (trace_now.options.mode != TRACE_OFF)
         open_frames(thread, is_entering, calls);
     return thread;

@@ -28,7 +28,7 @@ observe.start(%r)
 """
 
 
-class ShownTest(RecordingTest):
+class Shown(RecordingTest):
     def shown(self, source, parts="asyncio", options=()):
         """{place: ranges that a sample would have had there}"""
         text = HEAD % (ANNOT, parts) + harness.textwrap.dedent(source)
@@ -37,6 +37,8 @@ class ShownTest(RecordingTest):
         self.assertEqual(recording.lost(), 0)
         return json.loads(self.output)
 
+
+class Steps(Shown):
     def test_a_step_shows_what_its_task_has_open(self):
         self.assertEqual(self.shown("""
             @annotate("called")

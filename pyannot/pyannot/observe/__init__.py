@@ -35,11 +35,12 @@ PARTS = {
     "names": ("names", ()),
     "pools": ("pools", ("multiprocessing", "concurrent.futures", "joblib", "loky", "anyio")),
     "asyncio": ("tasks", ("asyncio",)),
+    "greenlets": ("greenlets", ("greenlet",)),
     "gc": ("collections", ()),
     "imports": ("imports", ()),
     "subprocess": ("commands", ("subprocess",)),
 }
-DEFAULT = ("names", "pools", "asyncio", "gc", "imports", "subprocess")
+DEFAULT = ("names", "pools", "asyncio", "greenlets", "gc", "imports", "subprocess")
 
 # On request only: what it is called, and the part that it belongs to and brings along.
 OPTIONS = {"asyncio-steps": "asyncio", "asyncio-slow": "asyncio"}

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: MIT */
+/* See greenlets.h. */
+#include "greenlets.h"
+
+#include "task_parts.h"
+#include "tracing_tasks.h"
+
+static PyObject *getcurrent, *settrace, *gettrace; /* greenlet's; NULL: nobody has imported it */
+static PyObject *switched;                         /* our trace function */
+static PyObject *parent_name, *dead_name;          /* interned */
+static struct state *owner; /* borrowed; NULL: nobody's greenlets are looked at */
+static bool with_ranges;    /* which go to tracks */
+
+static _Thread_local struct {
+    bool is_watched;
+    PyObject *behind;     /* the program's own trace function; owned */
+    PyObject *main;       /* borrowed, as the next: they are alive */
+    PyObject *now;        /* which runs */
+    struct task_step own; /* what that shows; of the main one, and of one that runs for a task,
+                           * nothing */
+} here;
+
+/* ---- Which one runs -------------------------------------------------------------------------- */
+
+/* New reference; NULL: none, or it is no attribute. */
+static PyObject *get(PyObject *object, PyObject *name)
+{
+    PyObject *found = PyObject_GetAttr(object, name);
+    if (found == NULL)
+        PyErr_Clear();
+    return found;
+}
+
+/* Borrowed from the child. NULL: it is a main one. */
+static PyObject *parent_of(PyObject *greenlet)
+{
+    PyObject *parent = get(greenlet, parent_name);
+    Py_XDECREF(parent);
+    return parent == Py_None ? NULL : parent;
+}
+
+static PyObject *main_of(PyObject *greenlet)
+{
+    for (PyObject *parent = greenlet; parent != NULL; parent = parent_of(parent))
+        greenlet = parent;
+    return greenlet;
+}
+
+/* The step of a loop that it, or one that it runs for, is in. */
+static struct task_step *step_of(PyObject *greenlet)
+{
+    struct task_step *step = NULL;
+    while (task_has_steps() && step == NULL && greenlet != NULL) {
+        step = task_step_on(greenlet);
+        greenlet = parent_of(greenlet);
+    }
+    return step;
+}
+
+static struct task_track *track_of(PyObject *greenlet)
+{
+    struct task_track *track = task_track_of_greenlet(owner, greenlet);
+    Py_XDECREF(track); /* the greenlet, which runs, keeps it */
+    return track;
+}
+
+/* From here on `greenlet` runs. */
+static void turn_to(PyObject *greenlet)
+{
+    here.now = greenlet;
+    task_steps_hide();
+    struct task_step *step = step_of(greenlet);
+    PyObject *runs = step ? step->greenlet : greenlet; /* it is around that */
+    bool is_own = runs != here.main && with_ranges && annot_enabled() &&
+                  (task_has_steps() || !task_is_run(owner));
+    here.own = (struct task_step){.track = is_own ? track_of(runs) : NULL};
+    task_steps_show(step ? step : is_own ? &here.own : NULL);
+    if (here.own.track != NULL)
+        task_life_begin(here.own.track);
+}
+
+/* Asks greenlet: somebody may have put a trace function in place of ours. */
+static bool find_now(void)
+{
+    PyObject *now = getcurrent ? PyObject_CallNoArgs(getcurrent) : NULL;
+    if (now == NULL)
+        PyErr_Clear();
+    else if (now != here.now)
+        turn_to(now);
+    Py_XDECREF(now);
+    return now != NULL;
+}
+
+void greenlets_watch(void)
+{
+    PyObject *kind, *value, *traceback;
+    if (__atomic_load_n(&settrace, __ATOMIC_ACQUIRE) == NULL || owner == NULL || here.is_watched)
+        return;
+    here.is_watched = true;
+    PyErr_Fetch(&kind, &value, &traceback);
+    PyObject *now = PyObject_CallNoArgs(getcurrent);
+    if (now != NULL) {
+        here.main = main_of(now);
+        task_steps_are_on(now);
+        here.behind = PyObject_CallFunctionObjArgs(settrace, switched, NULL);
+        if (here.behind == switched)
+            Py_CLEAR(here.behind);
+        turn_to(now);
+    }
+    Py_XDECREF(now);
+    PyErr_Restore(kind, value, traceback); /* with none of its own: then it is not told */
+}
+
+PyObject *greenlet_now(void)
+{
+    greenlets_watch();
+    return here.now;
+}
+
+struct task_track *greenlet_running(struct state *state)
+{
+    greenlets_watch();
+    if (state == NULL || state != owner || !with_ranges || !annot_enabled() || !find_now() ||
+        here.now == here.main)
+        return NULL;
+    if (here.own.track == NULL)
+        turn_to(here.now); /* nobody recorded when it was switched to */
+    return track_of(here.now);
+}
+
+struct task_track *greenlet_context(struct state *state)
+{
+    struct task_track *track = greenlet_running(state);
+    const struct task_step *step = track ? step_of(here.now) : NULL;
+    return step && step->track && step->greenlet != here.now ? step->track : track;
+}
+
+bool greenlet_may_run_tasks(void)
+{
+    if (owner == NULL || !here.is_watched || !find_now())
+        return true;
+    bool is_in_step = task_step != NULL && task_step != &here.own;
+    return is_in_step || !task_has_steps(); /* of loops that tell none: uvloop's */
+}
+
+/* ---- Switches -------------------------------------------------------------------------------- */
+
+/* It is left, and maybe for ever. */
+static void leave(PyObject *greenlet)
+{
+    struct task_track *track = task_track_kept(owner, greenlet);
+    PyObject *is_dead = track != NULL ? get(greenlet, dead_name) : NULL;
+    if (is_dead == Py_True)
+        task_life_end(track);
+    Py_XDECREF(is_dead);
+}
+
+static void follow(PyObject *origin, PyObject *target)
+{
+    PyObject *kind, *value, *traceback;
+    PyErr_Fetch(&kind, &value, &traceback);
+    task_cache = (struct task_cache){0};
+    turn_to(target);
+    if (origin != here.main)
+        leave(origin);
+    trace_greenlet_switched();
+    PyErr_Restore(kind, value, traceback);
+}
+
+/* (event, (origin, target)). Where the program's own function raises, greenlet takes both away. */
+static PyObject *on_switch(PyObject *ignored, PyObject *args)
+{
+    PyObject *origin, *target;
+    (void)ignored;
+    if (owner != NULL && PyTuple_GET_SIZE(args) == 2 && PyTuple_Check(PyTuple_GET_ITEM(args, 1)) &&
+        PyTuple_GET_SIZE(PyTuple_GET_ITEM(args, 1)) == 2) {
+        origin = PyTuple_GET_ITEM(PyTuple_GET_ITEM(args, 1), 0);
+        target = PyTuple_GET_ITEM(PyTuple_GET_ITEM(args, 1), 1);
+        follow(origin, target);
+    }
+    if (here.behind == NULL || here.behind == Py_None)
+        Py_RETURN_NONE;
+    PyObject *result = PyObject_Call(here.behind, args, NULL);
+    if (result == NULL) {
+        Py_CLEAR(here.behind);
+        here.is_watched = false;
+    }
+    return result;
+}
+
+/* In place of greenlet.settrace. */
+static PyObject *set_behind(PyObject *ignored, PyObject *function)
+{
+    (void)ignored;
+    if (!here.is_watched)
+        return PyObject_CallFunctionObjArgs(settrace, function, NULL);
+    if (function != Py_None && !PyCallable_Check(function)) {
+        PyErr_SetString(PyExc_TypeError, "must be callable");
+        return NULL;
+    }
+    PyObject *before = here.behind ? here.behind : Py_NewRef(Py_None);
+    here.behind = Py_NewRef(function);
+    return before;
+}
+
+/* In place of greenlet.gettrace. */
+static PyObject *get_behind(PyObject *module, PyObject *ignored)
+{
+    (void)module;
+    (void)ignored;
+    if (!here.is_watched)
+        return PyObject_CallNoArgs(gettrace);
+    return Py_NewRef(here.behind ? here.behind : Py_None);
+}
+
+/* ---- Beginning and ending -------------------------------------------------------------------- */
+
+static PyMethodDef set_definition = {"settrace", set_behind, METH_O, NULL};
+static PyMethodDef get_definition = {"gettrace", get_behind, METH_NOARGS, NULL};
+static PyMethodDef switched_definition = {"annot_switched", on_switch, METH_VARARGS, NULL};
+
+PyObject *greenlets_known(PyObject *module, PyObject *args)
+{
+    PyObject *current, *set, *get_function;
+    if (!PyArg_ParseTuple(args, "OOO:greenlets_known", &current, &set, &get_function))
+        return NULL;
+    PyObject *function = PyCFunction_New(&switched_definition, NULL);
+    Py_XSETREF(parent_name, PyUnicode_InternFromString("parent"));
+    Py_XSETREF(dead_name, PyUnicode_InternFromString("dead"));
+    if (function == NULL || parent_name == NULL || dead_name == NULL) {
+        Py_XDECREF(function);
+        return NULL;
+    }
+    Py_XSETREF(switched, function);
+    Py_XSETREF(getcurrent, Py_NewRef(current));
+    Py_XSETREF(gettrace, Py_NewRef(get_function));
+    if (tasks_types_make(module) < 0)
+        return NULL;
+    owner = PyModule_GetState(module);
+    PyObject *before = __atomic_exchange_n(&settrace, Py_NewRef(set), __ATOMIC_ACQ_REL);
+    Py_XDECREF(before); /* partner: greenlets_watch */
+    greenlets_watch();
+    trace_greenlets_known();
+    return Py_BuildValue("NN", PyCFunction_New(&set_definition, NULL),
+                         PyCFunction_New(&get_definition, NULL));
+}
+
+PyObject *greenlets_ranges(PyObject *module, PyObject *is_on)
+{
+    struct state *state = PyModule_GetState(module);
+    bool on = is_on == Py_True;
+    if (owner != state) {
+        PyErr_SetString(PyExc_RuntimeError, "greenlets of another interpreter are watched");
+        return NULL;
+    }
+    if (on != with_ranges && (on ? task_watch(module) : task_unwatch(state)) < 0)
+        return NULL;
+    with_ranges = on;
+    here.now = NULL;
+    (void)find_now();
+    Py_RETURN_NONE;
+}
+
+void greenlets_left(const struct state *state)
+{
+    if (owner != state)
+        return;
+    owner = NULL;
+    with_ranges = false;
+}
+
+void greenlets_forget(void)
+{
+    getcurrent = settrace = gettrace = switched = parent_name = dead_name = NULL;
+    here.behind = here.main = here.now = NULL;
+    here.is_watched = false;
+}

@@ -1,0 +1,357 @@
+# SPDX-License-Identifier: MIT
+"""Ranges, samples and calls of greenlets, and of gevent's: each is on the greenlet that it belongs
+to, whichever runs in between and however one ends. ANNOT_TEST_GREENLETS says how many random ones
+there are (800)."""
+
+import collections
+import importlib.util
+import json
+import os
+import random
+import sys
+import unittest
+
+import harness
+from harness import ANNOT, HERE, RecordingTest
+from test_task_samples import Shown
+
+GREENLETS = int(os.environ.get("ANNOT_TEST_GREENLETS", "800"))
+HEAD = """
+import gc, greenlet, sys, threading, time
+import pyannot
+from pyannot import annotate, mark, observe, pop, push
+observe.start("greenlets,asyncio")
+"""
+
+
+def needs(package):
+    return unittest.skipUnless(importlib.util.find_spec(package), f"{package} is not installed")
+
+
+class GreenletsTest(RecordingTest):
+    def tracks(self):
+        """{label of a track: [(depth, name)] by begin}, and what ended there, by end."""
+        text = harness.run([ANNOT, "cat", "-j", str(self.folder / "out.annot")]).stdout
+        self.lines = list(map(json.loads, text.splitlines()))
+        begun, self.ended = collections.defaultdict(list), collections.defaultdict(list)
+        for line in self.lines:
+            if line.get("kind") == "track" and line["event"] == "begin":
+                begun[line["track"]].append((line["depth"], line["name"]))
+            elif line.get("kind") == "track" and line["event"] == "end":
+                self.ended[line["track"]].append(line.get("name"))
+        return dict(begun)
+
+    def of_threads(self):
+        return [line["name"] for line in self.lines
+                if line["event"] == "begin" and line.get("kind") == "pushed"]
+
+    def record_tracks(self, source, options=("--no-preload",)):
+        recording = self.record(HEAD + harness.textwrap.dedent(source),
+                                options=["--no-sample", *options])
+        self.assertEqual(recording.lost(), 0)
+        return self.tracks()
+
+
+@needs("greenlet")
+class Model(GreenletsTest):
+    def test_random_greenlets_are_recorded_as_they_ran(self):
+        seed = int(os.environ.get("ANNOT_MODEL_SEED", random.randrange(1 << 30)))
+        print(f"ANNOT_MODEL_SEED={seed}", flush=True)
+        recording = self.record(HERE / "greenlet_ranges_program.py", GREENLETS, seed,
+                                options=["--no-preload", "--no-sample", "--policy", "wait"])
+        self.assertEqual(recording.lost(), 0)
+        told = json.loads(self.output)
+        self.assertTrue(told["enabled"])
+        tracks = {}
+        for label, ranges in self.tracks().items():
+            self.assertEqual(ranges[0], (0, ranges[0][1]))
+            self.assertEqual(len(self.ended[label]), len(ranges), label)
+            if ranges[0][1] in ("Model.run", "run") and len(ranges) > 1:
+                tracks[ranges[1][1]] = ranges
+        for name, ranges in told["expected"].items():
+            if ranges:  # else it was thrown something before it began
+                self.assertEqual(tracks.pop(name)[1:],
+                                 [(depth + 1, what) for depth, what in ranges], name)
+        self.assertEqual(tracks, {})
+        self.assertEqual(set(self.of_threads()), {"all of it", "turn"})
+
+
+@needs("greenlet")
+class Places(GreenletsTest):
+    def test_the_main_ones_ranges_are_the_threads(self):
+        tracks = self.record_tracks("""
+            def work():
+                with annotate("inside"):
+                    main.switch()
+                with annotate("again"):
+                    pass
+
+            main = greenlet.getcurrent()
+            other = greenlet.greenlet(work)
+            with annotate("outside"):
+                other.switch()
+                with annotate("between"):
+                    pass
+                other.switch()
+        """)
+        self.assertEqual(tracks, {"greenlets/work (greenlet 1)": [
+            (0, "work"), (1, "inside"), (1, "again")]})
+        self.assertEqual(self.of_threads(), ["outside", "between"])
+
+    def test_each_ending_closes_what_is_open(self):
+        tracks = self.record_tracks("""
+            def work(name):
+                with annotate(name):
+                    push("pushed")
+                    greenlet.getcurrent().parent.switch()
+
+            def ended(name, end):
+                one = greenlet.greenlet(work)
+                one.switch(name)
+                try:
+                    end(one)
+                except ValueError:
+                    pass
+
+            ended("returned", lambda one: one.switch())
+            ended("thrown", lambda one: one.throw(ValueError))
+            ended("exited", lambda one: one.throw())
+            ended("freed", lambda one: None)
+            gc.collect()
+            never = greenlet.greenlet(work)
+            never.throw()
+            mark("all over")
+        """)
+        names = {"returned", "thrown", "exited", "freed"}
+        self.assertEqual({ranges[1][1] for ranges in tracks.values() if len(ranges) > 1}, names)
+        for label, ranges in tracks.items():
+            self.assertEqual(len(self.ended[label]), len(ranges), label)
+        last = [line["event"] for line in self.lines if line.get("kind") == "track"
+                or line.get("name") == "all over"]
+        self.assertEqual(last[-1], "mark")
+
+    def test_a_switch_to_another_thread_is_refused_as_ever(self):
+        tracks = self.record_tracks("""
+            def work():
+                with annotate("inside"):
+                    greenlet.getcurrent().parent.switch()
+
+            one = greenlet.greenlet(work)
+            one.switch()
+
+            def elsewhere():
+                with annotate("elsewhere"):
+                    try:
+                        one.switch()
+                    except greenlet.error:
+                        mark("refused")
+                    with annotate("still here"):
+                        pass
+
+            thread = threading.Thread(target=elsewhere)
+            thread.start()
+            thread.join()
+            one.switch()
+        """)
+        self.assertEqual(tracks, {"greenlets/work (greenlet 1)": [(0, "work"), (1, "inside")]})
+        self.assertEqual(self.of_threads(), ["elsewhere", "still here"])
+
+    def test_a_trace_function_of_the_programs_own(self):
+        self.record_tracks("""
+            told = []
+
+            def work():
+                with annotate("inside"):
+                    greenlet.getcurrent().parent.switch()
+
+            def fails(event, pair):
+                raise KeyError
+
+            def follow(event, pair):
+                told.append(event)
+
+            assert greenlet.settrace(follow) is None
+            one = greenlet.greenlet(work)
+            one.switch()
+            one.switch()
+            assert told == 4 * ["switch"], told
+            assert greenlet.settrace(fails) is follow
+            two = greenlet.greenlet(work)
+            try:
+                two.switch()
+            except KeyError:
+                mark("failed")
+            assert greenlet.gettrace() is None
+            three = greenlet.greenlet(work)
+            three.switch()
+            three.switch()
+        """)
+        self.assertEqual(sum(line["event"] == "begin" and line["name"] == "inside"
+                             for line in self.lines), 2)
+
+    def test_one_that_a_task_runs_is_the_tasks(self):
+        """As SQLAlchemy does: blocking code in a greenlet, which lets its task await for it."""
+        tracks = self.record_tracks("""
+            import asyncio
+
+            def blocking(number):
+                with annotate("blocking"):
+                    for _ in range(3):
+                        with annotate("query"):
+                            greenlet.getcurrent().parent.switch(asyncio.sleep(0.001))
+
+            async def request(number):
+                inner = greenlet.greenlet(blocking)
+                with annotate("request"):
+                    awaited = inner.switch(number)
+                    while not inner.dead:
+                        await awaited
+                        awaited = inner.switch()
+
+            async def main():
+                await asyncio.gather(*(asyncio.create_task(request(n), name=f"r{n}")
+                                       for n in range(4)))
+
+            asyncio.run(main())
+        """)
+        for number in range(4):
+            self.assertEqual(tracks[f"asyncio tasks/request (r{number})"], [
+                (0, "request"), (1, "request"), (2, "blocking"), *(3 * [(3, "query")])])
+        self.assertFalse([label for label in tracks if label.startswith("greenlets/")])
+
+    def test_a_loop_that_a_greenlet_runs(self):
+        """As Playwright does: the loop gives way to the main greenlet in the middle of a step."""
+        tracks = self.record_tracks("""
+            import asyncio
+
+            async def serve():
+                for _ in range(20):
+                    with annotate("served"):
+                        main.switch()
+                        await asyncio.sleep(0)
+
+            def loop():
+                asyncio.run(serve())
+
+            def deep(n):
+                return deep(n - 1) if n else fiber.switch()
+
+            main = greenlet.getcurrent()
+            fiber = greenlet.greenlet(loop)
+            fiber.switch()
+            for number in range(19):
+                with annotate("user"):
+                    deep(number * 7 % 20)
+            fiber.switch()
+        """)
+        [task] = [ranges for label, ranges in tracks.items() if "serve" in label]
+        self.assertEqual(task, [(0, "serve"), *(20 * [(1, "served")])])
+        self.assertEqual(self.of_threads(), 19 * ["user"])
+
+
+@needs("greenlet")
+class Samples(Shown):
+    def test_a_greenlet_shows_what_it_has_open(self):
+        self.assertEqual(self.shown("""
+            import greenlet
+
+            def work(name):
+                with annotate(name):
+                    main.switch()
+                    shown(name)
+                    with annotate("deeper"):
+                        main.switch()
+                        shown(name + " deeper")
+                main.switch()
+                shown(name + " left")
+
+            main = greenlet.getcurrent()
+            shown("before")
+            with annotate("outer"):
+                ones = [greenlet.greenlet(work) for _ in range(2)]
+                ones[0].switch("a")
+                ones[1].switch("b")
+                shown("main")
+                for _ in range(3):
+                    for one in ones:
+                        one.switch()
+                shown("again")
+        """, "greenlets"), {
+            "before": [], "main": ["outer"], "again": ["outer"],
+            **{name: ["outer", "work", name] for name in "ab"},
+            **{name + " deeper": ["outer", "work", name, "deeper"] for name in "ab"},
+            **{name + " left": ["outer", "work"] for name in "ab"}})
+
+    def test_a_loop_that_a_greenlet_runs(self):
+        self.assertEqual(self.shown("""
+            import asyncio, greenlet
+
+            async def serve():
+                with annotate("served"):
+                    shown("served")
+                    main.switch()
+                    shown("served again")
+
+            main = greenlet.getcurrent()
+            fiber = greenlet.greenlet(lambda: asyncio.run(serve()))
+            fiber.switch()
+            with annotate("user"):
+                shown("user")
+            fiber.switch()
+        """, "greenlets,asyncio"), {
+            "served": ["<lambda>", "serve", "served"], "user": ["user"],
+            "served again": ["<lambda>", "serve", "served"]})
+
+
+@needs("gevent")
+class Gevent(GreenletsTest):
+    PROGRAM = """
+        from gevent import monkey
+        monkey.patch_all()
+        import gevent, gevent.pool
+
+        def leaf(n):
+            return n
+
+        def work(n):
+            with annotate("work"):
+                leaf(n)
+                time.sleep(0.001)
+                with annotate("inner"):
+                    leaf(n)
+                    gevent.sleep(0)
+            return n
+
+        pool = gevent.pool.Pool(5)
+        assert sorted(pool.imap_unordered(work, range(40))) == list(range(40))
+        killed = gevent.spawn(work, 1000)
+        gevent.sleep(0)
+        killed.kill()
+    """
+
+    def test_a_pool_has_a_track_for_each_of_its_greenlets(self):
+        tracks = self.record_tracks(self.PROGRAM)
+        works = [ranges for label, ranges in tracks.items() if label.startswith("greenlets/work ")]
+        whole = [(0, "work"), (1, "work"), (2, "inner")]
+        self.assertEqual(sorted(works), sorted([*(40 * [whole]), whole[:2]]))
+        whole_ends = ["inner", "work", "work"]
+        self.assertEqual(sum(self.ended[label] == whole_ends for label in tracks), 40)
+        self.assertEqual(self.of_threads(), [])
+
+    def test_calls_of_a_pool_are_all_counted(self):
+        for mode in ("exact", "aggregate"):
+            self.record_tracks(self.PROGRAM, ["--python", "greenlets",
+                                              f"--trace-functions={mode}", "--trace-select",
+                                              "work,leaf"])
+            report = json.loads(harness.run(
+                [ANNOT, "report", "--json", str(self.folder / "out.annot")]).stdout)
+            counts = {row["name"]: row["calls"] for row in report["calls"]}
+            self.assertEqual((counts["work"], counts["leaf"]), (41, 81), mode)
+            contexts = {(row["task"], row["name"]): row["calls"]
+                        for row in report["calls_by_context"]}
+            self.assertEqual(contexts["work", "leaf"], 81, mode)
+
+
+if __name__ == "__main__":
+    harness.run_where_there_are("greenlet")
+    harness.main()
