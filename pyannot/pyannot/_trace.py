@@ -123,6 +123,9 @@ def _tell_switched(is_on: bool) -> None:
     if "lines" in _settings:
         domain.mark(f"lines of Python: {_settings['lines']}")
     _native.trace_switched(is_on)
+    import gc
+    if is_on != (_native.trace_look in gc.callbacks):
+        (gc.callbacks.append if is_on else gc.callbacks.remove)(_native.trace_look)
 
 
 def count_lines(patterns: str) -> None:

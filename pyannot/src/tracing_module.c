@@ -334,6 +334,17 @@ void trace_end_later(void)
     __atomic_store_n(&trace_now.is_asked, is_full, __ATOMIC_RELAXED);
 }
 
+/* For gc.callbacks, while somebody has asked: what he asked for may fit no function that runs, and
+ * then no event says that he has gone. */
+static PyObject *trace_look(PyObject *module, PyObject *args)
+{
+    (void)module;
+    (void)args;
+    if (trace_now.is_asked && !annot_enabled())
+        trace_end_later();
+    Py_RETURN_NONE;
+}
+
 /* trace_switched(is_on): by somebody else, while the program ran. */
 static PyObject *trace_switched(PyObject *module, PyObject *is_on)
 {
@@ -350,6 +361,7 @@ PyMethodDef trace_functions[] = {
     {"trace_choose_lines", trace_choose_lines, METH_O, NULL},
     {"trace_end", trace_end, METH_NOARGS, NULL},
     {"trace_know", trace_know, METH_O, NULL},
+    {"trace_look", trace_look, METH_VARARGS, NULL},
     {"trace_switched", trace_switched, METH_O, NULL},
     {"trace_test", trace_test, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},

@@ -3,6 +3,7 @@
 thread waits: switched_program.py FOLDER ROUNDS. Fails if it is traced at its end, or has names that
 are not its own. See test_switching.py."""
 
+import gc
 import os
 import sys
 import threading
@@ -54,6 +55,8 @@ for thread in threads:
 before = set(vars(sys.modules["__main__"]))
 for thread in threads:
     thread.join()
+gc.collect()  # where it is looked for whether anybody records, if nothing that is traced was called
+calls(100)
 left = set(vars(sys.modules["__main__"])) - before - {"before", "__warningregistry__"}
 if "pyannot._trace" in sys.modules:
     left |= set(sys.modules["pyannot._trace"]._settings)

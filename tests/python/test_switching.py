@@ -177,9 +177,9 @@ class Switching(RecordingTest):
         self.assertEqual(program.wait(SECONDS), 0)
         self.assertEqual(self.counted(output), 2 * CALLS)
 
-    def begin_attached(self, environment, output, *options):
+    def begin_attached(self, environment, output, *options, select="switched_program.py"):
         if "--range" not in options:
-            options = ("--trace-functions=exact", "--trace-select", "switched_program.py", *options)
+            options = ("--trace-functions=exact", "--trace-select", select, *options)
         recorder = self.start(
             [ANNOT, "attach", "--force", "-o", str(output), *options], environment,
             stderr=subprocess.PIPE, text=True)
@@ -212,16 +212,20 @@ class Switching(RecordingTest):
         self.assertEqual(self.counted(output), CALLS)
 
     def test_tracing_ends_after_its_recorder_was_killed(self):
-        interpreter, path = interpreters()[0]
-        environment = self.environment_of(path)
-        output = self.folder / "killed.annot"
-        program = self.start_with_pyannot(interpreter, environment, 2)
-        recorder = self.begin_attached(environment, output, str(program.pid))
-        recorder.kill()
-        recorder.wait()
-        harness.run([ANNOT, "recover"], env=environment)  # which shuts the gate
-        self.go(1)
-        self.assertEqual(program.wait(SECONDS), 0)
+        (first, *_, last), output = interpreters(), self.folder / "killed.annot"
+        for (interpreter, path), select in ((first, "switched_program.py"), (first, "nothing.py"),
+                                            (last, "nothing.py")):
+            with self.subTest(python=interpreter.version, select=select):
+                self.clear()
+                environment = self.environment_of(path)
+                program = self.start_with_pyannot(interpreter, environment, 2)
+                recorder = self.begin_attached(environment, output, str(program.pid),
+                                               select=select)
+                recorder.kill()
+                recorder.wait()
+                harness.run([ANNOT, "recover"], env=environment)  # which shuts the gate
+                self.go(1)
+                self.assertEqual(program.wait(SECONDS), 0)
 
 
 if __name__ == "__main__":
