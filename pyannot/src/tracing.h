@@ -57,6 +57,9 @@ struct trace_hook {
     int (*choose)(PyCodeObject *code);
     /* No more of them, also from threads that are in the middle of something. */
     void (*stop)(void);
+    /* The interpreter has ended, and with it every object; there may be another one. NULL: nothing
+     * is kept. */
+    void (*forget)(void);
 };
 
 extern const struct trace_hook trace_monitoring; /* CPython 3.12 and later */

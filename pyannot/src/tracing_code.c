@@ -142,6 +142,14 @@ int trace_code_setup(void)
     return trace_kept_setup();
 }
 
+/* What the interpreter did not free is of its own code, and stays. */
+void trace_code_forget(void)
+{
+    all.next = all.previous = &all;
+    watched_count = 0;
+    trace_kept_forget();
+}
+
 /* Borrowed from the object; "?" for what is no text. */
 static const char *text_of(PyObject *object)
 {

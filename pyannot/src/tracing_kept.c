@@ -144,6 +144,13 @@ int trace_kept_setup(void)
     return watcher >= 0 ? 0 : -1;
 }
 
+void trace_kept_forget(void)
+{
+    trace_table = NULL;
+    spare = NULL;
+    watcher = -1;
+}
+
 #else
 
 Py_ssize_t trace_extra = -1;
@@ -229,6 +236,11 @@ int trace_kept_setup(void)
         return 0;
     PyErr_SetString(PyExc_RuntimeError, "others keep data for code objects, no place is left");
     return -1;
+}
+
+void trace_kept_forget(void)
+{
+    trace_extra = -1;
 }
 
 #endif

@@ -2,6 +2,7 @@
 /* What Python code calls of the tracer, as functions of _native.
  *
  * Threads: one at a time, see pyannot/_trace.py. */
+#include "greenlets.h"
 #include "tracing_parts.h"
 #include "tracing_tasks.h"
 
@@ -109,6 +110,26 @@ static void end(void)
     trace_has_values = false;
 }
 
+/* Whoever embeds it may begin another one: what was known is of objects that are gone. */
+static bool watches_end;
+
+static void interpreter_ended(void)
+{
+    watches_end = false;
+    trace_now.hook = NULL;
+    trace_now.interpreter = NULL;
+    trace_now.options.mode = TRACE_OFF;
+    trace_has_values = trace_now.is_asked = false;
+    for (int i = 0; i < HOOK_COUNT; i++)
+        if (hooks[i]->forget != NULL)
+            hooks[i]->forget();
+    trace_code_forget();
+    greenlets_forget();
+    task_forget_all();
+    if (trace_self != NULL)
+        trace_self->generation = trace_self->count = 0;
+}
+
 static int begin(const struct trace_options *options)
 {
     const char *refusal = "";
@@ -119,6 +140,7 @@ static int begin(const struct trace_options *options)
     }
     if (trace_code_setup() < 0 || trace_thread_setup() < 0)
         return -1;
+    watches_end = watches_end || Py_AtExit(interpreter_ended) == 0;
     measure_clock();
     trace_now.interpreter = PyInterpreterState_Get();
     trace_now.options = *options;

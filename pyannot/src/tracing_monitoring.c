@@ -17,7 +17,7 @@ enum { FIRST_ID = 3, LAST_ID = 4 }; /* 0 debuggers, 1 coverage, 2 profilers, 5 t
 
 enum { CODE_UNIT = 2 }; /* bytes */
 
-static PyObject *disable; /* sys.monitoring.DISABLE, for ever */
+static PyObject *disable; /* sys.monitoring.DISABLE, as long as there is an interpreter */
 static PyObject *callback_type;
 static int tool_id = -1;
 
@@ -426,6 +426,12 @@ static void stop(void)
     PyErr_Restore(kind, value, traceback);
 }
 
+static void forget(void)
+{
+    disable = callback_type = NULL;
+    tool_id = -1;
+}
+
 static const char *refused(const struct trace_options *options)
 {
     (void)options;
@@ -457,7 +463,15 @@ static void stop(void)
 {
 }
 
+static void forget(void)
+{
+}
+
 #endif
 
-const struct trace_hook trace_monitoring = {
-    .name = "sys.monitoring", .refused = refused, .start = start, .choose = choose, .stop = stop};
+const struct trace_hook trace_monitoring = {.name = "sys.monitoring",
+                                            .refused = refused,
+                                            .start = start,
+                                            .choose = choose,
+                                            .stop = stop,
+                                            .forget = forget};

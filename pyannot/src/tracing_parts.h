@@ -190,6 +190,8 @@ static inline struct trace_code *trace_kept_find(const PyCodeObject *code)
 /* 0, or -1 with an exception. */
 int trace_kept_setup(void);
 bool trace_kept_is_set_up(void);
+/* The interpreter has ended. */
+void trace_kept_forget(void);
 /* What is kept of the object, made if there is nothing yet. NULL: no memory. */
 struct trace_code *trace_kept_add(PyCodeObject *code);
 
@@ -222,6 +224,8 @@ void trace_code_forget_verdicts(void);
 int trace_code_setup(void);
 /* In a child: whoever held a lock is not there. */
 void trace_code_forked(void);
+/* The interpreter has ended, and all code objects. */
+void trace_code_forget(void);
 
 static inline struct trace_code *trace_code_of(PyCodeObject *code)
 {

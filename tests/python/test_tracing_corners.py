@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: MIT
+"""Calls where tracing meets something unusual: code without a file, other profilers, threads that
+stay in a function which is known to be tiny, coroutines that the collector of garbage closes,
+interpreters that end and begin again."""
+
+import collections
+import functools
+import json
+import os
+import pathlib
+import subprocess
+import sysconfig
+import textwrap
+import unittest
+
+import elsewhere
+import harness
+from harness import ANNOT, RecordingTest
+
+
+@functools.cache
+def interpreters():
+    return list(elsewhere.this_oldest_newest())
+
+
+class CornersTest(RecordingTest):
+    def each(self, least=(3, 9), below=(4, 0)):
+        found = [(one, path) for one, path in interpreters() if least <= one.version < below]
+        if not found:
+            self.skipTest("no such interpreter")
+        return found
+
+    def trace(self, interpreter, path, source, *options, command=()):
+        """The recording, as lines; and how often each function was called."""
+        script = self.script(textwrap.dedent(source))
+        output = self.folder / "corner.annot"
+        environment = dict(self.environment, PYTHONPATH=path)
+        environment.pop("ANNOT_PYTHON", None)
+        done = subprocess.run(
+            [ANNOT, "record", "--no-sample", "--force", *options, "-o", str(output), "--",
+             *(command or [interpreter.command]), str(script), *(["2"] if command else [])],
+            env=environment, capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        text = harness.run([ANNOT, "cat", "--json", str(output)]).stdout
+        lines = [json.loads(line) for line in text.splitlines()]
+        report = json.loads(harness.run([ANNOT, "report", "--json", str(output)]).stdout)
+        counts = collections.Counter()
+        for row in report.get("calls", ()):
+            counts[row["name"].split(".")[-1]] += row["calls"]
+        return lines, counts
+
+    def test_code_without_a_file_is_chosen_by_its_name(self):
+        source = """
+            exec(compile("def made(n):\\n    return n\\n", "<string>", "exec"))
+            exec(compile("def other(n):\\n    return n\\n", "<cell 1>", "exec"))
+            exec("def plain(n):\\n    return n\\n")
+            for n in range(7):
+                made(n), other(n), plain(n)
+        """
+        for interpreter, path in self.each()[:1]:
+            for select, names in (("<string>", "made plain"), ("<string>:made", "made"),
+                                  ("<cell*", "other"), ("-<string>,-<module>", "other")):
+                _, counts = self.trace(interpreter, path, source, "--python", "names",
+                                       "--trace-functions=exact", "--trace-select", select)
+                counts.pop("<module>", None)
+                found = {name: count for name, count in counts.items()
+                         if name in ("made", "other", "plain")}
+                self.assertEqual(found, dict.fromkeys(names.split(), 7), select)
+
+    def test_a_call_of_a_tiny_function_ends_in_whichever_thread(self):
+        source = """
+            import threading
+            from pyannot import mark
+
+            def tiny(entered=None, gate=None):
+                if gate is not None:
+                    entered.set()
+                    gate.wait()
+
+            def waits(entered, gate):
+                tiny(entered, gate)
+                mark("left")
+                stays.wait()
+
+            entered, gate, stays = (threading.Event() for _ in range(3))
+            thread = threading.Thread(target=waits, args=(entered, gate))
+            thread.start()
+            entered.wait()
+            for _ in range(20000):
+                tiny()
+            gate.set()
+            tiny()
+            stays.set()
+            thread.join()
+        """
+        for interpreter, path in self.each((3, 12)):
+            lines, _ = self.trace(interpreter, path, source, "--python", "names",
+                                  "--trace-functions=adaptive", "--trace-select", "tiny,waits")
+            [left] = [line for line in lines if line.get("name") == "left"]
+            self.assertTrue([line for line in lines if line["event"] == "mark"
+                             and line.get("name") == "tiny"], "it is estimated")
+            of_thread = [line for line in lines
+                         if line.get("thread_index") == left["thread_index"]]
+            before = [(line["event"], line.get("name")) for line in
+                      of_thread[:of_thread.index(left)] if line["event"] in ("begin", "end")]
+            self.assertEqual(before[-3:], [("begin", "waits"), ("begin", "tiny"), ("end", "tiny")])
+
+    def test_a_profile_function_for_new_threads_is_left_alone(self):
+        source = """
+            import sys, threading
+            import pyannot
+
+            def theirs(frame, event, argument):
+                pass
+
+            def leaf():
+                pass
+
+            def run(count):
+                threads = [threading.Thread(target=leaf) for _ in range(count)]
+                for thread in threads:
+                    thread.start()
+                for thread in threads:
+                    thread.join()
+
+            threading.setprofile(theirs)
+            try:
+                with pyannot.tracing(select="leaf", c_calls=True):
+                    raise SystemExit("nothing was refused")
+            except RuntimeError as error:
+                assert "threading.setprofile" in str(error), error
+            assert threading._profile_hook is theirs
+            threading.setprofile(None)
+            with pyannot.tracing(select="leaf", c_calls=True):
+                run(3)
+            assert threading._profile_hook is None and sys.getprofile() is None
+            with pyannot.tracing(select="leaf", c_calls=True):
+                threading.setprofile(theirs)
+                run(1)
+            assert threading._profile_hook is theirs
+        """
+        for interpreter, path in self.each((3, 9), (3, 12)):
+            _, counts = self.trace(interpreter, path, source)
+            self.assertEqual(counts["leaf"], 3)
+            told = harness.run([ANNOT, "info", str(self.folder / "corner.annot")]).stdout
+            self.assertIn("another profiler set a profile function", told)
+
+    def test_a_coroutine_that_garbage_collection_closes_ends_no_other(self):
+        source = """
+            import asyncio
+            from pyannot import mark
+
+            async def work(gate, box):
+                await gate.wait()
+                box.clear()
+                mark("still in it")
+                await asyncio.sleep(0)
+                mark("left soon")
+
+            async def main():
+                gate, box = asyncio.Event(), []
+                box.append(work(asyncio.Event(), box))
+                box[0].send(None)
+                task = asyncio.create_task(work(gate, box))
+                await asyncio.sleep(0)
+                gate.set()
+                await task
+
+            asyncio.run(main())
+        """
+        for interpreter, path in self.each():
+            lines, _ = self.trace(interpreter, path, source, "--python", "asyncio",
+                                  "--trace-functions=exact", "--trace-select", "work,main")
+            track = next(line["track_id"] for line in lines if line.get("name") == "work"
+                         and line.get("domain") == "python calls" and line.get("kind") == "track"
+                         and "main" not in line["track"])
+            told = [line.get("name") for line in lines if line["event"] == "mark"
+                    or (line["event"] == "end" and line.get("track_id") == track)]
+            self.assertLess(told.index("left soon"), told.index("work"))
+
+    def test_an_interpreter_that_begins_again(self):
+        source = """
+            import sys
+            import pyannot
+
+            def leaf(n):
+                return n
+
+            async def coroutine():
+                leaf(1)
+
+            with pyannot.tracing(select="leaf,again,coroutine"):
+                for n in range(50):
+                    leaf(n)
+                try:
+                    coroutine().send(None)
+                except StopIteration:
+                    pass
+            pyannot.trace(leaf)
+            leaf(1)
+        """
+        for interpreter, path in self.each():
+            told = harness.run([interpreter.command, "-c", "import sysconfig as s; print(s."
+                                "get_config_var('LIBDIR'), s.get_config_var('INSTSONAME'))"]).stdout
+            library = pathlib.Path(*told.split())
+            if not library.name.endswith(".so.1.0") or not library.exists():
+                continue
+            home = pathlib.Path(interpreter.command).resolve().parent.parent
+            self.environment["PYTHONHOME"] = str(home)
+            _, counts = self.trace(interpreter, path, source,
+                                   command=[os.environ["EMBED"], str(library)])
+            self.assertEqual((counts["leaf"], counts["coroutine"]), (2 * 52, 2))
+
+
+if __name__ == "__main__":
+    harness.main()
