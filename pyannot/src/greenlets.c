@@ -117,11 +117,17 @@ PyObject *greenlet_now(void)
     return here.now;
 }
 
-struct task_track *greenlet_running(struct state *state)
+/* Whether another than the main one runs, and has a track. */
+static bool is_tracked(const struct state *state)
 {
     greenlets_watch();
-    if (state == NULL || state != owner || !with_ranges || !annot_enabled() || !find_now() ||
-        here.now == here.main)
+    return state != NULL && state == owner && with_ranges && annot_enabled() && find_now() &&
+           here.now != here.main;
+}
+
+struct task_track *greenlet_running(struct state *state)
+{
+    if (!is_tracked(state))
         return NULL;
     if (here.own.track == NULL)
         turn_to(here.now); /* nobody recorded when it was switched to */
@@ -130,9 +136,10 @@ struct task_track *greenlet_running(struct state *state)
 
 struct task_track *greenlet_context(struct state *state)
 {
-    struct task_track *track = greenlet_running(state);
-    const struct task_step *step = track ? step_of(here.now) : NULL;
-    return step && step->track && step->greenlet != here.now ? step->track : track;
+    const struct task_step *step = is_tracked(state) ? step_of(here.now) : NULL;
+    if (step != NULL && step->track != NULL && step->greenlet != here.now)
+        return step->track;
+    return greenlet_running(state);
 }
 
 bool greenlet_may_run_tasks(void)

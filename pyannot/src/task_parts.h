@@ -24,6 +24,7 @@ struct task_step {
     uint32_t shown;           /* ranges that it shows */
     struct task_step *outer;
     PyObject *greenlet;     /* borrowed: which runs the loop; NULL: the only one */
+    PyFrameObject *caller;  /* borrowed; NULL: calls inside are not told as its task's */
     struct task_step *next; /* of the turns of the thread, in whichever greenlet; latest first */
 };
 

@@ -350,6 +350,10 @@ void trace_coroutine(const struct trace_code *code, enum trace_piece piece);
  * ends it. False: no memory. */
 bool trace_named_enter(struct trace_thread *thread, annot_name name, bool continues,
                        uint32_t depth);
+/* The frame that has called the innermost step of the thread, borrowed; NULL: it is in none. Calls
+ * inside of it are that step's again. */
+PyFrameObject *trace_step_caller(void);
+void trace_step_again(struct trace_thread *thread, uint32_t depth);
 /* The thread, which is in no call, is in the greenlet that it runs. */
 void trace_greenlet_enter(struct trace_thread *thread);
 

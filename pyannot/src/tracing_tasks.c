@@ -3,6 +3,7 @@
 #include "tracing_tasks.h"
 
 #include "greenlets.h"
+#include "task_parts.h"
 #include "tracing_parts.h"
 
 /* A call of a coroutine that has begun. The frame tells it from others of its function: one that
@@ -266,7 +267,26 @@ static bool begin_step(struct task_track *track)
     bool continues;
     struct trace_thread *thread = wants_steps() ? trace_thread_now(false) : NULL;
     annot_name name = thread ? context_of(track, &continues) : 0;
-    return name != 0 && trace_named_enter(thread, name, continues, trace_depth() + 1);
+    if (name == 0 || !trace_named_enter(thread, name, continues, trace_depth() + 1))
+        return false;
+    PyFrameObject *caller = PyThreadState_GetFrame(PyThreadState_Get());
+    if (task_step != NULL && task_step->track == track)
+        task_step->caller = caller;
+    Py_XDECREF(caller); /* it runs */
+    return true;
+}
+
+PyFrameObject *trace_step_caller(void)
+{
+    return task_step != NULL ? task_step->caller : NULL;
+}
+
+void trace_step_again(struct trace_thread *thread, uint32_t depth)
+{
+    bool continues;
+    annot_name name = wants_steps() ? context_of(task_step->track, &continues) : 0;
+    if (name != 0)
+        (void)trace_named_enter(thread, name, true, depth);
 }
 
 bool trace_step_begin(struct task_track *track)

@@ -203,10 +203,13 @@ void trace_thread_close(struct trace_thread *thread, uint32_t depth)
 
 /* ---- From frames ----------------------------------------------------------------------------- */
 
-/* New references, innermost first. Returns how many. */
-static int take_codes(PyCodeObject **codes, int limit, bool is_entering)
+/* New references, innermost first. Returns how many; *ret_step: which has called a step of a task,
+ * or -1. */
+static int take_codes(PyCodeObject **codes, int limit, bool is_entering, int *ret_step)
 {
+    const PyFrameObject *step = trace_step_caller();
     int count = 0;
+    *ret_step = -1;
     PyFrameObject *frame = PyThreadState_GetFrame(PyThreadState_Get());
     if (is_entering && frame != NULL) {
         PyFrameObject *back = PyFrame_GetBack(frame);
@@ -214,6 +217,8 @@ static int take_codes(PyCodeObject **codes, int limit, bool is_entering)
         frame = back;
     }
     while (frame != NULL) {
+        if (frame == step)
+            *ret_step = count;
         if (count < limit)
             codes[count++] = PyFrame_GetCode(frame);
         PyFrameObject *back = PyFrame_GetBack(frame);
@@ -246,11 +251,14 @@ static void open_frames(struct trace_thread *thread, bool is_entering, uint32_t 
     PyErr_Fetch(&kind, &value, &traceback);
     PyCodeObject **codes = malloc(FRAMES_MAX * sizeof(*codes));
     bool is_outside = trace_now.hook != NULL && trace_now.hook->is_outside;
-    int count = codes ? take_codes(codes, FRAMES_MAX, is_entering && !is_outside) : 0;
+    int step = -1;
+    int count = codes ? take_codes(codes, FRAMES_MAX, is_entering && !is_outside, &step) : 0;
     uint32_t depth = trace_depth() - 2 * (calls + (uint32_t)(is_entering || is_outside));
     for (int i = count; i-- > 0;) {
         uint32_t above = 2 * (uint32_t)i;
         open_again(thread, codes[i], depth > above ? depth - above : 0);
+        if (i == step)
+            trace_step_again(thread, depth > above ? depth - above + 1 : 1);
     }
     for (int i = 0; i < count; i++)
         Py_DECREF(codes[i]);

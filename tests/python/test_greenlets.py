@@ -45,6 +45,17 @@ class GreenletsTest(RecordingTest):
         return [line["name"] for line in self.lines
                 if line["event"] == "begin" and line.get("kind") == "pushed"]
 
+    def record_calls(self, source, mode, select):
+        """{(task or greenlet, function): calls}"""
+        self.record_tracks(source, ["--python", "asyncio,greenlets", f"--trace-functions={mode}",
+                                    "--trace-select", select])
+        report = json.loads(harness.run(
+            [ANNOT, "report", "--json", str(self.folder / "out.annot")]).stdout)
+        contexts = collections.Counter()
+        for row in report["calls_by_context"]:
+            contexts[row["task"], row["name"]] += row["calls"]
+        return dict(contexts)
+
     def record_tracks(self, source, options=("--no-preload",)):
         recording = self.record(HEAD + harness.textwrap.dedent(source),
                                 options=["--no-sample", *options])
@@ -189,35 +200,48 @@ class Places(GreenletsTest):
         self.assertEqual(sum(line["event"] == "begin" and line["name"] == "inside"
                              for line in self.lines), 2)
 
+    TASKS = """
+        import asyncio
+
+        def leaf():
+            time.sleep(0.001)
+
+        def blocking(number):
+            with annotate("blocking"):
+                for _ in range(3):
+                    with annotate("query"):
+                        leaf()
+                        greenlet.getcurrent().parent.switch(asyncio.sleep(0.001))
+
+        async def request(number):
+            inner = greenlet.greenlet(blocking)
+            with annotate("request"):
+                awaited = inner.switch(number)
+                while not inner.dead:
+                    leaf()
+                    await awaited
+                    awaited = inner.switch()
+
+        async def main():
+            await asyncio.gather(*(asyncio.create_task(request(n), name=f"r{n}")
+                                   for n in range(4)))
+
+        asyncio.run(main())
+    """
+
     def test_one_that_a_task_runs_is_the_tasks(self):
         """As SQLAlchemy does: blocking code in a greenlet, which lets its task await for it."""
-        tracks = self.record_tracks("""
-            import asyncio
-
-            def blocking(number):
-                with annotate("blocking"):
-                    for _ in range(3):
-                        with annotate("query"):
-                            greenlet.getcurrent().parent.switch(asyncio.sleep(0.001))
-
-            async def request(number):
-                inner = greenlet.greenlet(blocking)
-                with annotate("request"):
-                    awaited = inner.switch(number)
-                    while not inner.dead:
-                        await awaited
-                        awaited = inner.switch()
-
-            async def main():
-                await asyncio.gather(*(asyncio.create_task(request(n), name=f"r{n}")
-                                       for n in range(4)))
-
-            asyncio.run(main())
-        """)
+        tracks = self.record_tracks(self.TASKS)
         for number in range(4):
             self.assertEqual(tracks[f"asyncio tasks/request (r{number})"], [
                 (0, "request"), (1, "request"), (2, "blocking"), *(3 * [(3, "query")])])
         self.assertFalse([label for label in tracks if label.startswith("greenlets/")])
+
+    def test_calls_of_one_that_a_task_runs_are_the_tasks(self):
+        for mode in ("exact", "aggregate"):
+            contexts = self.record_calls(self.TASKS, mode, "request,blocking,leaf")
+            self.assertEqual(contexts, {("request", "request"): 4, ("request", "blocking"): 4,
+                                        ("request", "leaf"): 24}, mode)
 
     def test_a_loop_that_a_greenlet_runs(self):
         """As Playwright does: the loop gives way to the main greenlet in the middle of a step."""
@@ -340,16 +364,8 @@ class Gevent(GreenletsTest):
 
     def test_calls_of_a_pool_are_all_counted(self):
         for mode in ("exact", "aggregate"):
-            self.record_tracks(self.PROGRAM, ["--python", "greenlets",
-                                              f"--trace-functions={mode}", "--trace-select",
-                                              "work,leaf"])
-            report = json.loads(harness.run(
-                [ANNOT, "report", "--json", str(self.folder / "out.annot")]).stdout)
-            counts = {row["name"]: row["calls"] for row in report["calls"]}
-            self.assertEqual((counts["work"], counts["leaf"]), (41, 81), mode)
-            contexts = {(row["task"], row["name"]): row["calls"]
-                        for row in report["calls_by_context"]}
-            self.assertEqual(contexts["work", "leaf"], 81, mode)
+            contexts = self.record_calls(self.PROGRAM, mode, "work,leaf")
+            self.assertEqual(contexts, {("work", "work"): 41, ("work", "leaf"): 81}, mode)
 
 
 if __name__ == "__main__":
