@@ -95,7 +95,7 @@ static __attribute__((noinline, cold)) void give_up(struct trace_thread *thread,
     }
     thread->count = kept;
     code->is_open = trace_threads_have(code); /* others */
-    if ((calls & TRACE_CLOSED) == 0) /* else another thread does */
+    if ((calls & TRACE_CLOSED) == 0)          /* else another thread does */
         tell_estimated(code, calls);
 }
 

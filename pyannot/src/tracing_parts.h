@@ -84,8 +84,8 @@ struct trace_thread {
     struct trace_callable *callables; /* names that it keeps, without the GIL; NULL: none yet */
     const void *raised;               /* the last exception that left a call, and which */
     uint32_t raised_depth;
-    uint32_t known;   /* events of known calls so far */
-    bool is_busy;     /* in the middle of an event: trace_threads_settle */
+    uint32_t known; /* events of known calls so far */
+    bool is_busy;   /* in the middle of an event: trace_threads_settle */
 };
 
 extern __thread struct trace_thread *trace_self __attribute__((tls_model("initial-exec")));
