@@ -14,9 +14,9 @@ fi
 BUILD_PACKAGES=(clang gcc libbpf-dev libc6-dev libcurl4-openssl-dev libdw-dev libiberty-dev
     liblzma-dev libmicrohttpd-dev libsqlite3-dev libzstd-dev meson ninja-build pkg-config
     python3-venv zlib1g-dev)
-TEST_PACKAGES=(bash-completion chromium clang-format clang-tidy cmake fish g++ git jq libcap2-bin
-    libclang-rt-14-dev make patchelf procps python3-dbg python3-pip python3-venv scdoc strace
-    util-linux xz-utils zsh zstd)
+TEST_PACKAGES=(babeltrace2 bash-completion chromium clang-format clang-tidy cmake fish g++ git jq
+    libcap2-bin libclang-rt-14-dev make patchelf procps python3-dbg python3-pip python3-venv scdoc
+    strace util-linux xz-utils zsh zstd)
 # Headers that the build only reads, from wheels: Debian has none. Without them a part is left out.
 HEADERS=('nvidia-nvtx' 'nvidia-cuda-cupti' 'nvidia-cuda-crt' 'nvidia-cuda-runtime')
 # What archives of the others need to be linked into a program, and what makes environments.

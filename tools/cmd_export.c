@@ -31,6 +31,7 @@ struct plan {
     const char *recording, *output;
     char *default_output; /* owned */
     struct out_stream_options options;
+    struct out_folder *folder; /* of formats that are one */
     struct export_options wanted;
     char subtitle[1024]; /* of `wanted` */
     struct flame_counts flame;
@@ -155,6 +156,11 @@ static int choose_output(struct plan *plan)
     plan->options.overwrite = plan->values->force;
     plan->options.gzip = plan->exporter->compressed || text_ends_with(plan->output, ".gz");
     plan->options.gzip_level = EXPORT_GZIP_LEVEL;
+    if (plan->exporter->files && (strcmp(plan->output, "-") == 0 || plan->options.gzip))
+        return cmd_fail(CMD_MISUSE, "the %s format is a folder, %s\nname it: -o NAME%s",
+                        plan->exporter->name,
+                        plan->options.gzip ? "which is not compressed" : "not a stream",
+                        plan->exporter->extension);
     if (strcmp(plan->output, "-") == 0 && plan->exporter->binary && isatty(STDOUT_FILENO))
         return cmd_fail(CMD_MISUSE,
                         "the %s format is binary and standard output is a terminal\n"
@@ -339,10 +345,37 @@ static int fail_export(const struct plan *plan, const struct no_samples *about, 
     return recording_fail(plan->recording, error);
 }
 
+static int open_file(struct plan *plan, struct export_job *job)
+{
+    const struct exporter *exporter = plan->exporter;
+    if (!exporter->files)
+        return out_stream_open(plan->output, &plan->options, &job->out);
+    int error =
+        out_folder_open(plan->output, exporter->files, plan->options.overwrite, &plan->folder);
+    if (error)
+        return error;
+    job->out = out_folder_stream(plan->folder, 0);
+    job->metadata = out_folder_stream(plan->folder, 1);
+    return 0;
+}
+
+static int close_output(const struct plan *plan, const struct export_job *job)
+{
+    return plan->folder ? out_folder_close(plan->folder) : out_stream_close(job->out);
+}
+
+static void abandon_output(const struct plan *plan, const struct export_job *job)
+{
+    if (plan->folder)
+        out_folder_abandon(plan->folder);
+    else
+        out_stream_abandon(job->out);
+}
+
 static int open_output(struct plan *plan, struct export_job *job)
 {
     if (!export_is_address(plan->output)) {
-        int error = out_stream_open(plan->output, &plan->options, &job->out);
+        int error = open_file(plan, job);
         return error ? recording_fail_output(plan->output, error) : CMD_OK;
     }
     int status = export_push_open(plan->output, plan->exporter, job, &plan->push);
@@ -360,7 +393,8 @@ static int fail_output(const struct plan *plan, int error)
 static int run_export(struct plan *plan)
 {
     const struct pass_source source = recording_pass_source(plan->reader);
-    struct export_job job = {&source, &plan->selection.chosen, &plan->wanted, NULL};
+    struct export_job job = {
+        .source = &source, .selection = &plan->selection.chosen, .options = &plan->wanted};
     const struct no_samples about = {.recording = plan->recording,
                                      .reader = plan->reader,
                                      .values = &plan->values->selection,
@@ -383,10 +417,10 @@ static int run_export(struct plan *plan)
     int error = export_run(plan->exporter, &job, &read);
     int output_error = out_error(job.out);
     if (error) {
-        out_stream_abandon(job.out);
+        abandon_output(plan, &job);
         return output_error ? fail_output(plan, output_error) : fail_export(plan, &about, error);
     }
-    error = out_stream_close(job.out);
+    error = close_output(plan, &job);
     if (error)
         return fail_output(plan, error);
     note_written(plan, &read);

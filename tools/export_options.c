@@ -42,7 +42,8 @@ struct spec_list {
 
 static const struct option_spec formats_only[] = {
     {"output", 'o', OPTION_TEXT, AT(output), "FILE",
-     "write to FILE, compressed if it ends in .gz; \"-\" is standard output; http://HOST:PORT or "
+     "write to FILE (ctf: a folder), compressed if it ends in .gz; \"-\" is standard output; "
+     "http://HOST:PORT or "
      "https://... pushes otlp or pprof to a server; default: the recording's name with the "
      "format's extension",
      NULL},

@@ -141,6 +141,8 @@ int record_output_choose(const char *name, bool force, int status, struct record
         return output_check(name, "annot", status);
     }
     const char *extension = extension_of(exporter, name);
+    while (name[length - 1] == '/') /* as shells complete folders */
+        length--;
     if (text_ends_with(name, ".gz") && !text_ends_with(name, extension))
         length -= strlen(".gz");
     length -= strlen(extension);

@@ -236,6 +236,10 @@ int recording_fail_output(const char *output, int error)
         hint = "the directory must exist";
     else if (error == -EISDIR)
         hint = "-o names a file, not a directory";
+    else if (error == -ENOTDIR)
+        hint = "-o names a directory, and a file has that name";
+    else if (error == -ENOTEMPTY)
+        hint = "it has files that are no export, so --force does not replace it; -o names another";
     return cmd_fail(CMD_FAILED, "cannot write %s: %s\n%s", output, strerror(-error), hint);
 }
 

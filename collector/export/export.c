@@ -14,29 +14,15 @@
 #define TIME_MAX_NS (INT64_MAX / 4) /* 73 years */
 #define VALUE_MAX   (INT64_C(1) << 50)
 
-extern const struct exporter export_arrow, export_callgrind, export_chrome, export_csv, export_dot,
-    export_firefox, export_folded, export_jsonl, export_lprof, export_nsys, export_otlp_json,
-    export_parquet, export_perfetto, export_pstats, export_speedscope;
+extern const struct exporter export_arrow, export_callgrind, export_chrome, export_csv, export_ctf,
+    export_dot, export_firefox, export_folded, export_jsonl, export_lprof, export_nsys,
+    export_otlp_json, export_parquet, export_perfetto, export_pstats, export_speedscope;
 
-const struct exporter *const exporters[] = {&export_perfetto,
-                                            &export_chrome,
-                                            &export_speedscope,
-                                            &export_firefox,
-                                            &export_pprof,
-                                            &export_folded,
-                                            &export_svg,
-                                            &export_dot,
-                                            &export_pstats,
-                                            &export_callgrind,
-                                            &export_lprof,
-                                            &export_nsys,
-                                            &export_csv,
-                                            &export_jsonl,
-                                            &export_parquet,
-                                            &export_arrow,
-                                            &export_otlp,
-                                            &export_otlp_json,
-                                            NULL};
+const struct exporter *const exporters[] = {
+    &export_perfetto, &export_chrome, &export_speedscope, &export_firefox, &export_pprof,
+    &export_folded,   &export_svg,    &export_dot,        &export_pstats,  &export_callgrind,
+    &export_lprof,    &export_nsys,   &export_csv,        &export_jsonl,   &export_parquet,
+    &export_arrow,    &export_otlp,   &export_otlp_json,  &export_ctf,     NULL};
 
 const struct exporter *exporter_by_name(const char *name)
 {
@@ -159,7 +145,10 @@ static bool ends_with(const char *text, size_t length, const char *ending)
 const struct exporter *exporter_by_path(const char *path)
 {
     const struct exporter *found = NULL;
-    size_t whole = strlen(path), length = whole;
+    size_t whole = strlen(path), length;
+    while (whole > 1 && path[whole - 1] == '/') /* as shells complete folders */
+        whole--;
+    length = whole;
     if (ends_with(path, length, ".gz"))
         length -= strlen(".gz");
     if (ends_with(path, length, ".perfetto-trace"))
@@ -274,7 +263,8 @@ int export_run(const struct exporter *exporter, const struct export_job *job,
     const struct export_job whole = {.source = job->source,
                                      .selection = job->selection ? job->selection : &all,
                                      .options = &options,
-                                     .out = job->out};
+                                     .out = job->out,
+                                     .metadata = job->metadata};
     for (const struct option_spec *spec = exporter->options; spec && spec->name; spec++)
         fall_back(spec, &options);
     struct run run = {exporter, trace_sets_get(job->source->trace),

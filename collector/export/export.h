@@ -149,6 +149,7 @@ struct export_job {
     const struct pass_selection *selection; /* NULL: all of it; exporters are given one */
     const struct export_options *options;   /* NULL: the default; exporters are given them */
     struct out_stream *out;
+    struct out_stream *metadata; /* of a folder, its second file; NULL: nobody wants it */
 };
 
 /* What a format has no place for; whoever exports is told once. */
@@ -177,6 +178,8 @@ struct exporter {
     bool counts_calls;     /* it is made of calls that were counted; -ENODATA: there are none */
     /* Its own, into struct export_options; a fallback holds for this format. NULL: none. */
     const struct option_spec *options;
+    /* It is a folder of these and NULL, and `out` the first of them. NULL: it is one file. */
+    const char *const *files;
     uint32_t wants; /* enum sink_wants: of which items `take` is called */
     uint32_t (*choose)(const struct export_options *options); /* in its place; may be NULL */
     size_t state_size;                                        /* zeroed memory for `state` */

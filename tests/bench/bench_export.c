@@ -268,15 +268,25 @@ int main(int argc, char **argv)
 {
     bool json = argc > 1 && strcmp(argv[1], "--json") == 0;
     uint64_t ranges = argc > 1 + json ? strtoull(argv[1 + json], NULL, 10) : 2000000;
-    struct result results[] = {{"source", 0, 0},          {"pairs", 0, 0},
-                               {"perfetto", 0, 0},        {"perfetto.gz", 0, 0},
-                               {"chrome", 0, 0},          {"chrome.gz", 0, 0},
-                               {"perfetto.values", 0, 0}, {"chrome.values", 0, 0},
-                               {"perfetto.flows", 0, 0},  {"chrome.flows", 0, 0},
-                               {"perfetto.tracks", 0, 0}, {"chrome.tracks", 0, 0},
-                               {"speedscope", 0, 0},      {"csv", 0, 0},
-                               {"jsonl", 0, 0},           {"parquet", 0, 0},
-                               {"arrow", 0, 0},           {"firefox", 0, 0}};
+    struct result results[] = {{"source", 0, 0},
+                               {"pairs", 0, 0},
+                               {"perfetto", 0, 0},
+                               {"perfetto.gz", 0, 0},
+                               {"chrome", 0, 0},
+                               {"chrome.gz", 0, 0},
+                               {"perfetto.values", 0, 0},
+                               {"chrome.values", 0, 0},
+                               {"perfetto.flows", 0, 0},
+                               {"chrome.flows", 0, 0},
+                               {"perfetto.tracks", 0, 0},
+                               {"chrome.tracks", 0, 0},
+                               {"speedscope", 0, 0},
+                               {"csv", 0, 0},
+                               {"jsonl", 0, 0},
+                               {"parquet", 0, 0},
+                               {"arrow", 0, 0},
+                               {"firefox", 0, 0},
+                               {"ctf", 0, 0}};
     size_t count = sizeof(results) / sizeof(*results);
     const char *wanted = argc > 2 + json ? argv[2 + json] : NULL;
     if (wanted) {

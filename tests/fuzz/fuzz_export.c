@@ -356,6 +356,26 @@ static void check_database(struct trace *trace, struct input in)
     out_stream_abandon(out);
 }
 
+/* Packets fill the file, and their times do not go back. */
+static void check_ctf(struct trace *trace, struct input in)
+{
+    struct out_stream *out = run_export("ctf", trace, in);
+    size_t size, at = 0;
+    const uint8_t *bytes = out_stream_memory_bytes(out, &size);
+    uint64_t last_ns = 0, number = 0;
+    while (at < size) {
+        uint64_t head[7]; /* magic and stream, begin, end, content, packet, discarded, number */
+        assert(size - at >= sizeof(head));
+        memcpy(head, bytes + at, sizeof(head));
+        assert(head[0] == 0xc1fc1fc1 && head[1] >= last_ns && head[2] >= head[1]);
+        assert(head[3] == head[4] && head[4] / 8 <= size - at && head[6] == number++);
+        last_ns = head[2];
+        at += head[4] / 8;
+    }
+    assert(number > 0);
+    out_stream_abandon(out);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
     struct input in = input_of(bytes, size);
@@ -369,6 +389,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
         check_chrome(trace, in, &counts);
     }
     check_others(trace, in, &counts);
+    check_ctf(trace, in);
     if (size % 8 == 0) /* it takes long */
         check_database(trace, in);
     trace_destroy(trace);

@@ -209,9 +209,8 @@ static void check_flame(const struct trace *trace, struct input in)
 /* They are whole. */
 static void check_others(struct trace *trace, const uint8_t *bytes, size_t size)
 {
-    static const char *const formats[] = {"speedscope", "firefox", "dot",     "csv",
-                                          "jsonl",      "pprof",   "parquet", "arrow",
-                                          "nsys"};
+    static const char *const formats[] = {"speedscope", "firefox", "dot",   "csv", "jsonl",
+                                          "pprof",      "parquet", "arrow", "ctf", "nsys"};
     size_t count = sizeof(formats) / sizeof(*formats) - (size % 8 != 0); /* the last takes long */
     for (size_t i = 0; i < count; i++) {
         struct input in = input_of(bytes, size);

@@ -153,7 +153,8 @@ def every_format_is_whole_or_there_is_a_message(home):
     for name in (line.split()[0] for line in lines):
         recording = recordings["lined" if name == "lprof" else "sets"]
         out = home.work / f"out.{name}"
-        made_twice(home, ["export", recording, "-o", out, "--force", "-f", name], out,
+        written = out / "stream" if name == "ctf" else out  # a folder
+        made_twice(home, ["export", recording, "-o", out, "--force", "-f", name], written,
                    samples=SAMPLES // 4)
 
 

@@ -11,6 +11,7 @@ import pathlib
 import sys
 import tempfile
 
+import ctf_files
 import dot_files
 import firefox_files
 import nsys_files
@@ -21,7 +22,7 @@ import speedscope_files
 import table_files
 
 FORMATS = (speedscope_files, pprof_files, table_files, dot_files, firefox_files,
-           nsys_files, otlp_files)
+           nsys_files, otlp_files, ctf_files)
 
 
 def check_all(form, paths):

@@ -56,6 +56,7 @@ TEST(formats_are_found_by_name_and_extension)
     CHECK_STR(exporter_by_path("a.otlp.pb")->name, "otlp");
     CHECK_STR(exporter_by_path("a.otlp.pb.gz")->name, "otlp");
     CHECK_STR(exporter_by_path("a.otlp.jsonl")->name, "otlp-json");
+    CHECK_STR(exporter_by_path("x/a.ctf/")->name, "ctf");
     CHECK(exporter_by_path("a.pb") == NULL && exporter_by_path(".pb.gz") == NULL);
     CHECK(exporter_by_path("a.txt") == NULL && exporter_by_path(".json") == NULL &&
           exporter_by_path("json") == NULL && exporter_by_path("a.gz") == NULL);
@@ -256,7 +257,7 @@ TEST(a_full_disk_is_noticed_before_the_end)
         maker_mark(maker, 0, i, "m");
     maker_finish(maker, 200000);
     for (int i = 0; exporters[i]; i++) {
-        bool gathers = exporters[i]->counts_calls || exporters[i]->lacks;
+        bool gathers = exporters[i]->counts_calls || exporters[i]->lacks || exporters[i]->files;
         if (!(exporters[i]->wants & WANT_EVENTS) || gathers)
             continue; /* those write in the end */
         const struct pass_source source = maker_pass_source(maker);

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+/* What the files of the CTF exporter share with each other only. */
+#ifndef ANNOT_EXPORT_CTF_PARTS_H
+#define ANNOT_EXPORT_CTF_PARTS_H
+
+#include "export.h"
+#include "sorter.h"
+#include "vec.h"
+
+/* The numbers of events in the trace. */
+enum ctf_event {
+    CTF_SESSION_FACT = 0,
+    CTF_RANGE_BEGIN = 1,
+    CTF_RANGE_END = 2,
+    CTF_MARK = 3,
+    CTF_COUNTER = 4,
+    CTF_COUNTER_FLOAT = 5,
+    CTF_FLOW = 6,
+    CTF_SAMPLE = 7,
+    CTF_THREAD_STATE = 8,
+    CTF_LOST = 9,
+    CTF_LAST_WORD = 10,
+    CTF_PROCESS_END = 11,
+    CTF_LAUNCH = 12,
+};
+
+/* Of struct range_begin, range_end. */
+enum ctf_range_kind { CTF_PUSHED = 0, CTF_OVERLAPPING = 1, CTF_TRACK = 2, CTF_QUEUE = 3 };
+
+enum ctf_range_end { CTF_ENDED = 0, CTF_UNFINISHED = 1, CTF_END_LOST = 2 };
+
+/* ---- Metadata: ctf_metadata.c ---- */
+
+/* The text that describes all of the above to readers. `origin_ns`: where the clock is 0. */
+void ctf_put_metadata(const struct trace *trace, int64_t origin_ns, struct out_stream *out);
+
+/* ---- Records: ctf_records.c ----
+ *
+ * An event of the trace without its time: its number, who it is of, and its fields. They go to a
+ * sorter by their times. Errors stick. */
+
+struct ctf_context {
+    uint8_t *bytes; /* owned; NULL: not made yet */
+    size_t size;
+};
+
+struct ctf_records {
+    const struct trace *trace;
+    struct sorter *sorter;
+    int64_t origin_ns;
+    struct ctf_context *contexts; /* of thread; the last one: of none */
+    uint32_t thread_count;
+    VEC(uint8_t) bytes;      /* of the present one */
+    struct out_stream *made; /* memory */
+    int error;
+};
+
+/* 0 or -ENOMEM; then fini all the same. */
+int ctf_records_init(struct ctf_records *records, const struct trace *trace);
+void ctf_records_fini(struct ctf_records *records);
+
+/* A record begins: of a thread, of a process, or of neither (UINT32_MAX). */
+void ctf_begin(struct ctf_records *records, enum ctf_event event, uint32_t thread);
+void ctf_begin_process(struct ctf_records *records, enum ctf_event event, uint32_t process);
+/* Its fields, in the order of the metadata. */
+void ctf_put_uint8(struct ctf_records *records, uint8_t value);
+void ctf_put_uint32(struct ctf_records *records, uint32_t value);
+void ctf_put_uint64(struct ctf_records *records, uint64_t value);
+void ctf_put_text(struct ctf_records *records, const char *text, size_t length);
+void ctf_put_string(struct ctf_records *records, uint32_t string);
+/* What was made in records->made, which is empty then. */
+void ctf_put_made(struct ctf_records *records);
+/* It is whole: what it is about happened at `time_ns`. `lost`: events that are missing up to then.
+ */
+void ctf_end(struct ctf_records *records, int64_t time_ns, uint64_t lost);
+
+/* ---- Packets: ctf_packets.c ---- */
+
+/* All records as the one stream of the trace. 0 or -errno. */
+int ctf_put_packets(struct sorter *sorter, struct out_stream *out);
+
+#endif

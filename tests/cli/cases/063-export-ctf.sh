@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: MIT
+# A format that is a folder: it is there as a whole or not, and nothing else goes with it.
+make_recording pipeline run.annot
+fails() {
+    "$@"
+    echo "status $?"
+}
+annot export -f ctf run.annot && ls run.ctf
+sed -n '/^env/,/^stream/p' run.ctf/metadata
+fails annot export -o run.ctf run.annot
+cp run.ctf/stream before && : > run.ctf/stream
+annot export --force -o run.ctf/ run.annot && cmp before run.ctf/stream
+touch run.ctf/mine && fails annot export --force -o run.ctf run.annot
+touch file.ctf && fails annot export --force -o file.ctf run.annot
+fails annot export -o missing/x.ctf run.annot
+fails annot export -f ctf -o - run.annot
+fails annot export -o x.ctf.gz run.annot
+fails annot export -o x.ctf --range nowhere run.annot
+make_recording losses lost.annot && annot export -o lost.ctf lost.annot
+ls . run.ctf
