@@ -5,7 +5,8 @@
  * to call Py_AddPendingCall, which any thread may: the interpreter's main thread then runs the text
  * between two instructions of its own, as it runs handlers of signals. A main thread that waits
  * (for other threads, say) runs nothing. So, after a moment, a thread that waits without the
- * interpreter's lock is made to run the text itself, as a callback from what it waits in would.
+ * interpreter's lock is made to run the text itself, as a callback from what it waits in would. Not
+ * so from 3.14 on: interpreters measure their stack there, and abort on another.
  *
  * The text stands in pyannot's own memory (LOOK_MAIL), or, where that is not there yet, in memory
  * that is allocated for it. Behind its end it writes its answer there, through /proc/self/mem. */
@@ -33,6 +34,8 @@ int look_python_run(const struct look_python *run, char answer[LOOK_ANSWER_SIZE]
 }
 
 #else
+
+#define MEASURES_STACK 0x030eu /* 3.14, as PY_VERSION_HEX >> 16 */
 
 enum {
     MAIL_IDLE = 0,
@@ -256,6 +259,14 @@ static int take_answer(pid_t pid, uint64_t mail_at, char answer[LOOK_ANSWER_SIZE
     return look_python_answer(answer, reason);
 }
 
+/* Whether its threads may run Python on a stack of ours. */
+static bool takes_any_stack(pid_t pid)
+{
+    struct python_location location;
+    return python_locate(pid, &location) == 0 && location.offsets.version != 0 &&
+           location.offsets.version < MEASURES_STACK;
+}
+
 static int run_by_force(const struct look_python *run, char answer[LOOK_ANSWER_SIZE],
                         struct look_reason *ret_reason)
 {
@@ -267,7 +278,7 @@ static int run_by_force(const struct look_python *run, char answer[LOOK_ANSWER_S
     if (error != 0)
         return error;
     asking.mail_at = mail_at;
-    if (!wait_answer(run->pid, mail_at, FIRST_NS))
+    if (!wait_answer(run->pid, mail_at, FIRST_NS) && takes_any_stack(run->pid))
         (void)look_place_use(run->pid, &second, &ignored, ret_reason);
     if (wait_answer(run->pid, mail_at, LAST_NS))
         return take_answer(run->pid, mail_at, answer, ret_reason);
