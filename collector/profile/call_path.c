@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/* Paths of ranges as text: see call_label.h. */
+#include "call_label.h"
+
+#include "out_stream.h"
+#include "stacks.h"
+
+void call_put_range(const struct trace *trace, uint32_t name, uint32_t scope,
+                    struct out_stream *out)
+{
+    const struct trace_string *text = trace_string(trace, name);
+    uint32_t domain = trace_scope_domain(trace, scope);
+    if (domain) {
+        out_text(out, trace_string(trace, domain)->bytes);
+        out_text(out, ":");
+    }
+    out_text(out, text->length ? text->bytes : "(no name)");
+}
+
+void call_put_path(const struct trace *trace, uint32_t path, struct out_stream *out)
+{
+    enum { PATHS_MAX = 1024 };
+
+    uint32_t paths[PATHS_MAX];
+    const struct stacks *stacks = trace_stacks_get(trace);
+    uint32_t count = stacks_paths(stacks, path, paths, PATHS_MAX);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct range_path *range = stacks_get_path(stacks, paths[i]);
+        out_text(out, i ? "/" : "");
+        call_put_range(trace, range->name, range->scope, out);
+    }
+}
