@@ -160,7 +160,7 @@ struct chrome_row {
 struct chrome_rows {
     struct chrome_writer *writer;
     struct export_ids *ids;
-    const char *prefixes; /* of file names: profile/call_label.h */
+    const char *prefixes;      /* of file names: profile/call_label.h */
     struct sample_order order; /* in front of these */
     struct flame_chart chart;
     struct thread_states states;

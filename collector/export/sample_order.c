@@ -53,8 +53,8 @@ int sample_order_add(struct sample_order *order, const struct sample *sample)
         return 0;
     struct held_sample *held = &order->threads[sample->thread];
     enum sample_role role = sample_role(order->sets, sample);
-    bool goes_first = role == SAMPLE_ROLE_OFF_CPU && held->held &&
-                      sample->end_ns <= held->sample.time_ns;
+    bool goes_first =
+        role == SAMPLE_ROLE_OFF_CPU && held->held && sample->end_ns <= held->sample.time_ns;
     int error = goes_first ? 0 : let_go(order, held);
     if (error)
         return error;
