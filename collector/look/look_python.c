@@ -263,8 +263,11 @@ static int take_answer(pid_t pid, uint64_t mail_at, char answer[LOOK_ANSWER_SIZE
 static bool takes_any_stack(pid_t pid)
 {
     struct python_location location;
-    return python_locate(pid, &location) == 0 && location.offsets.version != 0 &&
-           location.offsets.version < MEASURES_STACK;
+    if (python_locate(pid, &location) != 0)
+        return false;
+    uint32_t version = location.published && !location.image.version ? location.offsets.version
+                                                                     : location.image.version;
+    return version != 0 && version < MEASURES_STACK;
 }
 
 static int run_by_force(const struct look_python *run, char answer[LOOK_ANSWER_SIZE],
