@@ -190,7 +190,7 @@ static int begin_programs(struct attach *attach)
 {
     uint32_t count = attach_programs_annotate(&attach->programs, attach->collector);
     if (attach->values->asked && count < attach->programs.count)
-        return CMD_FAILED; /* the reason is told */
+        return CMD_FAILED;                                 /* the reason is told */
     bool traces = trace_ask_is_on(&attach->values->trace); /* which brings annotations */
     int status = count > 0 || traces ? 0 : check_rung(attach);
     int code = status == 0 ? collector_open_gate(attach->collector) : 0;

@@ -51,7 +51,7 @@ struct sorter {
     VEC(struct entry) entries;
     size_t next; /* of the entries, when they are handed out */
     struct run runs[RUNS_MAX];
-    unsigned run_count, joined; /* joined: the first ones, which were several */
+    unsigned run_count, joined;          /* joined: the first ones, which were several */
     unsigned heap[RUNS_MAX], heap_count; /* of runs, the one with the first record first */
     bool merging, told;                  /* the first run of the heap was handed out */
     uint64_t count;
