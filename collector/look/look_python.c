@@ -5,8 +5,8 @@
  * to call Py_AddPendingCall, which any thread may: the interpreter's main thread then runs the text
  * between two instructions of its own, as it runs handlers of signals. A main thread that waits
  * (for other threads, say) runs nothing. So, after a moment, a thread that waits without the
- * interpreter's lock is made to run the text itself, as a callback from what it waits in would. Not
- * so from 3.14 on: interpreters measure their stack there, and abort on another.
+ * interpreter's lock is made to run the text itself, as a callback from what it waits in would,
+ * unless its interpreter aborts on a stack that is not its own.
  *
  * The text stands in pyannot's own memory (LOOK_MAIL), or, where that is not there yet, in memory
  * that is allocated for it. Behind its end it writes its answer there, through /proc/self/mem. */
@@ -35,7 +35,8 @@ int look_python_run(const struct look_python *run, char answer[LOOK_ANSWER_SIZE]
 
 #else
 
-#define MEASURES_STACK 0x030eu /* 3.14, as PY_VERSION_HEX >> 16 */
+#define MENDED_IN_3_14 UINT64_C(0x030e02f0) /* as PY_VERSION_HEX: 3.14.2 */
+#define MENDED_IN_3_15 UINT64_C(0x030f00b1) /* the first beta */
 
 enum {
     MAIL_IDLE = 0,
@@ -259,15 +260,28 @@ static int take_answer(pid_t pid, uint64_t mail_at, char answer[LOOK_ANSWER_SIZE
     return look_python_answer(answer, reason);
 }
 
-/* Whether its threads may run Python on a stack of ours. */
+/* Whether its threads may run Python on a stack of ours: CPython 3.14 measures its stack, and
+ * aborts on another, which https://github.com/python/cpython/issues/139653 mended. */
 static bool takes_any_stack(pid_t pid)
 {
     struct python_location location;
+
+    struct {
+        char cookie[8];
+        uint64_t version; /* PY_VERSION_HEX */
+    } told;               /* from 3.13 on */
+
     if (python_locate(pid, &location) != 0)
         return false;
     uint32_t version = location.published && !location.image.version ? location.offsets.version
                                                                      : location.image.version;
-    return version != 0 && version < MEASURES_STACK;
+    if (version < 0x030e)
+        return version != 0;
+    uint64_t at = location.image.runtime + location.bias;
+    if (proc_read_memory(pid, at, &told, sizeof(told)) != sizeof(told) ||
+        memcmp(told.cookie, "xdebugpy", sizeof(told.cookie)) != 0)
+        return false;
+    return version == 0x030e ? told.version >= MENDED_IN_3_14 : told.version >= MENDED_IN_3_15;
 }
 
 static int run_by_force(const struct look_python *run, char answer[LOOK_ANSWER_SIZE],
