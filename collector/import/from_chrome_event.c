@@ -68,34 +68,6 @@ uint32_t from_chrome_key_becomes(struct from_chrome_reader *reader, uint32_t key
     return key;
 }
 
-/* A scalar. False: it is none, or none that can be kept. */
-static bool take_scalar(struct from_chrome_reader *reader, const struct json_token *token,
-                        struct arg *arg)
-{
-    int64_t number;
-    switch (token->kind) {
-    case JSON_STRING:
-        arg->kind = VALUE_STRING;
-        arg->value.string = import_string(reader->sink, token->text, token->length);
-        return true;
-    case JSON_TRUE:
-    case JSON_FALSE:
-        arg->kind = VALUE_BOOL;
-        arg->value.uint64 = token->kind == JSON_TRUE;
-        return true;
-    case JSON_NUMBER:
-        if (json_int(token, &number)) {
-            arg->kind = VALUE_INT64;
-            arg->value.int64 = number;
-            return true;
-        }
-        arg->kind = VALUE_DOUBLE;
-        return json_double(token, &arg->value.float64);
-    default:
-        return false;
-    }
-}
-
 /* "[64,1,1]" as "64,1,1". */
 static uint32_t text_without_brackets(struct from_chrome_reader *reader, const struct text *text)
 {
@@ -109,7 +81,7 @@ static int take_value(struct from_chrome_reader *reader, const struct json_token
     bool nested = token->kind == JSON_OBJECT || token->kind == JSON_ARRAY;
     struct text text = text_init(reader->copy, sizeof(reader->copy));
     if (!nested)
-        return take_scalar(reader, token, arg);
+        return import_scalar(reader->sink, token, arg);
     int error = json_copy(&reader->json, token, &text);
     if (error)
         return error;

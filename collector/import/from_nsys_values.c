@@ -7,31 +7,6 @@
 
 enum { NESTED_SIZE = 4096 };
 
-/* False: it is none, or too long. */
-static bool take_scalar(struct nsys *nsys, const struct json_token *token, struct arg *arg)
-{
-    switch (token->kind) {
-    case JSON_STRING:
-        arg->kind = VALUE_STRING;
-        arg->value.string = import_string(nsys->sink, token->text, token->length);
-        return true;
-    case JSON_TRUE:
-    case JSON_FALSE:
-        arg->kind = VALUE_BOOL;
-        arg->value.uint64 = token->kind == JSON_TRUE;
-        return true;
-    case JSON_NUMBER:
-        arg->kind = VALUE_INT64;
-        if (json_int(token, &arg->value.int64))
-            return true;
-        arg->kind = VALUE_DOUBLE;
-        return json_double(token, &arg->value.float64);
-    default:
-        arg->kind = VALUE_NONE;
-        return true;
-    }
-}
-
 /* What is nested stays JSON. */
 static int take_nested(struct nsys *nsys, struct json_reader *reader,
                        const struct json_token *token, struct arg *arg)
@@ -39,6 +14,8 @@ static int take_nested(struct nsys *nsys, struct json_reader *reader,
     char bytes[NESTED_SIZE];
     struct text copy = text_init(bytes, sizeof(bytes));
     int error = json_copy(reader, token, &copy);
+    if (copy.length + 1 >= copy.size)
+        nsys->sink->left[LEFT_VALUES]++;
     arg->kind = VALUE_STRING;
     arg->value.string = import_string(nsys->sink, bytes, copy.length);
     return error;
@@ -54,8 +31,10 @@ static int read_member(struct nsys *nsys, struct json_reader *reader, const stru
     bool nested = value.kind == JSON_OBJECT || value.kind == JSON_ARRAY;
     if (nested)
         status = take_nested(nsys, reader, &value, &arg);
+    else if (value.kind != JSON_NULL) /* which stays a value without a kind */
+        status = import_scalar(nsys->sink, &value, &arg) ? 0 : -ERANGE;
     else
-        status = take_scalar(nsys, &value, &arg) ? 0 : -ERANGE;
+        status = 0;
     if (status == -ERANGE || nsys->args.count >= SINK_ARGS_MAX) {
         nsys->sink->left[LEFT_VALUES]++;
         return 0;

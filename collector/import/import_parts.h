@@ -221,6 +221,8 @@ void import_sink_fini(struct import_sink *sink);
 
 /* The string; beyond the limits that of all others. Out of memory: 0, and the sink's error. */
 uint32_t import_string(struct import_sink *sink, const char *bytes, size_t length);
+/* A string, a number or a truth of JSON as a value. False: it is none, or none that can be kept. */
+bool import_scalar(struct import_sink *sink, const struct json_token *token, struct arg *arg);
 uint32_t import_text(struct import_sink *sink, const char *text);
 uint32_t import_scope(struct import_sink *sink, const struct scope *scope);
 /* The name of calls of a Python function; `file` may be empty, `line` 0. */

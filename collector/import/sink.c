@@ -86,6 +86,29 @@ uint32_t import_string(struct import_sink *sink, const char *bytes, size_t lengt
     return *recent;
 }
 
+bool import_scalar(struct import_sink *sink, const struct json_token *token, struct arg *arg)
+{
+    switch (token->kind) {
+    case JSON_STRING:
+        arg->kind = VALUE_STRING;
+        arg->value.string = import_string(sink, token->text, token->length);
+        return true;
+    case JSON_TRUE:
+    case JSON_FALSE:
+        arg->kind = VALUE_BOOL;
+        arg->value.uint64 = token->kind == JSON_TRUE;
+        return true;
+    case JSON_NUMBER:
+        arg->kind = VALUE_INT64;
+        if (json_int(token, &arg->value.int64))
+            return true;
+        arg->kind = VALUE_DOUBLE;
+        return json_double(token, &arg->value.float64);
+    default:
+        return false;
+    }
+}
+
 uint32_t import_text(struct import_sink *sink, const char *text)
 {
     return import_string(sink, text, strlen(text));

@@ -94,6 +94,7 @@ static bool find_now(void)
 void greenlets_watch(void)
 {
     PyObject *kind, *value, *traceback;
+    /* partner: greenlets_known, which sets all else first */
     if (__atomic_load_n(&settrace, __ATOMIC_ACQUIRE) == NULL || owner == NULL || here.is_watched)
         return;
     here.is_watched = true;

@@ -260,6 +260,7 @@ static enum trace_verdict verdict_on(const PyCodeObject *code, struct trace_code
 /* The verdict is the last: who sees it sees the rest. Partner: trace_verdict_of. */
 static void judge(PyCodeObject *code, struct trace_code *kept)
 {
+    /* partner: trace_verdict_of */
     __atomic_store_n(&kept->verdict, (uint8_t)verdict_on(code, kept), __ATOMIC_RELEASE);
 }
 
