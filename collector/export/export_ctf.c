@@ -481,9 +481,9 @@ extern const struct exporter export_ctf;
 const struct exporter export_ctf = {
     .name = "ctf",
     .extension = ".ctf",
-    .summary = "Common Trace Format 1.8: a folder, for babeltrace2 and Trace Compass",
+    .summary = "Common Trace Format 1.8: a folder, for babeltrace2",
     .carries = "ranges, calls, marks, counters, flows, samples, thread states",
-    .viewer = "with babeltrace2, Trace Compass",
+    .viewer = "with babeltrace2",
     .binary = true,
     .tells_missing = true,
     .waits = true,
