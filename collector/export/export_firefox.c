@@ -151,7 +151,8 @@ static int begin(void *state, const struct export_job *job)
 static int end(void *state)
 {
     struct state *s = state;
-    return firefox_write(&s->fx);
+    int error = firefox_finish_values(&s->fx);
+    return error ? error : firefox_write(&s->fx);
 }
 
 static void destroy(void *state)

@@ -5,6 +5,7 @@
 
 #include "export_ids.h"
 #include "profile_parts.h"
+#include "sorter.h"
 
 /* Indices of the profile's categories. */
 enum firefox_category {
@@ -54,7 +55,6 @@ struct firefox_counter {
     uint32_t process, name, domain;
     uint32_t times, values; /* streams */
     uint64_t count;
-    int64_t last_ns;
     double last;
 };
 
@@ -68,6 +68,7 @@ struct firefox {
     VEC(struct firefox_thread) threads;
     VEC(struct firefox_counter) counters;
     struct wide_map by_counter; /* index */
+    struct sorter *values;      /* doubles by counter and time: threads tell one counter in turns */
     /* Stacks of the profile: a frame on another. */
     struct map64 by_node;                     /* prefix + 1 and frame: index + 1 */
     struct map64 by_stack;                    /* stack + 1: index + 1 */
@@ -89,7 +90,9 @@ int64_t firefox_stack(struct firefox *fx, uint32_t stack);
 void firefox_put_marker(struct firefox *fx, uint32_t thread, const struct firefox_marker *marker);
 void firefox_put_sample(struct firefox *fx, uint32_t thread, const struct sample *sample,
                         uint32_t stack);
-int firefox_put_value(struct firefox *fx, const struct event *event); /* 0 or -ENOMEM */
+int firefox_put_value(struct firefox *fx, const struct event *event); /* 0 or -errno */
+/* Once, after the last value. 0 or -errno. */
+int firefox_finish_values(struct firefox *fx);
 
 /* ---- The file: firefox_write.c ---- */
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CELL_SIZE = 64 };
+enum { CELL_SIZE = 64, SORT_BYTES = 4 << 20 };
 
 int firefox_init(struct firefox *fx, const struct export_job *job)
 {
@@ -16,11 +16,12 @@ int firefox_init(struct firefox *fx, const struct export_job *job)
     fx->trace = job->source->trace;
     fx->begin_ns = trace_begin_ns(fx->trace);
     fx->text = out_stream_memory();
+    fx->values = sorter_create(NULL, SORT_BYTES);
     spool_init(&fx->spool);
     int error = export_ids_init(&fx->ids, fx->trace);
     if (!error)
         error = profile_frames_init(&fx->frames, job);
-    return error || !fx->text ? -ENOMEM : 0;
+    return error || !fx->text || !fx->values ? -ENOMEM : 0;
 }
 
 void firefox_fini(struct firefox *fx)
@@ -38,6 +39,7 @@ void firefox_fini(struct firefox *fx)
     profile_frames_fini(&fx->frames);
     spool_fini(&fx->spool);
     out_stream_abandon(fx->text);
+    sorter_destroy(fx->values);
 }
 
 int64_t firefox_add_thread(struct firefox *fx, const struct firefox_thread *like, const char *name)
@@ -213,43 +215,61 @@ void firefox_put_sample(struct firefox *fx, uint32_t thread, const struct sample
 
 /* ---- Counters -------------------------------------------------------------------------------- */
 
-static struct firefox_counter *find_counter(struct firefox *fx, const struct event *event)
+static int64_t find_counter(struct firefox *fx, const struct event *event)
 {
     const struct trace_thread *thread = trace_thread_get(fx->trace, event->thread);
     struct firefox_counter counter = {.process = thread ? thread->process : UINT32_MAX,
                                       .name = event->name,
-                                      .domain = trace_scope_domain(fx->trace, event->scope),
-                                      .last_ns = INT64_MIN};
+                                      .domain = trace_scope_domain(fx->trace, event->scope)};
     const struct wide_key *key = WIDE_KEY(counter.process, counter.name, counter.domain);
     const uint64_t *known = wide_map_find(&fx->by_counter, key);
     if (known)
-        return &fx->counters.items[*known];
+        return (int64_t)*known;
     counter.times = spool_add(&fx->spool);
     counter.values = spool_add(&fx->spool);
     if (wide_map_put(&fx->by_counter, key, fx->counters.count) != 0 ||
         vec_push(&fx->counters, counter) != 0)
-        return NULL;
-    return &fx->counters.items[fx->counters.count - 1];
+        return -ENOMEM;
+    return (int64_t)fx->counters.count - 1;
 }
 
-/* The profile has what a counter changed by. */
 int firefox_put_value(struct firefox *fx, const struct event *event)
 {
-    struct firefox_counter *counter = find_counter(fx, event);
-    uint8_t text[CELL_SIZE], *at;
-    if (!counter)
-        return -ENOMEM;
+    int64_t counter = find_counter(fx, event);
+    if (counter < 0)
+        return (int)counter;
     double value = event->value_kind == VALUE_DOUBLE   ? event->value.float64
                    : event->value_kind == VALUE_UINT64 ? (double)event->value.uint64
                                                        : (double)event->value.int64;
     if (!(value - value == 0)) /* no number: JSON has none for it */
         return 0;
+    struct sorter_key key = {.first = counter, .second = event->time_ns};
+    return sorter_add(fx->values, key, &value, sizeof(value));
+}
+
+/* The profile has what a counter changed by. */
+static void put_change(struct firefox *fx, const struct sorter_key *key, const void *bytes)
+{
+    struct firefox_counter *counter = &fx->counters.items[key->first];
+    uint8_t text[CELL_SIZE], *at;
+    double value;
+    memcpy(&value, bytes, sizeof(value));
     bool first = counter->count++ == 0;
-    if (event->time_ns > counter->last_ns)
-        counter->last_ns = event->time_ns;
-    put_time(fx, counter->times, first, counter->last_ns - fx->begin_ns);
+    put_time(fx, counter->times, first, key->second - fx->begin_ns);
     at = json_put_double(begin_cell(text, first), value - counter->last);
     spool_write(&fx->spool, counter->values, text, (size_t)(at - text));
     counter->last = value;
-    return 0;
+}
+
+int firefox_finish_values(struct firefox *fx)
+{
+    struct sorter_key key;
+    const void *bytes;
+    uint32_t size;
+    int got = sorter_finish(fx->values);
+    if (got < 0)
+        return got;
+    while ((got = sorter_next(fx->values, &key, &bytes, &size)) == 1)
+        put_change(fx, &key, bytes);
+    return got;
 }

@@ -3,6 +3,7 @@
 
 import collections
 import decimal
+import itertools
 import json
 
 from recordings import cpu_of, export, query, ranges_of
@@ -74,6 +75,20 @@ def stretches_of(recording, *options):
     return {f"[{row['reason']}]": row["ns"] for row in rows if row["ns"]}
 
 
+def check_counters(recording, counters):
+    """Changes add up to the values that were told, each at its time."""
+    told, values = [], []
+    for counter in counters:
+        samples = table(counter["samples"])
+        assert samples["time"] == sorted(samples["time"]), (recording, counter["name"])
+        sums = itertools.accumulate(map(float, samples["count"]))
+        told += [(counter["name"], ns(at), round(value, 6))
+                 for at, value in zip(samples["time"], sums)]
+    for row in query(recording, "select name, time_ns, value from counters"):
+        values.append((row["name"], row["time_ns"], round(float(row["value"]), 6)))
+    assert sorted(told) == sorted(values), (recording, set(told) ^ set(values))
+
+
 def check(recording):
     path = recording.with_suffix(".firefox.json")
     export(recording, path)
@@ -82,14 +97,7 @@ def check(recording):
     assert waits == stretches_of(recording), (recording, waits, stretches_of(recording))
     assert cpu == cpu_of(recording), (recording, cpu)
     assert marks == query(recording, "select count(*) as n from marks")[0]["n"], recording
-    told = [(counter["name"], len(table(counter["samples"])["count"]),
-             round(sum(map(float, counter["samples"]["count"])), 6))
-            for counter in whole["counters"]]
-    last = query(recording, """select name, count(*) as n, process, (select value from counters b
-        where b.name = a.name and b.process = a.process order by time_ns desc limit 1) as last
-        from counters a group by name, domain, process""")
-    assert sorted(told) == sorted((row["name"], row["n"], round(float(row["last"]), 6))
-                                  for row in last), (recording, told, last)
+    check_counters(recording, whole["counters"])
 
 
 def check_parts(recording):

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 """The recordings that exports are made of, and what annot query says of them.
 
-Real programs: an asyncio program, a pool with killed workers, the example pipeline, a threaded C
-program. Made ones: those with foreign and hostile names, tracks, and other sets of samples.
+Real programs: an asyncio program, a pool with killed workers, threads that tell one counter in
+turns, the example pipeline, a threaded C program. Made ones: those with foreign and hostile names,
+tracks, and other sets of samples.
 """
 
 import functools
@@ -71,6 +72,7 @@ def make(folder, real):
     if real and "ANNOT_PYANNOT" in os.environ:
         program = [sys.executable, HERE / "viewed_program.py"]
         commands = {"asyncio": [*program, "asyncio"], "pool": [*program, "pool"],
+                    "turns": [*program, "turns"],
                     "demo": [sys.executable, PIPELINE, "--limit", "20", "--workers", "2",
                              "--output", folder / "out"]}
     if real:

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""What test_viewers.py records: an asyncio program, or a pool whose workers are killed.
+"""What test_viewers.py records: an asyncio program, a pool whose workers are killed, or threads
+that tell one counter in turns.
 
-viewed_program.py asyncio|pool
+viewed_program.py asyncio|pool|turns
 """
 
 import asyncio
@@ -9,6 +10,7 @@ import concurrent.futures
 import os
 import signal
 import sys
+import threading
 import time
 
 import pyannot
@@ -62,9 +64,31 @@ def pool():
         pyannot.mark("broken")
 
 
+def turns(count=6000):
+    """Long enough that what the threads wrote is read more than once."""
+    level, turn = [0], threading.Condition()
+
+    def tell(mine):
+        while level[0] < count:
+            with turn:
+                turn.wait_for(lambda: level[0] >= count or level[0] % 2 == mine)
+                if level[0] < count:
+                    level[0] += 1
+                    pyannot.counter("level", level[0])
+                turn.notify_all()
+
+    threads = [threading.Thread(target=tell, args=(mine,)) for mine in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
 if __name__ == "__main__":
     if sys.argv[1] == "asyncio":
         asyncio.run(serve())
+    elif sys.argv[1] == "turns":
+        turns()
     else:
         pool()
         pool()
