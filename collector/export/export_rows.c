@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* See export_rows_parts.h. */
+/* See export_rows.h. */
+#include "export_rows.h"
 #include "call_label.h"
-#include "export_rows_parts.h"
-#include "profile_parts.h"
+#include "profile_frames.h"
 #include "stacks.h"
 
 #include <errno.h>

@@ -7,9 +7,10 @@
  * began. Thread-safety: none. */
 #include "export_facts.h"
 #include "json_writer.h"
-#include "profile_parts.h"
+#include "profile_frames.h"
 #include "sample_weight.h"
 #include "shelves.h"
+#include "spool.h"
 #include "text.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* See profile_parts.h. */
+/* See profile_frames.h. */
+#include "profile_frames.h"
 #include "code_owner.h"
-#include "profile_parts.h"
 #include "stacks.h"
 #include "text.h"
 

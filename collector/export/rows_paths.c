@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* See export_rows_parts.h. Ranges of a lane follow each other, so most of a path is that of the
+/* See export_rows.h. Ranges of a lane follow each other, so most of a path is that of the
  * range before. */
-#include "export_rows_parts.h"
+#include "export_rows.h"
 
 #include <errno.h>
 

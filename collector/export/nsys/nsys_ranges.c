@@ -2,7 +2,7 @@
 /* Ranges and marks as rows of NVTX_EVENTS. Those of tracks and queues, which Nsight Systems does
  * not have, are ranges of start and end, as they may overlap; their lane is among the key-values.
  */
-#include "export_rows_parts.h"
+#include "export_rows.h"
 #include "nsys_parts.h"
 
 #include <errno.h>

@@ -9,7 +9,7 @@
 #include "chosen_frames.h"
 #include "export_facts.h"
 #include "pprof_parts.h"
-#include "profile_parts.h"
+#include "profile_frames.h"
 #include "sample_weight.h"
 #include "stacks.h"
 #include "strtab.h"

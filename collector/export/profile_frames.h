@@ -1,18 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* What the exporters of profiles for other viewers share with each other only. */
-#ifndef ANNOT_PROFILE_PARTS_H
-#define ANNOT_PROFILE_PARTS_H
+/* What stacks and timelines of profiles for other viewers are made of, numbered in order of first
+ * use: functions, ranges, why a thread waited. Memory: 16 bytes each. Thread-safety: none. */
+#ifndef ANNOT_PROFILE_FRAMES_H
+#define ANNOT_PROFILE_FRAMES_H
 
 #include "call_label.h"
 #include "chosen_frames.h"
 #include "export.h"
 #include "hash_map.h"
 #include "vec.h"
-
-/* ---- Frames: profile_frames.c ----
- *
- * What stacks and timelines are made of, numbered in order of first use: functions, ranges, why a
- * thread waited. Memory: 16 bytes each. Thread-safety: none. */
 
 enum profile_frame_kind {
     PROFILE_FUNCTION = 0, /* id: label */
@@ -72,39 +68,5 @@ enum { PROFILE_TITLE_SIZE = 2400 };
 void profile_process_title(const struct trace *trace, uint32_t process, char *buffer);
 void profile_thread_title(const struct trace *trace, uint32_t thread, char *buffer);
 void profile_full_title(const struct trace *trace, uint32_t thread, char *buffer);
-
-/* ---- Spool: profile_spool.c ----
- *
- * Bytes of many streams, for formats that want each stream in one piece while the recording has
- * them mixed: in memory up to a limit, then in a temporary file. Errors stick. Memory: 16 MiB, and
- * 64 bytes a stream. Thread-safety: none. */
-
-struct spool_chunk {
-    uint64_t offset, size;
-};
-
-struct spool_stream {
-    uint8_t *bytes; /* not in the file yet */
-    uint32_t used, capacity;
-    VEC(struct spool_chunk) chunks;
-};
-
-struct spool {
-    VEC(struct spool_stream) streams;
-    size_t held; /* bytes of capacity */
-    uint64_t file_size;
-    int fd;    /* -1: none yet */
-    int error; /* 0 or the first -errno */
-};
-
-void spool_init(struct spool *spool);
-void spool_fini(struct spool *spool);
-
-/* A new stream; 0 after an error. */
-uint32_t spool_add(struct spool *spool);
-void spool_write(struct spool *spool, uint32_t stream, const void *bytes, size_t size);
-
-/* Hands all of a stream on, and forgets it. 0 or -errno. */
-int spool_copy(struct spool *spool, uint32_t stream, struct out_stream *out);
 
 #endif

@@ -5,9 +5,9 @@
  * The recording is read lane by lane; a sort brings its events into order. Thread-safety: none. */
 #include "ctf_parts.h"
 #include "export_facts.h"
-#include "export_rows_parts.h"
+#include "export_rows.h"
 #include "json_writer.h"
-#include "profile_parts.h"
+#include "profile_frames.h"
 #include "stacks.h"
 #include "thread_states.h"
 

@@ -4,8 +4,9 @@
 #define ANNOT_FIREFOX_PARTS_H
 
 #include "export_ids.h"
-#include "profile_parts.h"
+#include "profile_frames.h"
 #include "sorter.h"
+#include "spool.h"
 
 /* Indices of the profile's categories. */
 enum firefox_category {

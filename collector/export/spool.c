@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* See profile_parts.h. When the streams hold too much together, all of it goes to the file, where
+/* See spool.h. When the streams hold too much together, all of it goes to the file, where
  * each stream is a chain of chunks. */
+#include "spool.h"
 #include "file_io.h"
-#include "profile_parts.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
 #ifndef ANNOT_COLUMNS_H
 #define ANNOT_COLUMNS_H
 
-#include "export_rows_parts.h"
+#include "export_rows.h"
 #include "vec.h"
 
 /* ---- Bytes ---- */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Ranges, samples, counters and marks as rows of a table: what the exporters of tables share with
- * each other only. */
-#ifndef ANNOT_EXPORT_ROWS_PARTS_H
-#define ANNOT_EXPORT_ROWS_PARTS_H
+/* Ranges, samples, counters and marks as rows of a table. */
+#ifndef ANNOT_EXPORT_ROWS_H
+#define ANNOT_EXPORT_ROWS_H
 
 #include "export.h"
 #include "hash_map.h"
@@ -63,7 +62,7 @@ struct rows_paths {
 int64_t rows_paths_find(struct rows_paths *paths, const struct item *item);
 void rows_paths_fini(struct rows_paths *paths);
 
-/* ---- Rows: export_rows.c ---- */
+/* ---- Rows: rows.c ---- */
 
 struct rows_recent {
     uint64_t key; /* 0: none */

@@ -3,7 +3,7 @@
  *
  * In CSV, what is not known is an empty cell, an empty text "". JSON objects lack what is not
  * known; integers beyond 2^53 are numbers all the same. Thread-safety: none. */
-#include "export_rows_parts.h"
+#include "export_rows.h"
 #include "json_writer.h"
 
 #include <errno.h>
