@@ -40,7 +40,7 @@ EXCEPTIONS = {("tools/file_server.c", "parameters"): "a callback of libmicrohttp
 # Which folders a folder's files may include from, itself always. Headers that come in through an
 # allowed header are allowed as well, hence base wherever model stands.
 ALL_COLLECTOR = ["base", "model", "elf", "session", "intake", "sample", "unwind", "symbol",
-                 "python", "store", "read", "profile", "export"]
+                 "python", "store", "read", "profile", "report", "export"]
 INCLUDES = {
     "libannot/include/annot": [],
     "libannot/wire": [],
@@ -50,7 +50,8 @@ INCLUDES = {
     # The layout of the interpreter that it is compiled for, told to the sampler.
     # And the reader of recordings, for pyannot.read.
     "pyannot": ["libannot/include/annot", "collector/python", "collector/store",
-                "collector/read", "collector/profile", "collector/model", "collector/base"],
+                "collector/read", "collector/profile", "collector/report", "collector/model",
+                "collector/base"],
     "examples": ["libannot/include/annot"],
     "collector/base": [],
     "collector/model": ["collector/base"],
@@ -69,21 +70,23 @@ INCLUDES = {
     "collector/store": ["collector/model", "collector/base"],
     "collector/read": ["collector/model", "collector/base", "collector/store"],
     "collector/profile": ["collector/model", "collector/base", "collector/store", "collector/read"],
+    "collector/report": ["collector/model", "collector/base", "collector/store",
+                         "collector/read", "collector/profile"],
     "collector/compare": ["collector/model", "collector/base", "collector/store",
-                          "collector/read", "collector/profile"],
+                          "collector/read", "collector/profile", "collector/report"],
     "collector/export": ["collector/model", "collector/base", "collector/read",
                          "collector/profile"],
     "collector/page": ["collector/model", "collector/base", "collector/store", "collector/read",
-                       "collector/profile"],
+                       "collector/profile", "collector/report"],
     "collector/query": ["collector/model", "collector/base", "collector/store", "collector/read",
-                        "collector/profile"],
+                        "collector/profile", "collector/report"],
     "collector/import": ["collector/export", "collector/model", "collector/base",
                          "collector/store"],
     "collector": ["libannot/wire"] + ["collector/" + name for name in ALL_COLLECTOR],
     "collector/look": ["libannot/wire"] + ["collector/" + name for name in ALL_COLLECTOR],
     "tools": ["libannot/gpu", "collector", "collector/look", "collector/sample", "collector/export",
               "collector/compare", "collector/page", "collector/query", "collector/import",
-              "collector/profile", "collector/read",
+              "collector/profile", "collector/report", "collector/read",
               "collector/store", "collector/model", "collector/base"],
 }
 
@@ -108,6 +111,7 @@ HEADERS_EARNED = [
     "collector/python",
     "collector/query",
     "collector/read",
+    "collector/report",
     "collector/sample",
     "collector/session",
     "collector/store",

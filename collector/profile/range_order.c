@@ -2,7 +2,7 @@
 /* Columns of the statistics as numbers, and rows sorted by them. */
 #include "range_parts.h"
 
-#include "table.h"
+#include "row_order.h"
 #include "text.h"
 
 #include <errno.h>

@@ -6,6 +6,7 @@
 #include "report_parts.h"
 
 #include "call_label.h"
+#include "row_order.h"
 #include "text.h"
 
 #include <errno.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Tables: the order of rows, and texts that have no room. */
+#include "row_order.h"
 #include "table.h"
 #include "test.h"
 
