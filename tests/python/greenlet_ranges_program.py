@@ -18,9 +18,8 @@ import threading
 import greenlet
 
 import pyannot
+from noted_ranges import DEPTH_MAX, Noted
 from pyannot import annotate, observe, pop, push
-
-DEPTH_MAX = 4
 
 
 @annotate("call")
@@ -28,22 +27,7 @@ def call(inside):
     inside()
 
 
-class Model:
-    def __init__(self, name, seed):
-        self.name = name
-        self.random = random.Random(seed)
-        self.ranges = []
-        self.depth = 0
-
-    @contextlib.contextmanager
-    def noted(self, name):
-        self.ranges.append([self.depth, name])
-        self.depth += 1
-        try:
-            yield
-        finally:
-            self.depth -= 1
-
+class Model(Noted):
     def pause(self):
         if self.random.random() < 0.8:
             greenlet.getcurrent().parent.switch()

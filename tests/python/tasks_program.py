@@ -10,13 +10,12 @@ Which task goes on when is up to the loop; what each does is decided by its own 
 import asyncio
 import contextlib
 import json
-import random
 import sys
 
 import pyannot
+from noted_ranges import DEPTH_MAX, Noted
 from pyannot import annotate, observe, pop, push
 
-DEPTH_MAX = 4
 KEPT = {name: annotate(name, category="model") for name in ("red", "green", "blue")}
 
 
@@ -25,23 +24,8 @@ def call(inside):
     inside()
 
 
-class Model:
+class Model(Noted):
     """One task: does things, and notes the ranges that it opens."""
-
-    def __init__(self, name, seed):
-        self.name = name
-        self.random = random.Random(seed)
-        self.ranges = []
-        self.depth = 0
-
-    @contextlib.contextmanager
-    def noted(self, name):
-        self.ranges.append([self.depth, name])
-        self.depth += 1
-        try:
-            yield
-        finally:
-            self.depth -= 1
 
     async def pause(self):
         if self.random.random() < 0.7:
