@@ -157,6 +157,7 @@ struct function_args {
     struct trace *trace;
     const struct arg_wishes *wishes;
     struct arg_list *list;
+    bool go;
     struct text names; /* of those that it has */
 };
 
@@ -260,18 +261,19 @@ static int take_argument(void *context, const struct code_argument *found)
     return error;
 }
 
-/* By the calling convention. */
+/* By the calling convention: System V's, or Go's ABIInternal. */
 static int add_numbered(struct function_args *args)
 {
-    /* rdi, rsi, rdx, rcx, r8, r9 */
-    static const uint8_t registers[PROBE_ARGS_OF_FUNCTION] = {7, 6, 2, 1, 8, 9};
+    /* rdi, rsi, rdx, rcx, r8, r9; rax, rbx, rcx, rdi, rsi, r8 */
+    static const uint8_t registers[2][PROBE_ARGS_OF_FUNCTION] = {{7, 6, 2, 1, 8, 9},
+                                                                 {0, 3, 1, 7, 6, 8}};
     int error = 0;
     for (uint32_t i = 0; i < args->wishes->count && error == 0; i++) {
         const struct arg_wish *wish = &args->wishes->items[i];
         struct probe_arg told = {.type = wish->type ? wish->type : CODE_SIGNED,
                                  .size = wish->type ? wish->size : 4};
         const struct sampler_arg place = {
-            .base = registers[(wish->number + 5) % PROBE_ARGS_OF_FUNCTION],
+            .base = registers[args->go][(wish->number + 5) % PROBE_ARGS_OF_FUNCTION],
             .index = SAMPLER_ARG_NOTHING,
             .length = SAMPLER_ARG_NOTHING,
             .text = told.type == CODE_TEXT};
@@ -328,6 +330,7 @@ int probe_args_of_function(struct arg_lists *lists, struct trace *trace,
                                  .trace = trace,
                                  .wishes = question->wishes,
                                  .list = ret_list,
+                                 .go = question->go,
                                  .names = text_init(names, sizeof(names))};
     *ret_list = (struct arg_list){0};
     int error = add_numbered(&args);

@@ -266,7 +266,7 @@ static int ask_function(struct asking *asking, size_t index, uint32_t *ret_list,
 {
     struct probes *probes = &asking->sampler->probes;
     const struct arg_question question = {asking->wishes, &asking->functions->items.items[index],
-                                          asking->module};
+                                          asking->module, asking->functions->go};
     char other[sizeof(told->reason)];
     struct text reason = told->reason[0] ? text_init(other, sizeof(other))
                                          : text_init(told->reason, sizeof(told->reason));
@@ -316,11 +316,6 @@ static int probe_found(struct bpf_sampler *sampler, struct probe_wish *wish,
     target->plain = functions->plain;
     told->refused += functions->refused;
     told->chosen += functions->chosen;
-    if (asks && functions->go) {
-        snprintf(told->reason, sizeof(told->reason),
-                 "arguments are read of functions of C, C++ and Rust, not of Go");
-        return -EINVAL;
-    }
     if (asks)
         error = find_arguments(sampler, target, functions, &wish->args, told);
     if (error == 0)

@@ -77,6 +77,7 @@ struct arg_question {
     const struct arg_wishes *wishes;
     const struct code_function *function;
     struct symbol_module *module; /* of its file */
+    bool go;                      /* which has a calling convention of its own */
 };
 
 /* 0, or -ENOMEM. `reason`: of what is missing, where anything is. */

@@ -133,6 +133,9 @@ static int take_place(Dwarf_Die *function, const Dwarf_Op *ops, size_t count,
         argument->where = argument->type == CODE_COUNTED_TEXT ? CODE_IN_PARTS : CODE_ON_STACK;
     } else if (count == 1 && ops[0].atom == DW_OP_fbreg) {
         return OWN_STORE;
+    } else if (count == 1 && ops[0].atom == DW_OP_call_frame_cfa) {
+        argument->offset = WORD;
+        argument->where = CODE_ON_STACK;
     }
     return 0;
 }
@@ -152,6 +155,8 @@ static void find_place(Dwarf_Die *function, Dwarf_Die *parameter, uint64_t entry
     if (!dwarf_attr_integrate(parameter, DW_AT_location, &attribute))
         return;
     int found = dwarf_getlocation_addr(&attribute, entry, ops, counts, 2);
+    if (found < 0) /* in a form that is none of its version of DWARF, as compilers of Go write */
+        argument->where = CODE_NOT_KNOWN;
     if (found == 1 && counts[0] > 0 &&
         take_place(function, ops[0], counts[0], argument) == OWN_STORE)
         *argument = *convention;
@@ -186,6 +191,15 @@ static bool find_function(struct symbol_lines *lines, uint64_t begin, Dwarf_Die 
     return search.found;
 }
 
+/* Of Go, whose results stand among the arguments. */
+static bool is_result(Dwarf_Die *parameter)
+{
+    Dwarf_Attribute attribute;
+    bool is = false;
+    return dwarf_attr_integrate(parameter, DW_AT_variable_parameter, &attribute) &&
+           dwarf_formflag(&attribute, &is) == 0 && is;
+}
+
 int symbol_lines_arguments(struct symbol_lines *lines, const struct code_entry *entry,
                            code_argument_visit *visit, void *context)
 {
@@ -201,7 +215,7 @@ int symbol_lines_arguments(struct symbol_lines *lines, const struct code_entry *
         return 0;
     do {
         struct code_argument argument = none;
-        if (dwarf_tag(&parameter) != DW_TAG_formal_parameter)
+        if (dwarf_tag(&parameter) != DW_TAG_formal_parameter || is_result(&parameter))
             continue;
         argument.name = dwarf_diename(&parameter);
         bool typed = symbol_type_of(&parameter, &type);

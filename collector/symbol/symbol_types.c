@@ -131,6 +131,15 @@ bool symbol_type_is_pair(Dwarf_Die *type, Dwarf_Die members[2])
     return found == 3;
 }
 
+static bool is_go_string(Dwarf_Die *type, const char *name)
+{
+    Dwarf_Die member;
+    const char *first = strcmp(name, "string") == 0 && dwarf_child(type, &member) == 0
+                            ? dwarf_diename(&member)
+                            : NULL;
+    return first && strcmp(first, "str") == 0;
+}
+
 /* An address of bytes and how many there are, in either order. Other pairs may mean anything. */
 static bool is_counted_text(Dwarf_Die *type, bool *ret_length_first)
 {
@@ -138,8 +147,9 @@ static bool is_counted_text(Dwarf_Die *type, bool *ret_length_first)
     Dwarf_Die members[2], target;
     const char *name = dwarf_diename(type);
     bool known =
-        name && (strcmp(name, "&str") == 0 || (strncmp(name, view, sizeof(view) - 1) == 0 &&
-                                               strchr(",> ", name[sizeof(view) - 1])));
+        name &&
+        (strcmp(name, "&str") == 0 || is_go_string(type, name) ||
+         (strncmp(name, view, sizeof(view) - 1) == 0 && strchr(",> ", name[sizeof(view) - 1])));
     if (!known || !symbol_type_is_pair(type, members))
         return false;
     bool length_first = !symbol_type_is_pointer(dwarf_tag(&members[0]));

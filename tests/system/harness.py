@@ -67,6 +67,17 @@ def program(name):
     return str(path)
 
 
+def go_program(home, source, *flags):
+    """A program of Go, of a source beside this file."""
+    source = SOURCE / "tests/system" / source
+    go = shutil.which("go")
+    if not go:
+        raise Skip("Go is missing")
+    path = home.work / source.stem
+    subprocess.run([go, "build", *flags, "-o", path, source], check=True, cwd=home.work)
+    return path
+
+
 class Result:
     """A finished command: status as subprocess gives it (negative: signal), streams as bytes."""
 

@@ -14,10 +14,11 @@ import shutil
 import subprocess
 import textwrap
 
-from harness import Skip, case, check, equal, main, program
+from harness import Skip, case, check, equal, go_program, main, program
 
 NO_LIMIT = ["--range-budget", "10000"]
 VECTOR, GONE = "(in a vector register)", "(optimised out)"
+PARTS = "(in several parts)"
 
 
 def needs_libdw():
@@ -155,6 +156,27 @@ def functions_of_rust(home):
               [{"name": "abcdefghij"[:i], "way": "Down" if i % 2 else "Up",
                 "number": 4000000000 + i, "flag": i % 2 == 0, "large": -5000000000}
                for i in range(10)], f"calls at opt-level {level}")
+
+
+@case
+def functions_of_go(home):
+    needs_libdw()
+    for flags in ([], ["-gcflags=-N -l"]):
+        file = go_program(home, "target_typed.go", *flags)
+        done = record(home, file, ranges=[f"{file}:main.typed@*", f"{file}:main.registers@a,i,h",
+                                          f"{file}:main.(*Shop).serve@who,many",
+                                          f"{file}:main.parts@*"])
+        expected = collections.Counter()
+        for i in range(20):
+            expected += calls("main.typed", [
+                {"small": -i, "shade": i, "text": "odd" if i % 2 else "even", "ratio": VECTOR,
+                 "flag": i % 2 == 1, "large": str((1 << 63) + i)}])
+            expected += calls("main.registers", [{"a": 1, "h": 8, "i": i}])
+            expected += calls("main.", [{"who": f"customer {i}", "many": i}])
+            expected += calls("main.parts", [{"bytes": PARTS, "behind": 65000 + i, "err": PARTS}])
+        equal(told(home, done), expected, f"calls of Go, built with {flags}")
+    done = record(home, file, ranges=[f"{file}:main.registers@1=long,6=long"])
+    equal(told(home, done), calls("main.registers", [{"arg1": 1, "arg6": 6}] * 20), "by number")
 
 
 @case

@@ -4,18 +4,17 @@
 
 The programs call known functions a known number of times, in threads and a fork, recursively, left
 by longjmp, by exceptions, by tail calls; each call must be a range, on its own thread, as long as
-the program's own clock says. With ANNOT_TEST_GO set also a Go program, whose stacks move.
+the program's own clock says. Where there is Go, also a program of it, whose stacks move.
 """
 
 import collections
 import json
-import os
 import re
 import shutil
 import subprocess
 import time
 
-from harness import ANNOT, Skip, case, check, equal, main, program
+from harness import ANNOT, Skip, case, check, equal, go_program, main, program
 
 NO_LIMIT = ["--range-budget", "10000"]
 
@@ -247,50 +246,7 @@ def what_cannot_be_probed_is_refused(home):
 
 @case
 def goroutines_that_move_close_their_ranges(home):
-    go = os.environ.get("ANNOT_TEST_GO")
-    if not go:
-        raise Skip("ANNOT_TEST_GO names no Go compiler: building its library takes a minute")
-    source = home.work / "moves.go"
-    source.write_text("""package main
-
-import (
-	"runtime"
-	"sync"
-)
-
-//go:noinline
-func grow(n int, room [512]byte) int {
-	if n == 0 {
-		return int(room[0])
-	}
-	room[n%512]++
-	return grow(n-1, room) + 1
-}
-
-//go:noinline
-func work(i int) int {
-	runtime.Gosched()
-	return i * 2
-}
-
-func main() {
-	var all sync.WaitGroup
-	for g := 0; g < 4; g++ {
-		all.Add(1)
-		go func() {
-			defer all.Done()
-			for i := 0; i < 10; i++ {
-				work(i)
-			}
-			grow(50, [512]byte{})
-		}()
-	}
-	all.Wait()
-	println("lived")
-}
-""")
-    file = home.work / "moves"
-    subprocess.run([go, "build", "-o", file, source], check=True, cwd=home.work)
+    file = go_program(home, "target_moves.go")
     done = record(home, file, ranges=[f"{file}:main.grow", f"{file}:main.work"], options=NO_LIMIT)
     equal(done.err_text.count("lived"), 1, "the program's last word")
     begun, ended = counted(home, done.path)
