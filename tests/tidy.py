@@ -26,7 +26,7 @@ NESTING = 3
 # itself a violation, so the list cannot rot.
 ITT = "functions of ITT have as many"
 CALLBACK = "a callback of SQLite has as many as that calls it with"
-EXCEPTIONS = {("tools/file_server.c", "parameters"): "a callback of libmicrohttpd",
+EXCEPTIONS = {("tools/open/file_server.c", "parameters"): "a callback of libmicrohttpd",
               ("libannot/inject/nvtx/nvtx_slots_payload.c", "parameters"): "a callback of NVTX",
               ("collector/query/query.c", "parameters"): CALLBACK,
               ("collector/query/query_tables.c", "parameters"): CALLBACK,
@@ -122,6 +122,11 @@ HEADERS_EARNED = [
     "pyannot/recorder",
     "pyannot/src",
     "tools",
+    "tools/attach",
+    "tools/export",
+    "tools/open",
+    "tools/record",
+    "tools/report",
 ]
 
 # All that lies at the top; a run leaves its results elsewhere.

@@ -12,7 +12,7 @@
 #include "operands.h"
 #include "record_inject.h"
 #include "record_options.h"
-#include "record_parts.h"
+#include "record_program.h"
 #include "talk.h"
 #include "text.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* See record_parts.h. Names are foreign: cmd_fail escapes them. */
-#include "record_parts.h"
+/* See record_program.h. Names are foreign: cmd_fail escapes them. */
+#include "record_program.h"
 
 #include "child.h"
 #include "cmd.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Looking before attaching. Names of programs and directories are foreign: cmd_note escapes them.
  */
-#include "attach_parts.h"
+#include "attach.h"
 
 #include "clock_now.h"
 #include "cmd.h"

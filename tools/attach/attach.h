@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The programs of `annot attach`: which of them have annotations, and what is said about them.
  * Thread-safety: main thread only. */
-#ifndef ANNOT_ATTACH_PARTS_H
-#define ANNOT_ATTACH_PARTS_H
+#ifndef ANNOT_ATTACH_H
+#define ANNOT_ATTACH_H
 
 #include "collector.h"
 #include "operands.h"

@@ -4,8 +4,8 @@
  * A name that ends in .py and is no command is run by python3, unless the file has an interpreter
  * of its own (executable, with "#!"). python3 is that of $VIRTUAL_ENV, else of PATH. Main thread
  * only. */
-#ifndef ANNOT_RECORD_PARTS_H
-#define ANNOT_RECORD_PARTS_H
+#ifndef ANNOT_RECORD_PROGRAM_H
+#define ANNOT_RECORD_PROGRAM_H
 
 #include <limits.h>
 #include <stdbool.h>

@@ -4,7 +4,7 @@
  * One thread: it waits for the collector's descriptor, for signals, and for the end of the
  * processes. Nothing is done to them: they are only looked at, and libannot, where it is in them,
  * finds at its next event that somebody records. */
-#include "attach_parts.h"
+#include "attach.h"
 
 #include "clock_now.h"
 #include "cmd.h"

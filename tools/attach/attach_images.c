@@ -4,7 +4,7 @@
  * memory has a name that could be relied on.
  *
  * Files are foreign: they are searched, bounded, and only where the program has mapped them. */
-#include "attach_parts.h"
+#include "attach.h"
 
 #include "file_io.h"
 #include "proc_info.h"

@@ -8,14 +8,14 @@
 #ifndef ANNOT_TOP_PARTS_H
 #define ANNOT_TOP_PARTS_H
 
-#include "attach_parts.h"
+#include "attach.h"
 #include "child.h"
 #include "collector.h"
 #include "operands.h"
 #include "recent.h"
 #include "record_inject.h"
 #include "record_options.h"
-#include "record_parts.h"
+#include "record_program.h"
 #include "table.h"
 #include "wall.h"
 

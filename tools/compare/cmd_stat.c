@@ -4,7 +4,7 @@
  * compared as `annot diff` does it. */
 #include "cmd.h"
 #include "compare_print.h"
-#include "record_parts.h"
+#include "record_program.h"
 #include "recording.h"
 #include "stat_parts.h"
 #include "text.h"

@@ -2,7 +2,7 @@
 /* What the environment of a running program says to loaders of NVTX, ITT and CUDA, which are silent
  * whatever happens: a path that leads nowhere, another tool, and nothing at all to a program that
  * has calls. Paths are foreign: cmd_note escapes them. */
-#include "attach_parts.h"
+#include "attach.h"
 
 #include "cmd.h"
 #include "file_io.h"

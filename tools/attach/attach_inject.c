@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* `annot attach --inject`: puts the injection library into processes that were started without it.
  * Names of programs are foreign: cmd_note escapes them. */
-#include "attach_parts.h"
+#include "attach.h"
 
 #include "cmd.h"
 #include "look.h"

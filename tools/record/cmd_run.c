@@ -6,7 +6,7 @@
 #include "child.h"
 #include "cmd.h"
 #include "job_environment.h"
-#include "record_parts.h"
+#include "record_program.h"
 
 #include <errno.h>
 #include <stdlib.h>
