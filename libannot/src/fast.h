@@ -10,6 +10,7 @@
 #include "control.h"
 #include "levels.h"
 #include "record.h"
+#include "strings.h"
 
 #include <annot/annot.h>
 
@@ -56,6 +57,14 @@ static FAST int fast_is_wanted(const struct control *control)
 static FAST int fast_passes(const struct control *control, annot_name name)
 {
     return fast_is_wanted(control) && name < control->name_limit;
+}
+
+/* Whether a domain's or category's name is in the segment, as what says who observes it is, which
+ * stands before that. */
+static FAST int fast_is_told(const struct control *control, uint16_t number)
+{
+    /* Partner: append; an id of 0 is none. */
+    return annot_load_relaxed(&strings_numbered[number]) - 1 < control->name_limit - 1;
 }
 
 /* What the filter holds back is done with: but for a range, of which its pop must know. */

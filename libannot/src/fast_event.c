@@ -101,6 +101,12 @@ __attribute__((noinline, cold)) int fast_hold_bare(struct control *control, uint
     return held;
 }
 
+static FAST int is_told(const struct control *control, const struct annot_event *event)
+{
+    return (!event->domain || fast_is_told(control, event->domain)) &&
+           (!event->category || fast_is_told(control, event->category));
+}
+
 /* Whether all that the event refers to is in the segment. */
 static FAST int is_fast(struct control *control, const struct annot_event *event, uint8_t kind,
                         annot_name name)
@@ -109,7 +115,7 @@ static FAST int is_fast(struct control *control, const struct annot_event *event
         return 0;
     if (kind == ANNOT_REC_PUSH && control->depth >= ANNOT_LIVE_DEPTH)
         return 0;
-    if (event->domain | event->category)
+    if (__builtin_expect(!is_told(control, event), 0))
         control->name_limit = strings_sync(control->segment);
     return name != 0 && name < control->name_limit;
 }
@@ -122,16 +128,17 @@ static FAST uint64_t payload_bits(const struct annot_event *event)
                                                      : event->payload.uint64;
 }
 
-/* What stands between base and key-values. Returns where these begin. */
+/* What stands between base and key-values. Returns where these begin. Colour and kind are read as
+ * the caller wrote them: one load of both would wait for the two stores. */
 static FAST uint8_t *put_parts(uint8_t *at, const struct annot_event *event,
                                const struct annot_track *track, uint32_t *ret_flags)
 {
     uint64_t *words = (uint64_t *)(at + sizeof(struct annot_record));
     uint64_t numbers = (uint64_t)event->category << 48 | (uint64_t)event->domain << 32;
-    uint32_t flags = 0;
-    if (track || event->payload_kind || event->color || numbers) {
+    uint32_t flags = 0, color = annot_load_relaxed(&event->color);
+    if (track || annot_load_relaxed(&event->payload_kind) || color || numbers) {
         words[0] = track ? fast_track_names(track) : payload_bits(event);
-        words[1] = numbers | event->color;
+        words[1] = numbers | color;
         words += 2;
         flags |= ANNOT_FLAG_ATTR;
     }

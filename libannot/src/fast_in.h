@@ -7,20 +7,16 @@
 #define ANNOT_FAST_IN_H
 
 #include "fast.h"
-#include "strings.h"
 
 enum { FAST_IN_SIZE = sizeof(struct annot_record) + sizeof(struct annot_attr) };
 
-/* Whether strings and filter let it be written at once. A domain's name is in the segment if its id
- * is below the limit, and what says who observes it stands before that. */
+/* Whether strings and filter let it be written at once. */
 static FAST int in_passes(const struct control *control, annot_domain domain, annot_name name)
 {
     /* Partner: the collector's stores; any order will do. */
     uint64_t mask = annot_load_relaxed(&annot_mask[0]);
-    /* Partner: append; an id of 0 is none. */
-    uint32_t string = annot_load_relaxed(&strings_numbered[domain]) - 1;
     return (mask >> (domain & 63) & 1) != 0 && name < control->name_limit &&
-           string < control->name_limit - 1;
+           fast_is_told(control, domain);
 }
 
 static FAST void in_write(uint8_t *at, uint32_t kind, annot_domain domain, annot_name name)

@@ -33,7 +33,7 @@ __attribute__((noinline)) int nvtx_push_event(const struct annot_event *event)
 }
 
 /* Either `name` or `text`. */
-static inline int push_in(annot_domain domain, annot_name name, const char *text)
+APART_CALL int push_in(annot_domain domain, annot_name name, const char *text)
 {
     struct nvtx_thread *thread = nvtx_thread_mine();
     if (__builtin_expect(thread && !thread->lanes[domain].is_apart, 1)) {

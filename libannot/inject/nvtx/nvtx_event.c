@@ -30,46 +30,61 @@ annot_name nvtx_message_name(int32_t type, nvtxMessageValue_t value)
     return message.name ? message.name : annot_name_intern(message.text);
 }
 
-static void set_payload(struct annot_event *event, const nvtxEventAttributes_t *from)
+/* enum annot_payload_kind of NVTX's; others are none. */
+static uint8_t payload_kind_of(int32_t type)
 {
-    event->payload_kind = ANNOT_PAYLOAD_INT64;
-    switch (from->payloadType) {
-    case NVTX_PAYLOAD_TYPE_UNSIGNED_INT64:
-        event->payload_kind = ANNOT_PAYLOAD_UINT64;
-        event->payload.uint64 = from->payload.ullValue;
-        break;
-    case NVTX_PAYLOAD_TYPE_INT64:
-        event->payload.int64 = from->payload.llValue;
-        break;
-    case NVTX_PAYLOAD_TYPE_UNSIGNED_INT32:
-        event->payload.int64 = from->payload.uiValue;
-        break;
-    case NVTX_PAYLOAD_TYPE_INT32:
-        event->payload.int64 = from->payload.iValue;
-        break;
-    case NVTX_PAYLOAD_TYPE_DOUBLE:
-    case NVTX_PAYLOAD_TYPE_FLOAT:
-        event->payload_kind = ANNOT_PAYLOAD_DOUBLE;
-        event->payload.float64 = from->payloadType == NVTX_PAYLOAD_TYPE_DOUBLE
-                                     ? from->payload.dValue
-                                     : (double)from->payload.fValue;
-        break;
-    default:
-        event->payload_kind = ANNOT_PAYLOAD_NONE;
-    }
+    static const uint8_t kinds[] = {
+        [NVTX_PAYLOAD_TYPE_UNSIGNED_INT64] = ANNOT_PAYLOAD_UINT64,
+        [NVTX_PAYLOAD_TYPE_INT64] = ANNOT_PAYLOAD_INT64,
+        [NVTX_PAYLOAD_TYPE_DOUBLE] = ANNOT_PAYLOAD_DOUBLE,
+        [NVTX_PAYLOAD_TYPE_UNSIGNED_INT32] = ANNOT_PAYLOAD_INT64,
+        [NVTX_PAYLOAD_TYPE_INT32] = ANNOT_PAYLOAD_INT64,
+        [NVTX_PAYLOAD_TYPE_FLOAT] = ANNOT_PAYLOAD_DOUBLE,
+    };
+    return (uint32_t)type < sizeof(kinds) ? kinds[type] : ANNOT_PAYLOAD_NONE;
 }
 
-static void fill(struct annot_event *event, annot_domain domain, const nvtxEventAttributes_t *from)
+/* The bits of a number, as wide as annot has it. */
+static uint64_t payload_of(const nvtxEventAttributes_t *from)
+{
+    if (__builtin_expect(from->payloadType < NVTX_PAYLOAD_TYPE_UNSIGNED_INT32, 1))
+        return from->payload.ullValue;
+    if (from->payloadType == NVTX_PAYLOAD_TYPE_UNSIGNED_INT32)
+        return from->payload.uiValue;
+    if (from->payloadType == NVTX_PAYLOAD_TYPE_INT32)
+        return (uint64_t)(int64_t)from->payload.iValue;
+    double wide = (double)from->payload.fValue;
+    uint64_t bits = 0;
+    memcpy(&bits, &wide, sizeof(bits));
+    return bits;
+}
+
+static inline void put(struct annot_event *event, const struct annot_event *named,
+                       const nvtxEventAttributes_t *from)
+{
+    uint8_t kind = payload_kind_of(from->payloadType);
+    *event = (struct annot_event){
+        .text = named->text,
+        .name = named->name,
+        .domain = named->domain,
+        .category = named->category,
+        .color = from->colorType == NVTX_COLOR_ARGB ? from->color : 0,
+        .payload_kind = kind,
+        .payload.uint64 = kind ? payload_of(from) : 0,
+    };
+}
+
+/* What takes a call. */
+static __attribute__((noinline)) void fill(struct annot_event *event, annot_domain domain,
+                                           const nvtxEventAttributes_t *from)
 {
     struct nvtx_message message = nvtx_message_of(from->messageType, from->message);
-    event->text = message.text;
-    event->name = message.name;
-    if (from->category)
-        event->category = nvtx_category_of(domain, from->category);
-    if (from->colorType == NVTX_COLOR_ARGB)
-        event->color = from->color;
-    if (from->payloadType)
-        set_payload(event, from);
+    const struct annot_event named = {
+        .text = message.text,
+        .name = message.name,
+        .domain = domain,
+        .category = from->category ? nvtx_category_of(domain, from->category) : 0};
+    put(event, &named, from);
 }
 
 /* Of a shorter struct only what is whole in it: the rest is zero, "not said". A message is the last
@@ -89,9 +104,13 @@ fill_short(struct annot_event *event, annot_domain domain, const nvtxEventAttrib
 void nvtx_event_read(struct annot_event *ret_event, annot_domain domain,
                      const nvtxEventAttributes_t *attributes)
 {
-    *ret_event = (struct annot_event){.domain = domain};
-    if (__builtin_expect(attributes && attributes->size >= sizeof(*attributes), 1))
-        fill(ret_event, domain, attributes);
-    else
+    if (__builtin_expect(!attributes || attributes->size < sizeof(*attributes), 0)) {
         fill_short(ret_event, domain, attributes);
+    } else if (attributes->messageType == NVTX_MESSAGE_TYPE_REGISTERED && !attributes->category) {
+        const struct annot_event named = {
+            .text = "", .name = nvtx_string_of(attributes->message.registered), .domain = domain};
+        put(ret_event, &named, attributes);
+    } else {
+        fill(ret_event, domain, attributes);
+    }
 }
