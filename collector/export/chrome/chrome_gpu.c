@@ -42,7 +42,8 @@ static struct chrome_queue *find_queue(struct chrome_gpu *gpu, uint32_t lane)
     const struct trace *trace = gpu->writer->trace;
     const struct trace_lane *entry = trace_lane_get(trace, lane);
     uint32_t device = gpu_device_of(trace, lane);
-    struct chrome_queue queue = {.stream = (uint32_t)entry->id,
+    struct chrome_queue queue = {.lane = lane,
+                                 .stream = (uint32_t)entry->id,
                                  .context = (uint32_t)(entry->id >> 32),
                                  .device = UINT32_MAX,
                                  .is_stream = device && gpu_is_stream(entry)};
@@ -260,7 +261,7 @@ static void note_call(struct chrome_gpu *gpu, uint64_t number)
 int chrome_gpu_finish(struct chrome_gpu *gpu)
 {
     put_waiting(gpu);
-    return gpu->error;
+    return gpu->error ? gpu->error : chrome_annotations_finish(gpu);
 }
 
 static struct chrome_launch *find_launch(struct chrome_gpu *gpu, const struct event *event)
@@ -403,6 +404,7 @@ bool chrome_gpu_take(struct chrome_gpu *gpu, const struct item *item, int *ret_e
         return true;
     snprintf(place, sizeof(place), ",\"pid\":%u,\"tid\":%u", queue->pid, tid);
     put_span(gpu, item, queue, place);
+    *ret_error = chrome_annotations_launch(gpu, item, queue);
     return true;
 }
 
@@ -452,6 +454,7 @@ void chrome_gpu_fini(struct chrome_gpu *gpu)
     vec_free(&gpu->devices);
     vec_free(&gpu->waiting);
     map64_free(&gpu->calls);
+    chrome_annotations_fini(&gpu->annotations);
     free(gpu->queue_of);
     free(gpu->launches);
     gpu_keys_fini(&gpu->keys);

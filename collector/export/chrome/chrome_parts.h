@@ -187,7 +187,7 @@ void chrome_rows_fini(struct chrome_rows *rows);
 
 /* A lane of a GPU. */
 struct chrome_queue {
-    uint32_t pid, stream, context;
+    uint32_t lane, pid, stream, context;
     uint32_t device; /* its number; UINT32_MAX: not known */
     bool is_stream;
     struct shelves shelves;
@@ -211,6 +211,31 @@ struct chrome_launch {
     uint64_t number; /* 0: empty */
 };
 
+/* ---- Ranges on streams: chrome_annotations.c ----
+ *
+ * "gpu_user_annotation": a range of the launching thread, from the begin of the first to the end of
+ * the last that was launched inside of it to a stream, one for each stream. They begin together
+ * with kernels that are written before, and readers nest by the order in the file: so they lie on
+ * threads of their own, "stream 7: ranges". */
+
+struct chrome_annotated {
+    int64_t begin_ns, end_ns;
+    uint32_t thread, name, depth;
+};
+
+/* Something that a stream did. */
+struct chrome_work {
+    int64_t origin_ns, begin_ns, end_ns;
+    uint32_t thread, queue; /* index of chrome_gpu.queues */
+};
+
+struct chrome_annotations {
+    VEC(struct chrome_annotated) ranges;
+    VEC(struct chrome_work) launches;
+    size_t judged;     /* of the ranges: they have launches */
+    uint64_t left_out; /* launches */
+};
+
 struct chrome_gpu {
     struct chrome_writer *writer;
     struct export_ids *ids;
@@ -223,6 +248,7 @@ struct chrome_gpu {
     struct chrome_launch *launches;
     VEC(struct chrome_launch) waiting;
     struct map64 calls; /* numbers of those that were met, while launches wait */
+    struct chrome_annotations annotations;
     uint64_t last_launch, last_arrow;
     int error; /* 0 or -ENOMEM: of calls */
 };
@@ -244,6 +270,14 @@ void chrome_gpu_attributes(struct chrome_gpu *gpu, const struct event *event,
 
 /* A mark that may tell of a device. */
 void chrome_gpu_mark(struct chrome_gpu *gpu, const struct event *event, const struct args *values);
+
+/* A range of a thread that has ended; work of a queue. 0 or -ENOMEM. */
+int chrome_annotations_range(struct chrome_gpu *gpu, const struct item *item);
+int chrome_annotations_launch(struct chrome_gpu *gpu, const struct item *item,
+                              const struct chrome_queue *queue);
+/* Writes them. 0 or -ENOMEM. */
+int chrome_annotations_finish(struct chrome_gpu *gpu);
+void chrome_annotations_fini(struct chrome_annotations *all);
 
 /* The process of a device, made if new. UINT32_MAX: out of memory. */
 uint32_t chrome_device_pid(struct chrome_gpu *gpu, uint32_t lane);

@@ -289,6 +289,8 @@ static int take_nested(struct state *s, const struct item *item)
     const struct event *begin = item->event;
     if (begin->thread >= s->writer.thread_count)
         return 0;
+    if (chrome_annotations_range(&s->gpu, item) != 0)
+        return -ENOMEM;
     bool tied = item->depth > 0 && item->parents[item->depth - 1]->time_ns == begin->time_ns;
     if (tied && s->held_count < HELD_MAX)
         return hold(s, item);
@@ -432,6 +434,9 @@ static int end(void *state)
     put_session_fact(s, &fact);
     fact = count_fact("counter_values_left_out", s->counters.left_out);
     if (s->counters.left_out)
+        put_session_fact(s, &fact);
+    fact = count_fact("gpu_launches_not_annotated", s->gpu.annotations.left_out);
+    if (s->gpu.annotations.left_out)
         put_session_fact(s, &fact);
     fact = count_fact("flows_cut", s->flows.cut_count);
     if (s->flows.cut_count)

@@ -146,8 +146,35 @@ def check_launch(event, events, calls):
     assert len(ends) == 1 and ends[0]["bp"] == "e", event
 
 
+def annotations_of(events):
+    """Of each range of a thread, on each stream that it launched something to: from when to when;
+    by looking at all of both."""
+    names = {(event["pid"], event["tid"]): event["args"]["name"] for event in events
+             if event["ph"] == "M" and event["name"] == "thread_name"}
+    work = [(event["args"]["start_tid"], event["ts"] - event["args"]["since_origin_ns"] / 1000,
+             names[event["pid"], event["tid"]].partition(" (")[0], event["ts"], event["dur"])
+            for event in events if event["ph"] == "X" and "stream" in event.get("args", {})
+            and "start_tid" in event["args"]]
+    found = []
+    for event in events:
+        if event["ph"] != "X" or event.get("cat") not in ("user_annotation", "steps"):
+            continue
+        inside = collections.defaultdict(list)
+        for tid, origin, stream, begin, length in work:
+            if tid == event["tid"] and -.0005 < origin - event["ts"] < event["dur"] - .0005:
+                inside[stream].append((begin, begin + length))
+        for stream, times in inside.items():
+            begin, end = min(times)[0], max(end for _, end in times)
+            found.append((event["name"], f"{stream}: ranges", round(begin, 3),
+                          round(end - begin, 3)))
+    told = [(event["name"], names[event["pid"], event["tid"]].partition(" (")[0], event["ts"],
+             event["dur"]) for event in events
+            if event["ph"] == "X" and event.get("cat") == "gpu_user_annotation"]
+    return sorted(told), sorted(found)
+
+
 def check_conventions(out, recorded):
-    document = json.loads(out.with_suffix(".json").read_text())
+    document = json.loads(export(out, ".json").read_text())
     events = document["traceEvents"]
     assert document["schemaVersion"] == 1
     assert [each["id"] for each in document["deviceProperties"]] == [0]
@@ -155,6 +182,9 @@ def check_conventions(out, recorded):
     for event in events:
         if event["ph"] == "X" and event.get("cat") == "cuda_runtime":
             calls[event["args"]["correlation"]].append(event)
+    told, found = annotations_of(events)
+    assert told == found, (out, len(told), len(found),
+                                    [pair for pair in zip(told, found) if pair[0] != pair[1]][:2])
     told = collections.Counter(event["cat"] for event in events
                                if event["ph"] == "X" and event.get("cat") in CATEGORIES.values())
     assert told == collections.Counter(CATEGORIES[span.role] for span in recorded), told
@@ -188,15 +218,18 @@ def main():
     use_test_python()
     KEEP.mkdir(parents=True, exist_ok=True)
     try:
-        for scene in SCENES:
-            out = record(scene, KEEP)
+        outs = [record(scene, KEEP) for scene in SCENES]
+        for out in outs:
             recorded = spans.read(out).spans
-            assert recorded, scene
+            assert recorded, out
+            check_conventions(out, recorded)
+            print(f"ok {out.stem}: {len(recorded)} spans")
+        is_rank_there()
+        for out in outs:
+            recorded = spans.read(out).spans
             check_perfetto(out, recorded)
             check_chrome_in_ui(out, recorded)
-            check_conventions(out, recorded)
-            print(f"ok {scene}: {len(recorded)} spans")
-        is_rank_there()
+            print(f"ok {out.stem} in the UI")
     except perfetto_ui.NoVerdict as error:
         print(f"skipped: {error}")
         return 77

@@ -6,6 +6,7 @@
 #include "test.h"
 #include "trace_maker.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 static struct maker *maker;
@@ -47,6 +48,18 @@ static void add(uint32_t thread, uint32_t lane, enum queue_role role, int64_t be
                                        .name = maker_string(maker, call ? "cudaLaunch" : "gemm"),
                                        .scope = scope_of(role, call ? "call" : "kernel")});
     maker_value_int(maker, "correlation", 5);
+}
+
+static void add_kernel(uint32_t thread, uint32_t lane, int64_t origin, int64_t begin, int64_t end)
+{
+    maker_event(maker, &(struct event){.kind = EVENT_SPAN,
+                                       .thread = thread,
+                                       .time_ns = begin,
+                                       .end_ns = MAKER_BEGIN_NS + end,
+                                       .lane = lane,
+                                       .origin_ns = MAKER_BEGIN_NS + origin,
+                                       .name = maker_string(maker, "gemm"),
+                                       .scope = scope_of(QUEUE_ROLE_KERNEL, "kernel")});
 }
 
 static void begin(void)
@@ -132,6 +145,63 @@ TEST(a_launch_whose_call_is_not_there_is_one_itself)
     check_has(text, "\"dur\":0.000,\"cat\":\"cuda_runtime\",\"args\":{\"correlation\":8589934597}",
               1);
     check_has(text, "{\"ph\":\"i\",\"name\":\"launch\"", 2);
+    free(text);
+}
+
+/* Two steps of an epoch on thread 0; what thread 1 does overlaps with both on stream 7. */
+static void begin_steps(void)
+{
+    maker = maker_create();
+    uint32_t stream = begin_process(100);
+    uint32_t other = lane_of(LANE_QUEUE, 0, UINT64_C(1) << 32 | 9, "stream 9");
+    CHECK(trace_lane_set_parent(maker_trace(maker), other, 0));
+    maker_thread(maker, 0, 101, "loader");
+    maker_push(maker, 0, 100, "epoch");
+    maker_push(maker, 0, 500, "step");
+    maker_push(maker, 1, 500, "load");
+    maker_pop(maker, 0, 2500);
+    maker_push(maker, 0, 2500, "step");
+    maker_push(maker, 0, 2600, "idle");
+    maker_pop(maker, 0, 2700);
+    maker_pop(maker, 0, 3500);
+    maker_pop(maker, 1, 4000);
+    add_kernel(0, stream, 2500, 5000, 6000); /* the first instant of a range is in it */
+    add_kernel(0, stream, 600, 4000, 5000);
+    add_kernel(0, other, 700, 4100, 4600);
+    add_kernel(1, stream, 1000, 4500, 4700);
+    add_kernel(1, stream, 1100, 6500, 6600);
+    maker_pop(maker, 0, 9000);
+    add_kernel(0, stream, 3600, 7000, 8000);
+    add_kernel(0, stream, 9000, 9100, 9500); /* in none: the last instant is not in it */
+}
+
+/* Of the row `tid`. */
+static void check_annotation(const char *text, const char *name, int tid, const char *times)
+{
+    char part[256];
+    snprintf(part, sizeof(part),
+             "\"name\":\"%s\",\"pid\":0,\"tid\":%d,%s,\"cat\":\"gpu_user_annotation\",", name, tid,
+             times);
+    check_has(text, part, 1);
+}
+
+TEST(ranges_lie_on_streams_from_the_first_kernel_to_the_last)
+{
+    begin_steps();
+    char *text = exported("chrome", NULL);
+    check_has(text, "\"cat\":\"gpu_user_annotation\",\"args\":{\"device\":0,\"start_tid\":100}", 5);
+    check_has(text, "\"cat\":\"gpu_user_annotation\",\"args\":{\"device\":0,\"start_tid\":101}", 1);
+    check_annotation(text, "epoch", 10000001, "\"ts\":1000004.000,\"dur\":4.000");
+    check_annotation(text, "step", 10000001, "\"ts\":1000004.000,\"dur\":1.000");
+    check_annotation(text, "step", 10000001, "\"ts\":1000005.000,\"dur\":1.000");
+    check_annotation(text, "load", 10000002, "\"ts\":1000004.500,\"dur\":2.100");
+    check_annotation(text, "epoch", 10000003, "\"ts\":1000004.100,\"dur\":0.500");
+    check_annotation(text, "step", 10000003, "\"ts\":1000004.100,\"dur\":0.500");
+    check_has(text, "{\"name\":\"stream 7: ranges\"}", 1);
+    check_has(text, "{\"name\":\"stream 7: ranges (2)\"}", 1);
+    check_has(text, "{\"name\":\"stream 9: ranges\"}", 1);
+    CHECK(strstr(text, "\"epoch\",\"pid\":0,\"tid\":10000003") <
+          strstr(text, "\"step\",\"pid\":0,\"tid\":10000003"));
     free(text);
 }
 
