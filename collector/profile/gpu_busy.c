@@ -163,6 +163,17 @@ int gpu_busy_join(struct gpu_busy *busy, const struct gpu_busy *other)
     return merge(busy, other->items.items, other->items.count);
 }
 
+int gpu_busy_move(struct gpu_busy *busy, struct gpu_busy *other)
+{
+    if (busy->items.count > 0)
+        return gpu_busy_join(busy, other);
+    const struct gpu_busy empty = *busy;
+    *busy = *other;
+    *other = empty;
+    busy->filled_ns += empty.filled_ns;
+    return 0;
+}
+
 static uint64_t length(const struct gpu_interval *item)
 {
     return (uint64_t)item->end_ns - (uint64_t)item->begin_ns;

@@ -45,6 +45,10 @@ int gpu_busy_settle(struct gpu_busy *busy);
 /* Adds all of another one; both are settled. 0 or -ENOMEM. */
 int gpu_busy_join(struct gpu_busy *busy, const struct gpu_busy *other);
 
+/* The same, but what the other one has is undefined afterwards: to be freed. Cost, of the first one
+ * that comes: nothing. */
+int gpu_busy_move(struct gpu_busy *busy, struct gpu_busy *other);
+
 /* Of settled ones: how long it was busy, without gaps that were given up. */
 uint64_t gpu_busy_total(const struct gpu_busy *busy);
 

@@ -246,10 +246,10 @@ static int finish_lane(struct gpu_queues *queues, struct queue_busy *lane)
     bool alone = queue->is_device || queue->device == 0;
     struct process_busy *process = alone ? process_of(queues, queue->process) : NULL;
     int error = gpu_busy_settle(&lane->busy);
-    if (!error && alone)
-        error = process ? gpu_busy_join(&process->busy, &lane->busy) : -ENOMEM;
     if (!error)
         describe(queue, &lane->busy);
+    if (!error && alone)
+        error = process ? gpu_busy_move(&process->busy, &lane->busy) : -ENOMEM;
     gpu_busy_free(&lane->busy);
     return error ? error : vec_push(&queues->rows, *queue);
 }

@@ -381,7 +381,8 @@ struct pass *pass_create(const struct pass_source *source, const struct pass_sel
     pass->selects_all = pass_selects_all(&pass->selection);
     pass->begun = pass->selection.from_ns == INT64_MIN;
     pass->opened.kind = pass->plain_opened.kind = ITEM_OPENED;
-    pass->span.kind = pass->plain_span.kind = ITEM_SPAN;
+    pass->span.kind = pass->plain_span.kind = pass->queue_span.kind = ITEM_SPAN;
+    pass->queue_span.lane = LANE_QUEUE;
     pass->plain_opened.lane = pass->plain_span.lane = pass->point.lane = LANE_THREAD;
     pass->sample.kind = ITEM_SAMPLE;
     pass->sample.lane = LANE_THREAD;

@@ -286,12 +286,12 @@ struct pass {
     bool runs;  /* there may be some: see pair_run.c */
     bool begun; /* the selection's first instant has passed */
     bool finished, inherited_news, samples_ended, events_ended;
-    bool batch_waits;                        /* for samples of its time to be read: `batch` */
-    bool launches;                           /* of queues: stacks were sampled, and are wanted */
-    struct item opened, span, point, sample; /* what is told most: filled in, not made anew */
-    struct item plain_opened, plain_span;    /* of runs of pair_run.c: most of it stays as it is */
-    VEC(struct lane) lanes;                  /* by thread */
-    struct own_spans *own_spans;             /* made at the first batch of a thread that has some */
+    bool batch_waits; /* for samples of its time to be read: `batch` */
+    bool launches;    /* of queues: stacks were sampled, and are wanted */
+    struct item opened, span, point, sample, queue_span; /* told most: filled in, not made anew */
+    struct item plain_opened, plain_span; /* of runs of pair_run.c: most of it stays as it is */
+    VEC(struct lane) lanes;               /* by thread */
+    struct own_spans *own_spans;          /* made at the first batch of a thread that has some */
     struct starts *starts;
     struct tracks *tracks;   /* made at the first event of one */
     struct origins *origins; /* NULL: nobody asks, or there are no queues */

@@ -446,23 +446,20 @@ int span_tell(struct pass *pass, const struct event *event, const struct args *a
         span.time_ns = pass->selection.from_ns;
         span.origin_ns = EVENT_NO_ORIGIN;
     }
-    struct item item = {
-        .kind = ITEM_SPAN,
-        .lane = LANE_QUEUE,
-        .event = &span,
-        .args = *args,
-        .begin_ns = span.time_ns,
-        .end_ns = time_earliest(span.end_ns, pass->selection.to_ns),
-        .end_thread = event->thread,
-        .path = origin->path,
-        .stack = origin->stack,
-    };
-    item.flags = (span.time_ns > event->time_ns ? ITEM_CUT_BEGIN : 0) |
-                 (item.end_ns < span.end_ns ? ITEM_CUT_END : 0);
+    struct item *item = &pass->queue_span; /* all else in it stays 0 */
+    item->event = &span;
+    item->args = *args;
+    item->begin_ns = span.time_ns;
+    item->end_ns = time_earliest(span.end_ns, pass->selection.to_ns);
+    item->end_thread = event->thread;
+    item->path = origin->path;
+    item->stack = origin->stack;
+    item->flags = (span.time_ns > event->time_ns ? ITEM_CUT_BEGIN : 0) |
+                  (item->end_ns < span.end_ns ? ITEM_CUT_END : 0);
     if (!pass->selects_all)
         pass_count(pass, lane, EVENT_SPAN, span.time_ns);
-    lane->last_told_ns = time_latest(lane->last_told_ns, item.end_ns);
-    return sinks_tell(&pass->events, &item);
+    lane->last_told_ns = time_latest(lane->last_told_ns, item->end_ns);
+    return sinks_tell(&pass->events, item);
 }
 
 int span_take(struct pass *pass, struct lane *lane, const struct event *event,
