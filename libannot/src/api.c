@@ -17,9 +17,6 @@
 #include <errno.h>
 #include <string.h>
 
-/* Begins with a line of the instruction cache. */
-#define HOT __attribute__((aligned(64)))
-
 static uint64_t double_bits(double value)
 {
     uint64_t bits;

@@ -31,6 +31,9 @@
 #define OWN(name)                                                                                  \
     extern __typeof__(name) own_##name __attribute__((alias(#name), visibility("hidden")))
 
+/* Begins with a line of the instruction cache. */
+#define HOT __attribute__((aligned(64)))
+
 /* Whether the thread's cache may be looked at. */
 static inline int is_ready(const struct control *control)
 {

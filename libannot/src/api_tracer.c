@@ -98,44 +98,73 @@ annot_name annot_code_name_least(const char *qualname, const char *file, uint32_
 
 /* ---- Calls ----------------------------------------------------------------------------------- */
 
-static FAST int is_plain_enter(const struct control *control, annot_name name)
+/* Two tries, as of a range (fast.h): the first one, `quickly`, calls nothing; the second one is for
+ * clocks that are no instruction, and for numbers that wrap. Each returns 0 with nothing done. */
+static FAST int code_begins(struct control *control, uint64_t generation, int quickly,
+                            uint32_t *ret_at)
 {
-    return name != 0 && name < control->name_limit && control->codes &&
-           control->depth < LEVELS_KEPT && control->deep_suppressed == 0;
+    const uint32_t size = sizeof(struct annot_record);
+    if (!quickly)
+        return fast_enter(control, generation, size, ret_at);
+    if (!quick_enter(control, generation))
+        return 0;
+    *ret_at = annot_load_relaxed(&control->committed); /* once: see control_is_foreign */
+    if (!is_rare(*ret_at + size > control->quick_limit))
+        return 1;
+    control->generation = generation;
+    return 0;
 }
 
-/* 0: nothing is done. */
+static FAST uint64_t code_clock(int quickly)
+{
+    uint64_t time = quickly ? clock_quick() : clock_now();
+    annot_signal_fence();
+    return time;
+}
+
+/* Where levels are suppressed, there are more than LEVELS_KEPT. */
+static FAST int is_plain_enter(const struct control *control, annot_name name, uint32_t level)
+{
+    return name != 0 && name < control->name_limit && control->codes && level < LEVELS_KEPT &&
+           codes_are_wanted(control, name);
+}
+
 static FAST int fast_enter_code(struct control *control, annot_name name, uint32_t head,
-                                uint32_t *ret_token)
+                                int quickly, uint32_t *ret_token)
 {
     uint64_t generation = control->generation;
     uint32_t at;
-    if (!fast_enter(control, generation, sizeof(struct annot_record), &at))
+    if (!code_begins(control, generation, quickly, &at))
         return 0;
-    if (is_rare(!is_plain_enter(control, name)) || is_rare(!codes_are_wanted(control, name))) {
+    uint32_t level = control->depth;
+    if (is_rare(!is_plain_enter(control, name, level))) {
         control->generation = generation;
         return 0;
     }
-    uint64_t time = clock_now();
-    annot_signal_fence();
-    uint32_t level = control->depth;
-    record_base(record_at(control->block, at), time, head, name);
-    record_commit_to(control, control->block, at + (uint32_t)sizeof(struct annot_record));
-    control->codes[level] = (struct annot_open){name, control->instance, time};
+    uint64_t time = code_clock(quickly);
+    struct annot_block *block = control->block;
+    record_base(record_at(block, at), time, head, name);
+    record_commit_to(control, block, at + (uint32_t)sizeof(struct annot_record));
+    struct annot_open *open = &control->codes[level];
+    uint32_t instance = control->instance, count = control->code_count;
+    annot_store_relaxed(&open->name, name); /* each by itself: halves put together take longer */
+    annot_store_relaxed(&open->instance, instance);
+    annot_store_relaxed(&open->time, time);
     control->levels[level] = LEVEL_CALL;
     control->depth = level + 1;
-    control->instance = instance_after(control->instance);
-    *ret_token = control->code_count++;
+    control->instance = quickly ? instance + 1 : instance_after(instance);
+    control->code_count = count + 1;
     fast_leave(control, generation);
+    *ret_token = count;
     return 1;
 }
 
 /* The innermost range is that call. */
-static FAST int fast_leave_code(struct control *control, uint32_t token)
+static FAST int fast_leave_code(struct control *control, uint32_t token, int quickly)
 {
     uint64_t generation = control->generation;
     uint32_t at;
-    if (!fast_enter(control, generation, sizeof(struct annot_record), &at))
+    if (!code_begins(control, generation, quickly, &at))
         return 0;
     uint32_t level = control->depth - 1, count = control->code_count - 1;
     if (is_rare(token != count) || is_rare(level >= LEVELS_KEPT) ||
@@ -143,12 +172,13 @@ static FAST int fast_leave_code(struct control *control, uint32_t token)
         control->generation = generation;
         return 0;
     }
-    uint64_t time = clock_now();
-    annot_signal_fence();
-    record_base(record_at(control->block, at), time,
-                record_head(ANNOT_REC_POP, 1, 0, ANNOT_CODE_LEVEL), control->recorded + count);
-    record_commit_to(control, control->block, at + (uint32_t)sizeof(struct annot_record));
-    control->levels[level] = LEVEL_RECORDED;
+    uint8_t *state = &control->levels[level];
+    uint64_t time = code_clock(quickly);
+    struct annot_block *block = control->block;
+    record_base(record_at(block, at), time, record_head(ANNOT_REC_POP, 1, 0, ANNOT_CODE_LEVEL),
+                control->recorded + count);
+    record_commit_to(control, block, at + (uint32_t)sizeof(struct annot_record));
+    *state = LEVEL_RECORDED;
     control->depth = level;
     control->code_count = count;
     fast_leave(control, generation);
@@ -171,16 +201,27 @@ static APART uint32_t general_enter(annot_name name, int continues,
     return (uint32_t)emission.value;
 }
 
-uint32_t annot_code_enter(annot_name code, int continues)
+static FAST uint32_t enter_head(int continues)
 {
-    uint32_t level = ANNOT_CODE_LEVEL | (continues ? ANNOT_RECORD_CONTINUES : 0);
+    return record_head(ANNOT_REC_PUSH, 1, 0,
+                       ANNOT_CODE_LEVEL | (continues ? ANNOT_RECORD_CONTINUES : 0));
+}
+
+static APART uint32_t enter_slowly(annot_name code, int continues)
+{
     uint32_t token;
-    if (__builtin_expect(
-            fast_enter_code(annot_control, code, record_head(ANNOT_REC_PUSH, 1, 0, level), &token),
-            1))
+    if (fast_enter_code(annot_control, code, enter_head(continues), 0, &token))
         return token;
     FORWARD_VALUE(code_enter, ANNOT_CODE_HELD, code, continues);
     return general_enter(code, continues, NULL, 0);
+}
+
+HOT uint32_t annot_code_enter(annot_name code, int continues)
+{
+    uint32_t token;
+    if (__builtin_expect(fast_enter_code(annot_control, code, enter_head(continues), 1, &token), 1))
+        return token;
+    return enter_slowly(code, continues);
 }
 
 uint32_t annot_code_enter_values(annot_name code, const struct annot_value *values, size_t count)
@@ -201,12 +242,19 @@ static APART void general_leave(uint32_t token, const struct annot_value *values
         emit_general(&emission);
 }
 
-void annot_code_leave(uint32_t token)
+static APART void leave_slowly(uint32_t token)
 {
-    if (__builtin_expect(fast_leave_code(annot_control, token), 1))
+    if (fast_leave_code(annot_control, token, 0))
         return;
     FORWARD(code_leave, token);
     general_leave(token, NULL, 0);
+}
+
+HOT void annot_code_leave(uint32_t token)
+{
+    if (__builtin_expect(fast_leave_code(annot_control, token, 1), 1))
+        return;
+    leave_slowly(token);
 }
 
 void annot_code_leave_values(uint32_t token, const struct annot_value *values, size_t count)

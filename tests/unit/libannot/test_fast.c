@@ -9,6 +9,7 @@
 #include "test.h"
 
 #include <annot/annot.h>
+#include <annot/tracer.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -228,6 +229,68 @@ TEST(numbers_of_ranges_start_again_at_1)
         CHECK_INT(control->thread->live[i].instance, expected[i]);
     }
     CHECK_INT(control->depth, 4);
+    arena_end();
+    arena_clean();
+}
+
+static const struct {
+    uint8_t kind;
+    bool continues;
+} calls_expected[] = {{ANNOT_REC_PUSH, false}, {ANNOT_REC_PUSH, true}, {ANNOT_REC_POP, false},
+                      {ANNOT_REC_PUSH, false}, {ANNOT_REC_POP, false}, {ANNOT_REC_POP, false}};
+
+static uint32_t calls_seen;
+
+static void see_call(const struct seen_record *record, void *context)
+{
+    const uint64_t *times = context;
+    CHECK(calls_seen < 6);
+    CHECK_INT(record->kind, calls_expected[calls_seen].kind);
+    CHECK_INT(record->continues, calls_expected[calls_seen].continues);
+    CHECK_INT(record->level, ANNOT_CODE_LEVEL);
+    CHECK(times[0] <= record->time && record->time <= times[1]);
+    calls_seen++;
+}
+
+/* The first try of a call is for a clock that is an instruction, the second one for all. */
+TEST(calls_are_the_same_by_any_clock)
+{
+    struct seen seen;
+    uint64_t times[2];
+    for (int turn = 0; turn < 2; turn++) {
+        calls_seen = 0;
+        arena_begin(NULL);
+        clock_kind = turn ? ANNOT_CLOCK_MONOTONIC : clock_kind;
+        annot_name name = annot_code_name("f", "/a/file.py", 7, ANNOT_CODE_PYTHON);
+        times[0] = clock_now();
+        uint32_t outer = annot_code_enter(name, 0);
+        annot_code_leave(annot_code_enter(name, 1));
+        CHECK(turn == 0 || annot_control->quick_limit == 0);
+        CHECK(annot_control->limit > 0);
+        annot_code_leave(annot_code_enter(name, 0));
+        annot_code_leave(outer);
+        times[1] = clock_now();
+        arena_read(getpid(), &seen, see_call, times);
+        CHECK_INT(seen.lost_total, 0);
+        CHECK_INT(calls_seen, 6);
+        arena_end();
+        arena_clean();
+    }
+}
+
+TEST(numbers_of_calls_start_again_at_1)
+{
+    static const uint32_t expected[] = {UINT32_MAX - 1, UINT32_MAX, 1, 2};
+    arena_begin(NULL);
+    annot_name name = annot_code_name("f", "/a/file.py", 7, ANNOT_CODE_PYTHON);
+    annot_code_leave(annot_code_enter(name, 0));
+    struct control *control = annot_control;
+    stream_close(control);
+    control->instance = expected[0];
+    for (uint32_t i = 0; i < 4; i++) {
+        CHECK_INT(annot_code_enter(name, 0), i);
+        CHECK_INT(control->codes[i].instance, expected[i]);
+    }
     arena_end();
     arena_clean();
 }
