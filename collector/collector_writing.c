@@ -96,8 +96,9 @@ int writing_seal_if_due(struct writing *writing, int64_t now_ns, bool partial)
     bool old = partial || now_ns - writing->first_pending_ns >= SEAL_NS;
     bool idle = writing->progress.waiting_since_ns == 0;
     bool much = pending >= CHUNK_BYTES || intake_is_pressed(writing->intake);
+    bool due = old || intake_holds_much(writing->intake);
     /* While others wait, more small chunks would only take room. */
-    if (!(much && (!writing->writer || store_writer_has_room(writing->writer))) && !(old && idle))
+    if (!(much && (!writing->writer || store_writer_has_room(writing->writer))) && !(due && idle))
         return 0;
     writing->first_pending_ns = 0;
     if (!writing->writer)

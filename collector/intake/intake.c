@@ -15,7 +15,8 @@
 
 enum {
     EVENTS_PER_WAIT = 64,
-    EMPTIED_MAX = 8, /* segments of ended processes that wait for a flush */
+    HELD_BYTES = 2 << 20, /* of a pool, wait for a flush where nothing else does */
+    EMPTIED_MAX = 8,      /* segments of ended processes that wait for a flush */
 };
 
 #define EXIT_MEMORY_NS  INT64_C(2000000000)
@@ -327,15 +328,28 @@ static bool is_exhausted(const struct segment_source *source)
            shared.high_water >= source->segment.info.block_count;
 }
 
+/* Blocks that were read and wait for intake_seal. */
+static size_t unsealed(const struct segment_source *source)
+{
+    const struct drain *drain = source->state == SOURCE_LIVE ? source->drain : NULL;
+    return drain ? drain->done.count - drain->sealed_count : 0;
+}
+
+bool intake_holds_much(const struct intake *intake)
+{
+    for (size_t i = 0; i < intake->sources.count; i++)
+        if (unsealed(intake->sources.items[i]) >= HELD_BYTES / ANNOT_BLOCK_SIZE)
+            return true;
+    return false;
+}
+
 bool intake_is_pressed(const struct intake *intake)
 {
     uint32_t emptied_count = 0;
     for (size_t i = 0; i < intake->sources.count; i++) {
         const struct segment_source *source = intake->sources.items[i];
         emptied_count += source->state == SOURCE_EMPTIED && source->ticket == 0;
-        size_t done = source->state == SOURCE_LIVE
-                          ? source->drain->done.count - source->drain->sealed_count
-                          : 0;
+        size_t done = unsealed(source);
         if (done > 0 && (done * 8 >= source->segment.info.block_count || is_exhausted(source)))
             return true;
     }

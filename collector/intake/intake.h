@@ -89,6 +89,10 @@ void intake_free(struct intake *intake, uint64_t written);
  * several ended processes. */
 bool intake_is_pressed(const struct intake *intake);
 
+/* Whether so much of a pool waits for it that its program had better get these blocks back than go
+ * on to others: to reserve memory that was never touched costs it up to 3 us a page. */
+bool intake_holds_much(const struct intake *intake);
+
 /* The caller reaped a child. */
 void intake_note_exit(struct intake *intake, int pid, int wait_status);
 
