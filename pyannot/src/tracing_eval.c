@@ -10,7 +10,7 @@
  * set one (a debugger), it stays, and lines are not counted.
  * Internal headers are needed to see whether a generator goes on. */
 #define Py_BUILD_CORE 1
-#include "tracing.h"
+#include "tracing_plain.h"
 
 #if PY_VERSION_HEX < 0x030C0000
 
@@ -289,9 +289,10 @@ static PyObject *eval_traced(PyThreadState *thread, frame_type *frame, int throw
         trace_see_slots(slots_of(frame));
     if (code->co_flags & GENERATORS)
         return eval_generator(thread, frame, throws);
-    trace_enter(code, false); /* no other code goes on */
+    if (!trace_plain_enter(code, false)) /* no other code goes on */
+        trace_enter(code, false);
     PyObject *result = eval_entered(thread, frame, throws);
-    if (__builtin_expect(interpreter != NULL, 1))
+    if (__builtin_expect(interpreter != NULL, 1) && !trace_plain_leave(code))
         trace_leave(code);
     return result;
 }

@@ -107,7 +107,7 @@ static void end(void)
     tell_left_out();
     trace_now.options.mode = TRACE_OFF;
     trace_now.options.lines = false;
-    trace_has_values = false;
+    trace_has_values = trace_now.is_plain = false;
 }
 
 /* Whoever embeds it may begin another one: what was known is of objects that are gone. */
@@ -119,7 +119,7 @@ static void interpreter_ended(void)
     trace_now.hook = NULL;
     trace_now.interpreter = NULL;
     trace_now.options.mode = TRACE_OFF;
-    trace_has_values = trace_now.is_asked = false;
+    trace_has_values = trace_now.is_plain = trace_now.is_asked = false;
     for (int i = 0; i < HOOK_COUNT; i++)
         if (hooks[i]->forget != NULL)
             hooks[i]->forget();
@@ -148,6 +148,8 @@ static int begin(const struct trace_options *options)
     __atomic_fetch_add(&trace_now.epoch, TRACE_EPOCH, __ATOMIC_RELAXED);
     trace_now.is_special =
         options->max_depth != 0 || options->library == TRACE_LIBRARY_BOX || options->ranges;
+    trace_now.is_plain = options->mode == TRACE_EXACT && !options->lines && !trace_has_values &&
+                         !trace_now.is_special;
     trace_code_forget_verdicts();
     if (trace_self != NULL)
         trace_self->generation = 0;

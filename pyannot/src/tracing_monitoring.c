@@ -5,7 +5,7 @@
  * two nanoseconds more. They return None, or DISABLE: then the interpreter does not tell of that
  * place of that code object any more, until restart_events. Exceptions that leave a frame, and
  * those that are thrown into one, cannot be disabled: DISABLE there would be an error. */
-#include "tracing_parts.h"
+#include "tracing_plain.h"
 
 #if PY_VERSION_HEX >= 0x030C0000
 
@@ -78,9 +78,10 @@ static void clear_local(PyObject *module)
 
 /* ---- What events call ------------------------------------------------------------------------ */
 
+/* None needs no reference of its own from 3.12 on. */
 static inline PyObject *answer(bool goes_on)
 {
-    return Py_NewRef(__builtin_expect(goes_on, 1) ? Py_None : disable);
+    return __builtin_expect(goes_on, 1) ? Py_None : Py_NewRef(disable);
 }
 
 /* What begins here is the body of `name`: it answers, with the thread's events in its hands. */
@@ -90,7 +91,7 @@ static inline PyObject *answer(bool goes_on)
     {                                                                                              \
         (void)self, (void)count, (void)names;                                                      \
         if (!trace_thread_begins())                                                                \
-            return Py_NewRef(Py_None);                                                             \
+            return Py_None;                                                                        \
         PyObject *answer = name##_event(args);                                                     \
         trace_thread_ends();                                                                       \
         return answer;                                                                             \
@@ -100,6 +101,8 @@ static inline PyObject *answer(bool goes_on)
 CALLBACK(on_start)
 {
     PyCodeObject *code = (PyCodeObject *)args[0];
+    if (__builtin_expect(trace_plain_enter(code, false), 1))
+        return Py_None;
     struct trace_code *lined = with_lines ? trace_lined(code) : NULL;
     bool goes_on = trace_enter(code, false) || lined != NULL; /* first: it knows that this begins */
     if (lined != NULL) {
@@ -133,6 +136,8 @@ static bool leave(PyObject *const *args)
 
 CALLBACK(on_resume)
 {
+    if (__builtin_expect(trace_plain_enter((PyCodeObject *)args[0], true), 1))
+        return Py_None;
     return answer(resume(args, true));
 }
 
@@ -141,12 +146,14 @@ CALLBACK(on_throw)
 {
     long first = CODE_UNIT * (long)((PyCodeObject *)args[0])->_co_firsttraceable;
     (void)resume(args, PyLong_AsLong(args[1]) >= first);
-    return Py_NewRef(Py_None);
+    return Py_None;
 }
 
 /* code, offset, result */
 CALLBACK(on_leave)
 {
+    if (__builtin_expect(trace_plain_leave((PyCodeObject *)args[0]), 1))
+        return Py_None;
     if (__builtin_expect(trace_has_values, 0))
         trace_see_result(args[2]);
     return answer(leave(args));
@@ -155,6 +162,8 @@ CALLBACK(on_leave)
 CALLBACK(on_suspend)
 {
     PyCodeObject *code = (PyCodeObject *)args[0];
+    if (__builtin_expect(trace_plain_leave(code), 1))
+        return Py_None;
     struct trace_code *lined = with_lines ? trace_lined(code) : NULL;
     if (__builtin_expect(trace_has_values, 0))
         trace_see_result(args[2]);
@@ -169,14 +178,14 @@ CALLBACK(on_unwind)
     if (__builtin_expect(trace_has_values, 0))
         trace_see_exception(args[2]);
     (void)leave(args);
-    return Py_NewRef(Py_None);
+    return Py_None;
 }
 
 /* The same, in each frame that it comes to. */
 CALLBACK(on_raise)
 {
     trace_raised((PyCodeObject *)args[0], args[2]);
-    return Py_NewRef(Py_None);
+    return Py_None;
 }
 
 /* code, line */
@@ -196,13 +205,13 @@ CALLBACK(on_call)
     PyObject *callable = args[2];
     if (!PyFunction_Check(callable) && !PyMethod_Check(callable))
         trace_c_enter(callable);
-    return Py_NewRef(Py_None);
+    return Py_None;
 }
 
 CALLBACK(on_c_return)
 {
     trace_c_leave(args[2]);
-    return Py_NewRef(Py_None);
+    return Py_None;
 }
 
 /* Where an event is wanted: in all code; if calls are traced there, else in code whose lines are

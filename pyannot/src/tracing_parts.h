@@ -95,6 +95,7 @@ struct trace_now {
     struct trace_options options;
     const struct trace_hook *hook; /* NULL: it is not; trace_is_on */
     bool is_special;               /* depth or library make a difference */
+    bool is_plain;                 /* exact, and nothing else is asked for */
     bool is_asked;                 /* from outside, for a recording that is in progress */
     uint64_t tiny_ticks;           /* adaptive: of TRACE_TINY_CALLS calls */
     bool reads_counter;            /* times of libannot are those of the time stamp counter */
@@ -255,15 +256,22 @@ bool trace_judge_lines(const char *file, const char *qualname);
  * records, or no memory. */
 struct trace_thread *trace_thread_sync(bool is_entering, uint32_t calls);
 
-/* The same if that is so already. */
-static inline struct trace_thread *trace_thread_now(bool is_entering)
+/* The same if that is so already, else NULL. */
+static inline struct trace_thread *trace_thread_ready(void)
 {
     struct trace_thread *thread = trace_self;
     uint64_t gate = *(const volatile uint64_t *)&annot_gate_v1.generation;
     if (RARE(thread == NULL) || RARE(thread->generation != (gate ^ trace_now.epoch)) ||
         RARE(gate == 0))
-        return trace_thread_sync(is_entering, 0);
+        return NULL;
     return thread;
+}
+
+/* Either of them. */
+static inline struct trace_thread *trace_thread_now(bool is_entering)
+{
+    struct trace_thread *thread = trace_thread_ready();
+    return RARE(thread == NULL) ? trace_thread_sync(is_entering, 0) : thread;
 }
 
 /* Makes trace_self. False: no memory. */
