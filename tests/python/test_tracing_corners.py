@@ -178,6 +178,30 @@ class CornersTest(RecordingTest):
                     or (line["event"] == "end" and line.get("track_id") == track)]
             self.assertLess(told.index("left soon"), told.index("work"))
 
+    def test_an_exit_without_its_enter_ends_no_other_call(self):
+        source = """
+            import pyannot
+
+            def inner():
+                pyannot.trace(inner)
+
+            @pyannot.trace
+            def outer():
+                inner()
+                pyannot.mark("inside")
+                inner()
+
+            outer()
+        """
+        for interpreter, path in self.each((3, 12)):
+            lines, counts = self.trace(interpreter, path, source, "--python", "names")
+            told = [(line["event"], line.get("name")) for line in lines
+                    if line.get("name") in ("inner", "outer", "inside")
+                    and line["event"] in ("begin", "end", "mark")]
+            self.assertEqual(told, [("begin", "outer"), ("mark", "inside"), ("begin", "inner"),
+                                    ("end", "inner"), ("end", "outer")])
+            self.assertEqual((counts["inner"], counts["outer"]), (1, 1))
+
     def test_an_interpreter_that_begins_again(self):
         source = """
             import sys
