@@ -9,6 +9,7 @@
 #include "text.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -337,9 +338,9 @@ static int take_counter(struct range_stats *stats, const struct event *event)
     if (rc < 0)
         return rc;
     double value = number_of(event);
-    if (row->count == 1 || value < row->value_min)
+    if (row->count == 1 || isnan(row->value_min) || value < row->value_min)
         row->value_min = value;
-    if (row->count == 1 || value > row->value_max)
+    if (row->count == 1 || isnan(row->value_max) || value > row->value_max)
         row->value_max = value;
     if (row->count == 1 || event->time_ns >= row->value_last_ns) {
         row->value_last = value;

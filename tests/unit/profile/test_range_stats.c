@@ -4,6 +4,7 @@
 #include "test.h"
 #include "vec.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -264,6 +265,23 @@ TEST(overlapping_ranges_marks_and_counters_have_rows_of_their_own)
     CHECK_INT(queue->count, 3);
     CHECK(queue->value_last == 0.5 && queue->value_min == -1 && queue->value_max == 3);
     CHECK(queue->value_sum == 2.5);
+    end();
+}
+
+/* Whatever comes first: nothing is less than NaN, nor more. */
+TEST(a_value_that_is_no_number_is_neither_least_nor_greatest)
+{
+    static const double values[] = {NAN, 3, -1, NAN};
+    begin_trace(1);
+    begin_stats(RANGE_BY_PATH, 0);
+    for (int i = 0; i < 4; i++) {
+        struct event *event = add(0, EVENT_COUNTER, "loss", 30 + i);
+        event->value_kind = VALUE_DOUBLE;
+        event->value.float64 = values[i];
+    }
+    finish();
+    const struct range_row *loss = range_stats_row(stats, find_owned(RANGE_COUNTER, 0, "loss"));
+    CHECK(loss->value_min == -1 && loss->value_max == 3 && isnan(loss->value_last));
     end();
 }
 
