@@ -37,9 +37,6 @@ struct part {
 /* A thread and its turns. */
 struct loop {
     VEC(uint32_t) blocks; /* in order of time */
-    VEC(int32_t)
-    opened; /* by its blocks: how many more tasks are there than in the one before,
-               and one more at the end */
     VEC(struct moment) recent;
     uint32_t recent_next; /* the oldest, once there are LOOP_RECENT */
 };
