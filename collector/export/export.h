@@ -161,6 +161,7 @@ enum export_lacks {
     EXPORT_LACKS_OTHER_SAMPLES = 1u << 4, /* but for those of --value */
     EXPORT_LACKS_EVENTS = 1u << 5,        /* nothing that programs report is in it */
     EXPORT_LACKS_SAMPLES = 1u << 6,
+    EXPORT_LACKS_NO_NUMBERS = 1u << 7, /* values of counters that are infinite, or NaN */
 };
 
 struct exporter {

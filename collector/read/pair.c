@@ -4,6 +4,8 @@
  * between. Thread-safety: none. */
 #include "read_parts.h"
 
+#include <math.h>
+
 static const struct args no_args;
 
 /* Its ranges are about to change. */
@@ -253,6 +255,8 @@ static int take_point(struct pass *pass, struct lane *lane, const struct event *
                           : event->kind == EVENT_COUNTER ? ITEM_COUNTER
                                                          : ITEM_FLOW;
     bool told = is_wanted(pass, lane) && lane->begun;
+    bool is_double = kind == ITEM_COUNTER && event->value_kind == VALUE_DOUBLE;
+    pass->counts.no_numbers += told && is_double && !isfinite(event->value.float64);
     return told ? tell_point(pass, kind, event, args) : 0;
 }
 

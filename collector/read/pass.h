@@ -207,6 +207,7 @@ struct pass_counts {
     uint64_t events[EVENT_KINDS]; /* of the selection, with the ends that it makes */
     uint64_t samples, stretches;  /* on a CPU, off it */
     uint64_t other_samples;       /* of sets that are neither */
+    uint64_t no_numbers;          /* values of counters that are infinite, or NaN */
     uint64_t orphans;             /* ends without a begin */
     uint64_t late;                /* events and samples that came behind later ones */
     uint64_t crossed;             /* spans with ITEM_CROSSED */

@@ -260,6 +260,7 @@ static void note_left_out(const struct plan *plan, const struct pass_counts *rea
          all_events(store_reader_trace(plan->reader))},
         {EXPORT_LACKS_MARKS, "marks", events[EVENT_MARK] + events[EVENT_TRACK_MARK]},
         {EXPORT_LACKS_COUNTERS, "values of counters", events[EVENT_COUNTER]},
+        {EXPORT_LACKS_NO_NUMBERS, "values of counters that are infinite or NaN", read->no_numbers},
         {EXPORT_LACKS_FLOWS, "points of flows",
          events[EVENT_FLOW_BEGIN] + events[EVENT_FLOW_STEP] + events[EVENT_FLOW_END]},
         {EXPORT_LACKS_SAMPLES, "samples of CPU time", read->samples},

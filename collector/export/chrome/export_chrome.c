@@ -488,6 +488,7 @@ const struct exporter export_chrome = {
     .summary = "Chrome trace events (JSON), for chrome://tracing and many viewers",
     .carries = "ranges, calls, marks, counters, flows, samples, thread states",
     .viewer = "at ui.perfetto.dev",
+    .lacks = EXPORT_LACKS_NO_NUMBERS,
     .tells_missing = true,
     .options = options,
     .wants = WANT_EVENTS | WANT_SAMPLES | WANT_ORIGINS,

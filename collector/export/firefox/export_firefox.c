@@ -120,6 +120,13 @@ static int take_sample(struct state *s, const struct sample *sample)
     return 0;
 }
 
+/* A counter is shown beside a thread of its process. */
+static int take_value(struct state *s, const struct event *event)
+{
+    int64_t thread = profile_thread(s, event->thread);
+    return thread == -ENOENT ? 0 : thread < 0 ? (int)thread : firefox_put_value(&s->fx, event);
+}
+
 static int take(void *state, const struct item *item)
 {
     struct state *s = state;
@@ -129,7 +136,7 @@ static int take(void *state, const struct item *item)
     else if (item->kind == ITEM_SPAN || item->kind == ITEM_INSTANT)
         error = take_marker(s, item);
     else if (item->kind == ITEM_COUNTER)
-        error = firefox_put_value(&s->fx, item->event);
+        error = take_value(s, item->event);
     return error ? error : s->fx.spool.error;
 }
 
@@ -178,7 +185,7 @@ const struct exporter export_firefox = {
     .summary = "samples, ranges, marks, waits and counters, for the Firefox Profiler",
     .carries = "ranges, calls, marks, counters, samples, waits",
     .viewer = "at profiler.firefox.com",
-    .lacks = EXPORT_LACKS_FLOWS | EXPORT_LACKS_OTHER_SAMPLES,
+    .lacks = EXPORT_LACKS_FLOWS | EXPORT_LACKS_OTHER_SAMPLES | EXPORT_LACKS_NO_NUMBERS,
     .options = options,
     .wants = WANT_EVENTS | WANT_SAMPLES,
     .state_size = sizeof(struct state),

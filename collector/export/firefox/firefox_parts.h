@@ -56,7 +56,7 @@ struct firefox_counter {
     uint32_t process, name, domain;
     uint32_t times, values; /* streams */
     uint64_t count;
-    double last;
+    double sum; /* of what was written */
 };
 
 struct firefox {

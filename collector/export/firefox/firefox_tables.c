@@ -247,7 +247,8 @@ int firefox_put_value(struct firefox *fx, const struct event *event)
     return sorter_add(fx->values, key, &value, sizeof(value));
 }
 
-/* The profile has what a counter changed by. */
+/* The profile has what a counter changed by, which viewers add up: by what their sum is off, where
+ * it has too few digits, the next change is other. */
 static void put_change(struct firefox *fx, const struct sorter_key *key, const void *bytes)
 {
     struct firefox_counter *counter = &fx->counters.items[key->first];
@@ -256,9 +257,10 @@ static void put_change(struct firefox *fx, const struct sorter_key *key, const v
     memcpy(&value, bytes, sizeof(value));
     bool first = counter->count++ == 0;
     put_time(fx, counter->times, first, key->second - fx->begin_ns);
-    at = json_put_double(begin_cell(text, first), value - counter->last);
+    double change = value - counter->sum;
+    at = json_put_double(begin_cell(text, first), change);
     spool_write(&fx->spool, counter->values, text, (size_t)(at - text));
-    counter->last = value;
+    counter->sum += change;
 }
 
 int firefox_finish_values(struct firefox *fx)

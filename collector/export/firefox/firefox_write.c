@@ -113,13 +113,18 @@ static void put_thread(struct firefox *fx, const struct firefox_thread *thread)
     out_text(out, "}");
 }
 
-/* The first thread of the process; 0 if it has none. */
+/* The main thread of the process, or the first that is in the profile. */
 static uint32_t main_thread_of(const struct firefox *fx, uint32_t process)
 {
-    for (size_t i = 0; i < fx->threads.count; i++)
-        if (fx->threads.items[i].process == process)
-            return (uint32_t)i;
-    return 0;
+    uint32_t found = UINT32_MAX;
+    for (uint32_t i = 0; i < fx->threads.count; i++) {
+        const struct firefox_thread *thread = &fx->threads.items[i];
+        if (thread->process == process && (thread->is_main || found == UINT32_MAX))
+            found = i;
+        if (thread->process == process && thread->is_main)
+            break;
+    }
+    return found == UINT32_MAX ? 0 : found;
 }
 
 static void put_counter(struct firefox *fx, const struct firefox_counter *counter)
