@@ -399,8 +399,17 @@ static int know_host(struct trace *from)
     return 0;
 }
 
+/* Another host has processors of its own; recordings of one share them. */
+static void add_processors(struct trace *to, const struct trace *from, uint32_t host_count,
+                           uint32_t processors)
+{
+    if (host_count > 0 && trace_host_count(to) > host_count)
+        trace_session(to)->processors = processors + trace_session_get(from)->processors;
+}
+
 int remap_trace(struct remap *remap, struct trace *to, struct trace *from)
 {
+    uint32_t host_count = trace_host_count(to), processors = trace_session_get(to)->processors;
     int error = know_host(from);
     for (unsigned i = 1; i < STORE_DEFINE_COUNT && !error; i++)
         error = begin_map(remap, i, to, from);
@@ -408,6 +417,7 @@ int remap_trace(struct remap *remap, struct trace *to, struct trace *from)
         error = definition_order[i] == STORE_DEFINE_LABEL_NAME
                     ? map_label_names(remap, to, from)
                     : copy_table(remap, definition_order[i], to, from);
+    add_processors(to, from, host_count, processors);
     return error;
 }
 

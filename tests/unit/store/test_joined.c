@@ -57,6 +57,7 @@ static struct trace *make_trace(unsigned host, unsigned strings_before)
     trace_sampling(trace)->off_cpu = host == 0;
     trace_sampling(trace)->revision++;
     trace_session(trace)->command = string(trace, host ? "sleep 1" : "sleep 10");
+    trace_session(trace)->processors = host ? 4 : 2;
     trace_session(trace)->begin_ns = host ? on_second(BEGIN_NS) : BEGIN_NS;
     return trace;
 }
@@ -164,6 +165,25 @@ TEST(a_command_that_another_begins_with_is_named_too)
     struct store_reader *reader = open_both();
     const struct trace *trace = store_reader_trace(reader);
     CHECK_STR(trace_string(trace, trace_session_get(trace)->command)->bytes, "sleep 10; sleep 1");
+    store_reader_close(reader);
+}
+
+/* The third part is of the first host. */
+TEST(processors_of_hosts_add_up_and_recordings_of_one_share_them)
+{
+    char first[512], second[512], again[512], manifest[512], again_name[] = "again.annot";
+    struct store_reader *reader;
+    write_host(path_of(first_name, first), 0, 3);
+    write_host(path_of(second_name, second), 1, 50);
+    write_host(path_of(again_name, again), 0, 7);
+    struct store_part parts[] = {{first_name, {0}},
+                                 {second_name, {.offset_ns = OFFSET_NS, .error_ns = 5000}},
+                                 {again_name, {0}}};
+    const struct store_manifest whole = {parts, 3, 2};
+    CHECK_INT(store_manifest_write(path_of("three.annot", manifest), &whole, true), 0);
+    CHECK_INT(store_reader_open(manifest, &reader), 0);
+    CHECK_INT(trace_host_count(store_reader_trace(reader)), 2);
+    CHECK_INT(trace_session_get(store_reader_trace(reader))->processors, 6);
     store_reader_close(reader);
 }
 
