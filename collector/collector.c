@@ -395,7 +395,7 @@ int collector_open_gate(struct collector *collector)
     if (error != 0)
         return error;
     begin_now(trace_session(collector->trace));
-    collector->load = host_load();
+    host_load(&collector->load);
     if ((error = refusal_pages_begin(&collector->directory, &collector->session)) != 0)
         return error;
     int64_t generation = directory_wake(&collector->directory);
@@ -538,7 +538,7 @@ static int finish_session(struct collector *collector, int64_t closed_ns)
     struct intake_counts counts;
     (void)python_lines_take(collector->session.fd, collector->trace); /* facts: no more than help */
     (void)host_anchor(collector->trace); /* without it a merge knows less of the drift */
-    (void)host_load_end(collector->trace, &collector->load); /* nor it, then */
+    (void)host_load_end(collector->trace, &collector->load, &collector->sampling.processors);
     intake_count(collector->intake, &counts);
     entry->end_ns = closed_ns;
     for (uint32_t i = 0; i < trace_thread_count(collector->trace); i++) {

@@ -7,7 +7,9 @@
 #include "file_io.h"
 #include "options.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <sched.h>
 #include <stdio.h>
@@ -40,6 +42,26 @@ void host_describe_place(struct trace *trace, const struct collector_options *op
         entry->processors = (uint32_t)CPU_COUNT(&processors);
     if (options->note)
         (void)trace_fact_set(trace, FACT_NOTE, options->note, 1); /* out of memory: without it */
+}
+
+void host_add_processors(struct trace *trace, cpu_set_t *known, int32_t pid)
+{
+    struct trace_session *entry = trace_session(trace);
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/%" PRId32 "/task", pid);
+    DIR *tasks = opendir(path);
+    if (!tasks)
+        return;
+    for (const struct dirent *task; (task = readdir(tasks));) {
+        cpu_set_t set;
+        int thread = atoi(task->d_name);
+        if (thread > 0 && sched_getaffinity(thread, sizeof(set), &set) == 0)
+            CPU_OR(known, known, &set);
+    }
+    closedir(tasks);
+    if (CPU_COUNT(known) > 0)
+        entry->processors = (uint32_t)CPU_COUNT(known);
+    entry->revision++;
 }
 
 static int digit_of(char letter)
@@ -144,46 +166,66 @@ int host_describe(struct trace *trace)
  * time of guests is part of that of users. */
 enum { STAT_SIZE = 1 << 16, STAT_FIELDS = 8, STAT_IDLE = 3, STAT_IOWAIT = 4, STAT_STEAL = 7 };
 
-static void add_processor(const char *line, struct host_load *load)
+static void read_processor(const char *line, unsigned long which, struct host_load *load)
 {
     uint64_t ms_per_tick = 1000 / (uint64_t)sysconf(_SC_CLK_TCK);
     char *at = (char *)line + strcspn(line, " ");
     for (int i = 0; i < STAT_FIELDS && *at == ' '; i++) {
         uint64_t ms = strtoull(at, &at, 10) * ms_per_tick;
         if (i == STAT_STEAL)
-            load->stolen_ms += ms;
+            load->stolen_ms[which] += ms;
         else if (i != STAT_IDLE && i != STAT_IOWAIT)
-            load->used_ms += ms;
+            load->used_ms[which] += ms;
     }
+    load->known = true;
 }
 
-struct host_load host_load(void)
+void host_load(struct host_load *ret_load)
 {
-    struct host_load load = {0};
-    cpu_set_t ours;
     char *text = malloc(STAT_SIZE), *rest, *end = NULL;
     ssize_t size = text ? file_read_text("/proc/stat", text, STAT_SIZE) : -1;
-    if (size > 0 && sched_getaffinity(0, sizeof(ours), &ours) == 0)
-        for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
-            unsigned long which = strncmp(line, "cpu", 3) == 0 ? strtoul(line + 3, &end, 10) : 0;
-            if (strncmp(line, "cpu", 3) != 0)
-                break;
-            if (end > line + 3 && which < CPU_SETSIZE && CPU_ISSET(which, &ours))
-                add_processor(line, &load);
-        }
+    char *line = size > 0 ? strtok_r(text, "\n", &rest) : NULL;
+    *ret_load = (struct host_load){0};
+    for (; line && strncmp(line, "cpu", 3) == 0; line = strtok_r(NULL, "\n", &rest)) {
+        unsigned long which = strtoul(line + 3, &end, 10);
+        if (end > line + 3 && which < CPU_SETSIZE)
+            read_processor(line, which, ret_load);
+    }
     free(text);
-    return load;
 }
 
-int host_load_end(struct trace *trace, const struct host_load *load)
+/* Zero where a processor went and came back in between. */
+static uint64_t since(uint64_t before, uint64_t now)
 {
-    struct host_load now = host_load();
-    if (now.used_ms < load->used_ms || now.stolen_ms < load->stolen_ms || load->used_ms == 0)
+    return now > before ? now - before : 0;
+}
+
+static int set_load(struct trace *trace, const struct host_load *before,
+                    const struct host_load *now, const cpu_set_t *processors)
+{
+    uint64_t used_ms = 0, stolen_ms = 0;
+    for (int i = 0; i < CPU_SETSIZE; i++)
+        if (CPU_ISSET(i, processors)) {
+            used_ms += since(before->used_ms[i], now->used_ms[i]);
+            stolen_ms += since(before->stolen_ms[i], now->stolen_ms[i]);
+        }
+    int error = trace_fact_set(trace, FACT_COUNT, TRACE_FACT_USED_MS, used_ms);
+    return error ? error : trace_fact_set(trace, FACT_COUNT, TRACE_FACT_STOLEN_MS, stolen_ms);
+}
+
+int host_load_end(struct trace *trace, const struct host_load *load, const cpu_set_t *processors)
+{
+    cpu_set_t ours;
+    bool own = CPU_COUNT(processors) == 0;
+    if (!load->known || (own && sched_getaffinity(0, sizeof(ours), &ours) != 0))
         return 0;
-    int error = trace_fact_set(trace, FACT_COUNT, TRACE_FACT_USED_MS, now.used_ms - load->used_ms);
-    return error ? error
-                 : trace_fact_set(trace, FACT_COUNT, TRACE_FACT_STOLEN_MS,
-                                  now.stolen_ms - load->stolen_ms);
+    struct host_load *now = malloc(sizeof(*now));
+    if (!now)
+        return -ENOMEM;
+    host_load(now);
+    int error = now->known ? set_load(trace, load, now, own ? &ours : processors) : 0;
+    free(now);
+    return error;
 }
 
 /* ---- What it takes --------------------------------------------------------------------------- */

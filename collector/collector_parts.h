@@ -13,6 +13,8 @@
 #include "trace.h"
 #include "vec.h"
 
+#include <sched.h>
+
 /* ---- This machine: collector_host.c ----
  *
  * Thread-safety: as the trace. */
@@ -25,17 +27,22 @@ int host_describe(struct trace *trace);
  * processors it may use. */
 void host_describe_place(struct trace *trace, const struct collector_options *options);
 
+/* The same for a running program: `known`, of those before it, gains what its threads may use. */
+void host_add_processors(struct trace *trace, cpu_set_t *known, int32_t pid);
+
 /* One more instant at which the wall clock was read: between two of them its drift is known. */
 int host_anchor(struct trace *trace);
 
-/* What ran on the processors that this thread may use, since the machine started; end: what did
- * since `load` was read becomes facts. 0 or -ENOMEM. */
+/* What ran on each processor since the machine started; end: what did since `load` was read, on
+ * `processors`, or if there are none on those that this thread may use, becomes facts. 0 or
+ * -ENOMEM. */
 struct host_load {
-    uint64_t used_ms, stolen_ms; /* both 0: not known */
+    bool known;
+    uint64_t used_ms[CPU_SETSIZE], stolen_ms[CPU_SETSIZE];
 };
 
-struct host_load host_load(void);
-int host_load_end(struct trace *trace, const struct host_load *load);
+void host_load(struct host_load *ret_load);
+int host_load_end(struct trace *trace, const struct host_load *load, const cpu_set_t *processors);
 
 /* ---- Processes to attach to: collector_targets.c ----
  *
@@ -180,6 +187,7 @@ struct sampling {
     struct trace *trace;
     uint64_t sample_count, stretch_count;
     VEC(int32_t) waiting; /* pids, until the gate opens */
+    cpu_set_t processors; /* of those that it attached to */
     uint32_t gpu_hz;      /* of its counters; 0: none */
     struct gpus gpus;
     uint32_t range_sequence; /* of what was asked for last, in the session's file */

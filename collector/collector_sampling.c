@@ -82,6 +82,8 @@ int sampling_track(struct sampling *sampling, int32_t pid, unsigned flags, bool 
 {
     if (!sampling->sampler)
         return 0;
+    if (flags & SAMPLER_TRACK_ATTACH)
+        host_add_processors(sampling->trace, &sampling->processors, pid);
     return now ? sampler_track(sampling->sampler, pid, flags) : vec_push(&sampling->waiting, pid);
 }
 

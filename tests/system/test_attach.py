@@ -92,6 +92,24 @@ def annotations_and_samples_come_together(home):
 
 
 @attach_case
+def processors_are_those_that_the_program_may_use(home):
+    """Not those of annot: a report tells how many of them were used."""
+    if len(os.sched_getaffinity(0)) < 2:
+        raise Skip("there is one processor")
+    asked = Asked(home)
+    os.sched_setaffinity(asked.pid, {min(os.sched_getaffinity(0))})
+    attached = Attached(home, [asked.pid], "--rate", "499")
+    asked.ask("open busy", "burn 100", "close")
+    attached.stop()
+    if not home.dump(attached.path, "--samples").samples:
+        raise Skip("no samples here")
+    report = home.annot("report", "--json", "--table", "recording", attached.path).ok()
+    facts = json.loads(report.out)["recording"]
+    equal(facts["processor_count"], 1, "processors")
+    asked.end()
+
+
+@attach_case
 def program_that_is_silent_is_waited_for_and_that_is_said(home):
     asked = Asked(home)
     attached = Attached(home, [asked.pid], ONLY)

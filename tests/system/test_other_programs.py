@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 
-from harness import check, case, main
+from harness import Skip, check, case, main
 from samples import need_bpf
 
 BUSY = "import os, time\nos.fork()\nend = time.time() + 1.5\nwhile time.time() < end: pass\n"
@@ -54,6 +54,32 @@ def neighbours_are_told_by_how_much(home):
     screen = home.annot("report", done.path).ok().out.decode()
     check("other programs used" in screen,
           f"the first screen says nothing of them: {screen}")
+
+
+@case
+def processors_of_an_attached_program_are_its_own(home):
+    """annot itself is held on one of them."""
+    need_bpf(home)
+    ours = os.sched_getaffinity(0)
+    if len(ours) < 2:
+        raise Skip("there is one processor")
+    path = home.work / "attached.annot"
+    busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"])
+            for _ in range(len(ours) + 1)]
+    try:
+        os.sched_setaffinity(0, {min(ours)})
+        before = ran_s(busy[1:])
+        home.annot("attach", "--duration", "1500ms", "-o", path, busy[0].pid).ok()
+        took = ran_s(busy[1:]) - before
+    finally:
+        os.sched_setaffinity(0, ours)
+        for process in busy:
+            process.kill()
+            process.wait()
+    facts = facts_of(home, path)
+    check(facts["processor_count"] == len(ours), f"there are {ours} processors: {facts}")
+    check(facts["others_cpu_ns"] / 1e9 > 0.5 * took,
+          f"neighbours ran for {took} s, others for {facts['others_cpu_ns'] / 1e9} s: {facts}")
 
 
 if __name__ == "__main__":
