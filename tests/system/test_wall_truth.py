@@ -4,6 +4,8 @@
 each share of the wall time, and of the time of each thread and process, to one percent point."""
 
 import json
+import os
+import subprocess
 import sys
 
 from harness import SOURCE, check, case, main
@@ -11,6 +13,16 @@ from samples import need_bpf
 
 POINT = 0.01
 PROGRAM = SOURCE / "tests/system/wall_program.py"
+ENDING = """
+import resource, subprocess, sys
+for _ in range(6):
+    children = [subprocess.Popen([sys.executable, "-S", "-c", "x = bytearray(60000000)"])
+                for _ in range(8)]
+    for child in children:
+        child.wait()
+used = resource.getrusage(resource.RUSAGE_CHILDREN), resource.getrusage(resource.RUSAGE_SELF)
+print(sum(usage.ru_utime + usage.ru_stime for usage in used))
+"""
 # Where a thread was off the CPU for ten microseconds, twice, that is more than a point of this.
 SHORTEST_LIFE_NS = 20_000_000
 
@@ -122,6 +134,27 @@ def a_pool_of_processes(home):
 @case
 def a_pool_of_threads(home):
     recorded(home, "pooling_threads", 4)
+
+
+@case
+def processes_that_wait_for_a_processor_while_they_end(home):
+    """They give their memory back, which takes a while, when the kernel shows them no more."""
+    need_bpf(home)
+    neighbours = [subprocess.Popen([sys.executable, "-c", "while True: pass"])
+                  for _ in range(2 * os.cpu_count())]
+    try:
+        done = home.record(sys.executable, "-S", "-c", ENDING).ok()
+    finally:
+        for neighbour in neighbours:
+            neighbour.kill()
+            neighbour.wait()
+    ran = json.loads(home.annot("query", "--json", done.path, """
+        select sum(ns) / 1e9 as s from (
+            select max(max(p.end_ns), max(s.time_ns + s.duration_ns)) - min(p.start_ns) -
+                sum(coalesce(s.waiting_ns, 0) + coalesce(s.ready_ns, 0)) as ns
+            from samples s join processes p on s.process = p.id group by s.thread)""").ok().out)
+    used = float(done.out)
+    check(ran["s"] <= 1.1 * used, f"ran for {ran['s']} s, with {used} s of CPU time")
 
 
 if __name__ == "__main__":

@@ -166,6 +166,7 @@ int sampler_exited(uint64_t *ctx)
 
     if (!process)
         return 0;
+    sched_exits(task);
     last = config.exit_has_group ? (uint8_t)ctx[1] != 0
                                  : BPF_CORE_READ(task, signal, live.counter) == 0;
     if (last)

@@ -272,22 +272,52 @@ static __always_inline void sched_settle(struct sampler_switch *entry,
         sched_tell(entry);
 }
 
+/* What comes behind all that was told of a thread which ends: it is on its way out, and without its
+ * memory it is not seen to leave the CPU any more. How long it was away tells the CPU time. */
+static __always_inline void sched_tell_end(struct sampler_switch *entry,
+                                           const struct task_struct *task, bool added, uint64_t now)
+{
+    uint64_t begin = entry->end_ns, arrived = sched_arrived(entry, task, now);
+
+    if (arrived < begin || arrived > now)
+        arrived = begin;
+    entry->untold = (struct sampler_short_waits){.begin_ns = added ? arrived : begin,
+                                                 .runnable_ns = added ? 0 : arrived - begin,
+                                                 .count = 1};
+}
+
+/* The current thread is to end. Until now it ran: what is told at its last switch begins here. */
+static __always_inline void sched_exits(const struct task_struct *task)
+{
+    uint32_t key = task->pid;
+    struct sampler_switch *entry = bpf_map_lookup_elem(&switches, &key);
+    uint64_t now = bpf_ktime_get_ns();
+
+    if (!entry || entry->head.thread_start_ns != task->start_boottime ||
+        entry->head.kind == SAMPLER_SWITCH || entry->flags & SAMPLER_ADDS ||
+        entry->untold.count > 0 || entry->end_ns == 0 || entry->end_ns > now)
+        return;
+    entry->used_ns += now - entry->end_ns;
+    entry->end_ns = now;
+}
+
 /* A thread's last switch. */
 static __always_inline void sched_ends(const struct task_struct *task, uint32_t key)
 {
     struct sampler_switch *entry = bpf_map_lookup_elem(&switches, &key);
-
     uint64_t now;
+    bool adds;
 
     if (!entry)
         return;
     now = bpf_ktime_get_ns();
     if (entry->head.kind == SAMPLER_SWITCH)
         sched_settle(entry, task, now);
-    if (entry->flags & SAMPLER_ADDS)
+    adds = entry->flags & SAMPLER_ADDS;
+    if (adds)
         sched_add_short(entry, task, now);
-    if (entry->untold.count == 0) /* it ran until now, later than its process says that it ends */
-        entry->untold = (struct sampler_short_waits){.begin_ns = entry->end_ns, .count = 1};
+    if (entry->untold.count == 0) /* later than its process says that it ends */
+        sched_tell_end(entry, task, adds, now);
     if (entry->untold.begin_ns && entry->untold.begin_ns < now)
         sched_tell_short(entry, now);
     bpf_map_delete_elem(&switches, &key);
