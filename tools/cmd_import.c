@@ -63,6 +63,9 @@ static int fail(const char *path, const char *output, const struct import_result
                         "cannot import %s: results of line_profiler are read where they lie\n"
                         "give it to any command in place of a recording: annot report %s",
                         path, path);
+    if (error == -ENOMSG && text_ends_with(path, ".annot"))
+        return cmd_fail(CMD_FAILED, "cannot import %s: it is a recording already\nannot report %s",
+                        path, path);
     if (error == -ENOMSG)
         return cmd_fail(CMD_FAILED,
                         "cannot import %s: its format is not known\nannot reads %s; "

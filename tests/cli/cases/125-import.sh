@@ -20,6 +20,7 @@ annot import trace.json || echo "status $?"
 head -c 300 trace.json > cut.json
 annot import cut.json || echo "status $?"
 annot import -o y.annot /dev/null || echo "status $?"
+annot import trace.annot || echo "status $?"
 annot import - < trace.json || echo "status $?"
 annot import --from-format perf trace.json || echo "status $?"
 annot import || echo "status $?"
