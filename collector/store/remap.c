@@ -123,6 +123,14 @@ static int64_t add_sampling(struct trace *to, uint32_t ordinal, const void *entr
     return 0;
 }
 
+/* Of one recording alone: several may be of the same time, or have a gap between them. */
+static bool is_of_one(const struct trace *trace, uint32_t name)
+{
+    const char *text = trace_string(trace, name)->bytes;
+    return strcmp(text, TRACE_FACT_BLOCK_TIME) == 0 || strcmp(text, TRACE_FACT_USED_MS) == 0 ||
+           strcmp(text, TRACE_FACT_STOLEN_MS) == 0;
+}
+
 static int64_t add_fact(struct trace *to, uint32_t ordinal, const void *entry)
 {
     const struct trace_fact *other = entry;
@@ -131,8 +139,7 @@ static int64_t add_fact(struct trace *to, uint32_t ordinal, const void *entry)
         struct trace_fact *fact = trace_fact(to, i);
         if (fact->name != other->name || fact->kind != other->kind)
             continue;
-        if (fact->value > 0 ||
-            strcmp(trace_string(to, fact->name)->bytes, TRACE_FACT_BLOCK_TIME) != 0)
+        if (fact->value > 0 || !is_of_one(to, fact->name))
             fact->value += other->value;
         fact->revision++;
         return i;
@@ -142,8 +149,8 @@ static int64_t add_fact(struct trace *to, uint32_t ordinal, const void *entry)
         return added;
     struct trace_fact *fact = trace_fact(to, (uint32_t)added);
     memcpy(fact, other, sizeof(*other));
-    if (strcmp(trace_string(to, fact->name)->bytes, TRACE_FACT_BLOCK_TIME) == 0)
-        fact->value = 0; /* it was of one program */
+    if (is_of_one(to, fact->name))
+        fact->value = 0;
     return added;
 }
 

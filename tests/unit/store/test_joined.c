@@ -58,6 +58,8 @@ static struct trace *make_trace(unsigned host, unsigned strings_before)
     trace_sampling(trace)->revision++;
     trace_session(trace)->command = string(trace, host ? "sleep 1" : "sleep 10");
     trace_session(trace)->processors = host ? 4 : 2;
+    CHECK_INT(trace_fact_set(trace, FACT_COUNT, TRACE_FACT_USED_MS, 100), 0);
+    CHECK_INT(trace_fact_set(trace, FACT_COUNT, "counted", 100), 0);
     trace_session(trace)->begin_ns = host ? on_second(BEGIN_NS) : BEGIN_NS;
     return trace;
 }
@@ -184,6 +186,15 @@ TEST(processors_of_hosts_add_up_and_recordings_of_one_share_them)
     CHECK_INT(store_reader_open(manifest, &reader), 0);
     CHECK_INT(trace_host_count(store_reader_trace(reader)), 2);
     CHECK_INT(trace_session_get(store_reader_trace(reader))->processors, 6);
+    store_reader_close(reader);
+}
+
+/* Nobody knows whether they ran at once, or what was in between. */
+TEST(what_all_programs_used_is_not_known_of_several_recordings)
+{
+    struct store_reader *reader = open_both();
+    CHECK_INT(trace_fact_value(store_reader_trace(reader), TRACE_FACT_USED_MS), 0);
+    CHECK_INT(trace_fact_value(store_reader_trace(reader), "counted"), 200);
     store_reader_close(reader);
 }
 
