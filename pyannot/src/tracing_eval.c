@@ -46,6 +46,7 @@ enum { STACK_RESERVE = 256 << 10, STACK_ASSUMED = 1 << 20 };
 static PyInterpreterState *interpreter; /* that is traced; NULL: none */
 static uint64_t left_out;               /* how often the place was given back */
 static bool with_lines;
+static bool is_plain;        /* trace_now.is_plain, and interpreter is not NULL */
 static bool has_told_hidden; /* that lines were not counted */
 
 static PyObject *eval_traced(PyThreadState *thread, frame_type *frame, int throws);
@@ -249,51 +250,58 @@ static __attribute__((noinline, cold)) PyObject *eval_left_out(PyThreadState *th
     return result;
 }
 
-static inline PyObject *eval_entered(PyThreadState *thread, frame_type *frame, int throws)
+static void leave(frame_type *frame, PyCodeObject *code, PyObject *result)
 {
-    PyObject *result = with_lines ? eval_with_lines(thread, frame, throws)
-                                  : _PyEval_EvalFrameDefault(thread, frame, throws);
-    if (__builtin_expect(trace_has_values, 0))
+    if (RARE(trace_has_values))
         result ? trace_see_result(result) : trace_see_error();
-    return result;
-}
-
-/* Who suspended the frame keeps it. */
-static __attribute__((noinline)) PyObject *eval_generator(PyThreadState *thread, frame_type *frame,
-                                                          int throws)
-{
-    PyCodeObject *code = code_of(frame);
-    if (makes_generator(frame))
-        return _PyEval_EvalFrameDefault(thread, frame, throws);
-    trace_see_frame(frame);
-    trace_enter(code, has_begun(frame));
-    PyObject *result = eval_entered(thread, frame, throws);
     if (interpreter == NULL)
-        return result;
+        return;
+    if (!(code->co_flags & GENERATORS)) {
+        trace_leave(code);
+        return;
+    }
     trace_see_frame(frame);
-    if (result != NULL && is_suspended(frame))
+    if (result != NULL && is_suspended(frame)) /* who suspended it keeps it */
         trace_suspend(code);
     else
         trace_leave(code);
+}
+
+/* What is not plain. */
+static __attribute__((noinline)) PyObject *eval_any(PyThreadState *thread, frame_type *frame,
+                                                    int throws)
+{
+    PyCodeObject *code = code_of(frame);
+    bool is_generator = (code->co_flags & GENERATORS) != 0;
+    if (interpreter == NULL)
+        return _PyEval_EvalFrameDefault(thread, frame, throws);
+    if (RARE(trace_has_values))
+        trace_see_slots(slots_of(frame));
+    if (is_generator)
+        trace_see_frame(frame);
+    trace_enter(code, is_generator && has_begun(frame)); /* no other code goes on */
+    PyObject *result = with_lines ? eval_with_lines(thread, frame, throws)
+                                  : _PyEval_EvalFrameDefault(thread, frame, throws);
+    leave(frame, code, result);
     return result;
 }
 
 static PyObject *eval_traced(PyThreadState *thread, frame_type *frame, int throws)
 {
     PyCodeObject *code = code_of(frame);
-    if (__builtin_expect(is_stack_short(), 0))
+    bool is_generator = (code->co_flags & GENERATORS) != 0;
+    uint32_t depth = trace_depth_of(thread);
+    if (RARE(is_stack_short()))
         return eval_left_out(thread, frame, throws);
-    if (__builtin_expect(interpreter == NULL, 0))
+    if (is_generator && makes_generator(frame))
         return _PyEval_EvalFrameDefault(thread, frame, throws);
-    if (__builtin_expect(trace_has_values, 0))
-        trace_see_slots(slots_of(frame));
-    if (code->co_flags & GENERATORS)
-        return eval_generator(thread, frame, throws);
-    if (!trace_plain_enter(code, false)) /* no other code goes on */
-        trace_enter(code, false);
-    PyObject *result = eval_entered(thread, frame, throws);
-    if (__builtin_expect(interpreter != NULL, 1) && !trace_plain_leave(code))
-        trace_leave(code);
+    uint32_t count =
+        is_plain ? trace_plain_enter_at(code, depth, is_generator && has_begun(frame)) : 0;
+    if (count == 0)
+        return eval_any(thread, frame, throws);
+    PyObject *result = _PyEval_EvalFrameDefault(thread, frame, throws);
+    if (RARE(!is_plain) || RARE(!trace_plain_leave_at(count, depth)))
+        leave(frame, code, result);
     return result;
 }
 
@@ -314,6 +322,7 @@ static int eval_start(const struct trace_options *options)
 {
     interpreter = PyInterpreterState_Get();
     with_lines = options->lines;
+    is_plain = trace_now.is_plain;
     has_told_hidden = false;
 #if PY_VERSION_HEX < 0x030A0000
     interpreter->ceval.tracing_possible += with_lines; /* else no thread looks for a function */
@@ -339,7 +348,7 @@ static void eval_stop(void)
     if (interpreter != NULL)
         interpreter->ceval.tracing_possible -= with_lines;
 #endif
-    with_lines = false;
+    with_lines = is_plain = false;
     if (interpreter != NULL)
         give_place_back();
     interpreter = NULL;

@@ -324,17 +324,20 @@ bool trace_threads_have(const struct trace_code *code);
 
 /* Twice as deep as the calling thread is in calls of Python: the depth of the innermost frame. What
  * that calls and is no frame is deeper by one. */
-static inline uint32_t trace_depth(void)
+static inline uint32_t trace_depth_of(const PyThreadState *state)
 {
 #if PY_VERSION_HEX >= 0x030C0000
-    const PyThreadState *state = PyThreadState_Get();
     return 2 * (uint32_t)(state->py_recursion_limit - state->py_recursion_remaining);
 #elif PY_VERSION_HEX >= 0x030B0000
-    const PyThreadState *state = PyThreadState_Get();
     return 2 * (uint32_t)(state->recursion_limit - state->recursion_remaining);
 #else
-    return 2 * (uint32_t)PyThreadState_Get()->recursion_depth;
+    return 2 * (uint32_t)state->recursion_depth;
 #endif
+}
+
+static inline uint32_t trace_depth(void)
+{
+    return trace_depth_of(PyThreadState_Get());
 }
 
 /* ---- Values (tracing_values.c), with trace_has_values -----------------------------------------

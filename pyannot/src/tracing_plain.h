@@ -16,25 +16,63 @@ static inline struct trace_code *trace_plain_code(PyCodeObject *python_code)
     return code != NULL && trace_verdict_of(code) == TRACE_WANTED ? code : NULL;
 }
 
-static inline bool trace_plain_enter(PyCodeObject *python_code, bool continues)
+/* NULL: something is to be found out first. */
+static inline struct trace_thread *trace_plain_thread(void)
 {
-    if (RARE(!trace_now.is_plain))
-        return false;
-    uint32_t depth = trace_depth(); /* a call: nothing that it would have to keep is known yet */
-    struct trace_code *code = trace_plain_code(python_code);
     struct trace_thread *thread = trace_thread_ready();
-    if (RARE(code == NULL) || RARE(thread == NULL) || RARE(thread->lines != NULL))
-        return false;
+    return thread != NULL && thread->lines == NULL ? thread : NULL;
+}
+
+/* ---- With is_plain, by a hook that is around a call ------------------------------------------ */
+
+/* Returns how many calls the thread is in then; 0: nothing is done. */
+static inline uint32_t trace_plain_enter_at(PyCodeObject *python_code, uint32_t depth,
+                                            bool continues)
+{
+    struct trace_code *code = trace_plain_code(python_code);
+    struct trace_thread *thread = trace_plain_thread();
+    if (RARE(code == NULL) || RARE(thread == NULL))
+        return 0;
     uint32_t count = thread->count;
     struct trace_entry *entry = &thread->entries[count];
     if (RARE(count == thread->capacity) || (count > 0 && RARE(entry[-1].depth >= depth)))
-        return false;
+        return 0;
     entry->code = code;
     entry->depth = depth;
     entry->token = ANNOT_CODE_HELD;
     thread->count = count + 1;
     entry->token = annot_code_enter(code->name, continues);
+    return count + 1;
+}
+
+static inline bool trace_plain_pop(struct trace_thread *thread, uint32_t count, uint32_t depth)
+{
+    const struct trace_entry *entry = &thread->entries[count - 1];
+    if (RARE(entry->depth != depth))
+        return false;
+    thread->count = count - 1;
+    annot_code_leave(entry->token);
     return true;
+}
+
+/* Of the call that was entered so. If it is where it was, its code need not be found again. */
+static inline bool trace_plain_leave_at(uint32_t count, uint32_t depth)
+{
+    struct trace_thread *thread = trace_plain_thread();
+    return !RARE(thread == NULL) && !RARE(thread->count != count) &&
+           trace_plain_pop(thread, count, depth);
+}
+
+/* ---- By any hook ----------------------------------------------------------------------------- */
+
+/* The depth first: it is a call, and nothing that it would have to keep is known yet. */
+
+static inline bool trace_plain_enter(PyCodeObject *python_code, bool continues)
+{
+    if (RARE(!trace_now.is_plain))
+        return false;
+    uint32_t depth = trace_depth();
+    return trace_plain_enter_at(python_code, depth, continues) != 0;
 }
 
 static inline bool trace_plain_leave(PyCodeObject *python_code)
@@ -42,17 +80,9 @@ static inline bool trace_plain_leave(PyCodeObject *python_code)
     if (RARE(!trace_now.is_plain))
         return false;
     uint32_t depth = trace_depth();
-    struct trace_thread *thread = trace_thread_ready();
-    if (RARE(trace_plain_code(python_code) == NULL) || RARE(thread == NULL) ||
-        RARE(thread->lines != NULL) || RARE(thread->count == 0))
-        return false;
-    uint32_t last = thread->count - 1;
-    const struct trace_entry *entry = &thread->entries[last];
-    if (RARE(entry->depth != depth))
-        return false;
-    thread->count = last;
-    annot_code_leave(entry->token);
-    return true;
+    struct trace_thread *thread = trace_plain_thread();
+    return !RARE(trace_plain_code(python_code) == NULL) && !RARE(thread == NULL) &&
+           !RARE(thread->count == 0) && trace_plain_pop(thread, thread->count, depth);
 }
 
 #endif

@@ -145,6 +145,51 @@ class CornersTest(RecordingTest):
             told = harness.run([ANNOT, "info", str(self.folder / "corner.annot")]).stdout
             self.assertIn("another profiler set a profile function", told)
 
+    def test_tracing_that_begins_again_in_the_middle_of_a_call(self):
+        source = """
+            from pyannot import _trace
+
+            def leaf():
+                return 1
+
+            def with_results(n):
+                leaf()
+                _trace.start({"functions": "exact", "return": "1"})
+                return leaf() + n
+
+            def without():
+                _trace.start({"functions": "exact"})
+                return leaf()
+
+            def in_generator():
+                yield leaf()
+                _trace.start({"functions": "exact", "return": "1"})
+                yield leaf()
+                _trace.stop()
+
+            def in_no_more():
+                _trace.stop()
+                return leaf()
+
+            with_results(7), without(), leaf(), list(in_generator())
+            _trace.start({"functions": "exact"})
+            in_no_more(), leaf()
+        """
+        for interpreter, path in self.each():
+            lines, counts = self.trace(interpreter, path, source, "--trace-functions=exact")
+            self.assertEqual(self.ends(lines, "with_results"), [None, {"returned": 8}])
+            self.assertEqual(self.ends(lines, "without"), [None, None])
+            self.assertEqual(self.ends(lines, "in_generator"), 4 * [None])
+            self.assertEqual(self.ends(lines, "in_no_more"), [None])
+            self.assertEqual(self.ends(lines, "leaf"), [None, {"returned": 1}, None, None, None,
+                                                        {"returned": 1}])
+            self.assertEqual(counts["leaf"], 6)
+
+    def ends(self, lines, name):
+        """What is told at each end of a call, or of a piece of one."""
+        return [line.get("values") for line in lines
+                if line["event"] == "end" and line.get("name", "").split(".")[-1] == name]
+
     def test_a_coroutine_that_garbage_collection_closes_ends_no_other(self):
         source = """
             import asyncio
