@@ -21,7 +21,7 @@ import tempfile
 import rows
 import tool_rounds
 
-PROGRAMS = '''
+FUNCTIONS = '''
 import json, operator, re, sys, time
 
 
@@ -85,8 +85,9 @@ def parser(n):
         for line in lines:
             for word in words(line):
                 counts[word] = counts.get(word, 0) + 1
+'''
 
-
+PROGRAMS = FUNCTIONS + '''
 tool, *parts = sys.argv[1:]
 if tool == "entered":
     events = sys.monitoring.events
