@@ -50,7 +50,7 @@ char *row_room(struct table_row *row, size_t *ret_size)
 }
 
 /* The last byte is the end of any text that comes then. */
-void row_take(struct table_row *row, unsigned column, size_t length)
+static void take(struct table_row *row, unsigned column, size_t length)
 {
     row->cells[column] = (struct cell){.state = CELL_KNOWN, .text = row->texts + row->used};
     row->used += length + 1;
@@ -58,13 +58,33 @@ void row_take(struct table_row *row, unsigned column, size_t length)
         row->used = sizeof(row->texts) - 1;
 }
 
-void row_text(struct table_row *row, unsigned column, const char *text)
+/* The end of a text that had no more room; its new length. */
+static size_t mark_cut(char *text, size_t length)
+{
+    static const char mark[] = "\u2026";
+    size_t size = sizeof(mark) - 1;
+    if (length < size)
+        return length;
+    size_t kept = utf8_cut(text, length, length - size);
+    memcpy(text + kept, mark, sizeof(mark));
+    return kept + size;
+}
+
+/* What fills its room is taken for cut: whoever made it does not say. */
+void row_take(struct table_row *row, unsigned column, size_t length)
 {
     size_t size;
+    char *text = row_room(row, &size);
+    take(row, column, length + 1 >= size ? mark_cut(text, length) : length);
+}
+
+void row_text(struct table_row *row, unsigned column, const char *text)
+{
+    size_t size, length = strlen(text);
     char *room = row_room(row, &size);
     struct text copy = text_init(room, size);
-    text_add(&copy, text, strlen(text));
-    row_take(row, column, copy.length);
+    text_add(&copy, text, length);
+    take(row, column, copy.length < length ? mark_cut(room, copy.length) : length);
 }
 
 void row_count(struct table_row *row, unsigned column, uint64_t count)

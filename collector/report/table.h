@@ -125,7 +125,7 @@ void table_fini(struct table *table);
 unsigned table_add_column(struct table *table, struct table_column column);
 void table_add_note(struct table *table, struct table_note note);
 
-/* A cell is known. Texts are copied, and cut where there is no more room. */
+/* A cell is known. Texts are copied; one that has no room ends with an ellipsis. */
 void row_text(struct table_row *row, unsigned column, const char *text);
 void row_count(struct table_row *row, unsigned column, uint64_t count);
 void row_number(struct table_row *row, unsigned column, int64_t number);

@@ -119,9 +119,13 @@ def check_refusal(folder):
         assert "no counts of calls" in run.stderr and "--trace-functions" in run.stderr, run.stderr
 
 
-QUERY_MAX = 8191  # characters of a text of the report's tables
+QUERY_MAX = 8191  # bytes of a text of the report's tables
 CALLGRIND_LINE = re.compile(rb"(#.*|[a-z]+: .*|(fl|fn|cfi|cfn)=\(\d+\)( .+)?|"
                             rb"calls=\d+ \d+|\d+ \d+|)", re.S)
+
+
+def in_table(text):
+    return text if len(text.encode()) <= QUERY_MAX else text[:QUERY_MAX - 3] + "\u2026"
 
 
 def check_hostile(folder):
@@ -130,7 +134,7 @@ def check_hostile(folder):
     subprocess.run([MAKE, "hostile", recording], check=True)
     for form in ("pstats", "callgrind", "folded", "svg"):
         annot("export", "-o", folder / f"hostile.{form}", recording)
-    told = {(file[:QUERY_MAX], line, name[:QUERY_MAX])
+    told = {(in_table(file), line, in_table(name))
             for file, line, name in pstats.Stats(str(folder / "hostile.pstats")).stats}
     assert told == set(functions_of(recording))
     lines = (folder / "hostile.callgrind").read_bytes().split(b"\n")

@@ -56,6 +56,7 @@ TEST(texts_are_cut_where_a_row_has_no_more_room)
         sum += strlen(row->cells[i].text);
     }
     CHECK_INT(strlen(row->cells[0].text), TABLE_LABEL_SIZE - 1);
+    CHECK_STR(row->cells[0].text + TABLE_LABEL_SIZE - 5, "x\u2026");
     CHECK_INT(strlen(row->cells[11].text), 0);
     CHECK(sum < TABLE_TEXT_SIZE);
     CHECK(!row->sums_only);
