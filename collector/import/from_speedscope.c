@@ -237,12 +237,14 @@ static int read_members(struct from_speedscope *reader)
     struct json_token token;
     int more = 0, error = 0;
     while (!error && (more = json_member(&reader->json, key, &token)) == 1) {
-        if (strcmp(key, "profiles") == 0)
+        if (strcmp(key, "profiles") == 0) {
+            reader->has_profiles = token.kind == JSON_ARRAY;
             error = read_array(reader, &token, read_profile);
-        else if (strcmp(key, "shared") == 0)
+        } else if (strcmp(key, "shared") == 0) {
             error = read_shared(reader, &token);
-        else
+        } else {
             error = json_skip(&reader->json, &token);
+        }
         if (strcmp(key, "exporter") == 0 && token.kind == JSON_STRING) {
             reader->by_annot = token.length >= 5 && memcmp(token.text, "annot", 5) == 0;
             reader->by_memray = token.length >= 6 && memcmp(token.text, "memray", 6) == 0;
@@ -263,7 +265,7 @@ static int read_document(struct from_speedscope *reader)
     if (error)
         return error;
     more = json_next(&reader->json, &token); /* the end */
-    if (more == 0 && !reader->profiles.count) {
+    if (more == 0 && !reader->has_profiles) {
         import_problem(reader->sink, "there are no profiles", json_offset(&reader->json));
         return -EBADMSG;
     }

@@ -41,6 +41,7 @@ struct from_speedscope {
     VEC(struct from_speedscope_node) nodes;
     struct map64 node_index; /* by parent and frame: 1 + index */
     uint32_t name;           /* string: of the document */
+    bool has_profiles;       /* the list is there, if empty */
     bool by_annot;           /* what a profile is, its name says */
     bool by_memray;          /* what has no unit are allocations */
 };

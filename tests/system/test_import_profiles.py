@@ -106,6 +106,18 @@ def speedscope_exports_of_annot_come_back(home):
 
 
 @case
+def a_speedscope_file_may_have_no_profiles(home):
+    first = home.work / "nothing.annot"
+    subprocess.run([MAKE, "nothing", first], check=True)
+    home.annot("export", "--force", "-f", "speedscope", "-o", "out.json", first).ok()
+    equal(json.loads((home.work / "out.json").read_text())["profiles"], [], "profiles")
+    second, said = imported(home, home.work / "out.json")
+    check("has no events" in said, said)
+    equal(query(home, second, "select event_count, sample_count, complete from recording"),
+          [{"event_count": 0, "sample_count": 0, "complete": 1}], "the recording")
+
+
+@case
 def allocations_of_memray_are_no_time(home):
     document = {"$schema": "https://www.speedscope.app/file-format-schema.json",
                 "shared": {"frames": [{"name": "make", "file": "/srv/a.py", "line": 3}]},
