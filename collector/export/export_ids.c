@@ -5,6 +5,7 @@
 #include "export_facts.h"
 #include "hash_map.h"
 #include "text.h"
+#include "vec.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -164,16 +165,28 @@ size_t export_lost_label(const struct event *event, char *buffer)
                             loss_name(event->level));
 }
 
-size_t export_counter_label(const struct trace *trace, const struct event *event, char *buffer,
-                            size_t size)
+int export_text_add(struct export_text *text, const char *bytes, size_t length)
+{
+    if (vec_reserve(text, length + 1) != 0)
+        return -ENOMEM;
+    memcpy(text->items + text->count, bytes, length);
+    text->count += length;
+    text->items[text->count] = 0;
+    return 0;
+}
+
+int export_counter_label(const struct trace *trace, const struct event *event,
+                         struct export_text *label)
 {
     const struct trace_string *domain =
         trace_string(trace, trace_scope_domain(trace, event->scope));
     const struct trace_string *name = trace_string(trace, event->name);
     const char *text = event->name ? name->bytes : EXPORT_UNNAMED;
-    struct text label = text_init(buffer, size);
-    text_format(&label, "%s%s%s", domain->bytes, domain->length ? ": " : "", text);
-    return label.length;
+    label->count = 0;
+    int error = export_text_add(label, domain->bytes, domain->length);
+    if (!error && domain->length)
+        error = export_text_add(label, ": ", 2);
+    return error ? error : export_text_add(label, text, strlen(text));
 }
 
 int64_t export_note_time_ns(const struct trace *trace, uint32_t process)

@@ -51,9 +51,18 @@ size_t export_row_label(const struct export_ids *ids, const struct trace *trace,
 /* "lost 12: buffer full" */
 size_t export_lost_label(const struct event *event, char *buffer);
 
-/* "queue", or "domain: queue". At most size - 1 bytes, cut at a character. */
-size_t export_counter_label(const struct trace *trace, const struct event *event, char *buffer,
-                            size_t size);
+/* A text of any length, made of pieces; NUL stands behind it. */
+struct export_text {
+    char *items;
+    size_t count, capacity;
+};
+
+/* 0 or -ENOMEM. */
+int export_text_add(struct export_text *text, const char *bytes, size_t length);
+
+/* "queue", or "domain: queue", in place of what the label was. 0 or -ENOMEM. */
+int export_counter_label(const struct trace *trace, const struct event *event,
+                         struct export_text *label);
 
 /* When a process said its last word; if that is not known, when it ended. */
 int64_t export_note_time_ns(const struct trace *trace, uint32_t process);

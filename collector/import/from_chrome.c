@@ -138,7 +138,6 @@ static void fini(struct from_chrome_reader *reader)
     map64_free(&reader->meta_index);
     map64_free(&reader->classes);
     map64_free(&reader->calls);
-    wide_map_free(&reader->named);
     sorter_destroy(reader->work);
     json_reader_fini(&reader->json);
 }

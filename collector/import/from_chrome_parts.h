@@ -108,7 +108,6 @@ struct from_chrome_reader {
     VEC(uint8_t) keys;           /* by string: enum from_chrome_key; 0: not met as one */
     bool has_devices;            /* a process stands for one */
     uint32_t with;               /* string: the key whose value becomes a part of names; 0: none */
-    struct wide_map named;       /* by name and value: the name of both */
     char copy[CHROME_COPY_SIZE]; /* of nested values */
     int64_t base_ns;             /* is added to all times */
 };

@@ -3,10 +3,9 @@
 #include "from_chrome_parts.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
-enum { OPEN_MAX = 1 << 16, NAME_SIZE = 4096 };
+enum { OPEN_MAX = 1 << 16 };
 
 /* ---- Categories ------------------------------------------------------------------------------ */
 
@@ -82,16 +81,6 @@ static enum from_chrome_class find_class(struct from_chrome_reader *reader, uint
 
 /* ---- Names ----------------------------------------------------------------------------------- */
 
-static uint32_t make_named(struct from_chrome_reader *reader, uint32_t name, uint32_t value)
-{
-    char text[NAME_SIZE];
-    const struct trace *trace = reader->sink->trace;
-    int length = snprintf(text, sizeof(text), "%s %s", trace_string(trace, name)->bytes,
-                          trace_string(trace, value)->bytes);
-    size_t used = length < NAME_SIZE ? (size_t)length : utf8_whole(text, NAME_SIZE - 1);
-    return import_string(reader->sink, text, used);
-}
-
 /* "aten::mm [[8, 16], [16, 4]]", if the value is wanted there and is a text. */
 static uint32_t name_with(struct from_chrome_reader *reader, uint32_t name)
 {
@@ -99,16 +88,7 @@ static uint32_t name_with(struct from_chrome_reader *reader, uint32_t name)
     for (size_t i = 0; reader->with && i < reader->args.count; i++)
         if (reader->args.items[i].key == reader->with && reader->args.items[i].kind == VALUE_STRING)
             value = reader->args.items[i].value.string;
-    if (!value)
-        return name;
-    const struct wide_key *key = WIDE_KEY(name, value);
-    const uint64_t *found = wide_map_find(&reader->named, key);
-    if (found)
-        return (uint32_t)*found;
-    uint32_t named = make_named(reader, name, value);
-    if (wide_map_put(&reader->named, key, named) != 0)
-        reader->sink->error = -ENOMEM;
-    return named;
+    return value ? import_joined(reader->sink, name, ' ', value) : name;
 }
 
 /* ---- Where it lies --------------------------------------------------------------------------- */
@@ -199,66 +179,6 @@ int from_chrome_open_finish(struct from_chrome_reader *reader)
     return 0;
 }
 
-/* ---- Counters -------------------------------------------------------------------------------- */
-
-static bool is_unit(const char *text)
-{
-    static const char *const units[] = {"bytes", "B", "KiB", "MiB", "GiB", "ns", "us",
-                                        "ms",    "s", "%",   "Hz",  "MHz", "W",  "J"};
-    for (size_t i = 0; i < sizeof(units) / sizeof(*units); i++)
-        if (strcmp(units[i], text) == 0)
-            return true;
-    return false;
-}
-
-/* "GROUP/SERIES"; of one value called "value", or by its unit, the event's name. */
-static uint32_t counter_name(struct from_chrome_reader *reader, uint32_t name,
-                             const struct arg *arg)
-{
-    struct trace *trace = reader->sink->trace;
-    const char *series = trace_string(trace, arg->key)->bytes;
-    char text[NAME_SIZE];
-    bool unit = is_unit(series), single = reader->args.count == 1;
-    if (single && unit) {
-        int error = trace_unit_set(trace, 0, name, arg->key);
-        if (error == -ENOMEM)
-            reader->sink->error = error;
-    }
-    if (single && (unit || strcmp(series, "value") == 0 || arg->key == name))
-        return name;
-    const struct wide_key *key = WIDE_KEY(name, arg->key, 1);
-    const uint64_t *found = wide_map_find(&reader->named, key);
-    if (found)
-        return (uint32_t)*found;
-    int length = snprintf(text, sizeof(text), "%s/%s", trace_string(trace, name)->bytes, series);
-    size_t used = length < NAME_SIZE ? (size_t)length : utf8_whole(text, NAME_SIZE - 1);
-    uint32_t full = import_string(reader->sink, text, used);
-    if (wide_map_put(&reader->named, key, full) != 0)
-        reader->sink->error = -ENOMEM;
-    return full;
-}
-
-static int take_counter(struct from_chrome_reader *reader, const struct event *event)
-{
-    for (size_t i = 0; i < reader->args.count; i++) {
-        const struct arg *arg = &reader->args.items[i];
-        struct event counter = *event;
-        if (arg->kind == VALUE_STRING || arg->kind == VALUE_BOOL) {
-            reader->sink->left[LEFT_VALUES]++;
-            continue;
-        }
-        counter.kind = EVENT_COUNTER;
-        counter.name = counter_name(reader, event->name, arg);
-        counter.value_kind = (uint8_t)arg->kind;
-        counter.value = arg->value;
-        counter.arg_count = 0;
-        int error = import_add(reader->sink, &counter, NULL);
-        if (error)
-            return error;
-    }
-    return 0;
-}
-
 /* ---- All of them ----------------------------------------------------------------------------- */
 
 /* What pairs of begins and ends go by: plain ids are those of all processes, as some end in another
@@ -326,7 +246,7 @@ static int take_by_phase(struct from_chrome_reader *reader, enum from_chrome_cla
         event->kind = EVENT_MARK;
         return add(reader, event);
     case 'C':
-        return take_counter(reader, event);
+        return import_counters(reader->sink, event, reader->args.items, reader->args.count);
     case 'b':
     case 'S':
         return take_pair(reader, EVENT_START, event);

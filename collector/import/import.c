@@ -43,6 +43,7 @@ static const char *const left_texts[LEFT_COUNT] = {
     [LEFT_OVERLAPPING] = "ranges that don't nest on their thread: they are ranges of the process",
     [LEFT_CLIPPED] = "ranges that ended up to 1 us behind the one around them: they end with it",
     [LEFT_TEXTS] = "texts beyond the first 1,048,576 or 64 MiB, which are \"[other text]\"",
+    [LEFT_LONG] = "left out: ends of texts behind 1 MiB",
     [LEFT_STACKS] = "left out: inner frames of stacks beyond 2,097,152 different ones",
     [LEFT_VALUES] = "left out: values that are too long, too many, or no numbers",
     [LEFT_UNLAUNCHED] = "GPU work without the call that launched it",

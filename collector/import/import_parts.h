@@ -135,6 +135,7 @@ enum import_left {
     LEFT_OVERLAPPING, /* ranges of a thread that don't nest */
     LEFT_CLIPPED,     /* that end a rounding later than the one around them */
     LEFT_TEXTS,       /* texts beyond the limit */
+    LEFT_LONG,        /* that are cut */
     LEFT_VALUES,      /* values that are too many or too long */
     LEFT_UNLAUNCHED,  /* work of queues without a launch */
     LEFT_STACKS,      /* frames of stacks beyond the limit */
@@ -183,6 +184,8 @@ struct import_sink {
     struct sorter *events;
     struct sorter *samples; /* NULL: none yet */
     VEC(uint8_t) record;    /* that is made at present */
+    VEC(char) text;         /* the same */
+    struct wide_map joined; /* by two names and what is between: the name of both */
     struct wide_map processes, threads;
     VEC(struct import_thread) writing; /* by thread */
     size_t waiting;
@@ -224,6 +227,8 @@ uint32_t import_string(struct import_sink *sink, const char *bytes, size_t lengt
 /* A string, a number or a truth of JSON as a value. False: it is none, or none that can be kept. */
 bool import_scalar(struct import_sink *sink, const struct json_token *token, struct arg *arg);
 uint32_t import_text(struct import_sink *sink, const char *text);
+/* The name that two make, with a character between; as often as they come. */
+uint32_t import_joined(struct import_sink *sink, uint32_t first, char between, uint32_t second);
 uint32_t import_scope(struct import_sink *sink, const struct scope *scope);
 /* The name of calls of a Python function; `file` may be empty, `line` 0. */
 uint32_t import_call(struct import_sink *sink, uint32_t function, uint32_t file, int32_t line);
@@ -241,6 +246,11 @@ int64_t import_thread_find(const struct import_sink *sink, uint32_t process,
  * has none); of equal ones, that of the smaller depth is around the other. Of impossible times:
  * counted. 0 or -errno. */
 int import_add(struct import_sink *sink, const struct event *event, const struct arg *args);
+
+/* A counter for each value of the event: "NAME/KEY"; of a single one called "value", or by its
+ * unit, "NAME". Texts are counted as left out. 0 or -errno. */
+int import_counters(struct import_sink *sink, const struct event *event, const struct arg *args,
+                    size_t count);
 
 /* ---- Work of queues: sink_work.c ---- */
 

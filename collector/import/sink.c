@@ -40,6 +40,8 @@ void import_sink_fini(struct import_sink *sink)
     map64_free(&sink->paired);
     vec_free(&sink->pairs);
     vec_free(&sink->record);
+    vec_free(&sink->text);
+    wide_map_free(&sink->joined);
     wide_map_free(&sink->processes);
     wide_map_free(&sink->threads);
     sorter_destroy(sink->events);
@@ -77,6 +79,7 @@ static uint32_t add_string(struct import_sink *sink, const char *bytes, size_t l
 /* Most texts came a moment ago: they need no check. */
 uint32_t import_string(struct import_sink *sink, const char *bytes, size_t length)
 {
+    sink->left[LEFT_LONG] += length > SINK_TEXT_MAX;
     if (length > SINK_TEXT_MAX)
         length = utf8_cut(bytes, length, SINK_TEXT_MAX);
     uint32_t *recent = &sink->recent[hash_bytes(bytes, length) % SINK_RECENT];

@@ -322,7 +322,7 @@ def perfetto_exports_of_annot_come_back(home):
 @case
 def names_of_any_bytes_come_back(home):
     """With more: run states come back as ranges of threads of their own, names of lines of tracks
-    as marks. Of a counter's name, the first 2,399 bytes are written."""
+    as marks."""
     first = home.work / "hostile.annot"
     subprocess.run([MAKE, "hostile", first], check=True)
     for extension in ("json", "pftrace"):
@@ -330,7 +330,7 @@ def names_of_any_bytes_come_back(home):
         home.annot("export", "--force", "--no-flame-chart", "-o", exported, first).ok()
         second, _ = imported(home, exported)
         for table, name, value in (("ranges", "name", "duration_ns"), ("marks", "name", "1"),
-                                   ("counters", "substr(name, 1, 2399)", "value")):
+                                   ("counters", "name", "value")):
             sql = f"select {name} as name, {value} as v from {table} group by 1, 2"
             got = query(home, second, sql)
             lost = [(row["name"][:99], row["v"]) for row in query(home, first, sql)
@@ -533,6 +533,19 @@ def an_output_is_replaced_only_if_asked(home):
     home.annot("info", output).ok()
     home.annot("import", "-o", home.work / "none/out.annot", source).ok(1)
     home.annot("import", "-o", "x.json", source).ok(2)
+
+
+@case
+def long_names_are_whole_or_counted(home):
+    name, series, long = "c" * 5000, "s" * 5000, "x" * ((1 << 20) + 1)
+    place = {"pid": 1, "tid": 1, "ts": 1}
+    events = [dict(place, ph="C", name=name, args={series: 1, "t": 2}),
+              dict(place, ph="X", name=long, dur=1)]
+    path, said = imported(home, written(home, json.dumps(events)))
+    check("ends of texts behind 1 MiB: 1" in said, said)
+    equal({row["name"] for row in query(home, path, "select name from counters")},
+          {f"{name}/{series}", f"{name}/t"}, "counters")
+    equal(query(home, path, "select length(name) as n from ranges"), [{"n": 1 << 20}], "the range")
 
 
 @case

@@ -2,19 +2,8 @@
 /* See chrome_parts.h. */
 #include "chrome_parts.h"
 
-#include "text.h"
-
 #include <math.h>
-#include <stdio.h>
-
-enum { NAME_SIZE = 2400 };
-
-/* Ends a text that snprintf may have cut at a whole character. */
-static void cut(char *buffer, int length)
-{
-    if (length >= NAME_SIZE)
-        buffer[utf8_whole(buffer, NAME_SIZE - 1)] = 0;
-}
+#include <string.h>
 
 /* Counters have numbers only: what the format's readers take for none is made one. */
 static struct fact value_fact(const struct event *event, const char *name)
@@ -34,64 +23,74 @@ static struct fact value_fact(const struct event *event, const char *name)
     return fact;
 }
 
+static int add_text(struct export_text *text, const char *bytes)
+{
+    return export_text_add(text, bytes, strlen(bytes));
+}
+
 /* "value", the unit, or "series [unit]". */
-static void series_name(struct chrome_counters *counters, const struct counter_run *run,
-                        uint32_t index, char *buffer)
+static int series_name(struct chrome_counters *counters, const struct counter_run *run,
+                       const struct event *event)
 {
     const struct trace *trace = counters->writer->trace;
-    const struct event *event = &run->events[index];
+    struct export_text *series = &counters->series;
     uint32_t unit_string = counter_unit(&counters->groups, event);
     const char *unit = trace_string(trace, unit_string)->bytes;
-    const char *series = trace_string(trace, event->name)->bytes + run->group_length + 1;
-    int length;
+    series->count = 0;
     if (!run->group_length)
-        length = snprintf(buffer, NAME_SIZE, "%s", unit_string ? unit : "value");
-    else if (unit_string)
-        length = snprintf(buffer, NAME_SIZE, "%s [%s]", series, unit);
-    else
-        length = snprintf(buffer, NAME_SIZE, "%s", series);
-    cut(buffer, length);
+        return add_text(series, unit_string ? unit : "value");
+    int error = add_text(series, trace_string(trace, event->name)->bytes + run->group_length + 1);
+    if (error || !unit_string)
+        return error;
+    error = add_text(series, " [");
+    error = error ? error : add_text(series, unit);
+    return error ? error : add_text(series, "]");
 }
 
 /* The counter's name, or that of the group, with the domain. */
-static void run_name(struct chrome_counters *counters, const struct counter_run *run, char *buffer)
+static int run_name(struct chrome_counters *counters, const struct counter_run *run)
 {
-    const struct trace *trace = counters->writer->trace;
     const struct event *first = &run->events[0];
-    uint32_t domain = trace_scope_domain(trace, first->scope);
-    if (!run->group_length)
-        export_counter_label(trace, first, buffer, NAME_SIZE);
-    else
-        cut(buffer, snprintf(buffer, NAME_SIZE, "%s%s%.*s", trace_string(trace, domain)->bytes,
-                             domain ? ": " : "", (int)run->group_length,
-                             trace_string(trace, first->name)->bytes));
+    struct export_text *label = &counters->label;
+    int error = export_counter_label(counters->writer->trace, first, label);
+    if (error || !run->group_length)
+        return error;
+    label->count -= trace_string(counters->writer->trace, first->name)->length - run->group_length;
+    label->items[label->count] = 0;
+    return 0;
+}
+
+static int put_value(struct chrome_counters *counters, const struct counter_run *run,
+                     const struct event *event, bool *begun)
+{
+    const struct event *first = &run->events[0];
+    if (event->value_kind == VALUE_DOUBLE && !isfinite(event->value.float64)) {
+        counters->left_out++;
+        return 0;
+    }
+    int error = series_name(counters, run, event);
+    if (error)
+        return error;
+    if (!*begun) {
+        chrome_begin_text(counters->writer, 'C', counters->label.items);
+        chrome_place(counters->writer, first->thread, first->time_ns);
+    }
+    *begun = true;
+    struct fact fact = value_fact(event, counters->series.items);
+    chrome_argument(counters->writer, &fact);
+    return 0;
 }
 
 static int put_run(void *context, const struct counter_run *run)
 {
     struct chrome_counters *counters = context;
-    char label[NAME_SIZE], name[NAME_SIZE];
-    const struct event *first = &run->events[0];
     bool begun = false;
-    run_name(counters, run, label);
-    for (uint32_t i = 0; i < run->count; i++) {
-        const struct event *event = &run->events[i];
-        if (event->value_kind == VALUE_DOUBLE && !isfinite(event->value.float64)) {
-            counters->left_out++;
-            continue;
-        }
-        if (!begun) {
-            chrome_begin_text(counters->writer, 'C', label);
-            chrome_place(counters->writer, first->thread, first->time_ns);
-        }
-        begun = true;
-        series_name(counters, run, i, name);
-        struct fact fact = value_fact(event, name);
-        chrome_argument(counters->writer, &fact);
-    }
+    int error = run_name(counters, run);
+    for (uint32_t i = 0; !error && i < run->count; i++)
+        error = put_value(counters, run, &run->events[i], &begun);
     if (begun)
         chrome_end(counters->writer);
-    return 0;
+    return error;
 }
 
 int chrome_counters_init(struct chrome_counters *counters, struct chrome_writer *writer)
@@ -117,4 +116,6 @@ int chrome_counters_finish(struct chrome_counters *counters)
 void chrome_counters_fini(struct chrome_counters *counters)
 {
     counter_groups_fini(&counters->groups);
+    vec_free(&counters->label);
+    vec_free(&counters->series);
 }

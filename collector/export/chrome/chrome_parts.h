@@ -123,7 +123,8 @@ int chrome_shelves_take(struct chrome_shelves *shelves, const struct item *item)
 struct chrome_counters {
     struct chrome_writer *writer;
     struct counter_groups groups;
-    uint64_t left_out; /* values */
+    struct export_text label, series; /* of the one that is written */
+    uint64_t left_out;                /* values */
 };
 
 /* 0 or -ENOMEM; then fini all the same. */

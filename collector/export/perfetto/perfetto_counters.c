@@ -8,8 +8,6 @@
 
 #include <errno.h>
 
-enum { COUNTER_NAME_SIZE = 4096 };
-
 static uint64_t process_uuid(const struct perfetto_counters *counters, const struct event *event)
 {
     const struct trace *trace = counters->tracks->px->trace;
@@ -56,30 +54,28 @@ static uint64_t describe_group(struct perfetto_counters *counters, const struct 
     return uuid;
 }
 
-/* `group_length` of the label belong to the group; 0 = none. */
+/* `group_length` of the name belong to the group; 0 = none. */
 static uint64_t describe(struct perfetto_counters *counters, const struct event *event,
                          size_t group_length)
 {
     struct perfetto_tracks *tracks = counters->tracks;
-    char label[COUNTER_NAME_SIZE];
-    size_t length = export_counter_label(tracks->px->trace, event, label, sizeof(label));
+    const struct export_text *label = &counters->label;
     size_t name_length = trace_string(tracks->px->trace, event->name)->length;
     uint32_t unit = counter_unit(&counters->groups, event);
     const struct trace_string *unit_text = trace_string(tracks->px->trace, unit);
     uint64_t parent = process_uuid(counters, event);
-    const char *name = label;
-    if (group_length && length < sizeof(label) - 1) { /* the domain stands before the group */
-        size_t before = length - name_length + group_length;
-        parent = describe_group(counters, event, label, before);
-        name = label + before + 1;
-        length -= before + 1;
+    size_t name = 0;
+    if (group_length) { /* the domain stands before the group */
+        size_t before = label->count - name_length + group_length;
+        parent = describe_group(counters, event, label->items, before);
+        name = before + 1;
     }
     uint64_t uuid = tracks->next_uuid++;
     struct proto_writer *packet = perfetto_track_begin(tracks, uuid);
     proto_uint(packet, PX_TRACK_PARENT_UUID, parent);
     proto_uint(packet, PX_TRACK_SIBLING_ORDER_RANK,
                PERFETTO_RANK_COUNTERS + counters->counters.count);
-    proto_bytes(packet, PX_TRACK_NAME, name, length);
+    proto_bytes(packet, PX_TRACK_NAME, label->items + name, label->count - name);
     proto_begin(packet, PX_TRACK_COUNTER);
     if (unit)
         proto_bytes(packet, PX_COUNTER_UNIT_NAME, unit_text->bytes, unit_text->length);
@@ -96,7 +92,9 @@ static int add_counter(struct perfetto_counters *counters, const struct event *e
         *ret_uuid = counters->counters.items[index - 1].uuid;
         return 0;
     }
-    int error = map64_put(&counters->by_key, key_of(counters, event), counters->counters.count + 1);
+    int error = export_counter_label(counters->tracks->px->trace, event, &counters->label);
+    if (!error)
+        error = map64_put(&counters->by_key, key_of(counters, event), counters->counters.count + 1);
     if (error)
         return error;
     *ret_uuid = describe(counters, event, group_length);
@@ -155,4 +153,5 @@ void perfetto_counters_fini(struct perfetto_counters *counters)
     map64_free(&counters->by_key);
     wide_map_free(&counters->group_by_key);
     strtab_free(&counters->group_names);
+    vec_free(&counters->label);
 }

@@ -285,6 +285,7 @@ struct perfetto_counters {
     struct map64 by_key;          /* process and name: index + 1 of the first of a chain */
     struct wide_map group_by_key; /* process and name: uuid */
     struct strtab group_names;
+    struct export_text label; /* of the one that is described */
     VEC(struct perfetto_counter) counters;
 };
 
