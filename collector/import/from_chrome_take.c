@@ -270,7 +270,7 @@ int from_chrome_event_take(struct from_chrome_reader *reader)
         return from_chrome_meta_add(reader);
     if (!read->phase || !strchr("XBEiIRnTpCbSeFstf", read->phase)) {
         if (!read->empty)
-            reader->sink->left[read->phase ? LEFT_UNKNOWN : LEFT_MALFORMED]++;
+            reader->sink->left[read->phase ? import_left_of_phase(read->phase) : LEFT_MALFORMED]++;
         return 0;
     }
     if (!read->has_ts || __builtin_add_overflow(event.time_ns, reader->base_ns, &event.time_ns) ||

@@ -13,7 +13,16 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { PACKET_PERF_SAMPLE = 66, SAMPLE_CPU = 1, SAMPLE_PID = 2, SAMPLE_TID = 3, SAMPLE_STACK = 4 };
+/* Fields that annot does not write. */
+enum {
+    PACKET_COMPRESSED = 50,
+    PACKET_PERF_SAMPLE = 66,
+    PACKET_ZSTD = 133,
+    EVENT_DELTA_US = 1,
+    EVENT_ABSOLUTE_US = 16,
+};
+
+enum { SAMPLE_CPU = 1, SAMPLE_PID = 2, SAMPLE_TID = 3, SAMPLE_STACK = 4 };
 
 enum { CLOCK_MULTIPLIER = 4, SORT_BYTES = 64 << 20, CLOCKS_MAX = 256 };
 
@@ -21,11 +30,16 @@ enum { CLOCK_MULTIPLIER = 4, SORT_BYTES = 64 << 20, CLOCKS_MAX = 256 };
 
 /* ---- Tables ---------------------------------------------------------------------------------- */
 
+/* Of events of a sequence that name none: it is apart. */
+static uint64_t own_track(uint64_t sequence)
+{
+    return UINT64_MAX - 1 - sequence;
+}
+
 struct perfetto_sequence *perfetto_sequence(struct perfetto *trace, uint64_t id)
 {
     const uint64_t *index = map64_find(&trace->sequence_index, id + 1);
-    const struct perfetto_sequence fresh = {
-        .id = id, .pid = -1, .default_track = UINT64_MAX - 1 - id}; /* what has none is apart */
+    const struct perfetto_sequence fresh = {.id = id, .pid = -1, .default_track = own_track(id)};
     if (index)
         return &trace->sequences.items[*index - 1];
     if (vec_push(&trace->sequences, fresh) != 0 ||
@@ -148,7 +162,7 @@ static bool find_time(struct perfetto_sequence *sequence, uint64_t clock_id, uin
 struct packet {
     uint64_t sequence, timestamp, clock, flags;
     bool has_clock, has_time;
-    struct proto event, interned, defaults, track, clocks, thread, profile, sample;
+    struct proto event, interned, defaults, track, clocks, thread, profile, sample, packed, zstd;
     bool other;
 };
 
@@ -193,6 +207,12 @@ static void take_packet_field(struct packet *packet, const struct proto_field *f
     case PACKET_PERF_SAMPLE:
         packet->sample = field->bytes;
         break;
+    case PACKET_COMPRESSED:
+        packet->packed = field->bytes;
+        break;
+    case PACKET_ZSTD:
+        packet->zstd = field->bytes;
+        break;
     default:
         packet->other = packet->other || field->is_bytes;
         break;
@@ -224,17 +244,30 @@ static int take_defaults(struct perfetto_sequence *sequence, struct proto messag
     return error;
 }
 
-static void take_thread(struct perfetto_sequence *sequence, struct proto message)
+/* The thread of a sequence: events that name no track are its. */
+static int take_thread(struct perfetto *trace, struct perfetto_sequence *sequence,
+                       struct proto message)
 {
     struct proto_field field;
+    uint32_t name = 0;
     while (proto_next(&message, &field)) {
         if (field.number == PX_THREAD_PID)
             sequence->pid = (int32_t)field.value;
         else if (field.number == PX_THREAD_TID)
             sequence->tid = (int32_t)field.value;
+        else if (field.number == PX_THREAD_NAME && field.is_bytes)
+            name = perfetto_text(trace, &field.bytes);
         else if (field.number == PX_THREAD_REFERENCE_TIMESTAMP_US)
             (void)to_ns(field.value, 1000, &sequence->reference_ns);
     }
+    int64_t index = perfetto_track(trace, own_track(sequence->id));
+    if (index < 0)
+        return (int)index;
+    struct perfetto_track *track = &trace->tracks.items[index];
+    track->pid = sequence->pid;
+    track->tid = sequence->tid;
+    track->name = name ? name : track->name;
+    return 0;
 }
 
 static int add_sample(struct perfetto *trace, struct perfetto_sequence *sequence,
@@ -310,13 +343,99 @@ static int take_context(struct perfetto *trace, struct perfetto_sequence *sequen
         error = take_clocks(sequence, packet->clocks);
     if (!error && packet->defaults.at)
         error = take_defaults(sequence, packet->defaults);
-    if (packet->thread.at)
-        take_thread(sequence, packet->thread);
+    if (!error && packet->thread.at)
+        error = take_thread(trace, sequence, packet->thread);
     if (!error && packet->interned.at)
         error = perfetto_intern(trace, sequence, packet->interned);
     if (!error && packet->track.at)
         error = perfetto_take_track(trace, packet->track);
     return error;
+}
+
+/* Of packets without a time: that of the event itself, which may count from the one before. */
+static bool find_event_time(struct perfetto_sequence *sequence, struct proto event, int64_t *ret_ns)
+{
+    struct proto_field field;
+    while (proto_next(&event, &field)) {
+        int64_t ns, from_ns = field.number == EVENT_DELTA_US ? sequence->reference_ns : 0;
+        if (field.is_bytes ||
+            (field.number != EVENT_DELTA_US && field.number != EVENT_ABSOLUTE_US) ||
+            __builtin_mul_overflow((int64_t)field.value, 1000, &ns) ||
+            __builtin_add_overflow(from_ns, ns, ret_ns) || *ret_ns > IMPORT_TIME_MAX ||
+            *ret_ns < -IMPORT_TIME_MAX)
+            continue;
+        if (field.number == EVENT_DELTA_US)
+            sequence->reference_ns = *ret_ns;
+        return true;
+    }
+    return false;
+}
+
+static bool find_packet_time(struct perfetto_sequence *sequence, const struct packet *packet,
+                             int64_t *ret_ns)
+{
+    if (packet->has_time)
+        return find_time(sequence, packet->has_clock ? packet->clock : sequence->default_clock,
+                         packet->timestamp, ret_ns);
+    return packet->event.at && find_event_time(sequence, packet->event, ret_ns);
+}
+
+static int take_told(struct perfetto *trace, struct perfetto_sequence *sequence,
+                     const struct packet *packet)
+{
+    int64_t time_ns = 0;
+    int error = 0;
+    if (!packet->event.at && !packet->sample.at)
+        return 0;
+    if (!find_packet_time(sequence, packet, &time_ns)) {
+        trace->sink->left[LEFT_MALFORMED]++;
+        return 0;
+    }
+    if (packet->event.at)
+        error = perfetto_take_event(trace, sequence, packet->event, time_ns);
+    if (!error && packet->sample.at)
+        error = take_sample(trace, sequence, packet->sample, time_ns);
+    return error;
+}
+
+static int take_plain(struct perfetto *trace, const struct packet *packet)
+{
+    struct perfetto_sequence *sequence = perfetto_sequence(trace, packet->sequence);
+    if (!sequence)
+        return -ENOMEM;
+    int error = take_context(trace, sequence, packet);
+    trace->packets++;
+    if (!error)
+        error = take_told(trace, sequence, packet);
+    if (!error && packet->profile.at)
+        error = take_profile(trace, sequence, packet->profile);
+    bool known = packet->event.at || packet->sample.at || packet->track.at || packet->clocks.at ||
+                 packet->thread.at || packet->interned.at || packet->defaults.at ||
+                 packet->profile.at;
+    trace->skipped += packet->other && !known;
+    return error ? error : trace->sink->error;
+}
+
+static int take_packet(struct perfetto *trace, struct proto message);
+
+/* A trace within the trace; the format knows of one level. */
+static int take_packed(struct perfetto *trace, const struct packet *packet)
+{
+    struct proto_field field;
+    if (trace->inside) {
+        trace->nested++;
+        return 0;
+    }
+    int error = packet->packed.at ? perfetto_inflate(trace, &packet->packed)
+                                  : perfetto_unzstd(trace, &packet->zstd);
+    struct proto packets = {trace->unpacked.items, trace->unpacked.items + trace->unpacked.count,
+                            false};
+    trace->inside = true;
+    while (!error && proto_next(&packets, &field))
+        if (field.number == PX_TRACE_PACKET && field.is_bytes)
+            error = take_packet(trace, field.bytes);
+    trace->inside = false;
+    return error ? error : packets.bad ? -EBADMSG : 0;
 }
 
 static int take_packet(struct perfetto *trace, struct proto message)
@@ -325,28 +444,10 @@ static int take_packet(struct perfetto *trace, struct proto message)
     struct proto_field field;
     while (proto_next(&message, &field))
         take_packet_field(&packet, &field);
-    struct perfetto_sequence *sequence = perfetto_sequence(trace, packet.sequence);
-    if (!sequence || message.bad)
-        return sequence ? -EBADMSG : -ENOMEM;
-    int error = take_context(trace, sequence, &packet);
-    int64_t time_ns = 0;
-    bool timed = packet.has_time &&
-                 find_time(sequence, packet.has_clock ? packet.clock : sequence->default_clock,
-                           packet.timestamp, &time_ns);
-    bool told = packet.event.at || packet.sample.at;
-    trace->packets++;
-    if (!error && told && !timed)
-        trace->sink->left[LEFT_MALFORMED]++;
-    if (!error && packet.event.at && timed)
-        error = perfetto_take_event(trace, sequence, packet.event, time_ns);
-    if (!error && packet.sample.at && timed)
-        error = take_sample(trace, sequence, packet.sample, time_ns);
-    if (!error && packet.profile.at)
-        error = take_profile(trace, sequence, packet.profile);
-    bool context = packet.track.at || packet.clocks.at || packet.thread.at || packet.interned.at ||
-                   packet.defaults.at || packet.profile.at;
-    trace->skipped += packet.other && !told && !context;
-    return error ? error : trace->sink->error;
+    if (message.bad)
+        return -EBADMSG;
+    return packet.packed.at || packet.zstd.at ? take_packed(trace, &packet)
+                                              : take_plain(trace, &packet);
 }
 
 /* ---- The file -------------------------------------------------------------------------------- */
@@ -401,6 +502,10 @@ static void note_skipped(struct perfetto *trace)
              number_count(trace->skipped, count));
     if (trace->skipped)
         import_note(trace->sink, text);
+    snprintf(text, sizeof(text), "left out: compressed packets within compressed packets: %s",
+             number_count(trace->nested, count));
+    if (trace->nested)
+        import_note(trace->sink, text);
     snprintf(text, sizeof(text), "a sample of a stack is taken as %s of CPU time%s",
              number_time_short((uint64_t)unit_ns, unit),
              trace->sink->options->unit_ns ? "" : " (--unit says otherwise)");
@@ -429,6 +534,7 @@ static void fini(struct perfetto *trace)
     vec_free(&trace->values);
     vec_free(&trace->value_tracks);
     vec_free(&trace->args);
+    vec_free(&trace->unpacked);
     map64_free(&trace->sequence_index);
     map64_free(&trace->track_index);
     sorter_destroy(trace->records);

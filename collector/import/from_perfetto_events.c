@@ -9,6 +9,9 @@
 #define CALL_CATEGORY "python calls"
 #define COUNT(array)  (sizeof(array) / sizeof(*(array)))
 
+/* Fields of TrackEvent that annot does not write. */
+enum { EVENT_LEGACY = 6, EVENT_FLOW_IDS_OLD = 36, EVENT_TERMINATING_FLOW_IDS_OLD = 42 };
+
 /* ---- Tracks ---------------------------------------------------------------------------------- */
 
 static void take_process(struct perfetto *trace, struct perfetto_track *track, struct proto message)
@@ -91,14 +94,9 @@ int perfetto_take_track(struct perfetto *trace, struct proto message)
 
 /* ---- Events ---------------------------------------------------------------------------------- */
 
-/* Of an event: what is not in struct event. */
-struct told {
-    uint64_t type, track;
-    uint32_t category;
-};
-
 static int take_field(struct perfetto *trace, const struct perfetto_sequence *sequence,
-                      const struct proto_field *field, struct event *event, struct told *told)
+                      const struct proto_field *field, struct event *event,
+                      struct perfetto_told *told)
 {
     switch (field->number) {
     case PX_EVENT_TYPE:
@@ -118,6 +116,9 @@ static int take_field(struct perfetto *trace, const struct perfetto_sequence *se
         break;
     case PX_EVENT_CATEGORIES:
         told->category = field->is_bytes ? perfetto_text(trace, &field->bytes) : 0;
+        break;
+    case EVENT_LEGACY:
+        told->legacy = field->bytes;
         break;
     case PX_EVENT_COUNTER_VALUE:
         event->value_kind = VALUE_INT64;
@@ -154,19 +155,25 @@ static int put(struct perfetto *trace, const struct event *event)
 }
 
 /* What an event says of flows: points of them, beside the event. */
-static int put_flows(struct perfetto *trace, struct proto message, const struct event *event)
+static int put_flows(struct perfetto *trace, struct proto message, const struct event *event,
+                     const struct perfetto_told *told)
 {
+    struct event point = {.time_ns = event->time_ns, .lane = event->lane};
     struct proto_field field;
     int error = 0;
     while (!error && proto_next(&message, &field)) {
-        struct event point = {.time_ns = event->time_ns, .lane = event->lane, .id = field.value};
-        bool ends = field.number == PX_EVENT_TERMINATING_FLOW_IDS;
-        if (field.is_bytes || (!ends && field.number != PX_EVENT_FLOW_IDS))
+        bool ends = field.number == PX_EVENT_TERMINATING_FLOW_IDS ||
+                    field.number == EVENT_TERMINATING_FLOW_IDS_OLD;
+        bool goes_on = field.number == PX_EVENT_FLOW_IDS || field.number == EVENT_FLOW_IDS_OLD;
+        if (field.is_bytes || (!ends && !goes_on))
             continue;
         point.kind = ends ? EVENT_FLOW_END : EVENT_FLOW_STEP;
+        point.id = field.value;
         error = put(trace, &point);
     }
-    return error;
+    point.kind = told->binds;
+    point.id = told->bound;
+    return error || !told->binds ? error : put(trace, &point);
 }
 
 /* What a counter is, by the description of its track. Differences begin anew with the state of the
@@ -240,36 +247,55 @@ static uint8_t kind_of(uint64_t type)
                                   : 0;
 }
 
+/* What is known of all its fields: whether it is told, and where. */
+static int place(struct perfetto *trace, const struct perfetto_sequence *sequence,
+                 struct perfetto_told *told, struct event *event)
+{
+    event->kind = kind_of(told->type);
+    int error = told->legacy.at ? perfetto_apply_legacy(trace, sequence, told, event) : 0;
+    trace->sink->left[LEFT_UNKNOWN] += !event->kind && !told->legacy.at;
+    if (error || !event->kind)
+        return error;
+    int64_t track = perfetto_track(trace, told->track);
+    if (track < 0)
+        return (int)track;
+    const struct scope scope = {.category = told->category};
+    event->lane = (uint32_t)track;
+    event->scope =
+        told->category && event->kind != EVENT_END ? import_scope(trace->sink, &scope) : 0;
+    return trace->sink->error;
+}
+
+static int put_event(struct perfetto *trace, const struct perfetto_sequence *sequence,
+                     const struct perfetto_told *told, struct event *event)
+{
+    bool call = event->kind == EVENT_TRACK_BEGIN &&
+                strcmp(trace_string(trace->sink->trace, told->category)->bytes, CALL_CATEGORY) == 0;
+    if (call)
+        make_call(trace, event);
+    bool bare = event_is_flow(event->kind) || (event->kind == EVENT_COUNTER && event->value_kind);
+    event->arg_count = bare ? 0 : (uint16_t)trace->args.count;
+    if (event->kind == EVENT_COUNTER)
+        take_value(trace, sequence, event);
+    int error = put_values(trace, sequence, event->time_ns);
+    return error ? error : put(trace, event);
+}
+
 int perfetto_take_event(struct perfetto *trace, const struct perfetto_sequence *sequence,
                         struct proto message, int64_t time_ns)
 {
     struct proto again = message;
     struct event event = {.time_ns = time_ns};
-    struct told told = {.track = sequence->default_track};
+    struct perfetto_told told = {.track = sequence->default_track};
     struct proto_field field;
     int error = 0;
     trace->args.count = trace->values.count = trace->value_tracks.count = 0;
     while (!error && proto_next(&message, &field))
         error = take_field(trace, sequence, &field, &event, &told);
-    event.kind = kind_of(told.type);
-    if (!event.kind) {
-        trace->sink->left[LEFT_UNKNOWN]++;
-        return error;
-    }
-    int64_t track = error ? error : perfetto_track(trace, told.track);
-    if (track < 0)
-        return (int)track;
-    const struct scope scope = {.category = told.category};
-    event.lane = (uint32_t)track;
-    event.scope = told.category ? import_scope(trace->sink, &scope) : 0;
-    if (event.kind == EVENT_TRACK_BEGIN &&
-        strcmp(trace_string(trace->sink->trace, told.category)->bytes, CALL_CATEGORY) == 0)
-        make_call(trace, &event);
-    event.arg_count = event.kind == EVENT_COUNTER ? 0 : (uint16_t)trace->args.count;
-    if (event.kind == EVENT_COUNTER)
-        take_value(trace, sequence, &event);
-    error = trace->sink->error ? trace->sink->error : put_values(trace, sequence, time_ns);
     if (!error)
-        error = put(trace, &event);
-    return error || event.kind == EVENT_TRACK_END ? error : put_flows(trace, again, &event);
+        error = place(trace, sequence, &told, &event);
+    if (!error && event.kind)
+        error = put_event(trace, sequence, &told, &event);
+    bool flows = event.kind && event.kind != EVENT_TRACK_END;
+    return error || !flows ? error : put_flows(trace, again, &event, &told);
 }

@@ -96,7 +96,18 @@ struct perfetto {
     struct map64 sequence_index, track_index;     /* by id | mixed: 1 + index */
     VEC(struct arg) args;                         /* of the present event */
     struct perfetto_numbers values, value_tracks; /* of counters: the same */
-    uint64_t packets, skipped;
+    VEC(uint8_t) unpacked; /* of the compressed packets that are read at present */
+    bool inside;           /* of these */
+    uint64_t packets, skipped, nested;
+};
+
+/* Of an event: what is not in struct event. */
+struct perfetto_told {
+    uint64_t type, track;
+    uint32_t category;
+    struct proto legacy; /* LegacyEvent */
+    uint64_t bound;      /* a flow that it is a point of, if `binds` */
+    uint8_t binds;       /* enum event_kind; 0: of none */
 };
 
 /* The key of a track; 0 and the largest number are one. */
@@ -108,6 +119,8 @@ static inline uint64_t perfetto_track_key(uint64_t uuid)
 /* Of the trace's tables; made if new. NULL: out of memory. */
 struct perfetto_sequence *perfetto_sequence(struct perfetto *trace, uint64_t id);
 int64_t perfetto_track(struct perfetto *trace, uint64_t uuid); /* its index */
+/* The process of the track, or of one above it; -1: none. */
+int64_t perfetto_pid(struct perfetto *trace, const struct perfetto_track *track);
 
 /* Adds what the field has: one, or all of a packed one. 0 or -ENOMEM. */
 int perfetto_numbers(struct perfetto_numbers *numbers, const struct proto_field *field);
@@ -129,6 +142,16 @@ void perfetto_forget(struct perfetto_sequence *sequence);
 int perfetto_take_event(struct perfetto *trace, const struct perfetto_sequence *sequence,
                         struct proto message, int64_t time_ns);
 int perfetto_take_track(struct perfetto *trace, struct proto message);
+
+/* What the event's LegacyEvent says: the kind, if its type says none, and 0 if it is to be left
+ * out; its track, times and flow. 0 or -errno. */
+int perfetto_apply_legacy(struct perfetto *trace, const struct perfetto_sequence *sequence,
+                          struct perfetto_told *told, struct event *event);
+
+/* Packets that are compressed: they stay in trace->unpacked. 0; -EBADMSG: they are damaged;
+ * -EMSGSIZE: too large; -ENOMEM. */
+int perfetto_inflate(struct perfetto *trace, const struct proto *packed);
+int perfetto_unzstd(struct perfetto *trace, const struct proto *packed);
 
 /* DebugAnnotation: one more of trace->args. 0 or -ENOMEM. */
 int perfetto_take_value(struct perfetto *trace, const struct perfetto_sequence *sequence,

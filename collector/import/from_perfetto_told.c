@@ -16,8 +16,7 @@ static struct perfetto_track *find_track(struct perfetto *trace, uint64_t uuid)
     return index ? &trace->tracks.items[*index - 1] : NULL;
 }
 
-/* The process, of the track or of one above it; -1: none. */
-static int64_t pid_of(struct perfetto *trace, const struct perfetto_track *track)
+int64_t perfetto_pid(struct perfetto *trace, const struct perfetto_track *track)
 {
     for (int i = 0; track && i < LEVELS_MAX; i++) {
         if (track->pid >= 0)
@@ -53,7 +52,7 @@ static int make_lane(struct perfetto *trace, struct perfetto_track *track, int l
 {
     struct trace *out = trace->sink->trace;
     struct perfetto_track *above = track->parent ? find_track(trace, track->parent) : NULL;
-    int64_t pid = pid_of(trace, track);
+    int64_t pid = perfetto_pid(trace, track);
     int64_t lane = trace_lane_add(out, track->uuid);
     if (lane < 0)
         return (int)lane;
@@ -78,7 +77,7 @@ static int make_track(struct perfetto *trace, struct perfetto_track *track)
     struct trace *out = trace->sink->trace;
     if (track->tid < 0 && !track->counter && (track->pid < 0 || track->name))
         return make_lane(trace, track, 1);
-    int64_t pid = pid_of(trace, track), tid = tid_of(trace, track);
+    int64_t pid = perfetto_pid(trace, track), tid = tid_of(trace, track);
     track->made = true;
     track->thread = thread_of(trace, pid, tid >= 0 ? tid : pid < 0 ? 0 : pid);
     if (trace->sink->error || !track->counter || !track->unit)
@@ -136,6 +135,32 @@ static int tell_end(struct perfetto *trace, struct perfetto_track *track, int64_
     return import_add(trace->sink, &range, track->args.items + range.args);
 }
 
+/* With its duration; on a track that is no thread's, as a begin and an end. */
+static int tell_whole(struct perfetto *trace, const struct perfetto_track *track,
+                      struct event *event, const struct arg *args)
+{
+    const struct event end = {.kind = EVENT_TRACK_END,
+                              .time_ns = event->end_ns,
+                              .thread = event->thread,
+                              .lane = event->lane};
+    if (!track->is_lane)
+        return import_add(trace->sink, event, args);
+    event->kind = EVENT_TRACK_BEGIN;
+    event->end_ns = 0;
+    int error = import_add(trace->sink, event, args);
+    return error ? error : import_add(trace->sink, &end, NULL);
+}
+
+static int tell_counter(struct perfetto *trace, const struct perfetto_track *track,
+                        struct event *event, const struct arg *args)
+{
+    trace->sink->left[LEFT_MALFORMED] += !event->value_kind && !event->arg_count;
+    if (!event->value_kind)
+        return import_counters(trace->sink, event, args, event->arg_count);
+    event->name = track->name ? track->name : event->name;
+    return import_add(trace->sink, event, args);
+}
+
 static int tell(struct perfetto *trace, struct event *event, const struct arg *args)
 {
     struct perfetto_track *track = &trace->tracks.items[event->lane];
@@ -144,8 +169,12 @@ static int tell(struct perfetto *trace, struct event *event, const struct arg *a
         return error;
     event->thread = track->thread;
     event->lane = track->lane;
-    if (event->kind == EVENT_COUNTER) {
-        event->name = track->name ? track->name : event->name;
+    if (event->kind == EVENT_COUNTER)
+        return tell_counter(trace, track, event, args);
+    if (event->kind == EVENT_PUSH)
+        return tell_whole(trace, track, event, args);
+    if (event->kind == EVENT_START || event->kind == EVENT_END) {
+        event->lane = 0;
         return import_add(trace->sink, event, args);
     }
     if (track->is_lane || event_is_flow(event->kind))

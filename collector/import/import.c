@@ -47,7 +47,29 @@ static const char *const left_texts[LEFT_COUNT] = {
     [LEFT_STACKS] = "left out: inner frames of stacks beyond 2,097,152 different ones",
     [LEFT_VALUES] = "left out: values that are too long, too many, or no numbers",
     [LEFT_UNLAUNCHED] = "GPU work without the call that launched it",
+    [LEFT_OBJECTS] = "left out: lives and snapshots of objects (phases N, O, D)",
+    [LEFT_SAMPLES] = "left out: samples without a stack that is known (phase P)",
+    [LEFT_DUMPS] = "left out: memory dumps (phases v, V)",
+    [LEFT_CONTEXTS] = "left out: contexts of other events (phases \"(\", \")\")",
+    [LEFT_CLOCKS] = "left out: synchronizations of clocks (phase c)",
 };
+
+enum import_left import_left_of_phase(char phase)
+{
+    static const struct {
+        const char *phases;
+        enum import_left left;
+    } known[] = {{"NOD", LEFT_OBJECTS},
+                 {"P", LEFT_SAMPLES},
+                 {"vV", LEFT_DUMPS},
+                 {"()", LEFT_CONTEXTS},
+                 {"c", LEFT_CLOCKS}};
+
+    for (size_t i = 0; phase && i < sizeof(known) / sizeof(*known); i++)
+        if (strchr(known[i].phases, phase))
+            return known[i].left;
+    return LEFT_UNKNOWN;
+}
 
 void import_note(struct import_sink *sink, const char *text)
 {

@@ -28,7 +28,7 @@ struct import_options {
     bool overwrite;
 };
 
-enum { IMPORT_PROBLEM_SIZE = 256, IMPORT_NOTES_MAX = 12 };
+enum { IMPORT_PROBLEM_SIZE = 256, IMPORT_NOTES_MAX = 24 };
 
 struct import_result {
     const struct import_format *format;

@@ -140,8 +140,16 @@ enum import_left {
     LEFT_UNLAUNCHED,  /* work of queues without a launch */
     LEFT_STACKS,      /* frames of stacks beyond the limit */
     LEFT_REPEATED,    /* that only repeat what others tell */
+    LEFT_OBJECTS,     /* from here on, by phases of Chrome's events */
+    LEFT_SAMPLES,
+    LEFT_DUMPS,
+    LEFT_CONTEXTS,
+    LEFT_CLOCKS,
     LEFT_COUNT,
 };
+
+/* What events of a phase that no recording has are counted as. */
+enum import_left import_left_of_phase(char phase);
 
 /* Who something is, as the file has it: a number, or a text. */
 struct import_id {

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Perfetto traces, made by hand."""
 
+import zlib
+
 
 def number(field, value):
     """A field of a protocol buffer; negative numbers as it writes them."""
@@ -67,4 +69,52 @@ def made_trace():
         packet(number(8, 5_000_060_000), message(66, number(1, 3), number(2, 77), number(3, 78),
                                                  number(4, 1))),
         packet(message(1, number(1, 0)), sequence=3),
+    ])
+
+
+def packed(*packets):
+    """What a producer or the service compresses."""
+    return message(1, message(50, zlib.compress(b"".join(packets))))
+
+
+def legacy(time_us, phase, name, *parts, annotations=(), more=b"", category="c"):
+    """An event of Chrome's macros on its sequence's thread; parts are fields of LegacyEvent."""
+    return packet(number(8, 1000 * time_us),
+                  message(11, message(22, category), message(23, name), *annotations,
+                          message(6, number(2, ord(phase)), *parts), more))
+
+
+def annotation(name, field, value):
+    return message(4, message(10, name), number(field, value) if isinstance(value, int)
+                   else message(field, value))
+
+
+def made_legacy():
+    """A sequence of a thread, as Chrome wrote it, with each phase."""
+    thread = packet(message(44, number(1, 7), number(2, 8), message(5, "io"), number(6, 0)),
+                    number(13, 1))
+    scope = message(7, "s")
+    return b"".join([
+        thread,
+        legacy(10, "B", "outer", number(8, 99), number(13, 2)),
+        legacy(11, "X", "whole", number(3, 5)),
+        legacy(12, "i", "instant"),
+        legacy(13, "C", "heap", annotations=[annotation("used", 4, 3), annotation("free", 4, 4)]),
+        legacy(14, "C", "level", annotations=[annotation("value", 4, 9)]),
+        legacy(15, "b", "load", number(6, 1), scope),
+        legacy(16, "n", "step", number(6, 1), scope),
+        legacy(17, "S", "old", number(11, 2)),
+        legacy(18, "F", "old", number(11, 2)),
+        legacy(19, "e", "load", number(6, 1), scope),
+        legacy(20, "s", "arrow", number(6, 5)),
+        legacy(21, "f", "arrow", number(6, 5), number(19, 9)),
+        legacy(22, "X", "other", number(3, 1), number(8, 99), number(13, 1), number(18, 70),
+               number(19, 71)),
+        legacy(23, "M", "thread_name", number(18, 70), number(19, 71),
+               annotations=[annotation("name", 6, "elsewhere")]),
+        legacy(24, "b", "no id"),
+        *[legacy(25, phase, "left out", number(6, 1)) for phase in "NODPvV()c?"],
+        packet(message(11, message(22, "c"), message(23, "delta"), number(1, 26),
+                       message(6, number(2, ord("X")), number(3, 1)))),
+        legacy(30, "E", ""),
     ])

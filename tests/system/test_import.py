@@ -4,19 +4,16 @@ here by Python. Files are real ones of the tools (tests/fuzz/corpus/import), ran
 exports of annot itself; wrong ones and cut ones leave one line and no recording."""
 
 import collections
-import contextlib
 import gzip
 import json
 import marshal
 import os
 import random
-import sqlite3
 import subprocess
 
 from harness import ANNOT, case, check, equal, main
-import nsys_made
-from imports import CORPUS, MAKE, imported, query, written
-from perfetto_made import event, made_trace, message, number, packet
+from imports import CORPUS, MAKE, imported, query, refuses, written
+from perfetto_made import made_trace
 
 
 # ---- Chrome traces --------------------------------------------------------------------------
@@ -114,7 +111,7 @@ def waits_and_overhead_of_gpus_are_no_threads(home):
 @case
 def every_kind_of_event_is_kept_or_counted(home):
     path, said = imported(home, CORPUS / "chrome/phases.json")
-    for words in ("impossible times: 2", "not have: 1", "without a begin: 1", "unfinished: 1",
+    for words in ("impossible times: 2", "(phases v, V): 1", "without a begin: 1", "unfinished: 1",
                   "nest on their thread"):
         check(words in said, f"{words!r} is not in {said}")
     ranges = query(home, path, "select name, duration_ns, kind, depth, args from ranges "
@@ -233,6 +230,25 @@ def exports_of_annot_come_back(home):
 
 
 @case
+def names_of_any_bytes_come_back(home):
+    """With more: run states come back as ranges of threads of their own, names of lines of tracks
+    as marks."""
+    first = home.work / "hostile.annot"
+    subprocess.run([MAKE, "hostile", first], check=True)
+    for extension in ("json", "pftrace"):
+        exported = home.work / f"hostile.{extension}"
+        home.annot("export", "--force", "--no-flame-chart", "-o", exported, first).ok()
+        second, _ = imported(home, exported)
+        for table, name, value in (("ranges", "name", "duration_ns"), ("marks", "name", "1"),
+                                   ("counters", "name", "value")):
+            sql = f"select {name} as name, {value} as v from {table} group by 1, 2"
+            got = query(home, second, sql)
+            lost = [(row["name"][:99], row["v"]) for row in query(home, first, sql)
+                    if row not in got]
+            equal(lost, [], f"{table} that are lost in {extension}")
+
+
+@case
 def compressed_files_are_the_same(home):
     plain = (CORPUS / "chrome/viztracer.json").read_bytes()
     half = len(plain) // 2
@@ -250,92 +266,6 @@ def compressed_files_are_the_same(home):
     equal(query(home, home.work / "in.annot", sql), wanted, "standard input")
     done = home.annot("import", "b.json.gz").ok()
     check("wrote b.annot" in done.err_text, done.err_text)
-
-
-# ---- Perfetto -------------------------------------------------------------------------------
-
-
-@case
-def packets_of_perfetto_are_read(home):
-    path, said = imported(home, written(home, made_trace(), "x.pftrace"), "--unit", "1ms")
-    for words in ("without a begin: 1", "data sources: 1", "taken as 1.00 ms"):
-        check(words in said, f"{words!r} is not in {said}")
-    rows = query(home, path, "select name, category, begin_ns, duration_ns, kind, tid, args from "
-                             "ranges order by begin_ns")
-    equal([tuple(row.values()) for row in rows],
-          [("load", "io", 0, 20000, "pushed", 78, '{"size":7}'),
-           ("parse", None, 5000, 10000, "pushed", 78, None),
-           ("GET", None, 40000, 40000, "track", 77, None)], "ranges")
-    equal(query(home, path, "select p.name as process, t.name as thread from threads t join "
-                            "processes p on p.id = t.process where t.tid = 78"),
-          [{"process": "demo", "thread": "worker"}], "names")
-    equal(query(home, path, "select path from lanes"), [{"path": "requests"}], "lanes")
-    equal(query(home, path, "select name, time_ns from marks"), [{"name": "now", "time_ns": 10000}],
-          "marks")
-    equal(query(home, path, "select name, value, unit from counters"),
-          [{"name": "heap", "value": 12, "unit": "MiB"}], "counters")
-    equal(query(home, path, "select tid, time_ns, cpu_ns, function, processor from samples"),
-          [{"tid": 78, "time_ns": 50000, "cpu_ns": 10**6, "function": "leaf", "processor": 3}],
-          "samples")
-
-
-@case
-def counters_and_values_of_perfetto_events(home):
-    track = packet(message(60, number(1, 1), message(4, number(1, 7), number(2, 8),
-                                                     message(5, "worker"))))
-    counter = packet(message(60, number(1, 2), number(5, 1), message(10, "cpu"),
-                             message(8, number(4, 1000), number(5, 1))))  # differences, thousands
-    state = packet(message(59, message(11, number(11, 1), message(31, b"\x02"))), number(13, 1))
-    nested = message(4, message(10, "d"), message(11, message(10, "k"), number(4, 3)),
-                     message(11, message(10, "l"), message(12, message(6, 'x"')),
-                             message(12, number(2, 1))))
-    trace = [track, counter, state,
-             packet(number(8, 1000), event(1, 1, message(23, "a"), number(12, 5), nested)),
-             packet(number(8, 2000), event(2, 1, number(12, 2))), state,
-             packet(number(8, 3000), event(3, 1, message(23, "m"), number(12, 1)))]
-    path, said = imported(home, written(home, b"".join(trace), "x.pftrace"))
-    equal(said, "", "what was said")
-    rows = query(home, path, "select name, value, tid, time_ns from counters order by time_ns")
-    equal([tuple(row.values()) for row in rows],
-          [("cpu", 5000, 8, 0), ("cpu", 7000, 8, 1000), ("cpu", 1000, 8, 2000)], "counters")
-    args = query(home, path, "select args from ranges")[0]["args"]
-    equal(json.loads(json.loads(args)["d"]), {"k": 3, "l": ['x"', True]}, "values")
-
-
-@case
-def perfetto_exports_of_annot_come_back(home):
-    for shape in ("pipeline", "calls"):
-        first = home.work / f"{shape}.annot"
-        subprocess.run([MAKE, shape, first], check=True)
-        exported = home.work / f"{shape}.pftrace"
-        home.annot("export", "--force", "--no-flame-chart", "-o", exported, first).ok()
-        second, _ = imported(home, exported)
-        sql = ("select name, duration_ns, observer, file, line, count(*) as n from ranges "
-               "where kind != 'queue' and unfinished = 0 and pid < 1000000 "
-               "group by 1, 2, 3, 4, 5 order by 1, 2")
-        equal(query(home, second, sql), query(home, first, sql), f"ranges of {shape}")
-        for table, value in (("counters", "value"), ("marks", "name")):
-            sql = f"select name, {value}, count(*) as n from {table} group by 1, 2 order by 1, 2"
-            equal(query(home, second, sql), query(home, first, sql), f"{table} of {shape}")
-
-
-@case
-def names_of_any_bytes_come_back(home):
-    """With more: run states come back as ranges of threads of their own, names of lines of tracks
-    as marks."""
-    first = home.work / "hostile.annot"
-    subprocess.run([MAKE, "hostile", first], check=True)
-    for extension in ("json", "pftrace"):
-        exported = home.work / f"hostile.{extension}"
-        home.annot("export", "--force", "--no-flame-chart", "-o", exported, first).ok()
-        second, _ = imported(home, exported)
-        for table, name, value in (("ranges", "name", "duration_ns"), ("marks", "name", "1"),
-                                   ("counters", "name", "value")):
-            sql = f"select {name} as name, {value} as v from {table} group by 1, 2"
-            got = query(home, second, sql)
-            lost = [(row["name"][:99], row["v"]) for row in query(home, first, sql)
-                    if row not in got]
-            equal(lost, [], f"{table} that are lost in {extension}")
 
 
 # ---- On one timeline ------------------------------------------------------------------------
@@ -362,116 +292,7 @@ def traces_are_merged_by_ranges_that_both_have(home):
         check("125 ns" in home.info(home.work / "both.annot"), "the error is not in annot info")
 
 
-# ---- Nsight Systems -------------------------------------------------------------------------
-
-
-@case
-def databases_of_nsight_systems_are_read(home):
-    source = home.work / "report.sqlite"
-    nsys_made.make(source)
-    path, said = imported(home, source)
-    equal(said, "", "what was said")
-    rows = query(home, path, "select name, domain, category, thread, begin_ns, duration_ns, path "
-                             "from ranges where kind != 'queue' order by begin_ns, duration_ns")
-    wanted = []
-    for step in range(3):
-        at = 10000 * step
-        wanted += [("step", "lib", None, 0, at, 8000, "lib:step"),
-                   ("cudaLaunchKernel", None, None, 0, at + 100, 200,
-                    "lib:step/cudaLaunchKernel"),
-                   ("cudaMemcpyAsync", None, None, 0, at + 500, 200,
-                    "lib:step/cudaMemcpyAsync")]
-    wanted += [("fetch", None, None, 1, 500, 1000, "fetch"),
-               ("poll", None, "operating system", 1, 1000, 400, "poll")]
-    equal(sorted((tuple(row.values()) for row in rows), key=str), sorted(wanted, key=str),
-          "ranges")
-    work = query(home, path, "select name, begin_ns - launched_ns as delay, duration_ns, "
-                             "launch_path from ranges where kind = 'queue' order by begin_ns")
-    equal([tuple(row.values()) for row in work],
-          [("gemm<float>(int)", 900, 3000, "lib:step/cudaLaunchKernel"),
-           ("Memcpy HtoD", 3500, 1000, "lib:step/cudaMemcpyAsync")] * 3, "work of the queue")
-    equal(query(home, path, "select path from lanes where kind = 'queue'"),
-          [{"path": "GPU 0: NVIDIA H100/stream 7"}], "lanes")
-    report = home.annot("report", "--all", path).ok().out.decode()
-    check("64,8,1" in report and "12.0 KiB" in report, report)
-
-
-@case
-def samples_and_values_of_nsight_systems_are_read(home):
-    source = home.work / "report.sqlite"
-    nsys_made.make_more(source)
-    path, said = imported(home, source)
-    check("samples stand for 1.00 ms of CPU time each" in said and "no numbers: 1" in said, said)
-    rows = query(home, path, "select time_ns, cpu_ns, path, function, (select count(*) from "
-                             "stack_frames f where f.stack = s.stack) as depth from samples s "
-                             "order by 1")
-    equal([tuple(row.values()) for row in rows],
-          [(1000, 1000000, "read", "read", 3), (2000, 1000000, "read", "vfs_read", 2),
-           (3000, 1000000, "read", None, 0)], "samples")
-    rows = query(home, path, "select name, category, payload, args from ranges")
-    equal([(*tuple(row.values())[:3], json.loads(row["args"])) for row in rows],
-          [("read", "input", 7, {"rows": 3, "name": 'a"b', "shape": "[2,4]", "ratio": 0.5,
-                                 "last": True})], "ranges")
-    done = home.annot("import", "--force", "--unit", "2ms", "-o", "unit.annot", source).ok()
-    check("2.00 ms" in done.err_text, done.err_text)
-
-
-@case
-def tables_of_other_versions_lack_columns(home):
-    source = home.work / "report.sqlite"
-    nsys_made.make(source)
-    with contextlib.closing(sqlite3.connect(source)) as database:
-        for table, column in (("NVTX_EVENTS", "endGlobalTid"), ("NVTX_EVENTS", "domainId"),
-                              ("CUPTI_ACTIVITY_KIND_KERNEL", "registersPerThread"),
-                              ("CUPTI_ACTIVITY_KIND_MEMCPY", "correlationId")):
-            database.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
-        for table in ("OSRT_API", "TARGET_INFO_GPU", "ThreadNames"):
-            database.execute(f"DROP TABLE {table}")
-        database.commit()
-    path, said = imported(home, source)
-    check("GPU work without the call that launched it: 3" in said, said)
-    equal(query(home, path, "select kind, count(*) as n from ranges group by 1 order by 1"),
-          [{"kind": "overlapping", "n": 1}, {"kind": "pushed", "n": 9},
-           {"kind": "queue", "n": 6}],
-          "ranges by kind")
-
-
-@case
-def databases_that_are_wrong_leave_nothing(home):
-    source = home.work / "report.sqlite"
-    nsys_made.make(source)
-    whole = source.read_bytes()
-    for length in range(100, len(whole), 3001):
-        done = home.annot("import", "--force", "-o", "cut.annot",
-                          written(home, whole[:length], "cut.sqlite"))
-        check((done.status == 0) == (home.work / "cut.annot").exists(), f"{length}: {done.status}")
-        check(len(done.err_text.splitlines()) <= 3, done.err_text)
-        (home.work / "cut.annot").unlink(missing_ok=True)
-    packed = written(home, gzip.compress(whole), "report.sqlite.gz")
-    equal(query(home, imported(home, packed)[0], "select count(*) as n from ranges"), [{"n": 17}],
-          "ranges of a compressed database")
-    source.unlink()
-    with contextlib.closing(sqlite3.connect(source)) as database:
-        database.execute("CREATE VIEW NVTX_EVENTS AS WITH RECURSIVE c(start) AS (SELECT 1 UNION "
-                         "ALL SELECT start + 1 FROM c) SELECT * FROM c")
-        database.commit()
-    refuses(home, source.read_bytes(), "no tables of Nsight Systems")
-
-
 # ---- What is wrong --------------------------------------------------------------------------
-
-
-def refuses(home, content, *words, options=(), name="wrong.json", status=1):
-    source = written(home, content, name)
-    output = home.work / "wrong.annot"
-    done = home.annot("import", *options, "-o", output, source)
-    equal(done.status, status, f"status for {content[:40]!r}: {done.err_text}")
-    lines = done.err_text.splitlines()
-    check(1 <= len(lines) <= 2, f"lines {lines}")
-    for word in words:
-        check(word in lines[0] + lines[-1], f"{word!r} is not in {lines}")
-    left = [entry for entry in os.listdir(home.work) if "wrong.annot" in entry]
-    equal(left, [], f"files left for {content[:40]!r}")
 
 
 @case

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: MIT
+"""Databases of Nsight Systems as recordings. As test_import.py."""
+
+import contextlib
+import gzip
+import json
+import sqlite3
+
+from harness import case, check, equal, main
+import nsys_made
+from imports import imported, query, refuses, written
+
+
+@case
+def databases_of_nsight_systems_are_read(home):
+    source = home.work / "report.sqlite"
+    nsys_made.make(source)
+    path, said = imported(home, source)
+    equal(said, "", "what was said")
+    rows = query(home, path, "select name, domain, category, thread, begin_ns, duration_ns, path "
+                             "from ranges where kind != 'queue' order by begin_ns, duration_ns")
+    wanted = []
+    for step in range(3):
+        at = 10000 * step
+        wanted += [("step", "lib", None, 0, at, 8000, "lib:step"),
+                   ("cudaLaunchKernel", None, None, 0, at + 100, 200,
+                    "lib:step/cudaLaunchKernel"),
+                   ("cudaMemcpyAsync", None, None, 0, at + 500, 200,
+                    "lib:step/cudaMemcpyAsync")]
+    wanted += [("fetch", None, None, 1, 500, 1000, "fetch"),
+               ("poll", None, "operating system", 1, 1000, 400, "poll")]
+    equal(sorted((tuple(row.values()) for row in rows), key=str), sorted(wanted, key=str),
+          "ranges")
+    work = query(home, path, "select name, begin_ns - launched_ns as delay, duration_ns, "
+                             "launch_path from ranges where kind = 'queue' order by begin_ns")
+    equal([tuple(row.values()) for row in work],
+          [("gemm<float>(int)", 900, 3000, "lib:step/cudaLaunchKernel"),
+           ("Memcpy HtoD", 3500, 1000, "lib:step/cudaMemcpyAsync")] * 3, "work of the queue")
+    equal(query(home, path, "select path from lanes where kind = 'queue'"),
+          [{"path": "GPU 0: NVIDIA H100/stream 7"}], "lanes")
+    report = home.annot("report", "--all", path).ok().out.decode()
+    check("64,8,1" in report and "12.0 KiB" in report, report)
+
+
+@case
+def samples_and_values_of_nsight_systems_are_read(home):
+    source = home.work / "report.sqlite"
+    nsys_made.make_more(source)
+    path, said = imported(home, source)
+    check("samples stand for 1.00 ms of CPU time each" in said and "no numbers: 1" in said, said)
+    rows = query(home, path, "select time_ns, cpu_ns, path, function, (select count(*) from "
+                             "stack_frames f where f.stack = s.stack) as depth from samples s "
+                             "order by 1")
+    equal([tuple(row.values()) for row in rows],
+          [(1000, 1000000, "read", "read", 3), (2000, 1000000, "read", "vfs_read", 2),
+           (3000, 1000000, "read", None, 0)], "samples")
+    rows = query(home, path, "select name, category, payload, args from ranges")
+    equal([(*tuple(row.values())[:3], json.loads(row["args"])) for row in rows],
+          [("read", "input", 7, {"rows": 3, "name": 'a"b', "shape": "[2,4]", "ratio": 0.5,
+                                 "last": True})], "ranges")
+    done = home.annot("import", "--force", "--unit", "2ms", "-o", "unit.annot", source).ok()
+    check("2.00 ms" in done.err_text, done.err_text)
+
+
+@case
+def tables_of_other_versions_lack_columns(home):
+    source = home.work / "report.sqlite"
+    nsys_made.make(source)
+    with contextlib.closing(sqlite3.connect(source)) as database:
+        for table, column in (("NVTX_EVENTS", "endGlobalTid"), ("NVTX_EVENTS", "domainId"),
+                              ("CUPTI_ACTIVITY_KIND_KERNEL", "registersPerThread"),
+                              ("CUPTI_ACTIVITY_KIND_MEMCPY", "correlationId")):
+            database.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
+        for table in ("OSRT_API", "TARGET_INFO_GPU", "ThreadNames"):
+            database.execute(f"DROP TABLE {table}")
+        database.commit()
+    path, said = imported(home, source)
+    check("GPU work without the call that launched it: 3" in said, said)
+    equal(query(home, path, "select kind, count(*) as n from ranges group by 1 order by 1"),
+          [{"kind": "overlapping", "n": 1}, {"kind": "pushed", "n": 9},
+           {"kind": "queue", "n": 6}],
+          "ranges by kind")
+
+
+@case
+def databases_that_are_wrong_leave_nothing(home):
+    source = home.work / "report.sqlite"
+    nsys_made.make(source)
+    whole = source.read_bytes()
+    for length in range(100, len(whole), 3001):
+        done = home.annot("import", "--force", "-o", "cut.annot",
+                          written(home, whole[:length], "cut.sqlite"))
+        check((done.status == 0) == (home.work / "cut.annot").exists(), f"{length}: {done.status}")
+        check(len(done.err_text.splitlines()) <= 3, done.err_text)
+        (home.work / "cut.annot").unlink(missing_ok=True)
+    packed = written(home, gzip.compress(whole), "report.sqlite.gz")
+    equal(query(home, imported(home, packed)[0], "select count(*) as n from ranges"), [{"n": 17}],
+          "ranges of a compressed database")
+    source.unlink()
+    with contextlib.closing(sqlite3.connect(source)) as database:
+        database.execute("CREATE VIEW NVTX_EVENTS AS WITH RECURSIVE c(start) AS (SELECT 1 UNION "
+                         "ALL SELECT start + 1 FROM c) SELECT * FROM c")
+        database.commit()
+    refuses(home, source.read_bytes(), "no tables of Nsight Systems")
+
+
+if __name__ == "__main__":
+    main()
