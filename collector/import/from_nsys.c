@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Reports of Nsight Systems as `nsys export --type sqlite` writes them: NVTX ranges and marks,
- * calls of CUDA and of the operating system, work of GPUs.
+ * calls of CUDA and of the operating system, work and memory of GPUs, samples and waits.
  *
  * Tables and columns come and go with versions: a table that is missing is empty, a column that is
  * missing is NULL. Views, and tables that are none in the file, are not read: they may ask for
@@ -171,6 +171,8 @@ static int read_all(struct nsys *nsys)
         error = read_table(nsys, &nsys_tables[i]);
     if (error == 0)
         error = nsys_read_samples(nsys);
+    if (error == 0)
+        error = nsys_read_waits(nsys);
     for (unsigned i = 0; nsys_names[i].name && error == 0; i++)
         error = read_table(nsys, &nsys_names[i]);
     nsys_tell_guess(nsys);

@@ -193,9 +193,14 @@ void nsys_tell_guess(struct nsys *nsys)
 {
     char text[160], unit[NUMBER_TEXT_SIZE];
     int64_t unit_ns = nsys->sink->options->unit_ns ? nsys->sink->options->unit_ns : SAMPLE_NS;
-    if (!nsys->guessed)
-        return;
     snprintf(text, sizeof(text), "samples stand for %s of CPU time each (--unit)",
              number_time_short((uint64_t)unit_ns, unit));
-    import_note(nsys->sink, text);
+    if (nsys->guessed)
+        import_note(nsys->sink, text);
+    if (nsys->waits)
+        import_note(nsys->sink, "waits have no stacks, and last until the thread ran again");
+    snprintf(text, sizeof(text), "left out: waits without an end: %s",
+             number_count(nsys->endless, unit));
+    if (nsys->endless)
+        import_note(nsys->sink, text);
 }

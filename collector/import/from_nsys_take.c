@@ -16,37 +16,30 @@ void nsys_fini(struct nsys *nsys)
     map64_free(&nsys->domains);
     map64_free(&nsys->categories);
     map64_free(&nsys->devices);
+    map64_free(&nsys->held);
     vec_free(&nsys->args);
 }
 
 /* ---- Columns --------------------------------------------------------------------------------- */
 
-static bool is_null(sqlite3_stmt *row, int column)
-{
-    return sqlite3_column_type(row, column) == SQLITE_NULL;
-}
-
-/* A string; 0: there is none. */
-static uint32_t text_at(struct nsys *nsys, sqlite3_stmt *row, int column)
+uint32_t nsys_text_at(struct nsys *nsys, sqlite3_stmt *row, int column)
 {
     const char *text = (const char *)sqlite3_column_text(row, column);
     int size = sqlite3_column_bytes(row, column);
     return text && size > 0 ? import_string(nsys->sink, text, (size_t)size) : 0;
 }
 
-static uint32_t name_at(struct nsys *nsys, sqlite3_stmt *row, int column)
+uint32_t nsys_name_at(struct nsys *nsys, sqlite3_stmt *row, int column)
 {
-    uint32_t name = text_at(nsys, row, column);
+    uint32_t name = nsys_text_at(nsys, row, column);
     return name ? name : import_text(nsys->sink, "(no name)");
 }
 
-/* Whether the row has a time that can be, and an end that is not before it; without one: INT64_MAX.
- */
-static bool times_at(struct nsys *nsys, sqlite3_stmt *row, struct event *event)
+bool nsys_times_at(struct nsys *nsys, sqlite3_stmt *row, struct event *event)
 {
     event->time_ns = sqlite3_column_int64(row, 0);
-    event->end_ns = is_null(row, 1) ? INT64_MAX : sqlite3_column_int64(row, 1);
-    bool good = !is_null(row, 0) && event->time_ns >= -IMPORT_TIME_MAX &&
+    event->end_ns = nsys_is_null(row, 1) ? INT64_MAX : sqlite3_column_int64(row, 1);
+    bool good = !nsys_is_null(row, 0) && event->time_ns >= -IMPORT_TIME_MAX &&
                 event->time_ns <= IMPORT_TIME_MAX && event->end_ns >= event->time_ns &&
                 (event->end_ns == INT64_MAX || event->end_ns <= IMPORT_TIME_MAX);
     nsys->sink->left[LEFT_MALFORMED] += !good;
@@ -78,7 +71,7 @@ uint32_t nsys_thread_of(struct nsys *nsys, int64_t global)
     return thread;
 }
 
-static uint32_t scope_of(struct nsys *nsys, uint16_t observer, uint8_t role, const char *category)
+uint32_t nsys_scope(struct nsys *nsys, uint16_t observer, uint8_t role, const char *category)
 {
     const struct scope scope = {.observer = observer,
                                 .role = role,
@@ -86,7 +79,7 @@ static uint32_t scope_of(struct nsys *nsys, uint16_t observer, uint8_t role, con
     return import_scope(nsys->sink, &scope);
 }
 
-static void add_arg(struct nsys *nsys, const char *key, struct arg arg)
+void nsys_add_arg(struct nsys *nsys, const char *key, struct arg arg)
 {
     arg.key = import_text(nsys->sink, key);
     if (vec_push(&nsys->args, arg) != 0)
@@ -122,8 +115,8 @@ static int take_start_time(struct nsys *nsys, const struct nsys_table *table, sq
 
 static int take_device(struct nsys *nsys, const struct nsys_table *table, sqlite3_stmt *row)
 {
-    int64_t device = sqlite3_column_int64(row, is_null(row, 0) ? 1 : 0);
-    uint32_t name = text_at(nsys, row, 2);
+    int64_t device = sqlite3_column_int64(row, nsys_is_null(row, 0) ? 1 : 0);
+    uint32_t name = nsys_text_at(nsys, row, 2);
     (void)table;
     return name ? map64_put(&nsys->devices, key_of(device), name) : 0;
 }
@@ -148,7 +141,7 @@ static int take_domain(struct nsys *nsys, const struct nsys_table *table, sqlite
     (void)table;
     if (type != NSYS_DOMAIN && type != NSYS_CATEGORY)
         return 0;
-    uint32_t text = text_at(nsys, row, 3), name = text ? text : text_at(nsys, row, 4);
+    uint32_t text = nsys_text_at(nsys, row, 3), name = text ? text : nsys_text_at(nsys, row, 4);
     if (!name)
         return 0;
     if (type == NSYS_DOMAIN)
@@ -172,7 +165,7 @@ static int take_process_name(struct nsys *nsys, const struct nsys_table *table, 
 static int take_thread_name(struct nsys *nsys, const struct nsys_table *table, sqlite3_stmt *row)
 {
     const uint64_t *found = map64_find(&nsys->threads, key_of(sqlite3_column_int64(row, 0)));
-    uint32_t name = text_at(nsys, row, 1);
+    uint32_t name = nsys_text_at(nsys, row, 1);
     (void)table;
     if (found && name)
         trace_thread(nsys->sink->trace, (uint32_t)*found)->name = name;
@@ -185,17 +178,17 @@ static int take_thread_name(struct nsys *nsys, const struct nsys_table *table, s
  * doubleValue, uint64Value, category, jsonText, @jsonTextId */
 static void take_payload(struct event *event, sqlite3_stmt *row)
 {
-    if (!is_null(row, 9)) {
+    if (!nsys_is_null(row, 9)) {
         event->value_kind = VALUE_INT64;
         event->value.int64 = sqlite3_column_int64(row, 9);
-    } else if (!is_null(row, 10)) {
+    } else if (!nsys_is_null(row, 10)) {
         event->value_kind = VALUE_DOUBLE;
         event->value.float64 = sqlite3_column_double(row, 10);
-    } else if (!is_null(row, 11)) {
+    } else if (!nsys_is_null(row, 11)) {
         event->value_kind = VALUE_UINT64;
         event->value.uint64 = (uint64_t)sqlite3_column_int64(row, 11);
     }
-    if (!is_null(row, 8)) {
+    if (!nsys_is_null(row, 8)) {
         event->color = (uint32_t)sqlite3_column_int64(row, 8);
         event->flags |= EVENT_HAS_COLOR;
     }
@@ -203,7 +196,7 @@ static void take_payload(struct event *event, sqlite3_stmt *row)
 
 static int take_values(struct nsys *nsys, sqlite3_stmt *row)
 {
-    int column = is_null(row, 13) ? 14 : 13;
+    int column = nsys_is_null(row, 13) ? 14 : 13;
     const char *json = (const char *)sqlite3_column_text(row, column);
     int size = sqlite3_column_bytes(row, column);
     return json && size > 0 ? nsys_take_json(nsys, json, (size_t)size) : 0;
@@ -214,7 +207,7 @@ static uint32_t scope_of_domain(struct nsys *nsys, sqlite3_stmt *row)
     uint64_t key = domain_key(sqlite3_column_int64(row, 2), sqlite3_column_int64(row, 6));
     const uint64_t *name = map64_find(&nsys->domains, key);
     const uint64_t *category =
-        is_null(row, 12)
+        nsys_is_null(row, 12)
             ? NULL
             : map64_find(&nsys->categories, category_key(key, sqlite3_column_int64(row, 12)));
     const struct scope scope = {.domain = name ? (uint32_t)*name : 0,
@@ -231,7 +224,7 @@ static int take_start_end(struct nsys *nsys, struct event *event, sqlite3_stmt *
     int error = add(nsys, event);
     if (error || end.time_ns == INT64_MAX)
         return error;
-    if (!is_null(row, 7))
+    if (!nsys_is_null(row, 7))
         end.thread = nsys_thread_of(nsys, sqlite3_column_int64(row, 7));
     return import_add(nsys->sink, &end, NULL);
 }
@@ -243,13 +236,13 @@ static int take_nvtx(struct nsys *nsys, const struct nsys_table *table, sqlite3_
     (void)table;
     if (type != NSYS_MARK && type != NSYS_PUSH_POP && type != NSYS_START_END)
         return 0; /* names of domains, categories and resources */
-    if (!times_at(nsys, row, &event))
+    if (!nsys_times_at(nsys, row, &event))
         return 0;
     nsys->args.count = 0;
     event.thread = nsys_thread_of(nsys, global);
-    event.name = text_at(nsys, row, 4);
+    event.name = nsys_text_at(nsys, row, 4);
     if (!event.name)
-        event.name = name_at(nsys, row, 5);
+        event.name = nsys_name_at(nsys, row, 5);
     event.scope = scope_of_domain(nsys, row);
     take_payload(&event, row);
     int error = take_values(nsys, row);
@@ -281,13 +274,13 @@ static bool is_made_up(const struct nsys *nsys, const struct nsys_table *table, 
 static int take_call(struct nsys *nsys, const struct nsys_table *table, sqlite3_stmt *row)
 {
     struct event event = {.kind = EVENT_PUSH};
-    if (is_made_up(nsys, table, row) || !times_at(nsys, row, &event))
+    if (is_made_up(nsys, table, row) || !nsys_times_at(nsys, row, &event))
         return 0;
     nsys->args.count = 0;
     event.thread = nsys_thread_of(nsys, sqlite3_column_int64(row, 2));
-    event.name = name_at(nsys, row, 3);
-    event.scope = table->role ? scope_of(nsys, OBSERVER_CUPTI, table->role, NULL)
-                              : scope_of(nsys, 0, 0, "operating system");
+    event.name = nsys_name_at(nsys, row, 3);
+    event.scope = table->role ? nsys_scope(nsys, OBSERVER_CUPTI, table->role, NULL)
+                              : nsys_scope(nsys, 0, 0, "operating system");
     return add(nsys, &event);
 }
 
@@ -304,28 +297,34 @@ static void add_shape(struct nsys *nsys, sqlite3_stmt *row, const char *key, int
     snprintf(shape, sizeof(shape), "%lld,%lld,%lld", (long long)sqlite3_column_int64(row, column),
              (long long)sqlite3_column_int64(row, column + 1),
              (long long)sqlite3_column_int64(row, column + 2));
-    if (!is_null(row, column))
-        add_arg(nsys, key,
-                (struct arg){.kind = VALUE_STRING,
-                             .value = {.string = import_text(nsys->sink, shape)}});
+    if (!nsys_is_null(row, column))
+        nsys_add_arg(nsys, key,
+                     (struct arg){.kind = VALUE_STRING,
+                                  .value = {.string = import_text(nsys->sink, shape)}});
 }
 
-static void add_number(struct nsys *nsys, const char *key, int64_t number)
+void nsys_add_number(struct nsys *nsys, const char *key, int64_t number)
 {
-    add_arg(nsys, key, (struct arg){.kind = VALUE_INT64, .value = {.int64 = number}});
+    nsys_add_arg(nsys, key, (struct arg){.kind = VALUE_INT64, .value = {.int64 = number}});
+}
+
+void nsys_name_lanes(struct nsys *nsys, const struct import_lanes *lanes, int64_t device,
+                     const char *queue)
+{
+    char text[256];
+    const uint64_t *found = map64_find(&nsys->devices, key_of(device));
+    const char *name = found ? trace_string(nsys->sink->trace, (uint32_t)*found)->bytes : "";
+    snprintf(text, sizeof(text), "GPU %lld%s%s", (long long)device, *name ? ": " : "", name);
+    import_lanes_name(nsys->sink, lanes, import_text(nsys->sink, queue),
+                      import_text(nsys->sink, text));
 }
 
 static void name_lanes(struct nsys *nsys, const struct import_lanes *lanes,
                        const struct import_work *work)
 {
-    char queue[64], device[256];
-    const uint64_t *found = map64_find(&nsys->devices, key_of(work->device));
-    const char *name = found ? trace_string(nsys->sink->trace, (uint32_t)*found)->bytes : "";
+    char queue[64];
     snprintf(queue, sizeof(queue), "stream %lld", (long long)work->stream);
-    snprintf(device, sizeof(device), "GPU %lld%s%s", (long long)work->device, *name ? ": " : "",
-             name);
-    import_lanes_name(nsys->sink, lanes, import_text(nsys->sink, queue),
-                      import_text(nsys->sink, device));
+    nsys_name_lanes(nsys, lanes, work->device, queue);
 }
 
 static struct import_work work_at(sqlite3_stmt *row, int launch)
@@ -333,7 +332,7 @@ static struct import_work work_at(sqlite3_stmt *row, int launch)
     return (struct import_work){.device = sqlite3_column_int64(row, 3),
                                 .context = sqlite3_column_int64(row, 4),
                                 .stream = sqlite3_column_int64(row, 5),
-                                .has_launch = !is_null(row, launch),
+                                .has_launch = !nsys_is_null(row, launch),
                                 .launch_ns = sqlite3_column_int64(row, launch)};
 }
 
@@ -345,7 +344,7 @@ static int add_work(struct nsys *nsys, const struct nsys_table *table, sqlite3_s
     const struct import_work work = work_at(row, launch);
     event->thread =
         nsys_thread_of(nsys, sqlite3_column_int64(row, work.has_launch ? launch + 1 : 2));
-    event->scope = scope_of(nsys, OBSERVER_CUPTI, table->role, NULL);
+    event->scope = nsys_scope(nsys, OBSERVER_CUPTI, table->role, NULL);
     event->arg_count = (uint16_t)nsys->args.count;
     if (nsys->sink->error)
         return nsys->sink->error;
@@ -359,7 +358,7 @@ static int add_work(struct nsys *nsys, const struct nsys_table *table, sqlite3_s
 static bool begin_work(struct nsys *nsys, sqlite3_stmt *row, struct event *event)
 {
     nsys->args.count = 0;
-    if (!times_at(nsys, row, event))
+    if (!nsys_times_at(nsys, row, event))
         return false;
     nsys->sink->left[LEFT_MALFORMED] += event->end_ns == INT64_MAX;
     return event->end_ns != INT64_MAX;
@@ -370,17 +369,17 @@ static int take_kernel(struct nsys *nsys, const struct nsys_table *table, sqlite
     struct event event = {0};
     if (!begin_work(nsys, row, &event))
         return 0;
-    event.name = text_at(nsys, row, WORK_OWN);
+    event.name = nsys_text_at(nsys, row, WORK_OWN);
     if (!event.name)
-        event.name = name_at(nsys, row, WORK_OWN + 1);
+        event.name = nsys_name_at(nsys, row, WORK_OWN + 1);
     add_shape(nsys, row, QUEUE_KEY_GRID, WORK_OWN + 2);
     add_shape(nsys, row, QUEUE_KEY_BLOCK, WORK_OWN + 5);
-    if (!is_null(row, WORK_OWN + 8))
-        add_number(nsys, QUEUE_KEY_REGISTERS, sqlite3_column_int64(row, WORK_OWN + 8));
-    if (!is_null(row, WORK_OWN + 10))
-        add_number(nsys, QUEUE_KEY_SHARED,
-                   (int64_t)sqlite3_column_int(row, WORK_OWN + 9) +
-                       sqlite3_column_int(row, WORK_OWN + 10));
+    if (!nsys_is_null(row, WORK_OWN + 8))
+        nsys_add_number(nsys, QUEUE_KEY_REGISTERS, sqlite3_column_int64(row, WORK_OWN + 8));
+    if (!nsys_is_null(row, WORK_OWN + 10))
+        nsys_add_number(nsys, QUEUE_KEY_SHARED,
+                        (int64_t)sqlite3_column_int(row, WORK_OWN + 9) +
+                            sqlite3_column_int(row, WORK_OWN + 10));
     return add_work(nsys, table, row, &event, WORK_OWN + 11);
 }
 
@@ -390,8 +389,8 @@ static int take_graph(struct nsys *nsys, const struct nsys_table *table, sqlite3
     struct event event = {.name = import_text(nsys->sink, "graph")};
     if (!begin_work(nsys, row, &event))
         return 0;
-    if (!is_null(row, WORK_OWN))
-        add_number(nsys, QUEUE_KEY_GRAPH, sqlite3_column_int64(row, WORK_OWN));
+    if (!nsys_is_null(row, WORK_OWN))
+        nsys_add_number(nsys, QUEUE_KEY_GRAPH, sqlite3_column_int64(row, WORK_OWN));
     return add_work(nsys, table, row, &event, WORK_OWN + 1);
 }
 
@@ -407,7 +406,7 @@ static int take_wait(struct nsys *nsys, const struct nsys_table *table, sqlite3_
     event.name = import_text(nsys->sink, nsys_wait_kinds[known ? kind : 0]);
     event.thread =
         nsys_thread_of(nsys, sqlite3_column_int64(row, work.has_launch ? WORK_OWN + 2 : 2));
-    event.scope = scope_of(nsys, OBSERVER_CUPTI, table->role, NULL);
+    event.scope = nsys_scope(nsys, OBSERVER_CUPTI, table->role, NULL);
     return nsys->sink->error ? nsys->sink->error : import_wait(nsys->sink, &work, &event);
 }
 
@@ -428,13 +427,13 @@ static int take_memory(struct nsys *nsys, const struct nsys_table *table, sqlite
         snprintf(name, sizeof(name), "Memcpy%s%s", direction ? " " : "",
                  direction ? direction : "");
         if (direction)
-            add_arg(nsys, QUEUE_KEY_DIRECTION,
-                    (struct arg){.kind = VALUE_STRING,
-                                 .value = {.string = import_text(nsys->sink, direction)}});
+            nsys_add_arg(nsys, QUEUE_KEY_DIRECTION,
+                         (struct arg){.kind = VALUE_STRING,
+                                      .value = {.string = import_text(nsys->sink, direction)}});
     }
     event.name = import_text(nsys->sink, name);
-    if (!is_null(row, WORK_OWN))
-        add_number(nsys, QUEUE_KEY_BYTES, sqlite3_column_int64(row, WORK_OWN));
+    if (!nsys_is_null(row, WORK_OWN))
+        nsys_add_number(nsys, QUEUE_KEY_BYTES, sqlite3_column_int64(row, WORK_OWN));
     return add_work(nsys, table, row, &event, WORK_OWN + 2);
 }
 
@@ -488,6 +487,16 @@ const struct nsys_table nsys_tables[] = {
      .take = take_wait,
      .is_work = true,
      .role = QUEUE_ROLE_WAIT},
+    {.name = NSYS_MEMORY,
+     .columns = {"start", "start", "globalPid", "deviceId", "bytes", "memKind",
+                 "memoryOperationType", "address", "name"},
+     .take = nsys_take_usage,
+     .is_work = true,
+     .role = QUEUE_ROLE_MEMORY},
+    {.name = NSYS_OVERHEAD,
+     .columns = {"start", "end", "globalTid", "@nameId"},
+     .take = nsys_take_overhead,
+     .role = QUEUE_ROLE_OVERHEAD},
     {0},
 };
 

@@ -38,6 +38,18 @@ ALTER TABLE NVTX_EVENTS ADD uint64Value INTEGER;
 ALTER TABLE NVTX_EVENTS ADD jsonText TEXT;
 """
 
+# The scheduler, memory of GPUs, and the profiler itself.
+USAGE = """
+CREATE TABLE SCHED_EVENTS (start INTEGER NOT NULL, cpu INTEGER NOT NULL,
+    isSchedIn INTEGER NOT NULL, globalTid INTEGER, threadState INTEGER, threadBlock INTEGER);
+CREATE TABLE CUDA_GPU_MEMORY_USAGE_EVENTS (start INTEGER NOT NULL, globalPid INTEGER NOT NULL,
+    deviceId INTEGER NOT NULL, contextId INTEGER NOT NULL, address INTEGER NOT NULL,
+    pc INTEGER NOT NULL, bytes INTEGER NOT NULL, memKind INTEGER NOT NULL,
+    memoryOperationType INTEGER NOT NULL, name TEXT, correlationId INTEGER, streamId INTEGER);
+CREATE TABLE PROFILER_OVERHEAD (start INTEGER NOT NULL, end INTEGER NOT NULL, globalTid INTEGER,
+    nameId INTEGER NOT NULL, returnValue INTEGER);
+"""
+
 
 def of_thread(tid):
     return 0x100 << 48 | PID << 24 | tid
@@ -128,4 +140,30 @@ def make(path, steps=3):
     made.add("NVTX_EVENTS", start=1600, eventType=34, text="ready", globalTid=worker, domainId=0,
              doubleValue=0.5)
     made.add("OSRT_API", start=2000, end=2400, globalTid=worker, nameId=made.text("poll"))
+    made.end()
+
+
+def make_usage(path):
+    """Both threads leave CPUs and come back; memory is taken and given back, by a call and without
+    one; the profiler sets itself up."""
+    made = Made(path)
+    main, worker = of_thread(MAIN), of_thread(WORKER)
+    made.connection.executescript(USAGE)
+    made.add("TARGET_INFO_GPU", id=0, name="NVIDIA H100", cuDevice=0)
+    made.add("NVTX_EVENTS", start=1000, end=30000, eventType=59, text="step", globalTid=main)
+    for start, comes, thread, state in (
+            (1000, 1, main, 1), (2000, 0, main, 2), (4500, 1, worker, 1), (5000, 1, main, 1),
+            (6000, 0, worker, 1), (6500, 1, worker, 1), (7000, 0, main, 3), (9000, 0, worker, 2)):
+        made.add("SCHED_EVENTS", start=start, cpu=1, isSchedIn=comes, globalTid=thread,
+                 threadState=state)
+    made.add("CUPTI_ACTIVITY_KIND_RUNTIME", start=10000, end=12000, globalTid=main,
+             correlationId=5, nameId=made.text("cudaMalloc"))
+    for start, takes, size, kind, address, name, call in (
+            (11000, 0, 1 << 20, 2, 4096, None, 5), (13000, 0, 4096, 5, 8192, "table", None),
+            (14000, 1, 1 << 20, 2, 4096, None, None), (15000, 7, 1, 2, 1, None, None)):
+        made.add("CUDA_GPU_MEMORY_USAGE_EVENTS", start=start, globalPid=of_thread(0), deviceId=0,
+                 contextId=1, address=address, pc=0, bytes=size, memKind=kind,
+                 memoryOperationType=takes, name=name, correlationId=call)
+    made.add("PROFILER_OVERHEAD", start=2000, end=2500, globalTid=worker,
+             nameId=made.text("CUDA profiling initialization"), returnValue=0)
     made.end()

@@ -5,10 +5,11 @@ import contextlib
 import gzip
 import json
 import sqlite3
+import subprocess
 
 from harness import case, check, equal, main
 import nsys_made
-from imports import imported, query, refuses, written
+from imports import MAKE, imported, query, refuses, written
 
 
 @case
@@ -60,6 +61,52 @@ def samples_and_values_of_nsight_systems_are_read(home):
                                  "last": True})], "ranges")
     done = home.annot("import", "--force", "--unit", "2ms", "-o", "unit.annot", source).ok()
     check("2.00 ms" in done.err_text, done.err_text)
+
+
+@case
+def waits_memory_and_overhead_of_nsight_systems_are_read(home):
+    source = home.work / "report.sqlite"
+    nsys_made.make_usage(source)
+    path, said = imported(home, source)
+    for words in ("waits have no stacks", "waits without an end: 2", "not have: 1"):
+        check(words in said, f"{words!r} is not in {said}")
+    check("without the call" not in said, said)
+    rows = query(home, path, "select tid, time_ns, end_ns, waiting_ns, ready_ns, reason, path from "
+                             "samples where sample_set = 'off-cpu' order by time_ns")
+    equal([tuple(row.values()) for row in rows],
+          [(4000, 1000, 4000, 3000, 0, "unknown", "step"),
+           (4001, 5000, 5500, 0, 500, "preempted", None)], "waits")
+    rows = query(home, path, "select r.name, r.begin_ns, r.duration_ns, l.path as lane, "
+                             "r.launch_path, r.args from ranges r join lanes l on l.id = r.lane "
+                             "where r.kind = 'queue' order by r.begin_ns")
+    memory, size = "GPU 0: NVIDIA H100/memory", 1 << 20
+    equal([(*tuple(row.values())[:5], json.loads(row["args"] or "{}")) for row in rows],
+          [("CUDA profiling initialization", 1000, 500, "overhead", None, {}),
+           ("take memory", 10000, 0, memory, "step/cudaMalloc",
+            {"memory": "device", "size [bytes]": size, "held [bytes]": size, "address": 4096}),
+           ("take memory", 12000, 0, memory, None,
+            {"memory": "device static", "size [bytes]": 4096, "held [bytes]": 4096,
+             "address": 8192, "variable": "table"}),
+           ("give memory back", 13000, 0, memory, None,
+            {"memory": "device", "size [bytes]": size, "held [bytes]": 0, "address": 4096})],
+          "queues")
+    with contextlib.closing(sqlite3.connect(source)) as database:
+        for column in ("threadState", "threadBlock"):
+            database.execute(f"ALTER TABLE SCHED_EVENTS DROP COLUMN {column}")
+        database.commit()
+    path, _ = imported(home, source)
+    rows = query(home, path, "select waiting_ns, ready_ns from samples order by time_ns")
+    equal([tuple(row.values()) for row in rows], [(3000, 0), (500, 0)], "waits without states")
+
+
+@case
+def waits_of_exports_come_back_once(home):
+    first = home.work / "sampled.annot"
+    subprocess.run([MAKE, "sampled", first], check=True)
+    home.annot("export", "--force", "-o", "out.sqlite", first).ok()
+    second, _ = imported(home, home.work / "out.sqlite")
+    sql = "select sum(waiting_ns) as ns from samples where sample_set = 'off-cpu'"
+    equal(query(home, second, sql), query(home, first, sql), "waits")
 
 
 @case

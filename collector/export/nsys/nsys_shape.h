@@ -40,6 +40,15 @@ enum { NSYS_WAIT_KINDS = 5 };
 static const char *const nsys_wait_kinds[NSYS_WAIT_KINDS] = {
     "wait", "wait for event", "stream waits for event", "wait for stream", "wait for context"};
 
+/* CUDA_GPU_MEMORY_USAGE_EVENTS: memoryOperationType, and memKind as libannot-gpu calls them. */
+enum { NSYS_TAKES = 0, NSYS_GIVES_BACK = 1, NSYS_MEMORY_KINDS = 7 };
+
+static const char *const nsys_memory_kinds[NSYS_MEMORY_KINDS] = {
+    "pageable", "pinned", "device", "array", "managed", "device static", "managed static"};
+
+/* SCHED_EVENTS.threadState of a thread that could have gone on. */
+enum { NSYS_STATE_RUNNING = 1 };
+
 /* ---- Tables that both sides know ------------------------------------------------------------- */
 
 #define NSYS_STRINGS      "StringIds"
@@ -53,6 +62,9 @@ static const char *const nsys_wait_kinds[NSYS_WAIT_KINDS] = {
 #define NSYS_SAMPLES      "COMPOSITE_EVENTS"
 #define NSYS_CHAINS       "SAMPLING_CALLCHAINS"
 #define NSYS_EXPORT       "META_DATA_EXPORT"
+#define NSYS_MEMORY       "CUDA_GPU_MEMORY_USAGE_EVENTS"
+#define NSYS_OVERHEAD     "PROFILER_OVERHEAD"
+#define NSYS_SCHED        "SCHED_EVENTS"
 #define NSYS_CALLS        "CUPTI_ACTIVITY_KIND_RUNTIME"
 #define NSYS_KERNELS      "CUPTI_ACTIVITY_KIND_KERNEL"
 #define NSYS_COPIES       "CUPTI_ACTIVITY_KIND_MEMCPY"
