@@ -75,6 +75,10 @@ static int read_member(struct from_chrome_reader *reader, const char *key,
     }
     if (strcmp(key, "deviceProperties") == 0)
         return read_devices(reader, token);
+    if (strcmp(key, "stackFrames") == 0)
+        return from_chrome_frames_read(reader, token);
+    if (strcmp(key, "samples") == 0)
+        return from_chrome_samples_read(reader, token);
     if (strcmp(key, "baseTimeNanoseconds") == 0)
         json_int(token, &reader->sink->realtime_ns);
     return json_skip(&reader->json, token);
@@ -139,6 +143,7 @@ static void fini(struct from_chrome_reader *reader)
     map64_free(&reader->classes);
     map64_free(&reader->calls);
     sorter_destroy(reader->work);
+    from_chrome_samples_fini(reader);
     json_reader_fini(&reader->json);
 }
 
@@ -153,6 +158,8 @@ static int read_chrome(struct import_input *input, struct import_sink *sink)
         error = from_chrome_open_finish(&reader);
     if (!error)
         error = from_chrome_gpu_finish(&reader);
+    if (!error)
+        error = from_chrome_samples_finish(&reader);
     if (!error)
         error = from_chrome_metas_finish(&reader);
     fini(&reader);

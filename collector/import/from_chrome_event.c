@@ -239,6 +239,8 @@ enum member {
     MEMBER_ID,
     MEMBER_ID2,
     MEMBER_ARGS,
+    MEMBER_FRAME,
+    MEMBER_STACK,
 };
 
 #define WORD(a, b, c, d)                                                                           \
@@ -247,6 +249,8 @@ enum member {
 static enum member member_of(const struct json_token *key)
 {
     const uint8_t *text = (const uint8_t *)key->text;
+    if (key->length == strlen("stack") && memcmp(text, "stack", key->length) == 0)
+        return MEMBER_STACK;
     if (key->length < 2 || key->length > 4)
         return MEMBER_OTHER;
     switch (WORD(text[0], text[1], key->length > 2 ? text[2] : 0, key->length > 3 ? text[3] : 0)) {
@@ -268,6 +272,8 @@ static enum member member_of(const struct json_token *key)
         return MEMBER_ARGS;
     case WORD('i', 'd', 0, 0):
         return MEMBER_ID;
+    case WORD('s', 'f', 0, 0):
+        return MEMBER_FRAME;
     case WORD('i', 'd', '2', 0):
         return MEMBER_ID2;
     default:
@@ -312,6 +318,11 @@ static int take_member(struct from_chrome_reader *reader, enum member member,
     case MEMBER_ID:
         take_pair_id(event, token, false);
         break;
+    case MEMBER_FRAME:
+        event->frame = from_chrome_frame_id(token);
+        break;
+    case MEMBER_STACK:
+        return from_chrome_stack_read(reader, token);
     case MEMBER_ID2:
         return read_id2(reader, token);
     case MEMBER_ARGS:

@@ -46,8 +46,11 @@ struct from_chrome_event {
     uint32_t name, category; /* strings; 0: none */
     struct import_id pid, tid;
     int64_t ts_ns, dur_ns;
-    uint64_t id;   /* of a pair: mixed of all that it goes by */
-    bool id_local; /* of its process */
+    uint64_t id;    /* of a pair: mixed of all that it goes by */
+    bool id_local;  /* of its process */
+    uint64_t frame; /* of stackFrames: its id; 0: none */
+    uint32_t stack; /* that stands in the event, if has_stack */
+    bool has_stack;
     uint32_t meta; /* string: the value "name" or "labels" of metadata */
     struct from_chrome_known known;
 };
@@ -93,6 +96,12 @@ struct from_chrome_device {
     uint32_t name; /* string */
 };
 
+/* One of the tree "stackFrames". */
+struct from_chrome_frame {
+    uint64_t parent; /* id; 0: none */
+    uint32_t name;   /* string */
+};
+
 struct from_chrome_reader {
     struct json_reader json;
     struct import_sink *sink;
@@ -101,12 +110,16 @@ struct from_chrome_reader {
     VEC(struct from_chrome_open) open; /* by thread */
     VEC(struct from_chrome_meta) metas;
     VEC(struct from_chrome_device) devices;
-    struct map64 meta_index;     /* by a mixed id: 1 + index */
-    struct map64 classes;        /* by category: class << 32 | scope */
-    struct map64 calls;          /* by name: of the call */
-    struct sorter *work;         /* of GPUs and their launches, by their numbers; NULL: none yet */
-    VEC(uint8_t) keys;           /* by string: enum from_chrome_key; 0: not met as one */
-    bool has_devices;            /* a process stands for one */
+    struct map64 meta_index; /* by a mixed id: 1 + index */
+    struct map64 classes;    /* by category: class << 32 | scope */
+    struct map64 calls;      /* by name: of the call */
+    struct sorter *work;     /* of GPUs and their launches, by their numbers; NULL: none yet */
+    struct sorter *samples;  /* that wait for their stacks; NULL: none yet */
+    VEC(struct from_chrome_frame) frames;
+    struct map64 frame_index, frame_stacks; /* by id: 1 + index; the stack that ends there */
+    struct map64 sampled;                   /* threads by their numbers alone */
+    VEC(uint8_t) keys;                      /* by string: enum from_chrome_key; 0: not met as one */
+    bool has_devices;                       /* a process stands for one */
     uint32_t with;               /* string: the key whose value becomes a part of names; 0: none */
     char copy[CHROME_COPY_SIZE]; /* of nested values */
     int64_t base_ns;             /* is added to all times */
@@ -135,6 +148,16 @@ int from_chrome_gpu_add(struct from_chrome_reader *reader, enum from_chrome_clas
                         struct event *event);
 int from_chrome_gpu_launch(struct from_chrome_reader *reader, const struct event *event);
 int from_chrome_gpu_finish(struct from_chrome_reader *reader);
+
+/* Samples, and the tree of their stacks: told when all was read. What is read is the value that
+ * begins with the token. 0 or -errno. */
+uint64_t from_chrome_frame_id(const struct json_token *token);
+int from_chrome_frames_read(struct from_chrome_reader *reader, const struct json_token *first);
+int from_chrome_samples_read(struct from_chrome_reader *reader, const struct json_token *first);
+int from_chrome_stack_read(struct from_chrome_reader *reader, const struct json_token *first);
+int from_chrome_sample_add(struct from_chrome_reader *reader, const struct event *event);
+int from_chrome_samples_finish(struct from_chrome_reader *reader);
+void from_chrome_samples_fini(struct from_chrome_reader *reader);
 
 /* The name that metadata give; 0: none. `tid` NULL: of the process. */
 const struct from_chrome_meta *from_chrome_meta_find(const struct from_chrome_reader *reader,

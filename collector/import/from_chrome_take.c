@@ -268,7 +268,8 @@ int from_chrome_event_take(struct from_chrome_reader *reader)
     struct event event = {.time_ns = read->ts_ns, .name = read->name};
     if (read->phase == 'M')
         return from_chrome_meta_add(reader);
-    if (!read->phase || !strchr("XBEiIRnTpCbSeFstf", read->phase)) {
+    bool stack = read->frame || read->has_stack, sample = read->phase == 'P' && stack;
+    if (!sample && (!read->phase || !strchr("XBEiIRnTpCbSeFstf", read->phase))) {
         if (!read->empty)
             reader->sink->left[read->phase ? import_left_of_phase(read->phase) : LEFT_MALFORMED]++;
         return 0;
@@ -278,6 +279,11 @@ int from_chrome_event_take(struct from_chrome_reader *reader)
         reader->sink->left[LEFT_MALFORMED]++;
         return 0;
     }
+    if (sample) {
+        event.thread = thread_of(reader);
+        return from_chrome_sample_add(reader, &event);
+    }
+    reader->sink->left[LEFT_EVENT_STACKS] += stack;
     enum from_chrome_class class = find_class(reader, &event.scope);
     if (class == CHROME_REPEATED) {
         reader->sink->left[LEFT_REPEATED]++;

@@ -128,19 +128,21 @@ bool json_is(const struct json_token *token, const char *text);
 
 /* What could not be kept; each is counted and named once. */
 enum import_left {
-    LEFT_MALFORMED,   /* events without what they need */
-    LEFT_UNKNOWN,     /* of kinds that have no counterpart */
-    LEFT_END_ALONE,   /* ends without a begin */
-    LEFT_OPEN,        /* begins without an end: not left out, but told */
-    LEFT_OVERLAPPING, /* ranges of a thread that don't nest */
-    LEFT_CLIPPED,     /* that end a rounding later than the one around them */
-    LEFT_TEXTS,       /* texts beyond the limit */
-    LEFT_LONG,        /* that are cut */
-    LEFT_VALUES,      /* values that are too many or too long */
-    LEFT_UNLAUNCHED,  /* work of queues without a launch */
-    LEFT_STACKS,      /* frames of stacks beyond the limit */
-    LEFT_REPEATED,    /* that only repeat what others tell */
-    LEFT_OBJECTS,     /* from here on, by phases of Chrome's events */
+    LEFT_MALFORMED,    /* events without what they need */
+    LEFT_UNKNOWN,      /* of kinds that have no counterpart */
+    LEFT_END_ALONE,    /* ends without a begin */
+    LEFT_OPEN,         /* begins without an end: not left out, but told */
+    LEFT_OVERLAPPING,  /* ranges of a thread that don't nest */
+    LEFT_CLIPPED,      /* that end a rounding later than the one around them */
+    LEFT_TEXTS,        /* texts beyond the limit */
+    LEFT_LONG,         /* that are cut */
+    LEFT_VALUES,       /* values that are too many or too long */
+    LEFT_UNLAUNCHED,   /* work of queues without a launch */
+    LEFT_EVENT_STACKS, /* of events that are no samples */
+    LEFT_DEEP,         /* stacks that are too deep */
+    LEFT_STACKS,       /* frames of stacks beyond the limit */
+    LEFT_REPEATED,     /* that only repeat what others tell */
+    LEFT_OBJECTS,      /* from here on, by phases of Chrome's events */
     LEFT_SAMPLES,
     LEFT_DUMPS,
     LEFT_CONTEXTS,

@@ -134,6 +134,25 @@ def every_kind_of_event_is_kept_or_counted(home):
 
 
 @case
+def samples_of_chrome_traces_have_their_stacks(home):
+    path, said = imported(home, CORPUS / "chrome/samples.json", "--unit", "2ms")
+    for words in ("taken as 2.00 ms", "without a stack (phase P): 1", "no samples: 1",
+                  "impossible times: 1", "more than 1,024: 1"):
+        check(words in said, f"{words!r} is not in {said}")
+    rows = query(home, path, "select s.time_ns, s.pid, s.tid, s.cpu_ns, (select group_concat("
+                             "name, ';') from (select f.function as name from stack_frames sf "
+                             "join frames f on f.id = sf.frame where sf.stack = s.stack order by "
+                             "sf.depth desc)) as names from samples s order by 1")
+    equal([(*tuple(row.values())[:4], sorted((row["names"] or "").split(";"))) for row in rows],
+          [(0, 1, 2, 2000000, ["load", "main"]), (10000, 1, 2, 2000000, ["main"]),
+           (20000, 1, 2, 2000000, ["outer", "read"]), (30000, 1, 2, 2000000, ["load", "main"]),
+           (40000, 9, 9, 2000000, [""]), (50000, 9, 9, 2000000, ["ring"] * 1024)], "samples")
+    rows = query(home, path, "select distinct function from samples where time_ns in (0, 20000) "
+                             "order by time_ns")
+    equal([row["function"] for row in rows], ["load", "read"], "leaves")
+
+
+@case
 def pairs_may_end_in_another_process(home):
     def pair(pid, ph, ts, id_="1", name="E"):
         return dict(ph=ph, pid=pid, tid=pid, ts=ts, id=id_, cat="c", name=name)
