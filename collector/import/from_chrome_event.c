@@ -241,18 +241,36 @@ enum member {
     MEMBER_ARGS,
     MEMBER_FRAME,
     MEMBER_STACK,
+    MEMBER_BIND,
+    MEMBER_FLOW_IN,
+    MEMBER_FLOW_OUT,
 };
 
 #define WORD(a, b, c, d)                                                                           \
     ((uint32_t)(a) | (uint32_t)(b) << 8 | (uint32_t)(c) << 16 | (uint32_t)(d) << 24)
 
+static enum member member_of_long(const struct json_token *key)
+{
+    static const struct {
+        const char *key;
+        enum member member;
+    } known[] = {{"stack", MEMBER_STACK},
+                 {"bind_id", MEMBER_BIND},
+                 {"flow_in", MEMBER_FLOW_IN},
+                 {"flow_out", MEMBER_FLOW_OUT}};
+
+    for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+        if (key->length == strlen(known[i].key) &&
+            memcmp(key->text, known[i].key, key->length) == 0)
+            return known[i].member;
+    return MEMBER_OTHER;
+}
+
 static enum member member_of(const struct json_token *key)
 {
     const uint8_t *text = (const uint8_t *)key->text;
-    if (key->length == strlen("stack") && memcmp(text, "stack", key->length) == 0)
-        return MEMBER_STACK;
     if (key->length < 2 || key->length > 4)
-        return MEMBER_OTHER;
+        return member_of_long(key);
     switch (WORD(text[0], text[1], key->length > 2 ? text[2] : 0, key->length > 3 ? text[3] : 0)) {
     case WORD('p', 'h', 0, 0):
         return MEMBER_PHASE;
@@ -288,6 +306,12 @@ static void take_text(struct from_chrome_reader *reader, const struct json_token
         *ret_text = import_string(reader->sink, token->text, token->length);
 }
 
+static bool is_true(const struct json_token *token)
+{
+    int64_t number;
+    return token->kind == JSON_TRUE || (json_int(token, &number) && number != 0);
+}
+
 static int take_member(struct from_chrome_reader *reader, enum member member,
                        const struct json_token *token)
 {
@@ -319,7 +343,16 @@ static int take_member(struct from_chrome_reader *reader, enum member member,
         take_pair_id(event, token, false);
         break;
     case MEMBER_FRAME:
-        event->frame = from_chrome_frame_id(token);
+        event->frame = from_chrome_id(token);
+        break;
+    case MEMBER_BIND:
+        event->bind = from_chrome_id(token);
+        break;
+    case MEMBER_FLOW_IN:
+        event->flow_in = is_true(token);
+        break;
+    case MEMBER_FLOW_OUT:
+        event->flow_out = is_true(token);
         break;
     case MEMBER_STACK:
         return from_chrome_stack_read(reader, token);

@@ -46,8 +46,10 @@ struct from_chrome_event {
     uint32_t name, category; /* strings; 0: none */
     struct import_id pid, tid;
     int64_t ts_ns, dur_ns;
-    uint64_t id;    /* of a pair: mixed of all that it goes by */
-    bool id_local;  /* of its process */
+    uint64_t id;   /* of a pair: mixed of all that it goes by */
+    bool id_local; /* of its process */
+    uint64_t bind; /* a flow that comes in, goes out, or both */
+    bool flow_in, flow_out;
     uint64_t frame; /* of stackFrames: its id; 0: none */
     uint32_t stack; /* that stands in the event, if has_stack */
     bool has_stack;
@@ -149,9 +151,11 @@ int from_chrome_gpu_add(struct from_chrome_reader *reader, enum from_chrome_clas
 int from_chrome_gpu_launch(struct from_chrome_reader *reader, const struct event *event);
 int from_chrome_gpu_finish(struct from_chrome_reader *reader);
 
+/* A number or a text by which a file calls something, mixed: not 0; 0: it is neither. */
+uint64_t from_chrome_id(const struct json_token *token);
+
 /* Samples, and the tree of their stacks: told when all was read. What is read is the value that
  * begins with the token. 0 or -errno. */
-uint64_t from_chrome_frame_id(const struct json_token *token);
 int from_chrome_frames_read(struct from_chrome_reader *reader, const struct json_token *first);
 int from_chrome_samples_read(struct from_chrome_reader *reader, const struct json_token *first);
 int from_chrome_stack_read(struct from_chrome_reader *reader, const struct json_token *first);

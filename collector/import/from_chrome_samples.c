@@ -29,7 +29,7 @@ struct waiting {
 
 /* ---- The tree -------------------------------------------------------------------------------- */
 
-uint64_t from_chrome_frame_id(const struct json_token *token)
+uint64_t from_chrome_id(const struct json_token *token)
 {
     bool is_id = token->kind == JSON_NUMBER || token->kind == JSON_STRING;
     return is_id ? hash_bytes(token->text, token->length) | 1 : 0;
@@ -45,7 +45,7 @@ static int read_frame(struct from_chrome_reader *reader, uint64_t id)
         if (strcmp(key, "name") == 0 && token.kind == JSON_STRING)
             frame.name = import_string(reader->sink, token.text, token.length);
         else if (strcmp(key, "parent") == 0)
-            frame.parent = from_chrome_frame_id(&token);
+            frame.parent = from_chrome_id(&token);
         int error = json_skip(&reader->json, &token);
         if (error)
             return error;
@@ -66,7 +66,7 @@ int from_chrome_frames_read(struct from_chrome_reader *reader, const struct json
         if (more < 0 || key.kind == JSON_OBJECT_END)
             return more < 0 ? more : 0;
         const struct json_token name = {JSON_STRING, false, key.text, key.length};
-        uint64_t id = from_chrome_frame_id(&name);
+        uint64_t id = from_chrome_id(&name);
         more = json_next(&reader->json, &token);
         int error = more < 0                    ? more
                     : token.kind == JSON_OBJECT ? read_frame(reader, id)
@@ -163,7 +163,7 @@ static int read_sample(struct from_chrome_reader *reader)
         else if (strcmp(key, "tid") == 0)
             has_thread = json_int(&token, &waiting.tid);
         else if (strcmp(key, "sf") == 0)
-            waiting.frame = from_chrome_frame_id(&token);
+            waiting.frame = from_chrome_id(&token);
         int error = json_skip(&reader->json, &token);
         if (error)
             return error;

@@ -262,6 +262,20 @@ static int take_by_phase(struct from_chrome_reader *reader, enum from_chrome_cla
     }
 }
 
+/* A point of the flow that the event is bound to, where it begins. */
+static int take_bound(struct from_chrome_reader *reader, const struct event *event)
+{
+    const struct from_chrome_event *read = &reader->event;
+    struct event point = {.time_ns = event->time_ns,
+                          .thread = event->thread,
+                          .id = from_chrome_mix(read->bind, 1),
+                          .kind = !read->flow_in   ? EVENT_FLOW_BEGIN
+                                  : read->flow_out ? EVENT_FLOW_STEP
+                                                   : EVENT_FLOW_END};
+    bool bound = read->bind && (read->flow_in || read->flow_out);
+    return bound ? import_add(reader->sink, &point, NULL) : 0;
+}
+
 int from_chrome_event_take(struct from_chrome_reader *reader)
 {
     const struct from_chrome_event *read = &reader->event;
@@ -293,7 +307,10 @@ int from_chrome_event_take(struct from_chrome_reader *reader)
         event.name = from_chrome_call_name(reader, read->name, class);
     else if (class == CHROME_PLAIN && reader->with)
         event.name = name_with(reader, read->name);
-    if (!from_chrome_is_work(class) || read->phase != 'X')
+    bool work = from_chrome_is_work(class) && read->phase == 'X';
+    if (!work)
         event.thread = thread_of(reader);
-    return take_by_phase(reader, class, &event);
+    const struct event whole = event;
+    int error = take_by_phase(reader, class, &event);
+    return error || work ? error : take_bound(reader, &whole);
 }

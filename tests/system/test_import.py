@@ -134,6 +134,16 @@ def every_kind_of_event_is_kept_or_counted(home):
 
 
 @case
+def events_may_be_bound_to_a_flow(home):
+    path, said = imported(home, CORPUS / "chrome/bound.json")
+    equal(said, "", "what was said")
+    rows = query(home, path, "select flow, time_ns, tid, kind from flows order by time_ns")
+    equal(len({row["flow"] for row in rows}), 1, "flows")
+    equal([tuple(row.values())[1:] for row in rows],
+          [(0, 1, "begin"), (2000, 2, "step"), (4000, 3, "end")], "points")
+
+
+@case
 def samples_of_chrome_traces_have_their_stacks(home):
     path, said = imported(home, CORPUS / "chrome/samples.json", "--unit", "2ms")
     for words in ("taken as 2.00 ms", "without a stack (phase P): 1", "no samples: 1",
