@@ -101,7 +101,13 @@ void map64_free(struct map64 *map)
 /* Never 0. Only where to look: what lies there is compared. */
 static uint64_t mark_of(const struct wide_key *key)
 {
-    return hash_bytes(key->words, sizeof(key->words)) | UINT64_C(1) << 63;
+    static const uint64_t odd[WIDE_KEY_WORDS] = {
+        UINT64_C(0x9e3779b97f4a7c15), UINT64_C(0xc2b2ae3d27d4eb4f), UINT64_C(0x165667b19e3779f9),
+        UINT64_C(0xd6e8feb86659fd93)};
+    uint64_t sum = 0;
+    for (int i = 0; i < WIDE_KEY_WORDS; i++)
+        sum += key->words[i] * odd[i];
+    return hash_u64(sum) | UINT64_C(1) << 63;
 }
 
 static bool is_same(const struct wide_key *a, const struct wide_key *b)

@@ -7,6 +7,7 @@
 #include "sorter.h"
 
 #include "file_io.h"
+#include "varint.h"
 #include "vec.h"
 
 #include <errno.h>
@@ -19,19 +20,21 @@
 #include <unistd.h>
 #include <zstd.h>
 
-enum { RUNS_MAX = 64, RUN_BLOCK = 256 << 10, RUN_LEVEL = -5 };
-
-struct head {
-    struct sorter_key key;
-    uint64_t number; /* of its coming */
-    uint32_t size, unused;
+enum {
+    RUNS_MAX = 128,
+    RUN_BLOCK = 128 << 10,
+    RUN_LEVEL = -20,
+    HEAD_MAX = 4 * VARINT_MAX, /* of a record in a run */
+    SHORT_RUN = 32,            /* entries; what is shorter is made as long before it is merged */
 };
 
 struct entry {
     struct sorter_key key;
-    uint64_t number;
-    size_t offset; /* of its head */
+    size_t offset; /* of its size, a uint32_t, and its bytes */
 };
+
+/* Of each record, beside its bytes: the other entry is what the sort needs. */
+enum { RECORD_COST = 2 * sizeof(struct entry) + sizeof(uint32_t) };
 
 /* A run that is read: of a file, block by block. */
 struct run {
@@ -39,8 +42,14 @@ struct run {
     uint64_t offset;
     uint8_t *packed;
     uint8_t *bytes;
-    size_t at, end, capacity;
-    struct head head; /* of the next record, which begins at `at` */
+    size_t at, end, capacity; /* at: of the bytes of the next record */
+    uint32_t size;            /* of these */
+};
+
+/* Runs are in order of their coming, so of equal keys that of the lower number comes first. */
+struct waiting_run {
+    struct sorter_key key; /* of its next record */
+    unsigned run;
 };
 
 struct sorter {
@@ -49,11 +58,13 @@ struct sorter {
     uint8_t *records;
     size_t used, capacity;
     VEC(struct entry) entries;
-    size_t next; /* of the entries, when they are handed out */
+    VEC(struct entry) spare; /* for their sort */
+    size_t next;             /* of the entries, when they are handed out */
     struct run runs[RUNS_MAX];
-    unsigned run_count, joined;          /* joined: the first ones, which were several */
-    unsigned heap[RUNS_MAX], heap_count; /* of runs, the one with the first record first */
-    bool merging, told;                  /* the first run of the heap was handed out */
+    unsigned run_count, joined;        /* joined: the first ones, which were several */
+    struct waiting_run heap[RUNS_MAX]; /* the one with the first record first */
+    unsigned heap_count;
+    bool merging, told; /* the first run of the heap was handed out */
     uint64_t count;
     ZSTD_CCtx *packer;
     ZSTD_DCtx *unpacker;
@@ -92,6 +103,7 @@ void sorter_destroy(struct sorter *sorter)
     ZSTD_freeCCtx(sorter->packer);
     ZSTD_freeDCtx(sorter->unpacker);
     vec_free(&sorter->entries);
+    vec_free(&sorter->spare);
     free(sorter->records);
     free(sorter->folder);
     free(sorter);
@@ -102,101 +114,112 @@ uint64_t sorter_count(const struct sorter *sorter)
     return sorter->count;
 }
 
-static inline int compare(const struct sorter_key *a, uint64_t a_number, const struct sorter_key *b,
-                          uint64_t b_number)
+static inline bool is_before(const struct sorter_key *a, const struct sorter_key *b)
 {
     if (a->first != b->first)
-        return a->first < b->first ? -1 : 1;
-    if (a->second != b->second)
-        return a->second < b->second ? -1 : 1;
-    if (a->third != b->third)
-        return a->third < b->third ? -1 : 1;
-    return a_number < b_number ? -1 : a_number > b_number;
+        return a->first < b->first;
+    return a->second != b->second ? a->second < b->second : a->third < b->third;
 }
 
-static inline bool entry_is_before(const struct entry *a, const struct entry *b)
+/* ---- In memory ------------------------------------------------------------------------------- */
+
+/* Files, and what threads emit, are in order for the most part: stretches that rise are merged, and
+ * of each two only what overlaps is moved. */
+
+/* Where a stretch that begins at `at` ends. A short one takes in what comes next. */
+static size_t end_of_stretch(struct entry *items, size_t at, size_t count)
 {
-    return compare(&a->key, a->number, &b->key, b->number) < 0;
+    size_t end = at + 1;
+    while (end < count && !is_before(&items[end].key, &items[end - 1].key))
+        end++;
+    for (; end < count && end < at + SHORT_RUN; end++) {
+        const struct entry entry = items[end];
+        size_t to = end;
+        for (; to > at && is_before(&entry.key, &items[to - 1].key); to--)
+            items[to] = items[to - 1];
+        items[to] = entry;
+    }
+    return end;
 }
 
-/* Where the run that begins at `at` ends: files are in order for the most part. */
-static size_t end_of_run(const struct entry *items, size_t at, size_t count)
+/* The first in [at, end) that is behind `key`; `equal`: or has the same. */
+static size_t first_behind(const struct entry *items, size_t at, size_t end,
+                           const struct sorter_key *key, bool equal)
 {
-    for (at++; at < count && entry_is_before(&items[at - 1], &items[at]); at++)
-        ;
+    while (at < end) {
+        size_t middle = at + (end - at) / 2;
+        if (equal ? is_before(&items[middle].key, key) : !is_before(key, &items[middle].key))
+            at = middle + 1;
+        else
+            end = middle;
+    }
     return at;
 }
 
-enum { SORT_BLOCK = 64 };
-
-/* Blocks of them: most of what is out of order is so by a few places. */
-static void sort_blocks(struct entry *items, size_t count)
+/* Two stretches, one behind the other, become one. `spare` has room for the first. */
+static void merge_stretches(struct entry *items, size_t middle, size_t end, struct entry *spare)
 {
-    for (size_t begin = 0; begin < count; begin += SORT_BLOCK) {
-        size_t end = begin + SORT_BLOCK < count ? begin + SORT_BLOCK : count;
-        for (size_t i = begin + 1; i < end; i++) {
-            const struct entry entry = items[i];
-            size_t at = i;
-            for (; at > begin && entry_is_before(&entry, &items[at - 1]); at--)
-                items[at] = items[at - 1];
-            items[at] = entry;
+    if (!is_before(&items[middle].key, &items[middle - 1].key))
+        return;
+    size_t begin = first_behind(items, 0, middle, &items[middle].key, false);
+    end = first_behind(items, middle, end, &items[middle - 1].key, true);
+    memcpy(spare, items + begin, (middle - begin) * sizeof(*items));
+    struct entry *out = items + begin;
+    const struct entry *left = spare, *left_end = spare + (middle - begin), *right = items + middle,
+                       *right_end = items + end;
+    while (left < left_end && right < right_end) {
+        bool takes_right = is_before(&right->key, &left->key);
+        *out++ = takes_right ? *right : *left; /* no branch: nobody can predict it */
+        right += takes_right;
+        left += !takes_right;
+    }
+    memcpy(out, left, (size_t)(left_end - left) * sizeof(*left));
+}
+
+/* `ends`: of all stretches. Neighbours are merged until there is one. */
+static void merge_all(struct entry *items, size_t *ends, size_t count, struct entry *spare)
+{
+    while (count > 1) {
+        size_t begin = 0, merged = 0;
+        for (size_t i = 0; i + 1 < count; i += 2) {
+            merge_stretches(items + begin, ends[i] - begin, ends[i + 1] - begin, spare);
+            begin = ends[merged++] = ends[i + 1];
         }
+        if (count % 2)
+            ends[merged++] = ends[count - 1];
+        count = merged;
     }
-}
-
-/* Two runs, one behind the other, as one in `out`. */
-static void merge_entries(const struct entry *items, size_t middle, size_t end, struct entry *out)
-{
-    size_t left = 0, right = middle;
-    while (left < middle && right < end)
-        *out++ = entry_is_before(&items[right], &items[left]) ? items[right++] : items[left++];
-    memcpy(out, items + left, (middle - left) * sizeof(*items));
-    memcpy(out + (middle - left), items + right, (end - right) * sizeof(*items));
-}
-
-/* Pairs of runs become one, from `items` to `out`. Returns how many there are then. */
-static size_t merge_runs(const struct entry *items, size_t count, struct entry *out)
-{
-    size_t runs = 0;
-    for (size_t at = 0; at < count; runs++) {
-        size_t middle = end_of_run(items, at, count);
-        size_t end = middle < count ? end_of_run(items, middle, count) : count;
-        merge_entries(items + at, middle - at, end - at, out + at);
-        at = end;
-    }
-    return runs;
 }
 
 static int sort_entries(struct sorter *sorter)
 {
+    struct entry *items = sorter->entries.items;
     size_t count = sorter->entries.count;
-    if (count == 0 || end_of_run(sorter->entries.items, 0, count) == count)
-        return 0;
-    struct entry *from = sorter->entries.items,
-                 *to = malloc(sorter->entries.capacity * sizeof(*to));
-    if (!to)
-        return -ENOMEM;
-    size_t runs;
-    sort_blocks(from, count);
-    do {
-        runs = merge_runs(from, count, to);
-        struct entry *other = from;
-        from = to;
-        to = other;
-    } while (runs > 1);
-    sorter->entries.items = from;
-    free(to);
-    return 0;
+    VEC(size_t) ends = {0};
+    int error = 0;
+    for (size_t at = 0; at < count && !error;) {
+        at = end_of_stretch(items, at, count);
+        error = vec_push(&ends, at);
+    }
+    if (!error && ends.count > 1) {
+        error = vec_reserve(&sorter->spare, count);
+        if (!error)
+            merge_all(items, ends.items, ends.count, sorter->spare.items);
+    }
+    vec_free(&ends);
+    return error;
 }
 
 /* ---- Writing runs ---------------------------------------------------------------------------- */
 
-/* A run as it is written. */
+/* A run as it is written. A record has what its first key is beyond that before, the other keys and
+ * its size, then its bytes. */
 struct run_file {
     int fd;
     ZSTD_CCtx *packer;
     uint8_t *block, *packed;
     size_t used, capacity;
+    int64_t first; /* key of the last record */
 };
 
 /* -errno. */
@@ -246,9 +269,10 @@ static int flush_block(struct run_file *file)
     return error ? error : file_write_all(file->fd, file->packed, size);
 }
 
-static int put_record(struct run_file *file, const struct head *head, const void *bytes)
+static int put_record(struct run_file *file, const struct sorter_key *key, const void *bytes,
+                      uint32_t size)
 {
-    size_t need = sizeof(*head) + head->size;
+    size_t need = HEAD_MAX + (size_t)size;
     int error = file->used && file->used + need > RUN_BLOCK ? flush_block(file) : 0;
     if (error)
         return error;
@@ -261,9 +285,13 @@ static int put_record(struct run_file *file, const struct head *head, const void
         if (!file->block || !file->packed)
             return -ENOMEM;
     }
-    memcpy(file->block + file->used, head, sizeof(*head));
-    memcpy(file->block + file->used + sizeof(*head), bytes, head->size);
-    file->used += need;
+    uint8_t *at = file->block + file->used;
+    at = varint_put(at, (uint64_t)key->first - (uint64_t)file->first);
+    at = varint_put(at, zigzag(key->second));
+    at = varint_put(at, zigzag(key->third));
+    at = mempcpy(varint_put(at, size), bytes, size);
+    file->used = (size_t)(at - file->block);
+    file->first = key->first;
     return 0;
 }
 
@@ -288,10 +316,11 @@ static int spill(struct sorter *sorter)
     if (!error)
         error = sort_entries(sorter);
     for (size_t i = 0; !error && i < sorter->entries.count; i++) {
-        const uint8_t *record = sorter->records + sorter->entries.items[i].offset;
-        struct head head;
-        memcpy(&head, record, sizeof(head));
-        error = put_record(&file, &head, record + sizeof(head));
+        const struct entry *entry = &sorter->entries.items[i];
+        const uint8_t *record = sorter->records + entry->offset;
+        uint32_t size;
+        memcpy(&size, record, sizeof(size));
+        error = put_record(&file, &entry->key, record + sizeof(size), size);
     }
     sorter->entries.count = sorter->used = 0;
     return end_file(sorter, &file, error);
@@ -336,35 +365,64 @@ static int read_block(struct sorter *sorter, struct run *run)
     return 1;
 }
 
-/* Whether there is one. */
-static int look_at_next(struct sorter *sorter, struct run *run)
+/* Whether there is one; its key in place of that before. */
+static int look_at_next(struct sorter *sorter, struct run *run, struct sorter_key *key)
 {
     int more = run->at < run->end ? 1 : read_block(sorter, run);
-    if (more == 1)
-        memcpy(&run->head, run->bytes + run->at, sizeof(run->head));
-    return more;
+    if (more != 1)
+        return more;
+    struct varint_reader reader = {run->bytes + run->at, run->bytes + run->end};
+    key->first = (int64_t)((uint64_t)key->first + varint_get(&reader));
+    key->second = varint_get_signed(&reader);
+    key->third = varint_get_signed(&reader);
+    uint64_t size = varint_get(&reader);
+    if (!reader.at || size > (uint64_t)(reader.end - reader.at))
+        return -EIO;
+    run->size = (uint32_t)size;
+    run->at = (size_t)(reader.at - run->bytes);
+    return 1;
 }
 
-static bool is_before(const struct sorter *sorter, unsigned a, unsigned b)
+static inline bool run_is_before(const struct waiting_run *a, const struct waiting_run *b)
 {
-    const struct head *x = &sorter->runs[a].head, *y = &sorter->runs[b].head;
-    return compare(&x->key, x->number, &y->key, y->number) < 0;
+    if (is_before(&a->key, &b->key))
+        return true;
+    return a->run < b->run && !is_before(&b->key, &a->key);
 }
 
-/* The first of the heap to where it belongs. */
+/* Which of the two below comes first; 0: there is none. */
+static unsigned first_below(const struct sorter *sorter, unsigned at)
+{
+    unsigned child = 2 * at + 1;
+    if (child >= sorter->heap_count)
+        return 0;
+    bool second = child + 1 < sorter->heap_count &&
+                  run_is_before(&sorter->heap[child + 1], &sorter->heap[child]);
+    return child + second;
+}
+
+/* The first of the heap has changed: to where it belongs, for the most part where it is. */
 static void sink_first(struct sorter *sorter)
 {
-    unsigned run = sorter->heap[0], at = 0, child;
-    while ((child = 2 * at + 1) < sorter->heap_count) {
-        if (child + 1 < sorter->heap_count &&
-            is_before(sorter, sorter->heap[child + 1], sorter->heap[child]))
-            child++;
-        if (!is_before(sorter, sorter->heap[child], run))
-            break;
-        sorter->heap[at] = sorter->heap[child];
+    struct waiting_run *heap = sorter->heap;
+    unsigned at = 0, child = first_below(sorter, at);
+    if (!child || !run_is_before(&heap[child], &heap[at]))
+        return;
+    const struct waiting_run run = heap[0];
+    for (; child && run_is_before(&heap[child], &run); child = first_below(sorter, at)) {
+        heap[at] = heap[child];
         at = child;
     }
-    sorter->heap[at] = run;
+    heap[at] = run;
+}
+
+static void add_waiting(struct sorter *sorter, struct waiting_run run)
+{
+    struct waiting_run *heap = sorter->heap;
+    unsigned at = sorter->heap_count++;
+    for (; at && run_is_before(&run, &heap[(at - 1) / 2]); at = (at - 1) / 2)
+        heap[at] = heap[(at - 1) / 2];
+    heap[at] = run;
 }
 
 /* Of the runs from that one on. */
@@ -378,37 +436,32 @@ static int begin_merge(struct sorter *sorter, unsigned first)
     if (!sorter->unpacker)
         return -ENOMEM;
     for (unsigned i = first; i < sorter->run_count; i++) {
-        int more = look_at_next(sorter, &sorter->runs[i]);
+        struct waiting_run waiting = {.run = i};
+        int more = look_at_next(sorter, &sorter->runs[i], &waiting.key);
         if (more < 0)
             return more;
-        unsigned at = sorter->heap_count;
-        if (more == 0)
-            continue;
-        sorter->heap[sorter->heap_count++] = i;
-        for (; at && is_before(sorter, i, sorter->heap[(at - 1) / 2]); at = (at - 1) / 2)
-            sorter->heap[at] = sorter->heap[(at - 1) / 2];
-        sorter->heap[at] = i;
+        if (more)
+            add_waiting(sorter, waiting);
     }
     return 0;
 }
 
-/* The run with the next record, in *ret_run: 1, 0, -errno. What was handed out before is over. */
-static int merge_next(struct sorter *sorter, struct run **ret_run)
+/* Whether there is a record: of the first run of the heap. -errno. What was handed out before is
+ * over. */
+static int merge_next(struct sorter *sorter)
 {
+    struct waiting_run *first = &sorter->heap[0];
     if (sorter->told) {
-        struct run *run = &sorter->runs[sorter->heap[0]];
-        run->at += sizeof(run->head) + run->head.size;
-        int more = look_at_next(sorter, run);
+        struct run *run = &sorter->runs[first->run];
+        run->at += run->size;
+        int more = look_at_next(sorter, run, &first->key);
         if (more < 0)
             return more;
         if (more == 0)
-            sorter->heap[0] = sorter->heap[--sorter->heap_count];
-        if (sorter->heap_count)
-            sink_first(sorter);
+            *first = sorter->heap[--sorter->heap_count];
+        sink_first(sorter);
     }
     sorter->told = sorter->heap_count > 0;
-    if (sorter->told)
-        *ret_run = &sorter->runs[sorter->heap[0]];
     return sorter->told;
 }
 
@@ -417,14 +470,15 @@ static int merge_next(struct sorter *sorter, struct run **ret_run)
 static int join_runs(struct sorter *sorter)
 {
     struct run_file file;
-    struct run *run;
     unsigned first = sorter->joined < RUNS_MAX / 2 ? sorter->joined : 0;
     int more, error = begin_file(sorter, &file);
     if (!error)
         error = begin_merge(sorter, first);
-    while (!error && (more = merge_next(sorter, &run)) != 0)
+    while (!error && (more = merge_next(sorter)) != 0) {
+        const struct run *run = &sorter->runs[sorter->heap[0].run];
         error = more < 0 ? more
-                         : put_record(&file, &run->head, run->bytes + run->at + sizeof(run->head));
+                         : put_record(&file, &sorter->heap[0].key, run->bytes + run->at, run->size);
+    }
     for (unsigned i = first; i < sorter->run_count; i++)
         close_run(&sorter->runs[i]);
     sorter->run_count = first;
@@ -452,27 +506,30 @@ static int grow(struct sorter *sorter, size_t need)
     return 0;
 }
 
+/* The memory is full. */
+static int make_room(struct sorter *sorter)
+{
+    int error = spill(sorter);
+    return !error && sorter->run_count == RUNS_MAX ? join_runs(sorter) : error;
+}
+
 int sorter_add(struct sorter *sorter, struct sorter_key key, const void *bytes, uint32_t size)
 {
-    const struct head head = {key, sorter->count, size, 0};
-    size_t need = sizeof(head) + size;
+    size_t need = sizeof(size) + size;
+    size_t held = sorter->used + sorter->entries.count * RECORD_COST;
     int error = 0;
     if (need > sorter->memory_bytes)
         return -EMSGSIZE;
-    if (sorter->used + need > sorter->memory_bytes) {
-        error = spill(sorter);
-        if (!error && sorter->run_count == RUNS_MAX)
-            error = join_runs(sorter);
-    }
-    const struct entry entry = {key, sorter->count, sorter->used};
+    if (sorter->entries.count && held + need + RECORD_COST > sorter->memory_bytes)
+        error = make_room(sorter);
+    const struct entry entry = {key, sorter->used};
     if (!error)
         error = grow(sorter, need);
     if (!error)
         error = vec_push(&sorter->entries, entry);
     if (error)
         return error;
-    memcpy(sorter->records + sorter->used, &head, sizeof(head));
-    memcpy(sorter->records + sorter->used + sizeof(head), bytes, size);
+    memcpy(mempcpy(sorter->records + sorter->used, &size, sizeof(size)), bytes, size);
     sorter->used += need;
     sorter->count++;
     return 0;
@@ -484,6 +541,7 @@ int sorter_finish(struct sorter *sorter)
         return sort_entries(sorter);
     int error = sorter->entries.count ? spill(sorter) : 0;
     vec_free(&sorter->entries);
+    vec_free(&sorter->spare);
     free(sorter->records);
     sorter->records = NULL;
     return error ? error : begin_merge(sorter, 0);
@@ -492,23 +550,22 @@ int sorter_finish(struct sorter *sorter)
 int sorter_next(struct sorter *sorter, struct sorter_key *ret_key, const void **ret_bytes,
                 uint32_t *ret_size)
 {
-    struct head head;
-    const uint8_t *record;
-    struct run *run;
     if (sorter->merging) {
-        int more = merge_next(sorter, &run);
+        int more = merge_next(sorter);
         if (more <= 0)
             return more;
-        record = run->bytes + run->at;
-        head = run->head;
-    } else {
-        if (sorter->next == sorter->entries.count)
-            return 0;
-        record = sorter->records + sorter->entries.items[sorter->next++].offset;
-        memcpy(&head, record, sizeof(head));
+        const struct run *run = &sorter->runs[sorter->heap[0].run];
+        *ret_key = sorter->heap[0].key;
+        *ret_bytes = run->bytes + run->at;
+        *ret_size = run->size;
+        return 1;
     }
-    *ret_key = head.key;
-    *ret_bytes = record + sizeof(head);
-    *ret_size = head.size;
+    if (sorter->next == sorter->entries.count)
+        return 0;
+    const struct entry *entry = &sorter->entries.items[sorter->next++];
+    const uint8_t *record = sorter->records + entry->offset;
+    memcpy(ret_size, record, sizeof(*ret_size));
+    *ret_key = entry->key;
+    *ret_bytes = record + sizeof(*ret_size);
     return 1;
 }
