@@ -205,7 +205,8 @@ static void run_export(struct events_source *source, struct trace *trace, struct
     const struct exporter *exporter = exporter_by_name(name);
     if (out_stream_open(gzip ? path : "/dev/null", &options, &out) < 0)
         abort();
-    const struct export_job job = {.source = &from, .out = out};
+    const struct export_options all = {.min_duration = "0"};
+    const struct export_job job = {.source = &from, .options = &all, .out = out};
     if (export_run(exporter, &job, NULL) < 0)
         abort();
     result->bytes = (double)out_bytes(out);
@@ -286,7 +287,13 @@ int main(int argc, char **argv)
                                {"parquet", 0, 0},
                                {"arrow", 0, 0},
                                {"firefox", 0, 0},
-                               {"ctf", 0, 0}};
+                               {"ctf", 0, 0},
+                               {"ctf.values", 0, 0},
+                               {"otlp", 0, 0},
+                               {"otlp-json", 0, 0},
+                               {"otlp-json.values", 0, 0},
+                               {"nsys", 0, 0},
+                               {"nsys.values", 0, 0}};
     size_t count = sizeof(results) / sizeof(*results);
     const char *wanted = argc > 2 + json ? argv[2 + json] : NULL;
     if (wanted) {

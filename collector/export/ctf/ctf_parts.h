@@ -4,6 +4,7 @@
 #define ANNOT_EXPORT_CTF_PARTS_H
 
 #include "export.h"
+#include "hash_map.h"
 #include "sorter.h"
 #include "vec.h"
 
@@ -37,20 +38,23 @@ void ctf_put_metadata(const struct trace *trace, int64_t origin_ns, struct out_s
 /* ---- Records: ctf_records.c ----
  *
  * An event of the trace without its time: its number, who it is of, and its fields. They go to a
- * sorter by their times. Errors stick. */
+ * sorter by their times, as pieces: texts of the recording, and who it is of, as numbers, so that
+ * the sort has little to carry. Errors stick. */
 
-struct ctf_context {
-    uint8_t *bytes; /* owned; NULL: not made yet */
-    size_t size;
-};
+typedef VEC(uint8_t) ctf_bytes;
 
 struct ctf_records {
     const struct trace *trace;
     struct sorter *sorter;
     int64_t origin_ns;
-    struct ctf_context *contexts; /* of thread; the last one: of none */
+    ctf_bytes *contexts; /* of thread; the last one: of none; empty: not made yet */
     uint32_t thread_count;
-    VEC(uint8_t) bytes;      /* of the present one */
+    struct wide_map known_numbers;
+    VEC(ctf_bytes) known;
+    size_t known_bytes;
+    ctf_bytes pieces;        /* of the present one */
+    size_t part;             /* where its part begins that was asked for and not known */
+    size_t plain;            /* 1 + where its last piece is, if that may grow */
     struct out_stream *made; /* memory */
     int error;
 };
@@ -68,15 +72,23 @@ void ctf_put_uint32(struct ctf_records *records, uint32_t value);
 void ctf_put_uint64(struct ctf_records *records, uint64_t value);
 void ctf_put_text(struct ctf_records *records, const char *text, size_t length);
 void ctf_put_string(struct ctf_records *records, uint32_t string);
+/* Fields that many records have, by what tells them apart. False: they are not known; then they are
+ * put, and kept if there is room. */
+bool ctf_put_known(struct ctf_records *records, const struct wide_key *key);
+void ctf_keep(struct ctf_records *records, const struct wide_key *key);
 /* What was made in records->made, which is empty then. */
 void ctf_put_made(struct ctf_records *records);
 /* It is whole: what it is about happened at `time_ns`. `lost`: events that are missing up to then.
  */
 void ctf_end(struct ctf_records *records, int64_t time_ns, uint64_t lost);
 
+/* The bytes of a record, behind those that are there, and what was lost. 0 or -ENOMEM. */
+int ctf_spell_out(const struct ctf_records *records, const void *pieces, uint32_t size,
+                  ctf_bytes *bytes, uint64_t *ret_lost);
+
 /* ---- Packets: ctf_packets.c ---- */
 
 /* All records as the one stream of the trace. 0 or -errno. */
-int ctf_put_packets(struct sorter *sorter, struct out_stream *out);
+int ctf_put_packets(struct ctf_records *records, struct out_stream *out);
 
 #endif

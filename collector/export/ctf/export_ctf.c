@@ -17,13 +17,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Numbers of open ranges, by depth; 0: none. */
+struct open_numbers {
+    uint64_t *items;
+    size_t count, capacity;
+};
+
 struct state {
     const struct export_job *job;
     const struct trace *trace;
     struct ctf_records records;
     struct thread_states states;
     bool has_states;
-    struct wide_map open; /* the numbers of open ranges: key_of() */
+    struct open_numbers *open; /* of threads, of lanes */
+    uint32_t thread_count, lane_count;
+    struct wide_map open_elsewhere; /* of those that may overlap: key_of() */
     uint64_t last_number;
     uint64_t (*lost)[LOSS_COUNT]; /* of process: told as events */
 };
@@ -66,9 +74,12 @@ static bool has_lane(const struct item *item)
 
 static void put_lane(struct state *s, const struct item *item)
 {
-    char label[CALL_LABEL_SIZE] = "";
-    if (has_lane(item))
-        trace_lane_path(s->trace, item->event->lane, label, sizeof(label));
+    char label[CALL_LABEL_SIZE];
+    if (!has_lane(item)) {
+        ctf_put_string(&s->records, 0);
+        return;
+    }
+    trace_lane_path(s->trace, item->event->lane, label, sizeof(label));
     ctf_put_text(&s->records, label, strlen(label));
 }
 
@@ -85,8 +96,13 @@ static void put_function(struct state *s, const struct event *event)
 static void put_args(struct state *s, const struct event *event, const struct args *args)
 {
     struct json_doc doc = {.out = s->records.made};
+    bool payload = event && event->value_kind;
+    if (!payload && !args->count) {
+        ctf_put_text(&s->records, "{}", strlen("{}"));
+        return;
+    }
     json_doc_object(&doc, NULL);
-    if (event && event->value_kind) {
+    if (payload) {
         json_doc_key(&doc, "payload", strlen("payload"), "");
         rows_put_value(&doc, s->trace, event->value_kind, event->value);
     }
@@ -105,7 +121,7 @@ static enum ctf_range_kind kind_of(const struct item *item)
                                       : CTF_PUSHED;
 }
 
-/* An open range among all of them: by its process and the program's number, or by how many are
+/* An open range that has no place: by its process and the program's number, or by how many are
  * around it. */
 static struct wide_key key_of(const struct state *s, const struct item *item)
 {
@@ -120,6 +136,70 @@ static struct wide_key key_of(const struct state *s, const struct item *item)
                                        overlaps ? event->id : item->depth}};
 }
 
+/* Where the number of an open range of a thread or lane stands; NULL: it has no place, or there is
+ * no memory for it. */
+static uint64_t *place_of(struct state *s, const struct item *item)
+{
+    uint32_t of = has_lane(item) ? item->event->lane : item->event->thread;
+    bool known = of < (has_lane(item) ? s->lane_count : s->thread_count);
+    if (item->lane == LANE_PROCESS || !known)
+        return NULL;
+    struct open_numbers *open = &s->open[has_lane(item) ? s->thread_count + of : of];
+    while (open->count <= item->depth)
+        if (vec_push(open, 0) != 0)
+            return NULL;
+    return &open->items[item->depth];
+}
+
+static int note_number(struct state *s, const struct item *item, uint64_t number)
+{
+    uint64_t *place = place_of(s, item);
+    const struct wide_key key = key_of(s, item);
+    if (!place)
+        return wide_map_put(&s->open_elsewhere, &key, number);
+    *place = number;
+    return 0;
+}
+
+/* The number of a range that ends; 0: it has none yet. What lies on a queue comes as a whole. */
+static uint64_t take_number(struct state *s, const struct item *item)
+{
+    uint64_t *place = item->lane == LANE_QUEUE ? NULL : place_of(s, item);
+    uint64_t number = place ? *place : 0;
+    if (place)
+        *place = 0;
+    if (number || item->lane == LANE_QUEUE)
+        return number;
+    const struct wide_key key = key_of(s, item);
+    return wide_map_take(&s->open_elsewhere, &key, &number) ? number : 0;
+}
+
+/* What a begin or an end has in common with most others of that name. */
+static struct wide_key begin_key(const struct item *item)
+{
+    const struct event *event = item->event;
+    uint64_t lane = has_lane(item) ? event->lane + UINT64_C(1) : 0;
+    uint64_t color = event->flags & EVENT_HAS_COLOR ? event->color : 0;
+    return (struct wide_key){.words = {event->name | (uint64_t)event->scope << 32,
+                                       CTF_RANGE_BEGIN | (uint64_t)kind_of(item) << 8 |
+                                           (uint64_t)event->level << 16 | color << 32,
+                                       item->depth, lane}};
+}
+
+static void put_begin_common(struct state *s, const struct item *item)
+{
+    const struct wide_key key = begin_key(item);
+    if (ctf_put_known(&s->records, &key))
+        return;
+    ctf_put_uint8(&s->records, kind_of(item));
+    put_names(s, item->event);
+    ctf_put_uint32(&s->records, item->depth);
+    put_look(s, item->event);
+    put_lane(s, item);
+    put_function(s, item->event);
+    ctf_keep(&s->records, &key);
+}
+
 static int put_begin(struct state *s, const struct item *item, uint64_t number)
 {
     const struct event *event = item->event;
@@ -127,15 +207,21 @@ static int put_begin(struct state *s, const struct item *item, uint64_t number)
     const struct args args = {item->args.items, item->args.count - end_count};
     ctf_begin(&s->records, CTF_RANGE_BEGIN, event->thread);
     ctf_put_uint64(&s->records, number);
-    ctf_put_uint8(&s->records, kind_of(item));
-    put_names(s, event);
-    ctf_put_uint32(&s->records, item->depth);
-    put_look(s, event);
-    put_lane(s, item);
-    put_function(s, event);
+    put_begin_common(s, item);
     put_args(s, event, &args);
     ctf_end(&s->records, item->begin_ns, 0);
     return s->records.error;
+}
+
+static void put_end_common(struct state *s, const struct item *item)
+{
+    const struct wide_key key = {.words = {item->event->name | (uint64_t)item->event->scope << 32,
+                                           CTF_RANGE_END | (uint64_t)kind_of(item) << 8}};
+    if (ctf_put_known(&s->records, &key))
+        return;
+    ctf_put_uint8(&s->records, kind_of(item));
+    put_names(s, item->event);
+    ctf_keep(&s->records, &key);
 }
 
 static int put_end(struct state *s, const struct item *item, uint64_t number)
@@ -144,8 +230,7 @@ static int put_end(struct state *s, const struct item *item, uint64_t number)
     const struct args args = item_end_args(item);
     ctf_begin(&s->records, CTF_RANGE_END, lacks ? item->event->thread : item->end_thread);
     ctf_put_uint64(&s->records, number);
-    ctf_put_uint8(&s->records, kind_of(item));
-    put_names(s, item->event);
+    put_end_common(s, item);
     ctf_put_uint64(&s->records, length_ns(item->begin_ns, item->end_ns));
     ctf_put_uint8(&s->records, item->flags & ITEM_UNFINISHED ? CTF_UNFINISHED
                                : item->flags & ITEM_END_LOST ? CTF_END_LOST
@@ -157,8 +242,7 @@ static int put_end(struct state *s, const struct item *item, uint64_t number)
 
 static int take_begin(struct state *s, const struct item *item)
 {
-    const struct wide_key key = key_of(s, item);
-    int error = wide_map_put(&s->open, &key, ++s->last_number);
+    int error = note_number(s, item, ++s->last_number);
     return error ? error : put_begin(s, item, s->last_number);
 }
 
@@ -177,13 +261,11 @@ static int put_launch(struct state *s, const struct item *item, uint64_t number)
     return s->records.error;
 }
 
-/* What lies on a queue comes as a whole. */
 static int take_span(struct state *s, const struct item *item)
 {
-    const struct wide_key key = key_of(s, item);
-    uint64_t number;
+    uint64_t number = take_number(s, item);
     int error = 0;
-    if (item->lane == LANE_QUEUE || !wide_map_take(&s->open, &key, &number)) {
+    if (!number) {
         number = ++s->last_number;
         error = put_begin(s, item, number);
     }
@@ -445,7 +527,10 @@ static int begin(void *state, const struct export_job *job)
     if (begin_ns < 0)
         s->records.origin_ns = begin_ns < earliest_ns ? earliest_ns : begin_ns - before_ns;
     s->lost = calloc(trace_process_count(s->trace) + 1u, sizeof(*s->lost));
-    if (!s->lost)
+    s->thread_count = trace_thread_count(s->trace);
+    s->lane_count = trace_lane_count(s->trace);
+    s->open = calloc((size_t)s->thread_count + s->lane_count + 1, sizeof(*s->open));
+    if (!s->lost || !s->open)
         error = -ENOMEM;
     if (!error && s->has_states)
         error = thread_states_init(&s->states, s->trace, job->selection, &sink);
@@ -463,7 +548,7 @@ static int end(void *state)
         error = s->records.error;
     if (!error && s->job->metadata)
         ctf_put_metadata(s->trace, s->records.origin_ns, s->job->metadata);
-    return error ? error : ctf_put_packets(s->records.sorter, s->job->out);
+    return error ? error : ctf_put_packets(&s->records, s->job->out);
 }
 
 static void destroy(void *state)
@@ -471,7 +556,10 @@ static void destroy(void *state)
     struct state *s = state;
     ctf_records_fini(&s->records);
     thread_states_fini(&s->states);
-    wide_map_free(&s->open);
+    for (size_t i = 0; s->open && i < (size_t)s->thread_count + s->lane_count; i++)
+        vec_free(&s->open[i]);
+    free(s->open);
+    wide_map_free(&s->open_elsewhere);
     free(s->lost);
 }
 

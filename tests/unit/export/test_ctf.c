@@ -108,3 +108,70 @@ TEST(clocks_count_from_1970_or_from_the_begin)
     check_clock(5000000001, 0, "offset_s = -6;\n\toffset = 999999999;");
     check_clock(INT64_MIN + 20, INT64_MAX, "offset_s = ");
 }
+
+/* Behind the context of a thread: a number, two texts and a number. */
+static const char last_fields[] = "\xff\xff\xff\xff\xff\xff\xff\xff"
+                                  "a text of more than a few bytes\0-\0"
+                                  "\x05\0\0\0\0\0\0";
+
+static void check_spelled(const struct ctf_records *records)
+{
+    const size_t end_size = sizeof(last_fields);
+    ctf_bytes bytes = {0};
+    uint64_t lost;
+    CHECK(records->pieces.count > 0 && records->error == 0);
+    CHECK_INT(ctf_spell_out(records, records->pieces.items, (uint32_t)records->pieces.count, &bytes,
+                            &lost),
+              0);
+    CHECK_INT(lost, 0);
+    CHECK_INT(bytes.items[0], CTF_MARK);
+    CHECK_INT(bytes.count, 1 + records->contexts[0].count + end_size);
+    CHECK(memcmp(bytes.items + 1, records->contexts[0].items, records->contexts[0].count) == 0);
+    CHECK(memcmp(bytes.items + bytes.count - end_size, last_fields, end_size) == 0);
+    vec_free(&bytes);
+}
+
+static void put_event(struct ctf_records *records, uint64_t key)
+{
+    const struct wide_key wide = {.words = {key, 1, 2, 3}};
+    static const char text[] = "a text of more than a few bytes";
+    ctf_begin(records, CTF_MARK, 0);
+    ctf_put_uint64(records, UINT64_MAX);
+    if (!ctf_put_known(records, &wide)) {
+        ctf_put_text(records, text, strlen(text));
+        ctf_put_text(records, "", 0);
+        ctf_keep(records, &wide);
+    }
+    ctf_put_uint64(records, 5);
+}
+
+TEST(parts_of_events_are_the_same_kept_or_not)
+{
+    struct maker *maker = one_thread();
+    struct ctf_records records;
+    maker_finish(maker, 3000);
+    CHECK_INT(ctf_records_init(&records, maker_trace(maker)), 0);
+    put_event(&records, 1);
+    check_spelled(&records);
+    put_event(&records, 1);
+    size_t kept = records.pieces.count;
+    check_spelled(&records);
+    for (uint64_t key = 2; key < 70000; key++)
+        put_event(&records, key); /* until there is no room */
+    CHECK(records.pieces.count > kept);
+    check_spelled(&records);
+    put_event(&records, 1);
+    CHECK_INT(records.pieces.count, kept);
+    ctf_records_fini(&records);
+    maker_destroy(maker);
+}
+
+TEST(losses_beyond_all_counting_stay_so)
+{
+    struct maker *maker = one_thread();
+    maker_mark(maker, 0, 1000, "m");
+    maker_lost(maker, 0, &(struct maker_gap){.begin = 1100, .end = 1200, .lost = UINT64_MAX});
+    maker_finish(maker, 3000);
+    const struct packets packets = packets_of(maker);
+    CHECK(packets.discarded[packets.count - 1] >= UINT64_MAX >> 3);
+}
