@@ -20,13 +20,14 @@ static const char digit_pairs[] =
     "34353637383940414243444546474849505152535455565758596061626364656667"
     "6869707172737475767778798081828384858687888990919293949596979899";
 
-uint8_t *json_put_uint(uint8_t *at, uint64_t value)
+/* As many digits as it has, at most eight. */
+static uint8_t *put_first(uint8_t *at, uint32_t value)
 {
-    uint8_t text[JSON_INTEGER_MAX];
+    uint8_t text[8];
     unsigned begin = sizeof(text);
     while (value >= 100) {
         begin -= 2;
-        memcpy(text + begin, digit_pairs + 2 * (value % 100), 2);
+        memcpy(text + begin, digit_pairs + 2ul * (value % 100), 2);
         value /= 100;
     }
     if (value >= 10) {
@@ -36,6 +37,32 @@ uint8_t *json_put_uint(uint8_t *at, uint64_t value)
         text[--begin] = (uint8_t)('0' + value);
     }
     return mempcpy(at, text + begin, sizeof(text) - begin);
+}
+
+/* Eight, whose pairs do not wait for each other. */
+static uint8_t *put_eight(uint8_t *at, uint32_t value)
+{
+    uint32_t halves[] = {value / 10000, value % 10000};
+    for (size_t i = 0; i < 2; i++) {
+        memcpy(at + 4 * i, digit_pairs + 2ul * (halves[i] / 100), 2);
+        memcpy(at + 4 * i + 2, digit_pairs + 2ul * (halves[i] % 100), 2);
+    }
+    return at + 8;
+}
+
+uint8_t *json_put_uint(uint8_t *at, uint64_t value)
+{
+    const uint64_t eight = 100000000;
+    if (value < eight)
+        return put_first(at, (uint32_t)value);
+    uint64_t above = value / eight;
+    if (above < eight) {
+        at = put_first(at, (uint32_t)above);
+    } else {
+        at = put_first(at, (uint32_t)(above / eight));
+        at = put_eight(at, (uint32_t)(above % eight));
+    }
+    return put_eight(at, (uint32_t)(value % eight));
 }
 
 uint8_t *json_put_int(uint8_t *at, int64_t value)
@@ -104,6 +131,35 @@ bool json_is_plain(const char *bytes, size_t length)
     return true;
 }
 
+/* Whether one of eight bytes is none of ASCII, or needs an escape; it may also say so of one that
+ * does not. */
+static bool may_be_special(uint64_t word)
+{
+    const uint64_t ones = UINT64_C(0x0101010101010101), tops = ones << 7;
+    uint64_t quotes = word ^ ones * '"', slashes = word ^ ones * '\\', deletes = word ^ ones * 0x7f;
+    uint64_t below = (word - ones * 0x20) | (quotes - ones) | (slashes - ones) | (deletes - ones);
+    return ((below | word) & tops) != 0;
+}
+
+/* Copies a text that needs no escapes; false: it may need some. */
+static bool copy_plain(uint8_t *to, const char *bytes, size_t length)
+{
+    uint64_t word;
+    size_t at = 0;
+    for (; at + sizeof(word) <= length; at += sizeof(word)) {
+        memcpy(&word, bytes + at, sizeof(word));
+        if (may_be_special(word))
+            return false;
+        memcpy(to + at, &word, sizeof(word));
+    }
+    for (; at < length; at++) {
+        if (needs_escape((uint8_t)bytes[at]) || (uint8_t)bytes[at] >= 0x80)
+            return false;
+        to[at] = (uint8_t)bytes[at];
+    }
+    return true;
+}
+
 static void escape(struct out_stream *out, uint8_t byte)
 {
     static const char hex[] = "0123456789abcdef";
@@ -163,6 +219,26 @@ static void put_comma(struct json_doc *doc)
     doc->any[doc->depth] = true;
 }
 
+/* Texts up to this go out at once. */
+enum { SHORT_TEXT = 1024 };
+
+/* What stands before a value: a comma, its key. Returns where it goes to, with so much room. */
+static uint8_t *begin_value(struct json_doc *doc, const char *key, size_t room)
+{
+    size_t length = key ? strlen(key) : 0;
+    uint8_t *begin = out_reserve(doc->out, length + strlen(",\"\":") + room), *at = begin;
+    if (doc->any[doc->depth])
+        *at++ = ',';
+    doc->any[doc->depth] = true;
+    if (key) {
+        *at++ = '"';
+        at = mempcpy(at, key, length);
+        at = json_put_literal(at, "\":");
+    }
+    out_advance(doc->out, (size_t)(at - begin));
+    return at;
+}
+
 void json_doc_key(struct json_doc *doc, const char *key, size_t length, const char *suffix)
 {
     put_comma(doc);
@@ -173,24 +249,14 @@ void json_doc_key(struct json_doc *doc, const char *key, size_t length, const ch
     doc->any[doc->depth] = false; /* its value needs no comma */
 }
 
-static void put_key(struct json_doc *doc, const char *key)
-{
-    put_comma(doc);
-    if (!key)
-        return;
-    out_write(doc->out, "\"", 1);
-    out_text(doc->out, key);
-    out_write(doc->out, "\":", 2);
-}
-
 static void open_level(struct json_doc *doc, const char *key, bool is_array)
 {
-    put_key(doc, key);
+    *begin_value(doc, key, 1) = is_array ? '[' : '{';
+    out_advance(doc->out, 1);
     assert(doc->depth < JSON_DOC_DEPTH);
     doc->depth++;
     doc->any[doc->depth] = false;
     doc->is_array[doc->depth] = is_array;
-    out_write(doc->out, is_array ? "[" : "{", 1);
 }
 
 void json_doc_object(struct json_doc *doc, const char *key)
@@ -205,15 +271,15 @@ void json_doc_array(struct json_doc *doc, const char *key)
 
 void json_doc_close(struct json_doc *doc)
 {
-    out_write(doc->out, doc->is_array[doc->depth] ? "]" : "}", 1);
+    *out_reserve(doc->out, 1) = doc->is_array[doc->depth] ? ']' : '}';
+    out_advance(doc->out, 1);
     doc->depth--;
 }
 
 void json_doc_int(struct json_doc *doc, const char *key, int64_t value)
 {
     bool exact = value >= -JSON_EXACT_MAX && value <= JSON_EXACT_MAX;
-    put_key(doc, key);
-    uint8_t *begin = out_reserve(doc->out, JSON_INTEGER_MAX + 2), *at = begin;
+    uint8_t *begin = begin_value(doc, key, JSON_INTEGER_MAX + 2), *at = begin;
     if (!exact)
         *at++ = '"';
     at = json_put_int(at, value);
@@ -235,29 +301,56 @@ void json_doc_uint(struct json_doc *doc, const char *key, uint64_t value)
 
 void json_doc_double(struct json_doc *doc, const char *key, double value)
 {
-    put_key(doc, key);
-    uint8_t *begin = out_reserve(doc->out, JSON_DOUBLE_MAX);
+    uint8_t *begin = begin_value(doc, key, JSON_DOUBLE_MAX);
     out_advance(doc->out, (size_t)(json_put_double(begin, value) - begin));
 }
 
 void json_doc_bool(struct json_doc *doc, const char *key, bool value)
 {
-    put_key(doc, key);
+    begin_value(doc, key, 0);
     out_text(doc->out, value ? "true" : "false");
 }
 
 void json_doc_null(struct json_doc *doc, const char *key)
 {
-    put_key(doc, key);
+    begin_value(doc, key, 0);
     out_text(doc->out, "null");
+}
+
+void json_doc_string(struct json_doc *doc, const char *key, const char *text, size_t length)
+{
+    bool brief = length <= SHORT_TEXT;
+    uint8_t *at = begin_value(doc, key, brief ? length + 2 : 0);
+    if (brief && copy_plain(at + 1, text, length)) {
+        at[0] = at[length + 1] = '"';
+        out_advance(doc->out, length + 2);
+        return;
+    }
+    out_write(doc->out, "\"", 1);
+    put_text(doc, text, length);
+    out_write(doc->out, "\"", 1);
 }
 
 void json_doc_text(struct json_doc *doc, const char *key, const char *text)
 {
-    put_key(doc, key);
-    out_write(doc->out, "\"", 1);
-    put_text(doc, text, strlen(text));
-    out_write(doc->out, "\"", 1);
+    json_doc_string(doc, key, text, strlen(text));
+}
+
+void json_doc_digits(struct json_doc *doc, const char *key, int64_t value)
+{
+    uint8_t *begin = begin_value(doc, key, JSON_INTEGER_MAX + 2), *at = begin;
+    *at++ = '"';
+    at = json_put_int(at, value);
+    *at++ = '"';
+    out_advance(doc->out, (size_t)(at - begin));
+}
+
+void json_doc_made(struct json_doc *doc, const void *bytes, size_t size)
+{
+    if (!size)
+        return;
+    put_comma(doc);
+    out_write(doc->out, bytes, size);
 }
 
 void json_doc_hex(struct json_doc *doc, const char *key, uint64_t value)

@@ -154,6 +154,11 @@ void out_advance(struct out_stream *out, size_t size)
 void out_write(struct out_stream *out, const void *bytes, size_t size)
 {
     const uint8_t *at = bytes;
+    if (size <= out->capacity - out->used && !out->error) { /* the usual case */
+        memcpy(out->buffer + out->used, at, size);
+        out->used += size;
+        return;
+    }
     while (size > 0 && !out->error) {
         size_t part = size < RESERVE_MAX ? size : RESERVE_MAX;
         memcpy(out_reserve(out, part), at, part);

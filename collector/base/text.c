@@ -159,10 +159,28 @@ bool text_matches(const char *pattern, const char *text)
     return strcmp(pattern, text) == 0 || fnmatch(pattern, text, 0) == 0;
 }
 
+/* Eight digits of the four bytes of a number, those of the highest first in memory. */
+static uint64_t eight_digits(uint32_t value)
+{
+    const uint64_t ones = UINT64_C(0x0101010101010101);
+    uint64_t spread = value;
+    spread = (spread << 16 | spread) & UINT64_C(0x0000ffff0000ffff);
+    spread = (spread << 8 | spread) & UINT64_C(0x00ff00ff00ff00ff);
+    spread = (spread << 4 | spread) & ones * 15;
+    uint64_t letters = (spread + ones * 6) >> 4 & ones;
+    return __builtin_bswap64(spread + ones * '0' + letters * ('a' - '0' - 10));
+}
+
 char *text_hex(char *at, const uint8_t *bytes, size_t size)
 {
     static const char digits[] = "0123456789abcdef";
-    for (size_t i = 0; i < size; i++) {
+    size_t i = 0;
+    for (uint32_t four; i + sizeof(four) <= size; i += sizeof(four)) {
+        memcpy(&four, bytes + i, sizeof(four));
+        const uint64_t eight = eight_digits(__builtin_bswap32(four));
+        at = mempcpy(at, &eight, sizeof(eight));
+    }
+    for (; i < size; i++) {
         *at++ = digits[bytes[i] >> 4];
         *at++ = digits[bytes[i] & 15];
     }

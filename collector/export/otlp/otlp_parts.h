@@ -90,9 +90,16 @@ struct otlp_span {
     uint32_t marks_dropped, links_dropped;
 };
 
+struct otlp_part {
+    uint8_t *bytes; /* owned */
+    size_t size;    /* 0: not made yet */
+};
+
 struct otlp_spans {
     const struct trace *trace;
-    struct otlp_writer w;
+    struct otlp_writer w, made;
+    struct otlp_part *threads; /* attributes of spans of each */
+    uint32_t thread_count;
     struct export_keys keys;
     int64_t unix_offset_ns;                 /* from CLOCK_MONOTONIC to Unix time */
     uint64_t values_dropped, marks_dropped; /* as spans were too large */

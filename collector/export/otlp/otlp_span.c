@@ -53,14 +53,24 @@ int otlp_spans_init(struct otlp_spans *spans, const struct trace *trace, bool js
     const struct trace_session *session = trace_session_get(trace);
     *spans = (struct otlp_spans){.trace = trace};
     spans->unix_offset_ns = session->begin_realtime_ns - session->begin_ns;
+    spans->thread_count = trace_thread_count(trace);
+    spans->threads = calloc(spans->thread_count + 1u, sizeof(*spans->threads));
     int error = export_keys_init(&spans->keys, trace);
     spans->keys.others = own_keys;
-    return error ? error : otlp_writer_init(&spans->w, json);
+    if (!error)
+        error = otlp_writer_init(&spans->made, json);
+    if (!error)
+        error = otlp_writer_init(&spans->w, json);
+    return spans->threads ? error : -ENOMEM;
 }
 
 void otlp_spans_fini(struct otlp_spans *spans)
 {
+    for (uint32_t i = 0; spans->threads && i < spans->thread_count; i++)
+        free(spans->threads[i].bytes);
+    free(spans->threads);
     export_keys_fini(&spans->keys);
+    otlp_writer_fini(&spans->made);
     otlp_writer_fini(&spans->w);
 }
 
@@ -140,15 +150,36 @@ static int64_t put_values(struct otlp_spans *spans, const struct event *event,
     return dropped;
 }
 
-static void put_thread(struct otlp_spans *spans, uint32_t thread)
+/* Behind the begin of the list, in `made`. */
+static void make_thread(struct otlp_spans *spans, uint32_t thread)
 {
-    const struct trace_thread *entry = trace_thread_get(spans->trace, thread);
     char label[EXPORT_LABEL_SIZE];
-    if (!entry)
-        return;
-    otlp_int_fact(&spans->w, "thread.id", entry->tid);
+    otlp_int_fact(&spans->made, "thread.id", trace_thread_get(spans->trace, thread)->tid);
     trace_thread_label(spans->trace, thread, label, sizeof(label));
-    otlp_text_fact(&spans->w, "thread.name", label);
+    otlp_text_fact(&spans->made, "thread.name", label);
+}
+
+/* The same for all spans of the thread, so it is made once. */
+static int put_thread(struct otlp_spans *spans, uint32_t thread)
+{
+    if (thread >= spans->thread_count)
+        return 0;
+    struct otlp_part *part = &spans->threads[thread];
+    if (!part->size) {
+        size_t begin, end;
+        otlp_restart(&spans->made);
+        otlp_list(&spans->made, &span_attributes);
+        otlp_bytes(&spans->made, &begin);
+        make_thread(spans, thread);
+        const uint8_t *bytes = otlp_bytes(&spans->made, &end);
+        part->bytes = otlp_error(&spans->made) ? NULL : malloc(end - begin);
+        if (!part->bytes)
+            return -ENOMEM;
+        part->size = end - begin;
+        memcpy(part->bytes, bytes + begin, part->size);
+    }
+    otlp_items(&spans->w, part->bytes, part->size);
+    return 0;
 }
 
 /* Of a call. */
@@ -175,7 +206,7 @@ static int put_attributes(struct otlp_spans *spans, const struct item *item)
     char label[EXPORT_LABEL_SIZE];
     const struct event *event = item->event;
     otlp_list(&spans->w, &span_attributes);
-    put_thread(spans, event->thread);
+    int error = put_thread(spans, event->thread);
     if (item->lane == LANE_TRACK || item->lane == LANE_QUEUE) {
         trace_lane_path(spans->trace, event->lane, label, sizeof(label));
         otlp_text_fact(&spans->w, "track", label);
@@ -188,7 +219,7 @@ static int put_attributes(struct otlp_spans *spans, const struct item *item)
     otlp_end(&spans->w);
     if (dropped > 0)
         otlp_uint(&spans->w, &span_attributes_dropped, (uint32_t)dropped);
-    return dropped < 0 ? (int)dropped : 0;
+    return dropped < 0 ? (int)dropped : error;
 }
 
 /* ---- Events and links ------------------------------------------------------------------------ */

@@ -5,6 +5,7 @@
 #include "text.h"
 
 #include <assert.h>
+#include <endian.h>
 #include <errno.h>
 
 enum {
@@ -109,19 +110,12 @@ void otlp_end(struct otlp_writer *w)
 void otlp_items(struct otlp_writer *w, const void *bytes, size_t size)
 {
     if (w->json)
-        out_write(w->text, bytes, size);
+        json_doc_made(&w->doc, bytes, size);
     else
         proto_fields(&w->proto, bytes, size);
 }
 
 /* ---- Fields ---------------------------------------------------------------------------------- */
-
-static void put_digits(struct otlp_writer *w, const char *name, uint64_t value)
-{
-    char text[INTEGER_SIZE];
-    *json_put_uint((uint8_t *)text, value) = 0;
-    json_doc_text(&w->doc, name, text);
-}
 
 void otlp_uint(struct otlp_writer *w, const struct otlp_field *field, uint32_t value)
 {
@@ -134,7 +128,7 @@ void otlp_uint(struct otlp_writer *w, const struct otlp_field *field, uint32_t v
 void otlp_time(struct otlp_writer *w, const struct otlp_field *field, uint64_t unix_ns)
 {
     if (w->json)
-        put_digits(w, field->name, unix_ns);
+        json_doc_digits(&w->doc, field->name, (int64_t)unix_ns);
     else
         proto_fixed64(&w->proto, field->number, unix_ns);
 }
@@ -150,30 +144,27 @@ void otlp_text(struct otlp_writer *w, const struct otlp_field *field, const char
 void otlp_id(struct otlp_writer *w, const struct otlp_field *field, const uint64_t *parts,
              unsigned count)
 {
-    uint8_t bytes[8 * ID_PARTS_MAX];
+    uint64_t bytes[ID_PARTS_MAX];
     char hex[ID_HEX_SIZE];
     assert(count <= ID_PARTS_MAX);
-    for (unsigned i = 0; i < 8 * count; i++)
-        bytes[i] = (uint8_t)(parts[i / 8] >> (56 - 8 * (i % 8)));
+    for (unsigned i = 0; i < count; i++)
+        bytes[i] = htobe64(parts[i]);
     if (!w->json) {
         proto_bytes(&w->proto, field->number, bytes, 8ul * count);
         return;
     }
-    text_hex(hex, bytes, 8ul * count);
-    json_doc_text(&w->doc, field->name, hex);
+    text_hex(hex, (const uint8_t *)bytes, 8ul * count);
+    json_doc_string(&w->doc, field->name, hex, 16ul * count);
 }
 
 /* ---- Attributes ------------------------------------------------------------------------------ */
 
 static void put_int(struct otlp_writer *w, int64_t value)
 {
-    char text[INTEGER_SIZE];
-    if (!w->json) {
+    if (w->json)
+        json_doc_digits(&w->doc, value_int.name, value);
+    else
         proto_int(&w->proto, value_int.number, value);
-        return;
-    }
-    *json_put_int((uint8_t *)text, value) = 0;
-    json_doc_text(&w->doc, value_int.name, text);
 }
 
 static void put_bool(struct otlp_writer *w, bool value)

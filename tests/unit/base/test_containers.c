@@ -250,6 +250,10 @@ TEST(names_and_digits_are_told_to_their_last_byte)
     CHECK(text_hex(hex, (const uint8_t[]){0, 0x7f, 0xe5}, 3) == hex + 6);
     CHECK_STR(hex, "007fe5");
     CHECK_INT(hex[7], '?');
+    char longer[23];
+    const uint8_t eleven[] = {0x01, 0x23, 0x45, 0x67, 0x89, 0xab, 0xcd, 0xef, 0xff, 0x00, 0x9a};
+    CHECK(text_hex(longer, eleven, sizeof(eleven)) == longer + 22);
+    CHECK_STR(longer, "0123456789abcdefff009a");
     CHECK(text_hex(hex, NULL, 0) == hex);
     CHECK_STR(hex, "");
 }

@@ -93,6 +93,31 @@ TEST(strings_of_any_length_are_escaped)
     out_stream_abandon(out);
 }
 
+/* Whatever is at whatever place among others that need nothing. */
+TEST(texts_of_documents_are_as_strings_alone)
+{
+    static const char *const odd[] = {"\"", "\\", "\x1f", "\x7f",     "\n",          "\xc3\xa4",
+                                      " ",  "!",  "~",    "\xc2\x85", "\xe2\x82\xac"};
+    struct out_stream *out = out_stream_memory(), *alone = out_stream_memory();
+    size_t size, wanted_size;
+    for (unsigned i = 0; i < 40 * sizeof(odd) / sizeof(*odd); i++) {
+        char text[64] = "0123456789abcdefghijklmnopqrstuvwxyz#[]^";
+        const char *part = odd[i / 40];
+        memcpy(text + i % 40, part, strlen(part));
+        out_stream_memory_reset(out);
+        out_stream_memory_reset(alone);
+        struct json_doc doc = {.out = out};
+        json_doc_text(&doc, NULL, text);
+        json_string(alone, text, strlen(text));
+        const uint8_t *bytes = out_stream_memory_bytes(out, &size);
+        const uint8_t *wanted = out_stream_memory_bytes(alone, &wanted_size);
+        CHECK_INT(size, wanted_size);
+        CHECK(memcmp(bytes, wanted, size) == 0);
+    }
+    out_stream_abandon(out);
+    out_stream_abandon(alone);
+}
+
 TEST(varints_take_seven_bits_a_byte)
 {
     uint8_t bytes[VARINT_MAX];
