@@ -11,7 +11,11 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { SQL_SIZE = 2048, COPY_SIZE = 64 << 10 };
+enum {
+    SQL_SIZE = 4096,
+    COPY_SIZE = 64 << 10,
+    FEW_ROWS = 64, /* that are not worth a statement of many */
+};
 
 /* Ids of texts that are no strings of the trace. */
 #define MADE_TEXTS (INT64_C(1) << 32)
@@ -142,10 +146,29 @@ static void check(struct nsys_database *db, int status)
         fail(db, status);
 }
 
-void nsys_run(struct nsys_database *db, const char *sql)
+static void run(struct nsys_database *db, const char *sql)
 {
     if (!db->error)
         check(db, sqlite3_exec(db->file, sql, NULL, NULL, NULL));
+}
+
+/* Inserts those that wait. */
+static void insert(struct nsys_database *db, struct nsys_rows *rows)
+{
+    if (rows->waiting && !db->error) {
+        check(db, sqlite3_bind_int(rows->insert, rows->columns * rows->size + 1, rows->waiting));
+        check(db, sqlite3_step(rows->insert));
+    }
+    if (rows->insert)
+        sqlite3_reset(rows->insert);
+    rows->waiting = 0;
+}
+
+void nsys_run(struct nsys_database *db, const char *sql)
+{
+    for (unsigned i = 0; i < NSYS_TABLES; i++)
+        insert(db, &db->tables[i]);
+    run(db, sql);
 }
 
 /* ---- Begin and end --------------------------------------------------------------------------- */
@@ -160,9 +183,9 @@ static int open_file(struct nsys_database *db)
     int status =
         sqlite3_open_v2(path, &db->file, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
     check(db, status);
-    nsys_run(db, "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; "
-                 "PRAGMA locking_mode = EXCLUSIVE; PRAGMA cache_size = -16384; "
-                 "PRAGMA temp_store = FILE; PRAGMA encoding = 'UTF-8'; BEGIN");
+    run(db, "PRAGMA page_size = 8192; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; "
+            "PRAGMA locking_mode = EXCLUSIVE; PRAGMA cache_size = -16384; "
+            "PRAGMA temp_store = FILE; PRAGMA encoding = 'UTF-8'; BEGIN");
     unlink(path);
     return db->error;
 }
@@ -182,8 +205,8 @@ int nsys_database_init(struct nsys_database *db, const struct trace *trace)
 static void finalize(struct nsys_database *db)
 {
     for (unsigned i = 0; i < NSYS_TABLES; i++) {
-        sqlite3_finalize(db->inserts[i]);
-        db->inserts[i] = NULL;
+        sqlite3_finalize(db->tables[i].insert);
+        db->tables[i].insert = NULL;
     }
     sqlite3_finalize(db->find_launch);
     db->find_launch = NULL;
@@ -222,53 +245,105 @@ int nsys_database_copy(struct nsys_database *db, struct out_stream *out)
 
 /* ---- Rows ------------------------------------------------------------------------------------ */
 
-static sqlite3_stmt *make_insert(struct nsys_database *db, enum nsys_table table)
+/* A statement for `size` rows, of which as many are inserted as its last parameter says. */
+static void make_insert(struct nsys_database *db, enum nsys_table table, int size)
+{
+    char sql[SQL_SIZE];
+    struct text text = text_init(sql, sizeof(sql));
+    struct nsys_rows *rows = &db->tables[table];
+    rows->columns = 1;
+    for (const char *at = tables[table].columns; (at = strchr(at, ',')); at++)
+        rows->columns++;
+    rows->size = size;
+    text_format(&text, "INSERT %sINTO %s ", table >= NSYS_TABLE_LAUNCHED ? "OR IGNORE " : "",
+                tables[table].name);
+    for (int i = 0; i < size * rows->columns; i++)
+        text_format(&text, i == 0                   ? "SELECT ?"
+                           : i % rows->columns == 0 ? " UNION ALL SELECT ?"
+                                                    : ",?");
+    text_format(&text, " LIMIT ?");
+    if (!db->error)
+        check(db, sqlite3_prepare_v3(db->file, sql, -1, SQLITE_PREPARE_PERSISTENT, &rows->insert,
+                                     NULL));
+    memset(rows->put, 0, sizeof(rows->put));
+}
+
+static void make_table(struct nsys_database *db, enum nsys_table table)
 {
     char sql[SQL_SIZE];
     struct text text = text_init(sql, sizeof(sql));
     const char *last = tables[table].last;
     text_format(&text, "CREATE TABLE %s (%s%s", tables[table].name, tables[table].columns,
                 last ? last : ")");
-    nsys_run(db, sql);
-    text = text_init(sql, sizeof(sql));
-    text_format(&text, "INSERT %sINTO %s VALUES (?",
-                table >= NSYS_TABLE_LAUNCHED ? "OR IGNORE " : "", tables[table].name);
-    for (const char *at = tables[table].columns; (at = strchr(at, ',')); at++)
-        text_format(&text, ",?");
-    text_format(&text, ")");
-    if (!db->error)
-        check(db, sqlite3_prepare_v3(db->file, sql, -1, SQLITE_PREPARE_PERSISTENT,
-                                     &db->inserts[table], NULL));
-    return db->inserts[table];
+    run(db, sql);
+    make_insert(db, table, 1);
+}
+
+/* Which rows of ours are there already is seen at once: they come one by one. */
+static void make_wide(struct nsys_database *db, enum nsys_table table)
+{
+    struct nsys_rows *rows = &db->tables[table];
+    if (rows->seen < FEW_ROWS)
+        rows->seen++;
+    if (rows->seen < FEW_ROWS || rows->size > 1 || table >= NSYS_TABLE_LAUNCHED)
+        return;
+    sqlite3_finalize(rows->insert);
+    rows->insert = NULL;
+    make_insert(db, table, NSYS_ROWS_MAX);
 }
 
 void nsys_begin_row(struct nsys_database *db, enum nsys_table table)
 {
+    struct nsys_rows *rows = &db->tables[table];
+    if (!rows->insert && !db->error)
+        make_table(db, table);
+    else if (!db->error)
+        make_wide(db, table);
+    db->rows = rows->insert && !db->error ? rows : NULL;
     db->column = 0;
-    db->row = db->inserts[table];
-    if (!db->row && !db->error)
-        db->row = make_insert(db, table);
-    if (db->row)
-        sqlite3_clear_bindings(db->row);
+    db->put = 0;
+}
+
+/* The parameter of the next column, which is not NULL; 0: there is no row. */
+static int next_parameter(struct nsys_database *db)
+{
+    if (!db->rows)
+        return 0;
+    db->put |= UINT64_C(1) << db->column++;
+    return db->rows->waiting * db->rows->columns + db->column;
 }
 
 void nsys_put(struct nsys_database *db, int64_t number)
 {
-    if (db->row)
-        check(db, sqlite3_bind_int64(db->row, ++db->column, number));
+    int parameter = next_parameter(db);
+    if (parameter)
+        check(db, sqlite3_bind_int64(db->rows->insert, parameter, number));
 }
 
 void nsys_put_real(struct nsys_database *db, double number)
 {
-    if (db->row)
-        check(db, sqlite3_bind_double(db->row, ++db->column, number));
+    int parameter = next_parameter(db);
+    if (parameter)
+        check(db, sqlite3_bind_double(db->rows->insert, parameter, number));
+}
+
+static void put_text(struct nsys_database *db, const char *bytes, size_t length,
+                     sqlite3_destructor_type kept)
+{
+    int parameter = next_parameter(db);
+    if (parameter)
+        check(db,
+              sqlite3_bind_text64(db->rows->insert, parameter, bytes, length, kept, SQLITE_UTF8));
 }
 
 void nsys_put_text(struct nsys_database *db, const char *bytes, size_t length)
 {
-    if (db->row)
-        check(db, sqlite3_bind_text64(db->row, ++db->column, bytes, length, SQLITE_STATIC,
-                                      SQLITE_UTF8));
+    put_text(db, bytes, length, SQLITE_TRANSIENT);
+}
+
+void nsys_put_lasting(struct nsys_database *db, const char *bytes, size_t length)
+{
+    put_text(db, bytes, length, SQLITE_STATIC);
 }
 
 void nsys_skip(struct nsys_database *db, int columns)
@@ -278,11 +353,16 @@ void nsys_skip(struct nsys_database *db, int columns)
 
 void nsys_end_row(struct nsys_database *db)
 {
-    if (db->row && !db->error)
-        check(db, sqlite3_step(db->row));
-    if (db->row)
-        sqlite3_reset(db->row);
-    db->row = NULL;
+    struct nsys_rows *rows = db->rows;
+    if (!rows)
+        return;
+    uint64_t stale = rows->put[rows->waiting] & ~db->put; /* of the row that was there before */
+    for (; stale; stale &= stale - 1)
+        sqlite3_bind_null(rows->insert, rows->waiting * rows->columns + 1 + __builtin_ctzll(stale));
+    rows->put[rows->waiting++] = db->put;
+    if (rows->waiting == rows->size)
+        insert(db, rows);
+    db->rows = NULL;
 }
 
 /* ---- Texts ----------------------------------------------------------------------------------- */
@@ -291,7 +371,7 @@ static void put_string(struct nsys_database *db, int64_t id, const char *bytes, 
 {
     nsys_begin_row(db, NSYS_TABLE_STRINGS);
     nsys_put(db, id);
-    nsys_put_text(db, bytes, length);
+    nsys_put_lasting(db, bytes, length);
     nsys_end_row(db);
 }
 
@@ -316,6 +396,6 @@ int64_t nsys_text(struct nsys_database *db, const char *text)
         return MADE_TEXTS;
     }
     if (db->made.count > count)
-        put_string(db, MADE_TEXTS + number, text, length);
+        put_string(db, MADE_TEXTS + number, strtab_get(&db->made, (size_t)number)->bytes, length);
     return MADE_TEXTS + number;
 }

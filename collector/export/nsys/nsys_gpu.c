@@ -138,7 +138,7 @@ void nsys_gpu_finish(struct nsys *nsys)
 {
     struct nsys_database *db = &nsys->db;
     char sql[512];
-    if (!db->inserts[NSYS_TABLE_LAUNCHED] || db->error)
+    if (!db->tables[NSYS_TABLE_LAUNCHED].insert || db->error)
         return;
     int64_t name = nsys_text(db, NSYS_LAUNCH);
     nsys_begin_row(db, NSYS_TABLE_CALLS); /* the tables are made */

@@ -52,15 +52,26 @@ enum nsys_table {
     NSYS_TABLES
 };
 
+/* Rows of a table that wait to be inserted together: those of a table that has few, one by one. */
+enum { NSYS_ROWS_MAX = 32 };
+
+struct nsys_rows {
+    sqlite3_stmt *insert;        /* NULL: not made yet */
+    int columns, size;           /* size: rows that it takes */
+    int waiting, seen;           /* seen: of the first ones */
+    uint64_t put[NSYS_ROWS_MAX]; /* columns that are not NULL, a bit each */
+};
+
 struct nsys_database {
     sqlite3 *file;
     int fd; /* of the same file; -1: none */
     sigset_t signals;
     bool holds_signals;
-    sqlite3_stmt *inserts[NSYS_TABLES];
+    struct nsys_rows tables[NSYS_TABLES];
     sqlite3_stmt *find_launch;
-    sqlite3_stmt *row; /* that is made at present */
+    struct nsys_rows *rows; /* of the row that is made at present */
     int column;
+    uint64_t put; /* of it */
     const struct trace *trace;
     uint8_t *told; /* by string: it is in StringIds */
     uint32_t string_count;
@@ -77,11 +88,14 @@ void nsys_run(struct nsys_database *db, const char *sql);
 /* Ends the transaction and copies the file. 0 or -errno. */
 int nsys_database_copy(struct nsys_database *db, struct out_stream *out);
 
-/* A row: its columns in their order; those that were not put are NULL. Texts last until its end. */
+/* A row: its columns in their order; those that were not put are NULL. It may be inserted later;
+ * statements see all rows. */
 void nsys_begin_row(struct nsys_database *db, enum nsys_table table);
 void nsys_put(struct nsys_database *db, int64_t number);
 void nsys_put_real(struct nsys_database *db, double number);
+/* The first is copied, the other lasts until the database is copied. */
 void nsys_put_text(struct nsys_database *db, const char *bytes, size_t length);
+void nsys_put_lasting(struct nsys_database *db, const char *bytes, size_t length);
 void nsys_skip(struct nsys_database *db, int columns);
 void nsys_end_row(struct nsys_database *db);
 

@@ -31,7 +31,7 @@ static void put_name(struct nsys *nsys, const struct event *event, enum nsys_eve
     else
         nsys_skip(db, 1);
     nsys_skip(db, 1);
-    nsys_put_text(db, text->bytes, text->length);
+    nsys_put_lasting(db, text->bytes, text->length);
     nsys_put_who(nsys, nsys_thread(nsys, event->thread));
     nsys_skip(db, 2);
     nsys_put(db, domain);
@@ -168,9 +168,9 @@ static void put_row(struct nsys *nsys, const struct item *item, enum nsys_event_
         nsys_skip(db, 1);
     put_attributes(nsys, event);
     if (!event->name)
-        nsys_put_text(db, EXPORT_UNNAMED, strlen(EXPORT_UNNAMED));
+        nsys_put_lasting(db, EXPORT_UNNAMED, strlen(EXPORT_UNNAMED));
     else if (in_row)
-        nsys_put_text(db, name->bytes, name->length);
+        nsys_put_lasting(db, name->bytes, name->length);
     else
         nsys_skip(db, 1);
     nsys_put_who(nsys, nsys_thread(nsys, event->thread));

@@ -104,6 +104,57 @@ static void add_value(int64_t time, enum value_kind kind, union value value)
                                        .flags = EVENT_HAS_COLOR});
 }
 
+TEST(rows_that_are_inserted_together_keep_their_own_columns)
+{
+    enum { ROWS = 1000 };
+
+    begin();
+    for (int i = 0; i < ROWS; i++) {
+        maker_push(maker, 0, 100 * (int64_t)i, "work");
+        maker_pop(maker, 0, 100 * (int64_t)i + 50);
+        if (i % 3 == 0)
+            add_value(100 * (int64_t)i + 60, VALUE_INT64, (union value){.int64 = i});
+        if (i % 7 == 0)
+            maker_value_int(maker, "number", i);
+    }
+    sqlite3 *database = exported();
+    check(database, "SELECT count(*) FROM NVTX_EVENTS WHERE eventType = 59", "1000");
+    check(database,
+          "SELECT count(*) FROM NVTX_EVENTS WHERE eventType = 59 AND end = start + 50 AND text = "
+          "'work' AND int64Value IS NULL AND color IS NULL AND category IS NULL",
+          "1000");
+    check(database,
+          "SELECT count(*) FROM NVTX_EVENTS WHERE eventType = 34 AND end IS NULL AND start = 100 * "
+          "int64Value + 60 AND color IS NOT NULL",
+          "334");
+    check(database, "SELECT count(*) FROM NVTX_EVENTS WHERE jsonText IS NOT NULL", "143");
+    check(
+        database,
+        "SELECT count(*) FROM NVTX_EVENTS WHERE jsonText = '{\"number\":' || (start / 100) || '}'",
+        "143");
+    check(database, "SELECT sum(int64Value) FROM NVTX_EVENTS", "166833");
+    sqlite3_close(database);
+}
+
+TEST(names_that_are_made_are_all_there)
+{
+    enum { THREADS = 300 };
+
+    begin();
+    for (int i = 1; i < THREADS; i++) {
+        char name[32];
+        snprintf(name, sizeof(name), "worker %d", i);
+        uint32_t thread = maker_thread(maker, 0, 100 + i, name);
+        maker_mark(maker, thread, 10, "mark");
+    }
+    sqlite3 *database = exported();
+    check(database,
+          "SELECT count(*) FROM ThreadNames JOIN StringIds ON id = nameId WHERE value LIKE "
+          "'worker ' || ((globalTid & 0xffffff) - 100) || '%'",
+          "299");
+    sqlite3_close(database);
+}
+
 TEST(payloads_have_their_columns_and_the_rest_is_json)
 {
     begin();
