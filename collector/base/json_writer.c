@@ -226,7 +226,8 @@ enum { SHORT_TEXT = 1024 };
 static uint8_t *begin_value(struct json_doc *doc, const char *key, size_t room)
 {
     size_t length = key ? strlen(key) : 0;
-    uint8_t *begin = out_reserve(doc->out, length + strlen(",\"\":") + room), *at = begin;
+    uint8_t *at = out_reserve(doc->out, length + strlen(",\"\":") + room);
+    doc->begin = at;
     if (doc->any[doc->depth])
         *at++ = ',';
     doc->any[doc->depth] = true;
@@ -235,8 +236,13 @@ static uint8_t *begin_value(struct json_doc *doc, const char *key, size_t room)
         at = mempcpy(at, key, length);
         at = json_put_literal(at, "\":");
     }
-    out_advance(doc->out, (size_t)(at - begin));
     return at;
+}
+
+/* It goes up to there. */
+static void end_value(const struct json_doc *doc, const uint8_t *at)
+{
+    out_advance(doc->out, (size_t)(at - doc->begin));
 }
 
 void json_doc_key(struct json_doc *doc, const char *key, size_t length, const char *suffix)
@@ -251,8 +257,9 @@ void json_doc_key(struct json_doc *doc, const char *key, size_t length, const ch
 
 static void open_level(struct json_doc *doc, const char *key, bool is_array)
 {
-    *begin_value(doc, key, 1) = is_array ? '[' : '{';
-    out_advance(doc->out, 1);
+    uint8_t *at = begin_value(doc, key, 1);
+    *at = is_array ? '[' : '{';
+    end_value(doc, at + 1);
     assert(doc->depth < JSON_DOC_DEPTH);
     doc->depth++;
     doc->any[doc->depth] = false;
@@ -279,13 +286,13 @@ void json_doc_close(struct json_doc *doc)
 void json_doc_int(struct json_doc *doc, const char *key, int64_t value)
 {
     bool exact = value >= -JSON_EXACT_MAX && value <= JSON_EXACT_MAX;
-    uint8_t *begin = begin_value(doc, key, JSON_INTEGER_MAX + 2), *at = begin;
+    uint8_t *at = begin_value(doc, key, JSON_INTEGER_MAX + 2);
     if (!exact)
         *at++ = '"';
     at = json_put_int(at, value);
     if (!exact)
         *at++ = '"';
-    out_advance(doc->out, (size_t)(at - begin));
+    end_value(doc, at);
 }
 
 void json_doc_uint(struct json_doc *doc, const char *key, uint64_t value)
@@ -301,31 +308,31 @@ void json_doc_uint(struct json_doc *doc, const char *key, uint64_t value)
 
 void json_doc_double(struct json_doc *doc, const char *key, double value)
 {
-    uint8_t *begin = begin_value(doc, key, JSON_DOUBLE_MAX);
-    out_advance(doc->out, (size_t)(json_put_double(begin, value) - begin));
+    end_value(doc, json_put_double(begin_value(doc, key, JSON_DOUBLE_MAX), value));
 }
 
 void json_doc_bool(struct json_doc *doc, const char *key, bool value)
 {
-    begin_value(doc, key, 0);
+    end_value(doc, begin_value(doc, key, 0));
     out_text(doc->out, value ? "true" : "false");
 }
 
 void json_doc_null(struct json_doc *doc, const char *key)
 {
-    begin_value(doc, key, 0);
+    end_value(doc, begin_value(doc, key, 0));
     out_text(doc->out, "null");
 }
 
-void json_doc_string(struct json_doc *doc, const char *key, const char *text, size_t length)
+static void put_quoted(struct json_doc *doc, const char *key, const char *text, size_t length)
 {
     bool brief = length <= SHORT_TEXT;
     uint8_t *at = begin_value(doc, key, brief ? length + 2 : 0);
     if (brief && copy_plain(at + 1, text, length)) {
         at[0] = at[length + 1] = '"';
-        out_advance(doc->out, length + 2);
+        end_value(doc, at + length + 2);
         return;
     }
+    end_value(doc, at);
     out_write(doc->out, "\"", 1);
     put_text(doc, text, length);
     out_write(doc->out, "\"", 1);
@@ -333,16 +340,16 @@ void json_doc_string(struct json_doc *doc, const char *key, const char *text, si
 
 void json_doc_text(struct json_doc *doc, const char *key, const char *text)
 {
-    json_doc_string(doc, key, text, strlen(text));
+    put_quoted(doc, key, text, strlen(text));
 }
 
 void json_doc_digits(struct json_doc *doc, const char *key, int64_t value)
 {
-    uint8_t *begin = begin_value(doc, key, JSON_INTEGER_MAX + 2), *at = begin;
+    uint8_t *at = begin_value(doc, key, JSON_INTEGER_MAX + 2);
     *at++ = '"';
     at = json_put_int(at, value);
     *at++ = '"';
-    out_advance(doc->out, (size_t)(at - begin));
+    end_value(doc, at);
 }
 
 void json_doc_made(struct json_doc *doc, const void *bytes, size_t size)
@@ -351,6 +358,16 @@ void json_doc_made(struct json_doc *doc, const void *bytes, size_t size)
         return;
     put_comma(doc);
     out_write(doc->out, bytes, size);
+}
+
+void json_doc_bytes(struct json_doc *doc, const char *key, const void *bytes, size_t size)
+{
+    assert(size <= JSON_BYTES_MAX);
+    uint8_t *at = begin_value(doc, key, 2ul * JSON_BYTES_MAX + 2);
+    *at++ = '"';
+    at = (uint8_t *)text_hex((char *)at, bytes, size);
+    *at++ = '"';
+    end_value(doc, at);
 }
 
 void json_doc_hex(struct json_doc *doc, const char *key, uint64_t value)

@@ -62,6 +62,7 @@ enum { JSON_DOC_DEPTH = 8 };
 
 struct json_doc {
     struct out_stream *out;
+    uint8_t *begin; /* of the value that is being written, with its key */
     unsigned depth;
     bool any[JSON_DOC_DEPTH + 1]; /* a value stands on this level */
     bool is_array[JSON_DOC_DEPTH + 1];
@@ -77,11 +78,15 @@ void json_doc_double(struct json_doc *doc, const char *key, double value);
 void json_doc_bool(struct json_doc *doc, const char *key, bool value);
 void json_doc_null(struct json_doc *doc, const char *key);
 void json_doc_text(struct json_doc *doc, const char *key, const char *text);
-void json_doc_string(struct json_doc *doc, const char *key, const char *text, size_t length);
 /* "31", as text */
 void json_doc_digits(struct json_doc *doc, const char *key, int64_t value);
 /* Into an array: values that another document has, with commas between them. */
 void json_doc_made(struct json_doc *doc, const void *bytes, size_t size);
+
+/* "001f": two digits a byte, at most JSON_BYTES_MAX of them. */
+enum { JSON_BYTES_MAX = 16 };
+
+void json_doc_bytes(struct json_doc *doc, const char *key, const void *bytes, size_t size);
 /* "0x1f" */
 void json_doc_hex(struct json_doc *doc, const char *key, uint64_t value);
 

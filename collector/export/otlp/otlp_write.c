@@ -2,17 +2,12 @@
 /* Messages of otlp_parts.h. JSON is as protocol buffers map to it, but for what OTLP says of its
  * own: ids are hexadecimal, enumerations are numbers. Integers of 64 bits are strings there. */
 #include "otlp_parts.h"
-#include "text.h"
 
 #include <assert.h>
 #include <endian.h>
 #include <errno.h>
 
-enum {
-    INTEGER_SIZE = JSON_INTEGER_MAX + 1,
-    ID_PARTS_MAX = 2,
-    ID_HEX_SIZE = 2 * 8 * ID_PARTS_MAX + 1
-};
+enum { INTEGER_SIZE = JSON_INTEGER_MAX + 1, ID_PARTS_MAX = 2 };
 
 /* Of KeyValue and AnyValue. */
 static const struct otlp_field attribute_key = {1, "key"}, attribute_value = {2, "value"},
@@ -145,16 +140,13 @@ void otlp_id(struct otlp_writer *w, const struct otlp_field *field, const uint64
              unsigned count)
 {
     uint64_t bytes[ID_PARTS_MAX];
-    char hex[ID_HEX_SIZE];
     assert(count <= ID_PARTS_MAX);
     for (unsigned i = 0; i < count; i++)
         bytes[i] = htobe64(parts[i]);
-    if (!w->json) {
-        proto_bytes(&w->proto, field->number, bytes, 8ul * count);
-        return;
-    }
-    text_hex(hex, (const uint8_t *)bytes, 8ul * count);
-    json_doc_string(&w->doc, field->name, hex, 16ul * count);
+    if (w->json)
+        json_doc_bytes(&w->doc, field->name, bytes, sizeof(*bytes) * count);
+    else
+        proto_bytes(&w->proto, field->number, bytes, sizeof(*bytes) * count);
 }
 
 /* ---- Attributes ------------------------------------------------------------------------------ */
