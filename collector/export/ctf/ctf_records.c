@@ -305,14 +305,13 @@ void ctf_keep(struct ctf_records *records, const struct wide_key *key)
         return;
     int error = ctf_spell_out(records, records->pieces.items + records->part,
                               (uint32_t)(records->pieces.count - records->part), &part, &lost);
-    if (!error)
-        error = vec_push(&records->known, part);
-    if (!error)
-        error = wide_map_put(&records->known_numbers, key, number);
-    if (error) {
-        records->error = error;
+    if (error || vec_push(&records->known, part) != 0) {
+        vec_free(&part);
+        records->error = -ENOMEM;
         return;
     }
+    if (wide_map_put(&records->known_numbers, key, number) != 0)
+        records->error = -ENOMEM;
     records->known_bytes += part.capacity;
     records->pieces.count = records->part;
     put_number(records, PIECE_KNOWN, number);
