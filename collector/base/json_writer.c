@@ -2,6 +2,7 @@
 /* JSON: its pieces, and documents of them. */
 #include "json_writer.h"
 
+#include "byte_words.h"
 #include "text.h"
 
 #include <assert.h>
@@ -122,41 +123,30 @@ static bool is_control(const char *bytes, size_t size)
            (uint8_t)bytes[1] < 0xa0;
 }
 
+/* One of eight bytes. */
+static inline uint64_t need_escape(uint64_t word)
+{
+    return byte_word_less(word, 0x20) | byte_word_has(word, '"') | byte_word_has(word, '\\') |
+           byte_word_has(word, 0x7f) | byte_word_has(word, 0xc2);
+}
+
 bool json_is_plain(const char *bytes, size_t length)
 {
-    for (size_t i = 0; i < length; i++) {
-        if (needs_escape((uint8_t)bytes[i]))
-            return false;
-    }
-    return true;
+    return !byte_words_any(bytes, length, need_escape);
 }
 
-/* Whether one of eight bytes is none of ASCII, or needs an escape; it may also say so of one that
- * does not. */
-static bool may_be_special(uint64_t word)
+/* And what may be no whole character. */
+static inline uint64_t need_care(uint64_t word)
 {
-    const uint64_t ones = UINT64_C(0x0101010101010101), tops = ones << 7;
-    uint64_t quotes = word ^ ones * '"', slashes = word ^ ones * '\\', deletes = word ^ ones * 0x7f;
-    uint64_t below = (word - ones * 0x20) | (quotes - ones) | (slashes - ones) | (deletes - ones);
-    return ((below | word) & tops) != 0;
+    return need_escape(word) | (word & BYTE_WORDS_ONES << 7);
 }
 
-/* Copies a text that needs no escapes; false: it may need some. */
+/* Copies a text of nothing like that; false: it may have some. */
 static bool copy_plain(uint8_t *to, const char *bytes, size_t length)
 {
-    uint64_t word;
-    size_t at = 0;
-    for (; at + sizeof(word) <= length; at += sizeof(word)) {
-        memcpy(&word, bytes + at, sizeof(word));
-        if (may_be_special(word))
-            return false;
-        memcpy(to + at, &word, sizeof(word));
-    }
-    for (; at < length; at++) {
-        if (needs_escape((uint8_t)bytes[at]) || (uint8_t)bytes[at] >= 0x80)
-            return false;
-        to[at] = (uint8_t)bytes[at];
-    }
+    if (byte_words_any(bytes, length, need_care))
+        return false;
+    memcpy(to, bytes, length);
     return true;
 }
 
@@ -199,9 +189,19 @@ void json_string(struct out_stream *out, const char *bytes, size_t length)
 
 /* ---- Documents ------------------------------------------------------------------------------- */
 
+/* One of eight bytes, or is of more than ASCII. */
+static inline uint64_t need_care(uint64_t word)
+{
+    return need_escape(word) | (word & BYTE_WORDS_ONES << 7);
+}
+
 /* The text as it is, or repaired. */
 static void put_text(struct json_doc *doc, const char *bytes, size_t size)
 {
+    if (!byte_words_any(bytes, size, need_care)) {
+        out_write(doc->out, bytes, size);
+        return;
+    }
     if (utf8_is_text(bytes, size)) {
         json_escaped(doc->out, bytes, size);
         return;

@@ -213,6 +213,12 @@ void out_stream_memory_reset(struct out_stream *out)
     out->used = 0;
 }
 
+void out_stream_memory_cut(struct out_stream *out, size_t size)
+{
+    if (size < out->used)
+        out->used = size;
+}
+
 static int start_gzip(struct out_stream *out, int level)
 {
     out->z_buffer = malloc(GZIP_SIZE);

@@ -26,8 +26,9 @@ int out_stream_open(const char *path, const struct out_stream_options *options,
 struct out_stream *out_stream_memory(void);
 const uint8_t *out_stream_memory_bytes(const struct out_stream *out, size_t *ret_size);
 
-/* Forgets them. */
+/* Forgets them; those behind the first `size`. */
 void out_stream_memory_reset(struct out_stream *out);
+void out_stream_memory_cut(struct out_stream *out, size_t size);
 
 /* To somebody who takes it in pieces: what was written up to each flush, and up to the close;
  * compressed, all of it as one. Pieces are never empty. `take`: 0 or -errno, the stream's error

@@ -32,6 +32,14 @@ TEST(integers_are_those_of_printf)
         snprintf(expected, sizeof(expected), "%" PRId64, (int64_t)number);
         CHECK_STR(text_of(bytes, json_put_int(bytes, (int64_t)number)), expected);
     }
+    for (uint64_t power = 10;; power *= 10) {
+        for (uint64_t number = power - 1; number <= power; number++) {
+            snprintf(expected, sizeof(expected), "%" PRIu64, number);
+            CHECK_STR(text_of(bytes, json_put_uint(bytes, number)), expected);
+        }
+        if (power > UINT64_MAX / 10)
+            break;
+    }
     CHECK_STR(text_of(bytes, json_put_int(bytes, INT64_MIN)), "-9223372036854775808");
     CHECK_STR(text_of(bytes, json_put_uint(bytes, UINT64_MAX)), "18446744073709551615");
 }
@@ -116,6 +124,26 @@ TEST(texts_of_documents_are_as_strings_alone)
     }
     out_stream_abandon(out);
     out_stream_abandon(alone);
+}
+
+TEST(a_byte_that_needs_an_escape_is_seen_wherever_it_is)
+{
+    static const char special[] = "\x01\x1f\"\\\x7f\xc2", plain[] = " !#[]~\xc3\xe2\xff\x80";
+    char text[40];
+    for (size_t length = 1; length < sizeof(text); length++)
+        for (size_t at = 0; at < length; at++) {
+            memset(text, 'x', sizeof(text));
+            for (size_t i = 0; i + 1 < sizeof(special); i++) {
+                text[at] = special[i];
+                CHECK(!json_is_plain(text, length));
+            }
+            CHECK(json_is_plain(text, at));
+            for (size_t i = 0; i + 1 < sizeof(plain); i++) {
+                text[at] = plain[i];
+                CHECK(json_is_plain(text, length));
+            }
+        }
+    CHECK(json_is_plain("", 0));
 }
 
 TEST(varints_take_seven_bits_a_byte)
