@@ -189,12 +189,6 @@ void json_string(struct out_stream *out, const char *bytes, size_t length)
 
 /* ---- Documents ------------------------------------------------------------------------------- */
 
-/* One of eight bytes, or is of more than ASCII. */
-static inline uint64_t need_care(uint64_t word)
-{
-    return need_escape(word) | (word & BYTE_WORDS_ONES << 7);
-}
-
 /* The text as it is, or repaired. */
 static void put_text(struct json_doc *doc, const char *bytes, size_t size)
 {

@@ -18,7 +18,6 @@ enum text_kind {
     TEXT_THREAD,
     TEXT_LANE,
     TEXT_PATH,
-    TEXT_RANGE_PATH,
     TEXT_STACK,
     TEXT_SET,
     TEXT_REASON,
@@ -46,7 +45,7 @@ static const struct rows_column range_columns[] = {NAME_COLUMNS,
                                                    {"self_ns", ROWS_INTEGER},
                                                    {"kind", ROWS_TEXT},
                                                    {"depth", ROWS_INTEGER},
-                                                   {"path", ROWS_TEXT},
+                                                   {"path", ROWS_PATH},
                                                    {"lane", ROWS_TEXT},
                                                    {"unfinished", ROWS_INTEGER},
                                                    {"args", ROWS_BYTES}};
@@ -86,6 +85,12 @@ static const struct {
     [ROWS_MARKS] = {"marks", mark_columns, COUNT(mark_columns), WANT_EVENTS},
 };
 
+const struct option_spec rows_options[] = {
+    {"table", 0, OPTION_CHOICE, EXPORT_AT(table), "ranges|samples|counters|marks",
+     "which table; default: ranges", NULL},
+    {0},
+};
+
 enum rows_table rows_table_of(const struct export_options *options)
 {
     enum rows_table table = ROWS_RANGES;
@@ -117,7 +122,8 @@ int rows_init(struct rows *rows, const struct export_job *job)
                           .begin_ns = trace_begin_ns(trace),
                           .made = out_stream_memory(),
                           .text = out_stream_memory()};
-    return rows->made && rows->text ? 0 : -ENOMEM;
+    int error = rows_paths_init(&rows->paths, trace);
+    return rows->made && rows->text ? error : -ENOMEM;
 }
 
 void rows_fini(struct rows *rows)
@@ -257,7 +263,6 @@ static struct rows_cell *put_lane(struct rows_cell *at, const struct item *item)
 
 static int put_range(struct rows *rows, const struct item *item)
 {
-    int64_t path = rows_paths_find(&rows->paths, item);
     int64_t duration_ns = item->end_ns - item->event->time_ns;
     struct rows_cell *at = put_names(rows, rows->cells, item->event);
     at = put_integer(at, item->event->time_ns - rows->begin_ns);
@@ -265,11 +270,11 @@ static int put_range(struct rows *rows, const struct item *item)
     at = put_integer(at, duration_ns - item->child_ns);
     at = put_text(at, TEXT_KIND, item->lane);
     at = put_integer(at, item->depth);
-    at = put_text(at, TEXT_RANGE_PATH, (uint32_t)path);
+    *at++ = (struct rows_cell){.kind = CELL_PATH};
     at = put_lane(at, item);
     at = put_integer(at, (item->flags & ITEM_UNFINISHED) != 0);
     put_args(rows, at, item);
-    return path < 0 ? (int)path : 0;
+    return rows_paths_take(&rows->paths, item);
 }
 
 static void put_mark(struct rows *rows, const struct item *item)
@@ -357,7 +362,6 @@ int rows_take(struct rows *rows, const struct item *item)
     int error = 0;
     if (item->kind != kinds[rows->table])
         return 0;
-    rows->item = item;
     if (rows->table == ROWS_RANGES)
         error = put_range(rows, item);
     else if (rows->table == ROWS_SAMPLES)
@@ -397,17 +401,6 @@ static void make_stack(struct rows *rows, uint32_t stack)
     }
 }
 
-/* Of the present row. */
-static void make_range_path(struct rows *rows)
-{
-    const struct item *item = rows->item;
-    for (uint32_t i = 0; i < item->depth; i++) {
-        call_put_range(rows->trace, item->parents[i]->name, item->parents[i]->scope, rows->text);
-        out_text(rows->text, "/");
-    }
-    call_put_range(rows->trace, item->event->name, item->event->scope, rows->text);
-}
-
 static void make_text(struct rows *rows, enum text_kind kind, uint32_t number)
 {
     const struct trace *trace = rows->trace;
@@ -424,9 +417,6 @@ static void make_text(struct rows *rows, enum text_kind kind, uint32_t number)
         break;
     case TEXT_PATH:
         call_put_path(trace, number, rows->text);
-        break;
-    case TEXT_RANGE_PATH:
-        make_range_path(rows);
         break;
     case TEXT_STACK:
         make_stack(rows, number);

@@ -19,6 +19,7 @@ enum rows_type {
     ROWS_TIME,   /* an integer; not far from that of the row before */
     ROWS_NUMBER, /* an integer or not */
     ROWS_TEXT,   /* one of many that come again */
+    ROWS_PATH,   /* of ranges, as text */
     ROWS_BYTES,  /* text that seldom comes again */
 };
 
@@ -27,7 +28,7 @@ struct rows_column {
     uint8_t type; /* enum rows_type */
 };
 
-enum rows_cell_kind { CELL_NONE = 0, CELL_INTEGER, CELL_REAL, CELL_TEXT, CELL_BYTES };
+enum rows_cell_kind { CELL_NONE = 0, CELL_INTEGER, CELL_REAL, CELL_TEXT, CELL_BYTES, CELL_PATH };
 
 struct rows_cell {
     uint8_t kind; /* enum rows_cell_kind */
@@ -44,23 +45,34 @@ enum { ROWS_COLUMNS_MAX = 20, ROWS_RECENT = 256 };
 
 /* ---- Paths of ranges: rows_paths.c ----
  *
- * Each path has a number, the same as long as it is known: paths that are the same may have
- * different ones, different paths have not. Memory: 4 MiB. */
+ * The path of one range, from the root. Ranges of a lane follow each other, so most of a path is
+ * that of the range before, and only what differs is made. Memory: the path. */
 
 struct rows_link {
-    uint32_t name, scope, number;
+    uint32_t name, scope;
+    uint32_t number; /* the caller's, 0 of one that is new */
+    size_t end;      /* of its text within that of the path */
 };
 
 struct rows_paths {
-    VEC(struct rows_link) last; /* the path of the last range, from the root */
-    struct map64 names;         /* of name and scope */
-    struct map64 numbers;       /* of the path around it in the upper half, and that */
-    uint32_t given;
+    const struct trace *trace;
+    VEC(struct rows_link) links;
+    struct out_stream *text; /* memory: "a/b/c" */
 };
 
-/* The number of a range's path, or -ENOMEM. */
-int64_t rows_paths_find(struct rows_paths *paths, const struct item *item);
+/* 0 or -ENOMEM; then fini all the same. */
+int rows_paths_init(struct rows_paths *paths, const struct trace *trace);
 void rows_paths_fini(struct rows_paths *paths);
+
+/* To the path of this range. 0 or -ENOMEM. */
+int rows_paths_take(struct rows_paths *paths, const struct item *item);
+
+/* The first `count` of its ranges, no more than there are; one more below them: 0 or -ENOMEM. */
+void rows_paths_cut(struct rows_paths *paths, size_t count);
+int rows_paths_add(struct rows_paths *paths, uint32_t name, uint32_t scope);
+
+/* Valid until the next call. */
+const char *rows_paths_text(const struct rows_paths *paths, size_t *ret_length);
 
 /* ---- Rows: rows.c ---- */
 
@@ -79,10 +91,9 @@ struct rows {
     int64_t begin_ns;
     struct rows_cell cells[ROWS_COLUMNS_MAX]; /* of the present row */
     const char *bytes;                        /* of its one CELL_BYTES */
-    const struct item *item;                  /* what it is made of */
-    struct rows_paths paths;
-    struct out_stream *made, *text; /* memory: of cells of the row; of a text */
-    struct map64 by_key;            /* key: place in texts + 1 */
+    struct rows_paths paths;                  /* of its one CELL_PATH */
+    struct out_stream *made, *text;           /* memory: of cells of the row; of a text */
+    struct map64 by_key;                      /* key: place in texts + 1 */
     struct strtab texts;
     size_t text_bytes;
     struct rows_recent recent[ROWS_RECENT]; /* of keys, by their lowest bits */
@@ -100,7 +111,7 @@ void rows_fini(struct rows *rows);
 /* 1: the item is a row, whose cells are there until the next call; 0: it is none; -ENOMEM. */
 int rows_take(struct rows *rows, const struct item *item);
 
-/* The text of a key of the present row; valid until the next call. NULL: no memory. */
+/* The text of a key; valid until the next call. NULL: no memory. */
 const char *rows_text(struct rows *rows, uint64_t key, size_t *ret_length);
 
 /* Key-values as members of a JSON object that is open; a value behind its key. */
@@ -108,10 +119,11 @@ void rows_put_values(struct json_doc *doc, const struct trace *trace, const stru
 void rows_put_value(struct json_doc *doc, const struct trace *trace, uint32_t kind,
                     union value value);
 
-#define ROWS_OPTION_TABLE                                                                          \
-    {                                                                                              \
-        "table", 0, OPTION_CHOICE, EXPORT_AT(table), "ranges|samples|counters|marks",              \
-            "which table; default: ranges", NULL                                                   \
-    }
+/* What the exporters of rows have in common. */
+extern const struct option_spec rows_options[];
+
+#define ROWS_EXPORTER                                                                              \
+    .carries = "ranges; or samples, counters, marks: --table", .waits = true,                      \
+    .options = rows_options, .choose = rows_wants
 
 #endif

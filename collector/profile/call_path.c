@@ -11,10 +11,14 @@ void call_put_range(const struct trace *trace, uint32_t name, uint32_t scope,
     const struct trace_string *text = trace_string(trace, name);
     uint32_t domain = trace_scope_domain(trace, scope);
     if (domain) {
-        out_text(out, trace_string(trace, domain)->bytes);
-        out_text(out, ":");
+        const struct trace_string *name_of = trace_string(trace, domain);
+        out_write(out, name_of->bytes, name_of->length);
+        out_write(out, ":", 1);
     }
-    out_text(out, text->length ? text->bytes : "(no name)");
+    if (text->length)
+        out_write(out, text->bytes, text->length);
+    else
+        out_text(out, "(no name)");
 }
 
 void call_put_path(const struct trace *trace, uint32_t path, struct out_stream *out)

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <zstd.h>
 
-enum { LEVEL = 3, ALIGNMENT = 8 };
+enum { LEVEL = 3, ALIGNMENT = 8, TEXT_SLACK = 32 };
 
 int arrow_body_init(struct arrow_body *body)
 {
@@ -48,7 +48,7 @@ static void end_buffer(struct arrow_body *body)
         uint8_t *at = column_room(&body->bytes, sizeof(uint64_t) + bound);
         buffer.length = at ? (int64_t)compress(body, at, bound) : 0;
         body->bytes.vec.count = begin + (size_t)buffer.length;
-        column_room(&body->bytes, -body->bytes.vec.count & (ALIGNMENT - 1));
+        column_zeros(&body->bytes, -body->bytes.vec.count & (ALIGNMENT - 1));
     }
     if (body->bytes.failed || body->plain.failed || vec_push(&body->buffers, buffer) != 0)
         body->error = -ENOMEM;
@@ -60,7 +60,7 @@ static void end_buffer(struct arrow_body *body)
 /* Nothing, if all rows have a value. */
 static void put_presence(struct arrow_body *body, const struct column *column, uint32_t rows)
 {
-    uint8_t *at = column->count < rows ? column_room(&body->plain, (rows + 7) / 8) : NULL;
+    uint8_t *at = column->count < rows ? column_zeros(&body->plain, (rows + 7) / 8) : NULL;
     for (uint32_t i = 0; at && i < rows; i++)
         at[i / 8] = (uint8_t)(at[i / 8] | column->present[i] << i % 8);
     end_buffer(body);
@@ -68,7 +68,12 @@ static void put_presence(struct arrow_body *body, const struct column *column, u
 
 static void put_numbers(struct arrow_body *body, const struct column *column, uint32_t rows)
 {
-    uint8_t *at = column_room(&body->plain, rows * sizeof(*column->values));
+    if (column->count == rows) {
+        column_put(&body->plain, column->values, rows * sizeof(*column->values));
+        end_buffer(body);
+        return;
+    }
+    uint8_t *at = column_zeros(&body->plain, rows * sizeof(*column->values));
     for (uint32_t i = 0, value = 0; at && i < rows; i++)
         if (column->present[i])
             memcpy(at + i * sizeof(*column->values), &column->values[value++],
@@ -116,25 +121,73 @@ static const uint8_t *next_text(struct texts *texts, uint32_t row, uint32_t *ret
                    ret_length);
 }
 
+/* One behind the other. A short one is copied with what follows it, which takes less time. */
+static uint8_t *copy_text(uint8_t *at, const uint8_t *text, uint32_t length, const uint8_t *end)
+{
+    if (length <= TEXT_SLACK && text + TEXT_SLACK <= end)
+        memcpy(at, text, TEXT_SLACK);
+    else
+        memcpy(at, text, length);
+    return at + length;
+}
+
+/* Returns that of the last. */
+static uint32_t put_ends(struct arrow_body *body, struct texts texts, uint32_t rows)
+{
+    uint32_t end = 0, length;
+    uint32_t *ends = (uint32_t *)(void *)column_room(&body->plain, (rows + 1ul) * sizeof(end));
+    for (uint32_t i = 0; ends && i < rows; i++) {
+        ends[i] = end;
+        next_text(&texts, i, &length);
+        end += length;
+    }
+    if (ends)
+        ends[rows] = end;
+    end_buffer(body);
+    return end;
+}
+
 static void put_texts(struct arrow_body *body, const struct column *column, uint32_t rows)
 {
-    uint32_t *places = find_texts(column), end = 0, length;
-    struct texts ends = {column, places, 0}, texts = ends;
+    const uint8_t *limit = column->bytes.vec.items + column->bytes.vec.count;
+    uint32_t *places = find_texts(column), length;
+    struct texts texts = {column, places, 0};
+    if (!places) {
+        body->error = -ENOMEM;
+        return;
+    }
+    uint32_t total = put_ends(body, texts, rows);
+    uint8_t *at = column_room(&body->plain, (size_t)total + TEXT_SLACK);
+    for (uint32_t i = 0; at && i < rows; i++) {
+        const uint8_t *text = next_text(&texts, i, &length);
+        if (length)
+            at = copy_text(at, text, length, limit);
+    }
+    body->plain.vec.count -= at ? TEXT_SLACK : 0;
+    end_buffer(body);
+    free(places);
+}
+
+/* Of one that every row has. */
+static void put_paths(struct arrow_body *body, const struct column *column)
+{
+    struct column_paths *paths = column->paths;
+    uint32_t end = 0;
     column_put(&body->plain, &end, sizeof(end));
-    for (uint32_t i = 0; places && i < rows; i++) {
-        next_text(&ends, i, &length);
-        end += length;
+    for (uint32_t i = 0; i < column->count; i++) {
+        end += (uint32_t)paths->words.items[column->indices[i]].length;
         column_put(&body->plain, &end, sizeof(end));
     }
     end_buffer(body);
-    for (uint32_t i = 0; places && i < rows; i++) {
-        const uint8_t *text = next_text(&texts, i, &length);
-        column_put(&body->plain, text, length);
+    uint8_t *at = column_room(&body->plain, end);
+    for (uint32_t i = 0; at && i < column->count && !body->error; i++) {
+        size_t same, length;
+        if (column_paths_spell(paths, column->indices[i], &same) != 0)
+            body->error = -ENOMEM;
+        const char *text = rows_paths_text(&paths->spelled, &length);
+        at = mempcpy(at, text, body->error ? 0 : length);
     }
     end_buffer(body);
-    if (!places)
-        body->error = -ENOMEM;
-    free(places);
 }
 
 int arrow_body_fill(struct arrow_body *body, const struct columns *columns)
@@ -147,7 +200,9 @@ int arrow_body_fill(struct arrow_body *body, const struct columns *columns)
         if (vec_push(&body->nodes, node) != 0)
             body->error = -ENOMEM;
         put_presence(body, column, rows);
-        if (column->type == COLUMN_TEXT)
+        if (column->paths)
+            put_paths(body, column);
+        else if (column->type == COLUMN_TEXT)
             put_texts(body, column, rows);
         else
             put_numbers(body, column, rows);

@@ -22,7 +22,7 @@ static void put_at(struct column_bytes *out, size_t place, uint64_t value, unsig
 /* So that what is `before` bytes behind the end is at a multiple of eight. */
 static void align(struct column_bytes *out, size_t before)
 {
-    column_room(out, -(out->vec.count + before) & 7);
+    column_zeros(out, -(out->vec.count + before) & 7);
 }
 
 /* Its place. `there` has a bit for each of its first fields. */
@@ -32,10 +32,10 @@ static size_t add_table(struct column_bytes *out, unsigned there)
     size_t size = 4 + 2ul * fields;
     align(out, 0);
     size_t layout = out->vec.count;
-    column_room(out, size);
+    column_zeros(out, size);
     align(out, 0);
     size_t table = out->vec.count;
-    column_room(out, FIELD_BYTES * (1ul + fields));
+    column_zeros(out, FIELD_BYTES * (1ul + fields));
     put_at(out, layout, size, 2);
     put_at(out, layout + 2, FIELD_BYTES * (1ul + fields), 2);
     for (unsigned i = 0; i < fields; i++)
@@ -64,7 +64,7 @@ static size_t add_vector(struct column_bytes *out, size_t count, size_t item_siz
 {
     align(out, 4);
     size_t place = out->vec.count;
-    column_room(out, 4 + count * item_size);
+    column_zeros(out, 4 + count * item_size);
     put_at(out, place, count, 4);
     return place + 4;
 }
@@ -82,14 +82,14 @@ static void add_text(struct column_bytes *out, size_t table, unsigned field, con
     size_t first = add_vector_of(out, table, field, strlen(text), 1);
     if (!out->failed)
         memcpy(out->vec.items + first, text, strlen(text));
-    column_room(out, 1); /* NUL */
+    column_zeros(out, 1); /* NUL */
 }
 
 /* The outermost table. */
 static size_t begin_buffer(struct column_bytes *out, unsigned there)
 {
     out->vec.count = 0;
-    column_room(out, 8);
+    column_zeros(out, 8);
     size_t table = add_table(out, there);
     refer(out, 0, table);
     return table;

@@ -17,9 +17,14 @@ uint8_t *column_room(struct column_bytes *bytes, size_t size)
         return NULL;
     }
     uint8_t *at = bytes->vec.items + bytes->vec.count;
-    memset(at, 0, size);
     bytes->vec.count += size;
     return at;
+}
+
+uint8_t *column_zeros(struct column_bytes *bytes, size_t size)
+{
+    uint8_t *at = column_room(bytes, size);
+    return at ? memset(at, 0, size) : NULL;
 }
 
 void column_put(struct column_bytes *bytes, const void *data, size_t size)
@@ -29,14 +34,26 @@ void column_put(struct column_bytes *bytes, const void *data, size_t size)
         memcpy(at, data, size);
 }
 
+void column_put_size(struct column_bytes *bytes, size_t size)
+{
+    uint8_t text[4];
+    for (unsigned i = 0; i < sizeof(text); i++)
+        text[i] = (uint8_t)(size >> 8 * i);
+    column_put(bytes, text, sizeof(text));
+}
+
 /* ---- Groups ---------------------------------------------------------------------------------- */
 
-static int add_column(struct column *column, const struct rows_column *like)
+static int add_column(struct columns *columns, uint32_t index)
 {
-    bool text = like->type == ROWS_TEXT || like->type == ROWS_BYTES;
+    const struct rows_column *like = &columns->rows.columns[index];
+    struct column *column = &columns->items[index];
+    bool text = like->type == ROWS_TEXT || like->type == ROWS_BYTES || like->type == ROWS_PATH;
     column->name = like->name;
     column->type = text ? COLUMN_TEXT : like->type == ROWS_NUMBER ? COLUMN_REAL : COLUMN_INTEGER;
-    column->dictionary = like->type == ROWS_TEXT;
+    column->dictionary = like->type == ROWS_TEXT || like->type == ROWS_PATH;
+    column->in_order = like->type == ROWS_TIME;
+    column->paths = like->type == ROWS_PATH ? &columns->paths : NULL;
     column->present = malloc(COLUMNS_ROWS_MAX * sizeof(*column->present));
     if (column->dictionary)
         column->indices = malloc(COLUMNS_ROWS_MAX * sizeof(*column->indices));
@@ -51,8 +68,10 @@ int columns_init(struct columns *columns, const struct export_job *job, bool spe
 {
     columns->spelled = spelled;
     int error = rows_init(&columns->rows, job);
+    if (!error)
+        error = column_paths_init(&columns->paths, job->source->trace);
     for (uint32_t i = 0; i < columns->rows.count && !error; i++)
-        error = add_column(&columns->items[i], &columns->rows.columns[i]);
+        error = add_column(columns, i);
     if (columns->rows.table == ROWS_RANGES && !error) {
         columns->keys = malloc(COLUMNS_ROWS_MAX * sizeof(*columns->keys));
         error = columns->keys ? 0 : -ENOMEM;
@@ -70,6 +89,7 @@ void columns_fini(struct columns *columns)
         map64_free(&columns->words[i].by_key);
     }
     free(columns->keys);
+    column_paths_fini(&columns->paths);
     rows_fini(&columns->rows);
 }
 
@@ -81,6 +101,9 @@ void columns_forget(struct columns *columns)
         map64_free(&columns->words[i].by_key);
         memset(columns->words[i].last, 0, sizeof(columns->words[i].last));
     }
+    for (size_t i = 0; i < columns->rows.paths.links.count; i++)
+        columns->rows.paths.links.items[i].number = 0;
+    column_paths_forget(&columns->paths);
     columns->row_count = 0;
     columns->text_bytes = 0;
 }
@@ -89,14 +112,11 @@ void columns_forget(struct columns *columns)
 
 static int put_text(struct columns *columns, struct column *column, const char *text, size_t length)
 {
-    uint8_t size[4];
     if (!text || length > INT32_MAX - columns->text_bytes)
         return -ENOMEM;
-    for (unsigned i = 0; i < sizeof(size); i++)
-        size[i] = (uint8_t)(length >> 8 * i);
-    column_put(&column->bytes, size, sizeof(size));
+    column_put_size(&column->bytes, length);
     column_put(&column->bytes, text, length);
-    columns->text_bytes += length + sizeof(size);
+    columns->text_bytes += length + sizeof(uint32_t);
     return column->bytes.failed ? -ENOMEM : 0;
 }
 
@@ -125,31 +145,58 @@ static int put_word(struct columns *columns, uint32_t index, uint64_t key)
     if (last->key != key && find_word(columns, index, key, last) != 0)
         return -ENOMEM;
     column->indices[column->count++] = last->index;
-    if (columns->spelled)
-        columns->text_bytes += last->length;
+    columns->text_bytes += columns->spelled ? last->length : 0;
     return columns->text_bytes > INT32_MAX ? -ENOMEM : 0;
 }
 
-static int put_cell(struct columns *columns, uint32_t index)
+static int put_path(struct columns *columns, struct column *column)
+{
+    struct column_paths *paths = column->paths;
+    size_t bytes = columns->spelled ? paths->all_bytes : paths->word_bytes;
+    int error = column_paths_take(paths, &columns->rows.paths, &column->indices[column->count++]);
+    column->word_count = (uint32_t)paths->words.count;
+    columns->text_bytes += (columns->spelled ? paths->all_bytes : paths->word_bytes) - bytes;
+    return columns->text_bytes > INT32_MAX ? -ENOMEM : error;
+}
+
+static int put_text_cell(struct columns *columns, uint32_t index)
 {
     const struct rows_cell *cell = &columns->rows.cells[index];
     struct column *column = &columns->items[index];
-    int64_t value = cell->integer;
-    column->present[columns->row_count] = cell->kind != CELL_NONE;
-    if (cell->kind == CELL_NONE)
-        return 0;
+    if (column->paths)
+        return put_path(columns, column);
     if (column->dictionary)
         return put_word(columns, index, cell->key);
-    if (column->type == COLUMN_TEXT) {
-        column->count++;
-        return put_text(columns, column, columns->rows.bytes, cell->length);
+    column->count++;
+    return put_text(columns, column, columns->rows.bytes, cell->length);
+}
+
+static int64_t bits_of_number(const struct rows_cell *cell)
+{
+    double real = cell->kind == CELL_REAL ? cell->real : (double)cell->integer;
+    int64_t bits;
+    memcpy(&bits, &real, sizeof(bits));
+    return bits;
+}
+
+static int put_cells(struct columns *columns)
+{
+    int error = 0;
+    uint32_t row = columns->row_count;
+    for (uint32_t i = 0; i < columns->rows.count && !error; i++) {
+        const struct rows_cell *cell = &columns->rows.cells[i];
+        struct column *column = &columns->items[i];
+        column->present[row] = cell->kind != CELL_NONE;
+        if (cell->kind == CELL_NONE)
+            continue;
+        if (column->type == COLUMN_INTEGER)
+            column->values[column->count++] = cell->integer;
+        else if (column->type == COLUMN_TEXT)
+            error = put_text_cell(columns, i);
+        else
+            column->values[column->count++] = bits_of_number(cell);
     }
-    if (column->type == COLUMN_REAL) {
-        double real = cell->kind == CELL_REAL ? cell->real : (double)cell->integer;
-        memcpy(&value, &real, sizeof(value));
-    }
-    column->values[column->count++] = value;
-    return 0;
+    return error;
 }
 
 static struct row_key key_of(const struct item *item, uint32_t row)
@@ -162,11 +209,10 @@ static struct row_key key_of(const struct item *item, uint32_t row)
 
 int columns_take(struct columns *columns, const struct item *item)
 {
-    int status = rows_take(&columns->rows, item), error = 0;
+    int status = rows_take(&columns->rows, item);
     if (status <= 0)
         return status;
-    for (uint32_t i = 0; i < columns->rows.count && !error; i++)
-        error = put_cell(columns, i);
+    int error = put_cells(columns);
     if (columns->keys)
         columns->keys[columns->row_count] = key_of(item, columns->row_count);
     columns->row_count++;

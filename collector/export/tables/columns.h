@@ -19,8 +19,51 @@ struct column_bytes {
 };
 
 void column_put(struct column_bytes *bytes, const void *data, size_t size);
-/* So many zeros; where they begin. NULL: no memory. */
+/* The length of a text, in four bytes. */
+void column_put_size(struct column_bytes *bytes, size_t size);
+/* So many more; where they begin. NULL: no memory. */
 uint8_t *column_room(struct column_bytes *bytes, size_t size);
+uint8_t *column_zeros(struct column_bytes *bytes, size_t size);
+
+/* ---- Paths: column_paths.c ----
+ *
+ * The paths of a group, as words of a dictionary that are spelled when they are written: each range
+ * of them is kept once, below the one around it. */
+
+struct path_node {
+    uint32_t parent, name, scope;
+    uint32_t depth; /* of itself and those around it: how many */
+    uint32_t word;  /* + 1; 0: it is only around others */
+};
+
+struct path_word {
+    uint32_t node;
+    size_t length;
+};
+
+struct column_paths {
+    VEC(struct path_node) nodes; /* the first is around all others */
+    VEC(struct path_word) words;
+    uint32_t *slots; /* by what they are: their place; 0: free */
+    size_t slot_count;
+    VEC(uint32_t) way;            /* scratch */
+    struct rows_paths spelled;    /* the last word that was; its links' numbers are nodes */
+    size_t word_bytes, all_bytes; /* of texts: each once, as often as they occur */
+};
+
+/* 0 or -ENOMEM; then fini all the same. */
+int column_paths_init(struct column_paths *paths, const struct trace *trace);
+void column_paths_fini(struct column_paths *paths);
+/* Begins a new group. */
+void column_paths_forget(struct column_paths *paths);
+
+/* The word of a path, whose links get the numbers of nodes: a new one is words.count - 1. 0 or
+ * -ENOMEM. */
+int column_paths_take(struct column_paths *paths, struct rows_paths *path, uint32_t *ret_word);
+
+/* The text of a word is then that of paths->spelled, whose first *ret_same bytes are those of the
+ * word before. 0 or -ENOMEM. */
+int column_paths_spell(struct column_paths *paths, uint32_t word, size_t *ret_same);
 
 /* ---- Columns: columns.c ---- */
 
@@ -30,13 +73,15 @@ enum column_type { COLUMN_INTEGER = 0, COLUMN_REAL, COLUMN_TEXT };
 struct column {
     const char *name;
     enum column_type type;
-    bool dictionary;           /* texts are indices of words, which `bytes` has */
-    uint32_t *present;         /* by row: 0 or 1 */
-    int64_t *values;           /* those that are there: integers, bits of doubles */
-    uint32_t *indices;         /* the same of words */
-    uint32_t count;            /* of these */
-    uint32_t word_count;       /* of the dictionary */
-    struct column_bytes bytes; /* texts, each behind its length in four bytes */
+    bool dictionary;            /* texts are indices of words, which `bytes` has, or `paths` */
+    struct column_paths *paths; /* NULL: it has none */
+    bool in_order;              /* integers that are not far from the one before */
+    uint32_t *present;          /* by row: 0 or 1 */
+    int64_t *values;            /* those that are there: integers, bits of doubles */
+    uint32_t *indices;          /* the same of words */
+    uint32_t count;             /* of these */
+    uint32_t word_count;        /* of the dictionary */
+    struct column_bytes bytes;  /* texts, each behind its length in four bytes */
 };
 
 enum { COLUMNS_ROWS_MAX = 1 << 18, COLUMN_LAST_WORDS = 64 };
@@ -63,6 +108,7 @@ struct columns {
     struct rows rows;
     struct column items[ROWS_COLUMNS_MAX];
     struct column_words words[ROWS_COLUMNS_MAX];
+    struct column_paths paths;
     struct row_key *keys; /* of ranges; else NULL */
     uint32_t row_count;
     size_t text_bytes; /* of words, or spelled out */

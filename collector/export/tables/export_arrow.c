@@ -100,22 +100,14 @@ static void destroy(void *state)
     columns_fini(&s->columns);
 }
 
-static const struct option_spec options[] = {
-    ROWS_OPTION_TABLE,
-    {0},
-};
-
 extern const struct exporter export_arrow;
 const struct exporter export_arrow = {
+    ROWS_EXPORTER,
     .name = "arrow",
     .extension = ".arrow",
     .summary = "the same table as an Arrow file (Feather), for Polars, pandas, ClickHouse",
-    .carries = "ranges; or samples, counters, marks: --table",
     .viewer = "with Polars, pandas, ClickHouse",
-    .waits = true,
     .binary = true,
-    .options = options,
-    .choose = rows_wants,
     .state_size = sizeof(struct state),
     .begin = begin,
     .take = take,

@@ -3,6 +3,7 @@
  *
  * In CSV, what is not known is an empty cell, an empty text "". JSON objects lack what is not
  * known; integers beyond 2^53 are numbers all the same. Thread-safety: none. */
+#include "byte_words.h"
 #include "export_rows.h"
 #include "json_writer.h"
 
@@ -50,6 +51,8 @@ static const char *text_of(struct rows *rows, const struct rows_cell *cell, size
 {
     if (cell->kind == CELL_TEXT)
         return rows_text(rows, cell->key, ret_length);
+    if (cell->kind == CELL_PATH)
+        return rows_paths_text(&rows->paths, ret_length);
     *ret_length = cell->length;
     return rows->bytes;
 }
@@ -75,23 +78,32 @@ static int finish(void *state)
 
 /* ---- CSV ------------------------------------------------------------------------------------- */
 
-static bool is_plain(const char *bytes, size_t length)
+/* One of eight bytes. */
+static inline uint64_t need_quotes(uint64_t word)
 {
-    for (size_t i = 0; i < length; i++)
-        if ((unsigned char)bytes[i] < 0x20 || bytes[i] == '"' || bytes[i] == ',')
-            return false;
-    return length > 0;
+    return byte_word_less(word, 0x20) | byte_word_has(word, '"') | byte_word_has(word, ',');
 }
 
+static bool is_plain(const char *bytes, size_t length)
+{
+    return length > 0 && !byte_words_any(bytes, length, need_quotes);
+}
+
+/* In pieces for which there is room with each byte twice. */
 static void put_quoted(struct out_stream *out, const char *bytes, size_t length)
 {
+    enum { PIECE = 16 << 10 };
+
     out_write(out, "\"", 1);
-    for (const char *end = bytes + length; bytes < end;) {
-        const char *quote = memchr(bytes, '"', (size_t)(end - bytes));
-        const char *stop = quote ? quote + 1 : end;
-        out_write(out, bytes, (size_t)(stop - bytes));
-        out_write(out, "\"", quote != NULL);
-        bytes = stop;
+    for (size_t left = length, piece; left > 0; left -= piece) {
+        piece = left < PIECE ? left : PIECE;
+        uint8_t *begin = out_reserve(out, 2 * piece), *at = begin;
+        for (size_t i = 0; i < piece; i++, bytes++) {
+            *at++ = (uint8_t)*bytes;
+            if (*bytes == '"')
+                *at++ = '"';
+        }
+        out_advance(out, (size_t)(at - begin));
     }
     out_write(out, "\"", 1);
 }
@@ -178,7 +190,7 @@ static int put_member(struct state *s, uint32_t column)
     const char *text = text_of(&s->rows, cell, &length);
     if (!text)
         return -ENOMEM;
-    if (cell->kind == CELL_TEXT && length <= SHORT_TEXT && json_is_plain(text, length)) {
+    if (cell->kind != CELL_BYTES && length <= SHORT_TEXT && json_is_plain(text, length)) {
         *s->at++ = '"';
         s->at = mempcpy(s->at, text, length);
         *s->at++ = '"';
@@ -212,21 +224,13 @@ static int take_jsonl(void *state, const struct item *item)
 
 /* ---- Formats --------------------------------------------------------------------------------- */
 
-static const struct option_spec options[] = {
-    ROWS_OPTION_TABLE,
-    {0},
-};
-
 extern const struct exporter export_csv, export_jsonl;
 const struct exporter export_csv = {
+    ROWS_EXPORTER,
     .name = "csv",
     .extension = ".csv",
     .summary = "a table of ranges, samples, counters or marks: comma-separated values",
-    .carries = "ranges; or samples, counters, marks: --table",
     .viewer = "with pandas, spreadsheets",
-    .waits = true,
-    .options = options,
-    .choose = rows_wants,
     .state_size = sizeof(struct state),
     .begin = begin_csv,
     .take = take_csv,
@@ -235,14 +239,11 @@ const struct exporter export_csv = {
 };
 
 const struct exporter export_jsonl = {
+    ROWS_EXPORTER,
     .name = "jsonl",
     .extension = ".jsonl",
     .summary = "the same table: a JSON object a line",
-    .carries = "ranges; or samples, counters, marks: --table",
     .viewer = "with jq, pandas",
-    .waits = true,
-    .options = options,
-    .choose = rows_wants,
     .state_size = sizeof(struct state),
     .begin = begin_jsonl,
     .take = take_jsonl,

@@ -113,22 +113,14 @@ static void destroy(void *state)
     columns_fini(&s->columns);
 }
 
-static const struct option_spec options[] = {
-    ROWS_OPTION_TABLE,
-    {0},
-};
-
 extern const struct exporter export_parquet;
 const struct exporter export_parquet = {
+    ROWS_EXPORTER,
     .name = "parquet",
     .extension = ".parquet",
     .summary = "the same table in a few bytes a row, for DuckDB, Polars, pandas",
-    .carries = "ranges; or samples, counters, marks: --table",
     .viewer = "with DuckDB, Polars, pandas",
-    .waits = true,
     .binary = true,
-    .options = options,
-    .choose = rows_wants,
     .state_size = sizeof(struct state),
     .begin = begin,
     .take = take,

@@ -5,79 +5,94 @@
 
 #include <string.h>
 
-enum { BLOCK = 128, MINIBLOCKS = 4, MINIBLOCK = BLOCK / MINIBLOCKS, RUN_MIN = 8 };
+enum { MINIBLOCKS = 4, MINIBLOCK = DELTA_BLOCK / MINIBLOCKS, RUN_MIN = 8 };
 
 static unsigned bits_of(uint64_t value)
 {
     return value ? 64 - (unsigned)__builtin_clzll(value) : 0;
 }
 
-/* At `bit` of zeroed bytes, of which nine follow the place. */
-static void pack(uint8_t *bytes, size_t bit, uint64_t value, unsigned width)
+/* Bits one after the other, from the lowest. */
+struct packer {
+    uint8_t *at;
+    uint64_t bits;
+    unsigned used; /* of `bits`, fewer than 64 */
+};
+
+static inline void pack(struct packer *packer, uint64_t value, unsigned width)
 {
-    uint64_t word;
-    unsigned shift = bit % 8;
-    uint8_t *at = bytes + bit / 8;
-    memcpy(&word, at, sizeof(word));
-    word |= value << shift;
-    memcpy(at, &word, sizeof(word));
-    if (shift > 0 && shift + width > 64)
-        at[8] = (uint8_t)(at[8] | value >> (64 - shift));
+    packer->bits |= value << packer->used;
+    packer->used += width;
+    if (packer->used < 64)
+        return;
+    memcpy(packer->at, &packer->bits, sizeof(packer->bits));
+    packer->at += sizeof(packer->bits);
+    packer->used -= 64;
+    packer->bits = packer->used ? value >> (width - packer->used) : 0;
+}
+
+/* `count` values, and zeros up to `places` of them: a multiple of eight. */
+static void put_bits(struct column_bytes *out, const uint64_t *values, unsigned count,
+                     unsigned places, unsigned width)
+{
+    size_t size = (size_t)places * width / 8;
+    struct packer packer = {.at = column_room(out, size + sizeof(packer.bits))};
+    uint8_t *begin = packer.at;
+    if (!begin)
+        return;
+    for (unsigned i = 0; i < count; i++)
+        pack(&packer, values[i], width);
+    memcpy(packer.at, &packer.bits, sizeof(packer.bits));
+    packer.at += (packer.used + 7) / 8;
+    if (packer.at < begin + size)
+        memset(packer.at, 0, (size_t)(begin + size - packer.at));
+    out->vec.count -= sizeof(packer.bits);
 }
 
 /* ---- Differences ----------------------------------------------------------------------------- */
 
-static void put_miniblock(struct column_bytes *out, const uint64_t *deltas, unsigned count,
-                          unsigned width)
-{
-    enum { SLACK = 9 };
-
-    size_t size = (size_t)width * MINIBLOCK / 8;
-    uint8_t *at = column_room(out, size + SLACK);
-    for (unsigned i = 0; at && i < count; i++)
-        pack(at, (size_t)i * width, deltas[i], width);
-    if (at)
-        out->vec.count -= SLACK;
-}
-
 /* Differences less the smallest of them, in as few bits as each 32 of them need. */
 static void put_block(struct column_bytes *out, const uint64_t *deltas, unsigned count)
 {
-    uint64_t rest[BLOCK];
+    uint64_t rest[DELTA_BLOCK];
     uint8_t widths[MINIBLOCKS] = {0};
     int64_t least = (int64_t)deltas[0];
     for (unsigned i = 1; i < count; i++)
         least = (int64_t)deltas[i] < least ? (int64_t)deltas[i] : least;
-    for (unsigned i = 0; i < count; i++) {
-        unsigned width;
+    for (unsigned i = 0; i < count; i++)
         rest[i] = deltas[i] - (uint64_t)least;
-        width = bits_of(rest[i]);
-        if (width > widths[i / MINIBLOCK])
-            widths[i / MINIBLOCK] = (uint8_t)width;
+    for (unsigned i = 0; i < count; i += MINIBLOCK) {
+        uint64_t all = 0;
+        for (unsigned k = i; k < count && k < i + MINIBLOCK; k++)
+            all |= rest[k];
+        widths[i / MINIBLOCK] = (uint8_t)bits_of(all);
     }
     parquet_varint(out, zigzag(least));
     column_put(out, widths, sizeof(widths));
     for (unsigned i = 0; i < count; i += MINIBLOCK) {
         unsigned part = count - i < MINIBLOCK ? count - i : MINIBLOCK;
-        put_miniblock(out, rest + i, part, widths[i / MINIBLOCK]);
+        if (widths[i / MINIBLOCK])
+            put_bits(out, rest + i, part, MINIBLOCK, widths[i / MINIBLOCK]);
     }
 }
 
-void parquet_delta(struct column_bytes *out, const int64_t *values, uint32_t count)
+void parquet_delta_begin(struct parquet_delta *delta, struct column_bytes *out, uint32_t count,
+                         int64_t first)
 {
-    uint64_t deltas[BLOCK];
-    unsigned used = 0;
-    parquet_varint(out, BLOCK);
+    delta->out = out;
+    delta->last = (uint64_t)first;
+    delta->used = 0;
+    parquet_varint(out, DELTA_BLOCK);
     parquet_varint(out, MINIBLOCKS);
     parquet_varint(out, count);
-    parquet_varint(out, zigzag(count ? values[0] : 0));
-    for (uint32_t i = 1; i < count; i++) {
-        deltas[used++] = (uint64_t)values[i] - (uint64_t)values[i - 1];
-        if (used == BLOCK || i + 1 == count) {
-            put_block(out, deltas, used);
-            used = 0;
-        }
-    }
+    parquet_varint(out, zigzag(first));
+}
+
+void parquet_delta_flush(struct parquet_delta *delta)
+{
+    if (delta->used > 0)
+        put_block(delta->out, delta->deltas, delta->used);
+    delta->used = 0;
 }
 
 /* ---- Runs and packed bits -------------------------------------------------------------------- */
@@ -95,17 +110,17 @@ static void put_run(struct column_bytes *out, uint32_t value, uint32_t length, u
 static void put_packed(struct column_bytes *out, const uint32_t *values, uint32_t count,
                        unsigned width)
 {
-    enum { SLACK = 9 };
-
     uint32_t groups = (count + 7) / 8;
     if (count == 0)
         return;
     parquet_varint(out, (uint64_t)groups << 1 | 1);
-    uint8_t *at = column_room(out, (size_t)groups * width + SLACK);
-    for (uint32_t i = 0; at && i < count; i++)
-        pack(at, (size_t)i * width, values[i], width);
-    if (at)
-        out->vec.count -= SLACK;
+    for (uint32_t i = 0; i < count; i += DELTA_BLOCK) {
+        uint64_t part[DELTA_BLOCK];
+        uint32_t size = count - i < DELTA_BLOCK ? count - i : DELTA_BLOCK;
+        for (uint32_t k = 0; k < size; k++)
+            part[k] = values[i + k];
+        put_bits(out, part, size, (size + 7) / 8 * 8, width);
+    }
 }
 
 static uint32_t run_at(const uint32_t *values, uint32_t count)

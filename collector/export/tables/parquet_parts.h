@@ -46,11 +46,33 @@ void thrift_member_text(struct parquet_thrift *thrift, const char *text);
 enum parquet_encoding {
     PARQUET_PLAIN = 0,
     PARQUET_RLE = 3,
-    PARQUET_DELTA = 5, /* DELTA_BINARY_PACKED */
+    PARQUET_DELTA = 5,      /* DELTA_BINARY_PACKED */
+    PARQUET_DELTA_TEXT = 7, /* DELTA_BYTE_ARRAY */
     PARQUET_DICTIONARY = 8,
 };
 
-void parquet_delta(struct column_bytes *out, const int64_t *values, uint32_t count);
+enum { DELTA_BLOCK = 128 };
+
+/* DELTA_BINARY_PACKED, value after value. */
+struct parquet_delta {
+    struct column_bytes *out;
+    uint64_t last, deltas[DELTA_BLOCK];
+    unsigned used;
+};
+
+/* `count` values, `first` is that of the first, or 0; the others follow, and a flush ends them. */
+void parquet_delta_begin(struct parquet_delta *delta, struct column_bytes *out, uint32_t count,
+                         int64_t first);
+void parquet_delta_flush(struct parquet_delta *delta);
+
+static inline void parquet_delta_put(struct parquet_delta *delta, int64_t value)
+{
+    delta->deltas[delta->used++] = (uint64_t)value - delta->last;
+    delta->last = (uint64_t)value;
+    if (delta->used == DELTA_BLOCK)
+        parquet_delta_flush(delta);
+}
+
 /* The hybrid of runs and packed bits, with `width` bits a value. */
 void parquet_hybrid(struct column_bytes *out, const uint32_t *values, uint32_t count,
                     unsigned width);
@@ -64,6 +86,8 @@ enum parquet_type parquet_type_of(const struct column *column);
 struct parquet_pages {
     struct out_stream *out;
     struct column_bytes body, packed, header;
+    struct column_bytes lengths, texts; /* of one encoding that has three parts */
+    enum parquet_encoding encoding;     /* of the present column */
     struct ZSTD_CCtx_s *zstd;
     int error;
 };
