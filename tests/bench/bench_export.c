@@ -7,7 +7,10 @@
  * number of ranges can be exported; what that costs is in the row "source". The row "pairs" adds
  * read/pass. Rows with ".values" have three key-values for each range, with ".flows" an arrow
  * from each range to another thread's, with ".tracks" their ranges on 1,024 tracks of one name, up
- * to 31 at a time. Ranges take 100 ns to 1 ms (evenly spread over the orders of magnitude), have 20
+ * to 31 at a time. Rows with ".fresh" have a pool that is larger than a group of rows of a table,
+ * which then has nothing twice: what compresses is the form, not the contents. Rows with ".loop"
+ * are of a program that does the same ten ranges again and again, with times that vary by half.
+ * Otherwise ranges take 100 ns to 1 ms (evenly spread over the orders of magnitude), have 20
  * names, nest up to 8 deep, on 8 threads of 2 processes. Output goes to /dev/null. */
 #include "export.h"
 #include "trace_maker.h"
@@ -22,6 +25,7 @@
 enum {
     BATCH = 500,
     BATCHES = 512,
+    FRESH_BATCHES = 1100,
     THREADS = 8,
     NAMES = 20,
     RUNS = 3,
@@ -30,16 +34,17 @@ enum {
     EVENT_VALUES = 3,
 };
 
-enum shape { NESTED, VALUES, FLOWS, ON_TRACKS };
+enum shape { NESTED, VALUES, FLOWS, ON_TRACKS, FRESH, LOOP };
 
 /* Events for each range. */
-static const uint32_t shape_events[] = {[NESTED] = 2, [VALUES] = 2, [FLOWS] = 4, [ON_TRACKS] = 2};
+static const uint32_t shape_events[] = {
+    [NESTED] = 2, [VALUES] = 2, [FLOWS] = 4, [ON_TRACKS] = 2, [FRESH] = 2, [LOOP] = 2};
 
 struct events_source {
     struct event (*pool)[BATCH];
     int64_t round_ns[THREADS]; /* what a whole round takes */
     uint64_t batches_left;
-    uint32_t next;
+    uint32_t next, batches; /* of the pool: how many */
     enum shape shape;
 };
 
@@ -77,6 +82,27 @@ static void fill_batch(struct event *events, uint32_t thread, int64_t *now, cons
         if (push) {
             events[i].name = names[next_random() % NAMES];
             depth++;
+        } else {
+            events[i].depth = --depth;
+        }
+    }
+}
+
+/* Ten ranges, by their depths. */
+static void fill_loop(struct event *events, uint32_t thread, int64_t *now, const uint32_t *names)
+{
+    static const uint8_t depths[] = {0, 1, 2, 2, 1, 2, 2, 2, 1, 1};
+    uint32_t depth = 0, range = 0;
+    for (uint32_t i = 0; i < BATCH; i++) {
+        uint32_t left = range % sizeof(depths), until = depths[left];
+        bool push = depth == until && range < BATCH / 2;
+        *now += (300 << left % 5) * (int64_t)(75 + next_random() % 50) / 100;
+        events[i] = (struct event){
+            .thread = thread, .time_ns = *now, .kind = push ? EVENT_PUSH : EVENT_POP};
+        if (push) {
+            events[i].name = names[left];
+            depth++;
+            range++;
         } else {
             events[i].depth = --depth;
         }
@@ -147,14 +173,17 @@ static struct maker *make_source(struct events_source *source)
             maker_process(maker, 12340 + (int32_t)i, -1, "python pipeline.py", 0);
         maker_thread(maker, i / 4, 12340 + (int32_t)i, "");
     }
-    source->pool = malloc(BATCHES * sizeof(*source->pool));
+    source->batches = source->shape == FRESH ? FRESH_BATCHES : BATCHES;
+    source->pool = malloc(source->batches * sizeof(*source->pool));
     if (!source->pool)
         abort();
     for (uint32_t i = 0; i < TRACKS; i++)
         maker_track(maker, 0, i + 1, "request", -1);
-    for (uint32_t i = 0; i < BATCHES; i++) {
-        if (source->shape == NESTED)
+    for (uint32_t i = 0; i < source->batches; i++) {
+        if (source->shape == NESTED || source->shape == FRESH)
             fill_batch(source->pool[i], i % THREADS, &now[i % THREADS], names);
+        else if (source->shape == LOOP)
+            fill_loop(source->pool[i], i % THREADS, &now[i % THREADS], names);
         else if (source->shape == ON_TRACKS)
             fill_tracks(source->pool[i], i, &now[0], names);
         else
@@ -172,9 +201,9 @@ static int next_batch(void *context, struct event_batch *ret_batch)
     if (source->batches_left == 0)
         return 0;
     source->batches_left--;
-    struct event *events = source->pool[source->next++ % BATCHES];
+    struct event *events = source->pool[source->next++ % source->batches];
     *ret_batch = (struct event_batch){events[0].thread, BATCH, events, {0}, 0, pool_args, 0, 0};
-    if (source->next <= BATCHES)
+    if (source->next <= source->batches)
         return 1;
     for (uint32_t i = 0; i < BATCH; i++) {
         events[i].time_ns += source->round_ns[events->thread];
@@ -262,6 +291,10 @@ static enum shape shape_of(const char *name)
         return VALUES;
     if (strstr(name, ".flows"))
         return FLOWS;
+    if (strstr(name, ".fresh"))
+        return FRESH;
+    if (strstr(name, ".loop"))
+        return LOOP;
     return strstr(name, ".tracks") ? ON_TRACKS : NESTED;
 }
 
@@ -286,6 +319,16 @@ int main(int argc, char **argv)
                                {"jsonl", 0, 0},
                                {"parquet", 0, 0},
                                {"arrow", 0, 0},
+                               {"csv.values", 0, 0},
+                               {"jsonl.values", 0, 0},
+                               {"parquet.values", 0, 0},
+                               {"arrow.values", 0, 0},
+                               {"parquet.fresh", 0, 0},
+                               {"arrow.fresh", 0, 0},
+                               {"csv.loop", 0, 0},
+                               {"jsonl.loop", 0, 0},
+                               {"parquet.loop", 0, 0},
+                               {"arrow.loop", 0, 0},
                                {"firefox", 0, 0},
                                {"ctf", 0, 0},
                                {"ctf.values", 0, 0},

@@ -166,9 +166,11 @@ def of_clickhouse(path, form, columns):
     return [json.loads(line) for line in text.decode().split("\n")[:-1]]
 
 
-def of_pyarrow(path, _, columns):
+def of_pyarrow(path, form, columns):
     import pyarrow.feather
-    return pyarrow.feather.read_table(path, columns=list(columns)).to_pylist()
+    import pyarrow.parquet
+    reader = pyarrow.parquet if form == "Parquet" else pyarrow.feather
+    return reader.read_table(path, columns=list(columns)).to_pylist()
 
 
 def read_tables(recordings, form, readers):
@@ -190,10 +192,11 @@ def read_tables(recordings, form, readers):
 
 
 def read_parquet(folder, recordings):
-    """DuckDB and ClickHouse; Polars reads them in CI."""
-    install_pip(folder, "duckdb")
-    install_pip(folder, "chdb")
-    return read_tables(recordings, "Parquet", {"duckdb": of_duckdb, "chdb": of_clickhouse})
+    """DuckDB, ClickHouse and Arrow's own library; Polars reads them in CI."""
+    for name in ("duckdb", "chdb", "pyarrow"):
+        install_pip(folder, name)
+    return read_tables(recordings, "Parquet", {"duckdb": of_duckdb, "chdb": of_clickhouse,
+                                               "pyarrow": of_pyarrow})
 
 
 def read_arrow(folder, recordings):
