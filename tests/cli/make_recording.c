@@ -6,14 +6,15 @@
  * Shapes: pipeline (a pool of three workers), losses (gaps, a killed process, refusals, misuse, a
  * session inside), recorder (overwritten records), deep (nested 200 levels), many (300 paths),
  * names (foreign bytes), busy (a
- * million events, for speed), nothing (no events), counted (by eBPF, with waits and a loss),
- * unsampled (the same without rights), cut (pipeline without its end mark), newer (of a future
- * format), hostile, sampled, served and sets (those of tests/lib/), profiled (ranges, samples and
- * stretches off the CPU with known sums), script (an unannotated program, sampled), blind (sampled,
- * and nothing was seen), deadlock (two threads that wait for each other to the end), untold and
- * lossy (a little and a lot of what was sampled is missing), missing (something of each kind),
- * build (a script of many short processes), threads (which are called in different ways), called,
- * called-sums and called-adaptive (tests/lib/calls_trace.c), lined (lines that were counted). */
+ * million events, for speed), paths (of their own for nearly all ranges), nothing (no events),
+ * counted (by eBPF, with waits and a loss), unsampled (the same without rights), cut (pipeline
+ * without its end mark), newer (of a future format), hostile, sampled, served and sets (those of
+ * tests/lib/), profiled (ranges, samples and stretches off the CPU with known sums), script (an
+ * unannotated program, sampled), blind (sampled, and nothing was seen), deadlock (two threads that
+ * wait for each other to the end), untold and lossy (a little and a lot of what was sampled is
+ * missing), missing (something of each kind), build (a script of many short processes), threads
+ * (which are called in different ways), called, called-sums and called-adaptive
+ * (tests/lib/calls_trace.c), lined (lines that were counted). */
 #include "make_recording.h"
 #include "made_sample.h"
 
@@ -295,6 +296,23 @@ static void make_busy(void)
     }
 }
 
+/* Nearly each range has a path of its own. */
+static void make_paths(void)
+{
+    static const char *const names[] = {"load", "parse", "walk", "emit", "sort", "hash", "merge"};
+    uint32_t thread = add_thread(add_process(700, -1, "./paths", 0), 700, NULL);
+    uint32_t depth = 0, random = 1;
+    for (int i = 0; i < 10000; i++) {
+        random = random * 1664525u + 1013904223u;
+        if (depth > 0 && (depth == 12 || random >> 31)) {
+            pop(thread, --depth, 1000 + 100ll * i);
+        } else {
+            add(thread, EVENT_PUSH, names[(random >> 16) % 7], 1000 + 100ll * i);
+            depth++;
+        }
+    }
+}
+
 static uint32_t push_frame(uint32_t parent, enum frame_kind kind, const char *name)
 {
     const struct maker_frame frame = {.kind = kind,
@@ -413,6 +431,7 @@ int main(int argc, char **argv)
         {"many", "./many", 160, make_many},
         {"names", "sh -c 'echo \033[2J'", 20, make_names},
         {"busy", "./busy", 200, make_busy},
+        {"paths", "./paths", 200, make_paths},
         {"volumes", "./busy", 200, make_busy},
         {"nothing", "true", 1, make_nothing},
         {"counted", "python3 pipeline.py", 160, make_counted},

@@ -104,6 +104,24 @@ def check_groups(folder):
     return None
 
 
+def check_paths(folder):
+    """Where dictionaries would spell nearly all paths, they are written in another way."""
+    try:
+        import polars
+    except ImportError:
+        return "polars"
+    recording = folder / "paths.annot"
+    subprocess.run([MAKE, "paths", recording], check=True)
+    for ending, read in ((".parquet", polars.read_parquet), (".arrow", polars.read_ipc)):
+        path = recording.with_suffix(ending)
+        export(recording, path)
+        compare(recording, "ranges", read(path).to_dicts())
+    lines = recording.with_suffix(".csv")
+    export(recording, lines)
+    compare(recording, "ranges", read_csv(lines))
+    return None
+
+
 def check_pandas(folder, recording):
     try:
         import pandas
@@ -136,7 +154,8 @@ def check(recording):
             compare(recording, table, read(path))
     if recording.stem != "made-pipeline":
         return check_polars(recording, COLUMNS)
-    return (check_groups(recording.parent) or check_pandas(recording.parent, recording)
+    return (check_groups(recording.parent) or check_paths(recording.parent)
+            or check_pandas(recording.parent, recording)
             or check_jq(recording.parent, recording))
 
 
