@@ -6,13 +6,20 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-enum { FIRST_CAPACITY = 16 };
+/* Many arrays never hold more than a few items. */
+enum { FIRST_CAPACITY = 16, FIRST_BYTES = 256, FIRST_LEAST = 2 };
+
+static size_t first_capacity(size_t item_size)
+{
+    size_t fits = FIRST_BYTES / item_size;
+    return fits > FIRST_CAPACITY ? FIRST_CAPACITY : fits < FIRST_LEAST ? FIRST_LEAST : fits;
+}
 
 int vec_grow(void **items, size_t *capacity, size_t need, size_t item_size)
 {
     if (need <= *capacity)
         return 0;
-    size_t wanted = *capacity < FIRST_CAPACITY ? FIRST_CAPACITY : *capacity * 2;
+    size_t wanted = *capacity ? *capacity * 2 : first_capacity(item_size);
     if (wanted < need)
         wanted = need;
     if (wanted > SIZE_MAX / 2 / item_size)
