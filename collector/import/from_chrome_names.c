@@ -6,6 +6,8 @@
 #include <errno.h>
 #include <string.h>
 
+enum { METAS_MAX = 2 * SINK_THREADS_MAX }; /* of processes and threads */
+
 /* ---- Calls ----------------------------------------------------------------------------------- */
 
 /* The digits from `at` to `end` as a number; -1: there are other characters, or too many. */
@@ -114,6 +116,10 @@ int from_chrome_meta_add(struct from_chrome_reader *reader)
     bool thread = strcmp(name, "thread_name") == 0;
     if ((!process && !labels && !thread) || !event->meta)
         return 0;
+    if (reader->metas.count >= METAS_MAX) {
+        reader->sink->left[LEFT_THREADS]++;
+        return 0;
+    }
     struct from_chrome_meta *meta = need_meta(reader, thread);
     if (!meta)
         return -ENOMEM;

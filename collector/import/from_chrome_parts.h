@@ -110,6 +110,7 @@ struct from_chrome_reader {
     struct from_chrome_event event;
     VEC(struct arg) args;              /* of the event */
     VEC(struct from_chrome_open) open; /* by thread */
+    size_t open_count;                 /* begins of all of them, and their values */
     VEC(struct from_chrome_meta) metas;
     VEC(struct from_chrome_device) devices;
     struct map64 meta_index; /* by a mixed id: 1 + index */

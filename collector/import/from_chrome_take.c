@@ -5,7 +5,10 @@
 #include <errno.h>
 #include <string.h>
 
-enum { OPEN_MAX = 1 << 16 };
+enum {
+    OPEN_MAX = 1 << 16,     /* begins of a thread that wait for their ends */
+    OPEN_ALL_MAX = 1 << 20, /* of all threads, with their values */
+};
 
 /* ---- Categories ------------------------------------------------------------------------------ */
 
@@ -122,10 +125,11 @@ static int take_begin(struct from_chrome_reader *reader, struct event *event)
     struct from_chrome_open *open = need_open(reader, event->thread);
     if (!open)
         return -ENOMEM;
-    if (open->begins.count >= OPEN_MAX) {
+    if (open->begins.count >= OPEN_MAX || reader->open_count >= OPEN_ALL_MAX) {
         reader->sink->left[LEFT_MALFORMED]++;
         return 0;
     }
+    reader->open_count += 1 + reader->args.count;
     event->args = (uint32_t)open->args.count;
     event->depth = open->begins.count;
     event->arg_count = (uint16_t)reader->args.count;
@@ -150,6 +154,7 @@ static int take_end(struct from_chrome_reader *reader, const struct event *end)
     }
     struct event range = open->begins.items[--open->begins.count];
     range.end_ns = end->time_ns;
+    reader->open_count -= 1 + (size_t)range.arg_count;
     size_t more = reader->args.count;
     if (range.arg_count + more > SINK_ARGS_MAX)
         more = SINK_ARGS_MAX - range.arg_count;

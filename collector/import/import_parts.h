@@ -142,6 +142,8 @@ enum import_left {
     LEFT_DEEP,         /* stacks that are too deep */
     LEFT_STACKS,       /* frames of stacks beyond the limit */
     LEFT_REPEATED,     /* that only repeat what others tell */
+    LEFT_AT_ONCE,      /* ranges whose ends are not waited for: too many are open at once */
+    LEFT_THREADS,      /* threads and processes beyond the limit */
     LEFT_OBJECTS,      /* from here on, by phases of Chrome's events */
     LEFT_SAMPLES,
     LEFT_DUMPS,
@@ -178,9 +180,10 @@ struct import_pair {
 /* A thread, while its events are written. */
 struct import_thread {
     VEC(struct import_open) open;   /* ranges, the outermost first */
-    VEC(struct import_later) later; /* ends of those that don't nest, the earliest last */
+    VEC(struct import_later) later; /* ends of those that don't nest: a heap, the earliest first */
     VEC(struct event) events;       /* that wait to be written */
     VEC(struct arg) args;
+    bool busy; /* it is in the list of those that have any of this */
 };
 
 enum { SINK_RECENT = 4096 };
@@ -198,8 +201,9 @@ struct import_sink {
     struct wide_map joined; /* by two names and what is between: the name of both */
     struct wide_map processes, threads;
     VEC(struct import_thread) writing; /* by thread */
-    size_t waiting;
-    struct map64 paired; /* by the file's id: 1 + index of the innermost */
+    VEC(uint32_t) busy;                /* threads that are */
+    size_t waiting, later_count;       /* of all of them */
+    struct map64 paired;               /* by the file's id: 1 + index of the innermost */
     VEC(struct import_pair) pairs;
     uint32_t free_pair; /* 1 + index; 0: none */
     uint64_t text_bytes;
@@ -207,6 +211,7 @@ struct import_sink {
     uint64_t last_id;             /* of ranges of processes */
     uint64_t left[LEFT_COUNT];
     uint32_t other_text; /* string: in place of those beyond the limit; 0: not made yet */
+    uint32_t other_process, other_thread; /* the same: 1 + ordinal */
     int64_t first_ns, last_ns, shift_ns;
     int64_t realtime_ns; /* of the file's time 0; 0: not known */
     struct store_writer *writer;
@@ -219,10 +224,13 @@ enum {
     SINK_TEXT_MAX = 1 << 20, /* of one text; it is cut */
     SINK_ARGS_MAX = 1024,    /* of an event */
     SINK_STACKS_MAX = 2 << 20,
+    SINK_THREADS_MAX = 1 << 17, /* and processes */
 };
 
 /* In place of texts beyond the limits. */
-#define IMPORT_OTHER "[other text]"
+#define IMPORT_OTHER           "[other text]"
+#define IMPORT_OTHER_PROCESSES "[other processes]"
+#define IMPORT_OTHER_THREADS   "[other threads]"
 
 /* A hundred years on both sides: sums of times never overflow. */
 #define IMPORT_TIME_MAX (INT64_C(100) * 366 * 86400 * 1000000000)
@@ -243,7 +251,8 @@ uint32_t import_scope(struct import_sink *sink, const struct scope *scope);
 /* The name of calls of a Python function; `file` may be empty, `line` 0. */
 uint32_t import_call(struct import_sink *sink, uint32_t function, uint32_t file, int32_t line);
 
-/* A process, and a thread of it; made if new. Out of memory: 0, and the sink's error. */
+/* A process, and a thread of it; made if new; beyond the limits one for all others. Out of memory:
+ * 0, and the sink's error. */
 uint32_t import_process(struct import_sink *sink, const struct import_id *id);
 uint32_t import_thread(struct import_sink *sink, uint32_t process, const struct import_id *id);
 /* The same of those that are there; -1: it is not. */

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SORT_BYTES = 64 << 20 };
+enum { SORT_BYTES = 32 << 20 };
 
 int import_sink_init(struct import_sink *sink, const char *output,
                      const struct import_options *options, struct import_result *result)
@@ -37,6 +37,7 @@ void import_sink_fini(struct import_sink *sink)
         vec_free(&thread->args);
     }
     vec_free(&sink->writing);
+    vec_free(&sink->busy);
     map64_free(&sink->paired);
     vec_free(&sink->pairs);
     vec_free(&sink->record);
@@ -159,15 +160,10 @@ int64_t import_thread_find(const struct import_sink *sink, uint32_t process,
     return found ? (int64_t)*found : -1;
 }
 
-uint32_t import_process(struct import_sink *sink, const struct import_id *id)
+static uint32_t add_process(struct import_sink *sink, const struct import_id *id)
 {
-    struct wide_key key;
-    find_id(id, 0, &key);
-    const uint64_t *found = wide_map_find(&sink->processes, &key);
-    if (found)
-        return (uint32_t)*found;
     int64_t ordinal = trace_process_add(sink->trace);
-    if (ordinal < 0 || wide_map_put(&sink->processes, &key, (uint64_t)ordinal) != 0)
+    if (ordinal < 0)
         return keep(sink, -ENOMEM);
     struct trace_process *process = trace_process(sink->trace, (uint32_t)ordinal);
     process->pid = process->ns_pid = fits_pid(id) ? (int32_t)id->number : 0;
@@ -177,6 +173,48 @@ uint32_t import_process(struct import_sink *sink, const struct import_id *id)
     return (uint32_t)ordinal;
 }
 
+static uint32_t add_thread(struct import_sink *sink, uint32_t process, const struct import_id *id)
+{
+    int64_t ordinal = trace_thread_add(sink->trace, process);
+    if (ordinal < 0)
+        return keep(sink, -ENOMEM);
+    struct trace_thread *thread = trace_thread(sink->trace, (uint32_t)ordinal);
+    thread->tid = fits_pid(id) ? (int32_t)id->number : 0;
+    thread->serial = 1 + (uint32_t)ordinal;
+    thread->name = id->text;
+    return (uint32_t)ordinal;
+}
+
+static uint32_t other_process(struct import_sink *sink)
+{
+    const struct import_id other = {.text = import_text(sink, IMPORT_OTHER_PROCESSES)};
+    if (!sink->other_process)
+        sink->other_process = 1 + add_process(sink, &other);
+    return sink->other_process - 1;
+}
+
+static uint32_t other_thread(struct import_sink *sink)
+{
+    const struct import_id other = {.text = import_text(sink, IMPORT_OTHER_THREADS)};
+    sink->left[LEFT_THREADS]++;
+    if (!sink->other_thread)
+        sink->other_thread = 1 + add_thread(sink, other_process(sink), &other);
+    return sink->other_thread - 1;
+}
+
+uint32_t import_process(struct import_sink *sink, const struct import_id *id)
+{
+    struct wide_key key;
+    find_id(id, 0, &key);
+    const uint64_t *found = wide_map_find(&sink->processes, &key);
+    if (found)
+        return (uint32_t)*found;
+    if (sink->processes.count >= SINK_THREADS_MAX)
+        return other_process(sink);
+    uint32_t process = add_process(sink, id);
+    return wide_map_put(&sink->processes, &key, process) == 0 ? process : keep(sink, -ENOMEM);
+}
+
 uint32_t import_thread(struct import_sink *sink, uint32_t process, const struct import_id *id)
 {
     struct wide_key key;
@@ -184,14 +222,10 @@ uint32_t import_thread(struct import_sink *sink, uint32_t process, const struct 
     const uint64_t *found = wide_map_find(&sink->threads, &key);
     if (found)
         return (uint32_t)*found;
-    int64_t ordinal = trace_thread_add(sink->trace, process);
-    if (ordinal < 0 || wide_map_put(&sink->threads, &key, (uint64_t)ordinal) != 0)
-        return keep(sink, -ENOMEM);
-    struct trace_thread *thread = trace_thread(sink->trace, (uint32_t)ordinal);
-    thread->tid = fits_pid(id) ? (int32_t)id->number : 0;
-    thread->serial = 1 + (uint32_t)ordinal;
-    thread->name = id->text;
-    return (uint32_t)ordinal;
+    if (sink->threads.count >= SINK_THREADS_MAX)
+        return other_thread(sink);
+    uint32_t thread = add_thread(sink, process, id);
+    return wide_map_put(&sink->threads, &key, thread) == 0 ? thread : keep(sink, -ENOMEM);
 }
 
 /* ---- Events ---------------------------------------------------------------------------------- */

@@ -20,11 +20,13 @@
 
 enum {
     WAITING_MAX = 1 << 15, /* events of all threads */
+    ROOM_KEPT = 4,         /* of a thread: times what it used last */
     /* A range that ends so much later than the one around it was rounded: tools write whole
      * microseconds. */
     ROUNDING_NS = 1000,
-    OPEN_MAX = 1 << 20, /* of a thread */
-    PAIRS_SEEN = 64,    /* of those that are open under one id */
+    OPEN_MAX = 1 << 20,    /* of a thread */
+    AT_ONCE_MAX = 1 << 20, /* of all threads, beyond ranges that nest */
+    PAIRS_SEEN = 64,       /* of those that are open under one id */
 };
 
 /* Times before that are none to readers. */
@@ -36,6 +38,9 @@ static int put(struct import_sink *sink, struct import_thread *thread, const str
                const struct arg *args)
 {
     struct event copy = *event;
+    if (!thread->busy && vec_push(&sink->busy, (uint32_t)(thread - sink->writing.items)) != 0)
+        return -ENOMEM;
+    thread->busy = true;
     copy.args = (uint32_t)thread->args.count;
     copy.time_ns += sink->shift_ns;
     if (vec_push(&thread->events, copy) != 0 || vec_reserve(&thread->args, event->arg_count) != 0)
@@ -55,11 +60,47 @@ static int put_pop(struct import_sink *sink, struct import_thread *thread, uint3
     return put(sink, thread, &pop, NULL);
 }
 
+/* Of those that end at one time, the one that began last. */
+static bool ends_before(const struct import_later *a, const struct import_later *b)
+{
+    return a->end_ns != b->end_ns ? a->end_ns < b->end_ns : a->id > b->id;
+}
+
+static int add_later(struct import_thread *thread, const struct import_later *later)
+{
+    if (vec_push(&thread->later, *later) != 0)
+        return -ENOMEM;
+    struct import_later *heap = thread->later.items;
+    size_t at = thread->later.count - 1;
+    for (; at && ends_before(later, &heap[(at - 1) / 2]); at = (at - 1) / 2)
+        heap[at] = heap[(at - 1) / 2];
+    heap[at] = *later;
+    return 0;
+}
+
+static struct import_later take_earliest(struct import_thread *thread)
+{
+    struct import_later *heap = thread->later.items;
+    const struct import_later earliest = heap[0], last = heap[--thread->later.count];
+    size_t at = 0, child;
+    while ((child = 2 * at + 1) < thread->later.count) {
+        if (child + 1 < thread->later.count && ends_before(&heap[child + 1], &heap[child]))
+            child++;
+        if (!ends_before(&heap[child], &last))
+            break;
+        heap[at] = heap[child];
+        at = child;
+    }
+    heap[at] = last;
+    return earliest;
+}
+
 static int put_end(struct import_sink *sink, struct import_thread *thread, uint32_t ordinal)
 {
-    const struct import_later *later = &thread->later.items[--thread->later.count];
+    const struct import_later later = take_earliest(thread);
     const struct event end = {
-        .kind = EVENT_END, .thread = ordinal, .time_ns = later->end_ns, .id = later->id};
+        .kind = EVENT_END, .thread = ordinal, .time_ns = later.end_ns, .id = later.id};
+    sink->later_count--;
     return put(sink, thread, &end, NULL);
 }
 
@@ -72,7 +113,7 @@ static int advance(struct import_sink *sink, uint32_t ordinal, int64_t now_ns)
         if (thread->open.count)
             open_ns = thread->open.items[thread->open.count - 1].end_ns;
         if (thread->later.count)
-            later_ns = thread->later.items[thread->later.count - 1].end_ns;
+            later_ns = thread->later.items[0].end_ns;
         if ((open_ns < later_ns ? open_ns : later_ns) > now_ns || (open_ns & later_ns) == INT64_MAX)
             return 0;
         int error =
@@ -94,14 +135,12 @@ static int put_overlapping(struct import_sink *sink, const struct event *range,
     start.kind = EVENT_START;
     start.id = later.id;
     start.end_ns = 0;
-    if (vec_push(&thread->later, later) != 0)
-        return -ENOMEM;
-    struct import_later *items = thread->later.items;
-    size_t at = thread->later.count - 1;
-    for (; at && items[at - 1].end_ns < later.end_ns; at--)
-        items[at] = items[at - 1];
-    items[at] = later;
-    return put(sink, thread, &start, args);
+    if (sink->later_count >= AT_ONCE_MAX) {
+        sink->left[LEFT_AT_ONCE]++;
+        return put(sink, thread, &start, args);
+    }
+    sink->later_count++;
+    return add_later(thread, &later) != 0 ? -ENOMEM : put(sink, thread, &start, args);
 }
 
 static int put_range(struct import_sink *sink, const struct event *range, const struct arg *args)
@@ -135,6 +174,23 @@ static int put_span(struct import_sink *sink, const struct event *span, const st
 
 /* ---- Pairs by an id -------------------------------------------------------------------------- */
 
+/* Those that are left have no end. */
+static uint64_t count_open_pairs(const struct import_sink *sink)
+{
+    uint64_t open = sink->pairs.count;
+    for (uint32_t at = sink->free_pair; at; at = sink->pairs.items[at - 1].around)
+        open--;
+    return open;
+}
+
+/* Where a file leaves out ends, nearly all that is open has none. */
+static void forget_pairs(struct import_sink *sink)
+{
+    sink->left[LEFT_AT_ONCE] += sink->pairs.count;
+    map64_free(&sink->paired);
+    sink->pairs.count = sink->free_pair = 0;
+}
+
 static uint64_t *need_pair(struct import_sink *sink, uint64_t id)
 {
     uint64_t *found = map64_find(&sink->paired, id);
@@ -146,6 +202,8 @@ static uint64_t *need_pair(struct import_sink *sink, uint64_t id)
 static int put_start(struct import_sink *sink, const struct event *event, const struct arg *args)
 {
     struct event start = *event;
+    if (!sink->free_pair && sink->pairs.count >= AT_ONCE_MAX)
+        forget_pairs(sink);
     uint64_t *innermost = need_pair(sink, event->id | 1);
     uint32_t index = sink->free_pair;
     start.id = ++sink->last_id;
@@ -214,15 +272,6 @@ static int put_paired_end(struct import_sink *sink, const struct event *event,
     return error ? error : put(sink, &sink->writing.items[end.thread], &end, args);
 }
 
-/* Those that are left have no end. */
-static uint64_t count_open_pairs(const struct import_sink *sink)
-{
-    uint64_t open = sink->pairs.count;
-    for (uint32_t at = sink->free_pair; at; at = sink->pairs.items[at - 1].around)
-        open--;
-    return open;
-}
-
 static int put_any(struct import_sink *sink, const struct event *event, const struct arg *args)
 {
     int error = advance(sink, event->thread, event->time_ns);
@@ -241,28 +290,56 @@ static int put_any(struct import_sink *sink, const struct event *event, const st
 
 /* ---- The recording --------------------------------------------------------------------------- */
 
+/* Its events go to the writer. */
+static int write_thread(struct import_sink *sink, uint32_t ordinal)
+{
+    struct import_thread *thread = &sink->writing.items[ordinal];
+    const struct event_batch batch = {.thread = ordinal,
+                                      .count = (uint32_t)thread->events.count,
+                                      .events = thread->events.items,
+                                      .args = thread->args.items};
+    struct trace_thread *entry = trace_thread(sink->trace, ordinal);
+    if (!entry->first_ns)
+        entry->first_ns = batch.events[0].time_ns;
+    entry->last_ns = batch.events[batch.count - 1].time_ns;
+    entry->event_count += batch.count;
+    trace_process(sink->trace, entry->process)->event_count += batch.count;
+    return store_writer_add(sink->writer, &batch);
+}
+
+/* Room for events that many others may need as well, and all of it where nothing comes any more.
+ * Returns whether something may. */
+static bool release_room(struct import_thread *thread)
+{
+    size_t events = thread->events.count, args = thread->args.count;
+    thread->events.count = thread->args.count = 0;
+    if (thread->events.capacity > ROOM_KEPT * events)
+        vec_free(&thread->events);
+    if (thread->args.capacity > ROOM_KEPT * args)
+        vec_free(&thread->args);
+    if (events || thread->open.count || thread->later.count)
+        return true;
+    vec_free(&thread->open);
+    vec_free(&thread->later);
+    return false;
+}
+
 /* What waits, as far as it is settled. */
 static int flush(struct import_sink *sink, int64_t now_ns)
 {
+    size_t busy = 0;
     int error = 0;
-    for (uint32_t i = 0; !error && i < sink->writing.count; i++) {
-        struct import_thread *thread = &sink->writing.items[i];
-        error = advance(sink, i, now_ns);
-        if (error || !thread->events.count)
-            continue;
-        const struct event_batch batch = {.thread = i,
-                                          .count = (uint32_t)thread->events.count,
-                                          .events = thread->events.items,
-                                          .args = thread->args.items};
-        struct trace_thread *entry = trace_thread(sink->trace, i);
-        if (!entry->first_ns)
-            entry->first_ns = batch.events[0].time_ns;
-        entry->last_ns = batch.events[batch.count - 1].time_ns;
-        entry->event_count += batch.count;
-        trace_process(sink->trace, entry->process)->event_count += batch.count;
-        error = store_writer_add(sink->writer, &batch);
-        thread->events.count = thread->args.count = 0;
+    for (size_t i = 0; !error && i < sink->busy.count; i++) {
+        uint32_t ordinal = sink->busy.items[i];
+        struct import_thread *thread = &sink->writing.items[ordinal];
+        error = advance(sink, ordinal, now_ns);
+        if (!error && thread->events.count)
+            error = write_thread(sink, ordinal);
+        thread->busy = release_room(thread);
+        if (thread->busy)
+            sink->busy.items[busy++] = ordinal;
     }
+    sink->busy.count = busy;
     sink->waiting = 0;
     return error;
 }
@@ -359,6 +436,9 @@ static int prepare(struct import_sink *sink)
     if (threads)
         memset(sink->writing.items, 0, threads * sizeof(*sink->writing.items));
     sink->writing.count = threads;
+    if (sink->other_thread)
+        trace_thread(sink->trace, sink->other_thread - 1)->name =
+            import_text(sink, IMPORT_OTHER_THREADS);
     raise_revisions(sink);
     return 0;
 }

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: MIT
+"""Imports of files with much of one thing take bounded memory, and what they keep is right. Memory
+is the kernel's ru_maxrss of `annot import`, which reads a pipe."""
+
+import json
+import os
+import random
+import subprocess
+
+from harness import ANNOT, case, check, equal, main
+from imports import imported, query, written
+
+MEBIBYTES_BASE = 80  # sorting takes so much of any file
+
+
+def import_of(home, pieces, name):
+    """The recording, what was said, and MiB."""
+    path = home.work / name
+    with open(home.work / "said", "w+") as said:
+        child = subprocess.Popen([ANNOT, "import", "--force", "-o", path, "-"],
+                                 stdin=subprocess.PIPE, stderr=said)
+        with child.stdin as pipe:
+            for piece in pieces:
+                pipe.write(piece.encode())
+        status, usage = os.wait4(child.pid, 0)[1:]
+        child.returncode = os.waitstatus_to_exitcode(status)
+        said.seek(0)
+        text = said.read()
+    equal(child.returncode, 0, text)
+    return path, text, usage.ru_maxrss / 1024
+
+
+def chrome(events):
+    """In pieces of a thousand events."""
+    yield '{"traceEvents":['
+    piece = []
+    for event in events:
+        piece.append(event)
+        if len(piece) == 1000:
+            yield ",".join(piece) + ","
+            piece = []
+    yield ",".join([*piece, "{}"]) + "]}"
+
+
+@case
+def threads_one_after_the_other_take_no_more_memory_than_one(home):
+    def bursts(threads, each=34_000):
+        for i in range(threads * each):
+            yield f'{{"ph":"X","pid":1,"tid":{2 + i // each},"ts":{i},"dur":0.5,"name":"r"}}'
+
+    path, _, mib = import_of(home, chrome(bursts(50)), "bursts.annot")
+    check(mib <= MEBIBYTES_BASE, f"{mib:.0f} MiB")
+    rows = query(home, path, "select tid, count(*) as n from ranges group by 1 order by 1")
+    equal([(row["tid"], row["n"]) for row in rows], [(2 + i, 34_000) for i in range(50)], "ranges")
+
+
+@case
+def threads_beyond_a_limit_are_one(home):
+    limit, more = 131_072, 9_000
+    events = (f'{{"ph":"X","pid":{1 + i % 70_000},"tid":{i},"ts":{i},"dur":0.5,"name":"r"}}'
+              for i in range(limit + more))
+    path, said, mib = import_of(home, chrome(events), "threads.annot")
+    check(mib <= 256, f"{mib:.0f} MiB")
+    check('are of "[other threads]": 9,000' in said, said)
+    rows = query(home, path, "select t.name, count(*) as n from ranges r join threads t "
+                             "on t.id = r.thread where t.name is not null group by 1")
+    equal([tuple(row.values()) for row in rows], [("[other threads]", more)], "the others")
+    equal(query(home, path, "select count(*) as n from ranges"), [{"n": limit + more}], "ranges")
+
+
+@case
+def ranges_that_never_end_are_not_waited_for(home):
+    limit = 1 << 20
+    events = [f'{{"ph":"b","cat":"c","pid":1,"tid":1,"ts":{i},"id":{i},"name":"open"}}'
+              for i in range(limit)]
+    for i in (limit + 1, limit + 3):
+        events += [json.dumps(dict(ph=ph, cat="c", pid=1, tid=1, ts=i + at, id=i, name="whole"))
+                   for ph, at in (("b", 0), ("e", 1))]
+    path, said, mib = import_of(home, chrome(events), "open.annot")
+    check(mib <= 256, f"{mib:.0f} MiB")
+    check(f"open beside a million others, which are shown as unfinished: {limit:,}" in said, said)
+    rows = query(home, path, "select name, unfinished, count(*) as n from ranges group by 1, 2")
+    equal([tuple(row.values()) for row in rows], [("open", 1, limit), ("whole", 0, 2)], "ranges")
+
+
+@case
+def overlapping_ranges_of_a_thread_keep_their_ends(home):
+    random_ = random.Random(7)
+    events = [dict(ph="X", pid=1, tid=1, name=f"r{i}", ts=3 * i,
+                   dur=3 * random_.choice([1, 2, 300, random_.randrange(3000)]))
+              for i in range(3000)]
+    path, _ = imported(home, written(home, json.dumps(events)))
+    rows = query(home, path, "select name, begin_ns, duration_ns from ranges order by begin_ns")
+    equal([(row["name"], row["begin_ns"], row["duration_ns"]) for row in rows],
+          [(event["name"], 1000 * event["ts"], 1000 * event["dur"]) for event in events], "ranges")
+
+
+if __name__ == "__main__":
+    main()
