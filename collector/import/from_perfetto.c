@@ -48,13 +48,25 @@ struct perfetto_sequence *perfetto_sequence(struct perfetto *trace, uint64_t id)
     return &trace->sequences.items[trace->sequences.count - 1];
 }
 
-int64_t perfetto_track(struct perfetto *trace, uint64_t uuid)
+static int64_t other_tracks(struct perfetto *trace)
+{
+    const struct perfetto_track others = {.pid = -1, .tid = -1, .others = true};
+    if (!trace->other_tracks && vec_push(&trace->tracks, others) != 0)
+        return -ENOMEM;
+    if (!trace->other_tracks)
+        trace->other_tracks = (uint32_t)trace->tracks.count;
+    return (int64_t)trace->other_tracks - 1;
+}
+
+int64_t perfetto_track(struct perfetto *trace, uint64_t uuid, size_t most)
 {
     uint64_t key = perfetto_track_key(uuid);
     const uint64_t *index = map64_find(&trace->track_index, key);
     const struct perfetto_track fresh = {.uuid = uuid, .pid = -1, .tid = -1};
     if (index)
         return (int64_t)*index - 1;
+    if (trace->tracks.count >= most)
+        return other_tracks(trace);
     if (vec_push(&trace->tracks, fresh) != 0 ||
         map64_put(&trace->track_index, key, trace->tracks.count) != 0)
         return -ENOMEM;
@@ -260,7 +272,7 @@ static int take_thread(struct perfetto *trace, struct perfetto_sequence *sequenc
         else if (field.number == PX_THREAD_REFERENCE_TIMESTAMP_US)
             (void)to_ns(field.value, 1000, &sequence->reference_ns);
     }
-    int64_t index = perfetto_track(trace, own_track(sequence->id));
+    int64_t index = perfetto_track(trace, own_track(sequence->id), PERFETTO_TRACKS_MAX);
     if (index < 0)
         return (int)index;
     struct perfetto_track *track = &trace->tracks.items[index];

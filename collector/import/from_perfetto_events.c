@@ -3,8 +3,13 @@
 #include "from_perfetto_parts.h"
 #include "perfetto_fields.h"
 
+#include "hash.h"
+
 #include <errno.h>
 #include <string.h>
+
+/* Tracks that say where others belong come late as well. */
+enum { OWNERS_MAX = PERFETTO_TRACKS_MAX + SINK_THREADS_MAX };
 
 #define CALL_CATEGORY "python calls"
 #define COUNT(array)  (sizeof(array) / sizeof(*(array)))
@@ -67,13 +72,19 @@ int perfetto_take_track(struct perfetto *trace, struct proto message)
     struct proto_field field;
     struct proto again = message;
     uint64_t uuid = 0;
-    while (proto_next(&message, &field))
+    bool plain = true;
+    while (proto_next(&message, &field)) {
         if (field.number == PX_TRACK_UUID)
             uuid = field.value;
-    int64_t index = perfetto_track(trace, uuid);
+        plain = plain && field.number != PX_TRACK_PROCESS && field.number != PX_TRACK_THREAD &&
+                field.number != PX_TRACK_COUNTER;
+    }
+    int64_t index = perfetto_track(trace, uuid, plain ? PERFETTO_TRACKS_MAX : OWNERS_MAX);
     if (index < 0)
         return (int)index;
     struct perfetto_track *track = &trace->tracks.items[index];
+    if (track->others)
+        return 0;
     track->described = true;
     while (proto_next(&again, &field)) {
         if (field.number == PX_TRACK_PARENT_UUID)
@@ -200,7 +211,9 @@ static int put_values(struct perfetto *trace, const struct perfetto_sequence *se
     const struct perfetto_numbers *tracks =
         trace->value_tracks.count ? &trace->value_tracks : &sequence->value_tracks;
     for (size_t i = 0; i < trace->values.count; i++) {
-        int64_t track = i < tracks->count ? perfetto_track(trace, tracks->items[i]) : -ENOENT;
+        int64_t track = i < tracks->count
+                            ? perfetto_track(trace, tracks->items[i], PERFETTO_TRACKS_MAX)
+                            : -ENOENT;
         struct event value = {.kind = EVENT_COUNTER,
                               .time_ns = time_ns,
                               .lane = (uint32_t)track,
@@ -256,11 +269,15 @@ static int place(struct perfetto *trace, const struct perfetto_sequence *sequenc
     trace->sink->left[LEFT_UNKNOWN] += !event->kind && !told->legacy.at;
     if (error || !event->kind)
         return error;
-    int64_t track = perfetto_track(trace, told->track);
+    int64_t track = perfetto_track(trace, told->track, PERFETTO_TRACKS_MAX);
     if (track < 0)
         return (int)track;
     const struct scope scope = {.category = told->category};
     event->lane = (uint32_t)track;
+    if (trace->tracks.items[track].others) {
+        event->id = event->id ? event->id : hash_u64(told->track);
+        trace->sink->left[LEFT_TRACKS]++;
+    }
     event->scope =
         told->category && event->kind != EVENT_END ? import_scope(trace->sink, &scope) : 0;
     return trace->sink->error;

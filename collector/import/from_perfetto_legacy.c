@@ -84,16 +84,20 @@ static int take_place(struct perfetto *trace, const struct legacy *legacy,
                       struct perfetto_told *told)
 {
     static const uint64_t apart = UINT64_C(0x6c65676163790000);
-    int64_t of_event = legacy->pid < 0 || legacy->tid < 0 ? perfetto_track(trace, told->track) : 0;
+    int64_t of_event = legacy->pid < 0 || legacy->tid < 0
+                           ? perfetto_track(trace, told->track, PERFETTO_TRACKS_MAX)
+                           : 0;
     if (of_event < 0)
         return (int)of_event;
     const struct perfetto_track *track = &trace->tracks.items[of_event];
     int64_t pid = legacy->pid >= 0 ? legacy->pid : perfetto_pid(trace, track);
     int64_t tid = legacy->tid >= 0 ? legacy->tid : track->tid >= 0 ? track->tid : pid;
     told->track = apart ^ ((uint64_t)pid << 32 | (uint32_t)tid);
-    int64_t index = perfetto_track(trace, told->track);
+    int64_t index = perfetto_track(trace, told->track, PERFETTO_TRACKS_MAX);
     if (index < 0)
         return (int)index;
+    if (trace->tracks.items[index].others)
+        return 0;
     trace->tracks.items[index].pid = pid;
     trace->tracks.items[index].tid = tid;
     return 0;
@@ -112,7 +116,7 @@ static uint64_t mix(uint64_t a, uint64_t b)
 static uint64_t pair_id(struct perfetto *trace, const struct legacy *legacy,
                         const struct perfetto_told *told)
 {
-    int64_t track = legacy->is_local ? perfetto_track(trace, told->track) : -1;
+    int64_t track = legacy->is_local ? perfetto_track(trace, told->track, PERFETTO_TRACKS_MAX) : -1;
     uint64_t id = mix(legacy->id, (uint64_t)told->category << 32 | legacy->scope);
     return track < 0 ? id : mix(id, (uint64_t)perfetto_pid(trace, &trace->tracks.items[track]));
 }
@@ -140,10 +144,11 @@ static int take_name(struct perfetto *trace, const struct perfetto_told *told,
                      const struct event *event)
 {
     const char *what = trace_string(trace->sink->trace, event->name)->bytes;
-    int64_t index = perfetto_track(trace, told->track);
+    int64_t index = perfetto_track(trace, told->track, PERFETTO_TRACKS_MAX);
     if (index < 0)
         return (int)index;
-    if (!trace->args.count || trace->args.items[0].kind != VALUE_STRING)
+    if (!trace->args.count || trace->args.items[0].kind != VALUE_STRING ||
+        trace->tracks.items[index].others)
         return 0;
     uint32_t name = trace->args.items[0].value.string;
     if (strcmp(what, "thread_name") == 0)

@@ -83,6 +83,7 @@ struct perfetto_track {
     uint64_t state_of, state; /* the last one's sequence, and its state */
     /* Where it lies in the recording; made when all is known. */
     bool made, is_lane;
+    bool others; /* it stands for all tracks beyond the limit, whose ranges may overlap */
     uint32_t thread, lane;
     VEC(struct event) begins; /* that wait for their ends */
     VEC(struct arg) args;     /* of these */
@@ -93,6 +94,8 @@ struct perfetto {
     struct sorter *records; /* events in order of their coming; event.lane: the track's index */
     VEC(struct perfetto_sequence) sequences;
     VEC(struct perfetto_track) tracks;
+    uint32_t other_tracks; /* 1 + the index of the one for those beyond the limit; 0: none yet */
+    size_t open_count;     /* begins of all tracks, and their values */
     struct map64 sequence_index, track_index;     /* by id | mixed: 1 + index */
     VEC(struct arg) args;                         /* of the present event */
     struct perfetto_numbers values, value_tracks; /* of counters: the same */
@@ -118,7 +121,11 @@ static inline uint64_t perfetto_track_key(uint64_t uuid)
 
 /* Of the trace's tables; made if new. NULL: out of memory. */
 struct perfetto_sequence *perfetto_sequence(struct perfetto *trace, uint64_t id);
-int64_t perfetto_track(struct perfetto *trace, uint64_t uuid); /* its index */
+
+enum { PERFETTO_TRACKS_MAX = 1 << 18 };
+
+/* Its index; of one that is not known while there are `most`, that of the others. */
+int64_t perfetto_track(struct perfetto *trace, uint64_t uuid, size_t most);
 /* The process of the track, or of one above it; -1: none. */
 int64_t perfetto_pid(struct perfetto *trace, const struct perfetto_track *track);
 

@@ -6,7 +6,11 @@
 #include <errno.h>
 #include <string.h>
 
-enum { OPEN_MAX = 1 << 16, LEVELS_MAX = TRACE_LANE_LEVELS };
+enum {
+    OPEN_MAX = 1 << 16,     /* begins of a track that wait for their ends */
+    OPEN_ALL_MAX = 1 << 20, /* of all tracks, with their values */
+    LEVELS_MAX = TRACE_LANE_LEVELS,
+};
 
 /* ---- Where tracks lie ------------------------------------------------------------------------ */
 
@@ -75,7 +79,7 @@ static int make_lane(struct perfetto *trace, struct perfetto_track *track, int l
 static int make_track(struct perfetto *trace, struct perfetto_track *track)
 {
     struct trace *out = trace->sink->trace;
-    if (track->tid < 0 && !track->counter && (track->pid < 0 || track->name))
+    if (track->tid < 0 && !track->counter && !track->others && (track->pid < 0 || track->name))
         return make_lane(trace, track, 1);
     int64_t pid = perfetto_pid(trace, track), tid = tid_of(trace, track);
     track->made = true;
@@ -111,10 +115,11 @@ static int tell_begin(struct perfetto *trace, struct perfetto_track *track, stru
     event->kind = EVENT_PUSH;
     event->args = (uint32_t)track->args.count;
     event->depth = track->begins.count;
-    if (track->begins.count >= OPEN_MAX) {
+    if (track->begins.count >= OPEN_MAX || trace->open_count >= OPEN_ALL_MAX) {
         trace->sink->left[LEFT_MALFORMED]++;
         return 0;
     }
+    trace->open_count += 1 + (size_t)event->arg_count;
     if (vec_push(&track->begins, *event) != 0 || vec_reserve(&track->args, event->arg_count) != 0)
         return -ENOMEM;
     if (event->arg_count)
@@ -131,6 +136,7 @@ static int tell_end(struct perfetto *trace, struct perfetto_track *track, int64_
     }
     struct event range = track->begins.items[--track->begins.count];
     range.end_ns = end_ns;
+    trace->open_count -= 1 + (size_t)range.arg_count;
     track->args.count = range.args;
     return import_add(trace->sink, &range, track->args.items + range.args);
 }
@@ -161,6 +167,15 @@ static int tell_counter(struct perfetto *trace, const struct perfetto_track *tra
     return import_add(trace->sink, event, args);
 }
 
+/* Ranges of the process, paired by their tracks. */
+static int tell_on_none(struct perfetto *trace, struct event *event, const struct arg *args)
+{
+    event->kind = event->kind == EVENT_TRACK_BEGIN ? EVENT_START
+                  : event->kind == EVENT_TRACK_END ? EVENT_END
+                                                   : EVENT_MARK;
+    return import_add(trace->sink, event, args);
+}
+
 static int tell(struct perfetto *trace, struct event *event, const struct arg *args)
 {
     struct perfetto_track *track = &trace->tracks.items[event->lane];
@@ -179,6 +194,8 @@ static int tell(struct perfetto *trace, struct event *event, const struct arg *a
     }
     if (track->is_lane || event_is_flow(event->kind))
         return import_add(trace->sink, event, args);
+    if (track->others)
+        return tell_on_none(trace, event, args);
     if (event->kind == EVENT_TRACK_BEGIN)
         return tell_begin(trace, track, event, args);
     if (event->kind == EVENT_TRACK_END)

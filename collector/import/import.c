@@ -50,6 +50,8 @@ static const char *const left_texts[LEFT_COUNT] = {
     [LEFT_VALUES] = "left out: values that are too long, too many, or no numbers",
     [LEFT_AT_ONCE] = "ranges that were open beside a million others, which are shown as unfinished",
     [LEFT_THREADS] = "events of threads beyond the first 131,072, which are of \"[other threads]\"",
+    [LEFT_TRACKS] =
+        "events on tracks beyond the first 262,144, whose ranges are of a process \"trace\"",
     [LEFT_UNLAUNCHED] = "GPU work without the call that launched it",
     [LEFT_OBJECTS] = "left out: lives and snapshots of objects (phases N, O, D)",
     [LEFT_SAMPLES] = "left out: samples without a stack (phase P)",

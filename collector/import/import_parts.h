@@ -144,6 +144,7 @@ enum import_left {
     LEFT_REPEATED,     /* that only repeat what others tell */
     LEFT_AT_ONCE,      /* ranges whose ends are not waited for: too many are open at once */
     LEFT_THREADS,      /* threads and processes beyond the limit */
+    LEFT_TRACKS,       /* events on tracks beyond the limit */
     LEFT_OBJECTS,      /* from here on, by phases of Chrome's events */
     LEFT_SAMPLES,
     LEFT_DUMPS,

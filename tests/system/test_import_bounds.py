@@ -9,6 +9,7 @@ import subprocess
 
 from harness import ANNOT, case, check, equal, main
 from imports import imported, query, written
+from perfetto_made import event, message, number, packet
 
 MEBIBYTES_BASE = 80  # sorting takes so much of any file
 
@@ -21,7 +22,7 @@ def import_of(home, pieces, name):
                                  stdin=subprocess.PIPE, stderr=said)
         with child.stdin as pipe:
             for piece in pieces:
-                pipe.write(piece.encode())
+                pipe.write(piece if isinstance(piece, bytes) else piece.encode())
         status, usage = os.wait4(child.pid, 0)[1:]
         child.returncode = os.waitstatus_to_exitcode(status)
         said.seek(0)
@@ -81,6 +82,31 @@ def ranges_that_never_end_are_not_waited_for(home):
     check(f"open beside a million others, which are shown as unfinished: {limit:,}" in said, said)
     rows = query(home, path, "select name, unfinished, count(*) as n from ranges group by 1, 2")
     equal([tuple(row.values()) for row in rows], [("open", 1, limit), ("whole", 0, 2)], "ranges")
+
+
+@case
+def ranges_on_tracks_beyond_a_limit_are_those_of_a_process(home):
+    limit, more = 1 << 18, 3000
+    worker = packet(message(60, number(1, 5), message(4, number(1, 77), number(2, 78),
+                                                      message(5, "worker"))))
+
+    def packets():
+        for i in range(limit + more):
+            yield (packet(message(60, number(1, 10 + i), message(2, "request")))
+                   + packet(number(8, 10 * i), event(1, 10 + i, message(23, "a")))
+                   + packet(number(8, 10 * i + 25), event(2, 10 + i)))  # three at once
+        yield worker + packet(number(8, 1), event(1, 5, message(23, "b")))
+        yield packet(number(8, 7), event(2, 5))
+
+    path, said, mib = import_of(home, packets(), "tracks.annot")
+    check(mib <= 256, f"{mib:.0f} MiB")
+    check(f'whose ranges are of a process "trace": {2 * more:,}' in said, said)
+    rows = query(home, path, "select kind, t.name as thread, unfinished, duration_ns as ns, "
+                             "count(*) as n from ranges r join threads t on t.id = r.thread "
+                             "group by 1, 2, 3, 4 order by 5")
+    equal([(row["kind"], row["unfinished"], row["ns"], row["n"]) for row in rows],
+          [("pushed", 0, 6, 1), ("overlapping", 0, 25, more), ("track", 0, 25, limit)], "ranges")
+    equal(rows[0]["thread"], "worker", "a thread that came late")
 
 
 @case
