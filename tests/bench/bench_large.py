@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Every reader of a large recording, in little memory.
+"""Every reader of a large recording, and its traces as imports, in little memory.
 
     bench_large.py BUILD [RECORDS [SAMPLES]] [--json FILE]
 
 make_trace writes the recording through the store (three processes, nine threads, nested and
 overlapping ranges on as many paths as there are, samples of 256 stacks); each reader writes to
 /dev/null. Peak memory is the kernel's ru_maxrss of that one process, times are its wall and CPU
-time. First a recording of 10^7 records and 10^5 samples, for what a report takes.
+time. Imports read an export from a pipe: their memory is that of the larger process, their CPU time
+that of both. The formats ctf and nsys are left out, which write folders and files of 10 GB. First a
+recording of 10^7 records and 10^5 samples, for what a report takes.
 """
 
 import os
@@ -28,10 +30,11 @@ READERS = {
     "report": ("report", "--limit", "40"),
     "html": ("html", "--force", "-o", "{page}"),
     "cat": ("cat",),
-    "folded": ("export", "--force", "-f", "folded", "-o", "/dev/null"),
-    "perfetto": ("export", "--force", "-f", "perfetto", "-o", "/dev/null"),
-    "chrome": ("export", "--force", "-f", "chrome", "-o", "/dev/null"),
+    **{name: ("export", "--force", "-f", name, "-o", "/dev/null")
+       for name in ("folded", "perfetto", "chrome", "speedscope", "firefox", "pprof", "otlp", "csv",
+                    "parquet")},
 }
+IMPORTS = ("chrome", "perfetto", "speedscope")
 
 
 def run_measured(command):
@@ -58,6 +61,16 @@ def make(build, path, records, samples):
             row("memory of the store's writer", mib, "MiB", most=MEBIBYTES)]
 
 
+def import_again(annot, path, place):
+    """Rows of what an export becomes."""
+    for name in IMPORTS:
+        pipe = (f"'{annot}' export -f {name} -o - '{path}' 2>/dev/null | "
+                f"'{annot}' import --force -o '{place}/again.annot' - 2>/dev/null")
+        wall, cpu, mib = run_measured(["/bin/sh", "-c", pipe])
+        yield row(f"memory of import, {name}", mib, "MiB", most=MEBIBYTES,
+                  against=f"{wall:.1f} s, {cpu:.1f} s of CPU")
+
+
 def main():
     numbers = [int(word) for word in sys.argv[2:] if word.isdigit()]
     records, samples = [*numbers, *(RECORDS, SAMPLES)[len(numbers):]]
@@ -81,6 +94,7 @@ def main():
             if reader == "html":
                 entries += [row("time of html", wall, "s", most=PAGE_SECONDS),
                             row("the page", os.path.getsize(page), "bytes", most=PAGE_BYTES)]
+        entries += import_again(annot, path, place)
     finally:
         shutil.rmtree(place)
     finish("large recording", entries)
