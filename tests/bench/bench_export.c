@@ -298,51 +298,52 @@ static enum shape shape_of(const char *name)
     return strstr(name, ".tracks") ? ON_TRACKS : NESTED;
 }
 
+/* Format and shape. */
+static const char *const cases[] = {"source",
+                                    "pairs",
+                                    "perfetto",
+                                    "perfetto.gz",
+                                    "chrome",
+                                    "chrome.gz",
+                                    "perfetto.values",
+                                    "chrome.values",
+                                    "perfetto.flows",
+                                    "chrome.flows",
+                                    "perfetto.tracks",
+                                    "chrome.tracks",
+                                    "speedscope",
+                                    "csv",
+                                    "jsonl",
+                                    "parquet",
+                                    "arrow",
+                                    "csv.values",
+                                    "jsonl.values",
+                                    "parquet.values",
+                                    "arrow.values",
+                                    "parquet.fresh",
+                                    "arrow.fresh",
+                                    "csv.loop",
+                                    "jsonl.loop",
+                                    "parquet.loop",
+                                    "arrow.loop",
+                                    "firefox",
+                                    "ctf",
+                                    "ctf.values",
+                                    "otlp",
+                                    "otlp-json",
+                                    "otlp-json.values",
+                                    "nsys",
+                                    "nsys.values"};
+
 int main(int argc, char **argv)
 {
     bool json = argc > 1 && strcmp(argv[1], "--json") == 0;
     uint64_t ranges = argc > 1 + json ? strtoull(argv[1 + json], NULL, 10) : 2000000;
-    struct result results[] = {{"source", 0, 0},
-                               {"pairs", 0, 0},
-                               {"perfetto", 0, 0},
-                               {"perfetto.gz", 0, 0},
-                               {"chrome", 0, 0},
-                               {"chrome.gz", 0, 0},
-                               {"perfetto.values", 0, 0},
-                               {"chrome.values", 0, 0},
-                               {"perfetto.flows", 0, 0},
-                               {"chrome.flows", 0, 0},
-                               {"perfetto.tracks", 0, 0},
-                               {"chrome.tracks", 0, 0},
-                               {"speedscope", 0, 0},
-                               {"csv", 0, 0},
-                               {"jsonl", 0, 0},
-                               {"parquet", 0, 0},
-                               {"arrow", 0, 0},
-                               {"csv.values", 0, 0},
-                               {"jsonl.values", 0, 0},
-                               {"parquet.values", 0, 0},
-                               {"arrow.values", 0, 0},
-                               {"parquet.fresh", 0, 0},
-                               {"arrow.fresh", 0, 0},
-                               {"csv.loop", 0, 0},
-                               {"jsonl.loop", 0, 0},
-                               {"parquet.loop", 0, 0},
-                               {"arrow.loop", 0, 0},
-                               {"firefox", 0, 0},
-                               {"ctf", 0, 0},
-                               {"ctf.values", 0, 0},
-                               {"otlp", 0, 0},
-                               {"otlp-json", 0, 0},
-                               {"otlp-json.values", 0, 0},
-                               {"nsys", 0, 0},
-                               {"nsys.values", 0, 0}};
-    size_t count = sizeof(results) / sizeof(*results);
+    struct result results[sizeof(cases) / sizeof(*cases)] = {0};
     const char *wanted = argc > 2 + json ? argv[2 + json] : NULL;
-    if (wanted) {
-        results[0] = (struct result){.name = wanted};
-        count = 1;
-    }
+    size_t count = wanted ? 1 : sizeof(cases) / sizeof(*cases);
+    for (size_t i = 0; i < count; i++)
+        results[i].name = wanted ? wanted : cases[i];
     for (int round = 0; round < RUNS; round++) {
         for (size_t i = 0; i < count; i++) {
             enum shape shape = shape_of(results[i].name);
