@@ -296,6 +296,15 @@ static void make_busy(void)
     }
 }
 
+/* More than a million of one name. */
+static void make_crowded(void)
+{
+    uint32_t thread = add_thread(add_process(700, -1, "./crowded", 0), 700, NULL);
+    range(thread, "load", 0, 1000, 50000000);
+    for (int64_t i = 0, now = 60000000; i < 1234567; i++, now += 100)
+        range(thread, "tick", 0, now, now + 90);
+}
+
 /* Nearly each range has a path of its own. */
 static void make_paths(void)
 {
@@ -431,6 +440,7 @@ int main(int argc, char **argv)
         {"many", "./many", 160, make_many},
         {"names", "sh -c 'echo \033[2J'", 20, make_names},
         {"busy", "./busy", 200, make_busy},
+        {"crowded", "./crowded", 200, make_crowded},
         {"paths", "./paths", 200, make_paths},
         {"volumes", "./busy", 200, make_busy},
         {"nothing", "true", 1, make_nothing},

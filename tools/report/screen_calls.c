@@ -12,7 +12,9 @@
 #include <stdlib.h>
 
 /* Functions of others from a twentieth of the time on, in one row of three. */
-enum { COUNT_WIDTH = 10, OTHERS_PART = 20, OTHERS_ROWS = 2, ROWS_OF_ONE = 3 };
+enum { OTHERS_PART = 20, OTHERS_ROWS = 2, ROWS_OF_ONE = 3 };
+
+enum { COUNT_WIDTH = 10, COUNT_TEXT_SIZE = NUMBER_TEXT_SIZE + 1 }; /* the width at least */
 
 struct calls_view {
     const struct call_totals *totals;
@@ -20,6 +22,7 @@ struct calls_view {
     uint32_t count;
     struct screen_places places;
     uint64_t shown;
+    int count_width;          /* as wide as the longest */
     bool has_own;             /* else those of others are looked at as own ones */
     struct call_numbers rest; /* of functions that are not shown */
     uint32_t rest_count;
@@ -45,24 +48,33 @@ static struct screen_place place_of(const struct screen *screen,
                                  .name = calls_name(screen->trace, function)};
 }
 
-static size_t width_of_numbers(void)
+static size_t width_of_numbers(const struct calls_view *view)
 {
-    return 8 + 7 + 1 + COUNT_WIDTH + 8 + 8 + 2;
+    return 8 + 7 + 1 + (size_t)view->count_width + 8 + 8 + 2;
 }
 
-static void put_count(const struct screen *screen, uint64_t count, bool rough)
+/* "~1,234", and how long that is. */
+static int count_text(uint64_t count, bool rough, char text[COUNT_TEXT_SIZE])
 {
-    char number[NUMBER_TEXT_SIZE], text[NUMBER_TEXT_SIZE + 1];
-    snprintf(text, sizeof(text), "%s%s", rough ? "~" : "", number_count(count, number));
-    fprintf(screen->out, " %*s", COUNT_WIDTH, text);
+    char number[NUMBER_TEXT_SIZE];
+    return snprintf(text, COUNT_TEXT_SIZE, "%s%s", rough ? "~" : "", number_count(count, number));
+}
+
+static void fit_count(struct calls_view *view, uint64_t count, bool rough)
+{
+    char text[COUNT_TEXT_SIZE];
+    int width = count_text(count, rough, text);
+    view->count_width = width > view->count_width ? width : view->count_width;
 }
 
 static void put_numbers(const struct screen *screen, const struct calls_view *view,
                         const struct call_numbers *sum, bool rough)
 {
+    char text[COUNT_TEXT_SIZE];
     screen_time(screen, STYLE_PLAIN, sum->own_ns, 0);
     screen_share(screen, sum->own_ns, view->totals->own_ns);
-    put_count(screen, sum->calls, rough);
+    (void)count_text(sum->calls, rough, text);
+    fprintf(screen->out, " %*s", view->count_width, text);
 }
 
 static void put_function(const struct screen *screen, const struct calls_view *view,
@@ -74,7 +86,7 @@ static void put_function(const struct screen *screen, const struct calls_view *v
     screen_time(screen, STYLE_PLAIN, sum->primitive ? sum->total_ns / sum->primitive : 0, 0);
     screen_time(screen, STYLE_PLAIN, sum->total_ns, 0);
     fputs("  ", screen->out);
-    screen_places_put(screen, &view->places, &place, width_of_numbers());
+    screen_places_put(screen, &view->places, &place, width_of_numbers(view));
 }
 
 static void put_rest(const struct screen *screen, const struct calls_view *view)
@@ -132,6 +144,7 @@ static void choose_some(const struct screen *screen, struct calls_view *view, bo
             continue;
         const struct screen_place place = place_of(screen, function);
         screen_places_add(screen, &view->places, &place);
+        fit_count(view, function->sum.calls, function->sources & CALLS_ESTIMATED);
         chosen[i] = true;
         view->shown++;
     }
@@ -150,6 +163,7 @@ static bool *choose(const struct screen *screen, struct calls_view *view)
         view->rest.own_ns += chosen[i] ? 0 : view->functions[i].sum.own_ns;
         view->rest_count += !chosen[i];
     }
+    fit_count(view, view->rest.calls, false);
     return chosen;
 }
 
@@ -193,7 +207,7 @@ static void put_chosen(const struct screen *screen, const struct calls_view *vie
 
 int screen_calls(const struct screen *screen)
 {
-    struct calls_view view = {.places = screen_places_init()};
+    struct calls_view view = {.places = screen_places_init(), .count_width = COUNT_WIDTH};
     if (!screen->facts->calls)
         return 0;
     view.totals = calls_totals(screen->facts->calls);
@@ -204,9 +218,10 @@ int screen_calls(const struct screen *screen)
     bool *chosen = choose(screen, &view);
     if (!chosen)
         return -ENOMEM;
-    screen_places_fit(screen, &view.places, width_of_numbers());
+    screen_places_fit(screen, &view.places, width_of_numbers(&view));
     screen_title(screen, report_find(screen->report, "calls")->title);
-    fprintf(screen->out, " %7s %6s %*s %7s %7s", "own", "", COUNT_WIDTH, "calls", "each", "total");
+    fprintf(screen->out, " %7s %6s %*s %7s %7s", "own", "", view.count_width, "calls", "each",
+            "total");
     screen_places_head(screen, &view.places);
     put_chosen(screen, &view, chosen, true);
     put_chosen(screen, &view, chosen, false);

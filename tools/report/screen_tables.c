@@ -140,6 +140,12 @@ static const char *cell_number(const struct table_column *column, const struct c
                                        : number_count(cell->count, text);
 }
 
+enum {
+    COLUMNS_MAX = sizeof(((struct short_table *)0)->columns) / sizeof(struct short_column),
+    COLUMN_WIDTH = 9, /* at least */
+    ALIKE_PART = 5,   /* of the busiest worker's time */
+};
+
 /* What is on its way to the screen. */
 struct short_view {
     const struct screen *screen;
@@ -147,14 +153,9 @@ struct short_view {
     const struct table *table;
     struct table_row *row; /* room for one */
     struct screen_lines lines;
-    size_t names;      /* their width */
+    size_t names; /* their width */
+    size_t widths[COLUMNS_MAX];
     unsigned left_out; /* of the optional columns */
-};
-
-enum {
-    COLUMNS_MAX = sizeof(((struct short_table *)0)->columns) / sizeof(struct short_column),
-    COLUMN_WIDTH = 9,
-    ALIKE_PART = 5, /* of the busiest worker's time */
 };
 
 /* Of ranges: rows lie in one another, and CPU time is with that of others who worked inside. */
@@ -177,8 +178,45 @@ static size_t room_for_names(const struct short_view *view)
 {
     size_t room = view->screen->width - 2, taken = 0;
     for (size_t i = 0; i < COLUMNS_MAX; i++)
-        taken += shown_column(view, i) >= 0 ? COLUMN_WIDTH : 0;
+        taken += shown_column(view, i) >= 0 ? view->widths[i] : 0;
     return room > taken ? room - taken : 0;
+}
+
+enum { CELL_SIZE = NUMBER_TEXT_SIZE + 1 };
+
+/* A cell of the present row. false: it is a part's, and nothing is known. */
+static bool short_cell(const struct short_view *view, const struct screen_line *line, size_t column,
+                       char number[CELL_SIZE])
+{
+    char text[NUMBER_TEXT_SIZE];
+    int at = shown_column(view, column);
+    struct cell cell = view->row->cells[at];
+    if (has_paths(view->spec) && strcmp(view->spec->columns[column].name, "cpu_ns") == 0)
+        cell.count += line->inherited_ns;
+    if (view->row->role == ROW_PART && cell.state != CELL_KNOWN)
+        return false;
+    snprintf(number, CELL_SIZE, "%s%s", cell.rough ? "~" : "",
+             cell_number(&view->table->columns[at], &cell, text));
+    return true;
+}
+
+/* As wide as their longest numbers, and a blank. */
+static void fit_columns(struct short_view *view)
+{
+    char number[CELL_SIZE];
+    for (size_t i = 0; i < COLUMNS_MAX; i++)
+        view->widths[i] = COLUMN_WIDTH;
+    for (size_t at = 0; at < view->lines.count; at++) {
+        const struct screen_line *line = &view->lines.items[at];
+        if (line->index == SCREEN_LINE_ALONE)
+            continue;
+        table_row(view->table, line->index, view->row);
+        for (size_t i = 0; i < COLUMNS_MAX; i++) {
+            bool any = shown_column(view, i) >= 0 && short_cell(view, line, i, number);
+            size_t needed = any ? strlen(number) + 1 : 0;
+            view->widths[i] = needed > view->widths[i] ? needed : view->widths[i];
+        }
+    }
 }
 
 /* As wide as the longest label, if there is so much room without columns that matter less. */
@@ -204,9 +242,9 @@ static void fit_names(struct short_view *view)
 
 static void put_short_row(const struct short_view *view, const struct screen_line *line)
 {
-    char text[NUMBER_TEXT_SIZE], number[NUMBER_TEXT_SIZE + 1];
+    char number[CELL_SIZE];
     const struct table_row *row = view->row;
-    unsigned blanks = 0; /* nothing is known: no blanks at the end of a line */
+    size_t blanks = 0; /* nothing is known: no blanks at the end of a line */
     size_t indent = screen_line_indent(line);
     indent = indent < view->names ? indent : view->names - 1;
     if (line->index == SCREEN_LINE_ALONE) {
@@ -220,19 +258,12 @@ static void put_short_row(const struct short_view *view, const struct screen_lin
     screen_put_cut(view->screen, row->observed ? STYLE_DIM : STYLE_PLAIN, line->label,
                    view->names - indent);
     for (size_t i = 0; i < COLUMNS_MAX; i++) {
-        int at = shown_column(view, i);
-        if (at < 0)
+        if (shown_column(view, i) < 0)
             continue;
-        struct cell cell = row->cells[at];
-        if (has_paths(view->spec) && strcmp(view->spec->columns[i].name, "cpu_ns") == 0)
-            cell.count += line->inherited_ns;
-        if (row->role == ROW_PART && cell.state != CELL_KNOWN) {
-            blanks += COLUMN_WIDTH;
+        blanks += view->widths[i];
+        if (!short_cell(view, line, i, number))
             continue;
-        }
-        snprintf(number, sizeof(number), "%s%s", cell.rough ? "~" : "",
-                 cell_number(&view->table->columns[at], &cell, text));
-        fprintf(view->screen->out, "%*s", (int)(blanks + COLUMN_WIDTH), number);
+        fprintf(view->screen->out, "%*s", (int)blanks, number);
         blanks = 0;
     }
     fputs("\n", view->screen->out);
@@ -244,7 +275,7 @@ static void put_short_head(const struct short_view *view)
     fprintf(out, " %-*s", (int)view->names, "");
     for (size_t i = 0; i < COLUMNS_MAX; i++)
         if (shown_column(view, i) >= 0)
-            fprintf(out, "%*s", COLUMN_WIDTH, view->spec->columns[i].title);
+            fprintf(out, "%*s", (int)view->widths[i], view->spec->columns[i].title);
     fputs("\n", out);
 }
 
@@ -381,6 +412,7 @@ static int put_rows(struct short_view *view, struct order *order)
         (spec->unlike && are_alike(view)))
         return 0;
     int rc = make_lines(view, order, shown);
+    fit_columns(view);
     fit_names(view);
     screen_title(view->screen, spec->title);
     put_short_head(view);
