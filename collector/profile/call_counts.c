@@ -4,6 +4,7 @@
 #include "call_counts_parts.h"
 
 #include "stacks.h"
+#include "text.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -40,6 +41,8 @@ void calls_destroy(struct calls *calls)
     for (size_t i = 0; i < calls->lanes.count; i++)
         vec_free(&calls->lanes.items[i].open);
     histogram_pool_destroy(calls->first);
+    path_matches_fini(&calls->matches);
+    vec_free(&calls->named);
     vec_free(&calls->lanes);
     vec_free(&calls->paths);
     vec_free(&calls->functions);
@@ -313,9 +316,50 @@ static int take_span(struct calls *calls, const struct item *item)
     return 0;
 }
 
+/* ---- Inside of a range ----------------------------------------------------------------------- */
+
+/* 1, 0, -ENOMEM. */
+static int is_range(struct calls *calls, uint32_t name)
+{
+    while (calls->named.count <= name)
+        if (vec_push(&calls->named, 0) != 0)
+            return -ENOMEM;
+    uint8_t *known = &calls->named.items[name];
+    if (*known == 0)
+        *known =
+            text_matches(calls->options.range, trace_string(calls->trace, name)->bytes) ? 1 : 2;
+    return *known == 1;
+}
+
+/* Of a span, itself too. Samples: those of a stack that has the range, or of its path. 1, 0,
+ * -ENOMEM. */
+static int is_inside(struct calls *calls, const struct item *item)
+{
+    const char *range = calls->options.range;
+    if (!range || item->kind == ITEM_INSTANT)
+        return 1;
+    if (item->kind == ITEM_SAMPLE) {
+        const struct sample_sets *sets = trace_sets_get(calls->trace);
+        const struct sample *sample = item->sample;
+        if (sample_role(sets, sample) != SAMPLE_ROLE_CALLS)
+            return path_matches(&calls->matches, calls->trace, range, sample->path);
+        bool inside = stack_is_inside(calls->trace, range, sample->stack);
+        if (!inside)
+            calls->totals.outside_sums += (uint64_t)sample_value(sets, sample, VALUE_TYPE_CALLS);
+        return inside;
+    }
+    int match = is_range(calls, item->event->name);
+    for (uint32_t i = 0; i < item->depth && match == 0; i++)
+        match = is_range(calls, item->parents[i]->name);
+    return match;
+}
+
 static int take(void *context, const struct item *item)
 {
     struct calls *calls = context;
+    int inside = is_inside(calls, item);
+    if (inside != 1)
+        return inside;
     if (item->kind == ITEM_SPAN && item->call && item->lane == LANE_TRACK &&
         is_whole_scope(trace_scope(calls->trace, item->event->scope)))
         return calls_take_whole(calls, item);

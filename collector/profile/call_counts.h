@@ -37,6 +37,7 @@ struct calls_options {
     uint32_t path_limit;    /* 0: 1,000,000 */
     bool off_cpu;           /* stretches off the CPU are known */
     bool only_spans;        /* samples are not asked for: there are none that matter */
+    const char *range;      /* only calls inside of ranges of this name; NULL: all */
 };
 
 struct call_numbers {
@@ -92,6 +93,8 @@ struct call_totals {
     uint64_t recording_ns; /* of the own time of such a call, about: what recording it took */
     uint32_t path_count;
     uint64_t no_path_calls; /* without callers, for want of room */
+    uint64_t
+        outside_sums; /* calls that were counted, and not inside of the range as far as known */
     uint64_t stopped_count; /* functions that the program stopped counting */
     uint8_t sources;        /* of all */
 };

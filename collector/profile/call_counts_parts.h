@@ -71,6 +71,8 @@ struct calls {
     VEC(struct call_sampled) sampled;
     struct wide_map sampled_by_key;
     struct histogram_pool *first; /* of functions */
+    VEC(uint8_t) named;           /* by string: 1 it is the range, 2 it is not; 0 not known yet */
+    struct path_matches matches;  /* of the range */
     struct call_totals totals;
 };
 

@@ -219,12 +219,19 @@ static int by_names(const struct calls *calls, const struct call_function *a,
     return order ? order : compare(b->group, a->group);
 }
 
+/* What calls are made in; what is not in the range itself, and calls what is. */
+static bool is_left_out(const struct calls *calls, const struct call_function *function)
+{
+    return function->context ||
+           (calls->options.range && function->sum.calls == 0 && function->sum.own_ns == 0);
+}
+
 static int most_first(const void *left, const void *right, void *context)
 {
     const struct sorting *sorting = context;
     const struct call_function *a = &sorting->functions[*(const uint32_t *)left];
     const struct call_function *b = &sorting->functions[*(const uint32_t *)right];
-    int order = (a->context != 0) - (b->context != 0); /* they are left out */
+    int order = is_left_out(sorting->calls, a) - is_left_out(sorting->calls, b);
     if (order == 0)
         order = compare(a->sum.own_ns, b->sum.own_ns);
     if (order == 0)
@@ -262,8 +269,16 @@ static void renumber(struct calls *calls, const uint32_t *order, uint32_t *place
         calls->edges.items[i].callee = place[calls->edges.items[i].callee];
     }
     calls_sort_made(calls, place);
-    while (calls->functions.count > 0 && calls->functions.items[calls->functions.count - 1].context)
+    struct call_function *functions = calls->functions.items;
+    while (calls->functions.count > 0 && is_left_out(calls, &functions[calls->functions.count - 1]))
         calls->functions.count--;
+    size_t kept = 0;
+    for (size_t i = 0; i < calls->edges.count; i++) {
+        const struct call_edge edge = calls->edges.items[i];
+        if (edge.caller < calls->functions.count && edge.callee < calls->functions.count)
+            calls->edges.items[kept++] = edge;
+    }
+    calls->edges.count = kept;
 }
 
 int calls_sort(struct calls *calls)

@@ -103,6 +103,7 @@ static int make_report(struct query *query, struct query_report *made)
     made->selection = *query->options.selection;
     const struct report_options options = {
         .path = query->options.path,
+        .range = query->options.selection->range,
         .only = "",
         .reader = made->reader,
         .selection = &made->selection,

@@ -550,6 +550,20 @@ int path_matches(struct path_matches *matches, const struct trace *trace, const 
     return matches->items[path];
 }
 
+bool stack_is_inside(const struct trace *trace, const char *range, uint32_t stack)
+{
+    const struct stacks *stacks = trace_stacks_get(trace);
+    for (; stack != 0; stack = stacks_get_stack(stacks, stack)->parent) {
+        const struct frame *frame =
+            stacks_get_frame(stacks, stacks_get_stack(stacks, stack)->frame);
+        const struct label *label = stacks_get_label(stacks, frame->label);
+        if (label->flags & LABEL_RANGE &&
+            text_matches(range, trace_string(trace, label->text)->bytes))
+            return true;
+    }
+    return false;
+}
+
 void path_matches_fini(struct path_matches *matches)
 {
     free(matches->items);

@@ -236,6 +236,10 @@ int path_matches(struct path_matches *matches, const struct trace *trace, const 
                  uint32_t path);
 void path_matches_fini(struct path_matches *matches);
 
+/* Whether calls that were counted at a stack were made inside of such a range, as far as the stack
+ * has the ranges that they were made in. */
+bool stack_is_inside(const struct trace *trace, const char *range, uint32_t stack);
+
 /* When ranges end that nobody ended: with their process if that is known, else with its recording,
  * which lasts until `last_ns` at least. */
 int64_t range_end_ns(const struct trace *trace, uint32_t process, int64_t last_ns);

@@ -126,13 +126,15 @@ int sample_tell(struct pass *pass, struct sample *sample)
     int64_t values[SAMPLE_VALUES_MAX];
     if (!pass_selects_sample(&pass->selection, pass->sets, sample, values))
         return 0;
-    if (pass->selection.range) {
-        int match =
-            path_matches(&pass->matches, pass->source.trace, pass->selection.range, sample->path);
+    enum sample_role role = sample_role(pass->sets, sample);
+    const char *range = pass->selection.range;
+    if (range) {
+        int match = role == SAMPLE_ROLE_CALLS
+                        ? stack_is_inside(pass->source.trace, range, sample->stack)
+                        : path_matches(&pass->matches, pass->source.trace, range, sample->path);
         if (match != 1)
             return match;
     }
-    enum sample_role role = sample_role(pass->sets, sample);
     *(role == SAMPLE_ROLE_CPU       ? &pass->counts.samples
       : role == SAMPLE_ROLE_OFF_CPU ? &pass->counts.stretches
                                     : &pass->counts.other_samples) += 1;

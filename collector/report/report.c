@@ -380,7 +380,8 @@ static int add_tables(struct report *report)
 /* If there are any: their sink costs. 0 or -ENOMEM. */
 static int begin_calls(struct report *report)
 {
-    const struct calls_options options = {.off_cpu = trace_sampling_get(report->trace)->off_cpu};
+    const struct calls_options options = {.off_cpu = trace_sampling_get(report->trace)->off_cpu,
+                                          .range = report->options.range};
     if (!calls_any(report->trace))
         return 0;
     report->calls = calls_create(report->trace, &options);

@@ -269,7 +269,13 @@ static int add_titles(const struct report *report, struct table *table)
                        (struct table_note){.before = "(without their callers, for want of room: ",
                                            .count = totals->no_path_calls,
                                            .after = " calls)"});
-    return report_plain_title(table, title);
+    if (totals->outside_sums)
+        table_add_note(table, (struct table_note){
+                                  .before = "(counted elsewhere, or without their ranges, which "
+                                            "--trace-ranges records: ",
+                                  .count = totals->outside_sums,
+                                  .after = " calls)"});
+    return report_title(report, table, title);
 }
 
 static int add_functions(struct report *report)
@@ -305,5 +311,5 @@ int report_add_calls(struct report *report)
     if (!report->calls)
         return 0;
     table->row_count = calls_edges(report->calls, &edges);
-    return report_plain_title(table, "Who called whom");
+    return report_title(report, table, "Who called whom");
 }

@@ -112,9 +112,9 @@ int report_add_calls_made(struct report *report)
     table->row_count = calls_made(report->calls, &made);
     whole->row_count = calls_coroutines(report->calls, &coroutines);
     int rc = table->row_count
-                 ? report_plain_title(table, "Calls, by the task and the range they were made in")
+                 ? report_title(report, table, "Calls, by the task and the range they were made in")
                  : 0;
     return rc || !whole->row_count
                ? rc
-               : report_plain_title(whole, "Coroutines that tasks ran, from begin to end");
+               : report_title(report, whole, "Coroutines that tasks ran, from begin to end");
 }

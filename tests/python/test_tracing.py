@@ -436,7 +436,8 @@ for way in range(1 << depth):
                                 "select sum(calls) calls from calls_by_context "
                                 "where task = 'fetch' and name = 'parse'"]).stdout
             self.assertIn('"calls":8', text.replace(" ", ""))
-            _, report = self.trace_tasks(interpreter, path, "aggregate", "--trace-ranges")
+            self.assertEqual(self.inside("outside", output), {"parse": 1})
+            output, report = self.trace_tasks(interpreter, path, "aggregate", "--trace-ranges")
             self.assertEqual(self.made(report, "parse"), {
                 ("", "outside"): 1, ("cancelled", ""): 1, ("fetch", ""): 4,
                 ("fetch", "request"): 4})
@@ -444,6 +445,18 @@ for way in range(1 << depth):
                               if "<listcomp>" not in row["name"]},  # none from 3.12 on
                              {"parse": 10, "nap": 9, "fetch": 4, "cancelled": 1, "main": 1,
                               "plain": 1, "<module>": 1})
+
+            self.assertEqual(self.inside("request", output)["parse"], 4)
+
+    def inside(self, name, path):
+        """Calls inside a range, by the report; and annot query says the same."""
+        report = json.loads(harness.run([ANNOT, "report", "--json", "--range", name,
+                                         str(path)]).stdout)
+        lines = harness.run([ANNOT, "query", "--json", "--range", name, str(path),
+                             "select name, calls from calls"]).stdout.splitlines()
+        found = {row["name"]: row["calls"] for row in report["calls"]}
+        self.assertEqual({row["name"]: row["calls"] for row in map(json.loads, lines)}, found)
+        return found
 
     def test_coroutines_are_on_their_tasks_from_begin_to_end(self):
         for interpreter, path in self.each():

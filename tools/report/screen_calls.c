@@ -197,6 +197,21 @@ static void put_recording(const struct screen *screen, const struct calls_view *
     screen_put_wrapped(screen, STYLE_DIM, text, 1);
 }
 
+/* Sums of calls of which no range is known that is asked for. */
+static int put_elsewhere(const struct screen *screen, const struct calls_view *view)
+{
+    char count[NUMBER_TEXT_SIZE], text[160];
+    if (view->totals->outside_sums == 0)
+        return 0;
+    snprintf(
+        text, sizeof(text),
+        "%s calls were counted elsewhere, or without their ranges, which --trace-ranges records",
+        number_count(view->totals->outside_sums, count));
+    fputs("\n", screen->out);
+    screen_put_wrapped(screen, STYLE_PLAIN, text, 0);
+    return 0;
+}
+
 static void put_chosen(const struct screen *screen, const struct calls_view *view,
                        const bool *chosen, bool own)
 {
@@ -213,7 +228,7 @@ int screen_calls(const struct screen *screen)
     view.totals = calls_totals(screen->facts->calls);
     view.count = calls_functions(screen->facts->calls, &view.functions);
     if (view.totals->calls == 0)
-        return 0;
+        return put_elsewhere(screen, &view);
     view.has_own = find_own(screen, &view);
     bool *chosen = choose(screen, &view);
     if (!chosen)

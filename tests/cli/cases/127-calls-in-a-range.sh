@@ -1,0 +1,5 @@
+# SPDX-License-Identifier: MIT
+make_recording called c.annot
+annot report --range files c.annot
+annot report --range files --table call_edges c.annot
+annot query --range files c.annot 'select name, calls, own_ns from calls'
