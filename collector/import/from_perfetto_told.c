@@ -204,6 +204,20 @@ static int tell(struct perfetto *trace, struct event *event, const struct arg *a
     return import_add(trace->sink, event, args);
 }
 
+/* An event and its values, at any address. */
+static int tell_record(struct perfetto *trace, const uint8_t *bytes)
+{
+    struct event event;
+    memcpy(&event, bytes, sizeof(event));
+    trace->args.count = 0;
+    if (vec_reserve(&trace->args, event.arg_count) != 0)
+        return -ENOMEM;
+    if (event.arg_count)
+        memcpy(trace->args.items, bytes + sizeof(event),
+               event.arg_count * sizeof(*trace->args.items));
+    return tell(trace, &event, trace->args.items);
+}
+
 int perfetto_tell(struct perfetto *trace)
 {
     struct sorter_key key;
@@ -211,11 +225,9 @@ int perfetto_tell(struct perfetto *trace)
     uint32_t size;
     int more, error = sorter_finish(trace->records);
     while (!error && (more = sorter_next(trace->records, &key, &bytes, &size)) != 0) {
-        struct event event;
         if (more < 0)
             return more;
-        memcpy(&event, bytes, sizeof(event));
-        error = tell(trace, &event, (const void *)((const uint8_t *)bytes + sizeof(event)));
+        error = tell_record(trace, bytes);
     }
     for (size_t i = 0; i < trace->tracks.count && !error; i++)
         while (!error && trace->tracks.items[i].begins.count) {
