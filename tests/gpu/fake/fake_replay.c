@@ -441,15 +441,18 @@ static void do_call(void *context)
                                .functionParams = &params,
                                .functionReturnValue = &result};
     meet_thread(call->tid);
-    if (is_mode("ranges")) /* it may have been opened since */
+    CUpti_CallbackFunc callback = fake.callback;
+    bool is_followed = callback && fake.calls[call->id];
+    if (is_followed)
+        callback(fake.userdata, CUPTI_CB_DOMAIN_DRIVER_API, call->id, &data);
+    if (is_mode("ranges")) /* not before who follows the call knows of it */
         launch_now(call->correlation_id);
-    if (!fake.callback || !fake.calls[call->id])
+    if (!is_followed || !fake.callback) /* or it has left meanwhile */
         return;
-    fake.callback(fake.userdata, CUPTI_CB_DOMAIN_DRIVER_API, call->id, &data);
     if (is_mode("capture") && !is_known)
         make_node();
     data.callbackSite = CUPTI_API_EXIT;
-    fake.callback(fake.userdata, CUPTI_CB_DOMAIN_DRIVER_API, call->id, &data);
+    callback(fake.userdata, CUPTI_CB_DOMAIN_DRIVER_API, call->id, &data);
     fake_lose(data.context);
 }
 
