@@ -274,7 +274,9 @@ static int add_titles(const struct report *report, struct table *table)
                                   .before = "(counted elsewhere, or without their ranges, which "
                                             "--trace-ranges records: ",
                                   .count = totals->outside_sums,
-                                  .after = " calls)"});
+                                  .after = " calls)",
+                                  .always = true,
+                                  .apart = totals->calls == 0});
     return report_title(report, table, title);
 }
 
