@@ -21,7 +21,8 @@ void sorter_destroy(struct sorter *sorter);
 int sorter_add(struct sorter *sorter, struct sorter_key key, const void *bytes, uint32_t size);
 /* From now on nothing is added. 0 or -errno. */
 int sorter_finish(struct sorter *sorter);
-/* The next one, until the next call: 1; 0 at the end; -errno. */
+/* The next one, until the next call: 1; 0 at the end; -errno. Its bytes may lie at any address, so
+ * that a struct is to be copied out of them. */
 int sorter_next(struct sorter *sorter, struct sorter_key *ret_key, const void **ret_bytes,
                 uint32_t *ret_size);
 uint64_t sorter_count(const struct sorter *sorter);

@@ -94,7 +94,7 @@ int chrome_annotations_range(struct chrome_gpu *gpu, const struct item *item)
                                            .thread = event->thread,
                                            .name = event->name,
                                            .depth = item->depth};
-    if (!gpu->any || item->call || gpu_role_of(gpu->writer->trace, event->scope))
+    if (item->call || gpu_role_of(gpu->writer->trace, event->scope))
         return 0;
     if (all->ranges.count - all->judged >= RANGES_WINDOW)
         forget_idle(all);

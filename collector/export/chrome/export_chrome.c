@@ -289,7 +289,7 @@ static int take_nested(struct state *s, const struct item *item)
     const struct event *begin = item->event;
     if (begin->thread >= s->writer.thread_count)
         return 0;
-    if (chrome_annotations_range(&s->gpu, item) != 0)
+    if (s->gpu.any && chrome_annotations_range(&s->gpu, item) != 0)
         return -ENOMEM;
     bool tied = item->depth > 0 && item->parents[item->depth - 1]->time_ns == begin->time_ns;
     if (tied && s->held_count < HELD_MAX)
