@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Greenlets, and so gevent's: each but the main one of its thread is a track, with a range for its
-whole life. Ranges inside of one go to its track by themselves (pyannot/src/greenlets.h).
+whole life. Ranges inside of one go to its track by themselves (pyannot/src/tasks/greenlets.h).
 
 A thread's switches are told from its first range or traced call on; those of the thread that
 imports greenlet, from then on. Replaced, for ever: greenlet.settrace and gettrace, so that the

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
 """The watchdog of event loops: takes the stack of a callback while it keeps its loop from others.
 
-The loop's thread notes when a callback begins (pyannot/src/task_parts.h). A thread here looks four
-times in each threshold whether one is still running, and leaves its stack for the mark that the
-loop's thread makes at its end. A callback that lasts ten times the threshold is told while it runs,
-for it may be that it never ends.
+The loop's thread notes when a callback begins (pyannot/src/tasks/task_parts.h). A thread here
+looks four times in each threshold whether one is still running, and leaves its stack for the mark
+that the loop's thread makes at its end. A callback that lasts ten times the threshold is told while
+it runs, for it may be that it never ends.
 
 Threads: start and stop by one at a time. In a forked child the watchdog is started again.
 """

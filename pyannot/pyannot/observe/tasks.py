@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
 """asyncio: each task is a track, with a range for its whole life.
 
-Ranges inside of a task go to its track by themselves (pyannot/src/task.h). That a task begins and
-ends is seen where the loop calls its callbacks, asyncio.events.Handle._run; loops that have handles
-of their own (uvloop) show a task from its first range until its object is freed.
+Ranges inside of a task go to its track by themselves (pyannot/src/tasks/task.h). That a task begins
+and ends is seen where the loop calls its callbacks, asyncio.events.Handle._run; loops that have
+handles of their own (uvloop) show a task from its first range until its object is freed.
 
 A task that was suspended for 1 ms or longer makes a mark when it goes on: where it waited, for what
-and how long (pyannot/src/task_await.c).
+and how long (pyannot/src/tasks/task_await.c).
 
 A callback that keeps the loop from others for 50 ms or longer makes a mark when it ends; samples
 and waits of that time have the stack.
