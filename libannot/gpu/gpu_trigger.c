@@ -3,19 +3,22 @@
  * the recording.
  *
  * Ranges are told on their threads, right after they began, so what is launched in them is in the
- * window. The plan is changed under a lock that is held for some instructions; a signal handler
- * that meets it held by its own thread gives up after a while, and that range counts for nothing.
- * The signal's handler adds to a number and wakes the thread of gpu_thread.c, which does the rest.
+ * window. The plan is changed under a lock that is held for some instructions. It is waited for
+ * however long that takes, as its holder may have lost the processor: an end that nobody counts
+ * would leave its range open for ever. Only a signal handler that interrupted its own thread with
+ * the lock gives up at once, and that range counts for nothing. The signal's handler adds to a
+ * number and wakes the thread of gpu_thread.c, which does the rest.
  */
 #include "gpu_parts.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <time.h>
 
-enum { TRIES = 20000 };
-
-static uint32_t plan_lock;
+static pthread_mutex_t plan_lock = PTHREAD_MUTEX_INITIALIZER;
+/* The calling thread has the lock, or is about to. */
+static __thread volatile sig_atomic_t has_plan __attribute__((tls_model("initial-exec")));
 static uint64_t session;        /* whose ranges were counted */
 static uint32_t wanted, wishes; /* by the plan; by the recording: atomic */
 static uint32_t toggles, toggles_done;
@@ -30,16 +33,18 @@ static uint64_t now_ns(void)
 
 static bool take_plan(void)
 {
-    for (int i = 0; i < TRIES; i++)
-        if (!__atomic_exchange_n(&plan_lock, 1, __ATOMIC_ACQUIRE))
-            return true;
-    return false;
+    if (has_plan)
+        return false;
+    has_plan = 1;
+    pthread_mutex_lock(&plan_lock);
+    return true;
 }
 
 static void give_plan(void)
 {
     __atomic_store_n(&wanted, gpu_settings.plan.wanted, __ATOMIC_RELEASE);
-    __atomic_store_n(&plan_lock, 0, __ATOMIC_RELEASE);
+    pthread_mutex_unlock(&plan_lock);
+    has_plan = 0;
 }
 
 /* Another recording begins to count from the start. */
@@ -131,5 +136,6 @@ int gpu_trigger_start(void)
 
 void gpu_trigger_forget(void)
 {
-    plan_lock = 0;
+    pthread_mutex_init(&plan_lock, NULL);
+    has_plan = 0;
 }

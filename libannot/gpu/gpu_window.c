@@ -6,8 +6,8 @@
  * begin of a range, so that its first launch is in it. Nothing is shut there: the thread of
  * gpu_thread.c waits for what still runs, without the lock, and a window that is wanted again
  * meanwhile just goes on. What the lock is held for takes CUPTI a few milliseconds at most; a
- * thread that does not get it in five leaves the work to ours (it may be in a signal handler, above
- * one that has it). Threads: any. Launching threads only read is_taking. */
+ * thread that does not get it in fifty leaves the work to ours (it may be in a signal handler,
+ * above one that has it). Threads: any. Launching threads only read is_taking. */
 #include "gpu_parts.h"
 
 #include <errno.h>
