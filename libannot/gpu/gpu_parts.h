@@ -161,7 +161,8 @@ struct gpu_record {
 typedef CUptiResult (*gpu_next_record)(uint8_t *buffer, size_t size, CUpti_Activity **record);
 
 /* Hands out what is in a buffer, in its order. Whatever `next` answers, nothing beyond the buffer
- * is read. Returns how many records were of no known kind, or too short for theirs. */
+ * is read. Returns how many records were of no known kind, or too short for theirs; and one where
+ * `next` fails before the end, so that what follows is not known. */
 uint64_t gpu_records_read(gpu_next_record next, uint8_t *buffer, size_t size,
                           void (*take)(void *context, const struct gpu_record *record),
                           void *context);

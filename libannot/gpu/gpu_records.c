@@ -280,13 +280,15 @@ uint64_t gpu_records_read(gpu_next_record next, uint8_t *buffer, size_t size,
     size_t at = 0; /* of the record before, if there is one */
     bool more = true, any = false;
     while (more) {
-        more = next(buffer, size, &last) == CUPTI_SUCCESS;
+        CUptiResult result = next(buffer, size, &last);
+        more = result == CUPTI_SUCCESS;
         size_t now = more ? (size_t)((uintptr_t)last - (uintptr_t)buffer) : size;
         if (now > size || (any && now <= at) || (!any && more && now != 0))
             return unknown + 1; /* it leaves the buffer, or stays: nothing behind is known */
-        if (any && read_record(buffer + at, now - at, &record))
+        bool is_known = !any || read_record(buffer + at, now - at, &record);
+        if (any && is_known)
             take(context, &record);
-        else if (any)
+        if (!is_known || (!more && result != CUPTI_ERROR_MAX_LIMIT_REACHED))
             unknown++;
         any = more;
         at = now;

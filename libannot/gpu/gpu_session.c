@@ -229,14 +229,19 @@ void gpu_session_flush(bool forced)
 size_t gpu_session_dropped(void)
 {
     size_t dropped = 0;
+    if (session.is_shared && !session.subscriber)
+        return 0;
     CUptiResult result = session.is_shared
                              ? cupti.get_dropped_v2(session.subscriber, NULL, 0, &dropped)
                              : cupti.get_dropped(NULL, 0, &dropped);
     return result == CUPTI_SUCCESS ? dropped : 0;
 }
 
+/* Once it is shut, what a subscriber among others still got cannot be read any more. */
 CUptiResult gpu_session_next(uint8_t *buffer, size_t size, CUpti_Activity **record)
 {
+    if (session.is_shared && !session.subscriber)
+        return CUPTI_ERROR_NOT_INITIALIZED;
     return session.is_shared ? cupti.get_next_record_v2(session.subscriber, buffer, size, record)
                              : cupti.get_next_record(buffer, size, record);
 }

@@ -86,6 +86,7 @@ CUptiResult cuptiUnsubscribe(CUpti_SubscriberHandle subscriber)
 {
     fake_rule(subscriber == (CUpti_SubscriberHandle)&fake && fake.callback,
               "unsubscribe what is there");
+    fake_leave();
     fake.callback = NULL;
     memset(fake.calls, 0, sizeof(fake.calls));
     memset(fake.kinds, 0, sizeof(fake.kinds));

@@ -73,6 +73,8 @@ void fake_overrun(void);
 
 /* Delivers what waits; what was launched by fake_launch(). */
 void fake_flush(bool forced);
+/* Its subscriber leaves: what is left comes back, or never. */
+void fake_leave(void);
 void fake_launches_flush(void);
 
 #endif

@@ -12,6 +12,8 @@
  *   overrun   more buffers are taken than there can be            cuProfilerStart and
  *   pause     nobody records while ANNOT_GPU_TELL_SWITCH          cuProfilerStop
  *             is away: after call 20, for a second
+ *   foreign   every third record is of a kind that CUPTI itself cannot step over
+ *   behind    the last buffer comes back as its subscriber leaves
  *   runtime   calls of the driver are told as if they were of the runtime
  *   events    a call is told before each event      unified    memory moves, at the end
  *   ranges    the program calls whether or not somebody follows; of a call that is followed, what
@@ -294,6 +296,8 @@ static void put_record(const uint8_t *record, size_t size, uint32_t kind)
     prepare(copy, kind);
     if (!is_runtime)
         memcpy(copy, &recorded_as, sizeof(recorded_as));
+    if (is_mode("foreign") && replay.records % 3 == 0)
+        memset(copy, 0x7f, sizeof(recorded_as));
     if (!is_mode("late") && !is_mode("reordered") && !is_mode("ranges")) {
         fake_deliver(copy, size);
     } else if (replay.waiting_count < WAITING) {
@@ -344,7 +348,14 @@ static void put_buffer(const uint8_t *bytes, uint32_t size)
         put_record(bytes + at, step, kind);
         at += step;
     }
-    fake_complete_now();
+    if (!is_mode("behind"))
+        fake_complete_now();
+}
+
+void fake_leave(void)
+{
+    if (is_mode("behind"))
+        fake_complete_now();
 }
 
 /* ---- Calls ----------------------------------------------------------------------------------- */

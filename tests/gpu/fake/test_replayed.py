@@ -210,6 +210,20 @@ def rubbish_breaks_nothing():
         assert bool(run.counts["unknown"]) == ("twice" in mode), (mode, run.counts)
 
 
+def what_cannot_be_read_is_counted():
+    """Behind a record that CUPTI cannot step over nothing of its buffer is known; and what comes
+    back when a subscriber among others has left is nobody's to read."""
+    _, activities = activities_of("streams")
+    run = Run("streams", "foreign,split")
+    assert len(run.spans) == sum(each["place"] % 3 != 2 for each in activities), run.counts
+    assert run.counts["unknown"] == len(delivered_of("streams")) // 3, run.counts
+    run = Run("streams", "foreign")
+    assert len(run.spans) < len(activities) and run.counts["unknown"] > 0, run.counts
+    run = Run("streams", "behind", FAKE_CUPTI_HOLDER="Kineto", FAKE_CUPTI_SHARES="1",
+              FAKE_CUPTI_VERSION="130500")
+    assert not run.spans and run.counts["unknown"] == 1, run.counts
+
+
 def who_has_cupti_keeps_it():
     run = Run("streams", FAKE_CUPTI_HOLDER="Kineto")
     assert run.notes == ["another tool uses CUPTI: CUPTI for Kineto"], run.notes
@@ -471,7 +485,7 @@ CASES = [everything_is_told_as_it_was, kernels_have_their_shape,
          records_without_times_are_counted, what_began_before_its_launch_is_counted,
          a_graph_is_one_or_its_nodes, a_window_is_told,
          the_profiler_calls_open_and_shut, a_forked_child_ends_at_once,
-         rubbish_breaks_nothing, who_has_cupti_keeps_it,
+         rubbish_breaks_nothing, what_cannot_be_read_is_counted, who_has_cupti_keeps_it,
          a_tool_before_us_comes_first, nothing_happens_unless_asked, what_cannot_be_used_is_said,
          streams_have_names, a_device_is_told_of_once, kernels_have_their_occupancy,
          calls_lie_with_their_threads, copies_have_direction_and_memory,
