@@ -284,6 +284,8 @@ void gpu_spans_tell(const struct gpu_buffer *buffer);
 /* Its name with all of it, as annot knows it. Threads: one. Cost: a hash and a comparison once it
  * is known. */
 uint32_t gpu_shape_name(const struct gpu_shape *shape);
+/* Somebody ended CUPTI, and its names with it. Any thread. */
+void gpu_shapes_forget(void);
 
 /* ---- The session (gpu_session.c) ---- */
 

@@ -58,6 +58,8 @@ static CUptiResult register_clock(void)
     static bool is_registered, is_seen;
     if (is_registered && (!is_seen || reads_clock()))
         return CUPTI_SUCCESS;
+    if (is_registered)
+        gpu_shapes_forget();
     bool before = reads_clock();
     CUptiResult result = cupti.register_clock(clock_ns);
     is_registered = is_registered || result == CUPTI_SUCCESS;

@@ -2,8 +2,9 @@
 /* Names of kernels with what they were launched as, interned once each.
  *
  * A table of what was seen, by where CUPTI has the name and by grid, block, registers, memory,
- * graph and device: a kernel costs a hash and a comparison. CUPTI's names live as long as the
- * process. A full table costs time, nothing else. */
+ * graph and device: a kernel costs a hash and a comparison. CUPTI's names live until somebody ends
+ * CUPTI: then another name may stand in the same place, so what was seen before is not believed. A
+ * full table costs time, nothing else. */
 #include "gpu_parts.h"
 
 #include <stdio.h>
@@ -14,7 +15,15 @@ enum { SHAPES = 4096, TRIES = 8 };
 static struct known {
     struct gpu_shape shape;
     uint32_t id; /* 0: empty */
+    uint32_t life;
 } known[SHAPES];
+
+static uint32_t life; /* of CUPTI: how often it was ended; atomic */
+
+void gpu_shapes_forget(void)
+{
+    __atomic_add_fetch(&life, 1, __ATOMIC_RELEASE);
+}
 
 static uint32_t hash_of(const struct gpu_shape *shape)
 {
@@ -63,15 +72,14 @@ static uint32_t make_name(const struct gpu_shape *shape)
 
 uint32_t gpu_shape_name(const struct gpu_shape *shape)
 {
-    uint32_t place = hash_of(shape);
+    uint32_t place = hash_of(shape), now = __atomic_load_n(&life, __ATOMIC_ACQUIRE);
     for (uint32_t i = 0; i < TRIES; i++) {
         struct known *one = &known[(place + i) % SHAPES];
-        if (one->id != 0 && !is_same(&one->shape, shape))
+        bool is_empty = one->id == 0 || one->life != now;
+        if (!is_empty && !is_same(&one->shape, shape))
             continue;
-        if (one->id == 0) {
-            one->shape = *shape;
-            one->id = make_name(shape);
-        }
+        if (is_empty)
+            *one = (struct known){*shape, make_name(shape), now};
         return one->id;
     }
     return make_name(shape);

@@ -5,7 +5,8 @@
  * FAKE_CUPTI_VERSION   what cuptiGetVersion says (130000)
  * FAKE_CUPTI_HOLDER    the name of another subscriber: cuptiSubscribe answers 39
  * FAKE_CUPTI_SHARES    that one lets others in, by the functions of fake_shared.c
- * FAKE_CUPTI_FORGETS   somebody calls cuptiFinalize when nobody is subscribed: no clock any more
+ * FAKE_CUPTI_FORGETS   somebody calls cuptiFinalize when nobody is subscribed: no clock any more,
+ * and other names of kernels where those had been
  *
  * A call that breaks a rule of CUPTI's ends the program: a clock that is registered twice or after
  * a kind was enabled, a kind enabled without a subscriber, functions of both generations mixed. */
@@ -60,7 +61,8 @@ void fake_subscribe(CUpti_SubscriberHandle *subscriber, CUpti_CallbackFunc callb
 {
     fake.callback = callback;
     fake.userdata = userdata;
-    fake.windows++;
+    if (fake.windows++ > 0 && getenv("FAKE_CUPTI_FORGETS"))
+        fake_rename();
     *subscriber = (CUpti_SubscriberHandle)&fake;
 }
 

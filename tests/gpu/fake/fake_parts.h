@@ -71,6 +71,8 @@ void fake_lose(CUcontext context);
 bool fake_pc_is_empty(CUcontext context, bool destroyed) __attribute__((weak));
 void fake_overrun(void);
 
+/* Names of kernels end on an x from here on, in the places where they were. */
+void fake_rename(void);
 /* Delivers what waits; what was launched by fake_launch(). */
 void fake_flush(bool forced);
 /* Its subscriber leaves: what is left comes back, or never. */

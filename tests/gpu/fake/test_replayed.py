@@ -446,8 +446,8 @@ def beside_another_tool():
 
 
 def a_clock_that_was_forgotten_is_registered_again():
-    """Another tool called cuptiFinalize between two windows: times are right in both; and it is
-    not registered twice, where nobody did."""
+    """Another tool called cuptiFinalize between two windows: times and names are right in both; and
+    it is not registered twice, where nobody did."""
     switch = folder / "recorded"
     for settings in {"FAKE_CUPTI_FORGETS": "1"}, {}:
         switch.write_text("")
@@ -457,6 +457,11 @@ def a_clock_that_was_forgotten_is_registered_again():
         assert len(kernels) > 20 and run.counts["violating"] == 0, run.counts
         for span in kernels:
             assert span["begin"] - span["launch"] < 10e9, (settings, span)
+        # Where the first window's names of kernels were, there may be others.
+        switch.write_text("")
+        run = Run("streams", "pause,ranges", ANNOT_GPU_TELL_SWITCH=str(switch), **settings)
+        names = {span["name"] for span in run.spans if span["kind"] == 1}
+        assert names == ({"spin", "spix"} if settings else {"spin"}), names
 
 
 def what_may_not_be_refused_ends():
