@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/* Threads that launch are known by their numbers, however many came before them. */
+#include "gpu_parts.h"
+#include "test.h"
+
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { THREADS = 9000 };
+
+static uint64_t now;
+
+/* In place of gpu_tell.c. */
+void gpu_tell_here(struct gpu_origin *ret_origin)
+{
+    *ret_origin = (struct gpu_origin){++now, 1};
+}
+
+struct thread {
+    uint32_t number; /* annot's */
+    uint32_t system;
+};
+
+static void *launch(void *context)
+{
+    struct thread *thread = context;
+    const struct gpu_origin here = {++now, thread->number};
+    thread->system = (uint32_t)syscall(SYS_gettid);
+    gpu_thread_met(&here);
+    return NULL;
+}
+
+static uint32_t find(uint32_t system)
+{
+    struct gpu_origin found;
+    return gpu_thread_find(system, &found) ? found.thread : 0;
+}
+
+TEST(a_thread_is_found_after_thousands_that_have_ended)
+{
+    struct thread first = {.number = 1};
+    gpu_threads_begin();
+    launch(&first);
+    for (uint32_t i = 2; i < THREADS; i++) {
+        struct thread thread = {.number = i};
+        pthread_t id;
+        CHECK_INT(pthread_create(&id, NULL, launch, &thread), 0);
+        CHECK_INT(pthread_join(id, NULL), 0);
+        CHECK_INT(find(thread.system), i);
+        CHECK_INT(find(first.system), 1); /* it lives, and does not enter itself again */
+    }
+}
+
+TEST(threads_of_an_earlier_window_are_not_believed)
+{
+    struct thread first = {.number = 7};
+    gpu_threads_begin();
+    launch(&first);
+    gpu_threads_begin();
+    CHECK_INT(find(first.system), 0);
+}
