@@ -67,14 +67,16 @@ static bool may_rise(const struct gpu_governor *governor, int64_t now_ns)
            (governor->level == GPU_LEVEL_OFF || governor->share < governor->budget / 2);
 }
 
+/* The sum falls where launches turn out to be none, and where the first look was another thread's,
+ * with that one's time. */
 bool gpu_governor_look(struct gpu_governor *governor, int64_t now_ns, uint64_t cost)
 {
     enum gpu_level before = governor->level;
     int64_t wall_ns = now_ns - governor->looked_ns;
     if (governor->looked_ns != 0 && wall_ns < LOOK_NS)
         return false;
-    governor->share =
-        governor->looked_ns == 0 ? 0 : 100.0 * (double)(cost - governor->cost) / (double)wall_ns;
+    bool has_risen = governor->looked_ns != 0 && cost > governor->cost;
+    governor->share = has_risen ? 100.0 * (double)(cost - governor->cost) / (double)wall_ns : 0;
     governor->looked_ns = now_ns;
     governor->cost = cost;
     if (governor->budget <= 0)

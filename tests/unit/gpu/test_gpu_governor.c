@@ -47,6 +47,17 @@ TEST(a_moment_over_the_budget_changes_nothing)
     CHECK_INT(governor.level, GPU_LEVEL_NODES);
 }
 
+TEST(a_sum_that_falls_is_no_cost)
+{
+    begin(1, GPU_LEVEL_NODES);
+    CHECK_INT(pass(1, 90), 0);
+    cost -= SECOND / 2;
+    CHECK_INT(pass(1, 0), 0);
+    CHECK(governor.share == 0);
+    CHECK_INT(pass(2, 5), 0);
+    CHECK_INT(governor.level, GPU_LEVEL_NODES);
+}
+
 TEST(it_drops_by_one_level_after_the_other)
 {
     begin(1, GPU_LEVEL_NODES);
