@@ -220,6 +220,11 @@ void loss_note_samples(const struct trace *trace, const struct sample_wholes *wh
     fputs("\n", stderr);
 }
 
+void loss_note_queues(const struct trace *trace)
+{
+    print_line(trace, MISSING_QUEUED, "annot: MISSING: ");
+}
+
 void loss_note_calls(const struct trace *trace)
 {
     print_line(trace, MISSING_CALLS, "annot: remarkable calls: ");
@@ -231,7 +236,7 @@ void loss_note(const struct trace *trace, const struct sample_wholes *wholes)
     uint32_t refused = trace_refusal_count(trace);
     loss_note_records(trace);
     loss_note_samples(trace, wholes);
-    print_line(trace, MISSING_QUEUED, "annot: MISSING: ");
+    loss_note_queues(trace);
     if (refused)
         cmd_note("%s %s could not take part\nannot info says why", number_count(refused, number),
                  refused == 1 ? "process" : "processes");

@@ -42,10 +42,11 @@ void loss_print(const uint64_t *lost);
 /* ---- On standard error ----------------------------------------------------------------------- */
 
 /* A line each, where there is anything: "annot: LOST records: 1,234 (buffer full)";
- * "annot: missing: 13 of 7,731 samples (...)"; "annot: remarkable calls: 3 names left out (...)".
- */
+ * "annot: missing: 13 of 7,731 samples (...)"; "annot: MISSING: 11 activities of queues: launched,
+ * but never reported"; "annot: remarkable calls: 3 names left out (...)". */
 void loss_note_records(const struct trace *trace);
 void loss_note_samples(const struct trace *trace, const struct sample_wholes *wholes);
+void loss_note_queues(const struct trace *trace);
 void loss_note_calls(const struct trace *trace);
 
 /* All of it, and how many processes could not take part. */

@@ -205,6 +205,26 @@ static void print_notes(const struct trace *trace, uint32_t limit)
         fprintf(stderr, "annot: and %u more; \"annot info\" lists them\n", count - limit);
 }
 
+/* Why GPUs were not recorded, or what is left out of them; --verbose lists all notes. */
+static void print_gpu_notes(const struct trace *trace, uint32_t limit)
+{
+    static const char prefix_of_gpu[] = "GPU: ";
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < trace_fact_count(trace); i++) {
+        const struct trace_fact *fact = trace_fact_get(trace, i);
+        const char *text = trace_string(trace, fact->name)->bytes;
+        bool is_of_gpu =
+            fact->kind == FACT_NOTE && strncmp(text, prefix_of_gpu, sizeof(prefix_of_gpu) - 1) == 0;
+        if (!is_of_gpu || fact->value == 0 || count++ >= limit)
+            continue;
+        fputs("annot: ", stderr);
+        print_text(trace, fact->name);
+        fputs("\n", stderr);
+    }
+    if (count > limit)
+        fprintf(stderr, "annot: and %u more; \"annot info\" lists them\n", count - limit);
+}
+
 static bool nothing_lost(const struct trace *trace, const struct collector_counts *counts)
 {
     uint64_t calls[MISUSE_COUNT];
@@ -413,6 +433,7 @@ static void print_quiet(const struct trace *trace, const struct sample_wholes *w
     print_losses(trace);
     if (sample_loss_counts(trace, wholes))
         loss_note_samples(trace, wholes);
+    loss_note_queues(trace);
     if (misuse_sums(trace, calls))
         loss_note_calls(trace);
 }
@@ -444,7 +465,10 @@ bool status_line_summary(const struct status_summary *summary)
     print_counts(trace, &counts, summary, told);
     print_losses(trace);
     loss_note_samples(trace, &wholes);
+    loss_note_queues(trace);
     loss_note_calls(trace);
+    if (!summary->verbose)
+        print_gpu_notes(trace, LISTED);
     print_next(summary);
     return any;
 }

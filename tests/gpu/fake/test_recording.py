@@ -40,6 +40,7 @@ def record(scene, mode="none", *more, options=(), status=0, **settings):
     assert done.returncode == status, (scene, mode, done)
     recorded = spans.read(out)
     recorded.program = json.loads(done.stdout) if done.stdout else {}
+    recorded.said = done.stderr
     recorded.replayed = [span for span in recorded.spans
                          if "window" not in span.name and span.role in ROLES.values()]
     return recorded
@@ -175,6 +176,11 @@ def queues_and_devices_are_named():
 def missing_activities_are_known():
     recorded = record("killed", "none", "kill", status=-signal.SIGKILL)
     assert recorded.counts["launched"] == 11 and not recorded.counts.get("told"), recorded.counts
+    said = "annot: MISSING: 11 activities of queues: launched, but never reported\n"
+    assert said in recorded.said, recorded.said
+    recorded = record("killed", "none", "kill", options=["--quiet"], status=-signal.SIGKILL)
+    assert recorded.said == said, recorded.said
+    assert "; nothing lost" in record("streams").said
     recorded = record("streams", "dropped")
     delivered = replay.delivered_of("streams")
     assert recorded.counts["dropped"] == len(delivered) // 3, recorded.counts
@@ -254,6 +260,9 @@ def who_has_cupti_is_named():
     recorded = record("streams", FAKE_CUPTI_HOLDER="Kineto")
     assert not recorded.replayed
     assert recorded.notes == ["GPU: another tool uses CUPTI: CUPTI for Kineto"], recorded.notes
+    assert f"annot: {recorded.notes[0]}\n" in recorded.said, recorded.said
+    recorded = record("streams", options=["--verbose"], FAKE_CUPTI_HOLDER="Kineto")
+    assert recorded.said.count("another tool") == 1, recorded.said
 
 
 CASES = [what_was_replayed_is_recorded, info_says_what_was_recorded,
