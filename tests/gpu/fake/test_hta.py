@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """HolisticTraceAnalysis reads the Chrome exports of ranks, and its breakdowns are what SQL makes of
-the recordings: temporal, kernels, idle time, bandwidth of copies.
+the recordings: temporal, kernels, idle time, bandwidth of copies; and its breakdown of annotations
+is what the launches of the ranges make of it.
 
     test_hta.py ANNOT FAKE_CUPTI PROGRAM
 
@@ -22,7 +23,7 @@ import replay
 ANNOT, FAKE, PROGRAM = (pathlib.Path(word).resolve() for word in sys.argv[1:4])
 PYTHON = os.environ.get("ANNOT_HTA_PYTHON",
                         pathlib.Path(__file__).resolve().parents[3] / "build/hta/bin/python")
-SCENES = ["torch", "copies", "streams", "contexts"]  # by rank
+SCENES = ["torch", "copies", "streams", "contexts", "graph-nodes"]  # by rank
 DELAY_US = 30  # shorter gaps are the GPU's own, says HTA
 
 ASK = """
@@ -43,6 +44,8 @@ print(json.dumps({
         visualize=False, include_memory_kernels=True, num_kernels=1000, duration_ratio=1.0)[1]),
     "idle": [row for rank in ranks for row in rows(all_of_it.get_idle_time_breakdown(
         ranks=[rank], visualize=False, consecutive_kernel_delay=int(sys.argv[2]))[0])],
+    "annotations": rows(all_of_it.get_gpu_user_annotation_breakdown(
+        visualize=False, num_kernels=1000, duration_ratio=1.0)),
     "bandwidth": rows(all_of_it.get_memory_bw_summary(ranks=ranks))}))
 """
 SQL = """select r.name as name, r.category as category, r.begin_ns as begin_ns, r.end_ns as end_ns,
@@ -162,6 +165,31 @@ def bandwidth_of(spans):
             for name, rates in found.items()}
 
 
+def annotations_of(trace):
+    """Of each range, what it launched on a stream is one annotation, from the first begin to the
+    last end: by the launches alone, not by the rows of annotations. As sum, longest, shortest."""
+    events = [event for event in json.loads(trace.read_text())["traceEvents"]
+              if event["ph"] == "X"]
+    found = collections.defaultdict(list)
+    for around in events:
+        if around.get("cat") != "user_annotation":
+            continue
+        streams = collections.defaultdict(list)
+        for event in events:
+            args = event.get("args", {})
+            if "stream" not in args or args.get("start_tid") != around["tid"]:
+                continue
+            begin_ns = round(event["ts"] * 1000)
+            launched_us = (begin_ns - args["since_origin_ns"]) / 1000
+            if around["ts"] <= launched_us < around["ts"] + around["dur"]:
+                streams[event["pid"], args["stream"]].append(
+                    (begin_ns, begin_ns + round(event["dur"] * 1000)))
+        for spans in streams.values():
+            found[around["name"]].append(math.floor(max(end for _, end in spans) / 1000) -
+                                         math.ceil(min(begin for begin, _ in spans) / 1000))
+    return {name: (sum(lengths), max(lengths), min(lengths)) for name, lengths in found.items()}
+
+
 def column(row, name):
     """Units are in the names of columns, and not the same in all versions."""
     return next(row[key] for key in row if key.split("(")[0].strip() == name)
@@ -171,7 +199,7 @@ def own(rows, rank):
     return [row for row in rows if row["rank"] == rank]
 
 
-def check_rank(told, rank, spans):
+def check_rank(told, rank, spans, trace):
     row = own(told["temporal"], rank)[0]
     mine = tuple(column(row, name) for name in ("idle_time", "compute_time", "non_compute_time",
                                                 "kernel_time"))
@@ -179,6 +207,9 @@ def check_rank(told, rank, spans):
     kernels = {row["name"]: (column(row, "sum"), column(row, "max"), column(row, "min"))
                for row in own(told["kernels"], rank)}
     assert kernels == kernels_of(spans), (rank, kernels, kernels_of(spans))
+    annotations = {row["name"]: (column(row, "sum"), column(row, "max"), column(row, "min"))
+                   for row in own(told["annotations"], rank)}
+    assert annotations == annotations_of(trace), (rank, annotations, annotations_of(trace))
     idle = {(row["stream"], row["idle_category"]): row["idle_time"]
             for row in own(told["idle"], rank) if row["idle_time"]}
     assert idle == idle_of(spans), (rank, idle, idle_of(spans))
@@ -205,8 +236,9 @@ def main():
     assert told["ranks"] == list(range(len(SCENES))), told["ranks"]
     for rank, files in enumerate(made):
         spans = spans_of(*files)
-        check_rank(told, rank, spans)
-        print(f"ok rank {rank}, {SCENES[rank]}: {len(spans)} spans")
+        check_rank(told, rank, spans, files[1])
+        print(f"ok rank {rank}, {SCENES[rank]}: {len(spans)} spans, "
+              f"{len(annotations_of(files[1]))} ranges")
     return 0
 
 
