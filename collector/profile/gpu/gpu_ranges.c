@@ -151,12 +151,22 @@ static bool is_launch(const struct gpu_stats *work, uint32_t row)
     return strstr(name, "Launch") || (moves && strstr(name, "Async"));
 }
 
+/* The driver's call inside of the runtime's is part of that one. */
+static bool is_in_launch(const struct gpu_stats *work, uint32_t row)
+{
+    uint32_t at = range_stats_parent(work->stats, row);
+    while (at != RANGE_NO_ROW && !is_launch(work, at))
+        at = range_stats_parent(work->stats, at);
+    return at != RANGE_NO_ROW;
+}
+
 static void add_calls(struct gpu_stats *work)
 {
     struct gpu_places *places = &work->places;
     for (uint32_t row = 0; row < range_stats_row_count(work->stats); row++) {
         const struct range_row *call = range_stats_row(work->stats, row);
-        if (call->kind != RANGE_PUSHED || call->count == 0 || !is_launch(work, row))
+        if (call->kind != RANGE_PUSHED || call->count == 0 || !is_launch(work, row) ||
+            is_in_launch(work, row))
             continue;
         for (uint32_t at = range_stats_parent(work->stats, row); at != RANGE_NO_ROW;
              at = range_stats_parent(work->stats, at)) {

@@ -271,22 +271,27 @@ TEST(work_of_unknown_launches_is_nobodys)
     release(results);
 }
 
+static void add_call(const char *name, uint64_t begin_ns, uint64_t end_ns)
+{
+    maker_event(maker, &(struct event){.kind = EVENT_SPAN,
+                                       .thread = main_thread,
+                                       .time_ns = (int64_t)begin_ns,
+                                       .end_ns = MAKER_BEGIN_NS + (int64_t)end_ns,
+                                       .lane = EVENT_OWN_LANE,
+                                       .origin_ns = EVENT_NO_ORIGIN,
+                                       .name = maker_string(maker, name),
+                                       .scope = maker_observed(maker, "call", OBSERVER_CUPTI,
+                                                               QUEUE_ROLE_CALL)});
+}
+
 TEST(calls_that_launch_are_no_ranges_but_their_time_is_known)
 {
     begin();
-    uint32_t scope = maker_observed(maker, "call", OBSERVER_CUPTI, QUEUE_ROLE_CALL);
     static const char *const calls[] = {"cuLaunchKernel", "cudaMemcpyAsync", "cudaMalloc"};
     trace_thread(maker_trace(maker), main_thread)->probed = true;
     maker_push(maker, main_thread, 0, "step");
     for (unsigned i = 0; i < 3; i++)
-        maker_event(maker, &(struct event){.kind = EVENT_SPAN,
-                                           .thread = main_thread,
-                                           .time_ns = 100 + 100 * i,
-                                           .end_ns = MAKER_BEGIN_NS + 130 + 100 * i,
-                                           .lane = EVENT_OWN_LANE,
-                                           .origin_ns = EVENT_NO_ORIGIN,
-                                           .name = maker_string(maker, calls[i]),
-                                           .scope = scope});
+        add_call(calls[i], 100 + 100 * i, 130 + 100 * i);
     maker_pop(maker, main_thread, 900);
     add_kernel(0, 110, 500, 600, "gemm");
     add_kernel(0, 210, 600, 700, "gemm");
@@ -298,6 +303,23 @@ TEST(calls_that_launch_are_no_ranges_but_their_time_is_known)
     CHECK_INT(step->call_count, 2);
     CHECK_INT(step->call_ns, 60);
     CHECK(!find_range(results, "step/CUDA:cuLaunchKernel"));
+    release(results);
+}
+
+TEST(a_call_of_the_runtime_and_that_of_the_driver_in_it_are_one_launch)
+{
+    begin();
+    trace_thread(maker_trace(maker), main_thread)->probed = true;
+    maker_push(maker, main_thread, 0, "step");
+    add_call("cudaLaunchKernel", 100, 130);
+    add_call("cuLaunchKernel", 105, 125);
+    add_call("cuLaunchKernel", 200, 210);
+    maker_pop(maker, main_thread, 900);
+    add_kernel(0, 110, 500, 600, "gemm");
+    struct results *results = collect(1000, RANGE_BY_PATH);
+    const struct gpu_range *step = range_of(results, "step");
+    CHECK_INT(step->call_count, 2);
+    CHECK_INT(step->call_ns, 40);
     release(results);
 }
 
