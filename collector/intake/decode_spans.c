@@ -213,12 +213,17 @@ static int add_label_arg(struct decoder *decoder, char *field)
     return error != 0 ? error : vec_push(&decoder->queues.args, arg);
 }
 
+static bool is_of_cpp(const char *text)
+{
+    return text[0] == '_' && text[1] == 'Z';
+}
+
 /* Kernels of GPUs are functions of C++. */
 static uint32_t keep_label(struct decoder *decoder, const char *text, int *error)
 {
     char shown[SYMBOL_NAME_SIZE];
     size_t length = strlen(text);
-    if (strncmp(text, "_Z", 2) == 0) {
+    if (is_of_cpp(text)) {
         length = symbol_demangle(text, shown);
         text = shown;
     }
@@ -249,10 +254,12 @@ static int read_label(struct decoder *decoder, uint32_t id, struct decode_label 
     bytes[found ? string.length : 0] = 0;
     if (found && string.kind == ANNOT_STRING_LABEL)
         return parse_label(decoder, bytes, label);
-    if (found) /* it is read once more */
-        decoder->names.table_bytes -= sizeof(string) + (string.length + (size_t)15) / 16 * 16;
     int error = 0;
-    label->name = decode_keep(names_by_id(&decoder->names, id), &error);
+    bool is_mangled = found && is_of_cpp(bytes);
+    if (found && !is_mangled) /* it is read once more */
+        decoder->names.table_bytes -= sizeof(string) + (string.length + (size_t)15) / 16 * 16;
+    label->name = is_mangled ? keep_label(decoder, bytes, &error)
+                             : decode_keep(names_by_id(&decoder->names, id), &error);
     return error;
 }
 

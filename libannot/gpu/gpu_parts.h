@@ -281,9 +281,10 @@ void gpu_spans_tell(const struct gpu_buffer *buffer);
 
 /* ---- Shapes of kernels (gpu_shapes.c) ---- */
 
-/* Its name with all of it, as annot knows it. Threads: one. Cost: a hash and a comparison once it
- * is known. */
-uint32_t gpu_shape_name(const struct gpu_shape *shape);
+/* Its name with all of it, as annot knows it. Where there is no room for that, the shape is added
+ * to `values`, of the span, whose texts are valid until the next call. Threads: one. Cost: a hash
+ * and a comparison once it is known. */
+uint32_t gpu_shape_name(const struct gpu_shape *shape, struct gpu_values *values);
 /* Somebody ended CUPTI, and its names with it. Any thread. */
 void gpu_shapes_forget(void);
 

@@ -16,6 +16,7 @@ static struct known {
     struct gpu_shape shape;
     uint32_t id; /* 0: empty */
     uint32_t life;
+    bool is_bare; /* the label does not have the shape */
 } known[SHAPES];
 
 static uint32_t life; /* of CUPTI: how often it was ended; atomic */
@@ -41,6 +42,11 @@ static bool is_same(const struct gpu_shape *one, const struct gpu_shape *other)
     return memcmp(one, other, sizeof(*one)) == 0;
 }
 
+/* The texts of its values, until the next one. */
+struct texts {
+    char grid[40], block[40], cluster[40];
+};
+
 static void add_three(struct gpu_values *values, enum gpu_key key, const uint32_t numbers[3],
                       char text[40])
 {
@@ -48,29 +54,38 @@ static void add_three(struct gpu_values *values, enum gpu_key key, const uint32_
     gpu_values_text(values, key, text);
 }
 
-static uint32_t make_name(const struct gpu_shape *shape)
+static void add_values(const struct gpu_shape *shape, struct gpu_values *values,
+                       struct texts *texts)
 {
-    struct gpu_values values = {0};
-    char grid[40], block[40], cluster[40];
     double occupancy = gpu_device_occupancy(shape->device, shape);
-    add_three(&values, GPU_KEY_GRID, shape->grid, grid);
-    add_three(&values, GPU_KEY_BLOCK, shape->block, block);
+    add_three(values, GPU_KEY_GRID, shape->grid, texts->grid);
+    add_three(values, GPU_KEY_BLOCK, shape->block, texts->block);
     if (shape->cluster[0] > 1 || shape->cluster[1] > 1 || shape->cluster[2] > 1)
-        add_three(&values, GPU_KEY_CLUSTER, shape->cluster, cluster);
-    gpu_values_number(&values, GPU_KEY_REGISTERS, shape->registers);
-    gpu_values_number(&values, GPU_KEY_SHARED, shape->shared_bytes);
+        add_three(values, GPU_KEY_CLUSTER, shape->cluster, texts->cluster);
+    gpu_values_number(values, GPU_KEY_REGISTERS, shape->registers);
+    gpu_values_number(values, GPU_KEY_SHARED, shape->shared_bytes);
     if (shape->local_bytes)
-        gpu_values_number(&values, GPU_KEY_LOCAL, shape->local_bytes);
+        gpu_values_number(values, GPU_KEY_LOCAL, shape->local_bytes);
     if (occupancy > 0)
-        gpu_values_real(&values, GPU_KEY_OCCUPANCY, occupancy);
+        gpu_values_real(values, GPU_KEY_OCCUPANCY, occupancy);
     if (shape->priority)
-        gpu_values_number(&values, GPU_KEY_PRIORITY, shape->priority);
+        gpu_values_number(values, GPU_KEY_PRIORITY, shape->priority);
     if (shape->graph)
-        gpu_values_number(&values, GPU_KEY_GRAPH, shape->graph);
-    return gpu_tell_label(shape->name ? shape->name : "kernel", &values);
+        gpu_values_number(values, GPU_KEY_GRAPH, shape->graph);
 }
 
-uint32_t gpu_shape_name(const struct gpu_shape *shape)
+/* The label is its name alone where the table of names has no room for more. */
+static struct known make_known(const struct gpu_shape *shape, uint32_t now)
+{
+    struct gpu_values values = {0};
+    struct texts texts;
+    const char *name = shape->name ? shape->name : "kernel";
+    add_values(shape, &values, &texts);
+    uint32_t id = gpu_tell_label(name, &values);
+    return (struct known){*shape, id, now, id == gpu_tell_name(name)};
+}
+
+static struct known find(const struct gpu_shape *shape)
 {
     uint32_t place = hash_of(shape), now = __atomic_load_n(&life, __ATOMIC_ACQUIRE);
     for (uint32_t i = 0; i < TRIES; i++) {
@@ -79,8 +94,17 @@ uint32_t gpu_shape_name(const struct gpu_shape *shape)
         if (!is_empty && !is_same(&one->shape, shape))
             continue;
         if (is_empty)
-            *one = (struct known){*shape, make_name(shape), now};
-        return one->id;
+            *one = make_known(shape, now);
+        return *one;
     }
-    return make_name(shape);
+    return make_known(shape, now);
+}
+
+uint32_t gpu_shape_name(const struct gpu_shape *shape, struct gpu_values *values)
+{
+    static struct texts texts;
+    struct known found = find(shape);
+    if (found.is_bare)
+        add_values(shape, values, &texts);
+    return found.id;
 }

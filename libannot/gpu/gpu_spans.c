@@ -109,7 +109,7 @@ static uint32_t make_name(const struct gpu_record *record)
 static uint32_t name_of(const struct gpu_record *record, struct gpu_values *values)
 {
     if (record->kind == GPU_KERNEL)
-        return gpu_shape_name(&record->shape);
+        return gpu_shape_name(&record->shape, values);
     if (record->kind == GPU_CALL)
         return gpu_api_name(record->is_driver, record->sort);
     if (record->kind == GPU_MEMORY || record->kind == GPU_UNIFIED)

@@ -149,7 +149,7 @@ int gpu_tell_watch(const char *name, const char *domain,
 void gpu_tell_count(enum gpu_count which, uint64_t by);
 /* The thread of gpu_thread.c alone: */
 uint32_t gpu_tell_name(const char *text);
-/* A name with values that all its spans have. */
+/* A name with values that all its spans have; where there is no room for them, gpu_tell_name(). */
 uint32_t gpu_tell_label(const char *text, const struct gpu_values *values);
 void gpu_tell_span(const struct gpu_span *span);
 /* What CUPTI's clock showed at an instant, at most error_ns apart; before the spans by it. */

@@ -109,9 +109,15 @@ def kernels_have_their_shape():
                f"{each['blockX']},{each['blockY']},{each['blockZ']}", each["registersPerThread"],
                each["staticSharedMemory"] + each["dynamicSharedMemory"])
               for each in activities if each["kind"] == "kernel"}
-    assert {(span["name"], *(span["label"][key] for key in
-                             ("grid", "block", "registers", "shared memory [bytes]")))
+    keys = ("grid", "block", "registers", "shared memory [bytes]")
+    assert {(span["name"], *(span["label"][key] for key in keys))
             for span in run.spans if span["kind"] == 1} == shapes
+    # Where the table of names has no room for shapes, each span has its own.
+    full = Run("streams", ANNOT_GPU_TELL_FULL="1")
+    assert {(span["name"], *(span["values"][key] for key in keys))
+            for span in full.spans if span["kind"] == 1} == shapes
+    assert all(span["values"]["occupancy [%]"] == 50 and not span["label"]
+               for span in full.spans if span["kind"] == 1)
 
 
 def the_way_of_delivery_changes_nothing():
