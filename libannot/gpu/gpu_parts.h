@@ -83,6 +83,7 @@ struct cupti {
     CUptiResult (*enable_runtime_api_v2)(CUpti_SubscriberHandle, CUpti_CallbackId, uint8_t);
     uint32_t version; /* CUPTI's own: 18 is CUDA 11.8's, 130000 is 13.0's */
     int driver;       /* 13000 is 13.0; 0: unknown */
+    bool is_found;
     char path[PATH_MAX];
 };
 
@@ -98,7 +99,8 @@ int gpu_library_attribute(uint32_t device, CUdevice_attribute attribute);
 uint64_t gpu_library_memory(uint32_t device); /* bytes */
 
 /* Finds the process's libcupti: the one that is mapped, else the one beside its libcudart, else by
- * its name in the loader's path; never a second. 0, or -errno with a line in `text`. */
+ * its name in the loader's path; never a second. 0, or -errno with a line in `text`; then it may be
+ * asked again, as the program may have loaded one. */
 int gpu_library_find(char *text, size_t size);
 
 /* What failed and how, as a line. */

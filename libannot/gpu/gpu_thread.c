@@ -16,7 +16,8 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { STACK_BYTES = 256 << 10, TURN_NS = 1000000000, LOOK_NS = 100000000, END_NS = 2000000000 };
+/* The stack has room for the begin of a libcupti. */
+enum { STACK_BYTES = 1 << 20, TURN_NS = 1000000000, LOOK_NS = 100000000, END_NS = 2000000000 };
 
 enum state { STATE_NONE, STATE_RUNS, STATE_ENDS, STATE_ENDED };
 
@@ -157,6 +158,19 @@ static bool is_recorded(uint64_t now, uint32_t wishes)
     return is_open && ended != session;
 }
 
+/* A recording is told why there is none, once. */
+static bool has_library(void)
+{
+    static uint64_t looked;
+    char text[512];
+    if (cupti.is_found || looked == session)
+        return cupti.is_found;
+    looked = session;
+    if (gpu_library_find(text, sizeof(text)) != 0)
+        gpu_tell_note(text);
+    return cupti.is_found;
+}
+
 static void govern(void)
 {
     char text[256];
@@ -178,7 +192,7 @@ static void look(void)
     uint32_t wishes = gpu_tell_wishes();
     if (gpu_tell_is_on() != now)
         wishes = 0; /* of another recording */
-    bool is_on = is_recorded(now, wishes);
+    bool is_on = is_recorded(now, wishes) && has_library();
     if (is_on)
         govern();
     gpu_trigger_look(wishes);

@@ -156,7 +156,9 @@ class Dormant:
         self.process = subprocess.Popen(
             [PROGRAM, replay.file_of(SCENE), "ranges,keep", "linger"], env=environment,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        until = time.monotonic() + 30
         while "annot-gpu" not in self.threads():
+            assert time.monotonic() < until, self.threads()
             time.sleep(0.05)
 
     def threads(self):
@@ -206,6 +208,17 @@ def nothing_is_left_behind_a_window():
         check(read(program.out, line), range(1, 41))
 
 
+def what_cannot_be_had_is_said_when_somebody_records():
+    """Nobody did when the driver started."""
+    program = Dormant(ANNOT_CUPTI="/nowhere.so")
+    program.attach("-d", "1")
+    program.annot.communicate(timeout=60)
+    recorded = spans.read(program.out)
+    program.end()
+    assert [note.split(" for ")[0] for note in recorded.notes] == ["GPU: no libcupti found"], \
+        recorded.notes
+
+
 def the_budget_ends_a_recording():
     """Forty launches, of which the 20th takes four seconds of nothing but calls that cost."""
     recorded = record("all", options=["--gpu-budget", "0.0000001"],
@@ -223,7 +236,8 @@ def the_budget_ends_a_recording():
 CASES = [all_of_it, a_range_of_a_name, each_nth_step, the_schedule_of_torch,
          steps_after_a_slow_one, a_signal_switches, annot_set_switches,
          a_forked_child_opens_nothing, what_an_exec_or_a_kill_takes_is_known,
-         the_end_of_attach_loses_nothing, nothing_is_left_behind_a_window,
+         the_end_of_attach_loses_nothing, what_cannot_be_had_is_said_when_somebody_records,
+         nothing_is_left_behind_a_window,
          the_budget_ends_a_recording]
 
 if __name__ == "__main__":
