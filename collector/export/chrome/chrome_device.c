@@ -9,6 +9,8 @@
 /* Where readers of torch.profiler expect devices: below all programs. */
 enum { DEVICE_RANK = 5000000 };
 
+#define DAY_NS INT64_C(86400000000000)
+
 static bool is_pid_taken(const struct chrome_gpu *gpu, uint32_t pid)
 {
     for (uint32_t i = 0; i < gpu->ids->process_count; i++)
@@ -87,7 +89,7 @@ void chrome_gpu_mark(struct chrome_gpu *gpu, const struct event *event, const st
 
 /* ---- The document ---------------------------------------------------------------------------- */
 
-void chrome_put_rank(struct out_stream *out, const struct trace *trace,
+bool chrome_put_rank(struct out_stream *out, const struct trace *trace,
                      const struct export_options *options)
 {
     const struct trace_host *host = trace_host_get(trace, 0);
@@ -102,7 +104,7 @@ void chrome_put_rank(struct out_stream *out, const struct trace *trace,
     if (options->world_size)
         (void)options_parse_count(options->world_size, &ranks);
     if (!known)
-        return;
+        return false;
     /* Readers look for the rank with a pattern that has this blank. */
     used = snprintf(text, sizeof(text), "\n\"distributedInfo\": {\n\"rank\": %llu",
                     (unsigned long long)rank);
@@ -111,6 +113,22 @@ void chrome_put_rank(struct out_stream *out, const struct trace *trace,
                  (unsigned long long)ranks);
     out_text(out, text);
     out_text(out, "\n},");
+    return true;
+}
+
+/* HolisticTraceAnalysis takes the files of all ranks for times since one instant, as PyTorch's are.
+ * Since a day began they fit into a double to the nanosecond. */
+void chrome_put_base(struct chrome_writer *writer)
+{
+    const struct trace_session *session = trace_session_get(writer->trace);
+    int64_t realtime_ns = session->begin_realtime_ns + (writer->origin_ns - session->begin_ns);
+    char text[64];
+    if (session->begin_realtime_ns <= 0 || realtime_ns <= 0)
+        return;
+    writer->origin_ns -= realtime_ns % DAY_NS;
+    snprintf(text, sizeof(text), "\n\"baseTimeNanoseconds\": %lld,",
+             (long long)(realtime_ns - realtime_ns % DAY_NS));
+    out_text(writer->out, text);
 }
 
 static void put_property(struct json_doc *doc, const struct chrome_gpu *gpu,

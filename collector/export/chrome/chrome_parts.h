@@ -283,9 +283,11 @@ void chrome_annotations_fini(struct chrome_annotations *all);
 /* The process of a device, made if new. UINT32_MAX: out of memory. */
 uint32_t chrome_device_pid(struct chrome_gpu *gpu, uint32_t lane);
 
-/* Members of the document, with commas behind and before them. */
-void chrome_put_rank(struct out_stream *out, const struct trace *trace,
+/* Members of the document, with commas behind and before them. Whether the rank is known; with
+ * _put_base, what the file calls 0 is from here on when the day (UTC) began. */
+bool chrome_put_rank(struct out_stream *out, const struct trace *trace,
                      const struct export_options *options);
+void chrome_put_base(struct chrome_writer *writer);
 void chrome_put_devices(struct chrome_gpu *gpu);
 
 /* What all events of it share: ,"pid":0,"tid":7 */

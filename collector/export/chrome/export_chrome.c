@@ -166,8 +166,10 @@ static void put_head(struct state *s, const struct export_job *job)
     out_text(out, "{");
     if (gpu_is_recorded(s->writer.trace))
         out_text(out, "\"schemaVersion\":1,");
-    if (gpu_is_recorded(s->writer.trace) || job->options->rank)
-        chrome_put_rank(out, s->writer.trace, job->options);
+    bool has_rank = (gpu_is_recorded(s->writer.trace) || job->options->rank) &&
+                    chrome_put_rank(out, s->writer.trace, job->options);
+    if (has_rank)
+        chrome_put_base(&s->writer);
     out_text(out, "\"displayTimeUnit\":\"ns\",\"traceEvents\":[");
 }
 
@@ -430,7 +432,9 @@ static int end(void *state)
     out_text(s->writer.out, ",\"otherData\":{");
     s->writer.any_argument = false;
     session_facts(s->writer.trace, put_session_fact, s);
-    struct fact fact = count_fact("begin_monotonic_ns", (uint64_t)s->writer.origin_ns);
+    struct fact fact = {.name = "begin_monotonic_ns", /* before the machine began, it is below 0 */
+                        .kind = VALUE_INT64,
+                        .value = {.int64 = s->writer.origin_ns}};
     put_session_fact(s, &fact);
     fact = count_fact("counter_values_left_out", s->counters.left_out);
     if (s->counters.left_out)

@@ -211,14 +211,22 @@ def is_rank_there():
     assert '\n"rank": 3,\n"world_size": 8\n' in export(out, ".json").read_text()
     to = KEEP / "asked.json"
     run(ANNOT, "export", "--force", out, "-o", to, "--rank", "1", "--world-size", "2")
-    assert json.loads(to.read_text())["distributedInfo"] == {"rank": 1, "world_size": 2}
+    asked = json.loads(to.read_text())
+    assert asked["distributedInfo"] == {"rank": 1, "world_size": 2}
+    # Times count from when the day began, for each rank alike.
+    begin_ns = int(asked["otherData"]["begin_realtime_ns"])
+    assert asked["baseTimeNanoseconds"] == begin_ns // 86_400_000_000_000 * 86_400_000_000_000
+    window, = (event for event in asked["traceEvents"] if event["name"] == "GPU window opened")
+    age_ns = asked["baseTimeNanoseconds"] + window["ts"] * 1000 - begin_ns
+    assert 0 <= age_ns < 10e9, age_ns
 
 
 def main():
     use_test_python()
     KEEP.mkdir(parents=True, exist_ok=True)
     try:
-        outs = [record(scene, KEEP) for scene in SCENES]
+        outs = [record(scene, KEEP, **({"RANK": "0"} if scene == "streams" else {}))
+                for scene in SCENES]
         for out in outs:
             recorded = spans.read(out).spans
             assert recorded, out

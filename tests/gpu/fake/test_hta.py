@@ -39,6 +39,7 @@ all_of_it = TraceAnalysis(trace_dir=sys.argv[1])
 ranks = sorted(all_of_it.t.traces)
 print(json.dumps({
     "ranks": ranks,
+    "begins": [float(all_of_it.t.traces[rank].query("stream >= 0")["ts"].min()) for rank in ranks],
     "temporal": rows(all_of_it.get_temporal_breakdown(visualize=False)),
     "kernels": rows(all_of_it.get_gpu_kernel_breakdown(
         visualize=False, include_memory_kernels=True, num_kernels=1000, duration_ratio=1.0)[1]),
@@ -199,6 +200,24 @@ def own(rows, rank):
     return [row for row in rows if row["rank"] == rank]
 
 
+def begin_of(recording):
+    """When the GPU began, in microseconds of the world's time."""
+    info = json.loads(subprocess.run([ANNOT, "info", "--json", recording], check=True,
+                                     capture_output=True).stdout)
+    text = subprocess.run([ANNOT, "query", "--json", recording,
+                           f"select min(begin_ns) as first from ({SQL})"], check=True, text=True,
+                          capture_output=True).stdout
+    return (int(info["begin_realtime_ns"]) + json.loads(text)["first"]) / 1000
+
+
+def check_alignment(told, recordings):
+    """Ranks that were recorded one after the other lie one after the other."""
+    wanted = [begin_of(recording) for recording in recordings]
+    for got_us, wanted_us in zip(told["begins"], wanted):
+        apart_us = (got_us - told["begins"][0]) - (wanted_us - wanted[0])
+        assert abs(apart_us) < 5, (told["begins"], wanted)
+
+
 def check_rank(told, rank, spans, trace):
     row = own(told["temporal"], rank)[0]
     mine = tuple(column(row, name) for name in ("idle_time", "compute_time", "non_compute_time",
@@ -234,6 +253,7 @@ def main():
     assert done.returncode == 0, done.stderr[-2000:]
     told = json.loads(done.stdout.splitlines()[-1])
     assert told["ranks"] == list(range(len(SCENES))), told["ranks"]
+    check_alignment(told, [recording for recording, _ in made])
     for rank, files in enumerate(made):
         spans = spans_of(*files)
         check_rank(told, rank, spans, files[1])
