@@ -3,10 +3,20 @@
  * Threads: that of gpu_thread.c. */
 #include "gpu_parts.h"
 
+#include <string.h>
+
 enum { DEVICES = 64, KINDS = 8 };
 
-/* By device and kind: bytes taken in this recording, and not given back. */
+/* By device and kind: bytes taken in the window `held_in`, and not given back. What is given back
+ * between two windows nobody says. */
 static uint64_t held[DEVICES][KINDS];
+static uint32_t held_in;
+static uint32_t window; /* W: gpu_memory_begin, atomic */
+
+void gpu_memory_begin(void)
+{
+    __atomic_add_fetch(&window, 1, __ATOMIC_RELAXED);
+}
 
 const char *gpu_memory_kind(uint32_t kind)
 {
@@ -15,9 +25,13 @@ const char *gpu_memory_kind(uint32_t kind)
     return kind < KINDS ? kinds[kind] : "";
 }
 
-/* What was there before the recording is given back without having been taken. */
+/* What was there before the window is given back without having been taken. */
 static uint64_t hold(const struct gpu_record *record, bool takes)
 {
+    uint32_t now = __atomic_load_n(&window, __ATOMIC_RELAXED);
+    if (held_in != now)
+        memset(held, 0, sizeof(held));
+    held_in = now;
     uint64_t *bytes = &held[record->device % DEVICES][record->destination % KINDS];
     if (takes)
         *bytes += record->bytes;

@@ -275,6 +275,8 @@ void gpu_api_leave_out(void);
 /* Names and values of what took memory, gave it back or moved it. Threads: one. */
 uint32_t gpu_memory_name(const struct gpu_record *record, struct gpu_values *values);
 const char *gpu_memory_kind(uint32_t kind);
+/* A window begins: nothing is held of what was taken before. Any thread. */
+void gpu_memory_begin(void);
 
 /* ---- Spans of records (gpu_spans.c) ---- */
 

@@ -118,6 +118,7 @@ static void open_window(bool by_program)
         return;
     gpu_launches_begin();
     gpu_devices_begin();
+    gpu_memory_begin();
     gpu_calls_follow(true);
     gpu_kinds_enable(true);
     is_collecting = true;
