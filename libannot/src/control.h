@@ -118,6 +118,7 @@ struct watched {
 struct keep {
     uint32_t name;    /* string id of annot_name_thread */
     uint32_t forking; /* the fork handler filled in the rest */
+    uint32_t endings; /* how often the thread's end found ranges that are open */
     uint32_t fork_depth, fork_live_depth;
     uint64_t trace[2];          /* W3C trace id that this thread sends on, 0: the process's own */
     uint32_t is_interrupted;    /* the fork came in the middle of an event: */

@@ -13,6 +13,7 @@
 
 #include <annot_barrier.h>
 #include <errno.h>
+#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
 
@@ -311,10 +312,19 @@ struct control *entry_busy(struct emission *emission, uintptr_t frame, struct en
     return NULL;
 }
 
+/* Other destructors of the thread may end what is open: there are several rounds of them. */
+static int has_another_round(struct control *control)
+{
+    return control_own(control) > 0 && ++control->keep->endings < PTHREAD_DESTRUCTOR_ITERATIONS &&
+           pthread_setspecific(exit_key, control) == 0;
+}
+
 void emit_thread_exit(void *pointer)
 {
     struct control *control = pointer;
     int error = errno;
+    if (annot_control == control && has_another_round(control))
+        return;
     uint64_t before = proc_block_signals();
     /* Partner: swaps in find_free, some of which come late and fail. */
     if (annot_control == control && annot_load_relaxed(&control->owner) != 0) {

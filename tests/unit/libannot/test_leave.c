@@ -182,3 +182,36 @@ TEST(thread_without_a_record_takes_no_counts_into_the_next_session)
     CHECK_INT(seen.lost_total, 1);
     arena_clean();
 }
+
+/* ---- Ends of threads ------------------------------------------------------------------------- */
+
+static pthread_key_t at_end;
+
+static void pop_at_end(void *unused)
+{
+    (void)unused;
+    annot_pop();
+}
+
+static void *end_inside(void *unused)
+{
+    (void)unused;
+    pthread_setspecific(at_end, &at_end);
+    annot_push("until the end");
+    return NULL;
+}
+
+/* The key was made after libannot's, so its destructor comes later. */
+TEST(pop_by_a_destructor_of_the_thread_is_recorded)
+{
+    pthread_t thread;
+    arena_begin(NULL);
+    CHECK_INT(pthread_key_create(&at_end, pop_at_end), 0);
+    CHECK_INT(pthread_create(&thread, NULL, end_inside, NULL), 0);
+    pthread_join(thread, NULL);
+    pthread_key_delete(at_end);
+    arena_read(getpid(), &seen, NULL, NULL);
+    CHECK_INT(seen.records, 2);
+    arena_end();
+    arena_clean();
+}
