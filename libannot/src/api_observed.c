@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Domains and categories whose events an observer reports. Their number is that of a string which
- * says who it is; it stands before the one with the name, so whoever finds the name has seen it. */
+ * says who it is; it stands before the one with the name, so whoever finds the name has seen it.
+ * And pops for which an observer has nothing open. */
 #include "api.h"
 
 #include "proc.h"
@@ -57,5 +58,13 @@ annot_category annot_category_observed(annot_domain domain, const char *name, ui
     return observe(&key, (uint32_t)observer << 16 | role);
 }
 
+void annot_emit_pop_empty(void)
+{
+    FORWARD(pop_empty);
+    struct emission emission = {.kind = EMIT_POP_EMPTY};
+    emit_general(&emission);
+}
+
 OWN(annot_domain_observed);
 OWN(annot_category_observed);
+OWN(annot_emit_pop_empty);

@@ -54,15 +54,20 @@ static int begin_push(struct control *control, const struct emission *emission)
     return 0;
 }
 
+/* In a process that joined late it may be of a range that was open before. */
+static int pop_empty(const struct control *control)
+{
+    if (!process_is_late())
+        process_misuse(control->segment, ANNOT_MISUSE_POP_EMPTY);
+    return 0;
+}
+
 static APART int begin_pop(struct control *control)
 {
     int counted = 0;
     uint32_t own = levels_own(control);
-    if (own == 0) {
-        if (!process_is_late()) /* else it may be a range that was open before */
-            process_misuse(control->segment, ANNOT_MISUSE_POP_EMPTY);
-        return 0;
-    }
+    if (own == 0)
+        return pop_empty(control);
     uint32_t level = own - 1;
     if (control->deep_suppressed == 0 &&
         (level >= LEVELS_KEPT || control->levels[level] == LEVEL_RECORDED)) {
@@ -225,6 +230,8 @@ static APART int begin(struct control *control, struct emission *emission)
         if (stream_register(control) && !control_has_block(control))
             stream_next(control);
         return 0;
+    case EMIT_POP_EMPTY:
+        return pop_empty(control);
     default:
         return entry_passes(control, emission);
     }

@@ -12,11 +12,12 @@
 
 /* Beside the kinds of records. Nothing is written: what is shown of a track, or no longer; and a
  * thread that others will tell of, which has a block from then on, so that it is known when it has
- * ended. */
+ * ended; and a pop that has no push. */
 enum emit_kind {
     EMIT_SHOW = 0xf0, /* name; value: enum annot_open_track; id is out: 1 if it is shown */
     EMIT_HIDE = 0xf1, /* id: so many stay, value: how many go */
     EMIT_MEET = 0xf2,
+    EMIT_POP_EMPTY = 0xf3,
 };
 
 /* One event, as the API got it. It lies on the program's stack: the less, the better. */

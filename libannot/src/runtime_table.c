@@ -81,6 +81,7 @@ OWNED(annot_sums_are_current);
 OWNED(annot_sums_add);
 OWNED(annot_sums_end);
 OWNED(annot_code_name_least);
+OWNED(annot_emit_pop_empty);
 
 const struct runtime_table runtime_own = {
     .size = sizeof(struct runtime_table),
@@ -160,4 +161,5 @@ const struct runtime_table runtime_own = {
     .sums_add = own_annot_sums_add,
     .sums_end = own_annot_sums_end,
     .code_name_least = own_annot_code_name_least,
+    .pop_empty = own_annot_emit_pop_empty,
 };

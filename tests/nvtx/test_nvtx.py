@@ -43,6 +43,21 @@ def domains_that_cross(home):
 
 
 @case
+def pops_without_a_push_close_nothing(home):
+    """Neither ranges of annot's own interface, nor those of another domain; and they are counted.
+    A range that a destructor of its thread pops is popped there."""
+    result = home.record(program("nvtx_stray"), options=("--no-sample",))
+    result.ok()
+    equal(result.out.decode().split(), ["wrong", "0"], "levels that pops returned")
+    ends = {event["path"] for event in events_of(home, result.path)
+            if event["event"] == "end" and not event.get("unfinished")}
+    equal(ends, {"outside", "outside/left:left", "outside/left:left/inside", "left:until the end"},
+          "paths of what ended")
+    strays = 6 if os.environ["ANNOT_HAVE_ITT"] == "1" else 4
+    check(f"{strays} pops without a push (ignored)" in result.err_text, result.err_text)
+
+
+@case
 def interface_for_cxx(home):
     path, ledger = run(home, program("nvtx_cpp"))
     events = compare(home, path, ledger)

@@ -54,6 +54,10 @@ static inline uint32_t annot_open_ranges(struct annot_open_range *ranges, uint32
     return 0;
 }
 
+static inline void annot_emit_pop_empty(void)
+{
+}
+
 static inline void annot_process_note(const char *text)
 {
 }

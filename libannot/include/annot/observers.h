@@ -128,6 +128,10 @@ ANNOT_API uint32_t annot_open_ranges(struct annot_open_range *ranges, uint32_t c
 ANNOT_EMIT void annot_emit_push_in(annot_domain domain, annot_name name, const char *text);
 ANNOT_EMIT void annot_emit_mark_in(annot_domain domain, annot_name name, const char *text);
 
+/* A pop of an observer that has none of its own ranges open on this thread. It closes nothing, for
+ * what is open is others', and is counted as a pop without a push. Cost: 1 P. */
+ANNOT_API void annot_emit_pop_empty(void);
+
 /* A sentence about this process, for who reads a recording of it: annot info shows it. It is kept,
  * and told to each recording that the process takes part in; eight of a process, at most
  * ANNOT_PROCESS_NOTE_MAX bytes each. Not in signal handlers. Cost: files are opened and written. */

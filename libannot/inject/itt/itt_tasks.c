@@ -232,8 +232,11 @@ static void task_end(const struct itt_domain *domain)
         return;
     }
     itt_depth_check();
-    if (itt_depth > 0)
-        itt_depth--;
+    if (ITT_RARELY(itt_depth == 0)) { /* what is open is none of ITT's */
+        annot_emit_pop_empty();
+        return;
+    }
+    itt_depth--;
     inject_emit.pop();
 }
 

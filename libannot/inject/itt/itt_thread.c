@@ -116,8 +116,11 @@ void itt_pop(void)
 {
     struct itt_thread *thread = itt_self ? itt_thread_own() : NULL;
     itt_depth_check();
-    if (itt_depth > 0)
-        itt_depth--;
+    if (itt_depth == 0) {
+        annot_emit_pop_empty();
+        return;
+    }
+    itt_depth--;
     if (thread && thread->values)
         pop_with_values(thread->values);
     else

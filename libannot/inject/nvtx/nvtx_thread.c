@@ -6,8 +6,10 @@
 #include "nvtx_api.h"
 #include "strings.h"
 
+#include <annot/observers.h>
 #include <annot_barrier.h>
 #include <errno.h>
+#include <limits.h>
 #include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -19,8 +21,14 @@ __thread struct nvtx_thread *nvtx_thread __attribute__((tls_model("initial-exec"
 static pthread_key_t exit_key;
 static int exit_key_made;
 
+/* Other destructors of the thread may pop what is open: as long as there is a next round of them,
+ * it is known. */
 static void free_thread(void *memory)
 {
+    struct nvtx_thread *thread = memory;
+    if (thread->depth > 0 && ++thread->endings < PTHREAD_DESTRUCTOR_ITERATIONS &&
+        pthread_setspecific(exit_key, memory) == 0)
+        return;
     nvtx_thread = NULL;
     munmap(memory, sizeof(struct nvtx_thread));
 }
@@ -191,12 +199,17 @@ static void close_at(struct nvtx_thread *thread, uint32_t index, const struct an
     }
 }
 
-/* Deeper than what is kept, ranges are taken to nest. */
+/* Deeper than what is kept, ranges are taken to nest. A pop without a push closes nothing, for what
+ * is open is another domain's, or was not pushed by NVTX. */
 int nvtx_thread_pop(struct nvtx_thread *thread, uint32_t lane, const struct annot_value *values,
                     size_t count)
 {
-    if (!thread || thread->lanes[lane].open == 0) {
+    if (!thread) {
         pop_now(values, count);
+        return NVTX_NO_PUSH_POP_TRACKING;
+    }
+    if (thread->lanes[lane].open == 0) {
+        annot_emit_pop_empty();
         return NVTX_NO_PUSH_POP_TRACKING;
     }
     int level = (int)--thread->lanes[lane].open;

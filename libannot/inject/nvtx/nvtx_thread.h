@@ -51,7 +51,8 @@ struct nvtx_late {
 struct nvtx_thread {
     uint64_t generation; /* of the gate, for which all else holds */
     uint64_t recording;
-    uint32_t depth; /* open ranges of all lanes */
+    uint32_t depth;   /* open ranges of all lanes */
+    uint32_t endings; /* how often the thread's end found some */
     struct nvtx_open open[NVTX_OPEN_KEPT];
     struct nvtx_late late[NVTX_LATE_KEPT];
     char text[NVTX_TEXT_SIZE];

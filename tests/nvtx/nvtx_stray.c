@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/* Ends of NVTX and of ITT that have no beginning, while ranges of others are open: they close none
+ * of these. And a range that is popped when its thread ends, by a destructor. */
+#include <annot/annot.h>
+#include <nvtx3/nvToolsExt.h>
+#ifdef HAVE_ITT
+#include "itt_part.h"
+#endif
+#include <pthread.h>
+#include <stdio.h>
+
+static nvtxDomainHandle_t left, right;
+static pthread_key_t at_end;
+static int wrong;
+
+static void push(nvtxDomainHandle_t domain, const char *name)
+{
+    nvtxEventAttributes_t event = {.version = NVTX_VERSION, .size = NVTX_EVENT_ATTRIB_STRUCT_SIZE};
+    event.messageType = NVTX_MESSAGE_TYPE_ASCII;
+    event.message.ascii = name;
+    nvtxDomainRangePushEx(domain, &event);
+}
+
+static void pop_strays(void)
+{
+    wrong += nvtxRangePop() >= 0;
+    wrong += nvtxDomainRangePop(right) >= 0;
+#ifdef HAVE_ITT
+    __itt_task_end(__itt_domain_create("right"));
+#endif
+}
+
+static void pop_at_end(void *domain)
+{
+    wrong += nvtxDomainRangePop(domain) != 0;
+}
+
+static void *end_with_a_pop(void *unused)
+{
+    (void)unused;
+    pthread_setspecific(at_end, left);
+    push(left, "until the end");
+    return NULL;
+}
+
+int main(void)
+{
+    pthread_t thread;
+    left = nvtxDomainCreateA("left");
+    right = nvtxDomainCreateA("right");
+    annot_push("outside");
+    pop_strays();
+    push(left, "left");
+    pop_strays();
+    annot_push("inside");
+    annot_pop();
+    wrong += nvtxDomainRangePop(left) != 0;
+    annot_pop();
+    pthread_key_create(&at_end, pop_at_end); /* after the library's own, which comes first so */
+    pthread_create(&thread, NULL, end_with_a_pop, NULL);
+    pthread_join(thread, NULL);
+    printf("wrong %d\n", wrong);
+    return 0;
+}
