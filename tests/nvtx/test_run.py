@@ -7,9 +7,10 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 
 from asked import Asked, Attached, attach_case
-from harness import ANNOT, Skip, check, equal, main, program
+from harness import ANNOT, Skip, case, check, equal, main, program
 from ledger import expected, ranges
 
 NOT_SET = "{} has calls of {}, but {} was not set when the program began"
@@ -89,6 +90,10 @@ def doctor_says_what_cannot_be_loaded(home):
             check(f"{variable} names {value}" in " ".join(doctor.split()), doctor)
             check(words in " ".join(doctor.split()), doctor)
         del home.environment[variable]
+    for room, is_said in ((512, True), (2048, False)):
+        home.environment["GLIBC_TUNABLES"] = f"glibc.rtld.optional_static_tls={room}"
+        doctor = " ".join(home.annot("doctor").out.decode().split())
+        equal("GLIBC_TUNABLES leaves less room" in doctor, is_said, doctor)
 
 
 @attach_case
@@ -169,6 +174,46 @@ def program_that_needs_all_room_for_threads_is_recorded(home):
     asked.ask("steps 5")
     asked.end()
     equal(ranges(home, path), expected(5), "what was recorded")
+
+
+def info_of_a_process_that_lives(home, *command):
+    """It is looked at after a tenth of a second."""
+    path = home.work / "silent.annot"
+    asked = Asked(home, ANNOT, "record", "--force", "-o", path, "--no-sample", "--", *command)
+    asked.ask("steps 3")
+    time.sleep(1)
+    asked.end()
+    return path, home.info(path)
+
+
+@case
+def program_that_got_no_variable_is_said(home):
+    _, info = info_of_a_process_that_lives(home, program("nvtx_asked"))
+    check("has calls of" not in info, info)
+    unset = [word for variable in LOADERS.values() for word in ("-u", variable)]
+    path, info = info_of_a_process_that_lives(home, "env", *unset, program("nvtx_asked"))
+    equal(ranges(home, path), {}, "what was recorded")
+    for name, variable in LOADERS.items():
+        words = f"nvtx_asked has calls of {name}, but {variable} was not set when it began"
+        check(words in info, info)
+    other = [f"{variable}=/no/such/tool.so" for variable in LOADERS.values()]
+    _, info = info_of_a_process_that_lives(home, "env", *other, program("nvtx_asked"))
+    for name, variable in LOADERS.items():
+        check(f"calls of {name}, but {variable} named another tool when it began" in info, info)
+
+
+@case
+def program_that_took_the_room_for_threads_away_is_said(home):
+    path = home.work / "no-room.annot"
+    asked, _ = exhausted(home, ANNOT, "record", "-o", path, "--no-sample", "--", "env",
+                         "GLIBC_TUNABLES=glibc.malloc.tcache_count=7")
+    asked.ask("steps 3")
+    time.sleep(1)
+    asked.end()
+    equal(ranges(home, path), {}, "what was recorded")
+    info = home.info(path)
+    for name in LOADERS:
+        check(f"nothing of {name} came" in info and "GLIBC_TUNABLES gives it no room" in info, info)
 
 
 @attach_case

@@ -60,6 +60,17 @@ enum { ATTACH_IMAGE_SIZE = 256 };
  * with NVTX or ITT does; the first such file's name. */
 bool attach_image_with(int32_t pid, const char *variable, char name[ATTACH_IMAGE_SIZE]);
 
+/* Whether it has a file of that name mapped as code. */
+bool attach_has_mapped(int32_t pid, const char *library);
+
+/* The environment as the program got it when it started: NUL behind each variable, and two at the
+ * end. The caller's; NULL: it cannot be known. And the value of a variable there, or NULL. */
+char *attach_environment(int32_t pid);
+const char *attach_environment_value(const char *environment, const char *name);
+
+/* Whether a process of that number told events of its own. */
+bool attach_has_joined(const struct trace *trace, int32_t pid);
+
 /* Loads the injection library into each that has none. 0, or a message was printed: the exit
  * status; those before that one have it then. Not `needed`: who cannot have it is told, no more. */
 int attach_inject(const struct pid_list *pids, bool needed);

@@ -28,9 +28,7 @@ static const struct loader {
     {"CUDA_INJECTION64_PATH", "CUDA", "libannot-gpu.so"},
 };
 
-/* As the program got it when it started: NUL behind each variable, and two at the end. NULL: it
- * cannot be known. */
-static char *read_environment(int32_t pid)
+char *attach_environment(int32_t pid)
 {
     char path[64], *bytes = calloc(1, ENVIRONMENT_MAX + 2);
     snprintf(path, sizeof(path), "/proc/%d/environ", (int)pid);
@@ -44,7 +42,7 @@ static char *read_environment(int32_t pid)
     return NULL;
 }
 
-static const char *value_of(const char *environment, const char *name)
+const char *attach_environment_value(const char *environment, const char *name)
 {
     size_t length = strlen(name);
     for (const char *at = environment; *at; at += strlen(at) + 1)
@@ -66,6 +64,11 @@ static bool is_there(int32_t pid, const char *path)
 static int is_library(void *context, const struct maps_line *line)
 {
     return line->executable && strcmp(text_base_name(line->path), context) == 0;
+}
+
+bool attach_has_mapped(int32_t pid, const char *library)
+{
+    return maps_each(pid, is_library, (void *)text_base_name(library)) == 1;
 }
 
 /* Here, and for who reads the recording. */
@@ -96,8 +99,7 @@ static void look_at(const struct attach_loaders *look, const struct loader *load
     else if (!is_ours)
         say(look, "%s names another tool, %s: nothing of %s can be recorded", loader->variable,
             value, loader->what);
-    else if (look->verbose &&
-             maps_each(look->target->pid, is_library, (void *)loader->library) != 1)
+    else if (look->verbose && !attach_has_mapped(look->target->pid, loader->library))
         cmd_note("process %d (%s): %s is not loaded: it has not called %s yet, or cannot load it",
                  (int)look->target->pid, look->target->comm, loader->library, loader->what);
 }
@@ -108,7 +110,7 @@ static void look_at_none(const struct attach_loaders *look, const struct loader 
     char image[ATTACH_IMAGE_SIZE];
     if (!attach_image_with(look->target->pid, loader->variable, image))
         return;
-    if (maps_each(look->target->pid, is_library, (void *)loader->library) == 1)
+    if (attach_has_mapped(look->target->pid, loader->library))
         say(look,
             "%s has calls of %s, and %s was loaded while the program ran: what had called %s "
             "before is not recorded",
@@ -122,9 +124,9 @@ static void look_at_none(const struct attach_loaders *look, const struct loader 
 
 void attach_look_at_loaders(const struct attach_loaders *look)
 {
-    char *environment = read_environment(look->target->pid);
+    char *environment = attach_environment(look->target->pid);
     for (size_t i = 0; environment && i < sizeof(loaders) / sizeof(loaders[0]); i++) {
-        const char *value = value_of(environment, loaders[i].variable);
+        const char *value = attach_environment_value(environment, loaders[i].variable);
         if (value && *value && strcmp(value, "./.") != 0)
             look_at(look, &loaders[i], value);
         else if (!value && strcmp(loaders[i].what, "CUDA") != 0)

@@ -147,8 +147,8 @@ uint32_t attach_programs_annotate(struct attach_programs *programs, struct colle
     return count;
 }
 
-/* Only a process with a segment has a runtime in the trace. */
-static bool has_joined(const struct trace *trace, int32_t pid)
+/* Only a process with a segment has a runtime. */
+bool attach_has_joined(const struct trace *trace, int32_t pid)
 {
     for (uint32_t i = 0; i < trace_process_count(trace); i++) {
         const struct trace_process *process = trace_process_get(trace, i);
@@ -164,7 +164,7 @@ void attach_programs_note_silent(struct attach_programs *programs,
     const struct trace *trace = collector_trace(collector);
     for (uint32_t i = 0; i < programs->count; i++) {
         struct attach_program *program = &programs->items[i];
-        if (!program->annotated || has_joined(trace, program->target.pid))
+        if (!program->annotated || attach_has_joined(trace, program->target.pid))
             continue;
         cmd_note(last ? "process %d (%s) emitted no event"
                       : "process %d (%s): its annotations are on; waiting for its first event",

@@ -95,6 +95,21 @@ static void look_at_variables(struct doctor_finding *it)
     }
 }
 
+/* What is set already stays, in what annot starts as well. */
+static void look_at_room(struct doctor_finding *it)
+{
+    const char *value = getenv(INJECT_ROOM_VARIABLE);
+    size_t used = strlen(it->text);
+    if (!value || !strstr(value, INJECT_ROOM_KEY) || inject_has_room(value) ||
+        it->state == DOCTOR_MISSING)
+        return;
+    it->state = DOCTOR_NOTE;
+    snprintf(it->text + used, sizeof(it->text) - used,
+             "; " INJECT_ROOM_VARIABLE " leaves less room for libraries that come late than annot "
+             "would: a program that needs it loads nothing");
+    snprintf(it->hint, sizeof(it->hint), "take " INJECT_ROOM_KEY " out of it");
+}
+
 void doctor_look_at_injection(struct doctor *doctor)
 {
     struct doctor_finding *it = doctor_add(doctor, DOCTOR_SAMPLING, "NVTX");
@@ -120,4 +135,5 @@ void doctor_look_at_injection(struct doctor *doctor)
     for (size_t i = 0; i < LOADERS; i++)
         look_at_next(it, &loaders[i]);
     look_at_variables(it);
+    look_at_room(it);
 }

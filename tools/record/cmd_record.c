@@ -12,6 +12,7 @@
 #include "operands.h"
 #include "record_inject.h"
 #include "record_options.h"
+#include "record_parts.h"
 #include "record_program.h"
 #include "talk.h"
 #include "text.h"
@@ -56,6 +57,7 @@ struct record {
     struct inject_environment inject;
     struct gpu_environment gpu;
     struct gpu_kinds_environment gpu_kinds;
+    struct silent silent;
     struct record_output output;
     char command[4096];
     char filter[FILTER_TEXT_SIZE], capture[CAPTURE_TEXT_SIZE];
@@ -117,6 +119,7 @@ static void finish(struct record *record)
     if (record->finished)
         return;
     record->finished = true;
+    silent_end(&record->silent, record->collector);
     record->end_error = collector_finish(record->collector);
 }
 
@@ -152,6 +155,7 @@ static void tell(struct record *record)
     if (record->end_error == 0 && record->write_error == 0)
         native_names_complete(record->output.recording, collector_trace(record->collector),
                               !record->values->sampling.no_source);
+    silent_tell(&record->silent);
     bool any = status_line_summary(&summary);
     talk_tell_facts(&record->values->talk, collector_trace(record->collector));
     record->shows = any;
@@ -207,7 +211,10 @@ static int start(struct record *record, char **argv)
         .forked = tracks ? on_forked : NULL,
         .context = record,
     };
-    return child_start(&record->child, &command);
+    int error = child_start(&record->child, &command);
+    if (error == 0 && inject_count)
+        silent_begin(&record->silent, &record->inject, record->child.pid);
+    return error;
 }
 
 static void step(struct record *record)
@@ -220,6 +227,7 @@ static void step(struct record *record)
         collector_open_gate(record->collector);
     }
     int error = collector_step(record->collector);
+    silent_step(&record->silent, collector_trace(record->collector), now);
     if (error != 0 && record->write_error == 0) {
         record->write_error = error;
         if (!isatty(STDERR_FILENO))
@@ -327,6 +335,7 @@ static int record_program(struct record *record)
     if (status == 0)
         status = start_and_run(record);
     child_restore(&record->child);
+    silent_fini(&record->silent);
     collector_destroy(record->collector);
     if (record->values->open && record->shows)
         open_recording(record->output.recording);

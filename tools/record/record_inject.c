@@ -26,9 +26,6 @@ static const struct loader loaders[] = {
 /* Twice the C library's default, which is for its own purposes as well. */
 enum { STATIC_TLS = 1024 };
 
-/* Says to NVTX that nothing is to be loaded. */
-#define NVTX_NONE "./."
-
 static bool find_in(const char *folder, const char *between, const char *name, char path[PATH_MAX])
 {
     char whole[PATH_MAX];
@@ -59,7 +56,7 @@ bool inject_library(char path[PATH_MAX])
 const char *inject_next_tool(const char *variable)
 {
     const char *before = getenv(variable), *name = before ? strrchr(before, '/') : NULL;
-    if (!before || !*before || strcmp(before, NVTX_NONE) == 0 ||
+    if (!before || !*before || strcmp(before, INJECT_NONE) == 0 ||
         strcmp(name ? name + 1 : before, "libannot-inject.so") == 0)
         return NULL;
     return before;
@@ -71,19 +68,25 @@ static void add(struct inject_environment *environment, size_t *count, const cha
     environment->variables[(*count)++] = (struct child_variable){name, value};
 }
 
+bool inject_has_room(const char *tunables)
+{
+    const char *at = tunables ? strstr(tunables, INJECT_ROOM_KEY "=") : NULL;
+    return at && strtoull(at + sizeof(INJECT_ROOM_KEY), NULL, 0) >= STATIC_TLS;
+}
+
 /* Libraries that threads reach the quickest way need room that is set aside when a program starts:
  * 1.6 KiB that all share which are loaded later. Where a program's own have used it up, the
  * injection library could not be loaded, and loaders would not say so. So there is more of it. */
 static void add_room(struct inject_environment *environment, size_t *count)
 {
-    static const char name[] = "GLIBC_TUNABLES", key[] = "glibc.rtld.optional_static_tls";
-    const char *before = getenv(name);
-    if (before && strstr(before, key))
+    const char *before = getenv(INJECT_ROOM_VARIABLE);
+    if (before && strstr(before, INJECT_ROOM_KEY))
         return;
-    int length = snprintf(environment->room, sizeof(environment->room), "%s%s%s=%d",
-                          before ? before : "", before && *before ? ":" : "", key, STATIC_TLS);
+    int length =
+        snprintf(environment->room, sizeof(environment->room), "%s%s" INJECT_ROOM_KEY "=%d",
+                 before ? before : "", before && *before ? ":" : "", STATIC_TLS);
     if (length > 0 && (size_t)length < sizeof(environment->room))
-        add(environment, count, name, environment->room);
+        add(environment, count, INJECT_ROOM_VARIABLE, environment->room);
 }
 
 size_t inject_environment(const struct inject_values *values,
@@ -95,7 +98,7 @@ size_t inject_environment(const struct inject_values *values,
     for (const struct loader *loader = loaders; loader->variable; loader++) {
         const char *before = getenv(loader->variable);
         const char *tool = inject_next_tool(loader->variable);
-        if (before && strcmp(before, NVTX_NONE) == 0)
+        if (before && strcmp(before, INJECT_NONE) == 0)
             continue;
         if (tool)
             add(environment, &count, loader->next, tool);

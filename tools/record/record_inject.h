@@ -20,6 +20,16 @@ struct inject_values {
             "load nothing into programs that are annotated for NVTX or ITT", NULL                  \
     }
 
+/* Where the C library is told how much room there is in threads for libraries that come late. */
+#define INJECT_ROOM_VARIABLE "GLIBC_TUNABLES"
+#define INJECT_ROOM_KEY      "glibc.rtld.optional_static_tls"
+
+/* Whether that value of it, or NULL, gives the injection library the room that it may need. */
+bool inject_has_room(const char *tunables);
+
+/* With this value of its variable, NVTX loads nothing. */
+#define INJECT_NONE "./."
+
 enum { INJECT_VARIABLES_MAX = 5, INJECT_ROOM_SIZE = 1024 }; /* two of each loader, and the room */
 
 struct inject_environment {
