@@ -161,7 +161,8 @@ struct search {
     VEC(uint8_t) looked; /* at strings */
     uint32_t nearest;    /* string; 0: none is near */
     unsigned distance;   /* of that */
-    bool any, found;
+    const char *bare;    /* what is wanted, without a domain as reports write it; or NULL */
+    bool any, found, found_bare;
 };
 
 static int look_at_name(struct search *search, uint32_t name)
@@ -178,6 +179,7 @@ static int look_at_name(struct search *search, uint32_t name)
                             ? 0
                             : options_distance(search->range, text);
     search->found = text_matches(search->range, text);
+    search->found_bare |= search->bare && text_matches(search->bare, text);
     if (distance < search->distance) {
         search->distance = distance;
         search->nearest = name;
@@ -214,13 +216,19 @@ static int look_at_events(struct search *search, struct store_reader *reader)
 
 static int fail_range(const struct search *search, const char *path)
 {
-    char quoted[256];
+    char quoted[256], bare[256];
     cmd_quote(path, quoted, sizeof(quoted));
     if (!search->any)
         return cmd_fail(CMD_FAILED,
                         "no range of %s is named %s: it has no ranges\n"
                         "--process, --thread, --from and --to choose parts of it",
                         path, search->range);
+    cmd_quote(search->found_bare ? search->bare : "", bare, sizeof(bare));
+    if (search->found_bare)
+        return cmd_fail(CMD_FAILED,
+                        "no range of %s is named %s\nranges are chosen by their name, whatever "
+                        "their domain: --range %s",
+                        path, search->range, bare);
     if (search->nearest)
         return cmd_fail(CMD_FAILED,
                         "no range of %s is named %s\ndid you mean \"%s\"? annot report %s lists "
@@ -233,8 +241,11 @@ static int fail_range(const struct search *search, const char *path)
 
 static int check_range(const char *range, struct store_reader *reader, const char *path)
 {
-    struct search search = {
-        .trace = store_reader_trace(reader), .range = range, .distance = options_near_limit(range)};
+    const char *colon = strchr(range, ':');
+    struct search search = {.trace = store_reader_trace(reader),
+                            .range = range,
+                            .bare = colon && colon[1] ? colon + 1 : NULL,
+                            .distance = options_near_limit(range)};
     int error = look_at_paths(&search);
     if (!error && !search.found)
         error = look_at_events(&search, reader);
