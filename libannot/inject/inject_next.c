@@ -27,14 +27,14 @@ static void tell_failure(const char *variable)
     annot_process_note(text);
 }
 
-void *inject_next_function(const char *variable, const char *function)
+void *inject_next_function(const char *variable, const char *function, int is_needed)
 {
     const char *path = secure_getenv(variable);
     if (!path || !*path)
         return NULL;
     void *library = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
     void *found = library ? dlsym(library, function) : NULL;
-    if (!library)
+    if (!library || (!found && is_needed))
         tell_failure(variable);
     return found && !is_this_library(found) ? found : NULL;
 }

@@ -10,7 +10,8 @@
 #define INJECT_ITT_NEXT  "ANNOT_ITT_NEXT"
 
 /* A function of the library whose path is in the variable. NULL: none was set, it cannot be loaded,
- * it is this library itself, or has no such function. The library stays loaded. */
-void *inject_next_function(const char *variable, const char *function);
+ * it is this library itself, or has no such function; of a needed one a note of the process says
+ * so. The library stays loaded. */
+void *inject_next_function(const char *variable, const char *function, int is_needed);
 
 #endif

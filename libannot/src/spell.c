@@ -76,7 +76,7 @@ static APART void spell_inline(struct control *control, struct spelled *spelled,
     }
     spelled->flags =
         ANNOT_FLAG_NAME_INLINE | (key->flags & ANNOT_STRING_CUT ? ANNOT_FLAG_NAME_CUT : 0);
-    if (spelled->manner == SPELL_INTERNED)
+    if (spelled->manner == SPELL_INTERNED && (id == 0 || string)) /* else nobody gave it */
         process_misuse(control->segment, ANNOT_MISUSE_NAME_INLINE);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Ends of NVTX and of ITT that have no beginning, while ranges of others are open: they close none
- * of these. And a range that is popped when its thread ends, by a destructor. */
+ * of these. A range that is popped when its thread ends, by a destructor. And a registered string
+ * that is none. */
 #include <annot/annot.h>
 #include <nvtx3/nvToolsExt.h>
 #ifdef HAVE_ITT
@@ -56,6 +57,10 @@ int main(void)
     annot_pop();
     wrong += nvtxDomainRangePop(left) != 0;
     annot_pop();
+    nvtxEventAttributes_t event = {.version = NVTX_VERSION, .size = NVTX_EVENT_ATTRIB_STRUCT_SIZE};
+    event.messageType = NVTX_MESSAGE_TYPE_REGISTERED;
+    event.message.registered = (nvtxStringHandle_t)(uintptr_t)0x123456;
+    nvtxMarkEx(&event);
     pthread_key_create(&at_end, pop_at_end); /* after the library's own, which comes first so */
     pthread_create(&thread, NULL, end_with_a_pop, NULL);
     pthread_join(thread, NULL);

@@ -55,6 +55,7 @@ def pops_without_a_push_close_nothing(home):
           "paths of what ended")
     strays = 6 if os.environ["ANNOT_HAVE_ITT"] == "1" else 4
     check(f"{strays} pops without a push (ignored)" in result.err_text, result.err_text)
+    check("name table" not in result.err_text, f"a string of nobody: {result.err_text}")
 
 
 @case
@@ -104,6 +105,9 @@ def filtered_by_domain(home):
                                   if line[3] == "right"})
     equal(difference(wanted, recorded(events_of(home, path))),
           {"not recorded": {}, "not called": {}}, "the difference")
+    home.annot("report", "--range", "right inside", path).ok()
+    home.annot("report", "--range", "right:right inside", path).complains(
+        1, "whatever their domain: --range 'right inside'")
 
 
 def ledger_marks(ledger, name):
@@ -137,11 +141,15 @@ def a_tool_that_loads_a_library_while_another_thread_does(home):
 
 
 @case
-def a_tool_that_cannot_be_loaded(home):
+def what_is_no_tool_is_said(home):
     path, ledger = run(home, program("nvtx_chained"), NVTX_INJECTION64_PATH="/no/such/tool.so")
     compare(home, path, ledger)
     info = home.info(path)
     check("The tool in ANNOT_NVTX_NEXT does not go on behind annot: /no/such/tool.so" in info, info)
+    path, _ = run(home, program("nvtx_chained"), NVTX_INJECTION64_PATH=program("nvtx-room.so"))
+    info = " ".join(home.info(path).split())
+    check("does not go on behind annot" in info and
+          "undefined symbol: InitializeInjectionNvtx2" in info, info)
 
 
 @case

@@ -355,7 +355,7 @@ static void give_tables(void (*init)(struct itt_global *, int), const struct itt
 static void load(const struct itt_global *image)
 {
     void (*init)(struct itt_global *, int);
-    *(void **)&init = inject_next_function(INJECT_ITT_NEXT, "__itt_api_init");
+    *(void **)&init = inject_next_function(INJECT_ITT_NEXT, "__itt_api_init", 1);
     if (init)
         give_tables(init, image);
 }

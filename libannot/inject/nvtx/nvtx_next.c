@@ -61,7 +61,7 @@ static const void *NVTX_API get_export(uint32_t id)
 void nvtx_next_offer(NvtxGetExportTableFunc_t get_table)
 {
     NvtxInitializeInjectionNvtxFunc_t initialize;
-    void *found = inject_next_function(INJECT_NVTX_NEXT, "InitializeInjectionNvtx2");
+    void *found = inject_next_function(INJECT_NVTX_NEXT, "InitializeInjectionNvtx2", 1);
     if (!found)
         return;
     memcpy(&initialize, &found, sizeof(initialize));
@@ -101,7 +101,7 @@ static int offer(int (*initialize)(struct nvtx_extension *), const struct nvtx_e
 void nvtx_next_offer_extension(struct nvtx_extension *extension)
 {
     int (*initialize)(struct nvtx_extension *);
-    void *found = inject_next_function(INJECT_NVTX_NEXT, "InitializeInjectionNvtxExtension");
+    void *found = inject_next_function(INJECT_NVTX_NEXT, "InitializeInjectionNvtxExtension", 0);
     if (!found || extension->module >= EXTENSIONS)
         return;
     memcpy(&initialize, &found, sizeof(initialize));
