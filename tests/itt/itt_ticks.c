@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Begins and ends a task again and again until standard input ends: for recordings that begin
  * later. Prints "ready" after the first, and at the end how many there were and the flags of their
- * domain. A counter goes up with each. */
+ * domain. A counter goes up with each. With an argument, all that while paused; a child that forks
+ * ends its own pause last. */
 #include "itt_part.h"
 
 #include <poll.h>
 #include <stdio.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static int is_over(void)
@@ -14,8 +16,21 @@ static int is_over(void)
     return poll(&input, 1, 1) > 0;
 }
 
-int main(void)
+static void fork_and_resume(void)
 {
+    pid_t child = fork();
+    if (child == 0) {
+        __itt_resume();
+        _exit(0);
+    }
+    waitpid(child, NULL, 0);
+}
+
+int main(int argc, char **argv)
+{
+    (void)argv;
+    if (argc > 1)
+        __itt_pause();
     __itt_domain *domain = __itt_domain_create("ticks");
     __itt_string_handle *name = __itt_string_handle_create("tick");
     __itt_counter counter = __itt_counter_create("ticks", "ticks");
@@ -29,6 +44,8 @@ int main(void)
             fflush(stdout);
         }
     } while (!is_over());
+    if (argc > 1)
+        fork_and_resume();
     printf("%d %d\n", count, domain ? domain->flags : -1);
     return 0;
 }

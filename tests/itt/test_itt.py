@@ -252,6 +252,26 @@ def recording_may_begin_later(home):
     check(values[0] > 1, f"the counter begins with {values[0]}, as if nothing had been before")
 
 
+@attach_case
+def pause_that_a_recording_meets_is_in_it(home):
+    """Else a program that is paused looks as one that has no tasks."""
+    home.environment["INTEL_LIBITTNOTIFY64"] = str(LIBRARY)
+    ticks = home.start(program("itt_ticks"), "paused", stdin=-1, stdout=-1)
+    equal(ticks.stdout.readline(), b"ready\n", "the first line")
+    for _ in range(2):
+        attached = Attached(home, [ticks.pid], "--no-sample")
+        time.sleep(0.2)
+        attached.stop()
+        equal(story(home.dump(attached.path)), [start("paused", "itt")], "what was recorded")
+    attached = Attached(home, [ticks.pid], "--no-sample")
+    time.sleep(0.2)
+    ticks.communicate(b"end", 20)
+    attached.process.wait(20)
+    dump = home.dump(attached.path)
+    equal(story(dump), [start("paused", "itt")], "what was recorded with the child")
+    equal(sum(sum(process["misuse"]) for process in dump.processes), 0, "counts of misuse")
+
+
 @case
 def domains_are_filtered_as_all_are(home):
     dump = recorded(home, program("emit_itt"), options=(*QUIET, "--disable", D))

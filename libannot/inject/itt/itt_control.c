@@ -9,8 +9,38 @@
  */
 
 int itt_is_paused;
-static int is_detached;          /* under itt_lock */
-static annot_range paused_range; /* the same */
+static int is_detached; /* under itt_lock */
+/* The same: the pause in the recording that it was told to. */
+static annot_range paused_range;
+static uint64_t paused_recording;
+static uint64_t paused_generation; /* of the gate, when that was looked at; W: under itt_lock */
+
+/* In the lock. */
+static void begin_pause(void)
+{
+    const struct annot_event event = {.text = "paused", .domain = itt_domain_of("itt")};
+    paused_range = annot_start_event(&event);
+    paused_recording = annot_recording();
+    annot_store_relaxed(&paused_generation, annot_gate_v1.generation); /* any order will do */
+}
+
+void itt_tell_pause(void)
+{
+    uint64_t generation = annot_gate_v1.generation;
+    if (annot_load_relaxed(&paused_generation) == generation || !itt_lock())
+        return;
+    uint64_t recording = annot_recording();
+    if (itt_is_paused && recording && recording != paused_recording)
+        begin_pause();
+    annot_store_relaxed(&paused_generation, generation);
+    itt_unlock();
+}
+
+void itt_pause_after_fork(void)
+{
+    paused_range = 0;
+    paused_recording = paused_generation = 0;
+}
 
 static void set_paused(int is_paused)
 {
@@ -20,12 +50,10 @@ static void set_paused(int is_paused)
         itt_unlock();
         return;
     }
-    if (is_paused) {
-        const struct annot_event event = {.text = "paused", .domain = itt_domain_of("itt")};
-        paused_range = annot_start_event(&event);
-    } else {
+    if (is_paused)
+        begin_pause();
+    else
         annot_end(paused_range);
-    }
     annot_store_relaxed(&itt_is_paused, is_paused); /* any order will do */
     itt_unlock();
 }

@@ -208,6 +208,7 @@ static void in_child(void)
 {
     const pthread_mutex_t fresh = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP;
     itt_memory_after_fork(1);
+    itt_pause_after_fork();
     for (int i = 0; i < PARTS; i++)
         parts[i].lock = fresh;
     for (int i = 0; i < PARTS * BUCKETS; i++)

@@ -195,9 +195,19 @@ void itt_pop_value(const struct annot_value *value);
 
 extern int itt_is_paused; /* W: under the lock */
 
+/* Shows the pause in a recording that began during it: what is not recorded is said so. */
+void itt_tell_pause(void);
+/* In a forked child: the pause goes on, and is no range of this process yet. */
+void itt_pause_after_fork(void);
+
 static inline int itt_is_wanted(void)
 {
-    return ITT_RARELY(annot_enabled() && !annot_load_relaxed(&itt_is_paused));
+    if (!ITT_RARELY(annot_enabled()))
+        return 0;
+    if (!ITT_RARELY(annot_load_relaxed(&itt_is_paused)))
+        return 1;
+    itt_tell_pause();
+    return 0;
 }
 
 #endif
