@@ -59,6 +59,14 @@ def pops_without_a_push_close_nothing(home):
 
 
 @case
+def strings_beyond_the_table_of_names_are_recorded(home):
+    path, ledger = run(home, program("nvtx_many"))
+    equal(sum(ledger.values()), 30300, "what it called")
+    compare(home, path, ledger)
+    check("name table is full" in home.info(path), "the table was not full")
+
+
+@case
 def interface_for_cxx(home):
     path, ledger = run(home, program("nvtx_cpp"))
     events = compare(home, path, ledger)

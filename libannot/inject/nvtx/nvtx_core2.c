@@ -47,7 +47,7 @@ static void name_category_w(nvtxDomainHandle_t domain, uint32_t category, const 
 static nvtxStringHandle_t register_a(nvtxDomainHandle_t domain, const char *text)
 {
     (void)domain;
-    return nvtx_string_handle(annot_name_intern(text));
+    return nvtx_string_make(text);
 }
 
 static nvtxStringHandle_t register_w(nvtxDomainHandle_t domain, const wchar_t *text)

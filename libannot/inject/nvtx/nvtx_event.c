@@ -6,6 +6,12 @@
 
 #include <string.h>
 
+struct nvtx_message nvtx_message_registered(nvtxStringHandle_t handle)
+{
+    annot_name name = nvtx_string_of(handle);
+    return (struct nvtx_message){name, name ? "" : nvtx_string_text(handle)};
+}
+
 struct nvtx_message nvtx_message_of(int32_t type, nvtxMessageValue_t value)
 {
     struct nvtx_message message = {0, ""};
@@ -14,7 +20,7 @@ struct nvtx_message nvtx_message_of(int32_t type, nvtxMessageValue_t value)
     else if (type == NVTX_MESSAGE_TYPE_UNICODE)
         message.text = nvtx_thread_text(value.unicode);
     else if (type == NVTX_MESSAGE_TYPE_REGISTERED)
-        message.name = nvtx_string_of(value.registered);
+        message = nvtx_message_registered(value.registered);
     return message;
 }
 
@@ -107,8 +113,9 @@ void nvtx_event_read(struct annot_event *ret_event, annot_domain domain,
     if (__builtin_expect(!attributes || attributes->size < sizeof(*attributes), 0)) {
         fill_short(ret_event, domain, attributes);
     } else if (attributes->messageType == NVTX_MESSAGE_TYPE_REGISTERED && !attributes->category) {
+        struct nvtx_message message = nvtx_message_registered(attributes->message.registered);
         const struct annot_event named = {
-            .text = "", .name = nvtx_string_of(attributes->message.registered), .domain = domain};
+            .text = message.text, .name = message.name, .domain = domain};
         put(ret_event, &named, attributes);
     } else {
         fill(ret_event, domain, attributes);

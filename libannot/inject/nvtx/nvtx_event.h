@@ -17,6 +17,7 @@ struct nvtx_message {
     const char *text;
 };
 
+struct nvtx_message nvtx_message_registered(nvtxStringHandle_t handle);
 struct nvtx_message nvtx_message_of(int32_t type, nvtxMessageValue_t value);
 
 /* As text that stays; NULL: it has neither. */

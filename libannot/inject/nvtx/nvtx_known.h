@@ -19,10 +19,10 @@ static inline annot_domain nvtx_domain_known(nvtxDomainHandle_t handle)
     return nvtx_domain_of(number <= UINT16_MAX ? (nvtxDomainHandle_t)(uintptr_t)number : NULL);
 }
 
-static inline annot_name nvtx_string_known(nvtxStringHandle_t handle)
+static inline nvtxStringHandle_t nvtx_string_known(nvtxStringHandle_t handle)
 {
     uint64_t ours = nvtx_next_is_there() ? nvtx_map_get(NVTX_MAP_STRING, (uintptr_t)handle) : 0;
-    return nvtx_string_of(ours ? (nvtxStringHandle_t)(uintptr_t)ours : handle);
+    return ours ? (nvtxStringHandle_t)(uintptr_t)ours : handle;
 }
 
 /* The next tool's function of a slot, with its type; NULL: it has none. 1 is NVTX's "none". */

@@ -144,9 +144,8 @@ static uintptr_t heap_register(annot_domain domain, const struct nvtx_heap_said 
     nvtxMessageValue_t message = said->message;
     heap->domain = domain;
     if (said->message_type == NVTX_MESSAGE_TYPE_REGISTERED)
-        heap->name = nvtx_string_known(message.registered);
-    else
-        heap->name = nvtx_message_name((int32_t)said->message_type, message);
+        message.registered = nvtx_string_known(message.registered);
+    heap->name = nvtx_message_name((int32_t)said->message_type, message);
     size_t count = 0;
     const struct nvtx_memory_said *memory = said->range;
     values[count++] = annot_value_string("usage", said->usage == 1 ? "allocator" : "layout");
@@ -315,10 +314,10 @@ static void regions_name(annot_domain domain, const struct nvtx_names_said *said
         struct nvtx_name_said named;
         memcpy(&named, elements + i * said->element_size, sizeof(named));
         char address[19];
+        if (named.message_type == NVTX_MESSAGE_TYPE_REGISTERED)
+            named.message.registered = nvtx_string_known(named.message.registered);
         struct nvtx_message message = nvtx_message_of((int32_t)named.message_type, named.message);
         struct mark mark = {.domain = domain, .text = "region named"};
-        if (named.message_type == NVTX_MESSAGE_TYPE_REGISTERED)
-            message.name = nvtx_string_known(named.message.registered);
         add_address(&mark, address, named.region);
         add(&mark, annot_value_string("name", nvtx_message_text(&message)));
         emit(&mark);

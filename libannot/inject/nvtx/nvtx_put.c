@@ -2,7 +2,6 @@
 /* Elements of an entry as values of the event, or as what it is besides: see nvtx_frame.h. */
 #include "nvtx_frame.h"
 #include "nvtx_known.h"
-#include "strings.h"
 
 #include <string.h>
 
@@ -156,18 +155,18 @@ static void put_text(struct nvtx_frame *frame, uint32_t index, const struct nvtx
 
 static void put_handle(struct nvtx_frame *frame, uint32_t index, uint64_t bits)
 {
-    annot_name name = nvtx_string_known((nvtxStringHandle_t)(uintptr_t)bits);
+    nvtxStringHandle_t handle = nvtx_string_known((nvtxStringHandle_t)(uintptr_t)bits);
+    const struct nvtx_message message = nvtx_message_registered(handle);
     if (frame->schema->entries[index].flags & NVTX_ENTRY_MESSAGE) {
-        frame->decoding->message = (struct nvtx_message){name, name ? NULL : ""};
+        frame->decoding->message = message;
         return;
     }
-    const struct annot_string *string = name ? strings_get(name) : NULL;
+    const char *text = nvtx_message_text(&message);
     struct annot_value *value = add_value(frame, index);
     if (!value)
         return;
     struct nvtx_line line = nvtx_line_begin(frame->decoding);
-    if (string)
-        nvtx_line_put(&line, string_bytes(string), string_length(string));
+    nvtx_line_put(&line, text, strlen(text));
     set_text(value, nvtx_line_end(frame->decoding, &line));
 }
 

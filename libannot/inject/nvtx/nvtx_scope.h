@@ -2,7 +2,8 @@
 /* Domains, categories and registered strings: what NVTX's handles are here.
  *
  * A handle is the number that libannot gave, so what a program passes back needs no trust: a number
- * that nobody made names nothing. The same name gives the same handle in every image of the process
+ * that nobody made names nothing. Of strings beyond its table it is a place in memory that is known
+ * to be there. The same name gives the same handle in every image of the process
  * and in forked children. Nothing is ever freed: names are those of the process. Threads: any, also
  * signal handlers; lock-free. */
 #ifndef ANNOT_NVTX_SCOPE_H
@@ -37,16 +38,17 @@ static inline nvtxDomainHandle_t nvtx_domain_handle(annot_domain number)
 annot_category nvtx_category_of(annot_domain domain, uint32_t number);
 void nvtx_category_name(annot_domain domain, uint32_t number, const char *name);
 
-/* A registered string; 0: none. */
+/* Registers a string; NULL: there is no room for it. */
+nvtxStringHandle_t nvtx_string_make(const char *text);
+
+/* Of one that has no number; "": nobody gave that. */
+const char *nvtx_string_text(nvtxStringHandle_t handle);
+
+/* The number of a registered string; 0: it has none. */
 static inline annot_name nvtx_string_of(nvtxStringHandle_t handle)
 {
     uintptr_t id = (uintptr_t)handle;
     return id <= UINT32_MAX ? (annot_name)id : 0;
-}
-
-static inline nvtxStringHandle_t nvtx_string_handle(annot_name name)
-{
-    return (nvtxStringHandle_t)(uintptr_t)name;
 }
 
 #endif
