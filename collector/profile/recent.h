@@ -73,8 +73,9 @@ int recent_sum_all(const struct recent *recent, const struct recent_part *part,
  * Events go through a pass in order of time, about a second after they happened, into the same
  * statistics as a report's (range_stats.h); a window is what these have more now than at its begin.
  * A pushed range that is open counts as far as it has come; others when they end. CPU time is that
- * of samples, by the ranges that were read with them. Memory: that of the statistics, with
- * RECENT_RANGES rows, and 16 bytes of each for each second of a minute. Thread-safety: none. */
+ * of samples, by the ranges that were read with them and the domains that the events tell: so it is
+ * of the same time. Memory: that of the statistics, with RECENT_RANGES rows, 16 bytes of each for
+ * each second of a minute, and 24 for each sample of it. Thread-safety: none. */
 
 enum { RECENT_RANGES = 2000 };
 
@@ -111,8 +112,8 @@ struct recent_range_rows {
 };
 
 /* Adds those of the part, or of all since the reset. 0 or -ENOMEM. */
-int recent_ranges_rows(const struct recent_ranges *ranges, const struct recent *recent,
-                       const struct recent_part *part, bool all, struct recent_range_rows *rows);
+int recent_ranges_rows(const struct recent_ranges *ranges, const struct recent_part *part, bool all,
+                       struct recent_range_rows *rows);
 void recent_ranges_free(struct recent_range_rows *rows);
 
 #endif

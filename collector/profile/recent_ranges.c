@@ -25,13 +25,21 @@ struct marks {
     VEC(struct mark) rows;
 };
 
-/* When the pushed ranges of a thread that are open began. */
-struct begins {
-    VEC(int64_t) times;
+/* A pushed range that is open. */
+struct open_range {
+    int64_t begin_ns;
+    uint32_t name, scope;
 };
 
+/* Those of a thread. */
+struct begins {
+    VEC(struct open_range) open;
+};
+
+/* Of one sample, or the sum of several. */
 struct path_time {
-    uint32_t path, process;
+    int64_t time_ns;
+    uint32_t path, thread;
     uint64_t cpu_ns;
 };
 
@@ -51,9 +59,140 @@ struct recent_ranges {
     struct marks marks[MARKS];       /* a ring */
     uint64_t mark_count;
     struct marks reset;
+    VEC(struct path_time) waiting; /* samples that events are not known for yet */
+    size_t sorted, taken;          /* so many of them are in order; so many are in `kept` */
+    VEC(struct path_time) kept;    /* those of the last minute, from `kept_first` on */
+    size_t kept_first;
     struct path_times cpu; /* since the reset */
     int64_t settled_ns;
 };
+
+/* ---- CPU time -------------------------------------------------------------------------------- */
+
+static uint32_t process_of(const struct trace *trace, uint32_t thread)
+{
+    const struct trace_thread *entry = trace_thread_get(trace, thread);
+    return entry ? entry->process : UINT32_MAX;
+}
+
+/* By path and process. */
+static int add_cpu(struct path_times *times, const struct trace *trace,
+                   const struct path_time *sample)
+{
+    uint64_t key = (uint64_t)sample->path << PATH_BITS | process_of(trace, sample->thread);
+    const uint64_t *found = map64_find(&times->by_key, key);
+    if (found && *found < times->items.count) {
+        times->items.items[*found].cpu_ns += sample->cpu_ns;
+        return 0;
+    }
+    if (map64_put(&times->by_key, key, times->items.count) != 0)
+        return -ENOMEM;
+    return vec_push(&times->items, *sample);
+}
+
+/* The innermost of a thread's open ranges, below one, that has the name; or none: 0. */
+static size_t find_open(const struct begins *begins, size_t below, uint32_t name)
+{
+    while (below > 0 && begins->open.items[below - 1].name != name)
+        below--;
+    return below;
+}
+
+/* A sampler reads names of a thread's open ranges; their domains are in the events, so this is
+ * asked when these have come as far. Returns the path, or -ENOMEM. */
+static int64_t path_with_scopes(struct recent_ranges *ranges, const struct path_time *sample)
+{
+    struct stacks *stacks = trace_stacks(ranges->trace);
+    struct range_path parts[PATH_DEPTH];
+    unsigned count = 0;
+    int64_t path = sample->path;
+    if (sample->thread >= ranges->begins.count)
+        return path;
+    const struct begins *begins = &ranges->begins.items[sample->thread];
+    size_t open = begins->open.count;
+    for (; path != 0 && count < PATH_DEPTH; path = parts[count++].parent) {
+        struct range_path *part = &parts[count];
+        *part = *stacks_get_path(stacks, (uint32_t)path);
+        size_t found = part->kind == RANGE_PATH_THREAD ? find_open(begins, open, part->name) : 0;
+        if (found)
+            part->scope = begins->open.items[found - 1].scope;
+        open = found ? found - 1 : open;
+    }
+    while (count-- > 0 && path >= 0) {
+        parts[count].parent = (uint32_t)path;
+        path = stacks_path_add(stacks, &parts[count]);
+    }
+    return path;
+}
+
+static int by_time(const void *a, const void *b)
+{
+    int64_t first = ((const struct path_time *)a)->time_ns;
+    int64_t second = ((const struct path_time *)b)->time_ns;
+    return (first > second) - (first < second);
+}
+
+/* Samples that are earlier. They are in order since the last recent_ranges_settle. */
+static int take_samples(struct recent_ranges *ranges, int64_t until_ns)
+{
+    int error = 0;
+    for (; !error && ranges->taken < ranges->sorted; ranges->taken++) {
+        struct path_time sample = ranges->waiting.items[ranges->taken];
+        if (sample.time_ns >= until_ns)
+            break;
+        int64_t path = path_with_scopes(ranges, &sample);
+        if (path < 0)
+            return (int)path;
+        sample.path = (uint32_t)path;
+        error = add_cpu(&ranges->cpu, ranges->trace, &sample);
+        if (!error)
+            error = vec_push(&ranges->kept, sample);
+    }
+    return error;
+}
+
+static void sort_samples(struct recent_ranges *ranges)
+{
+    if (ranges->waiting.count == 0)
+        return;
+    ranges->waiting.count -= ranges->taken;
+    memmove(ranges->waiting.items, ranges->waiting.items + ranges->taken,
+            ranges->waiting.count * sizeof(*ranges->waiting.items));
+    qsort(ranges->waiting.items, ranges->waiting.count, sizeof(*ranges->waiting.items), by_time);
+    ranges->sorted = ranges->waiting.count;
+    ranges->taken = 0;
+}
+
+/* Nobody asks for what was before the last minute. */
+static void forget_samples(struct recent_ranges *ranges)
+{
+    int64_t from_ns = ranges->settled_ns - RECENT_NS;
+    if (ranges->kept.count > ranges->kept_first + RECENT_SAMPLES)
+        ranges->kept_first = ranges->kept.count - RECENT_SAMPLES;
+    while (ranges->kept_first < ranges->kept.count &&
+           ranges->kept.items[ranges->kept_first].time_ns < from_ns)
+        ranges->kept_first++;
+    if (ranges->kept_first <= ranges->kept.count / 2)
+        return;
+    ranges->kept.count -= ranges->kept_first;
+    memmove(ranges->kept.items, ranges->kept.items + ranges->kept_first,
+            ranges->kept.count * sizeof(*ranges->kept.items));
+    ranges->kept_first = 0;
+}
+
+/* While nobody settles, the first stay. */
+int recent_ranges_add_sample(struct recent_ranges *ranges, const struct sample *sample)
+{
+    const struct path_time time = {
+        .time_ns = sample->time_ns,
+        .path = sample->path,
+        .thread = sample->thread,
+        .cpu_ns = sample_cpu_ns(trace_sets_get(ranges->trace), sample),
+    };
+    if (time.path == 0 || time.cpu_ns == 0 || ranges->waiting.count == RECENT_SAMPLES)
+        return 0;
+    return vec_push(&ranges->waiting, time);
+}
 
 /* ---- The pass -------------------------------------------------------------------------------- */
 
@@ -90,10 +229,11 @@ static int note_begin(struct recent_ranges *ranges, const struct item *item)
     struct begins *begins = begins_of(ranges, item->event->thread);
     if (!begins)
         return -ENOMEM;
-    if (begins->times.count > item->ranges)
-        begins->times.count = item->ranges;
-    while (opened && begins->times.count <= item->ranges)
-        if (vec_push(&begins->times, item->event->time_ns) != 0)
+    const struct open_range open = {item->event->time_ns, item->event->name, item->event->scope};
+    if (begins->open.count > item->ranges)
+        begins->open.count = item->ranges;
+    while (opened && begins->open.count <= item->ranges)
+        if (vec_push(&begins->open, open) != 0)
             return -ENOMEM;
     return 0;
 }
@@ -101,7 +241,11 @@ static int note_begin(struct recent_ranges *ranges, const struct item *item)
 static int take(void *context, const struct item *item)
 {
     struct recent_ranges *ranges = context;
-    int error = note_begin(ranges, item);
+    int error = 0;
+    if (item->lane == LANE_THREAD && (item->kind == ITEM_OPENED || item->kind == ITEM_SPAN))
+        error = take_samples(ranges, item->kind == ITEM_SPAN ? item->end_ns : item->begin_ns);
+    if (!error)
+        error = note_begin(ranges, item);
     return error ? error : ranges->sink.take(ranges->sink.context, item);
 }
 
@@ -135,12 +279,14 @@ void recent_ranges_destroy(struct recent_ranges *ranges)
     pass_destroy(ranges->pass);
     range_stats_destroy(ranges->stats);
     for (size_t i = 0; i < ranges->begins.count; i++)
-        vec_free(&ranges->begins.items[i].times);
+        vec_free(&ranges->begins.items[i].open);
     vec_free(&ranges->begins);
     for (unsigned i = 0; i < MARKS; i++)
         vec_free(&ranges->marks[i].rows);
     vec_free(&ranges->reset.rows);
     free_times(&ranges->cpu);
+    vec_free(&ranges->waiting);
+    vec_free(&ranges->kept);
     free(ranges);
 }
 
@@ -163,7 +309,7 @@ static int finish_gone(struct recent_ranges *ranges)
         const struct trace_thread *thread = trace_thread_get(ranges->trace, i);
         const struct trace_process *process =
             thread ? trace_process_get(ranges->trace, thread->process) : NULL;
-        if (process && ranges->begins.items[i].times.count > 0 && process->end_ns != 0 &&
+        if (process && ranges->begins.items[i].open.count > 0 && process->end_ns != 0 &&
             process->end_ns < ranges->settled_ns)
             error = pass_finish_thread(ranges->pass, i);
     }
@@ -175,9 +321,9 @@ static int finish_gone(struct recent_ranges *ranges)
 static void add_open(const struct recent_ranges *ranges, uint32_t thread, struct mark *rows)
 {
     const struct begins *begins = &ranges->begins.items[thread];
-    for (uint32_t depth = 0; depth < begins->times.count; depth++) {
+    for (uint32_t depth = 0; depth < begins->open.count; depth++) {
         uint32_t row = range_stats_open(ranges->stats, thread, depth);
-        int64_t length_ns = ranges->settled_ns - begins->times.items[depth];
+        int64_t length_ns = ranges->settled_ns - begins->open.items[depth].begin_ns;
         if (row != RANGE_NO_ROW && length_ns > 0)
             rows[row].total_ns += (uint64_t)length_ns;
     }
@@ -220,9 +366,13 @@ int recent_ranges_settle(struct recent_ranges *ranges, int64_t settled_ns)
 {
     int status = 1;
     ranges->settled_ns = settled_ns;
+    sort_samples(ranges);
     pass_settle(ranges->pass, ranges->settled_ns);
     while (status == 1)
         status = pass_step(ranges->pass);
+    if (status == 0)
+        status = take_samples(ranges, settled_ns);
+    forget_samples(ranges);
     if (status == 0)
         status = finish_gone(ranges);
     uint64_t last = ranges->mark_count;
@@ -250,47 +400,6 @@ static const struct marks *marks_at(const struct recent_ranges *ranges, int64_t 
             best = marks;
     }
     return best;
-}
-
-/* ---- CPU time -------------------------------------------------------------------------------- */
-
-static uint32_t process_of(const struct trace *trace, uint32_t thread)
-{
-    const struct trace_thread *entry = trace_thread_get(trace, thread);
-    return entry ? entry->process : UINT32_MAX;
-}
-
-static int add_cpu(struct path_times *times, const struct trace *trace, const struct sample *sample)
-{
-    uint64_t cpu_ns = sample_cpu_ns(trace_sets_get(trace), sample);
-    uint32_t process = process_of(trace, sample->thread);
-    uint64_t key = (uint64_t)sample->path << PATH_BITS | process;
-    if (sample->path == 0 || cpu_ns == 0)
-        return 0;
-    const uint64_t *found = map64_find(&times->by_key, key);
-    if (found) {
-        times->items.items[*found].cpu_ns += cpu_ns;
-        return 0;
-    }
-    if (map64_put(&times->by_key, key, times->items.count) != 0)
-        return -ENOMEM;
-    return vec_push(&times->items, ((struct path_time){sample->path, process, cpu_ns}));
-}
-
-int recent_ranges_add_sample(struct recent_ranges *ranges, const struct sample *sample)
-{
-    return add_cpu(&ranges->cpu, ranges->trace, sample);
-}
-
-struct adding {
-    struct path_times times;
-    const struct trace *trace;
-};
-
-static int add_recent(void *context, const struct sample *sample)
-{
-    struct adding *adding = context;
-    return add_cpu(&adding->times, adding->trace, sample);
 }
 
 /* ---- Rows ------------------------------------------------------------------------------------ */
@@ -396,7 +505,7 @@ static int add_paths(const struct recent_ranges *ranges, const struct path_times
 {
     int error = 0;
     for (size_t i = 0; i < times->items.count && !error; i++)
-        if (wants_process(ranges, part, times->items.items[i].process))
+        if (wants_process(ranges, part, process_of(ranges->trace, times->items.items[i].thread)))
             error = add_path(ranges->trace, &times->items.items[i], rows);
     return error;
 }
@@ -407,7 +516,7 @@ static int count_open(const struct recent_ranges *ranges, const struct recent_pa
     char key[LABEL_SIZE];
     for (uint32_t i = 0; i < ranges->begins.count; i++) {
         size_t depth =
-            part->wants && !part->wants(part->context, i) ? 0 : ranges->begins.items[i].times.count;
+            part->wants && !part->wants(part->context, i) ? 0 : ranges->begins.items[i].open.count;
         while (depth-- > 0) {
             uint32_t index = range_stats_open(ranges->stats, i, (uint32_t)depth);
             if (index == RANGE_NO_ROW)
@@ -436,10 +545,23 @@ static int add_all_counted(const struct recent_ranges *ranges, const struct rece
     return error;
 }
 
-int recent_ranges_rows(const struct recent_ranges *ranges, const struct recent *recent,
-                       const struct recent_part *part, bool all, struct recent_range_rows *rows)
+/* Those of a window that ends where all is known. */
+static int sum_kept(const struct recent_ranges *ranges, int64_t length_ns, struct path_times *times)
 {
-    struct adding adding = {.trace = ranges->trace};
+    int error = 0;
+    for (size_t i = ranges->kept.count; i > ranges->kept_first && !error; i--) {
+        const struct path_time *sample = &ranges->kept.items[i - 1];
+        if (sample->time_ns < ranges->settled_ns - length_ns)
+            break;
+        error = add_cpu(times, ranges->trace, sample);
+    }
+    return error;
+}
+
+int recent_ranges_rows(const struct recent_ranges *ranges, const struct recent_part *part, bool all,
+                       struct recent_range_rows *rows)
+{
+    struct path_times times = {0};
     int64_t length_ns = part->to_ns - part->from_ns;
     const struct marks *from =
         all ? &ranges->reset : marks_at(ranges, ranges->settled_ns - length_ns);
@@ -447,10 +569,10 @@ int recent_ranges_rows(const struct recent_ranges *ranges, const struct recent *
     if (!error)
         error = count_open(ranges, part, rows);
     if (!error && !all)
-        error = recent_each(recent, part, add_recent, &adding);
+        error = sum_kept(ranges, length_ns, &times);
     if (!error)
-        error = add_paths(ranges, all ? &ranges->cpu : &adding.times, part, rows);
-    free_times(&adding.times);
+        error = add_paths(ranges, all ? &ranges->cpu : &times, part, rows);
+    free_times(&times);
     return error;
 }
 

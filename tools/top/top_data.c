@@ -301,8 +301,7 @@ static int add_processes(struct top_data *data)
 
 static int add_ranges(const struct top_session *session, struct top_data *data)
 {
-    int error = recent_ranges_rows(session->ranges, session->recent, &data->part, data->total,
-                                   &data->ranges);
+    int error = recent_ranges_rows(session->ranges, &data->part, data->total, &data->ranges);
     for (size_t i = 0; i < data->ranges.items.count && !error; i++) {
         const struct recent_range *range = &data->ranges.items.items[i];
         struct top_row row = {.process = UINT32_MAX,

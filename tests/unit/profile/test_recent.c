@@ -212,6 +212,8 @@ TEST(threads_that_are_not_wanted_are_left_out)
 
 static struct recent_ranges *ranges;
 
+static uint32_t scope; /* of events */
+
 /* One event after the other, as they come. */
 static void tell(uint32_t thread, enum event_kind kind, const char *name, int64_t time)
 {
@@ -221,6 +223,7 @@ static void tell(uint32_t thread, enum event_kind kind, const char *name, int64_
                           .depth = kind == EVENT_POP ? depth[thread] : 0,
                           .thread = thread,
                           .kind = (uint8_t)kind,
+                          .scope = scope,
                           .name = name ? maker_string(maker, name) : 0};
     const struct event_batch batch = {.thread = thread, .count = 1, .events = &event};
     CHECK_INT(recent_ranges_add(ranges, &batch), 0);
@@ -238,7 +241,7 @@ static struct recent_range range_of(const char *label, int64_t from, int64_t to,
 {
     struct recent_range_rows rows = {0};
     const struct recent_part part = {.from_ns = at(from), .to_ns = at(to)};
-    CHECK_INT(recent_ranges_rows(ranges, recent, &part, all, &rows), 0);
+    CHECK_INT(recent_ranges_rows(ranges, &part, all, &rows), 0);
     const struct recent_range *found = find(&rows, label);
     struct recent_range range = found ? *found : (struct recent_range){0};
     recent_ranges_free(&rows);
@@ -317,12 +320,54 @@ TEST(cpu_time_of_ranges_is_that_of_samples)
         struct sample sample = {
             .time_ns = at(i * 10 * MS), .thread = threads[0], .path = i % 4 ? inner : outer};
         sample = made_cpu(sample, 10 * MS);
-        CHECK_INT(recent_add(recent, &sample), 0);
         CHECK_INT(recent_ranges_add_sample(ranges, &sample), 0);
     }
+    CHECK_INT(range_of("outer", 0, 1 * S, true).cpu_ns, 0);
+    CHECK_INT(recent_ranges_settle(ranges, at(1 * S)), 0);
     CHECK_INT(range_of("outer", 0, 1 * S, true).cpu_ns, 1 * S);
     CHECK_INT(range_of("outer", 0, 1 * S, true).cpu_self_ns, 250 * MS);
     CHECK_INT(range_of("outer/inner", 0, 1 * S, true).cpu_ns, 750 * MS);
     CHECK_INT(range_of("outer/inner", 500 * MS, 1 * S, false).cpu_ns, 380 * MS);
+    end_ranges();
+}
+
+static void tell_cpu(uint32_t path, int64_t time)
+{
+    struct sample sample = {.time_ns = at(time), .thread = threads[0], .path = path};
+    sample = made_cpu(sample, 10 * MS);
+    CHECK_INT(recent_ranges_add_sample(ranges, &sample), 0);
+}
+
+/* A sampler reads names alone. Samples come in any order, before events do. */
+TEST(cpu_time_is_that_of_the_domain)
+{
+    const char *const domains[] = {"io", "", "net"};
+    begin_ranges();
+    uint32_t step = maker_path(maker, 0, "step"), inner = maker_path(maker, step, "step");
+    uint32_t early = maker_path(maker, 0, "before"), late = maker_path(maker, early, "step");
+    for (int64_t i = 3; i-- > 0;) {
+        tell_cpu(inner, (100 * i + 50) * MS);
+        tell_cpu(step, (100 * i + 20) * MS);
+    }
+    tell_cpu(late, 20 * MS + 1); /* around it is what was open before anybody looked */
+    for (int64_t i = 0; i < 3; i++) {
+        scope = maker_scope(maker, domains[i], NULL);
+        tell(threads[0], EVENT_PUSH, "step", 100 * i * MS);
+        scope = maker_scope(maker, "inner", NULL);
+        tell(threads[0], EVENT_PUSH, "step", (100 * i + 40) * MS);
+        tell(threads[0], EVENT_POP, NULL, (100 * i + 60) * MS);
+        tell(threads[0], EVENT_POP, NULL, (100 * i + 90) * MS);
+    }
+    scope = 0;
+    CHECK_INT(recent_ranges_settle(ranges, at(1 * S)), 0);
+    for (int all = 0; all < 2; all++) {
+        CHECK_INT(range_of("io:step", 0, 1 * S, all).cpu_ns, 20 * MS);
+        CHECK_INT(range_of("io:step", 0, 1 * S, all).cpu_self_ns, 10 * MS);
+        CHECK_INT(range_of("io:step/inner:step", 0, 1 * S, all).cpu_ns, 10 * MS);
+        CHECK_INT(range_of("step", 0, 1 * S, all).cpu_ns, 20 * MS);
+        CHECK_INT(range_of("step/inner:step", 0, 1 * S, all).cpu_ns, 10 * MS);
+        CHECK_INT(range_of("net:step", 0, 1 * S, all).cpu_ns, 20 * MS);
+        CHECK_INT(range_of("before/io:step", 0, 1 * S, all).cpu_ns, 10 * MS);
+    }
     end_ranges();
 }
