@@ -14,11 +14,13 @@ struct joined_part {
     struct store_reader *reader;
     struct remap remap; /* of the first reader; those beside it have its maps */
     struct event_batch batch;
+    uint32_t process_end; /* behind its processes */
     bool has_batch, ended, samples_ended;
 };
 
 struct joined {
     VEC(struct joined_part) parts;
+    struct store_twice twice;
     bool again; /* the maps are another's */
     VEC(struct event) events;
     VEC(struct arg) args;
@@ -85,6 +87,33 @@ static int tell_off_cpu(const struct joined *joined, struct trace *trace)
         without);
 }
 
+static int tell_twice(struct joined *joined, struct trace *trace)
+{
+    struct joined_source *sources = calloc(joined->parts.count + 1, sizeof(*sources));
+    char text[STORE_TWICE_TEXT_SIZE];
+    if (!sources)
+        return -ENOMEM;
+    for (size_t i = 0; i < joined->parts.count; i++) {
+        const struct joined_part *part = &joined->parts.items[i];
+        sources[i] = (struct joined_source){
+            .session = trace_session_get(part->reader->trace)->id,
+            .process_end = part->process_end,
+            .sampled = trace_sampling_get(part->reader->trace)->rung > SAMPLING_NONE,
+        };
+    }
+    int error = joined_find_twice(trace, sources, &joined->twice);
+    free(sources);
+    if (error || joined->twice.count == 0)
+        return error;
+    store_twice_text(trace, &joined->twice, text);
+    return trace_fact_set(trace, FACT_NOTE, text, 1);
+}
+
+const struct store_twice *joined_twice(const struct joined *joined)
+{
+    return &joined->twice;
+}
+
 /* When the part ended, or its last event; INT64_MIN: it has none. */
 static int64_t end_of(const struct store_reader *reader)
 {
@@ -117,6 +146,7 @@ static int open_part(struct joined *joined, const struct store_part *from, struc
         error = describe_hosts(&part, trace, hosts);
     if (!error)
         note_ends(&part, trace, processes);
+    part.process_end = trace_process_count(trace);
     if (!error)
         error = vec_push(&joined->parts, part);
     if (error) {
@@ -137,6 +167,8 @@ int joined_open(const struct store_manifest *manifest, struct trace *trace,
         error = tell_off_cpu(joined, trace);
     if (!error)
         error = definitions_check(trace);
+    if (!error)
+        error = tell_twice(joined, trace);
     *ret_joined = joined;
     return error;
 }

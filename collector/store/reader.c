@@ -83,20 +83,35 @@ static int expand(struct store_reader *reader)
     return stacks_expand(stacks, &reader->stack_map);
 }
 
+/* What is there when all definitions are read. */
+static int finish_opening(struct store_reader *reader)
+{
+    int error = trace_name_places(reader->trace);
+    if (!error)
+        error = expand(reader);
+    if (error)
+        store_reader_close(reader);
+    return error;
+}
+
 int store_reader_open(const char *path, struct store_reader **ret_reader)
 {
     struct store_manifest manifest = {0};
     bool joined = store_manifest_read(path, &manifest) == 0;
     int error = joined ? open_joined(&manifest, ret_reader) : open_reader(path, false, ret_reader);
     store_manifest_free(&manifest);
-    if (error)
-        return error;
-    error = trace_name_places((*ret_reader)->trace);
-    if (!error)
-        error = expand(*ret_reader);
-    if (error)
-        store_reader_close(*ret_reader);
-    return error;
+    return error ? error : finish_opening(*ret_reader);
+}
+
+int store_reader_open_parts(const struct store_manifest *manifest, struct store_reader **ret_reader)
+{
+    int error = open_joined(manifest, ret_reader);
+    return error ? error : finish_opening(*ret_reader);
+}
+
+void store_reader_twice(const struct store_reader *reader, struct store_twice *ret_twice)
+{
+    *ret_twice = reader->joined ? *joined_twice(reader->joined) : (struct store_twice){0};
 }
 
 int store_reader_follow(const char *path, struct store_reader **ret_reader)
@@ -531,7 +546,8 @@ bool store_reader_volume(const struct store_reader *reader, uint32_t index,
     if (index >= reader->volumes->items.count)
         return false;
     const struct volume *volume = &reader->volumes->items.items[index];
-    *ret_volume = (struct store_volume){volume->path, volume->number, volume->scan.file_size};
+    *ret_volume = (struct store_volume){volume->path, volume->number, volume->scan.file_size,
+                                        volume->scan.header.set_id};
     return true;
 }
 

@@ -172,6 +172,27 @@ void store_damage_text(const struct store_damage *damage, char text[STORE_DAMAGE
  * no error here: see store_reader_damage. */
 int store_reader_open(const char *path, struct store_reader **ret_reader);
 
+/* The same of a manifest that is in no file; its paths can be opened from here. */
+int store_reader_open_parts(const struct store_manifest *manifest,
+                            struct store_reader **ret_reader);
+
+/* Processes that several recordings of a manifest have at the same time. What these have of them
+ * counts once for each. */
+struct store_twice {
+    uint32_t count;       /* processes; 0: there are none */
+    uint32_t process;     /* one of them, by its ordinal, */
+    uint32_t part, other; /* and two recordings that have it */
+    bool one_session;     /* of one collector: copies, or snapshots that overlap */
+};
+
+void store_reader_twice(const struct store_reader *reader, struct store_twice *ret_twice);
+
+enum { STORE_TWICE_TEXT_SIZE = 512 };
+
+/* A sentence that says so. */
+void store_twice_text(const struct trace *trace, const struct store_twice *twice,
+                      char text[STORE_TWICE_TEXT_SIZE]);
+
 /* Opens a recording that may still be written, to be read as it grows. A chunk that is not whole
  * yet is left for later, and a missing end is no damage. The trace grows with store_reader_more;
  * batches don't know what is settled. As store_reader_open. */
@@ -226,6 +247,7 @@ struct store_volume {
     const char *path;
     uint32_t number;
     uint64_t file_bytes;
+    uint64_t set_id; /* the same in all volumes of a recording, and in copies; 0: not known */
 };
 
 bool store_reader_volume(const struct store_reader *reader, uint32_t index,

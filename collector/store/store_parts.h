@@ -433,6 +433,19 @@ int reader_read_outline(struct store_reader *reader);
  * a part, too. destroy accepts NULL. */
 int joined_open(const struct store_manifest *manifest, struct trace *trace,
                 struct joined **ret_joined);
+
+/* A recording that is read with others: the ordinal behind its processes, in the trace of all. */
+struct joined_source {
+    uint64_t session; /* 0: not known */
+    uint32_t process_end;
+    bool sampled;
+};
+
+int joined_find_twice(struct trace *trace, const struct joined_source *sources,
+                      struct store_twice *ret_twice);
+
+/* What that found when it was opened. */
+const struct store_twice *joined_twice(const struct joined *joined);
 int joined_again(const struct joined *first, struct joined **ret_joined);
 void joined_destroy(struct joined *joined);
 

@@ -41,6 +41,8 @@ struct merged {
 struct merged_file {
     dev_t device;
     ino_t inode;
+    uint64_t set_id;
+    uint32_t number;
     size_t part;
 };
 
@@ -246,8 +248,19 @@ static const struct merged_file *find_file(const struct merge *merge, const stru
     return NULL;
 }
 
-/* All volumes are read by the name of one, so a second name would count them twice. 0, or the exit
- * status. */
+static const struct merged_file *find_copy(const struct merge *merge,
+                                           const struct store_volume *volume, size_t part)
+{
+    for (size_t i = 0; volume->set_id != 0 && i < merge->files.count; i++) {
+        const struct merged_file *file = &merge->files.items[i];
+        if (file->set_id == volume->set_id && file->number == volume->number && file->part != part)
+            return file;
+    }
+    return NULL;
+}
+
+/* All volumes are read by the name of one, so a second name, or a copy, would count them twice. 0,
+ * or the exit status. */
 static int take_volumes(struct merge *merge, const struct store_reader *reader, const char *path,
                         size_t part)
 {
@@ -260,7 +273,14 @@ static int take_volumes(struct merge *merge, const struct store_reader *reader, 
         if (found && found->part != part)
             return cmd_fail(CMD_FAILED, "%s and %s are one recording\ngive each recording once",
                             merge->manifest.parts[found->part].path, path);
-        const struct merged_file file = {status.st_dev, status.st_ino, part};
+        found = find_copy(merge, &volume, part);
+        if (found)
+            return cmd_fail(CMD_FAILED,
+                            "%s is a copy of %s: what is in them would count twice\ngive each "
+                            "recording once",
+                            path, merge->manifest.parts[found->part].path);
+        const struct merged_file file = {status.st_dev, status.st_ino, volume.set_id, volume.number,
+                                         part};
         if (vec_push(&merge->files, file) != 0)
             return cmd_fail(CMD_FAILED, "out of memory");
     }
@@ -287,6 +307,31 @@ static int take_file(struct merge *merge, const char *path, size_t part)
     entry->path = strdup(path);
     merge->manifest.count = part + 1;
     return entry->path ? map_part(merge, part) : cmd_fail(CMD_FAILED, "out of memory");
+}
+
+/* Recordings of one collector that have the same time of a process are refused; two collectors
+ * that sampled one process are in order, but who reads that must know. 0, or the exit status. */
+static int look_for_twice(const struct merge *merge)
+{
+    struct store_reader *reader;
+    struct store_twice twice;
+    char text[STORE_TWICE_TEXT_SIZE];
+    int status = CMD_OK, error = store_reader_open_parts(&merge->manifest, &reader);
+    if (error)
+        return recording_fail(merge->manifest.parts[0].path, error);
+    store_reader_twice(reader, &twice);
+    store_twice_text(store_reader_trace(reader), &twice, text);
+    if (twice.one_session)
+        status = cmd_fail(
+            CMD_FAILED,
+            "%s and %s are of one session, and both have the same time of process %d: "
+            "it would count twice\ngive one of them, or snapshots of different times",
+            merge->manifest.parts[twice.part].path, merge->manifest.parts[twice.other].path,
+            trace_process_get(store_reader_trace(reader), twice.process)->pid);
+    else if (twice.count > 0)
+        cmd_note("%s", text);
+    store_reader_close(reader);
+    return status;
 }
 
 static int write_manifest(struct merge *merge)
@@ -317,6 +362,8 @@ static int merge_files(struct merge *merge, const struct cmd_call *call)
     int status = CMD_OK;
     for (size_t i = 0; i < count && status == CMD_OK; i++)
         status = take_file(merge, call->operands[i], i);
+    if (status == CMD_OK)
+        status = look_for_twice(merge);
     return status == CMD_OK ? write_manifest(merge) : status;
 }
 

@@ -20,6 +20,8 @@ annot merge -o more.annot --clock-error 5ms one.annot all.annot
 annot merge -o one.annot --force --clock-error 5ms one.annot two.annot
 ln two.annot same.annot
 annot merge -o both.annot two.annot ./same.annot
+cp two.annot copy.annot
+annot merge -o both.annot copy.annot two.annot
 annot info one.annot | head -2
 rm two.annot
 annot report all.annot

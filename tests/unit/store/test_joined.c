@@ -198,18 +198,97 @@ TEST(what_all_programs_used_is_not_known_of_several_recordings)
     store_reader_close(reader);
 }
 
-TEST(a_merge_says_that_only_some_have_stretches_off_the_cpu)
+static int has_note(const struct trace *trace, const char *begins)
 {
-    struct store_reader *reader = open_both();
-    const struct trace *trace = store_reader_trace(reader);
-    const char *const text = "Not all recordings of the merge have stretches off the CPU";
     int found = 0;
     for (uint32_t i = 0; i < trace_fact_count(trace); i++) {
         const char *name = trace_string(trace, trace_fact_get(trace, i)->name)->bytes;
-        found += strncmp(name, text, strlen(text)) == 0;
+        found += strncmp(name, begins, strlen(begins)) == 0;
     }
-    CHECK_INT(found, 1);
+    return found;
+}
+
+TEST(a_merge_says_that_only_some_have_stretches_off_the_cpu)
+{
+    struct store_reader *reader = open_both();
+    CHECK_INT(has_note(store_reader_trace(reader),
+                       "Not all recordings of the merge have stretches off the CPU"),
+              1);
     store_reader_close(reader);
+}
+
+/* ---- One process in several recordings ---- */
+
+/* A recording of process 100 of the first host, by a collector that samples or does not. */
+struct witness {
+    char name[16];
+    uint64_t session;
+    bool samples;
+    int64_t first_ns, last_ns;
+};
+
+static void write_witness(const struct witness *witness)
+{
+    struct trace *trace = make_trace(0, 0);
+    struct store_writer *writer;
+    char path[512];
+    const struct store_writer_options options = {.overwrite = true};
+    trace_session(trace)->id = witness->session;
+    trace_sampling(trace)->rung = witness->samples ? SAMPLING_BPF : SAMPLING_OFF;
+    trace_thread(trace, 0)->first_ns = witness->first_ns;
+    trace_thread(trace, 0)->last_ns = witness->last_ns;
+    CHECK_INT(store_writer_create(path_of(witness->name, path), trace, &options, &writer), 0);
+    CHECK_INT(store_writer_close(writer), 0);
+    trace_destroy(trace);
+}
+
+static struct store_twice find_twice(struct witness *first, struct witness *second)
+{
+    char manifest[512];
+    struct store_part parts[] = {{first->name, {0}}, {second->name, {0}}};
+    struct store_reader *reader;
+    struct store_twice twice;
+    write_witness(first);
+    write_witness(second);
+    CHECK_INT(store_manifest_write(path_of("both.annot", manifest),
+                                   &(struct store_manifest){parts, 2, 2}, true),
+              0);
+    CHECK_INT(store_reader_open(manifest, &reader), 0);
+    store_reader_twice(reader, &twice);
+    CHECK_INT(has_note(store_reader_trace(reader), "Process 100"), twice.count);
+    store_reader_close(reader);
+    return twice;
+}
+
+TEST(a_process_that_two_collectors_sampled_at_once_is_told)
+{
+    struct witness first = {"a", 1, true, BEGIN_NS, BEGIN_NS + 100};
+    struct witness second = {"b", 2, true, BEGIN_NS + 50, BEGIN_NS + 200};
+    struct store_twice twice = find_twice(&first, &second);
+    CHECK_INT(twice.count, 1);
+    CHECK(!twice.one_session);
+    CHECK_INT(twice.part, 0);
+    CHECK_INT(twice.other, 1);
+    second.samples = false; /* it has the events, the other one the samples */
+    CHECK_INT(find_twice(&first, &second).count, 0);
+}
+
+TEST(a_process_counts_once_in_recordings_of_different_times)
+{
+    struct witness first = {"a", 1, true, BEGIN_NS, BEGIN_NS + 100};
+    struct witness second = {"b", 2, true, BEGIN_NS + 101, BEGIN_NS + 200};
+    CHECK_INT(find_twice(&first, &second).count, 0);
+    second.session = 1; /* snapshots, one after the other */
+    CHECK_INT(find_twice(&first, &second).count, 0);
+}
+
+TEST(the_same_time_of_one_session_is_told_without_samples_too)
+{
+    struct witness first = {"a", 1, false, BEGIN_NS, BEGIN_NS + 100};
+    struct witness second = {"b", 1, false, BEGIN_NS + 50, BEGIN_NS + 200};
+    struct store_twice twice = find_twice(&first, &second);
+    CHECK_INT(twice.count, 1);
+    CHECK(twice.one_session);
 }
 
 TEST(hosts_are_read_side_by_side)
