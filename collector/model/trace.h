@@ -175,6 +175,7 @@ struct trace_host {
     uint8_t boot_id[16];   /* zeros: not known */
     uint32_t name, kernel; /* strings */
     int32_t rank;          /* in a parallel program, -1 = none */
+    uint32_t processors;   /* that were to be used; of recordings read as one, else 0; not stored */
     /* What its times were changed by, so that they are those of host 0: at the begin of its
      * recording, and how far off that is at most; and by how much more a nanosecond later. */
     int64_t offset_ns, error_ns;

@@ -25,16 +25,18 @@ static void put_part(struct json_doc *doc, const char *state, int cause, const c
 
 /* On all processors, on one by a thread that had no other beside it, or in between: of two
  * processors one ran, and others were ready for the one that it did not get. */
-static void put_running(struct json_doc *doc, const struct wall_totals *totals)
+static void put_running(struct json_doc *doc, const struct wall *wall)
 {
+    const struct wall_totals *totals = wall_totals(wall);
+    const struct wall_host *hosts;
+    bool two = totals->processors == 2 && wall_hosts(wall, &hosts) == 1;
     uint64_t all_ns = totals->processors > 1 ? totals->full_ns : 0;
     all_ns = all_ns < totals->running_ns ? all_ns : totals->running_ns;
     uint64_t rest_ns = totals->running_ns - all_ns;
     uint64_t one_ns = totals->alone_ns < rest_ns ? totals->alone_ns : rest_ns;
     put_part(doc, "running", -1, "running on all processors", all_ns);
     put_part(doc, "running", -1,
-             totals->processors == 2 ? "one thread running, others ready"
-                                     : "several threads running or ready",
+             two ? "one thread running, others ready" : "several threads running or ready",
              rest_ns - one_ns);
     put_part(doc, "running", -1, "one thread running", one_ns);
 }
@@ -73,7 +75,7 @@ int page_put_wall(struct page *page, struct json_doc *doc)
     json_doc_array(doc, "wall");
     if (facts->wall) {
         const struct wall_totals *totals = wall_totals(facts->wall);
-        put_running(doc, totals);
+        put_running(doc, facts->wall);
         put_part(doc, "ready", PAGE_READY, wait_phrase(WAIT_PREEMPTED), totals->ready_ns);
         put_waits(page, doc);
         put_part(doc, "short", -1, headline_brief(page->trace, brief), totals->short_ns);

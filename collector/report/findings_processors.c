@@ -20,14 +20,16 @@ enum {
 };
 
 /* Where nobody else seems to have used the processors, only the time counts in which nothing of the
- * program ran: a short wait for a processor beside a thread that runs is the scheduler's own. */
+ * program ran, on one of its hosts: a short wait for a processor beside a thread that runs is the
+ * scheduler's own. */
 static uint64_t taken_ns(const struct findings *findings)
 {
     const struct wall_totals *wall = wall_totals(findings->report->samples.wall);
     const struct report_facts *facts = &findings->report->facts;
     uint64_t others_ns = (facts->others_ms + facts->stolen_ms) * 1000000;
-    return findings_reach(others_ns, wall->wall_ns, OTHERS_PART) ? wall->contended_ns
-                                                                 : wall->ready_ns;
+    if (findings_reach(others_ns, wall->wall_ns, OTHERS_PART))
+        return wall->contended_ns;
+    return trace_host_count(findings->trace) > 1 ? wall->starved_ns : wall->ready_ns;
 }
 
 void find_host(struct findings *findings)
@@ -59,21 +61,30 @@ void find_host(struct findings *findings)
 
 /* ---- More threads than processors ------------------------------------------------------------ */
 
-/* Busy threads that a native library began: they never run Python. */
+static uint32_t findings_host(const struct findings *findings, uint32_t thread)
+{
+    uint32_t process = trace_thread_get(findings->trace, thread)->process;
+    return trace_process_get(findings->trace, process)->host;
+}
+
+/* The busy threads of a host, and those of them that a native library began: they never run
+ * Python. */
 struct native_threads {
-    uint32_t count;
-    uint32_t module; /* string: what most of them were begun by; of several, the last */
+    uint32_t busy_count; /* all busy ones, */
+    uint32_t count;      /* and those */
+    uint32_t module;     /* string: what most of them were begun by; of several, the last */
 };
 
-static struct native_threads find_native_threads(const struct findings *findings)
+static struct native_threads find_native_threads(const struct findings *findings, uint32_t host)
 {
     const struct report_samples *samples = &findings->report->samples;
     struct native_threads found = {0};
     for (uint32_t i = 0; i < samples->all.thread_count; i++) {
         const struct thread_entry *entry = &samples->entries[i];
-        uint32_t module = entry->label || !own_time_is_busy(samples->own, i)
-                              ? 0
-                              : code_beginner(findings->trace, entry->stack);
+        if (!own_time_is_busy(samples->own, i) || findings_host(findings, i) != host)
+            continue;
+        found.busy_count++;
+        uint32_t module = entry->label ? 0 : code_beginner(findings->trace, entry->stack);
         const char *path = trace_string(findings->trace, module)->bytes;
         if (module == 0 || !strstr(path, ".so"))
             continue;
@@ -88,8 +99,8 @@ static void advise_crowd(const struct findings *findings, const struct native_th
 {
     const char *path = trace_string(findings->trace, native->module)->bytes;
     struct text text = text_init(finding->advice, FINDING_TEXT_SIZE);
-    text_format(&text, "only %u run at once: try ", processors);
-    if (native->count * 2 < findings_own(findings)->busy_count)
+    text_format(&text, "only %u run%s at once: try ", processors, processors == 1 ? "s" : "");
+    if (native->count * 2 < native->busy_count)
         text_format(&text, "fewer workers or threads");
     else if (strstr(path, "blas"))
         text_format(&text, "OPENBLAS_NUM_THREADS=1 in processes that work side by side");
@@ -98,31 +109,47 @@ static void advise_crowd(const struct findings *findings, const struct native_th
                            "OPENBLAS_NUM_THREADS=1) in processes that work side by side");
 }
 
+/* The host on which that was longest. */
+static const struct wall_host *find_crowded(const struct findings *findings)
+{
+    const struct wall_host *hosts, *most;
+    uint32_t count = wall_hosts(findings->report->samples.wall, &hosts);
+    most = hosts;
+    for (uint32_t i = 1; i < count; i++)
+        most = hosts[i].crowded_ns > most->crowded_ns ? &hosts[i] : most;
+    return most;
+}
+
 /* The program's own threads are too many. */
 void find_crowd(struct findings *findings)
 {
     const struct wall_totals *wall = wall_totals(findings->report->samples.wall);
+    const struct wall_host *host = find_crowded(findings);
+    const struct native_threads native = find_native_threads(findings, host->host);
     char busy[NUMBER_TEXT_SIZE], ready[NUMBER_TEXT_SIZE];
-    if (wall->processors == 0 || !findings_reach(wall->crowded_ns, wall->wall_ns, CROWD_PART) ||
-        findings_own(findings)->busy_count <= wall->processors)
+    if (host->processors == 0 || !findings_reach(host->crowded_ns, wall->wall_ns, CROWD_PART) ||
+        native.busy_count <= host->processors)
         return;
     struct finding *finding =
-        findings_add(findings, "oversubscribed", wall->crowded_ns, wall->wall_ns);
+        findings_add(findings, "oversubscribed", host->crowded_ns, wall->wall_ns);
     if (!finding)
         return;
-    snprintf(finding->finding, FINDING_TEXT_SIZE,
-             "of the wall time more threads were ready than the %u processors can run.",
-             wall->processors);
-    struct native_threads native = find_native_threads(findings);
-    struct text text = text_init(finding->evidence, FINDING_TEXT_SIZE);
+    struct text text = text_init(finding->finding, FINDING_TEXT_SIZE);
+    text_format(&text, "of the wall time more threads were ready than the %u processor%s",
+                host->processors, host->processors == 1 ? "" : "s");
+    if (trace_host_count(findings->trace) > 1)
+        text_format(&text, " of host %s",
+                    trace_string(findings->trace, trace_host_get(findings->trace, host->host)->name)
+                        ->bytes);
+    text_format(&text, " can run.");
+    text = text_init(finding->evidence, FINDING_TEXT_SIZE);
     text_format(&text, "They ran for %s and were ready for another %s.",
-                number_time_short(wall->busy_ns, busy),
-                number_time_short(wall->thread_ready_ns, ready));
+                number_time_short(host->busy_ns, busy), number_time_short(host->ready_ns, ready));
     if (native.count > 0)
-        text_format(&text, " Of %u busy threads, %u are those of %s.",
-                    findings_own(findings)->busy_count, native.count,
+        text_format(&text, " Of %u busy threads, %u are those of %s.", native.busy_count,
+                    native.count,
                     text_base_name(trace_string(findings->trace, native.module)->bytes));
-    advise_crowd(findings, &native, wall->processors, finding);
+    advise_crowd(findings, &native, host->processors, finding);
 }
 
 /* ---- The GIL --------------------------------------------------------------------------------- */

@@ -24,7 +24,7 @@ enum { CAUSE_MIN = 1, CAUSE_PLACES = 10, PLACE_MIN = 5, PLACES_MAX = 2, SAMPLES_
 enum { OTHER_PART = 1000 };
 
 /* Names of roles, of which so many are told apart, and the first ones told. */
-enum { ROLE_NAME_SIZE = 64, ROLES_MAX = 64, ROLES_TOLD = 2 };
+enum { ROLE_NAME_SIZE = 64, ROLES_MAX = 64, ROLES_TOLD = 2, HOSTS_TOLD = 3 };
 
 const char *headline_brief(const struct trace *trace, char buffer[HEADLINE_BRIEF_SIZE])
 {
@@ -281,7 +281,7 @@ static void add_role_name(const struct trace *trace, const struct roles *roles,
         text_format(text, " by %u %s", role->count, python);
         return;
     }
-    if (!roles->of_threads && role->first == 0) {
+    if (!roles->of_threads && role->first == 0 && role->count == 1) {
         text_format(text, " by the main process");
         return;
     }
@@ -328,6 +328,26 @@ static void add_others(const struct report_facts *facts, const struct wall_total
     }
 }
 
+/* " (1.02 of 2 on node1, 0.4 of 4 on node2)": the busiest hosts of a merge, or it and the idlest.
+ */
+static void add_hosts(const struct trace *trace, const struct report_facts *facts,
+                      struct text *text)
+{
+    const struct wall_host *hosts;
+    uint32_t count = wall_hosts(facts->wall, &hosts);
+    double wall_ns = (double)wall_totals(facts->wall)->wall_ns;
+    for (uint32_t i = 0; count > 1 && i < count; i++) {
+        const struct wall_host *host = &hosts[i];
+        const char *name = trace_string(trace, trace_host_get(trace, host->host)->name)->bytes;
+        if (count > HOSTS_TOLD && i > 0 && i + 1 < count)
+            continue;
+        text_format(text, "%s%.2f of %u on %s", i ? (count > HOSTS_TOLD ? " to " : ", ") : " (",
+                    wall_ns > 0 ? (double)host->busy_ns / wall_ns : 0.0, host->processors,
+                    name[0] ? name : "a host without a name");
+    }
+    text_format(text, "%s", count > 1 ? ")" : "");
+}
+
 /* " 0.72 of 2 processors used: 93 % by 2 ForkPoolWorker processes." */
 static void add_processors(const struct trace *trace, const struct report_facts *facts,
                            struct text *text)
@@ -340,6 +360,7 @@ static void add_processors(const struct trace *trace, const struct report_facts 
     text_format(text, " %.2f of %u processors used",
                 (double)totals->busy_ns / (double)(totals->wall_ns ? totals->wall_ns : 1),
                 totals->processors);
+    add_hosts(trace, facts, text);
     struct roles *roles = calloc(1, sizeof(*roles));
     int rc = roles ? find_roles(trace, facts->samples, roles) : -ENOMEM;
     for (unsigned i = 0; rc == 0 && i < roles->count && i < ROLES_TOLD; i++) {

@@ -102,8 +102,6 @@ static int64_t add_session(struct trace *to, uint32_t ordinal, const void *entry
     session->recovered |= other->recovered;
     if (other->directory != session->directory)
         session->directory = 0;
-    if (other->processors > session->processors)
-        session->processors = other->processors;
     if (other->peak_bytes > session->peak_bytes)
         session->peak_bytes = other->peak_bytes;
     session->revision++;
@@ -406,17 +404,24 @@ static int know_host(struct trace *from)
     return 0;
 }
 
-/* Another host has processors of its own; recordings of one share them. */
-static void add_processors(struct trace *to, const struct trace *from, uint32_t host_count,
-                           uint32_t processors)
+/* Another host has processors of its own; recordings of one share them. All are known together or
+ * not at all. */
+static void add_processors(const struct remap *remap, struct trace *to, const struct trace *from)
 {
-    if (host_count > 0 && trace_host_count(to) > host_count)
-        trace_session(to)->processors = processors + trace_session_get(from)->processors;
+    struct trace_host *host = trace_host(to, remap_ordinal(remap, STORE_DEFINE_HOST, 0));
+    uint32_t processors = trace_session_get(from)->processors, all = 0;
+    if (host && processors > host->processors)
+        host->processors = processors;
+    bool known = true;
+    for (uint32_t i = 0; i < trace_host_count(to); i++) {
+        known &= trace_host_get(to, i)->processors > 0;
+        all += trace_host_get(to, i)->processors;
+    }
+    trace_session(to)->processors = known ? all : 0;
 }
 
 int remap_trace(struct remap *remap, struct trace *to, struct trace *from)
 {
-    uint32_t host_count = trace_host_count(to), processors = trace_session_get(to)->processors;
     int error = know_host(from);
     for (unsigned i = 1; i < STORE_DEFINE_COUNT && !error; i++)
         error = begin_map(remap, i, to, from);
@@ -424,7 +429,8 @@ int remap_trace(struct remap *remap, struct trace *to, struct trace *from)
         error = definition_order[i] == STORE_DEFINE_LABEL_NAME
                     ? map_label_names(remap, to, from)
                     : copy_table(remap, definition_order[i], to, from);
-    add_processors(to, from, host_count, processors);
+    if (!error)
+        add_processors(remap, to, from);
     return error;
 }
 

@@ -14,7 +14,8 @@
  * wait for each other to the end), untold and lossy (a little and a lot of what was sampled is
  * missing), missing (something of each kind), build (a script of many short processes), threads
  * (which are called in different ways), called, called-sums and called-adaptive
- * (tests/lib/calls_trace.c), lined (lines that were counted). */
+ * (tests/lib/calls_trace.c), lined (lines that were counted), small-host (two
+ * threads and one processor), large-host (one and eight). */
 #include "make_recording.h"
 #include "made_sample.h"
 
@@ -457,6 +458,8 @@ int main(int argc, char **argv)
         {"build", "sh build.sh", 1100, make_build},
         {"threads", "python3 server.py", 200, make_threads},
         {"calls", "python3 solver.py", 120, make_calls},
+        {"small-host", "solve", 1000, make_small_host},
+        {"large-host", "solve", 1000, make_large_host},
     };
     for (size_t i = 0; argc == 3 && i < sizeof(made) / sizeof(*made); i++)
         if (strcmp(argv[1], made[i].name) == 0)

@@ -38,5 +38,7 @@ void make_missing(void);
 void make_build(void);
 void make_threads(void);
 void make_calls(void);
+void make_small_host(void);
+void make_large_host(void);
 
 #endif

@@ -348,3 +348,35 @@ void make_calls(void)
         require(store_writer_add_samples(writer, &sample, 1), "add");
     }
 }
+
+/* Threads that run all the time on a host with so many processors; of more threads than these, one
+ * runs at a time and the others are ready, 10 ms each. */
+static void make_host(const char *name, uint32_t processors, uint32_t threads)
+{
+    uint32_t work = frame(FRAME_NATIVE, "work", "/usr/bin/solve", 32);
+    uint32_t in_work = stack((uint32_t[]){work, 0}), process = add_process(700, -1, "solve", 0);
+    trace_session(trace)->hostname = string(name);
+    trace_session(trace)->processors = processors;
+    for (uint32_t i = 0; i < threads; i++)
+        add_thread(process, 700 + (int)i, NULL);
+    for (uint32_t turn = 0; turn < 100; turn++) {
+        int64_t from = turn * 10 * ms;
+        for (uint32_t i = 0; i < threads; i++)
+            if (threads <= processors || turn % threads == i)
+                cpu_sample(i, from + 5 * ms, in_work, -1);
+            else
+                wait_for(i, WAIT_PREEMPTED, from, 0, from + 10 * ms);
+    }
+    sampled_at(100, SAMPLING_BPF, "", "");
+    trace_sampling(trace)->off_cpu = true;
+}
+
+void make_small_host(void)
+{
+    make_host("small", 1, 2);
+}
+
+void make_large_host(void)
+{
+    make_host("large", 8, 1);
+}

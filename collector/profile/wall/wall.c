@@ -32,6 +32,8 @@ void wall_destroy(struct wall *wall)
         return;
     free(wall->lives);
     free(wall->now);
+    free(wall->hosts);
+    free(wall->told_hosts);
     vec_free(&wall->stretches);
     vec_free(&wall->intervals);
     vec_free(&wall->changes);
@@ -240,15 +242,6 @@ static void pass_running(struct wall *wall, uint64_t time_ns)
     totals->short_ns += idle_ns - ready_ns;
 }
 
-/* More threads than processors: they are all in use by them, or would be twice. Else others have
- * them. */
-static bool is_crowded(const struct wall *wall, uint32_t able)
-{
-    uint32_t processors = wall->totals.processors;
-    return processors > 0 && able > processors &&
-           (wall->running >= processors || able >= 2 * processors);
-}
-
 /* The part of the time in which all processors are used, at least: threads that run partly need not
  * do so at the same time. */
 static double full_part(const struct wall *wall, double running)
@@ -266,17 +259,15 @@ static int pass_time(struct wall *wall, uint64_t time_ns)
     double whole = wall->running - wall->partly; /* threads that run all the time */
     double running = whole + wall->partly_sum;
     totals->busy_ns += (uint64_t)(running * (double)time_ns);
-    totals->thread_ready_ns += wall->ready * time_ns;
     uint32_t able = wall->running + wall->ready;
-    bool crowded = is_crowded(wall, able);
     if (able == 1) {
         totals->single_ns += time_ns;
         totals->alone_ns += wall->running ? time_ns : 0;
         wall->now[wall->able_sum].single_ns += time_ns;
     }
     totals->parallel_ns += able > 1 ? time_ns : 0;
-    totals->crowded_ns += crowded ? time_ns : 0;
-    totals->contended_ns += wall->ready > 0 && !crowded ? time_ns : 0;
+    totals->contended_ns += wall->contended_hosts > 0 ? time_ns : 0;
+    totals->starved_ns += wall->starved_hosts > 0 ? time_ns : 0;
     if (wall->running > 0) {
         pass_running(wall, time_ns);
         totals->full_ns += (uint64_t)(full_part(wall, running) * (double)time_ns);
@@ -292,7 +283,7 @@ static int pass_time(struct wall *wall, uint64_t time_ns)
 }
 
 /* A running thread joins those that run partly (1), or leaves them (-1). */
-static void count_partly(struct wall *wall, const struct now *now, int by)
+static void count_partly(struct wall *wall, struct host_now *host, const struct now *now, int by)
 {
     if (now->state != RUNNING || now->interval == 0)
         return;
@@ -301,6 +292,8 @@ static void count_partly(struct wall *wall, const struct now *now, int by)
     double rest = 1 - interval->part;
     wall->partly += (uint32_t)by;
     wall->partly_sum += by * interval->part;
+    host->partly += (uint32_t)by;
+    host->partly_sum = host->partly ? host->partly_sum + by * interval->part : 0;
     wall->partly_log += by * log(rest > 1e-9 ? rest : 1e-9);
     wall->partly_ready += waits > 0 ? by * (double)interval->ready_ns / waits : 0;
     if (wall->partly == 0) /* of what rounding left */
@@ -312,24 +305,28 @@ static bool is_able(unsigned state)
     return state == RUNNING || state == READY;
 }
 
-static void apply(struct wall *wall, const struct change *change)
+static void change_state(struct wall *wall, struct host_now *host, const struct change *change)
 {
     struct now *now = &wall->now[change->thread];
-    count_partly(wall, now, -1);
+    count_partly(wall, host, now, -1);
     if (change->state >= PART_BEGINS) {
         now->interval = change->state == PART_BEGINS ? change->stretch : 0;
-        count_partly(wall, now, 1);
+        count_partly(wall, host, now, 1);
         return;
     }
     if (is_able(change->state) != is_able(now->state))
         wall->able_sum += is_able(change->state) ? change->thread : -(uint64_t)change->thread;
-    wall->running += (change->state == RUNNING) - (now->state == RUNNING);
-    wall->ready += (change->state == READY) - (now->state == READY);
+    int running = (change->state == RUNNING) - (now->state == RUNNING);
+    int ready = (change->state == READY) - (now->state == READY);
+    wall->running += (uint32_t)running;
+    wall->ready += (uint32_t)ready;
+    host->running += (uint32_t)running;
+    host->ready += (uint32_t)ready;
     wall->present += (change->state != ABSENT) - (now->state != ABSENT);
     if (now->state == BLOCKED)
         unlist_outside(wall, change->thread);
     now->state = change->state;
-    count_partly(wall, now, 1);
+    count_partly(wall, host, now, 1);
     if (change->state != BLOCKED)
         return;
     const struct stretch *stretch = &wall->stretches.items[change->stretch - 1];
@@ -339,6 +336,14 @@ static void apply(struct wall *wall, const struct change *change)
     now->row = own_time_row_of(wall->own, stretch->stack, &now->line);
     if (!is_inside(now->reason) && is_in_own_code(wall, now))
         list_outside(wall, change->thread);
+}
+
+static void apply(struct wall *wall, const struct change *change, int64_t now_ns)
+{
+    struct host_now *host = wall_host_of(wall, change->thread);
+    wall_host_leave(wall, host, now_ns);
+    change_state(wall, host, change);
+    wall_host_enter(wall, host);
 }
 
 static int go_through(struct wall *wall)
@@ -353,7 +358,7 @@ static int go_through(struct wall *wall)
             error = pass_time(wall, (uint64_t)(next_ns - time_ns));
             time_ns = next_ns;
         }
-        apply(wall, change);
+        apply(wall, change, time_ns);
     }
     return error ? error : pass_time(wall, (uint64_t)(wall->totals.end_ns - time_ns));
 }
@@ -385,7 +390,11 @@ int wall_finish(struct wall *wall, const struct own_time *own, int64_t begin_ns,
     wall->totals.processors = trace_session_get(wall->trace)->processors;
     int error = wall_list_changes(wall);
     if (!error)
+        error = wall_begin_hosts(wall);
+    if (!error)
         error = go_through(wall);
+    if (!error)
+        error = wall_finish_hosts(wall);
     find_single(wall);
     if (!error && wall->waits.count > 0)
         qsort(wall->waits.items, wall->waits.count, sizeof(*wall->waits.items), longest_first);

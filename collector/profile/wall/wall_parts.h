@@ -47,6 +47,14 @@ struct now {
     uint64_t single_ns;    /* it alone was able to run */
 };
 
+/* A host while time goes on: its threads, as `struct wall` has those of all. */
+struct host_now {
+    struct wall_host known;
+    int64_t since_ns; /* it has been as it is */
+    uint32_t running, ready, partly;
+    double partly_sum;
+};
+
 struct wall {
     const struct trace *trace;
     const struct pass_selection *selection;
@@ -59,7 +67,12 @@ struct wall {
     VEC(struct wall_wait) waits;
     struct map64 wait_by_key;
     struct now *now;
-    uint32_t outside; /* the first of those that wait for something outside */
+    struct host_now *hosts;       /* by ordinal */
+    struct wall_host *told_hosts; /* the busiest first */
+    uint32_t host_count;
+    uint32_t contended_hosts; /* on so many a thread is ready, and it is not for a crowd */
+    uint32_t starved_hosts;   /* on so many a thread is ready, and none runs */
+    uint32_t outside;         /* the first of those that wait for something outside */
     uint32_t running, ready, present;
     uint64_t able_sum; /* of the numbers of threads that run or are ready: of one, its own */
     uint32_t partly;   /* of running: in an interval with short waits */
@@ -82,6 +95,14 @@ static inline bool wall_is_main(const struct trace *trace, const struct trace_th
 {
     return thread->tid == trace_process_get(trace, thread->process)->ns_pid;
 }
+
+/* wall_hosts.c. A change of a thread's state is between leave and enter of its host, in order of
+ * time. 0 or -ENOMEM. */
+int wall_begin_hosts(struct wall *wall);
+struct host_now *wall_host_of(struct wall *wall, uint32_t thread);
+void wall_host_leave(struct wall *wall, struct host_now *host, int64_t now_ns);
+void wall_host_enter(struct wall *wall, struct host_now *host);
+int wall_finish_hosts(struct wall *wall);
 
 /* All changes, in order of time. 0 or -ENOMEM (wall_changes.c). */
 int wall_list_changes(struct wall *wall);

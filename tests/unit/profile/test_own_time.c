@@ -387,7 +387,11 @@ TEST(a_queue_in_c_is_no_lock)
     maker_destroy(maker);
 }
 
-static struct wall_totals crowd(int ready)
+struct crowd {
+    uint64_t crowded_ns, contended_ns;
+};
+
+static struct crowd crowd(int ready)
 {
     begin();
     uint32_t third = maker_thread(maker, 0, 102, "worker");
@@ -403,11 +407,13 @@ static struct wall_totals crowd(int ready)
     }
     CHECK_INT(own_time_finish(own), 0);
     CHECK_INT(wall_finish(wall, own, MAKER_BEGIN_NS, MAKER_BEGIN_NS + 1000), 0);
-    struct wall_totals totals = *wall_totals(wall);
+    const struct wall_host *hosts;
+    CHECK_INT(wall_hosts(wall, &hosts), 1);
+    struct crowd found = {hosts[0].crowded_ns, wall_totals(wall)->contended_ns};
     wall_destroy(wall);
     own_time_destroy(own);
     maker_destroy(maker);
-    return totals;
+    return found;
 }
 
 TEST(a_crowd_has_the_processors_or_is_twice_as_large)
@@ -416,4 +422,45 @@ TEST(a_crowd_has_the_processors_or_is_twice_as_large)
     CHECK_INT(crowd(3).contended_ns, 999);
     CHECK_INT(crowd(4).crowded_ns, 1000);
     CHECK_INT(crowd(4).contended_ns, 0);
+}
+
+/* Two threads on the one processor of the first host, one on the second, which has eight. */
+TEST(threads_have_the_processors_of_their_own_host_alone)
+{
+    begin();
+    struct trace *trace = maker_trace(maker);
+    uint32_t other = maker_process(maker, 100, 1, "python b.py", 0);
+    uint32_t alone = maker_thread(maker, other, 100, "main");
+    for (uint32_t i = 0; i < 2; i++) {
+        trace_host_add(trace);
+        trace_host(trace, i)->processors = i ? 8 : 1;
+        trace_process(trace, i ? other : 0)->host = i;
+    }
+    struct own_time *own = own_time_create(trace);
+    struct wall *wall = wall_create(trace, &PASS_SELECT_ALL);
+    maker_finish(maker, 1000);
+    trace_session(trace)->processors = 9;
+    off(own, wall, &(struct off){workers[0], WAIT_PREEMPTED, 0, 400, 400, 0});
+    off(own, wall, &(struct off){workers[1], WAIT_PREEMPTED, 400, 900, 900, 0});
+    off(own, wall, &(struct off){alone, WAIT_PREEMPTED, 0, 100, 100, 0});
+    off(own, wall, &(struct off){workers[1], WAIT_SLEEP, 0, 400, 400, 0});
+    CHECK_INT(own_time_finish(own), 0);
+    CHECK_INT(wall_finish(wall, own, MAKER_BEGIN_NS, MAKER_BEGIN_NS + 1000), 0);
+    const struct wall_host *hosts;
+    CHECK_INT(wall_hosts(wall, &hosts), 2);
+    CHECK_INT(hosts[0].host, 1); /* the busiest */
+    CHECK_INT(hosts[0].busy_ns, 900);
+    CHECK_INT(hosts[0].ready_ns, 100);
+    CHECK_INT(hosts[0].crowded_ns, 0);
+    CHECK_INT(hosts[1].busy_ns, 600); /* the helper is seen until 900 */
+    CHECK_INT(hosts[1].ready_ns, 400 + 500);
+    CHECK_INT(hosts[1].crowded_ns, 500);
+    const struct wall_totals *totals = wall_totals(wall);
+    CHECK_INT(totals->ready_ns, 100);
+    CHECK_INT(totals->starved_ns, 400); /* on the first, also while the second runs */
+    CHECK_INT(totals->contended_ns, 400);
+    CHECK_INT(totals->full_ns, 0);
+    wall_destroy(wall);
+    own_time_destroy(own);
+    maker_destroy(maker);
 }

@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: MIT
+# Threads of one host have no use of another one's processors.
+make_recording small-host small.annot
+make_recording large-host large.annot
+annot report small.annot | head -12
+annot merge -o both.annot --clock-error 1ms large.annot small.annot
+annot report both.annot | head -14
