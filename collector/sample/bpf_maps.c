@@ -250,19 +250,41 @@ void bpf_program_forget_part(struct sampler_bpf *program, uint64_t hash)
     (void)bpf_map_delete_elem(program->seen_fd, &hash); /* or it was gone */
 }
 
-/* What a thread had not told yet: short waits, then the stretch that goes on. */
+/* The last short wait of a thread that runs, which the kernel would add when it leaves. */
+static void add_short(struct sampler_switch *stretch)
+{
+    struct sampler_short_waits *waits = &stretch->untold;
+    uint64_t begin = stretch->head.time_ns, end = stretch->end_ns, ready = end;
+
+    if (stretch->flags & SAMPLER_PREEMPTED)
+        ready = begin;
+    else if (stretch->wake_ns)
+        ready = stretch->wake_ns < end ? stretch->wake_ns : end;
+    if (end < begin || ready < begin)
+        return;
+    if (waits->count++ == 0)
+        *waits = (struct sampler_short_waits){.begin_ns = begin, .count = 1};
+    waits->blocked_ns += ready - begin;
+    waits->runnable_ns += end - ready;
+}
+
+/* What a thread had not told yet: short waits, then the stretch that goes on. Since the last wait a
+ * thread may have run for long: what is spread evenly ends with it. */
 static int take_untold(const struct sampler_bpf *program, struct sampler_switch *stretch,
                        bpf_program_take take, void *context)
 {
     bool off = stretch->head.kind == SAMPLER_SWITCH;
     uint64_t now = (uint64_t)clock_now_ns();
-    struct sampler_short told = {.head = stretch->head, .waits = stretch->untold};
+    struct sampler_short told = {.head = stretch->head};
     int rc = 0;
 
+    if (!off && stretch->flags & SAMPLER_ADDS)
+        add_short(stretch);
+    told.waits = stretch->untold;
     told.head.kind = SAMPLER_SHORT;
     told.head.size = sizeof(told);
     told.head.time_ns = told.waits.begin_ns;
-    told.end_ns = off ? stretch->head.time_ns : now;
+    told.end_ns = off ? stretch->head.time_ns : stretch->end_ns;
     if (told.waits.count)
         rc = take(context, &told.head);
     if (!(stretch->flags & SAMPLER_RETURNING)) {

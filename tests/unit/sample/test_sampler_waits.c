@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* Time off the CPU of a program that waits for known things for known times: causes, lengths and
  * stacks. */
+#include "clock_now.h"
 #include "machine_time.h"
 #include "sampler_scene.h"
 
 #include <math.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/mman.h>
@@ -175,6 +177,69 @@ TEST(stretches_that_do_not_end_are_told_at_the_end)
     CHECK_INT(unfinished, 1);
     kill(child.pid, SIGKILL);
     CHECK_INT(waitpid(child.pid, NULL, 0), child.pid);
+    session_close(session);
+}
+
+/* ---- Waits that are too short to be told ---- */
+
+enum { SHORT_NAPS = 5, SHORT_NAP_NS = 100000 };
+
+/* Shared with the test. */
+struct spinner {
+    volatile int64_t naps_ns, spins_ns; /* since when it does; 0: not yet */
+    volatile int stops;
+};
+
+/* With a priority that keeps others off its processor. */
+static int nap_and_spin(void *context)
+{
+    struct spinner *spinner = context;
+    const struct timespec nap = {0, SHORT_NAP_NS};
+    const struct sched_param first = {.sched_priority = 1};
+    if (sched_setscheduler(0, SCHED_FIFO, &first) != 0)
+        return 77;
+    usleep(20000); /* what was before is told */
+    spinner->naps_ns = clock_now_ns();
+    for (int i = 0; i < SHORT_NAPS; i++)
+        nanosleep(&nap, NULL);
+    int64_t now_ns = clock_now_ns(), begin_ns = now_ns;
+    spinner->spins_ns = begin_ns;
+    while (!spinner->stops && now_ns - begin_ns < 3000000000)
+        now_ns = clock_now_ns();
+    return 0;
+}
+
+TEST(short_waits_of_a_thread_that_runs_at_the_end_are_where_they_were)
+{
+    struct spinner *spinner =
+        mmap(NULL, sizeof(*spinner), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    CHECK(spinner != MAP_FAILED);
+    struct sampler_options options = {.off_cpu = true, .off_cpu_threshold_ns = 1000000};
+    struct session *session = session_open(&options);
+    struct session_child child = session_fork(session, nap_and_spin, spinner);
+    int status;
+    session_go(&child);
+    session_steps(session, 400);
+    session_finish(session);
+    spinner->stops = 1;
+    CHECK_INT(waitpid(child.pid, &status, 0), child.pid);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+        test_skip("real-time priority needs rights");
+    int64_t last_ns = 0, waited_ns = 0;
+    for (size_t i = 0; i < session->samples.count; i++) {
+        const struct sample *sample = &session->samples.items[i];
+        bool own = trace_thread_get(session->trace, sample->thread)->tid == child.pid;
+        bool brief = sample->set == SAMPLE_SET_SHORT_WAITS;
+        if (!own || sample->time_ns < spinner->naps_ns || sample->time_ns > spinner->spins_ns)
+            continue;
+        last_ns = brief && sample->end_ns > last_ns ? sample->end_ns : last_ns;
+        waited_ns += sample_value(NULL, sample, VALUE_TYPE_BLOCKED);
+        waited_ns += sample_value(NULL, sample, VALUE_TYPE_RUNNABLE);
+    }
+    fprintf(stderr, "  %.3f ms of waits, told until %.3f ms after the last one\n",
+            (double)waited_ns / 1e6, (double)(last_ns - spinner->spins_ns) / 1e6);
+    CHECK(waited_ns >= SHORT_NAPS * SHORT_NAP_NS);
+    CHECK(last_ns - spinner->spins_ns < 10000000);
     session_close(session);
 }
 
