@@ -67,11 +67,13 @@ def check_whole(database):
         assert not database.count(table, "end < start"), table
 
 
-def blocked_of(recording, *options):
-    """Of waits that were recorded one by one."""
-    rows = query(recording, """select reason, sum(waiting_ns) as ns from samples
-        where sample_set = 'off-cpu' and waiting_ns > 0 group by 1""", *options)
-    return {f"[{row['reason']}]": row["ns"] for row in rows}
+def stretches_of(recording, *options):
+    """What was waited for, and "[ready]": of stretches that were recorded one by one."""
+    rows = query(recording, """select reason, sum(waiting_ns) as waiting, sum(ready_ns) as ready
+        from samples where sample_set = 'off-cpu' group by 1""", *options)
+    found = {f"[{row['reason']}]": row["waiting"] for row in rows if row["waiting"]}
+    ready = sum(row["ready"] for row in rows)
+    return {**found, "[ready]": ready} if ready else found
 
 
 def compare(recording, path, *options):
@@ -85,7 +87,7 @@ def compare(recording, path, *options):
                         "COMPOSITE_EVENTS")
     assert (cpu or [(0, 0)])[0] == cpu_of(recording, *options), (recording, cpu)
     waits = dict(database.rows(WAITS, "OSRT_API"))
-    assert waits == blocked_of(recording, *options), (recording, waits)
+    assert waits == stretches_of(recording, *options), (recording, waits)
     return database
 
 
@@ -115,7 +117,7 @@ def check_import(recording, path):
     annot("import", "--force", "-o", again, path)
     assert ranges_of(again) == ranges_of(recording), (recording, ranges_of(again))
     assert cpu_of(again) == cpu_of(recording), recording
-    assert blocked_of(again) == blocked_of(recording), (recording, blocked_of(again))
+    assert stretches_of(again) == stretches_of(recording), (recording, stretches_of(again))
     count = "select count(*) as n from marks"
     assert query(again, count) == query(recording, count), recording
 

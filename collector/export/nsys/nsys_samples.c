@@ -3,8 +3,8 @@
  *
  * A sample of CPU time is a COMPOSITE_EVENT whose count is that time. A wait is a row of OSRT_API
  * that is named after what the thread waited for, "[lock]": no call of the program, as its begin
- * and end are those of the wait itself, without the time in which others had the CPUs. When the
- * thread left a CPU and was back on one is in SCHED_EVENTS. */
+ * and end are those of the wait itself. The time behind it in which others had the CPUs is a row of
+ * its own, "[ready]". When the thread left a CPU and was back on one is in SCHED_EVENTS. */
 #include "nsys_parts.h"
 
 #include "code_owner.h"
@@ -90,16 +90,18 @@ static void put_sample(struct nsys *nsys, const struct sample *sample)
     put_chain(nsys, NSYS_TABLE_CHAINS, id, sample->stack);
 }
 
-static void put_wait(struct nsys *nsys, const struct sample *sample, int64_t blocked_ns)
+/* A part of the stretch. */
+static void put_part(struct nsys *nsys, const struct sample *sample, const char *called,
+                     int64_t begin_ns, uint64_t length_ns)
 {
     struct nsys_database *db = &nsys->db;
-    char reason[REASON_SIZE];
-    snprintf(reason, sizeof(reason), "[%s]", wait_reason_name((enum wait_reason)sample->reason));
-    int64_t name = nsys_text(db, reason);
+    if (length_ns == 0)
+        return;
+    int64_t name = nsys_text(db, called);
     bool has_chain = put_shared_chain(nsys, sample->stack);
     nsys_begin_row(db, NSYS_TABLE_OSRT);
-    nsys_put_time(nsys, sample->time_ns);
-    nsys_put_time(nsys, sample->time_ns + blocked_ns);
+    nsys_put_time(nsys, begin_ns);
+    nsys_put_time(nsys, begin_ns + (int64_t)length_ns);
     nsys_put(db, NSYS_CLASS_SYSTEM);
     nsys_put_who(nsys, nsys_thread(nsys, sample->thread));
     nsys_skip(db, 1);
@@ -129,8 +131,11 @@ static void put_stretch(struct nsys *nsys, const struct sample *sample)
 {
     const struct pass_selection *selection = nsys->job->selection;
     const struct off_share share = sample_off_share(trace_sets_get(nsys->trace), sample);
-    if (share.blocked_ns > 0)
-        put_wait(nsys, sample, (int64_t)share.blocked_ns);
+    char reason[REASON_SIZE];
+    snprintf(reason, sizeof(reason), "[%s]", wait_reason_name((enum wait_reason)sample->reason));
+    put_part(nsys, sample, reason, sample->time_ns, share.blocked_ns);
+    put_part(nsys, sample, NSYS_READY, sample->time_ns + (int64_t)share.blocked_ns,
+             share.runnable_ns);
     if (sample->time_ns > selection->from_ns)
         put_switch(nsys, sample, false);
     if (!(sample->flags & SAMPLE_UNFINISHED) && sample->end_ns < selection->to_ns)

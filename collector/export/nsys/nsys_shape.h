@@ -49,6 +49,10 @@ static const char *const nsys_memory_kinds[NSYS_MEMORY_KINDS] = {
 /* SCHED_EVENTS.threadState of a thread that could have gone on. */
 enum { NSYS_STATE_RUNNING = 1 };
 
+/* The name of rows of OSRT_API in which a thread could have gone on, but had no processor; those of
+ * waits are called like their reasons, "[lock]". */
+#define NSYS_READY "[ready]"
+
 /* ---- Tables that both sides know ------------------------------------------------------------- */
 
 #define NSYS_STRINGS      "StringIds"

@@ -82,7 +82,10 @@ static bool begin_wait(struct nsys *nsys, sqlite3_stmt *row, struct sample *samp
     unsigned reason = 0;
     if (!nsys->is_ours || !name || name[0] != '[')
         return false;
-    for (; reason < WAIT_REASON_COUNT; reason++) {
+    bool ready = strcmp(name, NSYS_READY) == 0; /* without a wait before it */
+    if (ready)
+        reason = WAIT_PREEMPTED;
+    for (; !ready && reason < WAIT_REASON_COUNT; reason++) {
         snprintf(text, sizeof(text), "[%s]", wait_reason_name((enum wait_reason)reason));
         if (strcmp(text, name) == 0)
             break;
@@ -91,9 +94,24 @@ static bool begin_wait(struct nsys *nsys, sqlite3_stmt *row, struct sample *samp
     sample->end_ns = sqlite3_column_int64(row, AT_VALUE);
     sample->reason = reason < WAIT_REASON_COUNT ? (uint8_t)reason : WAIT_UNKNOWN;
     sample->value_count = 2;
-    nsys->values[0] = sample->end_ns - sample->time_ns;
-    nsys->values[1] = 0;
-    return nsys->values[0] >= 0;
+    nsys->values[ready] = sample->end_ns - sample->time_ns;
+    nsys->values[!ready] = 0;
+    return nsys->values[ready] >= 0;
+}
+
+/* Behind its wait a thread could have gone on: one stretch. */
+static bool extends_wait(struct nsys *nsys, sqlite3_stmt *row, struct sample *sample)
+{
+    const char *name = (const char *)sqlite3_column_text(row, AT_NAME);
+    int64_t end_ns = sqlite3_column_int64(row, AT_VALUE);
+    if (!name || strcmp(name, NSYS_READY) != 0 || sample->set != SAMPLE_SET_OFF_CPU ||
+        sqlite3_column_int64(row, AT_START) != sample->end_ns || nsys->values[1] > 0 ||
+        end_ns < sample->end_ns || end_ns > IMPORT_TIME_MAX ||
+        nsys_thread_of(nsys, sqlite3_column_int64(row, AT_TID)) != sample->thread)
+        return false;
+    nsys->values[1] = end_ns - sample->end_ns;
+    sample->end_ns = end_ns;
+    return true;
 }
 
 static bool begin(struct nsys *nsys, const struct nsys_chained *chained, sqlite3_stmt *row,
@@ -115,16 +133,18 @@ static int read_rows(struct nsys *nsys, const struct nsys_chained *chained, sqli
     struct sample sample;
     int64_t number = 0;
     int status, error = 0;
-    bool wanted = false, any = false;
+    bool wanted = false, any = false, extends = false;
     while (!error && (status = sqlite3_step(row)) == SQLITE_ROW) {
         int64_t next = sqlite3_column_int64(row, AT_NUMBER);
-        if (!any || next != number) {
+        if (!any || next != number)
+            extends = wanted && extends_wait(nsys, row, &sample);
+        if ((!any || next != number) && !extends) {
             error = wanted ? import_sample(nsys->sink, &sample) : 0;
             wanted = begin(nsys, chained, row, &sample);
         }
         any = true;
         number = next;
-        if (wanted)
+        if (wanted && !extends)
             take_frame(nsys, row, &sample);
         error = error ? error : nsys->sink->error;
     }
