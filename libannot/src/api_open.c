@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* What a thread has open, for another one that goes on with its work. */
+/* What a thread has open, for another one that goes on with its work, and what that is called. */
 #include "api.h"
 
 #include "levels.h"
+#include "strings.h"
 
 #include <annot/observers.h>
+#include <string.h>
 
 /* One of the live stack; false: it is a parent's, or nobody knows its name. */
 static int tell(struct control *control, uint32_t index, struct annot_open_range *ret_range)
@@ -40,4 +42,24 @@ uint32_t annot_open_ranges(struct annot_open_range *ranges, uint32_t count)
     return told;
 }
 
+static size_t no_text(char *text, size_t size)
+{
+    if (size)
+        text[0] = 0;
+    return 0;
+}
+
+size_t annot_name_text(annot_name name, char *text, size_t size)
+{
+    FORWARD_VALUE(name_text, no_text(text, size), name, text, size);
+    const struct annot_string *string = strings_get(name);
+    if (!string || string_kind(string) != ANNOT_STRING_NAME || size == 0)
+        return no_text(text, size);
+    size_t length = string_length(string), kept = length < size ? length : size - 1;
+    memcpy(text, string_bytes(string), kept);
+    text[kept] = 0;
+    return length;
+}
+
 OWN(annot_open_ranges);
+OWN(annot_name_text);

@@ -114,6 +114,7 @@ struct runtime_table {
     annot_name (*code_name_least)(const char *qualname, const char *file, uint32_t first_line,
                                   enum annot_code_kind kind, uint64_t least_ns);
     void (*pop_empty)(void);
+    size_t (*name_text)(annot_name name, char *text, size_t size);
 #ifdef ANNOT_TEST_OTHER_VERSION /* a copy from the future, with one function more */
     void (*future)(void);
 #endif

@@ -82,6 +82,7 @@ OWNED(annot_sums_add);
 OWNED(annot_sums_end);
 OWNED(annot_code_name_least);
 OWNED(annot_emit_pop_empty);
+OWNED(annot_name_text);
 
 const struct runtime_table runtime_own = {
     .size = sizeof(struct runtime_table),
@@ -162,4 +163,5 @@ const struct runtime_table runtime_own = {
     .sums_end = own_annot_sums_end,
     .code_name_least = own_annot_code_name_least,
     .pop_empty = own_annot_emit_pop_empty,
+    .name_text = own_annot_name_text,
 };

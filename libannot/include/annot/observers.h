@@ -122,6 +122,10 @@ ANNOT_API annot_category annot_category_observed(annot_domain domain, const char
  * forked is not among them. Cost: 0.3 P, and 0.1 P for each. */
 ANNOT_API uint32_t annot_open_ranges(struct annot_open_range *ranges, uint32_t count);
 
+/* What a name says, cut to `size` - 1 bytes. Returns the length of the whole; 0, and "": it is not
+ * known. Cost: a copy. */
+ANNOT_API size_t annot_name_text(annot_name name, char *text, size_t size);
+
 /* A range of the calling thread, and an instant, that have nothing but a name and a domain: what an
  * observer has to tell most. `name` wins; without one, `text` names it. Cost: a range with its pop
  * 1.1 P by name, 1.3 P by a text that the thread's cache holds. */

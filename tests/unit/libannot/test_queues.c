@@ -81,6 +81,22 @@ TEST(wishes_of_the_recording_are_read)
     finish();
 }
 
+TEST(name_tells_its_text)
+{
+    char text[8];
+    annot_name name = annot_name_intern("forward");
+    CHECK_INT(annot_name_text(name, text, sizeof(text)), 7);
+    CHECK_STR(text, "forward");
+    CHECK_INT(annot_name_text(name, text, 4), 7);
+    CHECK_STR(text, "for");
+    CHECK_INT(annot_name_text(name, NULL, 0), 0);
+    CHECK_INT(annot_name_text(0, text, sizeof(text)), 0);
+    CHECK_STR(text, "");
+    CHECK_INT(annot_name_text(UINT32_MAX, text, sizeof(text)), 0);
+    struct annot_value value = annot_value_uint64("key", 1);
+    CHECK_INT(annot_name_text(annot_queue_label("label", &value, 1), text, sizeof(text)), 0);
+}
+
 TEST(span_has_its_parts_in_48_bytes)
 {
     arena_begin(NULL);
