@@ -460,8 +460,8 @@ static void add_range_notes(struct table *table, const struct gpu_totals *totals
         table_add_note(table, (struct table_note){
                                   .before = "kernels and copies of graphs: ",
                                   .count = totals->node_count,
-                                  .after = "; their range is that in which the graph was captured, "
-                                           "if that was recorded, else that of its launch",
+                                  .after = "; their range is that of the graph's launch, "
+                                           "\"captured in\" says where it was captured",
                               });
     if (totals->short_count)
         table_add_note(table, (struct table_note){

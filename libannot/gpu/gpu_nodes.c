@@ -1,21 +1,25 @@
 /* SPDX-License-Identifier: MIT */
-/* Where the nodes of graphs were captured, so that their kernels keep that origin at each launch of
- * the graph.
+/* In which ranges the nodes of graphs were captured. What launches a graph is the origin of its
+ * kernels; this is a key-value of theirs.
  *
  * A graph's nodes are made while its work is captured, and cloned when it is instantiated; CUPTI
  * numbers both. Only in a window that records nodes. Threads: any; a lock that is held for a few
- * stores, and only where graphs are made. What does not fit takes the origin of the graph's launch.
- */
+ * stores, and only where graphs are made. What does not fit has no such key-value. */
 #include "gpu_parts.h"
 
 #include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
 
-enum { NODES = 1 << 14, TRIES = 16 };
+enum { NODES = 1 << 14, TRIES = 16, TEXTS = 1 << 10, TEXT_SIZE = 160 };
 
 static struct node {
     uint64_t id; /* 0: empty */
-    struct gpu_origin origin;
+    const char *captured_in;
 } nodes[NODES];
+
+/* They stay, so that equal ones are at one place. */
+static char *texts[TEXTS];
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -31,19 +35,35 @@ static struct node *find(uint64_t id)
     return NULL;
 }
 
-static void put(uint64_t id, const struct gpu_origin *origin)
+static void put(uint64_t id, const char *captured_in)
 {
-    struct node *node = find(id);
+    struct node *node = captured_in ? find(id) : NULL;
     if (node)
-        *node = (struct node){id, *origin};
+        *node = (struct node){id, captured_in};
+}
+
+/* NULL: there are too many, or no memory. */
+static const char *keep(const char *text)
+{
+    uint32_t place = 0;
+    for (const char *at = text; *at; at++)
+        place = place * 31 + (uint8_t)*at;
+    for (uint32_t i = 0; i < TRIES; i++) {
+        char **kept = &texts[(place + i) % TEXTS];
+        if (!*kept)
+            *kept = strdup(text);
+        if (!*kept || strcmp(*kept, text) == 0)
+            return *kept;
+    }
+    return NULL;
 }
 
 void gpu_node_captured(uint64_t id)
 {
-    struct gpu_origin here;
-    gpu_tell_here(&here);
+    char text[TEXT_SIZE];
+    gpu_tell_open(text, sizeof(text));
     pthread_mutex_lock(&lock);
-    put(id, &here);
+    put(id, text[0] ? keep(text) : NULL);
     pthread_mutex_unlock(&lock);
 }
 
@@ -52,17 +72,17 @@ void gpu_node_cloned(uint64_t id, uint64_t original)
     pthread_mutex_lock(&lock);
     const struct node *from = find(original);
     if (from && from->id == original)
-        put(id, &from->origin);
+        put(id, from->captured_in);
     pthread_mutex_unlock(&lock);
 }
 
-int gpu_node_find(uint64_t id, struct gpu_origin *ret_origin)
+const char *gpu_node_ranges(uint64_t id)
 {
+    if (id == 0)
+        return NULL;
     pthread_mutex_lock(&lock);
-    const struct node *node = id ? find(id) : NULL;
-    int found = node && node->id == id;
-    if (found)
-        *ret_origin = node->origin;
+    const struct node *node = find(id);
+    const char *captured_in = node && node->id == id ? node->captured_in : NULL;
     pthread_mutex_unlock(&lock);
-    return found;
+    return captured_in;
 }

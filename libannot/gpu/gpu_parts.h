@@ -131,6 +131,7 @@ struct gpu_shape {
     uint32_t graph;       /* 0: none */
     uint32_t device;
     int32_t priority;
+    const char *captured_in; /* of a graph's; NULL */
 };
 
 /* Of a multiprocessor, and of the device. */
@@ -153,7 +154,7 @@ struct gpu_record {
     uint32_t thread;              /* the system's number, or 0 */
     uint32_t result;              /* of a call */
     uint64_t bytes;               /* of a copy or set, of memory */
-    uint64_t node;                /* of a graph, that launched this; 0: none */
+    uint64_t node;                /* of a graph, that this is; 0: none */
     uint64_t address, pool;       /* of memory */
     struct gpu_shape shape;       /* of a kernel; the name is CUPTI's, may be NULL */
     struct gpu_limits limits;     /* of a device */
@@ -203,8 +204,9 @@ void gpu_stack_launched(const struct gpu_origin *origin, uint32_t correlation);
 /* The calling thread makes a node; a node is made as a copy of another, in another graph. */
 void gpu_node_captured(uint64_t id);
 void gpu_node_cloned(uint64_t id, uint64_t original);
-/* Where it was captured: 1, or 0: that is not known. */
-int gpu_node_find(uint64_t id, struct gpu_origin *ret_origin);
+/* The ranges that were open when it was captured: as gpu_tell_open() has them, equal ones at one
+ * place, for ever. NULL: not known, or none. */
+const char *gpu_node_ranges(uint64_t id);
 
 /* ---- Buffers (gpu_buffers.c) ---- */
 

@@ -2,9 +2,9 @@
 /* Names of kernels with what they were launched as, interned once each.
  *
  * A table of what was seen, by where CUPTI has the name and by grid, block, registers, memory,
- * graph and device: a kernel costs a hash and a comparison. CUPTI's names live until somebody ends
- * CUPTI: then another name may stand in the same place, so what was seen before is not believed. A
- * full table costs time, nothing else. */
+ * graph, device and where it was captured: a kernel costs a hash and a comparison. CUPTI's names
+ * live until somebody ends CUPTI: then another name may stand in the same place, so what was seen
+ * before is not believed. A full table costs time, nothing else. */
 #include "gpu_parts.h"
 
 #include <stdio.h>
@@ -35,7 +35,7 @@ static uint32_t hash_of(const struct gpu_shape *shape)
     return (uint32_t)(hash >> 40);
 }
 
-_Static_assert(sizeof(struct gpu_shape) == sizeof(char *) + 64, "no padding to compare");
+_Static_assert(sizeof(struct gpu_shape) == 2 * sizeof(char *) + 64, "no padding to compare");
 
 static bool is_same(const struct gpu_shape *one, const struct gpu_shape *other)
 {
@@ -72,6 +72,7 @@ static void add_values(const struct gpu_shape *shape, struct gpu_values *values,
         gpu_values_number(values, GPU_KEY_PRIORITY, shape->priority);
     if (shape->graph)
         gpu_values_number(values, GPU_KEY_GRAPH, shape->graph);
+    gpu_values_text(values, GPU_KEY_CAPTURED, shape->captured_in);
 }
 
 /* The label is its name alone where the table of names has no room for more. */

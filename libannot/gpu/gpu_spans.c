@@ -47,13 +47,14 @@ static const char *overhead_text(uint32_t sort)
 
 /* ---- Names ----------------------------------------------------------------------------------- */
 
-/* Few, each made once: by what kind of record it is, and its numbers. */
-static uint32_t *known_name(const struct gpu_record *record)
+/* Few, each made once: by what kind of record it is, its numbers, and where it was captured. */
+static uint32_t *known_name(const struct gpu_record *record, const char *captured_in)
 {
     enum { NAMES = 1024, TRIES = 8 };
 
     static struct {
         uint64_t key;
+        const char *captured_in;
         uint32_t name;
     } names[NAMES];
 
@@ -62,18 +63,21 @@ static uint32_t *known_name(const struct gpu_record *record)
     uint64_t key = 1 + ((uint64_t)record->kind << 56 | (uint64_t)(record->sort & 0xff) << 48 |
                         (uint64_t)(record->source & 0xff) << 40 |
                         (uint64_t)(record->destination & 0xff) << 32 | record->graph);
-    uint32_t at = (uint32_t)(key * UINT64_C(0x9e3779b97f4a7c15) >> 40);
+    uint32_t place =
+        (uint32_t)((key ^ (uintptr_t)captured_in) * UINT64_C(0x9e3779b97f4a7c15) >> 40);
     for (uint32_t i = 0; i < TRIES; i++) {
-        if (names[(at + i) % NAMES].key != 0 && names[(at + i) % NAMES].key != key)
+        __typeof__(names[0]) *one = &names[(place + i) % NAMES];
+        if (one->key != 0 && (one->key != key || one->captured_in != captured_in))
             continue;
-        names[(at + i) % NAMES].key = key;
-        return &names[(at + i) % NAMES].name;
+        one->key = key;
+        one->captured_in = captured_in;
+        return &one->name;
     }
     none = 0;
     return &none;
 }
 
-static uint32_t make_name(const struct gpu_record *record)
+static uint32_t make_name(const struct gpu_record *record, const char *captured_in)
 {
     struct gpu_values values = {0};
     uint32_t sort = record->sort;
@@ -100,6 +104,7 @@ static uint32_t make_name(const struct gpu_record *record)
     }
     if (record->graph)
         gpu_values_number(&values, GPU_KEY_GRAPH, record->graph);
+    gpu_values_text(&values, GPU_KEY_CAPTURED, captured_in);
     return gpu_tell_label(record->kind == GPU_COPY  ? copies[sort].name
                           : record->kind == GPU_SET ? "set"
                                                     : "graph",
@@ -108,15 +113,19 @@ static uint32_t make_name(const struct gpu_record *record)
 
 static uint32_t name_of(const struct gpu_record *record, struct gpu_values *values)
 {
-    if (record->kind == GPU_KERNEL)
-        return gpu_shape_name(&record->shape, values);
+    const char *captured_in = gpu_node_ranges(record->node);
+    if (record->kind == GPU_KERNEL) {
+        struct gpu_shape shape = record->shape;
+        shape.captured_in = captured_in;
+        return gpu_shape_name(&shape, values);
+    }
     if (record->kind == GPU_CALL)
         return gpu_api_name(record->is_driver, record->sort);
     if (record->kind == GPU_MEMORY || record->kind == GPU_UNIFIED)
         return gpu_memory_name(record, values);
-    uint32_t *name = known_name(record);
+    uint32_t *name = known_name(record, captured_in);
     if (*name == 0)
-        *name = make_name(record);
+        *name = make_name(record, captured_in);
     return *name;
 }
 
@@ -157,7 +166,6 @@ static bool set_origin(const struct gpu_record *record, struct gpu_span *span)
     span->answers = is_launched(record) && found && first;
     if (span->answers)
         gpu_launch_answered();
-    (void)gpu_node_find(record->node, &span->origin);
     if (is_launched(record) && !found)
         gpu_tell_count(GPU_COUNT_ORPHANS, 1);
     return true;

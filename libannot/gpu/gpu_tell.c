@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { QUEUES = 1024, QUEUE_TRIES = 8, STALLS_A_MARK = 16 };
+enum { QUEUES = 1024, QUEUE_TRIES = 8, STALLS_A_MARK = 16, RANGES = 256 };
 
 /* Not numbers of streams; not one of contexts. */
 #define WAITS    UINT32_C(0xfffffffe)
@@ -28,6 +28,28 @@ void gpu_tell_here(struct gpu_origin *ret_origin)
 {
     struct annot_origin here = annot_origin_here();
     *ret_origin = (struct gpu_origin){here.time, here.thread};
+}
+
+void gpu_tell_open(char *text, size_t size)
+{
+    struct annot_open_range open[RANGES];
+    uint32_t count = annot_open_ranges(open, RANGES);
+    char *at = text + size - 1;
+    *at = 0;
+    while (count-- > 0) {
+        char name[GPU_NAME_SIZE];
+        size_t length = annot_name_text(open[count].name, name, sizeof(name));
+        bool inner = *at != 0;
+        if (length == 0)
+            continue;
+        if (length >= sizeof(name) || length + inner > (size_t)(at - text))
+            break;
+        if (inner)
+            *--at = '/';
+        at -= length;
+        memcpy(at, name, length);
+    }
+    memmove(text, at, strlen(at) + 1);
 }
 
 uint64_t gpu_tell_is_on(void)

@@ -39,6 +39,7 @@ enum gpu_key {
     GPU_KEY_OCCUPANCY,
     GPU_KEY_PRIORITY,
     GPU_KEY_GRAPH,
+    GPU_KEY_CAPTURED,
     GPU_KEY_BYTES,
     GPU_KEY_DIRECTION,
     GPU_KEY_SOURCE,
@@ -137,6 +138,8 @@ enum gpu_count {
 
 /* The calling thread, now. Cost: a time stamp. */
 void gpu_tell_here(struct gpu_origin *ret_origin);
+/* The ranges that the calling thread has open, "outer/inner"; of too many, the inner ones. */
+void gpu_tell_open(char *text, size_t size);
 /* While somebody records this process, the recording's number; 0 also where that is not known at
  * this instant. */
 uint64_t gpu_tell_is_on(void);

@@ -151,7 +151,7 @@ static inline bool gpu_role_is_work(uint8_t role)
 /* What else there is to know of work. */
 struct gpu_launch {
     uint64_t bytes; /* that it moved */
-    bool is_node;   /* of a graph: what is said of its launch may be where it was captured */
+    bool is_node;   /* of a graph: it waits for others of that, too */
 };
 
 /* Work, with the row that it counts for. 0 or -ENOMEM. */

@@ -62,6 +62,8 @@ enum annot_queue_role {
 #define ANNOT_QUEUE_KEY_PRIORITY "priority"
 /* The number of the graph that it is part of, or is. */
 #define ANNOT_QUEUE_KEY_GRAPH "graph"
+/* The ranges that were open when it became part of that, "outer/inner". */
+#define ANNOT_QUEUE_KEY_CAPTURED "captured in"
 /* Of copies and sets; of memory that is taken or given back. */
 #define ANNOT_QUEUE_KEY_BYTES       "size [bytes]"
 #define ANNOT_QUEUE_KEY_DIRECTION   "direction" /* "HtoD", "DtoH", "DtoD", "HtoH", "PtoP" */

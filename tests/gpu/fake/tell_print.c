@@ -36,6 +36,12 @@ void gpu_tell_here(struct gpu_origin *ret_origin)
     ret_origin->thread = (uint32_t)gettid();
 }
 
+void gpu_tell_open(char *text, size_t size)
+{
+    static uint32_t captures;
+    snprintf(text, size, "capture %u", captures++);
+}
+
 uint64_t gpu_tell_is_on(void)
 {
     const char *path = getenv("ANNOT_GPU_TELL_SWITCH");

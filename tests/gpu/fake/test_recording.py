@@ -211,11 +211,13 @@ def times_that_cannot_be_are_counted():
     assert 2001 <= len(recorded.replayed) < 2100, len(recorded.replayed)
 
 
-def graphs_keep_the_range_of_their_capture():
+def nodes_have_the_launch_and_say_where_they_were_captured():
     recorded = record("graph-nodes", "capture", options=["--gpu-nodes"])
-    captures = collections.Counter(span.ranges for span in recorded.replayed
+    got, activities = activities_of("graph-nodes")
+    check_launches(recorded, got, activities)
+    captures = collections.Counter(span.args["captured in"] for span in recorded.replayed
                                    if span.role == "kernel")
-    assert captures == {("launch 11",): 10, ("launch 12",): 10, ("launch 13",): 10}, captures
+    assert captures == {"launch 11": 10, "launch 12": 10, "launch 13": 10}, captures
     assert recorded.counts["launched"] == recorded.counts["told"] == 10, recorded.counts
 
 
@@ -279,7 +281,7 @@ CASES = [what_was_replayed_is_recorded, info_says_what_was_recorded,
          queues_and_devices_are_named, late_and_reordered_is_the_same,
          copies_have_bytes_and_kernels_a_shape, missing_activities_are_known,
          times_that_cannot_be_are_counted,
-         graphs_keep_the_range_of_their_capture, stall_reasons_have_a_table,
+         nodes_have_the_launch_and_say_where_they_were_captured, stall_reasons_have_a_table,
          doctor_tells_what_is_known_of_a_version, who_has_cupti_is_named]
 
 if __name__ == "__main__":

@@ -172,12 +172,16 @@ def a_graph_is_one_or_its_nodes():
     assert run.counts["launches"] == run.counts["answered"] == 10, run.counts
     kernels = [span for span in run.spans if span["kind"] == 1]
     assert len(kernels) == run.counts["activities"] == 30
-    # Ten kernels have the origin of each of the three captures: they keep it over the launches.
+    # The three of a launch have it as their origin, and each says where it was captured.
     origins = collections.Counter(span["launch"] for span in kernels)
-    assert sorted(origins.values()) == [10, 10, 10], origins
-    run = Run("graph-nodes", ANNOT_GPU="nodes")  # captured before: the origin is the launch
-    origins = collections.Counter(span["launch"] for span in run.spans if span["kind"] == 1)
     assert sorted(origins.values()) == [3] * 10, origins
+    captures = collections.Counter(span["label"]["captured in"] for span in kernels)
+    assert captures == {"capture 0": 10, "capture 1": 10, "capture 2": 10}, captures
+    run = Run("graph-nodes", ANNOT_GPU="nodes")  # captured before
+    kernels = [span for span in run.spans if span["kind"] == 1]
+    origins = collections.Counter(span["launch"] for span in kernels)
+    assert sorted(origins.values()) == [3] * 10, origins
+    assert not any("captured in" in span["label"] for span in kernels), kernels[0]
 
 
 def a_window_is_told():
