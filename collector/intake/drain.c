@@ -50,6 +50,7 @@ void drain_destroy(struct drain *drain)
     vec_free(&drain->progress);
     vec_free(&drain->threads);
     vec_free(&drain->blocks);
+    vec_free(&drain->fresh);
     vec_free(&drain->done);
     vec_free(&drain->sealed);
     map64_free(&drain->thread_index);
@@ -129,6 +130,17 @@ int drain_enter_thread(struct drain *drain, struct drain_thread *thread,
     return 0;
 }
 
+int drain_enter_block(struct drain *drain, const struct annot_block *header,
+                      struct drain_thread **ret_thread)
+{
+    int64_t claimed_ns = header->claim_ns < INT64_MAX ? (int64_t)header->claim_ns : clock_now_ns();
+    int error = drain_thread(drain, header->thread_serial, ret_thread);
+    if (error == 0 && !(*ret_thread)->entered)
+        error = drain_enter_thread(drain, *ret_thread,
+                                   &(struct drain_who){header->tid, claimed_ns, header->comm});
+    return error != 0 ? error : drain_name_thread(drain, *ret_thread, header->thread_name);
+}
+
 static int by_thread_and_sequence(const void *a, const void *b)
 {
     const struct segment_block *left = a, *right = b;
@@ -180,11 +192,6 @@ static int lose_block(struct drain *drain, struct drain_thread *thread, uint32_t
     return drain_hand_on(drain, thread, &source, 1);
 }
 
-static int64_t claimed_ns(const struct annot_block *header)
-{
-    return header->claim_ns < INT64_MAX ? (int64_t)header->claim_ns : clock_now_ns();
-}
-
 /* Decodes a part of the block at hand, up to where what the recording has of it changes. */
 static int read_part(struct drain *drain, struct drain_thread *thread, struct batch_source *part)
 {
@@ -213,12 +220,7 @@ static int read_block(struct drain *drain, const struct segment_block *block,
     const struct annot_block *header = &drain->copy.header;
     if (header->thread_serial != block->serial || header->sequence != block->sequence)
         return -EBADMSG;
-    int error = 0;
-    if (!thread->entered)
-        error = drain_enter_thread(
-            drain, thread, &(struct drain_who){header->tid, claimed_ns(header), header->comm});
-    if (error == 0)
-        error = drain_name_thread(drain, thread, header->thread_name);
+    int error = drain_enter_block(drain, header, &thread);
     if (error != 0)
         return error;
     thread->record = header->thread_index;

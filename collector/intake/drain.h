@@ -138,10 +138,11 @@ struct drain {
     VEC(struct drain_progress) progress; /* by block */
     VEC(struct drain_thread) threads;
     struct map64 thread_index; /* by serial + 1 */
-    struct map64 origins;      /* of threads that told nothing: 1 + ordinal, 0: not known */
+    struct map64 origins; /* of threads that told nothing: 1 + ordinal; or not known: visit << 32 */
     uint32_t threads_max;
     struct drain_past past; /* of threads that left and of which all is read */
     segment_blocks blocks;  /* scratch */
+    segment_blocks fresh;   /* the same, within a visit */
     VEC(uint32_t) done;     /* blocks that wait for drain_free, oldest first */
     VEC(struct drain_sealed) sealed;
     size_t sealed_count; /* of `done`, by all of `sealed` */
@@ -226,6 +227,9 @@ int drain_find_thread(struct drain *drain, uint32_t serial, int64_t time_ns, uin
 /* Gives a thread its entry in the trace. 0 or -ENOMEM. */
 int drain_enter_thread(struct drain *drain, struct drain_thread *thread,
                        const struct drain_who *who);
+/* The same to the thread of a block, if it has none yet. 0, -ENOMEM, -EFAULT. */
+int drain_enter_block(struct drain *drain, const struct annot_block *header,
+                      struct drain_thread **ret_thread);
 
 /* The name that an entered thread gave itself; 0 or the one it has are ignored. Told by its record
  * and by each of its blocks, because the next thread takes over the record. 0 or -ENOMEM. */

@@ -224,12 +224,7 @@ static int read_copy(struct drain *drain, const struct capture_place *place,
     drain->cut = drain->room && !drain->room(drain->sink_context);
     if (drain->cut)
         return 0;
-    int64_t claimed_ns = header->claim_ns < INT64_MAX ? (int64_t)header->claim_ns : clock_now_ns();
-    if (!thread->entered)
-        error = drain_enter_thread(drain, thread,
-                                   &(struct drain_who){header->tid, claimed_ns, header->comm});
-    if (error == 0)
-        error = drain_name_thread(drain, thread, header->thread_name);
+    error = drain_enter_block(drain, header, &thread);
     if (error != 0)
         return error;
     thread->record = header->thread_index;
@@ -240,11 +235,24 @@ static int read_copy(struct drain *drain, const struct capture_place *place,
     return error != 0 ? error : (int)(place->end - begin);
 }
 
+/* Before any of them is read: they are the origins of spans in earlier ones. */
+static int enter_threads(struct drain *drain, const struct capture *capture)
+{
+    struct drain_thread *thread;
+    int error = 0;
+    for (size_t i = 0; i < capture->places.count && error == 0; i++)
+        if (capture->places.items[i].state != ANNOT_BLOCK_FREE)
+            error = drain_enter_block(drain, &capture->copies[i].header, &thread);
+    return error;
+}
+
 int64_t drain_recorder(struct drain *drain, bool everything)
 {
     struct capture capture;
     int64_t total = 0;
     int bytes = capture_take(drain->segment, everything, &capture);
+    if (bytes >= 0)
+        bytes = enter_threads(drain, &capture);
     for (size_t i = 0; i < capture.places.count && bytes >= 0 && !drain->cut; i++) {
         if (capture.places.items[i].state == ANNOT_BLOCK_FREE)
             continue;

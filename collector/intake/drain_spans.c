@@ -46,6 +46,39 @@ static bool find_past(const struct drain *drain, uint32_t serial, uint32_t *ret_
     return false;
 }
 
+/* One of which nothing was read yet, by a block of its own. 1, 0, -errno. */
+static int find_block(struct drain *drain, const segment_blocks *blocks, uint32_t serial,
+                      uint32_t *ret_ordinal)
+{
+    for (size_t i = 0; i < blocks->count; i++) {
+        struct annot_block header;
+        struct drain_thread *thread;
+        if (blocks->items[i].serial != serial)
+            continue;
+        int error = segment_read_header(drain->segment, blocks->items[i].index, &header);
+        if (error == 0 && header.thread_serial != serial)
+            continue;
+        if (error == 0)
+            error = drain_enter_block(drain, &header, &thread);
+        *ret_ordinal = error == 0 ? thread->decode.ordinal : 0;
+        return error == 0 ? 1 : error;
+    }
+    return 0;
+}
+
+/* It gave its record back, perhaps since the visit looked for blocks. */
+static int find_left(struct drain *drain, uint32_t serial, uint32_t *ret_ordinal)
+{
+    if (find_past(drain, serial, ret_ordinal))
+        return 1;
+    int found = find_block(drain, &drain->blocks, serial, ret_ordinal);
+    if (found != 0)
+        return found;
+    drain->fresh.count = 0;
+    int error = segment_scan(drain->segment, SEGMENT_RECORDS, &drain->fresh);
+    return error != 0 ? error : find_block(drain, &drain->fresh, serial, ret_ordinal);
+}
+
 int drain_find_thread(struct drain *drain, uint32_t serial, int64_t time_ns, uint32_t *ret_ordinal)
 {
     const uint64_t *index = map64_find(&drain->thread_index, serial + UINT64_C(1));
@@ -54,17 +87,19 @@ int drain_find_thread(struct drain *drain, uint32_t serial, int64_t time_ns, uin
         return 1;
     }
     const uint64_t *known = map64_find(&drain->origins, serial + UINT64_C(1));
-    if (known) {
+    if (known && *known <= UINT32_MAX) {
         *ret_ordinal = (uint32_t)(*known - 1);
-        return *known != 0;
+        return 1;
     }
-    if (drain->origins.count >= ORIGINS_MAX) /* more threads than there can be */
+    if (known && *known == drain->visit << 32)
+        return 0;
+    if (!known && drain->origins.count >= ORIGINS_MAX) /* more threads than there can be */
         return 0;
     int found = find_record(drain, serial, time_ns, ret_ordinal);
     if (found == 0)
-        found = find_past(drain, serial, ret_ordinal);
+        found = find_left(drain, serial, ret_ordinal);
     if (found >= 0 && map64_put(&drain->origins, serial + UINT64_C(1),
-                                found ? *ret_ordinal + UINT64_C(1) : 0) != 0)
+                                found ? *ret_ordinal + UINT64_C(1) : drain->visit << 32) != 0)
         return -ENOMEM;
     return found;
 }

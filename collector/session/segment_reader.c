@@ -269,6 +269,25 @@ int segment_copy_block(const struct segment *segment, uint32_t index, uint32_t b
     return error != 0 ? error : (int)copy.end;
 }
 
+struct header {
+    const struct annot_block *from;
+    struct annot_block *to;
+};
+
+static int header_work(void *context)
+{
+    const struct header *header = context;
+    *header->to = *header->from;
+    return 0;
+}
+
+int segment_read_header(const struct segment *segment, uint32_t index,
+                        struct annot_block *ret_header)
+{
+    struct header header = {block(segment, index), ret_header};
+    return guard_call(&segment->range, header_work, &header);
+}
+
 struct seen {
     const struct segment *segment;
     const struct segment_block *block;

@@ -73,6 +73,10 @@ struct segment_block_copy {
 int segment_copy_block(const struct segment *segment, uint32_t index, uint32_t begin,
                        struct segment_block_copy *ret_copy);
 
+/* The header alone. 0 or -EFAULT. */
+int segment_read_header(const struct segment *segment, uint32_t index,
+                        struct annot_block *ret_header);
+
 /* Whether what was read since the scan is of that claim: 1, 0, or -EFAULT. */
 int segment_block_is_same(const struct segment *segment, const struct segment_block *seen);
 

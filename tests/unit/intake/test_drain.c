@@ -134,6 +134,50 @@ TEST(what_threads_did_lies_on_their_own_lanes)
     maker_destroy(maker);
 }
 
+/* Of each event: the serial of its thread, and that one's number with the system. */
+static void check_own_spans(const uint32_t serials[], unsigned count)
+{
+    CHECK_INT(seen.count, count);
+    for (unsigned i = 0; i < count && i < seen.count; i++) {
+        const struct trace_thread *thread = trace_thread_get(seen.trace, seen.events[i].thread);
+        CHECK_INT(thread->serial, serials[i] + 1);
+        CHECK_INT(thread->tid, 100 + serials[i]);
+    }
+}
+
+/* Its record is somebody else's by now, and its block, in which nothing is, was not read yet. */
+TEST(thread_that_left_and_told_nothing_did_what_others_tell_of_it)
+{
+    struct maker *maker = maker_create();
+    struct annot_block *block = maker_block(maker, 0, 2, 0, ANNOT_BLOCK_RELEASED);
+    own_span(block, 7, 2100, 2200);
+    own_span(block, 8, 2300, 2400);
+    maker_block(maker, 1, 8, 0, ANNOT_BLOCK_RELEASED);
+    maker_block(maker, 2, 7, 0, ANNOT_BLOCK_RELEASED);
+    maker_attach(&seen, maker);
+    drain_visit(seen.drain, DRAIN_RELEASED);
+    check_own_spans((uint32_t[]){7, 8}, 2);
+    CHECK_INT(seen.drain->corrupt, 0);
+    maker_detach(&seen);
+    maker_destroy(maker);
+}
+
+TEST(thread_that_is_not_known_is_looked_for_again_at_the_next_visit)
+{
+    struct maker *maker = maker_create();
+    own_span(maker_block(maker, 0, 2, 0, ANNOT_BLOCK_RELEASED), 7, 2100, 2200);
+    maker_attach(&seen, maker);
+    drain_visit(seen.drain, DRAIN_RELEASED);
+    CHECK_INT(seen.count, 0);
+    CHECK_INT(seen.drain->corrupt, 1);
+    own_span(maker_block(maker, 1, 2, 1, ANNOT_BLOCK_RELEASED), 7, 2300, 2400);
+    maker_block(maker, 2, 7, 0, ANNOT_BLOCK_RELEASED);
+    drain_visit(seen.drain, DRAIN_RELEASED);
+    check_own_spans((uint32_t[]){7}, 1);
+    maker_detach(&seen);
+    maker_destroy(maker);
+}
+
 /* A segment that makes threads up without end costs itself only. */
 TEST(too_many_threads_end_their_segment_not_the_recording)
 {

@@ -61,6 +61,28 @@ TEST(nothing_is_read_before_the_end)
     end(maker);
 }
 
+TEST(threads_of_all_blocks_are_known_before_any_is_read)
+{
+    struct maker *maker = make_recorder();
+
+    const struct {
+        struct annot_attr attr;
+        struct annot_id id;
+    } parts = {{.value = 2200, .color = ANNOT_SPAN_OWN_LANE},
+               {.id = 2100, .reserved = UINT64_C(8) << 32 | ANNOT_SPAN_MONOTONIC}};
+    const struct annot_record span = {
+        .time = 2100, .kind = ANNOT_REC_SPAN, .flags = ANNOT_FLAG_ATTR | ANNOT_FLAG_ID};
+    struct annot_block *block = maker_block(maker, 0, 2, 0, ANNOT_BLOCK_CLAIMED);
+    block->claim_time = 1000;
+    maker_record(block, span, &parts, sizeof(parts));
+    block = maker_block(maker, 1, 7, 0, ANNOT_BLOCK_RELEASED);
+    block->claim_time = 2000;
+    read_at_end(maker);
+    CHECK_INT(seen.count, 1);
+    CHECK_INT(trace_thread_get(seen.trace, seen.events[0].thread)->tid, 107);
+    end(maker);
+}
+
 TEST(first_block_that_is_left_tells_what_was_overwritten)
 {
     struct maker *maker = make_recorder();
