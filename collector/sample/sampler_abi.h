@@ -235,6 +235,7 @@ struct sampler_code {
 struct sampler_fork {
     struct sampler_head head; /* the child; time_ns of the fork */
     int32_t parent_pid, parent_tid;
+    int32_t parent_ns_pid, parent_ns_tid; /* as the parent's own namespace numbers them */
     uint64_t parent_start_ns;
     uint32_t uid;
     uint32_t space; /* inherited */

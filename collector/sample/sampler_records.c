@@ -162,11 +162,14 @@ static int take_fork(struct bpf_sampler *sampler, const struct sampler_fork *for
     inherit_ranges(child, parent, fork);
     char comm[17];
     copy_comm(comm, fork->comm);
-    struct lives_fork told = {
-        .child = task,
-        .parent = {.pid = fork->parent_pid, .start_ticks = fork->parent_start_ns / 10000000},
-        .time_ns = (int64_t)fork->head.time_ns,
-        .comm = comm};
+    struct lives_fork told = {.child = task,
+                              .parent = {.pid = fork->parent_pid,
+                                         .tid = fork->parent_tid,
+                                         .ns_pid = fork->parent_ns_pid,
+                                         .ns_tid = fork->parent_ns_tid,
+                                         .start_ticks = fork->parent_start_ns / 10000000},
+                              .time_ns = (int64_t)fork->head.time_ns,
+                              .comm = comm};
     int error = lives_fork(sampler->options.lives, &told);
     return error ? error : ask_inherited(sampler, child);
 }

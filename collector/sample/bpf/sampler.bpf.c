@@ -57,9 +57,11 @@ static __always_inline void tasks_ranges(struct sampler_fork *fork, struct task_
     uint64_t *live = bpf_map_lookup_elem(&tasks_live, &zero);
 
     fork->flags = fork->range_depth = 0;
+    task_own_numbers(parent, &owner, true);
+    fork->parent_ns_pid = owner.ns_pid;
+    fork->parent_ns_tid = owner.ns_tid;
     if (!live || tls_offset == 0 || parent->thread.fsbase == 0)
         return;
-    task_own_numbers(parent, &owner, true);
     fork->flags = range_read(&owner, parent->thread.fsbase + tls_offset, &depth, live);
     fork->range_depth = depth;
     range_copy(depth, live, fork->ranges);
