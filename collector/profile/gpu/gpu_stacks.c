@@ -22,6 +22,7 @@ typedef unsigned __int128 wide;
 /* What was launched by a thread in a path under a name. */
 struct total {
     uint32_t thread, path, name;
+    bool orphaned;   /* nobody knows its launch; the thread is who told of it */
     uint32_t shares; /* index + 1 of the first */
     uint32_t share_count;
     int64_t first_ns; /* when the first was launched */
@@ -105,15 +106,16 @@ static uint64_t bytes_of(const struct gpu_stacks *stacks, const struct args *arg
 static int64_t find_total(struct gpu_stacks *stacks, const struct item *item)
 {
     const struct event *event = item->event;
-    const struct wide_key key = *WIDE_KEY(event->thread, item->path, event->name);
+    bool orphaned = event->origin_ns == EVENT_NO_ORIGIN;
+    const struct wide_key key = *WIDE_KEY(event->thread, item->path, event->name, orphaned);
     const uint64_t *found = wide_map_find(&stacks->total_by_key, &key);
     if (found)
         return (int64_t)*found;
     const struct total total = {.thread = event->thread,
                                 .path = item->path,
                                 .name = event->name,
-                                .first_ns = event->origin_ns == EVENT_NO_ORIGIN ? item->begin_ns
-                                                                                : event->origin_ns};
+                                .orphaned = orphaned,
+                                .first_ns = orphaned ? item->begin_ns : event->origin_ns};
     int64_t index = (int64_t)stacks->totals.count;
     if (vec_push(&stacks->totals, total) != 0 ||
         wide_map_put(&stacks->total_by_key, &key, (uint64_t)index) != 0)
@@ -304,7 +306,7 @@ static int64_t called_stack(struct gpu_stacks *stacks, uint32_t stack)
 /* For those of whom no stack is known. */
 static int64_t unknown_stack(struct gpu_stacks *stacks, const struct total *total)
 {
-    static const char text[] = "[stack not sampled]";
+    const char *text = total->orphaned ? "[launch not known]" : "[stack not sampled]";
     uint32_t names[PATH_NAMES_MAX], count = 0;
     int64_t stack = 0, string = trace_string_add(stacks->trace, text, strlen(text));
     if (!stacks->options.by_range)

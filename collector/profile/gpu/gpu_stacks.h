@@ -6,7 +6,8 @@
  * all. Where a thread launched it is known of a part of the launches (SAMPLE_ROLE_LAUNCH): the
  * whole is divided among those stacks in proportion to what the sampled ones took, each times the
  * launches it stands for; if all were sampled, that is exact, too. What was launched under a name
- * and path of which no launch was sampled has its ranges as frames, and one that says so.
+ * and path of which no launch was sampled has its ranges as frames, and one that says so. So has
+ * what nobody knows the launch of, with the thread that told of it.
  *
  * The samples are of a set of their own, which the trace gains. Memory: 160 bytes for each thread,
  * path and name, 64 for each of these and a stack, 32 for each sampled launch. Thread-safety: one

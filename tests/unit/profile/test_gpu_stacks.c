@@ -132,6 +132,22 @@ TEST(without_any_stack_there_are_ranges)
     check(false, "step/[stack not sampled]/spin 7, [stack not sampled]/spin 5");
 }
 
+/* The thread is who told of it, and has not launched it. */
+TEST(what_has_no_launch_says_so)
+{
+    uint32_t thread = begin();
+    add_span(thread, 100, "spin", 7);
+    maker_event(maker, &(struct event){.kind = EVENT_SPAN,
+                                       .thread = thread,
+                                       .time_ns = 200,
+                                       .end_ns = MAKER_BEGIN_NS + 205,
+                                       .lane = queue,
+                                       .scope = kernel,
+                                       .origin_ns = EVENT_NO_ORIGIN,
+                                       .name = maker_string(maker, "spin")});
+    check(false, "[stack not sampled]/spin 7, [launch not known]/spin 5");
+}
+
 TEST(ranges_are_no_frames_where_they_are_shown_anyway)
 {
     uint32_t thread = begin();
