@@ -22,5 +22,13 @@ typedef int fake_play_function(const char *path, const char *mode,
 
 /* Launches a kernel of that name that takes so long: 1, or 0: nobody records kernels. */
 typedef int fake_launch_function(const char *name, uint64_t ns);
+/* The same of a copy. */
+typedef int fake_copy_function(uint64_t bytes, uint64_t ns);
+
+/* The calling thread captures a kernel, or a copy of so many bytes; makes a graph of what it has
+ * captured so far: its number; launches one. */
+typedef void fake_capture_function(const char *name, uint64_t bytes, uint64_t ns);
+typedef uint32_t fake_instantiate_function(void);
+typedef void fake_graph_launch_function(uint32_t graph);
 
 #endif

@@ -73,6 +73,21 @@ void fake_overrun(void);
 
 /* Names of kernels end on an x from here on, in the places where they were. */
 void fake_rename(void);
+
+/* What a launch makes the GPU do: a copy, if it has bytes; a kernel, if it has a name; or a graph.
+ */
+struct fake_work {
+    const char *name;
+    uint64_t ns, bytes, node;
+    uint32_t graph, correlation;
+};
+
+/* One side of a call of the driver; both sides of one: its number (fake_launch.c). */
+void fake_call(CUpti_CallbackId id, uint32_t correlation, CUpti_ApiCallbackSite site);
+uint32_t fake_call_around(CUpti_CallbackId id);
+/* It runs from now on, one after the other. */
+void fake_run(const struct fake_work *work, size_t count);
+
 /* Delivers what waits; what was launched by fake_launch(). */
 void fake_flush(bool forced);
 /* Its subscriber leaves: what is left comes back, or never. */
