@@ -49,6 +49,7 @@ void trace_destroy(struct trace *trace)
     vec_free(&trace->captures);
     vec_free(&trace->lanes);
     vec_free(&trace->units);
+    vec_free(&trace->devices);
     vec_free(&trace->scopes);
     vec_free(&trace->label_names);
     vec_free(&trace->names_by_label);

@@ -33,6 +33,7 @@ struct trace {
     struct wide_map lanes_by_key; /* kind, process, id -> ordinal */
     VEC(struct trace_unit) units;
     struct map64 units_by_counter; /* domain, counter -> index */
+    VEC(struct trace_device) devices;
     struct trace_session session;
     struct trace_sampling sampling;
     VEC(struct trace_label_name) label_names;

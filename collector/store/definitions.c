@@ -5,6 +5,7 @@
 
 #include "sample.h"
 #include "stacks.h"
+#include "trace_devices.h"
 
 #include <errno.h>
 #include <string.h>
@@ -30,16 +31,20 @@ enum { FEW_HOLES = 1 << 16, MANY_HOLES = 1 << 20 };
     {                                                                                              \
         offsetof(type, member), sizeof(((type *)0)->member[0]), FIELD_UNSIGNED, count, 0, 0        \
     }
-/* How many there are and which, of a table that is part of the trace's stacks. */
+/* How many there are and which, of a table that is a part of the trace. */
 #define IN_STACKS(count, count_all, get, get_one)                                                  \
+    IN_PART(trace_stacks_get, count, count_all, get, get_one)
+#define IN_SETS(count, count_all, get, get_one)                                                    \
+    IN_PART(trace_sets_get, count, count_all, get, get_one)
+#define IN_PART(part, count, count_all, get, get_one)                                              \
     static uint32_t count(const struct trace *trace)                                               \
     {                                                                                              \
-        return count_all(trace_stacks_get(trace));                                                 \
+        return count_all(part(trace));                                                             \
     }                                                                                              \
                                                                                                    \
     static const void *get(const struct trace *trace, uint32_t ordinal)                            \
     {                                                                                              \
-        return get_one(trace_stacks_get(trace), ordinal);                                          \
+        return get_one(part(trace), ordinal);                                                      \
     }
 /* What a recording says of it is appended; of what damage took, nothing. */
 #define APPENDED(put, type, append)                                                                \
@@ -482,6 +487,20 @@ static int put_lane(struct trace *trace, uint32_t ordinal, const void *entry)
     return trace_lane_set_id(trace, ordinal, lane->id);
 }
 
+/* ---- Devices ---- */
+
+static const struct field device_fields[] = {
+    REFERENCE(struct trace_device, lane, FIELD_UNSIGNED, STORE_DEFINE_LANE, REFERENCE_NEXT),
+    REFERENCE(struct trace_device, thread, FIELD_UNSIGNED, STORE_DEFINE_THREAD, REFERENCE_NEXT),
+    STRING(struct trace_device, name),
+    STRING(struct trace_device, uuid),
+    STRING(struct trace_device, card),
+    STRING(struct trace_device, place),
+};
+
+GET(get_device, trace_device_get)
+REPLACED(put_device, struct trace_device, trace_device_count, trace_device_add(trace), trace_device)
+
 /* ---- What samples measure ---- */
 
 /* Numbers from here on may be defined: those of format 1.0 are fixed. */
@@ -493,15 +512,7 @@ static const struct field value_type_fields[] = {
     UNSIGNED(struct value_type, sum),
 };
 
-static uint32_t count_value_types(const struct trace *trace)
-{
-    return value_types_count(trace_sets_get(trace));
-}
-
-static const void *get_value_type(const struct trace *trace, uint32_t number)
-{
-    return value_type_get(trace_sets_get(trace), number);
-}
+IN_SETS(count_value_types, value_types_count, get_value_type, value_type_get)
 
 static int put_value_type(struct trace *trace, uint32_t number, const void *entry)
 {
@@ -518,15 +529,7 @@ static const struct field sample_set_fields[] = {
      STORE_DEFINE_VALUE_TYPE, REFERENCE_NUMBER},
 };
 
-static uint32_t count_sample_sets(const struct trace *trace)
-{
-    return sample_sets_count(trace_sets_get(trace));
-}
-
-static const void *get_sample_set(const struct trace *trace, uint32_t number)
-{
-    return sample_set_get(trace_sets_get(trace), number);
-}
+IN_SETS(count_sample_sets, sample_sets_count, get_sample_set, sample_set_get)
 
 static int put_sample_set(struct trace *trace, uint32_t number, const void *entry)
 {
@@ -588,5 +591,7 @@ const struct table definition_tables[STORE_DEFINE_COUNT] = {
         false, false, false, count_labels, get_label, put_label},
     [STORE_DEFINE_LABEL_NAME] = {FIELDS(label_name_fields), sizeof(struct trace_label_name), 0,
         MANY_HOLES, false, false, false, trace_label_name_count, get_label_name, put_label_name},
+    [STORE_DEFINE_DEVICE] = {FIELDS(device_fields), sizeof(struct trace_device), 0, FEW_HOLES,
+        true, false, false, trace_device_count, get_device, put_device},
 };
 /* clang-format on */

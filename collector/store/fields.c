@@ -273,7 +273,7 @@ const uint8_t definition_order[STORE_DEFINE_COUNT - 1] = {
     STORE_DEFINE_FACT,       STORE_DEFINE_MODULE,  STORE_DEFINE_SOURCE,     STORE_DEFINE_LABEL,
     STORE_DEFINE_LABEL_NAME, STORE_DEFINE_FRAME,   STORE_DEFINE_STACK,      STORE_DEFINE_PATH,
     STORE_DEFINE_LANE,       STORE_DEFINE_UNIT,    STORE_DEFINE_VALUE_TYPE, STORE_DEFINE_SAMPLE_SET,
-    STORE_DEFINE_NAME,
+    STORE_DEFINE_NAME,       STORE_DEFINE_DEVICE,
 };
 
 int definitions_collect(const struct trace *trace, struct definitions_state *state, size_t limit,

@@ -319,7 +319,7 @@ DEFINITIONS = {
     20: ('sets', 'name period flags count types:'),
     21: ('modules', 'path kind size build#20'),
     22: ('streams', 'name'),
-    23: ('sources', 'path hash#16 content'),
+    23: ('sources', 'path hash#16 content'), 26: ('cards', 'lane thread name uuid card place'),
     24: ('labels', 'kind text source module first_line flags'), 25: ('label_names', 'string label'),
 }
 

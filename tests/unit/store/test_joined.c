@@ -5,6 +5,7 @@
 #include "stacks.h"
 #include "store.h"
 #include "test.h"
+#include "trace_devices.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -37,6 +38,19 @@ static uint32_t string(struct trace *trace, const char *text)
     return (uint32_t)trace_string_add(trace, text, strlen(text));
 }
 
+/* A device of the process, whose thread has the counters of it: at one place on both hosts. */
+static void add_device(struct trace *trace)
+{
+    uint32_t place = string(trace, "0000:1a:00.0");
+    uint32_t lane = (uint32_t)trace_lane_of(trace, LANE_DEVICE, 0, 3);
+    uint32_t used = (uint32_t)trace_device_add(trace), counted = (uint32_t)trace_device_add(trace);
+    trace_device(trace, used)->lane = lane + 1;
+    trace_device(trace, used)->place = place;
+    trace_device(trace, counted)->thread = 1;
+    trace_device(trace, counted)->place = place;
+    trace_device(trace, counted)->name = string(trace, "GPU 0");
+}
+
 /* A process 100 with a thread 100 that pushes "work" and counts, every SPAN_NS. */
 static struct trace *make_trace(unsigned host, unsigned strings_before)
 {
@@ -61,6 +75,7 @@ static struct trace *make_trace(unsigned host, unsigned strings_before)
     CHECK_INT(trace_fact_set(trace, FACT_COUNT, TRACE_FACT_USED_MS, 100), 0);
     CHECK_INT(trace_fact_set(trace, FACT_COUNT, "counted", 100), 0);
     trace_session(trace)->begin_ns = host ? on_second(BEGIN_NS) : BEGIN_NS;
+    add_device(trace);
     return trace;
 }
 
@@ -144,6 +159,19 @@ TEST(another_hosts_events_come_at_the_right_time)
     }
     CHECK_INT(next[0], EVENTS);
     CHECK_INT(next[1], EVENTS);
+    store_reader_close(reader);
+}
+
+TEST(a_device_of_one_host_is_none_of_another)
+{
+    struct store_reader *reader = open_both();
+    const struct trace *trace = store_reader_trace(reader);
+    CHECK_INT(trace_device_count(trace), 4);
+    for (uint32_t host = 0; host < 2; host++) {
+        uint32_t lane = trace_device_next_lane(trace, host, 0);
+        CHECK_INT(trace_lane_get(trace, lane - 1)->process, host);
+        CHECK_INT(trace_device_next_lane(trace, host, lane), 0);
+    }
     store_reader_close(reader);
 }
 
