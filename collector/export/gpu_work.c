@@ -4,6 +4,7 @@
 
 #include "stacks.h"
 #include "text.h"
+#include "trace_devices.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -80,8 +81,8 @@ static const char *const key_texts[GPU_VALUE_COUNT] = {
     [GPU_VALUE_CAPABILITY] = "compute capability",
     [GPU_VALUE_MULTIPROCESSORS] = "multiprocessors",
     [GPU_VALUE_DEVICE_MEMORY] = "device memory [bytes]",
-    [GPU_VALUE_PCI] = "PCI",
-    [GPU_VALUE_UUID] = "UUID",
+    [GPU_VALUE_PCI] = QUEUE_KEY_PCI,
+    [GPU_VALUE_UUID] = QUEUE_KEY_UUID,
 };
 
 int gpu_keys_init(struct gpu_keys *keys, const struct trace *trace)

@@ -6,6 +6,7 @@
  * left out, one that contradicts its cause stays and is counted. */
 #include "intake_parts.h"
 #include "symbol_name.h"
+#include "trace_devices.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -101,6 +102,7 @@ static const char *parse_queue(char *bytes, struct decode_queue *queue, uint32_t
 }
 
 static int find_queue(struct decoder *decoder, uint32_t id, int level, int64_t *ret_lane);
+static int identify_device(struct decoder *decoder, uint32_t lane, uint32_t label);
 
 static int read_queue(struct decoder *decoder, struct decode_queue *queue, int level)
 {
@@ -118,11 +120,13 @@ static int read_queue(struct decoder *decoder, struct decode_queue *queue, int l
     if (!name)
         return 0;
     int error = enter_lane(decoder, queue, name);
+    if (error == 0 && queue->kind == LANE_DEVICE && parent != 0)
+        error = identify_device(decoder, queue->lane, parent);
     if (error == 0 && parent != 0 && level < QUEUE_LEVELS_MAX)
         error = find_queue(decoder, parent, level + 1, &above);
     if (error == 0 && queue->kind != 0 && above >= 0)
         trace_lane_set_parent(decoder->names.trace, queue->lane, (uint32_t)above);
-    return error;
+    return error < 0 ? error : 0;
 }
 
 /* The lane of a QUEUE, or -1: it is none. 0 or -errno. */
@@ -244,6 +248,12 @@ static int parse_label(struct decoder *decoder, char *text, struct decode_label 
     return error;
 }
 
+/* Of a string that is read again: its bytes count once. */
+static void forget_size(struct decoder *decoder, const struct annot_string *string)
+{
+    decoder->names.table_bytes -= sizeof(*string) + (string->length + (size_t)15) / 16 * 16;
+}
+
 static int read_label(struct decoder *decoder, uint32_t id, struct decode_label *label)
 {
     struct annot_string string;
@@ -257,10 +267,58 @@ static int read_label(struct decoder *decoder, uint32_t id, struct decode_label 
     int error = 0;
     bool is_mangled = found && is_of_cpp(bytes);
     if (found && !is_mangled) /* it is read once more */
-        decoder->names.table_bytes -= sizeof(string) + (string.length + (size_t)15) / 16 * 16;
+        forget_size(decoder, &string);
     label->name = is_mangled ? keep_label(decoder, bytes, &error)
                              : decode_keep(names_by_id(&decoder->names, id), &error);
     return error;
+}
+
+/* The value of a key as a string; 0: the label has none. */
+static uint32_t label_text(const struct decoder *decoder, const struct decode_label *label,
+                           const char *key)
+{
+    const struct trace *trace = decoder->names.trace;
+    const struct arg *args = decoder->queues.args.items + label->first_arg;
+    for (uint32_t i = 0; i < label->arg_count; i++)
+        if (args[i].kind == VALUE_STRING &&
+            strcmp(trace_string(trace, args[i].key)->bytes, key) == 0)
+            return args[i].value.string;
+    return 0;
+}
+
+static int add_device(struct decoder *decoder, uint32_t lane, const struct decode_label *label)
+{
+    struct trace *trace = decoder->names.trace;
+    int64_t ordinal = trace_device_add(trace);
+    if (ordinal < 0)
+        return ordinal == -ENOSPC ? 0 : (int)ordinal;
+    struct trace_device *device = trace_device(trace, (uint32_t)ordinal);
+    device->lane = lane + 1;
+    device->uuid = label_text(decoder, label, QUEUE_KEY_UUID);
+    device->card = label_text(decoder, label, QUEUE_KEY_CARD);
+    device->place = label_text(decoder, label, QUEUE_KEY_PCI);
+    return 0;
+}
+
+/* Which one of the machine it is, where the device's parent is a label: 1; 0: it is none; -errno.
+ */
+static int identify_device(struct decoder *decoder, uint32_t lane, uint32_t parent)
+{
+    struct annot_string string;
+    struct decode_label label = {0};
+    char bytes[ANNOT_STRING_MAX + 1];
+    int found = names_read(&decoder->names, parent, &string, bytes);
+    if (found <= 0)
+        return found;
+    forget_size(decoder, &string); /* who names it next reads it once more */
+    if (string.kind != ANNOT_STRING_LABEL)
+        return 0;
+    bytes[string.length] = 0;
+    int error = parse_label(decoder, bytes, &label);
+    if (error == 0 && label.arg_count > 0 && !trace_device_of_lane(decoder->names.trace, lane))
+        error = add_device(decoder, lane, &label);
+    decoder->queues.args.count = label.first_arg;
+    return error != 0 ? error : 1;
 }
 
 static int find_label(struct decoder *decoder, uint32_t id, struct decode_label *ret_label)

@@ -6,20 +6,27 @@
 #include "gpu_parts.h"
 
 #include <stdio.h>
+#include <string.h>
 
 enum { DEVICES = 64 };
 
 static struct device {
+    struct gpu_limits limits;
+    struct gpu_identity identity;
     bool is_known, is_told;
     bool was_asked; /* the driver, in this window */
-    struct gpu_limits limits;
 } devices[DEVICES];
 
-void gpu_device_met(const struct gpu_limits *limits, uint32_t device)
+/* CUPTI tells of all that there are, and numbers only those that the program may use as it does. */
+void gpu_device_met(const struct gpu_record *record)
 {
-    if (device >= DEVICES || devices[device].is_known)
+    uint32_t device = record->device;
+    if (device >= DEVICES || devices[device].is_known || record->hidden)
         return;
-    devices[device].limits = *limits;
+    devices[device].limits = record->limits;
+    devices[device].identity = record->identity;
+    if (!record->identity.is_known)
+        (void)gpu_library_identity(device, &devices[device].identity);
     devices[device].is_known = true;
 }
 
@@ -32,7 +39,8 @@ static uint32_t ask(uint32_t device, CUdevice_attribute attribute)
 static void ask_driver(uint32_t device)
 {
     devices[device].was_asked = true;
-    const struct gpu_limits limits = {
+    struct gpu_record record = {.device = device};
+    record.limits = (struct gpu_limits){
         .major = ask(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR),
         .minor = ask(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR),
         .multiprocessors = ask(device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT),
@@ -42,8 +50,8 @@ static void ask_driver(uint32_t device)
         .shared_bytes = ask(device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR),
         .memory_bytes = gpu_library_memory(device),
     };
-    if (limits.major != 0)
-        gpu_device_met(&limits, device);
+    if (record.limits.major != 0)
+        gpu_device_met(&record);
 }
 
 static struct device *device_of(uint32_t device)
@@ -113,19 +121,90 @@ void gpu_device_text(uint32_t device, char *text, size_t size)
     snprintf(text, size, "GPU %u%s%s", device, name[0] ? ": " : "", name);
 }
 
+enum { UUID_SIZE = 48, PLACE_SIZE = 32 };
+
+/* What says which one it is. */
+struct words {
+    char uuid[UUID_SIZE], card[UUID_SIZE], place[PLACE_SIZE]; /* "": not known */
+};
+
+/* As nvidia-smi writes it. */
+static void write_uuid(const char *kind, const uint8_t uuid[16], char text[UUID_SIZE])
+{
+    static const uint8_t none[16];
+    size_t used = (size_t)snprintf(text, UUID_SIZE, "%s", kind);
+    if (memcmp(uuid, none, sizeof(none)) == 0)
+        text[0] = 0;
+    for (int i = 0; i < 16 && text[0]; i++) {
+        bool dash = i == 0 || i == 4 || i == 6 || i == 8 || i == 10;
+        used += (size_t)snprintf(text + used, UUID_SIZE - used, "%s%02x", dash ? "-" : "", uuid[i]);
+    }
+}
+
+static bool is_number(uint32_t number, const struct gpu_identity *identity)
+{
+    struct gpu_identity other;
+    return gpu_library_identity(number, &other) &&
+           memcmp(other.uuid, identity->uuid, sizeof(other.uuid)) == 0;
+}
+
+/* The driver's number of it, which should be CUPTI's as well; DEVICES: it has none. */
+static uint32_t number_of(uint32_t number, const struct gpu_identity *identity)
+{
+    uint32_t at = 0;
+    if (!identity->is_known || is_number(number, identity))
+        return number;
+    while (at < DEVICES && !is_number(at, identity))
+        at++;
+    return at;
+}
+
+static void identify(uint32_t number, const struct device *device, struct words *words)
+{
+    const struct gpu_identity *identity = &device->identity;
+    uint32_t of_driver = number_of(number, identity);
+    *words = (struct words){0};
+    if (identity->is_known)
+        write_uuid(identity->is_instance ? "MIG" : "GPU", identity->uuid, words->uuid);
+    if (identity->is_instance)
+        write_uuid("GPU", identity->card, words->card);
+    if (of_driver < DEVICES)
+        gpu_library_place(of_driver, words->place, sizeof(words->place));
+}
+
+static void add_identity(struct gpu_values *values, const struct words *words)
+{
+    gpu_values_text(values, GPU_KEY_PCI, words->place);
+    gpu_values_text(values, GPU_KEY_UUID, words->uuid);
+    gpu_values_text(values, GPU_KEY_CARD, words->card);
+}
+
+uint32_t gpu_device_label(uint32_t number)
+{
+    const struct device *device = device_of(number);
+    struct gpu_values values = {0};
+    struct words words;
+    char text[GPU_NAME_SIZE + 16];
+    if (!device)
+        return 0;
+    identify(number, device, &words);
+    add_identity(&values, &words);
+    gpu_device_text(number, text, sizeof(text));
+    return values.count ? gpu_tell_label(text, &values) : 0;
+}
+
 static void tell(uint32_t number, const struct device *device)
 {
     struct gpu_values values = {0};
-    char text[GPU_NAME_SIZE + 16], capability[24], place[32], uuid[48];
+    struct words words;
+    char text[GPU_NAME_SIZE + 16], capability[24];
     snprintf(capability, sizeof(capability), "%u.%u", device->limits.major, device->limits.minor);
-    gpu_library_place(number, place, sizeof(place));
-    gpu_library_uuid(number, uuid, sizeof(uuid));
+    identify(number, device, &words);
     gpu_values_number(&values, GPU_KEY_DEVICE, number);
     gpu_values_text(&values, GPU_KEY_COMPUTE_CAPABILITY, capability);
     gpu_values_number(&values, GPU_KEY_MULTIPROCESSORS, device->limits.multiprocessors);
     gpu_values_number(&values, GPU_KEY_DEVICE_MEMORY, (int64_t)device->limits.memory_bytes);
-    gpu_values_text(&values, GPU_KEY_PCI, place);
-    gpu_values_text(&values, GPU_KEY_UUID, uuid);
+    add_identity(&values, &words);
     gpu_device_text(number, text, sizeof(text));
     gpu_tell_fact("device", text, &values);
 }

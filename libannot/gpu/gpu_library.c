@@ -192,23 +192,27 @@ void gpu_library_place(uint32_t device, char *text, size_t size)
         text[0] = 0;
 }
 
-/* As nvidia-smi writes it. */
-void gpu_library_uuid(uint32_t device, char *text, size_t size)
+/* The older function has the UUID of the whole device where the newer one has that of an instance.
+ */
+bool gpu_library_identity(uint32_t device, struct gpu_identity *ret_identity)
 {
     CUresult (*get)(CUuuid *, CUdevice);
-    CUuuid uuid;
-    char name[GPU_NAME_SIZE] = "";
+    CUuuid uuid, card;
+    char name[GPU_NAME_SIZE];
+    *ret_identity = (struct gpu_identity){0};
     *(void **)&get = driver_function("cuDeviceGetUuid_v2");
-    text[0] = 0;
     if (!get || get(&uuid, (CUdevice)device) != CUDA_SUCCESS)
-        return;
+        return false;
+    *(void **)&get = driver_function("cuDeviceGetUuid");
+    bool has_card = get && get(&card, (CUdevice)device) == CUDA_SUCCESS &&
+                    memcmp(card.bytes, uuid.bytes, sizeof(uuid.bytes)) != 0;
     gpu_library_device(device, name, sizeof(name));
-    size_t used = (size_t)snprintf(text, size, "%s", strstr(name, "MIG") ? "MIG" : "GPU");
-    for (int i = 0; i < 16 && used + 4 < size; i++) {
-        bool dash = i == 0 || i == 4 || i == 6 || i == 8 || i == 10;
-        used += (size_t)snprintf(text + used, size - used, "%s%02x", dash ? "-" : "",
-                                 (uint8_t)uuid.bytes[i]);
-    }
+    ret_identity->is_known = true;
+    ret_identity->is_instance = has_card || strstr(name, "MIG") != NULL;
+    memcpy(ret_identity->uuid, uuid.bytes, sizeof(uuid.bytes));
+    if (has_card)
+        memcpy(ret_identity->card, card.bytes, sizeof(card.bytes));
+    return true;
 }
 
 /* The major number of a libcudart that is mapped; else the driver's, which serves older ones. */

@@ -94,9 +94,18 @@ enum { GPU_NAME_SIZE = 256 };
 /* Of a GPU by its number, as the driver says; "" or 0: it does not. */
 void gpu_library_device(uint32_t device, char *text, size_t size);
 void gpu_library_place(uint32_t device, char *text, size_t size); /* on the PCI bus */
-void gpu_library_uuid(uint32_t device, char *text, size_t size);
 int gpu_library_attribute(uint32_t device, CUdevice_attribute attribute);
 uint64_t gpu_library_memory(uint32_t device); /* bytes */
+
+/* Which device of the machine it is, whatever its number. */
+struct gpu_identity {
+    bool is_known;
+    bool is_instance; /* of MIG: the UUID is its own, `card` that of the whole device */
+    uint8_t uuid[16], card[16];
+};
+
+/* As the driver says; whether there is such a device. */
+bool gpu_library_identity(uint32_t device, struct gpu_identity *ret_identity);
 
 /* Finds the process's libcupti: the one that is mapped, else the one beside its libcudart, else by
  * its name in the loader's path; never a second. 0, or -errno with a line in `text`; then it may be
@@ -158,6 +167,8 @@ struct gpu_record {
     uint64_t address, pool;       /* of memory */
     struct gpu_shape shape;       /* of a kernel; the name is CUPTI's, may be NULL */
     struct gpu_limits limits;     /* of a device */
+    struct gpu_identity identity; /* of a device; not known, if the record is too short for it */
+    bool hidden;                  /* of a device: the program may not use it */
 };
 
 /* How a reader gets from record to record: cuptiActivityGetNextRecord, or a test's. */
@@ -257,10 +268,12 @@ void gpu_stream_text(uint32_t context, uint32_t number, char *text, size_t size)
 
 /* ---- Devices (gpu_devices.c) ---- */
 
-void gpu_device_met(const struct gpu_limits *limits, uint32_t device);
+void gpu_device_met(const struct gpu_record *record);
 /* Percent of the warps that a multiprocessor may have; 0: not known. */
 double gpu_device_occupancy(uint32_t device, const struct gpu_shape *shape);
 void gpu_device_text(uint32_t device, char *text, size_t size);
+/* Its text with what says which one it is, as gpu_tell_label(); 0: nobody knows. */
+uint32_t gpu_device_label(uint32_t device);
 /* Tells of it, once in a window. */
 void gpu_device_tell(uint32_t device);
 void gpu_devices_begin(void);

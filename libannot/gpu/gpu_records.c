@@ -225,6 +225,22 @@ static void read_device(const uint8_t *bytes, struct gpu_record *ret_record)
            bytes + offsetof(CUpti_ActivityDevice4, globalMemorySize), 8);
 }
 
+/* That of an instance has the UUID of the whole device as well. */
+static void read_identity(const uint8_t *bytes, size_t size, struct gpu_record *ret_record)
+{
+    static const uint8_t none[16];
+    struct gpu_identity *identity = &ret_record->identity;
+    if (size < sizeof(CUpti_ActivityDevice4))
+        return;
+    const uint8_t *whole = bytes + offsetof(CUpti_ActivityDevice4, uuid);
+    const uint8_t *part = bytes + offsetof(CUpti_ActivityDevice4, migUuid);
+    ret_record->hidden = bytes[offsetof(CUpti_ActivityDevice4, isCudaVisible)] == 0;
+    identity->is_known = memcmp(whole, none, sizeof(none)) != 0;
+    identity->is_instance = memcmp(part, none, sizeof(none)) != 0;
+    memcpy(identity->uuid, identity->is_instance ? part : whole, sizeof(none));
+    memcpy(identity->card, whole, sizeof(none));
+}
+
 static void read_thread(const uint8_t *bytes, struct gpu_record *ret_record)
 {
     if (word_at(bytes, offsetof(CUpti_ActivityOverhead, objectKind)) ==
@@ -263,8 +279,10 @@ static int read_record(const uint8_t *bytes, size_t size, struct gpu_record *ret
     };
     if (layout->kind == GPU_KERNEL)
         read_kernel(bytes, size, ret_record);
-    if (layout->kind == GPU_DEVICE)
+    if (layout->kind == GPU_DEVICE) {
         read_device(bytes, ret_record);
+        read_identity(bytes, size, ret_record);
+    }
     if (layout->kind == GPU_OVERHEAD)
         read_thread(bytes, ret_record);
     return 1;

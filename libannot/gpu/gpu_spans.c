@@ -213,7 +213,7 @@ static void tell(void *context, const struct gpu_record *record)
     if (record->kind == GPU_CONTEXT)
         gpu_context_met(record->context, record->stream);
     else if (record->kind == GPU_DEVICE)
-        gpu_device_met(&record->limits, record->device);
+        gpu_device_met(record);
     else if (record->kind != GPU_CALL || record->thread != *own_thread)
         tell_span(record);
 }

@@ -193,7 +193,7 @@ static annot_queue device_queue(uint32_t device)
 {
     char text[GPU_NAME_SIZE + 32];
     gpu_device_text(device, text, sizeof(text));
-    return annot_queue_create(ANNOT_QUEUE_DEVICE, device, 0, text);
+    return annot_queue_create(ANNOT_QUEUE_DEVICE, device, gpu_device_label(device), text);
 }
 
 static void write_name(uint64_t id, char *text, size_t size)

@@ -34,6 +34,7 @@ const char *gpu_key_text(uint8_t key)
         [GPU_KEY_DEVICE_MEMORY] = ANNOT_QUEUE_KEY_DEVICE_MEMORY,
         [GPU_KEY_PCI] = ANNOT_QUEUE_KEY_PCI,
         [GPU_KEY_UUID] = ANNOT_QUEUE_KEY_UUID,
+        [GPU_KEY_CARD] = ANNOT_QUEUE_KEY_CARD,
     };
 
     return key < GPU_KEY_COUNT ? texts[key] : "";

@@ -30,7 +30,9 @@ typedef uint32_t annot_span_clock; /* of times of spans */
 /* Numbers are those of the recording. */
 enum annot_queue_kind {
     ANNOT_QUEUE_QUEUE = 4, /* id: context << 32 | stream, as streams are numbered per context */
-    ANNOT_QUEUE_DEVICE = 6 /* id: its number; the parent of its queues */
+    /* id: its number; the parent of its queues. Its own parent may be a label whose values PCI,
+     * UUID and CARD say which device of the machine it is. */
+    ANNOT_QUEUE_DEVICE = 6
 };
 
 /* What a span was to its observer (annot_category_observed with ANNOT_OBSERVER_CUPTI). */
@@ -88,6 +90,7 @@ enum annot_queue_role {
 #define ANNOT_QUEUE_KEY_DEVICE_MEMORY      "device memory [bytes]"
 #define ANNOT_QUEUE_KEY_PCI                "PCI"  /* "0000:1a:00.0" */
 #define ANNOT_QUEUE_KEY_UUID               "UUID" /* "GPU-...", of an instance of one "MIG-..." */
+#define ANNOT_QUEUE_KEY_CARD               "UUID of the whole GPU" /* of an instance */
 
 /* Of PC: the checksum of the kernel's code and the place in that, in bytes. Each further key is why
  * warps did not go on, as CUPTI calls it ("smsp__pcsamp_warps_issue_stalled_barrier"; one that ends

@@ -88,6 +88,11 @@ uint32_t fake_call_around(CUpti_CallbackId id);
 /* It runs from now on, one after the other. */
 void fake_run(const struct fake_work *work, size_t count);
 
+/* The devices of FAKE_GPUS in place of the recorded one (fake_devices.c): their records, perhaps
+ * one of a device that the program may not use; and which of them did what is on a stream. */
+void fake_put_devices(const uint8_t *record, size_t size, bool hidden);
+void fake_place_work(uint8_t *record, uint32_t kind);
+
 /* Delivers what waits; what was launched by fake_launch(). */
 void fake_flush(bool forced);
 /* Its subscriber leaves: what is left comes back, or never. */

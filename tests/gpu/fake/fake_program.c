@@ -10,13 +10,18 @@
  * child ends before it, by exit, after a range of the same kind; with "linger" it ends when there
  * is a line to read. FAKE_BEFORE, "N COMMAND;N COMMAND", are commands that it runs in the range of
  * its N-th launch, before it calls; 0 is before all. FAKE_NAMES: so many long names of ranges come
- * before all that. Without FAKE_CUPTI it launches nothing. */
+ * before all that. Without FAKE_CUPTI it launches nothing.
+ *
+ * FAKE_GPUS are the devices that the program may use, in its order: "GPU-...@1a
+ * MIG-.../GPU-...@1b", each with its bus; of an instance, the whole GPU behind the slash. Without
+ * it, its only one is the recorded one. */
 #include "fake_cupti.h"
 
 #include <annot/annot.h>
 #include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,6 +50,7 @@ static volatile sig_atomic_t signals;
 EXPORTED int cuDriverGetVersion(int *version);
 EXPORTED int cuDeviceGetName(char *name, int size, int device);
 EXPORTED int cuDeviceGetPCIBusId(char *text, int size, int device);
+EXPORTED int cuDeviceGetUuid(unsigned char *uuid, int device);
 EXPORTED int cuDeviceGetUuid_v2(unsigned char *uuid, int device);
 EXPORTED int cuDeviceGetAttribute(int *value, int attribute, int device);
 EXPORTED int cuDeviceTotalMem_v2(size_t *bytes, int device);
@@ -85,23 +91,58 @@ static void run_before(unsigned launch)
     }
 }
 
+/* The word of a device in FAKE_GPUS; NULL: there is no such. */
+static const char *find_gpu(int device)
+{
+    const char *at = getenv("FAKE_GPUS");
+    if (!at)
+        at = "GPU-9aa78c1e-50cc-2bf1-978b-f359909874d6@1a";
+    for (; at && device > 0; device--)
+        at = (at = strchr(at, ' ')) ? at + 1 : NULL;
+    return at;
+}
+
+static int read_uuid(const char *text, unsigned char *uuid)
+{
+    int count = 0;
+    for (text += 4; count < 16; text += 2) {
+        text += *text == '-';
+        if (sscanf(text, "%2hhx", &uuid[count++]) != 1)
+            return 1;
+    }
+    return 0;
+}
+
 int cuDeviceGetName(char *name, int size, int device)
 {
-    snprintf(name, (size_t)size, "Fake %d", device);
+    const char *gpu = find_gpu(device);
+    snprintf(name, (size_t)size, "Fake %d%s", device,
+             gpu && strncmp(gpu, "MIG", 3) == 0 ? " MIG 1g.10gb" : "");
     return 0;
 }
 
 int cuDeviceGetPCIBusId(char *text, int size, int device)
 {
-    snprintf(text, (size_t)size, "0000:%02x:00.0", device + 0x1a);
+    const char *gpu = find_gpu(device);
+    const char *bus = gpu ? strchr(gpu, '@') : NULL;
+    if (!bus)
+        return 1;
+    snprintf(text, (size_t)size, "0000:%.2s:00.0", bus + 1);
     return 0;
 }
 
+/* That of an instance; the older function has that of the whole GPU. */
 int cuDeviceGetUuid_v2(unsigned char *uuid, int device)
 {
-    for (int i = 0; i < 16; i++)
-        uuid[i] = (unsigned char)(i + device);
-    return 0;
+    const char *gpu = find_gpu(device);
+    return gpu ? read_uuid(gpu, uuid) : 1;
+}
+
+int cuDeviceGetUuid(unsigned char *uuid, int device)
+{
+    const char *gpu = find_gpu(device), *whole = gpu ? strchr(gpu, '/') : NULL;
+    bool is_part = whole && whole < gpu + strcspn(gpu, " ");
+    return gpu ? read_uuid(is_part ? whole + 1 : gpu, uuid) : 1;
 }
 
 /* Of an H100, by the numbers of CUDA's attributes. */

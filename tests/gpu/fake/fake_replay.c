@@ -16,6 +16,7 @@
  *   behind    the last buffer comes back as its subscriber leaves
  *   runtime   calls of the driver are told as if they were of the runtime
  *   events    a call is told before each event      unified    memory moves, at the end
+ *   hidden    a device is told that the program may not use, by a number of one that it may
  *   ranges    the program calls whether or not somebody follows; of a call that is followed, what
  *             it launched comes at the next flush   keep      and not before a forced one */
 #include "fake_parts.h"
@@ -235,6 +236,7 @@ static void prepare(uint8_t *record, uint32_t kind)
     move_time(record, at + 8);
     if (kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL)
         name_kernel(record);
+    fake_place_work(record, kind);
     if (kind == CUPTI_ACTIVITY_KIND_DRIVER || kind == CUPTI_ACTIVITY_KIND_RUNTIME)
         name_thread(record, offsetof(CUpti_ActivityAPI, threadId));
     if (kind == CUPTI_ACTIVITY_KIND_JIT)
@@ -305,7 +307,9 @@ static void put_record(const uint8_t *record, size_t size, uint32_t kind)
         memcpy(copy, &recorded_as, sizeof(recorded_as));
     if (is_mode("foreign") && replay.records % 3 == 0)
         memset(copy, 0x7f, sizeof(recorded_as));
-    if (!is_mode("late") && !is_mode("reordered") && !is_mode("ranges")) {
+    if (kind == CUPTI_ACTIVITY_KIND_DEVICE) {
+        fake_put_devices(copy, size, is_mode("hidden"));
+    } else if (!is_mode("late") && !is_mode("reordered") && !is_mode("ranges")) {
         fake_deliver(copy, size);
     } else if (replay.waiting_count < WAITING) {
         uint8_t *waits = malloc(size);

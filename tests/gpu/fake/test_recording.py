@@ -122,6 +122,23 @@ def info_says_what_was_recorded():
         assert bool(missing) == (told["missing_count"] > 0) == (scene == "killed"), (text, told)
 
 
+def devices_are_known_by_what_they_are():
+    """Which ones of the machine the lanes of devices stand for."""
+    one, two = (f"GPU-{digit * 8}-0000-0000-0000-000000000000" for digit in "12")
+    part = "MIG-33333333-0000-0000-0000-000000000000"
+    for gpus, wanted in ((f"{two}@2b {one}@1a", {0: [two, "", "0000:2b:00.0"],
+                                                 1: [one, "", "0000:1a:00.0"]}),
+                         (f"{part}/{one}@1a", {0: [part, one, "0000:1a:00.0"]})):
+        recorded = record("streams", options=["--no-gpu-counters"], FAKE_GPUS=gpus)
+        known = {recorded.tracks[card["lane"] - 1]["id"]:
+                 [recorded.text(card[key]) for key in ("uuid", "card", "place")]
+                 for card in recorded.cards.values()}
+        assert known == wanted, known
+        queues = {recorded.tracks[track["parent"] - 1]["id"]
+                  for track in recorded.tracks.values() if track["kind"] == 4 and track["parent"]}
+        assert queues == set(wanted), queues
+
+
 def late_and_reordered_is_the_same():
     for mode in "late", "reordered", "split":
         recorded = record("streams", mode)
@@ -278,7 +295,8 @@ def who_has_cupti_is_named():
 
 CASES = [what_was_replayed_is_recorded, info_says_what_was_recorded,
          calls_lie_on_the_lanes_of_their_threads,
-         queues_and_devices_are_named, late_and_reordered_is_the_same,
+         queues_and_devices_are_named, devices_are_known_by_what_they_are,
+         late_and_reordered_is_the_same,
          copies_have_bytes_and_kernels_a_shape, missing_activities_are_known,
          times_that_cannot_be_are_counted,
          nodes_have_the_launch_and_say_where_they_were_captured, stall_reasons_have_a_table,

@@ -281,7 +281,23 @@ def a_device_is_told_of_once():
         assert device["values"] == {
             "device": 0, "compute capability": "9.0", "multiprocessors": 132,
             "device memory [bytes]": 85017493504, "PCI": "0000:1a:00.0",
-            "UUID": "GPU-00010203-0405-0607-0809-0a0b0c0d0e0f"}, device
+            "UUID": "GPU-9aa78c1e-50cc-2bf1-978b-f359909874d6"}, device
+
+
+def devices_are_told_by_uuid():
+    """In whatever order, by CUPTI's record and by the driver; of an instance, the whole GPU too."""
+    one, two = (f"GPU-{digit * 8}-0000-0000-0000-000000000000" for digit in "12")
+    part = two.replace("GPU", "MIG").replace("2", "3")
+    told = {device["values"]["device"]: device["values"]
+            for device in Run("streams", FAKE_GPUS=f"{two}@2b {one}@1a").facts}
+    assert [(told[i]["UUID"], told[i]["PCI"]) for i in (0, 1)] == [
+        (two, "0000:2b:00.0"), (one, "0000:1a:00.0")], told
+    for scene in "streams", "window-finalize":
+        device, = Run(scene, FAKE_GPUS=f"{part}/{two}@2b").facts
+        assert device["values"]["UUID"] == part, device
+        assert device["values"]["UUID of the whole GPU"] == two, device
+    device, = Run("streams", "hidden", FAKE_GPUS=f"{one}@1a").facts
+    assert device["values"]["UUID"] == one, device
 
 
 def kernels_have_their_occupancy():
@@ -502,7 +518,8 @@ CASES = [everything_is_told_as_it_was, kernels_have_their_shape,
          the_profiler_calls_open_and_shut, a_forked_child_ends_at_once,
          rubbish_breaks_nothing, what_cannot_be_read_is_counted, who_has_cupti_keeps_it,
          a_tool_before_us_comes_first, nothing_happens_unless_asked, what_cannot_be_used_is_said,
-         streams_have_names, a_device_is_told_of_once, kernels_have_their_occupancy,
+         streams_have_names, a_device_is_told_of_once, devices_are_told_by_uuid,
+         kernels_have_their_occupancy,
          calls_lie_with_their_threads, copies_have_direction_and_memory,
          events_have_the_time_of_their_call, calls_of_the_runtime_have_their_names,
          unified_memory_moves, warps_are_sampled, samples_that_are_missing_are_counted,
