@@ -21,7 +21,7 @@
 
 enum { LIST_MAX = 1 << 16, OK = 0, CLOCK_OF_SM = 1, CLOCK_OF_MEMORY = 2, SENSOR_OF_GPU = 0 };
 
-typedef void *nvml_device;
+typedef void *nvml_handle;
 
 struct nvml_utilization {
     unsigned gpu, memory; /* percent */
@@ -31,23 +31,40 @@ struct nvml_memory {
     unsigned long long total, free, used; /* bytes */
 };
 
+struct nvml_pci {
+    char legacy_place[16];
+    unsigned domain, bus, device, ids[2];
+    char place[32];
+};
+
 struct functions {
     int (*init)(void);
     int (*shutdown)(void);
     int (*get_count)(unsigned *);
-    int (*get_device)(unsigned, nvml_device *);
-    int (*get_utilization)(nvml_device, struct nvml_utilization *);
-    int (*get_memory)(nvml_device, struct nvml_memory *);
-    int (*get_power)(nvml_device, unsigned *); /* mW */
-    int (*get_clock)(nvml_device, int, unsigned *);
-    int (*get_temperature)(nvml_device, int, unsigned *);
+    int (*get_device)(unsigned, nvml_handle *);
+    int (*get_utilization)(nvml_handle, struct nvml_utilization *);
+    int (*get_memory)(nvml_handle, struct nvml_memory *);
+    int (*get_power)(nvml_handle, unsigned *); /* mW */
+    int (*get_clock)(nvml_handle, int, unsigned *);
+    int (*get_temperature)(nvml_handle, int, unsigned *);
+    /* NULL: an older library has none. */
+    int (*get_name)(nvml_handle, char *, unsigned);
+    int (*get_uuid)(nvml_handle, char *, unsigned);
+    int (*get_pci)(nvml_handle, struct nvml_pci *);
+    int (*get_instance_max)(nvml_handle, unsigned *);
+    int (*get_instance)(nvml_handle, unsigned, nvml_handle *);
+};
+
+struct device {
+    nvml_handle handle; /* NULL: it cannot be asked */
+    bool missing[NVML_COUNTERS];
+    struct nvml_about about;
 };
 
 struct nvml {
     struct functions call;
     unsigned device_count;
-    nvml_device devices[NVML_DEVICES_MAX];
-    bool missing[NVML_DEVICES_MAX][NVML_COUNTERS]; /* W: the reader */
+    struct device devices[NVML_DEVICES_MAX]; /* W: the reader; `about` before a reading of it */
     int64_t period_ns;
     pthread_t thread;
     pthread_mutex_t lock;
@@ -64,45 +81,100 @@ static bool find_functions(void *library, struct functions *call)
     static const struct {
         const char *name;
         size_t at;
+        bool optional;
     } names[] = {
-        {"nvmlInit_v2", offsetof(struct functions, init)},
-        {"nvmlShutdown", offsetof(struct functions, shutdown)},
-        {"nvmlDeviceGetCount_v2", offsetof(struct functions, get_count)},
-        {"nvmlDeviceGetHandleByIndex_v2", offsetof(struct functions, get_device)},
-        {"nvmlDeviceGetUtilizationRates", offsetof(struct functions, get_utilization)},
-        {"nvmlDeviceGetMemoryInfo", offsetof(struct functions, get_memory)},
-        {"nvmlDeviceGetPowerUsage", offsetof(struct functions, get_power)},
-        {"nvmlDeviceGetClockInfo", offsetof(struct functions, get_clock)},
-        {"nvmlDeviceGetTemperature", offsetof(struct functions, get_temperature)},
+        {"nvmlInit_v2", offsetof(struct functions, init), false},
+        {"nvmlShutdown", offsetof(struct functions, shutdown), false},
+        {"nvmlDeviceGetCount_v2", offsetof(struct functions, get_count), false},
+        {"nvmlDeviceGetHandleByIndex_v2", offsetof(struct functions, get_device), false},
+        {"nvmlDeviceGetUtilizationRates", offsetof(struct functions, get_utilization), false},
+        {"nvmlDeviceGetMemoryInfo", offsetof(struct functions, get_memory), false},
+        {"nvmlDeviceGetPowerUsage", offsetof(struct functions, get_power), false},
+        {"nvmlDeviceGetClockInfo", offsetof(struct functions, get_clock), false},
+        {"nvmlDeviceGetTemperature", offsetof(struct functions, get_temperature), false},
+        {"nvmlDeviceGetName", offsetof(struct functions, get_name), true},
+        {"nvmlDeviceGetUUID", offsetof(struct functions, get_uuid), true},
+        {"nvmlDeviceGetPciInfo_v3", offsetof(struct functions, get_pci), true},
+        {"nvmlDeviceGetMaxMigDeviceCount", offsetof(struct functions, get_instance_max), true},
+        {"nvmlDeviceGetMigDeviceHandleByIndex", offsetof(struct functions, get_instance), true},
     };
 
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         void *function = dlsym(library, names[i].name);
-        if (!function)
+        if (!function && !names[i].optional)
             return false;
         memcpy((char *)call + names[i].at, &function, sizeof(function));
     }
     return true;
 }
 
+/* What the library does not know stays empty. */
+static void describe(const struct functions *call, struct device *device)
+{
+    struct nvml_about *about = &device->about;
+    struct nvml_pci pci = {0};
+    if (!call->get_uuid || call->get_uuid(device->handle, about->uuid, NVML_TEXT_SIZE) != OK)
+        about->uuid[0] = 0;
+    if (!call->get_name || call->get_name(device->handle, about->model, NVML_TEXT_SIZE) != OK)
+        about->model[0] = 0;
+    if (call->get_pci && call->get_pci(device->handle, &pci) == OK)
+        snprintf(about->place, NVML_TEXT_SIZE, "%04x:%02x:%02x.0", pci.domain, pci.bus, pci.device);
+}
+
+/* NULL: there are too many. */
+static struct device *add_device(struct nvml *nvml, nvml_handle handle)
+{
+    if (nvml->device_count == NVML_DEVICES_MAX)
+        return NULL;
+    struct device *device = &nvml->devices[nvml->device_count++];
+    device->handle = handle;
+    if (handle)
+        describe(&nvml->call, device);
+    return device;
+}
+
+/* Of a GPU that is shared out; any other one has none. */
+static void find_instances(struct nvml *nvml, unsigned number)
+{
+    const struct functions *call = &nvml->call;
+    const struct device *whole = &nvml->devices[number];
+    nvml_handle handle;
+    unsigned max = 0;
+    if (!whole->handle || !call->get_instance_max || !call->get_instance ||
+        call->get_instance_max(whole->handle, &max) != OK)
+        return;
+    for (unsigned i = 0; i < max && i < NVML_DEVICES_MAX; i++) {
+        struct device *device =
+            call->get_instance(whole->handle, i, &handle) == OK ? add_device(nvml, handle) : NULL;
+        if (!device)
+            continue;
+        snprintf(device->about.name, NVML_TEXT_SIZE, "GPU %u MIG %u", number, i);
+        memcpy(device->about.card, whole->about.uuid, NVML_TEXT_SIZE);
+        memcpy(device->about.place, whole->about.place, NVML_TEXT_SIZE);
+    }
+}
+
 static void find_devices(struct nvml *nvml)
 {
     unsigned count = 0;
+    nvml_handle handle;
     if (nvml->call.get_count(&count) != OK)
         return;
     for (unsigned i = 0; i < count && i < NVML_DEVICES_MAX; i++) {
-        nvml_device *device = &nvml->devices[nvml->device_count];
-        if (nvml->call.get_device(i, device) != OK)
-            *device = NULL;
-        nvml->device_count++;
+        bool is_there = nvml->call.get_device(i, &handle) == OK;
+        struct device *device = add_device(nvml, is_there ? handle : NULL);
+        snprintf(device->about.name, NVML_TEXT_SIZE, "GPU %u", i);
     }
+    count = nvml->device_count;
+    for (unsigned i = 0; i < count; i++)
+        find_instances(nvml, i);
 }
 
 /* One that is asked for; whether there is an answer. */
 static bool read_one(struct nvml *nvml, uint32_t device, enum nvml_counter counter, double *ret)
 {
     const struct functions *call = &nvml->call;
-    nvml_device at = nvml->devices[device];
+    nvml_handle at = nvml->devices[device].handle;
     struct nvml_utilization used = {0};
     struct nvml_memory memory = {0};
     unsigned number = 0;
@@ -144,15 +216,16 @@ static void keep(struct nvml *nvml, const struct nvml_reading *reading)
 
 static void read_all(struct nvml *nvml)
 {
-    for (uint32_t device = 0; device < nvml->device_count; device++)
+    for (uint32_t i = 0; i < nvml->device_count; i++)
         for (int counter = 0; counter < NVML_COUNTERS; counter++) {
-            struct nvml_reading reading = {.device = device, .counter = (uint32_t)counter};
-            if (!nvml->devices[device] || nvml->missing[device][counter])
+            struct nvml_reading reading = {.device = i, .counter = (uint32_t)counter};
+            struct device *device = &nvml->devices[i];
+            if (!device->handle || device->missing[counter])
                 continue;
-            nvml->missing[device][counter] =
-                !read_one(nvml, device, (enum nvml_counter)counter, &reading.value);
+            device->missing[counter] =
+                !read_one(nvml, i, (enum nvml_counter)counter, &reading.value);
             reading.time_ns = clock_now_ns();
-            if (!nvml->missing[device][counter])
+            if (!device->missing[counter])
                 keep(nvml, &reading);
         }
 }
@@ -251,6 +324,11 @@ size_t nvml_take(struct nvml *nvml, struct nvml_reading *readings, size_t max)
     memmove(nvml->list, nvml->list + count, nvml->count * sizeof(*readings));
     pthread_mutex_unlock(&nvml->lock);
     return count;
+}
+
+const struct nvml_about *nvml_device(const struct nvml *nvml, uint32_t device)
+{
+    return &nvml->devices[device].about;
 }
 
 void nvml_destroy(struct nvml *nvml)

@@ -133,7 +133,7 @@ size_t function_names_find(void *context, const struct names_function *function,
 
 /* ---- Counters of GPUs: collector_nvml.c, collector_gpus.c ---- */
 
-enum { NVML_DEVICES_MAX = 64 };
+enum { NVML_DEVICES_MAX = 128, NVML_TEXT_SIZE = 96 }; /* of eight GPUs with seven instances each */
 
 enum nvml_counter {
     NVML_UTILISATION,
@@ -146,9 +146,16 @@ enum nvml_counter {
     NVML_COUNTERS
 };
 
+/* A GPU, or an instance of one. Texts that the library does not give are empty. */
+struct nvml_about {
+    char name[NVML_TEXT_SIZE];  /* as the library numbers it: "GPU 3", "GPU 3 MIG 0" */
+    char model[NVML_TEXT_SIZE]; /* "NVIDIA H100 80GB HBM3" */
+    char uuid[NVML_TEXT_SIZE], card[NVML_TEXT_SIZE], place[NVML_TEXT_SIZE]; /* trace_devices.h */
+};
+
 struct nvml_reading {
     int64_t time_ns;
-    uint32_t device, counter; /* as the library numbers them; enum nvml_counter */
+    uint32_t device, counter; /* nvml_device(); enum nvml_counter */
     double value;
 };
 
@@ -161,13 +168,19 @@ void nvml_destroy(struct nvml *nvml);
 void nvml_end(struct nvml *nvml);
 /* The oldest ones, which are forgotten; returns how many. */
 size_t nvml_take(struct nvml *nvml, struct nvml_reading *readings, size_t max);
+/* Of a device that there was a reading of. Lives as long as `nvml`. */
+const struct nvml_about *nvml_device(const struct nvml *nvml, uint32_t device);
 
-/* What they become: counters of a thread of the recording. {0} is none. */
+/* What they become: counters of a thread of the recording for each device. {0} is none. */
 struct gpus {
     struct nvml *nvml;
     bool entered; /* there are entries for them: */
-    uint32_t process, thread, domain, scope;
-    uint32_t names[NVML_DEVICES_MAX][NVML_COUNTERS]; /* 0: not met yet */
+    uint32_t process, domain, scope;
+
+    struct {
+        uint32_t thread;               /* 1 + ordinal; 0: there was no reading of it yet */
+        uint32_t names[NVML_COUNTERS]; /* 0: not met yet */
+    } devices[NVML_DEVICES_MAX];
 };
 
 /* Hands on what was read. 0 or -errno. */

@@ -2,16 +2,20 @@
 /* A libnvidia-ml.so.1 for machines without a GPU: each reading is another one, and stands in the
  * file FAKE_NVML_LOG, a line each: device, what it is, the value. Device 1 knows no power.
  *
- * FAKE_NVML_DEVICES  how many there are (2)    FAKE_NVML_FAILS  nvmlInit fails */
+ * FAKE_NVML_DEVICES  how many there are (2)    FAKE_NVML_FAILS  nvmlInit fails
+ * FAKE_NVML_GPUS     which they are, in the driver's order: "GPU-...@1a
+ * GPU-...@1b+MIG-...+MIG-...", each with its bus and its instances. Instances know their memory
+ * only, and what has some knows no utilisation. Without it nobody knows which they are. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define API __attribute__((visibility("default")))
 
-enum { DEVICES = 4, FAILED = 9, NOT_SUPPORTED = 3 };
+enum { DEVICES = 4, INSTANCES = 4, FAILED = 9, NOT_SUPPORTED = 3, TEXT_SIZE = 96 };
 
-static int devices[DEVICES];
+/* Those that there are, then four instances of each. */
+static int devices[DEVICES + DEVICES * INSTANCES];
 static FILE *played;
 
 struct utilization {
@@ -20,6 +24,12 @@ struct utilization {
 
 struct memory {
     unsigned long long total, free, used;
+};
+
+struct pci {
+    char legacy[16];
+    unsigned domain, bus, device, ids[2];
+    char place[32];
 };
 
 API int nvmlInit_v2(void);
@@ -31,6 +41,104 @@ API int nvmlDeviceGetMemoryInfo(void *device, struct memory *memory);
 API int nvmlDeviceGetPowerUsage(void *device, unsigned *power);
 API int nvmlDeviceGetClockInfo(void *device, int clock, unsigned *mhz);
 API int nvmlDeviceGetTemperature(void *device, int sensor, unsigned *degrees);
+API int nvmlDeviceGetName(void *device, char *text, unsigned size);
+API int nvmlDeviceGetUUID(void *device, char *text, unsigned size);
+API int nvmlDeviceGetPciInfo_v3(void *device, struct pci *pci);
+API int nvmlDeviceGetMaxMigDeviceCount(void *device, unsigned *count);
+API int nvmlDeviceGetMigDeviceHandleByIndex(void *device, unsigned index, void **instance);
+
+/* ---- Which they are -------------------------------------------------------------------------- */
+
+static int number_of(const void *device)
+{
+    return (int)((const int *)device - devices);
+}
+
+static int is_instance(const void *device)
+{
+    return number_of(device) >= DEVICES;
+}
+
+/* The word of FAKE_NVML_GPUS: "UUID@BUS+UUID+UUID". */
+static int word_of(int number, char text[4 * TEXT_SIZE])
+{
+    const char *at = getenv("FAKE_NVML_GPUS");
+    for (; at && number > 0; number--)
+        at = (at = strchr(at, ' ')) ? at + 1 : NULL;
+    if (!at)
+        return 0;
+    snprintf(text, 4 * TEXT_SIZE, "%.*s", (int)strcspn(at, " "), at);
+    return 1;
+}
+
+/* The UUID of an instance of a device; 0: it has no such. */
+static int find_instance(int number, unsigned index, char *text, size_t size)
+{
+    char word[4 * TEXT_SIZE];
+    const char *at = word_of(number, word) ? strchr(word, '+') : NULL;
+    for (; at && index > 0; index--)
+        at = strchr(at + 1, '+');
+    if (!at)
+        return 0;
+    snprintf(text, size, "%.*s", (int)strcspn(at + 1, "+"), at + 1);
+    return 1;
+}
+
+static int has_instances(const void *device)
+{
+    char text[TEXT_SIZE];
+    return !is_instance(device) && find_instance(number_of(device), 0, text, sizeof(text));
+}
+
+int nvmlDeviceGetName(void *device, char *text, unsigned size)
+{
+    snprintf(text, size, "Fake %s", is_instance(device) ? "instance" : "H100");
+    return 0;
+}
+
+int nvmlDeviceGetUUID(void *device, char *text, unsigned size)
+{
+    int number = number_of(device);
+    char word[4 * TEXT_SIZE];
+    if (is_instance(device))
+        return find_instance((number - DEVICES) / INSTANCES,
+                             (unsigned)((number - DEVICES) % INSTANCES), text, size)
+                   ? 0
+                   : FAILED;
+    if (!word_of(number, word) || word[0] == '@')
+        return NOT_SUPPORTED;
+    snprintf(text, size, "%.*s", (int)strcspn(word, "@+"), word);
+    return 0;
+}
+
+int nvmlDeviceGetPciInfo_v3(void *device, struct pci *pci)
+{
+    char word[4 * TEXT_SIZE];
+    const char *bus = word_of(number_of(device), word) ? strchr(word, '@') : NULL;
+    if (is_instance(device) || !bus)
+        return NOT_SUPPORTED;
+    memset(pci, 0, sizeof(*pci));
+    pci->bus = (unsigned)strtoul(bus + 1, NULL, 16);
+    return 0;
+}
+
+int nvmlDeviceGetMaxMigDeviceCount(void *device, unsigned *count)
+{
+    *count = INSTANCES;
+    return is_instance(device) ? FAILED : 0;
+}
+
+int nvmlDeviceGetMigDeviceHandleByIndex(void *device, unsigned index, void **instance)
+{
+    char text[TEXT_SIZE];
+    int number = number_of(device);
+    if (index >= INSTANCES || !find_instance(number, index, text, sizeof(text)))
+        return FAILED;
+    *instance = &devices[DEVICES + INSTANCES * number + (int)index];
+    return 0;
+}
+
+/* ---- What they play -------------------------------------------------------------------------- */
 
 /* The next number of a device, logged. */
 static unsigned long long play(void *device, const char *what, unsigned long long unit,
@@ -38,7 +146,7 @@ static unsigned long long play(void *device, const char *what, unsigned long lon
 {
     static unsigned long long turn;
     unsigned long long value = ++turn * 7 % modulo * unit;
-    fprintf(played, "%d %s %llu\n", (int)((int *)device - devices), what, value);
+    fprintf(played, "%d %s %llu\n", number_of(device), what, value);
     fflush(played);
     return value;
 }
@@ -72,6 +180,8 @@ int nvmlDeviceGetHandleByIndex_v2(unsigned index, void **device)
 int nvmlDeviceGetUtilizationRates(void *device, struct utilization *rates)
 {
     static unsigned calls;
+    if (is_instance(device) || has_instances(device))
+        return NOT_SUPPORTED;
     unsigned value =
         (unsigned)play(device, calls++ % 2 ? "memory_utilisation" : "utilisation", 1, 101);
     rates->gpu = rates->memory = value;
@@ -88,7 +198,7 @@ int nvmlDeviceGetMemoryInfo(void *device, struct memory *memory)
 
 int nvmlDeviceGetPowerUsage(void *device, unsigned *power)
 {
-    if (device == &devices[1])
+    if (device == &devices[1] || is_instance(device))
         return NOT_SUPPORTED;
     *power = (unsigned)play(device, "power", 125, 5600);
     return 0;
@@ -96,12 +206,16 @@ int nvmlDeviceGetPowerUsage(void *device, unsigned *power)
 
 int nvmlDeviceGetClockInfo(void *device, int clock, unsigned *mhz)
 {
+    if (is_instance(device))
+        return NOT_SUPPORTED;
     *mhz = (unsigned)play(device, clock == 1 ? "SM_clock" : "memory_clock", 15, 200);
     return clock == 1 || clock == 2 ? 0 : FAILED;
 }
 
 int nvmlDeviceGetTemperature(void *device, int sensor, unsigned *degrees)
 {
+    if (is_instance(device))
+        return NOT_SUPPORTED;
     *degrees = (unsigned)play(device, "temperature", 1, 90);
     return sensor == 0 ? 0 : FAILED;
 }

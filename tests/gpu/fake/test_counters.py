@@ -67,6 +67,33 @@ def what_was_played_is_recorded():
     assert units == {name: UNITS[name.split(" ", 2)[2]] for name in got}, units
 
 
+def each_says_of_which_gpu_it_is():
+    """A thread for each, of which the recording has the UUID and the place on the bus; an instance
+    has counters of its own, and what it is an instance of."""
+    one, two = (f"GPU-{digit * 8}-0000-0000-0000-000000000000" for digit in "12")
+    parts = [f"MIG-{digit * 8}-0000-0000-0000-000000000000" for digit in "34"]
+    recorded, _, _ = record("--gpu", FAKE_NVML_GPUS=f"{two}@2b+{'+'.join(parts)} {one}@1a")
+    cards = {card["thread"] - 1: [recorded.text(card[key]) for key in ("name", "uuid", "card",
+                                                                       "place")]
+             for card in recorded.cards.values()}
+    assert sorted(cards.values()) == [
+        ["GPU 0", two, "", "0000:2b:00.0"],
+        ["GPU 0 MIG 0", parts[0], two, "0000:2b:00.0"],
+        ["GPU 0 MIG 1", parts[1], two, "0000:2b:00.0"],
+        ["GPU 1", one, "", "0000:1a:00.0"]], cards
+    assert not any(card["lane"] for card in recorded.cards.values())
+    names = {(event["thread"], recorded.text(event["shape"].name)) for event in recorded.events
+             if event["shape"].kind == 6}
+    assert all(name.startswith(cards[thread][0] + " ") for thread, name in names), names
+    whole = set(UNITS) - {"utilisation", "memory utilisation"}
+    assert {name for _, name in names} == {
+        *(f"GPU 0 {name}" for name in whole), "GPU 0 MIG 0 memory used",
+        "GPU 0 MIG 1 memory used", *(f"GPU 1 {name}" for name in UNITS if name != "power")}, names
+    threads = {recorded.text(recorded.threads[thread]["name"]) for thread in cards}
+    assert threads == {"GPU 0: Fake H100", "GPU 0 MIG 0: Fake instance",
+                       "GPU 0 MIG 1: Fake instance", "GPU 1: Fake H100"}, threads
+
+
 def they_are_the_machines():
     recorded, _, errors = record("--gpu")
     assert len([process for process in recorded.processes.values()
@@ -101,8 +128,8 @@ def they_are_left_out():
         assert "NVML" not in errors and "nvml" not in errors, errors
 
 
-CASES = [what_was_played_is_recorded, they_are_the_machines, attach_records_them_if_asked,
-         they_are_left_out]
+CASES = [what_was_played_is_recorded, each_says_of_which_gpu_it_is, they_are_the_machines,
+         attach_records_them_if_asked, they_are_left_out]
 
 if __name__ == "__main__":
     sys.exit(replay.run_cases(CASES))
