@@ -2,7 +2,11 @@
 /* See chrome_parts.h. */
 #include "chrome_parts.h"
 
+#include "trace_devices.h"
+
+#include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 /* Counters have numbers only: what the format's readers take for none is made one. */
@@ -60,45 +64,104 @@ static int run_name(struct chrome_counters *counters, const struct counter_run *
     return 0;
 }
 
-static int put_value(struct chrome_counters *counters, const struct counter_run *run,
-                     const struct event *event, bool *begun)
+/* Where they stand; on a device instead of the thread, if it has a lane. */
+struct counter_place {
+    const char *name;
+    uint32_t pid; /* of the device */
+    bool on_device;
+};
+
+static void put_begin(struct chrome_counters *counters, const struct event *event,
+                      const struct counter_place *place)
 {
-    const struct event *first = &run->events[0];
-    if (event->value_kind == VALUE_DOUBLE && !isfinite(event->value.float64)) {
-        counters->left_out++;
-        return 0;
+    struct chrome_writer *writer = counters->writer;
+    char text[CHROME_GPU_PLACE];
+    chrome_begin_text(writer, 'C', place->name);
+    if (!place->on_device) {
+        chrome_place(writer, event->thread, event->time_ns);
+        return;
     }
+    snprintf(text, sizeof(text), ",\"pid\":%u,\"tid\":0", place->pid);
+    out_text(writer->out, text);
+    chrome_micros(writer, "ts", event->time_ns - writer->origin_ns);
+}
+
+static int put_value(struct chrome_counters *counters, const struct counter_run *run,
+                     const struct event *event)
+{
     int error = series_name(counters, run, event);
     if (error)
         return error;
-    if (!*begun) {
-        chrome_begin_text(counters->writer, 'C', counters->label.items);
-        chrome_place(counters->writer, first->thread, first->time_ns);
-    }
-    *begun = true;
     struct fact fact = value_fact(event, counters->series.items);
     chrome_argument(counters->writer, &fact);
     return 0;
 }
 
-static int put_run(void *context, const struct counter_run *run)
+static bool is_number(const struct event *event)
 {
-    struct chrome_counters *counters = context;
+    return event->value_kind != VALUE_DOUBLE || isfinite(event->value.float64);
+}
+
+static int put_run_at(struct chrome_counters *counters, const struct counter_run *run,
+                      const struct counter_place *place)
+{
     bool begun = false;
-    int error = run_name(counters, run);
-    for (uint32_t i = 0; !error && i < run->count; i++)
-        error = put_value(counters, run, &run->events[i], &begun);
+    int error = 0;
+    for (uint32_t i = 0; !error && i < run->count; i++) {
+        if (!is_number(&run->events[i]))
+            continue;
+        if (!begun)
+            put_begin(counters, &run->events[0], place);
+        begun = true;
+        error = put_value(counters, run, &run->events[i]);
+    }
     if (begun)
         chrome_end(counters->writer);
     return error;
 }
 
-int chrome_counters_init(struct chrome_counters *counters, struct chrome_writer *writer)
+/* Of a device: beside the streams of each program that uses it. */
+static int put_on_devices(struct chrome_counters *counters, const struct counter_run *run,
+                          bool *ret_placed)
 {
-    counters->writer = writer;
+    const struct trace *trace = counters->writer->trace;
+    const struct event *first = &run->events[0];
+    char name[TRACE_DEVICE_COUNTER_SIZE];
+    uint32_t lane = 0;
+    int error = 0;
+    while (!error && (lane = trace_device_next_lane(trace, first->thread, lane)) != 0) {
+        struct counter_place place = {.on_device = true};
+        place.pid = chrome_device_pid(counters->gpu, lane - 1);
+        if (place.pid == UINT32_MAX)
+            return -ENOMEM;
+        place.name = trace_device_counter(trace, first, lane - 1, name);
+        error = put_run_at(counters, run, &place);
+        *ret_placed = true;
+    }
+    return error;
+}
+
+static int put_run(void *context, const struct counter_run *run)
+{
+    struct chrome_counters *counters = context;
+    bool placed = false;
+    int error = run_name(counters, run);
+    for (uint32_t i = 0; i < run->count; i++)
+        counters->left_out += !is_number(&run->events[i]);
+    if (!error)
+        error = put_on_devices(counters, run, &placed);
+    return error || placed
+               ? error
+               : put_run_at(counters, run, &(struct counter_place){.name = counters->label.items});
+}
+
+int chrome_counters_init(struct chrome_counters *counters, struct chrome_gpu *gpu)
+{
+    counters->gpu = gpu;
+    counters->writer = gpu->writer;
     counters->groups.put = put_run;
     counters->groups.context = counters;
-    return counter_groups_init(&counters->groups, writer->trace);
+    return counter_groups_init(&counters->groups, counters->writer->trace);
 }
 
 int chrome_counters_add(struct chrome_counters *counters, const struct event *event)

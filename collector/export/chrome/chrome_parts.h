@@ -120,15 +120,18 @@ int chrome_shelves_take(struct chrome_shelves *shelves, const struct item *item)
  * that of a counter is the name of its argument, of a series it stands behind. JSON has no NaN and
  * no infinity: such values are left out and counted. */
 
+struct chrome_gpu;
+
 struct chrome_counters {
     struct chrome_writer *writer;
+    struct chrome_gpu *gpu;
     struct counter_groups groups;
     struct export_text label, series; /* of the one that is written */
     uint64_t left_out;                /* values */
 };
 
 /* 0 or -ENOMEM; then fini all the same. */
-int chrome_counters_init(struct chrome_counters *counters, struct chrome_writer *writer);
+int chrome_counters_init(struct chrome_counters *counters, struct chrome_gpu *gpu);
 int chrome_counters_add(struct chrome_counters *counters, const struct event *event);
 int chrome_counters_finish(struct chrome_counters *counters);
 void chrome_counters_fini(struct chrome_counters *counters);

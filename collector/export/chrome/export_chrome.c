@@ -193,7 +193,7 @@ static int begin(void *state, const struct export_job *job)
     s->flows.context = &s->writer;
     if (chrome_shelves_init(&s->shelves, &s->writer) != 0 ||
         chrome_gpu_init(&s->gpu, &s->writer, &s->ids) != 0 ||
-        chrome_counters_init(&s->counters, &s->writer) != 0)
+        chrome_counters_init(&s->counters, &s->gpu) != 0)
         return -ENOMEM;
     return chrome_rows_init(&s->rows, &s->writer, &s->ids, job);
 }

@@ -157,6 +157,7 @@ static int begin_toolkit(struct state *s, const struct export_job *job)
     s->groups.prefixes = job->options->strip_prefix;
     s->flows.place = put_flow;
     s->flows.context = s;
+    s->counters.groups_of_tracks = &s->groups;
     s->counters.put = put_counter;
     s->counters.context = s;
     int error = export_keys_init(&s->px.keys, s->px.trace);

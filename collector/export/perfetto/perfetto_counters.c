@@ -5,8 +5,10 @@
 
 #include "hash.h"
 #include "perfetto_fields.h"
+#include "trace_devices.h"
 
 #include <errno.h>
+#include <string.h>
 
 static uint64_t process_uuid(const struct perfetto_counters *counters, const struct event *event)
 {
@@ -54,28 +56,19 @@ static uint64_t describe_group(struct perfetto_counters *counters, const struct 
     return uuid;
 }
 
-/* `group_length` of the name belong to the group; 0 = none. */
-static uint64_t describe(struct perfetto_counters *counters, const struct event *event,
-                         size_t group_length)
+/* A track below another one. */
+static uint64_t describe_below(struct perfetto_counters *counters, const struct event *event,
+                               uint64_t parent, const struct trace_string *name)
 {
     struct perfetto_tracks *tracks = counters->tracks;
-    const struct export_text *label = &counters->label;
-    size_t name_length = trace_string(tracks->px->trace, event->name)->length;
     uint32_t unit = counter_unit(&counters->groups, event);
     const struct trace_string *unit_text = trace_string(tracks->px->trace, unit);
-    uint64_t parent = process_uuid(counters, event);
-    size_t name = 0;
-    if (group_length) { /* the domain stands before the group */
-        size_t before = label->count - name_length + group_length;
-        parent = describe_group(counters, event, label->items, before);
-        name = before + 1;
-    }
     uint64_t uuid = tracks->next_uuid++;
     struct proto_writer *packet = perfetto_track_begin(tracks, uuid);
     proto_uint(packet, PX_TRACK_PARENT_UUID, parent);
     proto_uint(packet, PX_TRACK_SIBLING_ORDER_RANK,
                PERFETTO_RANK_COUNTERS + counters->counters.count);
-    proto_bytes(packet, PX_TRACK_NAME, label->items + name, label->count - name);
+    proto_bytes(packet, PX_TRACK_NAME, name->bytes, name->length);
     proto_begin(packet, PX_TRACK_COUNTER);
     if (unit)
         proto_bytes(packet, PX_COUNTER_UNIT_NAME, unit_text->bytes, unit_text->length);
@@ -84,36 +77,105 @@ static uint64_t describe(struct perfetto_counters *counters, const struct event 
     return uuid;
 }
 
-static int add_counter(struct perfetto_counters *counters, const struct event *event,
-                       size_t group_length, uint64_t *ret_uuid)
+/* `group_length` of the name belong to the group; 0 = none. */
+static uint64_t describe(struct perfetto_counters *counters, const struct event *event,
+                         size_t group_length)
 {
-    uint32_t index, first = find(counters, event, &index);
-    if (index) {
-        *ret_uuid = counters->counters.items[index - 1].uuid;
-        return 0;
+    const struct export_text *label = &counters->label;
+    size_t name_length = trace_string(counters->tracks->px->trace, event->name)->length;
+    uint64_t parent = process_uuid(counters, event);
+    size_t name = 0;
+    if (group_length) { /* the domain stands before the group */
+        size_t before = label->count - name_length + group_length;
+        parent = describe_group(counters, event, label->items, before);
+        name = before + 1;
     }
+    return describe_below(counters, event, parent,
+                          &(struct trace_string){label->items + name, label->count - name});
+}
+
+static int push(struct perfetto_counters *counters, const struct event *event, uint64_t uuid,
+                uint32_t next)
+{
+    const struct perfetto_counter counter = {
+        .uuid = uuid,
+        .domain = trace_scope_domain(counters->tracks->px->trace, event->scope),
+        .next = next};
+    return vec_push(&counters->counters, counter);
+}
+
+/* The track of a device's lane; 0: it shares one with others. */
+static int find_device(struct perfetto_counters *counters, uint32_t lane, int64_t time_ns,
+                       uint64_t *ret_uuid)
+{
+    struct track_groups *groups = &counters->groups_of_tracks->groups;
+    uint32_t group = track_groups_find(groups, lane);
+    *ret_uuid = 0;
+    return groups->groups.items[group].track_count > 1
+               ? 0
+               : track_group_id(groups, group, time_ns, ret_uuid);
+}
+
+/* Of a device that programs use: a track with each of them, one behind the other from the present
+ * end of the list. */
+static int push_on_devices(struct perfetto_counters *counters, const struct event *event,
+                           uint32_t next)
+{
+    const struct trace *trace = counters->tracks->px->trace;
+    size_t first = counters->counters.count;
+    char name[TRACE_DEVICE_COUNTER_SIZE];
+    uint32_t lane = 0;
+    int error = 0;
+    while (!error && (lane = trace_device_next_lane(trace, event->thread, lane)) != 0) {
+        uint64_t device, uuid;
+        error = find_device(counters, lane - 1, event->time_ns, &device);
+        if (error || device == 0)
+            continue;
+        trace_device_counter(trace, event, lane - 1, name);
+        uuid = describe_below(counters, event, device, &(struct trace_string){name, strlen(name)});
+        error = push(counters, event, uuid, next);
+    }
+    for (size_t i = first; i + 1 < counters->counters.count; i++)
+        counters->counters.items[i].more = (uint32_t)i + 2;
+    return error;
+}
+
+/* Unless it is there: its index + 1 goes to *ret_index. */
+static int add_counter(struct perfetto_counters *counters, const struct event *event,
+                       size_t group_length, uint32_t *ret_index)
+{
+    uint32_t first = find(counters, event, ret_index);
+    size_t count = counters->counters.count;
+    if (*ret_index)
+        return 0;
+    *ret_index = (uint32_t)count + 1;
     int error = export_counter_label(counters->tracks->px->trace, event, &counters->label);
     if (!error)
-        error = map64_put(&counters->by_key, key_of(counters, event), counters->counters.count + 1);
-    if (error)
-        return error;
-    *ret_uuid = describe(counters, event, group_length);
-    struct perfetto_counter counter = {
-        .uuid = *ret_uuid,
-        .domain = trace_scope_domain(counters->tracks->px->trace, event->scope),
-        .next = first};
-    return vec_push(&counters->counters, counter);
+        error = map64_put(&counters->by_key, key_of(counters, event), count + 1);
+    if (!error)
+        error = push_on_devices(counters, event, first);
+    if (!error && counters->counters.count == count)
+        error = push(counters, event, describe(counters, event, group_length), first);
+    return error;
+}
+
+static int put_value(struct perfetto_counters *counters, const struct event *event, uint32_t index)
+{
+    int error = 0;
+    for (uint32_t at = index; at && !error; at = counters->counters.items[at - 1].more)
+        error = counters->put(counters->context, event, counters->counters.items[at - 1].uuid);
+    return error;
 }
 
 static int put_run(void *context, const struct counter_run *run)
 {
     struct perfetto_counters *counters = context;
-    uint64_t uuid;
+    uint32_t index;
     int error = 0;
     for (uint32_t i = 0; !error && i < run->count; i++) {
-        error = add_counter(counters, &run->events[i], run->group_length, &uuid);
+        error = add_counter(counters, &run->events[i], run->group_length, &index);
         if (!error)
-            error = counters->put(counters->context, &run->events[i], uuid);
+            error = put_value(counters, &run->events[i], index);
     }
     return error;
 }
@@ -137,7 +199,7 @@ int perfetto_counters_add(struct perfetto_counters *counters, const struct event
     }
     find(counters, event, &index);
     if (index)
-        return counters->put(counters->context, event, counters->counters.items[index - 1].uuid);
+        return put_value(counters, event, index);
     return counter_groups_add(&counters->groups, event);
 }
 

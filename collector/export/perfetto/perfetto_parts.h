@@ -269,16 +269,19 @@ void perfetto_put_new_keys(struct perfetto_output *px, const struct perfetto_new
 /* ---- Counters: perfetto_counters.c ----
  *
  * Tracks of counters: one for each process, domain and name, with its unit; the series of a group
- * below a track of the group's name. */
+ * below a track of the group's name. What the driver counts of a GPU stands below the track of that
+ * GPU, in each program that has one; else below a process of its own. */
 
 struct perfetto_counter {
     uint64_t uuid;
     uint32_t domain;
     uint32_t next; /* counter + 1 with the same process and name */
+    uint32_t more; /* counter + 1 that is this one on another track */
 };
 
 struct perfetto_counters {
     struct perfetto_tracks *tracks;
+    struct perfetto_groups *groups_of_tracks; /* set by the caller, as what follows */
     int (*put)(void *context, const struct event *event, uint64_t uuid);
     void *context;
     struct counter_groups groups;
