@@ -395,7 +395,7 @@ static const char *likely_reason(const struct trace_sampling *sampling)
                "doctor says what would permit more";
     default:
         return "without samples the command must use annot (C: <annot/annot.h>, Python: import "
-               "pyannot)";
+               "pyannot), NVTX or ITT";
     }
 }
 
