@@ -5,7 +5,7 @@
 
 #include <nvtx3/nvToolsExt.h>
 
-enum { STRINGS = 30000 };
+enum { STRINGS = 40000 };
 
 int main(void)
 {

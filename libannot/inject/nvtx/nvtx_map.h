@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Our handles by those of the next tool. Only where there is one; without, programs have ours.
  *
- * Fixed tables, lock-free. What finds no place is not known: a domain is then the default one, a
- * string has no name, a range has no end. Threads: any. */
+ * Tables of 32,768 places, with larger ones behind them as needed, up to 2.8 millions in all;
+ * lock-free. What finds no place is not known: a domain is then the default one, a string has no
+ * name, a range has no end. Threads: any. */
 #ifndef ANNOT_NVTX_MAP_H
 #define ANNOT_NVTX_MAP_H
 
