@@ -155,7 +155,8 @@ static void tell(struct record *record)
     if (record->end_error == 0 && record->write_error == 0)
         native_names_complete(record->output.recording, collector_trace(record->collector),
                               !record->values->sampling.no_source);
-    silent_tell(&record->silent);
+    if (!record->values->talk.verbose) /* which lists all notes */
+        silent_tell(&record->silent);
     bool any = status_line_summary(&summary);
     talk_tell_facts(&record->values->talk, collector_trace(record->collector));
     record->shows = any;
