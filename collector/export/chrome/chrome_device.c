@@ -116,8 +116,8 @@ bool chrome_put_rank(struct out_stream *out, const struct trace *trace,
     return true;
 }
 
-/* HolisticTraceAnalysis takes the files of all ranks for times since one instant, as PyTorch's are.
- * Since a day began they fit into a double to the nanosecond. */
+/* HolisticTraceAnalysis takes the files of all ranks for times since one instant. Since a day began
+ * they fit into a double to the nanosecond. */
 void chrome_put_base(struct chrome_writer *writer)
 {
     const struct trace_session *session = trace_session_get(writer->trace);
