@@ -265,6 +265,8 @@ void gpu_stream_gone(CUstream handle);
 void gpu_context_met(uint32_t context, uint32_t default_stream);
 /* What it is called by now. */
 void gpu_stream_text(uint32_t context, uint32_t number, char *text, size_t size);
+/* In a forked child: streams may be destroyed there, too. */
+void gpu_streams_forget(void);
 
 /* ---- Devices (gpu_devices.c) ---- */
 

@@ -178,6 +178,11 @@ void gpu_stream_gone(CUstream handle)
     pthread_mutex_unlock(&lock);
 }
 
+void gpu_streams_forget(void)
+{
+    pthread_mutex_init(&lock, NULL);
+}
+
 /* ---- Texts ----------------------------------------------------------------------------------- */
 
 /* The first context is what nearly all programs have, and goes without saying. */

@@ -272,4 +272,5 @@ void gpu_thread_forget(void)
     gpu_window_forget();
     gpu_trigger_forget();
     gpu_pc_forget();
+    gpu_streams_forget();
 }
