@@ -16,6 +16,8 @@ struct cupti cupti;
 
 #define CUPTI_NAME "libcupti.so"
 
+enum { CUDA_MAJOR_MIN = 12 };
+
 struct function {
     const char *name;
     size_t at;
@@ -215,7 +217,8 @@ bool gpu_library_identity(uint32_t device, struct gpu_identity *ret_identity)
     return true;
 }
 
-/* The major number of a libcudart that is mapped; else the driver's, which serves older ones. */
+/* The major number of a libcudart that is mapped; else the driver's, which serves older libraries
+ * as well. */
 static int runtime_major(const char *runtime)
 {
     const char *number = strstr(runtime, ".so.");
@@ -237,7 +240,9 @@ static void *open_library(void)
     int major = runtime_major(found.path);
     if (found.path[0] != 0)
         handle = open_beside(found.path, major);
-    return handle ? handle : open_somewhere(major);
+    for (; !handle && major >= CUDA_MAJOR_MIN; major--)
+        handle = open_somewhere(major);
+    return handle;
 }
 
 /* ---- Its functions --------------------------------------------------------------------------- */

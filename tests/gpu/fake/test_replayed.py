@@ -11,6 +11,7 @@ import collections
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import time
@@ -495,6 +496,17 @@ def what_may_not_be_refused_ends():
     assert any("buffers too many" in note for note in run.notes), run.notes
 
 
+def one_that_is_older_than_the_driver_is_found():
+    """Where the linker looks, for the driver's CUDA 13.0; nothing else of CUDA is loaded."""
+    for name in "libcupti.so.13", "libcupti.so.12":
+        place = folder / name.replace(".", "-")
+        place.mkdir()
+        shutil.copy(FAKE, place / name)
+        run = Run("streams", ANNOT_CUPTI="", FAKE_CUPTI=str(place / name),
+                  LD_LIBRARY_PATH=f"{place}:{os.environ.get('LD_LIBRARY_PATH', '')}")
+        assert len(run.spans) == len(activities_of("streams")[1]), (name, run.notes)
+
+
 def what_cannot_be_used_is_said():
     for settings, text in (({"FAKE_CUPTI_VERSION": "18"}, "CUDA 12.0 or later"),
                            ({"ANNOT_CUPTI": "/nowhere.so"}, "no libcupti"),
@@ -525,7 +537,7 @@ CASES = [everything_is_told_as_it_was, kernels_have_their_shape,
          unified_memory_moves, warps_are_sampled, samples_that_are_missing_are_counted,
          who_may_not_sample_is_told_and_records, beside_another_tool,
          a_clock_that_was_forgotten_is_registered_again, what_may_not_be_refused_ends,
-         the_real_one_fails_without_a_gpu]
+         one_that_is_older_than_the_driver_is_found, the_real_one_fails_without_a_gpu]
 
 if __name__ == "__main__":
     sys.exit(run_cases(CASES))
