@@ -292,6 +292,12 @@ const struct range_duration *report_gpu_durations(const struct report *report,
                                       : NULL;
 }
 
+/* Marks of when nothing is kept take no time and are nothing that a GPU did. */
+static bool is_mark(const struct gpu_row *row)
+{
+    return row->edge == GPU_WINDOW_RESTS || row->edge == GPU_WINDOW_GOES_ON;
+}
+
 /* Kernels, or all else. 0 or -ENOMEM. */
 static int list_rows(const struct report *report, struct table *table, bool kernels)
 {
@@ -301,7 +307,7 @@ static int list_rows(const struct report *report, struct table *table, bool kern
     if (!list)
         return -ENOMEM;
     for (uint32_t i = 0; i < count; i++)
-        if ((rows[i]->role == QUEUE_ROLE_KERNEL) == kernels)
+        if ((rows[i]->role == QUEUE_ROLE_KERNEL) == kernels && !is_mark(rows[i]))
             list->rows[list->count++] = rows[i];
     table->rows = list;
     table->row_count = list->count;

@@ -429,7 +429,7 @@ void gpu_window_shut(void);
 bool gpu_window_keeps(const struct gpu_record *record);
 /* Asks CUPTI for full buffers. */
 void gpu_window_flush(void);
-/* The next one that was opened or shut and is not told yet. */
+/* The next switch of a window that is not told yet. */
 bool gpu_window_take_switch(struct gpu_switch *ret_switch);
 /* In a forked child. */
 void gpu_window_forget(void);

@@ -402,18 +402,19 @@ void gpu_tell_pc_sums(const struct gpu_pc_sums *sums)
 /* What a window cost, for readers: opened or shut in so many ns, and on whose thread. */
 void gpu_tell_switch(const struct gpu_switch *window)
 {
+    bool opened = window->kind == GPU_SWITCH_OPENED;
     const char *by = window->by_program ? "the program's thread" : "annot's thread";
     const struct annot_value values[] = {
-        annot_value_uint64(window->opened ? "opened in [ns]" : "shut in [ns]",
+        annot_value_uint64(opened ? "opened in [ns]" : "shut in [ns]",
                            window->end_ns - window->begin_ns),
-        window->opened ? annot_value_string("opened by", by)
-                       : annot_value_uint64("launches", window->launches),
+        opened ? annot_value_string("opened by", by)
+               : annot_value_uint64("launches", window->launches),
         annot_value_string("CUPTI", window->cupti),
     };
     const struct annot_event event = {
         .domain = domain_of_cupti(),
         .category = category_of(GPU_OVERHEAD),
-        .text = window->opened ? "GPU window opened" : "GPU window shut",
+        .text = opened ? "GPU window opened" : "GPU window shut",
         .values = values,
         .value_count = 2 + (window->cupti[0] != '\0'),
     };

@@ -94,9 +94,12 @@ struct gpu_span {
     const struct gpu_values *values;
 };
 
-/* A window was opened, or shut. */
+/* A window was opened, or shut; or, open, it keeps nothing of what is launched from here on, or
+ * again all. */
+enum gpu_switch_kind { GPU_SWITCH_SHUT, GPU_SWITCH_OPENED, GPU_SWITCH_RESTS, GPU_SWITCH_GOES_ON };
+
 struct gpu_switch {
-    uint8_t opened;
+    uint8_t kind;              /* enum gpu_switch_kind */
     uint8_t by_program;        /* on a thread of the program, which waited for it */
     uint64_t begin_ns, end_ns; /* how long that took */
     uint64_t launches;         /* shut: that were counted in it */
@@ -165,6 +168,7 @@ void gpu_tell_pc(const struct gpu_pc *pc);
 void gpu_tell_pc_sums(const struct gpu_pc_sums *sums);
 /* Queues have the names that are known by now. */
 void gpu_tell_names(void);
+/* Of one that was opened or shut. */
 void gpu_tell_switch(const struct gpu_switch *window);
 /* At the end of a window: what was counted that has no other place. */
 void gpu_tell_counts(void);

@@ -90,22 +90,29 @@ static void tell_kept_out(void)
 /* What a window itself costs, shown as CUPTI's own overhead. */
 static void tell_switches(void)
 {
+    static const char *const names[] = {[GPU_SWITCH_SHUT] = "overhead: window shuts",
+                                        [GPU_SWITCH_OPENED] = "overhead: window opens",
+                                        [GPU_SWITCH_RESTS] = "overhead: window rests",
+                                        [GPU_SWITCH_GOES_ON] = "overhead: window goes on"};
     static uint64_t told_session;
     struct gpu_switch one;
     while (gpu_window_take_switch(&one)) {
         const struct gpu_span span = {
-            .name = gpu_tell_name(one.opened ? "overhead: window opens" : "overhead: window shuts"),
+            .name = gpu_tell_name(names[one.kind]),
             .kind = GPU_OVERHEAD,
             .begin_ns = one.begin_ns,
             .end_ns = one.end_ns,
         };
         gpu_tell_span(&span);
+        if (one.kind != GPU_SWITCH_OPENED && one.kind != GPU_SWITCH_SHUT)
+            continue;
         char version[32];
         one.cupti = gpu_fault_version(cupti.version, version);
         gpu_tell_switch(&one);
-        if (one.opened && told_session != session)
+        bool opened = one.kind == GPU_SWITCH_OPENED;
+        if (opened && told_session != session)
             tell_kept_out();
-        if (one.opened)
+        if (opened)
             told_session = session;
         if (one.by_program)
             gpu_governor_add(one.end_ns - one.begin_ns);

@@ -20,10 +20,11 @@ enum { SETTLE_TURNS = 20, SETTLE_NS = 10000000, PATIENCE_NS = 50000000, SWITCHES
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static bool is_allowed, is_subscribed, is_collecting, has_failed;
-static char failure[512];  /* to be told */
-static uint32_t is_taking; /* what is launched now is kept. W: with the lock; atomic */
-static uint32_t is_ending; /* nothing is wanted of an open window. The same */
-static uint64_t launched;  /* by all windows before this one */
+static bool is_told_taking; /* by the switches so far */
+static char failure[512];   /* to be told */
+static uint32_t is_taking;  /* what is launched now is kept. W: with the lock; atomic */
+static uint32_t is_ending;  /* nothing is wanted of an open window. The same */
+static uint64_t launched;   /* by all windows before this one */
 /* From when on things were kept in this window, and until when. The same. */
 static uint64_t taking_since, taking_until;
 
@@ -53,16 +54,28 @@ bool gpu_window_is_taking(void)
     return is_set(&is_taking);
 }
 
-static void note_switch(bool opened, bool by_program, int64_t begin_ns)
+static void note_switch(enum gpu_switch_kind kind, bool by_program, int64_t begin_ns)
 {
-    uint64_t counted = gpu_launches_counted();
+    bool is_whole = kind == GPU_SWITCH_OPENED || kind == GPU_SWITCH_SHUT;
+    uint64_t counted = is_whole ? gpu_launches_counted() : launched;
     if (switch_count == SWITCHES) {
         switch_first = (switch_first + 1) % SWITCHES;
         switch_count--;
     }
-    switches[(switch_first + switch_count++) % SWITCHES] = (struct gpu_switch){
-        opened, by_program, (uint64_t)begin_ns, (uint64_t)now_ns(), counted - launched, ""};
+    switches[(switch_first + switch_count++) % SWITCHES] =
+        (struct gpu_switch){(uint8_t)kind,      by_program,
+                            (uint64_t)begin_ns, is_whole ? (uint64_t)now_ns() : (uint64_t)begin_ns,
+                            counted - launched, ""};
     launched = counted;
+    is_told_taking = kind == GPU_SWITCH_OPENED || kind == GPU_SWITCH_GOES_ON;
+}
+
+/* Of an open window: whether something ran meanwhile is known only where all is kept. Where there
+ * is no room to tell that it goes on, and when it ends, it rests for who reads. */
+static void note_taking(bool on, int64_t time_ns)
+{
+    if (is_collecting && on != is_told_taking && (!on || switch_count + 4 <= SWITCHES))
+        note_switch(on ? GPU_SWITCH_GOES_ON : GPU_SWITCH_RESTS, false, time_ns);
 }
 
 bool gpu_window_take_switch(struct gpu_switch *ret_switch)
@@ -124,12 +137,13 @@ static void open_window(bool by_program)
     is_collecting = true;
     __atomic_store_n(&taking_since, UINT64_MAX, __ATOMIC_RELAXED);
     gpu_tell_count(GPU_COUNT_OPENED, 1);
-    note_switch(true, by_program, begin_ns);
+    note_switch(GPU_SWITCH_OPENED, by_program, begin_ns);
 }
 
 static void take(bool on)
 {
     uint64_t now = (uint64_t)now_ns();
+    note_taking(on, (int64_t)now);
     if (on && taking_since == UINT64_MAX)
         __atomic_store_n(&taking_since, now, __ATOMIC_RELAXED);
     if (on != is_set(&is_taking))
@@ -229,7 +243,7 @@ static bool end_window(int64_t begin_ns)
         gpu_calls_follow(false);
         is_collecting = false;
         set(&is_ending, false);
-        note_switch(false, false, begin_ns);
+        note_switch(GPU_SWITCH_SHUT, false, begin_ns);
     }
     if (is_subscribed && !is_collecting &&
         (gpu_settings.plan.kind != GPU_PLAN_PROFILER || !is_allowed))

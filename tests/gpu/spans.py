@@ -139,7 +139,7 @@ class Recorded(read_recording.Recording):
     def windows_us(self):
         """What it took to open and to shut each window."""
         return [(span.name.rpartition(" ")[2], (span.end_ns - span.begin_ns) / 1e3)
-                for span in self.spans if "window" in span.name]
+                for span in self.spans if span.name.endswith(("window opens", "window shuts"))]
 
     def by_role(self):
         return dict(collections.Counter(span.role for span in self.spans))

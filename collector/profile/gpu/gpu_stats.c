@@ -159,11 +159,15 @@ static enum gpu_way way_of(const char *direction, const char *name)
 /* By the names that libannot-gpu gives them. */
 static enum gpu_window window_of(uint8_t role, const char *name)
 {
-    if (role != QUEUE_ROLE_OVERHEAD)
+    static const char begin[] = "overhead: window ";
+    if (role != QUEUE_ROLE_OVERHEAD || strncmp(name, begin, sizeof(begin) - 1) != 0)
         return GPU_WINDOW_NONE;
-    return strcmp(name, "overhead: window opens") == 0   ? GPU_WINDOW_OPENS
-           : strcmp(name, "overhead: window shuts") == 0 ? GPU_WINDOW_SHUTS
-                                                         : GPU_WINDOW_NONE;
+    name += sizeof(begin) - 1;
+    return strcmp(name, "opens") == 0     ? GPU_WINDOW_OPENS
+           : strcmp(name, "shuts") == 0   ? GPU_WINDOW_SHUTS
+           : strcmp(name, "rests") == 0   ? GPU_WINDOW_RESTS
+           : strcmp(name, "goes on") == 0 ? GPU_WINDOW_GOES_ON
+                                          : GPU_WINDOW_NONE;
 }
 
 /* Most names are of one role. */
@@ -209,10 +213,12 @@ static struct gpu_row *row_of(struct gpu_stats *work, uint8_t role, uint32_t nam
             return recent;
     }
     uint32_t index = name < work->row_of_name.count ? work->row_of_name.items[name] : 0;
-    struct gpu_row *row = index ? &work->rows.items[index - 1] : NULL;
-    if (row && row->role == role && row->direction == direction) {
-        work->recent = index;
-        return row;
+    if (index != 0) {
+        struct gpu_row *row = &work->rows.items[index - 1];
+        if (row->role == role && row->direction == direction) {
+            work->recent = index;
+            return row;
+        }
     }
     return make_row(work, (struct gpu_row){.role = role, .name = name, .direction = direction});
 }
@@ -320,7 +326,8 @@ static int take(void *context, const struct item *item)
     range_keep(&work->keeper, (size_t)(row - work->rows.items),
                (struct range_duration){time_ns, 0});
     if (row->edge != GPU_WINDOW_NONE)
-        return gpu_queues_window(&work->queues, work->trace, item, row->edge == GPU_WINDOW_OPENS);
+        return gpu_queues_window(&work->queues, work->trace, item,
+                                 row->edge == GPU_WINDOW_OPENS || row->edge == GPU_WINDOW_GOES_ON);
     return gpu_role_is_work(role) ? take_work(work, item, row, &told) : 0;
 }
 

@@ -40,7 +40,14 @@ struct gpu_moved {
     uint64_t bytes, time_ns;
 };
 
-enum gpu_window { GPU_WINDOW_NONE, GPU_WINDOW_OPENS, GPU_WINDOW_SHUTS };
+/* RESTS: it stays open, but nothing is kept until it goes on. */
+enum gpu_window {
+    GPU_WINDOW_NONE,
+    GPU_WINDOW_OPENS,
+    GPU_WINDOW_SHUTS,
+    GPU_WINDOW_RESTS,
+    GPU_WINDOW_GOES_ON
+};
 
 /* What a kernel was launched as. */
 struct gpu_shape {

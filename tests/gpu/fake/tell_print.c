@@ -65,8 +65,8 @@ int gpu_tell_watch(const char *name, const char *domain,
 void gpu_tell_switch(const struct gpu_switch *window)
 {
     dprintf(output(), "{\"switch\": \"%s\", \"ns\": %lu, \"launches\": %lu}\n",
-            window->opened ? "opened" : "shut", window->end_ns - window->begin_ns,
-            window->launches);
+            window->kind == GPU_SWITCH_OPENED ? "opened" : "shut",
+            window->end_ns - window->begin_ns, window->launches);
 }
 
 uint32_t gpu_tell_name(const char *text)

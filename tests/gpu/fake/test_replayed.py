@@ -38,7 +38,8 @@ class Run:
         self.errors = done.stderr
         self.program = json.loads(done.stdout) if done.stdout else {}
         spans = [line for line in told if "begin" in line]
-        self.windows = [span for span in spans if "window" in span["name"]]
+        self.windows = [span for span in spans
+                        if span["name"] in ("overhead: window opens", "overhead: window shuts")]
         self.all = [span for span in spans if "window" not in span["name"]]
         self.spans = [span for span in self.all if span["kind"] <= 6]
         self.queues = {(line["context"], line["stream"]): line["queue"]

@@ -350,6 +350,40 @@ TEST(what_was_not_watched_is_neither_busy_nor_idle)
     release(results);
 }
 
+TEST(a_window_that_rests_watches_nothing)
+{
+    begin();
+    struct trace *trace = maker_trace(maker);
+    uint32_t lane = (uint32_t)trace_lane_of(trace, LANE_QUEUE, process, UINT64_MAX);
+
+    static const struct {
+        const char *name;
+        int64_t begin_ns, end_ns;
+    } edges[] = {{"overhead: window opens", 100, 110},
+                 {"overhead: window rests", 200, 200},
+                 {"overhead: window goes on", 400, 400},
+                 {"overhead: window rests", 500, 500},
+                 {"overhead: window shuts", 520, 530}};
+
+    for (unsigned i = 0; i < sizeof(edges) / sizeof(edges[0]); i++)
+        add(&(struct work){main_thread, lane, -1, edges[i].begin_ns, edges[i].end_ns,
+                           QUEUE_ROLE_OVERHEAD, edges[i].name});
+    maker_push(maker, main_thread, 0, "step");
+    maker_pop(maker, main_thread, 190);
+    maker_push(maker, main_thread, 190, "left out");
+    maker_pop(maker, main_thread, 390);
+    add_kernel(0, 120, 150, 170, "gemm");
+    add_kernel(0, 120, 205, 215, "gemm"); /* launched before */
+    struct results *results = collect(1000, RANGE_BY_PATH);
+    const struct gpu_queue *rows;
+    CHECK_INT(gpu_stats_queues(results->gpu, &rows), 2);
+    CHECK_INT(rows[0].watched_ns, 90 + 10 + 100);
+    CHECK_INT(range_of(results, "step")->idle_ns, 80 - 20);
+    CHECK_INT(range_of(results, "left out")->stay_ns, 10 + 10);
+    CHECK_INT(range_of(results, "left out")->idle_ns, 10);
+    release(results);
+}
+
 /* ---- Random ones ----------------------------------------------------------------------------- */
 
 enum { SPAN = 4000, STEPS = 12 };
