@@ -132,12 +132,12 @@ uint32_t trace_device_next_lane(const struct trace *trace, uint32_t thread, uint
     return next;
 }
 
-const char *trace_device_counter(const struct trace *trace, const struct event *event,
-                                 uint32_t lane, char buffer[TRACE_DEVICE_COUNTER_SIZE])
+const char *trace_device_counter(const struct trace *trace, const struct device_counter *counter,
+                                 char buffer[TRACE_DEVICE_COUNTER_SIZE])
 {
-    const struct trace_device *counted = trace_device_of_thread(trace, event->thread);
-    const struct trace_device *used = trace_device_of_lane(trace, lane);
-    const char *name = text_of(trace, event->name);
+    const struct trace_device *counted = trace_device_of_thread(trace, counter->thread);
+    const struct trace_device *used = trace_device_of_lane(trace, counter->lane);
+    const char *name = counter->name;
     const char *prefix = counted ? text_of(trace, counted->name) : "";
     size_t length = strlen(prefix);
     bool is_part = counted && used && trace_device_relation(trace, counted, used) == DEVICE_PART;

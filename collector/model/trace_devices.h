@@ -60,11 +60,17 @@ uint32_t trace_device_first(const struct trace *trace, uint32_t ordinal);
  * Cost: as many comparisons as there are devices. */
 uint32_t trace_device_next_lane(const struct trace *trace, uint32_t thread, uint32_t after);
 
-/* What a counter of such a thread is called on a lane of the device: "power", without the number
- * that its driver has for it, or "power of the whole GPU" on that of an instance. */
+/* A counter of such a thread, where it stands on a lane of the device. */
+struct device_counter {
+    const char *name;
+    uint32_t thread, lane;
+};
+
+/* What it is called there: "power", without the number that its driver has for the device, or
+ * "power of the whole GPU" on the lane of an instance. */
 enum { TRACE_DEVICE_COUNTER_SIZE = 128 };
 
-const char *trace_device_counter(const struct trace *trace, const struct event *event,
-                                 uint32_t lane, char buffer[TRACE_DEVICE_COUNTER_SIZE]);
+const char *trace_device_counter(const struct trace *trace, const struct device_counter *counter,
+                                 char buffer[TRACE_DEVICE_COUNTER_SIZE]);
 
 #endif

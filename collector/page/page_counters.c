@@ -3,6 +3,7 @@
 #include "page_parts.h"
 
 #include "trace.h"
+#include "trace_devices.h"
 
 #include <errno.h>
 #include <math.h>
@@ -19,6 +20,7 @@ struct counter_slot {
 
 struct page_counter {
     uint32_t process, domain, name;
+    uint32_t thread; /* of the first value */
     uint64_t count;
     struct counter_slot slots[PAGE_COUNTER_SLOTS];
 };
@@ -68,6 +70,7 @@ static int find_counter(struct page_counters *counters, const struct page_counte
     counter->process = wanted->process;
     counter->domain = wanted->domain;
     counter->name = wanted->name;
+    counter->thread = wanted->thread;
     *ret_counter = counter;
     return found ? 0 : map64_put(&counters->index, key, counters->items.count - 1);
 }
@@ -83,7 +86,7 @@ int page_counters_take(struct page_counters *counters, const struct item *item)
 {
     const struct event *event = item->event;
     const struct trace_thread *thread = trace_thread_get(counters->trace, event->thread);
-    struct page_counter wanted = {.name = event->name};
+    struct page_counter wanted = {.name = event->name, .thread = event->thread};
     struct page_counter *counter;
     double value = value_of(event);
     if (item->kind != ITEM_COUNTER || !thread || !isfinite(value))
@@ -135,6 +138,30 @@ static void put_column(struct json_doc *doc, const char *key, const struct page_
     json_doc_close(doc);
 }
 
+/* Where it stands with programs that have the device which it is about. */
+static void put_devices(const struct page *page, struct json_doc *doc,
+                        const struct page_counter *counter)
+{
+    const struct trace *trace = page->trace;
+    const char *name = trace_string(trace, counter->name)->bytes;
+    char device[PAGE_TEXT_MAX], shown[TRACE_DEVICE_COUNTER_SIZE];
+    uint32_t lane = trace_device_next_lane(trace, counter->thread, 0);
+    if (lane == 0)
+        return;
+    json_doc_array(doc, "devices");
+    for (; lane; lane = trace_device_next_lane(trace, counter->thread, lane)) {
+        const struct device_counter at = {name, counter->thread, lane - 1};
+        uint32_t process = page->process_index[trace_lane_get(trace, lane - 1)->process];
+        trace_lane_label(trace, lane - 1, device, sizeof(device));
+        json_doc_object(doc, NULL);
+        json_doc_int(doc, "process", process == PAGE_NONE ? -1 : (int64_t)process);
+        json_doc_text(doc, "device", device);
+        json_doc_text(doc, "counter", trace_device_counter(trace, &at, shown));
+        json_doc_close(doc);
+    }
+    json_doc_close(doc);
+}
+
 static void put_counter(const struct page *page, struct json_doc *doc,
                         const struct page_counter *counter)
 {
@@ -150,6 +177,7 @@ static void put_counter(const struct page *page, struct json_doc *doc,
     page_put_text(page, doc, "unit", unit ? trace_string(trace, unit)->bytes : "");
     json_doc_int(doc, "process", process == PAGE_NONE ? -1 : (int64_t)process);
     json_doc_uint(doc, "count", counter->count);
+    put_devices(page, doc, counter);
     put_column(doc, "least", counter, offsetof(struct counter_slot, least));
     put_column(doc, "greatest", counter, offsetof(struct counter_slot, greatest));
     put_column(doc, "last", counter, offsetof(struct counter_slot, last));

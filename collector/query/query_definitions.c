@@ -5,6 +5,7 @@
 
 #include "missing.h"
 #include "stacks.h"
+#include "trace_devices.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -14,6 +15,7 @@ enum definition_table {
     TABLE_PROCESSES,
     TABLE_THREADS,
     TABLE_LANES,
+    TABLE_DEVICES,
     TABLE_FACTS,
     TABLE_FRAMES,
     TABLE_STACKS,
@@ -333,6 +335,53 @@ static void put_lane(struct query *query, uint32_t row, unsigned column, sqlite3
                  (size_t)snprintf(text, sizeof(text), "0x%llx", (unsigned long long)lane->id));
 }
 
+/* ---- Devices --------------------------------------------------------------------------------- */
+
+enum {
+    DEVICE_ID,
+    DEVICE_SAME_AS,
+    DEVICE_LANE,
+    DEVICE_THREAD,
+    DEVICE_UUID,
+    DEVICE_CARD,
+    DEVICE_PCI
+};
+
+static const struct query_column device_columns[] = {
+    {"id", "INTEGER", "a number, from 0", BOUND_ID},
+    {"device", "INTEGER", "the same in all rows of one device of a host", BOUND_NONE},
+    {"lane", "INTEGER", "lanes.id of a program's; NULL: it is what counters are about", BOUND_NONE},
+    {"thread", "INTEGER", "threads.id that has its counters; NULL: it is a program's", BOUND_NONE},
+    {"uuid", "TEXT", "\"GPU-...\", of an instance \"MIG-...\"; NULL: not known", BOUND_NONE},
+    {"whole_uuid", "TEXT", "of an instance, that of the whole device; else NULL", BOUND_NONE},
+    {"pci", "TEXT", "where on the bus: \"0000:1a:00.0\"; NULL: not known", BOUND_NONE},
+    {0},
+};
+
+const struct query_table query_devices = {
+    "devices",      "GPUs, as each program and their driver have them",
+    device_columns, &definition_rows,
+    TABLE_DEVICES,  true};
+
+static void put_device(struct query *query, uint32_t row, unsigned column, sqlite3_context *context)
+{
+    const struct trace_device *device = trace_device_get(query->trace, row);
+    if (column == DEVICE_ID)
+        put_integer(context, row);
+    else if (column == DEVICE_SAME_AS)
+        put_integer(context, trace_device_first(query->trace, row));
+    else if (column == DEVICE_LANE && device->lane)
+        put_integer(context, (int64_t)device->lane - 1);
+    else if (column == DEVICE_THREAD && device->thread)
+        put_integer(context, (int64_t)device->thread - 1);
+    else if (column == DEVICE_UUID && device->uuid)
+        put_string(context, query->trace, device->uuid);
+    else if (column == DEVICE_CARD && device->card)
+        put_string(context, query->trace, device->card);
+    else if (column == DEVICE_PCI && device->place)
+        put_string(context, query->trace, device->place);
+}
+
 /* ---- Facts, frames, stacks ------------------------------------------------------------------- */
 
 static const struct query_column fact_columns[] = {
@@ -413,8 +462,8 @@ typedef void put_row(struct query *query, uint32_t row, unsigned column, sqlite3
 static put_row *const put_of[] = {
     [TABLE_RECORDING] = put_recording, [TABLE_PROCESSES] = put_process,
     [TABLE_THREADS] = put_thread,      [TABLE_LANES] = put_lane,
-    [TABLE_FACTS] = put_fact,          [TABLE_FRAMES] = put_frame_of,
-    [TABLE_STACKS] = put_stack,
+    [TABLE_DEVICES] = put_device,      [TABLE_FACTS] = put_fact,
+    [TABLE_FRAMES] = put_frame_of,     [TABLE_STACKS] = put_stack,
 };
 
 /* Of frames and stacks with number 0, which is none. */
@@ -428,6 +477,8 @@ static uint32_t rows_of(const struct query *query, unsigned kind)
         return trace_thread_count(trace);
     case TABLE_LANES:
         return trace_lane_count(trace);
+    case TABLE_DEVICES:
+        return trace_device_count(trace);
     case TABLE_FACTS:
         return trace_fact_count(trace);
     case TABLE_FRAMES:

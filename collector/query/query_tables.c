@@ -10,14 +10,26 @@
 #include <string.h>
 
 extern const struct query_table query_recording, query_processes, query_threads, query_lanes,
-    query_ranges, query_marks, query_counters, query_flows, query_losses, query_samples,
-    query_waits, query_stack_frames, query_stacks, query_frames, query_facts;
+    query_devices, query_ranges, query_marks, query_counters, query_flows, query_losses,
+    query_samples, query_waits, query_stack_frames, query_stacks, query_frames, query_facts;
 
-const struct query_table *const query_tables[] = {
-    &query_recording,    &query_processes, &query_threads,  &query_lanes,
-    &query_ranges,       &query_marks,     &query_counters, &query_flows,
-    &query_losses,       &query_samples,   &query_waits,    &query_stacks,
-    &query_stack_frames, &query_frames,    &query_facts,    NULL};
+const struct query_table *const query_tables[] = {&query_recording,
+                                                  &query_processes,
+                                                  &query_threads,
+                                                  &query_lanes,
+                                                  &query_devices,
+                                                  &query_ranges,
+                                                  &query_marks,
+                                                  &query_counters,
+                                                  &query_flows,
+                                                  &query_losses,
+                                                  &query_samples,
+                                                  &query_waits,
+                                                  &query_stacks,
+                                                  &query_stack_frames,
+                                                  &query_frames,
+                                                  &query_facts,
+                                                  NULL};
 
 /* A table that is connected. */
 struct query_vtab {

@@ -11,6 +11,7 @@
  * whole, each arrow has its ends, and nothing lasts less than no time. */
 #include "export.h"
 #include "proto_text.h"
+#include "trace_devices.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -63,18 +64,31 @@ static const char *const gpu_names[NAMES] = {
     "copy host to device", "GPU 0: \"", "cudaLaunchKernel", QUEUE_KEY_GRID,
     QUEUE_KEY_BYTES,       "device",    "correlation",      "64,1,1"};
 
-/* Of each process a device with two queues; and one that has none above it. */
+static void add_device(struct trace *trace, uint32_t lane, uint32_t thread)
+{
+    struct trace_device *device = trace_device(trace, (uint32_t)trace_device_add(trace));
+    assert(device);
+    device->lane = lane;
+    device->thread = thread;
+    device->name = thread ? 2 : 0;
+    device->uuid = 1;
+}
+
+/* Of each process a device with two queues; and one that has none above it. A thread has counters
+ * that are about both devices. */
 static void make_queues(struct trace *trace)
 {
     for (uint32_t process = 0; process < 2; process++) {
         int64_t device = trace_lane_of(trace, LANE_DEVICE, process, process);
         trace_lane(trace, (uint32_t)device)->name = 2;
+        add_device(trace, (uint32_t)device + 1, 0);
         for (uint64_t stream = 0; stream < 2; stream++) {
             int64_t queue =
                 trace_lane_of(trace, LANE_QUEUE, process, UINT64_C(1) << 32 | (7 + stream));
             assert(queue >= 0 && trace_lane_set_parent(trace, (uint32_t)queue, (uint32_t)device));
         }
     }
+    add_device(trace, 0, 3);
     assert(trace_lane_of(trace, LANE_QUEUE, 0, UINT32_MAX - 1) >= 0);
 }
 

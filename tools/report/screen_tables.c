@@ -102,6 +102,12 @@ static bool is_annot(const char *label)
     return strncmp(label, "pyannot", strlen("pyannot")) == 0;
 }
 
+/* The column of names; a table may have a better one for people than its own. */
+static const char *label_of(const struct short_table *spec, const struct table *table)
+{
+    return find_column(table, "label") >= 0 ? "label" : spec->label;
+}
+
 static uint64_t find_order(const struct short_table *spec, const struct table *table,
                            struct table_row *row, struct order *order)
 {
@@ -110,7 +116,7 @@ static uint64_t find_order(const struct short_table *spec, const struct table *t
     for (uint64_t i = 0; i < table->row_count; i++) {
         table_row(table, i, row);
         if (row->role == ROW_PLAIN && (spec->observed || !row->observed) &&
-            !is_annot(cell_text(table, row, spec->label)))
+            !is_annot(cell_text(table, row, label_of(spec, table))))
             order[count++] = (struct order){cell_count(table, row, size), i};
     }
     if (count > 0)
@@ -374,7 +380,7 @@ static int make_lines(struct short_view *view, const struct order *order, size_t
     for (size_t i = 0; i < count && rc == 0; i++) {
         table_row(view->table, order[i].index, view->row);
         rc = screen_lines_add(&view->lines, order[i].index,
-                              cell_text(view->table, view->row, view->spec->label));
+                              cell_text(view->table, view->row, label_of(view->spec, view->table)));
         if (rc == 0 && i < PARTS_MAX)
             rc = add_parts(view, order[i].index);
     }

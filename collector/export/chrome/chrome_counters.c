@@ -134,7 +134,9 @@ static int put_on_devices(struct chrome_counters *counters, const struct counter
         place.pid = chrome_device_pid(counters->gpu, lane - 1);
         if (place.pid == UINT32_MAX)
             return -ENOMEM;
-        place.name = trace_device_counter(trace, first, lane - 1, name);
+        const struct device_counter counter = {trace_string(trace, first->name)->bytes,
+                                               first->thread, lane - 1};
+        place.name = trace_device_counter(trace, &counter, name);
         error = put_run_at(counters, run, &place);
         *ret_placed = true;
     }

@@ -123,6 +123,7 @@ static int push_on_devices(struct perfetto_counters *counters, const struct even
 {
     const struct trace *trace = counters->tracks->px->trace;
     size_t first = counters->counters.count;
+    struct device_counter counter;
     char name[TRACE_DEVICE_COUNTER_SIZE];
     uint32_t lane = 0;
     int error = 0;
@@ -131,7 +132,9 @@ static int push_on_devices(struct perfetto_counters *counters, const struct even
         error = find_device(counters, lane - 1, event->time_ns, &device);
         if (error || device == 0)
             continue;
-        trace_device_counter(trace, event, lane - 1, name);
+        counter = (struct device_counter){trace_string(trace, event->name)->bytes, event->thread,
+                                          lane - 1};
+        trace_device_counter(trace, &counter, name);
         uuid = describe_below(counters, event, device, &(struct trace_string){name, strlen(name)});
         error = push(counters, event, uuid, next);
     }

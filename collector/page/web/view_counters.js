@@ -14,6 +14,10 @@ function counter_points(counter) {
 }
 
 function counter_title(counter) {
+    const [place, ...more] = counter.devices || [];
+    if (place)
+        return `${place.counter} · ${place.device} · ${process_name(place.process)}${
+            more.length ? ', …' : ''}`;
     const others = data.counters.filter((one) => one.name === counter.name).length > 1;
     const name = range_title(counter.name);
     return others ? `${name} · ${process_name(counter.process)}` : name;
@@ -22,7 +26,7 @@ function counter_title(counter) {
 const with_unit = (value, counter) => value_text(value) + (counter.unit
     ? NARROW + cut_name(counter.unit, 12) : '');
 
-function counter_card(counter) {
+function counter_card(counter, title) {
     const points = counter_points(counter);
     const least = Math.min(...points.map((point) => point.least));
     const greatest = Math.max(...points.map((point) => point.greatest));
@@ -50,7 +54,7 @@ function counter_card(counter) {
     canvas.addEventListener('pointerleave', () => mark(null));
     return el('figure', {class: 'panel counter'}, el('figcaption', {},
         el('b', {dir: 'auto', title: cut_name(counter.name, 1000)},
-            cut_name(counter_title(counter), 80)), said), canvas);
+            cut_name(title || counter_title(counter), 80)), said), canvas);
 }
 
 function draw_counter(g, {width, height, scale, points, counter, chart}) {
@@ -115,7 +119,8 @@ function veil_outside(g, width, bottom) {
 
 function draw_counters(box) {
     const shown = data.counters.filter((counter) => counter_points(counter).length > 0 &&
-        (state.process < 0 || counter.process === state.process));
+        (state.process < 0 || counter.process === state.process ||
+            (counter.devices || []).some((place) => place.process === state.process)));
     box.append(view_head('Counters', 'a line of the last values; the band is the least and the ' +
         'greatest in each 1/240 of the time'));
     box.append(ignored_filters('thread', 'range', 'task') || '');
@@ -123,7 +128,7 @@ function draw_counters(box) {
         box.append(nothing_here('No counter of this process.'));
         return;
     }
-    box.append(el('div', {class: 'grid3'}, shown.map(counter_card)));
+    box.append(el('div', {class: 'grid3'}, shown.map((counter) => counter_card(counter))));
     const table = table_of('counters');
     if (table)
         box.append(el('div', {class: 'gapped'},

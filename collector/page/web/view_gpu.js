@@ -70,6 +70,25 @@ function gpu_queues_section() {
         ].filter(Boolean)});
 }
 
+/* What the driver counts of each device, as charts, with each program that uses it. */
+function gpu_counters_section() {
+    const cards_of = new Map();
+    for (const counter of data.counters)
+        for (const {process, device, counter: name} of counter.devices || []) {
+            const key = `${process} ${device}`;
+            const {name: program, pid} = data.processes[process] || {name: '', pid: ''};
+            const title = `${device} · ${program} ${pid}`;
+            cards_of.set(key, [...cards_of.get(key) || [], {title, name, counter}]);
+        }
+    const charts = (cards) => el('div', {class: 'gapped'},
+        el('h3', {dir: 'auto', class: 'device'}, cut_name(cards[0].title)),
+        el('div', {class: 'grid3'}, cards.sort((one, other) => one.name < other.name ? -1 : 1)
+            .map((card) => counter_card(card.counter, card.name))));
+    return cards_of.size ? el('section', {class: 'part'}, view_head('Counters of devices',
+        'as the driver counts them, whoever uses the device'),
+    ...[...cards_of.keys()].sort().map((key) => charts(cards_of.get(key)))) : null;
+}
+
 function gpu_kernels_section(whole) {
     const [rows, rest] = gpu_rows('gpu_kernels', (row) => row.short_name);
     for (const row of rows)
@@ -210,8 +229,9 @@ function gpu_stalls_section() {
 
 function draw_gpu(box) {
     const whole = total_of(table_rows('gpu_kernels'), (row) => row.total_ns) || 1;
-    const parts = [gpu_queues_section(), gpu_kernels_section(whole), gpu_stalls_section(),
-        gpu_ranges_section(whole), gpu_operations_section()].filter(Boolean);
+    const parts = [gpu_queues_section(), gpu_counters_section(), gpu_kernels_section(whole),
+        gpu_stalls_section(), gpu_ranges_section(whole),
+        gpu_operations_section()].filter(Boolean);
     if (is_filtered())
         parts[0].append(el('p', {class: 'sub note'},
             'Numbers of GPUs are of the whole recording, whatever the filters are.'));

@@ -7,6 +7,7 @@
 #include "range_parts.h"
 
 #include "text.h"
+#include "trace_devices.h"
 
 #include <errno.h>
 #include <math.h>
@@ -460,7 +461,8 @@ static int64_t wall_of(struct range_stats *stats)
     return end_ns > begin_ns ? end_ns - begin_ns : 0;
 }
 
-/* Threads are there from their first event to their last, or to the end of their last range. */
+/* Threads are there from their first event to their last, or to the end of their last range. Those
+ * with counters of devices ran nothing. */
 static void add_threads(struct range_stats *stats, const struct pass *pass)
 {
     int64_t first_ns, last_ns;
@@ -470,7 +472,8 @@ static void add_threads(struct range_stats *stats, const struct pass *pass)
         if (i < stats->paths.count && stats->paths.items[i].known &&
             stats->paths.items[i].last_ns > last_ns)
             last_ns = stats->paths.items[i].last_ns;
-        stats->totals.thread_ns += (uint64_t)(last_ns - first_ns);
+        if (!trace_device_of_thread(stats->trace, i))
+            stats->totals.thread_ns += (uint64_t)(last_ns - first_ns);
         stats->last_ns = last_ns > stats->last_ns ? last_ns : stats->last_ns;
     }
 }

@@ -9,10 +9,13 @@ Programs replay a recorded scene on devices that are made up, which the fake dri
 own order. Exports are read by the Perfetto UI and as JSON, the rest as JSON. Exit status 0, 1, or
 77 if the UI is not there."""
 
+import base64
 import collections
+import gzip
 import json
 import os
 import pathlib
+import re
 import shlex
 import subprocess
 import sys
@@ -20,6 +23,7 @@ import sys
 import replay
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "system"))
+import page_browser  # noqa: E402
 import perfetto_ui  # noqa: E402
 from test_exports import use_test_python  # noqa: E402
 
@@ -33,6 +37,12 @@ INSTANCES = 4  # the fake library numbers the instances of its device N from 4 +
 TRACKS = """select p.pid as pid, d.name as device, t.name as counter, c.value as value
     from counter c join track t on t.id = c.track_id left join track d on d.id = t.parent_id
     join process_counter_track k on k.id = t.id join process p using (upid) order by c.ts"""
+QUERY = """select p.pid as pid, l.name as device, c.name as counter, c.value as value
+    from counters c join devices n on n.thread = c.thread
+    join devices d on d.device = n.device and d.lane is not null
+    join lanes l on l.id = d.lane join processes p on p.id = l.process order by c.time_ns"""
+# In the report: a GPU as a program calls it, and which program that is.
+DEVICE = r"(the whole of )?(GPU \d+): [^(]*\(fake_program, (\d+)\)"
 unread = []  # why the UI did not read traces
 LOST = "select name, value from stats where value > 0 and severity != 'info'"
 
@@ -109,11 +119,71 @@ class Recorded:
             found[key][event["name"]].append(value)
         return plain(found)
 
+    def in_report(self):
+        """By program and device: the numbers of each counter."""
+        told = json.loads(run(ANNOT, "report", "--json", "--table", "counters", self.path))
+        found = collections.defaultdict(dict)
+        for row in told["counters"]:
+            name = row["name"].removeprefix("NVML:")
+            numbers = [row[f"value_{what}"] for what in ("last", "min", "max", "sum")]
+            on_devices = re.findall(DEVICE, row.get("device", ""))
+            for whole, device, pid in on_devices:
+                counter = re.sub(r"^GPU \d+( MIG \d+)? ", "", name) + (WHOLE if whole else "")
+                found[int(pid), device][counter] = numbers
+                assert row["label"].startswith(counter + ": GPU "), row
+            if not on_devices:
+                found[row["pid"], ""][name] = numbers
+                assert row.get("label", row["name"]) == row["name"], row
+        return found
+
+    def in_query(self):
+        """Of the same device, not of the whole of an instance."""
+        found = collections.defaultdict(lambda: collections.defaultdict(list))
+        for line in run(ANNOT, "query", "--json", self.path, QUERY).splitlines():
+            row = json.loads(line)
+            counter = re.sub(r"^GPU \d+( MIG \d+)? ", "", row["counter"])
+            found[row["pid"], row["device"].partition(":")[0]][counter].append(row["value"])
+        return plain(found)
+
+    def in_page(self):
+        """By program and device: which counters there are."""
+        to = self.path.with_suffix(".html")
+        run(ANNOT, "html", "--force", self.path, "-o", to)
+        packed = re.search(r'<script[^>]* id="?data"?[^>]*>([^<]*)<', to.read_text()).group(1)
+        page = json.loads(gzip.decompress(base64.b64decode(packed)))
+        found = collections.defaultdict(set)
+        for counter in page["counters"]:
+            for place in counter.get("devices", ()):
+                pid = page["processes"][place["process"]]["pid"]
+                found[pid, place["device"].partition(":")[0]].add(place["counter"])
+            if not counter.get("devices"):
+                found[0, ""].add(counter["name"].removeprefix("NVML:"))
+        return found
+
+    def check_times(self):
+        """Time of threads is that of programs: who counts for the driver ran nothing."""
+        told = [json.loads(run(ANNOT, "report", "--json", *only, self.path))["recording"]
+                for only in ((), ("-p", "fake_program"))]
+        assert 0 < told[0]["thread_time_ns"] <= told[1]["thread_time_ns"], told
+
+    def check_tables(self, wanted, joined):
+        numbers = {key: {counter: [values[-1], min(values), max(values), sum(values)]
+                         for counter, values in counters.items()}
+                   for key, counters in [*wanted.items(), ((0, ""), self.rest(joined))]}
+        told = self.in_report()
+        assert {key: counters for key, counters in numbers.items() if counters} == told, told
+        own = {key: {counter: values for counter, values in counters.items()
+                     if not counter.endswith(WHOLE)} for key, counters in wanted.items()}
+        assert self.in_query() == {key: counters for key, counters in own.items() if counters}
+        assert self.in_page() == {key: set(counters) for key, counters in told.items()}
+
     def check(self, places):
         wanted = self.wanted(places)
         assert all(len(values) >= 3 for counters in wanted.values()
                    for values in counters.values()), wanted
         everywhere = {device for devices in places.values() for device in devices}
+        self.check_times()
+        self.check_tables(wanted, everywhere)
         self.check_found(self.in_chrome(), wanted, everywhere)
         try:
             self.check_found(self.in_perfetto(), wanted, everywhere)
@@ -126,9 +196,12 @@ class Recorded:
         assert on_devices == wanted, (self.path, on_devices, wanted)
         rest = {counter.removeprefix("NVML: "): values for key, counters in found.items()
                 if not key[1] for counter, values in counters.items()}
-        assert rest == {f"{self.name_of(device)} {counter}": values
-                        for device, counters in self.played.items() if device not in joined
-                        for counter, values in counters.items()}, (rest, joined)
+        assert rest == self.rest(joined), (rest, joined)
+
+    def rest(self, joined):
+        return {f"{self.name_of(device)} {counter}": values
+                for device, counters in self.played.items() if device not in joined
+                for counter, values in counters.items()}
 
     @staticmethod
     def name_of(device):
@@ -165,6 +238,31 @@ def instances_have_their_own_and_those_of_the_whole():
     recorded.check({(0, 0): {rest: "", 1: WHOLE}, (1, 0): {part: "", 1: WHOLE}})
 
 
+def the_page_shows_them_by_device():
+    """Below a heading for each device of a program; what the driver alone knows is not there."""
+    recorded = Recorded("page", [f"{TWO}@2b {ONE}@1a", f"{ONE}@1a"],
+                        FAKE_NVML_GPUS=f"@3c {ONE}@1a {TWO}@2b", FAKE_NVML_DEVICES="3")
+    recorded.in_page()
+    first, second = recorded.pids[0], recorded.pids[1]
+    try:
+        with page_browser.browser() as opened:
+            page = page_browser.Page(opened, recorded.path.with_suffix(".html"), "#view=gpu")
+            page.page.wait_for_selector("h3.device")
+            shown = {group.query_selector("h3").inner_text():
+                     [each.inner_text() for each in group.query_selector_all("figcaption b")]
+                     for group in page.page.query_selector_all("div:has(> h3.device)")}
+            page.page.screenshot(path=recorded.path.with_suffix(".png"), full_page=True)
+            assert not page.complaints, page.complaints
+            page.close()
+    except perfetto_ui.NoVerdict as reason:
+        unread.append(str(reason))
+        return
+    one, two = (sorted(recorded.played[device]) for device in (1, 2))
+    assert shown == {f"GPU 0: Fake 0 · fake_program {first}": two,
+                     f"GPU 1: Fake 1 · fake_program {first}": one,
+                     f"GPU 0: Fake 0 · fake_program {second}": one}, shown
+
+
 def the_bus_tells_where_the_driver_knows_no_uuid():
     recorded = Recorded("bus", [f"{TWO}@2b {ONE}@1a"], FAKE_NVML_GPUS="@1a @2b")
     recorded.check({(0, 0): {1: ""}, (0, 1): {0: ""}})
@@ -176,7 +274,8 @@ def what_nobody_can_join_stays_apart():
 
 
 CASES = [programs_call_different_gpus_0, a_program_has_them_in_its_own_order,
-         several_programs_share_one, instances_have_their_own_and_those_of_the_whole,
+         several_programs_share_one, the_page_shows_them_by_device,
+         instances_have_their_own_and_those_of_the_whole,
          the_bus_tells_where_the_driver_knows_no_uuid, what_nobody_can_join_stays_apart]
 
 if __name__ == "__main__":

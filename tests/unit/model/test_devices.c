@@ -69,8 +69,7 @@ static const char *lanes_of(uint32_t thread)
 static const char *counter_on(uint32_t thread, uint32_t lane, const char *name)
 {
     static char buffer[TRACE_DEVICE_COUNTER_SIZE];
-    return trace_device_counter(trace, &(struct event){.thread = thread, .name = text(name)}, lane,
-                                buffer);
+    return trace_device_counter(trace, &(struct device_counter){name, thread, lane}, buffer);
 }
 
 TEST(programs_that_number_devices_in_their_own_ways_mean_the_same)
