@@ -30,7 +30,7 @@ static int take_ranges(void *context, const struct event_batch *batch)
 
 static int64_t launch_ns(void *context, uint64_t time)
 {
-    return clock_map_launch_ns(context, time, CLOCK_FOR_STACK);
+    return clock_map_ns(context, time);
 }
 
 int sampling_init(struct sampling *sampling, const struct collector_options *options,

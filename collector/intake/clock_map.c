@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Anchors and the straight lines between them. The last anchor is provisional while it is younger
- * than SETTLE_NS past the one before it: the next one replaces it, so the list grows slowly. */
+/* Anchors and the straight lines between them. An anchor that was used stays, so that a timestamp
+ * has one time, whoever asks for it, and when: new ones are taken where something later is to be
+ * converted, or every SPACING_NS. */
 #include "decode.h"
 
 #include "clock_now.h"
@@ -10,9 +11,9 @@
 #include <string.h>
 
 enum {
-    SETTLE_NS = 250 * 1000 * 1000,
+    SPACING_NS = 250 * 1000 * 1000,
     CALIBRATE_NS = 1000 * 1000,
-    ANCHORS_MAX = 1 << 16,
+    ANCHORS_MAX = 1 << 17,
     TRIES = 3,
 };
 
@@ -63,88 +64,52 @@ int clock_map_init(struct clock_map *map)
         second = clock_anchor_now();
     } while (second.ns - first.ns < CALIBRATE_NS);
     measure_rate(map, first, second);
-    map->settled = true;
     return vec_push(&map->anchors, first);
 }
 
 void clock_map_fini(struct clock_map *map)
 {
     vec_free(&map->anchors);
-    free(map->launches);
-}
-
-/* ---- Launches -------------------------------------------------------------------------------- */
-
-/* Launches within half a microsecond share a set, in which the oldest makes room. */
-enum { LAUNCH_SETS = 1 << 14, LAUNCH_WAYS = 8, LAUNCH_SHIFT = 11 };
-
-struct clock_launches {
-    struct clock_anchor told[CLOCK_ASKERS][LAUNCH_SETS][LAUNCH_WAYS]; /* raw 0: empty */
-};
-
-/* Where it is, or else is to be. */
-static struct clock_anchor *find_launch(struct clock_anchor set[LAUNCH_WAYS], uint64_t raw)
-{
-    struct clock_anchor *oldest = set;
-    for (int i = 0; i < LAUNCH_WAYS; i++) {
-        if (set[i].raw == raw)
-            return &set[i];
-        if (set[i].raw < oldest->raw)
-            oldest = &set[i];
-    }
-    return oldest;
-}
-
-int64_t clock_map_launch_ns(struct clock_map *map, uint64_t raw, enum clock_asker asker)
-{
-    struct clock_anchor *place[CLOCK_ASKERS];
-    if (!map->launches)
-        map->launches = calloc(1, sizeof(*map->launches));
-    for (int i = 0; map->launches && i < CLOCK_ASKERS; i++) {
-        place[i] = find_launch(map->launches->told[i][(raw >> LAUNCH_SHIFT) % LAUNCH_SETS], raw);
-        if (place[i]->raw == raw)
-            return place[i]->ns;
-    }
-    int64_t ns = clock_map_ns(map, raw);
-    if (map->launches)
-        *place[asker] = (struct clock_anchor){raw, ns};
-    return ns;
 }
 
 /* ---- Anchors --------------------------------------------------------------------------------- */
 
-/* Half as many anchors: every second one goes, first and last stay. */
+/* Of the older half every second one goes; the newer half stays, as its times are asked for again.
+ */
 static void thin(struct clock_map *map)
 {
-    size_t kept = 1;
-    for (size_t i = 2; i + 1 < map->anchors.count; i += 2)
-        map->anchors.items[kept++] = map->anchors.items[i];
-    map->anchors.items[kept++] = map->anchors.items[map->anchors.count - 1];
-    map->anchors.count = kept;
+    size_t half = map->anchors.count / 2, kept = 1;
+    struct clock_anchor *items = map->anchors.items;
+    for (size_t i = 2; i < half; i += 2)
+        items[kept++] = items[i];
+    memmove(&items[kept], &items[half], (map->anchors.count - half) * sizeof(*items));
+    map->anchors.count -= half - kept;
     map->line = (struct clock_line){0};
+}
+
+/* Behind all others. 0 or -ENOMEM; none if the clock has not gone on. */
+static int take_anchor(struct clock_map *map)
+{
+    struct clock_anchor now = clock_anchor_now();
+    const struct clock_anchor *last = &map->anchors.items[map->anchors.count - 1];
+    if (now.raw <= last->raw || now.ns <= last->ns)
+        return 0;
+    measure_rate(map, map->anchors.items[0], now);
+    if (map->anchors.count >= ANCHORS_MAX)
+        thin(map);
+    return vec_push(&map->anchors, now);
 }
 
 int clock_map_advance(struct clock_map *map)
 {
-    struct clock_anchor now = clock_anchor_now();
-    size_t count = map->anchors.count;
-    const struct clock_anchor *last = &map->anchors.items[count - 1];
-    if (now.raw < last->raw && (double)(last->raw - now.raw) * map->ns_per_tick > BACK_NS) {
-        map->anchors.count = 0; /* a suspend has set the counter back: another time begins */
-        map->settled = true;
-        map->line = (struct clock_line){0};
-        return vec_push(&map->anchors, now);
-    }
-    if (now.raw <= last->raw || now.ns <= last->ns)
-        return 0;
-    if (!map->settled)
-        last = &map->anchors.items[--map->anchors.count - 1];
-    map->settled = now.ns - last->ns >= SETTLE_NS;
-    measure_rate(map, map->anchors.items[0], now);
-    if (map->anchors.count >= ANCHORS_MAX)
-        thin(map);
+    const struct clock_anchor *last = &map->anchors.items[map->anchors.count - 1];
+    uint64_t now = clock_now_raw();
+    double since_ns = ((double)now - (double)last->raw) * map->ns_per_tick;
+    if (since_ns >= -BACK_NS)
+        return since_ns < SPACING_NS ? 0 : take_anchor(map);
+    map->anchors.count = 0; /* a suspend has set the counter back: another time begins */
     map->line = (struct clock_line){0};
-    return vec_push(&map->anchors, now);
+    return vec_push(&map->anchors, clock_anchor_now());
 }
 
 static int64_t clamp_ns(double ns)
@@ -209,6 +174,8 @@ static struct clock_line find_line(const struct clock_map *map, uint64_t raw)
 
 int64_t clock_map_ns_anywhere(struct clock_map *map, uint64_t raw)
 {
+    if (raw >= map->anchors.items[map->anchors.count - 1].raw)
+        (void)take_anchor(map); /* without memory the last one must do */
     const struct clock_anchor *first = map->anchors.items;
     const struct clock_anchor *last = first + map->anchors.count - 1;
     if (raw < first->raw || first == last)

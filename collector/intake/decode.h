@@ -21,7 +21,9 @@
  *
  * Anchors are pairs (timestamp, ns) of one instant. Between two neighbours time runs straight, so
  * conversion is continuous and rises; a few anchors a second keep the error at the noise of one
- * anchor (some tens of ns) however the kernel slews its clock. */
+ * anchor (some tens of ns) however the kernel slews its clock. A timestamp of the last seconds has
+ * one time, also if it is asked for again: what is told of an instant by several (a launch by its
+ * stack, its spans and its thread's ranges) is at one, and in order with all others. */
 
 struct clock_anchor {
     uint64_t raw;
@@ -39,8 +41,6 @@ struct clock_map {
     VEC(struct clock_anchor) anchors; /* rising in raw and ns */
     struct clock_line line;           /* the one that was used last */
     double ns_per_tick;               /* before the first anchor and with only one */
-    bool settled;                     /* the last anchor stays; else the next one replaces it */
-    struct clock_launches *launches;  /* NULL: none was asked for */
 };
 
 /* The timestamp counter of this machine now; 0 where there is none. */
@@ -53,20 +53,16 @@ struct clock_anchor clock_anchor_now(void);
 int clock_map_init(struct clock_map *map);
 void clock_map_fini(struct clock_map *map);
 
-/* Takes an anchor now; call it after reading what is to be converted. 0 or -ENOMEM. */
+/* Takes an anchor if the last one is long ago; call it now and then, as times that are converted
+ * later lie between them. Notices that the counter was set back. 0 or -ENOMEM. */
 int clock_map_advance(struct clock_map *map);
 
 /* Adds an anchor that somebody else took, if it is believable: within 1 ms + 1/1000 of what the
  * rate tells. For segments whose collector died. 0, -EBADMSG or -ENOMEM. */
 int clock_map_offer(struct clock_map *map, struct clock_anchor anchor);
 
-/* The time of a launch, which is asked for twice: for its stack, and for its spans, whichever comes
- * first. The answer is the same, although anchors came meanwhile, for the last 100,000 or so. */
-enum clock_asker { CLOCK_FOR_STACK = 0, CLOCK_FOR_SPAN = 1, CLOCK_ASKERS = 2 };
-
-int64_t clock_map_launch_ns(struct clock_map *map, uint64_t raw, enum clock_asker asker);
-
-/* Never fails: times outside of the anchors are cut to a day around them. */
+/* Takes an anchor for what is later than all. Never fails: times outside of the anchors are cut to
+ * a day around them. */
 int64_t clock_map_ns_anywhere(struct clock_map *map, uint64_t raw);
 
 static inline int64_t clock_map_ns(struct clock_map *map, uint64_t raw)

@@ -490,21 +490,12 @@ static bool set_times(struct decoder *decoder, const struct decode_parts *parts,
            event->end_ns <= decoder->now_ns + AFTER_NOW_NS;
 }
 
-/* The same as its stack's, if that was taken. */
-static int64_t launch_time(struct decoder *decoder, uint64_t time)
-{
-    if (decoder->monotonic || time == 0)
-        return decode_time(decoder, time);
-    int64_t ns = clock_map_launch_ns(decoder->clock, time, CLOCK_FOR_SPAN);
-    return ns < 0 ? 0 : ns;
-}
-
 /* What was launched before the segment was made was launched by a thread that it does not know. */
 static void set_origin(struct decoder *decoder, const struct decode_parts *parts,
                        struct event *event)
 {
     uint32_t serial = (uint32_t)(parts->id.reserved >> 32);
-    int64_t origin_ns = launch_time(decoder, parts->id.id);
+    int64_t origin_ns = decode_time(decoder, parts->id.id);
     event->origin_ns = EVENT_NO_ORIGIN;
     if (parts->id.id == 0 || serial == 0 || parts->id.id < decoder->created_time)
         return;

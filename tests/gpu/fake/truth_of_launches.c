@@ -18,7 +18,6 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #define APART __attribute__((noinline, noclone)) static void
@@ -104,35 +103,16 @@ static void replay(const char *function, uint32_t number)
         note(function, nodes[i].name, nodes[i].ns);
 }
 
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
-/* Times that the collector converts at different moments are some tens of ns apart, and no driver
- * launches that soon after a range began. */
-static void wait_a_moment(void)
-{
-    uint64_t until = now_ns() + 300;
-    while (now_ns() < until)
-        ;
-}
-
 static void push(const char *name, const char *all)
 {
     annot_push(name);
     ranges = all;
-    wait_a_moment();
 }
 
 static void pop(const char *all)
 {
-    wait_a_moment();
     annot_pop();
     ranges = all;
-    wait_a_moment();
 }
 
 APART capture_graphs(void)
