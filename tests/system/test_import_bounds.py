@@ -110,6 +110,41 @@ def ranges_on_tracks_beyond_a_limit_are_those_of_a_process(home):
 
 
 @case
+def sequences_of_perfetto_beyond_a_limit_are_left_out(home):
+    limit, more = 1 << 16, 200_000
+
+    def packets():
+        yield packet(message(60, number(1, 5), message(4, number(1, 77), number(2, 78))))
+        for i in range(limit + more):
+            yield packet(number(8, i), event(3, 5, message(23, "a")), sequence=2 + i)
+        yield packet(number(8, 1), event(3, 5, message(23, "b")), sequence=2)
+
+    path, said, mib = import_of(home, packets(), "sequences.annot")
+    check(mib <= 160, f"{mib:.0f} MiB")
+    check(f"packets of sequences beyond the first 65,536: {more + 1:,}" in said, said)
+    rows = query(home, path, "select name, count(*) as n from marks group by 1 order by 1")
+    equal([(row["name"], row["n"]) for row in rows], [("a", limit - 1), ("b", 1)], "marks")
+
+
+@case
+def names_of_perfettos_sequences_take_bounded_memory(home):
+    each, count, fits = 1000, 3000, (128 << 20) // 96
+
+    names = message(12, *(message(2, number(1, 1 + j), message(2, "n")) for j in range(each)))
+
+    def packets():
+        for i in range(count):
+            yield packet(names, number(8, i), event(3, 5, number(10, each)), sequence=1 + i)
+
+    path, said, mib = import_of(home, packets(), "names.annot")
+    check(mib <= 256, f"{mib:.0f} MiB")
+    check(f"names, stacks and clocks of sequences beyond 128 MiB: {each * count - fits:,}" in said,
+          said)
+    rows = query(home, path, "select name, count(*) as n from marks group by 1 order by 1")
+    equal([row["n"] for row in rows if row["name"] == "n"], [fits // each], "marks with a name")
+
+
+@case
 def overlapping_ranges_of_a_thread_keep_their_ends(home):
     random_ = random.Random(7)
     events = [dict(ph="X", pid=1, tid=1, name=f"r{i}", ts=3 * i,

@@ -2,6 +2,7 @@
 """Traces of Perfetto as recordings. As test_import.py."""
 
 import json
+import struct
 import subprocess
 import zlib
 
@@ -55,6 +56,33 @@ def counters_and_values_of_perfetto_events(home):
           [("cpu", 5000, 8, 0), ("cpu", 7000, 8, 1000), ("cpu", 1000, 8, 2000)], "counters")
     args = query(home, path, "select args from ranges")[0]["args"]
     equal(json.loads(json.loads(args)["d"]), {"k": 3, "l": ['x"', True]}, "values")
+
+
+@case
+def doubles_beside_perfetto_events_are_counters(home):
+    def doubles(*values):
+        return message(46, struct.pack(f"<{len(values)}d", *values))
+
+    def one(value):
+        return bytes([0xf1, 0x02]) + struct.pack("<d", value)  # not packed
+
+    counters = [packet(message(60, number(1, 2 + i), message(2, name), message(8, *parts)))
+                for i, (name, parts) in enumerate((("load", ()), ("heat", (number(4, 10),)),
+                                                   ("sum", (number(5, 1),))))]
+    stack = message(55, message(1, message(1, "main")))
+    trace = [*counters, packet(message(59, message(11, number(45, 2), number(45, 4))),
+                               number(13, 1)),
+             packet(number(8, 1000), event(3, 1, message(23, "a"), doubles(0.25, 1.5), stack)),
+             packet(number(8, 2000), event(3, 1, message(23, "b"), number(45, 3), one(2.5),
+                                           number(56, 1))),
+             packet(number(8, 3000), event(3, 1, message(23, "c"), doubles(0.5, -0.25, 7)))]
+    path, said = imported(home, written(home, b"".join(trace), "x.pftrace"))
+    rows = query(home, path, "select name, value, time_ns from counters order by time_ns, name")
+    equal([tuple(row.values()) for row in rows],
+          [("load", 0.25, 0), ("sum", 1.5, 0), ("heat", 25, 1000), ("load", 0.5, 2000),
+           ("sum", 1.25, 2000)], "counters")
+    check("stacks of events that are no samples: 2" in said, said)
+    check("left out: values that are too long, too many, or no numbers: 1" in said, said)
 
 
 @case

@@ -24,7 +24,7 @@ enum {
 
 enum { SAMPLE_CPU = 1, SAMPLE_PID = 2, SAMPLE_TID = 3, SAMPLE_STACK = 4 };
 
-enum { CLOCK_MULTIPLIER = 4, SORT_BYTES = 32 << 20, CLOCKS_MAX = 256 };
+enum { SORT_BYTES = 32 << 20 };
 
 #define SAMPLE_NS INT64_C(10000000)
 
@@ -36,13 +36,15 @@ static uint64_t own_track(uint64_t sequence)
     return UINT64_MAX - 1 - sequence;
 }
 
-struct perfetto_sequence *perfetto_sequence(struct perfetto *trace, uint64_t id)
+/* Made if new. NULL: out of memory, or beyond the limit. */
+static struct perfetto_sequence *find_sequence(struct perfetto *trace, uint64_t id)
 {
     const uint64_t *index = map64_find(&trace->sequence_index, id + 1);
     const struct perfetto_sequence fresh = {.id = id, .pid = -1, .default_track = own_track(id)};
     if (index)
         return &trace->sequences.items[*index - 1];
-    if (vec_push(&trace->sequences, fresh) != 0 ||
+    if (trace->sequences.count >= PERFETTO_SEQUENCES_MAX ||
+        vec_push(&trace->sequences, fresh) != 0 ||
         map64_put(&trace->sequence_index, id + 1, trace->sequences.count) != 0)
         return NULL;
     return &trace->sequences.items[trace->sequences.count - 1];
@@ -71,101 +73,6 @@ int64_t perfetto_track(struct perfetto *trace, uint64_t uuid, size_t most)
         map64_put(&trace->track_index, key, trace->tracks.count) != 0)
         return -ENOMEM;
     return (int64_t)trace->tracks.count - 1;
-}
-
-/* ---- Clocks ---------------------------------------------------------------------------------- */
-
-static struct perfetto_clock_state *find_clock(struct perfetto_sequence *sequence, uint64_t id)
-{
-    for (size_t i = 0; i < sequence->clocks.count; i++)
-        if (sequence->clocks.items[i].id == id)
-            return &sequence->clocks.items[i];
-    return NULL;
-}
-
-struct shown {
-    uint64_t id, value, multiplier;
-    bool incremental;
-};
-
-static struct shown take_shown(struct proto message)
-{
-    struct shown shown = {.multiplier = 1};
-    struct proto_field field;
-    while (proto_next(&message, &field)) {
-        if (field.number == PX_CLOCK_ID)
-            shown.id = field.value;
-        else if (field.number == PX_CLOCK_TIMESTAMP)
-            shown.value = field.value;
-        else if (field.number == PX_CLOCK_IS_INCREMENTAL)
-            shown.incremental = field.value != 0;
-        else if (field.number == CLOCK_MULTIPLIER && field.value)
-            shown.multiplier = field.value;
-    }
-    return shown;
-}
-
-static bool to_ns(uint64_t value, uint64_t multiplier, int64_t *ret_ns)
-{
-    uint64_t ns;
-    if (__builtin_mul_overflow(value, multiplier, &ns) || ns > (uint64_t)IMPORT_TIME_MAX)
-        return false;
-    *ret_ns = (int64_t)ns;
-    return true;
-}
-
-/* Clocks at one instant: each by how far the trace's, which is the first of the format's own, is
- * from it. */
-static int take_clocks(struct perfetto_sequence *sequence, struct proto message)
-{
-    struct proto again = message;
-    struct proto_field field;
-    int64_t trace_ns = 0, own_ns;
-    bool known = false;
-    while (proto_next(&message, &field)) {
-        if (field.number != PX_CLOCK_SNAPSHOT_CLOCKS || !field.is_bytes)
-            continue;
-        struct shown shown = take_shown(field.bytes);
-        if (shown.id < PX_CLOCK_SEQUENCE && !known)
-            known = to_ns(shown.value, shown.multiplier, &trace_ns);
-    }
-    while (proto_next(&again, &field)) {
-        if (field.number != PX_CLOCK_SNAPSHOT_CLOCKS || !field.is_bytes)
-            continue;
-        struct shown shown = take_shown(field.bytes);
-        struct perfetto_clock_state *clock = find_clock(sequence, shown.id);
-        if (shown.id < PX_CLOCK_SEQUENCE || !to_ns(shown.value, shown.multiplier, &own_ns) ||
-            sequence->clocks.count >= CLOCKS_MAX)
-            continue;
-        if (!clock && vec_push(&sequence->clocks, (struct perfetto_clock_state){0}) != 0)
-            return -ENOMEM;
-        if (!clock)
-            clock = &sequence->clocks.items[sequence->clocks.count - 1];
-        *clock = (struct perfetto_clock_state){.id = shown.id,
-                                               .multiplier_ns = shown.multiplier,
-                                               .offset_ns = known ? trace_ns - own_ns : 0,
-                                               .last_ns = own_ns,
-                                               .incremental = shown.incremental};
-    }
-    return 0;
-}
-
-static bool find_time(struct perfetto_sequence *sequence, uint64_t clock_id, uint64_t value,
-                      int64_t *ret_ns)
-{
-    struct perfetto_clock_state *clock = find_clock(sequence, clock_id);
-    if (!to_ns(value, clock ? clock->multiplier_ns : 1, ret_ns))
-        return false;
-    if (!clock)
-        return true;
-    if (clock->incremental) {
-        if (*ret_ns > IMPORT_TIME_MAX - clock->last_ns)
-            return false;
-        clock->last_ns += *ret_ns;
-        *ret_ns = clock->last_ns;
-    }
-    *ret_ns += clock->offset_ns;
-    return true;
 }
 
 /* ---- Packets --------------------------------------------------------------------------------- */
@@ -231,20 +138,36 @@ static void take_packet_field(struct packet *packet, const struct proto_field *f
     }
 }
 
-static int take_event_defaults(struct perfetto_sequence *sequence, struct proto message)
+/* Anew: what it had before counts no more. */
+static void forget_value_tracks(struct perfetto *trace, struct perfetto_sequence *sequence)
+{
+    for (int kind = 0; kind < PERFETTO_VALUE_KINDS; kind++) {
+        trace->held_bytes -= sequence->value_tracks[kind].count * sizeof(uint64_t);
+        vec_free(&sequence->value_tracks[kind]);
+    }
+}
+
+static int take_event_defaults(struct perfetto *trace, struct perfetto_sequence *sequence,
+                               struct proto message)
 {
     struct proto_field field;
     int error = 0;
-    sequence->value_tracks.count = 0;
+    forget_value_tracks(trace, sequence);
     while (!error && proto_next(&message, &field))
         if (field.number == PX_EVENT_DEFAULTS_TRACK_UUID)
             sequence->default_track = field.value;
         else if (field.number == PX_EVENT_EXTRA_COUNTER_TRACKS)
-            error = perfetto_numbers(&sequence->value_tracks, &field);
+            error = perfetto_numbers(trace, &sequence->value_tracks[PERFETTO_INTEGERS], &field);
+        else if (field.number == PERFETTO_EXTRA_DOUBLE_TRACKS)
+            error = perfetto_numbers(trace, &sequence->value_tracks[PERFETTO_DOUBLES], &field);
+    for (int kind = 0; kind < PERFETTO_VALUE_KINDS; kind++)
+        if (!perfetto_hold(trace, sequence->value_tracks[kind].count * sizeof(uint64_t)))
+            vec_free(&sequence->value_tracks[kind]);
     return error;
 }
 
-static int take_defaults(struct perfetto_sequence *sequence, struct proto message)
+static int take_defaults(struct perfetto *trace, struct perfetto_sequence *sequence,
+                         struct proto message)
 {
     struct proto_field field;
     int error = 0;
@@ -252,7 +175,7 @@ static int take_defaults(struct perfetto_sequence *sequence, struct proto messag
         if (field.number == PX_DEFAULTS_TIMESTAMP_CLOCK_ID)
             sequence->default_clock = field.value;
         else if (field.number == PX_DEFAULTS_TRACK_EVENT && field.is_bytes)
-            error = take_event_defaults(sequence, field.bytes);
+            error = take_event_defaults(trace, sequence, field.bytes);
     return error;
 }
 
@@ -270,7 +193,7 @@ static int take_thread(struct perfetto *trace, struct perfetto_sequence *sequenc
         else if (field.number == PX_THREAD_NAME && field.is_bytes)
             name = perfetto_text(trace, &field.bytes);
         else if (field.number == PX_THREAD_REFERENCE_TIMESTAMP_US)
-            (void)to_ns(field.value, 1000, &sequence->reference_ns);
+            (void)perfetto_to_ns(field.value, 1000, &sequence->reference_ns);
     }
     int64_t index = perfetto_track(trace, own_track(sequence->id), PERFETTO_TRACKS_MAX);
     if (index < 0)
@@ -350,11 +273,11 @@ static int take_context(struct perfetto *trace, struct perfetto_sequence *sequen
 {
     int error = 0;
     if (packet->flags & PX_INCREMENTAL_STATE_CLEARED)
-        perfetto_forget(sequence);
+        perfetto_forget(trace, sequence);
     if (packet->clocks.at)
-        error = take_clocks(sequence, packet->clocks);
+        error = perfetto_take_clocks(trace, sequence, packet->clocks);
     if (!error && packet->defaults.at)
-        error = take_defaults(sequence, packet->defaults);
+        error = take_defaults(trace, sequence, packet->defaults);
     if (!error && packet->thread.at)
         error = take_thread(trace, sequence, packet->thread);
     if (!error && packet->interned.at)
@@ -387,8 +310,9 @@ static bool find_packet_time(struct perfetto_sequence *sequence, const struct pa
                              int64_t *ret_ns)
 {
     if (packet->has_time)
-        return find_time(sequence, packet->has_clock ? packet->clock : sequence->default_clock,
-                         packet->timestamp, ret_ns);
+        return perfetto_find_time(sequence,
+                                  packet->has_clock ? packet->clock : sequence->default_clock,
+                                  packet->timestamp, ret_ns);
     return packet->event.at && find_event_time(sequence, packet->event, ret_ns);
 }
 
@@ -410,11 +334,20 @@ static int take_told(struct perfetto *trace, struct perfetto_sequence *sequence,
     return error;
 }
 
+/* Of a packet of a sequence beyond the limit: tracks are the trace's. */
+static int take_track_alone(struct perfetto *trace, const struct packet *packet)
+{
+    trace->unsequenced++;
+    return packet->track.at ? perfetto_take_track(trace, packet->track) : 0;
+}
+
 static int take_plain(struct perfetto *trace, const struct packet *packet)
 {
-    struct perfetto_sequence *sequence = perfetto_sequence(trace, packet->sequence);
-    if (!sequence)
+    struct perfetto_sequence *sequence = find_sequence(trace, packet->sequence);
+    if (!sequence && trace->sequences.count < PERFETTO_SEQUENCES_MAX)
         return -ENOMEM;
+    if (!sequence)
+        return take_track_alone(trace, packet);
     int error = take_context(trace, sequence, packet);
     trace->packets++;
     if (!error)
@@ -506,18 +439,22 @@ static int read_packets(struct import_input *input, struct perfetto *trace)
     }
 }
 
+static void note_count(struct perfetto *trace, const char *what, uint64_t count)
+{
+    char text[160], number[NUMBER_TEXT_SIZE];
+    snprintf(text, sizeof(text), "left out: %s: %s", what, number_count(count, number));
+    if (count)
+        import_note(trace->sink, text);
+}
+
 static void note_skipped(struct perfetto *trace)
 {
-    char text[160], count[NUMBER_TEXT_SIZE], unit[NUMBER_TEXT_SIZE];
+    char text[160], unit[NUMBER_TEXT_SIZE];
     int64_t unit_ns = trace->sink->options->unit_ns ? trace->sink->options->unit_ns : SAMPLE_NS;
-    snprintf(text, sizeof(text), "left out: packets of other data sources: %s",
-             number_count(trace->skipped, count));
-    if (trace->skipped)
-        import_note(trace->sink, text);
-    snprintf(text, sizeof(text), "left out: compressed packets within compressed packets: %s",
-             number_count(trace->nested, count));
-    if (trace->nested)
-        import_note(trace->sink, text);
+    note_count(trace, "packets of other data sources", trace->skipped);
+    note_count(trace, "compressed packets within compressed packets", trace->nested);
+    note_count(trace, "packets of sequences beyond the first 65,536", trace->unsequenced);
+    note_count(trace, "names, stacks and clocks of sequences beyond 128 MiB", trace->unheld);
     snprintf(text, sizeof(text), "a sample of a stack is taken as %s of CPU time%s",
              number_time_short((uint64_t)unit_ns, unit),
              trace->sink->options->unit_ns ? "" : " (--unit says otherwise)");
@@ -525,26 +462,27 @@ static void note_skipped(struct perfetto *trace)
         import_note(trace->sink, text);
 }
 
-static void free_sequence(struct perfetto_sequence *sequence)
+static void free_sequence(struct perfetto *trace, struct perfetto_sequence *sequence)
 {
-    perfetto_forget(sequence);
+    perfetto_forget(trace, sequence);
+    forget_value_tracks(trace, sequence);
     vec_free(&sequence->clocks);
-    vec_free(&sequence->frame_lists);
-    vec_free(&sequence->value_tracks);
 }
 
 static void fini(struct perfetto *trace)
 {
     for (size_t i = 0; i < trace->sequences.count; i++)
-        free_sequence(&trace->sequences.items[i]);
+        free_sequence(trace, &trace->sequences.items[i]);
     for (size_t i = 0; i < trace->tracks.count; i++) {
         vec_free(&trace->tracks.items[i].begins);
         vec_free(&trace->tracks.items[i].args);
     }
     vec_free(&trace->sequences);
     vec_free(&trace->tracks);
-    vec_free(&trace->values);
-    vec_free(&trace->value_tracks);
+    for (int kind = 0; kind < PERFETTO_VALUE_KINDS; kind++) {
+        vec_free(&trace->values[kind]);
+        vec_free(&trace->value_tracks[kind]);
+    }
     vec_free(&trace->args);
     vec_free(&trace->unpacked);
     map64_free(&trace->sequence_index);

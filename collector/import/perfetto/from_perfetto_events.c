@@ -15,7 +15,14 @@ enum { OWNERS_MAX = PERFETTO_TRACKS_MAX + SINK_THREADS_MAX };
 #define COUNT(array)  (sizeof(array) / sizeof(*(array)))
 
 /* Fields of TrackEvent that annot does not write. */
-enum { EVENT_LEGACY = 6, EVENT_FLOW_IDS_OLD = 36, EVENT_TERMINATING_FLOW_IDS_OLD = 42 };
+enum {
+    EVENT_LEGACY = 6,
+    EVENT_FLOW_IDS_OLD = 36,
+    EVENT_TERMINATING_FLOW_IDS_OLD = 42,
+    EVENT_EXTRA_DOUBLE_VALUES = 46,
+    EVENT_CALLSTACK = 55,
+    EVENT_CALLSTACK_IID = 56,
+};
 
 /* ---- Tracks ---------------------------------------------------------------------------------- */
 
@@ -140,9 +147,17 @@ static int take_field(struct perfetto *trace, const struct perfetto_sequence *se
         event->value.float64 = proto_double(field);
         break;
     case PX_EVENT_EXTRA_COUNTER_VALUES:
-        return perfetto_numbers(&trace->values, field);
+        return perfetto_numbers(trace, &trace->values[PERFETTO_INTEGERS], field);
     case PX_EVENT_EXTRA_COUNTER_TRACKS:
-        return perfetto_numbers(&trace->value_tracks, field);
+        return perfetto_numbers(trace, &trace->value_tracks[PERFETTO_INTEGERS], field);
+    case EVENT_EXTRA_DOUBLE_VALUES:
+        return perfetto_doubles(trace, &trace->values[PERFETTO_DOUBLES], field);
+    case PERFETTO_EXTRA_DOUBLE_TRACKS:
+        return perfetto_numbers(trace, &trace->value_tracks[PERFETTO_DOUBLES], field);
+    case EVENT_CALLSTACK:
+    case EVENT_CALLSTACK_IID:
+        told->has_stack = true;
+        break;
     case PX_EVENT_DEBUG_ANNOTATIONS:
         return field->is_bytes ? perfetto_take_value(trace, sequence, field->bytes) : 0;
     default:
@@ -193,40 +208,54 @@ static void take_value(struct perfetto *trace, const struct perfetto_sequence *s
                        struct event *event)
 {
     struct perfetto_track *track = &trace->tracks.items[event->lane];
-    uint64_t value = event->value.uint64 * (track->multiplier ? (uint64_t)track->multiplier : 1);
+    int64_t times = track->multiplier ? track->multiplier : 1;
     bool goes_on = track->state_of == sequence->id && track->state == sequence->state;
-    if (event->value_kind != VALUE_INT64)
+    bool adds = track->incremental && goes_on;
+    if (event->value_kind != VALUE_INT64 && event->value_kind != VALUE_DOUBLE)
         return;
-    if (track->incremental && goes_on)
-        value += (uint64_t)track->last;
+    if (event->value_kind == VALUE_DOUBLE) {
+        event->value.float64 = event->value.float64 * (double)times;
+        event->value.float64 += adds ? track->last_double : 0;
+        track->last_double = event->value.float64;
+    } else {
+        event->value.uint64 *= (uint64_t)times;
+        event->value.uint64 += adds ? (uint64_t)track->last : 0;
+        track->last = event->value.int64;
+    }
     track->state_of = sequence->id;
     track->state = sequence->state;
-    track->last = event->value.int64 = (int64_t)value;
+}
+
+/* The value of another counter than the event's own. */
+static int put_value(struct perfetto *trace, const struct perfetto_sequence *sequence,
+                     struct event *value, uint64_t uuid)
+{
+    int64_t track = perfetto_track(trace, uuid, PERFETTO_TRACKS_MAX);
+    if (track < 0)
+        return (int)track;
+    value->lane = (uint32_t)track;
+    take_value(trace, sequence, value);
+    return put(trace, value);
 }
 
 /* Values of counters beside the event: of the tracks that it names, or its sequence. */
-static int put_values(struct perfetto *trace, const struct perfetto_sequence *sequence,
+static int put_values(struct perfetto *trace, const struct perfetto_sequence *sequence, int kind,
                       int64_t time_ns)
 {
-    const struct perfetto_numbers *tracks =
-        trace->value_tracks.count ? &trace->value_tracks : &sequence->value_tracks;
-    for (size_t i = 0; i < trace->values.count; i++) {
-        int64_t track = i < tracks->count
-                            ? perfetto_track(trace, tracks->items[i], PERFETTO_TRACKS_MAX)
-                            : -ENOENT;
+    const struct perfetto_numbers *values = &trace->values[kind], *own = &trace->value_tracks[kind],
+                                  *tracks = own->count ? own : &sequence->value_tracks[kind];
+    int error = 0;
+    for (size_t i = 0; i < values->count && !error; i++) {
         struct event value = {.kind = EVENT_COUNTER,
                               .time_ns = time_ns,
-                              .lane = (uint32_t)track,
-                              .value_kind = VALUE_INT64,
-                              .value = {.int64 = (int64_t)trace->values.items[i]}};
-        trace->sink->left[LEFT_VALUES] += track == -ENOENT;
-        if (track >= 0)
-            take_value(trace, sequence, &value);
-        int error = track >= 0 ? put(trace, &value) : track == -ENOENT ? 0 : (int)track;
-        if (error)
-            return error;
+                              .value_kind = kind == PERFETTO_DOUBLES ? VALUE_DOUBLE : VALUE_INT64,
+                              .value = {.uint64 = values->items[i]}};
+        if (i < tracks->count)
+            error = put_value(trace, sequence, &value, tracks->items[i]);
+        else
+            trace->sink->left[LEFT_VALUES]++;
     }
-    return 0;
+    return error;
 }
 
 /* Calls of Python functions, as annot writes them: where these are stands in the values. */
@@ -294,7 +323,10 @@ static int put_event(struct perfetto *trace, const struct perfetto_sequence *seq
     event->arg_count = bare ? 0 : (uint16_t)trace->args.count;
     if (event->kind == EVENT_COUNTER)
         take_value(trace, sequence, event);
-    int error = put_values(trace, sequence, event->time_ns);
+    int error = 0;
+    for (int kind = 0; kind < PERFETTO_VALUE_KINDS && !error; kind++)
+        error = put_values(trace, sequence, kind, event->time_ns);
+    trace->sink->left[LEFT_EVENT_STACKS] += told->has_stack;
     return error ? error : put(trace, event);
 }
 
@@ -306,7 +338,9 @@ int perfetto_take_event(struct perfetto *trace, const struct perfetto_sequence *
     struct perfetto_told told = {.track = sequence->default_track};
     struct proto_field field;
     int error = 0;
-    trace->args.count = trace->values.count = trace->value_tracks.count = 0;
+    trace->args.count = 0;
+    for (int kind = 0; kind < PERFETTO_VALUE_KINDS; kind++)
+        trace->values[kind].count = trace->value_tracks[kind].count = 0;
     while (!error && proto_next(&message, &field))
         error = take_field(trace, sequence, &field, &event, &told);
     if (!error)

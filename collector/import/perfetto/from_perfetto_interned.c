@@ -72,16 +72,34 @@ bool proto_next(struct proto *message, struct proto_field *ret_field)
     return !message->bad;
 }
 
-int perfetto_numbers(struct perfetto_numbers *numbers, const struct proto_field *field)
+static int add_number(struct perfetto *trace, struct perfetto_numbers *numbers, uint64_t value)
+{
+    if (numbers->count < PERFETTO_NUMBERS_MAX)
+        return vec_push(numbers, value);
+    trace->sink->left[LEFT_VALUES]++;
+    return 0;
+}
+
+int perfetto_numbers(struct perfetto *trace, struct perfetto_numbers *numbers,
+                     const struct proto_field *field)
 {
     struct proto packed = field->bytes;
     uint64_t value;
-    if (!field->is_bytes)
-        return vec_push(numbers, field->value);
-    while (take_varint(&packed, &value))
-        if (vec_push(numbers, value) != 0)
-            return -ENOMEM;
-    return 0;
+    int error = field->is_bytes ? 0 : add_number(trace, numbers, field->value);
+    while (field->is_bytes && !error && take_varint(&packed, &value))
+        error = add_number(trace, numbers, value);
+    return error;
+}
+
+int perfetto_doubles(struct perfetto *trace, struct perfetto_numbers *numbers,
+                     const struct proto_field *field)
+{
+    struct proto packed = field->bytes;
+    uint64_t bits;
+    int error = field->is_bytes ? 0 : add_number(trace, numbers, field->value);
+    while (field->is_bytes && !error && take_fixed(&packed, sizeof(bits), &bits))
+        error = add_number(trace, numbers, bits);
+    return error;
 }
 
 uint32_t perfetto_text(struct perfetto *trace, const struct proto *bytes)
@@ -91,6 +109,17 @@ uint32_t perfetto_text(struct perfetto *trace, const struct proto *bytes)
 
 /* ---- Tables ---------------------------------------------------------------------------------- */
 
+/* Maps are half empty, as a rule. */
+enum { ENTRY_BYTES = 2 * sizeof(struct wide_entry) };
+
+bool perfetto_hold(struct perfetto *trace, size_t bytes)
+{
+    bool fits = bytes <= PERFETTO_HELD_MAX - trace->held_bytes;
+    trace->held_bytes += fits ? bytes : 0;
+    trace->unheld += !fits;
+    return fits;
+}
+
 uint64_t perfetto_find(const struct perfetto_sequence *sequence, enum perfetto_table table,
                        uint64_t iid)
 {
@@ -98,16 +127,25 @@ uint64_t perfetto_find(const struct perfetto_sequence *sequence, enum perfetto_t
     return found ? *found : 0;
 }
 
-int perfetto_keep(struct perfetto_sequence *sequence, enum perfetto_table table, uint64_t iid,
-                  uint64_t value)
+/* One that is not known yet needs room. */
+static int keep(struct perfetto *trace, struct perfetto_sequence *sequence,
+                enum perfetto_table table, const uint64_t entry[2])
 {
-    return wide_map_put(&sequence->interned, WIDE_KEY(1 + (uint64_t)table, iid), value);
+    const struct wide_key *key = WIDE_KEY(1 + (uint64_t)table, entry[0]);
+    uint64_t *known = wide_map_find(&sequence->interned, key);
+    if (known)
+        *known = entry[1];
+    else if (perfetto_hold(trace, ENTRY_BYTES))
+        return wide_map_put(&sequence->interned, key, entry[1]);
+    return 0;
 }
 
-void perfetto_forget(struct perfetto_sequence *sequence)
+void perfetto_forget(struct perfetto *trace, struct perfetto_sequence *sequence)
 {
+    trace->held_bytes -=
+        sequence->interned.count * ENTRY_BYTES + sequence->frame_lists.count * sizeof(uint64_t);
     wide_map_free(&sequence->interned);
-    sequence->frame_lists.count = 0;
+    vec_free(&sequence->frame_lists);
     sequence->state++;
 }
 
@@ -124,10 +162,11 @@ static int intern_text(struct perfetto *trace, struct perfetto_sequence *sequenc
         else if (field.number == PX_INTERNED_NAME && field.is_bytes)
             text = perfetto_text(trace, &field.bytes);
     }
-    return perfetto_keep(sequence, table, iid, text);
+    return keep(trace, sequence, table, (uint64_t[]){iid, text});
 }
 
-static int intern_frame(struct perfetto_sequence *sequence, struct proto message)
+static int intern_frame(struct perfetto *trace, struct perfetto_sequence *sequence,
+                        struct proto message)
 {
     struct proto_field field;
     uint64_t iid = 0, function = 0, mapping = 0;
@@ -139,11 +178,12 @@ static int intern_frame(struct perfetto_sequence *sequence, struct proto message
         else if (field.number == PX_FRAME_MAPPING)
             mapping = field.value & UINT32_MAX;
     }
-    return perfetto_keep(sequence, PERFETTO_FRAMES, iid, function << 32 | mapping);
+    return keep(trace, sequence, PERFETTO_FRAMES, (uint64_t[]){iid, function << 32 | mapping});
 }
 
 /* The parts of the path; the last one tells enough. */
-static int intern_mapping(struct perfetto_sequence *sequence, struct proto message)
+static int intern_mapping(struct perfetto *trace, struct perfetto_sequence *sequence,
+                          struct proto message)
 {
     struct proto_field field;
     uint64_t iid = 0, path = 0;
@@ -153,26 +193,30 @@ static int intern_mapping(struct perfetto_sequence *sequence, struct proto messa
         else if (field.number == PX_MAPPING_PATHS && !field.is_bytes)
             path = field.value;
     }
-    return perfetto_keep(sequence, PERFETTO_MAPPINGS, iid, path);
+    return keep(trace, sequence, PERFETTO_MAPPINGS, (uint64_t[]){iid, path});
 }
 
-static int intern_callstack(struct perfetto_sequence *sequence, struct proto message)
+/* One that does not fit is not known. */
+static int intern_callstack(struct perfetto *trace, struct perfetto_sequence *sequence,
+                            struct proto message)
 {
     struct proto_field field;
     uint64_t iid = 0;
     size_t place = sequence->frame_lists.count;
-    if (vec_push(&sequence->frame_lists, 0) != 0)
+    bool fits = perfetto_hold(trace, sizeof(uint64_t));
+    if (fits && vec_push(&sequence->frame_lists, 0) != 0)
         return -ENOMEM;
-    while (proto_next(&message, &field)) {
+    while (fits && proto_next(&message, &field)) {
         if (field.number == PX_INTERNED_IID)
             iid = field.value;
         if (field.number != PX_CALLSTACK_FRAMES || field.is_bytes)
             continue;
-        if (vec_push(&sequence->frame_lists, field.value) != 0)
+        fits = perfetto_hold(trace, sizeof(uint64_t));
+        if (fits && vec_push(&sequence->frame_lists, field.value) != 0)
             return -ENOMEM;
-        sequence->frame_lists.items[place]++;
+        sequence->frame_lists.items[place] += fits;
     }
-    return perfetto_keep(sequence, PERFETTO_CALLSTACKS, iid, 1 + place);
+    return fits ? keep(trace, sequence, PERFETTO_CALLSTACKS, (uint64_t[]){iid, 1 + place}) : 0;
 }
 
 int perfetto_intern(struct perfetto *trace, struct perfetto_sequence *sequence,
@@ -196,11 +240,11 @@ int perfetto_intern(struct perfetto *trace, struct perfetto_sequence *sequence,
             if (texts[i].field == field.number)
                 error = intern_text(trace, sequence, texts[i].table, field.bytes);
         if (!error && field.number == PX_INTERNED_FRAMES)
-            error = intern_frame(sequence, field.bytes);
+            error = intern_frame(trace, sequence, field.bytes);
         else if (!error && field.number == PX_INTERNED_MAPPINGS)
-            error = intern_mapping(sequence, field.bytes);
+            error = intern_mapping(trace, sequence, field.bytes);
         else if (!error && field.number == PX_INTERNED_CALLSTACKS)
-            error = intern_callstack(sequence, field.bytes);
+            error = intern_callstack(trace, sequence, field.bytes);
     }
     return error;
 }
@@ -238,7 +282,7 @@ uint32_t perfetto_stack(struct perfetto *trace, struct perfetto_sequence *sequen
     for (uint64_t i = 0; i < count; i++)
         stack = import_stack(trace->sink, stack,
                              make_frame(trace, sequence, sequence->frame_lists.items[place + i]));
-    if (perfetto_keep(sequence, PERFETTO_STACKS, iid, stack) != 0)
+    if (keep(trace, sequence, PERFETTO_STACKS, (uint64_t[]){iid, stack}) != 0)
         trace->sink->error = -ENOMEM;
     return stack;
 }
