@@ -66,6 +66,8 @@ enum json_kind {
     JSON_NULL,
 };
 
+/* Of a longer text, 8 MiB as they stand in the file, the rest is passed over. What is left is more
+ * than the sink keeps of a text, which therefore counts it as cut. */
 struct json_token {
     enum json_kind kind;
     bool key; /* the name of a member: its value is the next token */

@@ -104,10 +104,13 @@ static int64_t unpack(struct import_input *input, char *bytes, size_t size)
     }
 }
 
-/* More behind `end`. 0 or -errno. */
-static int read_more(struct import_input *input)
+/* More behind `end`: what is wanted, or one piece. A buffer that was large once is not filled again
+ * for less. 0 or -errno. */
+static int read_more(struct import_input *input, size_t want)
 {
-    size_t room = input->size - input->end;
+    size_t room = input->size - input->end, missing = want - input->end;
+    size_t most = missing > INPUT_BUFFER ? missing : INPUT_BUFFER;
+    room = room < most ? room : most;
     int64_t got = input->packing == PACKING_NONE ? read_raw(input, input->buffer + input->end, room)
                                                  : unpack(input, input->buffer + input->end, room);
     if (got < 0)
@@ -142,7 +145,7 @@ int64_t import_input_peek(struct import_input *input, size_t want, const char **
     if (input->end - input->at < want && !input->ended) {
         int error = make_room(input, want);
         while (!error && input->end < want && !input->ended)
-            error = read_more(input);
+            error = read_more(input, want);
         if (error)
             return error;
     }
@@ -216,7 +219,7 @@ static int begin_unpacking(struct import_input *input)
 static int begin(struct import_input *input)
 {
     static const char gzip[] = "\x1f\x8b", zstd[] = "\x28\xb5\x2f\xfd";
-    const char *bytes;
+    const char *bytes = NULL;
     int64_t got = import_input_peek(input, 4, &bytes);
     if (got < 0)
         return (int)got;

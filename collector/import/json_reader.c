@@ -47,8 +47,6 @@ static int look_further(struct json_reader *reader, size_t have)
     if (reader->base)
         import_input_take(reader->input, (size_t)(reader->at - reader->base));
     int64_t got = import_input_peek(reader->input, have + 1, &bytes);
-    if (got == -EMSGSIZE)
-        return fail(reader, "a text is longer than 64 MiB");
     if (got == -EBADMSG)
         return fail(reader, "the compressed data are cut or damaged");
     if (got < 0)
@@ -180,11 +178,47 @@ static inline const char *skip_plain(const char *at, const char *end)
     return at;
 }
 
+/* So much of a text is kept, as it stands in the file: of any escapes more than a sink keeps. */
+enum { TEXT_RAW_MAX = 8 << 20, ESCAPE_MAX = 6 };
+
+_Static_assert(TEXT_RAW_MAX / ESCAPE_MAX > SINK_TEXT_MAX + ESCAPE_MAX,
+               "a text that is cut is told");
+
+/* Up to the quote that ends the text, behind which `at` is then. */
+static int pass_text(struct json_reader *reader)
+{
+    for (;;) {
+        reader->at = skip_plain(reader->at, reader->end);
+        if (reader->at < reader->end && *reader->at == '"')
+            break;
+        if (reader->end - reader->at >= 2) {
+            reader->at += 2;
+            continue;
+        }
+        int more = look_further(reader, (size_t)(reader->end - reader->at));
+        if (more <= 0)
+            return more < 0 ? more : fail_cut(reader);
+    }
+    reader->at++;
+    return 0;
+}
+
+/* What was seen of it is enough: `seen` bytes from the quote on, of which `escape` is the last
+ * escape; one that may go on behind them is left out. */
+static int cut_text(struct json_reader *reader, size_t seen, size_t escape,
+                    struct json_token *token)
+{
+    size_t end = escape && seen - escape < ESCAPE_MAX ? escape : seen;
+    *token = (struct json_token){JSON_STRING, false, reader->at + 1, end - 1};
+    int error = unescape(reader, token); /* which copies it */
+    reader->at += seen;
+    return error ? error : pass_text(reader);
+}
+
 /* `at` is at the quote. */
 static int read_text(struct json_reader *reader, struct json_token *token)
 {
-    size_t seen = 1;
-    bool escaped = false;
+    size_t seen = 1, escape = 0;
     for (;;) {
         const char *at = skip_plain(reader->at + seen, reader->end);
         seen = (size_t)(at - reader->at);
@@ -192,17 +226,19 @@ static int read_text(struct json_reader *reader, struct json_token *token)
             break;
         bool skips = at < reader->end && reader->end - at >= 2;
         if (skips) {
-            escaped = true;
+            escape = seen;
             seen += 2;
             continue;
         }
+        if (seen > TEXT_RAW_MAX)
+            return cut_text(reader, seen, escape, token);
         int more = look_further(reader, (size_t)(reader->end - reader->at));
         if (more <= 0)
             return more < 0 ? more : fail_cut(reader);
     }
     *token = (struct json_token){JSON_STRING, false, reader->at + 1, seen - 1};
     reader->at += seen + 1;
-    return escaped ? unescape(reader, token) : 0;
+    return escape ? unescape(reader, token) : 0;
 }
 
 /* ---- Words ----------------------------------------------------------------------------------- */

@@ -145,6 +145,27 @@ def names_of_perfettos_sequences_take_bounded_memory(home):
 
 
 @case
+def long_names_in_json_take_bounded_memory(home):
+    def pieces(mebibytes=100):
+        yield '{"traceEvents":['
+        for text in ("x", "\\n"):  # as it stands in the file
+            yield '{"ph":"X","pid":1,"tid":1,"ts":1,"dur":1,"name":"'
+            for _ in range(mebibytes):
+                yield text * (1 << 20)
+            yield '"},'
+        for i in range(0, 600_000, 30_000):  # a large buffer would be filled again and again
+            yield "".join(f'{{"ph":"X","pid":1,"tid":1,"ts":{i + j},"dur":1,"name":"y"}},'
+                          for j in range(30_000))
+        yield "{}]}"
+
+    path, said, mib = import_of(home, pieces(), "long.annot")
+    check(mib <= 160, f"{mib:.0f} MiB")
+    check("ends of texts behind 1 MiB: 2" in said, said)
+    rows = query(home, path, "select length(name) as size, count(*) as n from ranges group by 1")
+    equal([(row["size"], row["n"]) for row in rows], [(1, 600_000), (1 << 20, 2)], "ranges")
+
+
+@case
 def overlapping_ranges_of_a_thread_keep_their_ends(home):
     random_ = random.Random(7)
     events = [dict(ph="X", pid=1, tid=1, name=f"r{i}", ts=3 * i,

@@ -75,6 +75,58 @@ TEST(tokens_are_the_same_however_the_bytes_come)
     CHECK_STR(buffer, expected);
 }
 
+/* A text of `count` pieces and a number behind it. */
+static struct import_input *input_of_long(const char *piece, size_t count)
+{
+    struct import_input *input = NULL;
+    char path[512];
+    snprintf(path, sizeof(path), "%s/long.json", test_directory());
+    FILE *file = fopen(path, "w");
+    CHECK(file != NULL);
+    fputs("[\"", file);
+    for (size_t i = 0; i < count; i++)
+        fputs(piece, file);
+    fputs("\", 7]", file);
+    CHECK_INT(fclose(file), 0);
+    CHECK_INT(import_input_open(path, &input), 0);
+    return input;
+}
+
+/* Of 80 MiB; the part that is kept is whole characters of the text, and what follows is read. */
+TEST(of_long_texts_a_part_is_kept)
+{
+    static const struct {
+        const char *piece, *meant;
+    } cases[] = {{"a", "a"},
+                 {"\\n", "\n"},
+                 {"\\u00e9", "\xc3\xa9"},
+                 {"xy\\ud83d\\ude00", "xy\xf0\x9f\x98\x80"},
+                 {"\\\\", "\\"},
+                 {"0\\\"1", "0\"1"}};
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        const char *piece = cases[i].piece, *meant = cases[i].meant;
+        struct import_input *input = input_of_long(piece, ((size_t)80 << 20) / strlen(piece));
+        struct json_reader reader;
+        struct json_token token;
+        json_reader_init(&reader, input);
+        CHECK_INT(json_next(&reader, &token), 1);
+        CHECK_INT(json_next(&reader, &token), 1);
+        CHECK_INT(token.kind, JSON_STRING);
+        CHECK(token.length > SINK_TEXT_MAX && token.length < 16 << 20);
+        size_t wrong = 0, size = strlen(meant);
+        for (size_t at = 0; at + 4 < token.length; at++)
+            wrong += token.text[at] != meant[at % size];
+        CHECK_INT(wrong, 0);
+        CHECK_INT(json_next(&reader, &token), 1);
+        CHECK_INT(token.kind, JSON_NUMBER);
+        CHECK_INT(json_next(&reader, &token), 1);
+        CHECK_INT(json_next(&reader, &token), 0);
+        json_reader_fini(&reader);
+        import_input_close(input);
+    }
+}
+
 TEST(what_is_cut_or_no_json_is_an_error)
 {
     static const char *const wrong[] = {
