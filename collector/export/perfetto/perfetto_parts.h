@@ -45,7 +45,7 @@ struct name_set {
 struct perfetto_sequence {
     uint32_t id;         /* 0: not begun */
     uint64_t track_uuid; /* of its events that name none; 0 = none */
-    int64_t last_ns;     /* of the clock of deltas */
+    int64_t last_ns;     /* of the clock of deltas; INT64_MAX if absolute */
     bool absolute;       /* times are CLOCK_MONOTONIC */
     uint8_t head_size;   /* what follows the time in each packet, up to the event's message */
     uint8_t head[PERFETTO_TAIL_SIZE];
@@ -245,7 +245,16 @@ enum perfetto_argument {
     PERFETTO_DOMAIN,
     PERFETTO_LEVEL,
     PERFETTO_COLOR,
+    PERFETTO_FILE,
+    PERFETTO_LINE,
     PERFETTO_FIRST_KEY = 16,
+};
+
+/* The same of categories: ours, then those of the recording (plus string ordinal). */
+enum perfetto_category {
+    PERFETTO_CALLS = 1,
+    PERFETTO_LOG,
+    PERFETTO_FIRST_CATEGORY,
 };
 
 /* Key names of one event that its sequence learns with it. */
@@ -255,9 +264,10 @@ struct perfetto_new_keys {
 };
 
 /* In the first packet of a sequence: its interned data are open. */
-void perfetto_put_argument_names(struct perfetto_output *px);
+void perfetto_put_own_names(struct perfetto_output *px);
 
-/* Inside an event. */
+/* Inside an event. One of ours: begin, its value, end. */
+void perfetto_begin_attribute(struct perfetto_output *px, enum perfetto_argument name);
 void perfetto_put_attributes(struct perfetto_output *px, const struct event *event);
 void perfetto_put_argument(struct perfetto_output *px, const struct fact *argument);
 void perfetto_put_values(struct perfetto_output *px, struct perfetto_sequence *sequence,

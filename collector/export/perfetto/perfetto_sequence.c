@@ -71,11 +71,12 @@ static bool learn(struct perfetto_output *px, struct name_set *set, uint32_t nam
     return true;
 }
 
-static void put_interned(struct perfetto_output *px, uint32_t field, uint32_t name)
+/* `first`: the number of string 0. */
+static void put_interned(struct perfetto_output *px, uint32_t field, uint64_t first, uint32_t name)
 {
     const struct trace_string *text = trace_string(px->trace, name);
     proto_begin(&px->packet, field);
-    proto_uint(&px->packet, PX_INTERNED_IID, name);
+    proto_uint(&px->packet, PX_INTERNED_IID, first + name);
     proto_bytes(&px->packet, PX_INTERNED_NAME, text->bytes, text->length);
     proto_end(&px->packet);
 }
@@ -136,7 +137,7 @@ void perfetto_sequence_begin(struct perfetto_output *px, struct perfetto_sequenc
 {
     sequence->id = id;
     sequence->track_uuid = track_uuid;
-    sequence->last_ns = px->begin_ns;
+    sequence->last_ns = sequence->absolute ? INT64_MAX : px->begin_ns;
     prepare_hot_packets(sequence);
     uint32_t clock = sequence->absolute ? PX_CLOCK_MONOTONIC : PX_CLOCK_SEQUENCE;
     struct proto_writer *packet = perfetto_defaults_begin(px, id, clock);
@@ -147,7 +148,7 @@ void perfetto_sequence_begin(struct perfetto_output *px, struct perfetto_sequenc
     }
     proto_end(packet);
     proto_begin(packet, PX_PACKET_INTERNED_DATA);
-    perfetto_put_argument_names(px);
+    perfetto_put_own_names(px);
     proto_end(packet);
     put_clocks(px, sequence->absolute);
     perfetto_packet_end(px);
@@ -188,14 +189,20 @@ struct perfetto_name_use perfetto_use_name(struct perfetto_output *px, struct na
     return (struct perfetto_name_use){.by_number = learned, .is_new = learned};
 }
 
+/* Where a name goes, as a number (`first`: that of string 0) or spelled out. */
+struct name_fields {
+    uint32_t number, text;
+    uint64_t first;
+};
+
 static void put_name(struct perfetto_output *px, struct perfetto_name_use use,
-                     const uint32_t fields[2], uint32_t name)
+                     const struct name_fields *fields, uint32_t name)
 {
     const struct trace_string *text = trace_string(px->trace, name);
     if (use.by_number)
-        proto_uint(&px->packet, fields[0], name);
+        proto_uint(&px->packet, fields->number, fields->first + name);
     else if (name)
-        proto_bytes(&px->packet, fields[1], text->bytes, text->length);
+        proto_bytes(&px->packet, fields->text, text->bytes, text->length);
 }
 
 /* The category that viewers filter by: the event's, else its domain. */
@@ -216,21 +223,21 @@ struct news {
 static void put_call(struct perfetto_output *px, struct perfetto_sequence *sequence,
                      const struct event *event, struct news *news)
 {
-    static const uint32_t fields[2] = {PX_ANNOTATION_STRING_IID, PX_ANNOTATION_STRING};
+    static const struct name_fields fields = {PX_ANNOTATION_STRING_IID, PX_ANNOTATION_STRING, 0};
     int32_t line;
     if (!event_is_python_call(px->trace, event))
         return;
-    proto_text(&px->packet, PX_EVENT_CATEGORIES, EXPORT_CALL_CATEGORY);
+    proto_uint(&px->packet, PX_EVENT_CATEGORY_IIDS, PERFETTO_CALLS);
     news->path = call_source(px->trace, event->name, &line);
     if (!news->path)
         return;
     news->file = perfetto_use_name(px, &sequence->files, news->path, true);
-    proto_begin(&px->packet, PX_EVENT_DEBUG_ANNOTATIONS);
-    proto_text(&px->packet, PX_ANNOTATION_NAME, "file");
-    put_name(px, news->file, fields, news->path);
+    perfetto_begin_attribute(px, PERFETTO_FILE);
+    put_name(px, news->file, &fields, news->path);
     proto_end(&px->packet);
-    perfetto_put_argument(px,
-                          &(struct fact){.name = "line", .kind = VALUE_INT64, .value.int64 = line});
+    perfetto_begin_attribute(px, PERFETTO_LINE);
+    proto_int(&px->packet, PX_ANNOTATION_INT, line);
+    proto_end(&px->packet);
 }
 
 /* A message of a log, for the reader's own table of these: it needs a text and a thread. */
@@ -245,7 +252,7 @@ static void put_message(struct perfetto_output *px, struct perfetto_sequence *se
     enum export_severity severity = export_severity(px->trace, event->event->scope);
     if (severity == EXPORT_SEVERITY_NONE)
         return;
-    proto_text(&px->packet, PX_EVENT_CATEGORIES, EXPORT_LOG_CATEGORY);
+    proto_uint(&px->packet, PX_EVENT_CATEGORY_IIDS, PERFETTO_LOG);
     if (event->event->kind != EVENT_MARK)
         return;
     news->message = perfetto_use_name(px, &sequence->messages, event->event->name, true);
@@ -264,13 +271,13 @@ static void put_news(struct perfetto_output *px, const struct event *event, cons
         return;
     proto_begin(&px->packet, PX_PACKET_INTERNED_DATA);
     if (news->category.is_new)
-        put_interned(px, PX_INTERNED_CATEGORIES, category_of(px, event));
+        put_interned(px, PX_INTERNED_CATEGORIES, PERFETTO_FIRST_CATEGORY, category_of(px, event));
     if (news->name.is_new)
-        put_interned(px, PX_INTERNED_EVENT_NAMES, event->name);
+        put_interned(px, PX_INTERNED_EVENT_NAMES, 0, event->name);
     if (news->message.is_new)
-        put_interned(px, PX_INTERNED_LOG_BODIES, event->name);
+        put_interned(px, PX_INTERNED_LOG_BODIES, 0, event->name);
     if (news->file.is_new)
-        put_interned(px, PX_INTERNED_ANNOTATION_STRINGS, news->path);
+        put_interned(px, PX_INTERNED_ANNOTATION_STRINGS, 0, news->path);
     perfetto_put_new_keys(px, &news->keys);
     proto_end(&px->packet);
 }
@@ -278,17 +285,18 @@ static void put_news(struct perfetto_output *px, const struct event *event, cons
 static void put_recorded(struct perfetto_output *px, struct perfetto_sequence *sequence,
                          const struct perfetto_event *event)
 {
-    static const uint32_t name_fields[2] = {PX_EVENT_NAME_IID, PX_EVENT_NAME};
-    static const uint32_t category_fields[2] = {PX_EVENT_CATEGORY_IIDS, PX_EVENT_CATEGORIES};
+    static const struct name_fields name_fields = {PX_EVENT_NAME_IID, PX_EVENT_NAME, 0};
+    static const struct name_fields category_fields = {PX_EVENT_CATEGORY_IIDS, PX_EVENT_CATEGORIES,
+                                                       PERFETTO_FIRST_CATEGORY};
     const struct event *recorded = event->event;
     uint32_t category = category_of(px, recorded);
     struct news news = {
         .name = perfetto_use_name(px, &sequence->names, event->text ? 0 : recorded->name, true),
         .category = perfetto_use_name(px, &sequence->categories, category, true),
     };
-    put_name(px, news.category, category_fields, category);
+    put_name(px, news.category, &category_fields, category);
     if (recorded->name && !event->text)
-        put_name(px, news.name, name_fields, recorded->name);
+        put_name(px, news.name, &name_fields, recorded->name);
     else if (!event->text)
         proto_text(&px->packet, PX_EVENT_NAME, EXPORT_UNNAMED);
     perfetto_put_attributes(px, recorded);
@@ -326,15 +334,14 @@ void perfetto_put(struct perfetto_output *px, struct perfetto_sequence *sequence
                   const struct perfetto_event *event)
 {
     struct proto_writer *packet = perfetto_packet_begin(px);
-    bool backwards = event->time_ns < sequence->last_ns;
-    if (sequence->absolute || backwards) {
+    if (event->time_ns < sequence->last_ns) {
         perfetto_put_time(px, PX_PACKET_TIMESTAMP, event->time_ns);
+        if (!sequence->absolute)
+            proto_uint(packet, PX_PACKET_TIMESTAMP_CLOCK_ID, PX_CLOCK_MONOTONIC);
     } else {
         proto_int(packet, PX_PACKET_TIMESTAMP, event->time_ns - sequence->last_ns);
         sequence->last_ns = event->time_ns;
     }
-    if (!sequence->absolute && backwards)
-        proto_uint(packet, PX_PACKET_TIMESTAMP_CLOCK_ID, PX_CLOCK_MONOTONIC);
     proto_uint(packet, PX_PACKET_SEQUENCE_ID, sequence->id);
     proto_uint(packet, PX_PACKET_SEQUENCE_FLAGS, PX_NEEDS_INCREMENTAL_STATE);
     proto_begin(packet, PX_PACKET_TRACK_EVENT);
@@ -367,7 +374,7 @@ void perfetto_put(struct perfetto_output *px, struct perfetto_sequence *sequence
 static inline uint8_t *begin_hot(struct perfetto_output *px, struct perfetto_sequence *sequence,
                                  int64_t time_ns, uint8_t **ret_length)
 {
-    if (sequence->absolute || time_ns < sequence->last_ns)
+    if (time_ns < sequence->last_ns) /* always, where times are absolute */
         return NULL;
     uint8_t *at = out_reserve(px->out, HOT_PACKET_MAX + 2);
     *at++ = PX_TRACE_PACKET << 3 | BYTES_TAG;
@@ -384,35 +391,99 @@ static inline void end_hot(struct perfetto_output *px, uint8_t *length, const ui
     out_advance(px->out, (size_t)(end - length) + 1);
 }
 
+/* Nothing but its name and a category, which the sequence has numbers for. */
+static inline bool is_plain(const struct perfetto_sequence *sequence, const struct scope *scope,
+                            const struct event *event)
+{
+    return !(event->value_kind | scope->domain | (event->flags & EVENT_HAS_COLOR)) &&
+           perfetto_knows(&sequence->names, event->name) &&
+           (!scope->category || perfetto_knows(&sequence->categories, scope->category));
+}
+
+static inline uint8_t *put_hot_names(uint8_t *at, uint8_t type, uint32_t category, uint32_t name)
+{
+    at = put_tag(at, PX_EVENT_TYPE, VARINT_TAG);
+    *at++ = type;
+    if (category) {
+        at = put_tag(at, PX_EVENT_CATEGORY_IIDS, VARINT_TAG);
+        at = varint_put(at, (uint64_t)PERFETTO_FIRST_CATEGORY + category);
+    }
+    at = put_tag(at, PX_EVENT_NAME_IID, VARINT_TAG);
+    return varint_put(at, name);
+}
+
+/* Behind the number of its name. */
+static inline uint8_t *begin_hot_attribute(uint8_t *at, enum perfetto_argument name,
+                                           uint8_t **ret_length)
+{
+    at = put_tag(at, PX_EVENT_DEBUG_ANNOTATIONS, BYTES_TAG);
+    *ret_length = at++;
+    at = put_tag(at, PX_ANNOTATION_NAME_IID, VARINT_TAG);
+    *at++ = (uint8_t)name;
+    return at;
+}
+
+/* As put_call, of a file that the sequence has a number for; 0: none. */
+static inline uint8_t *put_hot_call(uint8_t *at, uint32_t path, int32_t line)
+{
+    uint8_t *length;
+    at = put_tag(at, PX_EVENT_CATEGORY_IIDS, VARINT_TAG);
+    *at++ = PERFETTO_CALLS;
+    if (!path)
+        return at;
+    at = begin_hot_attribute(at, PERFETTO_FILE, &length);
+    at = put_tag(at, PX_ANNOTATION_STRING_IID, VARINT_TAG);
+    at = varint_put(at, path);
+    *length = (uint8_t)(at - length - 1);
+    at = begin_hot_attribute(at, PERFETTO_LINE, &length);
+    at = put_tag(at, PX_ANNOTATION_INT, VARINT_TAG);
+    at = varint_put(at, (uint64_t)line);
+    *length = (uint8_t)(at - length - 1);
+    return at;
+}
+
+/* Whether the event is written: a call, in the fast way. */
+static bool put_call_fast(struct perfetto_output *px, struct perfetto_sequence *sequence,
+                          uint8_t type, const struct event *event)
+{
+    const struct scope *scope = trace_scope(px->trace, event->scope);
+    int32_t line;
+    uint32_t path = call_source(px->trace, event->name, &line);
+    uint8_t *length;
+    if (!is_plain(sequence, scope, event) || (path && !perfetto_knows(&sequence->files, path)))
+        return false;
+    uint8_t *at = begin_hot(px, sequence, event->time_ns, &length);
+    if (!at)
+        return false;
+    at = mempcpy(at, sequence->head, sequence->head_size);
+    uint8_t *event_length = at++;
+    at = put_hot_names(at, type, scope->category, event->name);
+    at = put_hot_call(at, path, line);
+    *event_length = (uint8_t)(at - event_length - 1);
+    end_hot(px, length, at);
+    return true;
+}
+
 void perfetto_put_named(struct perfetto_output *px, struct perfetto_sequence *sequence,
                         uint8_t type, const struct event *event)
 {
     const struct scope *scope = trace_scope(px->trace, event->scope);
-    bool plain =
-        !(event->value_kind | scope->domain | event->level | (event->flags & EVENT_HAS_COLOR));
-    bool known = perfetto_knows(&sequence->names, event->name) &&
-                 (!scope->category || perfetto_knows(&sequence->categories, scope->category));
+    bool call = scope->observer == OBSERVER_PYTHON_CALLS;
+    bool plain = !(call | event->level) && is_plain(sequence, scope, event);
     uint8_t *length;
-    uint8_t *at = plain && known ? begin_hot(px, sequence, event->time_ns, &length) : NULL;
-    if (!at) {
+    uint8_t *at = plain ? begin_hot(px, sequence, event->time_ns, &length) : NULL;
+    if (at) {
+        memcpy(at, sequence->head, PERFETTO_TAIL_SIZE); /* the rest is overwritten */
+        at += sequence->head_size;
+        uint8_t *event_length = at++;
+        at = put_hot_names(at, type, scope->category, event->name);
+        *event_length = (uint8_t)(at - event_length - 1);
+        end_hot(px, length, at);
+    } else if (!call || !put_call_fast(px, sequence, type, event)) {
         perfetto_put(
             px, sequence,
             &(struct perfetto_event){.time_ns = event->time_ns, .type = type, .event = event});
-        return;
     }
-    memcpy(at, sequence->head, PERFETTO_TAIL_SIZE); /* the rest is overwritten */
-    at += sequence->head_size;
-    uint8_t *event_length = at++;
-    at = put_tag(at, PX_EVENT_TYPE, VARINT_TAG);
-    *at++ = type;
-    if (scope->category) {
-        at = put_tag(at, PX_EVENT_CATEGORY_IIDS, VARINT_TAG);
-        at = varint_put(at, scope->category);
-    }
-    at = put_tag(at, PX_EVENT_NAME_IID, VARINT_TAG);
-    at = varint_put(at, event->name);
-    *event_length = (uint8_t)(at - event_length - 1);
-    end_hot(px, length, at);
 }
 
 void perfetto_put_end(struct perfetto_output *px, struct perfetto_sequence *sequence,

@@ -17,20 +17,30 @@ enum {
 };
 
 static const char *const argument_names[] = {
-    [PERFETTO_PAYLOAD] = "payload",
-    [PERFETTO_DOMAIN] = "domain",
-    [PERFETTO_LEVEL] = "level",
-    [PERFETTO_COLOR] = "color",
+    [PERFETTO_PAYLOAD] = "payload", [PERFETTO_DOMAIN] = "domain", [PERFETTO_LEVEL] = "level",
+    [PERFETTO_COLOR] = "color",     [PERFETTO_FILE] = "file",     [PERFETTO_LINE] = "line",
 };
 
-void perfetto_put_argument_names(struct perfetto_output *px)
+static const char *const category_names[] = {
+    [PERFETTO_CALLS] = EXPORT_CALL_CATEGORY,
+    [PERFETTO_LOG] = EXPORT_LOG_CATEGORY,
+};
+
+static void put_own_name(struct perfetto_output *px, uint32_t field, unsigned number,
+                         const char *name)
 {
-    for (unsigned i = PERFETTO_PAYLOAD; i <= PERFETTO_COLOR; i++) {
-        proto_begin(&px->packet, PX_INTERNED_ANNOTATION_NAMES);
-        proto_uint(&px->packet, PX_INTERNED_IID, i);
-        proto_text(&px->packet, PX_INTERNED_NAME, argument_names[i]);
-        proto_end(&px->packet);
-    }
+    proto_begin(&px->packet, field);
+    proto_uint(&px->packet, PX_INTERNED_IID, number);
+    proto_text(&px->packet, PX_INTERNED_NAME, name);
+    proto_end(&px->packet);
+}
+
+void perfetto_put_own_names(struct perfetto_output *px)
+{
+    for (unsigned i = PERFETTO_PAYLOAD; i <= PERFETTO_LINE; i++)
+        put_own_name(px, PX_INTERNED_ANNOTATION_NAMES, i, argument_names[i]);
+    for (unsigned i = PERFETTO_CALLS; i < PERFETTO_FIRST_CATEGORY; i++)
+        put_own_name(px, PX_INTERNED_CATEGORIES, i, category_names[i]);
 }
 
 static void put_digits(struct perfetto_output *px, uint64_t value)
@@ -74,7 +84,7 @@ static void put_value(struct perfetto_output *px, enum value_kind kind, union va
 
 /* ---- Arguments of ours ----------------------------------------------------------------------- */
 
-static void begin_attribute(struct perfetto_output *px, enum perfetto_argument name)
+void perfetto_begin_attribute(struct perfetto_output *px, enum perfetto_argument name)
 {
     proto_begin(&px->packet, PX_EVENT_DEBUG_ANNOTATIONS);
     proto_uint(&px->packet, PX_ANNOTATION_NAME_IID, name);
@@ -83,18 +93,18 @@ static void begin_attribute(struct perfetto_output *px, enum perfetto_argument n
 void perfetto_put_attributes(struct perfetto_output *px, const struct event *event)
 {
     if (event->value_kind != VALUE_NONE) {
-        begin_attribute(px, PERFETTO_PAYLOAD);
+        perfetto_begin_attribute(px, PERFETTO_PAYLOAD);
         put_value(px, event->value_kind, event->value);
         proto_end(&px->packet);
     }
     uint32_t domain = trace_scope_domain(px->trace, event->scope);
     if (domain) {
-        begin_attribute(px, PERFETTO_DOMAIN);
+        perfetto_begin_attribute(px, PERFETTO_DOMAIN);
         put_value(px, VALUE_STRING, (union value){.string = domain});
         proto_end(&px->packet);
     }
     if (event->level && !event_is_python_call(px->trace, event)) { /* theirs is always the same */
-        begin_attribute(px, PERFETTO_LEVEL);
+        perfetto_begin_attribute(px, PERFETTO_LEVEL);
         proto_uint(&px->packet, PX_ANNOTATION_INT, event->level);
         proto_end(&px->packet);
     }
@@ -103,7 +113,7 @@ void perfetto_put_attributes(struct perfetto_output *px, const struct event *eve
         char text[7] = "#";
         for (int i = 0; i < 6; i++)
             text[i + 1] = hex[event->color >> (20 - 4 * i) & 15];
-        begin_attribute(px, PERFETTO_COLOR);
+        perfetto_begin_attribute(px, PERFETTO_COLOR);
         proto_bytes(&px->packet, PX_ANNOTATION_STRING, text, sizeof(text));
         proto_end(&px->packet);
     }

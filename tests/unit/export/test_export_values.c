@@ -126,7 +126,7 @@ TEST(messages_of_logs_are_told_by_their_severity)
     maker_value_int(maker, "severity", 3);
     maker_severity(maker, "warning");
     check_has("chrome", "\"cat\":\"log\"");
-    check_has("perfetto", "category \"log\" log_message {body_iid");
+    check_has("perfetto", "category_iid 2 log_message {body_iid");
     check_has("perfetto", "priority 5}");
     maker_destroy(maker);
     begin_values();

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What the formats do where a straightforward writer goes wrong. */
+#include "calls_trace.h"
 #include "export.h"
 #include "proto_text.h"
 #include "test.h"
@@ -271,5 +272,21 @@ TEST(a_full_disk_is_noticed_before_the_end)
             ;
         out_stream_abandon(out);
     }
+    maker_destroy(maker);
+}
+
+/* The first event of a name goes another way than those that follow. */
+TEST(perfetto_tells_of_each_call_where_its_function_is)
+{
+    struct maker *maker = calls_trace_create(CALLS_TRACE_EXACT);
+    char *trace = export_text(maker, "perfetto");
+    size_t calls = count_of(trace, "type 1 ") - 2; /* the recording, and a range of the program */
+    CHECK(calls > 100);
+    CHECK_INT(count_of(trace, " category_iid 1"), calls);
+    calls -= 1; /* of a function of C, which has no file */
+    CHECK_INT(count_of(trace, " annotation {name_iid 5 string_iid "), calls);
+    CHECK_INT(count_of(trace, " annotation {name_iid 6 int "), calls);
+    CHECK_INT(count_of(trace, "category {iid 1 name \"python calls\"}"), 2);
+    free(trace);
     maker_destroy(maker);
 }
