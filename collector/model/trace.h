@@ -134,6 +134,8 @@ enum queue_role {
 #define QUEUE_KEY_GRAPH        "graph"
 #define QUEUE_KEY_BYTES        "size [bytes]"
 #define QUEUE_KEY_DIRECTION    "direction"
+#define QUEUE_KEY_SOURCE       "source"
+#define QUEUE_KEY_DESTINATION  "destination"
 #define QUEUE_KEY_CUBIN        "cubin"
 #define QUEUE_KEY_PC           "pc"
 #define QUEUE_KEY_SAMPLES      "samples"
@@ -510,8 +512,7 @@ const struct trace_label_name *trace_label_name_get(const struct trace *trace, u
 /* Where a frame without a label lies: "libfoo.so+0x1234", "[kernel]". Returns the length. */
 size_t trace_frame_place(const struct trace *trace, uint32_t frame, char *buffer, size_t size);
 
-/* For readers: frames whose labels never came are called by the place where they lie. 0 or -ENOMEM.
- */
+/* For readers: frames without a label are called by the place where they lie. 0 or -ENOMEM. */
 int trace_name_places(struct trace *trace);
 
 /* What samples measure (sample.h), and its names: never NULL; of what is not defined "set 17",

@@ -104,6 +104,14 @@ static void put_gpu_headline(const struct page *page, struct json_doc *doc)
     json_doc_close(doc);
 }
 
+/* What GPUs did beside all else. */
+static void put_gpu(const struct page *page, struct json_doc *doc)
+{
+    char sentence[HEADLINE_SIZE];
+    if (headline_gpu(page->trace, report_facts(page->report), sentence, HEADLINE_SIZE) > 0)
+        json_doc_text(doc, NULL, sentence);
+}
+
 static void put_headline(const struct page *page, struct json_doc *doc)
 {
     const struct report_facts *facts = report_facts(page->report);
@@ -112,14 +120,17 @@ static void put_headline(const struct page *page, struct json_doc *doc)
         put_gpu_headline(page, doc);
         return;
     }
+    bool gpu_first = !facts->wall && !facts->own; /* nothing is known of processors */
     json_doc_array(doc, "headline");
+    if (gpu_first)
+        put_gpu(page, doc);
     headline_wall(page->trace, facts, sentence, HEADLINE_SIZE);
     json_doc_text(doc, NULL, sentence);
     size_t prefix = (size_t)snprintf(sentence, sizeof(sentence), "Hottest: ");
     if (headline_hottest(page->trace, facts, sentence + prefix, HEADLINE_SIZE) > 0)
         json_doc_text(doc, NULL, sentence);
-    if (headline_gpu(page->trace, facts, sentence, HEADLINE_SIZE) > 0)
-        json_doc_text(doc, NULL, sentence);
+    if (!gpu_first)
+        put_gpu(page, doc);
     if (page->options.ending && page->options.ending[0])
         json_doc_text(doc, NULL, page->options.ending);
     json_doc_close(doc);

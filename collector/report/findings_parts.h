@@ -60,5 +60,7 @@ void find_serial(struct findings *findings);
 /* findings_pools.c: what pools cost, and how even the work of their workers is. */
 void find_hand_over(struct findings *findings);
 void find_uneven(struct findings *findings);
+/* findings_gpu.c: GPUs that have nothing to do; only if the report has any. */
+void find_gpu(struct findings *findings);
 
 #endif

@@ -19,8 +19,9 @@ size_t headline_wall(const struct trace *trace, const struct report_facts *facts
 size_t headline_hottest(const struct trace *trace, const struct report_facts *facts, char *buffer,
                         size_t size);
 
-/* "GPU 0 was busy 62 % of 4.2 s. gemm took 71 % of the GPU time; forward launched 80 % of it. Of
- * the idle 1.6 s, 85 % passed in data.load." 0: no GPU did anything, as far as is known. */
+/* "GPU 0 was busy 62 % of 4.2 s, and had nothing to do for 30 %. gemm took 71 % of the GPU time;
+ * forward launched 80 % of it. Of the idle 1.6 s, 85 % passed in data.load." 0: no GPU did
+ * anything, as far as is known. */
 size_t headline_gpu(const struct trace *trace, const struct report_facts *facts, char *buffer,
                     size_t size);
 

@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* In hundredths: what is less is not told. */
-enum { PART_MIN = 10, IDLE_MIN = 5, WATCHED_MOST = 95 };
+enum { PART_MIN = 10, IDLE_MIN = 5, DELAYED_MIN = 20, WATCHED_MOST = 95 };
 
 enum { NAME_SIZE = 160, NAME_MAX_TOLD = 60 };
 
@@ -47,6 +47,21 @@ static void add_device(const struct trace *trace, uint32_t ordinal, struct text 
     text_add(text, name, strcspn(name, ":"));
 }
 
+/* ", and had nothing to do for 30 %" */
+static void add_why_idle(const struct gpu_queue *device, struct text *text)
+{
+    uint64_t watched_ns = device->watched_ns, awake_ns = device->busy_ns + device->starved_ns;
+    uint64_t delayed_ns = watched_ns > awake_ns ? watched_ns - awake_ns : 0;
+    char share[NUMBER_TEXT_SIZE];
+    bool starved = device->starved_ns >= watched_ns / 100 * IDLE_MIN;
+    if (starved)
+        text_format(text, ", and had nothing to do for %s",
+                    number_share(device->starved_ns, watched_ns, share));
+    if (delayed_ns >= watched_ns / 100 * DELAYED_MIN)
+        text_format(text, ", and for %s what was launched had not begun",
+                    number_share(delayed_ns, watched_ns, share));
+}
+
 static void add_busy(const struct trace *trace, const struct report_facts *facts,
                      const struct devices *devices, struct text *text)
 {
@@ -66,6 +81,8 @@ static void add_busy(const struct trace *trace, const struct report_facts *facts
     text_format(text, part ? " of the %s in which %s watched" : " of %s",
                 number_time_short(first->watched_ns, time),
                 devices->count == 1 ? "it was" : "they were");
+    if (devices->count == 1)
+        add_why_idle(first, text);
     text_add(text, ".", 1);
 }
 
@@ -84,7 +101,7 @@ static void cut_name(char name[NAME_SIZE])
 }
 
 /* " gemm took 71 % of the GPU time" */
-static bool add_kernel(const struct trace *trace, const struct gpu_stats *gpu, struct text *text)
+static bool add_kernel(const struct gpu_stats *gpu, struct text *text)
 {
     const struct gpu_row *const *rows;
     uint64_t whole_ns = gpu_stats_totals(gpu)->total_ns;
@@ -94,35 +111,55 @@ static bool add_kernel(const struct trace *trace, const struct gpu_stats *gpu, s
         i++;
     if (i == count || rows[i]->name == 0 || rows[i]->total_ns < whole_ns / 100 * PART_MIN)
         return false;
-    gpu_short_name(trace_string(trace, rows[i]->name)->bytes, name, sizeof(name));
+    gpu_stats_name(gpu, rows[i], name, sizeof(name));
     cut_name(name);
     text_format(text, " %s took %s of the GPU time", name,
                 number_share(rows[i]->total_ns, whole_ns, share));
     return true;
 }
 
-static const struct gpu_range *find_range(const struct gpu_stats *gpu, bool idle)
+/* In which most idle time passed. */
+static const struct gpu_range *find_idle(const struct gpu_stats *gpu)
 {
     const struct gpu_range *ranges, *most = NULL;
     uint32_t count = gpu_stats_ranges(gpu, &ranges);
-    for (uint32_t i = 0; i < count; i++) {
-        uint64_t time_ns = idle ? ranges[i].idle_self_ns : ranges[i].self_ns;
-        if (time_ns > 0 && (!most || time_ns > (idle ? most->idle_self_ns : most->self_ns)))
+    for (uint32_t i = 0; i < count; i++)
+        if (ranges[i].idle_self_ns > (most ? most->idle_self_ns : 0))
             most = &ranges[i];
-    }
     return most;
+}
+
+/* A call of CUDA is where everything is launched: nobody's range. */
+static bool is_call(const struct range_stats *ranges, uint32_t row)
+{
+    return range_stats_scope(ranges, row)->observer == OBSERVER_CUPTI;
+}
+
+/* From which most was launched, and then, as long as there is one, the range inside that has half
+ * of it. */
+static const struct gpu_range *find_launcher(const struct report_facts *facts)
+{
+    const struct gpu_range *ranges, *found = NULL;
+    uint32_t count = gpu_stats_ranges(facts->gpu, &ranges);
+    for (uint32_t i = 0; i < count; i++) { /* the greatest ones first */
+        bool inside = !found || range_stats_parent(facts->ranges, ranges[i].row) == found->row;
+        if (inside && !is_call(facts->ranges, ranges[i].row) && ranges[i].total_ns > 0 &&
+            (!found || ranges[i].total_ns >= found->total_ns / 2))
+            found = &ranges[i];
+    }
+    return found;
 }
 
 /* "; forward launched 80 % of it." */
 static void add_launcher(const struct report_facts *facts, bool goes_on, struct text *text)
 {
-    const struct gpu_range *most = find_range(facts->gpu, false);
+    const struct gpu_range *most = find_launcher(facts);
     uint64_t whole_ns = gpu_stats_totals(facts->gpu)->total_ns;
     const char *domain, *name = most ? range_stats_name(facts->ranges, most->row, &domain) : NULL;
     char share[NUMBER_TEXT_SIZE];
-    if (name && most->self_ns >= whole_ns / 100 * PART_MIN) {
+    if (name && most->total_ns >= whole_ns / 100 * PART_MIN) {
         text_format(text, "%s %s launched %s of %s", goes_on ? ";" : "", name,
-                    number_share(most->self_ns, whole_ns, share), goes_on ? "it" : "the GPU time");
+                    number_share(most->total_ns, whole_ns, share), goes_on ? "it" : "the GPU time");
         goes_on = true;
     }
     if (goes_on)
@@ -133,7 +170,7 @@ static void add_launcher(const struct report_facts *facts, bool goes_on, struct 
 static void add_idle(const struct report_facts *facts, const struct gpu_queue *device,
                      struct text *text)
 {
-    const struct gpu_range *most = find_range(facts->gpu, true);
+    const struct gpu_range *most = find_idle(facts->gpu);
     uint64_t watched_ns = device->watched_ns;
     uint64_t idle_ns = watched_ns > device->busy_ns ? watched_ns - device->busy_ns : 0;
     const char *domain, *name = most ? range_stats_name(facts->ranges, most->row, &domain) : NULL;
@@ -155,7 +192,7 @@ size_t headline_gpu(const struct trace *trace, const struct report_facts *facts,
     if (devices.count == 0)
         return 0;
     add_busy(trace, facts, &devices, &text);
-    add_launcher(facts, add_kernel(trace, facts->gpu, &text), &text);
+    add_launcher(facts, add_kernel(facts->gpu, &text), &text);
     if (devices.count == 1)
         add_idle(facts, devices.first, &text);
     return text.length;

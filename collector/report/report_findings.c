@@ -300,6 +300,8 @@ int report_add_findings(struct report *report)
         of_waits[i](&findings);
     for (size_t i = 0; i < sizeof(of_samples) / sizeof(*of_samples) && report->facts.own; i++)
         of_samples[i](&findings);
+    if (report->facts.gpu)
+        find_gpu(&findings);
     find_lost(&findings);
     leave_consequences(&findings);
     if (findings.items.count > 1)

@@ -203,7 +203,7 @@ static void fill_kernel(const struct table *table, uint64_t index, struct table_
         return;
     }
     const struct gpu_row *kernel = list->rows[index];
-    gpu_short_name(name_of(report, kernel), name, sizeof(name));
+    gpu_stats_name(report->gpu, kernel, name, sizeof(name));
     row_text(row, KERNEL_SHORT, name);
     row_text(row, KERNEL_NAME, name_of(report, kernel));
     row_count(row, KERNEL_COUNT, kernel->count);
@@ -363,6 +363,7 @@ enum {
     RANGE_IDLE,
     RANGE_IDLE_OF,
     RANGE_IDLE_SELF,
+    RANGE_STARVED,
     RANGE_CALLS,
     RANGE_CALLS_TIME,
     RANGE_DELAY_P50,
@@ -386,6 +387,7 @@ static const struct table_column range_columns[] = {
     [RANGE_IDLE] = {.name = "idle_ns", .title = "GPU idle", .type = COLUMN_TIME},
     [RANGE_IDLE_OF] = {.name = "idle_of_ns", .type = COLUMN_TIME},
     [RANGE_IDLE_SELF] = {.name = "idle_self_ns", .type = COLUMN_TIME},
+    [RANGE_STARVED] = {.name = "starved_ns", .title = "starved", .type = COLUMN_TIME, .rank = 0},
     [RANGE_CALLS] = {.name = "launch_call_count", .type = COLUMN_COUNT},
     [RANGE_CALLS_TIME] = {.name = "launch_call_ns",
                           .title = "launching",
@@ -453,6 +455,7 @@ static void fill_range(const struct table *table, uint64_t index, struct table_r
         row_count(row, RANGE_IDLE, range->idle_ns);
         row_count(row, RANGE_IDLE_OF, range->stay_ns);
         row_count(row, RANGE_IDLE_SELF, range->idle_self_ns);
+        row_count(row, RANGE_STARVED, range->starved_ns);
     }
     if (range->call_count > 0) {
         row_count(row, RANGE_CALLS, range->call_count);

@@ -18,6 +18,7 @@ enum {
     QUEUE_BUSY,
     QUEUE_PERCENT,
     QUEUE_IDLE,
+    QUEUE_STARVED,
     QUEUE_WATCHED,
     QUEUE_LIFE,
     QUEUE_GAPS,
@@ -38,6 +39,7 @@ static const struct table_column queue_columns[] = {
     [QUEUE_BUSY] = {.name = "busy_ns", .title = "busy", .type = COLUMN_TIME},
     [QUEUE_PERCENT] = {.name = "busy_percent", .title = "busy %", .type = COLUMN_VALUE},
     [QUEUE_IDLE] = {.name = "idle_ns", .title = "idle", .type = COLUMN_TIME, .rank = 1},
+    [QUEUE_STARVED] = {.name = "starved_ns", .title = "starved", .type = COLUMN_TIME},
     [QUEUE_WATCHED] = {.name = "watched_ns", .title = "of", .type = COLUMN_TIME, .rank = 7},
     [QUEUE_LIFE] = {.name = "process_ns", .type = COLUMN_TIME},
     [QUEUE_GAPS] = {.name = "gap_count", .title = "gaps", .type = COLUMN_COUNT, .rank = 5},
@@ -89,6 +91,8 @@ static void fill_queue(const struct table *table, uint64_t index, struct table_r
     row_count(row, QUEUE_TOTAL, queue->total_ns);
     row_count(row, QUEUE_BUSY, queue->busy_ns);
     row_count(row, QUEUE_IDLE, watched_ns > busy_ns ? watched_ns - busy_ns : 0);
+    if (queue->is_device || queue->device == 0)
+        row_count(row, QUEUE_STARVED, queue->starved_ns);
     if (watched_ns > 0)
         row_value(row, QUEUE_PERCENT,
                   (double)(uint64_t)(1000 * (double)busy_ns / (double)watched_ns + 0.5) / 10);

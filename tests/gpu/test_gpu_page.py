@@ -48,19 +48,21 @@ def check_numbers(check, annot, opened, path, recording):
                   time_of(row, "total_ns")]
                  for row in report["gpu_kernels"] if not row.get("rest")])
     check.equal("gpu: launched from", [row[1] for row in shown(page, "Kernels", (0, 5))[:-1]],
-                [row["range"] or "(outside)" for row in report["gpu_kernels"]
+                [row["range"].rpartition("/")[2] or "(outside)" for row in report["gpu_kernels"]
                  if not row.get("rest")])
     ranges = {row["path"].rsplit("/", 1)[-1]: row for row in report["gpu_ranges"]
               if not row.get("rest")}
-    rows = shown(page, "Ranges", (0, 2, 3, 6))
+    rows = shown(page, "Ranges", (0, 2, 3, 6, 7))
     check.equal("gpu: ranges", sorted(row[0] for row in rows[:-1]), sorted(ranges))
-    for name, launched, gpu, idle in rows[:-1]:
+    for name, launched, gpu, idle, starved in rows[:-1]:
         row = ranges[name]
-        check.equal(f"gpu: range {name}", [launched.replace(",", ""), gpu, idle],
-                    [str(row["launched"]), time_of(row, "gpu_ns"), time_of(row, "idle_ns")])
-    check.equal("gpu: devices and queues", [row[2] for row in shown(
-        page, "Devices and queues", (0, 1, 2))],
-        [time_of(row, "busy_ns") for row in report["gpu_queues"]])
+        check.equal(f"gpu: range {name}", [launched.replace(",", ""), gpu, idle, starved],
+                    [str(row["launched"]), *(time_of(row, each) for each in
+                                             ("gpu_ns", "idle_ns", "starved_ns"))])
+    check.equal("gpu: devices and queues", [row[1:] for row in shown(
+        page, "Devices and queues", (0, 2, 6))],
+        [[time_of(row, "busy_ns"), time_of(row, "starved_ns") if "starved_ns" in row else ""]
+         for row in report["gpu_queues"]])
     wanted = [(row["samples"], row["not_issued"], row["top_pc"]) for kernel in report["gpu_stalls"]
               for row in [kernel, *kernel["parts"]]]
     check.equal("gpu: sums of stalls", wanted[:3], [(900, 40, "0x280"), (820, 40, "0x280"),

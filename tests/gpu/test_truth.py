@@ -192,15 +192,32 @@ def watched_of(recorded, busy):
     return union([*zip(times[::2], times[1::2]), *map(tuple, busy)])
 
 
+def asked_for(work):
+    """When something was launched that had not ended."""
+    return union((min(span.origin_ns, span.begin_ns)
+                  if span.origin_ns is not None and not (span.args.get("graph") and
+                                                         span.role != "graph")
+                  else span.begin_ns, span.end_ns) for span in work)
+
+
+def starved_in(begin, end, watched, asked):
+    looked = [[begin, end]] if watched is None else [
+        [max(begin, each[0]), min(end, each[1])] for each in watched if
+        each[0] < end and begin < each[1]]
+    return sum(until - since - within(asked, since, until) for since, until in looked)
+
+
 def check_ranges(recorded, tables, work, busy):
+    asked = asked_for(work)
     sums, delays = sums_by_path(span for span in work if span.origin_ns is not None)
     watched = watched_of(recorded, busy)
-    open_ns, idle_ns = collections.Counter(), collections.Counter()
+    open_ns, idle_ns, starved_ns = (collections.Counter() for _ in range(3))
     for each in ranges_of(recorded):
         begin, end = each.begin_ns, each.end_ns
         looked = end - begin if watched is None else within(watched, begin, end)
         open_ns[each.path] += looked
         idle_ns[each.path] += looked - within(busy, begin, end)
+        starved_ns[each.path] += starved_in(begin, end, watched, asked)
     told = {}
     for row in tables["gpu_ranges"]:
         if row.get("rest") == "launch not known":
@@ -212,6 +229,7 @@ def check_ranges(recorded, tables, work, busy):
         check_sums(row, sums[path], delays[path])
         assert path == () or row.get("idle_of_ns", 0) == open_ns[path], (row, open_ns[path])
         assert not open_ns[path] or row["idle_ns"] == idle_ns[path], (row, idle_ns[path])
+        assert not open_ns[path] or row["starved_ns"] == starved_ns[path], (row, starved_ns[path])
     for path in sums:
         assert path in told or path == () and not sums[()], (path, told.keys())
     for path, row in told.items():
@@ -234,6 +252,10 @@ def check_queues(recorded, tables, work, busy):
             (after[0] - before[1] for before, after in zip(merged, merged[1:])), default=0), row
         assert watched is None or row["watched_ns"] == length(watched), row
         assert row["idle_ns"] == row["watched_ns"] - row["busy_ns"], row
+        assert (row["kind"] == "queue") == ("starved_ns" not in row), row
+        if watched is not None and row["kind"] == "device":
+            starved = starved_in(watched[0][0], watched[-1][1], watched, asked_for(work))
+            assert row["starved_ns"] == starved, (row, starved)
 
 
 def check(recorded, tables):
@@ -273,7 +295,32 @@ def the_headline_says_what_the_tables_say():
     text = subprocess.run([ANNOT, "report", replay.folder / "truth.annot"], check=True,
                           capture_output=True, text=True).stdout.replace("\n", " ")
     assert "GPU 0 was busy" in text and "ampere::gemm<…> took" in text, text
-    assert "launched" in text and "passed in" in text, text
+    assert "launched" in text and "passed in" in text and "had nothing to do" in text, text
+
+
+def headline_of(events):
+    """Of a trace as torch.profiler writes them, in microseconds."""
+    trace, out = replay.folder / "made.json", replay.folder / "made.annot"
+    trace.write_text(json.dumps({"traceEvents": [{"ph": "X", "pid": 1, "tid": 1, **event}
+                                                 for event in events]}))
+    subprocess.run([ANNOT, "import", "--force", "-o", out, trace], check=True, capture_output=True)
+    return subprocess.run([ANNOT, "report", out], check=True, capture_output=True,
+                          text=True).stdout.replace("\n", " ")
+
+
+def the_headline_names_the_op_that_launched_and_not_the_call_of_cuda():
+    events = []
+    for number in range(10):
+        at = 1000 * number
+        events += [
+            {"cat": "cpu_op", "name": "aten::addmm", "ts": at, "dur": 90},
+            {"cat": "cuda_runtime", "name": "cudaLaunchKernel", "ts": at + 10, "dur": 5,
+             "args": {"correlation": number + 1}},
+            {"cat": "kernel", "name": "gemm", "pid": 0, "tid": 7, "ts": at + 20, "dur": 600,
+             "args": {"correlation": number + 1, "stream": 7, "device": 0}}]
+    text = headline_of(events)
+    assert "aten::addmm launched 100 % of it" in text, text
+    assert "had nothing to do for 37 %" in text, text  # 9 times 390 us of 9.62 ms, and 10 us
 
 
 def differences(*words):
@@ -335,5 +382,6 @@ def what_a_gpu_did_is_reported_as_it_was():
 if __name__ == "__main__":
     sys.exit(replay.run_cases([a_program_is_reported_as_it_was,
                                the_headline_says_what_the_tables_say,
+                               the_headline_names_the_op_that_launched_and_not_the_call_of_cuda,
                                products_that_take_half_again_as_long_are_slower,
                                *([what_a_gpu_did_is_reported_as_it_was] if FAKES else [])]))

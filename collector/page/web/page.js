@@ -79,7 +79,8 @@ function make_hero(title) {
 // ---- Diagnosis ----------------------------------------------------------------------------------
 
 const FINDING_VIEWS = {host: 'timeline', blocked: 'waits', loop: 'tasks', lock: 'waits',
-    pool: 'pools', gil: 'timeline', gc: 'tree', import: 'tree'};
+    pool: 'pools', gil: 'timeline', gc: 'tree', import: 'tree',
+    gpu_starved: 'gpu', gpu_launches: 'gpu', gpu_pageable: 'gpu'};
 const CARDS_MOST = 3;
 
 function make_cards() {

@@ -21,12 +21,13 @@ const gpu_name = (title, more) => ({title, type: 'text', left: true, value: (row
 const gpu_share = (whole, name) => [
     {title: 'share', width: '62px', hint: 'of the GPU time of all', value: (row) => row[name],
         cell: (row) => share_text(row[name] || 0, whole)},
-    {title: '', width: '90px', narrow: false, cell: (row) => gpu_bar((row[name] || 0) / whole)}];
+    {title: '', width: '62px', narrow: false,
+        cell: (row) => gpu_bar((row[name] || 0) / whole, 52)}];
 
-function gpu_bar(part) {
-    const width = Math.max(0, Math.min(1, part || 0)) * 80;
-    return svg_el('svg', {width: 82, height: 9, role: 'img', 'aria-label': 'part'},
-        svg_el('rect', {x: 0, y: 0, width: 80, height: 9, rx: 2, fill: 'var(--line)'}),
+function gpu_bar(part, whole = 80) {
+    const width = Math.max(0, Math.min(1, part || 0)) * whole;
+    return svg_el('svg', {width: whole + 2, height: 9, role: 'img', 'aria-label': 'part'},
+        svg_el('rect', {x: 0, y: 0, width: whole, height: 9, rx: 2, fill: 'var(--line)'}),
         svg_el('rect', {x: 0, y: 0, width, height: 9, rx: 2, fill: 'var(--run1)'}));
 }
 
@@ -65,6 +66,8 @@ function gpu_queues_section() {
                 cell: (row) => share_text(row.busy_ns, row.watched_ns)},
             {title: '', width: '90px', cell: (row) => gpu_bar(row.busy_ns / row.watched_ns)},
             gpu_number('time', 'idle', 'idle_ns', {hint: 'while it was watched'}),
+            gpu_number('time', 'starved', 'starved_ns',
+                {hint: 'of that, nothing was launched that it could do'}),
             gpu_number('count', 'gaps', 'gap_count', {narrow: false}),
             gpu_number('time', 'longest', 'longest_gap_ns', {narrow: false}),
         ].filter(Boolean)});
@@ -98,29 +101,34 @@ function gpu_kernels_section(whole) {
         (row.shape_count > 1 ? ` (of ${count_text(row.shape_count)})` : '') : '';
     return gpu_section('gpu_kernels', 'Kernels', 'by name; p50: half of them took no longer', {
         rows, rest: rest.filter((row) => row.total_ns > 0), key: (row) => row.whole_name,
-        columns: [gpu_name('kernel'), gpu_number('count', 'count', 'count', {width: '70px'}),
+        columns: [gpu_name('kernel', {width: '26%'}),
+            gpu_number('count', 'count', 'count', {width: '64px'}),
             gpu_number('time', 'total', 'total_ns'), ...gpu_share(whole, 'total_ns'),
             ...gpu_from(rows),
             gpu_number('time', 'p50', 'p50_ns'),
-            gpu_number('time', 'p95', 'p95_ns', {narrow: false}),
             gpu_number('time', 'max', 'max_ns'),
-            {title: 'grid × block', type: 'text', left: true, width: '170px', narrow: false,
+            {title: 'grid × block', type: 'text', left: true, width: '150px', narrow: false,
                 hint: 'as it was launched most often', value: launched},
-            gpu_number('count', 'registers', 'registers', {narrow: false, width: '70px'}),
-            gpu_number('bytes', 'shared', 'shared_bytes', {narrow: false}),
-            has('occupancy_percent') ? gpu_number('value', 'occupancy %', 'occupancy_percent',
-                {narrow: false}) : null].filter(Boolean)});
+            gpu_number('count', 'regs', 'registers', {narrow: false, width: '44px',
+                hint: 'registers of a thread'}),
+            gpu_number('bytes', 'shared', 'shared_bytes', {narrow: false, width: '72px',
+                hint: 'memory of a block'}),
+            has('occupancy_percent') ? gpu_number('value', 'occ %', 'occupancy_percent',
+                {narrow: false, width: '50px', hint: 'theoretical occupancy'})
+                : null].filter(Boolean)});
 }
 
 /* Where most of its time was launched: the range, and of sampled launches the function. */
 function gpu_from(rows) {
     const has = (name) => rows.some((row) => row[name]);
-    const shown = (row) => row.range ? range_title(row.range) : row.range === '' ? '(outside)' : '';
-    return [has('range') ? {title: 'launched from', type: 'text', left: true, width: '22%',
+    const shown = (row) => row.range ? range_title(last_name(row.range))
+        : row.range === '' ? '(outside)' : '';
+    const whole = (row) => row.range ? range_title(row.range) : shown(row);
+    return [has('range') ? {title: 'launched from', type: 'text', left: true, width: '15%',
         narrow: false, hint: 'the range from which most of its time was launched', value: shown,
-        cell: (row) => el('span', {dir: 'auto', title: cut_name(shown(row), 1000)},
+        cell: (row) => el('span', {dir: 'auto', title: cut_name(whole(row), 1000)},
             cut_name(shown(row)))} : null,
-    has('function') ? {title: 'by', type: 'text', left: true, width: '14%', narrow: false,
+    has('function') ? {title: 'by', type: 'text', left: true, width: '12%', narrow: false,
         hint: 'the innermost function of one’s own in the stacks of its launches',
         value: (row) => row.function || '',
         cell: (row) => el('span', {dir: 'auto', class: 'code',
@@ -169,6 +177,8 @@ function gpu_ranges_section(whole) {
                 gpu_number('count', 'launches', 'launched', {width: '70px'}),
                 gpu_number('time', 'GPU', 'gpu_ns'), ...gpu_share(whole, 'gpu_ns'),
                 gpu_number('time', 'idle', 'idle_ns', {hint: 'no queue of the process was busy'}),
+                gpu_number('time', 'starved', 'starved_ns', {narrow: false,
+                    hint: 'of that, nothing was launched that had not ended'}),
                 has('launch_call_ns') ? gpu_number('time', 'launching', 'launch_call_ns',
                     {narrow: false, hint: 'in calls that launch'}) : null,
                 gpu_number('time', 'delay', 'delay_p50_ns', {narrow: false,

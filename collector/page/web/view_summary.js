@@ -96,6 +96,7 @@ function own_section() {
 
 const no_samples_text = () => node_count > 1
     ? 'None of the time was spent in your own code.'
+    : data.facts.sampling === 'no samples' ? 'Nothing was sampled.'
     : 'It used hardly any CPU time, so no function was sampled; annot record --rate 999 looks ' +
         'more often.';
 

@@ -63,11 +63,10 @@ static size_t first_ending(const struct gpu_busy *busy, int64_t time_ns)
 
 static void append(struct gpu_interval *items, size_t *count, struct gpu_interval added)
 {
-    struct gpu_interval *last = *count > 0 ? &items[*count - 1] : NULL;
-    if (!last || last->end_ns < added.begin_ns)
+    if (*count == 0 || items[*count - 1].end_ns < added.begin_ns)
         items[(*count)++] = added;
-    else if (added.end_ns > last->end_ns)
-        last->end_ns = added.end_ns;
+    else if (added.end_ns > items[*count - 1].end_ns)
+        items[*count - 1].end_ns = added.end_ns;
 }
 
 /* Intervals in order go in between those that are there. 0 or -ENOMEM. */
@@ -232,6 +231,31 @@ uint64_t gpu_busy_total(const struct gpu_busy *busy)
     for (size_t i = 0; i < busy->items.count; i++)
         sum += length(&busy->items.items[i]);
     return sum > busy->filled_ns ? sum - busy->filled_ns : 0;
+}
+
+int gpu_busy_minus(struct gpu_busy *ret_busy, const struct gpu_busy *from,
+                   const struct gpu_busy *less)
+{
+    const struct gpu_interval *items = from->items.items, *others = less->items.items;
+    size_t at = 0;
+    int error = 0;
+    *ret_busy = (struct gpu_busy){0};
+    for (size_t i = 0; items && i < from->items.count && !error; i++) {
+        int64_t begin_ns = items[i].begin_ns, end_ns = items[i].end_ns;
+        while (at < less->items.count && others[at].end_ns <= begin_ns)
+            at++;
+        for (; at < less->items.count && others[at].begin_ns < end_ns && !error; at++) {
+            error = gpu_busy_add(ret_busy, begin_ns, others[at].begin_ns);
+            begin_ns = others[at].end_ns;
+            if (begin_ns >= end_ns) /* it may reach into the next one */
+                break;
+        }
+        if (!error)
+            error = gpu_busy_add(ret_busy, begin_ns, end_ns);
+    }
+    if (error)
+        gpu_busy_free(ret_busy);
+    return error;
 }
 
 uint64_t gpu_busy_longest_gap(const struct gpu_busy *busy)

@@ -58,6 +58,11 @@ int gpu_busy_index(struct gpu_busy *busy);
 uint64_t gpu_busy_within(const struct gpu_busy *busy, int64_t begin_ns, int64_t end_ns,
                          size_t *near);
 
+/* What of one there is that another one does not have, as a settled one of its own; both are
+ * settled. 0, or -ENOMEM and it is empty. */
+int gpu_busy_minus(struct gpu_busy *ret_busy, const struct gpu_busy *from,
+                   const struct gpu_busy *less);
+
 /* The longest time between two intervals; 0: there is none. */
 uint64_t gpu_busy_longest_gap(const struct gpu_busy *busy);
 

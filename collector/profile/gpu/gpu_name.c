@@ -72,7 +72,43 @@ static const char *skip_result(const char *name, const char *end)
     return begin < end ? begin : name;
 }
 
-void gpu_short_name(const char *name, char *buffer, size_t size)
+/* What stands in angle brackets, of a name's last one; each without what stands in its own. */
+static void add_parameter(struct text *text, const char *at, const char *end)
+{
+    while (at < end && *at == ' ')
+        at++;
+    const char *name = at, *name_end = at;
+    while (name_end < end && *name_end != '<') {
+        bool is_anonymous = strncmp(name_end, anonymous, sizeof(anonymous) - 1) == 0;
+        if (*name_end == '(' && name_end != at && !is_anonymous)
+            break;
+        if (strncmp(name_end, "::", 2) == 0)
+            name = name_end + 2;
+        name_end += is_anonymous ? sizeof(anonymous) - 1 : 1;
+    }
+    if (name < name_end && name_end <= end)
+        text_add(text, name, (size_t)(name_end - name));
+    if (name_end < end && *name_end == '<')
+        text_format(text, "<\xe2\x80\xa6>");
+}
+
+static void add_parameters(struct text *text, const char *at, const char *end)
+{
+    text_add(text, "<", 1);
+    for (const char *from = at; at < end; at++) {
+        if (*at == '<' || *at == '(')
+            at = behind_bracket(from, at) - 1;
+        bool last = at + 1 >= end, comma = at < end && *at == ',';
+        if (!comma && !last)
+            continue;
+        add_parameter(text, from, comma ? at : end);
+        text_format(text, "%s", last ? "" : ", ");
+        from = at + 1;
+    }
+    text_add(text, ">", 1);
+}
+
+static void add_name(const char *name, bool parameters, char *buffer, size_t size)
 {
     struct text text = text_init(buffer, size);
     const char *end = find_arguments(name);
@@ -85,10 +121,24 @@ void gpu_short_name(const char *name, char *buffer, size_t size)
             text_add(&text, at, length);
             at += length;
         } else if (*at == '<') {
-            text_format(&text, "<\xe2\x80\xa6>");
-            at = behind_bracket(name, at);
+            const char *behind = behind_bracket(name, at);
+            if (parameters && behind[-1] == '>')
+                add_parameters(&text, at + 1, behind - 1);
+            else
+                text_format(&text, "<\xe2\x80\xa6>");
+            at = behind;
         } else {
             text_add(&text, at++, 1);
         }
     }
+}
+
+void gpu_short_name(const char *name, char *buffer, size_t size)
+{
+    add_name(name, false, buffer, size);
+}
+
+void gpu_longer_name(const char *name, char *buffer, size_t size)
+{
+    add_name(name, true, buffer, size);
 }

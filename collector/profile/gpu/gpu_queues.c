@@ -11,13 +11,18 @@ enum { LOOK_EACH = 1 << 16, FILL_FIRST_NS = 16 };
 
 void gpu_queues_fini(struct gpu_queues *queues)
 {
-    for (size_t i = 0; i < queues->lanes.count; i++)
+    for (size_t i = 0; i < queues->lanes.count; i++) {
         gpu_busy_free(&queues->lanes.items[i].busy);
+        gpu_busy_free(&queues->lanes.items[i].asked);
+    }
     for (size_t i = 0; i < queues->processes.count; i++) {
         gpu_busy_free(&queues->processes.items[i].busy);
+        gpu_busy_free(&queues->processes.items[i].asked);
         gpu_busy_free(&queues->processes.items[i].watched);
+        gpu_busy_free(&queues->processes.items[i].starved);
     }
     vec_free(&queues->edges);
+    vec_free(&queues->syncs);
     vec_free(&queues->lanes);
     vec_free(&queues->processes);
     vec_free(&queues->rows);
@@ -88,6 +93,11 @@ static struct queue_busy *lane_at(struct gpu_queues *queues, const struct trace 
     return lane;
 }
 
+static size_t gaps_of(const struct queue_busy *lane)
+{
+    return lane->busy.items.count + lane->asked.items.count;
+}
+
 /* Of too many gaps the short ones are given up, and then longer ones: a quarter, so that this is
  * rare. */
 static int limit_gaps(struct gpu_queues *queues)
@@ -95,7 +105,7 @@ static int limit_gaps(struct gpu_queues *queues)
     size_t count = 0;
     int error = 0;
     for (size_t i = 0; i < queues->lanes.count; i++)
-        count += queues->lanes.items[i].busy.items.count;
+        count += gaps_of(&queues->lanes.items[i]);
     if (count <= GPU_GAPS_MAX)
         return 0;
     while (count > (size_t)GPU_GAPS_MAX / 4 * 3 && !error) {
@@ -103,24 +113,34 @@ static int limit_gaps(struct gpu_queues *queues)
         count = 0;
         for (size_t i = 0; i < queues->lanes.count && !error; i++) {
             error = gpu_busy_fill(&queues->lanes.items[i].busy, queues->fill_ns);
-            count += queues->lanes.items[i].busy.items.count;
+            if (!error)
+                error = gpu_busy_fill(&queues->lanes.items[i].asked, queues->fill_ns);
+            count += gaps_of(&queues->lanes.items[i]);
         }
     }
     return error;
 }
 
-static int add_to(struct queue_busy *lane, const struct item *span)
+static bool is_alone(const struct gpu_queue *queue)
+{
+    return queue->is_device || queue->device == 0;
+}
+
+static int add_to(struct queue_busy *lane, const struct item *span, int64_t asked_ns)
 {
     struct gpu_queue *queue = &lane->queue;
     queue->count++;
     queue->total_ns += (uint64_t)(span->end_ns - span->begin_ns);
     queue->first_ns = span->begin_ns < queue->first_ns ? span->begin_ns : queue->first_ns;
     queue->last_ns = span->end_ns > queue->last_ns ? span->end_ns : queue->last_ns;
+    if (is_alone(queue) && gpu_busy_add(&lane->asked, asked_ns, span->end_ns) != 0)
+        return -ENOMEM;
     return gpu_busy_add(&lane->busy, span->begin_ns, span->end_ns);
 }
 
 /* To the queue, and to its device: what several of its queues do at once is one time. */
-int gpu_queues_add(struct gpu_queues *queues, const struct trace *trace, const struct item *span)
+int gpu_queues_add(struct gpu_queues *queues, const struct trace *trace, const struct item *span,
+                   int64_t asked_ns)
 {
     uint32_t ordinal = span->event->lane;
     if (ordinal >= TRACE_LANES_MAX)
@@ -128,7 +148,7 @@ int gpu_queues_add(struct gpu_queues *queues, const struct trace *trace, const s
     struct queue_busy *lane = ordinal < queues->lanes.count ? &queues->lanes.items[ordinal] : NULL;
     if (!lane || lane->queue.count == 0)
         lane = lane_at(queues, trace, ordinal, span->event->thread);
-    if (!lane || add_to(lane, span) != 0)
+    if (!lane || add_to(lane, span, asked_ns) != 0)
         return -ENOMEM;
     uint32_t device = lane->queue.device;
     lane = device == 0                        ? NULL
@@ -136,7 +156,7 @@ int gpu_queues_add(struct gpu_queues *queues, const struct trace *trace, const s
                                               : NULL;
     if (device != 0 && (!lane || lane->queue.count == 0))
         lane = lane_at(queues, trace, device - 1, span->event->thread);
-    if (device != 0 && (!lane || add_to(lane, span) != 0))
+    if (device != 0 && (!lane || add_to(lane, span, asked_ns) != 0))
         return -ENOMEM;
     return ++queues->added % LOOK_EACH == 0 ? limit_gaps(queues) : 0;
 }
@@ -148,6 +168,13 @@ int gpu_queues_window(struct gpu_queues *queues, const struct trace *trace, cons
     const struct gpu_edge edge = {opens ? span->end_ns : span->begin_ns, lane ? lane->process : 0,
                                   opens};
     return vec_push(&queues->edges, edge);
+}
+
+int gpu_queues_synced(struct gpu_queues *queues, const struct trace *trace, const struct item *span)
+{
+    const struct trace_lane *lane = trace_lane_get(trace, span->event->lane);
+    const struct gpu_edge sync = {span->end_ns, lane ? lane->process : 0, false};
+    return queues->syncs.count < GPU_SYNCS_MAX ? vec_push(&queues->syncs, sync) : 0;
 }
 
 /* ---- Once all is in -------------------------------------------------------------------------- */
@@ -239,19 +266,81 @@ static struct process_busy *process_of(struct gpu_queues *queues, uint32_t proce
                : NULL;
 }
 
+/* What was asked of it is kept, until it is known when it was watched. 0 or -ENOMEM. */
+static int finish_asked(struct process_busy *process, struct queue_busy *lane)
+{
+    int error = gpu_busy_settle(&lane->asked);
+    return error ? error : gpu_busy_join(&process->asked, &lane->asked);
+}
+
 /* A lane is done. What a device did, or a queue of none, goes to its process. 0 or -ENOMEM. */
 static int finish_lane(struct gpu_queues *queues, struct queue_busy *lane)
 {
     struct gpu_queue *queue = &lane->queue;
-    bool alone = queue->is_device || queue->device == 0;
+    bool alone = is_alone(queue);
     struct process_busy *process = alone ? process_of(queues, queue->process) : NULL;
     int error = gpu_busy_settle(&lane->busy);
     if (!error)
         describe(queue, &lane->busy);
     if (!error && alone)
         error = process ? gpu_busy_move(&process->busy, &lane->busy) : -ENOMEM;
+    if (!error && alone)
+        error = finish_asked(process, lane);
     gpu_busy_free(&lane->busy);
     return error ? error : vec_push(&queues->rows, *queue);
+}
+
+/* After the first launch, and before the last end. */
+static bool is_between(const struct gpu_interval *starved, const struct gpu_busy *asked)
+{
+    size_t count = asked->items.count;
+    return count > 0 && starved->begin_ns >= asked->items.items[0].begin_ns &&
+           starved->end_ns <= asked->items.items[count - 1].end_ns;
+}
+
+static int find_starved(struct gpu_queue *row, const struct gpu_busy *watched,
+                        const struct gpu_busy *asked)
+{
+    struct gpu_busy starved;
+    int error = gpu_busy_minus(&starved, watched, asked);
+    for (size_t i = 0; i < starved.items.count; i++) {
+        const struct gpu_interval *item = &starved.items.items[i];
+        uint64_t time_ns = (uint64_t)item->end_ns - (uint64_t)item->begin_ns;
+        bool brief = time_ns < GPU_STARVED_BRIEF_NS;
+        row->starved_ns += time_ns;
+        if (!is_between(item, asked)) {
+            row->ends_ns += time_ns;
+            continue;
+        }
+        row->starved_count++;
+        row->brief_count += brief;
+        row->brief_ns += brief ? time_ns : 0;
+    }
+    gpu_busy_free(&starved);
+    return error;
+}
+
+void gpu_queues_count_synced(struct gpu_queues *queues, struct gpu_totals *totals)
+{
+    totals->sync_count = queues->syncs.count;
+    if (queues->syncs.count > 1)
+        qsort(queues->syncs.items, queues->syncs.count, sizeof(*queues->syncs.items), by_time);
+    for (size_t i = 0; i < queues->processes.count; i++) {
+        const struct process_busy *process = &queues->processes.items[i];
+        const struct gpu_interval *starved = process->starved.items.items;
+        size_t at = 0;
+        for (size_t k = 0; k < queues->syncs.count; k++) {
+            const struct gpu_edge *sync = &queues->syncs.items[k];
+            while (at < process->starved.items.count && starved[at].end_ns <= sync->time_ns)
+                at++;
+            if (at == process->starved.items.count || sync->process != process->process ||
+                starved[at].begin_ns > sync->time_ns || !is_between(&starved[at], &process->asked))
+                continue;
+            totals->synced_count++;
+            totals->synced_ns += (uint64_t)starved[at].end_ns - (uint64_t)starved[at].begin_ns;
+            at++; /* another wait in the same time does not count */
+        }
+    }
 }
 
 int gpu_queues_finish(struct gpu_queues *queues, const struct trace *trace, int64_t from_ns,
@@ -271,12 +360,19 @@ int gpu_queues_finish(struct gpu_queues *queues, const struct trace *trace, int6
         error = gpu_busy_index(&process->busy);
         if (!error)
             error = find_watched(queues, process, life_of(trace, process->process, all));
+        if (!error)
+            error = gpu_busy_minus(&process->starved, &process->watched, &process->asked);
+        if (!error)
+            error = gpu_busy_index(&process->starved);
     }
     for (size_t i = 0; i < queues->rows.count && !error; i++) {
         struct gpu_queue *row = &queues->rows.items[i];
         struct gpu_interval life = life_of(trace, row->process, all);
         row->life_ns = (uint64_t)(life.end_ns - life.begin_ns);
-        row->watched_ns = gpu_busy_total(&gpu_queues_of_process(queues, row->process)->watched);
+        const struct gpu_busy *watched = &gpu_queues_of_process(queues, row->process)->watched;
+        row->watched_ns = gpu_busy_total(watched);
+        if (is_alone(row))
+            error = find_starved(row, watched, &queues->lanes.items[row->lane].asked);
     }
     if (queues->rows.count > 1)
         qsort(queues->rows.items, queues->rows.count, sizeof(*queues->rows.items), compare_rows);

@@ -185,12 +185,15 @@ static void add_stays_of(struct gpu_range *range, const struct process_busy *pro
                          const struct gpu_stay_list *list)
 {
     struct gpu_stay_reader reader = gpu_stays_read(list);
-    size_t near_busy = 0, near_watched = 0;
+    size_t near_busy = 0, near_watched = 0, near_starved = 0;
     int64_t begin_ns, end_ns;
     while (gpu_stays_next(&reader, &begin_ns, &end_ns)) {
         uint64_t busy_ns = gpu_busy_within(&process->busy, begin_ns, end_ns, &near_busy);
         uint64_t watched_ns = gpu_busy_within(&process->watched, begin_ns, end_ns, &near_watched);
         uint64_t idle_ns = watched_ns > busy_ns ? watched_ns - busy_ns : 0;
+        uint64_t starved_ns = gpu_busy_within(&process->starved, begin_ns, end_ns, &near_starved);
+        range->starved_ns += starved_ns;
+        range->starved_self_ns += starved_ns;
         range->stay_ns += watched_ns;
         range->idle_ns += idle_ns;
         range->idle_self_ns += idle_ns;
@@ -222,9 +225,12 @@ static void take_inner_idle(struct gpu_stats *work)
         uint32_t at = range_stats_parent(work->stats, inner->row);
         uint32_t index = at < places->range_of_row.count ? places->range_of_row.items[at] : 0;
         struct gpu_range *range = index ? &places->ranges.items[index - 1] : NULL;
-        if (range)
-            range->idle_self_ns -=
-                inner->idle_ns < range->idle_self_ns ? inner->idle_ns : range->idle_self_ns;
+        if (!range)
+            continue;
+        range->idle_self_ns -=
+            inner->idle_ns < range->idle_self_ns ? inner->idle_ns : range->idle_self_ns;
+        range->starved_self_ns -=
+            inner->starved_ns < range->starved_self_ns ? inner->starved_ns : range->starved_self_ns;
     }
 }
 

@@ -39,6 +39,12 @@ static bool is_more(const struct gpu_source *source, const struct gpu_from *from
     return from->count == 0 || source->time_ns > from->time_ns;
 }
 
+/* One of CUDA, in which everything is launched: nobody's range. */
+static bool is_call(const struct gpu_stats *work, uint32_t row)
+{
+    return range_stats_scope(work->stats, row)->observer == OBSERVER_CUPTI;
+}
+
 static int find_ranges(struct gpu_stats *work)
 {
     uint32_t rows[RANGE_PATH_MAX];
@@ -54,6 +60,8 @@ static int find_ranges(struct gpu_stats *work)
         uint32_t depth = range_stats_path_rows(work->stats, launched->owner, launched->path, rows);
         if (depth == UINT32_MAX)
             return -ENOMEM;
+        while (depth > 0 && is_call(work, rows[depth - 1]))
+            depth--;
         from->what = depth > 0 ? rows[depth - 1] : RANGE_NO_ROW;
     }
     return 0;

@@ -2,6 +2,8 @@
 /* What GPUs did, by name. See gpu_stats.h. */
 #include "gpu_stats_parts.h"
 
+#include "text.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -19,6 +21,8 @@ enum gpu_key {
     KEY_GRAPH,
     KEY_BYTES,
     KEY_DIRECTION,
+    KEY_SOURCE,
+    KEY_DESTINATION,
     KEY_OTHER,
     KEY_COUNT,
 };
@@ -90,6 +94,7 @@ static enum gpu_key find_key(const char *text)
         {QUEUE_KEY_REGISTERS, KEY_REGISTERS}, {QUEUE_KEY_SHARED, KEY_SHARED},
         {QUEUE_KEY_OCCUPANCY, KEY_OCCUPANCY}, {QUEUE_KEY_BYTES, KEY_BYTES},
         {QUEUE_KEY_DIRECTION, KEY_DIRECTION}, {QUEUE_KEY_GRAPH, KEY_GRAPH},
+        {QUEUE_KEY_SOURCE, KEY_SOURCE},       {QUEUE_KEY_DESTINATION, KEY_DESTINATION},
     };
 
     for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
@@ -192,6 +197,7 @@ static struct gpu_row *make_row(struct gpu_stats *work, struct gpu_row fresh)
         fresh.min_ns = UINT64_MAX;
         fresh.way = (uint8_t)way_of(trace_string(work->trace, fresh.direction)->bytes,
                                     trace_string(work->trace, fresh.name)->bytes);
+        fresh.pageable = strstr(trace_string(work->trace, fresh.name)->bytes, "Pageable");
         fresh.edge = (uint8_t)window_of(fresh.role, trace_string(work->trace, fresh.name)->bytes);
         if (vec_push(&work->rows, fresh) != 0 ||
             wide_map_put(&work->row_index, key, work->rows.count - 1) != 0 ||
@@ -281,6 +287,43 @@ static int add_shape(struct gpu_stats *work, struct gpu_row *row, const struct t
 
 /* ---- Spans ----------------------------------------------------------------------------------- */
 
+/* When it was launched, if that is known. */
+static int64_t asked_at(const struct item *span, bool is_node)
+{
+    int64_t origin_ns = span->event->origin_ns;
+    bool known = origin_ns != EVENT_NO_ORIGIN && !is_node && origin_ns < span->begin_ns;
+    return known ? origin_ns : span->begin_ns;
+}
+
+static bool is_pageable(const struct gpu_stats *work, const struct arg *memory)
+{
+    return strcmp(trace_string(work->trace, string_of(memory))->bytes, "pageable") == 0;
+}
+
+static void count_kind(struct gpu_stats *work, const struct gpu_row *row, const struct told *told,
+                       uint64_t time_ns)
+{
+    struct gpu_totals *totals = &work->totals;
+    totals->kernel_count += row->role == QUEUE_ROLE_KERNEL;
+    totals->brief_kernel_count += row->role == QUEUE_ROLE_KERNEL && time_ns < GPU_KERNEL_BRIEF_NS;
+    if (row->role != QUEUE_ROLE_COPY ||
+        !(row->pageable || is_pageable(work, told->values[KEY_SOURCE]) ||
+          is_pageable(work, told->values[KEY_DESTINATION])))
+        return;
+    totals->pageable_count++;
+    totals->pageable.bytes += number_of(told->values[KEY_BYTES]);
+    totals->pageable.time_ns += time_ns;
+}
+
+/* Not what only the GPU waits for, one stream for another. */
+static bool is_sync(const struct gpu_stats *work, const struct gpu_row *row)
+{
+    static const char *const streams[] = {"stream waits for event", "Stream Wait Event"};
+    const char *name = trace_string(work->trace, row->name)->bytes;
+    return row->role == QUEUE_ROLE_WAIT && strcmp(name, streams[0]) != 0 &&
+           strcmp(name, streams[1]) != 0;
+}
+
 static int take_work(struct gpu_stats *work, const struct item *span, struct gpu_row *row,
                      const struct told *told)
 {
@@ -293,11 +336,13 @@ static int take_work(struct gpu_stats *work, const struct item *span, struct gpu
     work->totals.total_ns += time_ns;
     work->totals.graph_count += row->role == QUEUE_ROLE_GRAPH;
     work->totals.node_count += launch.is_node;
+    count_kind(work, row, told, time_ns);
     row->bytes += launch.bytes;
     int error = row->role == QUEUE_ROLE_KERNEL ? add_shape(work, row, told, time_ns) : 0;
     if (!error)
         error = gpu_launched_add(work, span, row, &launch);
-    return error ? error : gpu_queues_add(&work->queues, work->trace, span);
+    return error ? error
+                 : gpu_queues_add(&work->queues, work->trace, span, asked_at(span, launch.is_node));
 }
 
 static int take(void *context, const struct item *item)
@@ -328,6 +373,8 @@ static int take(void *context, const struct item *item)
     if (row->edge != GPU_WINDOW_NONE)
         return gpu_queues_window(&work->queues, work->trace, item,
                                  row->edge == GPU_WINDOW_OPENS || row->edge == GPU_WINDOW_GOES_ON);
+    if (is_sync(work, row))
+        return gpu_queues_synced(&work->queues, work->trace, item);
     return gpu_role_is_work(role) ? take_work(work, item, row, &told) : 0;
 }
 
@@ -350,6 +397,50 @@ static int longest_first(const void *left, const void *right)
     return a < b ? -1 : a > b;
 }
 
+static uint64_t hash_of(const char *text)
+{
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    for (; *text; text++)
+        hash = (hash ^ (uint8_t)*text) * UINT64_C(0x100000001b3);
+    return hash | 1; /* of keys, 0 is none */
+}
+
+/* Kernels that differ in what short names leave out. 0 or -ENOMEM. */
+static int find_ambiguous(struct gpu_stats *work)
+{
+    struct map64 seen = {0}; /* by hash: index + 1 */
+    char name[512];
+    int error = 0;
+    for (size_t i = 0; i < work->rows.count && !error; i++) {
+        struct gpu_row *row = &work->rows.items[i];
+        if (row->role != QUEUE_ROLE_KERNEL || row->name == 0)
+            continue;
+        gpu_short_name(trace_string(work->trace, row->name)->bytes, name, sizeof(name));
+        uint64_t hash = hash_of(name);
+        const uint64_t *other = map64_find(&seen, hash);
+        if (other)
+            row->ambiguous = work->rows.items[*other - 1].ambiguous = true;
+        else
+            error = map64_put(&seen, hash, i + 1);
+    }
+    map64_free(&seen);
+    return error;
+}
+
+void gpu_stats_name(const struct gpu_stats *work, const struct gpu_row *row, char *buffer,
+                    size_t size)
+{
+    const char *whole = row->name ? trace_string(work->trace, row->name)->bytes : "(other)";
+    if (row->role != QUEUE_ROLE_KERNEL) {
+        struct text text = text_init(buffer, size);
+        text_format(&text, "%s", whole);
+    } else if (row->ambiguous) {
+        gpu_longer_name(whole, buffer, size);
+    } else {
+        gpu_short_name(whole, buffer, size);
+    }
+}
+
 int gpu_stats_finish(struct gpu_stats *work, int64_t from_ns, int64_t to_ns)
 {
     if (vec_reserve(&work->sorted, work->rows.count) != 0)
@@ -359,10 +450,13 @@ int gpu_stats_finish(struct gpu_stats *work, int64_t from_ns, int64_t to_ns)
     if (work->sorted.count > 1)
         qsort(work->sorted.items, work->sorted.count, sizeof(*work->sorted.items), longest_first);
     gpu_stalls_finish(&work->stalls);
-    int error =
-        gpu_queues_finish(&work->queues, work->trace, from_ns, to_ns, &work->totals.filled_ns);
+    int error = find_ambiguous(work);
+    if (!error)
+        error =
+            gpu_queues_finish(&work->queues, work->trace, from_ns, to_ns, &work->totals.filled_ns);
     if (error || work->keeper.failed)
         return error ? error : -ENOMEM;
+    gpu_queues_count_synced(&work->queues, &work->totals);
     return gpu_launched_finish(work);
 }
 

@@ -5,14 +5,19 @@
  * GPU time is the time of kernels, copies, sets and graphs (enum queue_role): a sum, in which work
  * of several queues at once counts several times. Busy time is the time in which at least one of
  * them ran. Waits of a thread for the GPU are neither. A device is a process's own, since processes
- * number their devices themselves.
+ * number their devices themselves. A device that is idle is starved if nothing is launched that it
+ * could do: from a launch on, and until that has ended, it is not, whatever else it waits for. Of
+ * what is launched at an unknown time, or is a node of a graph, its begin counts as its launch.
  *
  * Memory: 200 bytes a name, up to GPU_ROWS_MAX, and a shape of a kernel's launch; 50 a place
  * from which one was launched, up to GPU_SOURCES_MAX; 200 a path of
- * ranges with launches, up to GPU_PATHS_MAX; 16 bytes a gap in the work of a queue or device, up to
- * GPU_GAPS_MAX of all together, beyond which short ones are given up; about 6 a range of a
- * process that has queues, up to GPU_STAYS_MAX_BYTES, beyond which short ones are not looked at.
- * What was left out is counted. Thread-safety: one thread per object. */
+ * ranges with launches, up to GPU_PATHS_MAX; 16 bytes a gap in the work of a queue or device, and
+ * in what a device was asked for, up to GPU_GAPS_MAX of all together, beyond which short ones are
+ * given up; about 6 a range of a process that has queues, up to GPU_STAYS_MAX_BYTES, beyond which
+ * short ones are not looked at. 16 a wait for a GPU, up to GPU_SYNCS_MAX;
+ * further ones are left out of synced_ns. What was left out is counted. Thread-safety: one thread
+ * per object.
+ */
 #ifndef ANNOT_GPU_STATS_H
 #define ANNOT_GPU_STATS_H
 
@@ -31,7 +36,11 @@ enum {
     GPU_SOURCES_MAX = 1 << 17,
     GPU_GAPS_MAX = 1 << 22,
     GPU_STAYS_MAX_BYTES = 32 << 20,
+    GPU_SYNCS_MAX = 1 << 20,
 };
+
+/* What is shorter is brief: kernels, and times in which a device is starved. */
+enum { GPU_KERNEL_BRIEF_NS = 10000, GPU_STARVED_BRIEF_NS = 100000 };
 
 /* Which way a copy went. */
 enum gpu_way { GPU_WAY_TO_DEVICE, GPU_WAY_FROM_DEVICE, GPU_WAY_OTHER, GPU_WAYS };
@@ -70,6 +79,8 @@ struct gpu_row {
     uint8_t role;       /* enum queue_role, or 0 of an unknown one */
     uint8_t edge;       /* enum gpu_window: what it was to the window of observation */
     uint8_t way;        /* of copies: enum gpu_way */
+    bool pageable;      /* the name says so */
+    bool ambiguous;     /* the short name of another kernel is the same */
     uint32_t name;      /* string; 0: those for which there was no room */
     uint32_t direction; /* string; 0: not known */
     uint64_t count, total_ns, min_ns, max_ns;
@@ -90,8 +101,13 @@ struct gpu_queue {
     bool is_device;
     uint64_t count, total_ns, busy_ns;
     uint64_t gap_count, longest_gap_ns;
-    uint64_t life_ns;    /* of its process, as far as it was selected */
-    uint64_t watched_ns; /* of that it was recorded what its GPUs did */
+    uint64_t life_ns;       /* of its process, as far as it was selected */
+    uint64_t watched_ns;    /* of that it was recorded what its GPUs did */
+    uint64_t starved_ns;    /* of that nothing was launched that had not ended: not of queues of a
+                               device; of starved_ns: */
+    uint64_t ends_ns;       /* before its first launch, and after its last end */
+    uint64_t starved_count; /* how often, between these; of that: */
+    uint64_t brief_count, brief_ns;
     int64_t first_ns, last_ns;
 };
 
@@ -102,19 +118,26 @@ struct gpu_range {
     uint64_t total_ns, self_ns; /* GPU time; self: launched in no range inside */
     struct histogram delays;    /* from launch to begin, where that is known */
     struct gpu_moved moved[GPU_WAYS];
-    uint64_t stay_ns;      /* how long ranges were open while GPUs were watched; 0: none was */
-    uint64_t idle_ns;      /* of that no queue of the process was busy */
-    uint64_t idle_self_ns; /* and no range inside was open */
+    uint64_t stay_ns;         /* how long ranges were open while GPUs were watched; 0: none was */
+    uint64_t idle_ns;         /* of that no queue of the process was busy */
+    uint64_t idle_self_ns;    /* and no range inside was open */
+    uint64_t starved_ns;      /* of idle_ns: nothing was launched that had not ended */
+    uint64_t starved_self_ns; /* and no range inside was open */
     uint64_t call_count, call_ns; /* calls that launch, if those were recorded */
 };
 
 struct gpu_totals {
-    uint64_t count, total_ns;       /* of all; GPU time */
-    struct gpu_range outside;       /* launched in no range */
-    struct gpu_range unknown;       /* nobody knows where */
-    struct gpu_range further;       /* in ranges for which there was no room */
-    uint64_t graph_count;           /* recorded as a whole */
-    uint64_t node_count;            /* of graphs, one by one */
+    uint64_t count, total_ns; /* of all; GPU time */
+    struct gpu_range outside; /* launched in no range */
+    struct gpu_range unknown; /* nobody knows where */
+    struct gpu_range further; /* in ranges for which there was no room */
+    uint64_t graph_count;     /* recorded as a whole */
+    uint64_t node_count;      /* of graphs, one by one */
+    uint64_t kernel_count, brief_kernel_count;
+    struct gpu_moved pageable; /* by copies from or to memory that is not pinned */
+    uint64_t pageable_count;
+    uint64_t sync_count;              /* waits of threads for GPUs, as far as they are kept */
+    uint64_t synced_count, synced_ns; /* after these, no device of the process had anything to do */
     uint64_t filled_ns;             /* gaps that were given up: idle times are too short by that */
     uint64_t short_count, short_ns; /* ranges that were not looked at */
 };
@@ -152,6 +175,10 @@ const struct gpu_totals *gpu_stats_totals(const struct gpu_stats *work);
 uint32_t gpu_stats_rows(const struct gpu_stats *work, const struct gpu_row *const **ret_rows);
 uint64_t gpu_stats_quantile(const struct gpu_stats *work, const struct histogram *histogram,
                             double fraction);
+/* The name of a row as there is room for it: that of a kernel is short, and longer if several
+ * kernels of the recording are the same without that. At most size - 1 bytes and NUL. */
+void gpu_stats_name(const struct gpu_stats *work, const struct gpu_row *row, char *buffer,
+                    size_t size);
 /* The shape that a kernel had most often; NULL: none is known. */
 const struct gpu_shape *gpu_stats_shape(const struct gpu_stats *work, const struct gpu_row *row);
 
@@ -169,5 +196,9 @@ const struct gpu_stalls *gpu_stats_stalls(const struct gpu_stats *work);
 /* "at::native::reduce_kernel<…>" of "void at::native::reduce_kernel<512, 1, at::...>(float*)":
  * without result, arguments and what stands in angle brackets. At most size - 1 bytes and NUL. */
 void gpu_short_name(const char *name, char *buffer, size_t size);
+
+/* "at::native::vectorized_elementwise_kernel<4, AddFunctor<…>, Array<…>>": with the parameters of
+ * the template, of which each is short. */
+void gpu_longer_name(const char *name, char *buffer, size_t size);
 
 #endif

@@ -15,12 +15,15 @@
 struct queue_busy {
     struct gpu_queue queue;
     struct gpu_busy busy;
+    struct gpu_busy asked; /* from a launch to its end; of devices, and of queues of none */
 };
 
 struct process_busy {
     uint32_t process;
     struct gpu_busy busy;    /* of all its queues, with an index */
+    struct gpu_busy asked;   /* the same, from each launch on; without one */
     struct gpu_busy watched; /* when its GPUs were watched, with an index */
+    struct gpu_busy starved; /* of that none of them was asked for anything, with an index */
 };
 
 /* From then on its GPUs were watched, or not any more. */
@@ -35,16 +38,18 @@ struct gpu_queues {
     VEC(struct gpu_queue) rows;
     VEC(struct process_busy) processes;
     VEC(struct gpu_edge) edges;
-    VEC(bool) has_queues; /* by process */
-    uint64_t added;       /* since gaps were counted */
+    VEC(struct gpu_edge) syncs; /* ends of waits of threads for a GPU */
+    VEC(bool) has_queues;       /* by process */
+    uint64_t added;             /* since gaps were counted */
     uint64_t fill_ns;
 };
 
 /* 0 or -ENOMEM. */
 int gpu_queues_init(struct gpu_queues *queues, const struct trace *trace);
 void gpu_queues_fini(struct gpu_queues *queues);
-/* Work of a queue. 0 or -ENOMEM. */
-int gpu_queues_add(struct gpu_queues *queues, const struct trace *trace, const struct item *span);
+/* Work of a queue, asked for at `asked_ns`. 0 or -ENOMEM. */
+int gpu_queues_add(struct gpu_queues *queues, const struct trace *trace, const struct item *span,
+                   int64_t asked_ns);
 /* From then on there are rows and processes; `filled_ns`: what was given up is added. `from_ns` to
  * `to_ns`: the recording, as far as it was selected. 0 or -ENOMEM. */
 int gpu_queues_finish(struct gpu_queues *queues, const struct trace *trace, int64_t from_ns,
@@ -52,6 +57,12 @@ int gpu_queues_finish(struct gpu_queues *queues, const struct trace *trace, int6
 /* A window of observation opened, or was shut. 0 or -ENOMEM. */
 int gpu_queues_window(struct gpu_queues *queues, const struct trace *trace, const struct item *span,
                       bool opens);
+/* A thread of the program waited for a GPU. 0 or -ENOMEM. */
+int gpu_queues_synced(struct gpu_queues *queues, const struct trace *trace,
+                      const struct item *span);
+/* After finish: how long nothing was launched after such waits, between the first work of a process
+ * and its last. */
+void gpu_queues_count_synced(struct gpu_queues *queues, struct gpu_totals *totals);
 /* NULL: it has none. */
 const struct process_busy *gpu_queues_of_process(const struct gpu_queues *queues, uint32_t process);
 

@@ -128,6 +128,40 @@ TEST(gaps_that_were_given_up_are_not_busy_in_all)
     gpu_busy_free(&busy);
 }
 
+static void add_random(struct gpu_busy *busy, bool *map)
+{
+    for (uint64_t left = 1 + next_random(60); left > 0; left--) {
+        int64_t begin = (int64_t)next_random(SPAN - 400);
+        int64_t end = begin + (int64_t)next_random(400);
+        CHECK_INT(gpu_busy_add(busy, begin, end), 0);
+        for (int64_t at = begin; at < end; at++)
+            map[at] = true;
+    }
+    CHECK_INT(gpu_busy_settle(busy), 0);
+}
+
+TEST(one_without_another_is_what_maps_say)
+{
+    for (unsigned round = 0; round < 200; round++) {
+        struct gpu_busy both[2] = {0}, rest;
+        bool *maps[2];
+        size_t near = 0;
+        for (unsigned i = 0; i < 2; i++) {
+            maps[i] = calloc(SPAN, sizeof(bool));
+            add_random(&both[i], maps[i]);
+        }
+        CHECK_INT(gpu_busy_minus(&rest, &both[0], &both[1]), 0);
+        CHECK_INT(gpu_busy_index(&rest), 0);
+        for (int64_t at = 0; at < SPAN; at++)
+            CHECK_INT(gpu_busy_within(&rest, at, at + 1, &near), maps[0][at] && !maps[1][at]);
+        gpu_busy_free(&rest);
+        for (unsigned i = 0; i < 2; i++) {
+            gpu_busy_free(&both[i]);
+            free(maps[i]);
+        }
+    }
+}
+
 TEST(nothing_is_never_busy)
 {
     struct gpu_busy busy = {0};

@@ -155,6 +155,7 @@ TEST(ranges_have_what_they_launched_and_the_time_in_which_nothing_ran)
     CHECK_INT(step->self_ns, 50);
     CHECK_INT(step->idle_ns, 1000 - 300 - 50);
     CHECK_INT(step->idle_self_ns, 1000 - 300 - 50 - 300 - 100);
+    CHECK_INT(step->starved_ns, 310 + 150); /* until the first launch, and from the last end */
     CHECK_INT(forward->count, 2);
     CHECK_INT(forward->total_ns, 350);
     CHECK_INT(forward->self_ns, 350);
@@ -163,6 +164,8 @@ TEST(ranges_have_what_they_launched_and_the_time_in_which_nothing_ran)
     CHECK(labs((long)gpu_stats_quantile(results->gpu, &forward->delays, 1) - 230) <= 2);
     CHECK_INT(load->count, 0);
     CHECK_INT(load->idle_ns, 300);
+    CHECK_INT(load->starved_ns, 300);
+    CHECK_INT(forward->starved_ns, 10);
     CHECK_INT(totals->outside.total_ns, 100);
     CHECK_INT(totals->total_ns, 500);
     CHECK_INT(totals->count, 4);
@@ -195,6 +198,8 @@ TEST(queues_and_devices_are_busy_while_at_least_one_span_runs)
     CHECK_INT(rows[0].busy_ns, 450);
     CHECK_INT(rows[0].gap_count, 2);
     CHECK_INT(rows[0].longest_gap_ns, 350);
+    CHECK_INT(rows[0].starved_ns, 310 + 250 + 700);
+    CHECK_INT(rows[1].starved_ns, 0);
     CHECK_INT(rows[0].life_ns, 2000);
     CHECK_INT(rows[0].first_ns, MAKER_BEGIN_NS + 400);
     CHECK_INT(rows[0].last_ns, MAKER_BEGIN_NS + 1300);
@@ -344,9 +349,12 @@ TEST(what_was_not_watched_is_neither_busy_nor_idle)
     CHECK_INT(gpu_stats_queues(results->gpu, &rows), 2);
     CHECK_INT(rows[0].busy_ns, 30);
     CHECK_INT(rows[0].watched_ns, 190 + 80);
+    CHECK_INT(rows[0].starved_ns,
+              10 + 50 + 60); /* from 120 and from 220 on something was launched */
     CHECK_INT(rows[0].life_ns, 1000);
     CHECK_INT(range_of(results, "step")->stay_ns, 90 + 100 + 30);
     CHECK_INT(range_of(results, "step")->idle_ns, 90 + 100 + 30 - 30);
+    CHECK_INT(range_of(results, "step")->starved_ns, 10 + 30 + 20 + 10);
     release(results);
 }
 
@@ -400,10 +408,15 @@ static int64_t next_random(int64_t below)
 
 /* Of "outer" and "outer/inner", which are open in turn. */
 struct sums {
-    uint64_t total, self, idle, count;
+    uint64_t total, self, idle, starved, count;
 };
 
-static void add_random(int64_t from, int64_t to, bool *busy, struct sums *sums)
+/* When something ran, and when something was launched that had not ended. */
+struct maps {
+    bool busy[SPAN + 1000], asked[SPAN + 1000];
+};
+
+static void add_random(int64_t from, int64_t to, struct maps *maps, struct sums *sums)
 {
     for (int64_t i = next_random(6); i-- > 0;) {
         int64_t origin = from + next_random(to - from), at = origin + next_random(200);
@@ -411,23 +424,31 @@ static void add_random(int64_t from, int64_t to, bool *busy, struct sums *sums)
         add_kernel((unsigned)next_random(2), origin, at, end, next_random(2) ? "a" : "b");
         sums->self += (uint64_t)(end - at);
         sums->count++;
-        for (; at < end; at++)
-            busy[at] = true;
+        for (int64_t time = origin; time < end; time++) {
+            maps->asked[time] = true;
+            maps->busy[time] |= time >= at;
+        }
     }
 }
 
-static uint64_t idle_in(const bool *busy, int64_t from, int64_t to)
+static uint64_t unset_in(const bool *map, int64_t from, int64_t to)
 {
     uint64_t sum = 0;
     for (; from < to; from++)
-        sum += !busy[from];
+        sum += !map[from];
     return sum;
+}
+
+static void look_at(const struct maps *maps, int64_t from, int64_t to, struct sums *sums)
+{
+    sums->idle += unset_in(maps->busy, from, to);
+    sums->starved += unset_in(maps->asked, from, to);
 }
 
 TEST(random_programs_have_the_sums_of_every_nanosecond)
 {
     for (unsigned round = 0; round < 60; round++) {
-        bool *busy = calloc(SPAN + 1000, sizeof(*busy));
+        struct maps *maps = calloc(1, sizeof(*maps));
         struct sums outer = {0}, inner = {0}, outside = {0};
         int64_t edges[STEPS][4]; /* outer begins, inner begins, ends, outer ends */
         begin();
@@ -439,20 +460,21 @@ TEST(random_programs_have_the_sums_of_every_nanosecond)
             maker_push(maker, main_thread, edges[i][1], "inner");
             maker_pop(maker, main_thread, edges[i][2]);
             maker_pop(maker, main_thread, edges[i][3]);
-            add_random(edges[i][0], edges[i][1], busy, &outer);
-            add_random(edges[i][1], edges[i][2], busy, &inner);
-            add_random(edges[i][3], edges[i][3] + 60, busy, &outside);
+            add_random(edges[i][0], edges[i][1], maps, &outer);
+            add_random(edges[i][1], edges[i][2], maps, &inner);
+            add_random(edges[i][3], edges[i][3] + 60, maps, &outside);
         }
         for (unsigned i = 0; i < STEPS; i++) {
-            outer.idle += idle_in(busy, edges[i][0], edges[i][3]);
-            inner.idle += idle_in(busy, edges[i][1], edges[i][2]);
+            look_at(maps, edges[i][0], edges[i][3], &outer);
+            look_at(maps, edges[i][1], edges[i][2], &inner);
         }
         struct results *results = collect(SPAN + 1000, RANGE_BY_PATH);
         const struct gpu_range *whole = range_of(results, "outer");
         const struct gpu_range *part = range_of(results, "outer/inner");
         const struct gpu_queue *rows;
         CHECK(gpu_stats_queues(results->gpu, &rows) >= 2);
-        CHECK_INT(rows[0].busy_ns, SPAN + 1000 - idle_in(busy, 0, SPAN + 1000));
+        CHECK_INT(rows[0].busy_ns, SPAN + 1000 - unset_in(maps->busy, 0, SPAN + 1000));
+        CHECK_INT(rows[0].starved_ns, unset_in(maps->asked, 0, SPAN + 1000));
         CHECK_INT(whole->total_ns, outer.self + inner.self);
         CHECK_INT(whole->self_ns, outer.self);
         CHECK_INT(whole->count, outer.count + inner.count);
@@ -460,9 +482,11 @@ TEST(random_programs_have_the_sums_of_every_nanosecond)
         CHECK_INT(whole->idle_self_ns, outer.idle - inner.idle);
         CHECK_INT(part->total_ns, inner.self);
         CHECK_INT(part->idle_ns, inner.idle);
+        CHECK_INT(whole->starved_ns, outer.starved);
+        CHECK_INT(part->starved_ns, inner.starved);
         CHECK_INT(gpu_stats_totals(results->gpu)->outside.total_ns, outside.self);
         release(results);
-        free(busy);
+        free(maps);
     }
 }
 
@@ -494,16 +518,55 @@ TEST(names_of_kernels_are_short_without_result_arguments_and_parameters)
     }
 }
 
+TEST(longer_names_of_kernels_have_the_parameters_of_templates)
+{
+    static const char *const names[][2] = {
+        {"gemm(float*)", "gemm"},
+        {"void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, "
+         "at::detail::Array<char*, 3> >(int, at::native::CUDAFunctor_add<float>)",
+         "at::native::vectorized_elementwise_kernel<4, CUDAFunctor_add<…>, Array<…>>"},
+        {"void scale<(Act)1, ns::(anonymous namespace)::Op, run(int)::{lambda(int)#1}>(int)",
+         "scale<(Act)1, Op, run>"},
+        {"void f<>(int)", "f<>"},
+        {"open<<<", "open<…>"},
+    };
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+        char text[256];
+        gpu_longer_name(names[i][0], text, sizeof(text));
+        CHECK_STR(text, names[i][1]);
+    }
+}
+
+TEST(kernels_with_the_same_short_name_are_told_apart)
+{
+    begin();
+    add_kernel(0, 10, 20, 30, "void map<ns::Add<float> >(int)");
+    add_kernel(0, 30, 40, 50, "void map<ns::Mul<float> >(int)");
+    add_kernel(0, 50, 60, 70, "void reduce<ns::Mul<float> >(int)");
+    struct results *results = collect(100, RANGE_BY_PATH);
+    static const char *const wanted[] = {"map<Add<…>>", "map<Mul<…>>", "reduce<…>"};
+    const struct gpu_row *const *rows;
+    char text[256];
+    CHECK_INT(gpu_stats_rows(results->gpu, &rows), 3);
+    for (unsigned i = 0; i < 3; i++) {
+        gpu_stats_name(results->gpu, rows[i], text, sizeof(text));
+        CHECK_STR(text, wanted[i]);
+    }
+    release(results);
+}
+
 TEST(any_bytes_can_be_a_name)
 {
     for (unsigned round = 0; round < 20000; round++) {
         static const char *const parts[] = {
             "<", ">",  "(", ")", "operator", "a",
-            " ", "::", "-", "~", "->",       "(anonymous namespace)"};
+            " ", "::", "-", "~", "->",       "(anonymous namespace)", ","};
         char name[200] = "", text[20];
         for (int64_t i = next_random(10); i-- > 0;)
-            strcat(name, parts[next_random(12)]);
+            strcat(name, parts[next_random(13)]);
         gpu_short_name(name, text, sizeof(text));
+        CHECK(strlen(text) < sizeof(text));
+        gpu_longer_name(name, text, sizeof(text));
         CHECK(strlen(text) < sizeof(text));
     }
 }

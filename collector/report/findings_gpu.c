@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT */
+/* GPUs that have nothing to do, or do it in small pieces, and copies that the program waits for. */
+#include "findings_parts.h"
+#include "number.h"
+#include "text.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* From so many hundredths on. */
+enum {
+    STARVED_PART = 20,  /* of the time from the first work of a GPU to its last, */
+    BRIEF_PART = 10,    /* the same, */
+    BRIEF_KERNELS = 50, /* and of all kernels */
+    PAGEABLE_PART = 10, /* of the GPU time */
+    CAUSE_PART = 50,    /* of that time, to be told as its cause */
+    RANGE_PART = 20,    /* to be named */
+};
+
+/* So many times say something of their mean. */
+enum { FEW = 10 };
+
+enum { TIMES_SIZE = 2 * NUMBER_TEXT_SIZE + 32 };
+
+/* "60 times, 2.08 ms each" */
+static void tell_times(uint64_t count, uint64_t time_ns, char text[TIMES_SIZE])
+{
+    char many[NUMBER_TEXT_SIZE], mean[NUMBER_TEXT_SIZE];
+    number_time_short(time_ns / count, mean);
+    if (count == 1)
+        snprintf(text, TIMES_SIZE, "once, %s", mean);
+    else
+        snprintf(text, TIMES_SIZE, "%s times, %s each", number_count(count, many), mean);
+}
+
+/* The GPU that had work for the longest time, and how long that was. */
+struct gpu_seen {
+    const struct gpu_queue *device;
+    char name[FINDING_NAME_SIZE];
+    uint64_t work_ns;    /* from its first launch to its last end, as far as it was watched */
+    uint64_t starved_ns; /* of that */
+    bool only_one;
+};
+
+static bool find_device(const struct findings *findings, struct gpu_seen *ret_seen)
+{
+    const struct gpu_queue *rows;
+    uint32_t count = gpu_stats_queues(findings->report->gpu, &rows), devices = 0;
+    const struct gpu_queue *most = NULL;
+    for (uint32_t i = 0; i < count; i++) {
+        devices += rows[i].is_device;
+        if (rows[i].is_device && (!most || rows[i].busy_ns > most->busy_ns))
+            most = &rows[i];
+    }
+    if (!most)
+        return false;
+    const struct trace_lane *lane = trace_lane_get(findings->trace, most->lane);
+    const char *name =
+        lane && lane->name ? trace_string(findings->trace, lane->name)->bytes : "the GPU";
+    *ret_seen = (struct gpu_seen){.device = most,
+                                  .work_ns = most->watched_ns - most->ends_ns,
+                                  .starved_ns = most->starved_ns - most->ends_ns,
+                                  .only_one = devices == 1};
+    struct text text = text_init(ret_seen->name, sizeof(ret_seen->name));
+    char process[FINDING_NAME_SIZE / 2];
+    text_format(&text, "%.*s", (int)strcspn(name, ":"), name);
+    trace_process_label(findings->trace, most->process, process, sizeof(process));
+    if (devices > 1 && trace_process_count(findings->trace) > 1)
+        text_format(&text, " of %s", process);
+    return true;
+}
+
+/* The range in which the GPU had nothing to do for the longest time. NULL: none is worth it. */
+static const struct gpu_range *find_range(const struct findings *findings,
+                                          const struct gpu_seen *seen)
+{
+    const struct gpu_range *ranges, *most = NULL;
+    uint32_t count = gpu_stats_ranges(findings->report->gpu, &ranges);
+    for (uint32_t i = 0; i < count; i++)
+        if (ranges[i].starved_self_ns > (most ? most->starved_self_ns : 0))
+            most = &ranges[i];
+    bool told = most && seen->only_one && most->starved_self_ns <= seen->device->starved_ns &&
+                findings_reach(most->starved_self_ns, seen->starved_ns, RANGE_PART);
+    return told ? most : NULL;
+}
+
+/* "64 % of that passes in data.load, which waits for 97 % of its time." Does it wait? */
+static bool tell_range(const struct findings *findings, const struct gpu_seen *seen,
+                       const struct gpu_range *range, struct text *text)
+{
+    const struct range_stats *stats = findings->report->stats;
+    const struct range_row *row = range_stats_row(stats, range->row);
+    const char *domain, *name = range_stats_name(stats, range->row, &domain);
+    char share[NUMBER_TEXT_SIZE];
+    bool waits = findings->report->facts.wall && row->total_ns > 0 &&
+                 findings_reach(row->blocked_ns, row->total_ns, CAUSE_PART);
+    uint64_t starved_ns =
+        range->starved_self_ns < seen->starved_ns ? range->starved_self_ns : seen->starved_ns;
+    text_format(text, "%s of that passes in %s", number_share(starved_ns, seen->starved_ns, share),
+                name ? name : "(no name)");
+    if (waits)
+        text_format(text, ", where the thread waits for %s of the time",
+                    number_share(row->blocked_ns, row->total_ns, share));
+    text_format(text, ". ");
+    return waits;
+}
+
+/* "58 % of it follows waits of the program for the GPU, 60 of 61." Is that the cause? */
+static bool tell_synced(const struct findings *findings, const struct gpu_seen *seen,
+                        struct text *text)
+{
+    const struct gpu_totals *totals = gpu_stats_totals(findings->report->gpu);
+    char share[NUMBER_TEXT_SIZE], count[NUMBER_TEXT_SIZE], all[NUMBER_TEXT_SIZE];
+    if (!seen->only_one || totals->synced_ns > seen->starved_ns ||
+        !findings_reach(totals->synced_ns, seen->starved_ns, CAUSE_PART))
+        return false;
+    text_format(text, "%s of it follows waits of the program for the GPU (%s of %s such waits).",
+                number_share(totals->synced_ns, seen->starved_ns, share),
+                number_count(totals->synced_count, count), number_count(totals->sync_count, all));
+    return true;
+}
+
+/* The program launches too late, or nothing. */
+static void find_starved(struct findings *findings, const struct gpu_seen *seen)
+{
+    const struct gpu_queue *device = seen->device;
+    char times[TIMES_SIZE];
+    uint64_t long_ns = seen->starved_ns - device->brief_ns;
+    uint64_t long_count = device->starved_count - device->brief_count;
+    if (!findings_reach(long_ns, seen->work_ns, STARVED_PART))
+        return;
+    struct finding *finding = findings_add(findings, "gpu_starved", long_ns, seen->work_ns);
+    if (!finding)
+        return;
+    tell_times(long_count, long_ns, times);
+    snprintf(finding->finding, FINDING_TEXT_SIZE,
+             "of the time %s had nothing to do between its first and its last work: %s.",
+             seen->name, times);
+    struct text text = text_init(finding->evidence, FINDING_TEXT_SIZE);
+    const struct gpu_range *range = find_range(findings, seen);
+    bool waits = range && tell_range(findings, seen, range, &text);
+    bool synced = tell_synced(findings, seen, &text);
+    while (text.length > 0 && finding->evidence[text.length - 1] == ' ')
+        finding->evidence[--text.length] = 0;
+    snprintf(finding->advice, FINDING_TEXT_SIZE, "%s",
+             waits ? "try to have the next input ready before it is needed: more workers of the "
+                     "data loader, prefetching, a thread"
+             : synced
+                 ? "try fewer waits in the loop (.item(), .cpu(), printing a loss, synchronize), "
+                   "so that launches run ahead of the GPU"
+                 : "annot report --table gpu_ranges says in which ranges; what the program does "
+                   "there keeps it from launching");
+}
+
+/* Kernels are so small that to launch them takes longer. */
+static void find_small(struct findings *findings, const struct gpu_seen *seen)
+{
+    const struct gpu_queue *device = seen->device;
+    const struct gpu_totals *totals = gpu_stats_totals(findings->report->gpu);
+    char times[TIMES_SIZE], count[NUMBER_TEXT_SIZE], share[NUMBER_TEXT_SIZE];
+    if (device->brief_count < FEW || !findings_reach(device->brief_ns, seen->work_ns, BRIEF_PART) ||
+        !findings_reach(totals->brief_kernel_count, totals->kernel_count, BRIEF_KERNELS))
+        return;
+    struct finding *finding =
+        findings_add(findings, "gpu_launches", device->brief_ns, seen->work_ns);
+    if (!finding)
+        return;
+    tell_times(device->brief_count, device->brief_ns, times);
+    snprintf(finding->finding, FINDING_TEXT_SIZE,
+             "of the time %s waits for the next launch between small kernels: %s.", seen->name,
+             times);
+    snprintf(finding->evidence, FINDING_TEXT_SIZE, "%s of %s kernels take less than %u us.",
+             number_share(totals->brief_kernel_count, totals->kernel_count, share),
+             number_count(totals->kernel_count, count), GPU_KERNEL_BRIEF_NS / 1000);
+    snprintf(finding->advice, FINDING_TEXT_SIZE,
+             "try CUDA graphs (torch.compile with mode=\"reduce-overhead\"), fused kernels, larger "
+             "batches");
+}
+
+static void find_pageable(struct findings *findings)
+{
+    const struct gpu_totals *totals = gpu_stats_totals(findings->report->gpu);
+    const struct gpu_moved *moved = &totals->pageable;
+    char count[NUMBER_TEXT_SIZE], size[NUMBER_TEXT_SIZE];
+    if (totals->pageable_count < FEW ||
+        !findings_reach(moved->time_ns, totals->total_ns, PAGEABLE_PART))
+        return;
+    struct finding *finding =
+        findings_add(findings, "gpu_pageable", moved->time_ns, totals->total_ns);
+    if (!finding)
+        return;
+    snprintf(finding->finding, FINDING_TEXT_SIZE,
+             "of the GPU time copies from and to memory that is not pinned: %s times, %s.",
+             number_count(totals->pageable_count, count), number_size(moved->bytes, size));
+    snprintf(finding->evidence, FINDING_TEXT_SIZE,
+             "They reach %.3g GB/s. The program waits for such a copy, whether it asks for that "
+             "or not.",
+             (double)moved->bytes / (double)moved->time_ns);
+    snprintf(finding->advice, FINDING_TEXT_SIZE,
+             "try pinned memory (pin_memory=True of the data loader) and non_blocking=True");
+}
+
+void find_gpu(struct findings *findings)
+{
+    struct gpu_seen seen;
+    if (!find_device(findings, &seen))
+        return;
+    find_starved(findings, &seen);
+    find_small(findings, &seen);
+    find_pageable(findings);
+}

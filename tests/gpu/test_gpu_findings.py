@@ -1,0 +1,179 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""What the diagnosis says of GPUs: made-up training loops, as torch.profiler writes them, of which
+each has one fault, and healthy ones.
+
+    test_gpu_findings.py ANNOT TRUTH_PROGRAM"""
+
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+ANNOT, PROGRAM = (pathlib.Path(word).resolve() for word in sys.argv[1:])
+folder = pathlib.Path(tempfile.mkdtemp())
+failed = 0
+
+
+class Loop:
+    """Times are microseconds. A launch takes 5 of the thread."""
+
+    def __init__(self):
+        self.events, self.at, self.free, self.number = [], 0, 0, 0
+
+    def op(self, name, duration):
+        self.events.append({"cat": "cpu_op", "name": name, "ts": self.at, "dur": duration})
+        self.at += duration
+
+    def launch(self, duration, name="gemm", kind="kernel", **values):
+        self.number += 1
+        both = {"correlation": self.number}
+        begin = max(self.at + 8, self.free)
+        self.free = begin + duration
+        self.events += [
+            {"cat": "cuda_runtime", "name": "cudaLaunchKernel", "ts": self.at, "dur": 5,
+             "args": both},
+            {"cat": kind, "name": name, "pid": 0, "tid": 7, "ts": begin, "dur": duration,
+             "args": {**both, "device": 0, "stream": 7, **values}}]
+        self.at += 5
+
+    def copy(self, duration, memory):
+        self.launch(duration, f"Memcpy HtoD ({memory} -> Device)", "gpu_memcpy",
+                    **{"bytes": duration * 5000, "memory bandwidth (GB/s)": 5})
+
+    def wait(self):
+        self.number += 1
+        end = max(self.at, self.free) + 3
+        self.events.append({"cat": "cuda_sync", "name": "Context Sync", "pid": 0, "tid": 7,
+                            "ts": self.at, "dur": end - self.at,
+                            "args": {"correlation": self.number, "device": 0, "stream": 7}})
+        self.at = end
+
+    def report(self, *options):
+        trace, out = folder / "made.json", folder / "made.annot"
+        trace.write_text(json.dumps({"traceEvents": [
+            {"ph": "X", "pid": 1, "tid": 1, **event} for event in self.events]}))
+        subprocess.run([ANNOT, "import", "--force", "-o", out, trace], check=True,
+                       capture_output=True)
+        return subprocess.run([ANNOT, "report", *options, out], check=True, capture_output=True,
+                              text=True).stdout
+
+    def findings(self):
+        return {row["disease"]: row for row in json.loads(self.report("--json"))["diagnosis"]}
+
+
+def check(name, got, wanted):
+    global failed
+    if got != wanted:
+        failed += 1
+        print(f"FAIL {name}: {got!r}, not {wanted!r}")
+
+
+def holds(name, words, text):
+    check(f"{name}: {words!r} in {text!r}", words in text, True)
+
+
+def a_loader_that_is_late_starves_the_gpu():
+    loop = Loop()
+    for _ in range(20):
+        loop.op("next(loader)", 3000)
+        for _ in range(4):
+            loop.launch(500)
+        loop.at = max(loop.at, loop.free)  # as if it had waited, but nobody told
+    found = loop.findings()
+    check("loader", set(found), {"gpu_starved"})
+    row = found["gpu_starved"]
+    # From the end of what a step launched to the first launch of the next one.
+    check("loader: cost", row["cost"], 19 * 3_000_000)
+    check("loader: whole", row["whole"], loop.free * 1000 - 3_000_000)
+    holds("loader", "19 times, 3.00 ms each", row["finding"])
+    holds("loader", "100 % of that passes in next(loader)", row["evidence"])
+
+
+def waits_after_each_step_are_a_cause():
+    loop = Loop()
+    for _ in range(30):
+        for _ in range(8):
+            loop.launch(100)
+        loop.wait()
+        loop.at += 400
+    row = loop.findings()["gpu_starved"]
+    check("waits: cost", row["cost"], 29 * 403_000)
+    holds("waits", "100 % of it follows waits of the program for the GPU (29 of 30 such waits)",
+          row["evidence"])
+    holds("waits", ".item()", row["advice"])
+
+
+def small_kernels_that_are_launched_one_by_one():
+    loop = Loop()
+    for _ in range(500):
+        loop.op("aten::add", 20)
+        loop.launch(4)
+    found = loop.findings()
+    check("small", set(found), {"gpu_launches"})
+    row = found["gpu_launches"]
+    check("small: cost", row["cost"], 499 * (25 - 12) * 1000)
+    holds("small", "499 times, 13.0 us each", row["finding"])
+    holds("small", "100 % of 500 kernels take less than 10 us", row["evidence"])
+    holds("small", "CUDA graphs", row["advice"])
+
+
+def copies_of_memory_that_is_not_pinned():
+    for memory, wanted in ("Pageable", {"gpu_pageable"}), ("Pinned", set()):
+        loop = Loop()
+        for _ in range(20):
+            loop.copy(300, memory)
+            loop.launch(1000)
+            loop.at = max(loop.at, loop.free - 600)
+        found = loop.findings()
+        check(memory, set(found), wanted)
+        if wanted:
+            row = found["gpu_pageable"]
+            check("pageable: cost", (row["cost"], row["whole"]), (20 * 300_000, 20 * 1_300_000))
+            holds("pageable", "20 times, 28.6 MiB", row["finding"])
+            holds("pageable", "reach 5 GB/s", row["evidence"])
+
+
+def a_loop_that_runs_ahead_of_the_gpu_is_healthy():
+    loop = Loop()
+    for _ in range(50):
+        loop.copy(20, "Pinned")
+        for _ in range(10):
+            loop.op("aten::linear", 30)
+            loop.launch(200)
+    check("healthy", loop.findings(), {})
+    check("healthy: the headline", "nothing to do" in loop.report(), False)
+
+
+def work_that_begins_late_is_said():
+    loop = Loop()
+    for number in range(10):
+        loop.free += 500  # something else keeps it
+        loop.launch(500)
+    check("late", loop.findings(), {})
+    holds("late", "busy 50 %", loop.report())
+    holds("late", "and for 50 % what was launched had not begun",
+          loop.report().replace("\n", " "))
+
+
+def a_recording_says_what_the_thread_did():
+    out = folder / "truth.annot"
+    subprocess.run([ANNOT, "record", "-q", "--force", "-o", out, "--", PROGRAM, "40"], check=True)
+    report = json.loads(subprocess.run([ANNOT, "report", "--json", out], check=True,
+                                       capture_output=True).stdout)
+    row = next(row for row in report["diagnosis"] if row["disease"] == "gpu_starved")
+    holds("recorded", "passes in data.load", row["evidence"])
+    if "where the thread waits" in row["evidence"]:  # with eBPF
+        holds("recorded", "data loader", row["advice"])
+
+
+if __name__ == "__main__":
+    cases = (a_loader_that_is_late_starves_the_gpu, waits_after_each_step_are_a_cause,
+             small_kernels_that_are_launched_one_by_one, copies_of_memory_that_is_not_pinned,
+             a_loop_that_runs_ahead_of_the_gpu_is_healthy, work_that_begins_late_is_said,
+             a_recording_says_what_the_thread_did)
+    for case in cases:
+        case()
+    print(f"{len(cases)} cases, {failed} failed, 0 skipped")
+    sys.exit(1 if failed else 0)
