@@ -50,14 +50,17 @@ class Loop:
                             "args": {"correlation": self.number, "device": 0, "stream": 7}})
         self.at = end
 
-    def report(self, *options):
-        trace, out = folder / "made.json", folder / "made.annot"
+    def recorded(self, name="made"):
+        trace, out = folder / f"{name}.json", folder / f"{name}.annot"
         trace.write_text(json.dumps({"traceEvents": [
             {"ph": "X", "pid": 1, "tid": 1, **event} for event in self.events]}))
         subprocess.run([ANNOT, "import", "--force", "-o", out, trace], check=True,
                        capture_output=True)
-        return subprocess.run([ANNOT, "report", *options, out], check=True, capture_output=True,
-                              text=True).stdout
+        return out
+
+    def report(self, *options):
+        return subprocess.run([ANNOT, "report", *options, self.recorded()], check=True,
+                              capture_output=True, text=True).stdout
 
     def findings(self):
         return {row["disease"]: row for row in json.loads(self.report("--json"))["diagnosis"]}
@@ -157,6 +160,21 @@ def work_that_begins_late_is_said():
           loop.report().replace("\n", " "))
 
 
+def a_kernel_that_is_new_has_one_number():
+    sides = []
+    for name in "before", "after":
+        loop = Loop()
+        for _ in range(40):
+            loop.launch(500)
+            if name == "after":
+                loop.launch(300, "extra")
+        sides.append(loop.recorded(name))
+    for words, files in ("new     kernel extra (each): 300 us\n", sides), \
+            ("gone    kernel extra (each): 300 us\n", sides[::-1]):
+        holds(words, words, subprocess.run([ANNOT, "diff", "--allow-unlike", *files], check=True,
+                                           capture_output=True, text=True).stdout)
+
+
 def a_recording_says_what_the_thread_did():
     out = folder / "truth.annot"
     subprocess.run([ANNOT, "record", "-q", "--force", "-o", out, "--", PROGRAM, "40"], check=True)
@@ -172,7 +190,7 @@ if __name__ == "__main__":
     cases = (a_loader_that_is_late_starves_the_gpu, waits_after_each_step_are_a_cause,
              small_kernels_that_are_launched_one_by_one, copies_of_memory_that_is_not_pinned,
              a_loop_that_runs_ahead_of_the_gpu_is_healthy, work_that_begins_late_is_said,
-             a_recording_says_what_the_thread_did)
+             a_kernel_that_is_new_has_one_number, a_recording_says_what_the_thread_did)
     for case in cases:
         case()
     print(f"{len(cases)} cases, {failed} failed, 0 skipped")

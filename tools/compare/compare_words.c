@@ -39,6 +39,12 @@ static void add_change(struct text *text, const struct compare_result *result)
     char a[COMPARE_TEXT_SIZE], b[COMPARE_TEXT_SIZE], change[COMPARE_TEXT_SIZE];
     char interval[COMPARE_TEXT_SIZE];
     const char *between = compare_interval_text(result, interval);
+    bool only_one = isnan(result->a) || isnan(result->b);
+    if (only_one) {
+        text_format(text, "%s",
+                    compare_number_text(result, isnan(result->a) ? result->b : result->a, a));
+        return;
+    }
     text_format(text, "%s -> %s, %s", compare_number_text(result, result->a, a),
                 compare_number_text(result, result->b, b), compare_change_text(result, change));
     if (between[0] && between[0] != 'n')
