@@ -47,19 +47,22 @@ static void add_device(const struct trace *trace, uint32_t ordinal, struct text 
     text_add(text, name, strcspn(name, ":"));
 }
 
-/* ", and had nothing to do for 30 %" */
+/* ", had nothing to do for 30 %; 12 % passed before its first work and after its last" */
 static void add_why_idle(const struct gpu_queue *device, struct text *text)
 {
     uint64_t watched_ns = device->watched_ns, awake_ns = device->busy_ns + device->starved_ns;
     uint64_t delayed_ns = watched_ns > awake_ns ? watched_ns - awake_ns : 0;
+    uint64_t starved_ns = device->starved_ns - device->ends_ns;
     char share[NUMBER_TEXT_SIZE];
-    bool starved = device->starved_ns >= watched_ns / 100 * IDLE_MIN;
-    if (starved)
+    if (starved_ns >= watched_ns / 100 * IDLE_MIN)
         text_format(text, ", and had nothing to do for %s",
-                    number_share(device->starved_ns, watched_ns, share));
+                    number_share(starved_ns, watched_ns, share));
     if (delayed_ns >= watched_ns / 100 * DELAYED_MIN)
         text_format(text, ", and for %s what was launched had not begun",
                     number_share(delayed_ns, watched_ns, share));
+    if (device->ends_ns >= watched_ns / 100 * IDLE_MIN)
+        text_format(text, "; %s passed before its first work and after its last",
+                    number_share(device->ends_ns, watched_ns, share));
 }
 
 static void add_busy(const struct trace *trace, const struct report_facts *facts,

@@ -160,6 +160,18 @@ def work_that_begins_late_is_said():
           loop.report().replace("\n", " "))
 
 
+def what_passes_before_the_first_work_is_no_fault():
+    loop = Loop()
+    loop.op("import torch", 6000)
+    for _ in range(40):
+        loop.launch(350)
+    check("first", loop.findings(), {})
+    text = loop.report().replace("\n", " ")
+    holds("first", "busy 70 %", text)
+    holds("first", "; 30 % passed before its first work and after its last.", text)
+    check("first: nothing to do", "nothing to do" in text, False)
+
+
 def a_kernel_that_is_new_has_one_number():
     sides = []
     for name in "before", "after":
@@ -190,7 +202,7 @@ if __name__ == "__main__":
     cases = (a_loader_that_is_late_starves_the_gpu, waits_after_each_step_are_a_cause,
              small_kernels_that_are_launched_one_by_one, copies_of_memory_that_is_not_pinned,
              a_loop_that_runs_ahead_of_the_gpu_is_healthy, work_that_begins_late_is_said,
-             a_kernel_that_is_new_has_one_number, a_recording_says_what_the_thread_did)
+             what_passes_before_the_first_work_is_no_fault, a_kernel_that_is_new_has_one_number, a_recording_says_what_the_thread_did)
     for case in cases:
         case()
     print(f"{len(cases)} cases, {failed} failed, 0 skipped")
