@@ -33,7 +33,7 @@ static void tell_times(uint64_t count, uint64_t time_ns, char text[TIMES_SIZE])
         snprintf(text, TIMES_SIZE, "%s times, %s each", number_count(count, many), mean);
 }
 
-/* The GPU that had work for the longest time, and how long that was. */
+/* A GPU, and how long it had work. */
 struct gpu_seen {
     const struct gpu_queue *device;
     char name[FINDING_NAME_SIZE];
@@ -42,16 +42,34 @@ struct gpu_seen {
     bool only_one;
 };
 
+static uint64_t starved_between(const struct gpu_queue *device)
+{
+    return device->starved_ns - device->ends_ns;
+}
+
+/* Of those that do a tenth of what the busiest one does, the one that is starved for the longest
+ * time; NULL: there is none. */
+static const struct gpu_queue *find_starved_one(const struct gpu_queue *rows, uint32_t count,
+                                                uint32_t *ret_devices)
+{
+    const struct gpu_queue *most = NULL;
+    uint64_t busiest_ns = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        *ret_devices += rows[i].is_device;
+        busiest_ns = rows[i].busy_ns > busiest_ns ? rows[i].busy_ns : busiest_ns;
+    }
+    for (uint32_t i = 0; i < count; i++)
+        if (rows[i].is_device && rows[i].busy_ns >= busiest_ns / 10 &&
+            (!most || starved_between(&rows[i]) > starved_between(most)))
+            most = &rows[i];
+    return most;
+}
+
 static bool find_device(const struct findings *findings, struct gpu_seen *ret_seen)
 {
     const struct gpu_queue *rows;
     uint32_t count = gpu_stats_queues(findings->report->gpu, &rows), devices = 0;
-    const struct gpu_queue *most = NULL;
-    for (uint32_t i = 0; i < count; i++) {
-        devices += rows[i].is_device;
-        if (rows[i].is_device && (!most || rows[i].busy_ns > most->busy_ns))
-            most = &rows[i];
-    }
+    const struct gpu_queue *most = find_starved_one(rows, count, &devices);
     if (!most)
         return false;
     const struct trace_lane *lane = trace_lane_get(findings->trace, most->lane);
@@ -59,14 +77,15 @@ static bool find_device(const struct findings *findings, struct gpu_seen *ret_se
         lane && lane->name ? trace_string(findings->trace, lane->name)->bytes : "the GPU";
     *ret_seen = (struct gpu_seen){.device = most,
                                   .work_ns = most->watched_ns - most->ends_ns,
-                                  .starved_ns = most->starved_ns - most->ends_ns,
+                                  .starved_ns = starved_between(most),
                                   .only_one = devices == 1};
     struct text text = text_init(ret_seen->name, sizeof(ret_seen->name));
     char process[FINDING_NAME_SIZE / 2];
     text_format(&text, "%.*s", (int)strcspn(name, ":"), name);
     trace_process_label(findings->trace, most->process, process, sizeof(process));
-    if (devices > 1 && trace_process_count(findings->trace) > 1)
-        text_format(&text, " of %s", process);
+    const struct trace_process *entry = trace_process_get(findings->trace, most->process);
+    if (devices > 1 && trace_process_count(findings->trace) > 1 && entry)
+        text_format(&text, " of %s (pid %u)", process, entry->pid);
     return true;
 }
 
@@ -84,7 +103,7 @@ static const struct gpu_range *find_range(const struct findings *findings,
     return told ? most : NULL;
 }
 
-/* "64 % of that passes in data.load, which waits for 97 % of its time." Does it wait? */
+/* "64 % of that passes in data.load." Does its thread wait there? */
 static bool tell_range(const struct findings *findings, const struct gpu_seen *seen,
                        const struct gpu_range *range, struct text *text)
 {
@@ -96,12 +115,35 @@ static bool tell_range(const struct findings *findings, const struct gpu_seen *s
                  findings_reach(row->blocked_ns, row->total_ns, CAUSE_PART);
     uint64_t starved_ns =
         range->starved_self_ns < seen->starved_ns ? range->starved_self_ns : seen->starved_ns;
-    text_format(text, "%s of that passes in %s", number_share(starved_ns, seen->starved_ns, share),
-                name ? name : "(no name)");
-    if (waits)
-        text_format(text, ", where the thread waits for %s of the time",
-                    number_share(row->blocked_ns, row->total_ns, share));
-    text_format(text, ". ");
+    text_format(text, "%s of that passes in %s. ",
+                number_share(starved_ns, seen->starved_ns, share), name ? name : "(no name)");
+    return waits;
+}
+
+/* "The thread that launches waits in load (train.py:12) for 64 % of it." */
+static bool tell_place(const struct findings *findings, const struct gpu_seen *seen,
+                       struct text *text)
+{
+    const struct gpu_host_place *place;
+    uint32_t count = gpu_stats_host_places(findings->report->gpu, &place);
+    char name[FINDING_NAME_SIZE], share[NUMBER_TEXT_SIZE];
+    const struct own_row *row =
+        count ? own_time_row(findings->report->samples.own, place->row) : NULL;
+    if (!row || row->label == 0 || !seen->only_one)
+        return false;
+    uint64_t time_ns = place->cpu_ns + place->ready_ns + place->waiting_ns;
+    bool waits = findings_reach(place->waiting_ns, time_ns, CAUSE_PART);
+    bool runs = findings_reach(place->cpu_ns, time_ns, CAUSE_PART);
+    if (!findings_reach(time_ns, seen->starved_ns, RANGE_PART) ||
+        time_ns > seen->device->starved_ns)
+        return false;
+    text_format(text, "The thread that launches %s %s for %s of it. ",
+                waits  ? "waits in"
+                : runs ? "runs"
+                       : "is in",
+                findings_place(findings, row->label, place->line, name),
+                number_share(time_ns < seen->starved_ns ? time_ns : seen->starved_ns,
+                             seen->starved_ns, share));
     return waits;
 }
 
@@ -139,6 +181,7 @@ static void find_starved(struct findings *findings, const struct gpu_seen *seen)
     struct text text = text_init(finding->evidence, FINDING_TEXT_SIZE);
     const struct gpu_range *range = find_range(findings, seen);
     bool waits = range && tell_range(findings, seen, range, &text);
+    waits = tell_place(findings, seen, &text) || waits;
     bool synced = tell_synced(findings, seen, &text);
     while (text.length > 0 && finding->evidence[text.length - 1] == ' ')
         finding->evidence[--text.length] = 0;

@@ -14,11 +14,16 @@ enum { PART_MIN = 10, IDLE_MIN = 5, DELAYED_MIN = 20, WATCHED_MOST = 95 };
 enum { NAME_SIZE = 160, NAME_MAX_TOLD = 60 };
 
 struct devices {
-    const struct gpu_queue *first; /* the busiest one */
+    const struct gpu_queue *first; /* the busiest one, by its share */
     const struct gpu_queue *last;  /* and the least busy */
     uint32_t count;
     bool one_process;
 };
+
+static double busy_part(const struct gpu_queue *device)
+{
+    return (double)device->busy_ns / (double)device->watched_ns;
+}
 
 static struct devices find_devices(const struct gpu_stats *gpu)
 {
@@ -31,9 +36,9 @@ static struct devices find_devices(const struct gpu_stats *gpu)
         found.count++;
         if (found.first && rows[i].process != found.first->process)
             found.one_process = false;
-        if (!found.first || rows[i].busy_ns > found.first->busy_ns)
+        if (!found.first || busy_part(&rows[i]) > busy_part(found.first))
             found.first = &rows[i];
-        if (!found.last || rows[i].busy_ns < found.last->busy_ns)
+        if (!found.last || busy_part(&rows[i]) < busy_part(found.last))
             found.last = &rows[i];
     }
     return found;
@@ -65,28 +70,43 @@ static void add_why_idle(const struct gpu_queue *device, struct text *text)
                     number_share(device->ends_ns, watched_ns, share));
 }
 
-static void add_busy(const struct trace *trace, const struct report_facts *facts,
-                     const struct devices *devices, struct text *text)
+static void add_one(const struct trace *trace, const struct report_facts *facts,
+                    const struct gpu_queue *device, struct text *text)
 {
-    const struct gpu_queue *first = devices->first, *last = devices->last;
     char share[NUMBER_TEXT_SIZE], time[NUMBER_TEXT_SIZE];
     uint64_t wall_ns = (uint64_t)facts->totals->wall_ns;
-    if (devices->count == 1)
-        add_device(trace, first->lane, text);
-    else
-        text_format(text, "%u GPUs%s", devices->count,
-                    devices->one_process ? "" : ", as their processes count them,");
-    text_format(text, devices->count == 1 ? " was busy %s" : " were busy %s",
-                number_share(first->busy_ns, first->watched_ns, share));
-    if (devices->count > 1)
-        text_format(text, " to %s", number_share(last->busy_ns, last->watched_ns, share));
-    bool part = first->watched_ns < wall_ns / 100 * WATCHED_MOST;
-    text_format(text, part ? " of the %s in which %s watched" : " of %s",
-                number_time_short(first->watched_ns, time),
-                devices->count == 1 ? "it was" : "they were");
-    if (devices->count == 1)
-        add_why_idle(first, text);
+    bool part = device->watched_ns < wall_ns / 100 * WATCHED_MOST;
+    add_device(trace, device->lane, text);
+    text_format(text,
+                part ? " was busy %s of the %s in which it was watched" : " was busy %s of %s",
+                number_share(device->busy_ns, device->watched_ns, share),
+                number_time_short(device->watched_ns, time));
+    add_why_idle(device, text);
     text_add(text, ".", 1);
+}
+
+/* "53 % (pid 7252)" */
+static void add_share(const struct trace *trace, const struct devices *devices,
+                      const struct gpu_queue *device, struct text *text)
+{
+    const struct trace_process *process = trace_process_get(trace, device->process);
+    char share[NUMBER_TEXT_SIZE];
+    text_format(text, "%s (", number_share(device->busy_ns, device->watched_ns, share));
+    if (devices->one_process)
+        add_device(trace, device->lane, text);
+    else
+        text_format(text, "pid %u", process ? process->pid : 0);
+    text_add(text, ")", 1);
+}
+
+static void add_several(const struct trace *trace, const struct devices *devices, struct text *text)
+{
+    text_format(text, "%u GPUs%s were busy ", devices->count,
+                devices->one_process ? "" : ", as their processes count them,");
+    add_share(trace, devices, devices->last, text);
+    text_format(text, " to ");
+    add_share(trace, devices, devices->first, text);
+    text_format(text, " of the time in which they were watched.");
 }
 
 static bool is_work(const struct gpu_row *row)
@@ -194,7 +214,10 @@ size_t headline_gpu(const struct trace *trace, const struct report_facts *facts,
     struct devices devices = find_devices(facts->gpu);
     if (devices.count == 0)
         return 0;
-    add_busy(trace, facts, &devices, &text);
+    if (devices.count == 1)
+        add_one(trace, facts, devices.first, &text);
+    else
+        add_several(trace, &devices, &text);
     add_launcher(facts, add_kernel(facts->gpu, &text), &text);
     if (devices.count == 1)
         add_idle(facts, devices.first, &text);

@@ -187,6 +187,34 @@ def a_kernel_that_is_new_has_one_number():
                                            capture_output=True, text=True).stdout)
 
 
+def gpus_of_several_processes_are_told_apart():
+    parts, pids = [], []
+    for name, percent in ("even", "100"), ("odd", "170"):
+        out = folder / f"{name}.annot"
+        subprocess.run([ANNOT, "record", "-q", "--force", "--no-sample", "-o", out, "--", PROGRAM,
+                        "20", percent], check=True)
+        parts.append(out)
+    both = folder / "both.annot"
+    subprocess.run([ANNOT, "merge", "--force", "-o", both, *parts], check=True)
+    tables = json.loads(subprocess.run([ANNOT, "report", "--json", both], check=True,
+                                       capture_output=True).stdout)
+    devices = sorted((row["busy_percent"], row["pid"]) for row in tables["gpu_queues"]
+                     if row["kind"] == "device")
+    text = subprocess.run([ANNOT, "report", both], check=True, capture_output=True,
+                          text=True).stdout.replace("\n", " ")
+    for _, pid in devices:
+        holds("processes", f"(pid {pid})", text)
+    holds("processes: least first", f"(pid {devices[0][1]}) to ", text)
+    starved = next((row for row in tables["diagnosis"] if row["disease"] == "gpu_starved"), None)
+    if starved:
+        check("processes: whose", any(f"of truth_program (pid {pid})" in starved["finding"]
+                                      for _, pid in devices), True)
+    text = subprocess.run([ANNOT, "report", "--all", "--by", "process", "--table", "gpu_ranges",
+                           both], check=True, capture_output=True, text=True).stdout
+    for _, pid in devices:
+        holds("processes", f"{pid} truth_program: step", text)
+
+
 def a_recording_says_what_the_thread_did():
     out = folder / "truth.annot"
     subprocess.run([ANNOT, "record", "-q", "--force", "-o", out, "--", PROGRAM, "40"], check=True)
@@ -194,7 +222,9 @@ def a_recording_says_what_the_thread_did():
                                        capture_output=True).stdout)
     row = next(row for row in report["diagnosis"] if row["disease"] == "gpu_starved")
     holds("recorded", "passes in data.load", row["evidence"])
-    if "where the thread waits" in row["evidence"]:  # with eBPF
+    if report["waits"]:  # with eBPF
+        holds("recorded", "The thread that launches waits in main (truth_program) for ",
+              row["evidence"])
         holds("recorded", "data loader", row["advice"])
 
 
@@ -202,7 +232,8 @@ if __name__ == "__main__":
     cases = (a_loader_that_is_late_starves_the_gpu, waits_after_each_step_are_a_cause,
              small_kernels_that_are_launched_one_by_one, copies_of_memory_that_is_not_pinned,
              a_loop_that_runs_ahead_of_the_gpu_is_healthy, work_that_begins_late_is_said,
-             what_passes_before_the_first_work_is_no_fault, a_kernel_that_is_new_has_one_number, a_recording_says_what_the_thread_did)
+             what_passes_before_the_first_work_is_no_fault, a_kernel_that_is_new_has_one_number,
+             gpus_of_several_processes_are_told_apart, a_recording_says_what_the_thread_did)
     for case in cases:
         case()
     print(f"{len(cases)} cases, {failed} failed, 0 skipped")

@@ -75,6 +75,8 @@ int gpu_launched_add(struct gpu_stats *work, const struct item *span, const stru
     if (!sums)
         return -ENOMEM;
     int error = known ? add_source(work, span, row, sums) : 0;
+    if (!error && known)
+        error = gpu_hosts_launched(work, event);
     if (error)
         return error;
     sums->count++;
@@ -212,6 +214,8 @@ static int add_stays(struct gpu_stats *work)
         if (process)
             add_stays_of(range, process, list);
     }
+    work->totals.short_count = stays->short_count;
+    work->totals.short_ns = stays->short_ns;
     gpu_stays_fini(&work->places.stays);
     return 0;
 }

@@ -84,5 +84,5 @@ int gpu_stats_find_sources(struct gpu_stats *work, const struct own_time *own)
         if (is_more(source, from))
             *from = (struct gpu_from){source->what, source->time_ns, source->count};
     }
-    return error;
+    return error || !own ? error : gpu_hosts_finish(work, own);
 }

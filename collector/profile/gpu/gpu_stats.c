@@ -51,6 +51,7 @@ void gpu_stats_destroy(struct gpu_stats *work)
     gpu_queues_fini(&work->queues);
     gpu_places_fini(&work->places);
     gpu_stalls_fini(&work->stalls);
+    gpu_hosts_fini(&work->hosts);
     vec_free(&work->rows);
     vec_free(&work->sorted);
     wide_map_free(&work->row_index);
@@ -350,6 +351,8 @@ static int take(void *context, const struct item *item)
     struct gpu_stats *work = context;
     if (item->kind == ITEM_INSTANT)
         return gpu_stalls_take(&work->stalls, item);
+    if (item->kind == ITEM_SAMPLE)
+        return gpu_hosts_take(work, item->sample);
     if (item->kind != ITEM_SPAN || item->lane != LANE_QUEUE)
         return 0;
     const struct scope *scope = trace_scope(work->trace, item->event->scope);
@@ -381,7 +384,7 @@ static int take(void *context, const struct item *item)
 struct sink gpu_stats_sink(struct gpu_stats *work)
 {
     bool any = work->queues.has_queues.count > 0;
-    return (struct sink){take, work, any ? WANT_EVENTS | WANT_ORIGINS : 0};
+    return (struct sink){take, work, any ? WANT_EVENTS | WANT_SAMPLES | WANT_ORIGINS : 0};
 }
 
 /* ---- Once all is in -------------------------------------------------------------------------- */

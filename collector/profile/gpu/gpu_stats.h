@@ -13,7 +13,8 @@
  * from which one was launched, up to GPU_SOURCES_MAX; 200 a path of
  * ranges with launches, up to GPU_PATHS_MAX; 16 bytes a gap in the work of a queue or device, and
  * in what a device was asked for, up to GPU_GAPS_MAX of all together, beyond which short ones are
- * given up; about 6 a range of a process that has queues, up to GPU_STAYS_MAX_BYTES, beyond which
+ * given up; about 6 a range of a process that has queues, and a sample
+ * or wait of its threads, each up to GPU_STAYS_MAX_BYTES, beyond which
  * short ones are not looked at. 16 a wait for a GPU, up to GPU_SYNCS_MAX;
  * further ones are left out of synced_ns. What was left out is counted. Thread-safety: one thread
  * per object.
@@ -159,6 +160,20 @@ int gpu_stats_finish(struct gpu_stats *work, int64_t from_ns, int64_t to_ns);
 
 /* Before the items come: so many durations of each row are kept one by one, an even number. */
 void gpu_stats_keep(struct gpu_stats *work, uint32_t limit);
+
+/* What the thread of each process that launched first did while its GPUs were starved, by the row
+ * of own_time that its stack counts for. The longest time first. CPU time is that around samples.
+ */
+struct gpu_host_place {
+    uint32_t row;
+    int32_t line; /* where most of it went: line_ns; 0: not known */
+    uint64_t cpu_ns, ready_ns, waiting_ns, line_ns;
+};
+
+/* After gpu_stats_find_sources. */
+uint32_t gpu_stats_host_places(const struct gpu_stats *work,
+                               const struct gpu_host_place **ret_places);
+
 /* Once they came, in their order; as range_stats_durations. */
 const struct range_duration *gpu_stats_durations(const struct gpu_stats *work,
                                                  const struct gpu_row *row, uint32_t *ret_count);

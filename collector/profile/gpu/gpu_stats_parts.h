@@ -73,7 +73,7 @@ struct gpu_launched {
     struct gpu_range sums; /* as one of the innermost range */
 };
 
-/* How long ranges of a row were open in a process: gpu_stays.c. */
+/* How long ranges of a row were open in a process, and what else has a row there: gpu_stays.c. */
 struct gpu_stay_list {
     uint32_t row, process;
     VEC(uint8_t) bytes;
@@ -85,7 +85,8 @@ struct gpu_stays {
     struct map64 index;   /* by row and process: index + 1 */
     VEC(uint32_t) recent; /* by row: the same of the process that had it last */
     size_t size;          /* bytes of all lists */
-    uint64_t least_ns;    /* shorter ones are not looked at */
+    uint64_t least_ns;    /* shorter ones are not looked at: */
+    uint64_t short_count, short_ns;
 };
 
 struct gpu_stay_reader {
@@ -94,6 +95,9 @@ struct gpu_stay_reader {
 };
 
 void gpu_stays_fini(struct gpu_stays *stays);
+/* 0 or -ENOMEM. */
+int gpu_stays_add(struct gpu_stays *stays, uint32_t row, uint32_t process, int64_t begin_ns,
+                  int64_t end_ns);
 /* The next of a list; false: there is none. */
 struct gpu_stay_reader gpu_stays_read(const struct gpu_stay_list *list);
 bool gpu_stays_next(struct gpu_stay_reader *reader, int64_t *ret_begin_ns, int64_t *ret_end_ns);
@@ -128,6 +132,27 @@ void gpu_sources_fini(struct gpu_sources *sources);
 /* 0 or -ENOMEM. */
 int gpu_sources_add(struct gpu_sources *sources, uint32_t row, uint32_t what, uint64_t time_ns);
 
+/* ---- What threads did while GPUs were starved: gpu_hosts.c ---- */
+
+/* The thread of a process that launched first. */
+struct gpu_host {
+    bool known;
+    uint32_t thread;
+    int64_t first_ns;
+};
+
+struct gpu_hosts {
+    VEC(struct gpu_host) of_process;
+    struct gpu_stays stays; /* `row`: a stack; `process`: a thread and what it did there */
+    VEC(struct gpu_host_place) places;
+};
+
+void gpu_hosts_fini(struct gpu_hosts *hosts);
+/* Work that a thread launched. 0 or -ENOMEM. */
+int gpu_hosts_launched(struct gpu_stats *work, const struct event *event);
+int gpu_hosts_take(struct gpu_stats *work, const struct sample *sample);
+int gpu_hosts_finish(struct gpu_stats *work, const struct own_time *own);
+
 /* ---- All of it ---- */
 
 struct gpu_stats {
@@ -148,6 +173,7 @@ struct gpu_stats {
     struct gpu_queues queues;
     struct gpu_places places;
     struct gpu_stalls stalls;
+    struct gpu_hosts hosts;
     struct gpu_sources from_paths, from_stacks, from_functions;
     struct gpu_totals totals;
 };

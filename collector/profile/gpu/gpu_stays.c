@@ -51,14 +51,14 @@ static uint8_t *put(uint8_t *at, int64_t last_ns, int64_t begin_ns, int64_t end_
 
 /* ---- As ranges end --------------------------------------------------------------------------- */
 
-static void leave_out(struct gpu_stats *work, uint64_t length_ns)
+static void leave_out(struct gpu_stays *stays, uint64_t length_ns)
 {
-    work->totals.short_count++;
-    work->totals.short_ns += length_ns;
+    stays->short_count++;
+    stays->short_ns += length_ns;
 }
 
 /* Goes to where it was: two steps in one are no longer than the two. */
-static void drop_short_of(struct gpu_stats *work, struct gpu_stay_list *list)
+static void drop_short_of(struct gpu_stays *stays, struct gpu_stay_list *list)
 {
     struct gpu_stay_reader reader = gpu_stays_read(list);
     uint8_t *at = list->bytes.items;
@@ -66,8 +66,8 @@ static void drop_short_of(struct gpu_stats *work, struct gpu_stay_list *list)
     list->last_ns = 0;
     while (gpu_stays_next(&reader, &begin_ns, &end_ns)) {
         uint64_t length_ns = (uint64_t)end_ns - (uint64_t)begin_ns;
-        if (length_ns < work->places.stays.least_ns) {
-            leave_out(work, length_ns);
+        if (length_ns < stays->least_ns) {
+            leave_out(stays, length_ns);
             continue;
         }
         at = put(at, list->last_ns, begin_ns, end_ns);
@@ -77,14 +77,13 @@ static void drop_short_of(struct gpu_stats *work, struct gpu_stay_list *list)
 }
 
 /* A half of what there is at least goes, the shortest ones. */
-static void drop_short(struct gpu_stats *work)
+static void drop_short(struct gpu_stays *stays)
 {
-    struct gpu_stays *stays = &work->places.stays;
     while (stays->size > GPU_STAYS_MAX_BYTES / 2) {
         stays->least_ns = stays->least_ns ? 2 * stays->least_ns : LEAST_FIRST_NS;
         stays->size = 0;
         for (size_t i = 0; i < stays->lists.count; i++) {
-            drop_short_of(work, &stays->lists.items[i]);
+            drop_short_of(stays, &stays->lists.items[i]);
             stays->size += stays->lists.items[i].bytes.count;
         }
     }
@@ -113,19 +112,23 @@ static struct gpu_stay_list *list_of(struct gpu_stays *stays, uint32_t row, uint
     return &stays->lists.items[*recent - 1];
 }
 
-/* 0 or -ENOMEM. */
-static int keep(struct gpu_stats *work, uint32_t row, uint32_t process, const struct item *span)
+int gpu_stays_add(struct gpu_stays *stays, uint32_t row, uint32_t process, int64_t begin_ns,
+                  int64_t end_ns)
 {
-    struct gpu_stays *stays = &work->places.stays;
+    uint64_t length_ns = (uint64_t)end_ns - (uint64_t)begin_ns;
     if (stays->size >= GPU_STAYS_MAX_BYTES)
-        drop_short(work);
+        drop_short(stays);
+    if (length_ns < stays->least_ns) {
+        leave_out(stays, length_ns);
+        return 0;
+    }
     struct gpu_stay_list *list = list_of(stays, row, process);
     if (!list || vec_reserve(&list->bytes, 2 * VARINT_MAX) != 0 || !list->bytes.items)
         return -ENOMEM;
     uint8_t *begin = list->bytes.items + list->bytes.count;
-    size_t size = (size_t)(put(begin, list->last_ns, span->begin_ns, span->end_ns) - begin);
+    size_t size = (size_t)(put(begin, list->last_ns, begin_ns, end_ns) - begin);
     list->bytes.count += size;
-    list->last_ns = span->begin_ns;
+    list->last_ns = begin_ns;
     stays->size += size;
     return 0;
 }
@@ -145,9 +148,5 @@ int gpu_stats_told(struct gpu_stats *work, uint32_t row, const struct item *span
     if (!thread || thread->process >= work->queues.has_queues.count ||
         !work->queues.has_queues.items[thread->process] || is_call(work, span->event->scope))
         return 0;
-    uint64_t length_ns = (uint64_t)span->end_ns - (uint64_t)span->begin_ns;
-    if (length_ns >= work->places.stays.least_ns)
-        return keep(work, row, thread->process, span);
-    leave_out(work, length_ns);
-    return 0;
+    return gpu_stays_add(&work->places.stays, row, thread->process, span->begin_ns, span->end_ns);
 }

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* What GPUs did, by name, queue and range: made-up programs against what can be counted by hand,
  * and random ones against sums over every nanosecond. */
+#include "code_owner.h"
 #include "gpu_stats.h"
+#include "made_sample.h"
 #include "stacks.h"
 #include "test.h"
 #include "trace_maker.h"
@@ -392,6 +394,69 @@ TEST(a_window_that_rests_watches_nothing)
     release(results);
 }
 
+/* ---- What threads did meanwhile ------------------------------------------------------------- */
+
+static uint32_t stack_in(const char *function)
+{
+    const struct maker_frame frame = {
+        .kind = FRAME_PYTHON, .function = function, .file = "/src/train.py", .line = 12};
+    return maker_stack(maker, 0, &frame);
+}
+
+static const char *own_function(const struct own_time *own, uint32_t row)
+{
+    static char name[64];
+    code_name(maker_trace(maker), own_time_row(own, row)->label, name, sizeof(name));
+    return name;
+}
+
+/* Of both, what is recorded and what own_time is given. */
+static void add_sample(struct own_time *own, struct sample sample)
+{
+    maker_sample(maker, &sample);
+    CHECK_INT(own_time_add(own, &sample), 0);
+}
+
+static void add_wait(struct own_time *own, uint32_t thread, uint32_t stack, const int64_t times[3])
+{
+    const struct sample wait = {.thread = thread,
+                                .stack = stack,
+                                .time_ns = times[0],
+                                .end_ns = times[2],
+                                .reason = WAIT_SLEEP};
+    add_sample(own, made_wait(wait, times[1]));
+}
+
+TEST(what_the_launching_thread_did_is_known_while_nothing_was_launched)
+{
+    begin();
+    uint32_t helper = maker_thread(maker, process, 101, "helper");
+    uint32_t load = stack_in("load"), step = stack_in("step");
+    struct own_time *own = own_time_create(maker_trace(maker));
+    add_wait(own, main_thread, load, (int64_t[]){10, 280, 300});
+    add_wait(own, helper, load, (int64_t[]){10, 900, 900});
+    add_kernel(0, 320, 330, 400, "gemm");
+    add_wait(own, main_thread, step, (int64_t[]){350, 500, 500});
+    add_sample(
+        own, made_cpu((struct sample){.thread = main_thread, .stack = step, .time_ns = 700}, 100));
+    add_kernel(0, 720, 740, 800, "gemm");
+    struct results *results = collect(1000, RANGE_BY_PATH);
+    CHECK_INT(own_time_finish(own), 0);
+    CHECK_INT(gpu_stats_find_sources(results->gpu, own), 0);
+    const struct gpu_host_place *places;
+    CHECK_INT(gpu_stats_host_places(results->gpu, &places), 2);
+    CHECK_STR(own_function(own, places[0].row), "load");
+    CHECK_INT(places[0].waiting_ns, 270);
+    CHECK_INT(places[0].ready_ns, 20);
+    CHECK_INT(places[0].cpu_ns, 0);
+    CHECK_INT(places[0].line, 12);
+    CHECK_STR(own_function(own, places[1].row), "step");
+    CHECK_INT(places[1].waiting_ns, 100); /* from the end of the kernel on */
+    CHECK_INT(places[1].cpu_ns, 70);      /* from 650 to the launch */
+    own_time_destroy(own);
+    release(results);
+}
+
 /* ---- Random ones ----------------------------------------------------------------------------- */
 
 enum { SPAN = 4000, STEPS = 12 };
@@ -559,8 +624,8 @@ TEST(any_bytes_can_be_a_name)
 {
     for (unsigned round = 0; round < 20000; round++) {
         static const char *const parts[] = {
-            "<", ">",  "(", ")", "operator", "a",
-            " ", "::", "-", "~", "->",       "(anonymous namespace)", ","};
+            "<", ">", "(", ")", "operator", "a", " ", "::", "-", "~", "->", "(anonymous namespace)",
+            ","};
         char name[200] = "", text[20];
         for (int64_t i = next_random(10); i-- > 0;)
             strcat(name, parts[next_random(13)]);
