@@ -247,8 +247,7 @@ struct trace_process {
     uint32_t note_thread; /* 1 + ordinal of the thread that said it; 0 = unknown */
     int64_t note_ns;
     uint64_t queued[QUEUED_COUNT];
-    int64_t known_until_ns; /* of recordings read as one: when its own one ended; 0 = as the
-                               session; not stored */
+    int64_t known_until_ns; /* of a merge: its own one's end; 0 = the session's; not stored */
 };
 
 struct trace_thread {
