@@ -269,7 +269,9 @@ void term_print(const char *text)
 
 /* All texts in one array, measured when it is printed. */
 
-enum { FIRST_MIN = 24, FILL_MIN = 16, COLUMNS_MAX = 32, GAP = 2 };
+enum { FIRST_MIN = 24, FILL_MIN = 16, GAP = 2 };
+
+enum { COLUMNS_MAX = 2000 }; /* as many as SQLite gives */
 
 struct grid_cell {
     size_t at;         /* of its text */

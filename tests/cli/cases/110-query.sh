@@ -11,3 +11,4 @@ echo "SELECT count(*) AS n FROM marks; SELECT 1 WHERE 0" | annot query p.annot -
 echo "-- nothing" >none.sql && annot query -f none.sql p.annot
 annot query --from 10ms --to 12ms -o part.csv p.annot "SELECT name, cut FROM ranges"
 wc -l <part.csv
+COLUMNS=4000 annot query p.annot "SELECT * FROM ranges LIMIT 1" | tail -1 | tr -s " "
