@@ -259,6 +259,21 @@ static void free_missing(struct table *table)
         free(found[i].text);
 }
 
+enum { PROCESSES_COMPARED = 256 };
+
+bool report_has_namesake(const struct trace *trace, uint32_t process)
+{
+    uint32_t count = trace_process_count(trace);
+    char label[512], other[512];
+    trace_process_label(trace, process, label, sizeof(label));
+    for (uint32_t i = 0; i < count && count <= PROCESSES_COMPARED; i++) {
+        trace_process_label(trace, i, other, sizeof(other));
+        if (i != process && strcmp(other, label) == 0)
+            return true;
+    }
+    return count > PROCESSES_COMPARED;
+}
+
 /* ---- The report --------------------------------------------------------------------------------
  */
 

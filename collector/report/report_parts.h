@@ -162,6 +162,9 @@ int report_add_line_counts(struct report *report);
 int report_add_findings(struct report *report);
 int report_add_callers(struct report *report);
 
+/* Is another process called the same? Of many, as if: to look for others would take long. */
+bool report_has_namesake(const struct trace *trace, uint32_t process);
+
 /* As report_durations, of tables of GPUs. */
 const struct range_duration *report_gpu_durations(const struct report *report,
                                                   const struct table *table, uint64_t row,

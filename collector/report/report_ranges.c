@@ -215,23 +215,6 @@ static void fill_number(const struct report *report, uint32_t index, unsigned wh
         cell->rough = is_rough(report, row) && cell->count > 0;
 }
 
-/* Of more of them, each is told by its number, too: to look for others of its name would take long.
- */
-enum { PROCESSES_COMPARED = 256 };
-
-static bool has_a_namesake(const struct trace *trace, uint32_t process)
-{
-    uint32_t count = trace_process_count(trace);
-    char label[512], other[512];
-    trace_process_label(trace, process, label, sizeof(label));
-    for (uint32_t i = 0; i < count && count <= PROCESSES_COMPARED; i++) {
-        trace_process_label(trace, i, other, sizeof(other));
-        if (i != process && strcmp(other, label) == 0)
-            return true;
-    }
-    return count > PROCESSES_COMPARED;
-}
-
 /* Whose a row is: "python3, main: ", or "812 python3: " */
 static size_t owner_label(const struct report *report, const struct range_row *row,
                           struct text *text)
@@ -242,7 +225,7 @@ static size_t owner_label(const struct report *report, const struct range_row *r
     uint32_t process = thread ? thread->process : has_thread ? 0 : row->owner;
     size_t room = text->size / 2;
     const struct trace_process *entry = trace_process_get(report->trace, process);
-    if (entry && has_a_namesake(report->trace, process))
+    if (entry && report_has_namesake(report->trace, process))
         text_format(text, "%u ", entry->pid); /* first: the end may be cut */
     if (text->length < room)
         text->length += trace_process_label(report->trace, process, text->buffer + text->length,
