@@ -67,6 +67,15 @@ static void read_settings(void)
     gpu_tell_note(text);
 }
 
+/* To each recording that begins, now or later. */
+static void complain(const char *text)
+{
+    size_t at = 0;
+    while (at + 1 < GPU_COMPLAINTS && gpu_settings.complaints[at])
+        at++;
+    gpu_settings.complaints[at] = text;
+}
+
 /* Whatever it answers, the driver shall not hear: this library is there in any case. */
 static void start_next(void)
 {
@@ -76,7 +85,7 @@ static void start_next(void)
         return;
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!library) {
-        gpu_tell_note("the tool in CUDA_INJECTION64_PATH could not be loaded");
+        complain("the tool in CUDA_INJECTION64_PATH could not be loaded");
         return;
     }
     *(void **)&start = dlsym(library, "InitializeInjection");
@@ -98,7 +107,7 @@ int InitializeInjection(void)
     (void)gpu_library_find(text, sizeof(text)); /* if not, who records is told */
     pthread_atfork(NULL, NULL, gpu_thread_forget);
     if (gpu_trigger_start() != 0)
-        gpu_tell_note("what opens windows cannot be watched");
+        complain("what opens windows cannot be watched");
     if (gpu_thread_start() == 0)
         (void)atexit(gpu_thread_end);
     else

@@ -491,8 +491,11 @@ enum gpu_stacks {
     GPU_STACKS_OFF
 };
 
+enum { GPU_COMPLAINTS = 4 };
+
 struct gpu_settings {
     bool wanted;
+    const char *complaints[GPU_COMPLAINTS]; /* for whoever records; NULL: no more */
     bool nodes;       /* of graphs, each kernel; else as a whole. W: our thread, without a window */
     bool nodes_asked; /* the same, before a budget took them away */
     double budget;    /* percent; 0: no limit */

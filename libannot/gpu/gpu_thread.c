@@ -137,6 +137,8 @@ static void shut(void)
 /* What the last one's budget left out is recorded again. */
 static void meet_session(uint64_t now)
 {
+    for (int i = 0; i < GPU_COMPLAINTS && gpu_settings.complaints[i]; i++)
+        gpu_tell_note(gpu_settings.complaints[i]);
     if (gpu_settings.nodes != gpu_settings.nodes_asked)
         shut();
     gpu_settings.nodes = gpu_settings.nodes_asked;

@@ -232,13 +232,14 @@ def nothing_is_left_behind_a_window():
 
 def what_cannot_be_had_is_said_when_somebody_records():
     """Nobody did when the driver started."""
-    program = Dormant(ANNOT_CUPTI="/nowhere.so")
+    program = Dormant(ANNOT_CUPTI="/nowhere.so", ANNOT_CUDA_NEXT="/nowhere.so")
     program.attach("-d", "1")
     program.annot.communicate(timeout=60)
     recorded = spans.read(program.out)
     program.end()
-    assert [note.split(" for ")[0] for note in recorded.notes] == ["GPU: no libcupti found"], \
-        recorded.notes
+    assert [note.split(" for ")[0] for note in recorded.notes] == [
+        "GPU: the tool in CUDA_INJECTION64_PATH could not be loaded",
+        "GPU: no libcupti found"], recorded.notes
 
 
 def the_budget_ends_a_recording():
