@@ -2,11 +2,14 @@
 /* The log-linear histogram of histogram.h.
  *
  * A value's page is its power of two, its slot the next six bits. Both a page (64 counters) and a
- * histogram's table (64 page numbers) are one block of 64 words. Block 0 stands for none. */
+ * histogram's table (64 page numbers) are one block of 64 words. Block 0 stands for none.
+ *
+ * Of many histograms, tables and pages are not in the processor's caches. So values come together
+ * in the struct, and go to their pages all at once, which waits for the memory of all together. */
 #include "histogram.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum {
     BLOCK_WORDS = 64,
@@ -83,8 +86,9 @@ static uint64_t value_of(unsigned bucket)
     return (BLOCK_WORDS + slot) * width + width / 2;
 }
 
-static void count_in_page(struct histogram_pool *pool, struct histogram *histogram, unsigned bucket,
-                          uint32_t times)
+/* Whether there was room. */
+static bool count_in_page(struct histogram_pool *pool, const struct histogram *histogram,
+                          unsigned bucket, uint32_t times)
 {
     uint32_t *table = block_at(pool, histogram->table);
     unsigned page = bucket / BLOCK_WORDS;
@@ -93,52 +97,49 @@ static void count_in_page(struct histogram_pool *pool, struct histogram *histogr
     uint32_t *counter = table[page] ? block_at(pool, table[page]) + bucket % BLOCK_WORDS : NULL;
     if (!counter || *counter > UINT32_MAX - times) {
         pool->refused += times;
-        return;
+        return false;
     }
     *counter += times;
-    histogram->count += times;
+    return true;
+}
+
+/* The values that stand in the struct go to their pages. false: there are none. */
+static bool spill(struct histogram_pool *pool, struct histogram *histogram)
+{
+    if (!histogram->table)
+        histogram->table = block_take(pool);
+    if (!histogram->table)
+        return false;
+    for (unsigned i = 0; i < histogram->inline_count; i++)
+        histogram->count -= !count_in_page(pool, histogram, histogram->inline_buckets[i], 1);
+    histogram->inline_count = 0;
+    return true;
 }
 
 static void count(struct histogram_pool *pool, struct histogram *histogram, unsigned bucket,
                   uint32_t times)
 {
-    for (; !histogram->table && times > 0 && histogram->count < HISTOGRAM_INLINE; times--)
-        histogram->inline_buckets[histogram->count++] = (uint16_t)bucket;
+    for (; times > 0 && histogram->inline_count < HISTOGRAM_INLINE; times--, histogram->count++)
+        histogram->inline_buckets[histogram->inline_count++] = (uint16_t)bucket;
     if (times == 0)
         return;
-    if (histogram->table) {
-        count_in_page(pool, histogram, bucket, times);
-        return;
-    }
-    histogram->table = block_take(pool);
-    if (!histogram->table) {
+    if (!spill(pool, histogram))
         pool->refused += times;
-        return;
-    }
-    histogram->count = 0;
-    for (unsigned i = 0; i < HISTOGRAM_INLINE; i++)
-        count_in_page(pool, histogram, histogram->inline_buckets[i], 1);
-    count_in_page(pool, histogram, bucket, times);
+    else if (count_in_page(pool, histogram, bucket, times))
+        histogram->count += times;
 }
 
 void histogram_add(struct histogram_pool *pool, struct histogram *histogram, uint64_t value)
 {
-    uint16_t bucket = bucket_of(value);
-    if (histogram->table)
-        count_in_page(pool, histogram, bucket, 1);
-    else
-        count(pool, histogram, bucket, 1);
+    count(pool, histogram, bucket_of(value), 1);
 }
 
 void histogram_join(struct histogram_pool *pool, struct histogram *histogram,
                     const struct histogram *other)
 {
-    if (!other->table) {
-        for (uint64_t i = 0; i < other->count; i++)
-            count(pool, histogram, other->inline_buckets[i], 1);
-        return;
-    }
-    for (unsigned bucket = 0; bucket < BLOCK_WORDS * BLOCK_WORDS;) {
+    for (unsigned i = 0; i < other->inline_count; i++)
+        count(pool, histogram, other->inline_buckets[i], 1);
+    for (unsigned bucket = 0; other->table && bucket < BLOCK_WORDS * BLOCK_WORDS;) {
         uint32_t page = block_at(pool, other->table)[bucket / BLOCK_WORDS];
         uint32_t times = page ? block_at(pool, page)[bucket % BLOCK_WORDS] : 0;
         if (times > 0)
@@ -147,35 +148,48 @@ void histogram_join(struct histogram_pool *pool, struct histogram *histogram,
     }
 }
 
-static int compare_buckets(const void *a, const void *b)
+/* Those that stand in the struct, in order. */
+static void sort_inline(const struct histogram *histogram, uint16_t sorted[HISTOGRAM_INLINE])
 {
-    return (int)*(const uint16_t *)a - (int)*(const uint16_t *)b;
+    for (unsigned i = 0; i < histogram->inline_count; i++) {
+        uint16_t bucket = histogram->inline_buckets[i];
+        unsigned at = i;
+        for (; at > 0 && sorted[at - 1] > bucket; at--)
+            sorted[at] = sorted[at - 1];
+        sorted[at] = bucket;
+    }
+}
+
+/* The bucket of the value of that rank: of those in pages, and the sorted ones beside them. */
+static unsigned bucket_at(const struct histogram_pool *pool, const struct histogram *histogram,
+                          const uint16_t *sorted, uint64_t rank)
+{
+    const uint32_t *table = block_at(pool, histogram->table);
+    uint64_t seen = 0;
+    unsigned bucket = 0, next = 0, count = histogram->inline_count;
+    for (;;) {
+        uint32_t page = table[bucket / BLOCK_WORDS];
+        seen += page ? block_at(pool, page)[bucket % BLOCK_WORDS] : 0;
+        for (; next < count && sorted[next] == bucket; next++)
+            seen++;
+        if (seen >= rank || bucket == BLOCK_WORDS * BLOCK_WORDS - 1)
+            return bucket;
+        unsigned behind = (bucket / BLOCK_WORDS + 1) * BLOCK_WORDS;
+        bool near = page || (next < count && sorted[next] < behind);
+        bucket = near ? bucket + 1 : behind < BLOCK_WORDS * BLOCK_WORDS ? behind : behind - 1;
+    }
 }
 
 uint64_t histogram_quantile(const struct histogram_pool *pool, const struct histogram *histogram,
                             double fraction)
 {
+    uint16_t sorted[HISTOGRAM_INLINE] = {0};
     if (!histogram->count)
         return 0;
     double exact = fraction * (double)histogram->count;
     uint64_t rank = (uint64_t)exact;
     rank += (double)rank < exact;
     rank = rank < 1 ? 1 : rank > histogram->count ? histogram->count : rank;
-    if (!histogram->table) {
-        uint16_t sorted[HISTOGRAM_INLINE];
-        memcpy(sorted, histogram->inline_buckets, sizeof(sorted));
-        qsort(sorted, histogram->count, sizeof(*sorted), compare_buckets);
-        return value_of(sorted[rank - 1]);
-    }
-    const uint32_t *table = block_at(pool, histogram->table);
-    uint64_t seen = 0;
-    unsigned bucket = 0;
-    while (bucket < BLOCK_WORDS * BLOCK_WORDS) {
-        uint32_t page = table[bucket / BLOCK_WORDS];
-        seen += page ? block_at(pool, page)[bucket % BLOCK_WORDS] : 0;
-        if (seen >= rank)
-            break;
-        bucket += page ? 1 : BLOCK_WORDS;
-    }
-    return value_of(bucket);
+    sort_inline(histogram, sorted);
+    return value_of(histogram->table ? bucket_at(pool, histogram, sorted, rank) : sorted[rank - 1]);
 }

@@ -2,7 +2,7 @@
 /* Quantiles of durations in little memory: a log-linear histogram.
  *
  * 64 buckets per power of two, so a quantile is off by at most 1/128 (0.8 %) of its value; below
- * 128 ns it is exact. The first 16 values of a histogram stand in the struct itself, later ones in
+ * 128 ns it is exact. Up to 16 values of a histogram stand in the struct itself, the others in
  * 256-byte blocks of a shared pool with a byte limit: a value that finds no room is not in the
  * quantiles and counted. Thread-safety: one thread per pool. */
 #ifndef ANNOT_HISTOGRAM_H
@@ -15,8 +15,9 @@ enum { HISTOGRAM_INLINE = 16 };
 
 /* Zeroed is empty. Owns nothing: its blocks are the pool's. */
 struct histogram {
-    uint64_t count; /* values in the buckets, without those that found no room */
-    uint32_t table; /* block of page blocks; 0 = values are inline */
+    uint64_t count;       /* values in the buckets, without those that found no room */
+    uint32_t table;       /* block of page blocks; 0 = all values are inline */
+    uint8_t inline_count; /* the last ones */
     uint16_t inline_buckets[HISTOGRAM_INLINE];
 };
 

@@ -80,6 +80,25 @@ TEST(extremes_have_buckets)
     histogram_pool_destroy(pool);
 }
 
+/* Some stand in the struct, the others in pages: each is found where it belongs. */
+TEST(values_beside_pages_are_in_their_order)
+{
+    static const uint64_t first[] = {40, 1000000};
+    struct histogram_pool *pool = histogram_pool_create(8 << 20);
+    for (size_t i = 0; i < 2; i++) {
+        struct histogram histogram = {0};
+        for (int n = 0; n < 17; n++)
+            histogram_add(pool, &histogram, first[i]); /* the last one begins anew */
+        for (int n = 0; n < 3; n++)
+            histogram_add(pool, &histogram, first[1 - i]);
+        CHECK_INT(histogram.count, 20);
+        CHECK_INT(histogram_quantile(pool, &histogram, i ? 0.15 : 0.85), 40);
+        CHECK(fabs((double)histogram_quantile(pool, &histogram, i ? 0.16 : 0.86) - 1000000) <
+              1000000.0 / 128);
+    }
+    histogram_pool_destroy(pool);
+}
+
 TEST(a_full_pool_counts_what_it_refuses)
 {
     struct histogram_pool *pool = histogram_pool_create(1 << 20); /* 4,095 blocks */
