@@ -253,10 +253,14 @@ size_t report_range_label(const struct report *report, uint32_t index, char *buf
 static void fill_label(const struct report *report, uint32_t index, struct table_row *row)
 {
     size_t size;
-    char *room = row_room(row, &size);
-    row_take(row, LABEL, report_range_label(report, index, room, size));
-    room = row_room(row, &size);
-    row_take(row, PATH, range_stats_label(report->stats, index, room, size));
+    if (row_wants(row, LABEL)) {
+        char *room = row_room(row, &size);
+        row_take(row, LABEL, report_range_label(report, index, room, size));
+    }
+    if (row_wants(row, PATH)) {
+        char *room = row_room(row, &size);
+        row_take(row, PATH, range_stats_label(report->stats, index, room, size));
+    }
 }
 
 static void fill_owner(const struct report *report, const struct range_table *ranges,
@@ -328,15 +332,13 @@ static void fill(const struct table *table, uint64_t index, struct table_row *ro
     uint32_t at = ranges->rows[index];
     row->role = role_of(report, ranges->kind, at);
     row->observed = report_row_is_observed(report->stats, at);
-    if (!row->sums_only) {
-        fill_label(report, at, row);
-        if (ranges->has_owner)
-            fill_owner(report, ranges, range_stats_row(report->stats, at)->owner, row);
-    }
+    fill_label(report, at, row);
+    if (ranges->has_owner && row_wants(row, PID))
+        fill_owner(report, ranges, range_stats_row(report->stats, at)->owner, row);
     for (unsigned i = ranges->first; i < table->column_count; i++) {
         const struct table_column *column = &table->columns[i];
         unsigned what = ranges->whats[i];
-        if (column->type == COLUMN_SHARE || (row->sums_only && !column->adds_up))
+        if (column->type == COLUMN_SHARE || !row_wants(row, i))
             continue;
         if (what == FIELD_UNIT)
             row_text(row, i, unit_of(report, at));

@@ -8,16 +8,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-void table_row(const struct table *table, uint64_t index, struct table_row *ret_row)
+void table_cells(const struct table *table, uint64_t index, uint64_t columns,
+                 struct table_row *ret_row)
 {
     memset(ret_row, 0, offsetof(struct table_row, texts));
+    ret_row->wanted = columns;
     table->fill(table, index, ret_row);
+}
+
+void table_row(const struct table *table, uint64_t index, struct table_row *ret_row)
+{
+    table_cells(table, index, UINT64_MAX, ret_row);
 }
 
 void table_sums(const struct table *table, uint64_t index, struct table_row *ret_row)
 {
     memset(ret_row, 0, offsetof(struct table_row, texts));
     ret_row->sums_only = true;
+    for (unsigned i = 0; i < table->column_count; i++)
+        if (table->columns[i].adds_up || table->columns[i].rare)
+            ret_row->wanted |= TABLE_COLUMN(i);
     table->fill(table, index, ret_row);
 }
 

@@ -73,6 +73,7 @@ struct table_row {
     bool few;         /* it is made of few samples, which its label says */
     bool observed;    /* it was told by an observer, not by the program itself */
     bool sums_only;   /* asked for: cells that neither add up nor are rare may be left out */
+    uint64_t wanted;  /* asked for: cells of other columns may be left out, which are bits here */
     const char *rest; /* ROW_REST: "outside". Constant text */
     struct cell cells[TABLE_COLUMNS_MAX];
     size_t used; /* of texts */
@@ -114,9 +115,18 @@ struct table {
 };
 
 /* The row; its texts are valid until the next call with the same `ret_row`. table_sums: only what
- * adds up, and what is rare. */
+ * adds up, and what is rare. table_cells: only of `columns`, TABLE_COLUMN of each. */
 void table_row(const struct table *table, uint64_t index, struct table_row *ret_row);
 void table_sums(const struct table *table, uint64_t index, struct table_row *ret_row);
+void table_cells(const struct table *table, uint64_t index, uint64_t columns,
+                 struct table_row *ret_row);
+
+#define TABLE_COLUMN(index) (UINT64_C(1) << (index))
+
+static inline bool row_wants(const struct table_row *row, unsigned column)
+{
+    return (row->wanted & TABLE_COLUMN(column)) != 0;
+}
 
 /* Frees what the table owns. */
 void table_fini(struct table *table);

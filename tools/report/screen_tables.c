@@ -19,6 +19,13 @@ static int find_column(const struct table *table, const char *name)
     return -1;
 }
 
+/* 0: there is no such column. */
+static uint64_t column_bit(const struct table *table, const char *name)
+{
+    int at = find_column(table, name);
+    return at >= 0 ? TABLE_COLUMN(at) : 0;
+}
+
 static uint64_t cell_count(const struct table *table, const struct table_row *row, const char *name)
 {
     int at = find_column(table, name);
@@ -112,9 +119,9 @@ static uint64_t find_order(const struct short_table *spec, const struct table *t
                            struct table_row *row, struct order *order)
 {
     const char *size = size_of(spec, table);
-    uint64_t count = 0;
+    uint64_t count = 0, columns = column_bit(table, size) | column_bit(table, spec->label);
     for (uint64_t i = 0; i < table->row_count; i++) {
-        table_row(table, i, row);
+        table_cells(table, i, columns, row);
         if (row->role == ROW_PLAIN && (spec->observed || !row->observed) &&
             !is_annot(cell_text(table, row, label_of(spec, table))))
             order[count++] = (struct order){cell_count(table, row, size), i};

@@ -511,10 +511,16 @@ static void add_name(const struct range_stats *stats, const struct path_node *no
 {
     if (text->length)
         text_add(text, "/", 1);
-    if (node->domain)
-        text_format(text, "%s:", trace_string(stats->trace, node->domain)->bytes);
+    if (node->domain) {
+        const struct trace_string *domain = trace_string(stats->trace, node->domain);
+        text_add(text, domain->bytes, domain->length);
+        text_add(text, ":", 1);
+    }
     const struct trace_string *name = trace_string(stats->trace, node->name);
-    text_format(text, "%s", name->length ? name->bytes : "(no name)");
+    if (name->length)
+        text_add(text, name->bytes, name->length);
+    else
+        text_format(text, "(no name)");
 }
 
 size_t range_stats_label(const struct range_stats *stats, uint32_t index, char *buffer, size_t size)

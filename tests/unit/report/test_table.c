@@ -60,8 +60,13 @@ TEST(texts_are_cut_where_a_row_has_no_more_room)
     CHECK_INT(strlen(row->cells[11].text), 0);
     CHECK(sum < TABLE_TEXT_SIZE);
     CHECK(!row->sums_only);
+    CHECK(row_wants(row, 0) && row_wants(row, 11));
     table_sums(&table, 0, row);
     CHECK(row->sums_only);
+    CHECK(!row_wants(row, 0));
+    table_cells(&table, 0, TABLE_COLUMN(3), row);
+    CHECK(!row->sums_only);
+    CHECK(row_wants(row, 3) && !row_wants(row, 4));
     table_fini(&table);
     free(row);
 }
