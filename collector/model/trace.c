@@ -403,6 +403,14 @@ uint32_t trace_scope_category(const struct trace *trace, uint32_t ordinal)
     return trace_scope(trace, ordinal)->category;
 }
 
+bool trace_has_observer(const struct trace *trace, enum observer observer)
+{
+    for (uint32_t i = 0; i < trace_scope_count(trace); i++)
+        if (trace_scope(trace, i)->observer == observer)
+            return true;
+    return false;
+}
+
 uint32_t trace_scope_count(const struct trace *trace)
 {
     return (uint32_t)trace->scopes.count;

@@ -429,7 +429,8 @@ int trace_scope_set(struct trace *trace, uint32_t ordinal, const struct scope *s
 const struct scope *trace_scope(const struct trace *trace, uint32_t ordinal);
 uint32_t trace_scope_domain(const struct trace *trace, uint32_t ordinal);
 uint32_t trace_scope_category(const struct trace *trace, uint32_t ordinal);
-uint32_t trace_scope_count(const struct trace *trace); /* with ordinal 0 */
+uint32_t trace_scope_count(const struct trace *trace);                      /* with ordinal 0 */
+bool trace_has_observer(const struct trace *trace, enum observer observer); /* of any scope */
 
 /* A call of a function of Python: it nests with the ranges of its thread, but is none of those that
  * the program made, and in no path of ranges. */

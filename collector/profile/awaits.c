@@ -126,7 +126,8 @@ static int take(void *context, const struct item *item)
 
 struct sink awaits_sink(struct awaits *awaits)
 {
-    return (struct sink){take, awaits, WANT_EVENTS};
+    bool any = trace_has_observer(awaits->trace, OBSERVER_ASYNCIO);
+    return (struct sink){take, awaits, any ? WANT_EVENTS : 0};
 }
 
 static int longest_first(const void *left, const void *right, void *trace)

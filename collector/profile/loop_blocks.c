@@ -240,7 +240,8 @@ static int take(void *context, const struct item *item)
 
 struct sink loop_blocks_sink(struct loop_blocks *blocks, bool with_samples)
 {
-    return (struct sink){take, blocks, WANT_EVENTS | (with_samples ? WANT_SAMPLES : 0)};
+    bool any = trace_has_observer(blocks->trace, OBSERVER_ASYNCIO);
+    return (struct sink){take, blocks, any ? WANT_EVENTS | (with_samples ? WANT_SAMPLES : 0) : 0};
 }
 
 /* ---- What they are in the end ---------------------------------------------------------------- */

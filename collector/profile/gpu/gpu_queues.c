@@ -29,18 +29,9 @@ void gpu_queues_fini(struct gpu_queues *queues)
     vec_free(&queues->has_queues);
 }
 
-/* Does anybody tell what GPUs did? */
-static bool has_gpus(const struct trace *trace)
-{
-    for (uint32_t i = 0; i < trace_scope_count(trace); i++)
-        if (trace_scope(trace, i)->observer == OBSERVER_CUPTI)
-            return true;
-    return false;
-}
-
 int gpu_queues_init(struct gpu_queues *queues, const struct trace *trace)
 {
-    uint32_t count = has_gpus(trace) ? trace_process_count(trace) : 0;
+    uint32_t count = trace_has_observer(trace, OBSERVER_CUPTI) ? trace_process_count(trace) : 0;
     if (vec_reserve(&queues->has_queues, count) != 0)
         return -ENOMEM;
     for (uint32_t i = 0; i < count; i++)

@@ -469,7 +469,9 @@ void pool_tasks_tell(struct pool_tasks *tasks, const struct task_watch *watch)
 
 struct sink pool_tasks_sink(struct pool_tasks *tasks)
 {
-    return (struct sink){take, tasks, WANT_EVENTS | WANT_BEGINS | WANT_SAMPLES | WANT_PATHS};
+    bool any = trace_has_observer(tasks->trace, OBSERVER_POOL);
+    return (struct sink){take, tasks,
+                         any ? WANT_EVENTS | WANT_BEGINS | WANT_SAMPLES | WANT_PATHS : 0};
 }
 
 struct pool_tasks *pool_tasks_create(const struct trace *trace)

@@ -391,3 +391,14 @@ TEST(flows_of_others_are_no_tasks)
     pool_tasks_destroy(tasks);
     maker_destroy(maker);
 }
+
+TEST(of_a_program_without_pools_nothing_is_asked_for)
+{
+    struct maker *other = maker_create();
+    struct pool_tasks *tasks = pool_tasks_create(maker_trace(other));
+    CHECK_INT(pool_tasks_sink(tasks).wants, 0);
+    maker_observed(other, "pool", OBSERVER_POOL, POOL_ROLE_WORKER);
+    CHECK(pool_tasks_sink(tasks).wants & WANT_BEGINS);
+    pool_tasks_destroy(tasks);
+    maker_destroy(other);
+}
