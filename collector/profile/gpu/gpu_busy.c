@@ -3,10 +3,14 @@
 #include "gpu_busy.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { NEAR = 32 }; /* places from the end in which one that is late is put at once */
+enum {
+    LATE_NEAR = 256, /* places from the end in which one that is late is put at once */
+    LOOK_NEAR = 32,  /* that are looked at one by one */
+};
 
 void gpu_busy_free(struct gpu_busy *busy)
 {
@@ -33,7 +37,7 @@ static int put_at(struct gpu_busy *busy, size_t at, struct gpu_interval added)
             return -ENOMEM;
         items = busy->items.items;
         memmove(items + at + 1, items + at, (busy->items.count - 1 - at) * sizeof(*items));
-    } else {
+    } else if (end > at + 1) {
         memmove(items + at + 1, items + end, (busy->items.count - end) * sizeof(*items));
         busy->items.count -= end - at - 1;
     }
@@ -47,16 +51,15 @@ static int by_begin(const void *left, const void *right)
     return (a->begin_ns > b->begin_ns) - (a->begin_ns < b->begin_ns);
 }
 
-/* The first one that ends at that time or later. */
-static size_t first_ending(const struct gpu_busy *busy, int64_t time_ns)
+/* The first one from `begin` on that ends at that time or later. */
+static size_t first_ending(const struct gpu_busy *busy, size_t begin, int64_t time_ns)
 {
-    size_t begin = 0, end = busy->items.count;
-    while (begin < end) {
-        size_t middle = begin + (end - begin) / 2;
-        if (busy->items.items[middle].end_ns < time_ns)
-            begin = middle + 1;
-        else
-            end = middle;
+    const struct gpu_interval *items = busy->items.items;
+    for (size_t left = busy->items.count - begin; left > 0;) { /* without branches to be guessed */
+        size_t half = left / 2;
+        bool before = items[begin + half].end_ns < time_ns;
+        begin = before ? begin + half + 1 : begin;
+        left = before ? left - half - 1 : half;
     }
     return begin;
 }
@@ -74,7 +77,7 @@ static int merge(struct gpu_busy *busy, const struct gpu_interval *added, size_t
 {
     if (count == 0)
         return 0;
-    size_t from = first_ending(busy, added[0].begin_ns), left = busy->items.count - from, at = 0;
+    size_t from = first_ending(busy, 0, added[0].begin_ns), left = busy->items.count - from, at = 0;
     struct gpu_interval *tail = malloc((left + 1) * sizeof(*tail));
     if (!tail || vec_reserve(&busy->items, count) != 0) {
         free(tail);
@@ -102,11 +105,9 @@ static int merge_late(struct gpu_busy *busy)
 /* Behind the last one that ends before it, if that is near; else it waits. */
 static int add_late(struct gpu_busy *busy, struct gpu_interval added)
 {
-    size_t at = busy->items.count, least = at > NEAR ? at - NEAR : 0;
-    while (at > least && busy->items.items[at - 1].end_ns >= added.begin_ns)
-        at--;
-    if (at == 0 || busy->items.items[at - 1].end_ns < added.begin_ns)
-        return put_at(busy, at, added);
+    size_t count = busy->items.count, least = count > LATE_NEAR ? count - LATE_NEAR : 0;
+    if (least == 0 || busy->items.items[least - 1].end_ns < added.begin_ns)
+        return put_at(busy, first_ending(busy, least, added.begin_ns), added);
     if (vec_push(&busy->late, added) != 0)
         return -ENOMEM;
     return busy->late.count < GPU_BUSY_LATE_MAX ? 0 : merge_late(busy);
@@ -198,18 +199,17 @@ static size_t first_ending_near(const struct gpu_busy *busy, int64_t time_ns, si
 {
     const struct gpu_interval *items = busy->items.items;
     size_t count = busy->items.count, at = *near;
-    for (unsigned i = 0; i < NEAR && at < count && items[at].end_ns < time_ns; i++)
+    for (unsigned i = 0; i < LOOK_NEAR && at < count && items[at].end_ns < time_ns; i++)
         at++;
     bool found = at <= count && (at == count || items[at].end_ns >= time_ns) &&
                  (at == 0 || items[at - 1].end_ns < time_ns);
-    *near = found ? at : first_ending(busy, time_ns);
+    *near = found ? at : first_ending(busy, 0, time_ns);
     return *near;
 }
 
-/* From the first one to a time. */
-static uint64_t busy_until(const struct gpu_busy *busy, int64_t time_ns, size_t *near)
+/* From the first one to a time that it does not end before. */
+static uint64_t busy_until(const struct gpu_busy *busy, size_t at, int64_t time_ns)
 {
-    size_t at = first_ending_near(busy, time_ns, near);
     if (at == busy->items.count)
         return busy->before_ns[at];
     int64_t begin_ns = busy->items.items[at].begin_ns;
@@ -221,8 +221,10 @@ uint64_t gpu_busy_within(const struct gpu_busy *busy, int64_t begin_ns, int64_t 
 {
     if (end_ns <= begin_ns)
         return 0;
-    uint64_t before_ns = busy_until(busy, begin_ns, near);
-    return busy_until(busy, end_ns, near) - before_ns;
+    size_t first = first_ending_near(busy, begin_ns, near);
+    bool one = first == busy->items.count || busy->items.items[first].end_ns >= end_ns;
+    size_t last = one ? first : first_ending_near(busy, end_ns, near);
+    return busy_until(busy, last, end_ns) - busy_until(busy, first, begin_ns);
 }
 
 uint64_t gpu_busy_total(const struct gpu_busy *busy)
