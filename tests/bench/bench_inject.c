@@ -5,8 +5,8 @@
  * With an argument, the injection library is loaded first and its copy of libannot serves; without,
  * that of the program, as where Python or the program brought one. Prints JSON: minimum and median
  * of each case in ns. */
+#include "bench_empty.h"
 #include "bench_floor.h"
-#include "itt_part.h"
 
 #include <annot/annot.h>
 #include <dlfcn.h>
@@ -25,13 +25,7 @@ static annot_name name;
 static nvtxDomainHandle_t domain;
 static nvtxEventAttributes_t registered, payload;
 
-static __attribute__((noinline)) int nothing(const char *text)
-{
-    __asm__ volatile("" : : "r"(text));
-    return -2;
-}
-
-static int (*volatile empty[2])(const char *) = {nothing, nothing};
+static int (*volatile empty[2])(const char *) = {bench_empty, bench_empty};
 
 /* What NVTX's header itself does for a pair, with a tool that does nothing. */
 static void run_empty(int pairs)
@@ -156,24 +150,10 @@ static void run_itt(int pairs)
     run_itt_part(itt_call(), pairs);
 }
 
-static void begin_nothing(const __itt_domain *task_domain, __itt_id id, __itt_id parent,
-                          __itt_string_handle *task)
-{
-    (void)task_domain;
-    (void)id;
-    (void)parent;
-    (void)task;
-}
-
-static void end_nothing(const __itt_domain *task_domain)
-{
-    (void)task_domain;
-}
-
 /* What the calls themselves cost: each hands over 48 bytes by value. */
 static void run_itt_empty(int pairs)
 {
-    static struct itt_part no_part = {.task_begin = begin_nothing, .task_end = end_nothing};
+    static struct itt_part no_part = {.task_begin = bench_empty_begin, .task_end = bench_empty_end};
     struct itt_part *part = &no_part;
     __asm__("" : "+r"(part) : : "memory");
     run_itt_part(part, pairs);

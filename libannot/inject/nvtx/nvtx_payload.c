@@ -75,7 +75,7 @@ mark_recorded(annot_domain domain, const struct nvtx_blob_said *blobs, size_t co
 
 void nvtx_mark_payload(annot_domain domain, const struct nvtx_blob_said *blobs, size_t count)
 {
-    if (annot_enabled())
+    if (ANNOT_UNLIKELY(annot_enabled()))
         mark_recorded(domain, blobs, count);
 }
 
@@ -91,7 +91,8 @@ static __attribute__((noinline)) int push_recorded(annot_domain domain,
 
 int nvtx_push_payload(annot_domain domain, const struct nvtx_blob_said *blobs, size_t count)
 {
-    return annot_enabled() ? push_recorded(domain, blobs, count) : NVTX_NO_PUSH_POP_TRACKING;
+    return ANNOT_UNLIKELY(annot_enabled()) ? push_recorded(domain, blobs, count)
+                                           : NVTX_NO_PUSH_POP_TRACKING;
 }
 
 static __attribute__((noinline)) nvtxRangeId_t
@@ -107,7 +108,7 @@ start_recorded(annot_domain domain, const struct nvtx_blob_said *blobs, size_t c
 nvtxRangeId_t nvtx_start_payload(annot_domain domain, const struct nvtx_blob_said *blobs,
                                  size_t count)
 {
-    return annot_enabled() ? start_recorded(domain, blobs, count) : NVTX_RANGE_NONE;
+    return ANNOT_UNLIKELY(annot_enabled()) ? start_recorded(domain, blobs, count) : NVTX_RANGE_NONE;
 }
 
 /* ---- Ends ------------------------------------------------------------------------------------ */
@@ -137,7 +138,8 @@ static __attribute__((noinline)) int pop_recorded(annot_domain domain,
 
 int nvtx_pop_payload(annot_domain domain, const struct nvtx_blob_said *blobs, size_t count)
 {
-    return annot_enabled() ? pop_recorded(domain, blobs, count) : NVTX_NO_PUSH_POP_TRACKING;
+    return ANNOT_UNLIKELY(annot_enabled()) ? pop_recorded(domain, blobs, count)
+                                           : NVTX_NO_PUSH_POP_TRACKING;
 }
 
 static __attribute__((noinline)) void end_recorded(annot_domain domain, nvtxRangeId_t range,
@@ -152,6 +154,6 @@ static __attribute__((noinline)) void end_recorded(annot_domain domain, nvtxRang
 void nvtx_end_payload(annot_domain domain, nvtxRangeId_t range, const struct nvtx_blob_said *blobs,
                       size_t count)
 {
-    if (annot_enabled() && range > NVTX_RANGE_NONE)
+    if (ANNOT_UNLIKELY(annot_enabled()) && range > NVTX_RANGE_NONE)
         end_recorded(domain, range, blobs, count);
 }

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+/* Functions of a library that do nothing: what calls of another library cost at the least. */
+#ifndef ANNOT_BENCH_EMPTY_H
+#define ANNOT_BENCH_EMPTY_H
+
+#include "itt_part.h"
+
+#pragma GCC visibility push(default)
+int bench_empty(const char *text);
+void bench_empty_begin(const __itt_domain *domain, __itt_id id, __itt_id parent,
+                       __itt_string_handle *task);
+void bench_empty_end(const __itt_domain *domain);
+#pragma GCC visibility pop
+
+#endif
