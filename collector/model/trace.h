@@ -132,6 +132,7 @@ enum queue_role {
 #define QUEUE_KEY_SHARED       "shared memory [bytes]"
 #define QUEUE_KEY_OCCUPANCY    "occupancy [%]"
 #define QUEUE_KEY_GRAPH        "graph"
+#define QUEUE_KEY_CAPTURED     "captured in"
 #define QUEUE_KEY_BYTES        "size [bytes]"
 #define QUEUE_KEY_DIRECTION    "direction"
 #define QUEUE_KEY_SOURCE       "source"

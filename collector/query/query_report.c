@@ -24,6 +24,7 @@ const char *const query_report_names[] = {
     "gpu_kernels",
     "gpu_operations",
     "gpu_ranges",
+    "gpu_captures",
     "gpu_queues",
     "gpu_stalls",
     "tasks",

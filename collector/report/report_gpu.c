@@ -469,8 +469,8 @@ static void add_range_notes(struct table *table, const struct gpu_totals *totals
         table_add_note(table, (struct table_note){
                                   .before = "kernels and copies of graphs: ",
                                   .count = totals->node_count,
-                                  .after = "; their range is that of the graph's launch, "
-                                           "\"captured in\" says where it was captured",
+                                  .after = "; their range is that of the graph's launch "
+                                           "(where it was captured: --table gpu_captures)",
                               });
     if (totals->short_count)
         table_add_note(table, (struct table_note){
@@ -505,5 +505,7 @@ int report_add_gpu(struct report *report)
         rc = add_operations(report);
     if (rc == 0)
         rc = add_ranges(report);
+    if (rc == 0)
+        rc = report_add_gpu_captures(report);
     return rc == 0 ? report_add_gpu_queues(report) : rc;
 }

@@ -145,7 +145,8 @@ int report_add_ranges(struct report *report);
 int report_add_imports(struct report *report);
 int report_add_plain(struct report *report); /* marks, counters */
 int report_add_stalls(struct report *report);
-int report_add_gpu(struct report *report); /* with the next one */
+int report_add_gpu(struct report *report); /* with the next two */
+int report_add_gpu_captures(struct report *report);
 int report_add_gpu_queues(struct report *report);
 int report_add_tasks(struct report *report);
 int report_add_pools(struct report *report); /* pools, their workers */

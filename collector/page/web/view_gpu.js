@@ -193,6 +193,17 @@ function gpu_ranges_section(whole) {
                     : null].filter(Boolean)});
 }
 
+/* Of graphs that are captured once and launched often. */
+function gpu_captures_section(whole) {
+    const [rows] = gpu_rows('gpu_captures', (row) => row.captured_in);
+    return gpu_section('gpu_captures', 'Graphs by the ranges that captured them',
+        'what their kernels and copies took in all launches', {
+            rows, key: (row) => row.captured_in, columns: [
+                gpu_name('captured in'), gpu_number('count', 'count', 'count'),
+                gpu_number('time', 'GPU', 'gpu_ns'), ...gpu_share(whole, 'gpu_ns'),
+                gpu_number('time', 'mean', 'mean_ns')]});
+}
+
 const gpu_range_name = (row) => data.names[data.paths.name[row.index]];
 
 function gpu_operations_section() {
@@ -240,7 +251,7 @@ function gpu_stalls_section() {
 function draw_gpu(box) {
     const whole = total_of(table_rows('gpu_kernels'), (row) => row.total_ns) || 1;
     const parts = [gpu_queues_section(), gpu_counters_section(), gpu_kernels_section(whole),
-        gpu_stalls_section(), gpu_ranges_section(whole),
+        gpu_stalls_section(), gpu_ranges_section(whole), gpu_captures_section(whole),
         gpu_operations_section()].filter(Boolean);
     if (is_filtered())
         parts[0].append(el('p', {class: 'sub note'},

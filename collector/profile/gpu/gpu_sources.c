@@ -4,6 +4,7 @@
 #include "gpu_stats_parts.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
 void gpu_sources_fini(struct gpu_sources *sources)
 {
@@ -85,4 +86,34 @@ int gpu_stats_find_sources(struct gpu_stats *work, const struct own_time *own)
             *from = (struct gpu_from){source->what, source->time_ns, source->count};
     }
     return error || !own ? error : gpu_hosts_finish(work, own);
+}
+
+static int most_first(const void *left, const void *right)
+{
+    const struct gpu_from *a = left, *b = right;
+    if (a->time_ns != b->time_ns)
+        return a->time_ns < b->time_ns ? 1 : -1;
+    return (a->what > b->what) - (a->what < b->what);
+}
+
+int gpu_captures_finish(struct gpu_stats *work)
+{
+    const struct gpu_sources *sources = &work->from_captures;
+    if (vec_reserve(&work->captures, sources->items.count) != 0)
+        return -ENOMEM;
+    for (size_t i = 0; i < sources->items.count; i++) {
+        const struct gpu_source *source = &sources->items.items[i];
+        work->captures.items[work->captures.count++] =
+            (struct gpu_from){source->what, source->time_ns, source->count};
+    }
+    if (work->captures.count > 1)
+        qsort(work->captures.items, work->captures.count, sizeof(*work->captures.items),
+              most_first);
+    return 0;
+}
+
+uint32_t gpu_stats_captures(const struct gpu_stats *work, const struct gpu_from **ret_captures)
+{
+    *ret_captures = work->captures.items;
+    return (uint32_t)work->captures.count;
 }

@@ -19,6 +19,7 @@ enum gpu_key {
     KEY_SHARED,
     KEY_OCCUPANCY,
     KEY_GRAPH,
+    KEY_CAPTURED,
     KEY_BYTES,
     KEY_DIRECTION,
     KEY_SOURCE,
@@ -64,6 +65,8 @@ void gpu_stats_destroy(struct gpu_stats *work)
     gpu_sources_fini(&work->from_paths);
     gpu_sources_fini(&work->from_stacks);
     gpu_sources_fini(&work->from_functions);
+    gpu_sources_fini(&work->from_captures);
+    vec_free(&work->captures);
     free(work);
 }
 
@@ -96,6 +99,7 @@ static enum gpu_key find_key(const char *text)
         {QUEUE_KEY_OCCUPANCY, KEY_OCCUPANCY}, {QUEUE_KEY_BYTES, KEY_BYTES},
         {QUEUE_KEY_DIRECTION, KEY_DIRECTION}, {QUEUE_KEY_GRAPH, KEY_GRAPH},
         {QUEUE_KEY_SOURCE, KEY_SOURCE},       {QUEUE_KEY_DESTINATION, KEY_DESTINATION},
+        {QUEUE_KEY_CAPTURED, KEY_CAPTURED},
     };
 
     for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
@@ -340,6 +344,9 @@ static int take_work(struct gpu_stats *work, const struct item *span, struct gpu
     count_kind(work, row, told, time_ns);
     row->bytes += launch.bytes;
     int error = row->role == QUEUE_ROLE_KERNEL ? add_shape(work, row, told, time_ns) : 0;
+    if (!error && launch.is_node)
+        error = gpu_sources_add(&work->from_captures, 0, string_of(told->values[KEY_CAPTURED]),
+                                time_ns);
     if (!error)
         error = gpu_launched_add(work, span, row, &launch);
     return error ? error
@@ -460,7 +467,8 @@ int gpu_stats_finish(struct gpu_stats *work, int64_t from_ns, int64_t to_ns)
     if (error || work->keeper.failed)
         return error ? error : -ENOMEM;
     gpu_queues_count_synced(&work->queues, &work->totals);
-    return gpu_launched_finish(work);
+    error = gpu_captures_finish(work);
+    return error ? error : gpu_launched_finish(work);
 }
 
 bool gpu_stats_any(const struct gpu_stats *work)

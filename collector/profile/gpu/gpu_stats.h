@@ -203,6 +203,10 @@ uint32_t gpu_stats_queues(const struct gpu_stats *work, const struct gpu_queue *
 /* By their GPU time, then by their idle time. */
 uint32_t gpu_stats_ranges(const struct gpu_stats *work, const struct gpu_range **ret_ranges);
 
+/* What graphs did, node by node, by the ranges in which they were captured, a string each (0: in
+ * none, or before the recording). The longest time first. */
+uint32_t gpu_stats_captures(const struct gpu_stats *work, const struct gpu_from **ret_captures);
+
 /* Why warps did not go on: gpu_stalls.h. */
 const struct gpu_stalls *gpu_stats_stalls(const struct gpu_stats *work);
 

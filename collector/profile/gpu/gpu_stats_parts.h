@@ -118,7 +118,7 @@ void gpu_places_fini(struct gpu_places *places);
 enum { GPU_RECENT_BITS = 10 };
 
 struct gpu_source {
-    uint32_t row, what; /* `what`: 1 + index of a path, 0 of none; a stack; a label */
+    uint32_t row, what; /* `what`: 1 + index of a path, 0 of none; a stack; a label; a string */
     uint64_t time_ns, count;
 };
 
@@ -131,6 +131,7 @@ struct gpu_sources {
 void gpu_sources_fini(struct gpu_sources *sources);
 /* 0 or -ENOMEM. */
 int gpu_sources_add(struct gpu_sources *sources, uint32_t row, uint32_t what, uint64_t time_ns);
+int gpu_captures_finish(struct gpu_stats *work);
 
 /* ---- What threads did while GPUs were starved: gpu_hosts.c ---- */
 
@@ -175,6 +176,8 @@ struct gpu_stats {
     struct gpu_stalls stalls;
     struct gpu_hosts hosts;
     struct gpu_sources from_paths, from_stacks, from_functions;
+    struct gpu_sources from_captures; /* of no row; `what`: the ranges, a string */
+    VEC(struct gpu_from) captures;
     struct gpu_totals totals;
 };
 

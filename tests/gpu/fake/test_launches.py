@@ -162,10 +162,10 @@ def nodes_lie_with_the_launch_of_their_graph():
 
 def and_say_where_they_were_captured():
     told = record("graphs", 5, *NO_STACKS)
-    rows = query("select json_extract(args, '$.\"captured in\"') as ranges, sum(duration_ns) as ns "
-                 "from ranges where kind = 'queue' and json_extract(args, '$.graph') group by 1")
-    assert rows == [{"ranges": "model/forward", "ns": sum(each.ns for each in told
-                                                         if "replay" in each.function)}], rows
+    nodes = [each for each in told if "replay" in each.function]
+    rows = query("select captured_in, count, gpu_ns from report_gpu_captures")
+    assert rows == [{"captured_in": "model/forward", "count": sum(each.count for each in nodes),
+                     "gpu_ns": sum(each.ns for each in nodes)}], rows
 
 
 def a_graph_may_be_captured_before_the_recording():

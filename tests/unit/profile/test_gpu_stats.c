@@ -330,6 +330,34 @@ TEST(a_call_of_the_runtime_and_that_of_the_driver_in_it_are_one_launch)
     release(results);
 }
 
+static void add_node(const char *captured_in, int64_t from, int64_t to)
+{
+    add_kernel(0, 50, from, to, "gemm");
+    maker_value_int(maker, "graph", 7);
+    if (captured_in)
+        maker_value_text(maker, "captured in", captured_in);
+}
+
+TEST(what_graphs_do_is_added_up_by_where_they_were_captured)
+{
+    begin();
+    add_kernel(0, 40, 90, 100, "gemm");
+    add_node("model/first", 100, 110);
+    add_node("model/second", 110, 150);
+    add_node(NULL, 150, 155);
+    add_node("model/first", 200, 225);
+    struct results *results = collect(1000, RANGE_BY_PATH);
+    const struct gpu_from *rows;
+    CHECK_INT(gpu_stats_captures(results->gpu, &rows), 3);
+    CHECK_STR(trace_string(maker_trace(maker), rows[0].what)->bytes, "model/second");
+    CHECK_INT(rows[0].time_ns, 40);
+    CHECK_INT(rows[1].time_ns, 35);
+    CHECK_INT(rows[1].count, 2);
+    CHECK_INT(rows[2].what, 0);
+    CHECK_INT(rows[2].time_ns, 5);
+    release(results);
+}
+
 TEST(what_was_not_watched_is_neither_busy_nor_idle)
 {
     begin();
@@ -393,8 +421,6 @@ TEST(a_window_that_rests_watches_nothing)
     CHECK_INT(range_of(results, "left out")->idle_ns, 10);
     release(results);
 }
-
-/* ---- What threads did meanwhile ------------------------------------------------------------- */
 
 static uint32_t stack_in(const char *function)
 {
