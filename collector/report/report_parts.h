@@ -180,6 +180,16 @@ bool report_row_is_import(const struct range_stats *stats, uint32_t index);
 /* What people call a row's range: with whose it is, as they asked for. Returns the length. */
 size_t report_range_label(const struct report *report, uint32_t index, char *buffer, size_t size);
 
+/* Of counters: report_devices.c. Is there one of a device that a program has a lane for? */
+bool report_has_devices(const struct report *report);
+/* Into a cell, of the counter of a row of the statistics: "GPU 1: NVIDIA H100 (train.py, 17)" of
+ * each program, or that it is of the whole of an instance; "" of another counter. */
+void report_fill_device(const struct report *report, uint32_t index, struct table_row *row,
+                        unsigned column);
+/* As the first program with the device would call it: "power: GPU 1 of train.py". */
+void report_fill_device_label(const struct report *report, uint32_t index, struct table_row *row,
+                              unsigned column);
+
 /* The module whose import took longest, with those that it imports; NULL: there is none. */
 const char *report_longest_import(const struct range_stats *stats, uint64_t *ret_total_ns);
 

@@ -3,7 +3,6 @@
 #include "report_parts.h"
 
 #include "text.h"
-#include "trace_devices.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -89,7 +88,7 @@ struct rest {
     uint64_t self_ns, cpu_self_ns;
 };
 
-enum { RESTS_MAX = 4, DEVICE_SIZE = 256 };
+enum { RESTS_MAX = 4 };
 
 /* What a table's rows are made by. */
 struct range_table {
@@ -123,56 +122,6 @@ static const char *unit_of(const struct report *report, uint32_t index)
             return trace_string(report->trace, unit->unit)->bytes;
     }
     return "";
-}
-
-/* Whose device a counter is about: "GPU 1: NVIDIA H100 (train.py, 17)", of each program; of an
- * instance, that it is the whole. */
-static void fill_device(const struct report *report, uint32_t thread, struct table_row *row,
-                        unsigned column)
-{
-    const struct trace *trace = report->trace;
-    const struct trace_device *counted = trace_device_of_thread(trace, thread);
-    uint32_t lane = 0;
-    size_t size;
-    char *room = row_room(row, &size), device[DEVICE_SIZE], program[DEVICE_SIZE];
-    struct text text = text_init(room, size);
-    while ((lane = trace_device_next_lane(trace, thread, lane)) != 0) {
-        uint32_t process = trace_lane_get(trace, lane - 1)->process;
-        const struct trace_process *entry = trace_process_get(trace, process);
-        bool is_part = trace_device_relation(trace, counted,
-                                             trace_device_of_lane(trace, lane - 1)) == DEVICE_PART;
-        trace_lane_label(trace, lane - 1, device, sizeof(device));
-        trace_process_label(trace, process, program, sizeof(program));
-        text_format(&text, "%s%s%s (%s, %d)", text.length ? "; " : "",
-                    is_part ? "the whole of " : "", device, program, entry ? entry->pid : 0);
-    }
-    row_take(row, column, text.length);
-}
-
-/* A counter as the first program with the device would call it: "power: GPU 1 of train.py". */
-static void fill_device_label(const struct report *report, uint32_t index, struct table_row *row,
-                              unsigned column)
-{
-    const struct trace *trace = report->trace;
-    const struct range_row *stats = range_stats_row(report->stats, index);
-    const char *domain, *name = range_stats_name(report->stats, index, &domain);
-    uint32_t thread = stats->recent_thread - 1;
-    uint32_t lane = trace_device_next_lane(trace, thread, 0);
-    char device[DEVICE_SIZE], program[DEVICE_SIZE], counter[TRACE_DEVICE_COUNTER_SIZE];
-    size_t size;
-    char *room = row_room(row, &size);
-    struct text text = text_init(room, size);
-    if (lane == 0 || !name) {
-        row_take(row, column, range_stats_label(report->stats, index, room, size));
-        return;
-    }
-    trace_lane_label(trace, lane - 1, device, sizeof(device));
-    trace_process_label(trace, trace_lane_get(trace, lane - 1)->process, program, sizeof(program));
-    trace_device_counter(trace, &(struct device_counter){name, thread, lane - 1}, counter);
-    bool several = trace_device_next_lane(trace, thread, lane) != 0;
-    text_format(&text, "%s: %.*s of %s%s", counter, (int)strcspn(device, ":"), device, program,
-                several ? ", ..." : "");
-    row_take(row, column, text.length);
 }
 
 static double value_of(const struct range_row *row, unsigned what)
@@ -343,26 +292,15 @@ static void fill(const struct table *table, uint64_t index, struct table_row *ro
         if (what == FIELD_UNIT)
             row_text(row, i, unit_of(report, at));
         else if (what == FIELD_DEVICE)
-            fill_device(report, range_stats_row(report->stats, at)->recent_thread - 1, row, i);
+            report_fill_device(report, at, row, i);
         else if (what == FIELD_DEVICE_LABEL)
-            fill_device_label(report, at, row, i);
+            report_fill_device_label(report, at, row, i);
         else
             fill_number(report, at, what, &row->cells[i]);
     }
 }
 
 /* ---- Columns --------------------------------------------------------------------------------- */
-
-/* Is there a counter of a device that a program has a lane for? */
-static bool has_joined_devices(const struct trace *trace)
-{
-    for (uint32_t i = 0; i < trace_device_count(trace); i++) {
-        uint32_t thread = trace_device_get(trace, i)->thread;
-        if (thread && trace_device_next_lane(trace, thread - 1, 0))
-            return true;
-    }
-    return false;
-}
 
 /* Whether the recording tells that number of such ranges. */
 static bool is_known(const struct report *report, enum range_kind kind, unsigned what)
@@ -381,7 +319,7 @@ static bool is_known(const struct report *report, enum range_kind kind, unsigned
         return report->samples.off_cpu && kind == RANGE_PUSHED;
     case FIELD_DEVICE:
     case FIELD_DEVICE_LABEL:
-        return has_joined_devices(report->trace);
+        return report_has_devices(report);
     default:
         return kind < RANGE_INHERITED;
     }
