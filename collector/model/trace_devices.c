@@ -35,7 +35,7 @@ uint32_t trace_device_count(const struct trace *trace)
 const struct trace_device *trace_device_of_lane(const struct trace *trace, uint32_t lane)
 {
     for (size_t i = 0; i < trace->devices.count; i++)
-        if (trace->devices.items[i].lane == lane + UINT32_C(1))
+        if (trace->devices.items[i].lane && trace->devices.items[i].lane - 1 == lane)
             return &trace->devices.items[i];
     return NULL;
 }
@@ -43,7 +43,7 @@ const struct trace_device *trace_device_of_lane(const struct trace *trace, uint3
 const struct trace_device *trace_device_of_thread(const struct trace *trace, uint32_t thread)
 {
     for (size_t i = 0; i < trace->devices.count; i++)
-        if (trace->devices.items[i].thread == thread + UINT32_C(1))
+        if (trace->devices.items[i].thread && trace->devices.items[i].thread - 1 == thread)
             return &trace->devices.items[i];
     return NULL;
 }

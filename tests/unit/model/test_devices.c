@@ -88,6 +88,8 @@ TEST(programs_that_number_devices_in_their_own_ways_mean_the_same)
     CHECK_STR(counter_on(two, 0, "GPU 1 power"), "power");
     CHECK_STR(counter_on(two, 0, "GPU 10 power"), "GPU 10 power");
     CHECK_STR(lanes_of(trace_thread_count(trace)), "");
+    CHECK_STR(lanes_of(UINT32_MAX), "");
+    CHECK(!trace_device_of_thread(trace, UINT32_MAX) && !trace_device_of_lane(trace, UINT32_MAX));
     trace_destroy(trace);
 }
 
