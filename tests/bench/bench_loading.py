@@ -96,7 +96,8 @@ def make(build, folder):
     recorded = cpu_seconds([annot, "record", "--force", "--no-sample", "--trace-functions=exact",
                             "-o", recording, "--", sys.executable, program],
                            PYTHONPATH=str(build / "pyannot"))
-    for name, suffix in (("annot, Perfetto", "pftrace"), ("annot, Perfetto, gzip", "pftrace.gz")):
+    for name, suffix in (("annot, Perfetto", "pftrace"), ("annot, Perfetto, gzip", "pftrace.gz"),
+                         ("annot, JSON", "of-annot.json")):
         made(name, suffix, [annot, "export", "--force", recording])
         seconds[name] += recorded
     return {"annot, recording": recording, **traces}, {"annot, recording": recorded, **seconds}
