@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 static const struct importer *const importers[] = {
-    &import_chrome, &import_perfetto, &import_speedscope, &import_pstats,
+    &import_chrome, &import_v8,     &import_perfetto, &import_speedscope, &import_pstats,
 #ifdef HAVE_SQLITE
     &import_nsys,
 #endif

@@ -342,6 +342,6 @@ struct importer {
 void import_problem(struct import_sink *sink, const char *problem, uint64_t offset);
 
 extern const struct importer import_chrome, import_folded, import_nsys, import_perf,
-    import_perfetto, import_pstats, import_speedscope;
+    import_perfetto, import_pstats, import_speedscope, import_v8;
 
 #endif

@@ -142,6 +142,7 @@ static int make_room(struct import_input *input, size_t want)
 
 int64_t import_input_peek(struct import_input *input, size_t want, const char **ret_bytes)
 {
+    *ret_bytes = input->buffer;
     if (input->end - input->at < want && !input->ended) {
         int error = make_room(input, want);
         while (!error && input->end < want && !input->ended)
@@ -219,7 +220,7 @@ static int begin_unpacking(struct import_input *input)
 static int begin(struct import_input *input)
 {
     static const char gzip[] = "\x1f\x8b", zstd[] = "\x28\xb5\x2f\xfd";
-    const char *bytes = NULL;
+    const char *bytes;
     int64_t got = import_input_peek(input, 4, &bytes);
     if (got < 0)
         return (int)got;

@@ -124,7 +124,7 @@ static void init(struct from_chrome_reader *reader, struct import_input *input,
 {
     const char *with = sink->options->with;
     json_reader_init(&reader->json, input);
-    reader->sink = sink;
+    reader->sink = reader->profiles.sink = sink;
     reader->with = with ? import_text(sink, with) : 0;
 }
 
@@ -142,6 +142,9 @@ static void fini(struct from_chrome_reader *reader)
     map64_free(&reader->meta_index);
     map64_free(&reader->classes);
     map64_free(&reader->calls);
+    map64_free(&reader->profile_index);
+    v8_profiles_fini(&reader->profiles);
+    v8_chunk_fini(&reader->chunk);
     sorter_destroy(reader->work);
     from_chrome_samples_fini(reader);
     json_reader_fini(&reader->json);
@@ -160,6 +163,8 @@ static int read_chrome(struct import_input *input, struct import_sink *sink)
         error = from_chrome_gpu_finish(&reader);
     if (!error)
         error = from_chrome_samples_finish(&reader);
+    if (!error)
+        error = v8_profiles_tell(&reader.profiles);
     if (!error)
         error = from_chrome_metas_finish(&reader);
     fini(&reader);

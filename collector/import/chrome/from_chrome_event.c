@@ -22,6 +22,7 @@ static const struct {
     {"file", NULL, CHROME_KEY_FILE},
     {"name", NULL, CHROME_KEY_META},
     {"labels", NULL, CHROME_KEY_META},
+    {"data", NULL, CHROME_KEY_DATA},
     {"kernel_details", NULL, CHROME_KEY_KERNEL},
     {"memcpy_details", NULL, CHROME_KEY_COPY},
     {"memset_details", NULL, CHROME_KEY_SET},
@@ -82,13 +83,15 @@ static int take_value(struct from_chrome_reader *reader, const struct json_token
     struct text text = text_init(reader->copy, sizeof(reader->copy));
     if (!nested)
         return import_scalar(reader->sink, token, arg);
-    int error = json_copy(&reader->json, token, &text);
+    enum from_chrome_key key = from_chrome_key_of(reader, arg->key);
+    bool data = key == CHROME_KEY_DATA && token->kind == JSON_OBJECT;
+    int error =
+        data ? from_chrome_data_read(reader, &text) : json_copy(&reader->json, token, &text);
     if (error)
         return error;
     arg->kind = VALUE_STRING;
     if (text.length + 1 >= text.size)
         reader->sink->left[LEFT_VALUES]++;
-    enum from_chrome_key key = from_chrome_key_of(reader, arg->key);
     arg->value.string = key == CHROME_KEY_GRID || key == CHROME_KEY_BLOCK
                             ? text_without_brackets(reader, &text)
                             : import_string(reader->sink, text.buffer, text.length);
@@ -371,6 +374,7 @@ int from_chrome_event_read(struct from_chrome_reader *reader)
     struct json_token token;
     reader->event = (struct from_chrome_event){.empty = true};
     reader->args.count = 0;
+    v8_chunk_clear(&reader->chunk);
     for (;;) {
         int more = json_next(&reader->json, &token);
         if (more < 0 || token.kind == JSON_OBJECT_END)

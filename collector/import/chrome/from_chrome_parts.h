@@ -4,6 +4,7 @@
 #define ANNOT_IMPORT_CHROME_PARTS_H
 
 #include "import_parts.h"
+#include "v8_profile.h"
 
 enum { CHROME_CATEGORY_MAX = 256, CHROME_COPY_SIZE = 4096 };
 
@@ -17,6 +18,7 @@ enum from_chrome_key {
     CHROME_KEY_LINE,
     CHROME_KEY_FILE,
     CHROME_KEY_META,
+    CHROME_KEY_DATA,
     CHROME_KEY_KERNEL, /* of XLA: what it is, and more of it */
     CHROME_KEY_COPY,
     CHROME_KEY_SET,
@@ -122,7 +124,10 @@ struct from_chrome_reader {
     struct map64 frame_index, frame_stacks; /* by id: 1 + index; the stack that ends there */
     struct map64 sampled;                   /* threads by their numbers alone */
     VEC(uint8_t) keys;                      /* by string: enum from_chrome_key; 0: not met as one */
-    bool has_devices;                       /* a process stands for one */
+    struct v8_profiles profiles;
+    struct v8_chunk chunk;       /* of them, in the event */
+    struct map64 profile_index;  /* by a mixed id */
+    bool has_devices;            /* a process stands for one */
     uint32_t with;               /* string: the key whose value becomes a part of names; 0: none */
     char copy[CHROME_COPY_SIZE]; /* of nested values */
     int64_t base_ns;             /* is added to all times */
@@ -163,6 +168,16 @@ int from_chrome_stack_read(struct from_chrome_reader *reader, const struct json_
 int from_chrome_sample_add(struct from_chrome_reader *reader, const struct event *event);
 int from_chrome_samples_finish(struct from_chrome_reader *reader);
 void from_chrome_samples_fini(struct from_chrome_reader *reader);
+
+/* The value "data", whose '{' was taken: a text, but for what it has of a CPU profile. 0 or -errno.
+ */
+int from_chrome_data_read(struct from_chrome_reader *reader, struct text *copy);
+/* Whether the event is a piece of a CPU profile; takes it. 0 or -errno. */
+bool from_chrome_is_profile(const struct from_chrome_reader *reader);
+int from_chrome_profile_take(struct from_chrome_reader *reader);
+
+/* The thread of the event. */
+uint32_t from_chrome_thread(struct from_chrome_reader *reader);
 
 /* The name that metadata give; 0: none. `tid` NULL: of the process. */
 const struct from_chrome_meta *from_chrome_meta_find(const struct from_chrome_reader *reader,

@@ -96,7 +96,7 @@ static uint32_t name_with(struct from_chrome_reader *reader, uint32_t name)
 
 /* ---- Where it lies --------------------------------------------------------------------------- */
 
-static uint32_t thread_of(struct from_chrome_reader *reader)
+uint32_t from_chrome_thread(struct from_chrome_reader *reader)
 {
     const struct from_chrome_event *event = &reader->event;
     uint32_t process = import_process(reader->sink, &event->pid);
@@ -287,6 +287,8 @@ int from_chrome_event_take(struct from_chrome_reader *reader)
     struct event event = {.time_ns = read->ts_ns, .name = read->name};
     if (read->phase == 'M')
         return from_chrome_meta_add(reader);
+    if (from_chrome_is_profile(reader))
+        return from_chrome_profile_take(reader);
     bool stack = read->frame || read->has_stack, sample = read->phase == 'P' && stack;
     if (!sample && (!read->phase || !strchr("XBEiIRnTpCbSeFstf", read->phase))) {
         if (!read->empty)
@@ -299,7 +301,7 @@ int from_chrome_event_take(struct from_chrome_reader *reader)
         return 0;
     }
     if (sample) {
-        event.thread = thread_of(reader);
+        event.thread = from_chrome_thread(reader);
         return from_chrome_sample_add(reader, &event);
     }
     reader->sink->left[LEFT_EVENT_STACKS] += stack;
@@ -314,7 +316,7 @@ int from_chrome_event_take(struct from_chrome_reader *reader)
         event.name = name_with(reader, read->name);
     bool work = from_chrome_is_work(class) && read->phase == 'X';
     if (!work)
-        event.thread = thread_of(reader);
+        event.thread = from_chrome_thread(reader);
     const struct event whole = event;
     int error = take_by_phase(reader, class, &event);
     return error || work ? error : take_bound(reader, &whole);

@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: MIT */
+/* Samples of V8's profiles, once all is read: see v8_profile.h. */
+#include "v8_profile.h"
+
+#include "sorter.h"
+#include "stacks.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { SORT_BYTES = 16 << 20, DEPTH_MAX = 1024 };
+
+/* A value of a sample, by its place. */
+struct record {
+    int64_t value;
+};
+
+/* A sample at its time. */
+struct met {
+    uint64_t node; /* id */
+    int64_t time_ns;
+    int32_t line; /* 0: not known */
+};
+
+void v8_chunk_clear(struct v8_chunk *chunk)
+{
+    chunk->nodes.count = chunk->edges.count = chunk->ticks.count = 0;
+    for (int kind = 0; kind < V8_VALUES; kind++)
+        chunk->values[kind].count = 0;
+    chunk->has_begin = chunk->has_end = false;
+}
+
+void v8_chunk_fini(struct v8_chunk *chunk)
+{
+    vec_free(&chunk->nodes);
+    vec_free(&chunk->edges);
+    vec_free(&chunk->ticks);
+    for (int kind = 0; kind < V8_VALUES; kind++)
+        vec_free(&chunk->values[kind]);
+}
+
+void v8_profiles_fini(struct v8_profiles *profiles)
+{
+    sorter_destroy(profiles->records);
+    sorter_destroy(profiles->samples);
+    vec_free(&profiles->items);
+    vec_free(&profiles->nodes);
+    vec_free(&profiles->ticks);
+    wide_map_free(&profiles->node_index);
+    wide_map_free(&profiles->parents);
+}
+
+int64_t v8_profile_add(struct v8_profiles *profiles, uint32_t thread)
+{
+    const struct v8_profile profile = {
+        .thread = thread, .first_ns = INT64_MAX, .last_ns = INT64_MIN};
+    if (profiles->items.count >= V8_PROFILES_MAX)
+        return -EMSGSIZE;
+    return vec_push(&profiles->items, profile) == 0 ? (int64_t)profiles->items.count - 1 : -ENOMEM;
+}
+
+/* ---- What comes ------------------------------------------------------------------------------ */
+
+static int take_nodes(struct v8_profiles *profiles, uint32_t profile, const struct v8_chunk *chunk)
+{
+    int error = 0;
+    for (size_t i = 0; i < chunk->nodes.count && !error; i++) {
+        struct v8_node node = chunk->nodes.items[i];
+        uint32_t shift = (uint32_t)profiles->ticks.count;
+        if (profiles->nodes.count >= SINK_STACKS_MAX) {
+            profiles->sink->left[LEFT_STACKS]++;
+            continue;
+        }
+        for (uint32_t at = node.tick_at; at < node.tick_end && !error; at++)
+            error = vec_push(&profiles->ticks, chunk->ticks.items[at]);
+        node.tick_end = shift + (node.tick_end - node.tick_at);
+        node.tick_at = shift;
+        if (!error)
+            error = vec_push(&profiles->nodes, node);
+        if (!error)
+            error = wide_map_put(&profiles->node_index, WIDE_KEY(1 + profile, node.id),
+                                 profiles->nodes.count);
+    }
+    for (size_t i = 0; i < chunk->edges.count && !error; i++)
+        if (profiles->parents.count < SINK_STACKS_MAX)
+            error =
+                wide_map_put(&profiles->parents, WIDE_KEY(1 + profile, chunk->edges.items[i].child),
+                             chunk->edges.items[i].parent);
+    return error;
+}
+
+static int take_values(struct v8_profiles *profiles, uint32_t profile, const struct v8_chunk *chunk)
+{
+    struct v8_profile *of = &profiles->items.items[profile];
+    int error = 0;
+    if (!profiles->records)
+        profiles->records = sorter_create(profiles->sink->folder, SORT_BYTES);
+    if (!profiles->records)
+        return -ENOMEM;
+    for (int kind = 0; kind < V8_VALUES; kind++)
+        for (size_t i = 0; i < chunk->values[kind].count && !error; i++) {
+            const struct record record = {chunk->values[kind].items[i]};
+            const struct sorter_key key = {profile, (int64_t)of->counts[kind]++, kind};
+            error = sorter_add(profiles->records, key, &record, sizeof(record));
+        }
+    return error;
+}
+
+int v8_profile_take(struct v8_profiles *profiles, uint32_t profile, struct v8_chunk *chunk)
+{
+    struct v8_profile *of = &profiles->items.items[profile];
+    if (chunk->has_begin && !of->has_begin)
+        of->begin_ns = chunk->begin_ns;
+    if (chunk->has_end)
+        of->end_ns = chunk->end_ns;
+    of->has_begin = of->has_begin || chunk->has_begin;
+    of->has_end = of->has_end || chunk->has_end;
+    int error = take_nodes(profiles, profile, chunk);
+    if (!error)
+        error = take_values(profiles, profile, chunk);
+    v8_chunk_clear(chunk);
+    return error;
+}
+
+/* ---- Stacks ---------------------------------------------------------------------------------- */
+
+static struct v8_node *find_node(const struct v8_profiles *profiles, uint32_t profile, uint64_t id)
+{
+    const uint64_t *index = wide_map_find(&profiles->node_index, WIDE_KEY(1 + profile, id));
+    return index ? &profiles->nodes.items[*index - 1] : NULL;
+}
+
+static uint64_t parent_of(const struct v8_profiles *profiles, uint32_t profile,
+                          const struct v8_node *node)
+{
+    const uint64_t *listed = wide_map_find(&profiles->parents, WIDE_KEY(1 + profile, node->id));
+    return node->parent ? node->parent : listed ? *listed : 0;
+}
+
+static bool is_called(const struct v8_profiles *profiles, const struct v8_node *node,
+                      const char *name)
+{
+    return strcmp(trace_string(profiles->sink->trace, node->function)->bytes, name) == 0;
+}
+
+static uint32_t frame_of(const struct v8_profiles *profiles, const struct v8_node *node,
+                         int32_t line)
+{
+    struct import_sink *sink = profiles->sink;
+    struct import_frame frame = {.function = node->function,
+                                 .file = node->file,
+                                 .first_line = node->line,
+                                 .line = line,
+                                 .kind = node->file ? FRAME_JIT : FRAME_NATIVE};
+    if (!frame.function)
+        frame.function = import_text(sink, "(anonymous)");
+    if (is_called(profiles, node, "(garbage collector)"))
+        frame.kind = FRAME_COLLECTOR;
+    return import_frame(sink, &frame);
+}
+
+/* Of what is around a node, "(root)" left out; then with the node itself. */
+static uint32_t stack_of(struct v8_profiles *profiles, uint32_t profile, struct v8_node *leaf)
+{
+    struct v8_node *path[DEPTH_MAX];
+    size_t count = 0;
+    uint32_t stack = 0;
+    for (struct v8_node *node = leaf; node && !node->made && count < DEPTH_MAX;) {
+        path[count++] = node;
+        node = find_node(profiles, profile, parent_of(profiles, profile, node));
+        stack = node && node->made ? node->stack : 0;
+    }
+    profiles->sink->left[LEFT_DEEP] += count == DEPTH_MAX;
+    while (count > 0) {
+        struct v8_node *node = path[--count];
+        bool root = stack == 0 && is_called(profiles, node, "(root)");
+        node->stack = root ? 0 : import_stack(profiles->sink, stack, frame_of(profiles, node, 0));
+        node->made = true;
+        stack = node->stack;
+    }
+    return leaf->stack;
+}
+
+/* The next line of those that the node's ticks count, so that in the end each has as many. */
+static int32_t next_line(struct v8_profiles *profiles, struct v8_node *node)
+{
+    while (node->tick_at < node->tick_end) {
+        struct v8_tick *tick = &profiles->ticks.items[node->tick_at];
+        if (tick->count > 0) {
+            tick->count--;
+            return tick->line;
+        }
+        node->tick_at++;
+    }
+    return 0;
+}
+
+static uint32_t stack_at(struct v8_profiles *profiles, uint32_t profile, struct v8_node *node,
+                         int32_t line)
+{
+    uint32_t stack = stack_of(profiles, profile, node);
+    line = line ? line : next_line(profiles, node);
+    if (line <= 0 || stack == 0)
+        return stack;
+    uint32_t around = stacks_get_stack(trace_stacks_get(profiles->sink->trace), stack)->parent;
+    return import_stack(profiles->sink, around, frame_of(profiles, node, line));
+}
+
+/* ---- Samples --------------------------------------------------------------------------------- */
+
+/* Each with its time. */
+static int place_sample(struct v8_profiles *profiles, uint32_t profile, const struct met *met)
+{
+    struct v8_profile *of = &profiles->items.items[profile];
+    const struct sorter_key key = {profile, met->time_ns, 0};
+    if (met->time_ns > IMPORT_TIME_MAX || met->time_ns < -IMPORT_TIME_MAX) {
+        profiles->sink->left[LEFT_MALFORMED]++;
+        return 0;
+    }
+    of->first_ns = met->time_ns < of->first_ns ? met->time_ns : of->first_ns;
+    of->last_ns = met->time_ns > of->last_ns ? met->time_ns : of->last_ns;
+    return sorter_add(profiles->samples, key, met, sizeof(*met));
+}
+
+/* The values of one place come one after the other. */
+static int place_samples(struct v8_profiles *profiles)
+{
+    struct met met = {0};
+    struct sorter_key key, at = {-1, -1, 0};
+    unsigned has = 0;
+    const void *bytes;
+    uint32_t size;
+    int more = 0, error = sorter_finish(profiles->records);
+    while (!error && (more = sorter_next(profiles->records, &key, &bytes, &size)) == 1) {
+        struct record record;
+        memcpy(&record, bytes, sizeof(record));
+        bool next = key.first != at.first || key.second != at.second;
+        if (next && has)
+            error = has == 3 ? place_sample(profiles, (uint32_t)at.first, &met) : 0;
+        if (key.first != at.first)
+            met.time_ns = profiles->items.items[key.first].begin_ns;
+        if (next) {
+            profiles->sink->left[LEFT_MALFORMED] += has != 0 && has != 3;
+            has = 0;
+            met.line = 0;
+        }
+        at = key;
+        has |= key.third < V8_LINE ? 1u << key.third : 0;
+        if (key.third == V8_NODE)
+            met.node = (uint64_t)record.value;
+        else if (key.third == V8_LINE)
+            met.line = record.value > 0 && record.value < INT32_MAX ? (int32_t)record.value : 0;
+        else if (__builtin_add_overflow(met.time_ns, record.value, &met.time_ns))
+            met.time_ns = INT64_MAX;
+    }
+    if (!error && has == 3)
+        error = place_sample(profiles, (uint32_t)at.first, &met);
+    return error ? error : more;
+}
+
+/* Another profile of the thread, which is told already, is of the same time. */
+static bool is_told(const struct v8_profiles *profiles, uint32_t profile)
+{
+    const struct v8_profile *of = &profiles->items.items[profile];
+    for (uint32_t i = 0; i < profile; i++) {
+        const struct v8_profile *other = &profiles->items.items[i];
+        if (other->thread == of->thread && other->first_ns <= of->last_ns &&
+            of->first_ns <= other->last_ns)
+            return true;
+    }
+    return false;
+}
+
+static bool is_idle(const struct v8_profiles *profiles, uint32_t profile, const struct met *met)
+{
+    const struct v8_node *node = find_node(profiles, profile, met->node);
+    return node && is_called(profiles, node, "(idle)");
+}
+
+/* One that lasts until `end_ns`: V8 ran, or had nothing to do. */
+static int tell(struct v8_profiles *profiles, uint32_t profile, const struct met *met,
+                int64_t end_ns)
+{
+    struct v8_node *node = find_node(profiles, profile, met->node);
+    int64_t values[2] = {end_ns - met->time_ns, 0};
+    struct sample sample = {.time_ns = met->time_ns,
+                            .thread = profiles->items.items[profile].thread,
+                            .set = SAMPLE_SET_CPU,
+                            .values = values,
+                            .value_count = 1};
+    if (!node) {
+        profiles->sink->left[LEFT_MALFORMED]++;
+        return 0;
+    }
+    sample.stack = stack_at(profiles, profile, node, met->line);
+    if (is_idle(profiles, profile, met)) {
+        sample.end_ns = end_ns;
+        sample.reason = WAIT_POLL;
+        sample_set_wait(&sample, 0, values);
+    }
+    return profiles->sink->error ? profiles->sink->error : import_sample(profiles->sink, &sample);
+}
+
+static int64_t end_of(const struct v8_profiles *profiles, uint32_t profile, const struct met *last)
+{
+    const struct v8_profile *of = &profiles->items.items[profile];
+    return of->has_end && of->end_ns > last->time_ns ? of->end_ns : last->time_ns;
+}
+
+static int tell_samples(struct v8_profiles *profiles)
+{
+    struct met before = {0}, met;
+    int64_t profile = -1;
+    bool told = false;
+    struct sorter_key key;
+    const void *bytes;
+    uint32_t size;
+    int more = 0, error = sorter_finish(profiles->samples);
+    while (!error && (more = sorter_next(profiles->samples, &key, &bytes, &size)) == 1) {
+        memcpy(&met, bytes, sizeof(met));
+        bool same = key.first == profile;
+        if (same && is_idle(profiles, (uint32_t)profile, &before) &&
+            is_idle(profiles, (uint32_t)profile, &met)) { /* one wait */
+            profiles->overlapping += told;
+            continue;
+        }
+        if (profile >= 0 && !told)
+            error = tell(profiles, (uint32_t)profile, &before,
+                         same ? met.time_ns : end_of(profiles, (uint32_t)profile, &before));
+        if (!same)
+            told = is_told(profiles, (uint32_t)key.first);
+        profiles->overlapping += told;
+        profile = key.first;
+        before = met;
+    }
+    if (!error && profile >= 0 && !told)
+        error = tell(profiles, (uint32_t)profile, &before,
+                     end_of(profiles, (uint32_t)profile, &before));
+    return error ? error : more;
+}
+
+static void note(struct v8_profiles *profiles)
+{
+    char text[160];
+    import_note(profiles->sink, "samples of V8 count as CPU time until the next one, \"(idle)\" as "
+                                "waiting");
+    snprintf(text, sizeof(text),
+             "left out: samples of CPU profiles that overlap another one of their thread: %llu",
+             (unsigned long long)profiles->overlapping);
+    if (profiles->overlapping)
+        import_note(profiles->sink, text);
+}
+
+int v8_profiles_tell(struct v8_profiles *profiles)
+{
+    if (!profiles->records)
+        return 0;
+    profiles->samples = sorter_create(profiles->sink->folder, SORT_BYTES);
+    int error = profiles->samples ? place_samples(profiles) : -ENOMEM;
+    if (!error)
+        error = tell_samples(profiles);
+    if (!error)
+        note(profiles);
+    return error;
+}
