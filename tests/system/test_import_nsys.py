@@ -110,6 +110,27 @@ def waits_of_exports_come_back_once(home):
 
 
 @case
+def tables_that_are_not_read_are_named(home):
+    source = home.work / "report.sqlite"
+    nsys_made.make(source)
+    with contextlib.closing(sqlite3.connect(source)) as database:
+        for name, rows in (("GPU_METRICS", 1234), ('WEIRD "TABLE"', 2), ("EMPTY", 0),
+                           ("ENUM_NSYS_EVENT_TYPE", 5), ("TARGET_INFO_SYSTEM_ENV", 6)):
+            name = name.replace('"', '""')
+            database.execute(f'create table "{name}" (value)')
+            database.executemany(f'insert into "{name}" values (?)', [(i,) for i in range(rows)])
+        database.commit()
+    said = imported(home, source)[1]
+    equal(said.splitlines(), ["annot import: left out: rows of table GPU_METRICS: 1,234",
+                              'annot import: left out: rows of table WEIRD "TABLE": 2'], "said")
+    with contextlib.closing(sqlite3.connect(source)) as database:
+        for i in range(30):
+            database.execute(f"create table more_{i:02} as select 1 as value")
+        database.commit()
+    check("left out: 12 tables more" in imported(home, source)[1], "how many more")
+
+
+@case
 def tables_of_other_versions_lack_columns(home):
     source = home.work / "report.sqlite"
     nsys_made.make(source)

@@ -22,6 +22,8 @@ bool nsys_has_table(struct nsys *nsys, const char *table)
     static const char query[] =
         "SELECT 1 FROM sqlite_master WHERE type = 'table' AND rootpage > 0 AND name = ?";
     sqlite3_stmt *statement = NULL;
+    if (vec_push(&nsys->asked, table) != 0)
+        nsys->sink->error = -ENOMEM;
     bool found = sqlite3_prepare_v2(nsys->database, query, -1, &statement, NULL) == SQLITE_OK &&
                  sqlite3_bind_text(statement, 1, table, -1, SQLITE_STATIC) == SQLITE_OK &&
                  sqlite3_step(statement) == SQLITE_ROW;
@@ -181,7 +183,7 @@ static int read_all(struct nsys *nsys)
                  "the database has no tables of Nsight Systems");
         error = -EBADMSG;
     }
-    return error;
+    return error ? error : nsys_tell_left(nsys);
 }
 
 static bool sniff(const char *bytes, size_t size)

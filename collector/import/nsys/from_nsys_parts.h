@@ -24,6 +24,7 @@ struct nsys {
     struct map64 held;         /* process, device and kind of memory, mixed: bytes */
     uint64_t endless;          /* waits without an end */
     uint64_t ranges;           /* of start and end, so far: their ids */
+    VEC(const char *) asked;   /* tables that are known, whether they are there or not */
     VEC(struct arg) args;      /* of the row at hand */
     int64_t values[2];         /* of the sample at hand */
 };
@@ -44,7 +45,11 @@ extern const struct nsys_table nsys_tables[], nsys_names[];
 void nsys_fini(struct nsys *nsys);
 uint32_t nsys_thread_of(struct nsys *nsys, int64_t global);
 
+/* `table` stays: it is known from here on. */
 bool nsys_has_table(struct nsys *nsys, const char *table);
+
+/* Names the tables that are not known and have rows. 0 or -ENOMEM. */
+int nsys_tell_left(struct nsys *nsys);
 
 /* ---- Columns and rows: from_nsys_take.c ---- */
 

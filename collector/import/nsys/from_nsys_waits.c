@@ -65,7 +65,7 @@ int nsys_read_waits(struct nsys *nsys)
         " ORDER BY globalTid, start, isSchedIn"};
     sqlite3_stmt *row = NULL;
     int error = 0;
-    if (nsys->is_ours || !nsys_has_table(nsys, NSYS_SCHED))
+    if (!nsys_has_table(nsys, NSYS_SCHED) || nsys->is_ours)
         return 0;
     nsys->any = true;
     for (size_t i = 0; i < sizeof(queries) / sizeof(*queries) && !row; i++)
