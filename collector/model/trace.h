@@ -169,8 +169,7 @@ struct scope {
     uint16_t role;     /* what it is to that observer */
 };
 
-/* A recording has at most this many; what would be another one has scope 0. */
-enum { TRACE_SCOPES_MAX = 1 << 20 };
+enum { TRACE_SCOPES_MAX = 1 << 20 }; /* what would be one more has scope 0 */
 
 /* One boot of one kernel: its CLOCK_MONOTONIC is one clock, and pids, tids and CPUs are its own. */
 struct trace_host {
@@ -416,8 +415,7 @@ int64_t trace_string_append(struct trace *trace, const char *bytes, size_t lengt
 const struct trace_string *trace_string(const struct trace *trace, uint32_t ordinal);
 uint32_t trace_string_count(const struct trace *trace);
 
-/* The ordinal of a scope, added if new; -ENOMEM, -ENOSPC. The same for what has nothing but a
- * domain. */
+/* The ordinal of a scope, added if new; -ENOMEM, -ENOSPC. The same for a domain alone. */
 int64_t trace_scope_add(struct trace *trace, const struct scope *scope);
 int64_t trace_scope_of_domain(struct trace *trace, uint32_t domain);
 
@@ -425,8 +423,7 @@ int64_t trace_scope_of_domain(struct trace *trace, uint32_t domain);
  * 0. 0, -ENOMEM, -ENOSPC. */
 int trace_scope_set(struct trace *trace, uint32_t ordinal, const struct scope *scope);
 
-/* Never NULL: an unknown ordinal gives scope 0. Valid until the next add. The other two: one string
- * of it. */
+/* Never NULL: of an unknown ordinal scope 0. Valid until the next add. Others: a string of it. */
 const struct scope *trace_scope(const struct trace *trace, uint32_t ordinal);
 uint32_t trace_scope_domain(const struct trace *trace, uint32_t ordinal);
 uint32_t trace_scope_category(const struct trace *trace, uint32_t ordinal);
