@@ -103,11 +103,11 @@ TEST(places_that_find_no_room_are_counted_together)
 
 TEST(of_a_program_without_an_event_loop_nothing_is_asked_for)
 {
-    struct maker *maker = maker_create();
-    struct awaits *awaits = awaits_create(maker_trace(maker));
+    struct maker *other = maker_create();
+    struct awaits *awaits = awaits_create(maker_trace(other));
     CHECK_INT(awaits_sink(awaits).wants, 0);
-    maker_observed(maker, "asyncio", OBSERVER_ASYNCIO, ASYNCIO_ROLE_AWAITED);
+    maker_observed(other, "asyncio", OBSERVER_ASYNCIO, ASYNCIO_ROLE_AWAITED);
     CHECK(awaits_sink(awaits).wants & WANT_EVENTS);
     awaits_destroy(awaits);
-    maker_destroy(maker);
+    maker_destroy(other);
 }
