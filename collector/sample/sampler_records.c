@@ -252,19 +252,22 @@ struct common {
     size_t fixed; /* size of the record without ranges */
 };
 
+/* What is of the image before the last exec may be told behind that; it is not remembered. */
 static int64_t find_thread(struct bpf_sampler *sampler, struct sampled *process,
                            const struct common *common)
 {
     const struct sampler_head *head = common->head;
     const struct wide_key key = thread_key(head);
-    const uint64_t *found = wide_map_find(&process->threads, &key);
+    bool is_former = common->image_ns < (int64_t)process->exec_ns;
+    const uint64_t *found = is_former ? NULL : wide_map_find(&process->threads, &key);
     if (found && (common->passing || process->active))
         return (int64_t)*found - 1;
     struct lives_task task = head_task(head);
     task.passing = common->passing;
-    process->active = process->active || !common->passing;
+    process->active = process->active || (!common->passing && !is_former);
     int64_t thread = lives_thread(sampler->options.lives, &task, common->image_ns);
-    if (thread >= 0 && wide_map_put(&process->threads, &key, (uint64_t)thread + 1) != 0)
+    if (thread >= 0 && !is_former &&
+        wide_map_put(&process->threads, &key, (uint64_t)thread + 1) != 0)
         return -ENOMEM;
     return thread;
 }

@@ -132,6 +132,29 @@ TEST(records_that_say_more_than_they_hold_are_counted)
     session_close(session);
 }
 
+/* Sums of short waits come when the thread leaves its processor the next time. */
+TEST(what_is_told_late_of_the_image_before_an_exec_says_nothing_of_the_next_one)
+{
+    struct sampler_options options = {.frequency_hz = 99};
+    struct session *session = session_open(&options);
+    struct bpf_sampler *state = state_of(session);
+    const int64_t now_ns = (int64_t)state->now_ns;
+    const struct sampler_head head = {
+        .pid = getpid(), .tid = getpid(), .process_start_ns = 1, .thread_start_ns = 1};
+    struct sampler_exec exec = {.head = head};
+    exec.head.kind = SAMPLER_EXEC;
+    exec.head.size = sizeof(exec);
+    exec.head.time_ns = (uint64_t)now_ns + 2000;
+    int64_t before = sampler_thread_of(state, &head, now_ns);
+    CHECK(before >= 0);
+    CHECK_INT(sampler_take_record(state, &exec.head), 0);
+    CHECK_INT(sampler_thread_of(state, &head, now_ns + 1000), before);
+    CHECK(sampler_thread_of(state, &head, now_ns + 3000) > before);
+    CHECK_INT(sampler_thread_of(state, &head, now_ns + 1000), before);
+    session_finish(session);
+    session_close(session);
+}
+
 static int drop(void *context, const struct sampler_head *record)
 {
     (void)record;
