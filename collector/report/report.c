@@ -327,12 +327,10 @@ static int read_all(struct report *report)
     if (rc == 0 && report->line_counts)
         rc = line_counts_finish(report->line_counts);
     awaits_finish(report->awaits);
-    if (rc == 0)
-        rc = finish_gpu(report);
     if (rc == 0 && report->calls)
         rc = calls_finish(report->calls);
     pass_destroy(pass);
-    return rc;
+    return rc == 0 ? finish_gpu(report) : rc; /* when the memory of the pass is free again */
 }
 
 /* Of the whole recording of one machine; a moment of annot's own is among the others'. */

@@ -22,6 +22,30 @@ void gpu_busy_free(struct gpu_busy *busy)
 
 /* ---- Adding ---------------------------------------------------------------------------------- */
 
+/* Room for so many more, and no more than that: there may be no others. 0 or -ENOMEM. */
+static int make_room(struct gpu_busy *busy, size_t extra)
+{
+    size_t need = busy->items.count + extra;
+    if (need <= busy->items.capacity)
+        return 0;
+    struct gpu_interval *items = reallocarray(busy->items.items, need, sizeof(*items));
+    if (!items)
+        return -ENOMEM;
+    busy->items.items = items;
+    busy->items.capacity = need;
+    return 0;
+}
+
+/* Grows by a quarter: there may be millions. 0 or -ENOMEM. */
+static int push(struct gpu_busy *busy, struct gpu_interval added)
+{
+    size_t count = busy->items.count;
+    if (count == busy->items.capacity && make_room(busy, count / 4 + 16) != 0)
+        return -ENOMEM;
+    busy->items.items[busy->items.count++] = added;
+    return 0;
+}
+
 /* Puts it at `at`, in place of those from there on that it touches. 0 or -ENOMEM. */
 static int put_at(struct gpu_busy *busy, size_t at, struct gpu_interval added)
 {
@@ -33,7 +57,7 @@ static int put_at(struct gpu_busy *busy, size_t at, struct gpu_interval added)
         added.end_ns = items[end].end_ns > added.end_ns ? items[end].end_ns : added.end_ns;
     }
     if (end == at) {
-        if (vec_push(&busy->items, added) != 0)
+        if (push(busy, added) != 0)
             return -ENOMEM;
         items = busy->items.items;
         memmove(items + at + 1, items + at, (busy->items.count - 1 - at) * sizeof(*items));
@@ -72,6 +96,20 @@ static void append(struct gpu_interval *items, size_t *count, struct gpu_interva
         items[*count - 1].end_ns = added.end_ns;
 }
 
+/* How many of these, in order, do not lie inside of one from `at` on. */
+static size_t count_outside(const struct gpu_busy *busy, size_t at,
+                            const struct gpu_interval *added, size_t count)
+{
+    const struct gpu_interval *items = busy->items.items;
+    size_t outside = 0;
+    for (size_t i = 0; i < count; i++) {
+        while (at < busy->items.count && items[at].end_ns < added[i].end_ns)
+            at++;
+        outside += at == busy->items.count || items[at].begin_ns > added[i].begin_ns;
+    }
+    return outside;
+}
+
 /* Intervals in order go in between those that are there. 0 or -ENOMEM. */
 static int merge(struct gpu_busy *busy, const struct gpu_interval *added, size_t count)
 {
@@ -79,7 +117,7 @@ static int merge(struct gpu_busy *busy, const struct gpu_interval *added, size_t
         return 0;
     size_t from = first_ending(busy, 0, added[0].begin_ns), left = busy->items.count - from, at = 0;
     struct gpu_interval *tail = malloc((left + 1) * sizeof(*tail));
-    if (!tail || vec_reserve(&busy->items, count) != 0) {
+    if (!tail || make_room(busy, count_outside(busy, from, added, count)) != 0) {
         free(tail);
         return -ENOMEM;
     }
@@ -119,10 +157,10 @@ int gpu_busy_add(struct gpu_busy *busy, int64_t begin_ns, int64_t end_ns)
     if (end_ns <= begin_ns)
         return 0;
     if (busy->items.count == 0)
-        return vec_push(&busy->items, added);
+        return push(busy, added);
     struct gpu_interval *last = &busy->items.items[busy->items.count - 1];
     if (begin_ns > last->end_ns)
-        return vec_push(&busy->items, added);
+        return push(busy, added);
     if (begin_ns < last->begin_ns)
         return add_late(busy, added);
     last->end_ns = end_ns > last->end_ns ? end_ns : last->end_ns;

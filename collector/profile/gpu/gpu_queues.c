@@ -257,28 +257,18 @@ static struct process_busy *process_of(struct gpu_queues *queues, uint32_t proce
                : NULL;
 }
 
-/* What was asked of it is kept, until it is known when it was watched. 0 or -ENOMEM. */
-static int finish_asked(struct process_busy *process, struct queue_busy *lane)
-{
-    int error = gpu_busy_settle(&lane->asked);
-    return error ? error : gpu_busy_join(&process->asked, &lane->asked);
-}
-
-/* A lane is done. What a device did, or a queue of none, goes to its process. 0 or -ENOMEM. */
-static int finish_lane(struct gpu_queues *queues, struct queue_busy *lane)
+/* What a device did, or a queue of none, goes to its process. 0 or -ENOMEM. */
+static int finish_busy(struct gpu_queues *queues, struct queue_busy *lane)
 {
     struct gpu_queue *queue = &lane->queue;
-    bool alone = is_alone(queue);
-    struct process_busy *process = alone ? process_of(queues, queue->process) : NULL;
+    struct process_busy *process = process_of(queues, queue->process);
     int error = gpu_busy_settle(&lane->busy);
     if (!error)
         describe(queue, &lane->busy);
-    if (!error && alone)
+    if (!error && is_alone(queue))
         error = process ? gpu_busy_move(&process->busy, &lane->busy) : -ENOMEM;
-    if (!error && alone)
-        error = finish_asked(process, lane);
     gpu_busy_free(&lane->busy);
-    return error ? error : vec_push(&queues->rows, *queue);
+    return error;
 }
 
 /* After the first launch, and before the last end. */
@@ -311,6 +301,38 @@ static int find_starved(struct gpu_queue *row, const struct gpu_busy *watched,
     return error;
 }
 
+/* A lane is done: when its process was watched is known. What was asked of it is that one's. 0 or
+ * -ENOMEM. */
+static int finish_lane(struct gpu_queues *queues, struct queue_busy *lane, struct gpu_interval life)
+{
+    struct gpu_queue *row = &lane->queue;
+    struct process_busy *process = process_of(queues, row->process);
+    int error = process ? gpu_busy_settle(&lane->asked) : -ENOMEM;
+    if (error)
+        return error;
+    row->life_ns = (uint64_t)(life.end_ns - life.begin_ns);
+    row->watched_ns = gpu_busy_total(&process->watched);
+    if (is_alone(row))
+        error = find_starved(row, &process->watched, &lane->asked);
+    if (!error)
+        error = gpu_busy_move(&process->asked, &lane->asked);
+    gpu_busy_free(&lane->asked);
+    return error ? error : vec_push(&queues->rows, *row);
+}
+
+static int finish_process(const struct gpu_queues *queues, struct process_busy *process,
+                          struct gpu_interval life)
+{
+    int error = gpu_busy_index(&process->busy);
+    return error ? error : find_watched(queues, process, life);
+}
+
+static int find_starved_of_process(struct process_busy *process)
+{
+    int error = gpu_busy_minus(&process->starved, &process->watched, &process->asked);
+    return error ? error : gpu_busy_index(&process->starved);
+}
+
 void gpu_queues_count_synced(struct gpu_queues *queues, struct gpu_totals *totals)
 {
     totals->sync_count = queues->syncs.count;
@@ -338,33 +360,23 @@ int gpu_queues_finish(struct gpu_queues *queues, const struct trace *trace, int6
                       int64_t to_ns, uint64_t *filled_ns)
 {
     const struct gpu_interval all = {from_ns, to_ns};
+    struct queue_busy *lanes = queues->lanes.items;
     int error = 0;
     for (size_t i = 0; i < queues->lanes.count && !error; i++)
-        if (queues->lanes.items[i].queue.count > 0)
-            error = finish_lane(queues, &queues->lanes.items[i]);
-    for (size_t i = 0; i < queues->processes.count; i++)
-        *filled_ns += queues->processes.items[i].busy.filled_ns;
+        if (lanes[i].queue.count > 0)
+            error = finish_busy(queues, &lanes[i]);
     if (queues->edges.count > 1)
         qsort(queues->edges.items, queues->edges.count, sizeof(*queues->edges.items), by_time);
     for (size_t i = 0; i < queues->processes.count && !error; i++) {
         struct process_busy *process = &queues->processes.items[i];
-        error = gpu_busy_index(&process->busy);
-        if (!error)
-            error = find_watched(queues, process, life_of(trace, process->process, all));
-        if (!error)
-            error = gpu_busy_minus(&process->starved, &process->watched, &process->asked);
-        if (!error)
-            error = gpu_busy_index(&process->starved);
+        *filled_ns += process->busy.filled_ns;
+        error = finish_process(queues, process, life_of(trace, process->process, all));
     }
-    for (size_t i = 0; i < queues->rows.count && !error; i++) {
-        struct gpu_queue *row = &queues->rows.items[i];
-        struct gpu_interval life = life_of(trace, row->process, all);
-        row->life_ns = (uint64_t)(life.end_ns - life.begin_ns);
-        const struct gpu_busy *watched = &gpu_queues_of_process(queues, row->process)->watched;
-        row->watched_ns = gpu_busy_total(watched);
-        if (is_alone(row))
-            error = find_starved(row, watched, &queues->lanes.items[row->lane].asked);
-    }
+    for (size_t i = 0; i < queues->lanes.count && !error; i++)
+        if (lanes[i].queue.count > 0)
+            error = finish_lane(queues, &lanes[i], life_of(trace, lanes[i].queue.process, all));
+    for (size_t i = 0; i < queues->processes.count && !error; i++)
+        error = find_starved_of_process(&queues->processes.items[i]);
     if (queues->rows.count > 1)
         qsort(queues->rows.items, queues->rows.count, sizeof(*queues->rows.items), compare_rows);
     return error;
