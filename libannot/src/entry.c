@@ -312,10 +312,12 @@ struct control *entry_busy(struct emission *emission, uintptr_t frame, struct en
     return NULL;
 }
 
-/* Other destructors of the thread may end what is open: there are several rounds of them. */
+/* Other destructors of the thread may end what is open: there are several rounds of them. Not in
+ * the last one: there a sanitizer takes away what its C library's functions need. */
 static int has_another_round(struct control *control)
 {
-    return control_own(control) > 0 && ++control->keep->endings < PTHREAD_DESTRUCTOR_ITERATIONS &&
+    return control_own(control) > 0 &&
+           ++control->keep->endings < PTHREAD_DESTRUCTOR_ITERATIONS - 1 &&
            pthread_setspecific(exit_key, control) == 0;
 }
 
