@@ -481,7 +481,8 @@ int json_member(struct json_reader *reader, char key[JSON_KEY_SIZE], struct json
     if (more < 0 || ret_value->kind == JSON_OBJECT_END)
         return more < 0 ? more : 0;
     size_t length = ret_value->length < JSON_KEY_SIZE ? ret_value->length : JSON_KEY_SIZE - 1;
-    memcpy(key, ret_value->text, length);
+    if (length > 0) /* else there may be no text at all */
+        memcpy(key, ret_value->text, length);
     key[length] = 0;
     return json_next(reader, ret_value);
 }
