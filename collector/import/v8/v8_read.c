@@ -18,7 +18,7 @@ static int read_array(struct v8_reader *reader, const struct json_token *first, 
         return json_skip(reader->json, first);
     for (;;) {
         int more = json_next(reader->json, &token);
-        if (more < 0 || token.kind == JSON_ARRAY_END)
+        if (more <= 0 || token.kind == JSON_ARRAY_END)
             return more < 0 ? more : 0;
         int error = read(reader, &token, node);
         if (error)
@@ -129,12 +129,13 @@ static int read_node(struct v8_reader *reader, const struct json_token *first,
             error = read_array(reader, &token, read_child, &node);
         else if (strcmp(key, "positionTicks") == 0)
             error = read_array(reader, &token, read_tick, &node);
-        else if (strcmp(key, "id") == 0)
-            node.id = id_of(&token);
-        else if (strcmp(key, "parent") == 0)
-            node.parent = id_of(&token);
-        else
+        else {
+            if (strcmp(key, "id") == 0)
+                node.id = id_of(&token);
+            else if (strcmp(key, "parent") == 0)
+                node.parent = id_of(&token);
             error = json_skip(reader->json, &token);
+        }
     }
     if (error || more < 0)
         return error ? error : more;
