@@ -91,6 +91,24 @@ pyannot.end(free)
 for thread in threads:
     thread.join()
 """
+CALLS = """
+def leaf():
+    pass
+
+def deep(level):
+    leaf()
+    if level == 0:
+        others()
+    else:
+        [deep(below) for below in (level - 1,)]
+    leaf()
+
+def main():
+    for point in range(POINTS):
+        deep(3)
+
+main()
+"""
 
 
 class Other:
@@ -129,10 +147,10 @@ class Attached:
 
 
 class OthersTest(ObservedTest):
-    def record_among(self, source, other):
+    def record_among(self, source, other, options):
         """The recording's lines, without what differs from run to run."""
         path = self.script(HEAD.replace("POINTS", str(POINTS)) + f"POINTS = {POINTS}\n" + source)
-        target = subprocess.Popen(self.command(path, options=["--no-sample"]),
+        target = subprocess.Popen(self.command(path, options=["--no-sample", *options]),
                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
                                   env=self.environment)
         strangers = {name: value for name, value in self.environment.items()
@@ -153,12 +171,12 @@ class OthersTest(ObservedTest):
         self.read_lines()
         return sorted(filter(None, map(without_times, self.lines)))
 
-    def check(self, source):
-        alone = self.record_among(source, None)
+    def check(self, source, *options):
+        alone = self.record_among(source, None, options)
         self.assertGreater(len(alone), 40)
         for other in (Other, Attached):
             with self.subTest(other=other.__name__):
-                self.assertEqual(self.record_among(source, other), alone)
+                self.assertEqual(self.record_among(source, other, options), alone)
 
     def test_tasks_of_asyncio(self):
         self.check(TASKS)
@@ -168,6 +186,9 @@ class OthersTest(ObservedTest):
 
     def test_threads_with_open_ranges(self):
         self.check(THREADS)
+
+    def test_calls_that_are_open(self):
+        self.check(CALLS, "--trace-functions=exact", "--trace-select", "main,deep,leaf,others")
 
 
 # As often as the machine likes.

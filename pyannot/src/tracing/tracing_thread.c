@@ -288,6 +288,17 @@ static void leave_all(struct trace_thread *thread)
         annot_code_leave(thread->entries[--thread->count].token);
 }
 
+/* Another program's recording began or ended, or a filter changed: the recording that has the calls
+ * goes on, and so do they. Not if the innermost one was held back by a filter, which may be gone.
+ */
+static bool goes_on(const struct trace_thread *thread, uint64_t gate)
+{
+    bool is_held = thread->count > 0 && thread->entries[thread->count - 1].token == ANNOT_CODE_HELD;
+    return gate != 0 && thread->generation != 0 && trace_now.options.mode == TRACE_EXACT &&
+           !is_held && thread->generation / TRACE_EPOCH == trace_now.epoch / TRACE_EPOCH &&
+           thread->sums.segment != NULL && annot_sums_are_current(&thread->sums);
+}
+
 __attribute__((noinline, cold)) struct trace_thread *trace_thread_sync(bool is_entering,
                                                                        uint32_t calls)
 {
@@ -297,6 +308,10 @@ __attribute__((noinline, cold)) struct trace_thread *trace_thread_sync(bool is_e
         trace_end_later();
     if (thread == NULL || (gate == 0 && thread->generation == 0))
         return NULL;
+    if (goes_on(thread, gate)) {
+        thread->generation = gate ^ trace_now.epoch;
+        return thread;
+    }
     leave_all(thread);
     begin_counts(thread);
     thread->generation = 0;
