@@ -11,7 +11,7 @@ enum { DEVICES = 64, KINDS = 8 };
  * between two windows nobody says. */
 static uint64_t held[DEVICES][KINDS];
 static uint32_t held_in;
-static uint32_t window; /* W: gpu_memory_begin, atomic */
+static uint32_t window; /* W: gpu_memory_begin; R: hold, atomic: a number alone */
 
 void gpu_memory_begin(void)
 {

@@ -19,7 +19,7 @@ static struct known {
     bool is_bare; /* the label does not have the shape */
 } known[SHAPES];
 
-static uint32_t life; /* of CUPTI: how often it was ended; atomic */
+static uint32_t life; /* of CUPTI: how often it was ended; W: gpu_shapes_forget, release; R: find */
 
 void gpu_shapes_forget(void)
 {
