@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Where another process (`annot set`, with ptrace) writes Python code that this one is to run, and
- * reads what came of it: collector/look/look_python.c. Nothing here touches it. */
+ * reads what came of it: collector/live/look/look_python.c. Nothing here touches it. */
 #include "compat.h"
 
 #include <stdint.h>

@@ -46,7 +46,7 @@ def main():
     files = [path.relative_to(root) for folder in ("collector", "libannot", "pyannot", "tools")
              for path in (root / folder).rglob("*")
              if path.is_file() and "__pycache__" not in path.parts]
-    planted = pathlib.Path("collector/read/slice_order.c")
+    planted = pathlib.Path("collector/recording/read/slice_order.c")
     assert planted.as_posix() in wrong_names(text, [planted]), "a planted name goes unnoticed"
     words = defined(text)
     found = [f"{word!r} is defined twice" for word in sorted(set(words)) if words.count(word) > 1]
