@@ -9,7 +9,13 @@
  * usual goes back to the system once it was read. If even that is used up, the reader has not run
  * for seconds: the kinds of activities are switched off for the rest of the window, so that what
  * CUPTI still asks for is not much, and is lost. */
-#include "gpu_parts.h"
+#include "gpu_buffers.h"
+
+#include "gpu_faults.h"
+#include "gpu_library.h"
+#include "gpu_session.h"
+#include "gpu_tell.h"
+#include "gpu_thread.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -3,7 +3,11 @@
  *
  * CUPTI tells of them when the driver starts; a window that opens later asks the driver.
  * Threads: that of gpu_thread.c. */
-#include "gpu_parts.h"
+#include "gpu_devices.h"
+
+#include "gpu_library.h"
+#include "gpu_records.h"
+#include "gpu_values.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -9,7 +9,10 @@
  * nodes to whole graphs, to nothing. After a while the next higher one is tried again; one that
  * fails soon after is tried half as often from then on. Threads: the thread of gpu_thread.c; costs
  * are added by any. */
-#include "gpu_parts.h"
+#include "gpu_governor.h"
+
+#include "gpu_launches.h"
+#include "gpu_records.h"
 
 #include <stdio.h>
 

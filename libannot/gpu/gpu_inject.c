@@ -1,5 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* What the driver calls when it starts (CUDA_INJECTION64_PATH).
+/* libannot-gpu.so: records work of NVIDIA GPUs by CUPTI. The entry point, and its settings.
+ *
+ * The driver loads the library at cuInit (CUDA_INJECTION64_PATH). It does nothing until ANNOT_GPU
+ * asks for a window (gpu_window.h). In a window CUPTI fills buffers (gpu_buffers.h), and one thread
+ * (gpu_thread.h) converts their records to spans (gpu_spans.h). A launching thread pays for a
+ * callback (gpu_calls.h): a few stores into a table, no lock, no allocation.
+ *
+ * Records of CUPTI are read within the sizes that are known here; others are counted as unknown.
+ * CUPTI's headers give types; the version of the loaded library decides which functions are used.
  *
  * A tool that was set before (ANNOT_CUDA_NEXT) comes first, as if it were alone; CUPTI is then used
  * only if that tool does not. ANNOT_GPU, words by comma, says what is wanted:
@@ -8,10 +16,15 @@
  *   profiler  windows between cudaProfilerStart and cudaProfilerStop
  *   stacks=exact, stacks=off   stacks of all launches, of none; else of one of many
  * Without it nothing happens here: no CUPTI, no thread. ANNOT_GPU_KINDS, the same way, says of what
- * else than work of the GPU records are wanted (gpu_kinds.c), ANNOT_GPU_WINDOW which windows
+ * else than work of the GPU records are wanted (gpu_session.c), ANNOT_GPU_WINDOW which windows
  * (gpu_plan.c; "all"), ANNOT_GPU_BUDGET what it may cost (gpu_governor.c; 1 percent, 0: no limit).
  */
-#include "gpu_parts.h"
+#include "gpu_library.h"
+#include "gpu_session.h"
+#include "gpu_settings.h"
+#include "gpu_tell.h"
+#include "gpu_thread.h"
+#include "gpu_trigger.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -21,18 +34,7 @@
 
 enum { BUDGET_PERCENT = 1 };
 
-struct gpu_settings gpu_settings;
-
 __attribute__((visibility("default"))) int InitializeInjection(void);
-
-bool gpu_has_word(const char *words, const char *word)
-{
-    size_t length = strlen(word);
-    for (const char *at = strstr(words, word); at; at = strstr(at + 1, word))
-        if ((at == words || at[-1] == ',') && (at[length] == 0 || at[length] == ','))
-            return true;
-    return false;
-}
 
 /* Percent; what is no number is the default. */
 static double read_budget(const char *text)

@@ -5,10 +5,193 @@
  * table remembers the last calls, and what comes later than that has no origin and is counted. A
  * launching thread writes a slot: number 0, time, number. The reader takes the number before and
  * after. */
-#include "gpu_parts.h"
+#include "gpu_launches.h"
+
+#include "gpu_settings.h"
 
 #include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* ---- Stacks of launches ---------------------------------------------------------------------- */
+
+/* Which launches have their stacks taken, and where the collector takes them.
+ *
+ * A chosen launch calls annot_gpu_launched_v1, which does nothing: whoever records with eBPF has a
+ * probe there, walks the caller's stack, and finds in the arguments the launch's time, which its
+ * spans have as their origin, and how many launches of the thread it stands for. The rest pays for
+ * a decrement.
+ *
+ * Threads: any; all state is the thread's own. A thread begins with each of its launches and comes
+ * to one of SAMPLED_EVERY as it goes on, at intervals that are drawn, so that no loop hides from
+ * them. */
+
+enum {
+    SAMPLED_EVERY = 32,
+    SLOWING = 4, /* stacks until the intervals grow by one */
+};
+
+/* Part of what other programs read: name, arguments and their order never change. */
+__attribute__((visibility("default"))) void
+annot_gpu_launched_v1(uint64_t time, uint64_t correlation, uint64_t launches);
+
+/* Five bytes in which newer kernels place a call (Linux 6.18), as wide as that: else a trap. */
+#if defined(__x86_64__)
+#define ROOM_FOR_A_PROBE ".byte 0x0f, 0x1f, 0x44, 0x00, 0x00"
+#else
+#define ROOM_FOR_A_PROBE "nop"
+#endif
+
+__attribute__((noinline, noclone)) void annot_gpu_launched_v1(uint64_t time, uint64_t correlation,
+                                                              uint64_t launches)
+{
+    __asm__ volatile(ROOM_FOR_A_PROBE : : "r"(time), "r"(correlation), "r"(launches) : "memory");
+}
+
+/* One word: `left` launches of the interval are to come, of `size`; it is the `number`th. */
+static __thread struct {
+    uint16_t left, size;
+    uint32_t number;
+} interval __attribute__((tls_model("initial-exec")));
+
+/* Mixes what nobody plans: the time of the launch. */
+static uint32_t draw(uint64_t time, uint32_t below)
+{
+    return (uint32_t)((time * UINT64_C(0x9e3779b97f4a7c15)) >> 32) % below;
+}
+
+/* On average as long as it is to be by now: 1 to 2 N - 1. */
+static void begin_interval(uint64_t time)
+{
+    uint32_t mean = 1 + interval.number++ / SLOWING;
+    if (mean > SAMPLED_EVERY)
+        mean = SAMPLED_EVERY;
+    if (gpu_settings.stacks == GPU_STACKS_EXACT)
+        mean = 1;
+    interval.left = interval.size = (uint16_t)(1 + draw(time, 2 * mean - 1));
+}
+
+/* The calling thread launches. Cost: a decrement; for one of many a call, which is a probe's. */
+static void gpu_stack_launched(const struct gpu_origin *origin, uint32_t correlation)
+{
+    if (gpu_settings.stacks == GPU_STACKS_OFF)
+        return;
+    if (interval.left == 0)
+        begin_interval(origin->time);
+    if (--interval.left == 0)
+        annot_gpu_launched_v1(origin->time, correlation, interval.size);
+}
+
+/* ---- Threads of the program ------------------------------------------------------------------ */
+
+/* Which of annot's threads a thread of the system is: CUPTI's records of calls have the system's
+ * number.
+ *
+ * A thread enters itself when it launches something, or waits for it. One that never does has calls
+ * of no known thread. A place is taken by a swap; then its thread alone writes it. Where no place
+ * is left, a thread takes that of one that has ended: of those, whoever entered first. Its calls
+ * were read meanwhile, or have no known thread. */
+
+enum { THREADS = 4096, THREAD_TRIES = 16 };
+
+/* Of a place that is being written. */
+#define BUSY UINT32_MAX
+
+static struct entry {
+    uint32_t system; /* 0: empty; W: release */
+    uint32_t thread; /* annot's; 0: not yet */
+    uint64_t time;   /* when it had that number; W: release */
+} threads[THREADS];
+
+/* Of the window: what was entered before may be another thread's number by now. */
+static uint64_t threads_since;
+
+static struct entry *place_of(uint32_t system, uint32_t turn)
+{
+    return &threads[(system * UINT32_C(0x9e3779b9) + turn) % THREADS];
+}
+
+/* errno is the caller's, a thread of the program. */
+static bool has_ended(uint32_t system)
+{
+    int before = errno;
+    bool ended = syscall(SYS_tgkill, getpid(), system, 0) != 0 && errno == ESRCH;
+    errno = before;
+    return ended;
+}
+
+/* One that the calling thread may write; NULL: all near have threads that live. */
+static struct entry *take_empty(uint32_t system)
+{
+    for (uint32_t i = 0; i < THREAD_TRIES; i++) {
+        struct entry *entry = place_of(system, i);
+        uint32_t now = __atomic_load_n(&entry->system, __ATOMIC_RELAXED);
+        if (now == system ||
+            (now == 0 && __atomic_compare_exchange_n(&entry->system, &now, BUSY, false,
+                                                     __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)))
+            return entry;
+    }
+    return NULL;
+}
+
+static struct entry *take_ended(uint32_t system)
+{
+    struct entry *first = NULL;
+    uint32_t whose = 0;
+    for (uint32_t i = 0; i < THREAD_TRIES; i++) {
+        struct entry *entry = place_of(system, i);
+        uint32_t now = __atomic_load_n(&entry->system, __ATOMIC_RELAXED);
+        if (now == BUSY || !has_ended(now) ||
+            (first && __atomic_load_n(&entry->time, __ATOMIC_RELAXED) >
+                          __atomic_load_n(&first->time, __ATOMIC_RELAXED)))
+            continue;
+        first = entry;
+        whose = now;
+    }
+    return first && __atomic_compare_exchange_n(&first->system, &whose, BUSY, false,
+                                                __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)
+               ? first
+               : NULL;
+}
+
+void gpu_thread_met(const struct gpu_origin *here)
+{
+    uint32_t system = (uint32_t)syscall(SYS_gettid);
+    struct entry *entry = take_empty(system);
+    entry = entry ? entry : take_ended(system);
+    if (!entry)
+        return;
+    __atomic_store_n(&entry->thread, here->thread, __ATOMIC_RELEASE);
+    __atomic_store_n(&entry->time, here->time, __ATOMIC_RELEASE);
+    __atomic_store_n(&entry->system, system, __ATOMIC_RELEASE);
+}
+
+int gpu_thread_find(uint32_t system, struct gpu_origin *ret_origin)
+{
+    for (uint32_t i = 0; system && i < THREAD_TRIES; i++) {
+        const struct entry *entry = place_of(system, i);
+        if (__atomic_load_n(&entry->system, __ATOMIC_ACQUIRE) != system)
+            continue;
+        ret_origin->time = __atomic_load_n(&entry->time, __ATOMIC_ACQUIRE);
+        ret_origin->thread = __atomic_load_n(&entry->thread, __ATOMIC_ACQUIRE);
+        return __atomic_load_n(&entry->system, __ATOMIC_RELAXED) == system &&
+               ret_origin->time >= threads_since && ret_origin->thread != 0;
+    }
+    return 0;
+}
+
+void gpu_threads_begin(void)
+{
+    struct gpu_origin here;
+    gpu_tell_here(&here);
+    threads_since = here.time ? here.time : UINT64_MAX; /* nobody records */
+}
+
+/* ---- Launches -------------------------------------------------------------------------------- */
 
 enum { SLOTS = 1 << 18 };
 
@@ -25,7 +208,7 @@ static uint64_t launched; /* W: launching threads, atomic */
 static uint64_t answered; /* of these, were asked for; W: the reader */
 /* The calling thread's launch, until it returns; 0: none. */
 static __thread uint32_t launching __attribute__((tls_model("initial-exec")));
-/* The window and its number with annot, of which gpu_threads.c knows: window << 32 | thread. */
+/* The window and its number with annot, which gpu_thread_met() stores: window << 32 | thread. */
 static __thread uint64_t known __attribute__((tls_model("initial-exec")));
 static uint32_t window; /* W: gpu_launches_begin */
 
@@ -130,4 +313,89 @@ int gpu_launch_find(uint32_t correlation, struct gpu_origin *ret_origin, bool *r
     seen[correlation % SLOTS] = time;
     *ret_origin = (struct gpu_origin){time, (uint32_t)(who >> 32)};
     return 1;
+}
+
+/* ---- Nodes of graphs ------------------------------------------------------------------------- */
+
+/* In which ranges the nodes of graphs were captured. What launches a graph is the origin of its
+ * kernels; this is a key-value of theirs.
+ *
+ * A graph's nodes are made while its work is captured, and cloned when it is instantiated; CUPTI
+ * numbers both. Only in a window that records nodes. Threads: any; a lock that is held for a few
+ * stores, and only where graphs are made. What does not fit has no such key-value. */
+
+enum { NODES = 1 << 14, NODE_TRIES = 16, TEXTS = 1 << 10, TEXT_SIZE = 160 };
+
+static struct node {
+    uint64_t id; /* 0: empty */
+    const char *captured_in;
+} nodes[NODES];
+
+/* They stay, so that equal ones are at one place. */
+static char *texts[TEXTS];
+
+static pthread_mutex_t nodes_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* Its place, or an empty one; NULL: none is near. */
+static struct node *find_node(uint64_t id)
+{
+    uint64_t place = (id * UINT64_C(0x9e3779b97f4a7c15)) >> 40;
+    for (uint32_t i = 0; i < NODE_TRIES; i++) {
+        struct node *node = &nodes[(place + i) % NODES];
+        if (node->id == id || node->id == 0)
+            return node;
+    }
+    return NULL;
+}
+
+static void put_node(uint64_t id, const char *captured_in)
+{
+    struct node *node = captured_in ? find_node(id) : NULL;
+    if (node)
+        *node = (struct node){id, captured_in};
+}
+
+/* NULL: there are too many, or no memory. */
+static const char *keep_text(const char *text)
+{
+    uint32_t place = 0;
+    for (const char *at = text; *at; at++)
+        place = place * 31 + (uint8_t)*at;
+    for (uint32_t i = 0; i < NODE_TRIES; i++) {
+        char **kept = &texts[(place + i) % TEXTS];
+        if (!*kept)
+            *kept = strdup(text);
+        if (!*kept || strcmp(*kept, text) == 0)
+            return *kept;
+    }
+    return NULL;
+}
+
+void gpu_node_captured(uint64_t id)
+{
+    char text[TEXT_SIZE];
+    gpu_tell_open(text, sizeof(text));
+    pthread_mutex_lock(&nodes_lock);
+    put_node(id, text[0] ? keep_text(text) : NULL);
+    pthread_mutex_unlock(&nodes_lock);
+}
+
+void gpu_node_cloned(uint64_t id, uint64_t original)
+{
+    pthread_mutex_lock(&nodes_lock);
+    const struct node *from = find_node(original);
+    if (from && from->id == original)
+        put_node(id, from->captured_in);
+    pthread_mutex_unlock(&nodes_lock);
+}
+
+const char *gpu_node_ranges(uint64_t id)
+{
+    if (id == 0)
+        return NULL;
+    pthread_mutex_lock(&nodes_lock);
+    const struct node *node = find_node(id);
+    const char *captured_in = node && node->id == id ? node->captured_in : NULL;
+    pthread_mutex_unlock(&nodes_lock);
+    return captured_in;
 }

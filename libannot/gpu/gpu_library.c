@@ -3,7 +3,9 @@
  *
  * A second libcupti in a process breaks both, so one that is mapped already is the one. Threads:
  * that of InitializeInjection, then that of gpu_thread.c. */
-#include "gpu_parts.h"
+#include "gpu_library.h"
+
+#include "gpu_faults.h"
 
 #include <dlfcn.h>
 #include <errno.h>

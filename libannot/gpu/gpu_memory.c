@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Memory of devices: what takes it, gives it back, moves it by itself.
  * Threads: that of gpu_thread.c. */
-#include "gpu_parts.h"
+#include "gpu_memory.h"
+
+#include "gpu_records.h"
+#include "gpu_values.h"
 
 #include <string.h>
 

@@ -10,7 +10,12 @@
  * Threads: any, one after the other by a lock of its own. A launch never waits for it; who unloads
  * a module waits for a twentieth of a second at most, who destroys a context for a second. The lock
  * is held in calls of CUPTI's, which calls nobody back in them. */
-#include "gpu_parts.h"
+#include "gpu_pc.h"
+
+#include "gpu_governor.h"
+#include "gpu_library.h"
+#include "gpu_session.h"
+#include "gpu_thread.h"
 
 #include <pthread.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
  *
  * Names of functions are CUPTI's memory. It may share one among records, those of kernels too, so
  * it is never freed: as many stay as the program has kernels. Threads: one for an object. */
-#include "gpu_parts.h"
+#include "gpu_pc.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
  * one place for each field serves all versions, and the distance to the next record must cover all
  * that is read; what came later than 12.0 is read where the distance covers it, and else 0. Fields
  * are copied: a buffer in a test, or a wrong `next`, need not be aligned. */
-#include "gpu_parts.h"
+#include "gpu_records.h"
 
 #include <string.h>
 

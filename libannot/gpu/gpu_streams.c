@@ -4,7 +4,9 @@
  * A launching call says its stream by a handle; records have numbers. CUPTI tells the number of a
  * handle that was not seen before. Handles are used again when a stream is gone, so the name that
  * it had then stays its own. Threads: any; a lock, but for handles that were seen lately. */
-#include "gpu_parts.h"
+#include "gpu_streams.h"
+
+#include "gpu_library.h"
 
 #include <dlfcn.h>
 #include <pthread.h>

@@ -4,7 +4,10 @@
  * Each stream is a queue below its device; what waits for a context has a queue of its own, as has
  * the overhead of CUPTI. A kernel's label holds its shape, so that a span has room for none of it.
  * Launches are counted where a kill does not take them away. */
-#include "gpu_parts.h"
+#include "gpu_devices.h"
+#include "gpu_library.h"
+#include "gpu_streams.h"
+#include "gpu_values.h"
 
 #include <annot/logs.h>
 #include <annot/observers.h>

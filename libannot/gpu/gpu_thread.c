@@ -3,8 +3,19 @@
  *
  * There is one only in a process that ANNOT_GPU asks for. All signals are blocked in it. It sleeps
  * on a word that CUPTI's callbacks change. */
+#include "gpu_thread.h"
+
+#include "gpu_buffers.h"
 #include "gpu_faults.h"
-#include "gpu_parts.h"
+#include "gpu_governor.h"
+#include "gpu_library.h"
+#include "gpu_pc.h"
+#include "gpu_session.h"
+#include "gpu_settings.h"
+#include "gpu_spans.h"
+#include "gpu_streams.h"
+#include "gpu_trigger.h"
+#include "gpu_window.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -9,7 +9,11 @@
  * the lock gives up at once, and that range counts for nothing. The signal's handler adds to a
  * number and wakes the thread of gpu_thread.c, which does the rest.
  */
-#include "gpu_parts.h"
+#include "gpu_trigger.h"
+
+#include "gpu_settings.h"
+#include "gpu_thread.h"
+#include "gpu_window.h"
 
 #include <errno.h>
 #include <pthread.h>

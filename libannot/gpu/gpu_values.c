@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Key-values of spans and labels. */
-#include "gpu_parts.h"
+#include "gpu_values.h"
 
 #include <annot/queues.h>
 

@@ -8,7 +8,20 @@
  * meanwhile just goes on. What the lock is held for takes CUPTI a few milliseconds at most; a
  * thread that does not get it in fifty leaves the work to ours (it may be in a signal handler,
  * above one that has it). Threads: any. Launching threads only read is_taking. */
-#include "gpu_parts.h"
+#include "gpu_window.h"
+
+#include "gpu_buffers.h"
+#include "gpu_calls.h"
+#include "gpu_devices.h"
+#include "gpu_launches.h"
+#include "gpu_memory.h"
+#include "gpu_pc.h"
+#include "gpu_records.h"
+#include "gpu_session.h"
+#include "gpu_settings.h"
+#include "gpu_spans.h"
+#include "gpu_thread.h"
+#include "gpu_trigger.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -2,7 +2,7 @@
 /* What CUPTI filled in when it was asked for samples of the program counter: nothing outside is
  * read. Byte 0: CUPTI's version, before 12.4 or not; bytes 1 to 8: how many records it claims; then
  * its stall reasons, and the records. Names of functions are its memory, so they are there. */
-#include "gpu_parts.h"
+#include "gpu_pc.h"
 
 #include <stdint.h>
 #include <stdlib.h>

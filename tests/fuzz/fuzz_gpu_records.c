@@ -3,7 +3,7 @@
  *
  * Byte 0: how it steps: 0 by the sizes of CUDA 13.0, else by the bytes at the end of the input. The
  * rest is the buffer, in memory of its own size, so that a sanitizer sees the byte behind it. */
-#include "gpu_parts.h"
+#include "gpu_records.h"
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -12,6 +12,7 @@ import dataclasses
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -324,7 +325,7 @@ def the_headline_names_the_op_that_launched_and_not_the_call_of_cuda():
 
 
 def differences(*words):
-    told = subprocess.run([ANNOT, "diff", "--json", "--allow-unlike", *words], check=True,
+    told = subprocess.run([ANNOT, "diff", "--json", *words], check=True,
                           capture_output=True)
     return json.loads(told.stdout)
 
@@ -365,9 +366,11 @@ def products_that_take_half_again_as_long_are_slower():
     one = differences(sides[0][0], sides[1][0])  # one of each: by batches of single kernels
     each = row_of(one["gpu_kernels"], "ampere::gemm<…>", "each")
     assert each["verdict"] == "slower" and each["change"] > 0.4, each
-    text = subprocess.run([ANNOT, "diff", "--allow-unlike", sides[0][0], sides[1][0]], check=True,
+    # Not the first screen: where the machine is busy, waits of the host differ more.
+    text = subprocess.run([ANNOT, "diff", "--all", sides[0][0], sides[1][0]], check=True,
                           capture_output=True, text=True).stdout
-    assert "slower  kernel ampere::gemm<…>" in text, text
+    total = r"^ampere::gemm<…> +total +8\.68 ms +13\.0 ms +\+50 % "
+    assert re.search(total, text, re.M), text
 
 
 def what_a_gpu_did_is_reported_as_it_was():

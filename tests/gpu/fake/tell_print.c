@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Instead of annot: what libannot-gpu tells, as lines of JSON in the file ANNOT_GPU_TELL. So tests
  * see each span as it was told, before anything else has touched it. Threads are their tids. */
-#include "gpu_parts.h"
+#include "gpu_streams.h"
+#include "gpu_values.h"
 
 #include <errno.h>
 #include <fcntl.h>

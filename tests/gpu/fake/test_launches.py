@@ -6,6 +6,7 @@ the launch of the graph: of each, exactly what a program says that it launched t
     test_launches.py ANNOT FAKE_CUPTI PROGRAM"""
 
 import collections
+import itertools
 import json
 import os
 import pathlib
@@ -22,7 +23,8 @@ from test_exports import use_test_python  # noqa: E402
 
 ANNOT, FAKE, PROGRAM = (pathlib.Path(word).resolve() for word in sys.argv[1:])
 WARM = "warm"  # launched before everything else: annot meets the libraries around a launch
-OUTERMOST = ("_start", "clone3", "[stack not sampled]")  # what is before are ranges
+# What is before are ranges. clone3 has no name without the C library's debug symbols.
+OUTERMOST = re.compile(r"_start|clone3|libc\.so\.6\+0x.*|\[stack not sampled\]")
 NODES = ("--gpu-nodes", "--gpu-stacks", "exact")
 WHOLE = ("--gpu-stacks", "exact")
 NO_STACKS = ("--gpu-nodes", "--no-sample")
@@ -93,7 +95,7 @@ def tid_of(frame):
 
 
 def ranges_of(stack):
-    return ";".join(stack[:next(i for i, frame in enumerate(stack) if frame in OUTERMOST)])
+    return ";".join(itertools.takewhile(lambda frame: not OUTERMOST.fullmatch(frame), stack))
 
 
 def by_range():

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What is left out when recording costs too much, and when it is tried again. */
-#include "gpu_parts.h"
+#include "gpu_governor.h"
+#include "gpu_launches.h"
 #include "test.h"
 
 #include <string.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* How much memory is held, by what a window saw taken and given back. */
-#include "gpu_parts.h"
+#include "gpu_memory.h"
+#include "gpu_records.h"
 #include "test.h"
 
 /* In place of gpu_tell.c. */

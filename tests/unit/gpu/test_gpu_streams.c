@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Streams, their names and numbers. */
-#include "gpu_parts.h"
+#include "gpu_library.h"
+#include "gpu_streams.h"
 #include "test.h"
 
 #include <pthread.h>

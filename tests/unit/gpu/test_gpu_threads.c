@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Threads that launch are known by their numbers, however many came before them. */
-#include "gpu_parts.h"
+#include "gpu_launches.h"
 #include "test.h"
 
 #include <pthread.h>
@@ -12,6 +12,18 @@ enum { THREADS = 9000 };
 static uint64_t now;
 
 /* In place of gpu_tell.c. */
+void gpu_tell_count(enum gpu_count which, uint64_t by)
+{
+    (void)which;
+    (void)by;
+}
+
+void gpu_tell_open(char *text, size_t size)
+{
+    (void)size;
+    text[0] = 0;
+}
+
 void gpu_tell_here(struct gpu_origin *ret_origin)
 {
     *ret_origin = (struct gpu_origin){++now, 1};

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* Ranges of many threads open and shut windows: none is missed, however late a thread goes on. */
-#include "gpu_parts.h"
+#include "gpu_settings.h"
+#include "gpu_thread.h"
+#include "gpu_trigger.h"
+#include "gpu_window.h"
 #include "test.h"
 
 #include <pthread.h>
 
 enum { THREADS = 24, RANGES = 60000 };
 
-/* In place of gpu_inject.c, gpu_tell.c, gpu_thread.c and gpu_window.c. */
-struct gpu_settings gpu_settings;
+/* In place of gpu_tell.c, gpu_thread.c and gpu_window.c. */
 static void (*on_range)(void *context, int begins, uint64_t time);
 
 uint64_t gpu_tell_is_on(void)

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+/* Who launched which work: threads and times by CUPTI's correlation ids, threads by the system's
+ * numbers, and ranges in which nodes of graphs were captured. All tables are bounded.
+ *
+ * Threads: those of the program write, without a lock except for nodes; one thread finds. */
+#ifndef ANNOT_GPU_LAUNCHES_H
+#define ANNOT_GPU_LAUNCHES_H
+
+#include "gpu_tell.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* ---- Launches ---- */
+
+/* Makes the table. 0 or -ENOMEM. Threads: one, with the window's lock. */
+int gpu_launches_open(void);
+
+/* A launching or waiting call begins on the calling thread. Cost: a time stamp and three stores;
+ * if it launches, also an atomic addition, a decrement and, for one of many, a probe's call. */
+void gpu_launch_begins(uint32_t correlation, bool launches);
+
+/* The call returned; failed; or only added a node to a graph that is being captured. */
+void gpu_launch_returned(void);
+void gpu_launch_failed(uint32_t correlation);
+void gpu_launch_captured(void);
+
+/* The caller's thread and time by correlation id. 1; 0: unknown or overwritten. *ret_first: first
+ * request for this call. Threads: one. */
+int gpu_launch_find(uint32_t correlation, struct gpu_origin *ret_origin, bool *ret_first);
+
+/* A window begins: launches before it count as answered. */
+void gpu_launches_begin(void);
+
+/* The reader has the first activity of a counted launch. */
+void gpu_launch_answered(void);
+
+/* True while counted launches have no activity yet. Any thread. */
+bool gpu_launches_pending(void);
+
+/* Launches counted so far. Any thread. */
+uint64_t gpu_launches_counted(void);
+
+/* ---- Nodes of graphs ---- */
+
+/* The calling thread adds a node to a graph; or copies one to another graph. */
+void gpu_node_captured(uint64_t id);
+void gpu_node_cloned(uint64_t id, uint64_t original);
+
+/* The ranges open when the node was captured, as gpu_tell_open() writes them; equal texts share one
+ * address, valid for ever. NULL: unknown, or no range. */
+const char *gpu_node_ranges(uint64_t id);
+
+/* ---- Threads of the program ---- */
+
+/* A window begins: entries made before are ignored from here on. */
+void gpu_threads_begin(void);
+
+/* Enters the calling thread with annot's number and the time. Any thread. */
+void gpu_thread_met(const struct gpu_origin *here);
+
+/* By the system's number: 1; 0: unknown. Threads: one. */
+int gpu_thread_find(uint32_t system, struct gpu_origin *ret_origin);
+
+#endif
