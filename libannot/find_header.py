@@ -5,8 +5,8 @@
     find_header.py HEADER BUILD [FOLDER...]
 
 FOLDERs first, which were given by hand and are then the only ones; else what Debian and CUDA's
-toolkits install, and what setup.sh installed from wheels into BUILD/venv, of which variants are
-built inside.
+toolkits install, and wheels: those that setup.sh installed into BUILD/venv, of which variants are
+built inside, and those that this Python finds, as in an environment of pip that builds a wheel.
 """
 
 import glob
@@ -17,15 +17,15 @@ INSTALLED = ("/usr/include", "/usr/local/include", "/usr/local/cuda/include",
              "/usr/local/cuda-*/include", "/usr/local/cuda/targets/*/include",
              "/usr/local/cuda/extras/CUPTI/include", "/usr/local/cuda-*/extras/CUPTI/include",
              "/opt/cuda/include", "/opt/cuda/extras/CUPTI/include", "/usr/lib/cuda/include")
-WHEELS = ("lib/python3*/site-packages/nvidia/*/include",
-          "lib/python3*/site-packages/*/include", "include")
+WHEELS = ("nvidia/*/include", "*/include")
 
 
 def main(header, build, *given):
     """Exit status."""
-    venvs = (os.path.join(build, "venv"), os.path.join(os.path.dirname(build), "venv"), sys.prefix)
-    patterns = given or INSTALLED + tuple(
-        os.path.join(venv, pattern) for venv in venvs for pattern in WHEELS)
+    packages = [os.path.join(folder, "venv/lib/python3*/site-packages")
+                for folder in (build, os.path.dirname(build))] + list(filter(None, sys.path[1:]))
+    patterns = given or (*INSTALLED, os.path.join(sys.prefix, "include"), *(
+        os.path.join(folder, wheel) for folder in packages for wheel in WHEELS))
     for pattern in patterns:
         for folder in sorted(glob.glob(pattern), reverse=True):
             if os.path.isfile(os.path.join(folder, header)):

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The public functions of annot.h: fast path, else the general one, else the copy of libannot that
- * serves.
+/* The public functions of annot.h and values.h, and the events of observers.h: fast path, else the
+ * general one, else the copy of libannot that serves.
  *
  * Threads, errors and cost: see annot.h. A copy that does not serve has no joined threads, so its
  * fast path always fails and costs the serving copy's users nothing. */
@@ -8,12 +8,14 @@
 
 #include "fast.h"
 #include "fast_event.h"
+#include "fast_in.h"
 #include "named.h"
 #include "proc.h"
 #include "process.h"
 #include "spell.h"
 #include "strings.h"
 
+#include <annot/observers.h>
 #include <errno.h>
 #include <string.h>
 
@@ -35,20 +37,12 @@ const char *annot_status(void)
     return text;
 }
 
-uint32_t intern_or_tell(const struct string_key *key)
-{
-    uint32_t id = strings_intern(key);
-    if (id == 0)
-        process_leave_name();
-    return id;
-}
-
 annot_name annot_name_intern(const char *text)
 {
     struct string_key key;
     FORWARD_VALUE(name_intern, 0, text);
     string_key_init(&key, text, ANNOT_STRING_NAME);
-    return intern_or_tell(&key);
+    return process_intern(&key);
 }
 
 static APART uint16_t intern_numbered(const char *name, enum annot_string_kind kind,
@@ -57,7 +51,7 @@ static APART uint16_t intern_numbered(const char *name, enum annot_string_kind k
     struct string_key key;
     string_key_init(&key, name, kind);
     key.parent = parent;
-    return strings_number(intern_or_tell(&key));
+    return strings_number(process_intern(&key));
 }
 
 annot_domain annot_domain_create(const char *name)
@@ -152,7 +146,7 @@ static APART void general_name(uint8_t kind, annot_name name)
 }
 
 /* Of what the first try leaves. */
-static __attribute__((noinline)) void push_name_slowly(annot_name name)
+static HOT __attribute__((noinline)) void push_name_slowly(annot_name name)
 {
     if (fast_push(annot_control, name))
         return;
@@ -196,7 +190,7 @@ void annot_emit_push_event(const struct annot_event *event)
     general_event(ANNOT_REC_PUSH, event);
 }
 
-static __attribute__((noinline)) void pop_slowly(void)
+static HOT __attribute__((noinline)) void pop_slowly(void)
 {
     if (fast_pop(annot_control))
         return;
@@ -319,6 +313,274 @@ void annot_emit_counter_event(const struct annot_event *event)
     general_event(is_group ? ANNOT_REC_COUNTER_GROUP : ANNOT_REC_COUNTER, event);
 }
 
+/* ---- Ranges and marks with a name and a domain ----------------------------------------------- */
+
+/* What is beyond the first try, or another copy's. A copy that does not know of these knows of
+ * events. */
+static __attribute__((noinline)) void push_in_slowly(const struct annot_event *event)
+{
+    if (runtime_other && RUNTIME_HAS(push_in))
+        runtime_other->push_in(event->domain, event->name, event->text);
+    else
+        annot_emit_push_event(event);
+}
+
+static __attribute__((noinline)) void mark_in_slowly(const struct annot_event *event)
+{
+    if (runtime_other && RUNTIME_HAS(mark_in))
+        runtime_other->mark_in(event->domain, event->name, event->text);
+    else
+        annot_emit_mark_event(event);
+}
+
+/* 0: not known to this thread yet. */
+static FAST annot_name known(struct control *control, annot_name name, const char *text)
+{
+    if (__builtin_expect(name != 0, 1) || !is_ready(control))
+        return name;
+    return spell_cached(control, text);
+}
+
+void annot_emit_push_in(annot_domain domain, annot_name name, const char *text)
+{
+    annot_name found = known(annot_control, name, text);
+    if (__builtin_expect(found && in_push(annot_control, domain, found), 1))
+        return;
+    const struct annot_event event = {.text = text, .name = name, .domain = domain};
+    push_in_slowly(&event);
+}
+
+void annot_emit_mark_in(annot_domain domain, annot_name name, const char *text)
+{
+    annot_name found = known(annot_control, name, text);
+    if (__builtin_expect(found && in_mark(annot_control, domain, found), 1))
+        return;
+    const struct annot_event event = {.text = text, .name = name, .domain = domain};
+    mark_in_slowly(&event);
+}
+
+/* ---- Observers ------------------------------------------------------------------------------- */
+
+/* A domain or category of an observer has the number of a string that names the observer. That
+ * string stands before the one with the name, so a reader of the name has seen it. */
+
+static APART uint16_t number_of(char *text, const struct string_key *name, uint32_t who)
+{
+    struct string_key key;
+    const char *end = text + ANNOT_STRING_MAX + 1;
+    char *at = text_append_decimal(text, end, who >> 16);
+    at = text_append(at, end, "\x1f");
+    at = text_append_decimal(at, end, who & 0xffff);
+    at = text_append(at, end, name->kind == ANNOT_STRING_DOMAIN ? "\x1f\x1f" : "\x1f");
+    text_append(at, end, name->bytes);
+    string_key_init(&key, text, ANNOT_STRING_OBSERVED);
+    key.parent = name->parent;
+    return strings_observe(&key, name);
+}
+
+static uint16_t observe(struct string_key *name, uint32_t who)
+{
+    char *scratch = scratch_take();
+    uint16_t number = scratch ? number_of(scratch, name, who) : 0;
+    scratch_give(scratch);
+    if (number == 0)
+        process_leave_name();
+    process_tell_numbers();
+    return number;
+}
+
+annot_domain annot_domain_observed(const char *name, uint16_t observer, uint16_t role)
+{
+    struct string_key key;
+    if (runtime_other && !RUNTIME_HAS(domain_observed))
+        return annot_domain_create(name);
+    FORWARD_VALUE(domain_observed, 0, name, observer, role);
+    string_key_init(&key, name, ANNOT_STRING_DOMAIN);
+    return observe(&key, (uint32_t)observer << 16 | role);
+}
+
+annot_category annot_category_observed(annot_domain domain, const char *name, uint16_t observer,
+                                       uint16_t role)
+{
+    struct string_key key;
+    if (runtime_other && !RUNTIME_HAS(category_observed))
+        return annot_category_create(domain, name);
+    FORWARD_VALUE(category_observed, 0, domain, name, observer, role);
+    string_key_init(&key, name, ANNOT_STRING_CATEGORY);
+    key.parent = domain;
+    return observe(&key, (uint32_t)observer << 16 | role);
+}
+
+void annot_emit_pop_empty(void)
+{
+    FORWARD(pop_empty);
+    struct emission emission = {.kind = EMIT_POP_EMPTY};
+    emit_general(&emission);
+}
+
+enum { SCHEMA_TEXT_MAX = 1000 };
+
+/* ---- Schemas --------------------------------------------------------------------------------- */
+
+static const uint8_t field_sizes[] = {
+    [ANNOT_FIELD_INT8] = 1,
+    [ANNOT_FIELD_INT16] = 2,
+    [ANNOT_FIELD_INT32] = 4,
+    [ANNOT_FIELD_INT64] = 8,
+    [ANNOT_FIELD_UINT8] = 1,
+    [ANNOT_FIELD_UINT16] = 2,
+    [ANNOT_FIELD_UINT32] = 4,
+    [ANNOT_FIELD_UINT64] = 8,
+    [ANNOT_FIELD_FLOAT] = 4,
+    [ANNOT_FIELD_DOUBLE] = 8,
+    [ANNOT_FIELD_BOOL] = 1,
+    [ANNOT_FIELD_CHARS] = 1,
+    [ANNOT_FIELD_POINTER] = sizeof(void *),
+};
+
+static uint32_t field_count(const struct annot_field *field)
+{
+    return field->count ? field->count : 1;
+}
+
+static int field_is_inside(const struct annot_field *field, uint32_t size)
+{
+    if (field->kind < ANNOT_FIELD_INT8 || field->kind > ANNOT_FIELD_POINTER)
+        return 0;
+    return field->offset + (uint32_t)field_sizes[field->kind] * field_count(field) <= size;
+}
+
+static char *append_field(char *at, const char *end, const struct annot_field *field)
+{
+    at = text_append(at, end, "\x1e");
+    at = text_append_clean(at, end, field->name);
+    at = text_append(at, end, "\x1f");
+    at = text_append_decimal(at, end, field->kind);
+    at = text_append(at, end, "\x1f");
+    at = text_append_decimal(at, end, field->offset);
+    at = text_append(at, end, "\x1f");
+    at = text_append_decimal(at, end, field_count(field));
+    at = text_append(at, end, "\x1f");
+    return field->unit ? text_append_clean(at, end, field->unit) : at;
+}
+
+struct schema {
+    const char *name;
+    const struct annot_field *fields;
+    size_t count;
+    uint32_t size;
+};
+
+static annot_schema intern_schema(char *text, const struct schema *schema)
+{
+    const struct annot_field *fields = schema->fields;
+    const char *end = text + SCHEMA_TEXT_MAX + 2, *name = schema->name;
+    size_t count = schema->count;
+    uint32_t size = schema->size;
+    struct string_key key;
+    char *at = text_append_clean(text, end, name);
+    at = text_append(at, end, "\x1f");
+    at = text_append_decimal(at, end, size);
+    for (size_t i = 0; fields && i < count && at < end - 1; i++) {
+        if (!field_is_inside(&fields[i], size))
+            return 0;
+        at = append_field(at, end, &fields[i]);
+    }
+    if (at - text > SCHEMA_TEXT_MAX)
+        return 0;
+    string_key_init(&key, text, ANNOT_STRING_SCHEMA);
+    return strings_number(process_intern(&key));
+}
+
+annot_schema annot_schema_create(const char *name, uint32_t size, const struct annot_field *fields,
+                                 size_t count)
+{
+    FORWARD_VALUE(schema_create, 0, name, size, fields, count);
+    const struct schema schema = {name, fields, count, size};
+    char *scratch = scratch_take();
+    annot_schema number = scratch ? intern_schema(scratch, &schema) : 0;
+    scratch_give(scratch);
+    return number;
+}
+
+/* ---- Counters of several values -------------------------------------------------------------- */
+
+/* 0: the two are too long for a string. */
+static uint32_t intern_unit(char *text, annot_domain domain, const char *counter, const char *unit)
+{
+    const char *end = text + ANNOT_STRING_MAX + 2;
+    struct string_key key;
+    char *at = text_append(text, end, counter ? counter : "(null)");
+    at = text_append(at, end, "\x1f");
+    at = text_append_clean(at, end, unit ? unit : "");
+    if (at - text > ANNOT_STRING_MAX)
+        return 0;
+    string_key_init(&key, text, ANNOT_STRING_COUNTER_UNIT);
+    key.number = domain;
+    return process_intern(&key);
+}
+
+void annot_counter_unit(annot_domain domain, const char *counter, const char *unit)
+{
+    FORWARD(counter_unit, domain, counter, unit);
+    int error = errno;
+    char *scratch = scratch_take();
+    uint32_t id = scratch ? intern_unit(scratch, domain, counter, unit) : 0;
+    scratch_give(scratch);
+    if (id)
+        process_tell_string(id);
+    errno = error;
+}
+
+static APART void general_counters(const char *text, const struct annot_value *values, size_t count)
+{
+    struct emission emission = {
+        .kind = ANNOT_REC_COUNTER_GROUP, .text = text, .values = values, .value_count = count};
+    emit_general(&emission);
+}
+
+void annot_emit_counters(const char *text, const struct annot_value *values, size_t count)
+{
+    struct control *control = annot_control;
+    if (!values || !count)
+        return;
+    if (__builtin_expect(is_ready(control), 1)) {
+        annot_name name = spell_cached(control, text);
+        if (__builtin_expect(name && fast_counters(control, name, values, count), 1))
+            return;
+    }
+    FORWARD(counters, text, values, count);
+    general_counters(text, values, count);
+}
+
+/* ---- The end of a range -----------------------------------------------------------------------
+ */
+
+/* A copy that does not know of these still closes the range. */
+void annot_emit_pop_values(const struct annot_value *values, size_t count)
+{
+    if (runtime_other && !RUNTIME_HAS(pop_values)) {
+        runtime_other->pop();
+        return;
+    }
+    FORWARD(pop_values, values, count);
+    struct emission emission = {.kind = ANNOT_REC_POP, .values = values, .value_count = count};
+    emit_general(&emission);
+}
+
+void annot_emit_end_values(annot_range range, const struct annot_value *values, size_t count)
+{
+    if (runtime_other && !RUNTIME_HAS(end_values)) {
+        runtime_other->end(range);
+        return;
+    }
+    FORWARD(end_values, range, values, count);
+    struct emission emission = {
+        .kind = ANNOT_REC_RANGE_END, .id = range, .values = values, .value_count = count};
+    if (range)
+        emit_general(&emission);
+}
+
 /* ---- For later copies ------------------------------------------------------------------------ */
 
 OWN(annot_status);
@@ -342,3 +604,13 @@ OWN(annot_emit_counter);
 OWN(annot_emit_counter_name);
 OWN(annot_emit_counter_int);
 OWN(annot_emit_counter_event);
+OWN(annot_emit_push_in);
+OWN(annot_emit_mark_in);
+OWN(annot_domain_observed);
+OWN(annot_category_observed);
+OWN(annot_emit_pop_empty);
+OWN(annot_emit_pop_values);
+OWN(annot_emit_end_values);
+OWN(annot_schema_create);
+OWN(annot_counter_unit);
+OWN(annot_emit_counters);

@@ -40,17 +40,13 @@ static inline int is_ready(const struct control *control)
     return control->generation == annot_gate_v1.generation;
 }
 
-/* The id of a name; 0, and counted: the table is full. */
-struct string_key;
-uint32_t intern_or_tell(const struct string_key *key);
-
-/* The calling thread's control block if it records, else NULL. In api_context.c. */
+/* The calling thread's control block if it records, else NULL. */
 struct control *api_recording(void);
 
 /* What the API was given, as an event of a kind. */
 void emission_from(struct emission *emission, const struct annot_event *event, uint8_t kind);
 
-/* Texts made by printf: not kept in the table of names, or sparingly. In api_logs.c. */
+/* Texts made by printf: not kept in the table of names, or sparingly. */
 void push_formatted(const char *text);
 void mark_formatted(const char *text);
 

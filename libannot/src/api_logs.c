@@ -1,15 +1,289 @@
 /* SPDX-License-Identifier: MIT */
-/* The public functions of logs.h that leave texts. */
+/* The public functions of logs.h: the current range, trace context, texts and logs. And those of
+ * observers.h for open ranges and notes about the process. */
 #include "api.h"
-#include "note.h"
+#include "clock.h"
+#include "levels.h"
+#include "mix.h"
 #include "proc.h"
-#include "scratch.h"
+#include "process.h"
+#include "remarks.h"
 #include "spell.h"
+#include "strings.h"
 
+#include <annot/annot.h>
 #include <annot/observers.h>
+#include <annot_barrier.h>
 #include <errno.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- Text of a W3C traceparent --------------------------------------------------------------- */
+
+/* "VERSION-TRACE-SPAN-FLAGS" in lower-case hexadecimal digits of fixed width. Version 00 ends
+ * there, later ones may have more behind a "-"; ff is none. */
+
+struct trace_context {
+    uint64_t trace[2]; /* high, low */
+    uint64_t span;
+};
+
+static char *append_part(char *at, const char *end, uint64_t value)
+{
+    return text_append_hex(at, end, value, 16);
+}
+
+/* Writes "00-...-01" and NUL, ANNOT_TRACE_CONTEXT_SIZE bytes. */
+static void trace_context_write(const struct trace_context *context, char *text)
+{
+    const char *end = text + ANNOT_TRACE_CONTEXT_SIZE;
+    char *at = text_append(text, end, "00-");
+    at = append_part(at, end, context->trace[0]);
+    at = append_part(at, end, context->trace[1]);
+    at = text_append(at, end, "-");
+    at = append_part(at, end, context->span);
+    text_append(at, end, "-01");
+}
+
+/* Reads exactly `count` digits. Returns what follows, or NULL. */
+static const char *read_hex(const char *at, int count, uint64_t *ret_value)
+{
+    uint64_t value = 0;
+    for (; at && count > 0; count--, at++) {
+        if (*at >= '0' && *at <= '9')
+            value = value << 4 | (uint64_t)(*at - '0');
+        else if (*at >= 'a' && *at <= 'f')
+            value = value << 4 | (uint64_t)(*at - 'a' + 10);
+        else
+            return NULL;
+    }
+    *ret_value = value;
+    return at;
+}
+
+static const char *read_dash(const char *at)
+{
+    return at && *at == '-' ? at + 1 : NULL;
+}
+
+/* Returns 1, or 0: the text is none. */
+static int trace_context_read(const char *text, struct trace_context *context)
+{
+    uint64_t version, flags;
+    const char *at = read_dash(read_hex(text, 2, &version));
+    at = read_hex(at, 16, &context->trace[0]);
+    at = read_dash(read_hex(at, 16, &context->trace[1]));
+    at = read_dash(read_hex(at, 16, &context->span));
+    at = read_hex(at, 2, &flags);
+    if (!at || version == 0xff || (*at != 0 && (version == 0 || *at != '-')))
+        return 0;
+    return (context->trace[0] | context->trace[1]) != 0 && context->span != 0;
+}
+
+/* ---- The current range ----------------------------------------------------------------------- */
+
+/* The innermost recorded range; 0: none. In a signal handler, what the interrupted event has done
+ * so far: an entry of the live stack is whole before the depth counts it. */
+static uint32_t innermost(const struct annot_thread *thread)
+{
+    uint32_t depth = annot_load_relaxed(&thread->depth);
+    for (uint32_t level = depth; level > 0 && depth - level < ANNOT_LIVE_DEPTH; level--) {
+        uint32_t instance = thread->live[(level - 1) % ANNOT_LIVE_DEPTH].instance;
+        if (instance)
+            return instance;
+    }
+    return 0;
+}
+
+static uint64_t current(const struct control *control)
+{
+    uint32_t instance = control->thread && !control->shadow ? innermost(control->thread) : 0;
+    if (instance == 0)
+        return 0;
+    uint64_t number = mix(control->current ^ instance * MIX_INSTANCE);
+    return number ? number : 1;
+}
+
+static APART void general(uint8_t kind, uint64_t id)
+{
+    struct emission emission = {.kind = kind, .id = id};
+    emit_general(&emission);
+}
+
+struct control *api_recording(void)
+{
+    struct control *control = annot_control;
+    if (!is_ready(control)) { /* it may have to follow to another session first */
+        general(ANNOT_REC_NONE, 0);
+        control = annot_control;
+    }
+    return annot_enabled() && control->segment && !control->shadow ? control : NULL;
+}
+
+uint64_t annot_current(void)
+{
+    struct control *control = annot_control;
+    if (__builtin_expect(is_ready(control), 1))
+        return current(control);
+    FORWARD_VALUE(current, 0);
+    control = annot_enabled() ? api_recording() : NULL;
+    return control ? current(control) : 0;
+}
+
+/* A copy that does not know of this has nothing better than the gate, which others change too. */
+uint64_t annot_recording(void)
+{
+    FORWARD_VALUE(recording, annot_gate_v1.generation);
+    const struct control *control = annot_enabled() ? api_recording() : NULL;
+    return control ? control->segment->session_id : 0;
+}
+
+/* ---- W3C trace context ----------------------------------------------------------------------- */
+
+/* Returns the span: the innermost range, or a number of its own. */
+static APART uint64_t write_context(struct control *control, char *text)
+{
+    struct trace_context context = {{control->keep->trace[0], control->keep->trace[1]},
+                                    current(control)};
+    if ((context.trace[0] | context.trace[1]) == 0) {
+        context.trace[0] = control->segment->session_id;
+        context.trace[1] = control->segment->header->info.identity;
+    }
+    if (context.span == 0)
+        context.span = emit_take_id();
+    trace_context_write(&context, text);
+    return context.span;
+}
+
+int annot_trace_context(char text[ANNOT_TRACE_CONTEXT_SIZE])
+{
+    FORWARD_VALUE(trace_context, 0, text);
+    struct control *control = annot_enabled() ? api_recording() : NULL;
+    if (!control)
+        return 0;
+    general(ANNOT_REC_FLOW_BEGIN, write_context(control, text));
+    return 1;
+}
+
+/* Returns whether the text is one, or none is given; ret_span gets the sender's, or 0. */
+static APART int read_context(struct control *control, const char *traceparent, uint64_t *ret_span)
+{
+    struct trace_context context = {0};
+    if (traceparent && !trace_context_read(traceparent, &context))
+        return 0;
+    control->keep->trace[0] = context.trace[0];
+    control->keep->trace[1] = context.trace[1];
+    *ret_span = context.span;
+    return 1;
+}
+
+int annot_trace_context_adopt(const char *traceparent)
+{
+    uint64_t span;
+    FORWARD_VALUE(trace_context_adopt, 0, traceparent);
+    struct control *control = annot_enabled() ? api_recording() : NULL;
+    if (!control || !read_context(control, traceparent, &span))
+        return 0;
+    if (span)
+        general(ANNOT_REC_FLOW_END, span);
+    return 1;
+}
+
+/* ---- Open ranges ----------------------------------------------------------------------------- */
+
+/* The ranges that a thread has open, for another one that goes on with its work, and their names.
+ */
+
+/* One of the live stack; false: it is a parent's, or nobody knows its name. */
+static int tell(struct control *control, uint32_t index, struct annot_open_range *ret_range)
+{
+    const struct annot_open *open = levels_live(control, index);
+    if (!open || open->name == 0)
+        return 0;
+    *ret_range = (struct annot_open_range){.name = open->name};
+    if (open->time < ANNOT_OPEN_MARK_END) {
+        const uint64_t kinds = ANNOT_OPEN_MARK(ANNOT_OPEN_INHERITED, 0);
+        ret_range->domain = (annot_domain)(open->time >> 2);
+        ret_range->is_shown = 1;
+        return (open->time & kinds) != ANNOT_OPEN_INHERITED;
+    }
+    const struct open_scope *scope =
+        index < ANNOT_LIVE_DEPTH ? &control->keep->scopes[index] : NULL;
+    if (scope && open->instance != 0 && scope->instance == open->instance) {
+        ret_range->domain = scope->domain;
+        ret_range->category = scope->category;
+    }
+    return 1;
+}
+
+uint32_t annot_open_ranges(struct annot_open_range *ranges, uint32_t count)
+{
+    uint32_t told = 0;
+    FORWARD_VALUE(open_ranges, 0, ranges, count);
+    struct control *control = annot_enabled() ? api_recording() : NULL;
+    if (!control || !control->thread)
+        return 0;
+    for (uint32_t i = 0; i < control->live_depth && told < count; i++)
+        told += (uint32_t)tell(control, i, &ranges[told]);
+    return told;
+}
+
+static size_t no_text(char *text, size_t size)
+{
+    if (size)
+        text[0] = 0;
+    return 0;
+}
+
+size_t annot_name_text(annot_name name, char *text, size_t size)
+{
+    FORWARD_VALUE(name_text, no_text(text, size), name, text, size);
+    const struct annot_string *string = strings_get(name);
+    if (!string || string_kind(string) != ANNOT_STRING_NAME || size == 0)
+        return no_text(text, size);
+    size_t length = string_length(string), kept = length < size ? length : size - 1;
+    memcpy(text, string_bytes(string), kept);
+    text[kept] = 0;
+    return length;
+}
+
+/* ---- The last word of a process -------------------------------------------------------------- */
+
+static void fill(struct annot_note *note, const char *text)
+{
+    struct string_key key;
+    uint32_t none = 0;
+    /* Partner: itself; one writes. */
+    if (!annot_cas_acq_rel(&note->state, &none, 1u))
+        return;
+    string_key_init(&key, text, ANNOT_STRING_NAME);
+    uint32_t length = key.length;
+    if (length > ANNOT_NOTE_MAX)
+        length = text_cut(key.bytes, ANNOT_NOTE_MAX);
+    note->tid = proc_tid();
+    note->time = clock_now();
+    note->length = length;
+    memcpy(note->text, key.bytes, length);
+    annot_store_release(&note->state, 2u); /* partner: the collector's acquire load */
+}
+
+static void note_write(const char *text)
+{
+    uint64_t gate = annot_gate_v1.generation;
+    if (gate == 0)
+        return;
+    uint64_t before = proc_block_signals(); /* a handler that forks would take the segment away */
+    struct segment *segment = process_join(gate);
+    if (segment) {
+        fill(&segment->header->note, text);
+        segment_put(segment);
+    }
+    proc_restore_signals(before);
+}
 
 /* ---- Names made by printf -------------------------------------------------------------------- */
 
@@ -156,7 +430,50 @@ void annot_abort_note(const char *text)
     errno = error;
 }
 
+/* ---- Notes about the process ----------------------------------------------------------------- */
+
+static void tell_remark(const char *text)
+{
+    int cancel, error = errno;
+    struct refusal ignored;
+    const struct control *control = annot_enabled() ? api_recording() : NULL;
+    if (!control)
+        return;
+    uint64_t session_id = control->segment->session_id;
+    uint64_t before = proc_block_signals(); /* a handler that forks would leave the file open */
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+    int directory_fd = directory_open(&ignored);
+    if (directory_fd >= 0) {
+        remarks_tell_one(directory_fd, session_id, text);
+        close(directory_fd);
+    }
+    pthread_setcancelstate(cancel, &cancel);
+    proc_restore_signals(before);
+    errno = error;
+}
+
+/* Told before it is kept, so that who joins meanwhile does not tell it as well. */
+void annot_process_note(const char *text)
+{
+    char clean[ANNOT_PROCESS_NOTE_MAX + 1];
+    FORWARD(process_note, text);
+    uint32_t index = remarks_take(clean, text);
+    if (index == REMARKS_NONE)
+        return;
+    tell_remark(clean);
+    remarks_keep(index, clean);
+}
+
+/* ---- For later copies ------------------------------------------------------------------------ */
+
+OWN(annot_current);
+OWN(annot_recording);
+OWN(annot_trace_context);
+OWN(annot_trace_context_adopt);
+OWN(annot_open_ranges);
+OWN(annot_name_text);
 OWN(push_formatted);
 OWN(mark_formatted);
 OWN(annot_emit_log);
 OWN(annot_abort_note);
+OWN(annot_process_note);

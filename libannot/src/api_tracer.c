@@ -1,18 +1,25 @@
 /* SPDX-License-Identifier: MIT */
-/* The public functions of tracer.h. */
+/* The public functions of tracer.h and function_calls.h: calls of traced and of instrumented
+ * functions, and sums of calls. */
 #include "api.h"
+#include "block.h"
+#include "calls.h"
+#include "clock.h"
 #include "codes.h"
 #include "fast.h"
+#include "overwrite.h"
 #include "proc.h"
 #include "process.h"
-#include "scratch.h"
 #include "strings.h"
 
+#include <annot/tracer.h>
+#include <annot_barrier.h>
 #include <string.h>
+#include <unistd.h>
 
 _Static_assert(ANNOT_CODE_LEVEL == ANNOT_CALL_LEVEL, "as in a record");
 
-/* ---- Names ----------------------------------------------------------------------------------- */
+/* ---- Names of traced functions --------------------------------------------------------------- */
 
 /* "\x1fFILE" is followed by "\x1f4294967295\x1fp" and perhaps "\x1f1000000000". */
 enum { CODE_NUMBERS = 16, CODE_LEAST = 11 };
@@ -96,7 +103,7 @@ annot_name annot_code_name_least(const char *qualname, const char *file, uint32_
                                          kind, least_ns});
 }
 
-/* ---- Calls ----------------------------------------------------------------------------------- */
+/* ---- Calls of traced functions --------------------------------------------------------------- */
 
 /* Two tries, as of a range (fast.h): the first one, `quickly`, calls nothing; the second one is for
  * clocks that are no instruction, and for numbers that wrap. Each returns 0 with nothing done. */
@@ -270,6 +277,337 @@ int annot_code_wanted(void)
     return control && control->mask && codes_pass(control);
 }
 
+/* ---- Sums ------------------------------------------------------------------------------------ */
+
+/* They lie in blocks of the pool that the thread keeps; the owner of the sums writes them. */
+
+#define NO_BLOCK UINT32_MAX
+
+_Static_assert((int)ANNOT_SUM_CALLS == (int)ANNOT_WIRE_SUM_CALLS &&
+                   (int)ANNOT_SUM_LINES == (int)ANNOT_WIRE_SUM_LINES &&
+                   (int)ANNOT_SUM_CALLEES == (int)ANNOT_WIRE_SUM_CALLEES &&
+                   sizeof(struct annot_wire_sum) ==
+                       offsetof(struct annot_wire_sum, count) + sizeof(struct annot_sum) &&
+                   offsetof(struct annot_wire_sum, since) ==
+                       offsetof(struct annot_wire_sum, count) + offsetof(struct annot_sum, since),
+               "a sum is where the collector reads it");
+
+int annot_sums_begin(struct annot_sums *sums)
+{
+    *sums = (struct annot_sums){0};
+    FORWARD_VALUE(sums_begin, 0, sums);
+    const struct control *control = annot_enabled() ? api_recording() : NULL;
+    if (!control || !control->thread || !segment_get(control->segment))
+        return 0;
+    *sums = (struct annot_sums){
+        .segment = control->segment,
+        .serial = control->serial,
+        .thread = (uint32_t)(control->thread - control->segment->threads),
+        .block = NO_BLOCK,
+        .used = ANNOT_SUMS_OF_BLOCK,
+        .pid = getpid(),
+        .tid = control->thread->tid,
+    };
+    return 1;
+}
+
+int annot_sums_are_current(const struct annot_sums *sums)
+{
+    FORWARD_VALUE(sums_are_current, 0, sums);
+    const struct control *control = annot_enabled() ? api_recording() : NULL;
+    return control && control->thread && control->segment == sums->segment &&
+           control->serial == sums->serial && sums->pid == getpid();
+}
+
+/* ---- Blocks of sums -------------------------------------------------------------------------- */
+
+static APART void fill_header(const struct annot_sums *sums, struct annot_block *block)
+{
+    const struct segment *segment = sums->segment;
+    const struct annot_thread *thread = &segment->threads[sums->thread];
+    memset(block, 0, sizeof(*block));
+    block->thread_index = sums->thread;
+    block->thread_serial = sums->serial;
+    block->sequence = sums->blocks;
+    block->tid = sums->tid;
+    block->generation = segment->made_generation;
+    memcpy(block->comm, thread->comm, sizeof(block->comm));
+    clock_both(&block->claim_time, &block->claim_ns);
+}
+
+/* Half of the pool is for sums, which stay. Threads that come at the same time may take one more
+ * each. */
+static APART int take_block(struct annot_sums *sums)
+{
+    struct segment *segment = sums->segment;
+    uint32_t index;
+    if (annot_load_relaxed(&segment->sum_blocks) >= (segment->block_count + 1) / 2)
+        return 0;
+    int error = block_claim(segment, &index);
+    if (error && segment->policy == ANNOT_POLICY_OVERWRITE_OLDEST)
+        error = overwrite_claim(segment, &index);
+    if (error)
+        return 0;
+    fill_header(sums, segment_block(segment, index));
+    block_publish(segment, index, ANNOT_BLOCK_SUMS);
+    annot_fetch_add_relaxed(&segment->sum_blocks, 1u);
+    sums->block = index;
+    sums->blocks++;
+    sums->used = 0;
+    return 1;
+}
+
+/* ANNOT_SUM_REFERENCE */
+static uint32_t reference_of(const struct segment *segment, const struct annot_sum *sum)
+{
+    if (!sum)
+        return 0;
+    uint64_t offset = (uint64_t)((const uint8_t *)sum - (const uint8_t *)segment_block(segment, 0));
+    uint32_t in_block = (uint32_t)(offset % ANNOT_BLOCK_SIZE) - ANNOT_BLOCK_HEADER_SIZE;
+    return ANNOT_SUM_REFERENCE((uint32_t)(offset / ANNOT_BLOCK_SIZE),
+                               in_block / (uint32_t)sizeof(struct annot_wire_sum));
+}
+
+struct annot_sum *annot_sums_add(struct annot_sums *sums, enum annot_sum_kind kind,
+                                 const struct annot_place *place)
+{
+    FORWARD_VALUE(sums_add, NULL, sums, kind, place);
+    struct segment *segment = sums->segment;
+    if (!segment || place->code == 0 || place->code > ANNOT_SUM_CODE_MASK)
+        return NULL;
+    if (!strings_sync_one(segment, place->code) ||
+        (sums->used == ANNOT_SUMS_OF_BLOCK && !take_block(sums))) {
+        annot_fetch_add_relaxed(&segment->header->shared.lost[ANNOT_LOSS_POOL_FULL], 1);
+        return NULL;
+    }
+    struct annot_block *block = segment_block(segment, sums->block);
+    struct annot_wire_sum *sum =
+        (struct annot_wire_sum *)((uint8_t *)block + ANNOT_BLOCK_HEADER_SIZE) + sums->used++;
+    *sum = (struct annot_wire_sum){
+        .what = (uint32_t)kind << ANNOT_SUM_KIND_SHIFT | place->code,
+        .where = kind == ANNOT_SUM_CALLS ? reference_of(segment, place->caller) : place->line,
+    };
+    /* Partner: the collector's load of committed. */
+    annot_store_release(&block->committed, sums->used * (uint32_t)sizeof(*sum));
+    return (struct annot_sum *)&sum->count;
+}
+
+void annot_sums_end(struct annot_sums *sums)
+{
+    FORWARD(sums_end, sums);
+    struct segment *segment = sums->segment;
+    if (segment && sums->pid == getpid()) {
+        if (sums->block != NO_BLOCK)
+            block_end_sums(segment, sums->serial);
+        segment_put(segment);
+    }
+    *sums = (struct annot_sums){0};
+}
+
+/* ---- Names of instrumented functions --------------------------------------------------------- */
+
+/* Appends a separator and a number; printf is not for signal handlers. */
+static uint32_t put_number(char *text, uint32_t length, uint64_t number, uint32_t base)
+{
+    char digits[20];
+    uint32_t count = 0;
+    text[length++] = '\x1f';
+    do {
+        digits[count++] = "0123456789abcdef"[number % base];
+        number /= base;
+    } while (number);
+    while (count)
+        text[length++] = digits[--count];
+    return length;
+}
+
+/* The end of a path that is too long: where it begins is less telling. */
+static const char *shortened(const char *file, uint32_t room)
+{
+    size_t length = strlen(file);
+    return length <= room ? file : file + (length - room);
+}
+
+static APART annot_name intern_function(char *text, const char *file, uint64_t offset,
+                                        uint64_t inode)
+{
+    enum { NUMBERS = 2 * 21 };
+
+    struct string_key key;
+    file = shortened(file, ANNOT_STRING_MAX - NUMBERS);
+    uint32_t length = (uint32_t)strlen(file);
+    memcpy(text, file, length);
+    length = put_number(text, length, offset, 16);
+    length = put_number(text, length, inode, 10);
+    text[length] = 0;
+    string_key_init(&key, text, ANNOT_STRING_FUNCTION);
+    return process_intern(&key);
+}
+
+annot_name annot_function_name(const char *file, uint64_t offset, uint64_t inode)
+{
+    FORWARD_VALUE(function_name, 0, file, offset, inode);
+    if (!file)
+        return annot_name_intern(file);
+    if (calls_domain == 0) /* partner: the loads when a call is told; it comes out the same twice */
+        annot_store_relaxed(&calls_domain, annot_domain_create(ANNOT_FUNCTIONS_DOMAIN));
+    char *scratch = scratch_take();
+    annot_name name = scratch ? intern_function(scratch, file, offset, inode) : 0;
+    scratch_give(scratch);
+    return name;
+}
+
+/* ---- Calls and returns of instrumented functions --------------------------------------------- */
+
+static FAST void record_call(struct control *control, annot_name name, uint32_t at)
+{
+    uint64_t time = clock_now();
+    record_base(record_at(control->block, at), time,
+                record_head(ANNOT_REC_PUSH, 1, 0, ANNOT_CALL_LEVEL), name);
+    record_commit_to(control, control->block, at + (uint32_t)sizeof(struct annot_record));
+    if (__builtin_expect(control->depth >= ANNOT_LIVE_DEPTH, 0)) {
+        levels_push(control, LEVEL_RECORDED, name, time, 1);
+        return;
+    }
+    live_put(control, name, control->instance, time);
+    control->depth++;
+    control->recorded++;
+    control->instance = instance_after(control->instance);
+}
+
+/* Whether the call can be told here, after all that came before it. */
+static FAST int is_plain_call(const struct control *control, annot_name name,
+                              const struct annot_call *made)
+{
+    const struct calls *calls = control->calls;
+    if (!calls || name == 0 || name >= control->name_limit || calls->count >= CALLS_KEPT ||
+        !levels_can_record(control))
+        return 0;
+    return calls->count == 0 || calls_is_open(&calls->at[calls->count - 1], made);
+}
+
+static FAST int fast_call(struct control *control, annot_name name, const struct annot_call *made)
+{
+    uint64_t generation = control->generation;
+    uint32_t at;
+    if (!fast_enter(control, generation, sizeof(struct annot_record), &at))
+        return 0;
+    if (__builtin_expect(!is_plain_call(control, name, made), 0)) {
+        control->generation = generation;
+        return 0;
+    }
+    struct calls *calls = control->calls;
+    struct call *call = &calls->at[calls->count];
+    call->function = (uintptr_t)made->function;
+    call->site = (uintptr_t)made->site;
+    call->stack = (uintptr_t)made->stack;
+    call->depth = control_own(control);
+    call->is_shown = (uint32_t)calls_are_wanted(control, name);
+    annot_signal_fence();
+    calls->count++;
+    if (call->is_shown)
+        record_call(control, name, at);
+    fast_leave(control, generation);
+    return 1;
+}
+
+static FAST void record_return(struct control *control, uint32_t at)
+{
+    uint32_t recorded = control->recorded - 1, level = control->depth - 1;
+    int counted;
+    record_base(record_at(control->block, at), clock_now(),
+                record_head(ANNOT_REC_POP, 1, 0, ANNOT_CALL_LEVEL), recorded + control->code_count);
+    record_commit_to(control, control->block, at + (uint32_t)sizeof(struct annot_record));
+    if (__builtin_expect(level >= ANNOT_LIVE_DEPTH, 0)) {
+        levels_pop(control, &counted);
+        return;
+    }
+    uint32_t depth = control->live_depth - 1;
+    control->depth = level;
+    control->live_depth = depth;
+    control->recorded = recorded;
+    /* Partner: the sampler, which reads depth first. */
+    annot_store_release(&control->thread->depth, depth);
+}
+
+/* Whether the innermost call is the one that returns, with nothing but its own range to close. */
+static FAST int is_plain_return(const struct control *control, const struct annot_call *made,
+                                int is_down)
+{
+    const struct calls *calls = control->calls;
+    if (!calls || calls->count == 0 || calls->beyond)
+        return 0;
+    const struct call *call = &calls->at[calls->count - 1];
+    uintptr_t stack = (uintptr_t)made->stack;
+    int is_own = is_down ? call->stack < stack && (calls->count == 1 || call[-1].stack >= stack)
+                         : call->stack >= stack;
+    if (!is_own || call->function != (uintptr_t)made->function ||
+        call->site != (uintptr_t)made->site)
+        return 0;
+    uint32_t level = control->depth - 1;
+    return !call->is_shown ||
+           (control_own(control) - 1 == call->depth && level < LEVELS_KEPT &&
+            levels_can_record(control) && control->levels[level] == LEVEL_RECORDED);
+}
+
+static FAST int fast_return(struct control *control, const struct annot_call *made, int is_down)
+{
+    uint64_t generation = control->generation;
+    uint32_t at;
+    if (!fast_enter(control, generation, sizeof(struct annot_record), &at))
+        return 0;
+    if (__builtin_expect(!is_plain_return(control, made, is_down), 0)) {
+        control->generation = generation;
+        return 0;
+    }
+    struct calls *calls = control->calls;
+    if (calls->at[calls->count - 1].is_shown)
+        record_return(control, at);
+    annot_signal_fence();
+    calls->count--;
+    fast_leave(control, generation);
+    return 1;
+}
+
+static APART void general_call(annot_name name, const struct annot_call *call)
+{
+    struct emission emission = {.kind = ANNOT_REC_PUSH,
+                                .level = ANNOT_CALL_LEVEL,
+                                .domain = annot_load_relaxed(&calls_domain),
+                                .name = name,
+                                .is_call = 1,
+                                .call = call};
+    emit_general(&emission);
+}
+
+void annot_emit_call(annot_name name, const struct annot_call *call)
+{
+    if (__builtin_expect(fast_call(annot_control, name, call), 1))
+        return;
+    FORWARD(call, name, call);
+    general_call(name, call);
+}
+
+static APART void general_return(const struct annot_call *call, int is_down)
+{
+    struct emission emission = {.kind = ANNOT_REC_POP,
+                                .level = ANNOT_CALL_LEVEL,
+                                .is_down = is_down != 0,
+                                .is_call = 1,
+                                .call = call};
+    emit_general(&emission);
+}
+
+void annot_emit_return(const struct annot_call *call, int is_down)
+{
+    if (__builtin_expect(fast_return(annot_control, call, is_down), 1))
+        return;
+    FORWARD(return_, call, is_down);
+    general_return(call, is_down);
+}
+
+/* ---- For later copies ------------------------------------------------------------------------ */
+
 OWN(annot_code_name);
 OWN(annot_code_name_least);
 OWN(annot_code_enter);
@@ -277,3 +615,10 @@ OWN(annot_code_leave);
 OWN(annot_code_enter_values);
 OWN(annot_code_leave_values);
 OWN(annot_code_wanted);
+OWN(annot_sums_begin);
+OWN(annot_sums_are_current);
+OWN(annot_sums_add);
+OWN(annot_sums_end);
+OWN(annot_function_name);
+OWN(annot_emit_call);
+OWN(annot_emit_return);

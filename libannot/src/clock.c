@@ -13,6 +13,7 @@ uint8_t clock_kind = ANNOT_CLOCK_MONOTONIC;
 void clock_select(void)
 {
     char name[32] = "";
+    proc_read_ahead();
     if (proc_read(CLOCK_SOURCE_PATH, name, sizeof(name) - 1) <= 0)
         return;
 #if defined(__x86_64__)
@@ -30,7 +31,7 @@ void clock_both(uint64_t *ret_time, uint64_t *ret_ns)
     /* Preempted in the middle, a pair would be milliseconds wide: the narrowest of a few wins. */
     for (int i = 0; i < 3; i++) {
         uint64_t before = clock_now();
-        uint64_t ns = clock_monotonic_ns();
+        uint64_t ns = clock_machine_ns(clock_monotonic_ns());
         uint64_t width = clock_now() - before;
         if (width < best) {
             best = width;

@@ -2,24 +2,35 @@
 /* The timestamp of records: the cheapest counter that the kernel itself trusts.
  *
  * Threads: any. clock_kind is set before the first segment is made and never changes afterwards.
- * Units: ticks of the kind; the collector converts them to CLOCK_MONOTONIC nanoseconds. */
+ * Units: ticks of the kind; the collector converts them to nanoseconds of the machine's
+ * CLOCK_MONOTONIC, from which the program's own may differ: proc_ahead_ns. */
 #ifndef ANNOT_CLOCK_H
 #define ANNOT_CLOCK_H
 
+#include "proc.h"
+
+#include <annot_barrier.h>
 #include <annot_wire.h>
 #include <stdint.h>
 #include <time.h>
 
 extern uint8_t clock_kind __attribute__((visibility("hidden"))); /* enum annot_clock */
 
-/* Chooses the kind by the kernel's clock source. Async-signal-safe. */
+/* Chooses the kind by the kernel's clock source, and reads proc_ahead_ns. Async-signal-safe. */
 void clock_select(void);
 
+/* The program's own CLOCK_MONOTONIC. */
 static inline uint64_t clock_monotonic_ns(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+}
+
+/* A time of it, by the machine's. */
+static inline uint64_t clock_machine_ns(uint64_t monotonic_ns)
+{
+    return monotonic_ns - (uint64_t)annot_load_relaxed(&proc_ahead_ns);
 }
 
 /* Whether a timestamp is one instruction. */
@@ -50,10 +61,11 @@ static inline uint64_t clock_quick(void)
 
 static inline uint64_t clock_now(void)
 {
-    return clock_is_quick() ? clock_quick() : clock_monotonic_ns();
+    return clock_is_quick() ? clock_quick() : clock_machine_ns(clock_monotonic_ns());
 }
 
-/* One instant in both clocks; the timestamp lies in the middle of the reading of the other. */
+/* One instant in both clocks, the machine's; the timestamp lies in the middle of the reading of the
+ * other. */
 void clock_both(uint64_t *ret_time, uint64_t *ret_ns);
 
 #endif

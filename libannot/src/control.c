@@ -9,6 +9,7 @@
 
 #include <annot_barrier.h>
 #include <errno.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -222,4 +223,79 @@ void control_each(void (*visit)(struct control *control, void *context), void *c
         if (!chunk)
             return;
     }
+}
+
+/* ---- Ends of threads ------------------------------------------------------------------------- */
+
+enum { KEYS_WITHOUT_MEMORY = 32 }; /* glibc keeps so many values in the thread itself */
+
+static pthread_key_t exit_key;
+static int exit_key_made;
+
+/* For a later key the C library allocates memory at the thread's first event, which may be in a
+ * signal handler. Without a key, dead threads are found when blocks or records run out. */
+void control_watch_end(void (*end)(void *control))
+{
+    if (pthread_key_create(&exit_key, end) != 0)
+        return;
+    exit_key_made = exit_key < KEYS_WITHOUT_MEMORY;
+    if (!exit_key_made)
+        pthread_key_delete(exit_key);
+}
+
+struct control *control_take_with_end(void)
+{
+    struct control *control = control_take();
+    if (control && exit_key_made && pthread_getspecific(exit_key) != control)
+        pthread_setspecific(exit_key, control);
+    return control;
+}
+
+int control_end_again(struct control *control)
+{
+    return pthread_setspecific(exit_key, control) == 0;
+}
+
+/* ---- Memory for texts ------------------------------------------------------------------------ */
+
+static APART struct control *make_control(void)
+{
+    int error = errno;
+    uint64_t before = proc_block_signals();
+    struct control *control = control_take_with_end();
+    proc_restore_signals(before);
+    errno = error;
+    return control;
+}
+
+/* What siglongjmp left taken is free again. */
+static int try_take(uintptr_t *taken, uintptr_t frame)
+{
+    uintptr_t by = annot_load_relaxed(taken);
+    if (by && !control_is_stale(by, frame))
+        return 0;
+    annot_store_relaxed(taken, frame); /* partner: signal handlers of this thread */
+    annot_signal_fence();
+    return 1;
+}
+
+char *scratch_take(void)
+{
+    struct control *control = annot_control;
+    uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
+    if (control == &control_dummy || !annot_load_relaxed(&control->owner))
+        control = make_control();
+    for (int i = 0; control && i < SCRATCHES; i++)
+        if (try_take(&control->keep->scratch_frames[i], frame))
+            return control->keep->scratch[i];
+    return NULL;
+}
+
+void scratch_give(char *text)
+{
+    struct keep *keep = annot_control->keep;
+    annot_signal_fence();
+    if (text && keep) /* none in a child by _Fork, made by a handler meanwhile */
+        annot_store_relaxed(&keep->scratch_frames[(text - keep->scratch[0]) / SCRATCH_SIZE],
+                            (uintptr_t)0);
 }

@@ -13,6 +13,8 @@
 
 #include "segment.h"
 
+#include <signal.h>
+
 enum {
     LEVELS_KEPT = 16384, /* nesting levels whose state is kept one by one */
     SPILL_KEPT = 1024,   /* live entries that come back when deeper ranges end */
@@ -137,7 +139,7 @@ struct keep {
     struct annot_open spill[SPILL_KEPT];
     const void *planned;                       /* the event whose record is planned there: */
     _Alignas(8) uint8_t writing[WRITING_SIZE]; /* of write.c */
-    _Alignas(8) char scratch[SCRATCHES][SCRATCH_SIZE]; /* scratch.h */
+    _Alignas(8) char scratch[SCRATCHES][SCRATCH_SIZE]; /* scratch_take() */
     struct calls *calls;      /* memory of its own, or NULL; kept for the next owner */
     struct annot_open *codes; /* likewise */
 };
@@ -204,6 +206,34 @@ int64_t control_tls_offset(void);
 
 /* Gives the calling thread a control block if it has none. NULL: no memory. */
 struct control *control_take(void);
+/* The same, with a call of `end` when the thread ends. */
+struct control *control_take_with_end(void);
+/* Sets `end`; once, in the constructor. It gets the control block. */
+void control_watch_end(void (*end)(void *control));
+/* Within `end`: asks for another call, after other destructors of the thread. 1, or 0: refused. */
+int control_end_again(struct control *control);
+
+/* Events are marked near the entry of a public function. An event whose own frame stands lower than
+ * the mark by more than the frames of two public functions differ is a handler's; else the marked
+ * event was left by siglongjmp. */
+#if defined(__SANITIZE_ADDRESS__)
+enum { STALE_MARGIN = 640 }; /* frames with red zones; a handler's are lower by more */
+#else
+enum { STALE_MARGIN = 192 };
+#endif
+enum { STALE_LIMIT = 8 << 20 };
+
+/* Whether siglongjmp left what was marked with the stack address `marked`, seen from `frame`.
+ * Inline: the general way of each event has it. */
+static inline int control_is_stale(uintptr_t marked, uintptr_t frame)
+{
+    stack_t stack;
+    uintptr_t now = frame + STALE_MARGIN;
+    if (now < marked || now - marked > STALE_LIMIT)
+        return 0;
+    return sigaltstack(NULL, &stack) == 0 && !(stack.ss_flags & SS_ONSTACK);
+}
+
 /* Whether the calling task is not the thread whose control block it has, but shares that thread's
  * storage, as clone with CLONE_VM and without CLONE_SETTLS makes it. Cost: a system call; so it is
  * asked where a block is claimed, and at each event after such a task was found. Until then both
@@ -222,6 +252,13 @@ void control_wipe(struct control *control);
 
 /* The thread has left its segment: gives the control block back. */
 void control_give(struct control *control);
+
+/* Memory of the calling thread for a text under construction, too much for its stack: SCRATCH_SIZE
+ * bytes. Signal handlers take their own. NULL: handlers interrupted each other, or out of memory.
+ * Keeps errno. Cost: loads; of a thread without a control block, system calls. */
+char *scratch_take(void);
+/* NULL is accepted. */
+void scratch_give(char *text);
 
 /* Calls `visit` for every control block in use. */
 void control_each(void (*visit)(struct control *control, void *context), void *context);

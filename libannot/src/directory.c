@@ -6,6 +6,7 @@
 #include "refused.h"
 
 #include <annot/annot.h>
+#include <annot_places.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -68,29 +69,18 @@ int directory_open_file(int directory_fd, const char *name, int flags)
     return directory_only_file(directory_open_any(directory_fd, name, flags));
 }
 
+static int refuse_place(struct refusal *refusal, const struct annot_place_refusal *from)
+{
+    return refuse(refusal, from->reason, from->error, from->detail);
+}
+
 APART int directory_open(struct refusal *refusal)
 {
-    struct stat status;
+    struct annot_place_refusal why;
     if (directory_path[0] == 0)
         return refuse(refusal, ANNOT_REFUSAL_NO_DIRECTORY, ENOENT, 0);
-    int fd = open(directory_path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0 && errno == EACCES && stat(directory_path, &status) == 0 &&
-        status.st_uid != geteuid())
-        return refuse(refusal, ANNOT_REFUSAL_DIR_OWNER, EACCES, status.st_uid);
-    if (fd < 0)
-        return refuse(refusal, ANNOT_REFUSAL_NO_DIRECTORY, errno, 0);
-    int error = 0;
-    if (fstat(fd, &status) != 0)
-        error = refuse(refusal, ANNOT_REFUSAL_SYSTEM, errno, 0);
-    else if (status.st_uid != geteuid())
-        error = refuse(refusal, ANNOT_REFUSAL_DIR_OWNER, EACCES, status.st_uid);
-    else if ((status.st_mode & 07777) != 0700)
-        error = refuse(refusal, ANNOT_REFUSAL_DIR_MODE, EACCES, status.st_mode & 07777);
-    if (error) {
-        close(fd);
-        return error;
-    }
-    return fd;
+    int fd = annot_place_open(directory_path, &why);
+    return fd < 0 ? refuse_place(refusal, &why) : fd;
 }
 
 /* Makes sure of a whole page: a hole or a short file would be a SIGBUS later. */
@@ -180,64 +170,49 @@ static int wake_map(int directory_fd, struct refusal *refusal)
     return refuse(refusal, ANNOT_REFUSAL_SYSTEM, EAGAIN, 0);
 }
 
-/* Tries what directory_path holds up to `at`, and `name`. Returns 0 or negative errno. */
-static int try_path(char *at, const char *name, struct refusal *refusal)
+/* Writes the path that the environment names. A relative one must still mean the same place after
+ * chdir. Returns 0 or negative errno with the refusal filled. */
+static int spell_named(const char *named, struct refusal *refusal)
 {
     const char *end = directory_path + sizeof(directory_path);
-    at = text_append(at, end, name);
-    if (at + 1 >= end) {
-        directory_path[0] = 0;
-        return refuse(refusal, ANNOT_REFUSAL_NO_DIRECTORY, ENAMETOOLONG, 0);
+    char *at = directory_path;
+    if (named[0] != '/') {
+        if (!getcwd(directory_path, sizeof(directory_path)))
+            return refuse(refusal, ANNOT_REFUSAL_NO_DIRECTORY, errno, 0);
+        at = text_append(at + strlen(at), end, "/");
     }
-    int error = -ENOENT;
-    for (int i = 0; i < PLACE_ATTEMPTS && error == -ENOENT; i++) { /* a collector may remove it */
-        if (mkdir(directory_path, 0700) == 0)
-            chmod(directory_path, 0700); /* the umask may have been narrower */
-        int fd = directory_open(refusal);
-        error = fd < 0 ? fd : wake_map(fd, refusal);
+    if (text_append(at, end, named) + 1 >= end)
+        return refuse(refusal, ANNOT_REFUSAL_NO_DIRECTORY, ENAMETOOLONG, 0);
+    return 0;
+}
+
+/* Opens or makes the directory, which directory_path names or is chosen into it. */
+static APART int open_chosen(int named, struct refusal *refusal)
+{
+    struct annot_place_refusal why;
+    int made;
+    int fd = named ? annot_place_make(directory_path, &made, &why)
+                   : annot_places_open(directory_path, sizeof(directory_path), &why);
+    return fd < 0 ? refuse_place(refusal, &why) : fd;
+}
+
+static int setup(struct refusal *refusal)
+{
+    const char *path = getenv(ANNOT_ENV_DIR);
+    int named = path && *path, error = named ? spell_named(path, refusal) : 0;
+    for (int i = 0; i < PLACE_ATTEMPTS && (i == 0 ? !error : error == -ENOENT); i++) {
+        int fd = open_chosen(named, refusal);
+        error = fd < 0 ? fd : wake_map(fd, refusal); /* a collector may remove both */
         if (fd >= 0)
             close(fd);
     }
-    if (error)
-        directory_path[0] = 0;
     return error;
-}
-
-static int try_place(const char *parent, const char *name, struct refusal *refusal)
-{
-    const char *end = directory_path + sizeof(directory_path);
-    return try_path(text_append(directory_path, end, parent), name, refusal);
-}
-
-/* A relative path must still mean the same place after chdir. */
-static int try_environment(const char *path, struct refusal *refusal)
-{
-    const char *end = directory_path + sizeof(directory_path);
-    if (path[0] == '/')
-        return try_place(path, "", refusal);
-    if (!getcwd(directory_path, sizeof(directory_path))) {
-        directory_path[0] = 0;
-        return refuse(refusal, ANNOT_REFUSAL_NO_DIRECTORY, errno, 0);
-    }
-    return try_path(text_append(directory_path + strlen(directory_path), end, "/"), path, refusal);
 }
 
 void directory_setup(struct refusal *refusal)
 {
-    struct refusal second = {0};
-    char name[32] = "annot-";
-    const char *path = getenv(ANNOT_ENV_DIR);
-    if (path && *path) {
-        if (try_environment(path, refusal) == 0)
-            refusal->reason = ANNOT_REFUSAL_NONE;
-        return;
-    }
-    text_append_decimal(name + strlen(name), name + sizeof(name), geteuid());
-    if (try_place("/dev/shm/", name, refusal) == 0) {
+    if (setup(refusal) == 0)
         refusal->reason = ANNOT_REFUSAL_NONE;
-        return;
-    }
-    path = getenv("XDG_RUNTIME_DIR");
-    if (path && path[0] == '/' && try_place(path, "/annot", &second) == 0)
-        refusal->reason = ANNOT_REFUSAL_NONE;
+    else
+        directory_path[0] = 0;
 }

@@ -178,8 +178,13 @@ static APART int begin_span(struct control *control, struct emission *emission)
         count_queue(control, ANNOT_QUEUE_TOTAL_UNTIMED);
         return 0;
     }
-    if (span_is_ready(control, emission))
+    if (span_is_ready(control, emission)) {
+        if ((uint32_t)emission->parent == ANNOT_SPAN_MONOTONIC) {
+            emission->begin = clock_machine_ns(emission->begin);
+            emission->value = clock_machine_ns(emission->value);
+        }
         return 1;
+    }
     control->last_cause = ANNOT_LOSS_NO_MEMORY;
     stream_lose(control, ANNOT_LOSS_NO_MEMORY);
     return 0;
@@ -302,7 +307,7 @@ void emit_name_thread(uint32_t name)
         proc_block_signals(); /* a handler that forks or joins would change all this */
     struct control *control = annot_control;
     if (control == &control_dummy || !IS_BUSY(control->generation))
-        control = control_is_foreign(control) ? NULL : entry_take_control();
+        control = control_is_foreign(control) ? NULL : control_take_with_end();
     if (control)
         control->keep->name = name;
     if (control && control->thread && strings_sync_one(control->segment, name)) {

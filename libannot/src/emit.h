@@ -66,11 +66,6 @@ void emit_from(struct emission *emission, uintptr_t frame);
 /* A number that no other process of this machine has, for a flow or a track; 0: not possible. */
 uint64_t emit_take_id(void);
 
-/* Called when a thread ends. */
-void emit_thread_exit(void *control);
-/* Makes the key whose destructor that is. */
-void emit_setup(void);
-
 /* The calling thread's name, also before a recording begins. */
 void emit_name_thread(uint32_t name);
 

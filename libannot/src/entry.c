@@ -17,43 +17,8 @@
 #include <pthread.h>
 #include <signal.h>
 
-/* Events are marked near the entry of a public function. An event whose own frame stands lower than
- * the mark by more than the frames of two public functions differ is a handler's; else the marked
- * event was left by siglongjmp. */
-#if defined(__SANITIZE_ADDRESS__)
-enum { STALE_MARGIN = 640 }; /* frames with red zones; a handler's are lower by more */
-#else
-enum { STALE_MARGIN = 192 };
-#endif
-enum { STALE_LIMIT = 8 << 20 };
-
-enum { KEYS_WITHOUT_MEMORY = 32 }; /* glibc keeps so many values in the thread itself */
-
 /* Stack address of the thread's join in progress, or 0: guards what has no BUSY mark yet. */
 static __thread uintptr_t joining __attribute__((tls_model("initial-exec")));
-
-static pthread_key_t exit_key;
-static int exit_key_made;
-
-/* For a later key the C library allocates memory at the thread's first event, which may be in a
- * signal handler. Without a key, dead threads are found when blocks or records run out. */
-void emit_setup(void)
-{
-    if (pthread_key_create(&exit_key, emit_thread_exit) != 0)
-        return;
-    exit_key_made = exit_key < KEYS_WITHOUT_MEMORY;
-    if (!exit_key_made)
-        pthread_key_delete(exit_key);
-}
-
-int entry_is_stale(uintptr_t marked, uintptr_t frame)
-{
-    stack_t stack;
-    uintptr_t now = frame + STALE_MARGIN;
-    if (now < marked || now - marked > STALE_LIMIT)
-        return 0;
-    return sigaltstack(NULL, &stack) == 0 && !(stack.ss_flags & SS_ONSTACK);
-}
 
 /* Unknown beginnings of ranges on a track are written, too, for their ends would close others. */
 static int always_passes(uint8_t kind)
@@ -181,14 +146,6 @@ static void repair(struct control *control)
 
 /* ---- Joining --------------------------------------------------------------------------------- */
 
-struct control *entry_take_control(void)
-{
-    struct control *control = control_take();
-    if (control && exit_key_made && pthread_getspecific(exit_key) != control)
-        pthread_setspecific(exit_key, control);
-    return control;
-}
-
 static void leave(void)
 {
     struct control *control = annot_control;
@@ -207,7 +164,7 @@ static struct control *join(uint64_t generation)
             process_miss();
         return NULL;
     }
-    struct control *control = entry_take_control();
+    struct control *control = control_take_with_end();
     if (!control) {
         annot_fetch_add_relaxed(&segment->header->shared.lost[ANNOT_LOSS_THREAD_LIMIT],
                                 UINT64_C(1));
@@ -270,7 +227,7 @@ static struct control *enter(struct emission *emission, uintptr_t frame)
         return NULL;
     }
     if (is_busy) {
-        if (!entry_is_stale(BUSY_STACK(control->generation), frame)) {
+        if (!control_is_stale(BUSY_STACK(control->generation), frame)) {
             nested(control, emission);
             return NULL;
         }
@@ -284,7 +241,7 @@ static struct control *enter(struct emission *emission, uintptr_t frame)
         lose_foreign(emission);
         return NULL;
     }
-    if (joining && !entry_is_stale(joining, frame)) {
+    if (joining && !control_is_stale(joining, frame)) {
         process_lose(ANNOT_LOSS_INTERRUPTED);
         return NULL;
     }
@@ -312,16 +269,18 @@ struct control *entry_busy(struct emission *emission, uintptr_t frame, struct en
     return NULL;
 }
 
+/* ---- Ends of threads ------------------------------------------------------------------------- */
+
 /* Other destructors of the thread may end what is open: there are several rounds of them. Not in
  * the last one: there a sanitizer takes away what its C library's functions need. */
 static int has_another_round(struct control *control)
 {
     return control_own(control) > 0 &&
            ++control->keep->endings < PTHREAD_DESTRUCTOR_ITERATIONS - 1 &&
-           pthread_setspecific(exit_key, control) == 0;
+           control_end_again(control);
 }
 
-void emit_thread_exit(void *pointer)
+static void end_thread(void *pointer)
 {
     struct control *control = pointer;
     int error = errno;
@@ -340,4 +299,49 @@ void emit_thread_exit(void *pointer)
     }
     proc_restore_signals(before);
     errno = error;
+}
+
+void entry_setup(void)
+{
+    control_watch_end(end_thread);
+}
+
+/* ---- Forks ----------------------------------------------------------------------------------- */
+
+/* A handler that came in between could join the next session, or fork: signals wait. */
+static void leave_before_fork(struct control *control)
+{
+    uint64_t before = proc_block_signals();
+    if (annot_gate_v1.generation == 0) {
+        if (control != &control_dummy)
+            stream_detach(control);
+        process_let_go();
+    }
+    proc_restore_signals(before);
+}
+
+void entry_fork_prepare(void)
+{
+    struct control *control = annot_control;
+    int in_event = control != &control_dummy && (IS_BUSY(control->generation) || control->shadow);
+    if (annot_gate_v1.generation == 0 && !in_event)
+        leave_before_fork(control);
+    control = annot_control; /* a handler may have made one */
+    if (control == &control_dummy || !control->keep)
+        return;
+    control_save_stack(control);
+    if (!IS_BUSY(control->generation))
+        return;
+    control->keep->interrupted = *control;
+    control->keep->is_interrupted = 1;
+}
+
+void entry_fork_parent(void)
+{
+    struct control *control = annot_control;
+    if (control == &control_dummy || !control->keep)
+        return;
+    control->keep->is_interrupted = 0;
+    if (control->thread)
+        control->keep->forking = 0;
 }

@@ -25,10 +25,11 @@ struct control *entry_busy(struct emission *emission, uintptr_t frame, struct en
 /* Puts the range stack right after signal handlers that met BUSY. */
 void entry_apply_nested(struct control *control);
 
-/* The calling thread's control block, made if there is none. NULL: no memory. */
-struct control *entry_take_control(void);
+/* Prepares for ends of threads; once, in the constructor. */
+void entry_setup(void);
 
-/* Whether siglongjmp left what was marked with the stack address `marked`, seen from `frame`. */
-int entry_is_stale(uintptr_t marked, uintptr_t frame);
+/* fork handlers: before, and in the parent. The child's is process_fork_child(). */
+void entry_fork_prepare(void);
+void entry_fork_parent(void);
 
 #endif

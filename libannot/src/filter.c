@@ -6,9 +6,9 @@
  * new strings. */
 #include "filter.h"
 
+#include "control.h"
 #include "proc.h"
 #include "remarks.h"
-#include "scratch.h"
 #include "strings.h"
 #include "testpoint.h"
 #include "watched.h"

@@ -8,10 +8,13 @@
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+
+#define TICK_NS UINT64_C(10000000)
 
 enum {
     FIELD_PARENT = 4,
@@ -41,6 +44,38 @@ ssize_t proc_read(const char *path, void *buffer, size_t size)
     ssize_t used = read_whole(fd, buffer, size);
     close(fd);
     return used;
+}
+
+/* Of the fields of statm, from 0: pages. */
+enum { STATM_SIZE = 0, STATM_DATA = 5 };
+
+static uint64_t room(int resource, int field)
+{
+    char text[128] = "";
+    uint64_t pages = 0;
+    struct rlimit limit;
+    if (getrlimit(resource, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+        return UINT64_MAX;
+    ssize_t size = proc_read("/proc/self/statm", text, sizeof(text));
+    for (ssize_t i = 0; i < size && field >= 0; i++) {
+        int digit = text[i] >= '0' && text[i] <= '9';
+        if (digit && field == 0)
+            pages = pages * 10 + (uint64_t)(text[i] - '0');
+        field -= !digit;
+    }
+    uint64_t used = pages * (uint64_t)sysconf(_SC_PAGESIZE);
+    return used < limit.rlim_cur ? limit.rlim_cur - used : 0;
+}
+
+uint64_t proc_address_room(void)
+{
+    return room(RLIMIT_AS, STATM_SIZE);
+}
+
+uint64_t proc_private_room(void)
+{
+    uint64_t address = proc_address_room(), data = room(RLIMIT_DATA, STATM_DATA);
+    return address < data ? address : data;
 }
 
 char *text_append(char *at, const char *end, const char *text)
@@ -136,6 +171,58 @@ static uint64_t stat_field_of(pid_t pid, int number)
 static uint64_t own_start_ticks, own_namespace;
 static pid_t forked_tid; /* the first thread of a forked child */
 
+int64_t proc_ahead_ns;
+static int64_t boot_ahead_ns; /* W: proc_read_ahead, atomic */
+
+/* "NAME SECONDS NANOSECONDS", numbers aligned by spaces. */
+static int64_t offset_of(const char *text, const char *name)
+{
+    const char *at = strstr(text, name);
+    uint64_t numbers[2] = {0};
+    int negative = 0;
+    at = at ? at + strlen(name) : "";
+    for (int i = 0; i < 2; i++) {
+        for (; *at == ' ' || *at == '-'; at++)
+            negative |= *at == '-';
+        for (; *at >= '0' && *at <= '9'; at++)
+            numbers[i] = numbers[i] * 10 + (uint64_t)(*at - '0');
+    }
+    numbers[0] *= UINT64_C(1000000000);
+    return (int64_t)((negative ? -numbers[0] : numbers[0]) + numbers[1]);
+}
+
+/* Whether the offsets that /proc has are those of the process: they are its children's. */
+static APART int shares_with_children(void)
+{
+    struct stat own, children;
+    return stat("/proc/self/ns/time", &own) == 0 &&
+           stat("/proc/self/ns/time_for_children", &children) == 0 && own.st_ino == children.st_ino;
+}
+
+APART void proc_read_ahead(void)
+{
+    char text[256] = "";
+    if (proc_read("/proc/self/timens_offsets", text, sizeof(text) - 1) <= 0)
+        return;
+    int64_t monotonic_ns = offset_of(text, "monotonic"), boot_ns = offset_of(text, "boottime");
+    if ((monotonic_ns != 0 || boot_ns != 0) && !shares_with_children())
+        return;
+    annot_store_relaxed(&proc_ahead_ns, monotonic_ns);
+    annot_store_relaxed(&boot_ahead_ns, boot_ns);
+}
+
+/* The kernel's sum is unsigned: of what began before its namespace's clock did, it is huge. */
+static uint64_t machine_ticks(uint64_t ticks)
+{
+    int64_t ahead_ns = annot_load_relaxed(&boot_ahead_ns);
+    return ticks && ahead_ns ? (ticks * TICK_NS - (uint64_t)ahead_ns) / TICK_NS : ticks;
+}
+
+int proc_same_ticks(uint64_t a, uint64_t b)
+{
+    return a - b + 1 <= 2;
+}
+
 uint64_t proc_start_ticks(void)
 {
     uint64_t ticks = annot_load_relaxed(&own_start_ticks);
@@ -143,12 +230,12 @@ uint64_t proc_start_ticks(void)
         ticks = read_stat_field("/proc/self/stat", FIELD_START);
         annot_store_relaxed(&own_start_ticks, ticks);
     }
-    return ticks;
+    return machine_ticks(ticks);
 }
 
 uint64_t proc_start_ticks_of(pid_t pid)
 {
-    return stat_field_of(pid, FIELD_START);
+    return machine_ticks(stat_field_of(pid, FIELD_START));
 }
 
 pid_t proc_parent(pid_t pid)

@@ -17,6 +17,14 @@
 /* Reads at most `size` bytes of a file. Returns the count or negative errno. */
 ssize_t proc_read(const char *path, void *buffer, size_t size);
 
+/* Bytes that may still be mapped: RLIMIT_AS, and of private memory RLIMIT_DATA, too. UINT64_MAX
+ * without a limit. The program's limits are for the program: libannot takes a small part at once.
+ */
+enum { PROC_ROOM_PARTS = 128 };
+
+uint64_t proc_address_room(void);
+uint64_t proc_private_room(void);
+
 /* Appends text or numbers; truncates, always terminates. Return the new end. */
 char *text_append(char *at, const char *end, const char *text);
 /* Without the characters that separate; NULL is "(null)". */
@@ -24,9 +32,17 @@ char *text_append_clean(char *at, const char *end, const char *text);
 char *text_append_decimal(char *at, const char *end, uint64_t value);
 char *text_append_hex(char *at, const char *end, uint64_t value, int digits);
 
-/* Field 22 of a process's stat: start time in clock ticks since boot. 0 = unknown. */
+/* In a time namespace, what the process sees of CLOCK_MONOTONIC is so far ahead of the machine's:
+ * of the first time namespace, whose clocks all programs of a recording have in common.
+ * proc_read_ahead finds it out, and the same of CLOCK_BOOTTIME. W: proc_read_ahead, atomic. */
+extern int64_t proc_ahead_ns __attribute__((visibility("hidden")));
+void proc_read_ahead(void);
+
+/* Field 22 of a process's stat: start time in clock ticks since the machine's boot. 0 = unknown. Of
+ * a process in a time namespace it may be one tick off: proc_same_ticks. */
 uint64_t proc_start_ticks(void);
 uint64_t proc_start_ticks_of(pid_t pid);
+int proc_same_ticks(uint64_t a, uint64_t b);
 
 /* Parent of a process in the own namespace. 0 = none or unknown. */
 pid_t proc_parent(pid_t pid);

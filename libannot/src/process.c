@@ -7,7 +7,6 @@
 #include "mix.h"
 #include "proc.h"
 #include "refused.h"
-#include "stream.h"
 #include "strings.h"
 #include "testpoint.h"
 
@@ -84,6 +83,7 @@ void process_setup(int secure)
     clock_select();
     session_setup();
     directory_setup(&refused);
+    session_await(&refused);
 }
 
 /* The copy's own address tells copies of the runtime apart that could not find each other. */
@@ -443,6 +443,14 @@ void process_leave_name(void)
     flush_current();
 }
 
+uint32_t process_intern(const struct string_key *key)
+{
+    uint32_t id = strings_intern(key);
+    if (id == 0)
+        process_leave_name();
+    return id;
+}
+
 void process_misuse(struct segment *segment, enum annot_misuse misuse)
 {
     struct annot_shared *shared = &segment->header->shared;
@@ -517,44 +525,6 @@ void process_let_go(void)
         return;
     (void)replace(segment, NULL); /* unless another thread was faster */
     segment_put(segment);
-}
-
-/* A handler that came in between could join the next session, or fork: signals wait. */
-static void leave_before_fork(struct control *control)
-{
-    uint64_t before = proc_block_signals();
-    if (annot_gate_v1.generation == 0) {
-        if (control != &control_dummy)
-            stream_detach(control);
-        process_let_go();
-    }
-    proc_restore_signals(before);
-}
-
-void process_fork_prepare(void)
-{
-    struct control *control = annot_control;
-    int in_event = control != &control_dummy && (IS_BUSY(control->generation) || control->shadow);
-    if (annot_gate_v1.generation == 0 && !in_event)
-        leave_before_fork(control);
-    control = annot_control; /* a handler may have made one */
-    if (control == &control_dummy || !control->keep)
-        return;
-    control_save_stack(control);
-    if (!IS_BUSY(control->generation))
-        return;
-    control->keep->interrupted = *control;
-    control->keep->is_interrupted = 1;
-}
-
-void process_fork_parent(void)
-{
-    struct control *control = annot_control;
-    if (control == &control_dummy || !control->keep)
-        return;
-    control->keep->is_interrupted = 0;
-    if (control->thread)
-        control->keep->forking = 0;
 }
 
 void process_fork_child(void)

@@ -8,6 +8,7 @@
 #define ANNOT_PROCESS_H
 
 #include "control.h"
+#include "strings.h"
 
 enum { RANGE_COUNTER_BITS = 44 };
 
@@ -50,6 +51,8 @@ void process_lose(enum annot_loss cause);
 void process_lose_now(enum annot_loss cause);
 /* A name that finds no room in the table. */
 void process_leave_name(void);
+/* The id of a name; 0, and counted: the table is full. */
+uint32_t process_intern(const struct string_key *key);
 /* The same of a process that takes no part: told if that was not its choice. */
 void process_miss(void);
 void process_flush(struct segment *segment);
@@ -69,9 +72,7 @@ void process_tell_numbers(void);
  * pay for. */
 void process_let_go(void);
 
-/* fork handlers: before, in the child. */
-void process_fork_prepare(void);
-void process_fork_parent(void);
+/* fork handler of the child; the others are in entry.h. */
 void process_fork_child(void);
 
 /* Orderly end of the process. */

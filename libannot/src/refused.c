@@ -2,6 +2,7 @@
 /* Slots of processes that cannot take part: see refused.h. */
 #include "refused.h"
 
+#include "clock.h"
 #include "proc.h"
 
 #include <annot_barrier.h>
@@ -10,7 +11,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <time.h>
 #include <unistd.h>
 
 /* A place: the generation, above the slot's index + 1, or this: without a slot. */
@@ -53,13 +53,6 @@ void refusals_map(int wake_fd)
     pages = memory == MAP_FAILED ? NULL : memory;
 }
 
-static uint64_t monotonic_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 /* NULL: none. */
 static struct annot_refusal_slot *slot_of(uint64_t place)
 {
@@ -92,7 +85,7 @@ static void fill(struct annot_refusal_slot *slot, const struct refusal *refusal,
         annot_fetch_add_relaxed(&pages->unnamed, late);
     prctl(PR_GET_NAME, comm);
     memcpy(slot->comm, comm, sizeof(slot->comm));
-    slot->time_ns = monotonic_ns();
+    slot->time_ns = clock_machine_ns(clock_monotonic_ns());
     slot->pid_ns = proc_pid_namespace();
     slot->session_id = session_id;
     slot->detail = refusal->detail;

@@ -2,14 +2,11 @@
 /* Sentences about the process: see remarks.h. */
 #include "remarks.h"
 
-#include "api.h"
 #include "proc.h"
 #include "session.h"
 
 #include <annot/observers.h>
 #include <annot_barrier.h>
-#include <errno.h>
-#include <pthread.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -19,7 +16,7 @@ static char remarks[REMARKS_MAX][ANNOT_PROCESS_NOTE_MAX + 1]; /* W: who took the
 static uint32_t taken;                                        /* W: all, atomic */
 static uint32_t ready;                                        /* bits; W: all, atomic */
 
-static APART void tell(int directory_fd, uint64_t session_id, const char *text)
+APART void remarks_tell_one(int directory_fd, uint64_t session_id, const char *text)
 {
     char line[LINE_SIZE];
     const char *end = line + sizeof(line);
@@ -33,15 +30,15 @@ static APART void tell(int directory_fd, uint64_t session_id, const char *text)
 
 void remarks_tell(int directory_fd, uint64_t session_id)
 {
-    uint32_t known = annot_load_acquire(&ready); /* partner: annot_process_note */
+    uint32_t known = annot_load_acquire(&ready); /* partner: remarks_keep */
     for (uint32_t i = 0; i < REMARKS_MAX && known >> i != 0; i++)
         if (known >> i & 1)
-            tell(directory_fd, session_id, remarks[i]);
+            remarks_tell_one(directory_fd, session_id, remarks[i]);
 }
 
 static int is_known(const char *text)
 {
-    uint32_t known = annot_load_acquire(&ready); /* partner: annot_process_note */
+    uint32_t known = annot_load_acquire(&ready); /* partner: remarks_keep */
     for (uint32_t i = 0; i < REMARKS_MAX; i++)
         if (known >> i & 1 && strcmp(remarks[i], text) == 0)
             return 1;
@@ -60,42 +57,20 @@ static void copy(char *to, const char *text)
     to[i] = 0;
 }
 
-static void tell_now(const char *text)
+uint32_t remarks_take(char clean[ANNOT_PROCESS_NOTE_MAX + 1], const char *text)
 {
-    int cancel, error = errno;
-    struct refusal ignored;
-    const struct control *control = annot_enabled() ? api_recording() : NULL;
-    if (!control)
-        return;
-    uint64_t session_id = control->segment->session_id;
-    uint64_t before = proc_block_signals(); /* a handler that forks would leave the file open */
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-    int directory_fd = directory_open(&ignored);
-    if (directory_fd >= 0) {
-        tell(directory_fd, session_id, text);
-        close(directory_fd);
-    }
-    pthread_setcancelstate(cancel, &cancel);
-    proc_restore_signals(before);
-    errno = error;
-}
-
-/* Told before it is ready, so that who joins meanwhile does not tell it as well. */
-void annot_process_note(const char *text)
-{
-    char clean[ANNOT_PROCESS_NOTE_MAX + 1];
-    FORWARD(process_note, text);
     copy(clean, text);
     if (is_known(clean))
-        return;
+        return REMARKS_NONE;
     uint32_t index = annot_fetch_add_relaxed(&taken, 1U);
-    if (index >= REMARKS_MAX) {
-        annot_store_relaxed(&taken, (uint32_t)REMARKS_MAX);
-        return;
-    }
-    tell_now(clean);
-    memcpy(remarks[index], clean, sizeof(clean));
-    annot_fetch_or_release(&ready, 1U << index); /* partner: remarks_tell, is_known */
+    if (index < REMARKS_MAX)
+        return index;
+    annot_store_relaxed(&taken, (uint32_t)REMARKS_MAX);
+    return REMARKS_NONE;
 }
 
-OWN(annot_process_note);
+void remarks_keep(uint32_t index, const char clean[ANNOT_PROCESS_NOTE_MAX + 1])
+{
+    memcpy(remarks[index], clean, sizeof(remarks[index]));
+    annot_fetch_or_release(&ready, 1U << index); /* partner: remarks_tell, is_known */
+}

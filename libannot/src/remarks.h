@@ -6,9 +6,19 @@
 #ifndef ANNOT_REMARKS_H
 #define ANNOT_REMARKS_H
 
+#include <annot/observers.h>
 #include <stdint.h>
 
-/* All that there are. */
+#define REMARKS_NONE UINT32_MAX
+
+/* Writes the line of one remark, or of all that are kept, into a session's file. */
+void remarks_tell_one(int directory_fd, uint64_t session_id, const char *text);
 void remarks_tell(int directory_fd, uint64_t session_id);
+
+/* Copies a text as a field of a line, and takes a place for it. REMARKS_NONE: it is kept already,
+ * or all places are taken. */
+uint32_t remarks_take(char clean[ANNOT_PROCESS_NOTE_MAX + 1], const char *text);
+/* Keeps it for sessions that the process joins from here on. */
+void remarks_keep(uint32_t index, const char clean[ANNOT_PROCESS_NOTE_MAX + 1]);
 
 #endif

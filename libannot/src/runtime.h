@@ -2,9 +2,10 @@
 /* One runtime per process: which copy of libannot serves.
  *
  * A program, a plugin and an injection library may each bring a copy, of other versions. All look
- * at one anchor, a symbol that the dynamic linker makes unique even across RTLD_LOCAL: the first
- * copy leaves its table there and serves, later ones forward. Where the anchor is not shared
- * (dlmopen), a copy serves itself and makes a segment of its own.
+ * at one anchor, a symbol that the dynamic linker makes unique even across RTLD_LOCAL, and, where
+ * symbols are not exported, at the anchors that the notes of all images name: the first copy leaves
+ * its table there and serves, later ones forward. Where neither is shared (dlmopen), a copy serves
+ * itself and makes a segment of its own.
  *
  * Threads: set in the constructor, constant afterwards. The table is append-only: a slot beyond
  * `size` or empty is an operation that the serving copy does not know: it does nothing. */
@@ -122,8 +123,11 @@ struct runtime_table {
 
 /* The copy that serves, or NULL: this one does. */
 extern const struct runtime_table *runtime_other __attribute__((visibility("hidden")));
-/* This copy's table. */
+/* This copy's table: runtime_table.c. */
 extern const struct runtime_table runtime_own;
+
+/* Finds the copy that serves, and sets runtime_other if it is not this one. In the constructor. */
+void runtime_take_anchor(const struct runtime_table *own);
 
 #define RUNTIME_HAS(slot)                                                                          \
     (offsetof(struct runtime_table, slot) + sizeof(runtime_other->slot) <= runtime_other->size &&  \

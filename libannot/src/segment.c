@@ -22,6 +22,7 @@
 
 enum {
     FIRST_STRINGS_BYTES = 16 * 1024,
+    HALVINGS_MAX = 16,
     REFS_UNMAPPING = 1 << 30, /* nobody may take the descriptor yet */
 };
 
@@ -90,15 +91,8 @@ struct making {
     struct layout layout;
 };
 
-static void lay_out(const struct session *session, struct layout *info)
+static void place(struct layout *info)
 {
-    info->block_count =
-        bounded(session->block_count, ANNOT_BLOCK_COUNT_DEFAULT, 1, ANNOT_BLOCK_COUNT_MAX);
-    info->thread_count =
-        bounded(session->thread_count, ANNOT_THREAD_COUNT_DEFAULT, 1, ANNOT_THREAD_COUNT_MAX);
-    info->strings_size = bounded(session->strings_size, ANNOT_STRINGS_SIZE_DEFAULT, ANNOT_PAGE_SIZE,
-                                 ANNOT_STRINGS_SIZE_DEFAULT) &
-                         ~(uint32_t)(ANNOT_PAGE_SIZE - 1);
     uint64_t at = sizeof(struct annot_segment);
     info->threads_offset = (uint32_t)at;
     at = page_align(at + (uint64_t)info->thread_count * sizeof(struct annot_thread));
@@ -110,6 +104,39 @@ static void lay_out(const struct session *session, struct layout *info)
     at = page_align(at + (uint64_t)info->block_count * sizeof(uint32_t));
     info->blocks_offset = (uint32_t)at;
     info->total_size = at + (uint64_t)info->block_count * ANNOT_BLOCK_SIZE;
+}
+
+static void halve(uint32_t *value, uint32_t least)
+{
+    if (*value / 2 >= least)
+        *value /= 2;
+}
+
+/* The program's limits are for the program: of the address space that it may still map, a segment
+ * takes one part in PROC_ROOM_PARTS, and it fits the largest file that it may write. */
+static void fit(struct layout *info, uint64_t bytes_most)
+{
+    for (int i = 0; i < HALVINGS_MAX && info->total_size > bytes_most; i++) {
+        halve(&info->block_count, ANNOT_BLOCK_COUNT_LEAST);
+        halve(&info->thread_count, ANNOT_THREAD_COUNT_LEAST);
+        halve(&info->strings_size, ANNOT_STRINGS_SIZE_LEAST);
+        place(info);
+    }
+}
+
+static APART void lay_out(const struct session *session, struct layout *info)
+{
+    uint64_t room = proc_address_room() / PROC_ROOM_PARTS, file = UINT64_MAX;
+    info->block_count =
+        bounded(session->block_count, ANNOT_BLOCK_COUNT_DEFAULT, 1, ANNOT_BLOCK_COUNT_MAX);
+    info->thread_count =
+        bounded(session->thread_count, ANNOT_THREAD_COUNT_DEFAULT, 1, ANNOT_THREAD_COUNT_MAX);
+    info->strings_size = bounded(session->strings_size, ANNOT_STRINGS_SIZE_DEFAULT, ANNOT_PAGE_SIZE,
+                                 ANNOT_STRINGS_SIZE_DEFAULT) &
+                         ~(uint32_t)(ANNOT_PAGE_SIZE - 1);
+    place(info);
+    (void)file_size_allowed(info->total_size, &file);
+    fit(info, room < file ? room : file);
 }
 
 /* In the segment itself, for it is too much for a stack; `magic` stays 0. */

@@ -9,14 +9,17 @@
 
 #include "proc.h"
 
+#include <annot/annot.h>
 #include <annot_barrier.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -26,6 +29,9 @@ enum {
     FILTER_ATTEMPTS = 64,
     LINES_END = 1 << 20, /* of the file: nobody appends behind it */
     ENTRIES_SIZE = 288,  /* one entry with the longest name, or four of ours */
+    AWAIT_ROUNDS = 200,
+    AWAIT_PAUSE_NS = 1000 * 1000,
+    AWAIT_NONE_NS = 50 * 1000 * 1000,
 };
 
 _Static_assert(offsetof(struct annot_session, filter) ==
@@ -86,6 +92,61 @@ void session_setup(void)
     const char *text = getenv(ANNOT_ENV_SESSION), *policy = getenv(ANNOT_ENV_POLICY);
     environment_session = text ? parse_id(text, 0) : 0;
     environment_policy = policy ? parse_policy(policy) : -1;
+}
+
+/* Other mounts, another root, another user namespace, or another ANNOT_DIR than its collector's. */
+static APART int is_elsewhere(int directory_fd)
+{
+    char place[40];
+    struct stat status;
+    const char *end = place + sizeof(place), *named = getenv(ANNOT_ENV_PLACE);
+    if (!named || fstat(directory_fd, &status) != 0)
+        return 0;
+    char *at = text_append_hex(place, end, status.st_dev, 1);
+    at = text_append(at, end, "-");
+    text_append_hex(at, end, status.st_ino, 1);
+    return strcmp(named, place) != 0;
+}
+
+static APART void await_gate(void)
+{
+    const struct timespec pause = {0, AWAIT_PAUSE_NS};
+    struct refusal ignored;
+    int directory_fd = directory_open(&ignored);
+    int rounds = directory_fd >= 0 && is_elsewhere(directory_fd) ? AWAIT_ROUNDS : 0;
+    for (int i = 0; i < rounds && annot_gate_v1.generation == 0; i++)
+        nanosleep(&pause, NULL);
+    if (directory_fd >= 0)
+        close(directory_fd);
+}
+
+/* A mapping says why this process has no directory, and its collector reads that. */
+static APART void show_refusal(const struct refusal *refusal)
+{
+    const struct timespec pause = {0, AWAIT_NONE_NS};
+    char name[48];
+    const char *end = name + sizeof(name);
+    char *at = text_append(name, end, ANNOT_NONE_PREFIX);
+    at = text_append_decimal(at, end, refusal->reason);
+    at = text_append(at, end, "-");
+    text_append_decimal(at, end, refusal->error);
+    int fd = (int)syscall(SYS_memfd_create, name, MFD_CLOEXEC);
+    if (fd < 0)
+        return;
+    void *page = mmap(NULL, ANNOT_PAGE_SIZE, PROT_READ, MAP_PRIVATE, fd, 0);
+    close(fd);
+    if (page != MAP_FAILED)
+        nanosleep(&pause, NULL);
+}
+
+void session_await(const struct refusal *refusal)
+{
+    if (!environment_session || !getenv(ANNOT_ENV_PLACE))
+        return;
+    if (refusal->reason != ANNOT_REFUSAL_NONE)
+        show_refusal(refusal);
+    else if (annot_gate_v1.generation == 0)
+        await_gate();
 }
 
 static APART int open_any(int directory_fd, uint64_t id, int flags)
@@ -186,7 +247,8 @@ static int read_target(int directory_fd, const char *name, uint64_t start_ticks,
     *ret_id = size > ID_DIGITS ? parse_id(text, ' ') : 0;
     for (const char *at = text + ID_DIGITS + 1; *ret_id && *at >= '0' && *at <= '9'; at++)
         named_ticks = named_ticks * 10 + (uint64_t)(*at - '0');
-    return *ret_id && (named_ticks == 0 || start_ticks == 0 || named_ticks == start_ticks);
+    return *ret_id &&
+           (named_ticks == 0 || start_ticks == 0 || proc_same_ticks(named_ticks, start_ticks));
 }
 
 static APART int find_target(int directory_fd, struct session *ret_session, struct refusal *refusal)
@@ -337,6 +399,7 @@ static int is_final(int found)
 int session_find(int directory_fd, struct session *ret_session, struct refusal *ret_refusal)
 {
     struct owner ignored;
+    proc_read_ahead(); /* start times are compared */
     int found = find_target(directory_fd, ret_session, ret_refusal);
     int is_late = found == 1;
     if (found != 1 && !is_final(found) && environment_session)

@@ -29,6 +29,11 @@ struct session_filter {
 /* Reads the environment. Not called in a set-uid program. */
 void session_setup(void);
 
+/* Waits, a fifth of a second at most, for the collector of a session that the environment names and
+ * that began in another directory: it opens the gate of this one when it finds this process.
+ * Without a directory (`refusal`) it waits for an instant, so that the collector sees why. */
+void session_await(const struct refusal *refusal);
+
 /* The session that this process belongs to. Returns 1, 0 (none) or negative errno. */
 int session_find(int directory_fd, struct session *ret_session, struct refusal *ret_refusal);
 

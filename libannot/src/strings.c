@@ -11,14 +11,16 @@
 #include <sys/mman.h>
 
 enum {
-    MIRROR_SIZE = ANNOT_STRINGS_SIZE_DEFAULT,
-    TABLE_SIZE = MIRROR_SIZE / ANNOT_STRING_UNIT, /* a string has two units: at most half full */
+    MIRROR_MOST = ANNOT_STRINGS_SIZE_DEFAULT,
+    MIRROR_LEAST = 64 * 1024,
     NUMBERS = UINT16_MAX + 1,
     BACKING_STEP = 64 * 1024,
 };
 
 uint8_t *strings_mirror;
-static uint32_t *table; /* open addressing; ids, 0 = empty */
+static uint32_t mirror_size = MIRROR_MOST; /* W: strings_setup; a power of two */
+static uint32_t table_size;                /* a string has two units: at most half full */
+static uint32_t *table;                    /* open addressing; ids, 0 = empty */
 uint32_t *strings_numbered;
 static uint32_t mirror_used = ANNOT_STRING_UNIT; /* W: all, atomic */
 static uint32_t last_number;                     /* of domains and categories; W: all, atomic */
@@ -26,14 +28,18 @@ static uint32_t last_schema;                     /* W: all, atomic */
 
 int strings_setup(void)
 {
-    const size_t size = MIRROR_SIZE + (TABLE_SIZE + NUMBERS) * sizeof(uint32_t);
+    const uint64_t most = proc_private_room() / PROC_ROOM_PARTS;
+    while (mirror_size > MIRROR_LEAST && mirror_size > most)
+        mirror_size /= 2;
+    table_size = mirror_size / ANNOT_STRING_UNIT;
+    const size_t size = mirror_size + ((size_t)table_size + NUMBERS) * sizeof(uint32_t);
     void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED)
         return -errno;
     strings_mirror = memory;
-    table = (uint32_t *)(strings_mirror + MIRROR_SIZE);
-    strings_numbered = table + TABLE_SIZE;
+    table = (uint32_t *)(strings_mirror + mirror_size);
+    strings_numbered = table + table_size;
     return 0;
 }
 
@@ -105,7 +111,7 @@ static int equal(uint32_t id, const struct string_key *key, uint32_t hash)
 /* Reserves by one swap of the first word at the end; whoever finds the end taken moves it on. */
 static uint32_t reserve(const struct string_key *key)
 {
-    const uint32_t limit = MIRROR_SIZE / 4 * (4 - (uint32_t)key->sparing);
+    const uint32_t limit = mirror_size / 4 * (4 - (uint32_t)key->sparing);
     uint32_t used = annot_load_acquire(&mirror_used); /* partner: the swaps below */
     for (;;) {
         uint64_t *word = (uint64_t *)(strings_mirror + used);
@@ -170,8 +176,8 @@ uint32_t strings_intern(const struct string_key *key)
     uint32_t hash = hash_of(key);
     uint32_t slot = hash * UINT32_C(0x9e3779b1) ^ key->kind * 0x5bd1u ^ key->parent * 0x9e37u;
     uint32_t mine = 0;
-    for (uint32_t probe = 0; probe < TABLE_SIZE; probe++, slot++) {
-        uint32_t *entry = &table[slot % TABLE_SIZE];
+    for (uint32_t probe = 0; probe < table_size; probe++, slot++) {
+        uint32_t *entry = &table[slot & (table_size - 1)];
         uint32_t id = annot_load_acquire(entry); /* partner: the swap below */
         if (id == 0) {
             if (mine == 0)
@@ -213,7 +219,7 @@ const struct annot_string *strings_get(uint32_t id)
     const struct annot_string *string = at_offset((uint32_t)offset);
     if (annot_load_acquire(&string->ready) != 1 || /* partner: append */
         string_length(string) > ANNOT_STRING_MAX ||
-        offset + size_of(string_length(string)) > MIRROR_SIZE)
+        offset + size_of(string_length(string)) > mirror_size)
         return NULL;
     return string;
 }
@@ -344,7 +350,7 @@ void strings_after_fork(void)
     /* The last one may be reserved, and mirror_used not be raised yet. */
     while (strings_mirror &&
            (offset < mirror_used ||
-            (offset < MIRROR_SIZE && *(const uint64_t *)(strings_mirror + offset) != 0))) {
+            (offset < mirror_size && *(const uint64_t *)(strings_mirror + offset) != 0))) {
         struct annot_string *string = at_offset(offset);
         if (string->ready != 1) {
             string->kind = 0; /* readers skip it */

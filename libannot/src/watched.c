@@ -106,13 +106,13 @@ void watch_capture(struct segment *segment, const char *text)
     size_t length = domain ? (size_t)(domain - text) : strlen(text);
     struct string_key key = {.bytes = text, .length = (uint16_t)length, .kind = ANNOT_STRING_NAME};
     segment->is_capture = length > 0;
-    segment->capture_name = length > 0 ? intern_or_tell(&key) : 0;
+    segment->capture_name = length > 0 ? process_intern(&key) : 0;
     segment->capture_domain = 0;
     segment->capture_open = 0;
     if (!domain || !segment->is_capture)
         return;
     string_key_init(&key, domain + 1, ANNOT_STRING_NAME);
-    segment->capture_domain = intern_or_tell(&key);
+    segment->capture_domain = process_intern(&key);
     if (segment->capture_domain == 0)
         segment->capture_name = 0;
 }
@@ -260,7 +260,7 @@ static uint32_t intern_text(const char *text)
 {
     struct string_key key;
     string_key_init(&key, text, ANNOT_STRING_NAME);
-    return intern_or_tell(&key);
+    return process_intern(&key);
 }
 
 int annot_watch_range(const char *name, const char *domain, annot_watch_fn *fn, void *context)

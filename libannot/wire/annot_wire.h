@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* The wire format: everything a program and a collector share through memory.
  *
- * The one description of wake page, session file, segment, block and record. Only fixed-width
- * integers, explicit numbers, little endian; every size and offset is asserted below. Each field
- * has one writer, named in its comment ("W:"); fields of different writers lie on different cache
- * lines. A reader trusts nothing it finds here: all offsets, counts and lengths are bounded first.
+ * Fixed-width integers, explicit numbers, little endian; every size and offset is asserted below.
+ * Each field has one writer ("W:"); those of different writers lie on different cache lines. A
+ * reader bounds all offsets, counts and lengths. CLOCK_MONOTONIC and start times are the machine's.
  *
- * Versioning: a change that an older reader would misread raises ANNOT_WIRE_MAJOR and is refused
- * with a reason; an addition in reserved space or a new kind raises ANNOT_WIRE_MINOR and is skipped
- * by who does not know it. Reserved bytes are zero. docs/wire-format.md tells it in prose. */
+ * Versioning: what an older reader would misread raises ANNOT_WIRE_MAJOR and is refused; an
+ * addition raises ANNOT_WIRE_MINOR and is skipped. docs/wire-format.md is the same in prose. */
 #ifndef ANNOT_WIRE_H
 #define ANNOT_WIRE_H
 
@@ -27,11 +25,13 @@
 
 /* Names in the directory. PID is decimal, NS (pid-namespace inode) and HASH are hexadecimal. */
 #define ANNOT_WAKE_NAME      "wake"
-#define ANNOT_SESSION_PREFIX "session-" /* session-ID          */
-#define ANNOT_SEGMENT_SUFFIX ".segment" /* PID-NS-HASH.segment */
-#define ANNOT_TARGET_PREFIX  "target-"  /* target-PID-NS: a program that is to join a session */
+#define ANNOT_SESSION_PREFIX "session-"    /* session-ID          */
+#define ANNOT_SEGMENT_SUFFIX ".segment"    /* PID-NS-HASH.segment */
+#define ANNOT_TARGET_PREFIX  "target-"     /* target-PID-NS: a program that is to join a session */
+#define ANNOT_NONE_PREFIX    "annot-none-" /* annot-none-REASON-ERRNO: a mapped memory file */
 #define ANNOT_ENV_DIR        "ANNOT_DIR"
 #define ANNOT_ENV_SESSION    "ANNOT_SESSION" /* 16 hexadecimal digits */
+#define ANNOT_ENV_PLACE      "ANNOT_PLACE"   /* DEVICE-INODE of its directory, hexadecimal */
 #define ANNOT_ENV_POLICY     "ANNOT_POLICY"  /* "drop", "overwrite", "wait": of this process */
 
 enum {
@@ -59,6 +59,10 @@ enum {
 #define ANNOT_BLOCK_COUNT_DEFAULT  2048u
 #define ANNOT_THREAD_COUNT_DEFAULT 4096u
 #define ANNOT_STRINGS_SIZE_DEFAULT (4u << 20)
+/* Under the limits of a program, sizes are halved, no further than to these. */
+#define ANNOT_BLOCK_COUNT_LEAST  32u
+#define ANNOT_THREAD_COUNT_LEAST 64u
+#define ANNOT_STRINGS_SIZE_LEAST (64u << 10)
 
 /* ---- Losses -------------------------------------------------------------------------------- */
 

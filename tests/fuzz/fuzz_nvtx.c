@@ -4,6 +4,7 @@
  * size says, levels that fit. The input is a list of calls: id of the callback, then what it takes.
  */
 #include "nvtx_input.h"
+#include "nvtx_sync.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -2,9 +2,11 @@
 /* Random calls of NVTX's extensions: layouts that lie, contain themselves or overlap, payloads of
  * another size, pointers to anywhere, enums, scopes, times, counters, heaps. No crash, and no read
  * beyond what the sizes say: all that is handed over is exactly as long as it says. */
+#include "nvtx_counters.h"
 #include "nvtx_extension.h"
-#include "nvtx_extension_api.h"
 #include "nvtx_input.h"
+#include "nvtx_mem.h"
+#include "nvtx_payload.h"
 #include "nvtx_registry.h"
 
 #include <assert.h>

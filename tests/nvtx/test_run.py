@@ -97,6 +97,19 @@ def doctor_says_what_cannot_be_loaded(home):
 
 
 @attach_case
+def annot_without_its_library_says_so(home):
+    annot = home.work / "annot"
+    shutil.copy(ANNOT, annot)
+    path = home.work / "without.annot"
+    for option in ([], ["--no-nvtx"]):
+        result = home.run(annot, "record", "--force", *option, "-o", path, "--",
+                          program("nvtx_asked"), stdin=b"steps 3\nbusy 0 500\n").ok()
+        for text in result.err_text, home.info(path):
+            equal("has calls of NVTX, but annot was built without it" in " ".join(text.split()),
+                  not option, text)
+
+
+@attach_case
 def calls_that_nobody_listens_to_are_said(home):
     asked = Asked(home, program("nvtx_asked"))
     asked.ask("steps 3")
@@ -249,6 +262,7 @@ def variables_are_those_of_a_recording(home):
                                       options=["--no-sample"]).ok().out)
     job = environment(home, ANNOT, "run", "--no-gpu", "--", sys.executable, "-c", DUMP)
     recorded.pop("ANNOT_SESSION")
+    recorded.pop("ANNOT_PLACE")
     for name in recorded.keys() | job.keys():
         equal(job.get(name), recorded.get(name), f"the variable {name}")
     check("NVTX_INJECTION64_PATH" in job, "no injection library")

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Pausing, names of threads, clocks, stitched stacks, frames of the first version. */
-#include "itt_parts.h"
+#include "itt_control.h"
+
+#include "itt_memory.h"
+#include "itt_names.h"
 
 #include <annot_barrier.h>
 #include <string.h>

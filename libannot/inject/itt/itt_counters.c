@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Counters. Their values are kept while nobody records, so that a recording which begins later has
  * the right ones. Each is an object of the process, found again by name, domain and type. */
-#include "itt_parts.h"
+#include "itt_counters.h"
+
+#include "itt_control.h"
+#include "itt_memory.h"
+#include "itt_names.h"
 
 #include <annot_barrier.h>
 #include <string.h>

@@ -5,7 +5,14 @@
  *
  * Threads: the image's lock is held, so that its lists hold still. Nothing of the image is looked
  * at afterwards: it may be unloaded. */
-#include "itt_parts.h"
+#include "itt_control.h"
+#include "itt_counters.h"
+#include "itt_metadata.h"
+#include "itt_names.h"
+#include "itt_next.h"
+#include "itt_spans.h"
+#include "itt_sync.h"
+#include "itt_tasks.h"
 
 #include <string.h>
 
@@ -14,8 +21,8 @@
 __attribute__((visibility("default"))) void __itt_api_init(struct itt_global *image, int groups);
 
 static const struct itt_entry *const tables[] = {
-    itt_entries_names,    itt_entries_tasks,    itt_entries_spans, itt_entries_marks,
-    itt_entries_counters, itt_entries_metadata, itt_entries_sync,  itt_entries_control,
+    itt_entries_names,    itt_entries_tasks, itt_entries_spans,   itt_entries_counters,
+    itt_entries_metadata, itt_entries_sync,  itt_entries_control,
 };
 
 static void *find_function(const char *name)

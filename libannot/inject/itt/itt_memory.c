@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory in pages from the system, handed out from one end, and the lock: see itt_parts.h. */
-#include "itt_parts.h"
+/* See itt_memory.h. Pages are handed out from one end. */
+#include "itt_memory.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
 

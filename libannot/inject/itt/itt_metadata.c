@@ -3,7 +3,12 @@
  *
  * They wait for the end and are recorded with it. What belongs to nothing that is open, or finds no
  * room to wait, becomes a mark of its own at once, so none gets lost. */
-#include "itt_parts.h"
+#include "itt_metadata.h"
+#include "itt_control.h"
+#include "itt_counters.h"
+#include "itt_names.h"
+#include "itt_open.h"
+#include "itt_thread.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Domains and names: see itt_parts.h. What images made before they were initialised is theirs and
- * keeps its address; what they make later is ours, and one for all images of the process. */
-#include "itt_parts.h"
+/* See itt_names.h. Objects that an image made before it was initialised belong to it and keep their
+ * address; later ones are ours, one for all images of the process. */
+#include "itt_names.h"
 
+#include "itt_memory.h"
+
+#include <annot/observers.h>
 #include <annot_barrier.h>
 #include <string.h>
 

@@ -6,8 +6,10 @@
  * Where there is such a tool, images get the functions below; else these cost nothing. Not passed
  * on: metadata made by printf, frames with times, counters of handles of domains and what is said
  * about counters, clocks, stitched stacks. */
+#include "itt_next.h"
+
 #include "inject_next.h"
-#include "itt_parts.h"
+#include "itt_open.h"
 
 #include <annot_barrier.h>
 #include <dlfcn.h>

@@ -3,14 +3,19 @@
  *
  * A task that has an id lets an arrow leave; it arrives where another task names it as its parent,
  * from another thread, or where a relation names it. */
-#include "inject_emit.h"
-#include "itt_parts.h"
+#include "itt_tasks.h"
 
 #include "function_place.h"
+#include "inject_emit.h"
+#include "itt_control.h"
+#include "itt_memory.h"
+#include "itt_names.h"
+#include "itt_open.h"
+#include "itt_thread.h"
 
 #include <annot/function_calls.h>
-
 #include <errno.h>
+#include <string.h>
 
 static int has_id(const struct itt_id *id)
 {

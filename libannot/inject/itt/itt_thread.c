@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* Nested ranges of a thread, and what few threads need for them: see itt_parts.h. */
-#include "inject_emit.h"
-#include "itt_parts.h"
+/* See itt_thread.h. Apart from itt_tasks.c, so that no function here is inlined there: outside of
+ * recordings, a task is a load, a test and a return. */
+#include "itt_thread.h"
 
+#include "inject_emit.h"
+#include "itt_memory.h"
+
+#include <annot_barrier.h>
+#include <pthread.h>
 #include <string.h>
 
 __thread uint32_t itt_depth;
 __thread uint64_t itt_depth_generation;
 __thread struct itt_thread *itt_self;
 
-static pthread_key_t ended;
+static pthread_key_t thread_key;
 static int has_key;
 static struct itt_thread *idle; /* under itt_lock */
 
@@ -31,7 +36,7 @@ static struct itt_thread *take(void)
     if (!itt_lock())
         return NULL;
     if (!has_key)
-        has_key = pthread_key_create(&ended, give_back) == 0;
+        has_key = pthread_key_create(&thread_key, give_back) == 0;
     struct itt_thread *thread = has_key ? idle : NULL;
     if (thread) {
         idle = thread->next;
@@ -40,7 +45,7 @@ static struct itt_thread *take(void)
     itt_unlock();
     if (!thread && has_key)
         thread = itt_memory_take(sizeof(*thread));
-    if (thread && pthread_setspecific(ended, thread) != 0)
+    if (thread && pthread_setspecific(thread_key, thread) != 0)
         thread = NULL; /* a block is lost */
     return thread;
 }

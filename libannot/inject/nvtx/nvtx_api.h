@@ -10,4 +10,6 @@
 
 #define NVTX_EXPORT __attribute__((visibility("default")))
 
+#define NVTX_CALL(function) ((NvtxFunctionPointer)(function))
+
 #endif

@@ -4,9 +4,12 @@
  * A group is a counter with a series for each of its entries. Samples that come with times of their
  * own are spans without length on a timeline of the counter: annot's counters have the time at
  * which they are told. Differences are summed up. Threads: any. */
+#include "nvtx_counters.h"
+
 #include "nvtx_extension.h"
-#include "nvtx_known.h"
-#include "nvtx_payload.h"
+#include "nvtx_line.h"
+#include "nvtx_next.h"
+#include "nvtx_times.h"
 
 #include <annot/queues.h>
 #include <annot_barrier.h>

@@ -5,8 +5,11 @@
  *
  * Counters of a deferred event are values of its span: annot's counters have the time at which they
  * are told. */
-#include "nvtx_calls.h"
-#include "nvtx_payload.h"
+#include "nvtx_deferred.h"
+
+#include "nvtx_extension.h"
+#include "nvtx_line.h"
+#include "nvtx_times.h"
 
 #include <annot/queues.h>
 #include <annot_barrier.h>

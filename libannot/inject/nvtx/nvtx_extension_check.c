@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Holds nvtx_extension_api.h against NVTX's own headers, where the build finds those. */
-#include "nvtx_extension_api.h"
+/* Holds nvtx_extension.h against NVTX's own headers, where the build finds those. */
+
+#include "nvtx_extension.h"
 
 #if __has_include(<nvtx3/nvToolsExtCounters.h>) && __has_include(<nvtx3/nvToolsExtMem.h>)
 #include <nvtx3/nvToolsExtCounters.h>

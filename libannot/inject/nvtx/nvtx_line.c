@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Numbers, texts and arrays of payloads, as values and as text: see nvtx_decode.h. */
+#include "nvtx_line.h"
+
 #include "nvtx_decode.h"
+#include "nvtx_extension.h"
 
 #include <stdio.h>
 #include <stdlib.h>

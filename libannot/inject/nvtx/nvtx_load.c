@@ -3,15 +3,27 @@
  * has pointers of its own, so this is called once for each of them and never says "already done".
  *
  * Threads: any, also in a constructor, inside of dlopen, with locks of the program's held. */
+
 #include "nvtx_api.h"
 #include "nvtx_calls.h"
+#include "nvtx_counters.h"
 #include "nvtx_extension.h"
+#include "nvtx_mem.h"
 #include "nvtx_next.h"
+#include "nvtx_payload.h"
+#include "nvtx_sync.h"
 
 NVTX_EXPORT int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t get_table);
 /* That of NVTX 2, a library of its own. */
 NVTX_EXPORT int InitializeInjectionNvtx(NvtxGetExportTableFunc_t get_table)
     __attribute__((alias("InitializeInjectionNvtx2")));
+
+/* Callbacks by id; id 0 is unused. */
+struct nvtx_module {
+    NvtxCallbackModule id;
+    unsigned count;
+    const NvtxFunctionPointer *calls;
+};
 
 static const struct nvtx_module modules[] = {
     {NVTX_CB_MODULE_CORE, NVTX_CBID_CORE_SIZE, nvtx_core_calls},
@@ -52,11 +64,43 @@ int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t get_table)
     return 1;
 }
 
+/* ---- Extensions ------------------------------------------------------------------------------ */
+
+NVTX_EXPORT int InitializeInjectionNvtxExtension(struct nvtx_extension *extension);
+
+static const struct nvtx_extension_calls *const extensions[] = {
+    &nvtx_payload_calls,
+    &nvtx_counters_calls,
+    &nvtx_mem_calls,
+};
+
+static void install_extension(const struct nvtx_segment *segment,
+                              const struct nvtx_extension_calls *calls)
+{
+    for (size_t i = 0; i < segment->slot_count && i < calls->count; i++)
+        if (calls->calls[i])
+            segment->slots[i] = calls->calls[i];
+}
+
+/* Slots that stay empty do nothing. */
+int InitializeInjectionNvtxExtension(struct nvtx_extension *extension)
+{
+    if (!extension || extension->size < offsetof(struct nvtx_extension, get_function) ||
+        extension->segment_count == 0 || !extension->segments)
+        return 0;
+    nvtx_next_offer_extension(extension);
+    for (size_t i = 0; i < sizeof(extensions) / sizeof(*extensions); i++)
+        if (extensions[i]->module == extension->module)
+            install_extension(&extension->segments[0], extensions[i]);
+    return 1;
+}
+
+/* ---- Pointers -------------------------------------------------------------------------------- */
+
 /* Programs with a tool of their own inside look at these. */
 NVTX_EXPORT extern const NvtxInitializeInjectionNvtxFunc_t InitializeInjectionNvtx2_fnptr;
 const NvtxInitializeInjectionNvtxFunc_t InitializeInjectionNvtx2_fnptr = InitializeInjectionNvtx2;
 
-extern int InitializeInjectionNvtxExtension(struct nvtx_extension *extension);
 NVTX_EXPORT extern int (*const InitializeInjectionNvtxExtension_fnptr)(struct nvtx_extension *);
 int (*const InitializeInjectionNvtxExtension_fnptr)(struct nvtx_extension *) =
     InitializeInjectionNvtxExtension;

@@ -7,9 +7,11 @@
  * so are known by their address; those of others end without a size, which is told.
  *
  * Handles of regions are their addresses, of heaps and permissions numbers. Threads: any. */
+#include "nvtx_mem.h"
+
 #include "nvtx_extension.h"
-#include "nvtx_known.h"
-#include "nvtx_payload.h"
+#include "nvtx_line.h"
+#include "nvtx_next.h"
 
 #include <annot/observers.h>
 #include <annot_barrier.h>

@@ -8,6 +8,9 @@
 #include "nvtx_next.h"
 
 #include "inject_next.h"
+#include "nvtx_calls.h"
+#include "nvtx_map.h"
+#include "nvtx_sync.h"
 
 #include <annot_barrier.h>
 #include <string.h>
@@ -114,4 +117,390 @@ void nvtx_next_offer_extension(struct nvtx_extension *extension)
 intptr_t nvtx_next_extension_of(uint32_t module, uint32_t slot)
 {
     return extension_slots[module][slot];
+}
+
+/* ---- Callbacks that name objects ------------------------------------------------------------- */
+
+/* They carry no handle of NVTX. */
+
+#define BOTH(module, calls, id, value_type, character)                                             \
+    static void next_##id(value_type value, const character *name)                                 \
+    {                                                                                              \
+        typedef void (*call)(value_type, const character *);                                       \
+        ((call)nvtx_next_of(NVTX_CB_MODULE_##module, NVTX_CBID_##module##_##id))(value, name);     \
+        ((call)(calls)[NVTX_CBID_##module##_##id])(value, name);                                   \
+    }
+#define BOTH_WIDTHS(module, calls, id, value_type)                                                 \
+    BOTH(module, calls, id##A, value_type, char)                                                   \
+    BOTH(module, calls, id##W, value_type, wchar_t)
+#define ROWS(module, id)                                                                           \
+    [NVTX_CBID_##module##_##id##A] = NVTX_CALL(next_##id##A),                                      \
+    [NVTX_CBID_##module##_##id##W] = NVTX_CALL(next_##id##W)
+
+BOTH_WIDTHS(CUDA, nvtx_cuda_calls, NameCuDevice, int)
+BOTH_WIDTHS(CUDA, nvtx_cuda_calls, NameCuContext, void *)
+BOTH_WIDTHS(CUDA, nvtx_cuda_calls, NameCuStream, void *)
+BOTH_WIDTHS(CUDA, nvtx_cuda_calls, NameCuEvent, void *)
+BOTH_WIDTHS(CUDART, nvtx_cudart_calls, NameCudaDevice, int)
+BOTH_WIDTHS(CUDART, nvtx_cudart_calls, NameCudaStream, void *)
+BOTH_WIDTHS(CUDART, nvtx_cudart_calls, NameCudaEvent, void *)
+BOTH_WIDTHS(OPENCL, nvtx_opencl_calls, NameClDevice, void *)
+BOTH_WIDTHS(OPENCL, nvtx_opencl_calls, NameClContext, void *)
+BOTH_WIDTHS(OPENCL, nvtx_opencl_calls, NameClCommandQueue, void *)
+BOTH_WIDTHS(OPENCL, nvtx_opencl_calls, NameClMemObject, void *)
+BOTH_WIDTHS(OPENCL, nvtx_opencl_calls, NameClSampler, void *)
+BOTH_WIDTHS(OPENCL, nvtx_opencl_calls, NameClProgram, void *)
+BOTH_WIDTHS(OPENCL, nvtx_opencl_calls, NameClEvent, void *)
+
+static const NvtxFunctionPointer cuda_calls[NVTX_CBID_CUDA_SIZE] = {
+    ROWS(CUDA, NameCuDevice),
+    ROWS(CUDA, NameCuContext),
+    ROWS(CUDA, NameCuStream),
+    ROWS(CUDA, NameCuEvent),
+};
+
+static const NvtxFunctionPointer cudart_calls[NVTX_CBID_CUDART_SIZE] = {
+    ROWS(CUDART, NameCudaDevice),
+    ROWS(CUDART, NameCudaStream),
+    ROWS(CUDART, NameCudaEvent),
+};
+
+static const NvtxFunctionPointer opencl_calls[NVTX_CBID_OPENCL_SIZE] = {
+    ROWS(OPENCL, NameClDevice),    ROWS(OPENCL, NameClContext), ROWS(OPENCL, NameClCommandQueue),
+    ROWS(OPENCL, NameClMemObject), ROWS(OPENCL, NameClSampler), ROWS(OPENCL, NameClProgram),
+    ROWS(OPENCL, NameClEvent),
+};
+
+static NvtxFunctionPointer nvtx_next_name(uint32_t module, uint32_t id)
+{
+    if (module == NVTX_CB_MODULE_CUDA)
+        return cuda_calls[id];
+    if (module == NVTX_CB_MODULE_CUDART)
+        return cudart_calls[id];
+    return module == NVTX_CB_MODULE_OPENCL ? opencl_calls[id] : NULL;
+}
+
+/* ---- Callbacks of events and domains --------------------------------------------------------- */
+
+/* The next tool's begin first and end last. Each is used only where the next tool has one for its
+ * id. */
+
+/* A callback by module and name, with the type that NVTX gives it. */
+#define NEXT(module, id, type)                                                                     \
+    ((type)nvtx_next_of(NVTX_CB_MODULE_##module, NVTX_CBID_##module##_##id))
+#define NEXT1(id)             NEXT(CORE, id, nvtx##id##_impl_fntype)
+#define NEXT2(id)             NEXT(CORE2, id, nvtx##id##_impl_fntype)
+#define NEXTS(id)             NEXT(SYNC, id, nvtx##id##_fakeimpl_fntype)
+#define OURS(calls, id, type) ((type)(calls)[id])
+#define OURS1(id)             OURS(nvtx_core_calls, NVTX_CBID_CORE_##id, nvtx##id##_impl_fntype)
+#define OURS2(id)             OURS(nvtx_core2_calls, NVTX_CBID_CORE2_##id, nvtx##id##_impl_fntype)
+#define OURSS(id)             OURS(nvtx_sync_calls, NVTX_CBID_SYNC_##id, nvtx##id##_fakeimpl_fntype)
+
+/* ---- Handles --------------------------------------------------------------------------------- */
+
+static uint64_t ours_of(enum nvtx_map map, const void *theirs)
+{
+    uint64_t ours = nvtx_map_get(map, (uintptr_t)theirs);
+    return ours ? ours : (uintptr_t)theirs;
+}
+
+/* One that is neither tool's is the default domain. */
+static nvtxDomainHandle_t domain_of(nvtxDomainHandle_t theirs)
+{
+    uint64_t ours = ours_of(NVTX_MAP_DOMAIN, theirs);
+    return (nvtxDomainHandle_t)(uintptr_t)(ours <= UINT16_MAX ? ours : 0);
+}
+
+/* What the program gets: theirs, unless they gave none. */
+static void *both(enum nvtx_map map, void *theirs, const void *ours)
+{
+    if (!theirs)
+        return (void *)(uintptr_t)ours;
+    nvtx_map_put(map, (uintptr_t)theirs, (uintptr_t)ours);
+    return theirs;
+}
+
+static nvtxRangeId_t both_ranges(nvtxRangeId_t theirs, nvtxRangeId_t ours)
+{
+    if (theirs == 0)
+        return ours;
+    nvtx_map_put(NVTX_MAP_RANGE, theirs, ours);
+    return theirs;
+}
+
+static nvtxRangeId_t take_range(nvtxRangeId_t theirs)
+{
+    uint64_t ours = nvtx_map_take(NVTX_MAP_RANGE, theirs);
+    return ours ? ours : theirs;
+}
+
+/* The same attributes, with our registered string. */
+static const nvtxEventAttributes_t *attributes_of(const nvtxEventAttributes_t *theirs,
+                                                  nvtxEventAttributes_t *copy)
+{
+    if (!theirs || theirs->size < sizeof(*theirs) ||
+        theirs->messageType != NVTX_MESSAGE_TYPE_REGISTERED)
+        return theirs;
+    *copy = *theirs;
+    copy->message.registered =
+        (nvtxStringHandle_t)(uintptr_t)ours_of(NVTX_MAP_STRING, theirs->message.registered);
+    return copy;
+}
+
+/* While nobody records, the next tool's number is the better one. */
+static int level_of(int theirs, int ours)
+{
+    return ours >= 0 ? ours : theirs;
+}
+
+/* ---- CORE ------------------------------------------------------------------------------------ */
+
+#define CORE_TEXT(id, character)                                                                   \
+    static void next_##id(const character *text)                                                   \
+    {                                                                                              \
+        NEXT1(id)(text);                                                                           \
+        OURS1(id)(text);                                                                           \
+    }
+#define CORE_PUSH(id, type)                                                                        \
+    static int next_##id(const type *what)                                                         \
+    {                                                                                              \
+        int theirs = NEXT1(id)(what);                                                              \
+        return level_of(theirs, OURS1(id)(what));                                                  \
+    }
+#define CORE_START(id, type)                                                                       \
+    static nvtxRangeId_t next_##id(const type *what)                                               \
+    {                                                                                              \
+        nvtxRangeId_t theirs = NEXT1(id)(what);                                                    \
+        return both_ranges(theirs, OURS1(id)(what));                                               \
+    }
+#define CORE_NAME(id, character)                                                                   \
+    static void next_##id(uint32_t number, const character *name)                                  \
+    {                                                                                              \
+        NEXT1(id)(number, name);                                                                   \
+        OURS1(id)(number, name);                                                                   \
+    }
+
+CORE_TEXT(MarkA, char)
+CORE_TEXT(MarkW, wchar_t)
+CORE_PUSH(RangePushA, char)
+CORE_PUSH(RangePushW, wchar_t)
+CORE_START(RangeStartA, char)
+CORE_START(RangeStartW, wchar_t)
+CORE_NAME(NameCategoryA, char)
+CORE_NAME(NameCategoryW, wchar_t)
+CORE_NAME(NameOsThreadA, char)
+CORE_NAME(NameOsThreadW, wchar_t)
+
+static void next_MarkEx(const nvtxEventAttributes_t *attributes)
+{
+    nvtxEventAttributes_t copy;
+    NEXT1(MarkEx)(attributes);
+    nvtx_mark(NULL, attributes_of(attributes, &copy));
+}
+
+static int next_RangePushEx(const nvtxEventAttributes_t *attributes)
+{
+    nvtxEventAttributes_t copy;
+    int theirs = NEXT1(RangePushEx)(attributes);
+    return level_of(theirs, nvtx_push(NULL, attributes_of(attributes, &copy)));
+}
+
+static nvtxRangeId_t next_RangeStartEx(const nvtxEventAttributes_t *attributes)
+{
+    nvtxEventAttributes_t copy;
+    nvtxRangeId_t theirs = NEXT1(RangeStartEx)(attributes);
+    return both_ranges(theirs, nvtx_start(NULL, attributes_of(attributes, &copy)));
+}
+
+static void next_RangeEnd(nvtxRangeId_t range)
+{
+    nvtx_end(take_range(range));
+    NEXT1(RangeEnd)(range);
+}
+
+static int next_RangePop(void)
+{
+    int ours = nvtx_pop(NULL);
+    return level_of(NEXT1(RangePop)(), ours);
+}
+
+/* ---- CORE2 ----------------------------------------------------------------------------------- */
+
+static void next_DomainMarkEx(nvtxDomainHandle_t domain, const nvtxEventAttributes_t *attributes)
+{
+    nvtxEventAttributes_t copy;
+    NEXT2(DomainMarkEx)(domain, attributes);
+    nvtx_mark(domain_of(domain), attributes_of(attributes, &copy));
+}
+
+static int next_DomainRangePushEx(nvtxDomainHandle_t domain,
+                                  const nvtxEventAttributes_t *attributes)
+{
+    nvtxEventAttributes_t copy;
+    int theirs = NEXT2(DomainRangePushEx)(domain, attributes);
+    return level_of(theirs, nvtx_push(domain_of(domain), attributes_of(attributes, &copy)));
+}
+
+static nvtxRangeId_t next_DomainRangeStartEx(nvtxDomainHandle_t domain,
+                                             const nvtxEventAttributes_t *attributes)
+{
+    nvtxEventAttributes_t copy;
+    nvtxRangeId_t theirs = NEXT2(DomainRangeStartEx)(domain, attributes);
+    return both_ranges(theirs, nvtx_start(domain_of(domain), attributes_of(attributes, &copy)));
+}
+
+static void next_DomainRangeEnd(nvtxDomainHandle_t domain, nvtxRangeId_t range)
+{
+    nvtx_end(take_range(range));
+    NEXT2(DomainRangeEnd)(domain, range);
+}
+
+static int next_DomainRangePop(nvtxDomainHandle_t domain)
+{
+    int ours = nvtx_pop(domain_of(domain));
+    return level_of(NEXT2(DomainRangePop)(domain), ours);
+}
+
+static nvtxResourceHandle_t next_DomainResourceCreate(nvtxDomainHandle_t domain,
+                                                      nvtxResourceAttributes_t *attributes)
+{
+    nvtxResourceHandle_t theirs = NEXT2(DomainResourceCreate)(domain, attributes);
+    nvtxResourceAttributes_t copy;
+    if (attributes && attributes->size >= sizeof(copy) &&
+        attributes->messageType == NVTX_MESSAGE_TYPE_REGISTERED) {
+        copy = *attributes;
+        copy.message.registered =
+            (nvtxStringHandle_t)(uintptr_t)ours_of(NVTX_MAP_STRING, copy.message.registered);
+        attributes = &copy;
+    }
+    return both(NVTX_MAP_RESOURCE, theirs,
+                OURS2(DomainResourceCreate)(domain_of(domain), attributes));
+}
+
+static void next_DomainResourceDestroy(nvtxResourceHandle_t resource)
+{
+    uint64_t ours = nvtx_map_take(NVTX_MAP_RESOURCE, (uintptr_t)resource);
+    OURS2(DomainResourceDestroy)((nvtxResourceHandle_t)(uintptr_t)ours);
+    NEXT2(DomainResourceDestroy)(resource);
+}
+
+#define DOMAIN_CALLS(letter, character)                                                            \
+    static void next_DomainNameCategory##letter(nvtxDomainHandle_t domain, uint32_t number,        \
+                                                const character *name)                             \
+    {                                                                                              \
+        NEXT2(DomainNameCategory##letter)(domain, number, name);                                   \
+        OURS2(DomainNameCategory##letter)(domain_of(domain), number, name);                        \
+    }                                                                                              \
+    static nvtxStringHandle_t next_DomainRegisterString##letter(nvtxDomainHandle_t domain,         \
+                                                                const character *text)             \
+    {                                                                                              \
+        void *theirs = NEXT2(DomainRegisterString##letter)(domain, text);                          \
+        return both(NVTX_MAP_STRING, theirs,                                                       \
+                    OURS2(DomainRegisterString##letter)(domain_of(domain), text));                 \
+    }                                                                                              \
+    static nvtxDomainHandle_t next_DomainCreate##letter(const character *name)                     \
+    {                                                                                              \
+        void *theirs = NEXT2(DomainCreate##letter)(name);                                          \
+        return both(NVTX_MAP_DOMAIN, theirs, OURS2(DomainCreate##letter)(name));                   \
+    }
+
+DOMAIN_CALLS(A, char)
+DOMAIN_CALLS(W, wchar_t)
+
+/* Its handle may come to mean another domain. */
+static void next_DomainDestroy(nvtxDomainHandle_t domain)
+{
+    (void)nvtx_map_take(NVTX_MAP_DOMAIN, (uintptr_t)domain);
+    NEXT2(DomainDestroy)(domain);
+}
+
+static void next_Initialize(const void *reserved)
+{
+    NEXT2(Initialize)(reserved);
+}
+
+/* ---- SYNC ------------------------------------------------------------------------------------ */
+
+static nvtx_nvtxSyncUser_t next_DomainSyncUserCreate(nvtxDomainHandle_t domain,
+                                                     const nvtx_nvtxSyncUserAttributes_t *what)
+{
+    void *theirs = NEXTS(DomainSyncUserCreate)(domain, what);
+    const nvtxSyncUserAttributes_t *attributes = what;
+    nvtxSyncUserAttributes_t copy;
+    if (attributes && attributes->size >= sizeof(copy) &&
+        attributes->messageType == NVTX_MESSAGE_TYPE_REGISTERED) {
+        copy = *attributes;
+        copy.message.registered =
+            (nvtxStringHandle_t)(uintptr_t)ours_of(NVTX_MAP_STRING, copy.message.registered);
+        what = &copy;
+    }
+    return both(NVTX_MAP_SYNC, theirs, OURSS(DomainSyncUserCreate)(domain_of(domain), what));
+}
+
+static void next_DomainSyncUserDestroy(nvtx_nvtxSyncUser_t handle)
+{
+    uint64_t ours = nvtx_map_take(NVTX_MAP_SYNC, (uintptr_t)handle);
+    OURSS(DomainSyncUserDestroy)((nvtx_nvtxSyncUser_t)(uintptr_t)ours);
+    NEXTS(DomainSyncUserDestroy)(handle);
+}
+
+#define SYNC_CALL(id)                                                                              \
+    static void next_##id(nvtx_nvtxSyncUser_t handle)                                              \
+    {                                                                                              \
+        NEXTS(id)(handle);                                                                         \
+        OURSS(id)((nvtx_nvtxSyncUser_t)(uintptr_t)ours_of(NVTX_MAP_SYNC, handle));                 \
+    }
+
+SYNC_CALL(DomainSyncUserAcquireStart)
+SYNC_CALL(DomainSyncUserAcquireFailed)
+SYNC_CALL(DomainSyncUserAcquireSuccess)
+SYNC_CALL(DomainSyncUserReleasing)
+
+/* ---- Tables ---------------------------------------------------------------------------------- */
+
+#define CORE_ROW(id)  [NVTX_CBID_CORE_##id] = NVTX_CALL(next_##id)
+#define CORE2_ROW(id) [NVTX_CBID_CORE2_##id] = NVTX_CALL(next_##id)
+#define SYNC_ROW(id)  [NVTX_CBID_SYNC_##id] = NVTX_CALL(next_##id)
+
+static const NvtxFunctionPointer core_calls[NVTX_CBID_CORE_SIZE] = {
+    CORE_ROW(MarkEx),        CORE_ROW(MarkA),         CORE_ROW(MarkW),
+    CORE_ROW(RangeStartEx),  CORE_ROW(RangeStartA),   CORE_ROW(RangeStartW),
+    CORE_ROW(RangeEnd),      CORE_ROW(RangePushEx),   CORE_ROW(RangePushA),
+    CORE_ROW(RangePushW),    CORE_ROW(RangePop),      CORE_ROW(NameCategoryA),
+    CORE_ROW(NameCategoryW), CORE_ROW(NameOsThreadA), CORE_ROW(NameOsThreadW),
+};
+
+static const NvtxFunctionPointer core2_calls[NVTX_CBID_CORE2_SIZE] = {
+    CORE2_ROW(DomainMarkEx),
+    CORE2_ROW(DomainRangeStartEx),
+    CORE2_ROW(DomainRangeEnd),
+    CORE2_ROW(DomainRangePushEx),
+    CORE2_ROW(DomainRangePop),
+    CORE2_ROW(DomainResourceCreate),
+    CORE2_ROW(DomainResourceDestroy),
+    CORE2_ROW(DomainNameCategoryA),
+    CORE2_ROW(DomainNameCategoryW),
+    CORE2_ROW(DomainRegisterStringA),
+    CORE2_ROW(DomainRegisterStringW),
+    CORE2_ROW(DomainCreateA),
+    CORE2_ROW(DomainCreateW),
+    CORE2_ROW(DomainDestroy),
+    CORE2_ROW(Initialize),
+};
+
+static const NvtxFunctionPointer sync_calls[NVTX_CBID_SYNC_SIZE] = {
+    SYNC_ROW(DomainSyncUserCreate),         SYNC_ROW(DomainSyncUserDestroy),
+    SYNC_ROW(DomainSyncUserAcquireStart),   SYNC_ROW(DomainSyncUserAcquireFailed),
+    SYNC_ROW(DomainSyncUserAcquireSuccess), SYNC_ROW(DomainSyncUserReleasing),
+};
+
+NvtxFunctionPointer nvtx_next_call(uint32_t module, uint32_t id)
+{
+    if (module == NVTX_CB_MODULE_CORE)
+        return core_calls[id];
+    if (module == NVTX_CB_MODULE_CORE2)
+        return core2_calls[id];
+    if (module == NVTX_CB_MODULE_SYNC)
+        return sync_calls[id];
+    return nvtx_next_name(module, id);
 }

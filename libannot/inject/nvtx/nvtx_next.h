@@ -10,9 +10,13 @@
 
 #include "nvtx_api.h"
 #include "nvtx_extension.h"
+#include "nvtx_map.h"
+#include "nvtx_mem.h"
+#include "nvtx_scope.h"
 
 /* Lets the next tool, if there is one, take part in an image. */
 void nvtx_next_offer(NvtxGetExportTableFunc_t get_table);
+
 /* The same for an extension of one: of its slots, those that only the next tool has are its own. */
 void nvtx_next_offer_extension(struct nvtx_extension *extension);
 
@@ -27,7 +31,32 @@ NvtxFunctionPointer nvtx_next_of(uint32_t module, uint32_t id);
 
 /* Our callback that calls ours and the next tool's. NULL: there is none of that id. */
 NvtxFunctionPointer nvtx_next_call(uint32_t module, uint32_t id);
-/* The same of the modules that name objects. */
-NvtxFunctionPointer nvtx_next_name(uint32_t module, uint32_t id);
+
+/* ---- Handles that programs pass to extensions ------------------------------------------------ */
+
+/* They are our own numbers; or, where there is a next tool, its numbers. */
+
+/* One that is neither tool's is the default domain. */
+static inline annot_domain nvtx_domain_known(nvtxDomainHandle_t handle)
+{
+    uint64_t number = (uintptr_t)handle;
+    if (nvtx_next_is_there()) {
+        uint64_t ours = nvtx_map_get(NVTX_MAP_DOMAIN, number);
+        number = ours ? ours : number;
+    }
+    return nvtx_domain_of(number <= UINT16_MAX ? (nvtxDomainHandle_t)(uintptr_t)number : NULL);
+}
+
+static inline nvtxStringHandle_t nvtx_string_known(nvtxStringHandle_t handle)
+{
+    uint64_t ours = nvtx_next_is_there() ? nvtx_map_get(NVTX_MAP_STRING, (uintptr_t)handle) : 0;
+    return ours ? (nvtxStringHandle_t)(uintptr_t)ours : handle;
+}
+
+/* The next tool's function of a slot, with its type; NULL: it has none. 1 is NVTX's "none". */
+#define NVTX_NEXT_EXTENSION(module, slot, type)                                                    \
+    ((uintptr_t)nvtx_next_extension_of(module, slot) > 1                                           \
+         ? (type)nvtx_next_extension_of(module, slot)                                              \
+         : (type)0)
 
 #endif

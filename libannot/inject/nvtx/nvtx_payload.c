@@ -4,6 +4,16 @@
 
 #include "inject_emit.h"
 #include "nvtx_calls.h"
+#include "nvtx_decode.h"
+#include "nvtx_deferred.h"
+#include "nvtx_event.h"
+#include "nvtx_extension.h"
+#include "nvtx_next.h"
+#include "nvtx_schema.h"
+#include "nvtx_thread.h"
+#include "nvtx_times.h"
+
+#include <annot/queues.h>
 
 /* Where no place was left, the event says so. */
 static const struct annot_value nothing_shown = {
@@ -73,7 +83,8 @@ mark_recorded(annot_domain domain, const struct nvtx_blob_said *blobs, size_t co
     nvtx_decoding_give(decoding);
 }
 
-void nvtx_mark_payload(annot_domain domain, const struct nvtx_blob_said *blobs, size_t count)
+/* Events whose attributes are payloads alone. */
+static void nvtx_mark_payload(annot_domain domain, const struct nvtx_blob_said *blobs, size_t count)
 {
     if (ANNOT_UNLIKELY(annot_enabled()))
         mark_recorded(domain, blobs, count);
@@ -89,7 +100,7 @@ static __attribute__((noinline)) int push_recorded(annot_domain domain,
     return level;
 }
 
-int nvtx_push_payload(annot_domain domain, const struct nvtx_blob_said *blobs, size_t count)
+static int nvtx_push_payload(annot_domain domain, const struct nvtx_blob_said *blobs, size_t count)
 {
     return ANNOT_UNLIKELY(annot_enabled()) ? push_recorded(domain, blobs, count)
                                            : NVTX_NO_PUSH_POP_TRACKING;
@@ -105,8 +116,8 @@ start_recorded(annot_domain domain, const struct nvtx_blob_said *blobs, size_t c
     return range ? range : NVTX_RANGE_NONE;
 }
 
-nvtxRangeId_t nvtx_start_payload(annot_domain domain, const struct nvtx_blob_said *blobs,
-                                 size_t count)
+static nvtxRangeId_t nvtx_start_payload(annot_domain domain, const struct nvtx_blob_said *blobs,
+                                        size_t count)
 {
     return ANNOT_UNLIKELY(annot_enabled()) ? start_recorded(domain, blobs, count) : NVTX_RANGE_NONE;
 }
@@ -136,7 +147,7 @@ static __attribute__((noinline)) int pop_recorded(annot_domain domain,
     return level;
 }
 
-int nvtx_pop_payload(annot_domain domain, const struct nvtx_blob_said *blobs, size_t count)
+static int nvtx_pop_payload(annot_domain domain, const struct nvtx_blob_said *blobs, size_t count)
 {
     return ANNOT_UNLIKELY(annot_enabled()) ? pop_recorded(domain, blobs, count)
                                            : NVTX_NO_PUSH_POP_TRACKING;
@@ -151,9 +162,229 @@ static __attribute__((noinline)) void end_recorded(annot_domain domain, nvtxRang
     nvtx_decoding_give(decoding);
 }
 
-void nvtx_end_payload(annot_domain domain, nvtxRangeId_t range, const struct nvtx_blob_said *blobs,
-                      size_t count)
+static void nvtx_end_payload(annot_domain domain, nvtxRangeId_t range,
+                             const struct nvtx_blob_said *blobs, size_t count)
 {
     if (ANNOT_UNLIKELY(annot_enabled()) && range > NVTX_RANGE_NONE)
         end_recorded(domain, range, blobs, count);
 }
+
+/* ---- Slots of extension PAYLOAD -------------------------------------------------------------- */
+
+/* Each calls the next tool's and ours. The program gets the next tool's result. */
+
+enum slot {
+    SCHEMA_REGISTER = 0,
+    ENUM_REGISTER = 1,
+    MARK = 2,
+    PUSH = 3,
+    POP = 4,
+    START = 5,
+    END = 6,
+    DOMAIN_IS_ENABLED = 7,
+    TIMESTAMP_GET = 8,
+    TIME_DOMAIN_REGISTER = 9,
+    TIMER_SOURCE = 10,
+    TIMER_SOURCE_WITH_DATA = 11,
+    SCOPE_REGISTER = 12,
+    TIME_SYNC_POINT = 13,
+    TIME_SYNC_POINT_TABLE = 14,
+    TIMESTAMP_CONVERSION_FACTOR = 15,
+    EVENT_SUBMIT = 16,
+    EVENT_BATCH_SUBMIT = 17,
+};
+
+#define NEXT(slot, type) NVTX_NEXT_EXTENSION(NVTX_EXTENSION_PAYLOAD, slot, type)
+
+/* ---- What is registered ---------------------------------------------------------------------- */
+
+#define REGISTERS(function, slot, said_type, ours)                                                 \
+    static uint64_t function(nvtxDomainHandle_t domain, const said_type *said)                     \
+    {                                                                                              \
+        uint64_t (*next)(nvtxDomainHandle_t, const said_type *) =                                  \
+            NEXT(slot, uint64_t(*)(nvtxDomainHandle_t, const said_type *));                        \
+        uint64_t theirs = next ? next(domain, said) : 0;                                           \
+        uint64_t id = ours(nvtx_domain_known(domain), said, theirs);                               \
+        return theirs ? theirs : id;                                                               \
+    }
+
+REGISTERS(schema_register, SCHEMA_REGISTER, struct nvtx_schema_said, nvtx_schema_register)
+REGISTERS(enum_register, ENUM_REGISTER, struct nvtx_enum_said, nvtx_enum_register)
+REGISTERS(scope_register, SCOPE_REGISTER, struct nvtx_scope_said, nvtx_scope_register)
+REGISTERS(time_register, TIME_DOMAIN_REGISTER, struct nvtx_time_said, nvtx_time_register)
+
+/* ---- Events ---------------------------------------------------------------------------------- */
+
+typedef int level_call(nvtxDomainHandle_t, const struct nvtx_blob_said *, size_t);
+typedef void blobs_call(nvtxDomainHandle_t, const struct nvtx_blob_said *, size_t);
+
+static void mark(nvtxDomainHandle_t domain, const struct nvtx_blob_said *blobs, size_t count)
+{
+    blobs_call *next = NEXT(MARK, blobs_call *);
+    if (next)
+        next(domain, blobs, count);
+    nvtx_mark_payload(nvtx_domain_known(domain), blobs, count);
+}
+
+static int push(nvtxDomainHandle_t domain, const struct nvtx_blob_said *blobs, size_t count)
+{
+    level_call *next = NEXT(PUSH, level_call *);
+    int theirs = next ? next(domain, blobs, count) : NVTX_NO_PUSH_POP_TRACKING;
+    int ours = nvtx_push_payload(nvtx_domain_known(domain), blobs, count);
+    return ours >= 0 ? ours : theirs;
+}
+
+static int pop(nvtxDomainHandle_t domain, const struct nvtx_blob_said *blobs, size_t count)
+{
+    level_call *next = NEXT(POP, level_call *);
+    int ours = nvtx_pop_payload(nvtx_domain_known(domain), blobs, count);
+    int theirs = next ? next(domain, blobs, count) : NVTX_NO_PUSH_POP_TRACKING;
+    return ours >= 0 ? ours : theirs;
+}
+
+static nvtxRangeId_t start(nvtxDomainHandle_t domain, const struct nvtx_blob_said *blobs,
+                           size_t count)
+{
+    typedef nvtxRangeId_t start_call(nvtxDomainHandle_t, const struct nvtx_blob_said *, size_t);
+    start_call *next = NEXT(START, start_call *);
+    nvtxRangeId_t theirs = next ? next(domain, blobs, count) : 0;
+    nvtxRangeId_t ours = nvtx_start_payload(nvtx_domain_known(domain), blobs, count);
+    if (theirs)
+        nvtx_map_put(NVTX_MAP_RANGE, theirs, ours);
+    return theirs ? theirs : ours;
+}
+
+static void end(nvtxDomainHandle_t domain, nvtxRangeId_t range, const struct nvtx_blob_said *blobs,
+                size_t count)
+{
+    typedef void end_call(nvtxDomainHandle_t, nvtxRangeId_t, const struct nvtx_blob_said *, size_t);
+    end_call *next = NEXT(END, end_call *);
+    uint64_t ours = nvtx_next_is_there() ? nvtx_map_take(NVTX_MAP_RANGE, range) : 0;
+    nvtx_end_payload(nvtx_domain_known(domain), ours ? ours : range, blobs, count);
+    if (next)
+        next(domain, range, blobs, count);
+}
+
+static void submit(nvtxDomainHandle_t domain, const struct nvtx_blob_said *blobs, size_t count)
+{
+    blobs_call *next = NEXT(EVENT_SUBMIT, blobs_call *);
+    if (next)
+        next(domain, blobs, count);
+    nvtx_submit(nvtx_domain_known(domain), blobs, count);
+}
+
+static void submit_batch(nvtxDomainHandle_t domain, const struct nvtx_batch_said *batch)
+{
+    typedef void batch_call(nvtxDomainHandle_t, const struct nvtx_batch_said *);
+    batch_call *next = NEXT(EVENT_BATCH_SUBMIT, batch_call *);
+    if (next)
+        next(domain, batch);
+    nvtx_submit_batch(nvtx_domain_known(domain), batch);
+}
+
+/* Programs ask once and then leave out what a domain has to say, for good. So only a filter that
+ * holds the domain back says no; while nobody records, anybody may later. */
+static uint8_t domain_is_enabled(nvtxDomainHandle_t domain)
+{
+    const struct annot_event event = {.domain = nvtx_domain_known(domain)};
+    uint8_t (*next)(nvtxDomainHandle_t) = NEXT(DOMAIN_IS_ENABLED, uint8_t(*)(nvtxDomainHandle_t));
+    if (!annot_enabled() || annot_emit_wants(&event))
+        return 1;
+    return next ? next(domain) : 0;
+}
+
+/* ---- Times ----------------------------------------------------------------------------------- */
+
+/* The next tool's, if it has any: then such times are known to it, and to us by points alone. */
+static int64_t timestamp_get(void)
+{
+    int64_t (*next)(void) = NEXT(TIMESTAMP_GET, int64_t(*)(void));
+    return next ? next() : (int64_t)annot_queue_time();
+}
+
+static int64_t call_without_data(void *data)
+{
+    int64_t (*now)(void);
+    now = (int64_t(*)(void))(uintptr_t)data;
+    return now ? now() : 0;
+}
+
+static void timer_source(nvtxDomainHandle_t domain, uint64_t id, uint64_t flags,
+                         int64_t (*now)(void))
+{
+    typedef void source_call(nvtxDomainHandle_t, uint64_t, uint64_t, int64_t(*)(void));
+    source_call *next = NEXT(TIMER_SOURCE, source_call *);
+    if (next)
+        next(domain, id, flags, now);
+    nvtx_time_source(nvtx_domain_known(domain), id, now ? call_without_data : NULL,
+                     (void *)(uintptr_t)now);
+}
+
+static void timer_source_with_data(nvtxDomainHandle_t domain, uint64_t id, uint64_t flags,
+                                   int64_t (*now)(void *), void *data)
+{
+    typedef void source_call(nvtxDomainHandle_t, uint64_t, uint64_t, int64_t(*)(void *), void *);
+    source_call *next = NEXT(TIMER_SOURCE_WITH_DATA, source_call *);
+    if (next)
+        next(domain, id, flags, now, data);
+    nvtx_time_source(nvtx_domain_known(domain), id, now, data);
+}
+
+static void time_sync_point(nvtxDomainHandle_t domain, uint64_t first, uint64_t second,
+                            int64_t first_time, int64_t second_time)
+{
+    typedef void point_call(nvtxDomainHandle_t, uint64_t, uint64_t, int64_t, int64_t);
+    point_call *next = NEXT(TIME_SYNC_POINT, point_call *);
+    const struct nvtx_sync_said at = {first_time, second_time};
+    if (next)
+        next(domain, first, second, first_time, second_time);
+    nvtx_time_sync(nvtx_domain_known(domain), (const uint64_t[2]){first, second}, &at);
+}
+
+static void time_sync_table(nvtxDomainHandle_t domain, uint64_t from, uint64_t to,
+                            const struct nvtx_sync_said *points, size_t count)
+{
+    typedef void table_call(nvtxDomainHandle_t, uint64_t, uint64_t, const struct nvtx_sync_said *,
+                            size_t);
+    table_call *next = NEXT(TIME_SYNC_POINT_TABLE, table_call *);
+    annot_domain number = nvtx_domain_known(domain);
+    if (next)
+        next(domain, from, to, points, count);
+    for (size_t i = 0; points && i < count; i++)
+        nvtx_time_sync(number, (const uint64_t[2]){from, to}, &points[i]);
+}
+
+static void time_factor(nvtxDomainHandle_t domain, uint64_t from, uint64_t to, double slope,
+                        int64_t from_time, int64_t to_time)
+{
+    typedef void factor_call(nvtxDomainHandle_t, uint64_t, uint64_t, double, int64_t, int64_t);
+    factor_call *next = NEXT(TIMESTAMP_CONVERSION_FACTOR, factor_call *);
+    const struct nvtx_sync_said at = {from_time, to_time};
+    if (next)
+        next(domain, from, to, slope, from_time, to_time);
+    nvtx_time_factor(nvtx_domain_known(domain), (const uint64_t[2]){from, to}, slope, &at);
+}
+
+static const intptr_t calls[] = {
+    [SCHEMA_REGISTER] = (intptr_t)schema_register,
+    [ENUM_REGISTER] = (intptr_t)enum_register,
+    [MARK] = (intptr_t)mark,
+    [PUSH] = (intptr_t)push,
+    [POP] = (intptr_t)pop,
+    [START] = (intptr_t)start,
+    [END] = (intptr_t)end,
+    [DOMAIN_IS_ENABLED] = (intptr_t)domain_is_enabled,
+    [TIMESTAMP_GET] = (intptr_t)timestamp_get,
+    [TIME_DOMAIN_REGISTER] = (intptr_t)time_register,
+    [TIMER_SOURCE] = (intptr_t)timer_source,
+    [TIMER_SOURCE_WITH_DATA] = (intptr_t)timer_source_with_data,
+    [SCOPE_REGISTER] = (intptr_t)scope_register,
+    [TIME_SYNC_POINT] = (intptr_t)time_sync_point,
+    [TIME_SYNC_POINT_TABLE] = (intptr_t)time_sync_table,
+    [TIMESTAMP_CONVERSION_FACTOR] = (intptr_t)time_factor,
+    [EVENT_SUBMIT] = (intptr_t)submit,
+    [EVENT_BATCH_SUBMIT] = (intptr_t)submit_batch,
+};
+
+const struct nvtx_extension_calls nvtx_payload_calls = {NVTX_EXTENSION_PAYLOAD,
+                                                        sizeof(calls) / sizeof(*calls), calls};

@@ -2,7 +2,7 @@
 /* See nvtx_registry.h. A place of the table is claimed by one swap; objects are whole before. */
 #include "nvtx_registry.h"
 
-#include "nvtx_extension_api.h"
+#include "nvtx_extension.h"
 
 #include <annot/observers.h>
 #include <annot_barrier.h>

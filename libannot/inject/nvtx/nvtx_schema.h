@@ -6,7 +6,7 @@
 #ifndef ANNOT_NVTX_SCHEMA_H
 #define ANNOT_NVTX_SCHEMA_H
 
-#include "nvtx_extension_api.h"
+#include "nvtx_extension.h"
 #include "nvtx_registry.h"
 
 enum {

@@ -7,7 +7,8 @@
  * acquire it as well (a shared lock, a semaphore) are not shown as holders.
  *
  * Objects lie in a table; a handle is the place's number. Threads: any; lock-free. */
-#include "nvtx_calls.h"
+#include "nvtx_sync.h"
+
 #include "nvtx_event.h"
 
 #include <annot/observers.h>

@@ -4,7 +4,9 @@
  * Times that the machine knows are converted here. Others have a clock of annot's, which anchors
  * tie to its own: each point where a program says what two clocks showed is one, if one of the two
  * is known. Where nobody says how long a tick is, two such points do. */
-#include "nvtx_payload.h"
+#include "nvtx_times.h"
+
+#include "nvtx_line.h"
 
 #include "clock.h"
 
@@ -138,8 +140,8 @@ static struct times *find_times(annot_domain domain, uint64_t id)
 
 /* ---- Anchors --------------------------------------------------------------------------------- */
 
-/* A time of CLOCK_MONOTONIC as annot's own; exact for those that are near. */
-static uint64_t own_of_monotonic(uint64_t ns)
+/* A time of the machine's CLOCK_MONOTONIC as annot's own; exact for those that are near. */
+static uint64_t own_of_machine(uint64_t ns)
 {
     static uint64_t first_time, first_ns; /* W: once, or by several the same moment */
     uint64_t time, now_ns;
@@ -192,7 +194,7 @@ uint64_t nvtx_time_register(annot_domain domain, const struct nvtx_time_said *sa
     struct nvtx_line line = {name + strlen(name), name + strlen(name), name + sizeof(name) - 1, 0};
     nvtx_line_hex(&line, head.id, 16);
     times->clock = annot_clock_create(name);
-    (void)own_of_monotonic(0); /* from here on the length of annot's own ticks is measured */
+    (void)own_of_machine(0); /* from here on the length of annot's own ticks is measured */
     uint64_t id = nvtx_registry_enter(&times->object);
     if (id)
         enter_for_scope(times);
@@ -258,7 +260,7 @@ static double length_of_tick(const struct times *times)
     if (clock_is_quick()) {
         uint64_t now, now_ns;
         clock_both(&now, &now_ns);
-        ns = ns * 1e6 / (double)(own_of_monotonic(now_ns + 1000000) - now);
+        ns = ns * 1e6 / (double)(own_of_machine(now_ns + 1000000) - now);
     }
     return ticks != 0 && ns / ticks > 0 ? ns / ticks : 1;
 }
@@ -290,7 +292,7 @@ static uint64_t own_time(uint64_t type, int64_t ticks)
     if (!clock_of_machine(type, &clock))
         return 0;
     uint64_t time = nvtx_time_of(&clock, ticks);
-    return clock.clock == ANNOT_SPAN_CLOCK_OWN ? time : own_of_monotonic(time);
+    return clock.clock == ANNOT_SPAN_CLOCK_OWN ? time : own_of_machine(clock_machine_ns(time));
 }
 
 void nvtx_time_sync(annot_domain domain, const uint64_t ids[2], const struct nvtx_sync_said *at)

@@ -81,6 +81,11 @@ TEST(static_program_and_plugin_of_another_version)
     run_route(PLUGIN_OTHER, RTLD_NOW | RTLD_LOCAL);
 }
 
+TEST(static_program_and_plugin_that_hides_its_copy)
+{
+    run_route(PLUGIN_HIDDEN, RTLD_NOW | RTLD_LOCAL);
+}
+
 TEST(three_copies_at_once)
 {
     arena_begin(NULL);

@@ -121,9 +121,9 @@ TEST(events_of_processes_without_a_slot_are_counted)
     arena_clean();
 }
 
-TEST(file_size_limit_of_one_mebibyte)
+TEST(file_size_limit_below_the_least_segment)
 {
-    struct rlimit limit = {1 << 20, 1 << 20};
+    struct rlimit limit = {100 << 10, 100 << 10};
     CHECK_INT(setrlimit(RLIMIT_FSIZE, &limit), 0);
     arena_begin(NULL);
     events(10);

@@ -58,7 +58,7 @@ TEST(file_for_an_earlier_process_of_this_pid_is_none)
 {
     struct seen seen;
     arena_begin(&attached);
-    arena_target(getpid(), proc_start_ticks() + 1);
+    arena_target(getpid(), proc_start_ticks() + 100);
     arena_bump();
     annot_mark("not mine");
     finish(&seen);

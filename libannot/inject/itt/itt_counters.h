@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/* ITT's counters, and numbers of its types. Threads: any. */
+#ifndef ANNOT_ITT_COUNTERS_H
+#define ANNOT_ITT_COUNTERS_H
+
+#include "itt_entry.h"
+#include "itt_wire.h"
+
+#include <annot/annot.h>
+
+extern const struct itt_entry itt_entries_counters[];
+
+/* Makes the counters known that an image created before it was initialised. */
+void itt_counters_adopt(struct itt_counter_info *list);
+
+/* A number of an enum itt_type as a value without a key. 0: unknown type, or not a number. */
+int itt_number(int type, const void *at, struct annot_value *ret_value);
+
+#endif

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/* The ITT tool that was set before annot. Threads: those that initialise images. */
+#ifndef ANNOT_ITT_NEXT_H
+#define ANNOT_ITT_NEXT_H
+
+#include "itt_wire.h"
+
+/* Loads it, once in a process; `find` gives annot's own functions by name. */
+void itt_next_load(const struct itt_global *image, void *(*find)(const char *name));
+
+/* A function that calls annot's and the next tool's; NULL: only annot's. */
+void *itt_next_function(const char *name);
+
+#endif
