@@ -8,8 +8,8 @@ import sysconfig
 from typing import Iterator, Optional
 
 MISSING = ("the annot program is not found\n"
-           "hint: \"pip install pyannot\" brings it along, beside the interpreter's other "
-           "programs; else let the environment variable ANNOT name it")
+           "hint: \"pip install .\" in annot's source folder puts it beside the interpreter's "
+           "other programs; else let the environment variable ANNOT name it")
 
 
 def _places() -> Iterator[str]:

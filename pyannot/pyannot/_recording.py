@@ -79,7 +79,7 @@ class _Collector:
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self.session = ""
+        self.session = self.place = ""
         self.end_ns = 0  # of the block: what comes then is not the program's; 0: not told
         self._rest = b""
         self._annot = 0
@@ -150,7 +150,8 @@ class _Collector:
 
     def wait_until_it_records(self) -> None:
         line = self._line(START_SECONDS)
-        kind, _, self.session = (line or "").partition(" ")
+        kind, _, rest = (line or "").partition(" ")
+        self.session, _, self.place = rest.partition(" ")
         if kind == "recording":
             return
         if line is None:
@@ -341,23 +342,44 @@ def _observe(state: _State, parts: Optional[str]) -> None:
     observe.arrive()
 
 
-def _for_children(session: str, parts: Optional[str], preload: bool) -> Dict[str, str]:
+def _for_children(collector: _Collector, parts: Optional[str], preload: bool) -> Dict[str, str]:
     """What children that run another program find in their environment, as `annot record` has it.
 
-    The session: they may outlive those between us and them. The rest brings pyannot into them.
+    The session and its place: they may outlive those between us and them, and may have another
+    place. The rest brings pyannot into them. Without it they are still recorded; a note says so.
     """
-    variables = {"ANNOT_SESSION": session}
+    from pyannot._links import plain_path
+
+    variables = {"ANNOT_SESSION": collector.session}
+    if collector.place:
+        variables["ANNOT_PLACE"] = collector.place
     if parts is None:
         return variables
-    package = os.path.dirname(os.path.abspath(__file__))
     variables["ANNOT_PYTHON"] = parts
-    variables["ANNOT_PYTHON_PATH"] = os.path.dirname(package)
-    library = os.path.join(package, "preload", "libasan.so", "..", "annot-preload.so")
+    folder = plain_path(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    if folder is None:
+        return variables
+    variables["ANNOT_PYTHON_PATH"] = folder
+    library = f"{folder}/pyannot/preload/libasan.so/../annot-preload.so"
     before = os.environ.get("LD_PRELOAD", "")
-    if preload and os.path.exists(library) and not set(library) & set(" $:") and (
-            library not in before):
+    if preload and os.path.exists(library) and library not in before:
         variables["LD_PRELOAD"] = f"{before}:{library}" if before else library
     return variables
+
+
+def _note_children(variables: Dict[str, str], preload: bool) -> None:
+    """In the recording, where other programs that children run cannot be observed."""
+    if "ANNOT_PYTHON" not in variables:
+        return
+    reason = ""
+    if "ANNOT_PYTHON_PATH" not in variables:
+        reason = ("the path of its folder has characters that end a path in lists, and no folder "
+                  "is there for a link")
+    elif preload and "annot-preload.so" not in os.environ.get("LD_PRELOAD", ""):
+        reason = "its library annot-preload.so is not there"
+    if reason:
+        _observer().tell("note", "Other programs that this one starts load no pyannot, only those "
+                         f"in which it is installed: {reason}.")
 
 
 def _set_environment(state: _State, variables: Dict[str, str]) -> None:
@@ -415,8 +437,10 @@ def start_recording(
         collector.start(arguments)
         collector.wait_until_it_records()
         _native.current()  # joins, so that a child forked before our first event knows of it
-        _set_environment(state, _for_children(collector.session, parts, preload))
+        variables = _for_children(collector, parts, preload)
+        _set_environment(state, variables)
         _observe(state, parts)
+        _note_children(variables, preload)
         atexit.register(_at_exit)
         state.collector = collector
         collector.tell_begin()

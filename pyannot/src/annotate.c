@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* The classes whose objects `with` enters: annotate, and annotation_holder. */
+#include "annotate.h"
+
 #include "annotation.h"
 #include "arguments.h"
 #include "enter.h"
 #include "function.h"
 #include "scope.h"
 #include "state.h"
+#include "task_exit.h"
+#include "task_watch.h"
 
 /* ---- annotate -------------------------------------------------------------------------------- */
 

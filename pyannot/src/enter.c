@@ -3,9 +3,13 @@
  * it keeps of an open statement. */
 #include "enter.h"
 
+#include "annotate.h"
 #include "annotation.h"
 #include "entered.h"
+#include "scope.h"
 #include "state.h"
+#include "task_exit.h"
+#include "task_watch.h"
 
 /* ---- __enter__ ------------------------------------------------------------------------------- */
 

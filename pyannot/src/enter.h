@@ -8,6 +8,8 @@
 #include "entered.h"
 #include "state.h"
 #include "task.h"
+#include "task_exit.h"
+#include "task_watch.h"
 
 /* ---- with ------------------------------------------------------------------------------------ */
 
@@ -17,7 +19,7 @@ static inline void annotation_enter(struct annotation *annotation)
 {
     if (task_is_watched() && task_enter(annotation))
         return;
-    bool on = annot_enabled();
+    bool on = annot_enabled() && !task_is_late(Py_TYPE(annotation));
     entered_push(on);
     if (on)
         emit_push(annotation);
@@ -51,5 +53,12 @@ int async_leave(struct state *state, struct annotation *annotation, annot_range 
 
 /* Takes over `value`. New reference, or NULL with an exception. */
 PyObject *ready_create(struct state *state, PyObject *value);
+
+/* What `async with` keeps of an open statement: see enter.c. New reference, or NULL with an
+ * exception; the same: */
+PyTypeObject *link_type_create(PyObject *module);
+
+/* What `async with` awaits. */
+PyTypeObject *ready_type_create(PyObject *module);
 
 #endif

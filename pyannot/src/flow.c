@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The class `flow`: an arrow between ranges, told by a number. Plain data: its number may be sent
  * anywhere, and it pickles. Threads: any; constant after creation. */
+#include "flow.h"
+
 #include "arguments.h"
 #include "state.h"
 

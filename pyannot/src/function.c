@@ -3,8 +3,11 @@
 #include "function.h"
 
 #include "annotation.h"
+#include "scope.h"
 #include "state.h"
 #include "task.h"
+#include "task_track.h"
+#include "task_watch.h"
 
 /* ---- Decorators ------------------------------------------------------------------------------ */
 
@@ -90,6 +93,7 @@ static PyObject *call_in_task(struct function *function, PyObject *const *args, 
 __attribute__((noinline)) static PyObject *
 call_recorded(struct function *function, PyObject *const *args, size_t flags, PyObject *names)
 {
+    (void)task_is_late(Py_TYPE(function));
     if (task_is_watched())
         return call_in_task(function, args, flags, names);
     emit_push(function->annotation);

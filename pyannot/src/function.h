@@ -17,4 +17,11 @@ PyObject *decorate(PyObject *annotation, PyObject *function);
 /* annotation(function): tp_call of annotations. */
 PyObject *decorate_call(PyObject *annotation, PyObject *args, PyObject *keywords);
 
+/* annotated_function: what a decorated plain function becomes. New reference, or NULL with an
+ * exception; the same: */
+PyTypeObject *function_type_create(PyObject *module);
+
+/* free_range: a range of the process around one statement. */
+PyTypeObject *free_range_type_create(PyObject *module);
+
 #endif

@@ -3,15 +3,15 @@
 #include "inherited.h"
 
 #include "observed.h"
+#include "observed_callback.h"
 #include "pool_side.h"
-#include "task_parts.h"
+#include "task_shown.h"
+#include "task_track.h"
 
 #include <annot/observers.h>
 #include <string.h>
 
 enum { OPEN_MAX = 2 * INHERITED_MAX, DOMAINS_KEPT = 64 };
-
-static const char capsule_name[] = "pyannot.inherited";
 
 /* Relaxed: it is the same whichever thread stores it. */
 annot_category inherited_category(annot_domain domain)
@@ -102,16 +102,9 @@ void inherited_gather(struct state *state, struct inherited *ret_inherited)
 
 /* ---- Tasks of asyncio ------------------------------------------------------------------------ */
 
-const struct inherited *inherited_of(PyObject *object)
-{
-    return object != NULL && PyCapsule_IsValid(object, capsule_name)
-               ? PyCapsule_GetPointer(object, capsule_name)
-               : NULL;
-}
-
 static void capsule_free(PyObject *capsule)
 {
-    PyMem_Free(PyCapsule_GetPointer(capsule, capsule_name));
+    PyMem_Free(PyCapsule_GetPointer(capsule, INHERITED_CAPSULE));
 }
 
 /* NULL without an exception: nothing is open, or there is no memory. */
@@ -121,7 +114,7 @@ static PyObject *capsule_of(const struct inherited *inherited)
     if (kept == NULL)
         return NULL;
     *kept = *inherited;
-    PyObject *capsule = PyCapsule_New(kept, capsule_name, capsule_free);
+    PyObject *capsule = PyCapsule_New(kept, INHERITED_CAPSULE, capsule_free);
     if (capsule == NULL)
         PyMem_Free(kept);
     PyErr_Clear();
@@ -135,7 +128,7 @@ PyObject *observed_create(PyObject *self, PyObject *const *args, size_t flags, P
     struct inherited inherited = {.count = 0};
     if (state != NULL)
         inherited_gather(state, &inherited);
-    PyObject *task = PyObject_Vectorcall(observed->wrapped, args, flags, names);
+    PyObject *task = observed_wrapped(observed, args, flags, names);
     PyObject *capsule = task != NULL ? capsule_of(&inherited) : NULL;
     if (capsule != NULL)
         task_keep_origin(state, task, capsule);

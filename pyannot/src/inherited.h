@@ -30,8 +30,15 @@ void inherited_gather(struct state *state, struct inherited *ret_inherited);
 /* The category of such ranges where they are opened again. */
 annot_category inherited_category(annot_domain domain);
 
+#define INHERITED_CAPSULE "pyannot.inherited"
+
 /* What a capsule has that observed_create made; NULL: it is another object. */
-const struct inherited *inherited_of(PyObject *object);
+static inline const struct inherited *inherited_of(PyObject *object)
+{
+    return object != NULL && PyCapsule_IsValid(object, INHERITED_CAPSULE)
+               ? PyCapsule_GetPointer(object, INHERITED_CAPSULE)
+               : NULL;
+}
 
 /* BaseEventLoop.create_task: leaves with the task what it inherits. */
 PyObject *observed_create(PyObject *self, PyObject *const *args, size_t flags, PyObject *names);

@@ -1,15 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /* pyannot._native: multi-phase initialisation, one state per interpreter. */
+#include "annotate.h"
 #include "annotation.h"
 #include "enter.h"
 #include "entered.h"
+#include "flow.h"
+#include "function.h"
 #include "greenlets.h"
 #include "observed.h"
 #include "pool_side.h"
 #include "scope.h"
+#include "starts.h"
 #include "state.h"
 #include "task.h"
+#include "task_await.h"
+#include "task_exit.h"
+#include "task_step.h"
+#include "task_watch.h"
 #include "tracing.h"
+#include "track.h"
 
 #include <limits.h>
 #include <string.h>
@@ -192,6 +201,10 @@ static PyMethodDef observe_functions[] = {
      PyDoc_STR("offer_thread_name(name, /)\n--\n\nUnless the program has named it itself.")},
     {"tell_thread_name", (PyCFunction)(void (*)(void))naming_tell_thread, METH_FASTCALL,
      PyDoc_STR("tell_thread_name(number, name, /)\n--\n\nOf any thread of this process.")},
+    {"imports_watch", imports_watch, METH_O,
+     PyDoc_STR("imports_watch(on, /)\n--\n\nWhether imports are ranges.")},
+    {"open_file", observe_open, METH_VARARGS,
+     PyDoc_STR("open_file(path, flags, /)\n--\n\nos.open() without an audit event.")},
     {"starts_watch", starts_watch, METH_O,
      PyDoc_STR("starts_watch(on, /)\n--\n\nWhether forks get arrows.")},
     {"starts_before_fork", starts_before_fork, METH_NOARGS,
@@ -200,6 +213,11 @@ static PyMethodDef observe_functions[] = {
      PyDoc_STR("starts_after_fork_in_parent()\n--\n\nFor os.register_at_fork.")},
     {"starts_after_fork_in_child", starts_after_fork_in_child, METH_NOARGS,
      PyDoc_STR("starts_after_fork_in_child()\n--\n\nFor os.register_at_fork.")},
+    {"starts_observe", starts_observe, METH_O,
+     PyDoc_STR("starts_observe(function, /)\n--\n\n"
+               "Programs that a function of C starts get arrows. Whether it is a known one.")},
+    {"starts_leave", starts_leave, METH_O,
+     PyDoc_STR("starts_leave(function, /)\n--\n\nThe function is as it was.")},
     {"starts_arrived", starts_arrived, METH_NOARGS,
      PyDoc_STR("starts_arrived()\n--\n\nThe arrow from who started this program.")},
     {NULL, NULL, 0, NULL},
@@ -232,20 +250,9 @@ static const struct {
     [TYPE_LINK] = {link_type_create, NULL},
 };
 
-PyTypeObject *state_type_make(struct state *state, enum later_type type)
+static PyTypeObject *type_create(PyObject *module, enum later_type type)
 {
-    PyTypeObject *none = NULL;
-    if (!state_is_alive(state))
-        return NULL;
-    PyTypeObject *made = types[type].create(state->module);
-    if (made == NULL)
-        return NULL;
-    /* Partner: state_type, and itself: making one may let other threads run. */
-    if (__atomic_compare_exchange_n(&state->later_types[type], &none, made, 0, __ATOMIC_ACQ_REL,
-                                    __ATOMIC_ACQUIRE))
-        return made;
-    Py_DECREF(made);
-    return none;
+    return types[type].create(module);
 }
 
 /* __getattr__ of the module: a type that has not been asked for before. */
@@ -272,6 +279,7 @@ static int module_exec(PyObject *module)
 {
     struct state *state = PyModule_GetState(module);
     state->module = module;
+    state->type_create = type_create;
     for (int i = 0; i < ARGUMENT_COUNT; i++) {
         state->argument_names[i] = PyUnicode_InternFromString(argument_names[i]);
         if (state->argument_names[i] == NULL)

@@ -4,51 +4,18 @@
 
 #include "annotation.h"
 #include "arguments.h"
+#include "context_range.h"
 #include "inherited.h"
+#include "observed_callback.h"
 #include "state.h"
+#include "task_step.h"
 
 #include <annot/annot.h>
 #include <annot/observers.h>
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-
-struct observed_call {
-    PyObject *const *args;
-    Py_ssize_t count;
-    PyObject *names;
-};
-
-/* Whether what is raised may come of the callback itself, from arguments that it did not expect.
- * All else a signal handler of the program's has raised while the callback ran. */
-static bool is_of_callback(void)
-{
-    return PyErr_ExceptionMatches(PyExc_TypeError) || PyErr_ExceptionMatches(PyExc_ValueError) ||
-           PyErr_ExceptionMatches(PyExc_LookupError) ||
-           PyErr_ExceptionMatches(PyExc_AttributeError) ||
-           PyErr_ExceptionMatches(PyExc_RuntimeError) || PyErr_ExceptionMatches(PyExc_MemoryError);
-}
-
-/* What a callback raises is nobody's business: neither the program's nor the function's. Whether
- * something is set now that must reach the program; *ret_result may be NULL. */
-static bool call_quietly(PyObject *function, const struct observed_call *call,
-                         PyObject **ret_result)
-{
-    PyObject *kind, *value, *traceback;
-    PyErr_Fetch(&kind, &value, &traceback);
-    *ret_result = PyObject_Vectorcall(function, call->args, (size_t)call->count, call->names);
-    if (*ret_result == NULL && !is_of_callback()) {
-        Py_XDECREF(kind);
-        Py_XDECREF(value);
-        Py_XDECREF(traceback);
-        return true;
-    }
-    PyErr_Restore(kind, value, traceback);
-    return false;
-}
 
 /* after(token, first argument of the call, result, exception). As call_quietly. */
 static bool tell_after(struct observed *observed, PyObject *token, PyObject *first,
@@ -71,41 +38,87 @@ static bool tell_after(struct observed *observed, PyObject *token, PyObject *fir
     }
 #endif
     PyObject *args[] = {token, first, result ? result : Py_None, error ? error : Py_None};
-    const struct observed_call call = {args, 4, NULL};
+    const struct callback_arguments call = {args, 4, NULL};
     PyObject *ignored;
-    bool interrupted = call_quietly(observed->after, &call, &ignored);
+    bool interrupted = callback_run(observed->after, &call, &ignored);
     Py_XDECREF(ignored);
     Py_XDECREF(error);
     return interrupted;
 }
 
 /* before(the call's arguments) gives a token, or None: then there is no after(token, the first
- * argument, result, exception). */
-static PyObject *observed_call(PyObject *self, PyObject *const *args, size_t flags, PyObject *names)
+ * argument, result, exception). Without a before there always is. */
+static PyObject *observed_always(PyObject *self, PyObject *const *args, size_t flags,
+                                 PyObject *names)
 {
     struct observed *observed = (struct observed *)self;
     Py_ssize_t count = PyVectorcall_NARGS(flags);
-    if (!annot_enabled())
-        return PyObject_Vectorcall(observed->wrapped, args, flags, names);
-    const struct observed_call call = {args, count, names};
-    PyObject *token;
-    if (call_quietly(observed->before, &call, &token))
+    const struct callback_arguments call = {args, count, names};
+    PyObject *token = observed->before == NULL ? Py_NewRef(Py_True) : NULL;
+    if (token == NULL && callback_run(observed->before, &call, &token))
         return NULL;
     PyObject *first = count > 0 ? args[0] : Py_None;
     Py_INCREF(first);
-    PyObject *result = PyObject_Vectorcall(observed->wrapped, args, flags, names);
-    if (token != NULL && token != Py_None && tell_after(observed, token, first, result))
+    PyObject *result = observed_wrapped(observed, args, flags, names);
+    bool has_after = observed->after != NULL && token != NULL && token != Py_None;
+    if (has_after && tell_after(observed, token, first, result))
         Py_CLEAR(result);
     Py_DECREF(first);
     Py_XDECREF(token);
     return result;
 }
 
-/* Another function does it all, the one that is wrapped included. */
-static PyObject *observed_instead(PyObject *self, PyObject *const *args, size_t flags,
-                                  PyObject *names)
+/* The same, only while somebody records. */
+static PyObject *observed_call(PyObject *self, PyObject *const *args, size_t flags, PyObject *names)
 {
-    return PyObject_Vectorcall(((struct observed *)self)->before, args, flags, names);
+    return annot_enabled() ? observed_always(self, args, flags, names)
+                           : observed_wrapped((struct observed *)self, args, flags, names);
+}
+
+/* A function of pyannot's that the program's modules call, as os.register_at_fork has it. */
+static PyObject *observed_hidden(PyObject *self, PyObject *const *args, size_t flags,
+                                 PyObject *names)
+{
+    const struct callback_arguments call = {args, PyVectorcall_NARGS(flags), names};
+    PyObject *ignored;
+    if (callback_run(((struct observed *)self)->wrapped, &call, &ignored))
+        return NULL;
+    Py_XDECREF(ignored);
+    Py_RETURN_NONE;
+}
+
+/* The first arguments are those of the tuple, the others those of the call. */
+static PyObject *call_with(struct observed *observed, const struct callback_arguments *call,
+                           PyObject *tuple)
+{
+    Py_ssize_t names = call->names ? PyTuple_GET_SIZE(call->names) : 0;
+    Py_ssize_t replaced = PyTuple_GET_SIZE(tuple), total = call->count + names;
+    PyObject **args = PyMem_New(PyObject *, total);
+    if (args == NULL)
+        return PyErr_NoMemory();
+    for (Py_ssize_t i = 0; i < total; i++)
+        args[i] = i < replaced ? PyTuple_GET_ITEM(tuple, i) : call->args[i];
+    PyObject *result = observed_wrapped(observed, args, (size_t)call->count, call->names);
+    PyMem_Free(args);
+    return result;
+}
+
+/* before(the call's arguments) gives a tuple of objects to stand in the place of the first ones, or
+ * None. */
+static PyObject *observed_arguments(PyObject *self, PyObject *const *args, size_t flags,
+                                    PyObject *names)
+{
+    struct observed *observed = (struct observed *)self;
+    const struct callback_arguments call = {args, PyVectorcall_NARGS(flags), names};
+    PyObject *given = NULL, *result;
+    if (callback_run(observed->before, &call, &given))
+        return NULL;
+    if (given != NULL && PyTuple_Check(given) && PyTuple_GET_SIZE(given) <= call.count)
+        result = call_with(observed, &call, given);
+    else
+        result = observed_wrapped(observed, args, flags, names);
+    Py_XDECREF(given);
+    return result;
 }
 
 /* ---- The type -------------------------------------------------------------------------------- */
@@ -115,9 +128,10 @@ static vectorcallfunc call_of_kind(const char *kind)
     static const struct {
         const char *kind;
         vectorcallfunc call;
-    } kinds[] = {{"call", observed_call},     {"create", observed_create},
-                 {"import", observed_import}, {"instead", observed_instead},
-                 {"start", observed_start},   {"step", observed_step}};
+    } kinds[] = {{"always", observed_always}, {"arguments", observed_arguments},
+                 {"call", observed_call},     {"create", observed_create},
+                 {"hidden", observed_hidden}, {"import", observed_import},
+                 {"step", observed_step}};
 
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
         if (strcmp(kind, kinds[i].kind) == 0)
@@ -142,6 +156,15 @@ static int copy_names(struct observed *observed)
     return observed->dict != NULL ? 0 : -1;
 }
 
+/* Functions of classes have a point in their qualified name. */
+static bool is_method(PyObject *names)
+{
+    PyObject *name = PyDict_GetItemString(names, "__qualname__");
+    const char *text = name && PyUnicode_Check(name) ? PyUnicode_AsUTF8(name) : NULL;
+    PyErr_Clear();
+    return text && strchr(text, '.');
+}
+
 static PyObject *observed_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
     const char *kind;
@@ -150,12 +173,10 @@ static PyObject *observed_new(PyTypeObject *type, PyObject *args, PyObject *keyw
     if (!PyArg_ParseTuple(args, "sO|OO:observed", &kind, &wrapped, &before, &after))
         return NULL;
     vectorcallfunc call = call_of_kind(kind);
-    bool has_before = call == observed_call || call == observed_instead;
-    bool has_after = call == observed_call;
-    if (call == NULL || !PyCallable_Check(wrapped) || (has_before && !PyCallable_Check(before)) ||
-        (has_after && !PyCallable_Check(after))) {
-        PyErr_SetString(PyExc_TypeError, "observed() takes a kind and a function, \"instead\" one "
-                                         "more, \"call\" two more");
+    if (call == NULL || !PyCallable_Check(wrapped) ||
+        (call == observed_arguments && !PyCallable_Check(before)) ||
+        (call == observed_import && !(PyDict_Check(before) && PyCallable_Check(after)))) {
+        PyErr_SetString(PyExc_TypeError, "observed() takes a kind, a function and what to call");
         return NULL;
     }
     struct observed *observed = (struct observed *)type->tp_alloc(type, 0);
@@ -163,12 +184,14 @@ static PyObject *observed_new(PyTypeObject *type, PyObject *args, PyObject *keyw
         return NULL;
     observed->vectorcall = call;
     observed->wrapped = Py_NewRef(wrapped);
-    observed->before = has_before ? Py_NewRef(before) : NULL;
-    observed->after = has_after ? Py_NewRef(after) : NULL;
+    observed->before = before != Py_None ? Py_NewRef(before) : NULL;
+    observed->after = after != Py_None ? Py_NewRef(after) : NULL;
     if (copy_names(observed) < 0) {
         Py_DECREF(observed);
         return PyErr_NoMemory();
     }
+    observed->binds = !PyFunction_Check(wrapped) && Py_TYPE(wrapped)->tp_descr_get != NULL &&
+                      is_method(observed->dict);
     return (PyObject *)observed;
 }
 
@@ -290,8 +313,9 @@ PyTypeObject *observed_type_create(PyObject *module)
 
 /* ---- Collections and imports ----------------------------------------------------------------- */
 
-/* Collections of garbage and imports, as ranges of the thread that they happen on: nothing of them
- * can be suspended, so also inside of a task they belong to the thread. */
+/* Collections of garbage are ranges of the thread that they happen on: they are not suspended, so
+ * also inside of a task they belong to the thread. Imports may switch to another greenlet
+ * (context_range.h). */
 
 static struct annot_event event_of(const char *category_name, uint16_t observer,
                                    annot_category *cached)
@@ -362,129 +386,70 @@ PyObject *observe_collected(PyObject *module, PyObject *const *args, Py_ssize_t 
 
 /* ---- Imports --------------------------------------------------------------------------------- */
 
-/* importlib._bootstrap._find_and_load(name, import_), which the interpreter calls for each module
- * that it has not. */
-PyObject *observed_import(PyObject *self, PyObject *const *args, size_t flags, PyObject *names)
-{
-    static annot_category category;
-    struct observed *observed = (struct observed *)self;
-    char name[512];
-    bool on = annot_enabled() && PyVectorcall_NARGS(flags) > 0 && PyUnicode_Check(args[0]);
-    if (on) {
-        PyObject *owner = NULL;
-        const char *text = text_of(args[0], &owner);
-        struct annot_event event = event_of("import", ANNOT_OBSERVER_IMPORT, &category);
-        snprintf(name, sizeof(name), ANNOT_IMPORT_PREFIX "%s", text ? text : "?");
-        PyErr_Clear();
-        Py_XDECREF(owner);
-        event.text = name;
-        annot_push_event(&event);
-    }
-    PyObject *result = PyObject_Vectorcall(observed->wrapped, args, flags, names);
-    if (on)
-        exception_pop(result ? NULL : PyErr_Occurred());
-    return result;
-}
-
-/* ---- Starts of processes --------------------------------------------------------------------- */
-
-/* Arrows from whoever starts a process to its first event. That of a fork is known to the thread on
- * both sides of it. That of another program both sides work out: from the number of the child, and
- * from when it began, because numbers come again. Threads: any. */
-
-enum { FIELDS_BEFORE_START = 20 }; /* of a stat line, behind the name */
-
-/* When a process began, in ticks since boot; 0: not known. */
-static uint64_t start_ticks(const char *path)
-{
-    char line[1024];
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t size = fd >= 0 ? read(fd, line, sizeof(line) - 1) : 0;
-    if (fd >= 0)
-        close(fd);
-    if (size <= 0)
-        return 0;
-    line[size] = 0;
-    const char *at = strrchr(line, ')'); /* the name may hold spaces and parentheses */
-    for (int field = 0; at != NULL && field < FIELDS_BEFORE_START; field++)
-        at = strchr(at + 1, ' ');
-    return at ? strtoull(at + 1, NULL, 10) : 0;
-}
-
-static annot_flow flow_of(long pid, const char *path)
-{
-    uint64_t number = (uint64_t)pid << 40 ^ start_ticks(path);
-    return annot_flow_id("start", number & INT64_MAX);
-}
-
-/* Of the fork that the thread is about to make; and how many of its forks had an arrow. */
-static _Thread_local annot_flow fork_flow __attribute__((tls_model("initial-exec")));
-static _Thread_local uint32_t forks __attribute__((tls_model("initial-exec")));
-
-/* os.posix_spawn and its like return the number of the process. If they told of a fork
- * (preexec_fn), that arrow leads there already. */
-PyObject *observed_start(PyObject *self, PyObject *const *args, size_t flags, PyObject *names)
-{
-    uint32_t before = forks;
-    PyObject *result = PyObject_Vectorcall(((struct observed *)self)->wrapped, args, flags, names);
-    char path[40];
-    if (result == NULL || !PyLong_CheckExact(result) || forks != before || !annot_enabled())
-        return result;
-    int overflow;
-    long pid = PyLong_AsLongAndOverflow(result, &overflow);
-    if (pid > 0) {
-        snprintf(path, sizeof(path), "/proc/%ld/stat", pid);
-        annot_flow_begin(flow_of(pid, path), "start");
-    }
-    return result;
-}
-
-PyObject *starts_arrived(PyObject *module, PyObject *ignored)
-{
-    (void)module;
-    (void)ignored;
-    if (annot_enabled())
-        annot_flow_end(flow_of(getpid(), "/proc/self/stat"));
-    Py_RETURN_NONE;
-}
-
-/* ---- Forks ----------------------------------------------------------------------------------- */
-
-PyObject *starts_watch(PyObject *module, PyObject *on)
+PyObject *imports_watch(PyObject *module, PyObject *on)
 {
     struct state *state = PyModule_GetState(module);
-    state->watches_forks = on == Py_True;
+    state->watches_imports = on == Py_True;
     Py_RETURN_NONE;
 }
 
-PyObject *starts_before_fork(PyObject *module, PyObject *ignored)
+static void import_begin(struct state *state, struct context_range *range, PyObject *module)
 {
-    const struct state *state = PyModule_GetState(module);
-    (void)ignored;
-    fork_flow = 0;
-    if (state->watches_forks && annot_enabled()) {
-        fork_flow = annot_flow_new();
-        annot_flow_begin(fork_flow, "fork");
-    }
-    Py_RETURN_NONE;
+    static annot_category category;
+    char name[512];
+    PyObject *owner = NULL;
+    const char *text = text_of(module, &owner);
+    struct annot_event event = event_of("import", ANNOT_OBSERVER_IMPORT, &category);
+    snprintf(name, sizeof(name), ANNOT_IMPORT_PREFIX "%s", text ? text : "?");
+    PyErr_Clear();
+    Py_XDECREF(owner);
+    event.text = name;
+    context_range_begin(state, range, &event);
 }
 
-PyObject *starts_after_fork_in_parent(PyObject *module, PyObject *ignored)
+/* after(name, module) if the dictionary `before` has the name. Whether something is set now that
+ * must reach the program. */
+static bool import_followed(const struct observed *observed, PyObject *name, PyObject *module)
 {
+    if (PyDict_GET_SIZE(observed->before) == 0 || !PyUnicode_CheckExact(name) ||
+        PyDict_GetItemWithError(observed->before, name) == NULL)
+        return false;
+    PyObject *args[] = {name, module}, *ignored;
+    const struct callback_arguments call = {args, 2, NULL};
+    bool interrupted = callback_run(observed->after, &call, &ignored);
+    Py_XDECREF(ignored);
+    return interrupted;
+}
+
+/* importlib._bootstrap._find_and_load(name, import_), which the interpreter calls for each module
+ * that it has not. Finders, loaders and sys.modules are left alone. */
+PyObject *observed_import(PyObject *self, PyObject *const *args, size_t flags, PyObject *names)
+{
+    const struct observed *observed = (struct observed *)self;
+    struct state *state = state_of_type(Py_TYPE(self));
+    struct context_range range = {.is_open = false};
+    bool has_name = PyVectorcall_NARGS(flags) > 0 && PyUnicode_Check(args[0]);
+    bool on = has_name && state != NULL && state->watches_imports && annot_enabled();
+    if (on)
+        import_begin(state, &range, args[0]);
+    PyObject *result = observed_wrapped(observed, args, flags, names);
+    context_range_end(&range, result ? NULL : PyErr_Occurred());
+    if (result != NULL && has_name && import_followed(observed, args[0], result))
+        Py_CLEAR(result);
+    return result;
+}
+
+/* ---- Files ----------------------------------------------------------------------------------- */
+
+/* What pyannot reads and writes while the program runs is none of its audit hooks' business. */
+PyObject *observe_open(PyObject *module, PyObject *args)
+{
+    PyObject *path;
+    int flags;
     (void)module;
-    (void)ignored;
-    forks += fork_flow != 0;
-    fork_flow = 0;
-    Py_RETURN_NONE;
-}
-
-PyObject *starts_after_fork_in_child(PyObject *module, PyObject *ignored)
-{
-    annot_flow flow = fork_flow;
-    (void)module;
-    (void)ignored;
-    fork_flow = 0;
-    if (flow != 0)
-        annot_flow_end(flow);
-    Py_RETURN_NONE;
+    if (!PyArg_ParseTuple(args, "O&i:open_file", PyUnicode_FSConverter, &path, &flags))
+        return NULL;
+    int fd = open(PyBytes_AS_STRING(path), flags | O_CLOEXEC, 0644);
+    Py_DECREF(path);
+    return fd < 0 ? PyErr_SetFromErrno(PyExc_OSError) : PyLong_FromLong(fd);
 }

@@ -8,6 +8,8 @@
 #include "function.h"
 #include "state.h"
 #include "task.h"
+#include "task_track.h"
+#include "track.h"
 
 static const struct signature annotate_signature = {"annotate", {ARGUMENT_NAME}, 1, 0, false, NULL};
 static const struct signature push_signature = {"push", {ARGUMENT_NAME}, 1, 1, false, NULL};

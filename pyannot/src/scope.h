@@ -39,8 +39,7 @@ PyObject *scope_end(PyObject *self, PyObject *range);
  * annot/observers.h. For pyannot's own parts. */
 PyObject *scope_observed_domain(PyObject *module, PyObject *args);
 
-/* track(name, parent=None, *, id=None), with the domain of its events or NULL: see track.c. New
- * reference, or NULL with an exception. */
-PyObject *track_create(PyTypeObject *type, PyObject *domain, PyObject *args, PyObject *keywords);
+/* The class `domain`: new reference, or NULL with an exception. */
+PyTypeObject *domain_type_create(PyObject *module);
 
 #endif

@@ -5,8 +5,8 @@
 #define PYANNOT_STATE_H
 
 #include "annotation.h"
-
 #include "compat.h"
+
 #include <stdbool.h>
 
 /* Order of the arguments that describe an event. */
@@ -110,6 +110,7 @@ static inline int attribute_find(PyObject *object, PyObject *name, PyObject **re
 struct state {
     PyObject *module; /* borrowed: it owns this */
     PyTypeObject *annotate_type;
+    PyTypeObject *(*type_create)(PyObject *module, enum later_type type); /* new reference */
     PyTypeObject *later_types[LATER_TYPE_COUNT]; /* W: all, swapped in once; NULL: not made yet */
     PyObject *async_open;                        /* see enter.h */
     PyTypeObject *enter_type;                    /* see enter.c; NULL where not needed */
@@ -118,7 +119,8 @@ struct state {
     struct name_cache names;
     struct task_state tasks;
     struct quick_calls quick;
-    bool watches_forks; /* see observed.c */
+    bool watches_forks;   /* see starts.c */
+    bool watches_imports; /* see observed.c */
 };
 
 /* An object that the collector does not track hides that it keeps its type alive, and so the
@@ -161,34 +163,5 @@ static inline PyTypeObject *state_type(struct state *state, enum later_type type
     PyTypeObject *made = state_type_made(state, type);
     return __builtin_expect(made != NULL, 1) ? made : state_type_make(state, type);
 }
-
-/* ---- Making types ---------------------------------------------------------------------------- */
-
-/* The module's types are made once per import. Each returns a new reference, or NULL with an
- * exception. */
-
-/* annotate: context manager and decorator. */
-PyTypeObject *annotate_type_create(PyObject *module);
-
-/* annotated_function: what a decorated plain function becomes. */
-PyTypeObject *function_type_create(PyObject *module);
-
-/* domain, flow, track: the classes of these names; track_range: see track.c. */
-PyTypeObject *domain_type_create(PyObject *module);
-PyTypeObject *flow_type_create(PyObject *module);
-PyTypeObject *track_type_create(PyObject *module);
-PyTypeObject *track_range_type_create(PyObject *module);
-
-/* free_range: a range of the process around one statement. */
-PyTypeObject *free_range_type_create(PyObject *module);
-
-/* What `async with` keeps of an open statement: see enter.c. */
-PyTypeObject *link_type_create(PyObject *module);
-
-/* What `async with` awaits: see enter.h. */
-PyTypeObject *ready_type_create(PyObject *module);
-
-/* annotation_holder: what pyannot.nvtx derives its annotate from. */
-PyTypeObject *holder_type_create(PyObject *module);
 
 #endif

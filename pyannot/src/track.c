@@ -5,6 +5,8 @@
  * A track may be ended by whoever has it, in any process. But a child that was forked inside of a
  * range has its parent's objects, and code of its parent's that ends them: that range is not the
  * child's. So an object counts what was begun by it, in which process. */
+#include "track.h"
+
 #include "annotation.h"
 #include "arguments.h"
 #include "enter.h"

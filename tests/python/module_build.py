@@ -40,13 +40,13 @@ def build(interpreter, folder, flags=()):
         os.rename(result, folder / "pyannot" / (name + interpreter.suffix))
 
 
-def copy_package(source, target):
+def copy_package(source, target, modules=False):
     """Everything but the modules is the same for all interpreters."""
     for path in source.iterdir():
         if path.is_dir() and path.name not in ("__pycache__",) and path.suffix != ".p":
             (target / path.name).mkdir()
-            copy_package(path, target / path.name)
-        elif path.is_file() and not path.name.endswith(SUFFIX):
+            copy_package(path, target / path.name, modules)
+        elif path.is_file() and (modules or not path.name.endswith(SUFFIX)):
             shutil.copy2(path, target / path.name)  # a build may run while tests do
 
 

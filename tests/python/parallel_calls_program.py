@@ -161,8 +161,9 @@ def model(threads, rounds, way=""):
     add("<module>/main", 1)
     if way == "fork":
         add("<module>/main/fork", 1)
-        add("<module>/main/fork/child", 1)
-        add_round("<module>/main/fork/child", FORKED_ROUNDS)
+        child = "<module> (inherited)/main (inherited)/fork (inherited)/child"
+        add(child, 1)
+        add_round(child, FORKED_ROUNDS)
     return counts
 
 

@@ -9,6 +9,7 @@ import functools
 import gc
 import inspect
 import itertools
+import os
 import pathlib
 import pickle
 import shutil
@@ -210,11 +211,13 @@ class Values(unittest.TestCase):
         for color in ["red", "#00ff7f", 0, 0x112233, 0x80112233, None]:
             annotate("a", color=color)
 
-    def test_nobody_records_here(self):
-        self.assertFalse(pyannot.enabled())
+    def test_it_is_enabled_only_under_a_recording(self):
+        recorded = "ANNOT_SESSION" in os.environ  # annot record finds any $ANNOT_DIR
+        self.assertEqual(pyannot.enabled(), recorded)
         self.assertIsInstance(pyannot.status(), str)
-        self.assertEqual(pyannot.start("a"), 0)
-        pyannot.end(0)
+        number = pyannot.start("a")
+        self.assertEqual(number != 0, recorded)
+        pyannot.end(number)
         pyannot.pop()
 
 

@@ -45,10 +45,12 @@ class AwaitsTest(TasksTest):
                       for line in self.marks("awaited")]
 
     def told(self):
-        """[(label, function, awaits, milliseconds)] in order of time, of own functions."""
+        """[(label, function, awaits, milliseconds)] in order of time, of own functions. Lines that
+        take long on a busy machine only are marked: MAY WAIT."""
         text = (self.folder / "program.py").read_text().splitlines()
         for values in self.waits:
-            if values["file"] == str(self.folder / "program.py"):
+            if values["file"] == str(self.folder / "program.py") and \
+                    "# MAY WAIT" not in text[values["line"] - 1]:
                 label = text[values["line"] - 1].partition("# WAITS ")[2]
                 yield label, values["function"], values["awaits"], values["ms"]
 
@@ -86,12 +88,12 @@ class Places(AwaitsTest):
 
             async def ask():
                 server = await asyncio.start_server(serve, "127.0.0.1", 0)
-                reader, writer = await asyncio.open_connection(
+                reader, writer = await asyncio.open_connection(  # MAY WAIT
                     *server.sockets[0].getsockname())
                 with waits("client"):
                     await asyncio.sleep(0.03)  # WAITS client
                 writer.write(b"a line\\n")
-                await reader.readline()
+                await reader.readline()  # MAY WAIT
                 writer.close()
                 server.close()
 
@@ -103,7 +105,7 @@ class Places(AwaitsTest):
                     with waits("sleep"):
                         await asyncio.sleep(0.02)  # WAITS sleep
                     queue.put_nowait(1)
-                await task
+                await task  # MAY WAIT
                 with waits("gather"):
                     await asyncio.gather(  # WAITS gather
                         asyncio.sleep(0.01),

@@ -118,9 +118,20 @@ class Commands(ObservedTest):
         self.assertEqual([name for name, _ in self.runs()], ["run ?", "run ?", "run true"])
 
     def test_what_a_signal_handler_raises_meanwhile_is_raised(self):
-        """It may be in a function of ours that the handler is run."""
+        """It may be in a function of ours that the handler is run; what that raises itself is
+        not for the program."""
         self.observe("none", """
+            import os, signal
             from pyannot._native import observed
+
+            def handled(error):
+                def handler(*_):
+                    raise error
+                def call(*_):
+                    signal.signal(signal.SIGUSR1, handler)
+                    os.kill(os.getpid(), signal.SIGUSR1)
+                    return True
+                return call
 
             def raises(error):
                 def call(*_):
@@ -135,11 +146,11 @@ class Commands(ObservedTest):
 
             true = lambda *_: True
             assert pyannot.enabled()
-            for error in KeyboardInterrupt, SystemExit, TimeoutError:
-                assert says(observed("call", abs, raises(error), true)) is error
-                assert says(observed("call", abs, true, raises(error))) is error
-                assert says(observed("call", raises(KeyError), true, raises(error))) is error
-            for error in TypeError, UnicodeError, IndexError:
+            for error in KeyboardInterrupt, SystemExit, TimeoutError, TypeError:
+                assert says(observed("call", abs, handled(error), true)) is error
+                assert says(observed("call", abs, true, handled(error))) is error
+                assert says(observed("call", raises(KeyError), true, handled(error))) is error
+            for error in TimeoutError, TypeError, UnicodeError, IndexError:
                 assert says(observed("call", abs, raises(error), true)) == 1
                 assert says(observed("call", abs, true, raises(error))) == 1
                 assert says(observed("call", raises(OSError), true, raises(error))) is OSError

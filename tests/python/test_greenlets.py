@@ -8,6 +8,7 @@ import importlib.util
 import json
 import os
 import random
+import statistics
 import sys
 import unittest
 
@@ -274,6 +275,61 @@ class Places(GreenletsTest):
 
 
 @needs("greenlet")
+class Calls(GreenletsTest):
+    def edges(self, program, mode):
+        """{(caller, callee): calls}"""
+        self.record(program, options=["--no-sample", "--python", "greenlets",
+                                      f"--trace-functions={mode}",
+                                      "--trace-select", program.name])
+        report = json.loads(harness.run(
+            [ANNOT, "report", "--json", str(self.folder / "out.annot")]).stdout)
+        edges = {tuple(report["calls"][row[end]]["name"].split(".")[-1]
+                       for end in ("caller_row", "callee_row")): row["calls"]
+                 for row in report["call_edges"]}
+        return {pair: count for pair, count in edges.items()
+                if not {"<module>", "<lambda>"} & set(pair)}
+
+    def test_greenlets_have_stacks_of_their_own(self):
+        for mode in ("exact", "aggregate"):
+            self.assertEqual(self.edges(HERE / "greenlets_program.py", mode),
+                             {("first", "leaf"): 6, ("second", "leaf"): 6, ("second", "deep"): 6,
+                              ("deep", "deep"): 18, ("main", "leaf"): 2}, mode)
+
+    def test_a_thread_that_was_traced_before_greenlet_was_imported(self):
+        for mode in ("exact", "aggregate"):
+            edges = self.edges(self.script("""
+                import threading
+
+                ready, go = threading.Event(), threading.Event()
+
+                def leaf():
+                    pass
+
+                def other(parent):
+                    leaf()
+                    parent.switch()
+                    leaf()
+
+                def work():
+                    leaf()
+                    ready.set()
+                    go.wait()
+                    one = greenlet.greenlet(other)
+                    one.switch(greenlet.getcurrent())
+                    leaf()
+                    one.switch()
+
+                thread = threading.Thread(target=work)
+                thread.start()
+                ready.wait()
+                import greenlet
+                go.set()
+                thread.join()
+            """), mode)
+            self.assertEqual(edges, {("work", "leaf"): 2, ("other", "leaf"): 2}, mode)
+
+
+@needs("greenlet")
 class Samples(Shown):
     def test_a_greenlet_shows_what_it_has_open(self):
         self.assertEqual(self.shown("""
@@ -366,6 +422,174 @@ class Gevent(GreenletsTest):
         for mode in ("exact", "aggregate"):
             contexts = self.record_calls(self.PROGRAM, mode, "work,leaf")
             self.assertEqual(contexts, {("work", "work"): 41, ("work", "leaf"): 81}, mode)
+
+
+class Observed(GreenletsTest):
+    """What observers of pools and imports see of greenlets that stand in for threads."""
+
+    LATE_NS = 10_000_000  # between the ends of a task and of its function, mostly
+
+    def run_program(self, library, kind):
+        recording = self.record(HERE / "greenlet_observers_program.py", library, kind,
+                                options=["--no-preload", "--no-sample", "--policy", "wait"])
+        self.assertEqual(recording.lost(), 0)
+        self.told = json.loads(self.output.splitlines()[-1])
+        self.assertTrue(self.told["enabled"])
+        self.tracks()
+        self.check_main()
+        return [self.nested(events) for events in self.by_track().values()]
+
+    def by_track(self):
+        events = collections.defaultdict(list)
+        for line in self.lines:
+            if line.get("kind") == "track" and line["event"] in ("begin", "end"):
+                events[line["track"]].append(line)
+        return events
+
+    def nested(self, events):
+        """[(name, name of what is around it or None, depth, duration)] of one track."""
+        open_names, ranges = [], []
+        for line in events:
+            if line["event"] == "begin":
+                self.assertEqual(line["depth"], len(open_names))
+                open_names.append(line["name"])
+                continue
+            self.assertEqual(open_names.pop(), line["name"])
+            around = open_names[-1] if open_names else None
+            ranges.append((line["name"], around, len(open_names), line["dur_ns"]))
+        self.assertEqual(open_names, [])
+        return ranges
+
+    def check_main(self):
+        """The main greenlet's ranges, and no observer's, are the thread's."""
+        pushed = [(line["depth"], line["name"]) for line in self.lines
+                  if line["event"] == "begin" and line.get("kind") == "pushed"]
+        turns = [line for line in pushed if line[1].startswith("main")]
+        self.assertEqual(turns, self.told["turns"] * [(0, "main"), (1, "main part")])
+        others = {name for _, name in pushed if not name.startswith(("main", "import "))}
+        self.assertEqual(others, set())
+
+    def check_tasks(self, tracks):
+        ranges = [ranges for track in tracks for ranges in track]
+        for name in self.told["took"]:
+            [(_, around, depth, dur_ns)] = [one for one in ranges if one[0] == name]
+            self.assertEqual((around, depth), ("work", 2), name)
+            self.check_duration(name, dur_ns)
+        works = [one for one in ranges if one[0] == "work"]
+        self.assertEqual({one[2] for one in works}, {1})
+        self.assertEqual(len(works), len(self.told["took"]))
+        late_ns = [late_ns for track in tracks for late_ns in self.late(track)]
+        self.assertGreaterEqual(min(late_ns), 0)
+        self.assertLess(statistics.median(late_ns), self.LATE_NS)
+
+    def check_duration(self, name, dur_ns):
+        least_ns, most_ns = self.told["took"][name]
+        self.assertTrue(least_ns <= dur_ns <= most_ns, (name, least_ns, dur_ns, most_ns))
+
+    @staticmethod
+    def late(track):
+        """How much longer each task takes than the one range inside of it."""
+        around = [dur_ns for name, _, _, dur_ns in track if name == "work"]
+        inside = [dur_ns for name, _, _, dur_ns in track if name.startswith("work ")]
+        assert len(around) == len(inside)
+        return [one - other for one, other in zip(around, inside)]
+
+    def check_pool(self, library, kind):
+        self.check_tasks(self.run_program(library, kind))
+        path = str(self.folder / "out.annot")
+        report = json.loads(harness.run([ANNOT, "report", "--json", path]).stdout)
+        self.assertEqual((report["pools"], report["tasks"]), ([], []))
+        self.assertIn("workers are greenlets", harness.run([ANNOT, "info", path]).stdout)
+
+    def check_imports(self, library):
+        tracks = self.run_program(library, "imports")
+        seen = 0
+        for track in tracks:
+            for number in range(8):
+                if not any(one[0] == f"outer {number}" for one in track):
+                    continue
+                seen += 1
+                kept = [one[:3] for one in track if one[0].endswith(str(number))]
+                self.assertEqual(kept[:4], [
+                    (f"inner {number}", f"import inner_{number}", 4),
+                    (f"import inner_{number}", f"outer {number}", 3),
+                    (f"outer {number}", f"import outer_{number}", 2),
+                    (f"import outer_{number}", track[-1][0], 1)])
+                [dur_ns] = [one[3] for one in track if one[0] == f"import outer_{number}"]
+                self.check_duration(f"import outer_{number}", dur_ns)
+        self.assertEqual(seen, 8)
+        report = json.loads(harness.run(
+            [ANNOT, "report", "--json", str(self.folder / "out.annot")]).stdout)
+        counts = {row["module"]: row["count"] for row in report["imports"]}
+        self.assertEqual({name: counts.get(f"outer_{name}") for name in range(8)},
+                         dict.fromkeys(range(8), 1))
+
+    @needs("gevent")
+    def test_an_executor_of_gevent(self):
+        self.check_pool("gevent", "executor")
+
+    PROCESSES = """
+        from gevent import monkey
+        monkey.patch_all()
+        import concurrent.futures, multiprocessing, sys
+        import gevent
+
+        def work(number):
+            return number
+
+        if __name__ == "__main__":
+            context = multiprocessing.get_context("fork")
+            with concurrent.futures.ProcessPoolExecutor(2, mp_context=context) as pool:
+                futures = [pool.submit(work, number) for number in range(20)]
+                mapped = gevent.spawn(lambda: list(pool.map(work, range(20))))
+                mapped.join()
+                assert [future.result() for future in futures] == mapped.value == list(range(20))
+    """
+
+    @needs("gevent")
+    def test_processes_of_a_program_that_gevent_patched(self):
+        for observers in ("pools,greenlets", "pools"):
+            recording = self.record(self.PROCESSES, options=["--no-sample", "--python", observers])
+            self.assertEqual(recording.lost(), 0)
+            report = json.loads(harness.run(
+                [ANNOT, "report", "--json", str(self.folder / "out.annot")]).stdout)
+            tasks = [row for row in report["tasks"] if row["workers"] == "processes"]
+            self.assertEqual([(row["function"], row["count"], row["unfinished_count"])
+                              for row in tasks], [("work", 40, 0)], observers)
+            self.assertEqual(recording.count("ranges")["submit"], 40)
+
+    @needs("gevent")
+    def test_threads_are_noted_where_greenlets_have_no_tracks(self):
+        self.record("""
+            from gevent import monkey
+            monkey.patch_all()
+            import concurrent.futures
+            with concurrent.futures.ThreadPoolExecutor(2) as pool:
+                assert list(pool.map(int, range(4))) == list(range(4))
+        """, options=["--no-sample", "--python", "pools"])
+        told = harness.run([ANNOT, "info", str(self.folder / "out.annot")]).stdout
+        self.assertIn("their tasks are recorded only with --python=greenlets",
+                      " ".join(told.split()))
+
+    @needs("gevent")
+    def test_a_thread_pool_of_gevent(self):
+        self.check_pool("gevent", "thread_pool")
+
+    @needs("gevent")
+    def test_imports_of_gevent(self):
+        self.check_imports("gevent")
+
+    @needs("eventlet")
+    def test_an_executor_of_eventlet(self):
+        self.check_pool("eventlet", "executor")
+
+    @needs("eventlet")
+    def test_a_thread_pool_of_eventlet(self):
+        self.check_pool("eventlet", "thread_pool")
+
+    @needs("eventlet")
+    def test_imports_of_eventlet(self):
+        self.check_imports("eventlet")
 
 
 if __name__ == "__main__":

@@ -73,7 +73,8 @@ class Looks(RecordingTest):
         self.assertEqual(plain.stdout.splitlines(), recorded.stdout.splitlines())
         self.assertEqual(plain.stderr, "0\n")
         count = int(recorded.stderr.splitlines()[0])
-        self.assertGreaterEqual(count, 24)  # of 25; one that a version has otherwise is left alone
+        # Of 22, and one that a version has otherwise is left alone. Those of C stay themselves.
+        self.assertGreaterEqual(count, 21)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 """What pyannot.observe is made of: calls after an import, and lists of parts."""
 
-import importlib
+import importlib.util
 import pathlib
+import signal
 import sys
 import tempfile
 import types
@@ -42,11 +43,13 @@ class WhenImported(unittest.TestCase):
         importlib.reload(module)
         self.assertEqual(self.calls, [2])
 
-    def test_leaves_no_finder_when_nothing_is_watched(self):
+    def test_finders_see_nothing_of_it(self):
         name = self.module("seen_once", "")
         when_imported(name, self.calls.append)
-        self.assertNotEqual(sys.meta_path, self.meta_path)
+        self.assertEqual(sys.meta_path, self.meta_path)
+        self.assertEqual(type(importlib.util.find_spec(name).loader).__name__, "SourceFileLoader")
         importlib.import_module(name)
+        self.assertEqual(len(self.calls), 1)
         self.assertEqual(sys.meta_path, self.meta_path)
 
     def test_the_module_sees_its_own_loader(self):
@@ -95,6 +98,55 @@ class WhenImported(unittest.TestCase):
         self.assertEqual((self.calls, sys.meta_path), ([], self.meta_path))
 
 
+class OtherWrapper:
+    """What stands in the place of a method when another tool was first (wrapt)."""
+
+    def __init__(self):
+        self.__qualname__ = "Owner.method"
+
+    def __call__(self, *arguments):
+        raise AssertionError("called without its object")
+
+    def __get__(self, instance, owner=None):
+        return lambda *arguments: (instance, arguments)
+
+
+class Observed(unittest.TestCase):
+    def test_wrappers_of_other_tools_are_bound(self):
+        after = []
+
+        class Owner:
+            method = observe._native.observed("always", OtherWrapper(), None,
+                                              lambda *told: after.append(told))
+
+        owner = Owner()
+        self.assertEqual(owner.method(1, 2), (owner, (1, 2)))
+        self.assertEqual(Owner.method(owner, 3), (owner, (3,)))
+        self.assertEqual(after, [(True, owner, (owner, (1, 2)), None),
+                                 (True, owner, (owner, (3,)), None)])
+
+
+    def test_what_callbacks_raise_is_kept_from_the_program_but_not_what_its_signals_raise(self):
+        def handler(*_ignored):
+            raise RuntimeError("from a signal")
+
+        def broken(*_ignored):
+            raise OSError("mine")
+
+        def interrupted(*_ignored):
+            signal.raise_signal(signal.SIGUSR1)
+
+        before = signal.signal(signal.SIGUSR1, handler)
+        self.addCleanup(signal.signal, signal.SIGUSR1, before)
+        always = observe._native.observed
+        self.assertEqual(always("always", abs, broken)(-1), 1)
+        self.assertEqual(always("always", abs, None, broken)(-2), 2)
+        self.assertIsNone(always("hidden", broken)())
+        for function in (always("always", abs, interrupted), always("hidden", interrupted)):
+            with self.assertRaisesRegex(RuntimeError, "from a signal"):
+                function(-1)
+
+
 class Lists(unittest.TestCase):
     def test_nothing_said_is_the_default(self):
         self.assertEqual(observe.parse(""), (set(observe.DEFAULT), {}))
@@ -133,7 +185,7 @@ class Parts(unittest.TestCase):
         module = types.SimpleNamespace(install=lambda: self.log.append(f"+{name}"),
                                        remove=lambda: self.log.append(f"-{name}"))
         vars(module).update(functions)
-        mock.patch.dict(sys.modules, {f"pyannot.observe.part_{name}": module}).start()
+        mock.patch.dict(observe._own, {f"pyannot.observe.part_{name}": module}).start()
 
     def test_a_part_waits_for_what_it_watches(self):
         self.part("one")

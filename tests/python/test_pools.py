@@ -147,6 +147,26 @@ class Pools(PoolTest):
             values.setdefault(event["name"], []).append(*event["args"].values())
         return [values[f"python: Pool 1: {what}"] for what in ("busy workers", "queued tasks")]
 
+    def test_a_call_in_a_task_of_asyncio_closes_no_range_of_the_task(self):
+        self.run_pool("""
+            import asyncio, pyannot
+            observe.start("pools,asyncio")
+
+            async def main():
+                pyannot.push("mine")
+                with ThreadPoolExecutor(2) as executor:
+                    assert list(executor.map(square, range(2))) == [0, 1]
+                with pyannot.annotate("inside"):
+                    pass
+                pyannot.pop()
+
+            asyncio.run(main())
+        """)
+        text = harness.run([ANNOT, "cat", "-j", str(self.folder / "out.annot")]).stdout
+        begins = {line["name"]: line for line in map(json.loads, text.splitlines())
+                  if line["event"] == "begin"}
+        self.assertEqual((begins["mine"]["depth"], begins["inside"]["depth"]), (1, 2))
+
     def test_counters(self):
         recording = self.run_pool(self.BODY)
         busy, queued = self.counts(recording)

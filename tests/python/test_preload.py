@@ -97,7 +97,8 @@ class Interpreters(PreloadTest):
                 told = {text: times for text, times in self.notes().items()
                         if text.startswith("Python without pyannot: ")}
                 self.assertEqual(list(told.values()), [count], told)
-                remedy = r"(\S+) \(cpython-\S+\): not installed; \1 -m pip install pyannot$"
+                remedy = (r"(\S+) \(cpython-\S+\): not installed; in annot's source: "
+                          r"\1 -m pip install \.$")
                 self.assertRegex(list(told)[0], remedy)
 
     @staticmethod
@@ -179,7 +180,7 @@ class Interpreters(PreloadTest):
         self.assertEqual(told, "ran\n")
         note, = (text for text in self.notes() if text.startswith("Python without pyannot"))
         self.assertIn("RuntimeError: broken on purpose", note)
-        self.assertIn("pip install --force-reinstall pyannot", note)
+        self.assertIn("pip install --force-reinstall .", note)
 
 
 class Children(PreloadTest):
@@ -424,7 +425,7 @@ class Delivery(PreloadTest):
         """Somebody says so who is not there: no process has number 0, few have this one."""
         source = """
             from pyannot import observe
-            observe.os.getpid = lambda: 4194303
+            observe.getpid = lambda: 4194303
             observe.tell("forked", 1)
         """
         self.run_recorded(sys.executable, self.script(source))

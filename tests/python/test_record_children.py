@@ -1,7 +1,14 @@
 # SPDX-License-Identifier: MIT
 """Children of programs that record themselves, and whether they notice."""
 
+import inspect
+import json
+import os
+import pathlib
+import shutil
+
 import harness
+import pyannot
 from recording_program import Inside
 
 
@@ -174,6 +181,61 @@ class Children(Inside):
         for name in ("ForkPoolWorker-1", "SpawnPoolWorker-3"):
             self.assertIn(name, names)
         self.assertGreater(sum(1 for row in recording.ranges if row.domain == "python"), 0)
+
+    START_CHILD = """
+        import os, subprocess, sys, pyannot
+        before = dict(os.environ)
+        with pyannot.record("out.annot", sample=0):
+            print(os.environ["ANNOT_PLACE"])
+            subprocess.run([sys.executable, "-S", "-c", "pass"], check=True)
+        assert dict(os.environ) == before
+        """
+
+    def installed(self, folder):
+        """The environment in which pyannot lies in a folder of that name."""
+        package = pathlib.Path(pyannot.__file__).parent
+        place = self.folder / folder
+        shutil.copytree(package, place / "pyannot", symlinks=True,
+                        ignore=shutil.ignore_patterns("*.p"))
+        cache = self.folder / "cache"
+        cache.mkdir(exist_ok=True)
+        start = f"import sys; sys.path.insert(0, {str(place)!r})\n"
+        return start, {"PYTHONPATH": "", "XDG_CACHE_HOME": str(cache), "ANNOT": harness.ANNOT}
+
+    def observed(self, folder):
+        """How many processes had pyannot, and the notes, where it lies there."""
+        start, environment = self.installed(folder)
+        source = start + inspect.cleandoc(self.START_CHILD)
+        output = self.run_program(source, environment=environment)
+        facts = json.loads(harness.run([harness.ANNOT, "info", "--json",
+                                        str(self.folder / "out.annot")]).stdout)["sampling"]
+        status = os.stat(self.environment["ANNOT_DIR"])
+        self.assertEqual(output.strip(), f"{status.st_dev:x}-{status.st_ino:x}")
+        (self.folder / "out.annot").unlink()
+        return facts["counts"].get("Python processes with pyannot"), facts["notes"]
+
+    def test_a_path_with_characters_of_lists_is_preloaded_by_a_link(self):
+        for folder in ("plain", "a blank", "a:colon", "a$dollar;[x]"):
+            with self.subTest(folder):
+                processes, notes = self.observed(folder)
+                self.assertEqual(processes, 2)
+                self.assertFalse([note for note in notes if "load no pyannot" in note])
+
+    def test_what_cannot_be_preloaded_is_said(self):
+        self.environment["HOME"] = ""
+        shadow = pathlib.Path(f"/tmp/annot-{os.geteuid()}")
+        if shadow.exists():
+            self.skipTest(f"{shadow} is there")
+        shadow.write_text("")
+        self.addCleanup(shadow.unlink)
+        start, environment = self.installed("a blank")
+        (self.folder / "cache").rmdir()
+        (self.folder / "cache").write_text("")
+        self.run_program(start + inspect.cleandoc(self.START_CHILD), environment=environment)
+        notes = json.loads(harness.run([harness.ANNOT, "info", "--json",
+                                        str(self.folder / "out.annot")]).stdout)
+        said = [note for note in notes["sampling"]["notes"] if "load no pyannot" in note]
+        self.assertEqual(len(said), 1)
 
     def test_nothing_is_observed_where_that_is_not_wanted(self):
         self.run_program("""

@@ -113,8 +113,8 @@ class Blocks(Inside):
                     for _ in range(100 * i):
                         with pyannot.annotate("r"):
                             pass
-                recording = pyannot.read("out.annot")
-                assert recording.complete and len(list(recording.ranges)) == 100 * i, i
+                seen = pyannot.read("out.annot")  # a collection of garbage may come at any time
+                assert seen.complete and 100 * i == sum(r.domain != "python" for r in seen.ranges)
             """)
 
     def test_what_the_block_raises_is_raised(self):
@@ -433,7 +433,7 @@ class Ends(Inside):
                         file.write(b"mine")
                         file.close()
             work()
-            print(len(list(pyannot.read("out.annot").ranges)))
+            print(sum(range.name == "r" for range in pyannot.read("out.annot").ranges))
             try:
                 work(lambda: os.kill(_recording._state.collector._annot, signal.SIGKILL))
             except pyannot.RecordingError as error:

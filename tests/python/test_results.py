@@ -4,11 +4,13 @@
 import importlib.util
 import json
 import os
+import pathlib
 import shutil
 import subprocess
 import sys
 
 import harness
+import pyannot
 from harness import ANNOT
 from recording_program import Inside
 
@@ -312,11 +314,20 @@ class Refusals(ResultsTest):
         self.assertIn("there are no results yet: the recording runs", output)
         self.assertRegex(output, "samples")
 
+    def copy_annot(self):
+        """With the package, as the build lays them out: other users may not enter its folder."""
+        package = pathlib.Path(pyannot.__file__).parent
+        shutil.copytree(package, self.folder / "pyannot" / "pyannot")
+        (self.folder / "tools").mkdir()
+        annot = shutil.copy(shutil.which(ANNOT), self.folder / "tools")
+        self.environment.update(ANNOT=str(annot), PYTHONPATH=str(self.folder / "pyannot"))
+
     def test_without_rights_it_records_what_it_can_and_says_so(self):
         if os.geteuid() != 0 or not shutil.which("setpriv"):
             self.skipTest("needs root, to give it up, and setpriv")
         for path in (self.folder, self.temporary, self.directory):
             os.chown(path, NOBODY, NOBODY)
+        self.copy_annot()
         script = self.script(WORK + """
     with pyannot.record(sample=499) as r:
         spin(0.5)

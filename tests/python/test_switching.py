@@ -212,9 +212,9 @@ class Switching(RecordingTest):
         self.assertEqual(self.counted(output), CALLS)
 
     def test_tracing_ends_after_its_recorder_was_killed(self):
-        (first, *_, last), output = interpreters(), self.folder / "killed.annot"
-        for (interpreter, path), select in ((first, "switched_program.py"), (first, "nothing.py"),
-                                            (last, "nothing.py")):
+        found, output = interpreters(), self.folder / "killed.annot"
+        cases = [(found[0], "switched_program.py"), *((one, "nothing.py") for one in found[:2])]
+        for (interpreter, path), select in cases:
             with self.subTest(python=interpreter.version, select=select):
                 self.clear()
                 environment = self.environment_of(path)

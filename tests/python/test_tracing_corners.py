@@ -32,22 +32,30 @@ class CornersTest(RecordingTest):
 
     def trace(self, interpreter, path, source, *options, command=()):
         """The recording, as lines; and how often each function was called."""
+        output = self.record_calls(interpreter, path, source, "--no-sample", *options,
+                                   command=command)
+        text = harness.run([ANNOT, "cat", "--json", str(output)]).stdout
+        lines = [json.loads(line) for line in text.splitlines()]
+        counts = collections.Counter()
+        for row in self.calls(output):
+            counts[row["name"].split(".")[-1]] += row["calls"]
+        return lines, counts
+
+    def calls(self, output):
+        report = json.loads(harness.run([ANNOT, "report", "--json", str(output)]).stdout)
+        return report.get("calls", ())
+
+    def record_calls(self, interpreter, path, source, *options, command=()):
         script = self.script(textwrap.dedent(source))
         output = self.folder / "corner.annot"
         environment = dict(self.environment, PYTHONPATH=path)
         environment.pop("ANNOT_PYTHON", None)
         done = subprocess.run(
-            [ANNOT, "record", "--no-sample", "--force", *options, "-o", str(output), "--",
+            [ANNOT, "record", "--force", *options, "-o", str(output), "--",
              *(command or [interpreter.command]), str(script), *(["2"] if command else [])],
             env=environment, capture_output=True, text=True, check=False)
         self.assertEqual(done.returncode, 0, done.stderr)
-        text = harness.run([ANNOT, "cat", "--json", str(output)]).stdout
-        lines = [json.loads(line) for line in text.splitlines()]
-        report = json.loads(harness.run([ANNOT, "report", "--json", str(output)]).stdout)
-        counts = collections.Counter()
-        for row in report.get("calls", ()):
-            counts[row["name"].split(".")[-1]] += row["calls"]
-        return lines, counts
+        return output
 
     def test_code_without_a_file_is_chosen_by_its_name(self):
         source = """
@@ -104,6 +112,66 @@ class CornersTest(RecordingTest):
             before = [(line["event"], line.get("name")) for line in
                       of_thread[:of_thread.index(left)] if line["event"] in ("begin", "end")]
             self.assertEqual(before[-3:], [("begin", "waits"), ("begin", "tiny"), ("end", "tiny")])
+
+    def test_a_count_without_all_calls_is_marked_as_an_estimate(self):
+        """The function's caller is not traced. Samples may be there or not."""
+        source = """
+            def work(n):
+                return n * 2 + 1
+
+            def caller():
+                for n in range(400000):
+                    work(n)
+
+            caller()
+        """
+        for interpreter, path in self.each():
+            for options in ([], ["--no-sample"]):
+                output = self.record_calls(interpreter, path, source, "--trace-functions=adaptive",
+                                           "--trace-select", "work", *options)
+                [work] = self.calls(output)
+                if interpreter.version < (3, 12):
+                    self.assertEqual((work["calls"], work["known"]), (400000, "counted"))
+                    continue
+                sampled = work["estimated_calls"] > 0
+                self.assertEqual(work["known"], "estimated", work)
+                self.assertLess(work["calls"] - work["estimated_calls"], 400000)
+                text = harness.run([ANNOT, "report", "--table", "calls", str(output)]).stdout
+                self.assertRegex(text, r"~[0-9]")
+                self.assertIn("estimated from samples" if sampled else "too low", text)
+                if options:
+                    self.assertFalse(sampled)
+
+    def test_more_functions_are_estimated_while_calls_take_much_of_the_time(self):
+        source = """
+            import time
+
+            def brief(now=time.perf_counter_ns):
+                end = now() + 2500
+                while now() < end:
+                    pass
+
+            def long():
+                time.sleep(0.001)
+
+            def burst(count):
+                for _ in range(count):
+                    brief()
+
+            for count in (210000, *[1] * 200):
+                burst(count)
+                long()
+        """
+        for interpreter, path in self.each((3, 12)):
+            lines, _ = self.trace(interpreter, path, source, "--python", "names",
+                                  "--trace-functions=adaptive", "--trace-select", "brief,long")
+            [calls] = [line["payload"] for line in lines
+                       if line["event"] == "mark" and line.get("domain") == "python calls"]
+            begun = collections.Counter(
+                line["name"] for line in lines if line["event"] == "begin")
+            self.assertEqual(begun, {"brief": calls, "long": 201})
+            self.assertGreater(calls, 50000)
+            self.assertLess(calls, 210000)
 
     def test_a_profile_function_for_new_threads_is_left_alone(self):
         source = """
@@ -189,6 +257,93 @@ class CornersTest(RecordingTest):
         """What is told at each end of a call, or of a piece of one."""
         return [line.get("values") for line in lines
                 if line["event"] == "end" and line.get("name", "").split(".")[-1] == name]
+
+    BEGUN = """
+        import pyannot
+
+        class Made:
+            def __init__(self, function):
+                function()
+
+        class Equal:
+            def __init__(self, function):
+                self.function = function
+
+            def __eq__(self, other):
+                return self.function()
+
+        def leaf(n=0):
+            return n
+
+        def inner():
+            pyannot.tracing(MODE, select="program.py", **OPTIONS).__enter__()
+
+        def by_class():
+            Made(inner)
+            for n in range(3):
+                leaf()
+            return 3
+
+        def by_operator():
+            Equal(by_class) == 1
+            for n in range(5):
+                leaf()
+            return 5
+
+        def by_key():
+            sorted([1], key=lambda n: by_operator())
+            for n in range(7):
+                leaf()
+            Made(leaf)
+            return 7
+
+        def outer():
+            by_key()
+            for n in range(9):
+                leaf()
+            return 9
+
+        def late():
+            Equal(leaf) == 1
+
+        def main():
+            outer()
+            Made(late)  # deeper than outer was
+
+        main()
+        list(map(leaf, range(11)))
+    """
+
+    def edges(self):
+        """{(caller, callee): calls} of traced Python."""
+        report = json.loads(harness.run(
+            [ANNOT, "report", "--json", str(self.folder / "corner.annot")]).stdout)
+        names = [row["name"].split(".")[-1] for row in report["calls"]]
+        found = {(names[row["caller_row"]], names[row["callee_row"]]): row["calls"]
+                 for row in report["call_edges"]}
+        return {edge: calls for edge, calls in found.items() if calls}
+
+    def test_calls_that_had_begun_are_callers_until_they_return(self):
+        edges = {("by_class", "leaf"): 3, ("by_operator", "leaf"): 5, ("by_key", "leaf"): 7,
+                 ("by_key", "__init__"): 1, ("__init__", "leaf"): 1, ("outer", "leaf"): 9,
+                 ("main", "__init__"): 1, ("__init__", "late"): 1, ("late", "__eq__"): 1,
+                 ("__eq__", "leaf"): 1, ("<module>", "leaf"): 11, ("late", "__init__"): 1}
+        for interpreter, path in self.each():
+            for mode in ("exact", "adaptive", "aggregate"):
+                source = self.BEGUN.replace("MODE", repr(mode)).replace("OPTIONS", "{}")
+                self.trace(interpreter, path, source, "--python", "names")
+                self.assertEqual(self.edges(), edges, (interpreter.version, mode))
+
+    def test_results_of_calls_that_had_begun(self):
+        options = "{'c_calls': True, 'returns': True}"
+        source = self.BEGUN.replace("MODE", "'exact'").replace("OPTIONS", options)
+        for interpreter, path in self.each():
+            lines, _ = self.trace(interpreter, path, source, "--python", "names")
+            for name, result in (("by_class", 3), ("by_operator", 5), ("by_key", 7), ("outer", 9)):
+                self.assertEqual(self.ends(lines, name), [{"returned": result}], name)
+            edges = self.edges()
+            self.assertEqual(edges["by_key", "leaf"], 7, interpreter.version)
+            self.assertEqual(edges["outer", "leaf"], 9, interpreter.version)
 
     def test_a_coroutine_that_garbage_collection_closes_ends_no_other(self):
         source = """

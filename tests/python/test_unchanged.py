@@ -165,6 +165,134 @@ STRICT = """
     print(os.wait()[1])
 """
 
+GUARDS = """
+    import builtins, sys
+
+    class Block:
+        def find_spec(self, name, path=None, target=None):
+            if name.split(".")[0] not in sys.stdlib_module_names:
+                raise ImportError("blocked " + name)
+
+    def no_importer(name, *arguments):
+        if "annot" in name:
+            raise SystemError("who imports " + name)
+        return imports(name, *arguments)
+
+    def no_file(event, arguments):
+        if event == "open" and "annot" in str(arguments[0]):
+            print("opens", arguments[0])
+            sys.exit(9)
+
+    def forget(*names):
+        for name in list(sys.modules):
+            if name.split(".")[0] in names:
+                del sys.modules[name]
+
+    imports = builtins.__import__
+    {
+        "finder": lambda: sys.meta_path.insert(0, Block()),
+        "import": lambda: setattr(builtins, "__import__", no_importer),
+        "audit": lambda: sys.addaudithook(no_file),
+        "modules": lambda: forget("pyannot", "threading", "concurrent", "subprocess", "asyncio"),
+        "none": lambda: sys.modules.update(dict.fromkeys(["pyannot", "pyannot.observe.pools"])),
+    }[sys.argv[1]]()
+    import multiprocessing.pool, subprocess, threading
+    from concurrent.futures import ThreadPoolExecutor
+
+    def job(number):
+        return number * number
+
+    if __name__ == "__main__":
+        thread = threading.Thread(target=job, args=(1,))
+        thread.start()
+        with ThreadPoolExecutor(2) as pool:
+            print(list(pool.map(job, range(3))))
+        with multiprocessing.get_context("fork").Pool(2) as pool:
+            print(pool.map(job, range(3)))
+        print(subprocess.run(["true"]).returncode, len(set(sys.meta_path)))
+        import importlib.util
+        print([importlib.util.find_spec(name).loader for name in ("wave", "asyncio")])
+"""
+
+SEEN = """
+    import multiprocessing.pool, os, pickle, sys, threading, traceback, types
+    from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+    from posix import posix_spawn
+
+    class Launcher:
+        spawn = os.posix_spawn
+
+    def stack():
+        return [(os.path.basename(frame.filename), frame.name) for frame in
+                traceback.extract_stack()]
+
+    def told(make):
+        try:
+            make()
+        except Exception:
+            traceback.print_exc()
+
+    def work():
+        thread = threading.Thread(target=int, name="first")
+        thread.start()
+        thread.name = "second"
+        thread.join()
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(int).result()
+
+    def files_seen(listen):
+        seen = set()
+        listen(lambda frame, event, value: seen.add(frame.f_code.co_filename))
+        work()
+        listen(None)
+        return sorted(file for file in seen if "annot" in file)
+
+    if __name__ == "__main__":
+        print(os.waitpid(Launcher().spawn("/bin/true", ["true"], os.environ), 0)[1])
+        for function in (os.posix_spawn, os.posix_spawnp,
+                         sys.modules["_posixsubprocess"].fork_exec, os.fork):
+            print(type(function), hasattr(function, "__get__"), function.__module__, repr(function),
+                  function.__qualname__, function.__text_signature__, function.__self__,
+                  pickle.loads(pickle.dumps(function)) is function)
+        print(posix_spawn is os.posix_spawn)
+        told(lambda: ThreadPoolExecutor(0))
+        told(lambda: ProcessPoolExecutor(0))
+        told(lambda: threading.Thread(name="x").__init__(group=1))
+        with ThreadPoolExecutor(1) as pool:
+            print(pool.submit(stack).result())
+        with multiprocessing.pool.ThreadPool(1) as pool:
+            print(pool.apply(stack))
+        with multiprocessing.get_context("fork").Pool(1) as pool:
+            print(pool.apply(stack))
+        print(files_seen(sys.setprofile), files_seen(sys.settrace), len(set(sys.meta_path)))
+"""
+
+EXTRA = """
+    import ctypes, gc
+
+    freed = []
+    FREE = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+    free = FREE(freed.append)  # CPython calls it for NULL, too, where it made room for a pointer
+    api = ctypes.pythonapi
+    if hasattr(api, "PyUnstable_Code_SetExtra"):  # 3.12
+        request, store = api.PyUnstable_Eval_RequestCodeExtraIndex, api.PyUnstable_Code_SetExtra
+    else:
+        request, store = api._PyEval_RequestCodeExtraIndex, api._PyCode_SetExtra
+    index = request(free)
+    store.argtypes = ctypes.py_object, ctypes.c_ssize_t, ctypes.c_void_p
+
+    for number in range(5):
+        function = eval("lambda: number")
+        if number == 3:
+            store(function.__code__, index, 1000)
+        function()
+        if number == 1:
+            store(function.__code__, index, 2000)
+        del function
+    gc.collect()
+    print(freed)
+"""
+
 ENDS = """
     import os, signal, sys, threading, time
 
@@ -198,12 +326,12 @@ class Unchanged(RecordingTest):
                               check=False, cwd=self.folder, env=self.environment)
         return done.returncode, comparable(done.stdout), comparable(done.stderr)
 
-    def check(self, source, *arguments):
+    def check(self, source, *arguments, options=("--python=default",)):
         """The same alone and recorded; the recording is whole and has the interpreter in it."""
         self.environment["PYTHONHASHSEED"] = "0"
         command = [sys.executable, str(self.script(source)), *arguments]
         path = str(self.folder / "out.annot")
-        record = [ANNOT, "record", "--force", "--python=default", "-o", path, "--"]
+        record = [ANNOT, "record", "--force", *options, "-o", path, "--"]
         self.assertEqual(self.run_one([*record, *command]), self.run_one(command))
         info = json.loads(harness.run([ANNOT, "info", "--json", path]).stdout)
         self.assertEqual(info["lost_by_cause"], {})  # of records
@@ -221,6 +349,22 @@ class Unchanged(RecordingTest):
 
     def test_an_audit_hook_that_allows_nothing(self):
         self.check(STRICT)
+
+    def test_importers_that_refuse_what_is_annots(self):
+        for guard in ("finder", "import", "audit", "modules", "none"):
+            with self.subTest(guard):
+                self.check(GUARDS, guard)
+                told = harness.run([ANNOT, "report", "--json", str(self.folder / "out.annot")])
+                paths = [row["path"] or "" for row in json.loads(told.stdout)["ranges"]]
+                self.assertTrue(any(path.endswith("job") for path in paths), paths)  # all is seen
+
+    def test_functions_frames_and_finders_that_a_program_looks_at(self):
+        self.check(SEEN)
+
+    def test_data_that_others_keep_for_code_objects_while_calls_are_traced(self):
+        for mode in ("exact", "aggregate", "adaptive"):
+            with self.subTest(mode):
+                self.check(EXTRA, options=("--python=default", f"--trace-functions={mode}"))
 
     def test_ends(self):
         for way in ("term", "int", "kill", "abort", "exit", "_exit", "close"):

@@ -7,6 +7,7 @@ environments, and on a fresh machine. With ANNOT_TEST_WHEELS=all, a wheel is bui
 each interpreter found, a minute each."""
 
 import atexit
+import ctypes
 import functools
 import os
 import pathlib
@@ -26,6 +27,21 @@ from harness import HERE, RecordingTest
 
 ROOT = HERE.parent.parent
 PROGRAM = "from pyannot import annotate\nwith annotate('from the wheel'):\n    pass\n"
+POOL_PROGRAM = """
+import multiprocessing, pyannot
+def work(number):
+    with pyannot.annotate("a task"):
+        return number
+if __name__ == "__main__":
+    with multiprocessing.Pool(2) as pool:
+        pool.map(work, range(40), chunksize=4)
+"""
+NVTX_PROGRAM = """
+import nvtx
+for _ in range(1000):
+    with nvtx.annotate("of nvtx"):
+        pass
+"""
 # The tests' own environment has pip; a system's Python often not.
 PYTHON = os.environ.get("ANNOT_TEST_PYTHON", sys.executable)
 PIP = [PYTHON, "-m", "pip", "--disable-pip-version-check"]
@@ -106,8 +122,17 @@ def wheel():
     return path
 
 
+def has_library(name):
+    try:
+        ctypes.CDLL(name)
+        return True
+    except OSError:
+        return False
+
+
 def files_below(folder):
-    return {str(path.relative_to(folder)) for path in folder.rglob("*")}
+    """But for the folders of man pages, which pip leaves empty."""
+    return {str(path.relative_to(folder)) for path in folder.rglob("*")} - {"share", "share/man"}
 
 
 def needed(path):
@@ -161,6 +186,17 @@ class WheelTest(RecordingTest):
         report = self.call(self.scripts / "annot", "report", self.folder / name)
         self.assertIn("from the wheel", report.stdout, report.stderr)
 
+    def counted(self, source, range_name):
+        """How many ranges of this name a recorded program had."""
+        path = self.folder / "counted.annot"
+        recorded = self.call(self.scripts / "annot", "record", "--force", "-o", path, "--",
+                             self.scripts / "python", self.script(source, "counted.py"))
+        self.assertEqual(recorded.returncode, 0, recorded.stderr)
+        self.assertIn("nothing lost", recorded.stderr)
+        told = self.call(self.scripts / "annot", "query", "--csv", path,
+                         f"select count(*) from ranges where name = '{range_name}'")
+        return int(told.stdout.split()[-1])
+
 
 class Wheel(WheelTest):
     def test_it_holds_the_whole_package_and_the_command(self):
@@ -180,6 +216,9 @@ class Wheel(WheelTest):
         self.assertEqual(len(programs), 1, names)
         libraries = [n for n in names if "libannot.so" in n or ".mesonpy.libs" in n]
         self.assertEqual(libraries, [])
+        for name in ("loaded/libannot-inject.so", "loaded/libannot-gpu.so"):
+            self.assertIn(f"pyannot/{name}", names)
+        self.assertTrue([name for name in names if name.endswith("/man1/annot-record.1")], names)
         self.assertIn(f"-{pyannot.__version__}-", wheel().name)
 
     def test_it_needs_only_what_every_linux_has(self):
@@ -191,6 +230,29 @@ class Wheel(WheelTest):
             promised = re.search(r"manylinux_(\d+)_(\d+)_", wheel().name)
             self.assertTrue(promised, f"{wheel().name} is for this machine alone")
             self.assertLessEqual(glibc, tuple(map(int, promised.groups())), path)
+
+    def test_programs_with_the_nvtx_package_have_all_their_ranges(self):
+        found = call(PYTHON, "-c", "import nvtx; print(nvtx.__path__[0])").stdout.strip()
+        if not found:
+            self.skipTest("no nvtx package; hint: pip install nvtx")
+        self.install(wheel())
+        self.environment["PYTHONPATH"] = str(pathlib.Path(found).parent)
+        self.assertEqual(self.counted(NVTX_PROGRAM, "of nvtx"), 1000)
+
+    def test_a_browser_is_served_where_the_library_is(self):
+        """And where it is not, annot names the package."""
+        self.install(wheel())
+        self.call(*self.record_command())
+        words = [str(self.scripts / "annot"), "open", "--no-browser", self.folder / "wheel.annot"]
+        with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                              env=self.environment) as served:
+            address, error = served.stdout.readline(), ""
+            served.terminate()
+            error = served.communicate()[1]
+        if has_library("libmicrohttpd.so.12"):
+            self.assertRegex(address, r"^http://127\.0\.0\.1:\d+/", error)
+        else:
+            self.assertIn("libmicrohttpd12", error)
 
     def test_it_records_and_goes_without_a_trace(self):
         before = self.install(wheel())
@@ -259,7 +321,8 @@ class Wheel(WheelTest):
 
 
 class EveryInterpreter(WheelTest):
-    """The whole way, `pip install .` in a clean environment, of each interpreter."""
+    """The whole way, `pip install .` in a clean environment, of each interpreter; then programs
+    with pools and with the nvtx package have all their ranges."""
 
     def setUp(self):
         if os.environ.get("ANNOT_TEST_WHEELS") != "all":
@@ -281,8 +344,11 @@ class EveryInterpreter(WheelTest):
                 result = self.call(*self.record_command(name))
                 self.assertEqual(result.returncode, 0, result.stderr)
                 self.assert_recorded(name)
+                self.assertEqual(self.counted(POOL_PROGRAM, "a task"), 40)
                 self.pip("uninstall", "--yes", "pyannot")
                 self.assertEqual(files_below(self.venv) - before, set())
+                self.pip("install", "--no-deps", source(), "nvtx")
+                self.assertEqual(self.counted(NVTX_PROGRAM, "of nvtx"), 1000)
                 shutil.rmtree(self.venv)
 
 

@@ -41,18 +41,18 @@ def note(frame, event, _):
         tell("-", name_of(code))
 
 
-def tell_open(frame):
+def tell_open(frame, suffix=""):
     names = []
     while frame:
         if frame.f_code.co_filename.startswith(ROOTS):
             names.append(name_of(frame.f_code))
         frame = frame.f_back
     for name in reversed(names):
-        tell("~", name)
+        tell("~", name + suffix)
 
 
 def forked():
-    tell_open(sys._getframe())
+    tell_open(sys._getframe(), " (inherited)")
 
 
 os.register_at_fork(after_in_child=forked)

@@ -14,10 +14,15 @@ in this file: a module of its own would cost more than most of what is here.
 
 Threads: any, one at a time; functions that wait for an import are called by who imports.
 """
+import builtins
 import os
 import stat
 import sys
+from posix import close, fstat, getpid, pread, read, write
 
+import _frozen_importlib as bootstrap  # importlib._bootstrap; importlib takes its time
+import _frozen_importlib_external as bootstrap_external
+import pyannot
 from pyannot import _native
 
 # Who tells pyannot's own ranges and marks, and as what: numbers of annot/observers.h. So reports
@@ -48,7 +53,79 @@ OPTIONS = {"asyncio-steps": "asyncio", "asyncio-slow": "asyncio"}
 options: dict[str, str] = {}  # of OPTIONS, those that were asked for, with what follows "="
 
 _states: dict[str, str] = {}  # of the parts that were asked for
-_starters: dict[str, object] = {}  # of those that wait for a module
+_waiting: dict[str, object] = {}  # of those that wait for a module: what will start them
+
+
+# ---- Modules of this package ----
+#
+# They are imported inside of the program's own imports. What the program does with sys.modules,
+# sys.meta_path, builtins or audit hooks must not meet them: so they come from here, by no finder,
+# and have builtins of their own, in which an import takes what is there.
+
+_own = {"pyannot": pyannot, "pyannot._native": _native, __name__: sys.modules[__name__]}
+_import_any = builtins.__import__
+
+
+def load(name):
+    """The module of this package that is called so. Raises what its loader or its code raises."""
+    full_name = f"{__name__}.{name}"
+    if full_name not in _own:
+        _own[full_name] = sys.modules.get(full_name) or _load(full_name, f"{name}.py")
+        setattr(_own[__name__], name, _own[full_name])
+    return _own[full_name]
+
+
+def _load(full_name, file):
+    path = f"{__path__[0]}/{file}"
+    loader = bootstrap_external.SourceFileLoader(full_name, path)
+    loader.get_data, loader.set_data = _read, _write
+    module = bootstrap.module_from_spec(
+        bootstrap_external.spec_from_file_location(full_name, path, loader=loader))
+    module.__builtins__ = _builtins
+    code = loader.get_code(full_name)
+    sys.modules.setdefault(full_name, module)
+    exec(code, vars(module))
+    return module
+
+
+def _read(path):
+    fd = _native.open_file(path, os.O_RDONLY)
+    try:
+        return read(fd, fstat(fd).st_size)
+    finally:
+        close(fd)
+
+
+def _write(path, data, _mode=0o644):
+    """Bytecode, beside that of this file. What cannot be kept is compiled again."""
+    try:
+        fd = _native.open_file(f"{path}.{getpid()}", os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+        try:
+            write(fd, data)
+        finally:
+            close(fd)
+        os.replace(f"{path}.{getpid()}", path)
+    except Exception:  # no folder, no room, an audit hook
+        pass
+
+
+def _import(name, namespace=None, names=None, attributes=(), level=0):
+    """The __import__ of these modules."""
+    package, _, part = name.rpartition(".")
+    if package == __name__:
+        module = load(part)
+        return module if attributes else pyannot
+    module = _own.get(name) or sys.modules.get(name)
+    missing = [word for word in attributes or () if not hasattr(module, word)]
+    if name == __name__:
+        missing = [word for word in missing if not load(word)]
+    if module is None or level or missing:
+        return _import_any(name, namespace, names, attributes, level)
+    return module if attributes else sys.modules[name.partition(".")[0]]
+
+
+_builtins = {**vars(builtins), "__import__": _import}
+__builtins__ = _builtins  # of the functions below
 
 
 # ---- Parts ----
@@ -96,10 +173,18 @@ def start(parts=""):
             _wait(name, modules)
 
 
+def start_late():
+    """Observes tasks of asyncio, for a recording that met some; not where the program has chosen
+    what is observed. Whether it does."""
+    if not _states:
+        start("asyncio")
+    return _states.get("asyncio") == "on"
+
+
 def stop():
     """Takes all of it away."""
     for name in reversed(list(PARTS)):
-        starter = _starters.pop(name, None)
+        starter = _waiting.pop(name, None)
         for module in PARTS[name][1] if starter else ():
             forget(module, starter)
         if _states.pop(name, "") == "on":
@@ -115,7 +200,7 @@ def status():
     told = dict.fromkeys(PARTS, "off")
     told.update(_states)
     for name, state in _states.items():
-        module = sys.modules.get(f"{__name__}.{PARTS[name][0]}")
+        module = _own.get(f"{__name__}.{PARTS[name][0]}")
         more = module.status() if state == "on" and hasattr(module, "status") else ""
         if more:
             told[name] = f"on; {more}"
@@ -124,10 +209,10 @@ def status():
 
 def _wait(name, modules):
     def starter(_module):
-        if _starters.pop(name, None) is starter:
+        if _waiting.pop(name, None) is starter:
             _install(name)
 
-    _starters[name] = starter
+    _waiting[name] = starter
     _states[name] = f"waits for {' or '.join(modules)}"
     for module in modules:
         when_imported(module, starter)
@@ -145,9 +230,7 @@ def _try(name, what):
         if module in _AT_HAND:
             _AT_HAND[module][what]()
         else:
-            full_name = f"{__name__}.{module}"
-            __import__(full_name)
-            getattr(sys.modules[full_name], what)()
+            getattr(load(module), what)()
     except Exception as error:
         return f"{type(error).__name__}: {error}"
     return "on"
@@ -155,30 +238,41 @@ def _try(name, what):
 
 # ---- What waits for an import: functions that are called as soon as a module is there ----
 #
-# A finder in front of sys.meta_path knows the watched names: any other import costs one look into
-# a dict. The module itself looks as ever: the loader that tells of its end (follow.py) is taken out
-# of its spec before its first line runs.
+# The interpreter calls importlib._bootstrap._find_and_load for each module that it has not, by
+# looking it up there; -X importtime measures that very call. What stands in its place calls it, in
+# C (observed.c): no frame is added to any traceback, and finders, loaders and sys.modules are as
+# ever. Any name that is not watched costs one look into a dict.
 
 failures: list[str] = []  # "MODULE: FUNCTION: what it raised"
 
 _watched: dict[str, list] = {}
 
 
-def _find_spec(name, path=None, target=None):
-    if name not in _watched:
-        return None
-    from pyannot.observe import follow
-    return follow.find_spec(name, path, target)
+_placed = []  # what stands in the place of _find_and_load, and what stood there
+_import_ranges = False  # wanted
 
 
-finder = type(sys.implementation)(find_spec=_find_spec)  # a class takes 0.1 ms
-
-
-def followed(name, module):
+def _followed(name, module):
     """The module was imported."""
     for function in _watched.pop(name, ()):
         _call(name, function, module)
-    _tidy()
+    _place()
+
+
+def _place():
+    """Puts it there while it is needed, and takes it away."""
+    if bool(_watched or _import_ranges) == bool(_placed):
+        return
+    if _placed:
+        if bootstrap._find_and_load is _placed[0]:
+            bootstrap._find_and_load = _placed[1]
+        _placed.clear()
+        return
+    function = bootstrap._find_and_load
+    if getattr(getattr(function, "__code__", None), "co_varnames", ())[:2] != ("name", "import_"):
+        raise RuntimeError("importlib._bootstrap._find_and_load is not the one that is known")
+    _placed[:] = [_native.observed("import", function, _watched, _followed), function]
+    bootstrap._find_and_load = _placed[0]
 
 
 def when_imported(name, function):
@@ -188,8 +282,7 @@ def when_imported(name, function):
         _call(name, function, module)
         return
     _watched.setdefault(name, []).append(function)
-    if finder not in sys.meta_path:
-        sys.meta_path.insert(0, finder)
+    _place()
 
 
 def forget(name, function):
@@ -199,7 +292,7 @@ def forget(name, function):
         functions.remove(function)
     if not functions:
         _watched.pop(name, None)
-    _tidy()
+    _place()
 
 
 def _call(name, function, module):
@@ -208,11 +301,6 @@ def _call(name, function, module):
     except Exception as error:
         where = getattr(function, "__qualname__", "?")
         failures.append(f"{name}: {where}: {type(error).__name__}: {error}")
-
-
-def _tidy():
-    if not _watched and finder in sys.meta_path:
-        sys.meta_path.remove(finder)
 
 
 # ---- The parts that are at hand ----
@@ -232,46 +320,30 @@ def _leave_collections():
         gc.callbacks.remove(_native.collected)
 
 
-_import_placed = []  # what stands there now, and what stood there
-
-
 def _watch_imports():
     """Imports, as nested ranges: "import json" with "import json.decoder" inside of it, so that
-    what a report calls self time is that of the module alone.
-
-    The interpreter calls importlib._bootstrap._find_and_load for each module that it has not, by
-    looking it up, and -X importtime measures that very call. What stands in its place calls it, in
-    C: no frame is added to any traceback, and finders, loaders and sys.modules are left alone.
-    """
-    import _frozen_importlib as bootstrap  # importlib._bootstrap; importlib takes its time
-    function = bootstrap._find_and_load
-    if _import_placed:
-        return
-    if getattr(getattr(function, "__code__", None), "co_varnames", ())[:2] != ("name", "import_"):
-        raise RuntimeError("importlib._bootstrap._find_and_load is not the one that is known")
-    replacement = _native.observed("import", function)
-    _import_placed[:] = [replacement, function]
-    bootstrap._find_and_load = replacement
+    what a report calls self time is that of the module alone."""
+    global _import_ranges
+    _import_ranges = True
+    _place()
+    _native.imports_watch(True)
 
 
 def _leave_imports():
-    import _frozen_importlib as bootstrap
-    if _import_placed and bootstrap._find_and_load is _import_placed[0]:
-        bootstrap._find_and_load = _import_placed[1]
-    _import_placed.clear()
+    global _import_ranges
+    _import_ranges = False
+    _native.imports_watch(False)
+    _place()
 
 
 # Modules, and the functions of names.py that follow their import.
 _NAMED = {
-    "_posixsubprocess": "wrap_fork_exec",
-    "subprocess": "wrap_subprocess",
     "threading": "wrap_threads",
     "multiprocessing.util": "watch_workers",
     "multiprocessing.process": "wrap_process_name",
 }
 _followers = {}  # those of _NAMED, by module, while names are given
-_SPAWNERS = (os, sys.modules["posix"])  # where pickle looks for them
-_spawns = []  # (module, name, what stands there now, what stood there)
+_starters = []  # functions of C that start programs, and are observed
 _watches_starts = False  # by os.register_at_fork, which cannot be undone
 
 
@@ -286,23 +358,23 @@ def _watch_names():
                             after_in_child=_native.starts_after_fork_in_child)
         _watches_starts = True
     _native.starts_watch(True)
-    for name in ("posix_spawn", "posix_spawnp"):
-        original = getattr(os, name)
-        replacement = _native.observed("start", original)
-        for module in _SPAWNERS:
-            setattr(module, name, replacement)
-            _spawns.append((module, name, replacement, original))
+    _observe_starters(os, "posix_spawn", "posix_spawnp")
+    _followers["_posixsubprocess"] = lambda module: _observe_starters(module, "fork_exec")
+    when_imported("_posixsubprocess", _followers["_posixsubprocess"])
     for module, function in _NAMED.items():
         _followers[module] = _follower(function)
         when_imported(module, _followers[module])
 
 
-def _follower(function):
-    def follow(module):
-        from pyannot.observe import names
-        getattr(names, function)(module)
+def _observe_starters(module, *names):
+    for name in names:
+        function = getattr(module, name, None)
+        if _native.starts_observe(function):
+            _starters.append(function)
 
-    return follow
+
+def _follower(function):
+    return lambda module: getattr(load("names"), function)(module)
 
 
 def _leave_names():
@@ -310,11 +382,9 @@ def _leave_names():
     for module, follower in _followers.items():
         forget(module, follower)
     _followers.clear()
-    while _spawns:
-        module, name, replacement, original = _spawns.pop()
-        if getattr(module, name) is replacement:
-            setattr(module, name, original)
-    names = sys.modules.get(f"{__name__}.names")
+    while _starters:
+        _native.starts_leave(_starters.pop())
+    names = _own.get(f"{__name__}.names")
     if names is not None:
         names.remove()
 
@@ -388,14 +458,13 @@ def arrive():
         if _was_started_by_python():
             _native.starts_arrived()
         if "threading" in sys.modules:
-            from pyannot.observe import names
-            names.tell_threads(sys.modules["threading"])
+            load("names").tell_threads(sys.modules["threading"])
     tell("python", sys.executable or "?", _build(), _known_event("started"), _running(states))
     for name, state in states.items():
         if not state.startswith(("on", "off", "waits")):
             tell("part", name, state)
     if not _watches_forks:
-        os.register_at_fork(after_in_child=_forked)
+        os.register_at_fork(after_in_child=_native.observed("hidden", _forked))
         _watches_forks = True
     if not _native.enabled() or _native.status() == "recording":
         return True
@@ -423,18 +492,18 @@ def thread_began():
 
 def tell(kind, *fields):
     """A line: the kind, this process, and the fields, parted by tabs."""
-    words = (str(field).translate({9: 32, 10: 32}) for field in (kind, os.getpid(), *fields))
+    words = (str(field).translate({9: 32, 10: 32}) for field in (kind, getpid(), *fields))
     line = "\t".join(words).encode("utf-8", "replace")[:LINE_BYTES] + b"\n"
     fd = _open_session(os.O_WRONLY | os.O_APPEND)
     if fd < 0:
         return
     try:
-        if os.fstat(fd).st_size < FILE_BYTES:
-            os.write(fd, line)
+        if fstat(fd).st_size < FILE_BYTES:
+            write(fd, line)
     except OSError:
         pass
     finally:
-        os.close(fd)
+        close(fd)
 
 
 def _open_session(flags):
@@ -442,15 +511,14 @@ def _open_session(flags):
     session = os.environ.get("ANNOT_SESSION")
     for folder in _folders() if session else ():
         try:
-            fd = os.open(f"{folder}/session-{session}",
-                         flags | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
-            if stat.S_ISREG(os.fstat(fd).st_mode):  # a pipe would have us wait
+            fd = _native.open_file(f"{folder}/session-{session}",
+                                   flags | os.O_NOFOLLOW | os.O_NONBLOCK)
+            found = fstat(fd)
+            if stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid():  # no pipe to wait for
                 return fd
-            os.close(fd)
+            close(fd)
         except (OSError, ValueError):
             continue
-        except Exception:  # an audit hook of the program that allows no files
-            break
     return -1
 
 
@@ -462,14 +530,14 @@ def _was_started_by_python():
     if fd < 0:
         return False
     try:
-        size = os.fstat(fd).st_size
-        lines = b"\n" + os.pread(fd, max(size - LINES_OFFSET, 0), LINES_OFFSET)
+        size = fstat(fd).st_size
+        lines = b"\n" + pread(fd, max(size - LINES_OFFSET, 0), LINES_OFFSET)
     except OSError:
         return False
     finally:
-        os.close(fd)
+        close(fd)
     has_room = size < FILE_BYTES  # else the parent may have found none
-    return (_is_told(os.getppid(), lines) or not has_room) and not _is_told(os.getpid(), lines)
+    return (_is_told(os.getppid(), lines) or not has_room) and not _is_told(getpid(), lines)
 
 
 def _is_told(pid, lines):
@@ -488,7 +556,8 @@ def _folders():
     if chosen:
         return (chosen,)
     runtime = os.environ.get("XDG_RUNTIME_DIR", "")
-    return (f"/dev/shm/annot-{os.geteuid()}", f"{runtime}/annot" if runtime[:1] == "/" else "/")
+    shared = tuple(f"/dev/shm/annot-{os.geteuid()}{number}" for number in ("", ".1", ".2", ".3"))
+    return (*shared, f"{runtime}/annot") if runtime[:1] == "/" else shared
 
 
 def _running(states):

@@ -12,16 +12,14 @@ A thread that never emits anything would need memory of its own to say what it i
 or renames it says that, among what that thread records. Only one that renames itself takes a block.
 
 Wrapped: threading.Thread.start and _set_native_id, the setters of threading.Thread.name and of
-multiprocessing.process.BaseProcess.name, _posixsubprocess.fork_exec, os.posix_spawn(p) (by which
-subprocess starts commands from 3.13 on). Used as they are: os.register_at_fork,
-multiprocessing.util.register_after_fork. What is needed at once stands in __init__.py, which calls
-the functions here when their modules have been imported.
+multiprocessing.process.BaseProcess.name. Functions that start programs: see starts.c. Used as they
+are: os.register_at_fork, multiprocessing.util.register_after_fork. What is needed at once stands in
+__init__.py, which calls the functions here when their modules have been imported.
 """
 import sys
 from _thread import get_ident
 from posix import getpid
 
-import pyannot
 from pyannot import observe
 from pyannot._native import observed, offer_process_name, offer_thread_name, tell_thread_name
 
@@ -29,14 +27,12 @@ LEFT_MAX = 8  # reasons that are kept
 
 _undo = []  # functions that take back what was wrapped
 _left = []  # what was left alone, and why
-_fork_exec = []  # what stands in _posixsubprocess now, and what stood there
 
 
 def remove():
     while _undo:
         _undo.pop()()
     _left.clear()
-    _fork_exec.clear()
 
 
 def status():
@@ -48,13 +44,16 @@ def status():
 
 def watch_workers(util):
     """Called in each process that multiprocessing forks, when its name is known."""
-    util.register_after_fork(watch_workers, _name_worker)  # for as long as the first lives
+    util.register_after_fork(watch_workers, _NAME_WORKER)  # for as long as the first lives
 
 
 def _name_worker(_ignored):
     process = sys.modules.get("multiprocessing.process")
     if observe.gives_names() and process is not None:
         offer_process_name(process.current_process().name)
+
+
+_NAME_WORKER = observed("hidden", _name_worker)
 
 
 def wrap_process_name(process):
@@ -66,19 +65,6 @@ def wrap_process_name(process):
 
     _wrap_setter(process.BaseProcess, "processes that are spawned or rename themselves",
                  name_process)
-
-
-def wrap_fork_exec(_posixsubprocess):
-    original = _posixsubprocess.fork_exec
-    replacement = observed("start", original)
-    _fork_exec[:] = replacement, original
-    _put(_posixsubprocess, "fork_exec", original, replacement)
-
-
-def wrap_subprocess(subprocess):
-    """From 3.11 on, fork_exec has a name of its own there."""
-    if _fork_exec and getattr(subprocess, "_fork_exec", None) in _fork_exec:
-        _put(subprocess, "_fork_exec", _fork_exec[1], _fork_exec[0])
 
 
 def _put(owner, name, original, replacement):
@@ -99,7 +85,7 @@ def wrap_threads(threading):
     thread = threading.Thread
     _wrap_begin(thread)
     original = vars(thread)["start"]
-    _put(thread, "start", original, observed("call", original, _starts, _started))
+    _put(thread, "start", original, observed("call", original, None, _started))
     _wrap_rename(thread)
 
 
@@ -121,13 +107,14 @@ def _name_started(thread):
     observe.thread_began()
 
 
-def _starts(thread, *_args, **_kwargs):
-    return thread
+def _is_running(_token, thread, _result, error):
+    if error is None and not _is_foreign(thread):
+        _quietly(_name_started, thread)
 
 
-def _started(thread, _first, _result, error):
+def _started(_token, thread, _result, error):
     if error is None:
-        _tell(thread)
+        _quietly(_tell, thread)
 
 
 def _tell(thread):
@@ -143,12 +130,7 @@ def _wrap_begin(thread):
         _left.append("threads are not named: threading.Thread._set_native_id() is another one")
         return
 
-    def _set_native_id(self):
-        original(self)
-        if pyannot.enabled() and not _is_foreign(self):
-            _quietly(_name_started, self)
-
-    _put(thread, "_set_native_id", original, observed("instead", original, _set_native_id))
+    _put(thread, "_set_native_id", original, observed("call", original, None, _is_running))
 
 
 def _wrap_rename(thread):
@@ -171,12 +153,11 @@ def _wrap_setter(owner, who, follow):
         _left.append(f"{who} keep their name: {owner.__name__}.name is no property")
         return
 
-    def name(self, name):
-        original.fset(self, name)
-        if pyannot.enabled():
+    def named(_token, self, _result, error):
+        if error is None:
             _quietly(follow, self)
 
-    setter = observed("instead", original.fset, name)
+    setter = observed("call", original.fset, None, named)
     _put(owner, "name", original,
          property(original.fget, setter, original.fdel, original.__doc__))
 

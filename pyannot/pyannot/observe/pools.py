@@ -9,6 +9,8 @@ there are opened again, also those of an asyncio task (pool_thread.c).
 Marks tell what pool it is (its class, size and start method), and which threads are its workers;
 calls tell their method and the size of chunks. `annot report` joins the two ends: how long tasks
 were queued, unpickled, run, sent, and waiting to be fetched, and when each worker was busy.
+Where threads are greenlets (gevent, eventlet), a task is a range on its greenlet's track, without
+marks and arrows.
 
 What is wrapped, wherever its parameters are the known ones (else status() names it):
 

@@ -1,60 +1,48 @@
 # SPDX-License-Identifier: MIT
 """ProcessPoolExecutor, loky's, ThreadPoolExecutor, and anyio's threads: see pools.py."""
-import contextlib
-import functools
-import threading
+from _thread import _local
 
-from pyannot import pop
 from pyannot.observe import pools_side
 
-_here = threading.local()
+_here = _local()
 
 
 def patch_processes(patches, module):
-    patches.wrap(module, "_process_worker", _process_worker, ("call_queue", "result_queue"))
+    patches.always(module, "_process_worker", ("call_queue", "result_queue"), _process_worker)
     executor = module.ProcessPoolExecutor
-    patches.wrap(executor, "__init__", _executor, ("self", "max_workers"))
+    patches.always(executor, "__init__", ("self", "max_workers"), None, _executor)
     patches.around(executor, "map", ("self", "fn"), _map, _mapped)
 
 
 def patch_threads(patches, module):
     side = pools_side.make("", "thread executors", local=True)
     item = module._WorkItem
-    patches.wrap(item, "__init__", lambda original: _offered(original, side), ("self", "future"))
-    patches.wrap(item, "run", lambda original: _taken(original, side), ("self",))
+    patches.always(item, "__init__", ("self", "future"), None, _offered(side))
+    patches.always(item, "run", ("self",), _taken(side), _done(side))
     executor = module.ThreadPoolExecutor
-    patches.wrap(executor, "__init__", _threads, ("self", "max_workers"))
-    patches.wrap(module, "_worker", _thread_worker, ("executor_reference",))
+    patches.always(executor, "__init__", ("self", "max_workers"), None, _threads)
+    patches.always(module, "_worker", ("executor_reference",), _thread_worker)
     patches.around(module._base.Executor, "map", ("self", "fn"), _thread_map(executor), _mapped)
 
 
 def patch_anyio(patches, module):
     side = pools_side.make("", "anyio threads", local=True)
-    patches.wrap(module, "run_sync", lambda original: _asked(original, side), ("func",))
+    patches.arguments(module, "run_sync", ("func",), _asked(side))
 
 
 # ---- Processes
 
 
-def _process_worker(original):
-    def _process_worker(call_queue, result_queue, initializer, *args, **kwargs):
-        with contextlib.suppress(Exception):
-            side = pools_side.make(pools_side.scope(call_queue._reader))
-            pools_side.hook_worker(side, call_queue, result_queue)
-            side.joined()
-            side.initializing(initializer)
-        return original(call_queue, result_queue, initializer, *args, **kwargs)
-
-    return _process_worker
+def _process_worker(call_queue, result_queue, initializer=None, *_args, **_kwargs):
+    side = pools_side.make(pools_side.scope(call_queue._reader))
+    pools_side.hook_worker(side, call_queue, result_queue)
+    side.joined()
+    side.initializing(initializer)
 
 
-def _executor(original):
-    def __init__(self, *args, **kwargs):
-        original(self, *args, **kwargs)
-        with contextlib.suppress(Exception):
-            _watch_executor(self)
-
-    return __init__
+def _executor(_token, executor, _result, error):
+    if error is None:
+        _watch_executor(executor)
 
 
 def _watch_executor(executor):
@@ -68,6 +56,7 @@ def _watch_executor(executor):
     reader = executor._result_queue._reader
     pools_side.hook(side, "receive", reader, "_recv_bytes")
     pools_side.hook(side, "result", reader, "recv")
+    executor._work_ids = pools_side.with_attributes(executor._work_ids)
     pools_side.hook(side, "submit", executor._work_ids, "put")
 
 
@@ -75,37 +64,29 @@ def _map(self, _fn, *_iterables, chunksize=1, **_options):
     pool = getattr(self, "_annot_pool", None)
     if pool is None:
         return None
-    pool[0].call("map", chunksize)
-    return True
+    call = pool[0].call("map", chunksize)
+    return call and (pool[0], call)
 
 
-def _mapped(*_ignored):
-    pop()
+def _mapped(begun, *_ignored):
+    side, call = begun
+    side.called(call)
 
 
 # ---- Threads
 
 
-def _threads(original):
-    def __init__(self, *args, **kwargs):
-        original(self, *args, **kwargs)
-        with contextlib.suppress(Exception):
-            scope = pools_side.own_scope()
-            side = pools_side.make(scope, local=True)
-            name = pools_side.label(self)
-            pools_side.made(side, self, name, self._max_workers, None)
-            self._annot_pool = side, scope
-
-    return __init__
+def _threads(_token, executor, _result, error):
+    if error is None:
+        scope = pools_side.own_scope()
+        side = pools_side.make(scope, local=True)
+        name = pools_side.label(executor)
+        pools_side.made(side, executor, name, executor._max_workers, None)
+        executor._annot_pool = side, scope
 
 
-def _thread_worker(original):
-    def _worker(executor_reference, *args, **kwargs):
-        with contextlib.suppress(Exception):
-            _join(executor_reference())
-        return original(executor_reference, *args, **kwargs)
-
-    return _worker
+def _thread_worker(executor_reference, *_args, **_kwargs):
+    _join(executor_reference())
 
 
 def _join(executor):
@@ -122,36 +103,43 @@ def _thread_map(kind):
     return _begin
 
 
-def _offered(original, side):
-    def __init__(self, *args, **kwargs):
-        original(self, *args, **kwargs)
-        self._annot_task = side.offer()  # dropped with the item, it counts as done with
+def _offered(side):
+    def offered(_token, item, _result, error):
+        if error is None:
+            item._annot_task = side.offer()  # dropped with the item, it counts as done with
 
-    return __init__
+    return offered
 
 
-def _taken(original, side):
-    def run(self, *args):
-        task = self.__dict__.pop("_annot_task", None)
-        future = self.future  # keeps its exception until the range has ended
+def _taken(side):
+    """The task and its future, which keeps its exception until the range has ended."""
+    def taken(item, *_args):
+        task = vars(item).pop("_annot_task", None)
+        future = item.future
         if task is None or future.cancelled():  # from before this was here, or never to run
-            return original(self, *args)
+            return None
         worker = getattr(_here, "side", None)
         if worker is not None:
             worker.joined()  # a recording that began meanwhile does not know
-        side.take(task, self)
-        try:
-            return original(self, *args)
-        finally:
-            side.done(task, getattr(future, "_exception", None))
-            self = future = None  # its traceback knows this frame, too: no circle
+        side.take(task, item)
+        return task, future
 
-    return run
+    return taken
 
 
-def _asked(original, side):
+def _done(side):
+    def done(taken, _item, _result, _error):
+        task, future = taken
+        side.done(task, getattr(future, "_exception", None))
+
+    return done
+
+
+def _asked(side):
     """anyio has workers of its own: the function that it is given tells."""
-    def run_sync(func, *args, **options):
-        return original(functools.partial(side.run, side.offer(), func), *args, **options)
+    from functools import partial
 
-    return run_sync
+    def asked(func, *_args, **_options):
+        return (partial(side.run, side.offer(), func),)
+
+    return asked

@@ -1,51 +1,43 @@
 # SPDX-License-Identifier: MIT
 """multiprocessing.Pool and ThreadPool: see pools.py."""
-import contextlib
-import types
+import sys
 
 from pyannot._native import pool_side
 from pyannot.observe import pools_side
 
 _HOOK = pool_side.hook_type
+_SHARED = type(sys.implementation)  # types.SimpleNamespace
 
 
 def patch(patches, module):
     pool = module.Pool
-    patches.wrap(module, "worker", _worker, ("inqueue", "outqueue", "initializer"))
-    patches.wrap(pool, "_setup_queues", _setup_queues, ("self",))
-    patches.wrap(module.ThreadPool, "_setup_queues", _setup_queues, ("self",))
-    patches.wrap(module.ApplyResult, "__init__", _one_task(module.MapResult),
-                 ("self", "pool"))
-    patches.wrap(module.MapResult, "__init__", _chunks, ("self", "pool", "chunksize", "length"))
-    patches.wrap(module.IMapIterator, "__init__", _one_by_one(module.IMapUnorderedIterator),
-                 ("self", "pool"))
+    patches.arguments(module, "worker", ("inqueue", "outqueue", "initializer"), _watch_worker)
+    patches.always(pool, "_setup_queues", ("self",), None, _has_queues)
+    patches.always(module.ThreadPool, "_setup_queues", ("self",), None, _has_queues)
+    patches.always(module.ApplyResult, "__init__", ("self", "pool"), _pool_of,
+                   _one_task(module.MapResult))
+    patches.always(module.MapResult, "__init__", ("self", "pool", "chunksize", "length"), _pool_of,
+                   _chunks)
+    patches.always(module.IMapIterator, "__init__", ("self", "pool"), _pool_of,
+                   _one_by_one(module.IMapUnorderedIterator))
 
 
 def patch_joblib(patches, module):
-    patches.wrap(module.PicklingPool, "_setup_queues", _setup_queues, ("self",))
+    patches.always(module.PicklingPool, "_setup_queues", ("self",), None, _has_queues)
 
 
 # ---- The worker
 
 
-def _worker(original):
-    def worker(inqueue, outqueue, initializer=None, *args, **kwargs):
-        with contextlib.suppress(Exception):
-            inqueue, outqueue = _watch_worker(inqueue, outqueue, initializer)
-        return original(inqueue, outqueue, initializer, *args, **kwargs)
-
-    return worker
-
-
-def _watch_worker(inqueue, outqueue, initializer):
+def _watch_worker(inqueue, outqueue, initializer=None, *_args, **_kwargs):
     """The queues that the worker is to use."""
     if hasattr(inqueue, "_reader"):
         side = pools_side.make(pools_side.scope(inqueue._reader))
         pools_side.hook_worker(side, inqueue, outqueue)
     else:  # of threads: shared by all of them
         side = pools_side.make(pools_side.local_scope(inqueue), local=True)
-        inqueue = types.SimpleNamespace(get=side.hook("task", inqueue.get))
-        outqueue = types.SimpleNamespace(put=side.hook("answer", outqueue.put))
+        inqueue = _SHARED(get=side.hook("task", inqueue.get))
+        outqueue = _SHARED(put=side.hook("answer", outqueue.put))
     side.joined()
     side.initializing(initializer)
     return inqueue, outqueue
@@ -54,13 +46,9 @@ def _watch_worker(inqueue, outqueue, initializer):
 # ---- The parent
 
 
-def _setup_queues(original):
-    def _setup_queues(self):
-        original(self)
-        with contextlib.suppress(Exception):
-            _watch_pool(self)
-
-    return _setup_queues
+def _has_queues(_token, pool, _result, error):
+    if error is None:
+        _watch_pool(pool)
 
 
 def _watch_pool(pool):
@@ -80,41 +68,33 @@ def _watch_pool(pool):
     pool._quick_put, pool._quick_get = put, get
 
 
+def _pool_of(_job, pool, *_args, **_kwargs):
+    return pool
+
+
 def _one_task(map_result):
     """A job of one task: apply. That of a map calls the same, and tells for itself."""
-    def make(original):
-        def __init__(self, pool, *args, **kwargs):
-            original(self, pool, *args, **kwargs)
-            if not isinstance(self, map_result):
-                _submitted(self, pool, 1, 0, "apply")
+    def made(pool, job, _result, error):
+        if error is None and not isinstance(job, map_result):
+            _submitted(job, pool, 1, 0, "apply")
 
-        return __init__
-
-    return make
+    return made
 
 
-def _chunks(original):
-    def __init__(self, pool, *args, **kwargs):
-        original(self, pool, *args, **kwargs)
-        if self._number_left:
-            _submitted(self, pool, self._number_left, self._chunksize, "map")
-
-    return __init__
+def _chunks(pool, job, _result, error):
+    if error is None and job._number_left:
+        _submitted(job, pool, job._number_left, job._chunksize, "map")
 
 
 def _one_by_one(unordered):
-    def make(original):
-        def __init__(self, pool):
-            original(self, pool)
-            _submitted(self, pool, 0, 0,
-                       "imap_unordered" if isinstance(self, unordered) else "imap")
+    def made(pool, job, _result, error):
+        if error is None:
+            _submitted(job, pool, 0, 0,
+                       "imap_unordered" if isinstance(job, unordered) else "imap")
 
-        return __init__
-
-    return make
+    return made
 
 
 def _submitted(job, pool, tasks, chunk, method):
-    with contextlib.suppress(Exception):
-        if isinstance(pool._quick_put, _HOOK):
-            pool._quick_put.side.submitted(job._job, tasks, chunk, pool._processes, method)
+    if isinstance(pool._quick_put, _HOOK):
+        pool._quick_put.side.submitted(job._job, tasks, chunk, pool._processes, method)

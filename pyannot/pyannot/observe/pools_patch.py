@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Functions of the standard library put behind others, and back.
+"""Functions of the standard library with others around them, and without again.
 
 Threads: as observe, one at a time.
 """
@@ -13,15 +13,21 @@ class Patches:
         self.refused = []
         self._done = []  # (where, name, what was there or None, what is there now)
 
-    def wrap(self, where, name, make, parameters):
-        """Replaces where.name by make(it), if its first parameters have these names."""
-        self._replace(where, name, parameters,
-                      lambda function: observed("instead", function, make(function)))
-
     def around(self, where, name, parameters, before, after=None):
-        """Calls before and after it, which add no frame to tracebacks (observed.c)."""
+        """Calls before and after where.name, if its first parameters have these names; they add no
+        frame to tracebacks (observed.c). Without a before, after is always called."""
         self._replace(where, name, parameters,
-                      lambda function: observed("call", function, before, after or before))
+                      lambda function: observed("call", function, before, after))
+
+    def always(self, where, name, parameters, before, after=None):
+        """The same also while nobody records: a recording may begin later."""
+        self._replace(where, name, parameters,
+                      lambda function: observed("always", function, before, after))
+
+    def arguments(self, where, name, parameters, before):
+        """What before() returns stands in the place of the first arguments."""
+        self._replace(where, name, parameters,
+                      lambda function: observed("arguments", function, before))
 
     def _replace(self, where, name, parameters, make):
         function = vars(where).get(name)

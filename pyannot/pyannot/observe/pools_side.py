@@ -3,17 +3,15 @@
 
 A pipe has the same number at both of its ends, whichever way the worker came by it.
 """
-import contextlib
 import itertools
 import os
 import sys
-import weakref
 
 from pyannot._native import pool_side
 
 _numbers = itertools.count(1)
 _queue_numbers = itertools.count(1)
-_queues = weakref.WeakKeyDictionary()
+_queues = []  # their numbers, as soon as there is one
 
 
 def scope(connection):
@@ -23,7 +21,10 @@ def scope(connection):
 
 def local_scope(queue):
     """What the threads of this process call a queue."""
-    return f"queue {os.getpid():x} {_queues.setdefault(queue, next(_queue_numbers)):x}"
+    if not _queues:
+        import weakref
+        _queues.append(weakref.WeakKeyDictionary())
+    return f"queue {os.getpid():x} {_queues[0].setdefault(queue, next(_queue_numbers)):x}"
 
 
 def own_scope():
@@ -40,8 +41,10 @@ def made(side, pool, name, workers, context):
     """Tells what pool this is. `context` is one of multiprocessing's, or None: threads."""
     method = "threads"
     if context is not None:
-        with contextlib.suppress(Exception):
+        try:
             method = context.get_start_method()
+        except Exception:  # the context is the program's
+            method = "?"
     side.made(name, type(pool).__name__, workers, method)
 
 
@@ -76,6 +79,16 @@ def hook(side, kind, target, name):
         setattr(target, name, side.hook(kind, function.__func__, target))
     else:
         setattr(target, name, side.hook(kind, function))
+
+
+def with_attributes(queue):
+    """An empty queue of the same kind that takes a hook: gevent's, which it puts in place of
+    queue.Queue, has no attributes of its own. The queue was made just now, and only its owner has
+    it."""
+    kind = type(queue)
+    if kind.__dictoffset__ or not queue.empty():
+        return queue
+    return type(kind.__name__, (kind,), {"__module__": kind.__module__})()
 
 
 def hook_worker(side, tasks, results):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The watchdog of event loops: takes the stack of a callback while it keeps its loop from others.
 
-The loop's thread notes when a callback begins (pyannot/src/tasks/task_parts.h). A thread here
+The loop's thread notes when a callback begins (pyannot/src/tasks/task_step.h). A thread here
 looks four times in each threshold whether one is still running, and leaves its stack for the mark
 that the loop's thread makes at its end. A callback that lasts ten times the threshold is told while
 it runs, for it may be that it never ends.
@@ -42,7 +42,7 @@ def start(text):
     stop()
     _started[0] = threshold_ms
     if not _started[1]:
-        os.register_at_fork(after_in_child=_forked)
+        os.register_at_fork(after_in_child=_native.observed("hidden", _forked))
         _started[1] = True
     _native.tasks_slow_threshold(int(threshold_ms * 1e6))
     _begin()

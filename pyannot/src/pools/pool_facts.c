@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* What a pool is: its class, its size, how its workers are started, and who they are. A recording
  * that begins later is told it as well, when the pool is used next. */
+#include "pool_facts.h"
+
 #include "pool_side.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "annotation.h"
+#include "state.h"
 
 /* Whether this recording is to be told, for the first time. */
 static bool is_new(struct pool_side *side)
@@ -27,7 +30,7 @@ struct annot_value pool_facts_value(const struct pool_side *side)
 void pool_facts_tell(struct pool_side *side)
 {
     int64_t size = __atomic_load_n(&side->size, __ATOMIC_RELAXED);
-    if (side->kind[0] == '\0' || size == 0 || !is_new(side))
+    if (side->kind[0] == '\0' || size == 0 || !is_new(side) || pool_side_has_greenlets(side))
         return;
     const struct annot_value values[] = {
         pool_facts_value(side),
@@ -44,7 +47,7 @@ void pool_facts_tell(struct pool_side *side)
 
 void pool_facts_tell_worker(struct pool_side *side)
 {
-    if (!is_new(side))
+    if (!is_new(side) || pool_side_has_greenlets(side))
         return;
     const struct annot_value value = pool_facts_value(side);
     struct annot_event event = pool_side_event(pool_name(POOL_WORKER), ANNOT_POOL_WORKER);
@@ -80,8 +83,31 @@ PyObject *pool_facts_joined(PyObject *self, PyObject *ignored)
     Py_RETURN_NONE;
 }
 
-/* call(method, chunk): opens the range of a call that submits several tasks. chunk 0: each is one
- * item. */
+static const char call_name[] = "pyannot.pool_call";
+
+static void call_free(PyObject *call)
+{
+    struct context_range *range = PyCapsule_GetPointer(call, call_name);
+    Py_XDECREF(range->track);
+    PyMem_Free(range);
+}
+
+/* A capsule; None: the call has no range. */
+static PyObject *call_begin(struct pool_side *side, const struct annot_event *event)
+{
+    if (!annot_enabled() || pool_side_has_greenlets(side))
+        Py_RETURN_NONE;
+    struct context_range *range = PyMem_Calloc(1, sizeof(*range));
+    PyObject *call = range ? PyCapsule_New(range, call_name, call_free) : NULL;
+    if (call != NULL)
+        context_range_begin(state_of_type(Py_TYPE(side)), range, event);
+    else
+        PyMem_Free(range);
+    return call != NULL || PyErr_Occurred() ? call : PyErr_NoMemory();
+}
+
+/* call(method, chunk): opens the range of a call that submits several tasks, and returns what ends
+ * it. chunk 0: each is one item. */
 PyObject *pool_facts_call(PyObject *self, PyObject *args)
 {
     struct pool_side *side = (struct pool_side *)self;
@@ -99,6 +125,16 @@ PyObject *pool_facts_call(PyObject *self, PyObject *args)
     event.text = method;
     event.values = values;
     event.value_count = sizeof(values) / sizeof(*values);
-    annot_push_event(&event);
+    return call_begin(side, &event);
+}
+
+/* called(call): the call returns. */
+PyObject *pool_facts_called(PyObject *self, PyObject *call)
+{
+    (void)self;
+    struct context_range *range = PyCapsule_GetPointer(call, call_name);
+    if (range == NULL)
+        return NULL;
+    context_range_end(range, NULL);
     Py_RETURN_NONE;
 }

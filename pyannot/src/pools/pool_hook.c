@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* pool_hook: a callable in the place of another one. It hands on its arguments and the result as
  * they are, exceptions too. While nobody records it costs one more call and one test. */
+#include "pool_hook.h"
+
+#include "pool_facts.h"
 #include "pool_side.h"
+#include "pool_task.h"
 
 #include "annotation.h"
+#include "greenlets.h"
 
 #include <string.h>
 
@@ -79,6 +84,13 @@ static PyObject *forward(const struct hook *hook, const struct hook_call *call)
     return result;
 }
 
+/* A range with a flow is the thread's. Another greenlet than the main one may be switched away from
+ * while it hands a task over: there the range ends before. */
+static bool may_be_switched(const struct pool_side *side)
+{
+    return greenlet_is_tracked(state_of_type(Py_TYPE(side)));
+}
+
 static void end_range(bool *open)
 {
     if (*open)
@@ -125,9 +137,10 @@ static void task_begin(struct pool_side *side, const struct pool_task *task)
 {
     struct pool_function found = pool_function_find(side, task);
     pool_facts_tell_worker(side);
-    pool_side_push_function(found.function, found.chunk, ANNOT_POOL_RUN);
+    pool_side_begin_function(side, &side->run, &found, ANNOT_POOL_RUN);
     Py_DECREF(found.function);
-    side->in_run = true;
+    if (side->run.track != NULL || !side->run.is_open)
+        return; /* a flow binds to what the thread has open */
     if (side->is_local)
         annot_flow_end(pool_side_flow(side, task->number));
     else
@@ -138,8 +151,8 @@ static PyObject *run_task(struct hook *hook, const struct hook_call *call)
 {
     struct pool_side *side = hook->side;
     struct pool_task task;
-    end_range(&side->in_run); /* of a task without an answer */
-    end_range(&side->in_initializer);
+    context_range_end(&side->run, NULL); /* of a task without an answer */
+    context_range_end(&side->initializer, NULL);
     PyObject *object = forward(hook, call);
     end_range(&side->in_unpickle);
     if (object != NULL && annot_enabled() && pool_task_read(object, &task) && task.function)
@@ -151,18 +164,17 @@ static PyObject *run_task(struct hook *hook, const struct hook_call *call)
 static void end_run(struct pool_side *side, PyObject *answer)
 {
     PyObject *error = pool_side_answer_error(answer);
-    exception_pop(error ? (PyObject *)Py_TYPE(error) : NULL);
+    context_range_end(&side->run, error ? (PyObject *)Py_TYPE(error) : NULL);
     Py_XDECREF(error);
-    side->in_run = false;
 }
 
 static PyObject *run_answer(struct hook *hook, const struct hook_call *call)
 {
     struct pool_side *side = hook->side;
-    bool was_running = side->in_run;
+    bool was_running = side->run.is_open;
     if (was_running && PyVectorcall_NARGS(call->flags) > 0)
         end_run(side, call->args[0]);
-    end_range(&side->in_run);
+    context_range_end(&side->run, NULL);
     if (!was_running || side->is_local || !annot_enabled())
         return forward(hook, call);
     struct annot_event event = pool_side_event(pool_name(POOL_SEND), ANNOT_POOL_SEND);
@@ -213,11 +225,14 @@ static PyObject *run_assign(struct hook *hook, const struct hook_call *call)
     bool is_first = job_begin(side, task.number, PyTuple_GET_ITEM(call->args[0], 0));
     if (side->job_ns == 0)
         pool_side_count(side, 1);
-    bool on = annot_enabled();
+    bool on = annot_enabled() && !pool_side_has_greenlets(side);
     if (on)
         assign_begin(side, task.number, is_first);
+    bool ends_early = on && may_be_switched(side);
+    if (ends_early)
+        annot_pop();
     PyObject *result = forward(hook, call);
-    if (on)
+    if (on && !ends_early)
         exception_pop(result ? NULL : PyErr_Occurred());
     if (result == NULL) /* it cannot be pickled: there will be no result */
         pool_side_count(side, -1);
@@ -253,8 +268,11 @@ static PyObject *run_submit(struct hook *hook, const struct hook_call *call)
         annot_push_event(&event);
         annot_flow_begin(pool_side_flow(side, number), ANNOT_POOL_FLOW);
     }
+    bool ends_early = on && may_be_switched(side);
+    if (ends_early)
+        annot_pop();
     PyObject *result = forward(hook, call);
-    if (on)
+    if (on && !ends_early)
         annot_pop();
     pool_side_count(side, 1);
     return result;

@@ -8,6 +8,12 @@
 #include <unistd.h>
 
 #include "annotation.h"
+#include "greenlets.h"
+#include "pool_facts.h"
+#include "pool_hook.h"
+#include "pool_task.h"
+#include "pool_thread.h"
+#include "state.h"
 
 enum { COUNT_STEP = 64 };
 
@@ -75,11 +81,39 @@ void pool_side_push(enum pool_name name, enum annot_pool_role role, enum pool_na
     annot_push_event(&event);
 }
 
-void pool_side_push_function(PyObject *function, Py_ssize_t chunk, enum annot_pool_role role)
+bool pool_side_has_greenlets(const struct pool_side *side)
 {
+    static bool is_noted; /* relaxed: a second note says the same */
+    if (!side->is_local || !threads_are_greenlets())
+        return false;
+    if (__atomic_exchange_n(&is_noted, true, __ATOMIC_RELAXED))
+        return true;
+    annot_process_note(
+        greenlets_have_tracks()
+            ? "pools of threads: the workers are greenlets (threading is patched); their tasks are "
+              "on the tracks of the greenlets, and not in the tables of pools"
+            : "pools of threads: the workers are greenlets (threading is patched); their tasks are "
+              "recorded only with --python=greenlets");
+    return true;
+}
+
+static void begin(struct pool_side *side, struct context_range *range,
+                  const struct annot_event *event)
+{
+    struct state *state = side->is_local ? state_of_type(Py_TYPE(side)) : NULL;
+    if (pool_side_has_greenlets(side))
+        context_range_begin_on_track(state, range, event);
+    else /* a worker process has its tasks on its thread */
+        context_range_begin(state, range, event);
+}
+
+void pool_side_begin_function(struct pool_side *side, struct context_range *range,
+                              const struct pool_function *function, enum annot_pool_role role)
+{
+    Py_ssize_t chunk = function->chunk;
     struct annot_value value = pool_number_value(POOL_CHUNK, chunk);
     struct annot_event event = pool_side_event(0, role);
-    PyObject *name = pool_function_name(function);
+    PyObject *name = pool_function_name(function->function);
     event.text = name ? PyUnicode_AsUTF8(name) : NULL;
     if (event.text == NULL) {
         PyErr_Clear();
@@ -87,7 +121,7 @@ void pool_side_push_function(PyObject *function, Py_ssize_t chunk, enum annot_po
     }
     event.values = chunk > 0 ? &value : NULL;
     event.value_count = chunk > 0;
-    annot_push_event(&event);
+    begin(side, range, &event);
     Py_XDECREF(name);
 }
 
@@ -194,7 +228,7 @@ static PyObject *side_submitted(PyObject *self, PyObject *const *args, Py_ssize_
     if (time == NULL || PyDict_SetItem(side->jobs, args[0], time) < 0)
         PyErr_Clear();
     Py_XDECREF(time);
-    if (annot_enabled()) {
+    if (annot_enabled() && !pool_side_has_greenlets(side)) {
         pool_facts_tell(side);
         tell_job(side, method, numbers);
     }
@@ -209,8 +243,9 @@ static PyObject *side_initializing(PyObject *self, PyObject *function)
 {
     struct pool_side *side = (struct pool_side *)self;
     if (annot_enabled() && function != Py_None) {
-        pool_side_push_function(function, 0, ANNOT_POOL_INITIALIZER);
-        side->in_initializer = true;
+        const struct pool_function initializer = {.function = function};
+        context_range_end(&side->initializer, NULL);
+        pool_side_begin_function(side, &side->initializer, &initializer, ANNOT_POOL_INITIALIZER);
     }
     Py_RETURN_NONE;
 }
@@ -325,6 +360,8 @@ static void side_dealloc(PyObject *self)
     PyTypeObject *type = Py_TYPE(self);
     PyObject_GC_UnTrack(self);
     counters_end(side);
+    Py_CLEAR(side->initializer.track);
+    Py_CLEAR(side->run.track);
     Py_XDECREF(side->hook_type);
     Py_XDECREF(side->stars);
     Py_XDECREF(side->chunkers);
@@ -341,6 +378,7 @@ static PyMethodDef methods[] = {
     {"made", pool_facts_made, METH_VARARGS, NULL},
     {"joined", pool_facts_joined, METH_NOARGS, NULL},
     {"call", pool_facts_call, METH_VARARGS, NULL},
+    {"called", pool_facts_called, METH_O, NULL},
     {"initializing", side_initializing, METH_O, NULL},
     {"pending", side_pending, METH_O, NULL},
     {"offer", pool_thread_offer, METH_NOARGS, NULL},

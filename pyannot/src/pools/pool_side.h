@@ -14,6 +14,7 @@
 #define PYANNOT_POOL_SIDE_H
 
 #include "compat.h"
+#include "context_range.h"
 
 #include <annot/observers.h>
 #include <stdbool.h>
@@ -54,8 +55,9 @@ struct pool_side {
     uint64_t told_facts; /* the recording that was told what it is, or whose worker this is;
                             relaxed: once more does no harm */
 
-    /* Of a worker: which of its ranges are open. */
-    bool in_initializer, in_unpickle, in_run;
+    /* Of a worker: its ranges, and whether "unpickle" is open. */
+    struct context_range initializer, run;
+    bool in_unpickle;
 
     /* Of a parent. */
     bool in_result;        /* of the thread that takes results: "unpickle" is open */
@@ -71,12 +73,6 @@ struct pool_side {
     pid_t process;                  /* whose counters they are */
     int64_t told_queued, told_busy; /* what the counters show, */
     uint64_t told_recording;        /* in this recording; relaxed */
-};
-
-/* A task or a result, as far as it could be read; borrowed references. */
-struct pool_task {
-    uint64_t number;
-    PyObject *function, *args; /* NULL: a result */
 };
 
 /* What is run: the user's function below what the library put around it. */
@@ -99,84 +95,24 @@ struct annot_value pool_text_value(enum pool_name key, const char *text);
 void pool_side_push(enum pool_name name, enum annot_pool_role role, enum pool_name key,
                     int64_t number);
 
-/* Opens the range of a task's function, or of an initializer. `chunk` 0: none is told. */
-void pool_side_push_function(PyObject *function, Py_ssize_t chunk, enum annot_pool_role role);
+/* Opens the range of a task's function, or of an initializer (chunk 0): of a worker that is a
+ * greenlet, on its track only. */
+void pool_side_begin_function(struct pool_side *side, struct context_range *range,
+                              const struct pool_function *function, enum annot_pool_role role);
 
-/* A mark that tells what pool this is, or that this thread is a worker of it: once in each
- * recording. pool_facts.c. */
-void pool_facts_tell(struct pool_side *side);
-void pool_facts_tell_worker(struct pool_side *side);
-
-/* The pool's number, as a key-value. */
-struct annot_value pool_facts_value(const struct pool_side *side);
-
-/* Methods of the class. */
-PyObject *pool_facts_made(PyObject *self, PyObject *args);
-PyObject *pool_facts_joined(PyObject *self, PyObject *ignored);
-PyObject *pool_facts_call(PyObject *self, PyObject *args);
-
-/* Tasks of threads: methods of the class. pool_thread.c. */
-PyObject *pool_thread_offer(PyObject *self, PyObject *ignored);
-PyObject *pool_thread_take(PyObject *self, PyObject *const *args, Py_ssize_t count);
-PyObject *pool_thread_done(PyObject *self, PyObject *const *args, Py_ssize_t count);
-PyObject *pool_thread_run(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names);
+/* Whether the workers of this pool are greenlets in place of threads. Then only their functions'
+ * ranges and the pool's counters are emitted: readers follow tasks from thread to thread. The
+ * process gets a note, once. */
+bool pool_side_has_greenlets(const struct pool_side *side);
 
 /* Adds to the tasks without a result, and tells both counters if they show too little of it: the
  * busy workers to the last one, the queue to 1/64. */
 void pool_side_count(struct pool_side *side, int64_t change);
-
-/* The flow of a task. Those of a pool are neighbours, which a recording writes in few bytes. */
-static inline annot_flow pool_side_flow(const struct pool_side *side, uint64_t number)
-{
-    annot_flow flow = side->scope + number;
-    return flow ? flow : 1;
-}
-
-/* Reads a tuple (job, index, ...) or an object with a `work_id`. False, without an exception, if it
- * is neither. pool_task.c. */
-bool pool_task_read(PyObject *object, struct pool_task *ret_task);
-
-/* The same of a work item of an executor of threads. `function` NULL: it looks different. */
-void pool_task_of_item(PyObject *item, struct pool_task *ret_task);
-
-/* The exception that a worker's answer carries: new reference, or NULL without an exception. */
-PyObject *pool_side_answer_error(PyObject *answer);
-
-/* Finds the user's function. Never fails: what cannot be unwrapped is taken as it is. */
-struct pool_function pool_function_find(const struct pool_side *side, const struct pool_task *task);
-
-/* The name of a function, its class, or "?"; a new reference that is a str, or NULL without an
- * exception. */
-PyObject *pool_function_name(PyObject *function);
 
 /* How long ago the present job was submitted; 0 if nobody knows. */
 int64_t pool_side_job_age_ns(const struct pool_side *side);
 
 /* The class pool_side. New reference; NULL with an exception. */
 PyTypeObject *pool_side_type_create(PyObject *module);
-
-/* ---- Hooks ----------------------------------------------------------------------------------- */
-
-/* The hooks of a side; see pool_side.h. */
-
-struct pool_hook_options {
-    struct pool_side *side;
-    PyObject *function; /* what is called */
-    PyObject *owner;    /* with this in front, held weakly; or NULL */
-};
-
-/* New reference, or NULL with an exception. Kinds:
- *   "receive"  Connection._recv_bytes: bytes have come in
- *   "task"     a worker's queue.get
- *   "answer"   a worker's queue.put
- *   "assign"   a parent hands a task over
- *   "result"   a parent takes a result
- *   "submit"   a parent's queue of work ids takes one
- * With sides of thread pools: "task", "answer", "assign", "result". */
-PyObject *pool_hook_create(PyTypeObject *type, const char *kind,
-                           const struct pool_hook_options *options);
-
-/* New references, or NULL with an exception. */
-PyTypeObject *pool_hook_type_create(PyObject *module);
 
 #endif

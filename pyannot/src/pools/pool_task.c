@@ -5,6 +5,8 @@
  *
  * Everything is read without calling code of the user's where that can be avoided; what raises is
  * forgotten: a name is worth no exception. */
+#include "pool_task.h"
+
 #include "pool_side.h"
 
 #include <string.h>

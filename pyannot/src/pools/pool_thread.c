@@ -4,9 +4,13 @@
  * A task is work of whoever submitted it. So what was open there (inherited.h) is opened again
  * around the task's own range, in a category that says so: paths of ranges and samples lead through
  * it, and nothing else counts it. */
+#include "pool_thread.h"
+
 #include "pool_side.h"
+#include "pool_task.h"
 
 #include "annotation.h"
+#include "greenlets.h"
 #include "inherited.h"
 #include "state.h"
 
@@ -15,8 +19,9 @@ struct offered {
     struct pool_side *side; /* owned */
     annot_flow flow;
     struct inherited inherited;
-    uint32_t opened;    /* ranges that take() opened, */
+    uint32_t opened;    /* inherited ranges that take() opened, */
     uint64_t recording; /* in this recording */
+    struct context_range run;
 };
 
 static const char offered_name[] = "pyannot.offered", taken_name[] = "pyannot.taken";
@@ -32,6 +37,7 @@ static void offered_free(PyObject *task)
     if (is_offered)
         pool_side_count(offered->side, -1);
     Py_DECREF(offered->side);
+    Py_XDECREF(offered->run.track);
     PyMem_Free(offered);
 }
 
@@ -48,14 +54,12 @@ static void tell_submit(struct offered *offered)
 PyObject *pool_thread_offer(PyObject *self, PyObject *ignored)
 {
     struct pool_side *side = (struct pool_side *)self;
-    struct offered *offered = PyMem_Malloc(sizeof(*offered));
+    struct offered *offered = PyMem_Calloc(1, sizeof(*offered));
     (void)ignored;
     if (offered == NULL)
         return PyErr_NoMemory();
     offered->side = (struct pool_side *)Py_NewRef(self);
-    offered->flow = 0;
-    offered->inherited.count = offered->opened = 0;
-    if (annot_enabled()) {
+    if (annot_enabled() && !pool_side_has_greenlets(side)) {
         inherited_gather(state_of_type(Py_TYPE(self)), &offered->inherited);
         tell_submit(offered);
     }
@@ -68,9 +72,8 @@ PyObject *pool_thread_offer(PyObject *self, PyObject *ignored)
     return task;
 }
 
-static void run_begin(struct pool_side *side, struct offered *offered, const struct pool_task *task)
+static void push_inherited(const struct inherited *inherited)
 {
-    const struct inherited *inherited = &offered->inherited;
     for (uint32_t i = 0; i < inherited->count; i++) {
         const struct inherited_range *range = &inherited->ranges[i];
         struct annot_event event = {.name = range->name,
@@ -78,12 +81,21 @@ static void run_begin(struct pool_side *side, struct offered *offered, const str
                                     .category = inherited_category(range->domain)};
         annot_push_event(&event);
     }
+}
+
+/* The track of a greenlet has the function's range alone: no flow arrives on a track. */
+static void run_begin(struct pool_side *side, struct offered *offered, const struct pool_task *task)
+{
+    bool on_track = greenlet_is_tracked(state_of_type(Py_TYPE(side)));
     struct pool_function found = pool_function_find(side, task);
-    pool_side_push_function(found.function, found.chunk, ANNOT_POOL_RUN);
-    annot_flow_end(offered->flow);
-    Py_DECREF(found.function);
-    offered->opened = inherited->count + 1;
+    offered->opened = on_track ? 0 : offered->inherited.count;
     offered->recording = annot_recording();
+    if (!on_track)
+        push_inherited(&offered->inherited);
+    pool_side_begin_function(side, &offered->run, &found, ANNOT_POOL_RUN);
+    if (!on_track)
+        annot_flow_end(offered->flow);
+    Py_DECREF(found.function);
 }
 
 /* NULL, with an exception: it is not offered. */
@@ -104,15 +116,16 @@ static struct offered *take(PyObject *capsule, const struct pool_task *task)
     return offered;
 }
 
-/* `exception`: its type, or NULL. What another recording has is closed already. */
+/* `exception`: its type, or NULL. What another recording has on the thread is closed already. */
 static void end(struct offered *offered, PyObject *exception)
 {
-    bool is_open = offered->opened > 0 && offered->recording == annot_recording();
-    if (is_open)
-        exception_pop(exception);
-    for (uint32_t i = 1; is_open && i < offered->opened; i++)
+    bool is_recorded = offered->recording == annot_recording();
+    if (is_recorded || offered->run.track != NULL)
+        context_range_end(&offered->run, exception);
+    for (uint32_t i = 0; is_recorded && i < offered->opened; i++)
         annot_pop();
     offered->opened = 0;
+    offered->run.is_open = false;
     __atomic_add_fetch(&offered->side->running_count, -1, __ATOMIC_RELAXED);
     pool_side_count(offered->side, -1);
 }

@@ -2,7 +2,8 @@
 /* See greenlets.h. */
 #include "greenlets.h"
 
-#include "task_parts.h"
+#include "task_shown.h"
+#include "task_track.h"
 #include "tracing_tasks.h"
 
 static PyObject *getcurrent, *settrace, *gettrace; /* greenlet's; NULL: nobody has imported it */
@@ -91,11 +92,17 @@ static bool find_now(void)
     return now != NULL;
 }
 
+bool greenlets_are_unwatched(void)
+{
+    /* partner: greenlets_known, which sets all else first */
+    return __atomic_load_n(&settrace, __ATOMIC_ACQUIRE) != NULL && owner != NULL &&
+           !here.is_watched;
+}
+
 void greenlets_watch(void)
 {
     PyObject *kind, *value, *traceback;
-    /* partner: greenlets_known, which sets all else first */
-    if (__atomic_load_n(&settrace, __ATOMIC_ACQUIRE) == NULL || owner == NULL || here.is_watched)
+    if (!greenlets_are_unwatched())
         return;
     here.is_watched = true;
     PyErr_Fetch(&kind, &value, &traceback);
@@ -118,8 +125,12 @@ PyObject *greenlet_now(void)
     return here.now;
 }
 
-/* Whether another than the main one runs, and has a track. */
-static bool is_tracked(const struct state *state)
+bool greenlets_have_tracks(void)
+{
+    return with_ranges;
+}
+
+bool greenlet_is_tracked(const struct state *state)
 {
     greenlets_watch();
     return state != NULL && state == owner && with_ranges && annot_enabled() && find_now() &&
@@ -128,7 +139,7 @@ static bool is_tracked(const struct state *state)
 
 struct task_track *greenlet_running(struct state *state)
 {
-    if (!is_tracked(state))
+    if (!greenlet_is_tracked(state))
         return NULL;
     if (here.own.track == NULL)
         turn_to(here.now); /* nobody recorded when it was switched to */
@@ -137,7 +148,7 @@ struct task_track *greenlet_running(struct state *state)
 
 struct task_track *greenlet_context(struct state *state)
 {
-    const struct task_step *step = is_tracked(state) ? step_of(here.now) : NULL;
+    const struct task_step *step = greenlet_is_tracked(state) ? step_of(here.now) : NULL;
     if (step != NULL && step->track != NULL && step->greenlet != here.now)
         return step->track;
     return greenlet_running(state);
@@ -227,11 +238,8 @@ static PyMethodDef set_definition = {"settrace", set_behind, METH_O, NULL};
 static PyMethodDef get_definition = {"gettrace", get_behind, METH_NOARGS, NULL};
 static PyMethodDef switched_definition = {"annot_switched", on_switch, METH_VARARGS, NULL};
 
-PyObject *greenlets_known(PyObject *module, PyObject *args)
+PyObject *greenlets_begin(struct state *state, const struct greenlet_functions *functions)
 {
-    PyObject *current, *set, *get_function;
-    if (!PyArg_ParseTuple(args, "OOO:greenlets_known", &current, &set, &get_function))
-        return NULL;
     PyObject *function = PyCFunction_New(&switched_definition, NULL);
     Py_XSETREF(parent_name, PyUnicode_InternFromString("parent"));
     Py_XSETREF(dead_name, PyUnicode_InternFromString("dead"));
@@ -240,12 +248,11 @@ PyObject *greenlets_known(PyObject *module, PyObject *args)
         return NULL;
     }
     Py_XSETREF(switched, function);
-    Py_XSETREF(getcurrent, Py_NewRef(current));
-    Py_XSETREF(gettrace, Py_NewRef(get_function));
-    if (tasks_types_make(module) < 0)
-        return NULL;
-    owner = PyModule_GetState(module);
-    PyObject *before = __atomic_exchange_n(&settrace, Py_NewRef(set), __ATOMIC_ACQ_REL);
+    Py_XSETREF(getcurrent, Py_NewRef(functions->getcurrent));
+    Py_XSETREF(gettrace, Py_NewRef(functions->gettrace));
+    owner = state;
+    PyObject *before =
+        __atomic_exchange_n(&settrace, Py_NewRef(functions->settrace), __ATOMIC_ACQ_REL);
     Py_XDECREF(before); /* partner: greenlets_watch */
     greenlets_watch();
     trace_greenlets_known();
@@ -253,20 +260,16 @@ PyObject *greenlets_known(PyObject *module, PyObject *args)
                          PyCFunction_New(&get_definition, NULL));
 }
 
-PyObject *greenlets_ranges(PyObject *module, PyObject *is_on)
+bool greenlets_are_of(const struct state *state)
 {
-    struct state *state = PyModule_GetState(module);
-    bool on = is_on == Py_True;
-    if (owner != state) {
-        PyErr_SetString(PyExc_RuntimeError, "greenlets of another interpreter are watched");
-        return NULL;
-    }
-    if (on != with_ranges && (on ? task_watch(module) : task_unwatch(state)) < 0)
-        return NULL;
+    return owner == state;
+}
+
+void greenlets_show(bool on)
+{
     with_ranges = on;
     here.now = NULL;
     (void)find_now();
-    Py_RETURN_NONE;
 }
 
 void greenlets_left(const struct state *state)

@@ -19,9 +19,14 @@
 
 /* The calling thread's switches are told from here on, if the program has greenlets. */
 void greenlets_watch(void);
+bool greenlets_are_unwatched(void); /* it has, and they are not */
 
 /* The one that the calling thread runs, borrowed. NULL: not known, the program has none. */
 PyObject *greenlet_now(void);
+
+/* Whether greenlets have tracks; whether another than the main one runs, and has one. */
+bool greenlets_have_tracks(void);
+bool greenlet_is_tracked(const struct state *state);
 
 /* Its track, for what it does not for a task; and that of the task that it runs for, if it does.
  * NULL: it is the main one. */
@@ -31,14 +36,21 @@ struct task_track *greenlet_context(struct state *state);
 /* Whether a task that asyncio says runs on this thread may be run by this greenlet. */
 bool greenlet_may_run_tasks(void);
 
+/* Functions of the greenlet package, borrowed. */
+struct greenlet_functions {
+    PyObject *getcurrent, *settrace, *gettrace;
+};
+
+/* The program has greenlets, which are this interpreter's. Returns a new tuple of the functions
+ * that stand in place of the last two from here on; NULL with an exception. */
+PyObject *greenlets_begin(struct state *state, const struct greenlet_functions *functions);
+bool greenlets_are_of(const struct state *state);
+
+/* Whether they have tracks from here on. */
+void greenlets_show(bool on);
+
 /* The interpreter is about to go; it has gone, with every object. */
 void greenlets_left(const struct state *state);
 void greenlets_forget(void);
-
-/* Functions of _native: greenlets_known(getcurrent, settrace, gettrace), when the program has
- * imported it, returns what is to stand in place of the last two; greenlets_ranges(on): whether
- * ranges go to tracks. */
-PyObject *greenlets_known(PyObject *module, PyObject *args);
-PyObject *greenlets_ranges(PyObject *module, PyObject *is_on);
 
 #endif

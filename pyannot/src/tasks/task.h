@@ -11,9 +11,7 @@
 
 #include "annotation.h"
 #include "state.h"
-
-/* How far the range of the task's whole life has come. */
-enum task_life { TASK_LIFE_NONE = 0, TASK_LIFE_OPEN, TASK_LIFE_ENDED };
+#include "task_state.h"
 
 struct task_open {
     annot_name name; /* 0: not shown */
@@ -40,7 +38,7 @@ struct task_track {
     bool done;               /* the task is over, ranges may still be open */
     bool is_greenlet;        /* what is said of tasks holds for it (greenlets.h) */
     annot_name name;         /* of the coroutine */
-    struct task_open *names; /* of its open ranges, outermost first (task_parts.h) */
+    struct task_open *names; /* of its open ranges, outermost first (task_shown.h) */
     uint32_t name_count, name_room;
 #if PYANNOT_FREE_THREADED
     PyMutex mutex; /* of these */
@@ -59,9 +57,6 @@ struct task_cache {
     struct task_track *track; /* borrowed from the task, which runs; NULL: none runs */
 };
 
-extern int task_watching;     /* interpreters that have asyncio */
-extern uint32_t task_process; /* raised in each forked child */
-extern int task_steps;        /* steps of tasks are ranges of their thread */
 extern _Thread_local struct task_cache task_cache __attribute__((tls_model("initial-exec")));
 
 /* Asks asyncio. NULL: no task runs, or it cannot have a track. */
@@ -88,78 +83,5 @@ static inline bool task_is_watched(void)
 
 /* Whether asyncio says that a task runs on this thread. Never raises. */
 bool task_is_run(const struct state *state);
-
-/* The track of a task, made if it has none. New reference; NULL without an exception. */
-struct task_track *task_track_of(struct state *state, PyObject *task);
-
-/* Of a greenlet. The second one: if it has one that is this process's; borrowed. */
-struct task_track *task_track_of_greenlet(struct state *state, PyObject *greenlet);
-struct task_track *task_track_kept(struct state *state, PyObject *greenlet);
-
-/* Leaves with a new task what was open where it was made: for its track, also if that is not there
- * yet. Never raises. */
-void task_keep_origin(struct state *state, PyObject *task, PyObject *origin);
-
-/* The range of the task's life: begun if it is not, ended when nothing else is open. */
-void task_life_begin(struct task_track *track);
-void task_life_end(struct task_track *track);
-
-/* A range on the track. Only while annot_enabled(). `exception`: its type, or NULL. */
-void task_range_begin(struct task_track *track, struct annotation *annotation);
-void task_range_end(struct task_track *track, PyObject *exception);
-
-/* What is open on the track, outermost first, at most `count`; returns how many. */
-uint32_t task_open_names(struct task_track *track, struct task_open *names, uint32_t count);
-
-/* push(), pop() and mark(), if a task runs. False: the thread's own. */
-bool task_push(struct state *state, struct annotation *annotation);
-bool task_pop(struct state *state);
-bool task_mark(struct state *state, struct annotation *annotation);
-
-/* Events of domain "python", category "asyncio": of a task, of a turn that took long, of a wait. */
-struct annot_event task_event(void);
-struct annot_event blocked_event(void);
-struct annot_event awaited_event(void);
-
-/* In a forked child. */
-void task_forked(void);
-/* The interpreter has ended, with every object. */
-void task_forget_all(void);
-
-PyTypeObject *task_track_type_create(PyObject *module);
-
-/* What the module needs from its start on; 0, or -1 with an exception. */
-int task_install(PyObject *module);
-void task_clear(struct state *state);
-int task_traverse(struct state *state, visitproc visit, void *arg);
-
-/* ---- Leaving --------------------------------------------------------------------------------- */
-
-/* annotate.__exit__ and __aexit__ while tasks are watched. A range that was opened in a task may be
- * left elsewhere: by a generator that is closed late, by the end of the loop, by the collector of
- * garbage. So what leaves it must know where it was opened. A `with` statement looks __exit__ up
- * before it calls __enter__; what it finds here inside of a task is an object of its own for this
- * one statement, which holds the track.
- * Threads: any; spare memory is guarded by the GIL, free-threaded builds keep none. */
-
-/* Makes the type; 0, or -1 with an exception. */
-int task_exit_install(PyObject *module);
-int task_exit_traverse(struct state *state, visitproc visit, void *arg);
-
-/* Puts the descriptors in their place, and takes them away. */
-int task_exit_place(struct state *state);
-int task_exit_restore(struct state *state);
-
-/* Ranges inside of tasks, or of greenlets, go to tracks of theirs; both may watch at once. 0, or -1
- * with an exception. */
-int task_watch(PyObject *module);
-int task_unwatch(struct state *state);
-/* What both need. */
-int tasks_types_make(PyObject *module);
-
-void task_exit_spare_free(struct state *state);
-
-/* Enters on the track of the task that runs. False: the thread's own. */
-bool task_enter(struct annotation *annotation);
 
 #endif

@@ -7,11 +7,13 @@
  * ends the chain; a task of such makes no mark.
  *
  * Threads: the one that steps the task. */
-#include "task_parts.h"
+
+#include "task_await.h"
 
 #include "arguments.h"
 #include "observed.h"
 #include "task.h"
+#include "task_track.h"
 
 #include <annot/observers.h>
 

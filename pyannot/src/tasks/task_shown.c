@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* What samples know of tasks and greenlets: see task_parts.h. */
+/* What samples know of tasks and greenlets: see task_shown.h. */
+#include "task_shown.h"
+
 #include "greenlets.h"
 #include "task.h"
-#include "task_parts.h"
 
 enum { ROOM_FIRST = 4 };
 
-_Thread_local struct task_step *task_step;
 static _Thread_local struct task_step *steps; /* all of them */
 
 /* Guarded by the GIL where there is one. Held for nanoseconds; forked children begin with a new one

@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* Turns of the event loop: those that take long, and those that are steps of tasks. */
-#include "task_parts.h"
+
+#include "task_step.h"
 
 #include "annotation.h"
 #include "arguments.h"
 #include "observed.h"
+#include "observed_callback.h"
 #include "task.h"
+#include "task_await.h"
+#include "task_shown.h"
+#include "task_state.h"
+#include "task_track.h"
 #include "tracing_tasks.h"
 
 #include <annot/observers.h>
@@ -235,7 +241,7 @@ PyObject *tasks_slow_stack(PyObject *module, PyObject *args)
 
 /* A turn of the event loop: asyncio.events.Handle._run calls one callback, which for a task is one
  * step of it. Here the task's track begins and ends, samples learn which ranges it has open
- * (task_parts.h), steps become ranges of the loop's thread (on request), and what takes too long is
+ * (task_shown.h), steps become ranges of the loop's thread (on request), and what takes too long is
  * told. */
 
 /* The object that a handle's callback belongs to: for each kind of task its step is a bound method,
@@ -354,7 +360,7 @@ static PyObject *step_run(struct observed *observed, struct state *state, PyObje
     struct slow_step *slow = slow_begin();
     struct task_step *step = task_step_begin(track);
     bool is_traced = track != NULL && trace_step_begin(track);
-    PyObject *result = PyObject_CallOneArg(observed->wrapped, handle);
+    PyObject *result = observed_wrapped(observed, &handle, 1, NULL);
     if (is_traced)
         trace_step_end();
     task_step_end(step);
@@ -378,6 +384,6 @@ PyObject *observed_step(PyObject *self, PyObject *const *args, size_t flags, PyO
     struct observed *observed = (struct observed *)self;
     struct state *state = annot_enabled() ? state_of_type(Py_TYPE(self)) : NULL;
     if (state == NULL || PyVectorcall_NARGS(flags) != 1 || names != NULL)
-        return PyObject_Vectorcall(observed->wrapped, args, flags, names);
+        return observed_wrapped(observed, args, flags, names);
     return step_run(observed, state, args[0]);
 }

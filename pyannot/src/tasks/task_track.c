@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* The tracks of tasks and what is recorded on them: see task.h. */
-#include "task_parts.h"
+
+#include "task_track.h"
 
 #include "annotation.h"
 #include "arguments.h"
 #include "greenlets.h"
 #include "inherited.h"
+#include "scope.h"
 #include "task.h"
+#include "task_shown.h"
+#include "task_state.h"
 #include "tracing_tasks.h"
 
 #include <annot/observers.h>
@@ -412,6 +416,17 @@ void task_range_begin(struct task_track *track, struct annotation *annotation)
     else
         emit_track_begin(&track->track, annotation);
     task_shown_begin(track, &annotation->event);
+    count_add(&track->open, 1);
+}
+
+/* Of an observer. Samples show ranges by the id of their name. */
+void task_event_begin(struct task_track *track, const struct annot_event *event)
+{
+    struct annot_event named = *event;
+    if (named.name == 0)
+        named.name = annot_name_intern(named.text);
+    annot_track_begin_event(&track->track, &named);
+    task_shown_begin(track, &named);
     count_add(&track->open, 1);
 }
 

@@ -37,6 +37,7 @@ struct trace_options {
     enum trace_library library;
     bool c_calls;
     bool is_chosen_only; /* those of trace_choose alone */
+    bool callees;        /* and those that a thread makes inside of one that has callees */
     bool lines;          /* of chosen functions are counted; mode may be TRACE_OFF */
     uint32_t max_depth;  /* 0: any */
     uint64_t least_ns;   /* exact: shorter calls are of no interest; 0: all are */
@@ -53,8 +54,11 @@ struct trace_hook {
     const char *(*refused)(const struct trace_options *options);
     /* From here on it calls the functions below. 0, or -1 with an exception. */
     int (*start)(const struct trace_options *options);
-    /* With is_chosen_only: this one, too. NULL: the hook tells of all. */
+    /* With is_chosen_only: this one, too. NULL: the hook reports every function. */
     int (*choose)(PyCodeObject *code);
+    /* With options.callees: of all, as at the start, or of those alone that are chosen. An error of
+     * the interpreter changes nothing. NULL: the hook reports every function. */
+    void (*hear)(bool all);
     /* No more of them, also from threads that are in the middle of something. */
     void (*stop)(void);
     /* The interpreter has ended, and with it every object; there may be another one. NULL: nothing
@@ -76,33 +80,10 @@ bool trace_enter(PyCodeObject *code, bool continues);
 /* It ends, or an exception leaves it; the other one: it is suspended. */
 bool trace_leave(PyCodeObject *code);
 bool trace_suspend(PyCodeObject *code);
-/* Before 3.12: the frame that the next one of these is about, if it is a coroutine's. */
-void trace_see_frame(const void *frame);
-/* With values: what the next trace_enter or trace_leave of the thread is about. Arguments as they
- * lie in the frame, NULL where the frame is the innermost and says itself; what a call returns; the
- * exception that leaves it (before 3.12: which the thread has). All borrowed. */
-extern bool trace_has_values;
-void trace_see_slots(PyObject *const *slots);
-void trace_see_result(PyObject *result);
-void trace_see_exception(PyObject *exception);
-void trace_see_error(void);
-/* An exception is raised in the innermost frame, or comes to it out of a call: from 3.12 on. Before
- * it those are told that leave a frame. */
-void trace_raised(PyCodeObject *code, PyObject *exception);
-
 /* A call of something that is not written in Python, with options.c_calls; the callable is
  * borrowed. What is not left ends with the frame that called it. */
 void trace_c_enter(PyObject *callable);
 void trace_c_leave(PyObject *callable);
-
-/* With options.lines: the code object if its lines are counted, else NULL. */
-struct trace_code *trace_lined(PyCodeObject *code);
-/* The calling thread's innermost frame is one of it and begins; a line of it does; it goes on in
- * the middle of a line; it ends or is suspended. */
-void trace_line_begun(const struct trace_code *code);
-void trace_line(const struct trace_code *code, uint32_t line);
-void trace_line_resumed(const struct trace_code *code, uint32_t line);
-void trace_line_left(void);
 
 /* Functions of _native, ended by NULL. */
 extern PyMethodDef trace_functions[];

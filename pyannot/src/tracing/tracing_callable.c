@@ -4,7 +4,10 @@
  * They are read of what the interpreter's own types keep, which runs no code. Those that stay for
  * ever are kept by address. Threads: with the interpreter's lock; without one each keeps its own.
  */
-#include "tracing_parts.h"
+#include "tracing_callable.h"
+#include "tracing.h"
+#include "tracing_state.h"
+#include "tracing_thread.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,9 +3,14 @@
  *
  * Threads: with the interpreter's lock; where there is none, one at a time finds out about code,
  * and `guard` is held for the list of all. */
-#include "tracing_parts.h"
+#include "tracing_code.h"
+#include "tracing.h"
+#include "tracing_kept.h"
+#include "tracing_select.h"
+#include "tracing_state.h"
 
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -45,6 +50,8 @@ void trace_code_unlink(struct trace_code *kept)
 {
     kept->previous->next = kept->next;
     kept->next->previous = kept->previous;
+    free(kept->inherited);
+    kept->inherited = NULL;
 }
 
 void trace_code_forget_verdicts(void)
@@ -208,7 +215,8 @@ static uint32_t least_of(const struct trace_code *kept)
     uint32_t least_ns = (uint32_t)trace_now.options.least_ns;
     if (trace_now.options.mode != TRACE_EXACT)
         return 0;
-    return kept->is_chosen && kept->own_least_ns ? kept->own_least_ns : least_ns;
+    bool has_own = kept->own_least_ns != 0 || trace_now.options.is_chosen_only;
+    return kept->is_chosen && has_own ? kept->own_least_ns : least_ns;
 }
 
 static void name_code(const PyCodeObject *code, struct trace_code *kept)
@@ -224,6 +232,36 @@ static void name_code(const PyCodeObject *code, struct trace_code *kept)
         return;
     kept->name = other_name;
     tell_others();
+}
+
+static annot_name inherited_name(const PyCodeObject *code)
+{
+    static const char suffix[] = " (inherited)";
+    const char *qualname = qualname_of(code);
+    uint32_t line = code->co_firstlineno > 0 ? (uint32_t)code->co_firstlineno : 0;
+    size_t size = strlen(qualname) + sizeof(suffix);
+    char *text = malloc(size);
+    if (text == NULL)
+        return 0;
+    (void)snprintf(text, size, "%s%s", qualname, suffix);
+    annot_name name = annot_code_name(text, text_of(code->co_filename), line, ANNOT_CODE_PYTHON);
+    free(text);
+    return name;
+}
+
+struct trace_code *trace_code_inherited(struct trace_code *kept)
+{
+    struct trace_code *made = kept->inherited;
+    if (made == NULL)
+        made = kept->inherited = calloc(1, sizeof(*made));
+    if (made == NULL)
+        return kept;
+    *made = (struct trace_code){.name = inherited_name(kept->object),
+                                .verdict = TRACE_WANTED,
+                                .is_library = kept->is_library,
+                                .is_generator = kept->is_generator,
+                                .of = kept};
+    return made->name != 0 ? made : kept;
 }
 
 static void number_lines(const PyCodeObject *code, struct trace_code *kept)
@@ -243,8 +281,9 @@ static enum trace_verdict verdict_on(const PyCodeObject *code, struct trace_code
     if (kept->is_chosen && trace_now.options.mode != TRACE_OFF)
         verdict = TRACE_WANTED;
     else if (trace_now.options.is_chosen_only)
-        verdict = TRACE_IGNORED;
-    if (verdict == TRACE_WANTED || is_lined)
+        verdict =
+            verdict == TRACE_WANTED && trace_now.options.callees ? TRACE_CALLEE : TRACE_IGNORED;
+    if (verdict != TRACE_IGNORED || is_lined)
         name_code(code, kept);
     if (is_lined)
         number_lines(code, kept);
@@ -253,8 +292,8 @@ static enum trace_verdict verdict_on(const PyCodeObject *code, struct trace_code
         return TRACE_KNOWN;
     if (kept->name == 0)
         return TRACE_IGNORED;
-    bool has_lane = (code->co_flags & CO_COROUTINE) && trace_now.options.mode != TRACE_AGGREGATE;
-    return verdict == TRACE_WANTED && has_lane ? TRACE_COROUTINE : verdict;
+    kept->has_lane = (code->co_flags & CO_COROUTINE) && trace_now.options.mode != TRACE_AGGREGATE;
+    return verdict == TRACE_WANTED && kept->has_lane ? TRACE_COROUTINE : verdict;
 }
 
 /* The verdict is the last: who sees it sees the rest. Partner: trace_verdict_of. */
@@ -327,7 +366,7 @@ int trace_code_choose_lines(PyCodeObject *code)
     return 0;
 }
 
-int trace_code_choose(PyCodeObject *code, uint32_t least_ns)
+int trace_code_choose(PyCodeObject *code, uint32_t least_ns, bool callees)
 {
     struct trace_code *kept = trace_kept_add(code);
     if (kept == NULL)
@@ -335,6 +374,7 @@ int trace_code_choose(PyCodeObject *code, uint32_t least_ns)
     begin_finding_out();
     kept->is_chosen = true;
     kept->own_least_ns = least_ns;
+    kept->has_callees = callees;
     judge(code, kept);
     end_finding_out();
     return 0;

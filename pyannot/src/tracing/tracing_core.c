@@ -1,37 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /* What becomes of calls: see tracing.h. */
-#include "tracing_parts.h"
+#include "tracing.h"
+#include "tracing_callable.h"
+#include "tracing_callees.h"
+#include "tracing_code.h"
+#include "tracing_frames.h"
+#include "tracing_kept.h"
+#include "tracing_lines.h"
+#include "tracing_state.h"
+#include "tracing_tasks.h"
+#include "tracing_thread.h"
+#include "tracing_tree.h"
+#include "tracing_values.h"
 
-struct trace_now trace_now;
-
-/* Whether a call has no range of its own because of where it is. */
-static bool is_held(const struct trace_thread *thread, const struct trace_code *code)
-{
-    uint32_t count = thread->count;
-    if (trace_now.options.max_depth != 0 && count >= trace_now.options.max_depth)
-        return true;
-    if (trace_now.options.library != TRACE_LIBRARY_BOX || count == 0 || !code->is_library)
-        return false;
-    const struct trace_code *caller = thread->entries[count - 1].code;
-    return caller == NULL || caller->is_library;
-}
-
-/* NULL: no memory. */
-static inline struct trace_entry *push(struct trace_thread *thread, struct trace_code *code,
-                                       uint32_t depth)
-{
-    uint32_t count = thread->count;
-    if (RARE(count > 0 && thread->entries[count - 1].depth >= depth)) {
-        trace_thread_close(thread, depth);
-        count = thread->count;
-    }
-    if (RARE(count == thread->capacity) && !trace_thread_grow(thread))
-        return NULL;
-    struct trace_entry *entry = &thread->entries[count];
-    entry->code = code;
-    entry->depth = depth;
-    return entry;
-}
+#include <time.h>
 
 /* Lines that are counted have nothing of it as their own time. */
 static inline void tell_lines(struct trace_thread *thread, uint32_t depth)
@@ -81,13 +63,13 @@ static __attribute__((noinline, cold)) void give_up(struct trace_thread *thread,
     uint32_t first = 0, kept;
     uint32_t calls = __atomic_fetch_or(&code->calls, TRACE_CLOSED, __ATOMIC_RELAXED);
     __atomic_store_n(&code->verdict, TRACE_ESTIMATED, __ATOMIC_RELEASE); /* trace_verdict_of */
-    while (first < thread->count && thread->entries[first].code != code)
+    while (first < thread->count && !trace_entry_is_of(&thread->entries[first], code))
         first++;
     leave_from(thread, first);
     kept = first;
     for (uint32_t i = first; i < thread->count; i++) {
         struct trace_entry *entry = &thread->entries[i];
-        if (entry->code == code)
+        if (trace_entry_is_of(entry, code))
             continue;
         if (entry->token != ANNOT_CODE_HELD && entry->token != ANNOT_CODE_LOST)
             entry->token = annot_code_enter(entry->code ? entry->code->name : entry->name, 1);
@@ -97,21 +79,6 @@ static __attribute__((noinline, cold)) void give_up(struct trace_thread *thread,
     code->is_open = trace_threads_have(code); /* others */
     if ((calls & TRACE_CLOSED) == 0)          /* else another thread does */
         tell_estimated(code, calls);
-}
-
-/* What ends. Of a recursion each call has its own share, else the outermost ones would make a tiny
- * function seem large. */
-static void measure(struct trace_thread *thread, uint32_t index)
-{
-    struct trace_entry *entry = &thread->entries[index];
-    struct trace_code *code = entry->code;
-    if (entry->start == 0 || code == NULL || !trace_code_is_wanted(code))
-        return;
-    uint64_t ticks = trace_time() - entry->start;
-    trace_count_ticks(&code->ticks, ticks);
-    trace_count(&code->pieces, 1);
-    if (index > 0 && entry[-1].code == code && entry[-1].start != 0)
-        entry[-1].start += ticks;
 }
 
 /* A call of a function that is estimated ends. It is told of as long as a thread may be in one that
@@ -124,8 +91,8 @@ static __attribute__((noinline)) bool leave_estimated(struct trace_code *code)
     if (!code->is_open)
         return false;
     bool is_ours = thread != NULL && thread->generation != 0 && thread->count > 0 &&
-                   thread->entries[thread->count - 1].code == code &&
-                   thread->entries[thread->count - 1].depth == trace_depth();
+                   trace_entry_is_of(&thread->entries[thread->count - 1], code) &&
+                   thread->entries[thread->count - 1].depth >= trace_depth();
     if (is_ours)
         trace_thread_close(thread, trace_depth());
     if (is_ours || trace_count(&code->pieces, 1) % LOOK_CALLS == 0)
@@ -137,11 +104,34 @@ static __attribute__((noinline)) bool leave_estimated(struct trace_code *code)
  * without the processor is enough to make one of a thousand large. */
 static bool is_tiny(struct trace_code *code)
 {
-    if (__atomic_load_n(&code->pieces, __ATOMIC_RELAXED) < TRACE_TINY_CALLS)
+    uint32_t enough = __atomic_load_n(&trace_now.tiny_calls, __ATOMIC_RELAXED);
+    if (__atomic_load_n(&code->pieces, __ATOMIC_RELAXED) < enough)
         return false;
     uint32_t pieces = __atomic_exchange_n(&code->pieces, 0, __ATOMIC_RELAXED);
     uint64_t ticks = __atomic_exchange_n(&code->ticks, 0, __ATOMIC_RELAXED);
-    return pieces >= TRACE_TINY_CALLS && ticks < trace_now.tiny_ticks; /* else another thread did */
+    return pieces >= enough && ticks < trace_now.tiny_ticks; /* else another thread did */
+}
+
+/* An enter and an exit cost some 0.15 us: so many of them 7.5 ms, which are to be 1.5 % of the
+ * thread's processor time at most. */
+enum { LOOK_CALLS = 50000, LOOK_LEAST_NS = 500000000 };
+
+/* Whether functions that are tiny are too few: how many calls show it is halved then, so each may
+ * take twice as long; and doubled again where calls are rare. */
+static __attribute__((noinline, cold)) void look_at_cost(struct trace_thread *thread)
+{
+    struct timespec now = {0};
+    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    uint64_t used = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+    uint64_t passed = used - thread->told_since;
+    uint32_t calls = __atomic_load_n(&trace_now.tiny_calls, __ATOMIC_RELAXED);
+    if (passed < LOOK_LEAST_NS && calls > TRACE_TINY_CALLS_LEAST)
+        calls /= 2;
+    else if (passed / 2 > LOOK_LEAST_NS && calls < TRACE_TINY_CALLS)
+        calls *= 2;
+    __atomic_store_n(&trace_now.tiny_calls, calls, __ATOMIC_RELAXED);
+    thread->told_since = used;
+    thread->told = 0;
 }
 
 /* ---- Calls of Python ------------------------------------------------------------------------- */
@@ -149,11 +139,11 @@ static bool is_tiny(struct trace_code *code)
 static __attribute__((noinline)) bool enter_counted(struct trace_thread *thread,
                                                     struct trace_code *code, bool continues)
 {
-    struct trace_entry *entry = push(thread, code, trace_depth());
+    struct trace_entry *entry = trace_thread_push(thread, code, trace_depth());
     if (entry == NULL)
         return true;
     entry->token = ANNOT_CODE_HELD;
-    bool held = trace_now.is_special && is_held(thread, code);
+    bool held = trace_now.is_special && trace_is_held(thread, code);
     if (!held)
         tell_lines(thread, entry->depth);
     thread->count++;
@@ -172,13 +162,15 @@ static __attribute__((noinline)) bool enter_adaptively(struct trace_thread *thre
         give_up(thread, code);
         return false;
     }
-    struct trace_entry *entry = push(thread, code, trace_depth());
+    if (RARE(++thread->told == LOOK_CALLS))
+        look_at_cost(thread);
+    struct trace_entry *entry = trace_thread_push(thread, code, trace_depth());
     if (entry == NULL)
         return true;
     if (RARE(trace_count(&code->calls, !continues) & TRACE_CLOSED))
         return false; /* another thread has given it up by now */
     entry->token = ANNOT_CODE_HELD;
-    if (!trace_now.is_special || !is_held(thread, code))
+    if (!trace_now.is_special || !trace_is_held(thread, code))
         entry->token = open_call(thread, code, python_code, continues);
     entry->start = trace_time();
     thread->count++;
@@ -194,10 +186,10 @@ static inline bool enter_wanted(struct trace_code *code, PyCodeObject *python_co
         return enter_adaptively(thread, code, python_code, continues);
     if (trace_now.options.mode == TRACE_AGGREGATE)
         return enter_counted(thread, code, continues);
-    struct trace_entry *entry = push(thread, code, trace_depth());
+    struct trace_entry *entry = trace_thread_push(thread, code, trace_depth());
     if (RARE(entry == NULL))
         return true;
-    if (RARE(trace_now.is_special) && is_held(thread, code))
+    if (RARE(trace_now.is_special) && trace_is_held(thread, code))
         entry->token = ANNOT_CODE_HELD;
     else
         entry->token = open_call(thread, code, python_code, continues);
@@ -213,6 +205,26 @@ static bool hear_known(void)
     return true;
 }
 
+/* Wanted only inside of calls that have callees. */
+static __attribute__((noinline)) bool enter_callee(struct trace_code *code,
+                                                   PyCodeObject *python_code, bool continues)
+{
+    struct trace_thread *thread = trace_thread_now(true);
+    if (thread != NULL && thread->count > 0) {
+        uint32_t depth = trace_depth();
+        if (RARE(thread->entries[thread->count - 1].depth >= depth))
+            trace_thread_close(thread, depth);
+    }
+    if (thread == NULL || !trace_is_inside(thread)) {
+        trace_callees_missed(code);
+        return true;
+    }
+    (void)enter_wanted(code, python_code, continues);
+    if (code->has_lane)
+        trace_coroutine(code, continues ? TRACE_RESUMES : TRACE_BEGINS);
+    return true;
+}
+
 /* What is not just wanted. */
 static __attribute__((noinline)) bool enter_other(struct trace_code *code,
                                                   PyCodeObject *python_code, bool continues)
@@ -220,6 +232,8 @@ static __attribute__((noinline)) bool enter_other(struct trace_code *code,
     enum trace_verdict verdict = code ? trace_verdict_of(code) : TRACE_IGNORED;
     if (verdict == TRACE_KNOWN)
         return hear_known();
+    if (verdict == TRACE_CALLEE)
+        return enter_callee(code, python_code, continues);
     if (verdict != TRACE_COROUTINE)
         return false;
     bool goes_on = enter_wanted(code, python_code, continues);
@@ -236,14 +250,6 @@ bool trace_enter(PyCodeObject *python_code, bool continues)
     return enter_wanted(code, python_code, continues);
 }
 
-static __attribute__((noinline)) void leave_others(struct trace_thread *thread, uint32_t depth)
-{
-    if (trace_now.options.mode == TRACE_ADAPTIVE)
-        for (uint32_t i = thread->count; i-- > 0 && thread->entries[i].depth >= depth;)
-            measure(thread, i);
-    trace_thread_close(thread, depth);
-}
-
 static inline bool leave_wanted(void)
 {
     struct trace_thread *thread = trace_thread_now(false);
@@ -253,7 +259,7 @@ static inline bool leave_wanted(void)
     uint32_t last = thread->count - 1;
     struct trace_entry *entry = &thread->entries[last];
     if (RARE(trace_now.options.mode != TRACE_EXACT) || RARE(entry->depth != depth)) {
-        leave_others(thread, depth);
+        trace_thread_leave(thread, depth);
         return true;
     }
     thread->count = last;
@@ -266,6 +272,16 @@ static inline bool leave_wanted(void)
     return true;
 }
 
+static bool leave_callee(const struct trace_code *code, enum trace_piece piece)
+{
+    const struct trace_thread *thread = trace_self;
+    if (thread == NULL || thread->count == 0)
+        return true;
+    if (code->has_lane && trace_is_inside(thread))
+        trace_coroutine(code, piece);
+    return leave_wanted();
+}
+
 static __attribute__((noinline)) bool leave_other(struct trace_code *code, enum trace_piece piece)
 {
     enum trace_verdict verdict = code ? trace_verdict_of(code) : TRACE_IGNORED;
@@ -273,6 +289,8 @@ static __attribute__((noinline)) bool leave_other(struct trace_code *code, enum 
         return hear_known();
     if (verdict == TRACE_ESTIMATED)
         return leave_estimated(code);
+    if (verdict == TRACE_CALLEE)
+        return leave_callee(code, piece);
     if (verdict != TRACE_COROUTINE)
         return false;
     trace_coroutine(code, piece);
@@ -304,27 +322,12 @@ static bool is_of_traced(struct trace_thread *thread, uint32_t depth)
         trace_thread_close(thread, depth + 1);
     if (thread->count == 0)
         return false;
-    const struct trace_entry *caller = &thread->entries[thread->count - 1];
+    struct trace_entry *caller = &thread->entries[thread->count - 1];
+    if (caller->depth == TRACE_DEPTH_UNKNOWN && trace_entry_is_innermost(caller))
+        caller->depth = depth;
     if (caller->depth != depth || caller->code == NULL)
         return false;
     return trace_now.options.library != TRACE_LIBRARY_BOX || !caller->code->is_library;
-}
-
-bool trace_named_enter(struct trace_thread *thread, annot_name name, bool continues, uint32_t depth)
-{
-    struct trace_entry *entry = push(thread, NULL, depth);
-    if (entry == NULL)
-        return false;
-    entry->token = ANNOT_CODE_HELD;
-    entry->name = name;
-    entry->start = 0;
-    tell_lines(thread, entry->depth);
-    thread->count++;
-    if (trace_now.options.mode == TRACE_AGGREGATE)
-        trace_tree_enter(thread, entry, name, continues);
-    else
-        entry->token = annot_code_enter(name, continues);
-    return true;
 }
 
 void trace_c_enter(PyObject *callable)
@@ -343,5 +346,5 @@ void trace_c_leave(PyObject *callable)
     struct trace_thread *thread = trace_thread_now(false);
     (void)callable;
     if (thread != NULL && thread->count > 0)
-        leave_others(thread, trace_depth() + 1);
+        trace_thread_leave(thread, trace_depth() + 1);
 }

@@ -10,7 +10,14 @@
  * set one (a debugger), it stays, and lines are not counted.
  * Internal headers are needed to see whether a generator goes on. */
 #define Py_BUILD_CORE 1
+#include "tracing.h"
+#include "tracing_code.h"
+#include "tracing_lines.h"
 #include "tracing_plain.h"
+#include "tracing_state.h"
+#include "tracing_tasks.h"
+#include "tracing_thread.h"
+#include "tracing_values.h"
 
 #if PY_VERSION_HEX < 0x030C0000
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Where the tracer keeps what it knows of a code object: see tracing_parts.h. */
-#include "tracing_parts.h"
+/* Where the tracer keeps what it knows of a code object: see tracing_kept.h. */
+#include "tracing_kept.h"
+#include "tracing_code.h"
 
 #include <stdlib.h>
 
@@ -167,6 +168,21 @@ static void forget(void *pointer)
     free(kept);
 }
 
+/* Stores `kept`. CPython makes room for all indexes in use, and at the end of the code object calls
+ * each free function whose index has room, even for a pointer that nobody stored: another user of
+ * co_extra would be called for every code object that is traced. Room that CPython made for this
+ * pointer is therefore cut after it; it grows when others store theirs. 0, or -1 with an
+ * exception. */
+static int store(PyCodeObject *code, struct trace_code *kept)
+{
+    bool is_first = code->co_extra == NULL;
+    if (_PyCode_SetExtra((PyObject *)code, trace_extra, kept) < 0)
+        return -1;
+    if (is_first)
+        ((struct trace_extras *)code->co_extra)->count = trace_extra + 1;
+    return 0;
+}
+
 struct trace_code *trace_kept_add(PyCodeObject *code)
 {
     void *found = NULL;
@@ -178,7 +194,7 @@ struct trace_code *trace_kept_add(PyCodeObject *code)
     trace_code_lock();
     trace_code_link(kept, code);
     trace_code_unlock();
-    if (_PyCode_SetExtra((PyObject *)code, trace_extra, kept) == 0)
+    if (store(code, kept) == 0)
         return kept;
     PyErr_Clear();
     forget(kept);

@@ -10,7 +10,10 @@
  * a sum of its own. It changes where such a call begins and ends, not at lines.
  *
  * Threads: each its own counts. */
-#include "tracing_parts.h"
+#include "tracing_lines.h"
+#include "tracing_code.h"
+#include "tracing_state.h"
+#include "tracing_thread.h"
 
 #include <stdlib.h>
 #include <string.h>

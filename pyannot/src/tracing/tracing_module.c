@@ -3,8 +3,14 @@
  *
  * Threads: one at a time, see pyannot/_trace.py. */
 #include "greenlets.h"
-#include "tracing_parts.h"
+#include "task_watch.h"
+#include "tracing.h"
+#include "tracing_callees.h"
+#include "tracing_code.h"
+#include "tracing_select.h"
+#include "tracing_state.h"
 #include "tracing_tasks.h"
+#include "tracing_thread.h"
 
 #include <annot/queues.h>
 #include <stdio.h>
@@ -48,8 +54,7 @@ static void measure_clock(void)
         continue;
     uint64_t ticks = annot_queue_time() - begin;
     trace_now.ns_per_tick = ticks ? (double)(ns - begin_ns) / (double)ticks : 1;
-    double per_ns = 1 / trace_now.ns_per_tick;
-    trace_now.tiny_ticks = (uint64_t)((double)TRACE_TINY_CALLS * TRACE_TINY_NS * per_ns);
+    trace_now.tiny_ticks = (uint64_t)(TRACE_TINY_NS / trace_now.ns_per_tick);
 }
 
 /* The first way that works here; NULL: *ret_refusal says why none does. */
@@ -144,12 +149,14 @@ static int begin(const struct trace_options *options)
     measure_clock();
     trace_now.interpreter = PyInterpreterState_Get();
     trace_now.options = *options;
+    trace_now.tiny_calls = TRACE_TINY_CALLS;
     trace_has_values = options->arguments || options->results || options->exceptions;
     __atomic_fetch_add(&trace_now.epoch, TRACE_EPOCH, __ATOMIC_RELAXED);
     trace_now.is_special =
         options->max_depth != 0 || options->library == TRACE_LIBRARY_BOX || options->ranges;
     trace_now.is_plain = options->mode == TRACE_EXACT && !options->lines && !trace_has_values &&
-                         !trace_now.is_special;
+                         !trace_now.is_special && !options->callees;
+    trace_now.hears_all = options->callees; /* calls may be going on that have callees */
     trace_code_forget_verdicts();
     if (trace_self != NULL)
         trace_self->generation = 0;
@@ -169,7 +176,7 @@ static void tell(void)
     static const char lines[] = "; lines of chosen functions counted as well";
     char text[ANNOT_PROCESS_NOTE_MAX];
     const struct trace_options *options = &trace_now.options;
-    if (options->mode == TRACE_EXACT && options->least_ns)
+    if (options->mode == TRACE_EXACT && options->least_ns && !options->is_chosen_only)
         (void)snprintf(least, sizeof(least), " if it lasts %.15g us or longer",
                        (double)options->least_ns / 1000);
     if (options->mode == TRACE_OFF)
@@ -177,15 +184,18 @@ static void tell(void)
                        trace_now.hook->name);
     else
         (void)snprintf(text, sizeof(text), "calls of Python%s: %s%s, by %s%s%s",
-                       options->is_chosen_only ? " that are chosen" : "", words[options->mode],
-                       least, trace_now.hook->name,
+                       options->callees          ? " that are chosen, with their callees"
+                       : options->is_chosen_only ? " that are chosen"
+                                                 : "",
+                       words[options->mode], least, trace_now.hook->name,
                        options->c_calls ? ", with those of C functions" : "",
                        options->lines ? lines : "");
     annot_process_note(text);
 }
 
 /* trace_begin(mode, library, c_calls, max_depth, select, lines, library_folder,
- * own_folder, chosen, values, least_ns): of these 1 arguments, 2 results, 4 exceptions, 8 ranges */
+ * own_folder, chosen, values, least_ns): of these 1 arguments, 2 results, 4 exceptions, 8 ranges,
+ * 16 callees of those chosen */
 static PyObject *trace_begin(PyObject *module, PyObject *args)
 {
     struct trace_options options = {.mode = TRACE_OFF};
@@ -209,6 +219,7 @@ static PyObject *trace_begin(PyObject *module, PyObject *args)
     options.results = (values & 2) != 0;
     options.exceptions = (values & 4) != 0;
     options.ranges = (values & 8) != 0 && options.mode == TRACE_AGGREGATE;
+    options.callees = (values & 16) != 0 && options.is_chosen_only && options.mode != TRACE_OFF;
     if (trace_select(select, library_folder, own_folder) < 0 || trace_select_lines(lines) < 0 ||
         begin(&options) < 0)
         return NULL;
@@ -217,20 +228,22 @@ static PyObject *trace_begin(PyObject *module, PyObject *args)
     return PyUnicode_FromString(trace_now.hook->name);
 }
 
-/* trace_choose(code, least_ns=0) */
+/* trace_choose(code, least_ns=0, callees=False) */
 static PyObject *trace_choose(PyObject *module, PyObject *args)
 {
     PyObject *code;
     unsigned int least_ns = 0;
+    int callees = 0;
     (void)module;
-    if (!PyArg_ParseTuple(args, "O|I:trace_choose", &code, &least_ns) || refuse_elsewhere() < 0)
+    if (!PyArg_ParseTuple(args, "O|Ip:trace_choose", &code, &least_ns, &callees) ||
+        refuse_elsewhere() < 0)
         return NULL;
     if (!PyCode_Check(code) || trace_now.hook == NULL) {
         PyErr_SetString(PyExc_TypeError, "trace_choose() takes a code object, while calls are "
                                          "traced");
         return NULL;
     }
-    if (trace_code_choose((PyCodeObject *)code, least_ns) < 0)
+    if (trace_code_choose((PyCodeObject *)code, least_ns, callees != 0) < 0)
         return PyErr_NoMemory();
     if (trace_now.options.is_chosen_only && trace_now.hook->choose != NULL &&
         trace_now.hook->choose((PyCodeObject *)code) < 0)
@@ -314,6 +327,16 @@ static PyObject *trace_test(PyObject *module, PyObject *args)
     return PyBool_FromLong(heard == expected);
 }
 
+/* For os.register_at_fork. */
+static PyObject *trace_forked(PyObject *module, PyObject *ignored)
+{
+    (void)module;
+    (void)ignored;
+    if (!is_elsewhere())
+        trace_thread_forked();
+    Py_RETURN_NONE;
+}
+
 static PyObject *trace_end(PyObject *module, PyObject *ignored)
 {
     (void)module;
@@ -337,35 +360,15 @@ static PyObject *trace_choose_lines(PyObject *module, PyObject *code)
     Py_RETURN_NONE;
 }
 
-/* Nobody records any more: as if it had been asked for nothing. */
-static int end_asked(void *ignored)
-{
-    PyObject *module = PyImport_ImportModule("pyannot._trace");
-    PyObject *result = module ? PyObject_CallMethod(module, "asked", "s", "") : NULL;
-    (void)ignored;
-    if (result == NULL)
-        PyErr_Clear();
-    Py_XDECREF(result);
-    Py_XDECREF(module);
-    return 0;
-}
-
-void trace_end_later(void)
-{
-    if (!__atomic_exchange_n(&trace_now.is_asked, false, __ATOMIC_RELAXED))
-        return;
-    bool is_full = Py_AddPendingCall(end_asked, NULL) != 0; /* then at the next call */
-    __atomic_store_n(&trace_now.is_asked, is_full, __ATOMIC_RELAXED);
-}
-
-/* For gc.callbacks, while somebody has asked: what he asked for may fit no function that runs, and
- * then no event says that he has gone. */
+/* For gc.callbacks, while tracing was asked for from outside or has callees: no event may say that
+ * the recording ended, or that one began. */
 static PyObject *trace_look(PyObject *module, PyObject *args)
 {
     (void)module;
     (void)args;
     if (trace_now.is_asked && !annot_enabled())
         trace_end_later();
+    trace_callees_look();
     Py_RETURN_NONE;
 }
 
@@ -384,6 +387,7 @@ PyMethodDef trace_functions[] = {
     {"trace_choose", trace_choose, METH_VARARGS, NULL},
     {"trace_choose_lines", trace_choose_lines, METH_O, NULL},
     {"trace_end", trace_end, METH_NOARGS, NULL},
+    {"trace_forked", trace_forked, METH_NOARGS, NULL},
     {"trace_know", trace_know, METH_O, NULL},
     {"trace_look", trace_look, METH_VARARGS, NULL},
     {"trace_switched", trace_switched, METH_O, NULL},

@@ -5,7 +5,14 @@
  * two nanoseconds more. They return None, or DISABLE: then the interpreter does not tell of that
  * place of that code object any more, until restart_events. Exceptions that leave a frame, and
  * those that are thrown into one, cannot be disabled: DISABLE there would be an error. */
+#include "tracing.h"
+#include "tracing_code.h"
+#include "tracing_kept.h"
+#include "tracing_lines.h"
 #include "tracing_plain.h"
+#include "tracing_state.h"
+#include "tracing_thread.h"
+#include "tracing_values.h"
 
 #if PY_VERSION_HEX >= 0x030C0000
 
@@ -35,6 +42,8 @@ static PyObject *monitoring(void)
 static bool with_lines;
 static int line_events; /* of a code object whose lines are counted */
 static int call_events; /* of one whose calls are told, if not all are */
+static int all_events;  /* of all code, while calls that are chosen have callees */
+static int base_events; /* of all code otherwise */
 
 /* Events of one code object; the error of an interpreter that has no memory for them is nobody's.
  */
@@ -332,12 +341,12 @@ static int register_one(PyObject *module, int event, PyObject *callback)
         PyObject_CallMethod(module, "register_callback", "iiO", tool_id, event, callback));
 }
 
-/* Sets line_events and call_events; returns the events of all code, or -1 with an exception. */
+/* Sets the events above. 0, or -1 with an exception. */
 static int register_all(PyObject *module, const struct trace_options *options)
 {
     bool calls = options->mode != TRACE_OFF && !options->is_chosen_only;
     int set = 0;
-    line_events = call_events = 0;
+    line_events = call_events = all_events = 0;
     for (int i = 0; i < CALLBACK_COUNT; i++) {
         int where = callbacks[i].where;
         if (!is_wanted(where, options))
@@ -349,10 +358,14 @@ static int register_all(PyObject *module, const struct trace_options *options)
             call_events |= event;
         if (where == OF_LINES || (where == OF_CALLS && !calls))
             line_events |= event;
+        else if (where == OF_C && options->callees)
+            all_events |= event;
         else if (where != OF_START || calls || with_lines)
             set |= event;
     }
-    return set;
+    base_events = set;
+    all_events |= set | (options->callees ? call_events : 0);
+    return 0;
 }
 
 static int register_none(PyObject *module)
@@ -390,9 +403,9 @@ static int begin(PyObject *module, const struct trace_options *options)
     if (is_taken <= 0)
         return -1;
     with_lines = options->lines;
-    int set = register_all(module, options);
-    if (set >= 0 && call_quietly(PyObject_CallMethod(module, "restart_events", NULL)) == 0 &&
-        call_quietly(PyObject_CallMethod(module, "set_events", "ii", tool_id, set)) == 0)
+    if (register_all(module, options) == 0 &&
+        call_quietly(PyObject_CallMethod(module, "restart_events", NULL)) == 0 &&
+        call_quietly(PyObject_CallMethod(module, "set_events", "ii", tool_id, all_events)) == 0)
         return 0;
     PyObject *kind, *value, *traceback;
     PyErr_Fetch(&kind, &value, &traceback);
@@ -421,6 +434,21 @@ static int choose(PyCodeObject *code)
         call_quietly(PyObject_CallMethod(module, "set_local_events", "iOi", tool_id, code, set));
     Py_DECREF(module);
     return result;
+}
+
+/* In the middle of an event, or of the collection of garbage. */
+static void hear(bool all)
+{
+    PyObject *kind, *value, *traceback;
+    PyErr_Fetch(&kind, &value, &traceback);
+    PyObject *module = monitoring();
+    PyObject *result = module ? PyObject_CallMethod(module, "set_events", "ii", tool_id,
+                                                    all ? all_events : base_events)
+                              : NULL;
+    Py_XDECREF(result);
+    Py_XDECREF(module);
+    PyErr_Clear();
+    PyErr_Restore(kind, value, traceback);
 }
 
 static void stop(void)
@@ -468,6 +496,11 @@ static int choose(PyCodeObject *code)
     return 0;
 }
 
+static void hear(bool all)
+{
+    (void)all;
+}
+
 static void stop(void)
 {
 }
@@ -482,5 +515,6 @@ const struct trace_hook trace_monitoring = {.name = "sys.monitoring",
                                             .refused = refused,
                                             .start = start,
                                             .choose = choose,
+                                            .hear = hear,
                                             .stop = stop,
                                             .forget = forget};

@@ -7,7 +7,10 @@
 #ifndef PYANNOT_TRACING_PLAIN_H
 #define PYANNOT_TRACING_PLAIN_H
 
-#include "tracing_parts.h"
+#include "tracing_code.h"
+#include "tracing_kept.h"
+#include "tracing_state.h"
+#include "tracing_thread.h"
 
 /* NULL: it is not known, or not just wanted. */
 static inline struct trace_code *trace_plain_code(PyCodeObject *python_code)

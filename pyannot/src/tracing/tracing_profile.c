@@ -6,6 +6,9 @@
  * `threading` begins later at their begin; others have none. */
 #define Py_BUILD_CORE 1
 #include "tracing.h"
+#include "tracing_state.h"
+#include "tracing_tasks.h"
+#include "tracing_values.h"
 
 #include <annot/observers.h>
 

@@ -9,7 +9,10 @@
  * traced; the last one that fits decides.
  *
  * Threads: written while nothing is traced. */
-#include "tracing_parts.h"
+#include "tracing_select.h"
+#include "tracing.h"
+#include "tracing_code.h"
+#include "tracing_state.h"
 
 #include <fnmatch.h>
 #include <stdio.h>

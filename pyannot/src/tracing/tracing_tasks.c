@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* See tracing_tasks.h. */
-#include "tracing_tasks.h"
 
+#include "tracing_tasks.h"
 #include "greenlets.h"
-#include "task_parts.h"
-#include "tracing_parts.h"
+#include "task_shown.h"
+#include "task_track.h"
+#include "tracing.h"
+#include "tracing_code.h"
+#include "tracing_lines.h"
+#include "tracing_state.h"
+#include "tracing_thread.h"
 
 /* A call of a coroutine that has begun. The frame tells it from others of its function: one that
  * the collector of garbage closes ends while any task runs. */
@@ -276,11 +281,6 @@ static bool begin_step(struct task_track *track)
     return true;
 }
 
-PyFrameObject *trace_step_caller(void)
-{
-    return task_step != NULL ? task_step->caller : NULL;
-}
-
 void trace_step_again(struct trace_thread *thread, uint32_t depth)
 {
     bool continues;
@@ -302,15 +302,13 @@ void trace_step_end(void)
 {
     if (!trace_thread_begins())
         return;
-    trace_c_leave(NULL);
+    struct trace_thread *thread = trace_thread_now(false);
+    if (thread != NULL && thread->count > 0)
+        trace_thread_leave(thread, trace_depth() + 1);
     trace_thread_ends();
 }
 
 /* ---- Greenlets ------------------------------------------------------------------------------- */
-
-/* What switch() and the function that is told of it add to the depth of recursion: from 3.12 on,
- * calls of C do not. */
-#define SWITCH_CALLS (PY_VERSION_HEX < 0x030C0000 ? 2 : 0)
 
 /* The calls that were open end for now, and those that the frames of the other one are in go on: as
  * after any moment in which nothing was heard of the thread. */
@@ -321,7 +319,7 @@ void trace_greenlet_switched(void)
         return;
     if (trace_is_on() && thread->generation != 0) {
         trace_lines_pause(thread);
-        trace_thread_sync(false, SWITCH_CALLS);
+        trace_thread_switched(thread);
     }
     trace_thread_ends();
 }

@@ -11,6 +11,7 @@
 #define PYANNOT_TRACING_TASKS_H
 
 #include "task.h"
+#include "tracing_thread.h"
 
 /* Whose tasks they are, while calls of its interpreter are traced. */
 void trace_tasks_setup(struct state *state);
@@ -30,5 +31,22 @@ void trace_greenlets_known(void);
 void trace_task_end(struct task_track *track);
 /* Nothing is told any more; or the process is another one, where nothing was. */
 void trace_task_forget(struct task_track *track);
+
+/* ---- For calls --------------------------------------------------------------------------------
+ */
+
+enum trace_piece { TRACE_BEGINS, TRACE_RESUMES, TRACE_SUSPENDS, TRACE_ENDS };
+
+/* The innermost range that the calling thread, or the task that it runs, has open; 0: none. */
+annot_name trace_range_now(void);
+/* Of a coroutine that the calling thread runs, in a task or not. */
+void trace_coroutine(const struct trace_code *code, enum trace_piece piece);
+/* Calls inside of task_step_caller's frame are the thread's innermost step's again. */
+void trace_step_again(struct trace_thread *thread, uint32_t depth);
+/* The thread, which is in no call, is in the greenlet that it runs. */
+void trace_greenlet_enter(struct trace_thread *thread);
+
+/* Before 3.12: the frame that the next one of these is about, if it is a coroutine's. */
+void trace_see_frame(const void *frame);
 
 #endif

@@ -2,7 +2,19 @@
 /* The calls that a thread is in.
  *
  * Threads: each its own. The state is made at a thread's first event and freed when it ends. */
-#include "tracing_parts.h"
+#include "tracing_thread.h"
+#include "greenlets.h"
+#include "task_shown.h"
+#include "tracing.h"
+#include "tracing_callees.h"
+#include "tracing_code.h"
+#include "tracing_frames.h"
+#include "tracing_kept.h"
+#include "tracing_lines.h"
+#include "tracing_state.h"
+#include "tracing_tasks.h"
+#include "tracing_tree.h"
+#include "tracing_values.h"
 
 #if PY_VERSION_HEX < 0x030B0000
 #include <frameobject.h>
@@ -13,8 +25,6 @@
 #include <unistd.h>
 
 enum { FIRST_CAPACITY = 64, FRAMES_MAX = 16384, SETTLE_US = 100, SETTLE_TRIES = 5000 };
-
-__thread struct trace_thread *trace_self __attribute__((tls_model("initial-exec")));
 
 static pthread_key_t exit_key;
 static bool has_exit_key;
@@ -99,7 +109,7 @@ void trace_threads_settle(void)
 static bool has_code(const struct trace_thread *thread, const struct trace_code *code)
 {
     for (uint32_t i = 0; thread->generation != 0 && i < thread->count; i++)
-        if (thread->entries[i].code == code)
+        if (trace_entry_is_of(&thread->entries[i], code))
             return true;
     return false;
 }
@@ -138,6 +148,13 @@ static void end_thread(void *pointer)
     free(thread);
 }
 
+/* Whether it has heard of calls since tracing began. */
+static bool is_of_this_start(const struct trace_thread *thread)
+{
+    return thread->generation != 0 &&
+           thread->generation / TRACE_EPOCH == trace_now.epoch / TRACE_EPOCH;
+}
+
 /* In a child, before anything else runs: other threads are not there, nor is whoever held the lock;
  * what they counted is the parent's, and what lies in its memory soon is not there. */
 static void after_fork(void)
@@ -149,6 +166,9 @@ static void after_fork(void)
     if (thread == NULL)
         return;
     thread->previous = thread->next = NULL;
+    thread->told_since = 0; /* its processor time begins anew */
+    thread->inherited = 0;
+    thread->forked = is_of_this_start(thread) ? thread->count : 0;
     thread->generation = 0;
     thread->count = 0;
 }
@@ -186,28 +206,126 @@ bool trace_thread_grow(struct trace_thread *thread)
     return true;
 }
 
+bool trace_is_held(const struct trace_thread *thread, const struct trace_code *code)
+{
+    uint32_t count = thread->count;
+    if (trace_now.options.max_depth != 0 && count >= trace_now.options.max_depth)
+        return true;
+    if (trace_now.options.library != TRACE_LIBRARY_BOX || count == 0 || !code->is_library)
+        return false;
+    const struct trace_code *caller = thread->entries[count - 1].code;
+    return caller == NULL || caller->is_library;
+}
+
+/* Whether the innermost entry is over at an event of this depth. */
+static inline bool is_over(const struct trace_thread *thread, uint32_t depth)
+{
+    if (thread->count == 0)
+        return false;
+    const struct trace_entry *entry = &thread->entries[thread->count - 1];
+    if (RARE(entry->depth == TRACE_DEPTH_UNKNOWN) && depth != 0)
+        return !trace_entry_is_around(entry, depth);
+    return entry->depth >= depth;
+}
+
+/* Whether the entry, which is taken off, is of the frame that the event is about: of those that end
+ * the outermost. */
+static bool is_of_event(const struct trace_thread *thread, const struct trace_entry *entry,
+                        uint32_t depth)
+{
+    if (entry->depth == TRACE_DEPTH_UNKNOWN)
+        return depth != 0 && !is_over(thread, depth);
+    return entry->depth == depth;
+}
+
 void trace_thread_close(struct trace_thread *thread, uint32_t depth)
 {
     if (RARE(thread->lines != NULL))
         trace_line_called(thread, depth);
-    while (thread->count > 0 && thread->entries[thread->count - 1].depth >= depth) {
+    while (is_over(thread, depth)) {
         struct trace_entry *entry = &thread->entries[--thread->count];
         if (trace_now.options.mode == TRACE_AGGREGATE)
             trace_tree_leave(thread, entry);
-        else if (RARE(trace_has_values) && entry->depth == depth)
+        else if (RARE(trace_has_values) && is_of_event(thread, entry, depth))
             trace_values_leave(thread, entry);
         else
             annot_code_leave(entry->token);
     }
 }
 
+/* What ends. Of a recursion each call has its own share, else the outermost ones would make a tiny
+ * function seem large. */
+static void measure(struct trace_thread *thread, uint32_t index)
+{
+    struct trace_entry *entry = &thread->entries[index];
+    struct trace_code *code = entry->code;
+    if (entry->start == 0 || code == NULL || !trace_code_is_wanted(code))
+        return;
+    uint64_t ticks = trace_time() - entry->start;
+    trace_count_ticks(&code->ticks, ticks);
+    trace_count(&code->pieces, 1);
+    if (index > 0 && entry[-1].code == code && entry[-1].start != 0)
+        entry[-1].start += ticks;
+}
+
+__attribute__((noinline)) void trace_thread_leave(struct trace_thread *thread, uint32_t depth)
+{
+    if (trace_now.options.mode == TRACE_ADAPTIVE)
+        for (uint32_t i = thread->count; i-- > 0 && thread->entries[i].depth >= depth;)
+            measure(thread, i);
+    trace_thread_close(thread, depth);
+}
+
+bool trace_named_enter(struct trace_thread *thread, annot_name name, bool continues, uint32_t depth)
+{
+    struct trace_entry *entry = trace_thread_push(thread, NULL, depth);
+    if (entry == NULL)
+        return false;
+    entry->token = ANNOT_CODE_HELD;
+    entry->name = name;
+    entry->start = 0;
+    if (depth != TRACE_DEPTH_UNKNOWN && RARE(thread->lines != NULL))
+        trace_line_calls(thread, entry->depth);
+    thread->count++;
+    if (trace_now.options.mode == TRACE_AGGREGATE)
+        trace_tree_enter(thread, entry, name, continues);
+    else
+        entry->token = annot_code_enter(name, continues);
+    return true;
+}
+
 /* ---- From frames ----------------------------------------------------------------------------- */
 
-/* New references, innermost first. Returns how many; *ret_step: which has called a step of a task,
- * or -1. */
-static int take_codes(PyCodeObject **codes, int limit, bool is_entering, int *ret_step)
+/* A frame of the calling thread. */
+struct open_frame {
+    PyCodeObject *code; /* owned */
+    uint32_t depth;     /* of its call, or TRACE_DEPTH_UNKNOWN, and then its place */
+    uint32_t place;
+};
+
+#if PY_VERSION_HEX < 0x030C0000
+
+static struct open_frame open_frame_of(PyFrameObject *frame, uint32_t depth)
 {
-    const PyFrameObject *step = trace_step_caller();
+    (void)depth;
+    return (struct open_frame){PyFrame_GetCode(frame), TRACE_DEPTH_UNKNOWN,
+                               trace_place_of_frame(frame)};
+}
+
+#else
+
+static struct open_frame open_frame_of(PyFrameObject *frame, uint32_t depth)
+{
+    return (struct open_frame){PyFrame_GetCode(frame), depth, 0};
+}
+
+#endif
+
+/* Innermost first. Returns how many; *ret_step: which has called a step of a task, or -1. */
+static int take_frames(struct open_frame *frames, int limit, bool is_entering, int *ret_step)
+{
+    const PyFrameObject *step = task_step_caller();
+    uint32_t depth = trace_depth() - (is_entering ? 2 : 0);
     int count = 0;
     *ret_step = -1;
     PyFrameObject *frame = PyThreadState_GetFrame(PyThreadState_Get());
@@ -220,7 +338,8 @@ static int take_codes(PyCodeObject **codes, int limit, bool is_entering, int *re
         if (frame == step)
             *ret_step = count;
         if (count < limit)
-            codes[count++] = PyFrame_GetCode(frame);
+            frames[count++] = open_frame_of(frame, depth);
+        depth -= depth > 2 ? 2 : depth;
         PyFrameObject *back = PyFrame_GetBack(frame);
         Py_DECREF(frame);
         frame = back;
@@ -228,42 +347,88 @@ static int take_codes(PyCodeObject **codes, int limit, bool is_entering, int *re
     return count;
 }
 
-static void open_again(struct trace_thread *thread, PyCodeObject *code, uint32_t depth)
+/* The next of its entries is a call that began before. */
+static void go_on(struct trace_thread *thread, struct trace_entry *entry)
 {
-    struct trace_code *kept = trace_code_of(code);
-    if (kept == NULL || !trace_code_is_wanted(kept))
-        return;
-    if (thread->count == thread->capacity && !trace_thread_grow(thread))
-        return;
-    struct trace_entry *entry = &thread->entries[thread->count++];
-    *entry = (struct trace_entry){.code = kept, .depth = depth, .token = ANNOT_CODE_HELD};
+    annot_name name = entry->code ? entry->code->name : entry->name;
+    if (entry->code != NULL && trace_now.is_special && trace_is_held(thread, entry->code))
+        name = 0;
+    entry->token = ANNOT_CODE_HELD;
+    thread->count++;
     if (trace_now.options.mode == TRACE_AGGREGATE)
-        trace_tree_enter(thread, entry, kept->name, true);
-    else
-        entry->token = annot_code_enter(kept->name, 1);
+        trace_tree_enter(thread, entry, name, true);
+    else if (name != 0)
+        entry->token = annot_code_enter(name, 1);
 }
 
-/* Frames around the innermost are less deep by one call each: where C code lies between them it may
- * be more, which does no harm. */
-static void open_frames(struct trace_thread *thread, bool is_entering, uint32_t calls)
+static void open_again(struct trace_thread *thread, const struct open_frame *frame,
+                       uint32_t *inherited)
+{
+    struct trace_code *kept = trace_code_of(frame->code);
+    bool is_inside = trace_is_inside(thread), has_callees = kept != NULL && kept->has_callees;
+    bool is_callee = kept != NULL && is_inside && trace_verdict_of(kept) == TRACE_CALLEE;
+    if (kept == NULL || !(is_callee || trace_code_is_wanted(kept)))
+        return;
+    if (has_callees && !is_inside)
+        trace_callees_begin();
+    if (*inherited > 0) {
+        --*inherited;
+        kept = trace_code_inherited(kept);
+    }
+    if (thread->count == thread->capacity && !trace_thread_grow(thread))
+        return;
+    struct trace_entry *entry = &thread->entries[thread->count];
+    *entry = (struct trace_entry){.code = kept,
+                                  .depth = frame->depth,
+                                  .place = frame->place,
+                                  .is_inside = is_inside || has_callees};
+    go_on(thread, entry);
+}
+
+static void open_frames(struct trace_thread *thread, bool is_entering)
 {
     PyObject *kind, *value, *traceback;
     PyErr_Fetch(&kind, &value, &traceback);
-    PyCodeObject **codes = malloc(FRAMES_MAX * sizeof(*codes));
+    struct open_frame *frames = malloc(FRAMES_MAX * sizeof(*frames));
     bool is_outside = trace_now.hook != NULL && trace_now.hook->is_outside;
     int step = -1;
-    int count = codes ? take_codes(codes, FRAMES_MAX, is_entering && !is_outside, &step) : 0;
-    uint32_t depth = trace_depth() - 2 * (calls + (uint32_t)(is_entering || is_outside));
+    int count = frames ? take_frames(frames, FRAMES_MAX, is_entering && !is_outside, &step) : 0;
+    uint32_t inherited = thread->inherited_in == greenlet_now() ? thread->inherited : 0;
     for (int i = count; i-- > 0;) {
-        uint32_t above = 2 * (uint32_t)i;
-        open_again(thread, codes[i], depth > above ? depth - above : 0);
+        open_again(thread, &frames[i], &inherited);
         if (i == step)
-            trace_step_again(thread, depth > above ? depth - above + 1 : 1);
+            trace_step_again(thread, frames[i].depth | 1); /* unknown stays so */
     }
     for (int i = 0; i < count; i++)
-        Py_DECREF(codes[i]);
-    free(codes);
+        Py_DECREF(frames[i].code);
+    free(frames);
     PyErr_Restore(kind, value, traceback);
+}
+
+/* Some may have returned. Those of a greenlet that does not run are still the same. */
+static void count_inherited(struct trace_thread *thread)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; thread->generation != 0 && i < thread->count; i++)
+        count += thread->entries[i].code != NULL && thread->entries[i].code->of != NULL;
+    if (count != 0)
+        thread->inherited = count;
+}
+
+/* In a forked child: the calls that the thread is in are the parent's, and end here when the
+ * parent's do not. */
+static void open_inherited(struct trace_thread *thread)
+{
+    for (uint32_t i = 0; i < thread->forked; i++) {
+        struct trace_entry *entry = &thread->entries[i];
+        entry->start = 0;
+        if (entry->code != NULL && entry->code->of == NULL)
+            entry->code = trace_code_inherited(entry->code);
+        go_on(thread, entry);
+    }
+    thread->forked = 0;
+    thread->inherited_in = greenlet_now();
+    count_inherited(thread);
 }
 
 /* The gate also changes when anybody's recording begins or ends, and counts go on in that which
@@ -272,7 +437,7 @@ static void open_frames(struct trace_thread *thread, bool is_entering, uint32_t 
 static void begin_counts(struct trace_thread *thread)
 {
     if (thread->sums.segment != NULL && annot_sums_are_current(&thread->sums)) {
-        if (thread->generation / TRACE_EPOCH == trace_now.epoch / TRACE_EPOCH)
+        if (is_of_this_start(thread))
             trace_tree_pause(thread);
         return;
     }
@@ -294,13 +459,33 @@ static void leave_all(struct trace_thread *thread)
 static bool goes_on(const struct trace_thread *thread, uint64_t gate)
 {
     bool is_held = thread->count > 0 && thread->entries[thread->count - 1].token == ANNOT_CODE_HELD;
-    return gate != 0 && thread->generation != 0 && trace_now.options.mode == TRACE_EXACT &&
-           !is_held && thread->generation / TRACE_EPOCH == trace_now.epoch / TRACE_EPOCH &&
-           thread->sums.segment != NULL && annot_sums_are_current(&thread->sums);
+    return gate != 0 && trace_now.options.mode == TRACE_EXACT && !is_held &&
+           is_of_this_start(thread) && thread->sums.segment != NULL &&
+           annot_sums_are_current(&thread->sums);
 }
 
-__attribute__((noinline, cold)) struct trace_thread *trace_thread_sync(bool is_entering,
-                                                                       uint32_t calls)
+/* The calls that are open end, and those of the frames that the thread is in go on. */
+static struct trace_thread *open_anew(struct trace_thread *thread, uint64_t gate, bool is_entering)
+{
+    if (RARE(thread->inherited != 0))
+        count_inherited(thread);
+    leave_all(thread);
+    begin_counts(thread);
+    thread->generation = 0;
+    if (gate == 0)
+        return NULL;
+    thread->generation = gate ^ trace_now.epoch;
+    if (thread->forked != 0) {
+        open_inherited(thread);
+        return thread;
+    }
+    trace_greenlet_enter(thread);
+    if (trace_now.options.mode != TRACE_OFF)
+        open_frames(thread, is_entering);
+    return thread;
+}
+
+__attribute__((noinline, cold)) struct trace_thread *trace_thread_sync(bool is_entering)
 {
     struct trace_thread *thread = trace_self || trace_thread_make() ? trace_self : NULL;
     uint64_t gate = __atomic_load_n(&annot_gate_v1.generation, __ATOMIC_RELAXED);
@@ -308,18 +493,23 @@ __attribute__((noinline, cold)) struct trace_thread *trace_thread_sync(bool is_e
         trace_end_later();
     if (thread == NULL || (gate == 0 && thread->generation == 0))
         return NULL;
-    if (goes_on(thread, gate)) {
-        thread->generation = gate ^ trace_now.epoch;
-        return thread;
-    }
-    leave_all(thread);
-    begin_counts(thread);
-    thread->generation = 0;
-    if (gate == 0)
-        return NULL;
+    if (!goes_on(thread, gate) || greenlets_are_unwatched())
+        return open_anew(thread, gate, is_entering);
     thread->generation = gate ^ trace_now.epoch;
-    trace_greenlet_enter(thread);
-    if (trace_now.options.mode != TRACE_OFF)
-        open_frames(thread, is_entering, calls);
     return thread;
+}
+
+void trace_thread_switched(struct trace_thread *thread)
+{
+    uint64_t gate = __atomic_load_n(&annot_gate_v1.generation, __ATOMIC_RELAXED);
+    (void)open_anew(thread, gate, false);
+}
+
+void trace_thread_forked(void)
+{
+    if (trace_self == NULL || trace_self->forked == 0 || !trace_thread_begins())
+        return;
+    if (trace_is_on())
+        (void)trace_thread_sync(false);
+    trace_thread_ends();
 }

@@ -8,7 +8,9 @@
  * called it: some are kept back for that.
  *
  * Threads: each its own tree. */
-#include "tracing_parts.h"
+#include "tracing_tree.h"
+#include "tracing_state.h"
+#include "tracing_thread.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What calls were given and returned, and the exceptions that left them: see tracing_parts.h.
+/* What calls were given and returned, and the exceptions that left them: see tracing_values.h.
  *
  * No code of the program runs for it: values of the interpreter's own types are written out as far
  * as they fit, of all others there is the type. Nothing is raised, and an exception that is on its
@@ -7,7 +7,11 @@
  *
  * Threads: each its own. Without the GIL others change lists, dictionaries and exceptions
  * meanwhile: what is in them is held by references of our own while it is looked at. */
-#include "tracing_parts.h"
+#include "tracing_values.h"
+#include "tracing_code.h"
+#include "tracing_kept.h"
+#include "tracing_state.h"
+#include "tracing_thread.h"
 
 #include <annot/values.h>
 #include <stdio.h>
@@ -20,8 +24,6 @@ enum {
     ITEMS_MAX = 5,
     LEVELS_MAX = 2, /* of containers in one another */
 };
-
-bool trace_has_values;
 
 /* Of the event that the hook is about to tell. */
 static _Thread_local struct {
@@ -405,10 +407,11 @@ static void mark(struct trace_thread *thread, const struct trace_entry *entry,
                  const struct leaving *leaving)
 {
     const void *raised = leaving->exception ? leaving->exception : leaving->type;
+    uint32_t index = (uint32_t)(entry - thread->entries);
     bool is_known =
-        thread->raised == raised && entry->depth < thread->raised_depth && is_from_inside(leaving);
+        thread->raised == raised && index < thread->raised_index && is_from_inside(leaving);
     thread->raised = raised;
-    thread->raised_depth = entry->depth;
+    thread->raised_index = index;
     if (is_known)
         return;
     struct values values;
@@ -435,7 +438,7 @@ void trace_raised(PyCodeObject *python_code, PyObject *exception)
     while (count > 0 && thread->entries[count - 1].depth > depth)
         count--; /* left, and not closed yet */
     const struct trace_entry *entry = count > 0 ? &thread->entries[count - 1] : NULL;
-    if (entry != NULL && entry->depth == depth && entry->code == code)
+    if (entry != NULL && entry->depth == depth && trace_entry_is_of(entry, code))
         mark(thread, entry, &leaving);
 }
 

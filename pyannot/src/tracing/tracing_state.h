@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+/* How the process is traced now, and numbers that all its threads count.
+ *
+ * Threads: trace_now and trace_has_values change while no thread is in the middle of an event. */
+#ifndef PYANNOT_TRACING_STATE_H
+#define PYANNOT_TRACING_STATE_H
+
+#include "tracing.h"
+
+#include <annot/annot.h>
+#include <annot/observers.h>
+#include <annot/queues.h>
+#include <annot/tracer.h>
+
+#define RARE(condition) (__builtin_expect((condition) != 0, 0))
+
+/* How the process is traced now. */
+struct trace_now {
+    struct trace_options options;
+    const struct trace_hook *hook; /* NULL: it is not; trace_is_on */
+    bool is_special;               /* depth or library make a difference */
+    bool is_plain;                 /* exact, and nothing else is asked for */
+    bool is_asked;                 /* from outside, for a recording that is in progress */
+    bool hears_all;                /* callees: the hook reports every function for now */
+    uint64_t tiny_ticks;           /* adaptive: what calls of a tiny function take together */
+    uint32_t tiny_calls;           /* of how many */
+    bool reads_counter;            /* times of libannot are those of the time stamp counter */
+    double ns_per_tick;            /* measured at start */
+    PyInterpreterState *interpreter;
+    uint64_t epoch; /* which start this is: TRACE_EPOCH times its number */
+};
+
+#define TRACE_EPOCH (UINT64_C(1) << 40)
+
+extern struct trace_now trace_now; /* changes while no thread is in the middle of an event */
+
+/* For what is no event of the hook: asked with trace_thread_begins, the answer holds until
+ * trace_thread_ends. Partner: trace_begin, trace_end. */
+static inline bool trace_is_on(void)
+{
+    return __atomic_load_n(&trace_now.hook, __ATOMIC_RELAXED) != NULL;
+}
+
+#define TRACE_DOMAIN "python calls"
+
+/* As annot_queue_time, without a call where that is one instruction. */
+static inline uint64_t trace_time(void)
+{
+#if defined(__x86_64__)
+    if (__builtin_expect(trace_now.reads_counter, 1))
+        return __builtin_ia32_rdtsc();
+#endif
+    return annot_queue_time();
+}
+
+/* A function is tiny if a number of its calls together take less than this. It is a thousand calls
+ * at first, fewer (longer ones) as long as a thread spends much of its time on being told of. */
+enum { TRACE_TINY_NS = 2000000, TRACE_TINY_CALLS = 1000, TRACE_TINY_CALLS_LEAST = 62 };
+
+/* Who asked for it records no more: it ends soon. (tracing_state.c) */
+void trace_end_later(void);
+
+/* Arguments, results or exceptions are recorded with the calls. */
+extern bool trace_has_values;
+
+/* ---- Counts of all threads --------------------------------------------------------------------
+ *
+ * Returns what it was. */
+
+static inline uint32_t trace_count(uint32_t *count, uint32_t number)
+{
+#if PYANNOT_FREE_THREADED
+    return __atomic_fetch_add(count, number, __ATOMIC_RELAXED);
+#else
+    uint32_t before = *count;
+    *count += number;
+    return before;
+#endif
+}
+
+static inline void trace_count_ticks(uint64_t *ticks, uint64_t number)
+{
+#if PYANNOT_FREE_THREADED
+    __atomic_fetch_add(ticks, number, __ATOMIC_RELAXED);
+#else
+    *ticks += number;
+#endif
+}
+
+/* Whether it is the first time. */
+static inline bool trace_first(bool *is_done)
+{
+    return !__atomic_exchange_n(is_done, true, __ATOMIC_RELAXED);
+}
+
+#endif

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT */
+/* The calls that a thread is in.
+ *
+ * Threads: each its own. The state is made at a thread's first event and freed when it ends. */
+#ifndef PYANNOT_TRACING_THREAD_H
+#define PYANNOT_TRACING_THREAD_H
+
+#include "tracing_callees.h"
+#include "tracing_code.h"
+#include "tracing_state.h"
+
+struct trace_node; /* tracing_tree.c */
+
+/* A frame that a thread is in. */
+struct trace_entry {
+    struct trace_code *code; /* NULL: a call of a C function */
+    uint32_t depth;          /* of calls of Python, or TRACE_DEPTH_UNKNOWN */
+    uint32_t token;          /* of annot_code_enter */
+    bool is_inside;          /* it has callees, or a caller has */
+
+    union {
+        annot_name name; /* of a C function */
+        uint32_t place;  /* of Python code, with TRACE_DEPTH_UNKNOWN: trace_place_of_frame */
+    };
+
+    union {
+        uint64_t start;          /* adaptive */
+        struct trace_node *node; /* aggregate: what called it */
+    };
+};
+
+/* Before 3.12 the depth counts calls of C, too, and so the depth of a call that had begun before it
+ * was traced is not known. Its frame shows whether it lasts: tracing_frames.c. As a number it is
+ * deeper than any event, so that a comparison of depths never takes such a call for a caller. */
+#define TRACE_DEPTH_UNKNOWN UINT32_MAX
+
+static inline bool trace_entry_is_of(const struct trace_entry *entry, const struct trace_code *code)
+{
+    return entry->code == code || (entry->code != NULL && entry->code->of == code);
+}
+
+/* Of a thread of the operating system. */
+struct trace_thread {
+    struct trace_thread *previous, *next; /* of all */
+    uint64_t generation; /* of the gate, and the epoch; 0: the stack below is not true */
+    uint32_t count, capacity;
+    struct trace_entry *entries;
+    uint32_t forked;    /* in a child that has heard of no call yet: what count was at the fork */
+    uint32_t inherited; /* in a child: how many calls of those are open, the outermost ones */
+    const void *inherited_in;         /* the greenlet that is in them; NULL: the thread has none */
+    struct annot_sums sums;           /* where the next two count */
+    struct trace_tree *tree;          /* aggregate; NULL: none yet */
+    struct trace_lines *lines;        /* the same of lines */
+    struct trace_callable *callables; /* names that it keeps, without the GIL; NULL: none yet */
+    const void *raised;               /* the last exception that left a call, and which entry */
+    uint32_t raised_index;
+    uint32_t known;      /* events of known calls so far */
+    uint32_t told;       /* adaptive: calls since the last look at what they cost */
+    uint64_t told_since; /* the thread's processor time then, in ns */
+    bool is_busy;        /* in the middle of an event: trace_threads_settle */
+};
+
+extern __thread struct trace_thread *trace_self __attribute__((tls_model("initial-exec")));
+
+/* Whether a caller of the thread's next call is chosen with callees. */
+static inline bool trace_is_inside(const struct trace_thread *thread)
+{
+    return thread->count > 0 && thread->entries[thread->count - 1].is_inside;
+}
+
+/* The thread's state, its stack put right by the frames that it is in, without the innermost if
+ * that begins. NULL without a recording or memory. */
+struct trace_thread *trace_thread_sync(bool is_entering);
+/* Puts the stack right after a switch to another greenlet. */
+void trace_thread_switched(struct trace_thread *thread);
+
+/* The same if that is so already, else NULL. */
+static inline struct trace_thread *trace_thread_ready(void)
+{
+    struct trace_thread *thread = trace_self;
+    uint64_t gate = *(const volatile uint64_t *)&annot_gate_v1.generation;
+    if (RARE(thread == NULL) || RARE(thread->generation != (gate ^ trace_now.epoch)) ||
+        RARE(gate == 0))
+        return NULL;
+    return thread;
+}
+
+/* Either of them. */
+static inline struct trace_thread *trace_thread_now(bool is_entering)
+{
+    struct trace_thread *thread = trace_thread_ready();
+    return RARE(thread == NULL) ? trace_thread_sync(is_entering) : thread;
+}
+
+/* Makes trace_self. False: no memory. */
+bool trace_thread_make(void);
+
+#if PYANNOT_FREE_THREADED
+
+/* Around all that is done for an event. Between the two a thread may be stopped by others only
+ * where it waits; so, once the world was stopped, who stopped it knows by is_busy whether it is in
+ * there. False: no memory, and nothing is to be done. Partner: trace_threads_settle. */
+static inline bool trace_thread_begins(void)
+{
+    if (RARE(trace_self == NULL) && !trace_thread_make())
+        return false;
+    __atomic_store_n(&trace_self->is_busy, true, __ATOMIC_RELAXED);
+    return true;
+}
+
+static inline void trace_thread_ends(void)
+{
+    __atomic_store_n(&trace_self->is_busy, false, __ATOMIC_RELEASE);
+}
+
+#else
+
+static inline bool trace_thread_begins(void)
+{
+    return true;
+}
+
+static inline void trace_thread_ends(void)
+{
+}
+
+#endif
+
+/* Without the GIL: returns when no other thread is in the middle of an event. The world has been
+ * stopped since events ended. */
+void trace_threads_settle(void);
+
+/* In a forked child, where Python code may run again: it is in its parent's calls. */
+void trace_thread_forked(void);
+/* Room for one more entry. */
+bool trace_thread_grow(struct trace_thread *thread);
+/* Closes entries that the interpreter has left: those at this depth and deeper, and of those whose
+ * depth is not known the ones that have no frame around the event. 0: all. */
+void trace_thread_close(struct trace_thread *thread, uint32_t depth);
+/* The same at an exit; with TRACE_ADAPTIVE the calls are measured. */
+void trace_thread_leave(struct trace_thread *thread, uint32_t depth);
+/* Whether a call has no range of its own because of where it is. */
+bool trace_is_held(const struct trace_thread *thread, const struct trace_code *code);
+/* Something that is no frame; in the innermost one if it is deeper than that, and trace_c_leave
+ * ends it. False: no memory. */
+bool trace_named_enter(struct trace_thread *thread, annot_name name, bool continues,
+                       uint32_t depth);
+int trace_thread_setup(void);
+/* What is counted lasts no longer, in any thread: none is in the middle of an event. */
+void trace_threads_pause(void);
+/* Whether a thread is in a call of it. Where there is no lock, that cannot be known: true. */
+bool trace_threads_have(const struct trace_code *code);
+
+/* Twice as deep as the calling thread is in calls of Python: the depth of the innermost frame. What
+ * that calls and is no frame is deeper by one. */
+static inline uint32_t trace_depth_of(const PyThreadState *state)
+{
+#if PY_VERSION_HEX >= 0x030C0000
+    return 2 * (uint32_t)(state->py_recursion_limit - state->py_recursion_remaining);
+#elif PY_VERSION_HEX >= 0x030B0000
+    return 2 * (uint32_t)(state->recursion_limit - state->recursion_remaining);
+#else
+    return 2 * (uint32_t)state->recursion_depth;
+#endif
+}
+
+static inline uint32_t trace_depth(void)
+{
+    return trace_depth_of(PyThreadState_Get());
+}
+
+/* The entry of a call that begins, which counts once thread->count is raised. NULL: no memory. */
+static inline struct trace_entry *trace_thread_push(struct trace_thread *thread,
+                                                    struct trace_code *code, uint32_t depth)
+{
+    uint32_t count = thread->count;
+    if (RARE(count > 0 && thread->entries[count - 1].depth >= depth)) {
+        trace_thread_close(thread, depth);
+        count = thread->count;
+    }
+    if (RARE(count == thread->capacity) && !trace_thread_grow(thread))
+        return NULL;
+    struct trace_entry *entry = &thread->entries[count];
+    entry->code = code;
+    entry->depth = depth;
+    entry->is_inside = trace_is_inside(thread);
+    if (RARE(code != NULL && code->has_callees) && !entry->is_inside) {
+        entry->is_inside = true;
+        trace_callees_begin();
+    }
+    return entry;
+}
+
+#endif
