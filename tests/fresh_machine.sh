@@ -8,8 +8,8 @@ usage() {
 usage: fresh_machine.sh [-p PACKAGE,...] [-b BASE] [-c FOLDER] ROOT COMMAND...
 
 Makes a root of this machine's release in the folder ROOT, with the base system and what -p names
-(default ca-certificates,git), clones the repository FOLDER of -c there, or copies a folder that is
-none, and runs COMMAND in it as root, by a clean environment. Exits as COMMAND does.
+(default ca-certificates,git), clones the repository FOLDER of -c into root's home, or copies a
+folder that is none, and runs COMMAND in it as root, by a clean environment. Exits as COMMAND does.
 
 The base system is kept in BASE (default ROOT.base; roots may share one, but not make it at once)
 until release, sources or packages change. Package sources, their keys and certificates are those of
@@ -83,11 +83,11 @@ fi
 rm -rf --one-file-system "$root"
 cp -a --reflink=auto "$base" "$root"
 cp -L /etc/resolv.conf /etc/hosts "$root/etc/"
-mkdir -p "$root/srv/work"
+mkdir -p "$root/root/annot"
 if [[ $copied && -e $copied/.git ]]; then
-    git clone --quiet "$copied" "$root/srv/work"
+    git clone --quiet "$copied" "$root/root/annot"
 elif [[ $copied ]]; then
-    cp -a "$copied/." "$root/srv/work"
+    cp -a "$copied/." "$root/root/annot"
 fi
 
 environment=(HOME=/root TERM=dumb LANG=C.UTF-8
@@ -105,7 +105,7 @@ unshare --mount --propagation private sh -euc '
     mount -t tmpfs tmpfs dev/shm
     mkdir -p .old
     pivot_root . .old
-    cd /srv/work
+    cd / && cd root/annot
     umount -l /.old
     rmdir /.old
     exec env -i "$@"' sh "$root" "${environment[@]}" "${proxies[@]}" "$@" || status=$?

@@ -4,7 +4,11 @@
 
     run.py BUILD            all suites, then those of the variants below
     run.py BUILD SUITE...   these suites, without variants
-    --count "NAME: OUTCOME" also counts what ran before: passed, failed, or skipped and why
+    --count "NAME: OUTCOME" also counts an earlier run: passed, failed, or skipped and why; or a
+                            closing line of this script. Lines before it are repeated.
+    --installed VENV        against the annot of a virtual environment (installed.py), without the
+                            tests that run alone: they take most of the time, and compare with
+                            clocks, whatever way annot was installed
 
 Tests are meson's; each exits 0 (passed), 77 (skipped: the machine lacks something) or anything
 else (failed: its output is printed here). A program of many cases ends with a line like
@@ -17,7 +21,7 @@ with what it leaves of the processors, tests of the variants that do not.
 Tests of the suites in MACHINE watch real processes on a real clock, which a machine may stop for a
 second. If few tests failed, those of them run once more, alone; one that passes then is "unsteady":
 its first failure is printed and counted all the same, for somebody to look at. Whatever fails in
-any other suite has failed.
+any other suite has failed. Both are listed once more before the counts.
 """
 
 import argparse
@@ -40,7 +44,7 @@ VARIANTS = {
     "tsan": (["-Db_sanitize=thread", "-Db_lundef=false"], [], ["stress", "two-sided"]),
     "clang": (["-Dwerror=true"], ["headers"], []),
 }
-MACHINE = {"python", "sampling", "stress", "system", "timed", "two-sided"}
+MACHINE = {"interpreters", "python", "sampling", "stress", "system", "timed", "two-sided"}
 SECOND_TRIES = 8
 # Many tests wait for most of their time. Those that compare with clocks are alone all the same.
 LANES = (os.cpu_count() or 1) + 2
@@ -50,6 +54,8 @@ PATIENCE = 5
 STEP_BACK = ["sh", "-c",
              'echo 19 2>/dev/null >/proc/self/autogroup; exec chrt --idle 0 nice -n 19 "$@"', "sh"]
 IN_BACKGROUND = ["setsid", "--wait", *STEP_BACK]
+WRAPPER: list[str] = []  # of --installed
+summary: list[str] = []  # "failed: TEST: first failed cases", "unsteady: ..."; before the counts
 COMPILERS = {"clang": {"CC": "clang", "CXX": "clang++"}}
 # Compilation takes half the time of -O2 -g. Reports of sanitizers have their lines with -g1, too.
 VARIANT_OPTIONS = ["-Dpython=disabled", "-Dman=disabled", "-Dtests=true", "--buildtype=plain",
@@ -57,7 +63,7 @@ VARIANT_OPTIONS = ["-Dpython=disabled", "-Dman=disabled", "-Dtests=true", "--bui
 
 REASON = re.compile(r"skipped:|^skipped ", re.IGNORECASE)
 FAILURE = re.compile(r"^FAIL|^E  |^\s+\S+\.c:\d+: |Error: ")
-COUNT = re.compile(r"(\d+) (passed|failed|skipped|errors?)\b")
+COUNT = re.compile(r"(\d+) (passed|failed|skipped|unsteady|errors?)\b")
 CLOSING = re.compile(r"\d+ (passed|failed|skipped|errors?)\b(, \d+ \w+)*( in [\d.]+s.*)?")
 
 
@@ -107,10 +113,14 @@ def meson_test(build: pathlib.Path, selection: list[str], log_name: str,
                f"--logbase={log_name}", f"--timeout-multiplier={PATIENCE}"]
     if is_background:  # meson makes a session of each test
         command = [*IN_BACKGROUND, *command, "--num-processes=2",
-                   f"--timeout-multiplier={4 * PATIENCE}", f"--wrapper={shlex.join(STEP_BACK)}"]
+                   f"--timeout-multiplier={4 * PATIENCE}"]
     else:
         command += [f"--num-processes={LANES}"]
-    log = build / "meson-logs" / f"{log_name}{'-sh' if is_background else ''}.json"
+    wrapper = STEP_BACK if is_background else WRAPPER
+    if wrapper:
+        command += [f"--wrapper={shlex.join(wrapper)}"]
+        log_name += f"-{os.path.basename(wrapper[0])}"  # as meson calls it
+    log = build / "meson-logs" / f"{log_name}.json"
     log.unlink(missing_ok=True)
     done = subprocess.run([*command, *selection], env=environment, check=False, text=True,
                           stdout=subprocess.PIPE if is_background else None)
@@ -144,6 +154,10 @@ def failure_lines(test: dict) -> list[str]:
     return [line.strip()[:200] for line in output_lines(test) if FAILURE.search(line)][:10]
 
 
+def summarize(outcome: str, label: str, test: dict) -> None:
+    summary.append(": ".join([outcome, label + test["name"], *failure_lines(test)[:2]]))
+
+
 def second_tries(build: pathlib.Path, tests: list[dict]) -> dict[str, dict]:
     """What failed in a suite of MACHINE, run again one after the other; nothing if much failed."""
     failed = [test for test in tests if case_counts(test)["failed"]]
@@ -163,8 +177,11 @@ def counted_before(texts: list[str]) -> collections.Counter:
     total: collections.Counter = collections.Counter()
     for text in texts:
         print(text)
+        text = text.splitlines()[-1]
+        closing = COUNT.findall(text) if CLOSING.search(text) else []
         outcome = re.search(r": (passed|failed|skipped)\b", text)
-        total[outcome.group(1) if outcome else "failed"] += 1
+        for number, name in closing or [(1, outcome.group(1) if outcome else "failed")]:
+            total[name] += int(number)
     return total
 
 
@@ -173,8 +190,13 @@ def main() -> int:
     parser.add_argument("build", type=pathlib.Path)
     parser.add_argument("suites", nargs="*")
     parser.add_argument("--count", action="append", default=[])
-    options = parser.parse_args()
+    parser.add_argument("--installed", type=pathlib.Path)
+    options = parser.parse_intermixed_args()
+    if options.installed:
+        WRAPPER.extend([str(pathlib.Path(__file__).resolve().with_name("installed.py")),
+                        str(options.build.resolve()), str(options.installed.absolute())])
     beside, alone = names_of(options.build, set(options.suites))
+    alone = [] if options.installed else alone
     variants = {} if options.suites else VARIANTS
     with concurrent.futures.ThreadPoolExecutor(1) as background:
         builds = [background.submit(build_variant, options.build, name) for name in variants]
@@ -190,6 +212,8 @@ def main() -> int:
     for name in variants:
         total += run(options.build / name, f"{name}: ", in_suites(variants[name][2]), "after")
     ran = total["passed"]
+    for text in summary:
+        print(text)
     total += counted_before(options.count)
     outcomes = ["passed", "failed", "skipped"] + ["unsteady"] * bool(total["unsteady"])
     print(", ".join(f"{total[outcome]} {outcome}" for outcome in outcomes), flush=True)
@@ -225,6 +249,7 @@ def run(build: pathlib.Path, label: str, selection: list[str], log_name: str = "
             print(f"{label}{test['name']}: unsteady, passed when run again; at first:")
             for text in failure_lines(test):
                 print(f"    {text}")
+            summarize("unsteady", label, test)
         if counts["skipped"]:
             reasons = [line.strip() for line in output_lines(test) if REASON.search(line)]
             for text in reasons or ["skipped: no reason given"]:
@@ -233,6 +258,7 @@ def run(build: pathlib.Path, label: str, selection: list[str], log_name: str = "
             print(f"{label}{test['name']}: {counts['failed']} failed ({test['result']})")
             for text in failure_lines(test):
                 print(f"    {text}")
+            summarize("failed", label, test)
     return total
 
 

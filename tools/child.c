@@ -3,6 +3,8 @@
  * errno back; a good exec closes the child's end. */
 #include "child.h"
 
+#include "clock_now.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -10,9 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -49,44 +51,27 @@ int child_check(const char *command)
     return error;
 }
 
-int child_prepare(struct child *child)
+void child_prepare(struct child *child, struct signals *signals)
 {
-    const struct sigaction ignore = {.sa_handler = SIG_IGN}, normal = {.sa_handler = SIG_DFL};
     struct rlimit files;
-    sigset_t mask;
-    *child = (struct child){.signal_fd = -1};
-    sigemptyset(&mask);
-    sigaddset(&mask, SIGCHLD);
-    sigaddset(&mask, SIGTERM);
-    sigaddset(&mask, SIGHUP);
-    sigprocmask(SIG_BLOCK, &mask, &child->mask_before);
-    sigaction(SIGINT, &ignore, &child->interrupt_before);
-    sigaction(SIGQUIT, &ignore, &child->quit_before);
-    sigaction(SIGTTOU, &ignore, &child->background_before);
-    sigaction(SIGCHLD, &normal, &child->ended_before); /* ignored, no end would be told */
+    *child = (struct child){.signals = signals};
     getrlimit(RLIMIT_NOFILE, &child->files_before);
     files = child->files_before;
     files.rlim_cur = files.rlim_max; /* one pidfd per process */
     setrlimit(RLIMIT_NOFILE, &files);
     prctl(PR_SET_CHILD_SUBREAPER, 1); /* who loses its parent stays our descendant */
-    child->signal_fd = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
-    return child->signal_fd < 0 ? -errno : 0;
 }
 
 /* In the forked child: everything as annot found it, then, with leave, the command. */
 static void run(const struct child *child, const struct child_command *command, int fd)
 {
     char leave;
-    sigaction(SIGINT, &child->interrupt_before, NULL);
-    sigaction(SIGQUIT, &child->quit_before, NULL);
-    sigaction(SIGTTOU, &child->background_before, NULL);
-    sigaction(SIGCHLD, &child->ended_before, NULL);
     setrlimit(RLIMIT_NOFILE, &child->files_before);
     for (size_t i = 0; i < command->variable_count; i++)
         setenv(command->variables[i].name, command->variables[i].value, 1);
     if (command->forked && read(fd, &leave, 1) != 1)
         _exit(127); /* annot is gone */
-    sigprocmask(SIG_SETMASK, &child->mask_before, NULL);
+    signals_restore_in_child(child->signals);
     execvp(command->argv[0], command->argv);
     int error = errno;
     ssize_t written = write(fd, &error, sizeof(error));
@@ -99,6 +84,7 @@ int child_start(struct child *child, const struct child_command *command)
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) != 0)
         return -errno;
     fflush(NULL);
+    signals_expect_command(child->signals);
     child->pid = fork();
     if (child->pid == 0) {
         close(fds[0]);
@@ -125,12 +111,55 @@ void child_hurry(void)
         (void)setpriority(PRIO_PROCESS, 0, HURRIED_NICE);
 }
 
-/* The command was stopped: so are we, until somebody continues us. */
-static void stop_with(const struct child *child)
+/* ---- Stops ----------------------------------------------------------------------------------- */
+
+/* Programs that catch the terminal's signal stop themselves, soon after it. */
+#define STOP_SOON_NS INT64_C(2000000000)
+
+static bool is_job_control(int number)
 {
-    kill(getpid(), SIGSTOP);
-    kill(child->pid, SIGCONT);
+    return number == SIGTSTP || number == SIGTTIN || number == SIGTTOU;
 }
+
+static bool is_foreground(void)
+{
+    int terminal = open("/dev/tty", O_RDONLY | O_NOCTTY | O_CLOEXEC);
+    bool foreground = terminal >= 0 && tcgetpgrp(terminal) == getpgrp();
+    if (terminal >= 0)
+        close(terminal);
+    return foreground;
+}
+
+/* Is it the terminal's job that stopped, and not the command alone? Only then does a shell wait
+ * for annot to stop, and continue it. `number`: of the signal that the command stopped of. */
+static bool is_job_stop(const struct child *child, int number)
+{
+    bool asked = child->stop_asked_ns != 0 && clock_now_ns() - child->stop_asked_ns < STOP_SOON_NS;
+    return !child->hidden && (asked || (is_job_control(number) && is_foreground()));
+}
+
+/* Woken because the command runs, annot is of a job that was asked to stop: for the shell it still
+ * is stopped, or a signal that stops the whole job has stopped annot before the command. */
+static void stop_with(struct child *child, int number)
+{
+    child->stop_asked_ns = signals_stop(child->signals, number, child->pid) ? clock_now_ns() : 0;
+}
+
+static void on_state(struct child *child, const siginfo_t *info)
+{
+    child->stopped = info->si_code == CLD_STOPPED;
+    if (child->stopped && is_job_stop(child, info->si_status))
+        stop_with(child, info->si_status);
+}
+
+static void on_job_control(struct child *child, const struct signal_sent *sent)
+{
+    child->stop_asked_ns = sent->number == SIGCONT ? 0 : clock_now_ns();
+    if (child->stopped && sent->number != SIGCONT && !child->hidden)
+        stop_with(child, sent->number);
+}
+
+/* ---- Ends ------------------------------------------------------------------------------------ */
 
 static int wait_status_of(const siginfo_t *info)
 {
@@ -139,47 +168,59 @@ static int wait_status_of(const siginfo_t *info)
     return W_EXITCODE(0, info->si_status) | (info->si_code == CLD_DUMPED ? WCOREFLAG : 0);
 }
 
-static void reap(struct child *child, void (*ended)(void *context, pid_t pid, int wait_status),
-                 void *context)
+static struct rusage last_usage;
+
+struct rusage child_usage(void)
+{
+    return last_usage;
+}
+
+static void note_end(struct child *child, int wait_status, const struct rusage *usage)
+{
+    child->ended = true;
+    child->wait_status = wait_status;
+    last_usage = *usage;
+}
+
+static void reap(struct child *child, child_ended *ended, void *context)
 {
     for (;;) {
         siginfo_t info = {0};
-        if (waitid(P_ALL, 0, &info, WEXITED | WSTOPPED | WNOHANG) != 0 || info.si_pid == 0)
+        struct rusage usage;
+        if (syscall(SYS_waitid, P_ALL, 0, &info, WEXITED | WSTOPPED | WCONTINUED | WNOHANG,
+                    &usage) != 0 ||
+            info.si_pid == 0)
             return;
-        if (info.si_code == CLD_STOPPED) {
+        if (info.si_code == CLD_STOPPED || info.si_code == CLD_CONTINUED) {
             if (info.si_pid == child->pid)
-                stop_with(child);
+                on_state(child, &info);
             continue;
         }
         int status = wait_status_of(&info);
-        if (info.si_pid == child->pid) {
-            child->ended = true;
-            child->wait_status = status;
-        }
+        if (info.si_pid == child->pid)
+            note_end(child, status, &usage);
         ended(context, info.si_pid, status);
     }
 }
 
-void child_handle_signals(struct child *child,
-                          void (*ended)(void *context, pid_t pid, int wait_status), void *context)
+void child_take_signal(struct child *child, const struct signal_sent *sent, child_ended *ended,
+                       void *context)
 {
-    struct signalfd_siginfo info;
-    while (read(child->signal_fd, &info, sizeof(info)) == sizeof(info))
-        if (info.ssi_signo != SIGCHLD && !child->ended)
-            kill(child->pid, (int)info.ssi_signo);
-    reap(child, ended, context);
+    if (sent->number == SIGCHLD) {
+        reap(child, ended, context);
+        return;
+    }
+    if (!child->ended)
+        signals_pass(child->signals, sent, child->pid);
+    if (is_job_control(sent->number) || sent->number == SIGCONT)
+        on_job_control(child, sent);
 }
 
-void child_restore(struct child *child)
+void child_take_signals(struct child *child, child_ended *ended, void *context)
 {
-    sigaction(SIGINT, &child->interrupt_before, NULL);
-    sigaction(SIGQUIT, &child->quit_before, NULL);
-    sigaction(SIGTTOU, &child->background_before, NULL);
-    sigaction(SIGCHLD, &child->ended_before, NULL);
-    sigprocmask(SIG_SETMASK, &child->mask_before, NULL);
-    if (child->signal_fd >= 0)
-        close(child->signal_fd);
-    child->signal_fd = -1;
+    struct signal_sent sent;
+    while (signals_take(child->signals, &sent))
+        child_take_signal(child, &sent, ended, context);
 }
 
 int child_mimic(const struct child *child)

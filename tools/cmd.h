@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* What a subcommand is, and what all of them share.
  *
- * Adding one: a file cmd_NAME.c with a `const struct cmd cmd_NAME`, its line in the table of
- * annot.c and in meson.build, a golden case in tests/cli, a man page (docs/extending.md).
+ * Adding one: a file cmd_NAME.c with a `const struct cmd cmd_NAME`, its line in
+ * cmd_table.c and in meson.build, a golden case in tests/cli, a man page (docs/extending.md).
  * Data goes to standard output, messages to standard error through cmd_fail and cmd_note.
  * Thread-safety: the main thread only. */
 #ifndef ANNOT_CMD_H
@@ -21,6 +21,7 @@ struct cmd_call {
     const void *values; /* the command's own struct, filled by its options table */
     char **operands;    /* NULL-terminated, inside main's argv */
     int operand_count;
+    const struct options *options; /* for options_given() */
 };
 
 struct cmd {
@@ -40,13 +41,9 @@ struct cmd {
     int (*run)(const struct cmd_call *call);
 };
 
-/* The whole program: what main calls, and what fuzzers call again and again. Its exit status. */
-int annot_main(int argc, char **argv);
-
-/* All subcommands, in the order of the help; cmd_find: NULL if unknown. */
+/* All subcommands, in the order of the help: cmd_table.c. */
 extern const struct cmd *const cmd_table[];
 extern const size_t cmd_count;
-const struct cmd *cmd_find(const char *name);
 const struct option_spec *cmd_options(const struct cmd *cmd);
 
 /* "annot NAME: TEXT" and, after the format's newline if there is one, "hint: TEXT", on standard

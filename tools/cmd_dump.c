@@ -55,6 +55,14 @@ static const char *state_text(const struct look_thread *thread)
     return texts[thread->reason < WAIT_REASON_COUNT ? thread->reason : WAIT_UNKNOWN];
 }
 
+/* What people see behind the state. */
+static const char *state_cause(const struct look_thread *thread)
+{
+    return thread->state == 't'   ? " by a debugger"
+           : thread->state == 'Z' ? ", but its parent has not waited for it"
+                                  : "";
+}
+
 /* Why a stack may lack its outer frames; NULL: it does not. */
 static const char *cut_text(const struct look_thread *thread)
 {
@@ -218,7 +226,8 @@ static void print_thread(const struct look *look, const struct look_thread *thre
 {
     printf("thread %d (", (int)thread->tid);
     term_print(name_of(look, thread));
-    printf("): %s%s\n", state_text(thread), thread->holds_gil ? ", holds the GIL" : "");
+    printf("): %s%s%s\n", state_text(thread), state_cause(thread),
+           thread->holds_gil ? ", holds the GIL" : "");
     print_ranges(look->trace, thread->path);
     print_stack(look, thread, native);
 }

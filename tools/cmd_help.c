@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* `annot help` and `annot version`, and the help that the option tables print. */
+/* `annot help` and `annot version`. */
+#include "annot_program.h"
 #include "cmd.h"
 #include "hints.h"
 #include "json_writer.h"
@@ -10,79 +11,6 @@
 struct help_values {
     bool json;
 };
-
-enum { HELP_WIDTH = 100, HELP_COLUMN = 28 };
-
-/* Words of `text` from the present column on, broken at HELP_WIDTH, indented by HELP_COLUMN. */
-static void print_wrapped(const char *text)
-{
-    size_t column = HELP_COLUMN;
-    while (*text) {
-        size_t length = strcspn(text, " ");
-        if (column > HELP_COLUMN && column + 1 + length > HELP_WIDTH) {
-            printf("\n%*s", HELP_COLUMN, "");
-            column = HELP_COLUMN;
-        } else if (column > HELP_COLUMN) {
-            putchar(' ');
-            column++;
-        }
-        printf("%.*s", (int)length, text);
-        column += length;
-        text += length + (text[length] == ' ');
-    }
-    putchar('\n');
-}
-
-/* "path|name" as "path, name". */
-static void list_words(const char *words, char *buffer, size_t size)
-{
-    size_t used = 0;
-    for (; *words && used + 3 < size; words++) {
-        if (*words != '|') {
-            buffer[used++] = *words;
-            continue;
-        }
-        buffer[used++] = ',';
-        buffer[used++] = ' ';
-    }
-    buffer[used] = '\0';
-}
-
-static void print_option(const struct option_spec *spec)
-{
-    char left[160], choices[256] = "", text[512];
-    const char *value = spec->kind == OPTION_FLAG     ? ""
-                        : spec->kind == OPTION_CHOICE ? "WORD"
-                        : spec->kind == OPTION_MODE   ? "[=WORD]"
-                                                      : spec->value_name;
-    if (spec->kind == OPTION_CHOICE || spec->kind == OPTION_MODE)
-        list_words(spec->value_name, choices, sizeof(choices));
-    int used = snprintf(left, sizeof(left), "  %c%c%c --%s%s%s", spec->letter ? '-' : ' ',
-                        spec->letter ? spec->letter : ' ', spec->letter ? ',' : ' ', spec->name,
-                        value[0] && value[0] != '[' ? " " : "", value);
-    snprintf(text, sizeof(text), "%s%s%s%s%s%s", spec->help, choices[0] ? ": " : "", choices,
-             spec->fallback ? " (default " : "", spec->fallback ? spec->fallback : "",
-             spec->fallback ? ")" : "");
-    if (used > HELP_COLUMN - 2)
-        printf("%s\n%*s", left, HELP_COLUMN, "");
-    else
-        printf("%-*s", HELP_COLUMN, left);
-    print_wrapped(text);
-}
-
-void cmd_print_help(const struct cmd *cmd)
-{
-    printf("annot %s: %s\n\nusage: annot %s%s%s\n\noptions:\n", cmd->name, cmd->summary, cmd->name,
-           cmd->usage[0] ? " " : "", cmd->usage);
-    for (const struct option_spec *spec = cmd_options(cmd); spec && spec->name; spec++)
-        if (spec->help)
-            print_option(spec);
-    print_option(&(struct option_spec){"help", 'h', OPTION_FLAG, 0, NULL, "print this text", NULL});
-    if (cmd->details)
-        printf("\n%s", cmd->details);
-    if (cmd->print_details)
-        cmd->print_details();
-}
 
 void cmd_print_overview(void)
 {

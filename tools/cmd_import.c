@@ -35,18 +35,17 @@ static void print_formats(void)
 }
 
 /* "dir/trace.json.gz" gives "dir/trace.annot". NULL: out of memory. */
-static char *default_output(const char *path)
+static char *default_output(const char *path, bool force)
 {
     static const char *const endings[] = {".gz", ".zst", ".json", ".txt"};
     size_t length = strlen(path);
-    char *output = NULL, *name = strdup(path);
+    char *name = strdup(path);
     for (size_t i = 0; name && i < sizeof(endings) / sizeof(*endings); i++)
         if (text_ends_with(name, endings[i])) {
             length -= strlen(endings[i]);
             name[length] = 0;
         }
-    if (name && asprintf(&output, "%s.annot", name) < 0)
-        output = NULL;
+    char *output = name ? output_default(name, length, ".annot", force ? output_any : NULL) : NULL;
     free(name);
     return output;
 }
@@ -71,13 +70,7 @@ static int fail(const char *path, const char *output, const struct import_result
                         "cannot import %s: its format is not known\nannot reads %s; "
                         "--from-format says which it is",
                         path, names);
-    if (error == -EBADMSG && result->problem[0])
-        return cmd_fail(CMD_FAILED, "cannot import %s as %s: %s", path, result->format->name,
-                        result->problem);
-    if (error == -EBADMSG)
-        return cmd_fail(CMD_FAILED, "cannot import %s: its compressed data are cut or damaged",
-                        path);
-    return cmd_fail(CMD_FAILED, "cannot import %s: %s", path, strerror(-error));
+    return recording_fail_import(path, result, error);
 }
 
 static int check_format(const char *format)
@@ -91,14 +84,6 @@ static int check_format(const char *format)
                              "option --from-format: there is no format %s\nit is one of %s", format,
                              names)
                   : CMD_OK;
-}
-
-static void note(const struct import_result *result, const char *output)
-{
-    for (unsigned i = 0; i < result->note_count; i++)
-        cmd_note("%s", result->notes[i]);
-    if (result->events + result->samples == 0)
-        cmd_note("%s has no events", output);
 }
 
 static int run_import(const struct cmd_call *call)
@@ -117,7 +102,7 @@ static int run_import(const struct cmd_call *call)
         return cmd_fail(CMD_MISUSE, "standard input has no name that the recording could get\n"
                                     "-o FILE names it");
     if (!output)
-        output = made = default_output(path);
+        output = made = default_output(path, values->force);
     const struct import_options options = {.format = values->format,
                                            .with = values->with,
                                            .unit_ns = values->unit_ns,
@@ -128,7 +113,7 @@ static int run_import(const struct cmd_call *call)
     if (error)
         status = fail(path, output, &result, error);
     else
-        note(&result, output);
+        recording_note_import(&result, output);
     if (!error && made)
         recording_note_output(output, NULL);
     free(made);

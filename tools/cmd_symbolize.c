@@ -3,6 +3,7 @@
  * Thread-safety: none. */
 #include "cmd.h"
 #include "native_names.h"
+#include "reader.h"
 #include "recording.h"
 
 #include <errno.h>
@@ -66,7 +67,7 @@ static bool is_merge(const char *path, const struct store_reader *reader)
 
 static int symbolize(const char *path, const struct symbolize_values *values)
 {
-    struct store_reader *reader = recording_open(path);
+    struct store_reader *reader = recording_open_stored(path);
     struct native_names result;
     if (!reader)
         return CMD_FAILED;
@@ -106,8 +107,8 @@ const struct cmd cmd_symbolize = {
     .name = "symbolize",
     .summary = "name functions that a recording knows by address only",
     .usage = "[OPTIONS] [FILE]",
-    .details =
-        RECORDING_CHOICE_HELP "Files count only if their build-id is that of the file that ran.\n",
+    .details = "FILE defaults to the newest recording (*.annot) in this directory.\n\n"
+               "Files count only if their build-id is that of the file that ran.\n",
     .options = symbolize_options,
     .values_size = sizeof(struct symbolize_values),
     .operands_min = 0,

@@ -7,6 +7,7 @@
 #include "options.h"
 #include "text.h"
 
+#include <ctype.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,11 +21,36 @@ const struct hint hint_table[] = {
      "annot top PID shows it live; annot dump PID shows what each thread does now"},
     {NULL, "summary|analyze|analyse",
      "annot report FILE lists times and counts; annot info FILE describes the recording"},
-    {NULL, "start|launch|profile|exec|collect|python|spy",
+    {NULL, "cprofile|profile.py|pstats|yappi|hotshot",
+     "annot record --trace-functions COMMAND records calls; annot report out.prof reads "
+     "pstats"},
+    {NULL, "line-profiler|lprun|lineprofiler",
+     "annot record --trace-lines LIST COMMAND counts lines; annot kernprof takes kernprof's "
+     "options"},
+    {NULL, "viztracer|functrace|hunter",
+     "annot record --trace-functions COMMAND records calls; annot export writes them for "
+     "ui.perfetto.dev"},
+    {NULL, "pyinstrument|austin|samply|gprof|gprofng|vtune|pyflame",
+     "annot record COMMAND samples a program; annot report shows where its time went"},
+    {NULL, "py-spy|pyspy",
+     "annot record COMMAND, annot attach PID, annot top PID, annot dump PID do what py-spy does"},
+    {NULL, "scalene", "annot record COMMAND samples a program; annot report --lines lists lines"},
+    {NULL, "perf|sample|sampling",
+     "annot record COMMAND samples a program; annot top PID, annot stat COMMAND, annot report "
+     "FILE"},
+    {NULL, "nsys|nsight|nvprof|ncu",
+     "annot record --gpu COMMAND records NVTX ranges and the work of GPUs; annot report shows "
+     "both"},
+    {NULL, "memray|tracemalloc|heaptrack|massif|filprofiler|memory-profiler|mprof",
+     "memory allocations are not recorded; annot report FILE reads memray's speedscope files"},
+    {NULL, "strace|ltrace|offcputime",
+     "annot record --off-cpu COMMAND records every wait and its reason, not each system call"},
+    {NULL, "snakeviz|gprof2dot|tuna|kcachegrind", "annot html FILE writes a page of a recording"},
+    {NULL, "start|launch|profile|exec|collect|python|python3|spy",
      "annot record COMMAND runs a command and records it"},
     {NULL, "view|show|ui|vizviewer|timeline",
      "annot report FILE prints it; annot export FILE -o x.pftrace is for ui.perfetto.dev"},
-    {NULL, "trace|viztracer|perfetto|chrome|convert",
+    {NULL, "trace|perfetto|chrome|convert",
      "annot export FILE -o x.pftrace (or x.json) writes a timeline for ui.perfetto.dev"},
     {NULL, "flamegraph|flames|svg|graph|speedscope",
      "annot flame FILE writes flame graphs; annot export FILE -o x.folded their stacks"},
@@ -59,15 +85,29 @@ const struct hint hint_table[] = {
      "native frames are always recorded; annot report --native lists native functions"},
     {"record|attach", "s|subprocesses|trace-fork-before-exec|children|inherit|follow-forks|multi",
      "child processes are always recorded; no option is needed"},
-    {"record|attach", "t|threads|thread|per-thread",
+    {"record", "t|trace",
+     "NVTX and waits are always recorded, GPUs with --gpu; annot report -t TEXT chooses threads"},
+    {"attach", "t",
      "all threads are recorded; annot report -t TEXT "
      "chooses some"},
+    {"record|attach", "threads|thread|per-thread",
+     "all threads are recorded; annot report -t TEXT "
+     "chooses some"},
+    {"record|attach", "w|show-output", "the output of the command is not touched"},
+    {"record|attach", "b|backtrace|cpuctxsw|cudabacktrace",
+     "stacks and waits are always recorded; no option is needed"},
+    {"record", "gpu-metrics-device|gpu-metrics-devices|cuda-graph-trace|cuda",
+     "--gpu records GPUs with their counters, --gpu-nodes each kernel of a graph"},
+    {"record", "stop-on-exit|x|kill",
+     "a recording ends with the command, or after -d SECONDS (--duration)"},
+    {"record|attach", "y",
+     "--force replaces an existing recording; annot record --delay TIME is the delay of nsys"},
     {"record|attach", "f|format|output-format|file-format|renderer|svg|flamegraph|flame",
      "the name says the format: -o x.svg, -o x.json, -o x.pftrace"},
     {"record|attach", "html", "annot html FILE writes a page of a recording"},
     {"record|attach", "out|outfile|output-file|output_file|O",
      "-o FILE (--output) names the recording"},
-    {"record|attach", "overwrite|force-overwrite|y", "--force replaces an existing recording"},
+    {"record|attach", "overwrite|force-overwrite", "--force replaces an existing recording"},
     {"record|attach", "nonblocking|no-pause", "annot never pauses a program"},
     {"record|attach", "i|show-all|wall|async-mode",
      "waits are always recorded; annot flame --idle shows them beside the CPU time"},
@@ -117,6 +157,40 @@ const struct hint hint_table[] = {
     {"flame|export", "overwrite|y", "--force replaces an existing file"},
     {"flame", "F", "annot export FILE writes formats other than .html and .svg"},
 
+    /* ---- Formats, as other programs and their files are called ---- */
+    {"export format", "json|catapult|trace|trace-event|chrome-json|chrometrace|viztracer",
+     "--format chrome writes .json for chrome://tracing; jsonl has rows; speedscope, firefox and "
+     "otlp-json are JSON, too"},
+    {"export format", "pftrace|perfetto-trace|proto|protobuf|ui.perfetto.dev",
+     "--format perfetto writes .pftrace for ui.perfetto.dev"},
+    {"export format", "prof|pstat|profile|cprofile|snakeviz",
+     "--format pstats writes cProfile's file; --format pprof that of Go's pprof"},
+    {"export format", "pb|pb.gz|gperftools|go|google", "--format pprof writes .pb.gz"},
+    {"export format", "html|htm|page|web",
+     "annot html FILE writes a page; annot flame FILE a page with a flame graph"},
+    {"export format", "flamegraph|flame|picture|png|pdf",
+     "--format svg draws a flame graph; annot flame FILE writes a page with one"},
+    {"export format", "collapsed|stacks|stackcollapse|raw|perf",
+     "--format folded writes a line per stack, for flamegraph.pl and others"},
+    {"export format", "txt|text|ascii|table",
+     "--format folded has stacks; annot report FILE prints tables, annot cat FILE events"},
+    {"export format", "tsv|xls|xlsx|excel|pandas", "--format csv has rows; so have parquet, arrow"},
+    {"export format", "ndjson|jsonlines|json-lines", "--format jsonl has an object per line"},
+    {"export format", "feather|ipc|arrows", "--format arrow writes .arrow; parquet has the same"},
+    {"export format", "sqlite|sqlite3|db|sql|nsight|nsys-rep|qdrep",
+     "--format nsys writes .sqlite as nsys export does; annot query FILE answers SQL"},
+    {"export format", "gecko|firefox-profiler|profiler.firefox.com|samply",
+     "--format firefox writes a file for profiler.firefox.com"},
+    {"export format", "cachegrind|kcachegrind|qcachegrind|valgrind",
+     "--format callgrind writes a file for KCachegrind"},
+    {"export format", "gv|graphviz|gprof2dot", "--format dot writes a graph of calls for Graphviz"},
+    {"export format", "line-profiler|lineprofiler|kernprof",
+     "--format lprof writes line_profiler's file"},
+    {"export format", "otel|opentelemetry|otlp-proto|otlp-grpc|jaeger|zipkin",
+     "--format otlp writes spans of OpenTelemetry; otlp-json is the same as JSON"},
+    {"export format", "lttng|babeltrace|ctf2|barectf",
+     "--format ctf writes a folder for babeltrace2 and Trace Compass"},
+
     /* ---- Options of the others ---- */
     {"dump", "l|local|variables", "--locals shows local variables"},
     {"dump", "C|mixed|m", "--native shows native frames"},
@@ -128,12 +202,29 @@ const struct hint hint_table[] = {
 };
 const size_t hint_count = sizeof(hint_table) / sizeof(hint_table[0]);
 
+/* Tools are written in several ways: cProfile, line_profiler. */
+static char plain(char letter)
+{
+    if (letter == '_')
+        return '-';
+    return (char)tolower((unsigned char)letter);
+}
+
+/* Case matters in options of one letter only. */
+static bool is_same(const char *known, const char *word, size_t length)
+{
+    for (size_t i = 0; i < length; i++)
+        if (length == 1 ? known[i] != word[i] : plain(known[i]) != plain(word[i]))
+            return false;
+    return true;
+}
+
 /* Whether `word` is one of "a|b|c". */
 static bool is_among(const char *words, const char *word)
 {
     size_t length = strlen(word);
     for (; *words; words += strcspn(words, "|"), words += *words == '|')
-        if (strcspn(words, "|") == length && memcmp(words, word, length) == 0)
+        if (strcspn(words, "|") == length && is_same(words, word, length))
             return true;
     return false;
 }
@@ -154,7 +245,8 @@ static bool applies(const struct hint *hint, const char *command)
 {
     if (!command || !hint->command)
         return !command && !hint->command;
-    return strcmp(hint->command, "*") == 0 || is_among(hint->command, command);
+    bool any = strcmp(hint->command, "*") == 0 && !strchr(command, ' ');
+    return any || is_among(hint->command, command);
 }
 
 const char *hint_find_near(const char *command, const char *word)
@@ -175,6 +267,14 @@ const char *hint_find(const char *command, const char *word)
             return hint->text;
     }
     return NULL;
+}
+
+const char *hint_find_choice(const char *command, const char *choice)
+{
+    char option[64];
+    size_t length = strcspn(choice, "=");
+    snprintf(option, sizeof(option), "%s %.*s", command, (int)length, choice);
+    return choice[length] ? hint_find(option, choice + length + 1) : NULL;
 }
 
 const char *hint_for_operand(const char *word, char *buffer, size_t size)

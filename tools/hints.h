@@ -7,7 +7,8 @@
 #include <stddef.h>
 
 /* One entry. `words` without dashes, parted by '|'; `command` NULL: they are commands themselves,
- * "*": options of any command, else options of these, parted by '|'. */
+ * "*": options of any command, else options of these, parted by '|'. "COMMAND OPTION": they are
+ * given as that option's choice. */
 struct hint {
     const char *command, *words, *text;
 };
@@ -21,6 +22,9 @@ const char *hint_find(const char *command, const char *word);
 
 /* The same for a word that is misspelt, by two letters at most. */
 const char *hint_find_near(const char *command, const char *word);
+
+/* For a word that is no choice of an option, as options.choice has it. NULL: no hint. */
+const char *hint_find_choice(const char *command, const char *choice);
 
 /* For something that is not a command but says what is wanted: a file, a process number. Into
  * `buffer`, which is returned; NULL: no hint. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The entry of the `annot` program; annot.c is the rest. */
-#include "cmd.h"
+/* The entry of the `annot` program; annot_program.c is the rest. */
+#include "annot_program.h"
 
 int main(int argc, char **argv)
 {

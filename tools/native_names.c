@@ -7,11 +7,14 @@
 #include "code_owner.h"
 #include "code_source.h"
 #include "collector.h"
+#include "collector_sources.h"
 #include "file_io.h"
+#include "reader.h"
 #include "recording.h"
 #include "stacks.h"
 #include "text.h"
 #include "vec.h"
+#include "writer.h"
 
 #include <errno.h>
 #include <fcntl.h>

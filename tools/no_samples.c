@@ -4,6 +4,7 @@
 
 #include "call_counts.h"
 #include "cmd.h"
+#include "reader.h"
 #include "recording.h"
 #include "selection.h"
 

@@ -10,11 +10,14 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -124,64 +127,26 @@ void output_name(const char *name, char *buffer, size_t size)
         snprintf(buffer, size, "%s-%s-%d.annot", stem, stamp, i);
 }
 
-static const char *extension_of(const struct exporter *exporter, const char *name)
+bool output_any(const char *path)
 {
-    return text_ends_with(name, ".perfetto-trace") ? ".perfetto-trace" : exporter->extension;
+    (void)path;
+    return true;
 }
 
-int record_output_choose(const char *name, bool force, int status, struct record_output *ret)
+char *output_default(const char *stem, size_t length, const char *extension,
+                     bool (*may_replace)(const char *path))
 {
-    const struct exporter *exporter = exporter_by_path(name);
-    size_t length = strlen(name);
-    ret->also = exporter ? name : NULL;
-    if (length + sizeof("-999.annot") > sizeof(ret->recording))
-        return cmd_fail(status, "%s: %s", name, strerror(ENAMETOOLONG));
-    if (!exporter) {
-        snprintf(ret->recording, sizeof(ret->recording), "%s", name);
-        return output_check(name, "annot", status);
+    char *output = NULL, number[16] = "";
+    for (int i = 2; i < 1000; i++) {
+        if (asprintf(&output, "%.*s%s%s", (int)length, stem, number, extension) < 0)
+            return NULL;
+        if (access(output, F_OK) != 0 || (may_replace && may_replace(output)))
+            break;
+        free(output);
+        output = NULL;
+        snprintf(number, sizeof(number), "-%d", i);
     }
-    const char *extension = extension_of(exporter, name);
-    while (name[length - 1] == '/') /* as shells complete folders */
-        length--;
-    if (text_ends_with(name, ".gz") && !text_ends_with(name, extension))
-        length -= strlen(".gz");
-    length -= strlen(extension);
-    snprintf(ret->recording, sizeof(ret->recording), "%.*s.annot", (int)length, name);
-    for (int i = 2; !force && access(ret->recording, F_OK) == 0 && i < 1000; i++)
-        snprintf(ret->recording, sizeof(ret->recording), "%.*s-%d.annot", (int)length, name, i);
-    return force || access(name, F_OK) != 0
-               ? 0
-               : cmd_fail(status,
-                          "cannot write %s: File exists\nchoose another name with -o, or "
-                          "overwrite it with --force",
-                          name);
-}
-
-int record_output_write(const struct record_output *output, const struct picture_values *picture)
-{
-    bool is_flame = exporter_by_path(output->also) == &export_svg;
-    char option[] = "-o", force[] = "--force", gil[] = "--gil", idle[] = "--idle";
-    char *words[7] = {(char *)output->recording, option, (char *)output->also, force};
-    int count = 4;
-    if (picture->gil)
-        words[count++] = gil;
-    if (picture->idle && is_flame) /* timelines show waits anyway */
-        words[count++] = idle;
-    return cmd_run(is_flame ? &cmd_flame : &cmd_export, count, words);
-}
-
-void record_output_note(const struct record_output *output, const struct picture_values *picture)
-{
-    char name[4 * PATH_MAX];
-    cmd_quote(output->recording, name, sizeof(name));
-    if (picture->idle)
-        cmd_note("option --idle: everything is recorded; a picture shows it\n"
-                 "annot flame --idle %s",
-                 name);
-    if (picture->gil)
-        cmd_note("option --gil: everything is recorded; a report or a picture chooses\n"
-                 "annot report --gil %s, or annot flame --gil %s",
-                 name, name);
+    return output;
 }
 
 static const char to_export[] = "annot export writes it, of a recording (.annot)";

@@ -4,7 +4,6 @@
 #ifndef ANNOT_OPERANDS_H
 #define ANNOT_OPERANDS_H
 
-#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -30,48 +29,20 @@ const char *pid_list_text(const struct pid_list *list, char buffer[PID_LIST_TEXT
 /* The kernel's short name, or "process"; into `buffer` of PID_COMM_SIZE, which is returned. */
 const char *pid_list_comm(int32_t pid, char *buffer);
 
+struct exporter;
+
 /* ---- Outputs --------------------------------------------------------------------------------- */
 
 /* NAME-YYYYmmdd-HHMMSS.annot in the present directory, with a number if that exists; `name` is
  * what was recorded, of which the last part of a path counts. */
 void output_name(const char *name, char *buffer, size_t size);
 
-/* What -o of a command that records names: "x.svg" is written of the recording "x.annot" once that
- * is complete. */
-struct record_output {
-    char recording[PATH_MAX];
-    const char *also; /* what is written of it, as it was named; NULL = nothing */
-};
-
-/* What is shown of the recording; rows of an option table, `at` is the offset of the struct. */
-struct picture_values {
-    bool gil, idle;
-};
-
-#define PICTURE_OPTIONS(at)                                                                        \
-    {"idle",                                                                                       \
-     0,                                                                                            \
-     OPTION_FLAG,                                                                                  \
-     (at) + offsetof(struct picture_values, idle),                                                 \
-     NULL,                                                                                         \
-     "with -o x.svg: also the time that threads waited; annot flame --idle shows it later",        \
-     NULL},                                                                                        \
-    {                                                                                              \
-        "gil", 0, OPTION_FLAG, (at) + offsetof(struct picture_values, gil), NULL,                  \
-            "with -o x.svg, x.json or x.pftrace: only samples of threads that held Python's GIL",  \
-            NULL                                                                                   \
-    }
-
-/* 0, or a message was printed: returns `status`. `name` is not NULL. A recording that the user did
- * not name gets a number if there is one already. */
-int record_output_choose(const char *name, bool force, int status, struct record_output *ret);
-
-/* After the recording, of which there is something to show. Returns the exit status; messages are
- * those of `annot export`. */
-int record_output_write(const struct record_output *output, const struct picture_values *picture);
-
-/* Says how to get what is asked of a picture that is not written. */
-void record_output_note(const struct record_output *output, const struct picture_values *picture);
+/* The default output of a command: `stem`, of which `length` bytes count, with `extension`. A name
+ * that is taken gets a number, x-2.json, unless `may_replace` accepts that file; NULL: it accepts
+ * none. Owned by the caller. NULL: out of memory, or of numbers. */
+char *output_default(const char *stem, size_t length, const char *extension,
+                     bool (*may_replace)(const char *path));
+bool output_any(const char *path); /* accepts all files, for --force */
 
 /* Before anything is done: does the name of an output end as a file of another format does? `mine`:
  * the extension of this command's ("svg"). 0; otherwise the message is out, with what writes or

@@ -4,19 +4,28 @@
 
 #include "cmd.h"
 #include "compare.h"
+#include "compare_facts.h"
+#include "compare_tables.h"
+#include "compare_test.h"
+#include "file_io.h"
 #include "gpu_stacks.h"
 #include "no_samples.h"
+#include "operands.h"
 #include "out_stream.h"
 #include "page.h"
+#include "reader.h"
 #include "recording.h"
-#include "report_print.h"
+#include "report_text.h"
+#include "report_view.h"
 #include "selection.h"
 #include "text.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct job {
     const struct page_file *wanted;
@@ -33,6 +42,18 @@ struct job {
     int table_count;
 };
 
+/* An older page is replaced by a new one. */
+static bool is_page(const char *path)
+{
+    char head[1024];
+    int fd = file_open_regular(AT_FDCWD, path, O_RDONLY, NULL);
+    ssize_t size = fd >= 0 ? file_read_at(fd, head, sizeof(head) - 1, 0) : -1;
+    if (fd >= 0)
+        close(fd);
+    head[size > 0 ? size : 0] = 0;
+    return strstr(head, PAGE_MARK) != NULL;
+}
+
 /* "dir/x.annot" gives "dir/x.html"; with flame, "dir/x.flame.html". */
 static int choose_output(struct job *job)
 {
@@ -43,17 +64,18 @@ static int choose_output(struct job *job)
     if (text_ends_with(job->recording, ".annot"))
         length -= strlen(".annot");
     const char *ending = job->wanted->flame ? ".flame.html" : ".html";
-    if (asprintf(&job->default_output, "%.*s%s", (int)length, job->recording, ending) < 0) {
-        job->default_output = NULL;
+    job->default_output =
+        output_default(job->recording, length, ending, job->wanted->force ? output_any : is_page);
+    if (!job->default_output)
         return cmd_fail(CMD_FAILED, "out of memory");
-    }
     job->output = job->default_output;
     return CMD_OK;
 }
 
 static int write_page(struct job *job, struct page *page)
 {
-    const struct out_stream_options options = {.overwrite = job->wanted->force};
+    const struct out_stream_options options = {
+        .overwrite = job->wanted->force || (job->default_output && is_page(job->default_output))};
     struct out_stream *out;
     int error = out_stream_open(job->output, &options, &out);
     if (error)
@@ -77,12 +99,15 @@ static int write_page(struct job *job, struct page *page)
 
 /* ---- A second recording ---------------------------------------------------------------------- */
 
-static void tell_unlike(void *context, const char *what, const char *first, const char *other,
-                        const char *path)
+/* Other commands are what people compare. */
+static void note_differences(const struct compare *compare)
 {
-    (void)context;
-    cmd_note("the recordings are not alike: %s: \"%s\" and, of %s, \"%s\"", what, first, path,
-             other);
+    struct compare_difference found[COMPARE_DIFFERENCES_MAX];
+    size_t count = compare_differences(compare, found);
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(found[i].what, "command") != 0)
+            cmd_note("the recordings are not alike: %s: %s and %s", found[i].what, found[i].a,
+                     found[i].b);
 }
 
 static int read_side(struct job *job, enum compare_side side, const char *path)
@@ -108,7 +133,7 @@ static int compare_both(struct job *job)
         status = read_side(job, COMPARE_B, job->recording);
     if (status != CMD_OK)
         return status;
-    compare_check_alike(job->compare, false, tell_unlike, NULL);
+    note_differences(job->compare);
     int error = compare_finish(job->compare);
     job->table_count = error ? error : compare_tables(job->compare, UINT64_MAX, job->tables);
     return job->table_count < 0 ? cmd_fail(CMD_FAILED, "out of memory") : CMD_OK;

@@ -4,7 +4,10 @@
 
 #include "cmd.h"
 #include "file_io.h"
+#include "import.h"
+#include "reader.h"
 #include "text.h"
+#include "volumes.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -23,7 +26,7 @@ struct look {
 };
 
 static const char to_record[] = "\"annot record -o FILE -- COMMAND\" makes a recording";
-static const char is_export[] = "this is an export; give the .annot file that it was made from";
+static const char is_export[] = "annot import -f FORMAT reads it, if it is of a format it knows";
 static const char is_picture[] = "open it in a browser; to see the times, give the .annot file";
 static const char unpack[] = "unpack it first: zstd -d FILE";
 
@@ -44,7 +47,8 @@ static const struct look looks[] = {
     {"\x28\xb5\x2f\xfd", 4, "zstd data", unpack},
     {"\x80", 1, "a pickle of Python", "of pickles, results of line_profiler are read alone"},
     {"SQLite format 3", 15, "an SQLite database", to_record},
-    {"PERFILE2", 8, "a recording of perf", to_record},
+    {"PERFILE2", 8, "a recording of perf",
+     "annot reads its text: perf script -i FILE > x.txt; annot report x.txt"},
     {"\x0a", 1, "a Perfetto trace", is_export},
 };
 
@@ -151,9 +155,26 @@ struct store_reader *recording_open(const char *path)
     if (rc == 0)
         return reader;
     int opened = rc == -EBADMSG ? recording_open_lprof(path, &reader) : 0;
+    if (opened == 0 && rc == -EBADMSG)
+        opened = recording_open_import(path, &reader);
     if (opened == 0 && !fail_part(path))
         fail_open(path, rc);
     return opened > 0 ? reader : NULL;
+}
+
+struct store_reader *recording_open_stored(const char *path)
+{
+    struct store_reader *reader = NULL;
+    char quoted[4 * PATH_MAX];
+    int rc = store_reader_open(path, &reader);
+    const struct import_format *format = rc == -EBADMSG ? import_recognize(path) : NULL;
+    cmd_quote(path, quoted, sizeof(quoted));
+    if (format)
+        cmd_fail(0, "%s is not a recording, but of the format %s\nfirst: annot import %s", path,
+                 format->name, quoted);
+    else if (rc != 0 && !fail_part(path))
+        fail_open(path, rc);
+    return rc == 0 ? reader : NULL;
 }
 
 /* What is recorded on several hosts is not followed: whether it is that. */

@@ -10,6 +10,7 @@
 #include <limits.h>
 
 struct cmd_call;
+struct import_result;
 
 enum { RECORDING_NAME_SIZE = NAME_MAX + 1 };
 
@@ -19,20 +20,36 @@ enum { STACKS_READ_AGAIN_MAX = 250000 };
 
 /* For the help of commands that call it. */
 #define RECORDING_CHOICE_HELP                                                                      \
-    "FILE defaults to the newest recording (*.annot) in this directory.\n\n"
+    "FILE defaults to the newest recording (*.annot) in this directory. A file of another tool\n"  \
+    "(annot help import) is imported for this command.\n\n"
 
 /* The recording that the command line names, else the newest *.annot of the present directory, into
  * `name`; which one that is goes to standard error. NULL: there is none, the message is out. */
 const char *recording_choose(const struct cmd_call *call, char name[RECORDING_NAME_SIZE]);
 
-/* Results of line_profiler (.lprof) are opened as the recording that they become. NULL: the message
- * is out. */
+/* Opens a recording. Files of other tools are imported for this command, with a note on standard
+ * error. NULL: the message is out. */
 struct store_reader *recording_open(const char *path);
 
-/* Those: recording_lprof.c. 1; 0: the file is none; -1: it cannot be read, the message is out. */
+/* The same for commands that keep the path or change the file: a file of another tool is refused.
+ */
+struct store_reader *recording_open_stored(const char *path);
+
+/* Results of line_profiler: recording_lprof.c, and other formats: recording_import.c. 1; 0: the
+ * file is none; -1: it cannot be read, the message is out. */
 int recording_open_lprof(const char *path, struct store_reader **ret_reader);
-/* Where who opens it once more finds it: `path`, or where it lies in memory. */
+int recording_open_import(const char *path, struct store_reader **ret_reader);
+
+/* Descriptors of imported recordings, which have no other name. */
+#define RECORDING_IN_MEMORY "/proc/self/fd/"
+
+/* The path that opens it again: `path`, or that of the imported recording. */
 const char *recording_path(const struct store_reader *reader, const char *path);
+
+/* What an import left out, on standard error. */
+void recording_note_import(const struct import_result *result, const char *output);
+/* A message for an error of import_file. Returns CMD_FAILED. */
+int recording_fail_import(const char *path, const struct import_result *result, int error);
 
 /* The same, of one that grows: store_reader_follow. */
 struct store_reader *recording_follow(const char *path);

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Results of line_profiler where a recording is expected: they become one in memory, with the texts
  * of the source files as they lie on this machine, and all commands read that. */
+#include "collector_sources.h"
+#include "lprof.h"
+#include "reader.h"
 #include "recording.h"
 
 #include "cmd.h"
@@ -19,8 +22,6 @@
 #include <unistd.h>
 
 enum { HEAD_SIZE = 256 };
-
-#define MEMORY "/proc/self/fd/"
 
 static const int64_t second_ns = INT64_C(1000000000);
 
@@ -85,7 +86,7 @@ static int reopen(const struct lprof *lprof, struct store_reader **ret_reader)
     int memory = memfd_create("annot-lprof", MFD_CLOEXEC);
     if (memory < 0)
         return -errno;
-    snprintf(path, sizeof(path), MEMORY "%d", memory);
+    snprintf(path, sizeof(path), RECORDING_IN_MEMORY "%d", memory);
     int error = lprof_write(lprof, path);
     if (error == 0)
         error = store_reader_open(path, ret_reader);
@@ -98,7 +99,7 @@ const char *recording_path(const struct store_reader *reader, const char *path)
 {
     struct store_volume volume;
     bool in_memory = store_reader_volume(reader, 0, &volume) &&
-                     strncmp(volume.path, MEMORY, strlen(MEMORY)) == 0;
+                     strncmp(volume.path, RECORDING_IN_MEMORY, strlen(RECORDING_IN_MEMORY)) == 0;
     return in_memory ? volume.path : path;
 }
 

@@ -3,6 +3,7 @@
 #include "selection.h"
 
 #include "cmd.h"
+#include "reader.h"
 #include "recording.h"
 #include "stacks.h"
 #include "term.h"
@@ -10,6 +11,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -296,4 +298,39 @@ int selection_weight(const char *name, const struct trace *trace, const char *pa
                         name, names);
     return cmd_fail(CMD_FAILED, "no value of the samples of %s is called %s\nthere are: %s", path,
                     name, names);
+}
+
+/* The first set that samples of neither CPU time nor counted calls are of. */
+static unsigned other_set(const struct trace *trace)
+{
+    const struct sample_sets *sets = trace_sets_get(trace);
+    for (unsigned i = SAMPLE_SET_OWN; i < sample_sets_count(sets); i++)
+        if (sample_set_get(sets, i)->role == SAMPLE_ROLE_OTHER && sample_set_get(sets, i)->count)
+            return i;
+    return 0;
+}
+
+static bool has_cpu_time(struct store_reader *reader)
+{
+    const struct sample_sets *sets = trace_sets_get(store_reader_trace(reader));
+    const struct sample *samples;
+    uint32_t count;
+    bool found = false;
+    while (!found && store_reader_next_samples(reader, &samples, &count) > 0)
+        for (uint32_t i = 0; i < count && !found; i++)
+            found = sample_role(sets, &samples[i]) == SAMPLE_ROLE_CPU;
+    return store_reader_rewind(reader) != 0 || found;
+}
+
+bool selection_other_value(struct store_reader *reader, char name[SELECTION_VALUE_SIZE])
+{
+    const struct trace *trace = store_reader_trace(reader);
+    unsigned set = other_set(trace);
+    struct store_info info;
+    store_reader_info(reader, &info);
+    if (!set || info.event_count || has_cpu_time(reader))
+        return false;
+    const struct sample_set *entry = sample_set_get(trace_sets_get(trace), set);
+    snprintf(name, SELECTION_VALUE_SIZE, "%s", trace_string(trace, entry->name)->bytes);
+    return true;
 }

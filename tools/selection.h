@@ -77,6 +77,14 @@ void selection_fini(struct selection *selection);
 int selection_weight(const char *name, const struct trace *trace, const char *path,
                      struct sample_weight *ret_weight);
 
+/* Of a recording without events and samples of CPU time, as importers make them of wall-clock time
+ * and of memory, the name of the first value that its samples have. False: it is no such recording.
+ * Cost: where there are no events, a pass over the
+ * samples. */
+enum { SELECTION_VALUE_SIZE = 256 };
+
+bool selection_other_value(struct store_reader *reader, char name[SELECTION_VALUE_SIZE]);
+
 /* Does it take all? */
 bool selection_is_all(const struct selection *selection);
 

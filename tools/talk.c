@@ -4,17 +4,23 @@
 
 #include "clock_now.h"
 #include "cmd.h"
+#include "collector_recover.h"
 #include "headline.h"
 #include "losses.h"
 #include "missing.h"
+#include "owner_counts.h"
 #include "pass.h"
+#include "reader.h"
 #include "recording.h"
-#include "report_print.h"
+#include "report_text.h"
+#include "report_view.h"
 #include "stacks.h"
 #include "store.h"
 #include "term.h"
 #include "text.h"
 #include "trace.h"
+#include "trace_options.h"
+#include "volumes.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -56,6 +62,8 @@ void talk_tell_start(const struct talk_values *values, const struct trace *trace
     fprintf(stderr, "\nannot: sampling: %s", sampling_rung_text(sampling->rung));
     if (sampling->rung > SAMPLING_NONE)
         fprintf(stderr, ", %u times a second", sampling->frequency_hz);
+    if (sampling->first_hz)
+        fprintf(stderr, " (at first %u)", sampling->first_hz);
     if (sampling->rung > SAMPLING_NONE && sampling->off_cpu)
         fprintf(stderr, ", and waits from %s on",
                 number_time_plain((uint64_t)sampling->off_cpu_threshold_ns, text));
@@ -150,7 +158,7 @@ void status_line_clear(struct status_line *line)
     line->shown = false;
 }
 
-/* ---- Summary ---- */
+/* ---- Summary --------------------------------------------------------------------------------- */
 
 static void print_losses(const struct trace *trace)
 {
@@ -205,17 +213,22 @@ static void print_notes(const struct trace *trace, uint32_t limit)
         fprintf(stderr, "annot: and %u more; \"annot info\" lists them\n", count - limit);
 }
 
-/* Why GPUs were not recorded, or what is left out of them; --verbose lists all notes. */
-static void print_gpu_notes(const struct trace *trace, uint32_t limit)
+static bool begins(const char *text, const char *begin)
 {
-    static const char prefix_of_gpu[] = "GPU: ";
+    return strncmp(text, begin, strlen(begin)) == 0;
+}
+
+/* Why GPUs were not recorded, or what is left out of them, and options without effect; --verbose
+ * lists all notes. */
+static void print_own_notes(const struct trace *trace, uint32_t limit)
+{
     uint32_t count = 0;
     for (uint32_t i = 0; i < trace_fact_count(trace); i++) {
         const struct trace_fact *fact = trace_fact_get(trace, i);
         const char *text = trace_string(trace, fact->name)->bytes;
-        bool is_of_gpu =
-            fact->kind == FACT_NOTE && strncmp(text, prefix_of_gpu, sizeof(prefix_of_gpu) - 1) == 0;
-        if (!is_of_gpu || fact->value == 0 || count++ >= limit)
+        bool is_own = fact->kind == FACT_NOTE &&
+                      (begins(text, "GPU: ") || begins(text, TRACE_FACT_IDLE_OPTION));
+        if (!is_own || fact->value == 0 || count++ >= limit)
             continue;
         fputs("annot: ", stderr);
         print_text(trace, fact->name);
@@ -228,7 +241,8 @@ static void print_gpu_notes(const struct trace *trace, uint32_t limit)
 static bool nothing_lost(const struct trace *trace, const struct collector_counts *counts)
 {
     uint64_t calls[MISUSE_COUNT];
-    return counts->lost_count == 0 && !sample_loss_any(trace) && !queued_any(trace) &&
+    return counts->lost_count == 0 && trace_refusal_count(trace) == 0 &&
+           trace_idle_option_count(trace) == 0 && !sample_loss_any(trace) && !queued_any(trace) &&
            misuse_sums(trace, calls) == 0;
 }
 
@@ -309,13 +323,6 @@ static uint64_t size_of_files(const struct status_summary *summary)
     return bytes;
 }
 
-static void add_count(struct text *text, const char *before, uint64_t count, const char *what)
-{
-    char number[NUMBER_TEXT_SIZE];
-    const char *many = count == 1 ? "" : text_ends_with(what, "s") ? "es" : "s";
-    text_format(text, "%s%s %s%s", before, number_count(count, number), what, many);
-}
-
 /* "3 processes, 5 threads, 567 samples, 26 waits; nothing lost" */
 static void print_counts(const struct trace *trace, const struct collector_counts *counts,
                          const struct status_summary *summary, bool with_headline)
@@ -324,20 +331,18 @@ static void print_counts(const struct trace *trace, const struct collector_count
     const struct trace_sampling *sampling = trace_sampling_get(trace);
     char buffer[HEADLINE_SIZE], number[NUMBER_TEXT_SIZE];
     struct text text = text_init(buffer, sizeof(buffer));
-    add_count(&text, "", trace_process_count(trace), "process");
-    if (trace_fact_value(trace, TRACE_FACT_UNSEEN))
-        text_format(&text, " (and %s without a sample)",
-                    number_count(trace_fact_value(trace, TRACE_FACT_UNSEEN), number));
-    add_count(&text, ", ", trace_thread_count(trace), "thread");
+    owner_counts_add(&text, trace, false);
     if (counts->event_count || sampling->rung <= SAMPLING_NONE)
-        add_count(&text, ", ", counts->event_count, "event");
+        count_add(&text, ", ", counts->event_count, "event");
     if (sampling->rung > SAMPLING_NONE)
-        add_count(&text, ", ", counts->sample_count, "sample");
+        count_add(&text, ", ", counts->sample_count, "sample");
     if (counts->stretch_count)
-        add_count(&text, ", ", counts->stretch_count, "wait");
+        count_add(&text, ", ", counts->stretch_count, "wait");
     if (!with_headline) {
+        /* What could not be written has no end of its own. */
+        int64_t end_ns = session->end_ns ? session->end_ns : clock_now_ns();
         text_format(&text, " in %s",
-                    number_time_plain((uint64_t)(session->end_ns - session->begin_ns), number));
+                    number_time_plain((uint64_t)(end_ns - session->begin_ns), number));
         text_format(&text, " (%s)", number_size(size_of_files(summary), number));
     }
     say_and(buffer, summary->incomplete           ? "not all of it could be written"
@@ -406,12 +411,15 @@ static const char *filter_text(const struct trace *trace)
     return count ? trace_string(trace, trace_filter_get(trace, count - 1)->rules)->bytes : "";
 }
 
+enum { LISTED = 3 };
+
 static void print_nothing(const struct trace *trace, const char *hint)
 {
     const struct trace_sampling *sampling = trace_sampling_get(trace);
     fprintf(stderr, "annot: 0 annotated events%s\n",
             sampling->rung > SAMPLING_NONE ? ", 0 samples" : "");
-    if (trace_refusal_count(trace) > 0)
+    print_own_notes(trace, LISTED);
+    if (trace_refusal_count(trace) + trace_idle_option_count(trace) > 0)
         return;
     if (!hint && *filter_text(trace))
         hint = "the filter may exclude all of them: \"annot info\" shows it, annot-set(1) "
@@ -440,8 +448,6 @@ static void print_quiet(const struct trace *trace, const struct sample_wholes *w
 
 bool status_line_summary(const struct status_summary *summary)
 {
-    enum { LISTED = 3 };
-
     const struct trace *trace = collector_trace(summary->collector);
     struct collector_counts counts;
     collector_count(summary->collector, &counts);
@@ -468,7 +474,7 @@ bool status_line_summary(const struct status_summary *summary)
     loss_note_queues(trace);
     loss_note_calls(trace);
     if (!summary->verbose)
-        print_gpu_notes(trace, LISTED);
+        print_own_notes(trace, LISTED);
     print_next(summary);
     return any;
 }

@@ -6,6 +6,7 @@
 #define ANNOT_TALK_H
 
 #include "collector.h"
+#include "collector_recover.h"
 #include "options.h"
 #include "trace.h"
 

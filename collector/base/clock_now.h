@@ -3,15 +3,18 @@
 #ifndef ANNOT_CLOCK_NOW_H
 #define ANNOT_CLOCK_NOW_H
 
+#include <stdbool.h>
 #include <stdint.h>
+#include <time.h>
 
-/* CLOCK_MONOTONIC: the time of everything in a recording. */
+/* CLOCK_MONOTONIC of the machine: the time of everything in a recording. The kernel's samples and
+ * what programs emit have it, whatever time namespace they run in. */
 int64_t clock_now_ns(void);
 
 /* CLOCK_REALTIME. */
 int64_t clock_real_ns(void);
 
-/* CLOCK_BOOTTIME: goes on while the machine sleeps. */
+/* CLOCK_BOOTTIME of the machine: goes on while it sleeps. */
 int64_t clock_boot_ns(void);
 
 /* What CLOCK_BOOTTIME is ahead of CLOCK_MONOTONIC. */
@@ -20,5 +23,16 @@ int64_t clock_asleep_ns(void);
 /* CLOCK_MONOTONIC of a time in ticks since boot, as field 22 of /proc/PID/stat has it: in
  * hundredths of a second. 0 = unknown. */
 int64_t clock_ticks_ns(uint64_t ticks, int64_t asleep_ns);
+
+/* ---- In a time namespace: its clocks and /proc are ahead of the machine's ---- */
+
+/* Between CLOCK_MONOTONIC as this process sees it and the machine's. */
+int64_t clock_machine_ns(int64_t own_ns);
+struct timespec clock_own_time(int64_t machine_ns);
+
+/* Field 22 of /proc/PID/stat as this process sees it, in ticks since the machine's boot: one less
+ * or more if the namespace is no whole tick ahead. clock_same_ticks allows for that. */
+uint64_t clock_machine_ticks(uint64_t own_ticks);
+bool clock_same_ticks(uint64_t a, uint64_t b);
 
 #endif

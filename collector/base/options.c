@@ -195,13 +195,40 @@ static const char *form_hint(enum option_kind kind)
     }
 }
 
+/* Finds the choice with the most similar spelling. Returns its length, or 0. */
+static size_t near_choice(const char *choices, const char *text, const char **ret_choice)
+{
+    unsigned best = options_near_limit(text) - 1; /* of few words, most are short */
+    size_t found = 0;
+    best = best > 0 ? best : 1;
+    for (size_t length; *choices; choices += length + (choices[length] == '|')) {
+        char word[WORD_MAX + 1];
+        length = strcspn(choices, "|");
+        snprintf(word, sizeof(word), "%.*s", (int)length, choices);
+        unsigned distance = options_distance(word, text);
+        if (distance < best || (distance == best && found == 0)) {
+            best = distance;
+            found = length;
+            *ret_choice = choices;
+        }
+    }
+    return found;
+}
+
 static int fail_value(struct options *options, const struct option_spec *spec, const char *text)
 {
     snprintf(options->error, sizeof(options->error), "option --%s: cannot understand \"%.64s\"",
              spec->name, text);
     if (spec->kind != OPTION_CHOICE && spec->kind != OPTION_MODE)
         return fail(options, form_hint(spec->kind));
-    snprintf(options->hint, sizeof(options->hint), "one of %s", spec->value_name);
+    const char *near;
+    size_t length = near_choice(spec->value_name, text, &near);
+    snprintf(options->choice, sizeof(options->choice), "%s=%.30s", spec->name, text);
+    if (length > 0)
+        snprintf(options->hint, sizeof(options->hint), "did you mean %.*s? one of %s", (int)length,
+                 near, spec->value_name);
+    else
+        snprintf(options->hint, sizeof(options->hint), "one of %s", spec->value_name);
     return -EINVAL;
 }
 
@@ -267,6 +294,23 @@ static int store_value(struct options *options, const struct option_spec *spec, 
     return rc == 0 ? 0 : fail_value(options, spec, text);
 }
 
+/* One that is on the command line. */
+static int take_value(struct options *options, const struct option_spec *spec, const char *text)
+{
+    size_t index = (size_t)(spec - options->specs);
+    if (index < OPTIONS_MAX)
+        options->given[index / 64] |= UINT64_C(1) << index % 64;
+    return store_value(options, spec, text);
+}
+
+bool options_given(const struct options *options, const char *name)
+{
+    for (size_t i = 0; i < OPTIONS_MAX && options->specs[i].name; i++)
+        if (strcmp(options->specs[i].name, name) == 0)
+            return options->given[i / 64] >> i % 64 & 1;
+    return false;
+}
+
 static int fail_missing(struct options *options, const struct option_spec *spec)
 {
     snprintf(options->error, sizeof(options->error), "option --%s needs a value", spec->name);
@@ -309,7 +353,7 @@ static int take_long(struct options *options, const char *word, const char *next
         return fail_missing(options, spec);
     if (spec->kind == OPTION_COMMAND)
         return 0;
-    int rc = store_value(options, spec, value || is_alone ? value : next);
+    int rc = take_value(options, spec, value || is_alone ? value : next);
     return rc < 0 ? rc : words;
 }
 
@@ -333,7 +377,7 @@ static int take_short(struct options *options, const char *letters, const char *
             return fail_missing(options, spec);
         if (spec->kind == OPTION_COMMAND)
             return letter == letters ? 0 : fail_joined(options, spec);
-        int rc = store_value(options, spec, value);
+        int rc = take_value(options, spec, value);
         if (rc < 0)
             return rc;
         if (spec->kind != OPTION_FLAG)

@@ -36,7 +36,7 @@ struct option_spec {
     const char *fallback;   /* the value if not given, as one would type it; NULL = zero */
 };
 
-enum { OPTION_LIST_MAX = 32 };
+enum { OPTION_LIST_MAX = 32, OPTIONS_MAX = 128 };
 
 /* What was given, in the order of the command line. */
 struct option_list {
@@ -59,12 +59,17 @@ struct options {
     bool help;        /* -h or --help was there; nothing after it was looked at */
     char unknown[40]; /* the option that is in no table, with its dashes; "" = none */
     bool near;        /* and the hint names one that is spelt like it */
+    char choice[40];  /* "NAME=WORD": an option whose choices lack that word; or empty */
+    uint64_t given[OPTIONS_MAX / 64]; /* bits of the rows of the table: options_given */
     char error[192];
-    char hint[192];
+    char hint[320];
 };
 
 /* argv[0] is the first word to look at. 0, or -EINVAL with error and hint. */
 int options_parse(struct options *options, int argc, char **argv);
+
+/* After a parse: was the option of this long name on the command line? */
+bool options_given(const struct options *options, const char *name);
 
 /* 0, -EINVAL (not of that form), -ERANGE (too large). */
 int options_parse_time(const char *text, int64_t *ret_ns);

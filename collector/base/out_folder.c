@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* See out_stream.h. The files are written into a folder under a temporary name beside the final
  * one. */
+#include "out_folder.h"
+
 #include "out_stream.h"
 
 #include <dirent.h>

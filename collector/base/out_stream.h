@@ -22,6 +22,7 @@ struct out_stream_options {
  * it at close, so that a failed export leaves nothing half. */
 int out_stream_open(const char *path, const struct out_stream_options *options,
                     struct out_stream **ret_out);
+
 /* Into memory. NULL: out of memory. */
 struct out_stream *out_stream_memory(void);
 const uint8_t *out_stream_memory_bytes(const struct out_stream *out, size_t *ret_size);
@@ -44,6 +45,7 @@ int out_stream_pieces(const struct out_taker *taker, const struct out_stream_opt
 /* Errors stick and make later writes no-ops. */
 void out_write(struct out_stream *out, const void *bytes, size_t size);
 void out_text(struct out_stream *out, const char *text);
+
 /* As contents or quoted attribute of XML: markup is escaped; what XML has no way to write, and what
  * is no UTF-8, comes out as U+FFFD. */
 void out_xml(struct out_stream *out, const char *bytes, size_t length);
@@ -55,12 +57,12 @@ void out_advance(struct out_stream *out, size_t size);
 
 /* Hands on what was written so far; of a compressed stream nothing. */
 void out_flush(struct out_stream *out);
-
 int out_error(const struct out_stream *out);      /* 0 or the first -errno */
 uint64_t out_bytes(const struct out_stream *out); /* accepted so far, before compression */
 
 /* Flush, and rename into place. 0 or the first -errno. Destroys the stream. */
 int out_stream_close(struct out_stream *out);
+
 /* Destroys the stream and removes the unfinished file. Accepts NULL. */
 void out_stream_abandon(struct out_stream *out);
 
@@ -69,19 +71,5 @@ void out_stream_abandon(struct out_stream *out);
 /* Files that make up one output. The folder is written beside its final name and takes it at close,
  * so that it is there as a whole or not at all. */
 struct out_folder;
-
-enum { OUT_FOLDER_FILES = 4 };
-
-/* `names`: of its files, at most OUT_FOLDER_FILES, and NULL; they outlive the folder. 0 or -errno.
- * Of a path that exists: -EEXIST, or with `overwrite` -ENOTDIR: it is no folder; -ENOTEMPTY: it has
- * other files, too, and stays. */
-int out_folder_open(const char *path, const char *const *names, bool overwrite,
-                    struct out_folder **ret_folder);
-/* The stream of the file `names[file]`, which is the folder's. */
-struct out_stream *out_folder_stream(const struct out_folder *folder, unsigned file);
-/* All of it into place: 0 or the first -errno. Destroys the folder and its streams. */
-int out_folder_close(struct out_folder *folder);
-/* Destroys them and removes what was written. Accepts NULL. */
-void out_folder_abandon(struct out_folder *folder);
 
 #endif

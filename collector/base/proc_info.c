@@ -2,6 +2,7 @@
 /* What the kernel tells about other processes, in texts of /proc and by other calls. */
 #include "proc_info.h"
 
+#include "clock_now.h"
 #include "file_io.h"
 #include "text.h"
 
@@ -70,7 +71,7 @@ static int read_stat(const char *path, struct proc_stat *ret_stat)
         .state = *state,
         .ppid = (pid_t)field(state, FIELD_PARENT),
         .thread_count = (int)field(state, FIELD_THREADS),
-        .start_ticks = field(state, FIELD_START),
+        .start_ticks = clock_machine_ticks(field(state, FIELD_START)),
         .stack_begin = field(state, FIELD_STACK),
         .cpu = (uint16_t)field(state, FIELD_CPU),
         .exit_code = (int)field(state, FIELD_EXIT),
@@ -149,6 +150,33 @@ pid_t proc_pid_inside(pid_t pid)
     char path[64], text[4096];
     snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
     return file_read_text(path, text, sizeof(text)) > 0 ? proc_innermost(text) : 0;
+}
+
+/* Of one thread. */
+static pid_t tid_inside(pid_t pid, pid_t tid)
+{
+    char path[64], text[4096];
+    snprintf(path, sizeof(path), "/proc/%d/task/%d/status", (int)pid, (int)tid);
+    return file_read_text(path, text, sizeof(text)) > 0 ? proc_innermost(text) : 0;
+}
+
+pid_t proc_tid_outside(pid_t pid, pid_t ns_tid)
+{
+    char path[64];
+    pid_t found = 0;
+    const struct dirent *entry;
+    if (proc_pid_inside(pid) == pid) /* one namespace for both of us */
+        return ns_tid;
+    snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+    DIR *folder = opendir(path);
+    while (found == 0 && folder && (entry = readdir(folder))) {
+        pid_t tid = number(entry->d_name);
+        if (tid > 0 && tid_inside(pid, tid) == ns_tid)
+            found = tid;
+    }
+    if (folder)
+        closedir(folder);
+    return found;
 }
 
 int proc_check_owner(pid_t pid)
@@ -400,8 +428,9 @@ void process_watch_open(struct process_watch *watch, const struct process_watche
     }
     watch->pidfd = proc_end_open(watch->pid); /* without, /proc tells the end, too */
     int error = proc_stat(watch->pid, &stat);
-    bool same = error == 0 ? who->start_ticks == 0 || stat.start_ticks == who->start_ticks
-                           : error != -ESRCH; /* not to be found out now is not dead */
+    bool same = error == 0
+                    ? who->start_ticks == 0 || clock_same_ticks(stat.start_ticks, who->start_ticks)
+                    : error != -ESRCH; /* not to be found out now is not dead */
     if (same) {
         watch->ended = false;
         return;

@@ -19,7 +19,7 @@ struct proc_stat {
     char state; /* 'Z': ended, not yet reaped */
     pid_t ppid;
     int thread_count;     /* of a zombie: more than 1 if only its first thread has ended */
-    uint64_t start_ticks; /* since boot */
+    uint64_t start_ticks; /* since the machine's boot */
     uint64_t stack_begin; /* of this image: another after an exec; 0 if we may not know */
     uint16_t cpu;         /* where it ran last */
     int exit_code;        /* wait status of a zombie; 0 if we may not know */
@@ -43,6 +43,9 @@ uint64_t proc_pid_namespace(pid_t pid);
  * file status; 0 = unknown. */
 pid_t proc_innermost(const char *status);
 pid_t proc_pid_inside(pid_t pid);
+/* The reverse, for a thread of the process. Cost, in another namespace: the status of each of its
+ * threads. 0 = gone. */
+pid_t proc_tid_outside(pid_t pid, pid_t ns_tid);
 
 /* Whether it runs under our uid, or we are root: 0, -EPERM or -ESRCH. */
 int proc_check_owner(pid_t pid);

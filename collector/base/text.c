@@ -113,6 +113,26 @@ size_t utf8_whole(const char *bytes, size_t size)
     return utf8_character(bytes + lead - 1, size - lead + 1) ? size : lead - 1;
 }
 
+char *utf8_put(char *at, uint32_t character)
+{
+    if (character < 0x80) {
+        *at++ = (char)character;
+    } else if (character < 0x800) {
+        *at++ = (char)(0xc0 | character >> 6);
+        *at++ = (char)(0x80 | (character & 0x3f));
+    } else if (character < 0x10000) {
+        *at++ = (char)(0xe0 | character >> 12);
+        *at++ = (char)(0x80 | (character >> 6 & 0x3f));
+        *at++ = (char)(0x80 | (character & 0x3f));
+    } else {
+        *at++ = (char)(0xf0 | character >> 18);
+        *at++ = (char)(0x80 | (character >> 12 & 0x3f));
+        *at++ = (char)(0x80 | (character >> 6 & 0x3f));
+        *at++ = (char)(0x80 | (character & 0x3f));
+    }
+    return at;
+}
+
 /* ---- Of bounded size ------------------------------------------------------------------------- */
 
 struct text text_init(char *buffer, size_t size)

@@ -59,6 +59,9 @@ size_t utf8_cut(const char *bytes, size_t size, size_t limit);
 /* The size without a character at the end that is not whole. */
 size_t utf8_whole(const char *bytes, size_t size);
 
+/* Writes a character, of 1 to 4 bytes. Returns where the next one goes. */
+char *utf8_put(char *at, uint32_t character);
+
 /* ---- Command lines --------------------------------------------------------------------------- */
 
 /* A command line as one text: the same wherever it comes from, so that equal ones are equal.

@@ -4,13 +4,25 @@
 
 #include "annot_barrier.h"
 #include "annot_wire.h"
+#include "clock_map.h"
 #include "clock_now.h"
-#include "collector_parts.h"
+#include "collector_asked.h"
+#include "collector_filter.h"
+#include "collector_functions.h"
+#include "collector_host.h"
+#include "collector_places.h"
+#include "collector_sampling.h"
+#include "collector_sources.h"
+#include "collector_targets.h"
+#include "collector_writing.h"
+#include "drain.h"
+#include "intake.h"
 #include "proc_info.h"
 #include "refusals.h"
 #include "session_file.h"
 #include "store.h"
 #include "text.h"
+#include "writer.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -25,11 +37,15 @@
 
 enum { DIRECTORY_TRIES = 8 };
 
-#define PARTIAL_NS    INT64_C(500000000) /* blocks that are being filled are read and written */
-#define LOOK_NS       INT64_C(1000000000)
+#define PARTIAL_NS INT64_C(500000000) /* blocks that are being filled are read and written */
+
+#define LOOK_NS INT64_C(1000000000)
+
 #define FIRST_LOOK_NS INT64_C(100000000)
-#define LATE_NS       INT64_C(100000000) /* a collector that did not run for so long is late */
-#define SETTLE_NS     2000000            /* after the gate closed, until the last look */
+
+#define LATE_NS INT64_C(100000000) /* a collector that did not run for so long is late */
+
+#define SETTLE_NS 2000000 /* after the gate closed, until the last look */
 
 struct collector {
     struct directory directory;
@@ -45,9 +61,11 @@ struct collector {
     struct function_names functions;
     bool no_source, completed, gate_open;
     struct collector_filter filter;
+    struct collector_asked asked;
     struct targets targets;
-    bool attached; /* to running programs, which are told to join */
-    int epoll_fd;  /* of intake and sampler */
+    struct places places; /* besides `directory` */
+    bool attached;        /* to running programs, which are told to join */
+    int epoll_fd;         /* of intake and sampler */
     struct refusals refusals;
     uint64_t parent_id;
     int error; /* of the file; sticks */
@@ -56,18 +74,9 @@ struct collector {
     int64_t next_partial_ns, next_look_ns;
     struct hold hold;      /* after an error of the file */
     struct host_load load; /* when the gate opened */
-    char session_text[17];
+    char session_text[17], place_text[40];
     char output[PATH_MAX];
 };
-
-static int fail(struct collector_error *error, int code, const char *what, const char *hint)
-{
-    struct text text = text_init(error->what, sizeof(error->what));
-    text_format(&text, "%s: %s", what, strerror(-code));
-    text = text_init(error->hint, sizeof(error->hint));
-    text_format(&text, "%s", hint);
-    return code;
-}
 
 static void begin_now(struct trace_session *entry)
 {
@@ -156,6 +165,7 @@ static int make_session(struct collector *collector, const struct collector_opti
         if (i == 0 || error == 0)
             error = session_file_create(&collector->directory, &session, &collector->session);
     }
+    place_text(&collector->directory, collector->place_text);
     if (error == 0 && collector->parent_id != 0)
         session_file_add_nested(&collector->directory, collector->parent_id, collector->output);
     return error;
@@ -193,7 +203,14 @@ static int make_intake(struct collector *collector)
         .function_context = &collector->functions,
         .sink_context = collector,
     };
-    return intake_create(&options, &collector->intake);
+    int error = intake_create(&options, &collector->intake);
+    collector->places = (struct places){.directory = &collector->directory,
+                                        .session = &collector->session,
+                                        .intake = collector->intake,
+                                        .refusals = &collector->refusals,
+                                        .lives = collector->lives,
+                                        .trace = collector->trace};
+    return error;
 }
 
 static int add_to_epoll(struct collector *collector, int fd)
@@ -232,53 +249,26 @@ static int begin_writing(struct collector *collector)
     return error != 0 ? error : add_to_epoll(collector, store_writer_fd(collector->writer));
 }
 
-static int make_output(struct collector *collector, const struct collector_options *options,
-                       struct collector_error *error)
-{
-    struct store_writer_options store = {.overwrite = options->overwrite,
-                                         .volume_bytes = options->volume_bytes};
-    struct stat status;
-    if (options->sink)
-        return 0;
-    bool directory = stat(options->output, &status) == 0 && S_ISDIR(status.st_mode);
-    int code = directory ? -EISDIR
-                         : store_writer_create(options->output, collector->trace, &store,
-                                               &collector->writer);
-    char what[PATH_MAX + 32];
-    snprintf(what, sizeof(what), "cannot write %s", options->output);
-    if (code == -EBUSY)
-        return fail(error, code, what,
-                    "another annot records into it: choose another name with -o");
-    if (code == -EEXIST && options->overwrite)
-        return fail(error, code, what,
-                    "files that are not its own have the names of its volumes: choose another "
-                    "name with -o");
-    if (code == -EEXIST)
-        return fail(error, code, what, "choose another name with -o, or overwrite it with --force");
-    if (code != 0)
-        return fail(error, code, what, "choose another place with -o FILE");
-    if (!realpath(options->output, collector->output))
-        snprintf(collector->output, sizeof(collector->output), "%s", options->output);
-    return 0;
-}
-
 static int make_parts(struct collector *collector, const struct collector_options *options,
                       struct collector_error *error)
 {
     collector->trace = trace_create();
     collector->lives = collector->trace ? lives_create(collector->trace) : NULL;
     if (!collector->lives || clock_map_init(&collector->clock) != 0)
-        return fail(error, -ENOMEM, "cannot begin", "");
+        return collector_fail(error, -ENOMEM, "cannot begin", "");
     refusals_init(&collector->refusals, collector->trace, collector->lives);
     int code = open_directory(collector, options);
     char what[PATH_MAX + 64];
     snprintf(what, sizeof(what), "cannot use the directory %s", collector->directory.path);
     if (code != 0)
-        return fail(error, code, what,
-                    "it must be yours and have mode 0700; ANNOT_DIR names another one");
-    code = make_output(collector, options, error);
+        return collector_fail(error, code, what,
+                              "it must be yours and have mode 0700; ANNOT_DIR names another one");
+    if (!options->sink)
+        code = writing_create(options, collector->trace, &collector->writer, error);
     if (code != 0)
         return code;
+    if (!options->sink && !realpath(options->output, collector->output))
+        snprintf(collector->output, sizeof(collector->output), "%s", options->output);
     code = make_session(collector, options);
     int described = describe_session(collector, options);
     code = code == 0 ? described : code;
@@ -291,10 +281,11 @@ static int make_parts(struct collector *collector, const struct collector_option
     if (code == 0 && !options->paused)
         code = collector_open_gate(collector);
     if (code == -EPROTONOSUPPORT)
-        return fail(error, code, what,
-                    "another version of annot uses it; ANNOT_DIR names another place");
+        return collector_fail(error, code, what,
+                              "another version of annot uses it; ANNOT_DIR names another place");
     if (code != 0)
-        return fail(error, code, what, "is its file system full? ANNOT_DIR names another place");
+        return collector_fail(error, code, what,
+                              "is its file system full? ANNOT_DIR names another place");
     return 0;
 }
 
@@ -304,12 +295,13 @@ int collector_create(const struct collector_options *options, struct collector *
     struct collector *collector = calloc(1, sizeof(*collector));
     *ret_error = (struct collector_error){0};
     if (!collector)
-        return fail(ret_error, -ENOMEM, "cannot begin", "");
+        return collector_fail(ret_error, -ENOMEM, "cannot begin", "");
     collector->directory.fd = -1;
     collector->session.fd = -1;
     collector->epoll_fd = -1;
     collector->timeout_ms = PACE_BUSY_MS;
     collector->attached = options->attach;
+    collector->asked = options->asked;
     collector->no_source = options->no_source || options->sink;
     collector->sink = options->sink ? *options->sink : (struct collector_sink){0};
     collector->parent_id = parent_session();
@@ -336,6 +328,7 @@ static void close_gate(struct collector *collector)
         targets_release(&collector->targets, &collector->directory, collector->session.id);
     else if (collector->gate_open)
         directory_wake(&collector->directory);
+    places_close(&collector->places);
     collector->gate_open = false;
 }
 
@@ -369,6 +362,7 @@ void collector_destroy(struct collector *collector)
     if (collector->epoll_fd >= 0)
         close(collector->epoll_fd);
     intake_destroy(collector->intake);
+    places_fini(&collector->places);
     function_names_fini(&collector->functions);
     store_writer_abandon(collector->writer);
     directory_close(&collector->directory);
@@ -400,10 +394,16 @@ int collector_open_gate(struct collector *collector)
         return error;
     int64_t generation = directory_wake(&collector->directory);
     collector->gate_open = generation > 0;
+    places_open(&collector->places);
     return generation < 0 ? (int)generation : sampling_begin(&collector->sampling);
 }
 
-/* ---- While it runs ---- */
+const char *collector_place_text(const struct collector *collector)
+{
+    return collector->place_text;
+}
+
+/* ---- While it runs --------------------------------------------------------------------------- */
 
 /* Without room, what waits to be drained is nothing to do. */
 int collector_fd(const struct collector *collector)
@@ -415,7 +415,8 @@ int collector_fd(const struct collector *collector)
 
 int collector_timeout_ms(const struct collector *collector)
 {
-    return sampling_timeout_ms(&collector->sampling, collector->timeout_ms);
+    int timeout_ms = places_timeout_ms(&collector->places, collector->timeout_ms);
+    return sampling_timeout_ms(&collector->sampling, timeout_ms);
 }
 
 int collector_track(struct collector *collector, int pid, unsigned flags)
@@ -442,9 +443,7 @@ static int stop(struct collector *collector, int error)
 static int look_around(struct collector *collector)
 {
     int error = intake_look_around(collector->intake);
-    return error != 0 ? error
-                      : refusals_poll(&collector->refusals, &collector->directory,
-                                      &collector->session, false);
+    return error != 0 ? error : places_poll_refusals(&collector->places, false);
 }
 
 /* Reads what there is. Bytes of events, or -errno. */
@@ -454,6 +453,10 @@ static int64_t take_all(struct collector *collector, int64_t now_ns, bool partia
     int64_t bytes = error == 0 ? intake_step(collector->intake, partial) : error;
     collector_filter_told(&collector->filter);
     error = bytes < 0 ? (int)bytes : sampling_step(&collector->sampling, &collector->session);
+    if (error == 0)
+        error = lives_read_titles(collector->lives, now_ns);
+    if (error == 0)
+        error = places_step(&collector->places, now_ns);
     if (error == 0 && now_ns >= collector->next_look_ns) {
         collector->next_look_ns = now_ns + LOOK_NS;
         error = look_around(collector);
@@ -480,7 +483,8 @@ int collector_step(struct collector *collector)
         error = writing_seal_if_due(&collector->writing, now_ns, partial);
     if (writing_keeps_up(&collector->writing, now_ns))
         intake_heartbeat(collector->intake);
-    collector->timeout_ms = pace_timeout_ms(collector->timeout_ms, bytes, collector->pool_bytes);
+    collector->timeout_ms = pace_timeout_ms(
+        collector->timeout_ms, bytes, intake_least_pool(collector->intake, collector->pool_bytes));
     return error != 0 ? stop(collector, error) : 0;
 }
 
@@ -529,14 +533,31 @@ const struct trace *collector_trace(const struct collector *collector)
     return collector->trace;
 }
 
-/* ---- End ---- */
+/* ---- End ------------------------------------------------------------------------------------- */
+
+#define AWAIT_NS INT64_C(500000000)
+
+/* Before the session ends: those who watch queues in its programs tell what is left, in half a
+ * second at most. Steps of the collector go on meanwhile. */
+static void await_queues(struct collector *collector, struct intake *intake)
+{
+    const struct timespec pause = {.tv_nsec = 2000000};
+    int64_t until_ns = clock_now_ns() + AWAIT_NS;
+    if (!intake_awaits_queues(intake))
+        return;
+    intake_ask_queues(intake);
+    while (collector_step(collector) == 0 && intake_awaits_queues(intake) &&
+           clock_now_ns() < until_ns)
+        nanosleep(&pause, NULL);
+}
 
 /* The end is when the gate closed, or the last event that had passed it before. */
 static int finish_session(struct collector *collector, int64_t closed_ns)
 {
     struct trace_session *entry = trace_session(collector->trace);
     struct intake_counts counts;
-    (void)python_lines_take(collector->session.fd, collector->trace); /* facts: no more than help */
+    (void)places_take_lines(&collector->places); /* facts: no more than help */
+    (void)asked_note(&collector->asked, intake_filter(collector->intake), collector->trace);
     (void)host_anchor(collector->trace); /* without it a merge knows less of the drift */
     (void)host_load_end(collector->trace, &collector->load, &collector->sampling.processors);
     intake_count(collector->intake, &counts);
@@ -554,7 +575,7 @@ static int finish_session(struct collector *collector, int64_t closed_ns)
 int collector_complete(struct collector *collector)
 {
     const struct timespec settle = {.tv_nsec = SETTLE_NS};
-    collector_await_queues(collector, collector->intake);
+    await_queues(collector, collector->intake);
     int64_t closed_ns = clock_now_ns();
     close_gate(collector);
     int error = collector->error;
@@ -568,8 +589,7 @@ int collector_complete(struct collector *collector)
         if (error == 0)
             error = sampling_finish(&collector->sampling);
         if (error == 0)
-            error = refusals_poll(&collector->refusals, &collector->directory, &collector->session,
-                                  true);
+            error = places_poll_refusals(&collector->places, true);
     }
     if (error == 0)
         error = finish_session(collector, closed_ns);
@@ -589,6 +609,7 @@ int collector_finish(struct collector *collector)
     targets_shut_gate(&collector->targets, &collector->directory, collector->intake);
     if (error != 0) {
         session_file_leave(&collector->session);
+        places_leave(&collector->places);
         return error;
     }
     intake_free(collector->intake, DRAIN_ALL);

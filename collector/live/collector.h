@@ -34,7 +34,18 @@ struct collector_sink {
 };
 
 /* {0} is the default of all but `output`. */
+/* Options as the user gave them ("--trace-select nosuch"), or NULL: the recording says which of
+ * them had no effect. The texts outlive the collector. */
+struct collector_asked {
+    const char *calls, *lines; /* functions of Python traced, and their lines */
+    const char *python;        /* what pyannot observes */
+    const char *capture;
+    const char *gpu;
+    const char *ranges; /* functions of Python, MODULE:FUNCTION,...: without the option's name */
+};
+
 struct collector_options {
+    struct collector_asked asked;
     const char *directory;             /* NULL: $ANNOT_DIR or the default place */
     const struct target *target;       /* instead: the directory of this running program; or NULL */
     const char *output;                /* the recording; must not exist, unless `overwrite` */
@@ -52,6 +63,7 @@ struct collector_options {
     double range_budget;          /* percent of a processor for ranges; 0 = no limit */
     enum collector_policy policy;
     uint32_t sample_hz;          /* 0 = no samples of what runs */
+    uint32_t sample_first_hz;    /* for the first second of CPU time; 0 = sample_hz */
     uint32_t off_cpu_rate_max;   /* a second; 0 = the default */
     enum sampling_rung rung_max; /* 0 = the best that works */
     uint32_t gpu_hz; /* counters of the machine's GPUs, if it has NVIDIA's library; 0 = none */
@@ -79,6 +91,9 @@ void collector_remove_output(const struct collector *collector);
 
 /* The value for ANNOT_SESSION of the command. */
 const char *collector_session_text(const struct collector *collector);
+
+/* The value for ANNOT_PLACE of the command. */
+const char *collector_place_text(const struct collector *collector);
 
 /* Programs begin to record. Done by collector_create unless it was paused. 0 or -errno. */
 int collector_open_gate(struct collector *collector);
@@ -117,6 +132,7 @@ int collector_tell_waiting(struct collector *collector);
 
 /* A child of the caller ended. */
 void collector_note_exit(struct collector *collector, int pid, int wait_status);
+
 /* The command itself: its status goes into the recording. */
 /* The block of the program that asked for the recording: CLOCK_MONOTONIC, from begin to end. 0 or
  * -errno. */
@@ -142,109 +158,5 @@ int collector_complete(struct collector *collector);
  * collector_recover completes the recording. The trace stays readable until collector_destroy. */
 int collector_finish(struct collector *collector);
 const struct trace *collector_trace(const struct collector *collector);
-
-/* Reads the source files that samples were in, 16 MiB at most, and keeps their texts in the trace;
- * what is left out is noted there. 0 or -ENOMEM. Thread-safety: as the trace. */
-int sources_keep(struct trace *trace);
-
-/* What a session's flight recorders hold now, as a recording of its own. */
-struct collector_snapshot {
-    const char *directory; /* as in struct collector_options, as are these three */
-    const char *output;
-    bool overwrite;
-    const char *version;
-    uint64_t session_id;    /* 0: that of `pid`, or else the only one there is */
-    int32_t pid;            /* only this process, which overwrites its oldest records; 0: all */
-    uint32_t process_count; /* out, as the rest */
-    uint64_t event_count, lost_count;
-};
-
-/* Programs, their collector and its recording go on as if nothing had been; the collector may be
- * dead. 0 or -errno: -ESRCH: no such session, or no flight recorder in it; -ENOTUNIQ: which
- * session?; else of the file or the directory. Nothing is left of the file after a failure. */
-int collector_snapshot(struct collector_snapshot *snapshot, struct collector_error *ret_error);
-
-/* What was done about one session whose collector died or could not write. */
-struct collector_recovered {
-    bool living;          /* nothing: its collector lives; only `recording` is told */
-    char recording[4096]; /* "" if there was nothing to keep */
-    uint64_t event_count; /* appended */
-    uint64_t lost_count;  /* of the whole recording */
-    uint32_t process_count;
-    uint32_t left_count; /* processes that may have gone on unrecorded; at least so many */
-    bool resumed;        /* an existing recording was completed, not a new one made */
-    int error;           /* 0 or -errno: then the session was left as it is */
-};
-
-/* Completes the recordings of dead collectors in the directory (NULL: the default ones, each that
- * is there). For recordings that are gone, and segments that belong to no session, new ones are
- * made in the present directory if `make`; else they stay, told with error -ENOENT. Calls back per
- * session, also those that live and are left alone. Returns how many were dead, or -errno. */
-int collector_recover(const char *directory, bool make,
-                      void (*done)(void *context, const struct collector_recovered *what),
-                      void *context);
-
-/* ---- Sessions from outside ------------------------------------------------------------------- */
-
-/* Sessions that somebody else collects, seen and changed: `annot set`. Thread-safety: none needed;
- * other processes are kept out by the lock of the wake page. */
-
-enum { COLLECTOR_FILTER_SIZE = 241, COLLECTOR_PATH_SIZE = 4096 };
-
-struct collector_session {
-    uint64_t id;
-    int32_t collector_pid;               /* in its own namespace */
-    char recording[COLLECTOR_PATH_SIZE]; /* "" = unknown */
-    char filter[COLLECTOR_FILTER_SIZE];  /* rules of annot_filter.h; "" = everything is wanted */
-    uint32_t wishes;                     /* of enum annot_wish: of those who watch queues */
-    bool captures;                       /* the inside of a range alone: --capture-range */
-};
-
-/* Visits those that are running in the default directory, until the visitor returns nonzero, which
- * is returned. 0, or -errno; -EACCES: the directory cannot be used. */
-typedef int collector_session_fn(void *context, const struct collector_session *session);
-int collector_sessions(const char *directory, collector_session_fn *visit, void *context);
-
-/* The running session that a process takes part in, or would at its next event, wherever it meets
- * collectors; or that it collects. 0; -ESRCH: none, or no such process; -errno. */
-int collector_session_of(int32_t pid, struct collector_session *ret_session);
-
-/* Wishes. None: as the programs were started. */
-enum {
-    COLLECTOR_QUEUES_OFF = 2, /* nobody watches queues, such as a GPU's */
-    COLLECTOR_QUEUES_ON = 4,  /* whoever can does, at any time */
-};
-
-/* What can be changed while it records. */
-struct collector_rules {
-    char filter[COLLECTOR_FILTER_SIZE];
-    uint32_t wishes;
-};
-
-/* Lets `edit` change the rules, whose filter must stay shorter than COLLECTOR_FILTER_SIZE, and
- * waits until the programs have been told. The session is in the directory of the process `pid`, in
- * the default one if that is 0. What `edit` returns if it is not 0 (nothing is changed then); 0;
- * -EINPROGRESS: the collector has not told them for seconds; -ENOENT: the session is over; -errno.
- */
-typedef int collector_edit_fn(void *context, struct collector_rules *rules);
-int collector_set_rules(int32_t pid, uint64_t id, collector_edit_fn *edit, void *context);
-
-/* The same of a function that its collector is to make a range of: see sampler_add_range, whose
- * reason is told in any case but those of -E2BIG, -EBUSY (another one is being added),
- * -EPROTONOSUPPORT (its annot is older), -EINPROGRESS (no answer for long), -ENOENT without a
- * reason (the session is over), -errno. Waits for up to 20 s. */
-int collector_ask_range(int32_t pid, uint64_t id, const char *text,
-                        struct sampler_range_told *ret_told);
-
-/* ---- What it takes --------------------------------------------------------------------------- */
-
-/* What a program that is recorded takes of the machine at its defaults, in bytes: for those who
- * tell whether it is there. Thread-safety: yes. */
-
-/* The size of its file in shared memory, which is sparse: RLIMIT_FSIZE must allow it. */
-uint64_t host_needs_file_bytes(void);
-
-/* The part that fills up in a busy program. */
-uint64_t host_needs_memory_bytes(void);
 
 #endif

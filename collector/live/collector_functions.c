@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Files of functions: by the process's own view of the file system, by its executable, by path.
  * The inode decides whether it is the file. */
-#include "collector_parts.h"
+#include "collector_functions.h"
 
 #include "file_io.h"
 #include "symbol_module.h"

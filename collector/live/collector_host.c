@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The machine: what a recording says of it, and what recording takes of it. */
-#include "collector_parts.h"
+#include "collector_host.h"
 
 #include "annot_wire.h"
 #include "clock_now.h"
@@ -242,11 +242,21 @@ uint64_t host_needs_memory_bytes(void)
     return (uint64_t)ANNOT_BLOCK_COUNT_DEFAULT * ANNOT_BLOCK_SIZE;
 }
 
+static uint64_t segment_bytes(uint64_t threads, uint64_t strings_size, uint64_t blocks)
+{
+    return whole_pages(sizeof(struct annot_segment) + threads * sizeof(struct annot_thread)) +
+           whole_pages(strings_size) + whole_pages(blocks * 2 * sizeof(uint32_t)) +
+           blocks * ANNOT_BLOCK_SIZE;
+}
+
+uint64_t host_wants_file_bytes(void)
+{
+    return segment_bytes(ANNOT_THREAD_COUNT_DEFAULT, ANNOT_STRINGS_SIZE_DEFAULT,
+                         ANNOT_BLOCK_COUNT_DEFAULT);
+}
+
 uint64_t host_needs_file_bytes(void)
 {
-    uint64_t threads = (uint64_t)ANNOT_THREAD_COUNT_DEFAULT * sizeof(struct annot_thread);
-    uint64_t states = (uint64_t)ANNOT_BLOCK_COUNT_DEFAULT * 2 * sizeof(uint32_t);
-    return whole_pages(sizeof(struct annot_segment) + threads) +
-           whole_pages(ANNOT_STRINGS_SIZE_DEFAULT) + whole_pages(states) +
-           host_needs_memory_bytes();
+    return segment_bytes(ANNOT_THREAD_COUNT_LEAST, ANNOT_STRINGS_SIZE_LEAST,
+                         ANNOT_BLOCK_COUNT_LEAST);
 }

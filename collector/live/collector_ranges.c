@@ -5,7 +5,12 @@
  *
  * Texts of the file are foreign: the user's own, so a collector with more rights than whose file it
  * is does nothing for them. */
-#include "collector_parts.h"
+#include "collector_ranges.h"
+
+#include "collector_filter.h"
+#include "collector_places.h"
+#include "collector_sampling.h"
+#include "collector_sessions.h"
 
 #include "clock_now.h"
 #include "file_io.h"

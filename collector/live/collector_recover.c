@@ -2,16 +2,26 @@
 /* What a killed collector left: its recording is read, each thread's place in it is found, and the
  * rest is appended from the segments. The session file goes only when all is in the file, so a
  * recovery that is killed can be repeated. */
+#include "collector_recover.h"
+
+#include "annot_places.h"
 #include "annot_wire.h"
+#include "clock_map.h"
 #include "clock_now.h"
 #include "collector.h"
-#include "collector_parts.h"
+#include "collector_functions.h"
+#include "collector_targets.h"
+#include "collector_writing.h"
+#include "drain_sums.h"
 #include "file_io.h"
 #include "intake.h"
+#include "python_lines.h"
+#include "reader.h"
 #include "refusals.h"
 #include "session_file.h"
 #include "store.h"
 #include "vec.h"
+#include "writer.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -19,6 +29,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -47,7 +58,7 @@ struct recovery {
     struct collector_recovered what;
 };
 
-/* ---- What the recording knows ---- */
+/* ---- What the recording knows ---------------------------------------------------------------- */
 
 static void note_event(struct decode_thread *thread, const struct event *event)
 {
@@ -192,7 +203,7 @@ static int read_recording(struct recovery *recovery)
     return store_writer_resume(path, recovery->trace, &recovery->writer);
 }
 
-/* ---- A recording of its own ---- */
+/* ---- A recording of its own ------------------------------------------------------------------ */
 
 static int new_recording(struct recovery *recovery)
 {
@@ -225,7 +236,7 @@ static int new_recording(struct recovery *recovery)
     return error;
 }
 
-/* ---- The rest ---- */
+/* ---- The rest -------------------------------------------------------------------------------- */
 
 static int take_batch(void *context, const struct event_batch *batch)
 {
@@ -423,7 +434,7 @@ static void recovery_fini(struct recovery *recovery)
         close(recovery->file.fd);
 }
 
-/* ---- All sessions of the directory ---- */
+/* ---- All sessions of the directory ----------------------------------------------------------- */
 
 struct names_found {
     VEC(char *) items;
@@ -574,19 +585,21 @@ static int recover_directory(struct recover_call *call, const char *path)
     return error;
 }
 
-/* Programs that could not use the first of the default ones are in the second. */
+/* Visits every place, as programs may have met a collector in any that belongs to their user. */
 static int recover_default(struct recover_call *call)
 {
     char path[DIRECTORY_PATH_SIZE];
-    const char *runtime = getenv("XDG_RUNTIME_DIR");
+    struct stat status;
+    int first_error = 0;
     call->standard = true;
-    snprintf(path, sizeof(path), "/dev/shm/annot-%u", (unsigned)geteuid());
-    int error = recover_directory(call, path);
-    if (!runtime || *runtime != '/' ||
-        (size_t)snprintf(path, sizeof(path), "%s/annot", runtime) >= sizeof(path))
-        return error;
-    int second = recover_directory(call, path);
-    return error != 0 ? error : second;
+    for (int place = 0; place < ANNOT_PLACES; place++) {
+        if (!annot_place_path(place, geteuid(), path, sizeof(path)) || lstat(path, &status) != 0 ||
+            status.st_uid != geteuid())
+            continue;
+        int error = recover_directory(call, path);
+        first_error = first_error != 0 ? first_error : error;
+    }
+    return first_error;
 }
 
 int collector_recover(const char *directory, bool make,

@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Between sampler, intake and store. */
-#include "collector_parts.h"
+#include "collector_sampling.h"
+
+#include "clock_map.h"
+#include "collector_gpus.h"
+#include "collector_host.h"
+#include "collector_ranges.h"
+#include "collector_writing.h"
+#include "writer.h"
 
 #include "stacks.h"
 
@@ -40,6 +47,7 @@ int sampling_init(struct sampling *sampling, const struct collector_options *opt
         .trace = trace,
         .lives = lives,
         .frequency_hz = options->sample_hz,
+        .first_hz = options->sample_hz ? options->sample_first_hz : 0,
         .off_cpu = options->off_cpu,
         .off_cpu_threshold_ns = options->off_cpu_threshold_ns,
         .off_cpu_rate_max = options->off_cpu_rate_max,

@@ -1,16 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /* A snapshot: reads the flight recorders of a session from shared memory, and its collector knows
  * nothing of it. */
+#include "collector_snapshot.h"
+
 #include "annot_wire.h"
+#include "clock_map.h"
 #include "clock_now.h"
 #include "collector.h"
-#include "collector_parts.h"
+#include "collector_host.h"
+#include "collector_writing.h"
 #include "file_io.h"
 #include "intake.h"
 #include "proc_info.h"
+#include "reader.h"
 #include "session_file.h"
 #include "store.h"
 #include "text.h"
+#include "writer.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -4,12 +4,13 @@
  * They are read when the recording ends. A file that changed since the first program began is not
  * the one that ran, and is left out; the recording names some of these. Paths are foreign: regular
  * files alone are opened, and what is read of them is bounded. */
-#include "collector_parts.h"
+#include "collector_sources.h"
 
 #include "file_io.h"
 #include "hash.h"
 #include "stacks.h"
 #include "text.h"
+#include "trace.h"
 
 #include <errno.h>
 #include <fcntl.h>

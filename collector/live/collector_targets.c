@@ -2,10 +2,12 @@
 /* Attaching and leaving. A program unmaps its segment when an event finds that the session is over.
  * Behind a shut gate no event looks, so the gate stays open for a moment: a program that emits
  * meanwhile keeps nothing. */
-#include "collector_parts.h"
+#include "collector_targets.h"
 
 #include "clock_now.h"
+#include "intake.h"
 #include "text.h"
+#include "trace.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -1,14 +1,58 @@
 /* SPDX-License-Identifier: MIT */
-/* See collector_parts.h: writing, and what is done when it is possible no more. */
-#include "collector_parts.h"
+/* Writing, and the hold on a session whose recording cannot be written any more. */
+#include "collector_writing.h"
 
 #include "clock_now.h"
 #include "file_io.h"
+#include "intake.h"
 #include "segment_reader.h"
+#include "text.h"
+#include "writer.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+/* ---- Its file ---------------------------------------------------------------------------------
+ */
+
+int collector_fail(struct collector_error *error, int code, const char *what, const char *hint)
+{
+    struct text text = text_init(error->what, sizeof(error->what));
+    text_format(&text, "%s: %s", what, strerror(-code));
+    text = text_init(error->hint, sizeof(error->hint));
+    text_format(&text, "%s", hint);
+    return code;
+}
+
+int writing_create(const struct collector_options *options, struct trace *trace,
+                   struct store_writer **ret_writer, struct collector_error *error)
+{
+    struct store_writer_options store = {.overwrite = options->overwrite,
+                                         .volume_bytes = options->volume_bytes};
+    struct stat status;
+    bool directory = stat(options->output, &status) == 0 && S_ISDIR(status.st_mode);
+    int code =
+        directory ? -EISDIR : store_writer_create(options->output, trace, &store, ret_writer);
+    char what[PATH_MAX + 32];
+    snprintf(what, sizeof(what), "cannot write %s", options->output);
+    if (code == -EBUSY)
+        return collector_fail(error, code, what,
+                              "another annot records into it: choose another name with -o");
+    if (code == -EEXIST && options->overwrite)
+        return collector_fail(
+            error, code, what,
+            "files that are not its own have the names of its volumes: choose another "
+            "name with -o");
+    if (code == -EEXIST)
+        return collector_fail(error, code, what,
+                              "choose another name with -o, or overwrite it with --force");
+    return code == 0 ? 0 : collector_fail(error, code, what, "choose another place with -o FILE");
+}
 
 /* ---- Writing --------------------------------------------------------------------------------- */
 

@@ -106,7 +106,7 @@ enum range_path_kind {
     RANGE_PATH_TRACK = 1,      /* of a track that the thread ran: its outermost that is shown */
     RANGE_PATH_INSIDE = 2,     /* of the same track as the next such range around it */
     RANGE_PATH_INHERITED = 3,  /* open in the parent at the fork: none of the process's own */
-    RANGE_PATH_UNRECORDED = 4, /* its begin was lost; found out (read/sample_paths.c), not stored */
+    RANGE_PATH_UNRECORDED = 4, /* its begin was lost; found out (read/lane_samples.c), not stored */
     RANGE_PATH_PROBED = 5,     /* a span that an outside observer reports of the thread; its live
                                   stack does not have it; not stored */
 };

@@ -2,7 +2,9 @@
 /* Tables behind trace.h. Invariant: string 0 is the empty string. Thread-safety: one owner. */
 #include "trace_parts.h"
 
+#include "number.h"
 #include "text.h"
+#include "trace_options.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -210,6 +212,35 @@ struct trace_sampling *trace_sampling(struct trace *trace)
     return &trace->sampling;
 }
 
+const char *sampling_rate_text(const struct trace_sampling *sampling,
+                               char buffer[SAMPLING_RATE_SIZE])
+{
+    char first[NUMBER_TEXT_SIZE], steady[NUMBER_TEXT_SIZE];
+    number_count(sampling->first_hz, first);
+    number_count(sampling->frequency_hz, steady);
+    if (sampling->frequency_hz == 0)
+        buffer[0] = '\0';
+    else if (sampling->mixed)
+        snprintf(buffer, SAMPLING_RATE_SIZE, "%s Hz to %s Hz", steady, first);
+    else if (sampling->first_hz && sampling->slowed)
+        snprintf(buffer, SAMPLING_RATE_SIZE, "%s Hz, then %s Hz", first, steady);
+    else
+        snprintf(buffer, SAMPLING_RATE_SIZE, "%s Hz", sampling->first_hz ? first : steady);
+    return buffer;
+}
+
+uint32_t sampling_fastest_hz(const struct trace_sampling *sampling)
+{
+    return sampling->first_hz > sampling->frequency_hz ? sampling->first_hz
+                                                       : sampling->frequency_hz;
+}
+
+uint32_t sampling_slowest_hz(const struct trace_sampling *sampling)
+{
+    bool only_first = sampling->first_hz && !sampling->slowed && !sampling->mixed;
+    return only_first ? sampling->first_hz : sampling->frequency_hz;
+}
+
 const struct trace_sampling *trace_sampling_get(const struct trace *trace)
 {
     return &trace->sampling;
@@ -294,6 +325,18 @@ const char *trace_unwatched(const struct trace *trace)
             return name + sizeof(before) - 1;
     }
     return NULL;
+}
+
+uint32_t trace_idle_option_count(const struct trace *trace)
+{
+    uint32_t count = 0;
+    for (size_t i = 0; i < trace->facts.count; i++) {
+        const struct trace_fact *fact = &trace->facts.items[i];
+        count += fact->kind == FACT_NOTE && fact->value &&
+                 strncmp(trace_string(trace, fact->name)->bytes, TRACE_FACT_IDLE_OPTION,
+                         sizeof(TRACE_FACT_IDLE_OPTION) - 1) == 0;
+    }
+    return count;
 }
 
 uint64_t trace_fact_value(const struct trace *trace, const char *name)

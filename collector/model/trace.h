@@ -234,7 +234,7 @@ struct trace_process {
     uint8_t end;              /* enum process_end */
     int32_t end_value;
     uint32_t uid;
-    uint32_t name;    /* string: annot_name_process, 0 = none */
+    uint32_t name;    /* string: annot_name_process, or its title; 0 = none */
     uint32_t comm;    /* string: the kernel's short name */
     uint32_t cmdline; /* string: arguments joined by blanks, quoted where needed */
     uint32_t runtime_version;
@@ -345,7 +345,10 @@ struct trace_sampling {
     uint32_t revision;
     uint8_t rung; /* enum sampling_rung */
     bool off_cpu;
-    uint32_t frequency_hz;
+    bool slowed;           /* from first_hz to frequency_hz, before the end */
+    bool mixed;            /* a merge of rates from frequency_hz to first_hz; not stored */
+    uint32_t frequency_hz; /* samples have their own weight: sample_cpu_ns() */
+    uint32_t first_hz;     /* at the begin; 0 = frequency_hz */
     int64_t off_cpu_threshold_ns;
     uint32_t reason; /* string: why not a higher rung, one line; 0 = it is the highest */
     uint32_t hint;   /* string: the command that lifts it */
@@ -366,9 +369,10 @@ enum fact_kind {
 };
 
 /* The FACT_COUNTs of processes that did not just drop their newest records when their buffer was
- * full. */
+ * full, and of those with a smaller one. */
 #define TRACE_FACT_OVERWRITE "processes that overwrote their oldest records"
 #define TRACE_FACT_WAIT      "processes that waited for room in their buffers"
+#define TRACE_FACT_SMALL     "processes with a smaller buffer because of ulimit -v or ulimit -f"
 
 /* How the FACT_LOSS of processes begins that went on when nobody recorded them any more; behind it
  * stands from when on. */
@@ -479,6 +483,16 @@ uint32_t trace_filter_count(const struct trace *trace);
 const struct trace_filter *trace_filter_get(const struct trace *trace, uint32_t index);
 
 const struct trace_refusal *trace_refusal_get(const struct trace *trace, uint32_t index);
+
+enum { SAMPLING_RATE_SIZE = 96 };
+
+/* Writes "99 Hz", "499 Hz, then 99 Hz", of a merge "99 Hz to 999 Hz", or "" without a rate. Returns
+ * `buffer`. */
+const char *sampling_rate_text(const struct trace_sampling *sampling,
+                               char buffer[SAMPLING_RATE_SIZE]);
+/* The highest and the lowest rate at which there are samples; 0: there is none. */
+uint32_t sampling_fastest_hz(const struct trace_sampling *sampling);
+uint32_t sampling_slowest_hz(const struct trace_sampling *sampling);
 struct trace_sampling *trace_sampling(struct trace *trace);
 const struct trace_sampling *trace_sampling_get(const struct trace *trace);
 struct trace_session *trace_session(struct trace *trace);

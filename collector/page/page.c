@@ -1,7 +1,26 @@
 /* SPDX-License-Identifier: MIT */
-/* The one reading behind a page, and the order of its data. */
-#include "page_parts.h"
+/* The one reading behind a page, the order of its data, and the file: head, data, script, and the
+ * limit of its size. */
+#include "page.h"
 
+#include "headline.h"
+#include "page_calls.h"
+#include "page_counters.h"
+#include "page_data.h"
+#include "page_facts.h"
+#include "page_model.h"
+#include "page_owners.h"
+#include "page_pools.h"
+#include "page_ranges.h"
+#include "page_samples.h"
+#include "page_sources.h"
+#include "page_spans.h"
+#include "page_states.h"
+#include "page_tables.h"
+#include "page_tasks.h"
+#include "page_web.h"
+#include "reader.h"
+#include "report_lines.h"
 #include "stacks.h"
 #include "text.h"
 #include "trace.h"
@@ -9,34 +28,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* ---- Time ------------------------------------------------------------------------------------ */
-
-uint32_t page_slot(const struct page_span *span, uint32_t slots, int64_t time_ns)
-{
-    if (time_ns <= span->begin_ns)
-        return 0;
-    uint64_t after_ns = (uint64_t)time_ns - (uint64_t)span->begin_ns;
-    if (after_ns >= span->length_ns)
-        return slots - 1;
-    if (after_ns < UINT64_MAX / slots) /* always, but for foreign times */
-        return (uint32_t)(after_ns * slots / span->length_ns);
-    return (uint32_t)((unsigned __int128)after_ns * slots / span->length_ns);
-}
-
-int64_t page_slot_begin(const struct page_span *span, uint32_t slots, uint32_t slot)
-{
-    unsigned __int128 product = (unsigned __int128)span->length_ns * slot;
-    return span->begin_ns + (int64_t)((product + slots - 1) / slots);
-}
-
-int64_t page_since_begin(const struct page *page, int64_t time_ns)
-{
-    uint64_t after_ns = (uint64_t)time_ns - (uint64_t)page->span.begin_ns;
-    if (time_ns <= page->span.begin_ns)
-        return 0;
-    return (int64_t)(after_ns < page->span.length_ns ? after_ns : page->span.length_ns);
-}
+#include <zlib.h>
 
 /* As range_stats has it, but for what only the reading tells of a recording that was cut. */
 static struct page_span find_span(const struct trace *trace, const struct pass_selection *selection)
@@ -179,31 +171,12 @@ void page_destroy(struct page *page)
     free(page);
 }
 
-const struct report *page_report(const struct page *page)
-{
-    return page->report;
-}
-
 bool page_has_stacks(const struct page *page)
 {
     return page->nodes.sums.items.count > 0;
 }
 
 /* ---- The data -------------------------------------------------------------------------------- */
-
-void page_put_text(const struct page *page, struct json_doc *doc, const char *key, const char *text)
-{
-    char cut[PAGE_TEXT_MAX + sizeof("…")];
-    size_t length = strnlen(text, page->text_limit + 1);
-    if (length <= page->text_limit) {
-        json_doc_text(doc, key, text);
-        return;
-    }
-    length = utf8_cut(text, page->text_limit, page->text_limit - 1);
-    memcpy(cut, text, length);
-    memcpy(cut + length, "…", sizeof("…"));
-    json_doc_text(doc, key, cut);
-}
 
 /* Threads and processes come first: the others refer to them. */
 static int put_all(struct page *page, struct json_doc *doc)
@@ -235,5 +208,150 @@ int page_write_data(struct page *page, struct out_stream *out)
     json_doc_int(&doc, "version", 1);
     int error = put_all(page, &doc);
     json_doc_close(&doc);
+    return error;
+}
+
+enum {
+    GZIP_WINDOW = 15 + 16,
+    GZIP_MEMORY = 9,
+    GZIP_LEVEL = 6,
+    PIECE = 16 * 1024,
+    TRIES = 10,
+    HEAD_SIZE = 8192, /* what is in the file beside data, script and style, at most */
+};
+
+/* ---- Compressed ------------------------------------------------------------------------------ */
+
+struct bytes {
+    VEC(uint8_t) items;
+};
+
+static int deflate_all(z_stream *z, struct bytes *into)
+{
+    int status;
+    do {
+        if (vec_reserve(&into->items, PIECE) != 0)
+            return -ENOMEM;
+        z->next_out = into->items.items + into->items.count;
+        z->avail_out = PIECE;
+        status = deflate(z, Z_FINISH);
+        into->items.count += PIECE - z->avail_out;
+    } while (status == Z_OK);
+    return status == Z_STREAM_END ? 0 : -ENOMEM;
+}
+
+static int compress_bytes(const uint8_t *bytes, size_t size, struct bytes *into)
+{
+    z_stream z = {.next_in = (uint8_t *)bytes, .avail_in = (uInt)size};
+    into->items.count = 0;
+    if (size > UINT32_MAX)
+        return -EFBIG;
+    if (deflateInit2(&z, GZIP_LEVEL, Z_DEFLATED, GZIP_WINDOW, GZIP_MEMORY, Z_DEFAULT_STRATEGY) !=
+        Z_OK)
+        return -ENOMEM;
+    int error = deflate_all(&z, into);
+    deflateEnd(&z);
+    return error;
+}
+
+/* The data, compressed. 0 or -errno. */
+static int make_data(struct page *page, struct bytes *into)
+{
+    struct out_stream *json = out_stream_memory();
+    size_t size = 0;
+    int error = json ? page_write_data(page, json) : -ENOMEM;
+    if (!error)
+        error = out_error(json);
+    const uint8_t *bytes = error ? NULL : out_stream_memory_bytes(json, &size);
+    if (!error)
+        error = compress_bytes(bytes, size, into);
+    out_stream_abandon(json);
+    return error;
+}
+
+/* ---- Not too long ---------------------------------------------------------------------------- */
+
+static bool is_too_long(const struct bytes *data)
+{
+    return data->items.count / 3 * 4 + sizeof(page_script) + sizeof(page_style) + HEAD_SIZE >
+           PAGE_BYTES_MAX;
+}
+
+/* Names first: long ones say no more than their beginnings. Then what is drawn, and tables; sums of
+ * time in the end. */
+static int make_shorter(struct page *page, unsigned attempt)
+{
+    static const uint32_t text_limits[] = {300, 120, 80};
+    struct page_spans *spans = &page->spans;
+    unsigned last = sizeof(text_limits) / sizeof(*text_limits) - 1;
+    page->text_limit = text_limits[attempt < last ? attempt : last];
+    if (attempt == 0)
+        return 0;
+    page->row_limit = page->row_limit / 2 + 1;
+    int error = page_spans_limit(spans, spans->drawn.items.count / 2);
+    if (!error)
+        error = page_longest_limit(&spans->tasks, spans->tasks.items.count / 2);
+    if (!error)
+        error = page_longest_limit(&spans->requests, spans->requests.items.count / 2);
+    if (!error)
+        error = page_pools_limit(&page->pools, page->pools.items.count / 2);
+    if (!error && attempt > 1 && !page->ranges.cells.none) {
+        error = page_cells_shrink(&page->ranges.cells);
+        page_cells_sort(&page->ranges.cells);
+    }
+    if (error || attempt == 1)
+        return error;
+    return page_sums_limit(&page->nodes.sums, page->nodes.sums.items.count / 2);
+}
+
+static int make_short_data(struct page *page, struct bytes *into)
+{
+    int error = make_data(page, into);
+    for (unsigned i = 0; i < TRIES && !error && is_too_long(into); i++) {
+        error = make_shorter(page, i);
+        if (!error)
+            error = make_data(page, into);
+    }
+    return error;
+}
+
+/* ---- The file -------------------------------------------------------------------------------- */
+
+static void write_head(const struct page *page, struct out_stream *out)
+{
+    char headline[HEADLINE_SIZE], title[PAGE_TEXT_MAX];
+    size_t length =
+        headline_wall(page->trace, report_facts(page->report), headline, sizeof(headline));
+    page_title(page, title, sizeof(title));
+    out_text(out,
+             "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n" PAGE_MARK
+             "\n"
+             "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
+             "style-src '" page_style_hash "'; script-src '" page_script_hash
+             "'; base-uri 'none'; form-action 'none'\">\n"
+             "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+             "<meta name=\"color-scheme\" content=\"light dark\">\n"
+             "<meta name=\"referrer\" content=\"no-referrer\">\n<title>");
+    out_xml(out, title, strlen(title));
+    out_text(out, "</title>\n<style>");
+    out_write(out, page_style, sizeof(page_style));
+    out_text(out, "</style>\n</head>\n<body>\n<h1>");
+    out_xml(out, headline, length);
+    out_text(out, "</h1>\n");
+}
+
+int page_write(struct page *page, struct out_stream *out)
+{
+    struct bytes data = {0};
+    int error = make_short_data(page, &data);
+    if (!error) {
+        write_head(page, out);
+        out_text(out, "<script type=\"application/json\" id=\"data\">");
+        page_write_base64(out, data.items.items, data.items.count);
+        out_text(out, "</script>\n<script>");
+        out_write(out, page_script, sizeof(page_script));
+        out_text(out, "</script>\n</body>\n</html>\n");
+    }
+    vec_free(&data.items);
     return error;
 }

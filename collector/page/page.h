@@ -8,6 +8,7 @@
 #ifndef ANNOT_PAGE_H
 #define ANNOT_PAGE_H
 
+#include "gpu_stacks.h"
 #include "out_stream.h"
 #include "report.h"
 
@@ -32,12 +33,13 @@ struct page_options {
 
 struct page;
 
+/* In the first lines of each page. */
+#define PAGE_MARK "<meta name=\"generator\" content=\"annot\">"
+
 /* Reads the recording. What the options point to outlives the page. 0 or -errno; destroy accepts
  * NULL. */
 int page_create(const struct page_options *options, struct page **ret_page);
 void page_destroy(struct page *page);
-
-const struct report *page_report(const struct page *page);
 
 /* Whether any sample or wait is in it. */
 bool page_has_stacks(const struct page *page);

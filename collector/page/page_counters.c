@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Counters: least, greatest and last value of each of a number of slots. */
-#include "page_parts.h"
+#include "page_counters.h"
+
+#include "page_data.h"
+#include "page_model.h"
 
 #include "trace.h"
 #include "trace_devices.h"

@@ -1,12 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /* What a recording is, in words: title, facts, headline, and what the page leaves out. */
-#include "page_parts.h"
+#include "page_facts.h"
 
 #include "gpu_stacks.h"
 #include "headline.h"
 #include "missing.h"
+#include "number.h"
+#include "page_data.h"
+#include "page_model.h"
+#include "page_samples.h"
+#include "page_spans.h"
+#include "report_samples.h"
 #include "text.h"
 #include "trace.h"
+#include "wait_kind.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -63,14 +70,14 @@ void page_title(const struct page *page, char *buffer, size_t size)
 static void put_sampling(const struct page *page, struct json_doc *doc)
 {
     const struct trace_sampling *sampling = trace_sampling_get(page->trace);
-    char buffer[LABEL_SIZE];
+    char buffer[LABEL_SIZE], rate[SAMPLING_RATE_SIZE];
     struct text text = text_init(buffer, sizeof(buffer));
     if (page->options.gpu)
         text_format(&text, "GPU time by launch");
     else if (!page->has_samples)
         text_format(&text, "no samples");
     else if (sampling->frequency_hz)
-        text_format(&text, "%u Hz, %s%s", sampling->frequency_hz,
+        text_format(&text, "%s, %s%s", sampling_rate_text(sampling, rate),
                     sampling_rung_text(sampling->rung),
                     sampling->off_cpu ? ", with waits" : ", without waits");
     else
@@ -235,6 +242,207 @@ int page_put_left_out(struct page *page, struct json_doc *doc)
         put_sentence(doc, "Texts are cut to ", page->text_limit, " bytes.");
     if (page->row_limit < PAGE_ROWS_MAX)
         put_sentence(doc, "Tables are cut to their first ", page->row_limit, " rows.");
+    json_doc_close(doc);
+    return 0;
+}
+
+/* ---- Trust in the numbers -------------------------------------------------------------------- */
+
+/* How it was recorded, and what is missing. */
+
+enum { TEXT_SIZE = 600 };
+
+static void put(struct json_doc *doc, const char *what, const char *text, bool good)
+{
+    json_doc_object(doc, NULL);
+    json_doc_text(doc, "what", what);
+    json_doc_text(doc, "text", text);
+    json_doc_bool(doc, "good", good);
+    json_doc_close(doc);
+}
+
+static void put_recording(const struct page *page, struct json_doc *doc)
+{
+    const struct report_facts *facts = report_facts(page->report);
+    uint32_t damaged = damaged_part_count(page->options.report.reader);
+    bool ended = trace_session_get(page->trace)->end_ns != 0;
+    char buffer[TEXT_SIZE], number[NUMBER_TEXT_SIZE];
+    struct text text = text_init(buffer, sizeof(buffer));
+    text_format(&text, "%s, %s records, ",
+                damaged ? "damaged"
+                : ended ? "complete"
+                        : "cut: it has no end",
+                number_count(facts->event_count, number));
+    if (facts->lost_count + facts->unreadable_count == 0)
+        text_format(&text, "none lost");
+    else
+        text_format(&text, "%s lost",
+                    number_count(facts->lost_count + facts->unreadable_count, number));
+    put(doc, "Recording", buffer,
+        !damaged && ended && facts->lost_count + facts->unreadable_count == 0);
+}
+
+static void put_trust_in_samples(const struct page *page, struct json_doc *doc)
+{
+    const struct trace_sampling *sampling = trace_sampling_get(page->trace);
+    const struct report_facts *facts = report_facts(page->report);
+    char buffer[TEXT_SIZE], number[NUMBER_TEXT_SIZE], rate[SAMPLING_RATE_SIZE];
+    struct text text = text_init(buffer, sizeof(buffer));
+    const char *reason = trace_string(page->trace, sampling->reason)->bytes;
+    text_format(&text, "%s samples", number_count(facts->samples->all.sample_count, number));
+    if (sampling->frequency_hz)
+        text_format(&text, " at %s", sampling_rate_text(sampling, rate));
+    text_format(&text, ", %s%s%.400s", sampling_rung_text(sampling->rung), *reason ? ": " : "",
+                reason);
+    put(doc, "Sampling", buffer, sampling->rung != SAMPLING_NONE && !*reason);
+    text = text_init(buffer, sizeof(buffer));
+    if (facts->off_cpu)
+        text_format(&text, "%s waits, exact", number_count(facts->samples->stretch_count, number));
+    else
+        text_format(&text, "not recorded");
+    if (facts->off_cpu && sampling->off_cpu_threshold_ns > 0)
+        text_format(&text, " from %s on",
+                    number_time_short((uint64_t)sampling->off_cpu_threshold_ns, number));
+    put(doc, "Waits", buffer, facts->off_cpu);
+}
+
+static void put_stacks(const struct page *page, struct json_doc *doc)
+{
+    const struct sample_stats *samples = report_facts(page->report)->samples;
+    char buffer[TEXT_SIZE], share[NUMBER_TEXT_SIZE];
+    struct text text = text_init(buffer, sizeof(buffer));
+    if (samples->walk_count == 0)
+        return;
+    text_format(&text, "%s complete to their root",
+                number_share(samples->complete_count, samples->walk_count, share));
+    put(doc, "Stacks", buffer, samples->complete_count * 100 >= samples->walk_count * 99);
+}
+
+static void put_ranges(const struct page *page, struct json_doc *doc)
+{
+    const struct sample_checks *checks = &report_facts(page->report)->checks;
+    char buffer[TEXT_SIZE], number[NUMBER_TEXT_SIZE], bad[NUMBER_TEXT_SIZE];
+    struct text text = text_init(buffer, sizeof(buffer));
+    if (checks->checked == 0)
+        return;
+    text_format(&text, "%s checked against the records, %s contradict them",
+                number_count(checks->checked, number), number_count(checks->contradicted, bad));
+    put(doc, "Ranges of samples", buffer, checks->contradicted == 0);
+}
+
+static void put_missing(void *context, const struct missing *missing)
+{
+    struct json_doc *doc = context;
+    char label[MISSING_LABEL_SIZE], buffer[TEXT_SIZE], number[NUMBER_TEXT_SIZE];
+    struct text text = text_init(buffer, sizeof(buffer));
+    missing_label(missing, label);
+    text_format(&text, "%s: %s", label, number_count(missing->count, number));
+    put(doc, missing->kind == MISSING_CALLS ? "Calls" : "Missing", buffer, false);
+}
+
+int page_put_trust(struct page *page, struct json_doc *doc)
+{
+    json_doc_array(doc, "trust");
+    put_recording(page, doc);
+    if (page->has_samples)
+        put_trust_in_samples(page, doc);
+    put_stacks(page, doc);
+    put_ranges(page, doc);
+    missing_each(page->trace, report_facts(page->report)->lost, put_missing, doc);
+    json_doc_close(doc);
+    return 0;
+}
+
+/* ---- The wall bar ---------------------------------------------------------------------------- */
+
+/* Parts of the wall time, which add up to it. */
+
+enum { WAITS_MAX = 40, NAME_SIZE = 256 };
+
+static void put_part(struct json_doc *doc, const char *state, int cause, const char *text,
+                     uint64_t time_ns)
+{
+    if (time_ns == 0)
+        return;
+    json_doc_object(doc, NULL);
+    json_doc_text(doc, "state", state);
+    json_doc_int(doc, "cause", cause);
+    json_doc_text(doc, "text", text);
+    json_doc_uint(doc, "ns", time_ns);
+    json_doc_close(doc);
+}
+
+/* On all processors, on one by a thread that had no other beside it, or in between: of two
+ * processors one ran, and others were ready for the one that it did not get. */
+static void put_running(struct json_doc *doc, const struct wall *wall)
+{
+    const struct wall_totals *totals = wall_totals(wall);
+    const struct wall_host *hosts;
+    bool two = totals->processors == 2 && wall_hosts(wall, &hosts) == 1;
+    uint64_t all_ns = totals->processors > 1 ? totals->full_ns : 0;
+    all_ns = all_ns < totals->running_ns ? all_ns : totals->running_ns;
+    uint64_t rest_ns = totals->running_ns - all_ns;
+    uint64_t one_ns = totals->alone_ns < rest_ns ? totals->alone_ns : rest_ns;
+    put_part(doc, "running", -1, "running on all processors", all_ns);
+    put_part(doc, "running", -1,
+             two ? "one thread running, others ready" : "several threads running or ready",
+             rest_ns - one_ns);
+    put_part(doc, "running", -1, "one thread running", one_ns);
+}
+
+/* "asleep in call_api": the longest ones, then by cause what is left. */
+static void put_waits(const struct page *page, struct json_doc *doc)
+{
+    const struct wall_wait *waits;
+    uint32_t count = wall_waits(report_facts(page->report)->wall, &waits);
+    uint64_t rest[WAIT_KINDS] = {0};
+    char sentence[2 * NAME_SIZE], name[NAME_SIZE];
+    for (uint32_t i = 0; i < count; i++) {
+        const struct wall_wait *wait = &waits[i];
+        struct text text = text_init(sentence, sizeof(sentence));
+        if (i >= WAITS_MAX) {
+            rest[wait->kind] += wait->time_ns;
+            continue;
+        }
+        if (wait->label)
+            code_name(page->trace, wait->label, name, sizeof(name));
+        else
+            code_rest_name(page->trace, wait->purpose, 0, name, sizeof(name));
+        text_format(&text, "%s in %s", wait_phrase(wait->kind), name);
+        put_part(doc, "waiting", wait->kind, sentence, wait->time_ns);
+    }
+    for (unsigned kind = 0; kind < WAIT_KINDS; kind++) {
+        snprintf(sentence, sizeof(sentence), "%s elsewhere", wait_phrase(kind));
+        put_part(doc, "waiting", (int)kind, sentence, rest[kind]);
+    }
+}
+
+int page_put_wall(struct page *page, struct json_doc *doc)
+{
+    const struct report_facts *facts = report_facts(page->report);
+    char brief[HEADLINE_BRIEF_SIZE];
+    json_doc_array(doc, "wall");
+    if (facts->wall) {
+        const struct wall_totals *totals = wall_totals(facts->wall);
+        put_running(doc, facts->wall);
+        put_part(doc, "ready", PAGE_READY, wait_phrase(WAIT_PREEMPTED), totals->ready_ns);
+        put_waits(page, doc);
+        put_part(doc, "short", -1, headline_brief(page->trace, brief), totals->short_ns);
+        put_part(doc, "other", -1, "before the program's start or after its end",
+                 totals->absent_ns);
+    }
+    json_doc_close(doc);
+    json_doc_bool(doc, "by_wall", facts->by_wall);
+    json_doc_bool(doc, "with_waits", facts->with_waits);
+    json_doc_array(doc, "causes");
+    for (unsigned kind = 0; kind < WAIT_KINDS; kind++)
+        json_doc_text(doc, NULL, wait_kind_name(kind));
+    json_doc_text(doc, NULL, "ready");
+    json_doc_close(doc);
+    json_doc_array(doc, "phrases");
+    for (unsigned kind = 0; kind < WAIT_KINDS; kind++)
+        json_doc_text(doc, NULL, wait_phrase(kind));
+    json_doc_text(doc, NULL, wait_phrase(WAIT_PREEMPTED));
     json_doc_close(doc);
     return 0;
 }

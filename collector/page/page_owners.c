@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* The processes and threads on the page: those that used most of the processors and waited most,
  * in the order in which people want to see them. */
-#include "page_parts.h"
+#include "page_owners.h"
+
+#include "page_calls.h"
+#include "page_data.h"
+#include "page_model.h"
+#include "report_samples.h"
 
 #include "trace.h"
 

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* The pools on the page: their workers, and the way of each task. Of too many, those that ran
  * longest are kept. */
-#include "page_parts.h"
+#include "page_pools.h"
+
+#include "page_data.h"
+#include "page_model.h"
+#include "page_ranges.h"
 
 #include "pools.h"
 #include "trace.h"

@@ -1,14 +1,131 @@
 /* SPDX-License-Identifier: MIT */
 /* How the durations of a range are spread: a histogram, the longest ones, how many there were over
  * time. By rows of the report's statistics, so that they are of the same ranges. */
-#include "page_parts.h"
+#include "page_ranges.h"
 
+#include "page_data.h"
+#include "page_model.h"
 #include "range_stats.h"
+#include "text.h"
 #include "trace.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- Cells ----------------------------------------------------------------------------------- */
+
+/* Counts of ranges by row, thread and slot, in bounded memory, for filters of threads. */
+
+enum { SLOT_BITS = 7, THREAD_BITS = 32 };
+
+static void page_cells_fini(struct page_cells *cells)
+{
+    vec_free(&cells->items);
+    map64_free(&cells->index);
+}
+
+static int put(struct page_cells *cells, const struct page_cell *cell)
+{
+    uint64_t key = (uint64_t)cell->row << (SLOT_BITS + THREAD_BITS) |
+                   (uint64_t)cell->thread << SLOT_BITS | cell->slot;
+    const uint64_t *found = map64_find(&cells->index, key + 1);
+    if (!found) {
+        if (map64_put(&cells->index, key + 1, cells->items.count) != 0)
+            return -ENOMEM;
+        return vec_push(&cells->items, *cell);
+    }
+    cells->items.items[*found].count += cell->count;
+    cells->items.items[*found].time_ns += cell->time_ns;
+    return 0;
+}
+
+int page_cells_shrink(struct page_cells *cells)
+{
+    size_t count = cells->items.count;
+    cells->none = cells->no_slots;
+    cells->no_slots = true;
+    map64_free(&cells->index);
+    cells->index = (struct map64){0};
+    cells->items.count = 0;
+    int error = 0;
+    for (size_t i = 0; i < count && !cells->none && !error; i++) {
+        struct page_cell cell = cells->items.items[i];
+        cell.slot = 0;
+        error = put(cells, &cell);
+    }
+    return error;
+}
+
+static int page_cells_add(struct page_cells *cells, const struct page_cell *cell)
+{
+    struct page_cell coarse = *cell;
+    if (cells->none)
+        return 0;
+    coarse.slot = cells->no_slots ? 0 : cell->slot;
+    int error = put(cells, &coarse);
+    while (!error && cells->items.count > PAGE_CELLS_MAX)
+        error = page_cells_shrink(cells);
+    return error;
+}
+
+static int by_row(const void *left, const void *right)
+{
+    const struct page_cell *a = left, *b = right;
+    if (a->row != b->row)
+        return a->row < b->row ? -1 : 1;
+    if (a->thread != b->thread)
+        return a->thread < b->thread ? -1 : 1;
+    return (int)a->slot - (int)b->slot;
+}
+
+void page_cells_sort(struct page_cells *cells)
+{
+    if (cells->items.count > 0)
+        qsort(cells->items.items, cells->items.count, sizeof(*cells->items.items), by_row);
+}
+
+/* ---- Writing --------------------------------------------------------------------------------- */
+
+enum column { CELL_SLOT, CELL_THREAD, CELL_COUNT, CELL_TIME };
+
+static int64_t value_of(const struct page *page, const struct page_cell *cell, enum column column)
+{
+    bool known = cell->thread < trace_thread_count(page->trace) &&
+                 page->thread_index[cell->thread] != PAGE_NONE;
+    switch (column) {
+    case CELL_SLOT:
+        return cell->slot;
+    case CELL_THREAD:
+        return known ? (int64_t)page->thread_index[cell->thread] : -1;
+    case CELL_COUNT:
+        return cell->count;
+    default:
+        return (int64_t)cell->time_ns;
+    }
+}
+
+static void page_cells_put(const struct page *page, struct json_doc *doc, uint32_t row)
+{
+    static const char *const keys[] = {"slot", "thread", "count", "ns"};
+    const struct page_cells *cells = &page->ranges.cells;
+    size_t first = 0, last = cells->items.count;
+    for (size_t high = last; first < high;) {
+        size_t middle = first + (high - first) / 2;
+        if (cells->items.items[middle].row < row)
+            first = middle + 1;
+        else
+            high = middle;
+    }
+    json_doc_object(doc, "cells");
+    for (unsigned column = 0; column < sizeof(keys) / sizeof(*keys); column++) {
+        json_doc_array(doc, keys[column]);
+        for (size_t i = first; i < last && cells->items.items[i].row == row; i++)
+            json_doc_int(doc, NULL, value_of(page, &cells->items.items[i], column));
+        json_doc_close(doc);
+    }
+    json_doc_close(doc);
+}
 
 enum { OUTLIERS = 5, SHAPES_MAX = 5000, LABEL_SIZE = 4096 };
 
@@ -156,4 +273,62 @@ int page_put_ranges(struct page *page, struct json_doc *doc)
     }
     json_doc_close(doc);
     return count < 0 ? (int)count : 0;
+}
+
+/* ---- Names ----------------------------------------------------------------------------------- */
+
+int64_t page_name_of(struct page_names *names, uint32_t domain, uint32_t name)
+{
+    uint64_t key = (uint64_t)domain << 32 | name;
+    const uint64_t *found = map64_find(&names->index, key + 1);
+    if (found)
+        return (int64_t)*found;
+    if (vec_push(&names->items, key) != 0 ||
+        map64_put(&names->index, key + 1, names->items.count - 1) != 0)
+        return -ENOMEM;
+    return (int64_t)names->items.count - 1;
+}
+
+int page_names_begin(struct page_names *names)
+{
+    free(names->used);
+    names->used = calloc(names->items.count + 1, 1);
+    return names->used ? 0 : -ENOMEM;
+}
+
+int64_t page_use_name(const struct page_names *names, uint32_t name)
+{
+    names->used[name] = 1;
+    return name;
+}
+
+void page_names_fini(struct page_names *names)
+{
+    free(names->used);
+    vec_free(&names->items);
+    map64_free(&names->index);
+}
+
+/* "load", "nvtx:step", as the tables have them; null where nothing refers to it. */
+int page_put_names(struct page *page, struct json_doc *doc)
+{
+    const struct page_names *names = &page->names;
+    char buffer[PAGE_TEXT_MAX + 8];
+    json_doc_array(doc, "names");
+    for (size_t i = 0; i < names->items.count; i++) {
+        struct text text = text_init(buffer, sizeof(buffer));
+        if (!names->used[i]) {
+            json_doc_null(doc, NULL);
+            continue;
+        }
+        uint32_t domain = (uint32_t)(names->items.items[i] >> 32);
+        const struct trace_string *name =
+            trace_string(names->trace, (uint32_t)names->items.items[i]);
+        if (domain)
+            text_format(&text, "%s:", trace_string(names->trace, domain)->bytes);
+        text_format(&text, "%s", name->length ? name->bytes : "(no name)");
+        page_put_text(page, doc, NULL, buffer);
+    }
+    json_doc_close(doc);
+    return 0;
 }

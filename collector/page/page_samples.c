@@ -1,13 +1,229 @@
 /* SPDX-License-Identifier: MIT */
 /* What the page takes from samples: sums by slot, thread, stack, range and cause. */
-#include "page_parts.h"
+#include "page_samples.h"
 
+#include "page_data.h"
 #include "sample.h"
 #include "stacks.h"
 #include "trace.h"
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
+
+/* ---- Sums ------------------------------------------------------------------------------------ */
+
+void page_sums_fini(struct page_sums *sums)
+{
+    vec_free(&sums->items);
+    wide_map_free(&sums->index);
+    free(sums->into);
+    *sums = (struct page_sums){0};
+}
+
+static struct wide_key key_of(const struct page_sum *sum)
+{
+    return (struct wide_key){.words = {(uint64_t)sum->slot << 32 | sum->thread,
+                                       (uint64_t)sum->node << 32 | sum->path,
+                                       (uint64_t)sum->line << 32 | (uint64_t)sum->cause << 16 |
+                                           (uint64_t)sum->reason << 8 | sum->idle}};
+}
+
+static int put(struct page_sums *sums, const struct page_sum *sum)
+{
+    const struct wide_key key = key_of(sum);
+    const uint64_t *found = wide_map_find(&sums->index, &key);
+    if (!found) {
+        if (wide_map_put(&sums->index, &key, sums->items.count) != 0)
+            return -ENOMEM;
+        return vec_push(&sums->items, *sum);
+    }
+    struct page_sum *into = &sums->items.items[*found];
+    into->count += sum->count;
+    into->time_ns += sum->time_ns;
+    into->max_ns = sum->max_ns > into->max_ns ? sum->max_ns : into->max_ns;
+    return 0;
+}
+
+/* The key that counts for it by now. */
+static struct page_sum coarse(const struct page_sums *sums, struct page_sum sum)
+{
+    sum.slot = sum.slot >> sums->slot_shift << sums->slot_shift;
+    sum.node = sums->into ? sums->into[sum.node] : sum.node;
+    sum.path = sums->no_paths ? 0 : sum.path;
+    sum.line = sums->no_lines ? 0 : sum.line;
+    sum.thread = sums->no_threads ? PAGE_NONE : sum.thread;
+    return sum;
+}
+
+static int rebuild(struct page_sums *sums)
+{
+    size_t count = sums->items.count;
+    wide_map_free(&sums->index);
+    sums->index = (struct wide_map){0};
+    sums->items.count = 0;
+    int error = 0;
+    for (size_t i = 0; i < count && !error; i++) {
+        const struct page_sum sum = coarse(sums, sums->items.items[i]);
+        error = put(sums, &sum);
+    }
+    return error;
+}
+
+/* ---- Nodes that count for their parents ------------------------------------------------------ */
+
+static int largest_first(const void *left, const void *right)
+{
+    uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
+    return a < b ? 1 : a > b ? -1 : 0;
+}
+
+/* The time of each node and of what is below it. NULL: out of memory. */
+static uint64_t *node_totals(const struct page_sums *sums)
+{
+    uint64_t *totals = calloc((size_t)sums->node_count + 1, sizeof(*totals));
+    for (size_t i = 0; totals && i < sums->items.count; i++)
+        totals[sums->items.items[i].node] += sums->items.items[i].time_ns + 1;
+    for (uint32_t i = sums->node_count; totals && i-- > 1;)
+        totals[sums->parents[i]] += totals[i];
+    return totals;
+}
+
+/* A parent has as much as its child, so whatever is kept has its parents. `totals` are sorted. */
+static uint64_t threshold_of(uint64_t *totals, uint32_t count, uint32_t keep)
+{
+    qsort(totals, count, sizeof(*totals), largest_first);
+    return keep < count ? totals[keep] : 0;
+}
+
+static int begin_into(struct page_sums *sums)
+{
+    if (sums->into)
+        return 0;
+    sums->into = calloc((size_t)sums->node_count + 1, sizeof(*sums->into));
+    for (uint32_t i = 0; i < sums->node_count && sums->into; i++)
+        sums->into[i] = i;
+    return sums->into ? 0 : -ENOMEM;
+}
+
+/* Nodes that differ by lines alone are one from here on: no function is lost by that. */
+static int join_lines(struct page_sums *sums)
+{
+    int error = begin_into(sums);
+    for (uint32_t i = 1; i < sums->node_count && !error; i++)
+        sums->into[i] = sums->node_of_path[sums->path_of_node[i]];
+    sums->path_of_node = NULL;
+    sums->no_lines = true;
+    return error ? error : rebuild(sums);
+}
+
+static int fold_nodes(struct page_sums *sums, uint32_t keep)
+{
+    uint64_t *totals = node_totals(sums), *sorted = calloc((size_t)sums->node_count + 1, 8);
+    int error = totals && sorted ? begin_into(sums) : -ENOMEM;
+    if (!error) {
+        memcpy(sorted, totals, sums->node_count * sizeof(*sorted));
+        uint64_t threshold = threshold_of(sorted, sums->node_count, keep);
+        for (uint32_t i = 1; i < sums->node_count; i++)
+            if (totals[i] <= threshold)
+                sums->into[i] = sums->into[sums->parents[i]];
+        sums->node_steps++;
+        error = rebuild(sums);
+    }
+    free(totals);
+    free(sorted);
+    return error;
+}
+
+static uint32_t used_nodes(const struct page_sums *sums, uint64_t *totals)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < sums->node_count; i++)
+        count += totals[i] > 0;
+    return count;
+}
+
+int page_sums_limit_nodes(struct page_sums *sums, uint32_t limit)
+{
+    uint64_t *totals = node_totals(sums);
+    int error = totals ? 0 : -ENOMEM;
+    if (!error && used_nodes(sums, totals) > limit)
+        error = fold_nodes(sums, limit);
+    free(totals);
+    return error;
+}
+
+static int halve_nodes(struct page_sums *sums)
+{
+    uint64_t *totals = node_totals(sums);
+    uint32_t used = totals ? used_nodes(sums, totals) : 0;
+    free(totals);
+    return totals ? fold_nodes(sums, used / 2) : -ENOMEM;
+}
+
+/* ---- Making room ----------------------------------------------------------------------------- */
+
+/* What is given up, in this order; the last one again and again. */
+static int make_room(struct page_sums *sums)
+{
+    static const char steps[] = "ssnnlspnnnsnnssstn";
+    char step = steps[sums->step < sizeof(steps) - 2 ? sums->step : sizeof(steps) - 2];
+    if (step == 'n' && sums->path_of_node)
+        return join_lines(sums);
+    sums->step++;
+    if (step == 'n')
+        return halve_nodes(sums);
+    sums->slot_shift += step == 's';
+    sums->no_lines |= step == 'l';
+    sums->no_paths |= step == 'p';
+    sums->no_threads |= step == 't';
+    return rebuild(sums);
+}
+
+int page_sums_limit(struct page_sums *sums, size_t limit)
+{
+    int error = 0;
+    for (unsigned i = 0; i < 64 && sums->items.count > limit && !error; i++)
+        error = make_room(sums);
+    return error;
+}
+
+int page_sums_add(struct page_sums *sums, const struct page_sum *sum)
+{
+    const struct page_sum key = coarse(sums, *sum);
+    int error = put(sums, &key);
+    if (!error && sums->items.count > sums->limit)
+        error = page_sums_limit(sums, sums->limit / 2);
+    return error;
+}
+
+/* ---- Order ----------------------------------------------------------------------------------- */
+
+#define COMPARE(a, b)                                                                              \
+    if ((a) != (b))                                                                                \
+        return (a) < (b) ? -1 : 1;
+
+static int in_order(const void *left, const void *right)
+{
+    const struct page_sum *a = left, *b = right;
+    COMPARE(a->slot, b->slot)
+    COMPARE(a->thread, b->thread)
+    COMPARE(a->node, b->node)
+    COMPARE(a->path, b->path)
+    COMPARE(a->line, b->line)
+    COMPARE(a->cause, b->cause)
+    COMPARE(a->reason, b->reason)
+    return (int)a->idle - (int)b->idle;
+}
+
+/* The index is of no use then. */
+void page_sums_sort(struct page_sums *sums)
+{
+    if (sums->items.count > 0)
+        qsort(sums->items.items, sums->items.count, sizeof(*sums->items.items), in_order);
+    wide_map_free(&sums->index);
+    sums->index = (struct wide_map){0};
+}
 
 /* ---- Call paths ------------------------------------------------------------------------------ */
 

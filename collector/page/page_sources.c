@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* The text of source files, with the time of each line: the hottest files, and of long ones the
  * part around their hottest lines. */
-#include "page_parts.h"
+#include "page_sources.h"
 
 #include "code_owner.h"
+#include "line_counts.h"
 #include "line_stats.h"
+#include "page_data.h"
+#include "page_model.h"
+#include "report.h"
+#include "report_lines.h"
 #include "stacks.h"
 #include "text.h"
 #include "trace.h"
@@ -180,4 +185,166 @@ int page_put_sources(struct page *page, struct json_doc *doc)
     int error = count > 0 ? put_files(page, doc, lines, count) : 0;
     json_doc_close(doc);
     return error;
+}
+
+/* ---- Lines ----------------------------------------------------------------------------------- */
+
+/* The line of source that time counts for, as annot report --source has it. */
+
+int64_t page_line_of(struct page_lines *lines, uint32_t stack)
+{
+    struct page_line line;
+    if (!lines->stats || !line_stats_own_line(lines->stats, stack, &line.source, &line.line) ||
+        source_line_count(lines->texts, line.source) == 0)
+        return 0;
+    uint64_t key = (uint64_t)line.source << 32 | (uint32_t)line.line;
+    const uint64_t *found = map64_find(&lines->index, key);
+    if (found)
+        return (int64_t)*found;
+    if (vec_push(&lines->items, line) != 0 ||
+        map64_put(&lines->index, key, lines->items.count) != 0)
+        return -ENOMEM;
+    return (int64_t)lines->items.count;
+}
+
+void page_lines_fini(struct page_lines *lines)
+{
+    vec_free(&lines->items);
+    map64_free(&lines->index);
+    *lines = (struct page_lines){0};
+}
+
+/* By their numbers; null: time is not told apart by lines. */
+void page_put_lines(const struct page *page, struct json_doc *doc)
+{
+    const struct page_lines *lines = &page->lines;
+    if (page->nodes.sums.no_lines) {
+        json_doc_null(doc, "lines");
+        return;
+    }
+    json_doc_object(doc, "lines");
+    json_doc_array(doc, "source");
+    json_doc_int(doc, NULL, -1);
+    for (size_t i = 0; i < lines->items.count; i++)
+        json_doc_uint(doc, NULL, lines->items.items[i].source);
+    json_doc_close(doc);
+    json_doc_array(doc, "line");
+    json_doc_int(doc, NULL, 0);
+    for (size_t i = 0; i < lines->items.count; i++)
+        json_doc_int(doc, NULL, lines->items.items[i].line);
+    json_doc_close(doc);
+    json_doc_close(doc);
+}
+
+/* ---- Counted lines --------------------------------------------------------------------------- */
+
+/* By function, beside their text, as annot report --source shows them. Own functions come first,
+ * then those with most time. */
+
+enum { COUNTED_LINES_MAX = 4000, FUNCTIONS_MAX = 500 };
+
+enum counted_column { COUNTED_LINE, COUNTED_HITS, COUNTED_TIME, COUNTED_SELF, COUNTED_COLUMNS };
+
+static const char *const keys[COUNTED_COLUMNS] = {"line", "hits", "ns", "self_ns"};
+
+static int64_t counted_value(const struct line_count *line, enum counted_column column)
+{
+    switch (column) {
+    case COUNTED_LINE:
+        return line->line;
+    case COUNTED_HITS:
+        return (int64_t)line->hits;
+    case COUNTED_TIME:
+        return (int64_t)line->time_ns;
+    default:
+        return (int64_t)line_count_self_ns(line);
+    }
+}
+
+static void put_columns(struct json_doc *doc, const struct line_count *lines, uint32_t count)
+{
+    for (enum counted_column column = 0; column < COUNTED_COLUMNS; column++) {
+        json_doc_array(doc, keys[column]);
+        for (uint32_t i = 0; i < count; i++)
+            json_doc_int(doc, NULL, counted_value(&lines[i], column));
+        json_doc_close(doc);
+    }
+}
+
+static void put_counted_text(const struct page *page, struct json_doc *doc,
+                             const struct line_extent *extent)
+{
+    char line[LINE_BYTES + 1];
+    json_doc_uint(doc, "first", extent->first);
+    json_doc_array(doc, "text");
+    for (uint32_t at = extent->first; at <= extent->last; at++) {
+        const char *begin;
+        size_t length = source_line(report_texts(page->report), extent->source, at, &begin);
+        struct text text = text_init(line, sizeof(line));
+        text_add(&text, begin, length);
+        json_doc_text(doc, NULL, line);
+    }
+    json_doc_close(doc);
+}
+
+static void put_place(const struct page *page, struct json_doc *doc, uint32_t ordinal)
+{
+    const struct trace *trace = page->trace;
+    const struct stacks *stacks = trace_stacks_get(trace);
+    const struct label *label = stacks_get_label(stacks, ordinal);
+    uint32_t path = stacks_get_source(stacks, label->source)->path;
+    char text[PAGE_TEXT_MAX + 64];
+    code_name(trace, ordinal, text, sizeof(text));
+    page_put_text(page, doc, "name", text);
+    code_file_location(trace, path, 0, text, sizeof(text));
+    page_put_text(page, doc, "file", text);
+    page_put_text(page, doc, "path", trace_string(trace, path)->bytes);
+    json_doc_int(doc, "at", label->first_line);
+    json_doc_text(doc, "owner", code_owner_name(code_owner_of(trace, ordinal)));
+}
+
+/* Returns how many lines it took. */
+static uint32_t put_function(const struct page *page, struct json_doc *doc,
+                             const struct line_count_function *function, uint32_t room)
+{
+    const struct line_counts *counts = report_line_counts(page->report);
+    const struct line_count *lines;
+    struct line_extent extent = line_counts_extent(counts, report_texts(page->report), function);
+    uint32_t length = extent.last - extent.first + 1;
+    bool has_text = extent.is_known && !page->options.no_source && length <= room;
+    line_counts_lines(counts, &lines);
+    json_doc_object(doc, NULL);
+    put_place(page, doc, function->label);
+    json_doc_uint(doc, "time_ns", function->time_ns);
+    json_doc_uint(doc, "own_ns", function->self_ns);
+    put_columns(doc, lines + function->begin, function->count);
+    if (has_text)
+        put_counted_text(page, doc, &extent);
+    json_doc_close(doc);
+    return has_text ? length : function->count;
+}
+
+int page_put_counted(struct page *page, struct json_doc *doc)
+{
+    const struct line_counts *counts = report_line_counts(page->report);
+    const struct line_count_function *functions;
+    uint32_t count = counts ? line_counts_functions(counts, &functions) : 0,
+             room = COUNTED_LINES_MAX;
+    uint32_t i = 0;
+    if (count == 0) {
+        json_doc_null(doc, "counted");
+        return 0;
+    }
+    json_doc_object(doc, "counted");
+    json_doc_uint(doc, "own_ns", line_counts_self_ns(counts));
+    json_doc_bool(doc, "self", line_counts_have_callees(counts));
+    json_doc_array(doc, "functions");
+    for (; i < count && i < FUNCTIONS_MAX && functions[i].count <= room; i++) {
+        uint32_t taken = put_function(page, doc, &functions[i], room);
+        room -= taken < room ? taken : room;
+    }
+    json_doc_close(doc);
+    json_doc_uint(doc, "more", count - i);
+    json_doc_close(doc);
+    return 0;
 }

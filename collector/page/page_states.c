@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* What each thread was doing, slot by slot. Where waits were recorded, a thread runs from its first
  * sign of life to its last, but for its waits; else, in the time that its samples stand for. */
-#include "page_parts.h"
+#include "page_states.h"
+
+#include "page_calls.h"
+#include "page_data.h"
+#include "page_model.h"
 
 #include "trace.h"
 

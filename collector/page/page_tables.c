@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The tables of the report on the page: all of them, the first rows of each. */
-#include "page_parts.h"
+#include "page_tables.h"
+
+#include "page_data.h"
+#include "page_model.h"
 
 #include "number.h"
 #include "table.h"

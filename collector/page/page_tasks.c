@@ -1,8 +1,172 @@
 /* SPDX-License-Identifier: MIT */
 /* Tasks of event loops, and requests: the outermost ranges of tracks, as columns. */
-#include "page_parts.h"
+#include "page_tasks.h"
 
+#include "page_data.h"
+#include "page_model.h"
+#include "page_ranges.h"
+#include "page_spans.h"
+#include "trace.h"
+
+#include <errno.h>
 #include <stdlib.h>
+#include <string.h>
+
+/* ---- Blocks of event loops ------------------------------------------------------------------- */
+
+/* One by one: the table "loop_blocks" of the report has their sums. Of too many, the longest are
+ * kept. */
+
+enum block_column { BLOCK_ROW, BLOCK_BEGIN, BLOCK_LENGTH, BLOCK_TIME, BLOCK_OTHERS, BLOCK_THREAD };
+
+struct chosen {
+    const struct page *page;
+    struct loop_block *items;
+    size_t count;
+};
+
+static int longest_first(const void *left, const void *right)
+{
+    const struct loop_block *a = left, *b = right;
+    if (a->time_ns != b->time_ns)
+        return a->time_ns < b->time_ns ? 1 : -1;
+    return a->begin_ns < b->begin_ns ? -1 : a->begin_ns > b->begin_ns;
+}
+
+static int by_time(const void *left, const void *right)
+{
+    const struct loop_block *a = left, *b = right;
+    if (a->begin_ns != b->begin_ns)
+        return a->begin_ns < b->begin_ns ? -1 : 1;
+    return a->thread < b->thread ? -1 : a->thread > b->thread;
+}
+
+static int64_t block_value(const struct page *page, const struct loop_block *block,
+                           enum block_column column)
+{
+    bool known = block->thread < trace_thread_count(page->trace) &&
+                 page->thread_index[block->thread] != PAGE_NONE;
+    int64_t begin_ns = page_since_begin(page, block->begin_ns);
+    switch (column) {
+    case BLOCK_ROW:
+        return block->place < page->row_limit ? (int64_t)block->place : -1;
+    case BLOCK_BEGIN:
+        return begin_ns;
+    case BLOCK_LENGTH:
+        return page_since_begin(page, block->end_ns) - begin_ns;
+    case BLOCK_TIME:
+        return (int64_t)block->time_ns;
+    case BLOCK_OTHERS:
+        return (int64_t)block->others;
+    default:
+        return known ? (int64_t)page->thread_index[block->thread] : -1;
+    }
+}
+
+static void put_block_column(const struct chosen *chosen, struct json_doc *doc, const char *key,
+                             enum block_column column)
+{
+    json_doc_array(doc, key);
+    for (size_t i = 0; i < chosen->count; i++)
+        json_doc_int(doc, NULL, block_value(chosen->page, &chosen->items[i], column));
+    json_doc_close(doc);
+}
+
+int page_put_loops(struct page *page, struct json_doc *doc)
+{
+    const struct loop_block *blocks;
+    size_t count = loop_blocks_each(report_loops(page->report), &blocks);
+    size_t limit = (size_t)page->row_limit * 10, shown = count < limit ? count : limit;
+    struct chosen chosen = {page, calloc(count + 1, sizeof(*blocks)), shown};
+    if (!chosen.items)
+        return -ENOMEM;
+    if (count > 0)
+        memcpy(chosen.items, blocks, count * sizeof(*blocks));
+    if (shown < count)
+        qsort(chosen.items, count, sizeof(*blocks), longest_first);
+    qsort(chosen.items, shown, sizeof(*blocks), by_time);
+    json_doc_object(doc, "loop_blocks");
+    put_block_column(&chosen, doc, "row", BLOCK_ROW);
+    put_block_column(&chosen, doc, "begin", BLOCK_BEGIN);
+    put_block_column(&chosen, doc, "length", BLOCK_LENGTH);
+    put_block_column(&chosen, doc, "ns", BLOCK_TIME);
+    put_block_column(&chosen, doc, "others", BLOCK_OTHERS);
+    put_block_column(&chosen, doc, "thread", BLOCK_THREAD);
+    json_doc_uint(doc, "more", count - shown);
+    json_doc_close(doc);
+    free(chosen.items);
+    return 0;
+}
+
+/* ---- Requests -------------------------------------------------------------------------------- */
+
+/* Their status is a value "status" of the range, given at its begin or at its end. */
+
+/* A number, or a string with the mark, or none: 0. */
+enum { NUMBER_MAX = 1 << 30 };
+
+#define IS_WORD (UINT32_C(1) << 31)
+
+/* As people and OpenTelemetry call it. */
+static bool is_status(const struct trace *trace, const struct arg *value)
+{
+    static const char *const keys[] = {"status", "status_code", "http.status_code",
+                                       "http.response.status_code"};
+    for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
+        if (strcmp(trace_string(trace, value->key)->bytes, keys[i]) == 0)
+            return true;
+    return false;
+}
+
+static uint32_t encode(const struct arg *value)
+{
+    switch (value->kind) {
+    case VALUE_STRING:
+        return value->value.string ? IS_WORD | value->value.string : 0;
+    case VALUE_INT64:
+        return value->value.int64 >= 0 && value->value.int64 < NUMBER_MAX
+                   ? (uint32_t)value->value.int64 + 1
+                   : 0;
+    case VALUE_UINT64:
+        return value->value.uint64 < NUMBER_MAX ? (uint32_t)value->value.uint64 + 1 : 0;
+    default:
+        return 0;
+    }
+}
+
+/* The last one: what is known at the end is right. */
+uint32_t page_status_of(const struct trace *trace, const struct args *values)
+{
+    for (uint32_t i = values->count; i-- > 0;)
+        if (is_status(trace, &values->items[i]) && encode(&values->items[i]) != 0)
+            return encode(&values->items[i]);
+    return 0;
+}
+
+static void put_status(const struct page *page, struct json_doc *doc, uint32_t status)
+{
+    if (status == 0)
+        json_doc_null(doc, NULL);
+    else if (status & IS_WORD)
+        page_put_text(page, doc, NULL, trace_string(page->trace, status & ~IS_WORD)->bytes);
+    else
+        json_doc_uint(doc, NULL, status - 1);
+}
+
+/* No column if no request has one. */
+static void page_put_statuses(const struct page *page, struct json_doc *doc,
+                              const struct page_longest *requests)
+{
+    size_t with = 0;
+    for (size_t i = 0; i < requests->items.count; i++)
+        with += requests->items.items[i].status != 0;
+    if (with == 0)
+        return;
+    json_doc_array(doc, "status");
+    for (size_t i = 0; i < requests->items.count; i++)
+        put_status(page, doc, requests->items.items[i].status);
+    json_doc_close(doc);
+}
 
 enum column { BEGIN, LENGTH, NAME, THREAD, AWAITED };
 

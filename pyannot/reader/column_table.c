@@ -2,6 +2,8 @@
 /* See column_table.h. Thread-safety: none. */
 #include "column_table.h"
 
+#include "reader.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>

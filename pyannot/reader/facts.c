@@ -2,7 +2,14 @@
 /* Processes, threads, tracks, the session and the file, as tuples of Python objects, whose fields
  * are in the order of pyannot/_read.py; and the tables of a report (profile/report.h) as dicts:
  * what `annot report --json` prints. Thread-safety: the caller's. */
-#include "reader_types.h"
+#include "facts.h"
+
+#include "objects.h"
+#include "recording_reader.h"
+#include "table.h"
+
+#include "reader.h"
+#include "volumes.h"
 
 #include "missing.h"
 #include "report.h"

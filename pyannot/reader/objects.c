@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* From plain rows to tuples of Python objects. The order of fields is that of pyannot/_read.py.
  * Thread-safety: the caller's. */
-#include "reader_types.h"
+#include "objects.h"
 
 #include "call_label.h"
 

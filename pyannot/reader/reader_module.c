@@ -2,7 +2,9 @@
 /* pyannot._reader: recordings for Python, with multi-phase initialisation and one state per
  * interpreter; and its columns: numbers that never change, handed out through the buffer protocol
  * without a copy, so immutable. */
-#include "reader_types.h"
+#include "reader_module.h"
+
+#include "objects.h"
 
 #include "column_table.h"
 

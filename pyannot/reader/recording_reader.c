@@ -3,7 +3,13 @@
  *
  * Opened, asked for facts, then it hands out either rows or columns, once. Reading goes on without
  * the interpreter's lock; `busy` keeps a second thread out. */
-#include "reader_types.h"
+#include "recording_reader.h"
+
+#include "facts.h"
+#include "objects.h"
+#include "reader_module.h"
+
+#include "reader.h"
 
 #include "column_table.h"
 #include "range_stats.h"

@@ -3,6 +3,7 @@
 #include "rows.h"
 
 #include "pass.h"
+#include "reader.h"
 
 #include <errno.h>
 #include <stdlib.h>

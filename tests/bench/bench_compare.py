@@ -38,7 +38,7 @@ def record(annot, output, command):
 def diff(annot, folder, sides, runs):
     paths = [[f"{folder}/{side}-{run}.annot" for run in range(runs)] for side in sides]
     done = subprocess.run(
-        [annot, "diff", "--json", "--allow-unlike", *paths[0], "vs", *paths[1]],
+        [annot, "diff", "--json", *paths[0], "vs", *paths[1]],
         capture_output=True, check=True)
     return json.loads(done.stdout)
 
@@ -71,7 +71,7 @@ def large(annot, events):
             for i, path in enumerate(paths):
                 subprocess.run([maker, "random", path, str(count // 2 - i * count // 100),
                                 str(count // 100)], check=True, stdout=subprocess.DEVNULL)
-            wall, cpu, mib = run_measured([annot, "diff", "--allow-unlike", *paths[:runs], "vs",
+            wall, cpu, mib = run_measured([annot, "diff", *paths[:runs], "vs",
                                            *paths[runs:]])
             what = f"{runs} a side, {count:,} events each"
             entries += [row(f"{what}: CPU", cpu / len(paths), "s", most=SIDE_SECONDS,

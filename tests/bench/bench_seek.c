@@ -10,7 +10,9 @@
  * clock. */
 #include "clock_now.h"
 #include "pass.h"
+#include "reader.h"
 #include "stacks.h"
+#include "writer.h"
 
 #include <errno.h>
 #include <math.h>

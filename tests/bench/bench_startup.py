@@ -4,9 +4,10 @@
 
     bench_startup.py BUILD [--json FILE]
 
-Start-up: `true`, `annot record -- true` and the same without samples in turn, wall time and CPU
-time of the whole command; medians and minima. Then, by `bench_bpf start`, what of it the sampler's
-parts take: libbpf, the kernel's types, maps, and each program with its verified instructions.
+Start-up: a program that does nothing, alone and below `annot record` with different options, in
+turn: the time from annot's exec to the program's main(), from the program's end to annot's, and
+CPU time of both; medians and minima. Then, by `bench_bpf start`, what of it the sampler's parts
+take: libbpf, the kernel's types, maps, and each program with its verified instructions.
 Children: CPU time of a Python that does nothing, and of /bin/true, below `annot record`, in turn
 with the same without what annot adds to the environment.
 Inside: how long pyannot.record() takes to begin and to end a short block.
@@ -15,7 +16,6 @@ Idle: CPU time of annot while its command sleeps, as the kernel counts it.
 
 import os
 import pathlib
-import resource
 import shutil
 import statistics
 import subprocess
@@ -31,33 +31,35 @@ BLOCKS = 20
 IDLE_SECONDS = 5
 
 
-def timed(command, environment):
-    """Milliseconds by the wall clock, and of CPU time with all children."""
-    before, begin = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    subprocess.run(command, env=environment, check=True, stdout=subprocess.DEVNULL,
-                   stderr=subprocess.DEVNULL)
-    wall, after = time.perf_counter() - begin, resource.getrusage(resource.RUSAGE_CHILDREN)
-    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return wall * 1e3, cpu * 1e3
+# Name, options, milliseconds until the program starts.
+VARIANTS = (("default", [], 60), ("no waits", ["--no-off-cpu"], 40),
+            ("each wait", ["--off-cpu"], 60), ("from outside", ["--sampling", "remote"], 15),
+            ("no samples", ["--no-sample"], 15))
 
 
-def start_up(record, environment):
-    commands = {"true": ["true"], "samples": record + ["true"],
-                "no samples": record[:-1] + ["--no-sample", "--", "true"]}
+def start_up(build, record, place, environment):
+    started = [str(build / "tests/bench/bench_started"), f"{place}/times"]
+    commands = {"alone": started}
+    commands.update({name: record[:-1] + options + ["--"] + started
+                     for name, options, _ in VARIANTS})
     times = {name: [] for name in commands}
     for _ in range(ROUNDS):
         for name, command in commands.items():
-            times[name].append(timed(command, environment))
+            output = subprocess.run(started + command, env=environment, check=True,
+                                    stdout=subprocess.PIPE, text=True).stdout
+            times[name].append([float(word) for word in output.split()])
     entries = []
-    for name, most in (("samples", 60), ("no samples", 30)):
-        for kind, index in (("wall time", 0), ("CPU time", 1)):
-            with_annot = [both[index] for both in times[name]]
-            plain = [both[index] for both in times["true"]]
-            middle, middle_plain = statistics.median(with_annot), statistics.median(plain)
-            entries.append(row(f"annot record -- true, {name}, {kind} over true",
-                               middle - middle_plain, "ms", most=most,
+    for name, _, most in VARIANTS:
+        for index, (kind, limit) in enumerate((("exec to the program's start", most),
+                                               ("program's end to annot's", 15),
+                                               ("CPU time", None))):
+            values = [three[index] for three in times[name]]
+            plain = [three[index] for three in times["alone"]]
+            middle, middle_plain = statistics.median(values), statistics.median(plain)
+            entries.append(row(f"annot record, {name}: {kind}", middle - middle_plain, "ms",
+                               most=limit,
                                against=f"medians of {ROUNDS}: {middle:.2f} and "
-                                       f"{middle_plain:.2f} ms; fastest {min(with_annot):.2f} "
+                                       f"{middle_plain:.2f} ms; fastest {min(values):.2f} "
                                        f"and {min(plain):.2f} ms"))
     return entries
 
@@ -127,10 +129,11 @@ def main():
     build = pathlib.Path(sys.argv[1]).resolve()
     place = tempfile.mkdtemp(prefix="annot-bench-", dir="/dev/shm")
     environment = dict(os.environ, ANNOT_DIR=f"{place}/annot")
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed pyannot is compiled
     record = [str(build / "tools/annot"), "record", "--force", "-o", f"{place}/x.annot", "--"]
     sampler_parts(build)
     try:
-        entries = start_up(record, environment)
+        entries = start_up(build, record, place, environment)
         entries += children(record, environment)
         entries += inside(build, environment)
         sleep = str(IDLE_SECONDS + 2)

@@ -11,7 +11,9 @@
  * number that counts, one of any size, one of 20 texts), all with times as `varied`. Batches are as
  * a block gives them; a key-value is no record. CPU time is that of this process. */
 #include "pass.h"
+#include "reader.h"
 #include "stacks.h"
+#include "writer.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -6,6 +6,7 @@
  *
  * Best of RUNS; the cache is a directory of its own, removed at the end. Prints JSON, one object
  * per file. */
+#include "unwind_cache.h"
 #include "unwind_table.h"
 
 #include <fcntl.h>

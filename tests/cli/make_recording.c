@@ -18,6 +18,7 @@
  * threads and one processor), large-host (one and eight). */
 #include "make_recording.h"
 #include "made_sample.h"
+#include "writer.h"
 
 #include "calls_trace.h"
 #include "format.h"

@@ -3,6 +3,7 @@
 #include "made_sample.h"
 #include "make_recording.h"
 #include "trace_maker.h"
+#include "writer.h"
 
 static uint32_t frame(enum frame_kind kind, const char *function, const char *place, int32_t line)
 {

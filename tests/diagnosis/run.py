@@ -3,12 +3,14 @@
 """Is the diagnosis right? Programs with a known disease, and healthy ones, are recorded as users
 would, and what `annot report` says of them is compared with what they have.
 
-    run.py ANNOT [--runs N] [--needed PART] [--json FILE] [--python PYTHON] [NAME...]
+    run.py ANNOT [--runs N] [--needed PART] [--beside N] [--json FILE] [--python PYTHON] [NAME...]
 
 A program's disease is its file's name up to the first dash. Over all runs, precision is the part of
 what was said that is true, recall the part of what is true that was said: each must be PART, 0.95
 by default. That others had the processors ("host") is true whenever something else runs on the
-machine; it counts only where nothing else did, by the processors' own clocks.
+machine; it counts only where nothing else did, by the processors' own clocks. It never stands
+before a program's own disease. --beside runs N busy processes for each processor beside each
+program.
 
 Comments at the beginning of a program say what it needs and what is right besides:
 
@@ -122,6 +124,7 @@ def compare(program, report, busy):
     for row in report["diagnosis"]:
         found[row["disease"]] += " ".join(filter(None, map(row.get, TEXTS))) + " "
     name, disease, wanted = program.path.stem, program.disease, program.comments["says"]
+    order = [row["disease"] for row in report["diagnosis"]]
     said = set(found) - program.also - ({"host"} if busy and disease != "host" else set())
     counts, wrong = collections.Counter(), []
     if disease in said and all(words in found[disease] for words in wanted):
@@ -132,6 +135,9 @@ def compare(program, report, busy):
     elif disease:
         counts[disease, "missed"] += 1
         wrong.append(f"{name}: not said, but {sorted(said) or 'nothing'}")
+    if disease in order and "host" in order[:order.index(disease)]:
+        counts["host", "false"] += 1
+        wrong.append(f"{name}: the machine comes before {disease}")
     for other in said - {disease}:
         counts[other, "false"] += 1
         wrong.append(f"{name}: {other}, which is wrong: {found[other]}")
@@ -176,12 +182,15 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("annot")
     parser.add_argument("--runs", type=int, default=1)
+    parser.add_argument("--beside", type=int, default=0)
     parser.add_argument("--json")
     parser.add_argument("--needed", type=float, default=NEEDED)
     parser.add_argument("--python", default=os.environ.get("ANNOT_TEST_PYTHON") or sys.executable)
     parser.add_argument("names", nargs="*")
     args = parser.parse_intermixed_args()
     chosen = [program for program in programs(args.names) if not program.missing(args.python)]
+    for program in chosen:
+        program.beside += args.beside
     counts, wrong, left_out = judge(args.annot, args.python, chosen, args.runs)
     left_out |= {program.path.stem for program in programs(args.names)} - {
         program.path.stem for program in chosen}

@@ -1,19 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* Fuzz target: every command that reads a recording, as it is called by users, on the recordings of
- * recording_input.h. What they print goes nowhere, but must be text: no control characters but line
- * ends and tabs, and UTF-8. One thread. */
+ * recording_input.h. What they print must be text (printed_text.h). One thread. */
+#include "annot_program.h"
 #include "cmd.h"
+#include "printed_text.h"
 #include "recording_input.h"
-#include "text.h"
 
-#include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
-enum { WORDS_MAX = 12, OUTPUT_MAX = 64 << 20 };
+enum { WORDS_MAX = 12 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -62,50 +59,6 @@ static void run(const char *line, const char *recording, const char *out)
                                                     : word;
     words[count] = NULL;
     annot_main(count, words);
-    fflush(stdout);
-}
-
-/* Of terminals; those of two bytes as well. */
-static bool is_control(const char *text, off_t size)
-{
-    unsigned char byte = (unsigned char)text[0];
-    unsigned char next = size > 1 ? (unsigned char)text[1] : 0;
-    return (byte < 0x20 && byte != '\n' && byte != '\t') || byte == 0x7f ||
-           (byte == 0xc2 && next >= 0x80 && next < 0xa0);
-}
-
-static void check_text(int fd, const char *line)
-{
-    off_t size = lseek(fd, 0, SEEK_END);
-    if (size <= 0)
-        return;
-    const char *text = mmap(NULL, (size_t)size, PROT_READ, MAP_SHARED, fd, 0);
-    if (text == MAP_FAILED)
-        abort();
-    for (off_t i = 0; i < size; i++)
-        if (is_control(text + i, size - i)) {
-            dprintf(STDERR_FILENO, "annot %s: byte %d at %lld\n", line, text[i], (long long)i);
-            abort();
-        }
-    if (!utf8_is_text(text, (size_t)size)) {
-        dprintf(STDERR_FILENO, "annot %s: no UTF-8\n", line);
-        abort();
-    }
-    munmap((void *)text, (size_t)size);
-}
-
-/* A file in memory for what the commands print. Messages go nowhere, those of sanitizers do not. */
-static int prepare(void)
-{
-    static int out = -1;
-    if (out >= 0)
-        return out;
-    out = memfd_create("output", MFD_CLOEXEC);
-    stderr = fopen("/dev/null", "we");
-    if (out < 0 || !stderr)
-        abort();
-    setenv("ANNOT_DIR", "/nonexistent", 1);
-    return out;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -114,18 +67,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     int recording = recording_input(data, size, path);
     if (recording < 0)
         return 0;
-    int out = prepare(), before = dup(STDOUT_FILENO);
-    fflush(stdout);
-    if (before < 0 || dup2(out, STDOUT_FILENO) < 0)
-        abort();
+    printed_text_begin();
     for (size_t i = 0; i < sizeof(commands) / sizeof(*commands); i++) {
-        if (ftruncate(out, 0) != 0 || lseek(out, 0, SEEK_SET) != 0)
-            abort();
         run(commands[i], path, "-");
-        check_text(out, commands[i]);
+        printed_text_check(commands[i]);
     }
-    dup2(before, STDOUT_FILENO);
-    close(before);
+    printed_text_end();
     close(recording);
     return 0;
 }

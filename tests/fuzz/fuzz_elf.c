@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Any bytes as an ELF file: every question is asked, every byte of every answer is read. */
 #include "elf_file.h"
+#include "elf_symbols.h"
 
 #include <elf.h>
 #include <stdlib.h>

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Fuzz target: an importer (IMPORT_FORMAT). What it takes becomes a whole recording that can be
  * read; what it does not take leaves no file. */
-#include "import_parts.h"
+#include "import.h"
+#include "input.h"
 #include "pass.h"
+#include "reader.h"
 #include "store.h"
 
 #include <stdio.h>

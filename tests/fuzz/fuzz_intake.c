@@ -5,6 +5,7 @@
  * Input: pieces of {uint32 offset, uint16 length, bytes}; the first byte chooses whether the block
  * states are all RELEASED, so that mutations of records are reached, and whether the segment is a
  * flight recorder. */
+#include "clock_map.h"
 #include "drain.h"
 #include "stacks.h"
 

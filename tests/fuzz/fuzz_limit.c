@@ -2,6 +2,8 @@
 /* Random texts as limits of a comparison: no crash, no overread, an error that says something, or a
  * limit that can be judged. */
 #include "compare.h"
+#include "compare_limit.h"
+#include "compare_test.h"
 
 #include <assert.h>
 #include <math.h>

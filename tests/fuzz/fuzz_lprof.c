@@ -2,6 +2,8 @@
 /* Random results of line_profiler: no crash, no overread, a reason where they are refused; what is
  * taken is a recording that can be read. */
 #include "import.h"
+#include "lprof.h"
+#include "reader.h"
 
 #include "store.h"
 

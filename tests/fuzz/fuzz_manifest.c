@@ -2,6 +2,7 @@
 /* Random manifests into their parser: no crash, no overread, numbers within their limits, and what
  * was taken is the same once it is written and read. */
 #include "store.h"
+#include "volumes.h"
 
 #include <assert.h>
 #include <stdio.h>

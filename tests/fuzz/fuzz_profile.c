@@ -10,7 +10,7 @@
 #include "pass.h"
 #include "range_stats.h"
 #include "report.h"
-#include "report_parts.h"
+#include "report_functions.h"
 #include "stacks.h"
 
 #include <assert.h>

@@ -3,6 +3,7 @@
  * every batch must stay in its limits, and every definition name what is there. */
 #include "format.h"
 #include "pass.h"
+#include "reader.h"
 #include "recording_input.h"
 #include "stacks.h"
 #include "store.h"

@@ -2,8 +2,8 @@
 /* Names from foreign bytes. The first byte tells what the rest is: 'E' an ELF image, 'J' a map of a
  * JIT compiler, anything else a mangled name. */
 #include "symbol_module.h"
+#include "symbol_name.h"
 #include "symbol_other.h"
-#include "symbol_parts.h"
 
 #include <fcntl.h>
 #include <stdio.h>

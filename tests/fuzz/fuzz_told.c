@@ -3,8 +3,10 @@
  * program's memory has them. No crash, no overread, and what is accepted holds its contract.
  *
  * The first byte says which. */
+#include "frames.h"
 #include "proc_info.h"
-#include "sample_parts.h"
+#include "processes.h"
+#include "sampler_bpf.h"
 
 #include <assert.h>
 #include <errno.h>

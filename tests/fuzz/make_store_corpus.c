@@ -5,6 +5,7 @@
 #include "made_sample.h"
 #include "stacks.h"
 #include "store.h"
+#include "writer.h"
 
 #include <stdio.h>
 #include <stdlib.h>

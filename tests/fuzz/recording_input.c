@@ -2,9 +2,10 @@
 /* See recording_input.h. */
 #include "recording_input.h"
 
+#include "chunk.h"
 #include "format.h"
 #include "hash.h"
-#include "store_parts.h"
+#include "store.h"
 
 #include <stdio.h>
 #include <stdlib.h>

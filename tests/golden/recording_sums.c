@@ -2,10 +2,12 @@
 /* Writes a recording with some of everything (`recording_sums write FILE`), and prints the counts
  * and sums of one (`recording_sums FILE`) as read_recording.py does. */
 #include "random_samples.h"
+#include "reader.h"
 #include "sample_events.h"
 #include "stacks.h"
 #include "store.h"
 #include "test.h"
+#include "writer.h"
 
 #include <inttypes.h>
 #include <stdio.h>

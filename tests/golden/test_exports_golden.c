@@ -7,6 +7,7 @@
  * their readers in tests/viewers. After a wanted change, run with ANNOT_UPDATE_GOLDEN=1 and read
  * the difference. */
 #include "call_label.h"
+#include "call_tree.h"
 #include "export.h"
 #include "flame_svg.h"
 #include "proto_text.h"
@@ -115,7 +116,7 @@ TEST(sampled_as_flame_graph)
     struct call_tree *tree = call_tree_create(maker_trace(maker), &tree_options);
     struct out_stream *out = out_stream_memory();
     struct flame_options options = {
-        .measure = "CPU time", .piece = "sample", .frequency_hz = 1000, .min_width = 30};
+        .measure = "CPU time", .piece = "sample", .rate = "1,000 Hz", .min_width = 30};
     struct flame_counts counts;
     const struct sample *samples;
     uint32_t count;

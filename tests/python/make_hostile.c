@@ -5,6 +5,7 @@
  * begins, names, tracks and parents that are not there, times that jump, numbers that overflow.
  * For test_read_hostile.py. */
 #include "store.h"
+#include "writer.h"
 
 #include <stdio.h>
 #include <stdlib.h>

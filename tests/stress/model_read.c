@@ -2,6 +2,8 @@
 /* See model_read.h. */
 #include "model_read.h"
 
+#include "reader.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

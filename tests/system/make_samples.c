@@ -9,6 +9,7 @@
  * millisecond. Sums are made here, while it happens. The last state of each thread has no end. */
 #include "store.h"
 #include "trace_maker.h"
+#include "writer.h"
 
 #include <stdio.h>
 #include <stdlib.h>

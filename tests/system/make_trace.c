@@ -4,6 +4,7 @@
  * make_trace sample FILE          the recording of tests/lib/sample_trace.h; prints nothing
  * make_trace sampled FILE         that of tests/lib/sampled_trace.h
  * make_trace sets FILE            that of tests/lib/sets_trace.h
+ * make_trace rates FILE           a program that was sampled at 499 Hz, then at 99 Hz
  * make_trace random FILE COUNT [SAMPLES]
  *                                 COUNT ranges of three processes, made up by a fixed seed, and
  *                                 about so many samples
@@ -15,6 +16,7 @@
 #include "sampled_trace.h"
 #include "sets_trace.h"
 #include "store.h"
+#include "writer.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -214,6 +216,46 @@ static void make_random(struct made *made, uint64_t count, uint64_t samples)
     maker_finish(made->maker, last + 1000);
 }
 
+/* early() for the first second, then late() for two; side() in another thread now and then. */
+static void make_rates(struct made *made)
+{
+    enum { PERIOD = 10101010, FIRST = 2004008, EARLY = 499, LATE = 197 };
+
+    const char *const names[] = {"early", "late", "side"};
+    struct maker_frame frame = {.kind = FRAME_PYTHON,
+                                .function = "<module>",
+                                .file = "/app/rates.py",
+                                .line = 1,
+                                .first_line = 1};
+    uint32_t root = maker_stack(made->maker, 0, &frame), stacks[3];
+    for (int i = 0; i < 3; i++) {
+        frame.function = names[i];
+        frame.line = frame.first_line = 10 * (i + 1);
+        stacks[i] = maker_stack(made->maker, root, &frame);
+    }
+    maker_process(made->maker, 6000, -1, "python rates.py", 0);
+    maker_thread(made->maker, 0, 6000, "");
+    maker_thread(made->maker, 0, 6001, "helper");
+    *trace_sampling(maker_trace(made->maker)) = (struct trace_sampling){
+        .revision = 1, .rung = SAMPLING_BPF, .frequency_hz = 99, .first_hz = 499, .slowed = true};
+    struct sample sample = {0};
+    for (int i = 0; i < EARLY + LATE; i++) {
+        bool late = i >= EARLY;
+        int64_t cpu_ns = !late ? FIRST : i == EARLY ? PERIOD * 3 / 2 : PERIOD;
+        sample.time_ns += late ? PERIOD : FIRST;
+        sample.thread = 0;
+        sample.stack = stacks[late];
+        sample = made_cpu(sample, cpu_ns);
+        maker_sample(made->maker, &sample);
+        if (i % (late ? 3 : 50))
+            continue;
+        sample.thread = 1;
+        sample.stack = stacks[2];
+        maker_sample(made->maker, &sample);
+    }
+    maker_finish(made->maker, sample.time_ns + PERIOD);
+}
+
 static void print_tally(const struct tally *tally, const char *name, const char *parent,
                         bool *first)
 {
@@ -248,12 +290,14 @@ int main(int argc, char **argv)
     bool random = (argc == 4 || argc == 5) && strcmp(argv[1], "random") == 0;
     bool sampled = argc == 3 && strcmp(argv[1], "sampled") == 0;
     bool sets = argc == 3 && strcmp(argv[1], "sets") == 0;
-    if (!random && !sampled && !sets && !(argc == 3 && strcmp(argv[1], "sample") == 0)) {
-        fprintf(stderr,
-                "usage: make_trace sample|sampled|sets FILE | random FILE COUNT [SAMPLES]\n");
+    bool rates = argc == 3 && strcmp(argv[1], "rates") == 0;
+    bool sample = argc == 3 && strcmp(argv[1], "sample") == 0;
+    if (!random && !sampled && !sets && !rates && !sample) {
+        fprintf(stderr, "usage: make_trace sample|sampled|sets|rates FILE | random FILE COUNT "
+                        "[SAMPLES]\n");
         return 2;
     }
-    if (random)
+    if (random || rates)
         made.maker = maker_create();
     else
         made.maker = sampled ? sampled_trace_create()
@@ -261,6 +305,8 @@ int main(int argc, char **argv)
                              : sample_trace_create();
     struct store_writer_options options = {.overwrite = true};
     made.error = store_writer_create(argv[2], maker_trace(made.maker), &options, &made.writer);
+    if (!made.error && rates)
+        make_rates(&made);
     if (!made.error && random)
         make_random(&made, strtoull(argv[3], NULL, 10),
                     argc == 5 ? strtoull(argv[4], NULL, 10) : 0);

@@ -2,8 +2,10 @@
 /* make_wide FILE [ROUNDS]: a recording in which nothing is like anything else: names that do not
  * compress, many threads, stacks, paths, ranges and counters. For outputs of bounded size. */
 #include "made_sample.h"
+#include "sample_encode.h"
 #include "store.h"
 #include "trace_maker.h"
+#include "writer.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -66,7 +68,7 @@ static void make_stacks(void)
     trace_sampling(maker_trace(maker))->frequency_hz = 999;
 }
 
-static void sample_thread(uint32_t thread, int64_t now)
+static void sample_of_thread(uint32_t thread, int64_t now)
 {
     struct sample sample = {.time_ns = now,
                             .thread = thread,
@@ -103,7 +105,7 @@ static int make_rounds(unsigned rounds)
         for (uint32_t thread = 0; thread < PROCESSES * THREADS; thread++) {
             int64_t now = 1 + (int64_t)round * STEP_NS + thread;
             maker_push(maker, thread, now, names[draw(NAMES)]);
-            sample_thread(thread, now + 10000);
+            sample_of_thread(thread, now + 10000);
             maker_counter(maker, thread, now + 450000, names[draw(COUNTERS)], draw(1000) * 0.37);
             maker_pop(maker, thread, now + 450001 + draw(40000));
         }

@@ -13,6 +13,7 @@
 #include "store.h"
 #include "trace_maker.h"
 #include "vec.h"
+#include "writer.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -13,6 +13,7 @@
  * times since the session's begin. */
 #include "store.h"
 #include "trace_maker.h"
+#include "writer.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "pass.h"
+#include "reader.h"
 #include "stacks.h"
 #include "store.h"
 
@@ -195,7 +196,7 @@ static int print_events(struct store_reader *reader, bool print)
     return result;
 }
 
-/* ---- Samples ---- */
+/* ---- Samples --------------------------------------------------------------------------------- */
 
 static void print_frame(const struct trace *trace, uint32_t ordinal)
 {

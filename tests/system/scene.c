@@ -2,6 +2,7 @@
 /* Helpers of the system tests. */
 #include "scene.h"
 
+#include "reader.h"
 #include "test.h"
 
 #include <fcntl.h>

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Calls functions of Rust with arguments of known types and values.
-use std::hint::black_box;
+
+/// As std::hint::black_box, which came with Rust 1.66.
+fn black_box<T: Copy>(value: T) -> T {
+    unsafe { std::ptr::read_volatile(&value) }
+}
 
 #[derive(Clone, Copy)]
 #[repr(i8)]

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Flight recorders of real programs: what a snapshot, an end or a recovery finds is true, without
  * holes, and adds up with what was overwritten to the calls that were made. */
+#include "reader.h"
 #include "scene.h"
 #include "test.h"
 

@@ -144,31 +144,6 @@ TEST(child_without_environment_takes_part)
     scene_end(&scene);
 }
 
-/* The child is a program of another user, and long enough there to be seen. */
-TEST(child_of_another_user_is_named)
-{
-    struct scene scene;
-    if (geteuid() != 0)
-        test_skip("only root can start a program as another user");
-    scene_begin(&scene);
-    const char *const arguments[] = {"record",
-                                     "-o",
-                                     scene_path("u.annot"),
-                                     "--",
-                                     "setpriv",
-                                     "--reuid=65534",
-                                     "--clear-groups",
-                                     "sleep",
-                                     "4",
-                                     NULL};
-    int status = scene_run(arguments);
-    if (WEXITSTATUS(status) == 127)
-        test_skip("setpriv is not installed");
-    CHECK_INT(status, 0);
-    CHECK_INT(scene_read(scene_path("u.annot")).refusal_count, 1);
-    scene_end(&scene);
-}
-
 /* It may write no file when the first event comes: it is named all the same, and what it lost is
  * counted. */
 TEST(refused_process_is_named_and_its_events_are_counted)

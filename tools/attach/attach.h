@@ -54,12 +54,6 @@ struct attach_loaders {
 
 void attach_look_at_loaders(const struct attach_loaders *look);
 
-enum { ATTACH_IMAGE_SIZE = 256 };
-
-/* Whether a file that the program has mapped holds the name of the variable, as what was compiled
- * with NVTX or ITT does; the first such file's name. */
-bool attach_image_with(int32_t pid, const char *variable, char name[ATTACH_IMAGE_SIZE]);
-
 /* Whether it has a file of that name mapped as code. */
 bool attach_has_mapped(int32_t pid, const char *library);
 

@@ -4,6 +4,8 @@
  * memory has a name that could be relied on.
  *
  * Files are foreign: they are searched, bounded, and only where the program has mapped them. */
+#include "attach_images.h"
+
 #include "attach.h"
 
 #include "file_io.h"

@@ -2,6 +2,7 @@
 /* `annot attach --inject`: puts the injection library into processes that were started without it.
  * Names of programs are foreign: cmd_note escapes them. */
 #include "attach.h"
+#include "look_enter.h"
 
 #include "cmd.h"
 #include "look.h"
@@ -67,7 +68,7 @@ int attach_inject(const struct pid_list *pids, bool needed)
         return 0;
     if (!inject_library(library))
         return cmd_fail(CMD_FAILED, "option --inject: this annot has no libannot-inject.so\n"
-                                    "it is built where the headers of NVTX or ITT are");
+                                    "" ANNOT_REBUILD);
     for (uint32_t i = 0; status == 0 && i < pids->count; i++)
         status = inject(pids->items[i], library, needed);
     return status;

@@ -3,6 +3,7 @@
  * whatever happens: a path that leads nowhere, another tool, and nothing at all to a program that
  * has calls. Paths are foreign: cmd_note escapes them. */
 #include "attach.h"
+#include "attach_images.h"
 
 #include "cmd.h"
 #include "file_io.h"

@@ -4,15 +4,22 @@
  * One thread: it waits for the collector's descriptor, for signals, and for the end of the
  * processes. Nothing is done to them: they are only looked at, and libannot, where it is in them,
  * finds at its next event that somebody records. */
+
 #include "attach.h"
+#include "collector_recover.h"
+#include "range_options.h"
+#include "tracing_options.h"
 
 #include "clock_now.h"
 #include "cmd.h"
 #include "collector.h"
+#include "gpu_options.h"
 #include "native_names.h"
 #include "operands.h"
 #include "proc_info.h"
 #include "record_options.h"
+#include "record_output.h"
+#include "signals.h"
 #include "talk.h"
 #include "text.h"
 #include "trace_ask.h"
@@ -21,22 +28,21 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 /* ---- Who asked ------------------------------------------------------------------------------- */
 
 /* `annot attach --asked`: a program asked for the recording, and talks through two pipes.
  *
- * Standard output tells "recording SESSION" once events are recorded, and "complete" once the file
- * is. On standard input a line "begin NS" tells when the block of the program began that is
- * recorded, in CLOCK_MONOTONIC; any other line ends the recording, "end NS" tells when the block
- * did. If the program goes away, that is no end: it or its descendants may be what is recorded. */
+ * Standard output tells "recording SESSION PLACE" once events are recorded, and "complete" once the
+ * file is. On standard input a line "begin NS" tells when the block of the program began that is
+ * recorded, in CLOCK_MONOTONIC of both; any other line ends the recording, "end NS" tells when the
+ * block did. If the program goes away, that is no end: it or its descendants may be what is
+ * recorded. */
 
 struct asker {
     char line[64];
@@ -44,17 +50,10 @@ struct asker {
     int64_t begin_ns, end_ns; /* of the block; 0: not told */
 };
 
-/* Before the first line is written: nobody may be left to read it. */
-static void asker_begin(void)
+static void asker_tell(const char *words)
 {
-    signal(SIGPIPE, SIG_IGN);
-}
-
-/* Writes a line; `word` may be NULL. */
-static void asker_tell(const char *what, const char *word)
-{
-    char line[64];
-    int length = snprintf(line, sizeof(line), word ? "%s %s\n" : "%s%s\n", what, word ? word : "");
+    char line[128];
+    int length = snprintf(line, sizeof(line), "%s\n", words);
     ssize_t ignored = write(STDOUT_FILENO, line, (size_t)length); /* they may be gone */
     (void)ignored;
 }
@@ -64,9 +63,13 @@ static bool asker_take_line(struct asker *asker)
 {
     asker->line[asker->length] = '\0';
     asker->length = 0;
-    if (sscanf(asker->line, "begin %" SCNd64, &asker->begin_ns) == 1)
+    int64_t own_ns;
+    if (sscanf(asker->line, "begin %" SCNd64, &own_ns) == 1) {
+        asker->begin_ns = clock_machine_ns(own_ns);
         return false;
-    (void)sscanf(asker->line, "end %" SCNd64, &asker->end_ns);
+    }
+    if (sscanf(asker->line, "end %" SCNd64, &own_ns) == 1)
+        asker->end_ns = clock_machine_ns(own_ns);
     return true;
 }
 
@@ -125,6 +128,7 @@ struct attach {
     char place[PATH_MAX]; /* of who asked; "": ours */
     struct asker asker;
     char filter[FILTER_TEXT_SIZE], capture[CAPTURE_TEXT_SIZE];
+    struct signals signals;
     int64_t end_ns;                   /* 0: none */
     bool over;                        /* a signal said so */
     bool noted;                       /* who is waited for */
@@ -138,19 +142,25 @@ static void on_recovered(void *context, const struct collector_recovered *what)
     recover_note(what);
 }
 
-/* Ctrl-C and a polite kill end the recording, not us. */
 static int watch_signals(struct attach *attach)
 {
-    sigset_t mask;
-    sigemptyset(&mask);
-    sigaddset(&mask, SIGINT);
-    sigaddset(&mask, SIGTERM);
-    sigaddset(&mask, SIGHUP);
-    sigprocmask(SIG_BLOCK, &mask, NULL);
-    signal(SIGTTOU, SIG_IGN);
-    int fd = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
-    attach->fds[FD_SIGNALS] = (struct pollfd){.fd = fd, .events = POLLIN};
-    return fd < 0 ? cmd_fail(CMD_FAILED, "cannot watch for signals") : 0;
+    if (signals_begin(&attach->signals, false) != 0)
+        return cmd_fail(CMD_FAILED, "cannot watch for signals");
+    attach->fds[FD_SIGNALS] = (struct pollfd){.fd = attach->signals.fd, .events = POLLIN};
+    return 0;
+}
+
+/* Ctrl-C and a polite kill end the recording, not us. Others are for whoever is in our group. */
+static bool take_signals(struct attach *attach)
+{
+    struct signal_sent sent;
+    bool over = false;
+    while (signals_take(&attach->signals, &sent)) {
+        over |= signals_is_end(sent.number);
+        if (sent.number == SIGTSTP)
+            signals_stop(&attach->signals, SIGTSTP, 0);
+    }
+    return over;
 }
 
 static void watch_processes(struct attach *attach)
@@ -335,10 +345,12 @@ static int run(struct attach *attach)
     status_line_begin(&attach->line);
     if (attach->values->asked) {
         attach->fds[FD_ASKER] = (struct pollfd){.fd = STDIN_FILENO, .events = POLLIN};
-        asker_tell("recording", collector_session_text(attach->collector));
+        char words[96];
+        snprintf(words, sizeof(words), "recording %s %s", collector_session_text(attach->collector),
+                 collector_place_text(attach->collector));
+        asker_tell(words);
     }
     while (!attach->over && (attach->end_ns == 0 || now < attach->end_ns)) {
-        struct signalfd_siginfo info;
         attach->fds[FD_COLLECTOR] =
             (struct pollfd){.fd = collector_fd(attach->collector), .events = POLLIN};
         poll(attach->fds, FD_FIRST + attach->programs.count, timeout_ms(attach, now));
@@ -349,8 +361,7 @@ static int run(struct attach *attach)
         note_silent(attach);
         if (!failed)
             status_line_update(&attach->line, attach->collector);
-        while (read(attach->fds[FD_SIGNALS].fd, &info, sizeof(info)) == sizeof(info))
-            attach->over = true;
+        attach->over |= take_signals(attach);
         if (asker_wants_end(&attach->asker, &attach->fds[FD_ASKER]))
             attach->over = true;
         if (!any_left(attach))
@@ -386,7 +397,7 @@ static int finish(struct attach *attach)
     note_block(attach);
     end_tracing(attach);
     if (collector_complete(attach->collector) == 0 && attach->values->asked)
-        asker_tell("complete", NULL);
+        asker_tell("complete");
     int error = collector_finish(attach->collector);
     if (error != 0)
         cmd_fail(
@@ -421,17 +432,18 @@ static int attach_and_record(struct attach *attach)
                             : attach->values->sampling.none ? ATTACH_LEFT_OUT
                                                             : ATTACH_SAMPLED;
     bool traces = trace_ask_is_on(&attach->values->trace);
+    int pipe = record_output_wait(&attach->output, attach->values->force);
     int status = attach->values->inject ? attach_inject(&attach->pids, !traces) : 0;
     if (status == 0)
         status = attach_programs_init(&attach->programs, &attach->pids, rest);
     attach->programs.verbose = attach->values->talk.verbose;
     watch_processes(attach);
-    if (attach->values->asked)
-        asker_begin();
     if (status == 0)
         status = watch_signals(attach);
     if (status == 0)
         status = begin(attach);
+    if (pipe >= 0)
+        close(pipe);
     if (status == 0) {
         int error = run(attach), last = finish(attach);
         status = error != 0 || last != 0 ? CMD_FAILED : CMD_OK;
@@ -498,6 +510,7 @@ static int run_attach(const struct cmd_call *call)
     }
     collector_destroy(attach->collector);
     attach_programs_fini(&attach->programs);
+    signals_end(&attach->signals);
     free(attach);
     return status;
 }
@@ -506,7 +519,7 @@ static const struct option_spec options[] = {
     {"pid", 'p', OPTION_TEXT, offsetof(struct attach_values, pids), "PID[,PID...]",
      "these, as operands do; descendants of all are included", NULL},
     {"output", 'o', OPTION_TEXT, offsetof(struct attach_values, output), "FILE",
-     "the recording; x.svg, x.json or x.pftrace is written as well as x.annot; "
+     "the recording; x.html, x.svg, x.json or x.pftrace is written as well as x.annot; "
      "default NAME-PID-YYYYmmdd-HHMMSS.annot here",
      NULL},
     {"force", 0, OPTION_FLAG, offsetof(struct attach_values, force), NULL,

@@ -8,7 +8,9 @@
 #include "json_writer.h"
 #include "ladder.h"
 #include "look.h"
+#include "look_ranges.h"
 #include "proc_info.h"
+#include "python_finder.h"
 #include "term.h"
 #include "text.h"
 #include "vec.h"
@@ -99,7 +101,7 @@ static int by_pid(const void *one, const void *other)
     return ((*a)->target.pid > (*b)->target.pid) - ((*a)->target.pid < (*b)->target.pid);
 }
 
-/* ---- Text ---- */
+/* ---- Text ------------------------------------------------------------------------------------ */
 
 static const char *python_text(const struct listed *listed, char *buffer, size_t size)
 {
@@ -148,7 +150,7 @@ static int print_table(const struct listing *listing)
     return error;
 }
 
-/* ---- JSON ---- */
+/* ---- JSON ------------------------------------------------------------------------------------ */
 
 static void put_text(struct out_stream *out, const char *key, const char *text)
 {

@@ -12,8 +12,10 @@
 
 #include "call_label.h"
 #include "cmd.h"
-#include "line_parts.h"
+#include "line.h"
+#include "line_reader.h"
 #include "pass.h"
+#include "reader.h"
 #include "recording.h"
 #include "selection.h"
 #include "text.h"

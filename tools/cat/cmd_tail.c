@@ -6,7 +6,10 @@
  * collector writes each half second what threads have done by then, so an event waits HOLD_NS
  * before it is printed: whatever was before it has arrived by then, and lines are in order of time.
  * Of what was recorded before, the last lines are kept and printed first. Main thread only. */
-#include "line_parts.h"
+#include "collector_sessions.h"
+#include "line.h"
+#include "line_reader.h"
+#include "reader.h"
 
 #include "clock_now.h"
 #include "cmd.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What both formats of lines share. */
-#include "line_parts.h"
+#include "line.h"
 
 #include "call_label.h"
 #include "cmd.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A line as a JSON object. Times are nanoseconds since the recording's begin, durations
  * nanoseconds; what is unknown or zero by default is left out. annot-cat(1) lists the keys. */
-#include "line_parts.h"
+#include "line.h"
 
 #include "call_label.h"
 #include "json_writer.h"

@@ -5,10 +5,12 @@
  * A pass of read/pass.h does the work; what the trace alone knows is put in between. An end that no
  * event tells (the process was killed, recording stopped) is a line as well, flagged; those of
  * overlapping ranges and ranges on tracks come at the end, with the time that they have. */
-#include "line_parts.h"
+#include "line_reader.h"
+
+#include "line.h"
 
 #include "export_ids.h"
-#include "read_parts.h"
+#include "times.h"
 #include "vec.h"
 
 #include <errno.h>

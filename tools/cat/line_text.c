@@ -6,7 +6,7 @@
  * Seconds are since the recording's begin, durations seconds, both with nine decimals. A word that
  * has blanks, quotes, = or control characters stands in quotes, escaped as in JSON, so a line is a
  * line whatever a program called its ranges. */
-#include "line_parts.h"
+#include "line.h"
 
 #include "call_label.h"
 #include "json_writer.h"

@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* `annot diff`: two recordings, or two sets of them, compared (compare/compare.h). */
 #include "cmd.h"
+#include "compare_facts.h"
 #include "compare_print.h"
+#include "compare_test.h"
+#include "flame_diff.h"
 #include "flame_svg.h"
 #include "operands.h"
+#include "options.h"
+#include "out_stream.h"
+#include "reader.h"
 #include "recording.h"
 #include "term.h"
 #include "text.h"
@@ -18,7 +24,7 @@
 struct diff_values {
     struct compare_values compare;
     const char *flame;
-    bool force, unlike;
+    bool force;
 };
 
 /* The recordings of the sides; the texts are owned. */
@@ -27,8 +33,6 @@ struct diff {
     char *paths[COMPARE_SIDES][COMPARE_RUNS_MAX];
     size_t counts[COMPARE_SIDES];
     uint32_t damaged;
-    char unlike[2048]; /* what they do not have in common */
-    size_t unlike_length;
 };
 
 /* ---- Which recordings ------------------------------------------------------------------------ */
@@ -151,16 +155,6 @@ static int read_all(struct diff *diff, struct compare *compare)
     return status;
 }
 
-static void tell_unlike(void *context, const char *what, const char *first, const char *other,
-                        const char *path)
-{
-    struct diff *diff = context;
-    struct text text = {diff->unlike, sizeof(diff->unlike), diff->unlike_length};
-    text_format(&text, "%s%s: \"%s\" and, of %s, \"%s\"", text.length ? "; " : "", what, first,
-                path, other);
-    diff->unlike_length = text.length;
-}
-
 /* ---- The picture ----------------------------------------------------------------------------- */
 
 static int draw_sides(const struct diff *diff, struct flame_diff *flame)
@@ -219,18 +213,17 @@ static int compare_sides(struct diff *diff, struct compare *compare,
     int status = read_all(diff, compare);
     if (status != CMD_OK)
         return status;
-    unsigned unlike = compare_check_alike(compare, false, tell_unlike, diff);
-    if (unlike > 0 && !diff->values->unlike)
-        return cmd_fail(CMD_FAILED,
-                        "the recordings are not alike, and what differs may be due to that: %s\n"
-                        "--allow-unlike compares them all the same",
-                        diff->unlike);
-    if (unlike > 0)
-        cmd_note("the recordings are not alike: %s", diff->unlike);
+    const char *nothing = compare_nothing(compare);
+    if (nothing)
+        return cmd_fail(
+            CMD_FAILED,
+            "%s has no time in it: there is nothing to compare\nannot info says what it "
+            "has",
+            nothing);
     if (compare_finish(compare) < 0)
         return cmd_fail(CMD_FAILED, "out of memory");
     int drawn = draw(diff);
-    status = compare_print(compare, &diff->values->compare, limits, NULL);
+    status = compare_print(&compare, 1, &diff->values->compare, limits, NULL);
     status = status == CMD_OK ? drawn : status;
     return status == CMD_OK && diff->damaged > 0 ? CMD_FAILED : status;
 }
@@ -273,20 +266,18 @@ static const struct option_spec diff_options[] = {
      NULL},
     {"force", 0, OPTION_FLAG, offsetof(struct diff_values, force), NULL,
      "overwrite this FILE if it exists", NULL},
-    {"allow-unlike", 0, OPTION_FLAG, offsetof(struct diff_values, unlike), NULL,
-     "compare recordings of other commands, machines, rates or versions too", NULL},
     {0},
 };
 
 static const char diff_details[] =
-    "A and B are recordings or folders of recordings. Several of a side without a folder:\n"
-    "annot diff A1 A2 A3 vs B1 B2 B3. With ten a side, differences of a few percent are told.\n\n"
+    "A and B are recordings or folders of recordings, of any commands. Several of a side without\n"
+    "a folder: annot diff A1 A2 A3 vs B1 B2 B3. Ten a side resolve changes of a few percent.\n\n"
     "exit status: 0; 1 if a --fail-if is surely so, or a recording could not be read or is damaged;"
     "\n2 wrong command line; 3 with --undecided, if a --fail-if may be so\n";
 
 const struct cmd cmd_diff = {
     .name = "diff",
-    .summary = "compare recordings: what differs, and how sure that is",
+    .summary = "compare recordings: what changed, and how sure that is",
     .usage = "[OPTIONS] RECORDING... [vs] RECORDING...",
     .details = diff_details,
     .options = diff_options,

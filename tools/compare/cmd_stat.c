@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* `annot stat`: a command run several times, or two in turn: how long they take, what they use, and
- * whether they differ. Each run is recorded unless that is not wanted; what recordings say is
- * compared as `annot diff` does it. */
+/* `annot stat`: variants of a command run several times, in turn: how long they take, what they
+ * use, and whether they differ. Each run is recorded unless that is not wanted; what recordings say
+ * is compared as `annot diff` does it, each variant with the first. */
 #include "cmd.h"
+#include "compare_facts.h"
+#include "compare_means.h"
 #include "compare_print.h"
-#include "record_program.h"
+#include "compare_test.h"
+#include "compare_variants.h"
+#include "reader.h"
 #include "recording.h"
-#include "stat_parts.h"
+#include "stat_folder.h"
+#include "stat_run.h"
+#include "stat_variants.h"
 #include "text.h"
 
 #include <errno.h>
@@ -16,12 +22,12 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <wordexp.h>
 
 enum { RECORD_WORDS_MAX = 16, STATUS_INTERRUPTED = 130 };
 
 struct stat_values {
     struct compare_values compare;
+    struct option_list vary;
     uint64_t runs, warmup;
     const char *vs, *output, *rate, *python;
     bool no_record, no_sample, off_cpu, shown, failures;
@@ -29,71 +35,24 @@ struct stat_values {
 
 struct stat {
     const struct stat_values *values;
-    struct program programs[COMPARE_SIDES];
-    char **words[COMPARE_SIDES]; /* of the commands */
-    wordexp_t expanded;          /* of --vs */
-    bool two, interrupted;
+    struct stat_variants variants;
+    struct stat_usage *usages; /* [variant][run] */
     struct stat_folder folder;
-    struct compare *compare;
+    struct compare *pairs[STAT_VARIANTS_MAX]; /* of the first variant with each other one */
+    size_t pair_count;
     struct compare_limits limits;
 };
-
-/* ---- Commands -------------------------------------------------------------------------------- */
-
-/* "./b -x 'a b'", as a shell would part it. */
-static int take_text(struct stat *stat, const char *text)
-{
-    int rc = wordexp(text, &stat->expanded, WRDE_NOCMD | WRDE_UNDEF);
-    if (rc != 0 || stat->expanded.we_wordc == 0)
-        return cmd_fail(CMD_MISUSE,
-                        "--vs \"%s\": not a command of plain words\nquote what a shell would take "
-                        "for something else; with pipes: --vs \"sh -c '...'\"",
-                        text);
-    stat->words[COMPARE_B] = stat->expanded.we_wordv;
-    stat->two = true;
-    return CMD_OK;
-}
-
-/* "--vs" among the words of the first command begins the second one; with the option in front of
- * the commands, it is a word like others. */
-static int take_commands(struct stat *stat, const struct cmd_call *call)
-{
-    stat->words[COMPARE_A] = call->operands;
-    if (stat->values->vs)
-        return take_text(stat, stat->values->vs);
-    for (int i = 1; i < call->operand_count; i++) {
-        if (strcmp(call->operands[i], "--vs") != 0)
-            continue;
-        call->operands[i] = NULL;
-        stat->two = true;
-        stat->words[COMPARE_B] = call->operands + i + 1;
-        if (call->operands[i + 1] && strcmp(call->operands[i + 1], "--") == 0)
-            stat->words[COMPARE_B]++;
-        return stat->words[COMPARE_B][0]
-                   ? CMD_OK
-                   : cmd_fail(CMD_MISUSE, "no command behind --vs\nannot stat -- ./old --vs ./new");
-    }
-    return CMD_OK;
-}
-
-static int choose_programs(struct stat *stat)
-{
-    int status = program_choose(&stat->programs[COMPARE_A], stat->words[COMPARE_A]);
-    if (status == 0 && stat->two)
-        status = program_choose(&stat->programs[COMPARE_B], stat->words[COMPARE_B]);
-    return status;
-}
 
 /* ---- Runs ------------------------------------------------------------------------------------ */
 
 /* `annot record` of the command, into a file. 0 or -errno. */
-static int run_recorded(const struct stat *stat, unsigned side, char *path,
+static int run_recorded(const struct stat *stat, size_t variant, char *path,
                         struct stat_usage *ret_usage)
 {
     static char name[] = "annot", record[] = "record", quiet[] = "-q", output[] = "-o";
     static char off_cpu[] = "--off-cpu", no_sample[] = "--no-sample", end[] = "--";
     const struct stat_values *values = stat->values;
-    char **command = stat->programs[side].argv;
+    char **command = stat->variants.items[variant].program.argv;
     size_t count = 0, used = 0;
     char rate[64], python[PATH_MAX];
     while (command[count])
@@ -122,14 +81,14 @@ static int run_recorded(const struct stat *stat, unsigned side, char *path,
 }
 
 /* CMD_OK, or the message is out. */
-static int check_end(struct stat *stat, unsigned side, unsigned run, int status)
+static int check_end(const struct stat *stat, size_t variant, unsigned run, int status)
 {
-    static const char *const names[] = {"A", "B"};
+    const char *program = stat->variants.items[variant].program.argv[0];
+    const char *label = stat->variants.items[variant].label;
+    bool several = stat->variants.count > 1;
     char what[64];
-    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGINT) {
-        stat->interrupted = true;
+    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGINT)
         return STATUS_INTERRUPTED;
-    }
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
         return CMD_OK;
     if (WIFEXITED(status) && stat->values->failures && WEXITSTATUS(status) < 125)
@@ -141,13 +100,57 @@ static int check_end(struct stat *stat, unsigned side, unsigned run, int status)
     return cmd_fail(CMD_FAILED,
                     "run %u of %s%s%s %s\n--show-output shows what it prints; --ignore-failure "
                     "counts such runs, too",
-                    run + 1, stat->two ? names[side] : stat->programs[side].argv[0],
-                    stat->two ? ", " : "", stat->two ? stat->programs[side].argv[0] : "", what);
+                    run + 1, several ? label : "", several ? ", " : "", program, what);
 }
 
-static int add_numbers(struct stat *stat, unsigned side, unsigned run,
-                       const struct stat_usage *usage)
+/* `counted`: it is no run to warm up. */
+static int run_once(struct stat *stat, size_t variant, unsigned run, bool counted)
 {
+    bool recorded = counted && !stat->values->no_record;
+    char **argv = stat->variants.items[variant].program.argv;
+    struct stat_usage usage = {0};
+    char path[PATH_MAX] = "";
+    if (recorded)
+        stat_folder_path(&stat->folder, variant, run, path);
+    int rc = recorded ? run_recorded(stat, variant, path, &usage)
+                      : stat_run_command(argv, stat->values->shown, &usage);
+    if (rc < 0)
+        return cmd_fail(CMD_FAILED, "cannot run %s: %s", argv[0], strerror(-rc));
+    if (counted)
+        stat->usages[variant * stat->values->runs + run] = usage;
+    return check_end(stat, variant, run, usage.status);
+}
+
+static void tell_progress(const struct stat *stat, uint64_t run)
+{
+    if (isatty(STDERR_FILENO) && !stat->values->shown)
+        fprintf(stderr, "\rrun %" PRIu64 " of %" PRIu64 "\033[K", run + 1, stat->values->runs);
+}
+
+/* In turn, and each first as often as the others, so that none has the better moments. */
+static int run_all(struct stat *stat)
+{
+    size_t count = stat->variants.count;
+    int status = CMD_OK;
+    for (uint64_t i = 0; i < stat->values->warmup * count && status == CMD_OK; i++)
+        status = run_once(stat, (size_t)(i % count), (unsigned)(i / count), false);
+    for (uint64_t i = 0; i < stat->values->runs && status == CMD_OK; i++) {
+        tell_progress(stat, i);
+        for (size_t k = 0; k < count && status == CMD_OK; k++)
+            status = run_once(stat, (size_t)((i + k) % count), (unsigned)i, true);
+    }
+    if (isatty(STDERR_FILENO) && !stat->values->shown)
+        fprintf(stderr, "\r\033[K");
+    return status;
+}
+
+/* ---- Comparing ------------------------------------------------------------------------------- */
+
+static int add_numbers(const struct stat *stat, struct compare *compare, enum compare_side side,
+                       size_t variant, unsigned run)
+{
+    const struct stat_usage *usage = &stat->usages[variant * stat->values->runs + run];
+
     const struct {
         const char *name;
         enum column_type unit;
@@ -161,125 +164,163 @@ static int add_numbers(struct stat *stat, unsigned side, unsigned run,
     };
 
     for (size_t i = stat->values->no_record ? 0 : 1; i < sizeof(numbers) / sizeof(*numbers); i++) {
-        struct compare_number number = {(enum compare_side)side, run, numbers[i].name,
-                                        numbers[i].unit, numbers[i].value};
+        struct compare_number number = {side, run, numbers[i].name, numbers[i].unit,
+                                        numbers[i].value};
         if (numbers[i].unit == COLUMN_BYTES && usage->memory_bytes == 0)
             continue;
-        if (compare_add_number(stat->compare, &number) < 0)
+        if (compare_add_number(compare, &number) < 0)
             return cmd_fail(CMD_FAILED, "out of memory");
     }
     return CMD_OK;
 }
 
-static int read_recording(struct stat *stat, unsigned side, const char *path)
+static int add_recording(const struct stat *stat, struct compare *compare, enum compare_side side,
+                         const char *path)
 {
     struct store_reader *reader = recording_open(path);
     if (!reader)
         return CMD_FAILED;
-    int rc = compare_add(stat->compare, (enum compare_side)side, reader,
-                         stat->folder.temporary ? "" : path);
+    int rc = compare_add(compare, side, reader, stat->folder.temporary ? "" : path);
     store_reader_close(reader);
     return rc < 0 ? recording_fail(path, rc) : CMD_OK;
 }
 
-/* `counted`: it is no run to warm up. */
-static int run_once(struct stat *stat, unsigned side, unsigned run, bool counted)
+static int add_variant(const struct stat *stat, struct compare *compare, enum compare_side side,
+                       size_t variant)
 {
-    bool recorded = counted && !stat->values->no_record;
-    struct stat_usage usage = {0};
-    char path[PATH_MAX] = "";
-    if (recorded)
-        stat_folder_path(&stat->folder, side, run, path);
-    int rc = recorded ? run_recorded(stat, side, path, &usage)
-                      : stat_run_command(stat->programs[side].argv, stat->values->shown, &usage);
-    if (rc < 0)
-        return cmd_fail(CMD_FAILED, "cannot run %s: %s", stat->programs[side].argv[0],
-                        strerror(-rc));
-    int status = check_end(stat, side, run, usage.status);
-    if (status == CMD_OK && recorded)
-        status = read_recording(stat, side, path);
-    return status == CMD_OK && counted ? add_numbers(stat, side, run, &usage) : status;
-}
-
-static void tell_progress(const struct stat *stat, uint64_t run)
-{
-    if (isatty(STDERR_FILENO) && !stat->values->shown)
-        fprintf(stderr, "\rrun %" PRIu64 " of %" PRIu64 "\033[K", run + 1, stat->values->runs);
-}
-
-/* In turn, and each first as often as the other, so that neither has the better moments. */
-static int run_all(struct stat *stat)
-{
-    unsigned sides = stat->two ? 2 : 1;
     int status = CMD_OK;
-    for (uint64_t i = 0; i < stat->values->warmup * sides && status == CMD_OK; i++)
-        status = run_once(stat, (unsigned)(i % sides), (unsigned)(i / sides), false);
-    for (uint64_t i = 0; i < stat->values->runs && status == CMD_OK; i++) {
-        tell_progress(stat, i);
-        for (unsigned k = 0; k < sides && status == CMD_OK; k++)
-            status = run_once(stat, (unsigned)((i + k) % sides), (unsigned)i, true);
+    for (unsigned run = 0; run < stat->values->runs && status == CMD_OK; run++) {
+        char path[PATH_MAX];
+        stat_folder_path(&stat->folder, variant, run, path);
+        if (!stat->values->no_record)
+            status = add_recording(stat, compare, side, path);
+        if (status == CMD_OK)
+            status = add_numbers(stat, compare, side, variant, run);
     }
-    if (isatty(STDERR_FILENO) && !stat->values->shown)
-        fprintf(stderr, "\r\033[K");
+    compare_name_side(compare, side, stat->variants.items[variant].command);
+    return status;
+}
+
+/* The first variant with another one; alone, if there is no other. */
+static int compare_pair(struct stat *stat, size_t other)
+{
+    size_t runs = (size_t)stat->values->runs;
+    struct compare *compare = compare_create(runs, other ? runs : 0);
+    if (!compare)
+        return cmd_fail(CMD_FAILED, "out of memory");
+    stat->pairs[stat->pair_count++] = compare;
+    int status = add_variant(stat, compare, COMPARE_A, 0);
+    if (status == CMD_OK && other)
+        status = add_variant(stat, compare, COMPARE_B, other);
+    if (status == CMD_OK && compare_finish(compare) < 0)
+        status = cmd_fail(CMD_FAILED, "out of memory");
+    return status;
+}
+
+static int compare_all_pairs(struct stat *stat)
+{
+    int status = stat->variants.count == 1 ? compare_pair(stat, 0) : CMD_OK;
+    for (size_t i = 1; i < stat->variants.count && status == CMD_OK; i++)
+        status = compare_pair(stat, i);
+    if (status == CMD_OK && compare_adjust_walls(stat->pairs, stat->pair_count) < 0)
+        status = cmd_fail(CMD_FAILED, "out of memory");
     return status;
 }
 
 /* ---- The answer ------------------------------------------------------------------------------ */
 
-static void add_side(const struct stat *stat, struct text *text, enum compare_side side)
+/* One command: its numbers. */
+static void add_alone(const struct stat *stat, struct text *text)
 {
     static const char *const numbers[] = {"wall", "CPU", "memory"};
     char buffer[256];
-    text_format(text, "%s", side == COMPARE_B ? "B: " : stat->two ? "A: " : "");
-    for (char **word = stat->programs[side].argv; *word; word++) {
-        char quoted[1024];
-        cmd_quote(*word, quoted, sizeof(quoted));
-        text_format(text, "%s%s", word == stat->programs[side].argv ? "" : " ", quoted);
-    }
-    text_format(text, ": %" PRIu64 " runs\n", stat->values->runs);
+    text_format(text, "%s: %" PRIu64 " runs\n", stat->variants.items[0].command,
+                stat->values->runs);
     for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
-        if (compare_run_text(stat->compare, side, numbers[i], buffer, sizeof(buffer)) > 0)
+        if (compare_run_text(stat->pairs[0], COMPARE_A, numbers[i], buffer, sizeof(buffer)) > 0)
             text_format(text, "  %-6s  %s\n", numbers[i], buffer);
+}
+
+/* "A  ./old --n={n}", and how often they were run. */
+static void add_commands(const struct stat *stat, struct text *text)
+{
+    const struct stat_variants *variants = &stat->variants;
+    for (size_t i = 0; i < variants->command_count; i++) {
+        if (variants->command_count > 1)
+            text_format(text, "%c  ", (char)('A' + i));
+        for (char **word = variants->commands[i]; *word; word++)
+            text_format(text, "%s%s", word == variants->commands[i] ? "" : " ", *word);
+        text_format(text, "\n");
+    }
+    text_format(text, "%zu variants in turn, %" PRIu64 " run%s each\n\n", variants->count,
+                stat->values->runs, stat->values->runs == 1 ? "" : "s");
 }
 
 static void add_notes(const struct stat *stat, struct text *text)
 {
     if (!stat->values->no_record)
-        text_format(text,
-                    "Recorded runs are slower by what sampling costs. --no-record measures without,"
-                    "\nand memory below annot\'s own.\n");
+        text_format(text, "\nRecorded runs are slower by what sampling costs: --no-record measures "
+                          "without.\n");
     if (!stat->folder.temporary && stat->values->output)
-        text_format(text, "recordings: %s/A%s%s%s\n", stat->folder.path, stat->two ? " and " : "",
-                    stat->two ? stat->folder.path : "", stat->two ? "/B" : "");
+        text_format(text, "recordings: %s/\n", stat->folder.path);
 }
 
-static int print_sides(struct stat *stat, struct table *sides)
+/* Tables of each variant's own numbers, with --all and for programs. */
+static int make_sides(const struct stat *stat, struct table *sides)
 {
-    char lines[8192];
-    struct text text = text_init(lines, sizeof(lines));
-    uint64_t limit = stat->values->compare.all || stat->values->compare.limit == 0
-                         ? UINT64_MAX
-                         : 2 * stat->values->compare.limit;
-    const struct compare_extra extra = {lines, sides, stat->two ? 2 : 1, !stat->two};
-    if (stat->two)
-        text_format(&text, "\n");
-    for (unsigned i = 0; i < extra.side_count; i++) {
-        add_side(stat, &text, (enum compare_side)i);
-        if (compare_side_table(stat->compare, (enum compare_side)i, limit, &sides[i]) < 0)
+    static const char letters[] = "ab";
+    const struct compare_values *values = &stat->values->compare;
+    uint64_t limit = values->limit ? values->limit : values->all ? UINT64_MAX : 20;
+    for (size_t i = 0; i < stat->variants.count; i++) {
+        enum compare_side side = i ? COMPARE_B : COMPARE_A;
+        if (compare_side_table(stat->pairs[i ? i - 1 : 0], side, limit, &sides[i]) < 0)
             return cmd_fail(CMD_FAILED, "out of memory");
-        sides[i].title = strdup(i == COMPARE_B ? "B" : stat->two ? "A" : "runs and ranges");
+        if (stat->variants.count > sizeof(letters) - 1)
+            sides[i].name = stat->variants.items[i].label;
+        sides[i].title =
+            strdup(stat->variants.count > 1 ? stat->variants.items[i].label : "runs and ranges");
     }
-    add_notes(stat, &text);
-    return compare_print(stat->compare, &stat->values->compare, &stat->limits, &extra);
+    return CMD_OK;
+}
+
+static int print_pairs(struct stat *stat, struct table *sides, struct table *table)
+{
+    const struct stat_variants *all = &stat->variants;
+    struct compare_variant rows[STAT_VARIANTS_MAX];
+    char head[STAT_COMMAND_SIZE + 512], notes[PATH_MAX + 512];
+    struct text text = text_init(head, sizeof(head)), after = text_init(notes, sizeof(notes));
+    for (size_t i = 0; i < all->count; i++)
+        rows[i] = (struct compare_variant){stat->pairs[i ? i - 1 : 0], i ? COMPARE_B : COMPARE_A,
+                                           all->items[i].label, all->items[i].values};
+    if (make_sides(stat, sides) != CMD_OK)
+        return CMD_FAILED;
+    if (all->count > 1 && compare_variants_table(rows, all->count, &all->parameters, table) < 0)
+        return cmd_fail(CMD_FAILED, "out of memory");
+    if (all->count == 1)
+        add_alone(stat, &text);
+    else if (all->count > 2)
+        add_commands(stat, &text);
+    add_notes(stat, &after);
+    const struct compare_extra extra = {
+        .head = head,
+        .notes = notes,
+        .sides = sides,
+        .side_count = (unsigned)all->count,
+        .variants = all->count > 1 ? table : NULL,
+        .rows = rows,
+    };
+    return compare_print(stat->pairs, stat->pair_count, &stat->values->compare, &stat->limits,
+                         &extra);
 }
 
 static int print(struct stat *stat)
 {
-    struct table *sides = calloc(COMPARE_SIDES, sizeof(*sides));
-    bool made = sides && compare_finish(stat->compare) == 0;
-    int status = made ? print_sides(stat, sides) : cmd_fail(CMD_FAILED, "out of memory");
-    for (int i = 0; sides && i < COMPARE_SIDES; i++)
+    struct table *sides = calloc(stat->variants.count, sizeof(*sides));
+    struct table table = {0};
+    int status = sides ? print_pairs(stat, sides, &table) : cmd_fail(CMD_FAILED, "out of memory");
+    for (size_t i = 0; sides && i < stat->variants.count; i++)
         table_fini(&sides[i]);
+    table_fini(&table);
     free(sides);
     return status;
 }
@@ -304,7 +345,7 @@ static int check(struct stat *stat)
 /* A limit that is about two commands needs both. */
 static int check_limits(const struct stat *stat)
 {
-    for (uint32_t i = 0; i < stat->limits.count && !stat->two; i++)
+    for (uint32_t i = 0; i < stat->limits.count && stat->variants.count == 1; i++)
         if (stat->limits.items[i].relative || stat->limits.items[i].difference)
             return cmd_fail(CMD_MISUSE,
                             "--fail-if \"%s\": there is no second command\n--vs names it; a limit "
@@ -313,16 +354,22 @@ static int check_limits(const struct stat *stat)
     return CMD_OK;
 }
 
+static int make_folder(struct stat *stat)
+{
+    const char *names[STAT_VARIANTS_MAX];
+    for (size_t i = 0; i < stat->variants.count; i++)
+        names[i] = stat->variants.items[i].label;
+    return stat_folder_init(&stat->folder, stat->values->output, names, stat->variants.count);
+}
+
 static int measure(struct stat *stat)
 {
-    size_t runs = (size_t)stat->values->runs;
-    int status = stat->values->no_record
-                     ? CMD_OK
-                     : stat_folder_init(&stat->folder, stat->values->output, stat->two);
-    if (status == CMD_OK) {
-        stat->compare = compare_create(runs, stat->two ? runs : 0);
-        status = stat->compare ? run_all(stat) : cmd_fail(CMD_FAILED, "out of memory");
-    }
+    int status = stat->values->no_record ? CMD_OK : make_folder(stat);
+    stat->usages = calloc(stat->variants.count * stat->values->runs, sizeof(*stat->usages));
+    if (status == CMD_OK)
+        status = stat->usages ? run_all(stat) : cmd_fail(CMD_FAILED, "out of memory");
+    if (status == CMD_OK)
+        status = compare_all_pairs(stat);
     return status == CMD_OK ? print(stat) : status;
 }
 
@@ -334,19 +381,17 @@ static int run_stat(const struct cmd_call *call)
     stat->values = call->values;
     int status = check(stat);
     if (status == CMD_OK)
-        status = take_commands(stat, call);
+        status = stat_variants_init(&stat->variants, call->operands, stat->values->vs,
+                                    &stat->values->vary);
     if (status == CMD_OK)
         status = check_limits(stat);
     if (status == CMD_OK)
-        status = choose_programs(stat);
-    if (status == CMD_OK)
         status = measure(stat);
-    compare_destroy(stat->compare);
+    for (size_t i = 0; i < stat->pair_count; i++)
+        compare_destroy(stat->pairs[i]);
     stat_folder_fini(&stat->folder);
-    program_fini(&stat->programs[COMPARE_A]);
-    program_fini(&stat->programs[COMPARE_B]);
-    if (stat->expanded.we_wordv)
-        wordfree(&stat->expanded);
+    stat_variants_fini(&stat->variants);
+    free(stat->usages);
     free(stat);
     return status;
 }
@@ -360,11 +405,13 @@ static const struct option_spec stat_options[] = {
     {"vs", 0, OPTION_TEXT, AT(vs), "COMMAND",
      "compare with this command, run in turn: one word for the shell, its words parted by blanks",
      NULL},
+    {"vary", 0, OPTION_LIST, AT(vary), "NAME=V,V,...",
+     "run the command with each value in place of {NAME}; several of them: each combination", NULL},
     {"no-record", 0, OPTION_FLAG, AT(no_record), NULL,
      "wall time, CPU time and memory alone: nothing is recorded, nothing slows the command down",
      NULL},
-    {"output", 'o', OPTION_TEXT, AT(output), "DIR", "keep the recordings, in DIR/A and DIR/B",
-     NULL},
+    {"output", 'o', OPTION_TEXT, AT(output), "DIR",
+     "keep the recordings, in a folder for each variant: DIR/A and DIR/B", NULL},
     {"rate", 'r', OPTION_TEXT, AT(rate), "HZ", "samples per second, as annot record has it", NULL},
     {"off-cpu", 0, OPTION_FLAG, AT(off_cpu), NULL, "record every wait, however short", NULL},
     {"no-sample", 0, OPTION_FLAG, AT(no_sample), NULL, "record annotations only", NULL},
@@ -379,14 +426,15 @@ static const struct option_spec stat_options[] = {
 
 static const char stat_details[] =
     "annot stat -n 10 -- ./old x --vs ./new x runs two commands in turn and compares them. Where\n"
-    "--vs is a word of the first command itself, the option names the second one instead.\n\n"
+    "--vs is a word of the first command itself, the option names the second one instead.\n"
+    "annot stat --vary n=1,2,4 -- prog --workers={n} runs three variants: one table.\n\n"
     "exit status: 0; 1 if a command failed or a --fail-if is surely so; 2 wrong command line;\n"
     "3 with --undecided, if a --fail-if may be so; 126, 127 if a command could not be executed\n";
 
 const struct cmd cmd_stat = {
     .name = "stat",
-    .summary = "run a command several times, or two in turn, and compare",
-    .usage = "[OPTIONS] COMMAND [ARGUMENT...] [--vs COMMAND [ARGUMENT...]]",
+    .summary = "run variants of a command several times, in turn, and compare",
+    .usage = "[OPTIONS] COMMAND [ARGUMENT...] [--vs COMMAND [ARGUMENT...]]...",
     .details = stat_details,
     .options = stat_options,
     .values_size = sizeof(struct stat_values),

@@ -3,8 +3,17 @@
 #include "compare_print.h"
 
 #include "cmd.h"
+#include "compare_facts.h"
+#include "compare_limit.h"
+#include "compare_screen.h"
+#include "compare_tables.h"
+#include "compare_text.h"
+#include "compare_words.h"
+#include "out_stream.h"
 #include "recording.h"
-#include "report_print.h"
+#include "report_data.h"
+#include "report_tables.h"
+#include "report_view.h"
 #include "term.h"
 #include "text.h"
 
@@ -53,31 +62,36 @@ static int fail_unknown(const struct compare_limit *limit)
                     limit->metric ? limit->metric : "");
 }
 
+static int keep(struct judged *judged, const struct compare_judgement *found, size_t count,
+                const char *variant)
+{
+    size_t all = judged->count + count;
+    struct compare_judgement *items = realloc(judged->items, all * sizeof(*items));
+    if (!items)
+        return -ENOMEM;
+    judged->items = items;
+    for (size_t i = 0; i < count; i++) {
+        items[judged->count] = found[i];
+        items[judged->count++].variant = variant;
+    }
+    return 0;
+}
+
 /* CMD_OK, or the message is out; -ENOMEM. */
 static int judge(const struct compare *compare, const struct compare_limits *limits,
-                 struct judged *judged)
+                 const char *variant, struct judged *judged)
 {
-    for (uint32_t i = 0; i < limits->count; i++) {
+    int rc = 0;
+    for (uint32_t i = 0; i < limits->count && rc == 0; i++) {
         struct compare_judgement *found;
         int64_t count = compare_judge(compare, &limits->items[i], &found);
         if (count < 0)
             return -ENOMEM;
-        if (count == 0) {
-            free(found);
-            return fail_unknown(&limits->items[i]);
-        }
-        size_t all = judged->count + (size_t)count;
-        struct compare_judgement *items = realloc(judged->items, all * sizeof(*items));
-        if (items) {
-            memcpy(items + judged->count, found, (size_t)count * sizeof(*items));
-            judged->items = items;
-            judged->count = all;
-        }
+        rc = count == 0 ? fail_unknown(&limits->items[i])
+                        : keep(judged, found, (size_t)count, variant);
         free(found);
-        if (!items)
-            return -ENOMEM;
     }
-    return CMD_OK;
+    return rc;
 }
 
 static void add_bound(struct text *text, const struct compare_judgement *judgement, double value)
@@ -92,6 +106,11 @@ static void add_bound(struct text *text, const struct compare_judgement *judgeme
                     compare_number_text(&judgement->result, value, buffer));
 }
 
+static bool is_difference(const struct compare_limit *limit)
+{
+    return limit->relative || limit->difference;
+}
+
 static void say_judgement(const struct compare_judgement *judgement)
 {
     char buffer[1024];
@@ -100,7 +119,8 @@ static void say_judgement(const struct compare_judgement *judgement)
     const char *words = judgement->state == COMPARE_FAILS       ? "FAILS    "
                         : judgement->state == COMPARE_UNDECIDED ? "undecided"
                                                                 : "holds    ";
-    text_format(&text, "%s  %s: %s%s%s is ", words, judgement->limit->text, judgement->result.name,
+    text_format(&text, "%s  %s%s%s: %s%s%s is ", words, judgement->variant,
+                judgement->variant[0] ? ", " : "", judgement->limit->text, judgement->result.name,
                 run ? "" : " ", run ? "" : judgement->result.metric);
     if (isnan(judgement->value))
         text_format(&text, "not there on both sides");
@@ -109,13 +129,12 @@ static void say_judgement(const struct compare_judgement *judgement)
     if (isinf(judgement->low) && isinf(judgement->high)) {
         text_format(&text, "; so few runs tell no interval");
     } else if (!isnan(judgement->low) && judgement->low < judgement->high) {
-        text_format(&text, " (95 %%: ");
+        bool measured = !isnan(judgement->result.p) || !is_difference(judgement->limit);
+        text_format(&text, measured ? " (95 %%: " : " (one run each, so perhaps ");
         add_bound(&text, judgement, judgement->low);
         text_format(&text, " to ");
         add_bound(&text, judgement, judgement->high);
         text_format(&text, ")");
-    } else if (isnan(judgement->low) && !isnan(judgement->value)) {
-        text_format(&text, "; how much it varies is not known");
     }
     term_print(buffer);
     printf("\n");
@@ -144,8 +163,9 @@ static int status_of(const struct judged *judged, bool undecided)
 
 struct printing {
     const struct compare_values *values;
-    const struct table *tables[COMPARE_TABLES_MAX];
-    size_t count;
+    struct compare **pairs;
+    size_t count; /* of them */
+    const struct table *tables[COMPARE_TABLES_MAX], *screen[COMPARE_TABLES_MAX];
     const struct judged *judged;
     const struct compare_extra *extra;
 };
@@ -163,31 +183,121 @@ static int write_data(const struct printing *p, const struct report_tables *tabl
     return rc < 0 ? rc : written == -EPIPE ? 0 : written;
 }
 
-static int print_data(const struct compare *compare, const struct printing *p)
+static bool is_alone(const struct printing *p)
+{
+    return p->extra->side_count == 1;
+}
+
+static void add_table(struct report_tables *tables, const struct table *table)
+{
+    if (tables->count < REPORT_TABLES_MAX)
+        tables->items[tables->count++] = table;
+}
+
+/* Of one pair: the first table of the screen, and all others. 0 or -ENOMEM. */
+static int add_pair(struct printing *p, struct report_tables *tables)
+{
+    int found = is_alone(p) ? 0 : compare_tables(p->pairs[0], UINT64_MAX, p->tables);
+    int shown = is_alone(p) ? 0 : compare_screen(p->pairs[0], p->values->limit, p->screen);
+    for (int i = 0; i < shown; i++)
+        if (strcmp(p->screen[i]->name, "changes") == 0)
+            add_table(tables, p->screen[i]);
+    for (int i = 0; i < found; i++)
+        add_table(tables, p->tables[i]);
+    return found < 0 ? found : shown < 0 ? shown : 0;
+}
+
+static int print_data(struct printing *p)
 {
     struct report_tables tables = {.count = 0};
     struct compare_outlier *outliers = calloc(OUTLIERS_MAX, sizeof(*outliers));
-    struct table facts, out, limits;
+    struct table facts, differences, out, limits;
+    int rc = 0;
     if (!outliers)
         return -ENOMEM;
-    size_t count = compare_find_outliers(compare, outliers, OUTLIERS_MAX);
-    compare_facts_table(compare, &facts);
+    size_t count = compare_find_outliers(p->pairs[0], outliers, OUTLIERS_MAX);
+    compare_differences_table(p->pairs[0], &differences);
+    compare_facts_table(p->pairs[0], &facts);
     compare_outliers_table(outliers, count < OUTLIERS_MAX ? count : OUTLIERS_MAX, &out);
     compare_limits_table(p->judged->items, p->judged->count, &limits);
-    tables.items[tables.count++] = &facts;
+    if (p->count == 1) {
+        add_table(&tables, &facts);
+        add_table(&tables, &differences);
+    }
+    if (p->extra->variants)
+        add_table(&tables, p->extra->variants);
     for (unsigned i = 0; i < p->extra->side_count; i++)
-        tables.items[tables.count++] = &p->extra->sides[i];
-    for (size_t i = 0; i < p->count; i++)
-        tables.items[tables.count++] = p->tables[i];
-    tables.items[tables.count++] = &out;
-    tables.items[tables.count++] = &limits;
-    int rc = write_data(p, &tables);
+        add_table(&tables, &p->extra->sides[i]);
+    if (p->count == 1)
+        rc = add_pair(p, &tables);
+    if (p->count == 1)
+        add_table(&tables, &out);
+    add_table(&tables, &limits);
+    int error = rc < 0 ? 0 : write_data(p, &tables);
     free(outliers);
-    return rc < 0 ? cmd_fail(CMD_FAILED, "cannot write to standard output: %s", strerror(-rc)) : 0;
+    return error < 0 ? cmd_fail(CMD_FAILED, "cannot write to standard output: %s", strerror(-error))
+                     : rc;
+}
+
+static int print_tables(const struct table *const *tables, size_t count,
+                        const struct report_view *view)
+{
+    int rc = 0;
+    for (size_t i = 0; i < count && rc == 0; i++)
+        rc = report_text_table(tables[i], view);
+    return rc;
+}
+
+/* The first screen of one pair: 0 or -ENOMEM. */
+static int print_screen(struct printing *p, const struct report_view *view)
+{
+    int count = compare_screen(p->pairs[0], p->values->limit, p->screen), rc = 0;
+    if (count < 0)
+        return count;
+    compare_say(p->pairs[0], view->width, view->color);
+    say_limits(p->judged);
+    if (p->extra->variants)
+        rc = report_text_table(p->extra->variants, view);
+    if (rc == 0)
+        rc = print_tables(p->screen, (size_t)count, view);
+    if (rc == 0)
+        compare_say_end(p->pairs[0], view->width, (size_t)count);
+    return rc;
+}
+
+/* All tables of the pairs. */
+static int print_all(struct printing *p, const struct report_view *view)
+{
+    uint64_t limit = p->values->limit ? p->values->limit : UINT64_MAX;
+    int rc = 0;
+    for (size_t i = 0; i < p->count && rc == 0; i++) {
+        int count = compare_tables(p->pairs[i], limit, p->tables);
+        if (p->count > 1)
+            printf("\n%s with %s\n", p->extra->rows[0].label, p->extra->rows[i + 1].label);
+        rc = count < 0 ? count : print_tables(p->tables, (size_t)count, view);
+    }
+    return rc;
+}
+
+static int print_variants(struct printing *p, const struct report_view *view)
+{
+    printf("%s", p->extra->head);
+    compare_say_variants(p->extra->rows, p->count + 1, view->width, view->color);
+    say_limits(p->judged);
+    int rc = report_text_table(p->extra->variants, view);
+    compare_say_variants_end(p->extra->rows, p->count, view->width);
+    return rc;
+}
+
+static void print_alone(struct printing *p, const struct report_view *view)
+{
+    printf("%s", p->extra->head);
+    compare_say_outliers(p->pairs[0], view->width);
+    say_limits(p->judged);
 }
 
 /* Of text: 0 or -ENOMEM. */
-static int print_text(const struct compare *compare, const struct printing *p)
+static int print_text(struct printing *p)
 {
     const struct report_options options = {.all = p->values->all};
     const struct report_view view = {
@@ -197,37 +307,31 @@ static int print_text(const struct compare *compare, const struct printing *p)
         .color = term_color(STDOUT_FILENO, p->values->color),
     };
     int rc = 0;
-    if (p->extra->alone)
-        printf("%s", p->extra->lines ? p->extra->lines : "");
-    if (p->extra->alone)
-        compare_say_outliers(compare, view.width);
+    if (is_alone(p))
+        print_alone(p, &view);
     else
-        compare_say(compare, view.width, view.color);
-    if (!p->extra->alone && p->extra->lines)
-        printf("%s", p->extra->lines);
-    say_limits(p->judged);
+        rc = p->count > 1 ? print_variants(p, &view) : print_screen(p, &view);
     for (unsigned i = 0; i < p->extra->side_count && rc == 0; i++)
-        rc = report_text_table(&p->extra->sides[i], &view);
-    for (size_t i = 0; i < p->count && rc == 0; i++)
-        rc = report_text_table(p->tables[i], &view);
+        if (is_alone(p) || p->values->all)
+            rc = report_text_table(&p->extra->sides[i], &view);
+    if (rc == 0 && p->values->all && !is_alone(p))
+        rc = print_all(p, &view);
+    printf("%s", p->extra->notes ? p->extra->notes : "");
     return rc;
 }
 
-int compare_print(struct compare *compare, const struct compare_values *values,
+int compare_print(struct compare **pairs, size_t count, const struct compare_values *values,
                   const struct compare_limits *limits, const struct compare_extra *extra)
 {
     static const struct compare_extra nothing = {0};
     struct judged judged = {0};
-    struct printing p = {.values = values, .judged = &judged};
+    struct printing p = {.values = values, .pairs = pairs, .count = count, .judged = &judged};
+    int rc = 0;
     p.extra = extra ? extra : &nothing;
-    uint64_t limit = values->all || values->limit == 0 ? UINT64_MAX : values->limit;
-    int rc = judge(compare, limits, &judged);
-    int count = rc == 0 && !p.extra->alone ? compare_tables(compare, limit, p.tables) : 0;
-    p.count = count > 0 ? (size_t)count : 0;
-    if (rc == 0 && count < 0)
-        rc = count;
+    for (size_t i = 0; i < count && rc == 0; i++)
+        rc = judge(pairs[i], limits, count > 1 && extra ? extra->rows[i + 1].label : "", &judged);
     if (rc == 0)
-        rc = values->json || values->csv ? print_data(compare, &p) : print_text(compare, &p);
+        rc = values->json || values->csv ? print_data(&p) : print_text(&p);
     if (rc == 0)
         rc = status_of(&judged, values->undecided);
     free(judged.items);

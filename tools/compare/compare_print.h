@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* What `annot diff` and `annot stat` print of a comparison (compare/compare.h): the answer in
- * words, its tables, limits and whether they hold. Main thread only. */
+/* What `annot diff` and `annot stat` print of a comparison (compare/compare.h): its tables,
+ * limits and whether they hold. Main thread only. */
 #ifndef ANNOT_COMPARE_PRINT_H
 #define ANNOT_COMPARE_PRINT_H
 
 #include "compare.h"
+#include "compare_variants.h"
 #include "options.h"
 
 struct compare_values {
@@ -27,14 +28,14 @@ struct compare_values {
          NULL},                                                                                    \
         {"limit",      (letter),                                                                   \
          OPTION_COUNT, (at) + offsetof(struct compare_values, limit),                              \
-         "N",          "rows per table; 0 shows all",                                              \
-         "10"},                                                                                    \
+         "N",          "rows per table (default: as many as one screen has; with --all, all)",     \
+         NULL},                                                                                    \
         COMPARE_OUTPUT_OPTIONS(at)
 
 #define COMPARE_OUTPUT_OPTIONS(at)                                                                 \
     {"all",       'a',                                                                             \
      OPTION_FLAG, (at) + offsetof(struct compare_values, all),                                     \
-     NULL,        "all rows of all tables",                                                        \
+     NULL,        "all tables, with intervals and verdicts, after the first screen",               \
      NULL},                                                                                        \
         {"json",      'j',                                                                         \
          OPTION_FLAG, (at) + offsetof(struct compare_values, json),                                \
@@ -68,19 +69,17 @@ int compare_check(const struct compare_values *values, struct compare_limits *re
 
 /* What else is printed. */
 struct compare_extra {
-    const char *lines;   /* of the answer, each with its end; NULL: none */
-    struct table *sides; /* compare_side_table */
-    unsigned side_count;
-    bool alone; /* there is no side B: nothing is compared */
+    const char *head;       /* lines in place of a comparison, if there is no side B; or "" */
+    const char *notes;      /* lines at the end */
+    struct table *sides;    /* compare_side_table of each variant */
+    unsigned side_count;    /* 1: there is no side B */
+    struct table *variants; /* NULL: they are two recordings, or there is one variant */
+    const struct compare_variant *rows; /* its rows */
 };
 
-/* After compare_finish; `extra` may be NULL. The exit status. */
-int compare_print(struct compare *compare, const struct compare_values *values,
+/* After compare_finish of each pair, the first variant with one of the others; `extra` NULL: there
+ * is one pair. The exit status. */
+int compare_print(struct compare **pairs, size_t count, const struct compare_values *values,
                   const struct compare_limits *limits, const struct compare_extra *extra);
-
-/* The answer in words, to standard output: compare_words.c. */
-void compare_say(const struct compare *compare, unsigned width, bool color);
-/* Runs that stand out. */
-void compare_say_outliers(const struct compare *compare, unsigned width);
 
 #endif

@@ -1,9 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* A comparison in words: what got slower or faster, by how much, how sure that is, and by which
- * test. */
-#include "compare_print.h"
+/* A comparison in words: what is compared, how the whole changed, and how sure that is. */
+#include "compare_words.h"
 
-#include "report_print.h"
+#include "compare_facts.h"
+#include "compare_print.h"
+#include "compare_screen.h"
+#include "compare_test.h"
+#include "compare_text.h"
+#include "compare_variants.h"
+#include "report_tables.h"
+
+#include "report_view.h"
 #include "term.h"
 #include "text.h"
 
@@ -16,9 +23,15 @@ enum {
     WIDTH = 80,
     WIDTH_MIN = 40,
     WIDTH_MAX = 120,
-    SHOWN_MAX = 4,
-    OUTLIERS_SHOWN = 5
+    OUTLIERS_SHOWN = 3,
+    RUNS_WANTED = 10,
 };
+
+/* A difference of the use of processors by others that is worth a word. */
+#define OTHERS_MIN 0.25
+
+/* A part of the wall time without a processor that is. */
+#define READY_PART 0.02
 
 struct words {
     const struct compare *compare;
@@ -31,26 +44,6 @@ static void put(const struct words *words, const char *text, size_t indent)
     term_wrap(stdout, text, words->width, 0, indent);
 }
 
-/* ---- The wall time --------------------------------------------------------------------------- */
-
-/* "471 ms -> 486 ms, +3.1 % (95 %: +1.2 to +5.0 %)" */
-static void add_change(struct text *text, const struct compare_result *result)
-{
-    char a[COMPARE_TEXT_SIZE], b[COMPARE_TEXT_SIZE], change[COMPARE_TEXT_SIZE];
-    char interval[COMPARE_TEXT_SIZE];
-    const char *between = compare_interval_text(result, interval);
-    bool only_one = isnan(result->a) || isnan(result->b);
-    if (only_one) {
-        text_format(text, "%s",
-                    compare_number_text(result, isnan(result->a) ? result->b : result->a, a));
-        return;
-    }
-    text_format(text, "%s -> %s, %s", compare_number_text(result, result->a, a),
-                compare_number_text(result, result->b, b), compare_change_text(result, change));
-    if (between[0] && between[0] != 'n')
-        text_format(text, " (95 %%: %s)", between);
-}
-
 static const struct compare_result *find_run(const struct compare *compare, const char *name)
 {
     const struct compare_result *results;
@@ -61,121 +54,166 @@ static const struct compare_result *find_run(const struct compare *compare, cons
     return NULL;
 }
 
-static void say_wall(const struct words *words)
+/* ---- What is compared ------------------------------------------------------------------------ */
+
+static void say_side(const struct words *words, enum compare_side side)
+{
+    char buffer[WORDS_SIZE];
+    struct text text = text_init(buffer, sizeof(buffer));
+    const char *command = compare_command(words->compare, side);
+    const char *path = compare_path(words->compare, side);
+    size_t runs = compare_runs(words->compare, side);
+    if (!command && !path) /* not recorded: who ran them says what they are */
+        return;
+    text_format(&text, "%s  %s", side == COMPARE_A ? "A" : "B", command ? command : "");
+    if (path && path[0])
+        text_format(&text, "%s%s", command ? "  (" : "", path);
+    if (runs > 1)
+        text_format(&text, path && path[0] ? " and %zu more" : "  (%zu runs",
+                    path && path[0] ? runs - 1 : runs);
+    if ((path && path[0] && command) || (runs > 1 && !(path && path[0])))
+        text_format(&text, ")");
+    put(words, buffer, 3);
+}
+
+/* Commands stand above. */
+static void say_differences(const struct words *words)
+{
+    struct compare_difference found[COMPARE_DIFFERENCES_MAX];
+    size_t count = compare_differences(words->compare, found), said = 0;
+    double a = compare_others(words->compare, COMPARE_A);
+    double b = compare_others(words->compare, COMPARE_B);
+    char buffer[WORDS_SIZE];
+    struct text text = text_init(buffer, sizeof(buffer));
+    text_format(&text, "Not alike: ");
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(found[i].what, "command") != 0)
+            text_format(&text, "%s%s: %s and %s", said++ ? "; " : "", found[i].what, found[i].a,
+                        found[i].b);
+    if (fabs(a - b) >= OTHERS_MIN)
+        text_format(&text, "%sother programs used %.1f and %.1f processors", said++ ? "; " : "", a,
+                    b);
+    text_format(&text, ".");
+    if (said > 0)
+        put(words, buffer, 3);
+}
+
+/* ---- The whole ------------------------------------------------------------------------------- */
+
+/* "3.10 s instead of 40.2 s: 92 % less (13.0 x as fast)" */
+static void add_whole(struct text *text, const struct compare_result *result, bool speed)
+{
+    char a[COMPARE_TEXT_SIZE], b[COMPARE_TEXT_SIZE], change[COMPARE_TEXT_SIZE];
+    const char *before = compare_number_text(result, result->a, a);
+    const char *after = compare_number_text(result, result->b, b);
+    const char *percent = compare_change_text(result, change);
+    double shown = compare_shown_difference(result->a, result->b, result->unit);
+    text_format(text, "%s instead of %s", after, before);
+    if (!(shown > 0 || shown < 0)) {
+        text_format(text, ": no change");
+        return;
+    }
+    bool times = strchr(percent, 'x') != NULL;
+    double ratio = compare_ratio(result->a, result->b, result->unit);
+    if (!times && percent[0])
+        text_format(text, ": %s %s", percent + (percent[0] == '+' || percent[0] == '-'),
+                    shown > 0 ? "more" : "less");
+    if (!speed || !(ratio > 0))
+        return;
+    if (shown < 0 && ratio < 0.87)
+        text_format(text, " (%.*f x as fast)", ratio < 0.01 ? 0 : ratio < 0.1 ? 1 : 2, 1 / ratio);
+    else if (shown > 0 && ratio > 1.15)
+        text_format(text, times ? ": %.*f x as long" : " (%.*f x as long)", ratio > 10 ? 1 : 2,
+                    ratio);
+}
+
+/* Of enough runs. */
+static void add_interval(const struct words *words, struct text *text,
+                         const struct compare_result *wall)
+{
+    char buffer[COMPARE_TEXT_SIZE];
+    const char *interval = compare_interval_text(wall, buffer);
+    size_t a = compare_runs(words->compare, COMPARE_A), b = compare_runs(words->compare, COMPARE_B);
+    bool sure = wall->verdict == COMPARE_MORE || wall->verdict == COMPARE_LESS;
+    if (wall->verdict == COMPARE_SAME)
+        text_format(text, "The wall time is the same to within 1 %%, by %zu and %zu runs.", a, b);
+    else if (interval[0] == 'n')
+        text_format(text, "The wall time of %zu and %zu runs varies too much to say more.", a, b);
+    else
+        text_format(text, "The change of the wall time %s, by %zu and %zu runs: %s (95 %%).",
+                    sure ? "is sure" : "may be chance", a, b, interval);
+}
+
+/* How sure the change of the wall time is. */
+static void add_sureness(const struct words *words, struct text *text,
+                         const struct compare_result *wall)
+{
+    size_t possible;
+    size_t a = compare_runs(words->compare, COMPARE_A), b = compare_runs(words->compare, COMPARE_B);
+    compare_tested(words->compare, &possible);
+    if (compare_is_single(words->compare) && compare_all(words->compare, COMPARE_IMPORTED))
+        text_format(text, "One run each gives no measure of noise: annot diff A1 A2 vs B1 B2 "
+                          "takes several.");
+    else if (compare_is_single(words->compare))
+        text_format(text,
+                    "One run each gives no measure of noise: annot stat -n %d --vs runs both "
+                    "in turn.",
+                    RUNS_WANTED);
+    else if (possible == 0)
+        text_format(text,
+                    "%zu and %zu runs are not enough to be sure: 4 each can be, %d each of "
+                    "small changes.",
+                    a, b, RUNS_WANTED);
+    else
+        add_interval(words, text, wall);
+}
+
+static bool is_chance(const struct words *words, const struct compare_result *result)
+{
+    return !compare_is_single(words->compare) && result->verdict == COMPARE_UNSURE;
+}
+
+/* What the machine did is none of the program's doing. */
+static void add_ready(const struct words *words, struct text *text,
+                      const struct compare_result *wall)
+{
+    const struct compare_story *story = compare_story(words->compare);
+    double ready = story->b_ready - story->a_ready, change = wall->b - wall->a;
+    bool most = story->basis == COMPARE_BY_WALL && ready * change > 0 &&
+                fabs(ready) * 2 >= fabs(change) && fabs(ready) >= READY_PART * wall->a;
+    if (most)
+        text_format(text, " Most of that is time without a processor: other programs had them.");
+}
+
+static void say_whole(const struct words *words)
 {
     char buffer[WORDS_SIZE];
     struct text text = text_init(buffer, sizeof(buffer));
     const struct compare_result *wall = find_run(words->compare, "wall");
+    const struct compare_result *cpu = find_run(words->compare, "CPU");
+    cpu = cpu ? cpu : find_run(words->compare, "CPU by samples");
     if (!wall || isnan(wall->shift))
         return;
-    switch ((enum compare_verdict)wall->verdict) {
-    case COMPARE_MORE:
-        text_format(&text, "B is slower: wall time ");
-        break;
-    case COMPARE_LESS:
-        text_format(&text, "B is faster: wall time ");
-        break;
-    case COMPARE_SAME:
-        text_format(&text, "B takes as long as A, to within 1 %%: wall time ");
-        break;
-    case COMPARE_ONE_RUN:
-        text_format(&text, "One run of A and one of B: wall time ");
-        break;
-    default:
-        text_format(&text, "No sure difference of the wall time: ");
-    }
-    add_change(&text, wall);
+    text_format(&text, "B took ");
+    add_whole(&text, wall, true);
     text_format(&text, ".");
+    add_ready(words, &text, wall);
     fputs(words->color ? "\033[" STYLE_BOLD "m" : "", stdout);
     put(words, buffer, 0);
     fputs(words->color ? "\033[0m" : "", stdout);
-}
-
-/* ---- What differs ---------------------------------------------------------------------------- */
-
-/* Rows whose numbers are not parts of each other's, as far as that goes. */
-static const char *const told_kinds[] = {"run",       "range", "overlapping", "track", "kernel",
-                                         "operation", "gpu",   "own",         "wait",  "task",
-                                         "import",    "await", "counter"};
-
-static const char *kind_title(const struct compare_result *result)
-{
-    return strcmp(result->kind, "own") == 0      ? "function"
-           : strcmp(result->kind, "wait") == 0   ? "waits for"
-           : strcmp(result->kind, "run") == 0    ? ""
-           : strcmp(result->kind, "import") == 0 ? "import of"
-           : strcmp(result->kind, "track") == 0  ? "range"
-           : strcmp(result->kind, "gpu") == 0    ? "GPU time of"
-                                                 : result->kind;
-}
-
-static const char *metric_title(const struct compare_result *result)
-{
-    return strcmp(result->kind, "run") == 0          ? ""
-           : strcmp(result->metric, "each") == 0     ? " (each)"
-           : strcmp(result->metric, "relative") == 0 ? " (each, at equal speed)"
-           : strcmp(result->metric, "cpu") == 0      ? " (CPU time)"
-           : strcmp(result->metric, "waiting") == 0  ? " (waiting)"
-                                                     : "";
-}
-
-/* Of the numbers of a row that surely differ, the one that tells most: the narrowest interval. */
-static const struct compare_result *best_of(const struct compare_result *results, size_t count,
-                                            enum compare_verdict verdict, size_t *ret_end)
-{
-    const struct compare_result *best = NULL;
-    size_t end = 0;
-    while (end < count && results[end].name == results[0].name &&
-           results[end].place == results[0].place) {
-        const struct compare_result *result = &results[end++];
-        if (result->verdict == verdict && (!best || (result->high - result->low) * best->a <
-                                                        (best->high - best->low) * result->a))
-            best = result;
+    text = text_init(buffer, sizeof(buffer));
+    if (cpu && !isnan(cpu->a) && !isnan(cpu->b)) {
+        text_format(&text, "CPU time: ");
+        add_whole(&text, cpu, false);
+        text_format(&text, "%s.",
+                    is_chance(words, cpu) ? ", which may be chance"
+                    : compare_is_single(words->compare) || cpu->verdict == COMPARE_SAME ? ""
+                                                                                        : ", sure");
+        put(words, buffer, 0);
+        text = text_init(buffer, sizeof(buffer));
     }
-    *ret_end = end;
-    return best;
-}
-
-static void add_row(struct text *text, const struct compare_result *result)
-{
-    const char *word = compare_verdict_text(result);
-    const char *kind = kind_title(result);
-    text_format(text, "  %-6s  %s%s%s%s%s%s%s: ", word, kind, kind[0] ? " " : "", result->name,
-                result->place[0] ? " (" : "", result->place, result->place[0] ? ")" : "",
-                metric_title(result));
-    add_change(text, result);
-}
-
-/* Returns how many there are. */
-static size_t say_rows(const struct words *words, enum compare_verdict verdict)
-{
-    char buffer[WORDS_SIZE];
-    size_t found = 0, end;
-    for (size_t kind = 0; kind < sizeof(told_kinds) / sizeof(*told_kinds); kind++) {
-        const struct compare_result *results;
-        size_t count = compare_results(words->compare, told_kinds[kind], &results);
-        for (size_t i = 0; i < count; i += end) {
-            struct text text = text_init(buffer, sizeof(buffer));
-            const struct compare_result *best = best_of(results + i, count - i, verdict, &end);
-            if (!best || strcmp(best->name, "wall") == 0 || found++ >= SHOWN_MAX)
-                continue;
-            add_row(&text, best);
-            put(words, buffer, 10);
-        }
-    }
-    if (found > SHOWN_MAX)
-        printf("          %zu more, see the tables\n", found - SHOWN_MAX);
-    return found;
-}
-
-static void say_differences(const struct words *words)
-{
-    const struct compare_result *wall = find_run(words->compare, "wall");
-    bool sure = wall && (wall->verdict == COMPARE_MORE || wall->verdict == COMPARE_LESS);
-    size_t found = say_rows(words, COMPARE_MORE) + say_rows(words, COMPARE_LESS) +
-                   say_rows(words, COMPARE_NEW) + say_rows(words, COMPARE_GONE);
-    if (found == 0)
-        put(words, sure ? "Nothing else surely differs." : "Nothing surely differs.", 0);
+    add_sureness(words, &text, wall);
+    put(words, buffer, 0);
 }
 
 /* ---- Outliers -------------------------------------------------------------------------------- */
@@ -186,17 +224,19 @@ static void say_outliers(const struct words *words, bool alone)
     size_t count = compare_find_outliers(words->compare, outliers, OUTLIERS_SHOWN);
     for (size_t i = 0; i < count && i < OUTLIERS_SHOWN; i++) {
         const struct compare_outlier *outlier = &outliers[i];
-        const struct compare_result like = {.unit = outlier->unit};
+        const struct compare_result like = {
+            .unit = outlier->unit, .a = outlier->median, .b = outlier->value};
         char buffer[WORDS_SIZE], value[COMPARE_TEXT_SIZE], median[COMPARE_TEXT_SIZE];
+        char change[COMPARE_TEXT_SIZE];
         struct text text = text_init(buffer, sizeof(buffer));
-        text_format(&text, "outlier: run %zu%s: %s %s, where the median is %s (%+.0f %%)",
+        text_format(&text, "outlier: run %zu%s: %s %s, where the median is %s (%s)",
                     outlier->run + 1,
                     alone                        ? ""
                     : outlier->side == COMPARE_A ? " of A"
                                                  : " of B",
                     outlier->name, compare_number_text(&like, outlier->value, value),
                     compare_number_text(&like, outlier->median, median),
-                    100 * (outlier->value - outlier->median) / outlier->median);
+                    compare_change_text(&like, change));
         if (outlier->path)
             text_format(&text, ", %s", outlier->path);
         put(words, buffer, 9);
@@ -207,41 +247,50 @@ static void say_outliers(const struct words *words, bool alone)
 
 /* ---- How sure -------------------------------------------------------------------------------- */
 
-static void say_single(const struct words *words)
-{
-    put(words,
-        "One recording a side: what is called sure holds for these two runs, by batches of "
-        "consecutive durations of each range, and by samples. It says nothing about how much runs "
-        "differ from each other; \"annot stat -n 10\", or several recordings a side, do.",
-        0);
-}
-
-static void say_several(const struct words *words)
+static void say_rest(const struct words *words)
 {
     char buffer[WORDS_SIZE];
     struct text text = text_init(buffer, sizeof(buffer));
     size_t possible, tested = compare_tested(words->compare, &possible);
     size_t references = compare_reference_count(words->compare);
-    text_format(
-        &text,
-        "%zu and %zu runs; a run is one measurement: rank tests (Mann-Whitney), medians, "
-        "95 %% intervals of each row alone. Sure: the wall time by itself, and any of %zu other "
-        "rows together, differ by chance in one of 20 comparisons at most (Holm).",
-        compare_runs(words->compare, COMPARE_A), compare_runs(words->compare, COMPARE_B), tested);
+    bool single = compare_is_single(words->compare);
+    if (!compare_story(words->compare)->marked && single)
+        return;
+    if (compare_story(words->compare)->marked)
+        text_format(&text, single ? "~ may be chance: few samples." : "~ may be chance. ");
+    if (!single)
+        text_format(&text, "Numbers are medians of runs.");
+    if (!single && possible > 0)
+        text_format(&text, " What is sure is so at 95 %%, of %zu rows together (rank tests, Holm).",
+                    tested);
     if (references > 0)
         text_format(&text,
-                    " At equal speed: %zu ranges that did not change tell how fast each run was.",
+                    " At equal speed (--all): %zu ranges that did not change give the speed "
+                    "of each run.",
                     references);
-    if (possible == 0)
-        text_format(&text,
-                    " So few runs can be sure of nothing else; 10 a side can of thousands of "
-                    "rows.");
-    else if (possible < tested)
-        text_format(&text,
-                    " So few runs can be sure of %zu row%s at most; with 10 runs a side of "
-                    "thousands.",
-                    possible, possible == 1 ? "" : "s");
+    if (!single && possible > 0 && possible < tested)
+        text_format(&text, " So few runs can be sure of %zu row%s; %d each of thousands.", possible,
+                    possible == 1 ? "" : "s", RUNS_WANTED);
     put(words, buffer, 0);
+}
+
+/* Without any row: why. */
+static void say_no_rows(const struct words *words)
+{
+    size_t possible;
+    compare_tested(words->compare, &possible);
+    if (!compare_path(words->compare, COMPARE_A))
+        return;
+    printf("\n");
+    if (compare_story(words->compare)->basis == COMPARE_BY_NOTHING)
+        put(words,
+            "The sides have no functions, calls or ranges in common: only the whole compares. "
+            "Record both with samples, or both with --trace-functions.",
+            0);
+    else if (!compare_is_single(words->compare) && possible > 0)
+        put(words, "No function or range surely differs.", 0);
+    else
+        put(words, "No function or range changed by more than 1 % of the whole.", 0);
 }
 
 static struct words words_of(const struct compare *compare, unsigned width, bool color)
@@ -259,12 +308,76 @@ void compare_say_outliers(const struct compare *compare, unsigned width)
 void compare_say(const struct compare *compare, unsigned width, bool color)
 {
     const struct words words = words_of(compare, width, color);
-    say_wall(&words);
+    say_side(&words, COMPARE_A);
+    say_side(&words, COMPARE_B);
     say_differences(&words);
-    say_outliers(&words, false);
     printf("\n");
-    if (compare_is_single(compare))
-        say_single(&words);
-    else
-        say_several(&words);
+    say_whole(&words);
+    say_outliers(&words, false);
+}
+
+void compare_say_end(const struct compare *compare, unsigned width, size_t tables)
+{
+    const struct words words = words_of(compare, width, false);
+    if (tables == 0)
+        say_no_rows(&words);
+    printf("\n");
+    say_rest(&words);
+}
+
+/* ---- Several variants ------------------------------------------------------------------------ */
+
+/* Of the variants but the first the one with the least wall time; NULL: none has any. */
+static const struct compare_result *find_fastest(const struct compare_variant *variants,
+                                                 size_t count, size_t *ret_index)
+{
+    const struct compare_result *fastest = NULL;
+    for (size_t i = 1; i < count; i++) {
+        const struct compare_result *wall = find_run(variants[i].compare, "wall");
+        if (!wall || isnan(wall->b) || (fastest && fastest->b <= wall->b))
+            continue;
+        fastest = wall;
+        *ret_index = i;
+    }
+    return fastest;
+}
+
+void compare_say_variants(const struct compare_variant *variants, size_t count, unsigned width,
+                          bool color)
+{
+    const struct words words = words_of(variants[1].compare, width, color);
+    char buffer[WORDS_SIZE], number[COMPARE_TEXT_SIZE];
+    struct text text = text_init(buffer, sizeof(buffer));
+    size_t index = 0;
+    const struct compare_result *fastest = find_fastest(variants, count, &index);
+    if (!fastest)
+        return;
+    if (fastest->a <= fastest->b) {
+        text_format(&text, "%s is the fastest: %s.", variants[0].label,
+                    compare_number_text(fastest, fastest->a, number));
+    } else {
+        text_format(&text, "%s is the fastest: ", variants[index].label);
+        add_whole(&text, fastest, true);
+        text_format(&text, "%s.",
+                    fastest->verdict == COMPARE_UNSURE ? ", which may be chance" : "");
+    }
+    fputs(color ? "\033[" STYLE_BOLD "m" : "", stdout);
+    put(&words, buffer, 0);
+    fputs(color ? "\033[0m" : "", stdout);
+}
+
+void compare_say_variants_end(const struct compare_variant *variants, size_t count, unsigned width)
+{
+    const struct words words = words_of(variants[1].compare, width, false);
+    size_t possible;
+    compare_tested(words.compare, &possible);
+    printf("\n");
+    put(&words,
+        compare_is_single(words.compare) ? "One run each gives no measure of noise."
+        : possible < count
+            ? "~ may be chance: so few runs are not enough to be sure of so many "
+              "variants; 10 each can be."
+            : "speed-up: of the median wall time against the first; ~ may be chance. "
+              "spread: half of what the middle half of the runs is apart.",
+        0);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Folders of recordings, one for each command, as `annot diff` takes them. */
-#include "stat_parts.h"
+
+#include "stat_folder.h"
 
 #include "cmd.h"
 
@@ -11,8 +12,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-static const char *const sides[] = {"A", "B"};
 
 static int make_temporary(struct stat_folder *folder)
 {
@@ -36,12 +35,29 @@ static int make_named(struct stat_folder *folder, const char *name)
     return CMD_OK;
 }
 
-int stat_folder_init(struct stat_folder *folder, const char *name, bool two)
+/* "DIR/size=a_b" of "size=a/b" */
+static void variant_path(const struct stat_folder *folder, size_t variant, char path[PATH_MAX])
+{
+    int length = snprintf(path, PATH_MAX, "%s/", folder->path);
+    snprintf(path + length, (size_t)(PATH_MAX - length), "%s", folder->names[variant]);
+    for (char *at = path + length; *at; at++)
+        if (*at == '/')
+            *at = '_';
+}
+
+int stat_folder_init(struct stat_folder *folder, const char *name, const char *const *variants,
+                     size_t count)
 {
     int status = name ? make_named(folder, name) : make_temporary(folder);
-    for (unsigned i = 0; i < (two ? 2 : 1) && status == CMD_OK; i++) {
+    const char **names = calloc(count, sizeof(*names));
+    if (!names)
+        return cmd_fail(CMD_FAILED, "out of memory");
+    memcpy(names, variants, count * sizeof(*names));
+    folder->names = names;
+    folder->count = count;
+    for (size_t i = 0; i < count && status == CMD_OK; i++) {
         char path[PATH_MAX];
-        snprintf(path, sizeof(path), "%s/%s", folder->path, sides[i]);
+        variant_path(folder, i, path);
         if (mkdir(path, 0777) == 0)
             continue;
         status = errno == EEXIST
@@ -51,35 +67,40 @@ int stat_folder_init(struct stat_folder *folder, const char *name, bool two)
     return status;
 }
 
-void stat_folder_path(const struct stat_folder *folder, unsigned side, unsigned run,
+void stat_folder_path(const struct stat_folder *folder, size_t variant, unsigned run,
                       char path[PATH_MAX])
 {
-    snprintf(path, PATH_MAX, "%s/%s/%03u.annot", folder->path, sides[side], run + 1);
+    char base[PATH_MAX];
+    path[0] = '\0';
+    if (folder->count == 0)
+        return;
+    variant_path(folder, variant, base);
+    if (snprintf(path, PATH_MAX, "%s/%03u.annot", base, run + 1) >= PATH_MAX)
+        path[0] = '\0';
 }
 
-static void remove_side(const struct stat_folder *folder, const char *side)
+static void remove_variant(const struct stat_folder *folder, size_t variant)
 {
-    char path[PATH_MAX + NAME_MAX + 2];
+    char path[PATH_MAX], file[PATH_MAX + NAME_MAX + 2];
     struct dirent *entry;
-    snprintf(path, sizeof(path), "%s/%s", folder->path, side);
+    variant_path(folder, variant, path);
     DIR *listing = opendir(path);
     while (listing && (entry = readdir(listing))) {
         if (entry->d_name[0] == '.')
             continue;
-        snprintf(path, sizeof(path), "%s/%s/%s", folder->path, side, entry->d_name);
-        unlink(path);
+        snprintf(file, sizeof(file), "%s/%s", path, entry->d_name);
+        unlink(file);
     }
     if (listing)
         closedir(listing);
-    snprintf(path, sizeof(path), "%s/%s", folder->path, side);
     rmdir(path);
 }
 
 void stat_folder_fini(struct stat_folder *folder)
 {
-    if (!folder->temporary)
-        return;
-    remove_side(folder, sides[0]);
-    remove_side(folder, sides[1]);
-    rmdir(folder->path);
+    for (size_t i = 0; i < folder->count && folder->temporary; i++)
+        remove_variant(folder, i);
+    if (folder->temporary)
+        rmdir(folder->path);
+    free((void *)folder->names);
 }

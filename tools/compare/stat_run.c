@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* See stat_parts.h. Each run is a process of its own; one that records tells through a pipe what
+/* Each run is a process of its own; one that records tells through a pipe what
  * the command in it used, as its own times are none of the command's. */
-#include "stat_parts.h"
 
+#include "stat_run.h"
+
+#include "child.h"
 #include "clock_now.h"
 #include "cmd.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,11 +31,10 @@ static void set_usage(const struct rusage *usage, struct stat_usage *ret_usage)
 }
 
 /* In the new process. */
-static void redirect(bool shown)
+static void redirect(const struct signals *signals, bool shown)
 {
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-    signal(SIGINT, SIG_DFL);
-    signal(SIGQUIT, SIG_DFL);
+    signals_restore_in_child(signals);
     if (null < 0)
         return;
     dup2(null, STDIN_FILENO);
@@ -42,25 +43,41 @@ static void redirect(bool shown)
 }
 
 /* The keys of the terminal are for the command; this process goes on and cleans up. */
-static pid_t begin(void)
+static pid_t begin(struct signals *signals, int64_t *ret_begin_ns)
 {
     fflush(NULL);
-    signal(SIGINT, SIG_IGN);
-    signal(SIGQUIT, SIG_IGN);
+    int error = signals_begin(signals, true);
+    if (error) {
+        errno = -error;
+        return -1;
+    }
+    *ret_begin_ns = clock_now_ns();
     return fork();
 }
 
-static int finish(pid_t pid, int64_t begin_ns, struct stat_usage *ret_usage)
+static void take_signals(struct signals *signals, pid_t pid)
+{
+    struct pollfd ready = {.fd = signals->fd, .events = POLLIN};
+    struct signal_sent sent;
+    poll(&ready, 1, -1);
+    while (signals_take(signals, &sent)) {
+        if (sent.number != SIGCHLD)
+            signals_pass(signals, &sent, pid);
+        if (sent.number == SIGTSTP)
+            signals_stop(signals, SIGTSTP, pid);
+    }
+}
+
+static int finish(struct signals *signals, pid_t pid, int64_t begin_ns,
+                  struct stat_usage *ret_usage)
 {
     struct rusage usage;
     pid_t got;
-    do {
-        got = wait4(pid, &ret_usage->status, 0, &usage);
-    } while (got < 0 && errno == EINTR);
+    while ((got = wait4(pid, &ret_usage->status, WNOHANG, &usage)) == 0)
+        take_signals(signals, pid);
     int error = errno;
     ret_usage->wall_ns = clock_now_ns() - begin_ns;
-    signal(SIGINT, SIG_DFL);
-    signal(SIGQUIT, SIG_DFL);
+    signals_end(signals);
     if (got < 0)
         return -error;
     set_usage(&usage, ret_usage);
@@ -69,30 +86,34 @@ static int finish(pid_t pid, int64_t begin_ns, struct stat_usage *ret_usage)
 
 int stat_run_command(char **argv, bool shown, struct stat_usage *ret_usage)
 {
-    int64_t begin_ns = clock_now_ns();
-    pid_t pid = begin();
-    if (pid < 0)
-        return -errno;
+    struct signals signals;
+    int64_t begin_ns = 0;
+    pid_t pid = begin(&signals, &begin_ns);
+    int error = errno;
+    if (pid < 0) {
+        signals_end(&signals);
+        return -error;
+    }
     if (pid == 0) {
-        redirect(shown);
+        redirect(&signals, shown);
         execvp(argv[0], argv);
         _exit(errno == ENOENT ? 127 : 126);
     }
-    return finish(pid, begin_ns, ret_usage);
+    return finish(&signals, pid, begin_ns, ret_usage);
 }
 
 /* A process begins as large as the one that it is forked of: less memory than that cannot be told.
  */
-static void run_annot(char **argv, bool shown, int fd)
+static void run_annot(char **argv, int fd)
 {
-    struct rusage usage = {0}, own = {0};
+    struct rusage own = {0};
     int argc = 0;
     while (argv[argc])
         argc++;
-    redirect(shown);
-    int status = annot_main(argc, argv);
+    int status = cmd_run(&cmd_record, argc - 2, argv + 2);
     fflush(NULL);
-    int failed = getrusage(RUSAGE_SELF, &own) || getrusage(RUSAGE_CHILDREN, &usage);
+    struct rusage usage = child_usage();
+    int failed = getrusage(RUSAGE_SELF, &own);
     if (usage.ru_maxrss <= own.ru_maxrss)
         usage.ru_maxrss = 0;
     if (failed || write(fd, &usage, sizeof(usage)) < 0)
@@ -106,15 +127,20 @@ int stat_run_annot(char **argv, bool shown, struct stat_usage *ret_usage)
     int fds[2];
     if (pipe2(fds, O_CLOEXEC) != 0)
         return -errno;
-    int64_t begin_ns = clock_now_ns();
-    pid_t pid = begin();
-    int error = errno;
+    struct signals signals;
+    int64_t begin_ns = 0;
+    pid_t pid = begin(&signals, &begin_ns);
+    int rc = pid < 0 ? -errno : 0;
     if (pid == 0) {
         close(fds[0]);
-        run_annot(argv, shown, fds[1]);
+        redirect(&signals, shown);
+        run_annot(argv, fds[1]);
     }
     close(fds[1]);
-    int rc = pid < 0 ? -error : finish(pid, begin_ns, ret_usage);
+    if (rc == 0)
+        rc = finish(&signals, pid, begin_ns, ret_usage);
+    else
+        signals_end(&signals);
     if (rc == 0 && read(fds[0], &usage, sizeof(usage)) == (ssize_t)sizeof(usage))
         set_usage(&usage, ret_usage);
     close(fds[0]);

@@ -159,17 +159,16 @@ static void look_at_cupti(struct doctor *doctor, bool has_driver)
     struct doctor_finding *it = doctor_add(doctor, DOCTOR_GPU, "CUPTI");
     struct opened cupti;
     char path[PATH_MAX], version[32];
-    bool is_there = find_cupti(&cupti), is_built = library_of_annot("gpu", "libannot-gpu.so", path);
+    bool is_there = find_cupti(&cupti), is_built = library_of_annot("libannot-gpu.so", path);
     doctor_fact_text(it, "library", cupti.path);
     bool is_known = is_there && cupti.version != 0;
     doctor_fact_number(it, "version", is_known ? (int64_t)cupti.version : DOCTOR_NO_NUMBER);
     doctor_fact_number(it, "faults", is_known ? (int64_t)gpu_faults(cupti.version) : 0);
     it->state = has_driver ? DOCTOR_MISSING : DOCTOR_NOTE;
     if (!is_built) {
-        snprintf(it->text, sizeof(it->text), "this annot has no libannot-gpu.so");
-        snprintf(it->hint, sizeof(it->hint),
-                 "pip install nvidia-cuda-cupti nvidia-cuda-runtime nvidia-cuda-crt, then build "
-                 "annot again");
+        snprintf(it->text, sizeof(it->text),
+                 "annot was built without the headers of CUDA: GPUs are not recorded");
+        snprintf(it->hint, sizeof(it->hint), "with network access, " ANNOT_REBUILD);
     } else if (!is_there) {
         snprintf(it->text, sizeof(it->text),
                  "no libcupti where the linker looks; a program that brings one is recorded");

@@ -120,9 +120,8 @@ void doctor_look_at_injection(struct doctor *doctor)
     if (!found) {
         it->state = DOCTOR_NOTE;
         snprintf(it->text, sizeof(it->text),
-                 "there is no libannot-inject.so with this annot: it is built where the headers of "
-                 "NVTX are");
-        snprintf(it->hint, sizeof(it->hint), "pip install nvidia-nvtx, then build annot again");
+                 "libannot-inject.so is missing: ranges of NVTX and ITT are not recorded");
+        snprintf(it->hint, sizeof(it->hint), ANNOT_REBUILD);
         return;
     }
     load_failure(path, symbol, why, sizeof(why));

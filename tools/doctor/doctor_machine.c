@@ -3,6 +3,8 @@
  * programs and collector meet, as libannot chooses it, and whether a file there can hold memory;
  * limits of this process that its programs inherit, and what the kernel's switches forbid. Of each
  * that is in the way, the command that lifts it in this shell. */
+#include "collector_host.h"
+#include "collector_sessions.h"
 #include "doctor_parts.h"
 
 #include "collector.h"
@@ -190,7 +192,7 @@ enum {
 struct place {
     char path[PATH_MAX];
     char folder[PATH_MAX]; /* itself if it exists, else where it would be made */
-    bool exists, works;
+    bool exists, serves, works;
     struct statfs space;
     char problem[400], hint[384];
 };
@@ -224,10 +226,10 @@ static int try_memory(const char *folder)
 static bool serves(struct place *place, const struct stat *status, uint32_t uid)
 {
     const char *wrong = NULL;
-    if (!S_ISDIR(status->st_mode))
-        wrong = "is not a directory";
-    else if (status->st_uid != uid)
+    if (status->st_uid != uid)
         wrong = "belongs to another user";
+    else if (!S_ISDIR(status->st_mode))
+        wrong = "is not a directory";
     else if ((status->st_mode & 07777) != 0700)
         wrong = status->st_mode & 0077 ? "may be entered by others" : "does not have mode 0700";
     if (!wrong)
@@ -264,7 +266,8 @@ static void examine(struct place *place, const struct host_facts *facts)
         slash[slash == place->folder] = '\0';
     if (statfs(place->folder, &place->space) != 0)
         memset(&place->space, 0, sizeof(place->space));
-    if (place->exists && !serves(place, &status, facts->uid))
+    place->serves = !place->exists || serves(place, &status, facts->uid);
+    if (!place->serves)
         return;
     int error = access(place->folder, W_OK | X_OK) != 0 ? -errno : try_memory(place->folder);
     place->works = error == 0;
@@ -273,10 +276,11 @@ static void examine(struct place *place, const struct host_facts *facts)
 }
 
 /* The ones that libannot tries, in its order. Returns how many. */
-static int list_places(struct place *places, uint32_t uid)
+static int list_places(struct place *places)
 {
-    const char *told = getenv("ANNOT_DIR"), *runtime = getenv("XDG_RUNTIME_DIR");
+    const char *told = getenv("ANNOT_DIR");
     char here[PATH_MAX] = "";
+    int count = 0;
     if (told && *told) {
         if (*told != '/' && !getcwd(here, sizeof(here) - 2))
             here[0] = '\0';
@@ -284,11 +288,21 @@ static int list_places(struct place *places, uint32_t uid)
                  *told == '/' ? "" : "/", told);
         return 1;
     }
-    snprintf(places[0].path, sizeof(places[0].path), "/dev/shm/annot-%u", uid);
-    if (!runtime || *runtime != '/')
-        return 1;
-    snprintf(places[1].path, sizeof(places[1].path), "%.4000s/annot", runtime);
-    return 2;
+    while (count < COLLECTOR_PLACES && collector_place_path(count, places[count].path))
+        count++;
+    return count;
+}
+
+/* As libannot chooses: the first that is there and serves, else the first that can be made. */
+static int choose_place(const struct place *places, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (places[i].exists && places[i].serves)
+            return i;
+    for (int i = 0; i < count; i++)
+        if (places[i].works)
+            return i;
+    return 0;
 }
 
 static const char *file_system(const struct statfs *space, char name[32])
@@ -345,18 +359,17 @@ static void tell(struct doctor_finding *it, const struct place *place,
 void doctor_look_at_memory(struct doctor *doctor, const struct host_facts *facts)
 {
     struct doctor_finding *it = doctor_add(doctor, DOCTOR_MACHINE, "memory");
-    struct place *places = calloc(2, sizeof(*places));
+    struct place *places = calloc(COLLECTOR_PLACES, sizeof(*places));
     if (!places) {
         doctor->error = -ENOMEM;
         return;
     }
-    int count = list_places(places, facts->uid), used = 0;
+    int count = list_places(places);
     for (int i = 0; i < count; i++)
         examine(&places[i], facts);
-    if (!places[0].works && count > 1 && places[1].works)
-        used = 1;
+    int used = choose_place(places, count);
     tell(it, &places[used], facts);
-    if (used == 1 && it->state == DOCTOR_GOOD) {
+    if (used > 0 && places[0].problem[0] && it->state == DOCTOR_GOOD) {
         it->state = DOCTOR_NOTE;
         snprintf(it->hint, sizeof(it->hint), "%.200s: %.150s", places[0].problem, places[0].hint);
     }
@@ -429,18 +442,22 @@ static void look_at_file_size(struct doctor *doctor, const struct host_facts *fa
         (struct limit){.letter = "f", .name = "fsize", .value = "unlimited", .number = "-1"});
     uint64_t wanted = host_needs_file_bytes();
     char size[NUMBER_TEXT_SIZE], need[NUMBER_TEXT_SIZE];
+    const char *smaller = limit.soft < host_wants_file_bytes() ? ", and buffers are smaller" : "";
     tell_limit(it, &limit, wanted);
     if (limit.soft == RLIM_INFINITY) {
         snprintf(it->text, sizeof(it->text), "unlimited");
         return;
     }
-    snprintf(it->text, sizeof(it->text),
-             limit.soft < wanted ? "at most %s; each program needs a file of %s in shared memory"
-                                 : "at most %s: recordings end there",
-             number_size(limit.soft, size), number_size(wanted, need));
     it->state = DOCTOR_NOTE;
-    if (limit.soft < wanted)
-        hint_at(it, &limit, wanted, facts);
+    number_size(limit.soft, size);
+    if (limit.soft >= wanted) {
+        snprintf(it->text, sizeof(it->text), "at most %s: recordings end there%s", size, smaller);
+        return;
+    }
+    snprintf(it->text, sizeof(it->text),
+             "at most %s; each program needs a file of %s in shared memory", size,
+             number_size(wanted, need));
+    hint_at(it, &limit, wanted, facts);
 }
 
 /* annot raises its soft limit itself, and gives programs the old one. */

@@ -2,6 +2,7 @@
 /* `annot doctor`: the Python interpreters of this user, on the PATH and of pyenv. Each is started,
  * tells what it is, and waits while its memory is looked at as the sampler would. */
 #include "doctor_parts.h"
+#include "python_finder.h"
 
 #include "clock_now.h"
 #include "ladder.h"
@@ -255,8 +256,8 @@ static void judge(struct doctor *doctor, const struct python_path *path, pid_t p
     }
     if (it->state == DOCTOR_GOOD && strstr(pyannot, "cannot be imported")) {
         it->state = DOCTOR_MISSING;
-        snprintf(it->hint, sizeof(it->hint), "%.200s -m pip install --force-reinstall pyannot",
-                 path->path);
+        snprintf(it->hint, sizeof(it->hint),
+                 "in annot's source: %.200s -m pip install --force-reinstall .", path->path);
     }
     doctor_fact_text(it, "path", path->path);
     doctor_fact_text(it, "version", version);

@@ -5,6 +5,8 @@
  * options are those of the exporters (export.h). A damaged recording is exported as far as it is
  * whole: the export is complete as a file, what is missing is named, and the status is 1. Main
  * thread only. */
+#include "cmd_export.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,13 +14,18 @@
 #include <unistd.h>
 
 #include "cmd.h"
-#include "export_parts.h"
+#include "export_options.h"
+#include "export_push.h"
+#include "flame_diff.h"
 #include "flame_svg.h"
 #include "gpu_stacks.h"
+#include "hints.h"
 #include "losses.h"
 #include "no_samples.h"
 #include "operands.h"
+#include "out_folder.h"
 #include "pass.h"
+#include "reader.h"
 #include "recording.h"
 #include "selection.h"
 #include "term.h"
@@ -53,6 +60,15 @@ static int choose_pushed(struct plan *plan)
                                 "name it with -f otlp or -f pprof");
 }
 
+/* Of a name with another program's extension. NULL: no hint. */
+static const char *hint_of_name(const char *name)
+{
+    const char *dot = strrchr(text_base_name(name), '.');
+    char choice[64];
+    snprintf(choice, sizeof(choice), "format=%.40s", dot ? dot + 1 : "");
+    return hint_find_choice("export", choice);
+}
+
 static int choose_exporter(struct plan *plan)
 {
     const struct export_values *values = plan->values;
@@ -69,6 +85,9 @@ static int choose_exporter(struct plan *plan)
         plan->exporter = exporters[0];
     if (plan->exporter)
         return CMD_OK;
+    if (hint_of_name(values->output))
+        return cmd_fail(CMD_MISUSE, "the name %s tells no format\n%s", values->output,
+                        hint_of_name(values->output));
     return cmd_fail(CMD_MISUSE,
                     "the name %s tells no format\nname it with -f %s, or end the name in %s "
                     "(and .gz)",
@@ -148,8 +167,9 @@ static int choose_output(struct plan *plan)
         size_t length = strlen(plan->recording);
         if (text_ends_with(plan->recording, ".annot"))
             length -= strlen(".annot");
-        if (asprintf(&plan->default_output, "%.*s%s", (int)length, plan->recording,
-                     plan->exporter->extension) < 0)
+        plan->default_output = output_default(plan->recording, length, plan->exporter->extension,
+                                              plan->values->force ? output_any : NULL);
+        if (!plan->default_output)
             return cmd_fail(CMD_FAILED, "out of memory");
         plan->output = plan->default_output;
     }
@@ -339,7 +359,7 @@ static int fail_export(const struct plan *plan, const struct no_samples *about, 
     if (error == -ENOSYS)
         return cmd_fail(CMD_FAILED,
                         "annot was built without SQLite, which the %s format needs\n"
-                        "install libsqlite3-dev and build it again",
+                        "install libsqlite3-dev, then " ANNOT_REBUILD,
                         plan->exporter->name);
     if (error == -ENOSPC || error == -EDQUOT || error == -EFBIG) /* of a temporary file */
         return recording_fail_output(plan->output, error);
@@ -428,12 +448,25 @@ static int run_export(struct plan *plan)
     return plan->push ? export_push_end(plan->push) : CMD_OK;
 }
 
+/* What samples are weighed by, where the recording has no CPU time and the format can say so. */
+static void choose_value(struct plan *plan, char name[SELECTION_VALUE_SIZE])
+{
+    struct export_options with = plan->wanted;
+    with.value = name;
+    bool chosen = plan->wanted.off_cpu || plan->wanted.idle || plan->wanted.value;
+    if (!chosen && !wants_gpu(&plan->wanted) && !export_refuses(plan->exporter, &with) &&
+        selection_other_value(plan->reader, name))
+        plan->wanted.value = name;
+}
+
 static int open_and_export(struct plan *plan)
 {
+    char other[SELECTION_VALUE_SIZE];
     const struct selection_values *selection = &plan->values->selection;
     plan->reader = recording_open(plan->recording);
     if (!plan->reader)
         return CMD_FAILED;
+    choose_value(plan, other);
     int status = selection_check_recording(selection, plan->reader, plan->recording);
     if (status == CMD_OK)
         status = selection_init(&plan->selection, selection, store_reader_trace(plan->reader),

@@ -2,7 +2,8 @@
 /* annot flame: the flame graph of a recording, as a page (page_file.h) or as the picture that
  * annot export writes, too. Main thread only. */
 #include "cmd.h"
-#include "export_parts.h"
+#include "cmd_export.h"
+#include "export_options.h"
 #include "operands.h"
 #include "page_file.h"
 #include "recording.h"

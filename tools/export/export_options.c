@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The options of annot export and annot flame: their own, and those of the exporters, each said to
  * be of the formats that have it. Main thread only. */
-#include "export_parts.h"
+#include "export_options.h"
+
 #include "operands.h"
 #include "text.h"
 

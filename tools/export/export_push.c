@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* annot export to a server: spans to one that takes OTLP over HTTP, a message a request; a profile
  * to one that takes pprof as Pyroscope does. Main thread only. */
+#include "export_push.h"
+
+#include "cmd.h"
 #include "export_facts.h"
-#include "export_parts.h"
+#include "export_options.h"
 #include "http_post.h"
 #include "text.h"
 #include "varint.h"
@@ -211,8 +214,11 @@ static struct http_options options_of(bool otlp, const char *url)
 static int fail_open(const struct export_push *push, int error)
 {
     if (error == -ENOSYS)
-        return cmd_fail(CMD_FAILED, "cannot push: there is no libcurl\n"
-                                    "install it, or write a file and let curl push that");
+        return cmd_fail(CMD_FAILED, "annot was built without pushes to a server\ninstall "
+                                    "libcurl4-openssl-dev, then " ANNOT_REBUILD);
+    if (error == -ELIBACC)
+        return cmd_fail(CMD_FAILED, "cannot push: this machine has no libcurl.so.4\ninstall it "
+                                    "(Debian: libcurl4), or write a file and let curl push that");
     if (error == -EINVAL)
         return cmd_fail(CMD_MISUSE,
                         "the headers in %s are wrong\nthey are NAME=VALUE, with commas "

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* See http_post.h. libcurl comes with two dozen libraries of its own, so it is loaded by who needs
- * it: other commands would take milliseconds longer to start, and wheels would have to hold all. */
+/* See http_post.h. libcurl comes with two dozen libraries of its own, so it is loaded when needed:
+ * other commands would take milliseconds longer to start, and wheels would have to hold all. */
 #include "http_post.h"
 
 #include "cmd.h"
+#include "library.h"
 
 #include <curl/curl.h>
-#include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,35 +36,18 @@ static struct {
     __typeof__(&curl_slist_free_all) free_list;
 } lib;
 
-static bool find_functions(void *library)
-{
-    const struct {
-        const char *name;
-        void *place;
-    } functions[] = {
-        {"curl_easy_init", &lib.init},       {"curl_easy_cleanup", &lib.cleanup},
-        {"curl_easy_setopt", &lib.set},      {"curl_easy_getinfo", &lib.get},
-        {"curl_easy_perform", &lib.perform}, {"curl_easy_strerror", &lib.explain},
-        {"curl_slist_append", &lib.append},  {"curl_slist_free_all", &lib.free_list},
-    };
-
-    for (size_t i = 0; i < sizeof(functions) / sizeof(*functions); i++) {
-        void *function = dlsym(library, functions[i].name);
-        if (!function)
-            return false;
-        memcpy(functions[i].place, &function, sizeof(function));
-    }
-    return true;
-}
-
 /* It stays: libraries below it have their own threads and handlers. */
 static bool load_library(void)
 {
-    static const char *const names[] = {"libcurl.so.4", "libcurl-gnutls.so.4"};
-    void *library = NULL;
-    for (size_t i = 0; i < sizeof(names) / sizeof(*names) && !library; i++)
-        library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
-    return library && find_functions(library);
+    static const char *const files[] = {"libcurl.so.4", "libcurl-gnutls.so.4", NULL};
+    const struct library_function functions[] = {
+        {"curl_easy_init", &lib.init},           {"curl_easy_cleanup", &lib.cleanup},
+        {"curl_easy_setopt", &lib.set},          {"curl_easy_getinfo", &lib.get},
+        {"curl_easy_strerror", &lib.explain},    {"curl_slist_append", &lib.append},
+        {"curl_slist_free_all", &lib.free_list}, {"curl_easy_perform", &lib.perform},
+    };
+
+    return lib.perform || library_load(files, functions, sizeof(functions) / sizeof(*functions));
 }
 
 /* ---- Headers --------------------------------------------------------------------------------- */
@@ -192,8 +175,8 @@ static void set_options(struct http_client *client, const struct http_options *o
 
 int http_client_open(const struct http_options *options, struct http_client **ret_client)
 {
-    if (!lib.perform && !load_library())
-        return -ENOSYS;
+    if (!load_library())
+        return -ELIBACC;
     struct http_client *client = calloc(1, sizeof(*client));
     if (!client)
         return -ENOMEM;

@@ -31,7 +31,8 @@ struct http_answer {
 
 struct http_client;
 
-/* 0; -EINVAL: wrong headers; -ENOSYS: there is no libcurl; -ENOMEM. close accepts NULL. */
+/* 0; -EINVAL: wrong headers; -ENOSYS: built without it; -ELIBACC: the machine
+ * has no libcurl; -ENOMEM. close accepts NULL. */
 int http_client_open(const struct http_options *options, struct http_client **ret_client);
 void http_client_close(struct http_client *client);
 

@@ -4,8 +4,10 @@
  *
  * Reads every record once, so that damage is found and the counts are what is really there. */
 #include "cmd.h"
-#include "info_parts.h"
+#include "info.h"
+#include "info_json.h"
 #include "pass.h"
+#include "reader.h"
 #include "recording.h"
 #include "term.h"
 

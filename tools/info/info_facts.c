@@ -2,7 +2,9 @@
 /* `annot info`: the file, the session, counts by kind, damage, refusals; how threads were sampled,
  * why not better, and how whole the stacks are; what was lost, by cause, and which calls did
  * nothing by contract. */
-#include "info_parts.h"
+#include "info.h"
+#include "reader.h"
+#include "volumes.h"
 
 #include "losses.h"
 #include "missing.h"
@@ -289,12 +291,12 @@ void info_print_refusals(const struct info_options *options)
 
 static void print_way(const struct trace *trace, const struct trace_sampling *sampling)
 {
-    char text[NUMBER_TEXT_SIZE];
+    char text[NUMBER_TEXT_SIZE], rate[SAMPLING_RATE_SIZE];
     const char *reason = trace_string(trace, sampling->reason)->bytes;
     const char *hint = trace_string(trace, sampling->hint)->bytes;
     printf("\nsampling   %s", sampling_rung_text(sampling->rung));
     if (sampling->rung > SAMPLING_NONE && sampling->frequency_hz)
-        printf(", %u Hz", sampling->frequency_hz);
+        printf(", %s", sampling_rate_text(sampling, rate));
     if (sampling->rung > SAMPLING_NONE && sampling->off_cpu)
         printf(", off-CPU stretches from %s on",
                number_time_plain((uint64_t)sampling->off_cpu_threshold_ns, text));
@@ -559,6 +561,8 @@ static const char *without_records(const struct trace *trace)
         return "an unknown amount:";
     if (sample_loss_any(trace) || queued_any(trace))
         return "no records, but";
+    if (trace_refusal_count(trace) > 0)
+        return "nothing of the processes that took part";
     return misuse_sums(trace, calls) ? "no records, but see the remarkable calls" : "nothing";
 }
 

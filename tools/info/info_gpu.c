@@ -2,7 +2,8 @@
 /* What `annot info` says of GPUs: devices and queues, what was launched and what became known of
  * it, windows and what they cost, the version of CUPTI, and what libannot-gpu had to say: who holds
  * CUPTI, what it could not do. */
-#include "info_parts.h"
+#include "info.h"
+#include "info_json.h"
 
 #include "missing.h"
 #include "number.h"

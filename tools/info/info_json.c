@@ -2,7 +2,11 @@
 /* `annot info --json`: all that the text shows, and every entry of its lists, what the text leaves
  * out as minor, too, as one object. Moments are nanoseconds since the recording's begin, sizes
  * bytes, and names say so. */
-#include "info_parts.h"
+#include "info_json.h"
+
+#include "info.h"
+#include "reader.h"
+#include "volumes.h"
 
 #include "losses.h"
 #include "missing.h"
@@ -263,6 +267,12 @@ static void put_sampling(const struct info_json *info, struct json_doc *doc)
     json_doc_object(doc, "sampling");
     json_doc_text(doc, "way", sampling_rung_text(sampling->rung));
     json_doc_uint(doc, "frequency_hz", sampling->frequency_hz);
+    if (sampling->mixed) {
+        json_doc_uint(doc, "highest_frequency_hz", sampling_fastest_hz(sampling));
+    } else if (sampling->first_hz) {
+        json_doc_uint(doc, "first_frequency_hz", sampling->first_hz);
+        json_doc_bool(doc, "slowed", sampling->slowed);
+    }
     json_doc_bool(doc, "off_cpu", sampling->off_cpu);
     json_doc_int(doc, "off_cpu_threshold_ns", sampling->off_cpu_threshold_ns);
     put_text(info, doc, "not_better_because", sampling->reason);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* `annot info`: the tree of processes, their command lines, and the threads; tracks, units of
  * counters, last words. */
-#include "info_parts.h"
+#include "info.h"
 
 #include "term.h"
 

@@ -5,11 +5,14 @@
  * showed, if the user says how far these may be apart, or by an offset that the user gives: without
  * a bound of the error nothing is merged. Main thread only. */
 #include "cmd.h"
-#include "merge_parts.h"
+#include "joined.h"
+#include "merge_match.h"
 #include "operands.h"
+#include "reader.h"
 #include "recording.h"
 #include "store.h"
 #include "vec.h"
+#include "volumes.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -53,7 +56,7 @@ struct merge {
     VEC(struct merged_file) files;
 };
 
-/* ---- What recordings say ---- */
+/* ---- What recordings say --------------------------------------------------------------------- */
 
 static void note_anchor(const struct trace_anchor *anchor, struct merged *of)
 {
@@ -109,7 +112,7 @@ static void look_at(const struct trace *trace, struct merged *of)
     }
 }
 
-/* ---- Clocks ---- */
+/* ---- Clocks ---------------------------------------------------------------------------------- */
 
 static bool same_host(const struct merged *a, const struct merged *b)
 {
@@ -206,7 +209,7 @@ static int map_part(struct merge *merge, size_t part)
     return 0;
 }
 
-/* ---- The manifest ---- */
+/* ---- The manifest ---------------------------------------------------------------------------- */
 
 /* From the folder of the output to the file. NULL: out of memory, or no such file. */
 static char *relative_path(const char *output, const char *path)
@@ -291,7 +294,7 @@ static int take_volumes(struct merge *merge, const struct store_reader *reader, 
 static int take_file(struct merge *merge, const char *path, size_t part)
 {
     struct store_info info;
-    struct store_reader *reader = recording_open(path);
+    struct store_reader *reader = recording_open_stored(path);
     if (!reader)
         return CMD_FAILED;
     store_reader_info(reader, &info);

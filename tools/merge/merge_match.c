@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* How far two clocks are apart, by what both recordings have: the ranges of one name. The first of
  * one is the first of the other, and so on. Main thread only. */
-#include "merge_parts.h"
+#include "merge_match.h"
+#include "reader.h"
+#include "volumes.h"
 
 #include "cmd.h"
 #include "pass.h"
@@ -38,7 +40,7 @@ static int by_time(const void *left, const void *right)
 /* In order. CMD_OK; or the message is out. */
 static int read_begins(const char *path, struct begins *begins)
 {
-    struct store_reader *reader = recording_open(path);
+    struct store_reader *reader = recording_open_stored(path);
     if (!reader)
         return CMD_FAILED;
     const struct pass_source source = recording_pass_source(reader);

@@ -5,7 +5,7 @@
  * when it is served (file_server.h). Ends once the browser has it. Main thread only. */
 #include "cmd.h"
 #include "file_server.h"
-#include "open_parts.h"
+#include "open_browser.h"
 #include "recording.h"
 #include "text.h"
 
@@ -105,17 +105,16 @@ static int open_file(struct job *job, const char *path)
 /* As `annot html` and `annot export` make it; messages are theirs. */
 static int make_file(struct job *job, const char *folder)
 {
-    static char html[] = "html", export[] = "export", force[] = "--force", output[] = "-o";
-    static char format[] = "--format=perfetto";
+    static char force[] = "--force", output[] = "-o", format[] = "--format=perfetto";
     char path[PATH_MAX];
-    const struct cmd *maker = cmd_find(job->values->perfetto ? export : html);
+    const struct cmd *maker = job->values->perfetto ? &cmd_export : &cmd_html;
     snprintf(path, sizeof(path), "%s/page%s", folder, job->form->ending);
     char *words[WORDS_MAX] = {force, output, path};
     int count = 3;
     if (job->values->perfetto)
         words[count++] = format;
     words[count++] = (char *)job->file;
-    int status = maker ? cmd_run(maker, count, words) : cmd_fail(CMD_FAILED, "no page can be made");
+    int status = cmd_run(maker, count, words);
     cmd_set_name("open");
     if (access(path, F_OK) == 0) { /* of a damaged recording, too */
         int opened = open_file(job, path);
@@ -195,9 +194,13 @@ static void make_address(const struct job *job, const char *served, char *buffer
 static int fail_server(const struct job *job, int error)
 {
     if (error == -ENOSYS)
-        return cmd_fail(CMD_FAILED, "annot was built without libmicrohttpd\ninstall "
-                                    "libmicrohttpd-dev and build it again, or open what annot html "
-                                    "and annot export write");
+        return cmd_fail(CMD_FAILED, "annot was built without annot open\ninstall "
+                                    "libmicrohttpd-dev, then " ANNOT_REBUILD
+                                    "; or open what annot html and annot export write");
+    if (error == -ELIBACC)
+        return cmd_fail(CMD_FAILED,
+                        "this machine has no libmicrohttpd.so.12\ninstall it (Debian: "
+                        "libmicrohttpd12), or open what annot html and annot export write");
     if (error == -EADDRINUSE && for_perfetto(job))
         return cmd_fail(CMD_FAILED,
                         "port %d is in use, and the Perfetto UI reads from no other one\nend "

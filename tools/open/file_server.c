@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* See file_server.h: libmicrohttpd, in the caller's thread. */
+/* See file_server.h: libmicrohttpd, in the caller's thread, loaded when needed. */
 #include "file_server.h"
 
 #include "clock_now.h"
+#include "library.h"
 #include "text.h"
 
 #include <arpa/inet.h>
@@ -32,6 +33,40 @@ struct file_server {
     int64_t last_ns; /* when the last request ended */
 };
 
+/* ---- The library ----------------------------------------------------------------------------- */
+
+static struct {
+    __typeof__(&MHD_add_response_header) add_header;
+    __typeof__(&MHD_queue_response) queue;
+    __typeof__(&MHD_destroy_response) destroy;
+    __typeof__(&MHD_create_response_from_buffer) from_buffer;
+    __typeof__(&MHD_create_response_from_fd_at_offset64) from_file;
+    __typeof__(&MHD_lookup_connection_value) look_up;
+    __typeof__(&MHD_start_daemon) start;
+    __typeof__(&MHD_get_daemon_info) info;
+    __typeof__(&MHD_stop_daemon) stop;
+    __typeof__(&MHD_run_wait) run;
+} lib;
+
+static bool load_library(void)
+{
+    static const char *const files[] = {"libmicrohttpd.so.12", NULL};
+    const struct library_function functions[] = {
+        {"MHD_add_response_header", &lib.add_header},
+        {"MHD_queue_response", &lib.queue},
+        {"MHD_destroy_response", &lib.destroy},
+        {"MHD_create_response_from_buffer", &lib.from_buffer},
+        {"MHD_create_response_from_fd_at_offset64", &lib.from_file},
+        {"MHD_lookup_connection_value", &lib.look_up},
+        {"MHD_start_daemon", &lib.start},
+        {"MHD_get_daemon_info", &lib.info},
+        {"MHD_stop_daemon", &lib.stop},
+        {"MHD_run_wait", &lib.run},
+    };
+
+    return lib.run || library_load(files, functions, sizeof(functions) / sizeof(*functions));
+}
+
 /* ---- Requests -------------------------------------------------------------------------------- */
 
 static bool is_host(const struct file_server *server, const char *host)
@@ -48,7 +83,7 @@ static bool is_origin(const struct file_server *server, const char *origin)
 
 static void add(struct MHD_Response *response, const char *name, const char *value)
 {
-    (void)MHD_add_response_header(response, name, value);
+    (void)lib.add_header(response, name, value);
 }
 
 /* What all answers have. */
@@ -66,8 +101,8 @@ static enum MHD_Result answer(struct file_server *server, struct MHD_Connection 
     } else {
         add(response, "Cross-Origin-Resource-Policy", "same-origin");
     }
-    enum MHD_Result result = MHD_queue_response(connection, status, response);
-    MHD_destroy_response(response);
+    enum MHD_Result result = lib.queue(connection, status, response);
+    lib.destroy(response);
     return result;
 }
 
@@ -75,8 +110,7 @@ static enum MHD_Result refuse(struct file_server *server, struct MHD_Connection 
                               unsigned status)
 {
     static char nothing[] = "";
-    struct MHD_Response *response =
-        MHD_create_response_from_buffer(0, nothing, MHD_RESPMEM_PERSISTENT);
+    struct MHD_Response *response = lib.from_buffer(0, nothing, MHD_RESPMEM_PERSISTENT);
     if (response && status == MHD_HTTP_METHOD_NOT_ALLOWED)
         add(response, "Allow", "GET, HEAD");
     return answer(server, connection, status, response);
@@ -86,8 +120,7 @@ static enum MHD_Result refuse(struct file_server *server, struct MHD_Connection 
 static enum MHD_Result allow(struct file_server *server, struct MHD_Connection *connection)
 {
     static char nothing[] = "";
-    struct MHD_Response *response =
-        MHD_create_response_from_buffer(0, nothing, MHD_RESPMEM_PERSISTENT);
+    struct MHD_Response *response = lib.from_buffer(0, nothing, MHD_RESPMEM_PERSISTENT);
     if (response) {
         add(response, "Access-Control-Allow-Methods", "GET");
         add(response, "Access-Control-Allow-Private-Network", "true");
@@ -99,8 +132,7 @@ static enum MHD_Result send_file(struct file_server *server, struct MHD_Connecti
                                  void **state)
 {
     int fd = dup(server->options.fd); /* closed with the response */
-    struct MHD_Response *response =
-        fd >= 0 ? MHD_create_response_from_fd_at_offset64(server->size, fd, 0) : NULL;
+    struct MHD_Response *response = fd >= 0 ? lib.from_file(server->size, fd, 0) : NULL;
     if (!response) {
         close(fd);
         return MHD_NO;
@@ -113,8 +145,8 @@ static enum MHD_Result send_file(struct file_server *server, struct MHD_Connecti
 static enum MHD_Result respond(struct file_server *server, struct MHD_Connection *connection,
                                const char *url, const char *method, void **state)
 {
-    const char *host = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Host");
-    const char *origin = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Origin");
+    const char *host = lib.look_up(connection, MHD_HEADER_KIND, "Host");
+    const char *origin = lib.look_up(connection, MHD_HEADER_KIND, "Origin");
     bool get = strcmp(method, "GET") == 0;
     if (!is_host(server, host) || !is_origin(server, origin))
         return refuse(server, connection, MHD_HTTP_FORBIDDEN);
@@ -186,15 +218,14 @@ static int listen_here(struct file_server *server)
                                         .sin_port = htons(server->options.port),
                                         .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     errno = 0;
-    server->daemon = MHD_start_daemon(
-        MHD_USE_AUTO, 0, NULL, NULL, handle, server, MHD_OPTION_SOCK_ADDR, &address,
-        MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_MAX, MHD_OPTION_CONNECTION_TIMEOUT,
-        (unsigned)IDLE_SECONDS, MHD_OPTION_NOTIFY_COMPLETED, completed, server,
-        MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes, NULL, MHD_OPTION_END);
+    server->daemon = lib.start(MHD_USE_AUTO, 0, NULL, NULL, handle, server, MHD_OPTION_SOCK_ADDR,
+                               &address, MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_MAX,
+                               MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS,
+                               MHD_OPTION_NOTIFY_COMPLETED, completed, server,
+                               MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes, NULL, MHD_OPTION_END);
     if (!server->daemon)
         return errno ? -errno : -EIO;
-    const union MHD_DaemonInfo *info =
-        MHD_get_daemon_info(server->daemon, MHD_DAEMON_INFO_BIND_PORT);
+    const union MHD_DaemonInfo *info = lib.info(server->daemon, MHD_DAEMON_INFO_BIND_PORT);
     server->port = info ? info->port : server->options.port;
     snprintf(server->host, sizeof(server->host), "127.0.0.1:%u", server->port);
     snprintf(server->other_host, sizeof(server->other_host), "localhost:%u", server->port);
@@ -205,6 +236,8 @@ static int listen_here(struct file_server *server)
 int file_server_start(const struct file_server_options *options, struct file_server **ret_server)
 {
     struct stat status;
+    if (!load_library())
+        return -ELIBACC;
     if (fstat(options->fd, &status) != 0)
         return -errno;
     struct file_server *server = calloc(1, sizeof(*server));
@@ -227,7 +260,7 @@ void file_server_stop(struct file_server *server)
     if (!server)
         return;
     if (server->daemon)
-        MHD_stop_daemon(server->daemon);
+        lib.stop(server->daemon);
     free(server);
 }
 
@@ -245,7 +278,7 @@ static bool is_over(const struct file_server *server, int64_t grace_ms)
 int file_server_run(struct file_server *server, int64_t grace_ms, const volatile sig_atomic_t *stop)
 {
     while (!*stop && !is_over(server, grace_ms))
-        if (MHD_run_wait(server->daemon, WAIT_MS) != MHD_YES && !*stop)
+        if (lib.run(server->daemon, WAIT_MS) != MHD_YES && !*stop)
             return -EIO;
     return server->fetched ? 0 : -EINTR;
 }

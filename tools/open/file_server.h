@@ -23,7 +23,8 @@ struct file_server_options {
 
 enum { FILE_SERVER_URL_SIZE = 2048 };
 
-/* What the options point to outlives it. 0; -EADDRINUSE; -ENOSYS: built without it; -errno. */
+/* What the options point to outlives it. 0; -EADDRINUSE; -ENOSYS: built without it; -ELIBACC: the
+ * machine has no libmicrohttpd; -errno. */
 int file_server_start(const struct file_server_options *options, struct file_server **ret_server);
 
 /* Accepts NULL. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The user's browser, as a process of its own: it outlives this one, and what it prints goes
  * nowhere. */
-#include "open_parts.h"
+#include "open_browser.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -5,7 +5,9 @@
  * (`| head`) is no failure. Main thread only. */
 #include "cmd.h"
 #include "operands.h"
-#include "query_print_parts.h"
+#include "query_print.h"
+#include "query_schema.h"
+#include "reader.h"
 #include "recording.h"
 #include "selection.h"
 #include "term.h"
@@ -150,8 +152,8 @@ static int fail_query(const struct job *job, int error)
     if (error == -EINTR)
         return EXIT_INTERRUPTED;
     if (error == -ENOSYS)
-        return cmd_fail(CMD_FAILED, "annot was built without SQLite\ninstall libsqlite3-dev and "
-                                    "build it again, or use annot cat --json");
+        return cmd_fail(CMD_FAILED, "annot was built without SQLite\ninstall libsqlite3-dev, "
+                                    "then " ANNOT_REBUILD "; or use annot cat --json");
     if (error != -EINVAL)
         return recording_fail(job->path, error);
     const char *hint = query_hint(job->query);

@@ -2,7 +2,7 @@
 /* Results of `annot query`: as tables for people, comma-separated values, JSON lines.
  *
  * Rows go out as they come; of a table some thousand together, as wide as these are. */
-#include "query_print_parts.h"
+#include "query_print.h"
 
 #include "csv.h"
 #include "json_writer.h"

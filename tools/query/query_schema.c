@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* `annot query --schema`: tables, columns and functions of SQL, a line each. */
-#include "query_print_parts.h"
+#include "query_schema.h"
+
+#include "query_print.h"
 
 #include "term.h"
 

@@ -4,18 +4,26 @@
  * The command has the terminal: from its start to its end nothing is printed there. One thread: it
  * waits for the collector's descriptor, for signals, and for the collector's timeout. Exit status:
  * the command's; 125 annot failed, 126 not executable, 127 not found. */
+
 #include "child.h"
 #include "clock_now.h"
 #include "cmd.h"
 #include "collector.h"
+#include "collector_recover.h"
+#include "export.h"
+#include "gpu_options.h"
 #include "native_names.h"
 #include "operands.h"
+#include "python_environment.h"
+#include "range_options.h"
 #include "record_inject.h"
 #include "record_options.h"
-#include "record_parts.h"
+#include "record_output.h"
 #include "record_program.h"
+#include "record_silent.h"
 #include "talk.h"
 #include "text.h"
+#include "tracing_options.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -26,6 +34,9 @@
 #include <unistd.h>
 
 enum { STATUS_FAILED = 125 };
+
+/* Without --rate: half a second of CPU time has 250 samples, and the first second costs 1 %. */
+enum { FIRST_HZ = 499 };
 
 struct record_values {
     const char *output;
@@ -49,7 +60,9 @@ struct record_values {
 
 struct record {
     const struct record_values *values;
+    bool has_rate; /* --rate was given */
     struct program program;
+    struct signals signals;
     struct child child;
     struct collector *collector;
     struct python_environment python;
@@ -60,8 +73,11 @@ struct record {
     struct silent silent;
     struct record_output output;
     char command[4096];
+    struct asked_texts asked;
+    struct collector_asked asked_for;
     char filter[FILTER_TEXT_SIZE], capture[CAPTURE_TEXT_SIZE];
-    int64_t gate_ns, end_ns; /* 0: none */
+    char ranges[RANGE_PATTERNS_SIZE]; /* functions of Python that are to be some */
+    int64_t gate_ns, end_ns;          /* 0: without --delay, --duration */
     int write_error, end_error;
     bool finished, told; /* of write_error */
     bool shows;          /* there is something to open */
@@ -100,14 +116,23 @@ static int begin(struct record *record)
         .paused = record->values->delay_ns > 0,
         .gpu_hz = record->values->gpu.on && !record->values->no_counters ? GPU_COUNTERS_HZ : 0,
     };
+    asked_describe(&record->values->trace, &record->values->python, record->values->capture,
+                   &record->asked, &record->asked_for);
+    struct text ranges = text_init(record->ranges, sizeof(record->ranges));
+    range_of_python(&record->values->range.specs, record->program.argv[0], &ranges);
+    record->asked_for.ranges = record->ranges;
+    record->asked_for.gpu = record->values->gpu.on ? "--gpu" : NULL;
+    options.asked = record->asked_for;
     sampling_apply(&record->values->sampling, &options);
+    if (!record->has_rate)
+        options.sample_first_hz = FIRST_HZ;
     range_apply(&record->values->range, &options);
     gpu_apply(&record->values->gpu, record->gpu.library, &options);
     collector_recover(NULL, false, on_recovered, NULL);
     int code = collector_create(&options, &record->collector, &error);
     if (code != 0)
         return cmd_fail(STATUS_FAILED, error.hint[0] ? "%s\n%s" : "%s%s", error.what, error.hint);
-    code = range_begin(&record->values->range, record->collector, record->program.argv[0]);
+    code = range_begin(&record->values->range, record->collector, record->program.argv);
     if (code != 0)
         collector_remove_output(record->collector);
     return code != 0 ? STATUS_FAILED : 0;
@@ -184,36 +209,35 @@ static void on_forked(void *context, pid_t pid)
 static int start(struct record *record, char **argv)
 {
     struct child_variable
-        variables[3 + PYTHON_VARIABLES_MAX + INJECT_VARIABLES_MAX + GPU_VARIABLES_MAX] = {
+        variables[4 + PYTHON_VARIABLES_MAX + INJECT_VARIABLES_MAX + GPU_VARIABLES_MAX] = {
             {"ANNOT_SESSION", collector_session_text(record->collector)},
+            {"ANNOT_PLACE", collector_place_text(record->collector)},
         };
     size_t count = python_environment(&record->values->python, &record->python);
-    memcpy(variables + 1, record->python.variables, count * sizeof(variables[0]));
+    python_warn(&record->python, &record->values->python, &record->asked_for);
+    memcpy(variables + 2, record->python.variables, count * sizeof(variables[0]));
     size_t inject_count = inject_environment(&record->values->inject, &record->inject);
-    memcpy(variables + 1 + count, record->inject.variables, inject_count * sizeof(variables[0]));
+    memcpy(variables + 2 + count, record->inject.variables, inject_count * sizeof(variables[0]));
     count += inject_count;
     size_t gpu_count = gpu_environment(&record->values->gpu, &record->gpu);
-    memcpy(variables + 1 + count, record->gpu.variables, gpu_count * sizeof(variables[0]));
+    memcpy(variables + 2 + count, record->gpu.variables, gpu_count * sizeof(variables[0]));
     count += gpu_count;
-    char ranges[RANGE_PATTERNS_SIZE];
-    struct text patterns = text_init(ranges, sizeof(ranges));
-    range_of_python(&record->values->range.specs, argv[0], &patterns);
     struct tracing_values trace = record->values->trace;
     trace.captured = record->values->capture != NULL;
-    if (tracing_environment(&trace, ranges, &record->trace))
-        variables[1 + count++] = record->trace.variable;
+    if (tracing_environment(&trace, record->ranges, &record->trace))
+        variables[2 + count++] = record->trace.variable;
     if (gpu_count)
-        variables[1 + count++] = gpu_kinds_variable(&record->values->gpu_kinds, &record->gpu_kinds);
+        variables[2 + count++] = gpu_kinds_variable(&record->values->gpu_kinds, &record->gpu_kinds);
     bool tracks = !record->values->sampling.none || record->values->range.specs.count > 0;
     const struct child_command command = {
         .argv = argv,
         .variables = variables,
-        .variable_count = 1 + count,
+        .variable_count = 2 + count,
         .forked = tracks ? on_forked : NULL,
         .context = record,
     };
     int error = child_start(&record->child, &command);
-    if (error == 0 && inject_count)
+    if (error == 0 && !record->values->inject.none)
         silent_begin(&record->silent, &record->inject, record->child.pid);
     return error;
 }
@@ -256,17 +280,35 @@ static void run(struct record *record)
 {
     while (!record->child.ended) {
         struct pollfd fds[] = {
-            {.fd = record->child.signal_fd, .events = POLLIN},
+            {.fd = record->signals.fd, .events = POLLIN},
             {.fd = record->finished ? -1 : collector_fd(record->collector), .events = POLLIN},
         };
         poll(fds, 2, timeout_ms(record));
         step(record);
-        child_handle_signals(&record->child, on_ended, record);
+        child_take_signals(&record->child, on_ended, record);
     }
     if (!record->finished)
         collector_note_command(record->collector, record->child.wait_status);
     finish(record);
     tell(record);
+}
+
+/* -o names a file of counts, which have to be recorded. */
+static int check_counts(const struct record *record)
+{
+    const struct tracing_values *trace = &record->values->trace;
+    const struct exporter *exporter = record->output.exporter;
+    if (exporter && exporter->counts_calls && !trace->functions)
+        return cmd_fail(STATUS_FAILED,
+                        "cannot write %s: the %s format has counted calls, and none are recorded\n"
+                        "add --trace-functions=aggregate",
+                        record->output.also, exporter->name);
+    if (exporter && exporter->counts_lines && !trace->lines)
+        return cmd_fail(STATUS_FAILED,
+                        "cannot write %s: the %s format has counted lines, and none are recorded\n"
+                        "add --trace-lines LIST",
+                        record->output.also, exporter->name);
+    return 0;
 }
 
 static int check(struct record *record)
@@ -291,6 +333,7 @@ static int check(struct record *record)
     error = error == 0 ? tracing_check(&values->trace, &values->python, STATUS_FAILED) : error;
     if (error == 0)
         error = tracing_check_capture(&values->trace, values->capture, STATUS_FAILED);
+    error = error == 0 ? check_counts(record) : error;
     error = error == 0 ? gpu_check(&values->gpu, STATUS_FAILED) : error;
     return error == 0 ? gpu_kinds_check(&values->gpu_kinds, values->gpu.on, STATUS_FAILED) : error;
 }
@@ -330,12 +373,18 @@ static void open_recording(char *path)
 
 static int record_program(struct record *record)
 {
-    int status = child_prepare(&record->child) == 0
-                     ? begin(record)
+    int pipe = record_output_wait(&record->output, record->values->force);
+    int status = signals_begin(&record->signals, true) == 0
+                     ? 0
                      : cmd_fail(STATUS_FAILED, "cannot watch for signals");
+    child_prepare(&record->child, &record->signals);
+    if (status == 0)
+        status = begin(record);
+    if (pipe >= 0)
+        close(pipe);
     if (status == 0)
         status = start_and_run(record);
-    child_restore(&record->child);
+    signals_end(&record->signals);
     silent_fini(&record->silent);
     collector_destroy(record->collector);
     if (record->values->open && record->shows)
@@ -349,11 +398,13 @@ static int run_record(const struct cmd_call *call)
     if (!record)
         return cmd_fail(STATUS_FAILED, "out of memory");
     record->values = call->values;
+    record->has_rate = options_given(call->options, "rate");
     int status = check(record);
     if (status == 0)
         status = program_choose(&record->program, call->operands);
     if (status == 0) {
         describe(record);
+        gpu_warn(&record->values->gpu);
         status = record_program(record);
     }
     program_fini(&record->program);
@@ -367,7 +418,7 @@ static const struct option_spec options[] = {
     {"code", 'c', OPTION_COMMAND, 0, "CODE [ARGUMENT...]", "run Python code, as python3 -c does",
      NULL},
     {"output", 'o', OPTION_TEXT, offsetof(struct record_values, output), "FILE",
-     "the recording; x.svg, x.json or x.pftrace is written as well as x.annot; "
+     "the recording; x.html, x.svg, x.json, x.pftrace or x.prof is written as well as x.annot; "
      "default CMD-YYYYmmdd-HHMMSS.annot here",
      NULL},
     {"force", 0, OPTION_FLAG, offsetof(struct record_values, force), NULL,

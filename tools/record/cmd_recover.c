@@ -3,6 +3,7 @@
  * became of it. Those that are being made are left alone. */
 #include "cmd.h"
 #include "collector.h"
+#include "collector_recover.h"
 #include "json_writer.h"
 #include "talk.h"
 #include "term.h"
@@ -135,8 +136,9 @@ const struct cmd cmd_recover = {
     .name = "recover",
     .summary = "complete interrupted recordings",
     .usage = "[OPTIONS] [DIR]",
-    .details = "DIR is the directory that programs and annot share: $ANNOT_DIR or\n"
-               "/dev/shm/annot-UID. \"annot record\" does the same before it begins.\n",
+    .details =
+        "DIR is the directory that programs and annot share: $ANNOT_DIR or\n"
+        "/dev/shm/annot-UID (see annot(1)). \"annot record\" does the same before it begins.\n",
     .options = recover_options,
     .values_size = sizeof(struct recover_values),
     .operands_min = 0,

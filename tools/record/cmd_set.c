@@ -3,12 +3,15 @@
  * Rules reach programs through the collector; tracing is switched in each of them. */
 #include "cmd.h"
 #include "collector.h"
+#include "collector_sessions.h"
 #include "operands.h"
 #include "proc_info.h"
+#include "range_options.h"
 #include "record_options.h"
 #include "term.h"
 #include "text.h"
 #include "trace_ask.h"
+#include "tracing_options.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -27,7 +30,7 @@ struct set_values {
 
 enum { ID_DIGITS = 16 };
 
-/* ---- Which one ---- */
+/* ---- Which one ------------------------------------------------------------------------------- */
 
 struct search {
     const char *wanted;               /* id or path, as typed; NULL: any */
@@ -121,7 +124,7 @@ static int search_begin(const struct cmd_call *call, struct search *search)
     return 0;
 }
 
-/* ---- Telling and changing ---- */
+/* ---- Telling and changing -------------------------------------------------------------------- */
 
 static void print_session(const struct collector_session *session, const char *filter,
                           uint32_t wishes)

@@ -2,7 +2,9 @@
 /* `annot snapshot`: what the flight recorders of a session hold now, as a recording. */
 #include "cmd.h"
 #include "collector.h"
+#include "collector_snapshot.h"
 #include "operands.h"
+#include "reader.h"
 #include "recording.h"
 #include "term.h"
 
@@ -35,7 +37,7 @@ static int choose_session(const struct cmd_call *call, uint64_t *ret_id)
     *ret_id = text ? parse_id(text) : 0;
     if (!text || *ret_id != 0)
         return 0;
-    struct store_reader *reader = recording_open(text);
+    struct store_reader *reader = recording_open_stored(text);
     if (!reader)
         return CMD_FAILED;
     *ret_id = trace_session_get(store_reader_trace(reader))->id;

@@ -1,24 +1,30 @@
 /* SPDX-License-Identifier: MIT */
-/* What a command's environment has for libannot-gpu: see record_options.h.
+/* The environment of a command for libannot-gpu.
  *
  * The CUDA driver loads one library (CUDA_INJECTION64_PATH). One that was set before is started by
  * ours, first. */
-#include "record_options.h"
+#include "gpu_options.h"
 
 #include "cmd.h"
 #include "gpu_plan.h"
 #include "record_inject.h"
+#include "record_options.h"
 #include "text.h"
 
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define DRIVER "libcuda.so.1"
 
 #define DRIVER_VARIABLE "CUDA_INJECTION64_PATH"
 
 static bool find_library(char path[PATH_MAX])
 {
-    return library_of_annot("gpu", "libannot-gpu.so", path);
+    return library_of_annot("libannot-gpu.so", path);
 }
 
 /* What belongs to --gpu: the first that is given; NULL: none. */
@@ -60,8 +66,30 @@ int gpu_check(const struct gpu_values *values, int status)
                         values->budget);
     if (!values->on || find_library(path))
         return 0;
-    return cmd_fail(status, "option --gpu: this annot has no libannot-gpu.so\n"
-                            "it is built where the headers of CUDA are");
+    return cmd_fail(status, "option --gpu: annot was built without the headers of CUDA\n"
+                            "with network access, " ANNOT_REBUILD);
+}
+
+/* In a child: it stays loaded nowhere. */
+static bool can_load(const char *library)
+{
+    int status = 0;
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0)
+        _exit(dlopen(library, RTLD_LAZY | RTLD_LOCAL) ? 0 : 1);
+    return child < 0 || waitpid(child, &status, 0) != child || status == 0;
+}
+
+/* A program may bring a CUPTI of its own, and a container its libcuda.so.1, but no kernel module.
+ */
+void gpu_warn(const struct gpu_values *values)
+{
+    if (!values->on || access("/proc/driver/nvidia/version", F_OK) == 0 || can_load(DRIVER))
+        return;
+    cmd_note("option --gpu: this machine has no driver of NVIDIA (no " DRIVER
+             ", no kernel module): "
+             "no work of a GPU will be recorded");
 }
 
 size_t gpu_environment(const struct gpu_values *values, struct gpu_environment *environment)
@@ -90,4 +118,46 @@ void gpu_apply(const struct gpu_values *values, char library[PATH_MAX],
 {
     options->launches = has_stacks(values);
     options->launch_library = options->launches && find_library(library) ? library : NULL;
+}
+
+/* ---- Kinds of records ------------------------------------------------------------------------ */
+
+#define DEFAULT_API "runtime"
+
+int gpu_kinds_check(const struct gpu_kinds_values *values, bool on, int status)
+{
+    bool has_period = values->pc_period != 0;
+    if (has_period && !values->pc)
+        return cmd_fail(status, "option --gpu-pc-period: only with --gpu-pc");
+    if (has_period &&
+        (values->pc_period < GPU_PC_PERIOD_MIN || values->pc_period > GPU_PC_PERIOD_MAX))
+        return cmd_fail(status, "option --gpu-pc-period: %llu is not from %d to %d",
+                        (unsigned long long)values->pc_period, GPU_PC_PERIOD_MIN,
+                        GPU_PC_PERIOD_MAX);
+    if (on)
+        return 0;
+    if (strcmp(values->api, DEFAULT_API) != 0)
+        return cmd_fail(status, "option --gpu-api: only with --gpu");
+    if (values->events)
+        return cmd_fail(status, "option --gpu-events: only with --gpu");
+    if (values->unified)
+        return cmd_fail(status, "option --gpu-unified-memory: only with --gpu");
+    if (values->pc)
+        return cmd_fail(status, "option --gpu-pc: only with --gpu");
+    return 0;
+}
+
+struct child_variable gpu_kinds_variable(const struct gpu_kinds_values *values,
+                                         struct gpu_kinds_environment *environment)
+{
+    bool all = strcmp(values->api, "all") == 0;
+    char pc[16] = "";
+    if (values->pc_period)
+        snprintf(pc, sizeof(pc), ",pc=%u", (unsigned)values->pc_period);
+    else if (values->pc)
+        snprintf(pc, sizeof(pc), ",pc");
+    snprintf(environment->words, sizeof(environment->words), "%s%s%s%s",
+             all ? "runtime,driver" : values->api, values->events ? ",events" : "",
+             values->unified ? ",unified" : "", pc);
+    return (struct child_variable){"ANNOT_GPU_KINDS", environment->words};
 }

@@ -3,6 +3,8 @@
 #include "job_environment.h"
 
 #include "cmd.h"
+#include "gpu_options.h"
+#include "python_environment.h"
 
 #include <string.h>
 
@@ -20,7 +22,7 @@ static struct gpu_values gpu_of(const struct job_values *values)
     struct gpu_values gpu = values->gpu;
     char path[PATH_MAX];
     if (!gpu.on && !values->no_gpu)
-        gpu.on = library_of_annot("gpu", "libannot-gpu.so", path);
+        gpu.on = library_of_annot("libannot-gpu.so", path);
     if (gpu.on && gpu.budget == 0)
         gpu.budget = GPU_JOB_BUDGET;
     return gpu;

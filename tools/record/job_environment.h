@@ -4,6 +4,8 @@
 #ifndef ANNOT_JOB_ENVIRONMENT_H
 #define ANNOT_JOB_ENVIRONMENT_H
 
+#include "gpu_options.h"
+#include "python_environment.h"
 #include "record_inject.h"
 #include "record_options.h"
 

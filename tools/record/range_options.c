@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* See record_options.h. Native functions are probed from here; Python's own are named to pyannot.
  */
+#include "range_options.h"
+
+#include "collector_ranges.h"
+#include "range_python.h"
 #include "record_options.h"
 
 #include "cmd.h"
@@ -53,6 +57,18 @@ static bool is_python(const char *spec, const char *program)
            !is_file(spec, length, program);
 }
 
+/* "app/work.py:load" for "work:load". */
+static int fail_source(const char *spec, int status)
+{
+    size_t length = strcspn(spec, ":"), begin = length;
+    while (begin > 0 && spec[begin - 1] != '/')
+        begin--;
+    return cmd_fail(status,
+                    "option --range %s: functions of Python are named by their module\n"
+                    "--range %.*s%s",
+                    spec, (int)(length - begin - 3), spec + begin, spec + length);
+}
+
 int range_check(const struct range_values *values, const struct sampling_values *sampling,
                 int status)
 {
@@ -60,6 +76,9 @@ int range_check(const struct range_values *values, const struct sampling_values 
         return cmd_fail(status, "option --range-budget: at most %d percent of a processor",
                         BUDGET_MAX);
     bool is_native = false;
+    for (uint32_t i = 0; i < values->specs.count; i++)
+        if (range_names_source(values->specs.items[i].text))
+            return fail_source(values->specs.items[i].text, status);
     for (uint32_t i = 0; i < values->specs.count; i++)
         is_native |= !is_python(values->specs.items[i].text, NULL);
     if (is_native && sampling_rung_max(sampling->rung) < SAMPLING_BPF)
@@ -156,16 +175,19 @@ static void tell(const char *spec, const struct sampler_range_told *told, struct
     added->native++;
 }
 
-int range_begin(const struct range_values *values, struct collector *collector, const char *command)
+int range_begin(const struct range_values *values, struct collector *collector, char **argv)
 {
     char path[PATH_MAX];
-    const char *program = find_program(command, path);
+    const char *program = find_program(argv ? argv[0] : NULL, path);
     struct added added = {0};
     for (uint32_t i = 0; i < values->specs.count; i++) {
         const struct sampler_range_wish wish = {values->specs.items[i].text, program};
         struct sampler_range_told told;
-        if (is_python(wish.text, program))
+        if (is_python(wish.text, program)) {
+            if (argv)
+                range_warn_of_python(wish.text, argv);
             continue;
+        }
         int error = collector_add_range(collector, &wish, &told);
         if (error != 0)
             return fail(collector, wish.text, error, &told);

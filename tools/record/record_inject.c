@@ -2,6 +2,9 @@
 /* See record_inject.h. */
 #include "record_inject.h"
 
+#include <dirent.h>
+#include <fnmatch.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,33 +26,98 @@ static const struct loader loaders[] = {
     {NULL, NULL},
 };
 
+/* ---- Files of this annot ---------------------------------------------------------------------
+ *
+ * Not by glob(): that of glibc 2.36 frees its results twice where memory is short. */
+
+/* A path that grows by one component after the other. */
+static bool append(char path[PATH_MAX], size_t length, const char *name, size_t name_length)
+{
+    if (length + 1 + name_length >= PATH_MAX)
+        return false;
+    path[length] = '/';
+    memcpy(path + length + 1, name, name_length);
+    path[length + 1 + name_length] = '\0';
+    return true;
+}
+
+static bool find_below(char path[PATH_MAX], const char *pattern);
+
+static bool find_in(char path[PATH_MAX], const char *component, const char *rest)
+{
+    size_t length = strlen(path);
+    DIR *folder = opendir(path);
+    bool found = false;
+    const struct dirent *entry;
+    while (folder && !found && (entry = readdir(folder)))
+        found = fnmatch(component, entry->d_name, FNM_PERIOD) == 0 &&
+                append(path, length, entry->d_name, strlen(entry->d_name)) &&
+                find_below(path, rest);
+    if (folder)
+        closedir(folder);
+    return found;
+}
+
+/* `pattern`: the components that are left; "" if none. */
+static bool find_below(char path[PATH_MAX], const char *pattern)
+{
+    char component[NAME_MAX + 1];
+    size_t size = strcspn(pattern, "/");
+    if (size == 0)
+        return access(path, F_OK) == 0;
+    if (size > NAME_MAX)
+        return false;
+    memcpy(component, pattern, size);
+    component[size] = '\0';
+    const char *rest = pattern + size + (pattern[size] == '/');
+    if (strpbrk(component, "*?["))
+        return find_in(path, component, rest);
+    return append(path, strlen(path), component, size) && find_below(path, rest);
+}
+
+/* The first path that matches `pattern`, relative to the folder of the program file. */
+static bool own_file_find(const char *pattern, char path[PATH_MAX])
+{
+    ssize_t length = readlink("/proc/self/exe", path, PATH_MAX - 1);
+    char *slash = length > 0 ? memrchr(path, '/', (size_t)length) : NULL;
+    if (!slash)
+        return false;
+    *slash = '\0';
+    return find_below(path, pattern);
+}
+
+/* ---- Its libraries ----------------------------------------------------------------------------
+ */
+
 /* Twice the C library's default, which is for its own purposes as well. */
 enum { STATIC_TLS = 1024 };
 
-static bool find_in(const char *folder, const char *between, const char *name, char path[PATH_MAX])
+/* In the build's folder, where `meson install` has it, in a wheel's package, with pip --target. */
+static const char *const library_places[] = {
+    "../libannot/*/%s",
+    ANNOT_LIBRARIES_FROM_BIN "/annot/%s",
+    "../lib*/python3*/*-packages/pyannot/loaded/%s",
+    "../pyannot/loaded/%s",
+};
+
+static bool find_library(const char *place, const char *name, char path[PATH_MAX])
 {
-    char whole[PATH_MAX];
-    int length = snprintf(whole, sizeof(whole), "%s%s%s", folder, between, name);
-    return length > 0 && (size_t)length < sizeof(whole) && realpath(whole, path) &&
-           access(path, R_OK) == 0;
+    char pattern[256], found[PATH_MAX];
+    snprintf(pattern, sizeof(pattern), place, name);
+    return own_file_find(pattern, found) && realpath(found, path) && access(path, R_OK) == 0;
 }
 
-bool library_of_annot(const char *part, const char *name, char path[PATH_MAX])
+bool library_of_annot(const char *name, char path[PATH_MAX])
 {
-    char self[PATH_MAX], built[64];
-    ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
-    char *slash = length > 0 ? memrchr(self, '/', (size_t)length) : NULL;
-    if (!slash)
-        return false;
-    *slash = 0;
-    snprintf(built, sizeof(built), "/../libannot/%s/", part);
-    return find_in(self, built, name, path) ||
-           find_in(self, "/" ANNOT_LIBRARIES_FROM_BIN "/annot/", name, path);
+    for (size_t i = 0; i < sizeof(library_places) / sizeof(*library_places); i++)
+        if (find_library(library_places[i], name, path))
+            return true;
+    return false;
 }
 
 bool inject_library(char path[PATH_MAX])
 {
-    return loaders[0].variable && library_of_annot("inject", "libannot-inject.so", path);
+    return loaders[0].variable && library_of_annot("libannot-inject.so", path);
 }
 
 /* What runs below another annot has that one's library there, and its next tool already. */

@@ -46,9 +46,8 @@ size_t inject_environment(const struct inject_values *values,
  * none. */
 const char *inject_next_tool(const char *variable);
 
-/* The path of a library that programs load and that belongs to this annot: beside its file, where
- * the build has it (libannot/PART) or where it is installed. False: there is none. */
-bool library_of_annot(const char *part, const char *name, char path[PATH_MAX]);
+/* The path of a library that programs load and that belongs to this annot. False: there is none. */
+bool library_of_annot(const char *name, char path[PATH_MAX]);
 
 /* The path of the injection library that belongs to this annot. False: there is none. */
 bool inject_library(char path[PATH_MAX]);

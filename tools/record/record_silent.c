@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* See record_parts.h. What is found while a process lives is said at the end, of those that have
+/* See record_silent.h. What is found while a process lives is said at the end, of those that have
  * not joined by then. */
-#include "record_parts.h"
+#include "record_silent.h"
 
 #include "attach.h"
+#include "attach_images.h"
 #include "clock_now.h"
 #include "cmd.h"
 #include "proc_info.h"
@@ -27,6 +28,7 @@ enum cause {
     CAUSE_UNSET,
     CAUSE_OTHER, /* it names another library */
     CAUSE_ROOM,  /* the room that annot asked for is not there */
+    CAUSE_BUILT, /* annot was built without the library, or without this part of it */
 };
 
 static const struct loader {
@@ -84,13 +86,20 @@ static bool is_given(const struct silent *silent, const char *variable)
     return false;
 }
 
+static bool is_off(const char *value)
+{
+    return value && strcmp(value, INJECT_NONE) == 0;
+}
+
 static enum cause cause_of(const struct silent *silent, const char *environment,
                            const struct loader *loader)
 {
     const char *value = attach_environment_value(environment, loader->variable);
     const char *room = attach_environment_value(environment, INJECT_ROOM_VARIABLE);
-    if (!is_given(silent, loader->variable) || (value && strcmp(value, INJECT_NONE) == 0))
+    if (is_off(value) || is_off(getenv(loader->variable)))
         return CAUSE_NONE;
+    if (!is_given(silent, loader->variable))
+        return CAUSE_BUILT;
     if (!value || !*value)
         return CAUSE_UNSET;
     if (strcmp(text_base_name(value), text_base_name(silent->given->library)) != 0)
@@ -116,7 +125,8 @@ static bool look(const struct silent *silent, struct silent_process *process)
             (void)attach_image_with(process->pid, loaders[i].variable, process->images[i]);
     }
     free(environment);
-    process->is_served = any && attach_has_mapped(process->pid, silent->given->library);
+    process->is_served =
+        any && silent->given->library[0] && attach_has_mapped(process->pid, silent->given->library);
     return any && !process->is_served;
 }
 
@@ -200,6 +210,11 @@ static void why_of(const struct group *group, char *text, size_t size)
     case CAUSE_OTHER:
         snprintf(text, size, "%s named another tool when it began: nothing of %s is recorded",
                  loader->variable, loader->what);
+        break;
+    case CAUSE_BUILT:
+        snprintf(text, size,
+                 "annot was built without it: nothing of %s is recorded; " ANNOT_REBUILD,
+                 loader->what);
         break;
     default:
         snprintf(text, size,

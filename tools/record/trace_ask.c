@@ -5,9 +5,13 @@
 
 #include "cmd.h"
 #include "look.h"
+#include "look_enter.h"
+#include "look_python.h"
 #include "proc_info.h"
+#include "python_environment.h"
 #include "term.h"
 #include "text.h"
+#include "tracing_options.h"
 
 #include <errno.h>
 #include <stdio.h>

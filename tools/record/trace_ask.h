@@ -5,6 +5,7 @@
 #define ANNOT_TRACE_ASK_H
 
 #include "record_options.h"
+#include "tracing_options.h"
 
 #include <stdint.h>
 

@@ -2,8 +2,17 @@
 /* `annot report`: where the time went, as tables that add up (profile/report.h), and how they are
  * printed. A recording that is damaged is shown as far as it is whole, with exit 1. */
 #include "cmd.h"
+#include "out_stream.h"
+#include "reader.h"
 #include "recording.h"
-#include "report_print.h"
+#include "report_counts.h"
+#include "report_data.h"
+#include "report_screen.h"
+#include "report_source.h"
+#include "report_tables.h"
+#include "report_text.h"
+#include "report_view.h"
+#include "screen_tree.h"
 #include "selection.h"
 #include "term.h"
 #include "text.h"
@@ -13,8 +22,6 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { LIMIT_DEFAULT = 10 }; /* as the table of options has it */
-
 struct report_values {
     const char *sort, *by, *table, *value, *callers, *color;
     struct selection_values selection; /* its range: of samples only */
@@ -23,15 +30,43 @@ struct report_values {
     bool all, wide, python, native, tree, json, csv, lines, source;
 };
 
-static const char sort_words[] = "path|count|total|self|share|min|mean|p50|p90|p99|max|processes|"
-                                 "threads|unfinished|lost|cpu|cpuself|running|runnable|blocked";
+static const char sort_words[] =
+    "path|count|total|self|share|min|mean|p50|p90|p99|max|processes|"
+    "threads|unfinished|lost|cpu|cpuself|running|runnable|blocked|own|calls|ncalls|pcalls|"
+    "tottime|time|cumulative|cumtime|percall|name";
 
 static const enum range_column sort_columns[] = {
-    RANGE_COLUMN_PATH,     RANGE_COLUMN_COUNT,      RANGE_COLUMN_TOTAL,    RANGE_COLUMN_SELF,
-    RANGE_COLUMN_TOTAL,    RANGE_COLUMN_MIN,        RANGE_COLUMN_MEAN,     RANGE_COLUMN_P50,
-    RANGE_COLUMN_P90,      RANGE_COLUMN_P99,        RANGE_COLUMN_MAX,      RANGE_COLUMN_PROCESSES,
-    RANGE_COLUMN_THREADS,  RANGE_COLUMN_UNFINISHED, RANGE_COLUMN_LOST,     RANGE_COLUMN_CPU,
-    RANGE_COLUMN_CPU_SELF, RANGE_COLUMN_RUNNING,    RANGE_COLUMN_RUNNABLE, RANGE_COLUMN_BLOCKED,
+    RANGE_COLUMN_PATH,
+    RANGE_COLUMN_COUNT,
+    RANGE_COLUMN_TOTAL,
+    RANGE_COLUMN_SELF,
+    RANGE_COLUMN_TOTAL,
+    RANGE_COLUMN_MIN,
+    RANGE_COLUMN_MEAN,
+    RANGE_COLUMN_P50,
+    RANGE_COLUMN_P90,
+    RANGE_COLUMN_P99,
+    RANGE_COLUMN_MAX,
+    RANGE_COLUMN_PROCESSES,
+    RANGE_COLUMN_THREADS,
+    RANGE_COLUMN_UNFINISHED,
+    RANGE_COLUMN_LOST,
+    RANGE_COLUMN_CPU,
+    RANGE_COLUMN_CPU_SELF,
+    RANGE_COLUMN_RUNNING,
+    RANGE_COLUMN_RUNNABLE,
+    RANGE_COLUMN_BLOCKED,
+    /* Words of cProfile and of the tables of calls. */
+    RANGE_COLUMN_SELF,
+    RANGE_COLUMN_COUNT,
+    RANGE_COLUMN_COUNT,
+    RANGE_COLUMN_COUNT,
+    RANGE_COLUMN_SELF,
+    RANGE_COLUMN_SELF,
+    RANGE_COLUMN_TOTAL,
+    RANGE_COLUMN_TOTAL,
+    RANGE_COLUMN_MEAN,
+    RANGE_COLUMN_PATH,
 };
 
 static const char by_words[] = "path|name|process|thread";
@@ -141,10 +176,19 @@ static int print_report(const struct report_values *values, const struct report 
                : rc;
 }
 
-/* The whole report of an open recording: 0, -errno, or the status of a message. */
-static int make_report(const struct report_values *values, const char *path,
-                       struct store_reader *reader, const struct selection *selection)
+/* Whether --limit is that of the tables of functions too. */
+static bool limits_functions(const struct cmd_call *call)
 {
+    const struct report_values *values = call->values;
+    return values->callers || values->python || values->native ||
+           (options_given(call->options, "limit") && !options_given(call->options, "functions"));
+}
+
+/* The whole report of an open recording: 0, -errno, or the status of a message. */
+static int make_report(const struct cmd_call *call, const char *path, struct store_reader *reader,
+                       const struct selection *selection)
+{
+    const struct report_values *values = call->values;
     char only[1024];
     bool data = values->json || values->csv;
     uint64_t limit = values->limit && !values->all ? values->limit : UINT64_MAX;
@@ -155,13 +199,14 @@ static int make_report(const struct report_values *values, const char *path,
         .selection = &selection->chosen,
         .grouping = (enum range_grouping)word_index(by_words, values->by ? values->by : "path"),
         .sort = sort_columns[word_index(sort_words, values->sort ? values->sort : "self")],
+        .sorted = values->sort != NULL,
         .value = values->value,
         .callers = values->callers,
         .range = values->selection.range,
         .limit = limit,
-        .functions = values->all                                           ? UINT64_MAX
-                     : values->callers || values->python || values->native ? limit
-                                                                           : values->functions,
+        .functions = values->all              ? UINT64_MAX
+                     : limits_functions(call) ? limit
+                                              : values->functions,
         .all = values->all || data,
         .lines = values->lines || values->source || values->source_of ||
                  (values->table && strcmp(values->table, "lines") == 0),
@@ -170,7 +215,7 @@ static int make_report(const struct report_values *values, const char *path,
         .options = &options,
         .width = term_width(STDOUT_FILENO),
         .wide = values->wide,
-        .limited = values->limit != LIMIT_DEFAULT,
+        .limited = options_given(call->options, "limit"),
         .color = term_color(STDOUT_FILENO, values->color),
     };
     struct report *report;
@@ -189,8 +234,11 @@ static int make_report(const struct report_values *values, const char *path,
 
 static int run_report(const struct cmd_call *call)
 {
-    const struct report_values *values = call->values;
+    const struct report_values *given = call->values;
+    struct report_values own = *given, *values = &own;
+    struct cmd_call with = *call;
     struct selection_values chosen = values->selection;
+    char other[SELECTION_VALUE_SIZE];
     struct selection selection = {0};
     char name[RECORDING_NAME_SIZE];
     int status = selection_check(&values->selection);
@@ -201,10 +249,13 @@ static int run_report(const struct cmd_call *call)
     if (!reader)
         return status == CMD_OK ? CMD_FAILED : status;
     chosen.range = NULL;
+    with.values = values;
+    if (!values->value && selection_other_value(reader, other))
+        values->value = other;
     status = selection_check_recording(&values->selection, reader, path);
     if (status == CMD_OK)
         status = selection_init(&selection, &chosen, store_reader_trace(reader), path);
-    int rc = status == CMD_OK ? make_report(values, path, reader, &selection) : 0;
+    int rc = status == CMD_OK ? make_report(&with, path, reader, &selection) : 0;
     if (rc < 0)
         status = recording_fail(path, rc);
     else if (rc > 0)

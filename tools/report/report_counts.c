@@ -4,9 +4,14 @@
  *
  * What has most of the time comes first and fits on a screen: of long functions the lines that have
  * some of it, and those around them. A function or file that was named is shown whole. */
+#include "report_counts.h"
+
 #include "call_label.h"
 #include "line_counts.h"
-#include "report_print.h"
+#include "reader.h"
+#include "report_lines.h"
+#include "report_source.h"
+#include "report_view.h"
 #include "stacks.h"
 #include "term.h"
 

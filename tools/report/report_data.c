@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* A report for programs: as JSON, and as one CSV table (RFC 4180, but for line ends) of all its
  * tables. */
-#include "report_print.h"
+#include "report_data.h"
+
+#include "report_view.h"
 
 #include "csv.h"
 #include "json_writer.h"

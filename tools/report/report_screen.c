@@ -1,17 +1,29 @@
 /* SPDX-License-Identifier: MIT */
 /* The first screen of `annot report`: where the time went, in words, then the few tables that
  * matter, own code first. All of it is of the tables and facts of profile/report.h. */
+#include "report_screen.h"
+
 #include "cmd.h"
 #include "headline.h"
 #include "losses.h"
 #include "missing.h"
+#include "owner_counts.h"
+#include "reader.h"
 #include "recording.h"
-#include "screen_parts.h"
+#include "report_counts.h"
+#include "report_lines.h"
+#include "report_tables.h"
+#include "report_text.h"
+#include "screen.h"
+#include "screen_calls.h"
+#include "screen_waits.h"
 #include "term.h"
 #include "text.h"
+#include "trace_options.h"
 #include "wait_kind.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,25 +72,24 @@ static void put_headline(const struct screen *screen)
 
 /* ---- The end --------------------------------------------------------------------------------- */
 
-static void add_count(struct text *text, const char *before, uint64_t count, const char *what)
-{
-    char number[NUMBER_TEXT_SIZE];
-    const char *many = count == 1 ? "" : text_ends_with(what, "s") ? "es" : "s";
-    text_format(text, "%s%s %s%s", before, number_count(count, number), what, many);
-}
-
 static void add_losses(const struct screen *screen, struct text *text)
 {
     const struct report_facts *facts = screen->facts;
     const struct sample_wholes wholes = {facts->samples->all.sample_count,
                                          facts->samples->stretch_count};
     if (facts->lost_count > 0) {
-        add_count(text, "; ", facts->lost_count, "record");
+        count_add(text, "; ", facts->lost_count, "record");
         text_format(text, facts->lost_count == 1 ? " was lost" : " were lost");
     } else if (sample_loss_any(screen->trace) && sample_loss_counts(screen->trace, &wholes)) {
         text_format(text, "; parts of the samples are missing");
     } else if (queued_any(screen->trace)) {
         text_format(text, "; activities of queues are missing");
+    } else if (trace_refusal_count(screen->trace) > 0) {
+        count_add(text, "; ", trace_refusal_count(screen->trace), "process");
+        text_format(text, " could not take part");
+    } else if (trace_idle_option_count(screen->trace) > 0) {
+        count_add(text, "; ", trace_idle_option_count(screen->trace), "option");
+        text_format(text, " without effect (annot info)");
     } else {
         text_format(text, "; nothing lost");
     }
@@ -86,25 +97,37 @@ static void add_losses(const struct screen *screen, struct text *text)
         text_format(text, ", up to where it was cut short");
 }
 
-/* "1 process, 1 thread; 30 samples (99 Hz), 118 waits; nothing lost" */
-static void put_counts(const struct screen *screen)
+/* "1 process, 1 thread; 30 samples (99 Hz), 118 waits; nothing lost". Returns the length of the
+ * part before the losses. */
+static size_t format_counts(const struct screen *screen, bool with_rate, struct text *text)
 {
     const struct sample_stats *samples = screen->facts->samples;
     const struct trace_sampling *sampling = trace_sampling_get(screen->trace);
-    char buffer[512], number[NUMBER_TEXT_SIZE];
-    struct text text = text_init(buffer, sizeof(buffer));
-    add_count(&text, "", trace_process_count(screen->trace), "process");
-    add_count(&text, ", ", trace_thread_count(screen->trace), "thread");
+    char rate[SAMPLING_RATE_SIZE];
+    owner_counts_add(text, screen->trace, true);
     if (screen->facts->own) {
-        add_count(&text, "; ", samples->all.sample_count, "sample");
-        if (sampling->frequency_hz)
-            text_format(&text, " (%s Hz)", number_count(sampling->frequency_hz, number));
-        add_count(&text, ", ", samples->stretch_count, "wait");
+        count_add(text, "; ", samples->all.sample_count, "sample");
+        if (sampling->frequency_hz && with_rate)
+            text_format(text, " (%s)", sampling_rate_text(sampling, rate));
+        count_add(text, ", ", samples->stretch_count, "wait");
     }
     if (screen->facts->event_count)
-        add_count(&text, ", ", screen->facts->event_count, "event");
-    size_t counts = text.length;
-    add_losses(screen, &text);
+        count_add(text, ", ", screen->facts->event_count, "event");
+    size_t counts = text->length;
+    add_losses(screen, text);
+    return counts;
+}
+
+/* Without the rate if it is one line then, and two with it. */
+static void put_counts(const struct screen *screen)
+{
+    char buffer[512];
+    struct text text = text_init(buffer, sizeof(buffer));
+    size_t counts = format_counts(screen, true, &text);
+    for (int with_rate = 0; with_rate < 2 && term_text_width(buffer) > screen->width; with_rate++) {
+        text = text_init(buffer, sizeof(buffer));
+        counts = format_counts(screen, with_rate, &text);
+    }
     if (term_text_width(buffer) > screen->width) { /* "nothing lost" stays together */
         buffer[counts + 1] = 0;
         screen_put_wrapped(screen, STYLE_DIM, buffer, 0);
@@ -118,16 +141,17 @@ static void put_counts(const struct screen *screen)
 enum { SAMPLES_LEAST = 5 };
 
 /* Half of the width in which the first row's share of CPU time lies, 19 times of 20, in points:
- * 1.96 times the root of p (1 - p) / n. */
+ * 1.96 times the root of p (1 - p) / n, where n samples of one weight would be as precise. */
 static double imprecision(const struct screen *screen)
 {
     const struct own_row *rows;
     uint32_t count = own_time_rows(screen->facts->own, false, &rows);
-    double samples = (double)own_time_totals(screen->facts->own)->sample_count;
-    if (count == 0 || samples < 1)
+    double cpu_ns = (double)own_time_totals(screen->facts->own)->cpu_ns;
+    double weight_ns = sample_stats_weight_ns(screen->facts->samples);
+    if (count == 0 || cpu_ns <= 0 || weight_ns <= 0)
         return 0;
-    double p = (double)rows[0].sample_count / samples;
-    double root = p * (1 - p) / samples, guess = 0.5;
+    double p = (double)rows[0].cpu_ns / cpu_ns;
+    double root = p * (1 - p) * weight_ns / cpu_ns, guess = 0.5;
     for (int i = 0; i < 40; i++)
         guess = (guess + root / guess) / 2;
     return 196 * guess;
@@ -191,6 +215,37 @@ static void put_lines(const struct screen *screen)
     (void)report_counts_source(screen->report, screen->view, NULL, screen->out);
 }
 
+enum { NEXT_SHOWN = 3 };
+
+/* Of this very recording, which need not be the newest. In one line if they fit, else each in its
+ * own. */
+static void put_next(const struct screen *screen)
+{
+    static const char before[] = "next: ", indent[] = "      ", gap[] = "     ";
+    static const char *const all[] = {"annot report --source", "annot report --all", "annot html",
+                                      "annot export"};
+    const char *const *commands = counts_lines(screen) ? all : all + 1;
+    char recording[4 * PATH_MAX], buffer[sizeof(recording) + 64];
+    struct text text = text_init(buffer, sizeof(buffer));
+    cmd_quote(screen->view->options->path, recording, sizeof(recording));
+    size_t length =
+        strlen(before) + (NEXT_SHOWN - 1) * strlen(gap) + NEXT_SHOWN * (1 + strlen(recording));
+    for (int i = 0; i < NEXT_SHOWN; i++)
+        length += strlen(commands[i]);
+    bool fits = length <= screen->width;
+    for (int i = 0; i < NEXT_SHOWN; i++) {
+        text.length = 0;
+        text_format(&text, "%s%s %s",
+                    i == 0 ? before
+                    : fits ? gap
+                           : indent,
+                    commands[i], recording);
+        screen_put(screen, STYLE_DIM, buffer);
+        if (!fits || i == NEXT_SHOWN - 1)
+            fputs("\n", screen->out);
+    }
+}
+
 static void put_end(const struct screen *screen)
 {
     const struct trace_sampling *sampling = trace_sampling_get(screen->trace);
@@ -202,11 +257,7 @@ static void put_end(const struct screen *screen)
         put_line(screen, "without eBPF: ", trace_string(screen->trace, sampling->reason)->bytes);
     if (sampling->hint)
         put_line(screen, "hint: ", trace_string(screen->trace, sampling->hint)->bytes);
-    screen_put_wrapped(screen, STYLE_DIM,
-                       counts_lines(screen)
-                           ? "next: annot report --source     annot report --all     annot html"
-                           : "next: annot report --all     annot html     annot export",
-                       0);
+    put_next(screen);
 }
 
 /* Of open_memstream(). False: there was no memory for all of the text, which is freed. */
@@ -261,6 +312,7 @@ struct screen screen_init(const struct report *report, const struct report_view 
         .trace = store_reader_trace(view->options->reader),
         .out = stdout,
         .width = width,
+        .row_width = view->width ? width : SCREEN_ROW_MAX,
         .bar = SCREEN_BAR_MIN + (width > SCREEN_WIDTH ? (width - SCREEN_WIDTH) / 4 : 0),
         .rows = {limit, limit, limit, limit, limit, limit, SCREEN_FINDINGS},
     };

@@ -5,10 +5,14 @@
  * was named, all. A line of own code has the time of what libraries do for it, as in the table of
  * lines; one of a file of others its own, with the native code it calls. Total has all that it
  * called. */
+#include "report_source.h"
+
 #include "call_label.h"
 #include "cmd.h"
 #include "code_owner.h"
-#include "report_print.h"
+#include "reader.h"
+#include "report_lines.h"
+#include "report_view.h"
 #include "stacks.h"
 #include "term.h"
 #include "text.h"
@@ -20,8 +24,8 @@
 
 enum { CONTEXT = 2, HOT_PART = 50, LINE_MAX_BYTES = 1024, STYLED_PART = 10, WAITS_PART = 1000 };
 
-/* Columns of a time, of the bar, of all before the source with one time, of total and hits; with so
- * many there is room for these. */
+/* Columns of a time, of the bar, of all before the source with one time, of total and samples; with
+ * so many there is room for these. */
 enum { TIME = 8, HEAT = 4, BEFORE = 28, MORE = 17, ROOM_MIN = 30, WIDE = 110 };
 
 struct source_view {
@@ -242,7 +246,7 @@ static void print_head(const struct source_view *v, const struct shown *shown)
     if (v->has_waits)
         printf(" %7s", "waits");
     if (shows_more(v))
-        printf(" %7s %8s", "total", "hits");
+        printf(" %7s %8s", "total", "samples");
     printf(" %*s %5s  source\n", HEAT, "", "line");
 }
 

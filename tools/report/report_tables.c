@@ -1,13 +1,127 @@
 /* SPDX-License-Identifier: MIT */
 /* A table of a report as text: as many rows as people want to see, below them the sums of what they
  * don't, and what is in none. */
-#include "report_print.h"
+#include "report_tables.h"
 
+#include "report_view.h"
 #include "term.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+/* ---- The order of rows ----------------------------------------------------------------------- */
+
+/* As --sort says. A row's parts follow it. */
+
+/* Columns of the tables that stand for one of ranges, the first that a table has. */
+static const char *const stand_ins[] = {
+    [RANGE_COLUMN_COUNT] = "count|calls|task_count|sample_count|wait_count",
+    [RANGE_COLUMN_TOTAL] = "total_ns|cpu_total_ns|cpu_ns|wall_ns|worker_ns",
+    [RANGE_COLUMN_SELF] = "self_ns|own_ns|cpu_self_ns|cpu_python_ns",
+    [RANGE_COLUMN_CPU] = "cpu_ns|own_cpu_ns|cpu_total_ns|run_ns",
+    [RANGE_COLUMN_CPU_SELF] = "cpu_self_ns|own_cpu_ns|cpu_ns",
+    [RANGE_COLUMN_RUNNING] = "running_ns|cpu_ns|busy_ns",
+    [RANGE_COLUMN_RUNNABLE] = "runnable_ns|ready_ns",
+    [RANGE_COLUMN_BLOCKED] = "blocked_ns|waiting_ns|own_off_ns",
+    [RANGE_COLUMN_MIN] = "min_ns",
+    [RANGE_COLUMN_MEAN] = "mean_ns|per_call_ns",
+    [RANGE_COLUMN_P50] = "p50_ns",
+    [RANGE_COLUMN_P90] = "p90_ns",
+    [RANGE_COLUMN_P99] = "p99_ns",
+    [RANGE_COLUMN_MAX] = "max_ns",
+    [RANGE_COLUMN_PROCESSES] = "process_count",
+    [RANGE_COLUMN_THREADS] = "thread_count",
+    [RANGE_COLUMN_UNFINISHED] = "unfinished|unfinished_count",
+    [RANGE_COLUMN_LOST] = "lost",
+};
+
+/* A row with its parts. */
+struct group {
+    uint64_t first, count, key;
+    char *text;
+};
+
+static int largest_first(const void *left, const void *right)
+{
+    const struct group *a = left, *b = right;
+    int order = a->text && b->text ? strcmp(a->text, b->text) : 0;
+    if (order)
+        return order;
+    if (a->key != b->key)
+        return a->key < b->key ? 1 : -1;
+    return a->first < b->first ? -1 : a->first > b->first;
+}
+
+/* -1: the table has none. */
+static int find_column(const struct table *table, enum range_column sort)
+{
+    if (sort == RANGE_COLUMN_PATH)
+        return table->column_count > 0 && table->columns[0].type == COLUMN_TEXT ? 0 : -1;
+    for (const char *name = stand_ins[sort]; name && *name; name += *name == '|') {
+        size_t length = strcspn(name, "|");
+        for (unsigned i = 0; i < table->column_count; i++) {
+            const char *known = table->columns[i].name;
+            if (known && strlen(known) == length && memcmp(known, name, length) == 0)
+                return (int)i;
+        }
+        name += length;
+    }
+    return -1;
+}
+
+/* The rows up to the first ROW_REST. Returns the number of groups. */
+static uint64_t find_groups(const struct table *table, unsigned column, struct table_row *row,
+                            struct group *groups)
+{
+    bool is_text = table->columns[column].type == COLUMN_TEXT;
+    uint64_t count = 0;
+    for (uint64_t at = 0; at < table->row_count; at++) {
+        table_row(table, at, row);
+        const struct cell *cell = &row->cells[column];
+        if (row->role == ROW_REST)
+            break;
+        if (row->role == ROW_PART && count > 0) {
+            groups[count - 1].count++;
+            continue;
+        }
+        groups[count++] = (struct group){at, 1, 0, NULL};
+        if (cell->state == CELL_KNOWN && !is_text)
+            groups[count - 1].key = cell->count;
+        else if (is_text)
+            groups[count - 1].text = strdup(cell->state == CELL_KNOWN ? cell->text : "");
+        if (is_text && !groups[count - 1].text)
+            break; /* no memory: later rows stay where they are */
+    }
+    return count;
+}
+
+/* The rows of a table by a column. Owned by the caller. NULL: the table has no such
+ * column, or is in that order already, or there was no memory. `row` is used meanwhile. */
+static uint64_t *report_table_order(const struct table *table, enum range_column sort,
+                                    struct table_row *row)
+{
+    int column = table->sorted ? -1 : find_column(table, sort);
+    if (column < 0 || table->row_count == 0)
+        return NULL;
+    struct group *groups = calloc(table->row_count, sizeof(*groups));
+    uint64_t *order = calloc(table->row_count, sizeof(*order));
+    uint64_t count = 0, at = 0;
+    if (groups && order) {
+        count = find_groups(table, (unsigned)column, row, groups);
+        qsort(groups, count, sizeof(*groups), largest_first);
+        for (uint64_t i = 0; i < count; i++)
+            for (uint64_t part = 0; part < groups[i].count; part++)
+                order[at++] = groups[i].first + part;
+        for (; at < table->row_count; at++)
+            order[at] = at;
+    }
+    for (uint64_t i = 0; i < count; i++)
+        free(groups[i].text);
+    free(groups);
+    return order;
+}
 
 /* Names of C++ templates take hundreds of columns, and all rows would be as wide. */
 enum { NAME_WIDTH_MAX = 120 };
@@ -23,6 +137,7 @@ struct printing {
     const struct report_view *view;
     struct table_row *row;
     struct grid *grid;
+    uint64_t *order;              /* of the rows; NULL: as they are */
     bool used[TABLE_COLUMNS_MAX]; /* columns that people see */
     uint64_t kept, rests;         /* rows that are not apart; of what is in none of them */
     uint64_t shown;               /* of `kept` */
@@ -268,7 +383,7 @@ static void add_rows(struct printing *p)
 {
     uint64_t at = 0;
     for (; at < p->table->row_count; at++) {
-        take_row(p, at);
+        take_row(p, p->order ? p->order[at] : at);
         if (p->row->role == ROW_REST)
             break;
     }
@@ -363,9 +478,12 @@ int report_text_table(const struct table *table, const struct report_view *view)
     if (!printing.row)
         return -ENOMEM;
     look(&printing);
+    if (view->options->sorted)
+        printing.order = report_table_order(table, view->options->sort, printing.row);
     bool shown = printing.kept > 0 || (table->rest_alone && printing.rests > 0);
     if (shown)
         rc = print_table(&printing);
+    free(printing.order);
     free(printing.row);
     report_text_notes(table, shown);
     return rc;

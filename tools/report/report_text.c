@@ -1,14 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /* What `annot report` prints around its tables (report_tables.c): how it was recorded, how much
  * that is, and what is missing. */
-#include "report_print.h"
+#include "report_text.h"
 
 #include "losses.h"
 #include "missing.h"
+#include "owner_counts.h"
+#include "reader.h"
 #include "recording.h"
+#include "report_tables.h"
+#include "report_view.h"
 #include "term.h"
+#include "text.h"
+#include "volumes.h"
 
 #include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
 
 /* ---- The sampling ---------------------------------------------------------------------------- */
 
@@ -53,6 +61,7 @@ static const char *complete_text(const struct sample_stats *stats, char *buffer)
 static void print_sampling(const struct trace *trace, const struct report_facts *facts)
 {
     char a[NUMBER_TEXT_SIZE], b[NUMBER_TEXT_SIZE], c[NUMBER_TEXT_SIZE];
+    char rate[SAMPLING_RATE_SIZE];
     const struct trace_sampling *sampling = trace_sampling_get(trace);
     const struct sample_stats *all = facts->samples;
     if (sampling->rung == SAMPLING_OFF && !facts->has_samples)
@@ -66,7 +75,7 @@ static void print_sampling(const struct trace *trace, const struct report_facts 
            number_count(all->all.sample_count, b),
            all->all.sample_count == 1 ? "sample" : "samples");
     if (sampling->frequency_hz)
-        printf(" at %s Hz", number_count(sampling->frequency_hz, c));
+        printf(" at %s", sampling_rate_text(sampling, rate));
     if (sampling->rung != SAMPLING_OFF)
         printf(" %s", rung_name(sampling->rung));
     if (all->walk_count)
@@ -259,6 +268,8 @@ static void print_header(const struct trace *trace, const struct report_facts *f
                          const struct report_options *options, bool cut)
 {
     char a[NUMBER_TEXT_SIZE], b[NUMBER_TEXT_SIZE], c[NUMBER_TEXT_SIZE], d[NUMBER_TEXT_SIZE];
+    char buffer[256];
+    struct text owners = text_init(buffer, sizeof(buffer));
     const struct range_totals *totals = facts->totals;
     const struct trace_session *session = trace_session_get(trace);
     printf("recording  ");
@@ -269,14 +280,8 @@ static void print_header(const struct trace *trace, const struct report_facts *f
     if (options->only[0])
         printf("\nonly       ");
     term_print(options->only);
-    printf("\nwall time  %s, %s %s", number_time_plain((uint64_t)totals->wall_ns, a),
-           number_count(trace_process_count(trace), b),
-           trace_process_count(trace) == 1 ? "process" : "processes");
-    if (trace_fact_value(trace, TRACE_FACT_UNSEEN))
-        printf(" (and %s without a sample)",
-               number_count(trace_fact_value(trace, TRACE_FACT_UNSEEN), a));
-    printf(", %s %s", number_count(trace_thread_count(trace), c),
-           trace_thread_count(trace) == 1 ? "thread" : "threads");
+    owner_counts_add(&owners, trace, false);
+    printf("\nwall time  %s, %s", number_time_plain((uint64_t)totals->wall_ns, a), buffer);
     bool annotated = facts->event_count > 0 || !is_sampled(trace, facts);
     if (annotated)
         printf(", %s event%s", number_count(facts->event_count, d),
@@ -326,4 +331,29 @@ int report_text(const struct report *report, const struct report_view *view)
     print_remarks(stdout, trace, facts);
     print_losses(stdout, trace, facts, true);
     return rc;
+}
+
+/* ---- The end of the command ------------------------------------------------------------------ */
+
+size_t command_ending(const struct trace *trace, char *buffer, size_t size)
+{
+    enum { COMMAND_WIDTH = 60 };
+
+    const struct trace_session *session = trace_session_get(trace);
+    struct text text = text_init(buffer, size);
+    int status = session->command_status;
+    char command[4 * COMMAND_WIDTH + 4];
+    if (!session->command || status == -1 || status == 0 ||
+        !(WIFEXITED(status) || WIFSIGNALED(status)))
+        return 0;
+    term_shorten(trace_string(trace, session->command)->bytes, COMMAND_WIDTH, command,
+                 sizeof(command));
+    if (WIFEXITED(status)) {
+        text_format(&text, "%s ended with exit status %d.", command, WEXITSTATUS(status));
+        return text.length;
+    }
+    const char *name = sigabbrev_np(WTERMSIG(status));
+    text_format(&text, "%s was killed by signal %d", command, WTERMSIG(status));
+    text_format(&text, name ? " (SIG%s)." : ".", name);
+    return text.length;
 }

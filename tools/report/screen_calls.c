@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Calls that were counted, on the first screen: the user's own functions, and what was estimated.
  */
-#include "screen_parts.h"
+#include "screen_calls.h"
+
+#include "report_tables.h"
+#include "screen.h"
 
 #include "call_counts.h"
 #include "code_owner.h"
@@ -170,14 +173,18 @@ static bool *choose(const struct screen *screen, struct calls_view *view)
 static void put_estimates(const struct screen *screen, const struct calls_view *view)
 {
     char count[NUMBER_TEXT_SIZE], share[NUMBER_TEXT_SIZE], text[256];
-    if (view->totals->estimated_calls == 0)
+    if (view->totals->stopped_count == 0)
         return;
-    snprintf(
-        text, sizeof(text),
-        "~ small functions are no longer counted once they are known: %s calls or more, with %s "
-        "of the time, are estimated from samples",
-        number_count(view->totals->estimated_calls, count),
-        number_percent(view->totals->estimated_ns, view->totals->own_ns, share));
+    if (view->totals->estimated_calls == 0)
+        snprintf(text, sizeof(text),
+                 "~ small functions are no longer counted once they are known, and no sample was "
+                 "in them: these counts are too low");
+    else
+        snprintf(text, sizeof(text),
+                 "~ small functions are no longer counted once they are known: %s calls or more, "
+                 "with %s of the time, are estimated from samples",
+                 number_count(view->totals->estimated_calls, count),
+                 number_percent(view->totals->estimated_ns, view->totals->own_ns, share));
     fputs(" ", screen->out);
     screen_put_wrapped(screen, STYLE_DIM, text, 1);
 }
@@ -186,12 +193,16 @@ static void put_estimates(const struct screen *screen, const struct calls_view *
 static void put_recording(const struct screen *screen, const struct calls_view *view)
 {
     const struct call_totals *totals = view->totals;
-    char share[NUMBER_TEXT_SIZE], time[NUMBER_TEXT_SIZE], text[160];
+    char share[NUMBER_TEXT_SIZE], time[NUMBER_TEXT_SIZE], all[NUMBER_TEXT_SIZE];
+    char count[NUMBER_TEXT_SIZE], text[256];
     uint64_t all_ns = totals->recording_ns * totals->span_count;
     if (all_ns == 0 || !is_worth(all_ns, totals->own_ns, SCREEN_PART))
         return;
-    snprintf(text, sizeof(text), "recording took about %s of each call: %s of these times",
-             number_time(totals->recording_ns, time),
+    snprintf(text, sizeof(text),
+             "tracing slowed the program down by at least %s: about %s in each of %s calls, %s of "
+             "these times",
+             number_time_short(all_ns, all), number_time(totals->recording_ns, time),
+             number_count(totals->span_count, count),
              number_percent(all_ns, totals->own_ns, share));
     fputs(" ", screen->out);
     screen_put_wrapped(screen, STYLE_DIM, text, 1);

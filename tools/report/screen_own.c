@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The table of a report's first screen that comes first: the user's own functions. */
-#include "screen_parts.h"
+
+#include "report_tables.h"
+#include "screen.h"
 
 #include "code_owner.h"
 #include "headline.h"
@@ -15,7 +17,7 @@
 struct own_view {
     bool by_wall;   /* with waits: of one thread that did the work, or of threads that waited */
     bool has_ready; /* some row has such time to speak of */
-    uint64_t whole_ns, most_ns;
+    uint64_t whole_ns, most_ns, limit_ns;
     struct screen_places places;
     unsigned bar;
     const struct own_row *rows;
@@ -24,7 +26,8 @@ struct own_view {
 
 static uint64_t value_of(const struct own_view *view, const struct own_row *row)
 {
-    return row->cpu_ns + (view->by_wall ? row->ready_ns + row->waiting_ns : 0);
+    uint64_t value = row->cpu_ns + (view->by_wall ? row->ready_ns + row->waiting_ns : 0);
+    return value < view->limit_ns ? value : view->limit_ns;
 }
 
 static bool is_shown(const struct screen *screen, const struct own_view *view, uint32_t at)
@@ -50,7 +53,7 @@ static void put_own_numbers(const struct screen *screen, const struct own_view *
     screen_share(screen, value, whole);
     screen_put_bar(screen, &(struct screen_bar){view->bar, value, view->most_ns, bar_style(row)});
     if (view->by_wall)
-        screen_time(screen, STYLE_PLAIN, row->cpu_ns, whole);
+        screen_time(screen, STYLE_PLAIN, row->cpu_ns < value ? row->cpu_ns : value, whole);
     if (view->has_ready)
         screen_time(screen, STYLE_READY, row->ready_ns, whole);
     if (view->by_wall)
@@ -111,7 +114,7 @@ static void describe_rest(const struct screen *screen, const struct own_view *vi
     const char *names[PARTS_MAX] = {"other code"};
     unsigned count = find_parts(view, names), told;
     uint32_t more = count_more(screen, view);
-    size_t room = screen->width - width_of_numbers(view);
+    size_t room = screen->row_width - width_of_numbers(view);
     bool known = count > 0 || more > 0;
     for (told = known ? count : 1;; told--) {
         struct text text = text_init(buffer, size);
@@ -157,7 +160,7 @@ static struct screen_place place_of(const struct own_row *row)
 
 static bool is_wide(const struct screen *screen, const struct own_view *view)
 {
-    return width_of_numbers(view) + screen_places_want(&view->places) > screen->width;
+    return width_of_numbers(view) + screen_places_want(&view->places) > screen->row_width;
 }
 
 /* Names and locations come before bars, and before a column that says next to nothing. */
@@ -264,6 +267,14 @@ static void put_own_row(const struct screen *screen, const struct own_view *view
     screen_places_put(screen, &view->places, &place, width_of_numbers(view));
 }
 
+/* Functions, then other programs. */
+static void put_own_rows(const struct screen *screen, const struct own_view *view, bool functions)
+{
+    for (uint32_t i = 0; i < view->count; i++)
+        if ((view->rows[i].label != 0) == functions && is_shown(screen, view, i))
+            put_own_row(screen, view, &view->rows[i]);
+}
+
 uint64_t screen_whole(const struct screen *screen)
 {
     const struct own_totals *totals = own_time_totals(screen->facts->own);
@@ -276,11 +287,18 @@ uint64_t screen_whole(const struct screen *screen)
     return sum_ns + wall->short_ns > wall->wall_ns ? sum_ns + wall->short_ns : wall->wall_ns;
 }
 
+uint64_t screen_limit(const struct screen *screen)
+{
+    return screen->facts->by_wall ? wall_totals(screen->facts->wall)->wall_ns : UINT64_MAX;
+}
+
 void screen_own(const struct screen *screen)
 {
     if (!screen->facts->own)
         return;
-    struct own_view view = {.by_wall = screen->facts->with_waits, .whole_ns = screen_whole(screen)};
+    struct own_view view = {.by_wall = screen->facts->with_waits,
+                            .whole_ns = screen_whole(screen),
+                            .limit_ns = screen_limit(screen)};
     struct own_row brief = {0};
     if (screen->facts->by_wall)
         brief.waiting_ns = wall_totals(screen->facts->wall)->short_ns;
@@ -293,9 +311,8 @@ void screen_own(const struct screen *screen)
     fit(screen, &view);
     screen_title(screen, own_title(screen));
     put_own_head(screen, &view);
-    for (uint32_t i = 0; i < view.count; i++)
-        if (is_shown(screen, &view, i))
-            put_own_row(screen, &view, &view.rows[i]);
+    put_own_rows(screen, &view, true);
+    put_own_rows(screen, &view, false);
     bool is_told = brief.waiting_ns * SCREEN_ROW_PART >= view.whole_ns && brief.waiting_ns > 0;
     put_own_rest(screen, &view, is_told ? &(struct own_row){0} : &brief);
     put_unseen(screen, &view, brief.waiting_ns);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The short tables of a report's first screen, in their order: which columns of which tables. */
-#include "screen_parts.h"
+#include "screen_specs.h"
+
+#include "screen.h"
 
 const struct short_table screen_short_tables[] = {
     {"ranges",

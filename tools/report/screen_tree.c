@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* The tree of calls (profile/own_tree.h), as lines with branches. */
-#include "screen_parts.h"
+#include "screen_tree.h"
+
+#include "report_screen.h"
+#include "report_tables.h"
+#include "screen.h"
 
 #include "headline.h"
 #include "term.h"
@@ -19,14 +23,17 @@ struct tree_view {
     uint32_t count, shown_count;
     bool *shown; /* by node: its line is there */
     bool by_wall;
-    uint64_t whole_ns;
+    uint64_t whole_ns, limit_ns;
     struct screen_places places;
-    bool open[TREE_DEPTH_MAX]; /* a later line of that depth hangs from the same branch */
+    bool open[TREE_DEPTH_MAX];       /* a later line of that depth hangs from the same branch */
+    uint32_t within[TREE_DEPTH_MAX]; /* the line above and those that it lies in */
+    uint32_t within_count;
 };
 
 static uint64_t value_of(const struct tree_view *view, const struct own_times *times)
 {
-    return times->cpu_ns + (view->by_wall ? times->ready_ns + times->waiting_ns : 0);
+    uint64_t value = times->cpu_ns + (view->by_wall ? times->ready_ns + times->waiting_ns : 0);
+    return value < view->limit_ns ? value : view->limit_ns;
 }
 
 /* ---- Which lines ----------------------------------------------------------------------------- */
@@ -111,6 +118,17 @@ static struct screen_place place_of(const struct own_node *node)
     return (struct screen_place){.label = node->label, .indent = 2 * (size_t)node->depth};
 }
 
+/* Behind what a function calls stands its own time. */
+static bool has_self(const struct tree_view *view, uint32_t at)
+{
+    const struct own_node *node = &view->nodes[at];
+    uint64_t self = value_of(view, &node->self);
+    bool calls = false;
+    for (uint32_t i = at + 1; i < view->count && view->nodes[i].depth > node->depth; i++)
+        calls = calls || view->shown[i];
+    return calls && node->label != 0 && self > 0 && self * SCREEN_ROW_PART >= view->whole_ns;
+}
+
 /* Does a later line hang from the same branch? */
 static bool has_next(const struct tree_view *view, uint32_t node)
 {
@@ -118,7 +136,7 @@ static bool has_next(const struct tree_view *view, uint32_t node)
     for (uint32_t i = node + 1; i < view->count && view->nodes[i].depth >= depth; i++)
         if (view->nodes[i].depth == depth && view->shown[i])
             return true;
-    return false;
+    return depth > 0 && has_self(view, view->nodes[node].parent);
 }
 
 static void add_branch(const struct tree_view *view, uint32_t node, struct text *text)
@@ -130,20 +148,45 @@ static void add_branch(const struct tree_view *view, uint32_t node, struct text 
         text_format(text, view->open[depth] ? "\xe2\x94\x9c " : "\xe2\x94\x94 ");
 }
 
+/* The numbers of a line, and what stands before its name. */
+static void put_numbers(const struct screen *screen, const struct tree_view *view,
+                        const struct own_times *times, const char *branch)
+{
+    uint64_t value = value_of(view, times), cpu = times->cpu_ns < value ? times->cpu_ns : value;
+    screen_time(screen, STYLE_PLAIN, value, view->whole_ns);
+    screen_share(screen, value, view->whole_ns);
+    screen_time(screen, STYLE_PLAIN, view->by_wall ? cpu : times->waiting_ns, view->whole_ns);
+    fputs("  ", screen->out);
+    screen_put(screen, STYLE_DIM, branch);
+}
+
+/* The selves of the functions that end before line `next`, the innermost first. */
+static void put_selves(const struct screen *screen, struct tree_view *view, uint32_t next)
+{
+    uint32_t depth = next < view->count ? view->nodes[next].depth : 0;
+    while (view->within_count > depth) {
+        uint32_t at = view->within[--view->within_count];
+        char branch[4 * TREE_DEPTH_MAX] = "";
+        struct text text = text_init(branch, sizeof(branch));
+        if (!has_self(view, at))
+            continue;
+        for (uint32_t i = 1; i <= view->nodes[at].depth; i++)
+            text_format(&text, view->open[i] ? "\xe2\x94\x82 " : "  ");
+        text_format(&text, "\xe2\x94\x94 ");
+        put_numbers(screen, view, &view->nodes[at].self, branch);
+        screen_put(screen, STYLE_DIM, "(self)");
+        fputs("\n", screen->out);
+    }
+}
+
 static void put_line(const struct screen *screen, const struct tree_view *view, uint32_t at)
 {
     const struct own_node *node = &view->nodes[at];
     const struct screen_place place = place_of(node);
     char text[128], branch[4 * TREE_DEPTH_MAX] = "";
     struct text branches = text_init(branch, sizeof(branch));
-    uint64_t value = value_of(view, &node->total);
     add_branch(view, at, &branches);
-    screen_time(screen, STYLE_PLAIN, value, view->whole_ns);
-    screen_share(screen, value, view->whole_ns);
-    screen_time(screen, STYLE_PLAIN, view->by_wall ? node->total.cpu_ns : node->total.waiting_ns,
-                view->whole_ns);
-    fputs("  ", screen->out);
-    screen_put(screen, STYLE_DIM, branch);
+    put_numbers(screen, view, &node->total, branch);
     if (node->label != 0) {
         screen_places_put(screen, &view->places, &place, TREE_NUMBERS);
         return;
@@ -164,9 +207,12 @@ static void put_lines(const struct screen *screen, struct tree_view *view)
     for (uint32_t i = 0; i < view->count; i++) {
         if (!view->shown[i])
             continue;
+        put_selves(screen, view, i);
         view->open[view->nodes[i].depth] = has_next(view, i);
         put_line(screen, view, i);
+        view->within[view->within_count++] = i;
     }
+    put_selves(screen, view, view->count);
 }
 
 static void fit(const struct screen *screen, struct tree_view *view)
@@ -183,7 +229,8 @@ static void fit(const struct screen *screen, struct tree_view *view)
 static struct tree_view make_view(const struct screen *screen)
 {
     struct tree_view view = {.by_wall = screen->facts->with_waits,
-                             .whole_ns = screen_whole(screen)};
+                             .whole_ns = screen_whole(screen),
+                             .limit_ns = screen_limit(screen)};
     view.count = own_tree_rows(screen->facts->tree, &view.nodes);
     return view;
 }

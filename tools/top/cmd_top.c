@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* `annot top`: what running programs do, at present. See top_parts.h. */
-#include "top_parts.h"
+/* `annot top`: what running programs do, at present. See top.h. */
+#include "out_stream.h"
+#include "report_data.h"
+#include "report_tables.h"
+#include "top.h"
+#include "top_head.h"
+#include "top_screen.h"
 
 #include "clock_now.h"
 #include "cmd.h"
-#include "report_print.h"
+#include "report_view.h"
 #include "term.h"
 
 #include <ctype.h>
@@ -12,7 +17,6 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #define ONCE_NS INT64_C(3000000000)
@@ -102,32 +106,32 @@ static int print(const struct top_session *session, const struct top_view *view,
 }
 
 /* Ctrl-C and a polite kill end the looking: what was seen is printed. */
-static int watch_signals(void)
+static bool take_signals(struct top_session *session)
 {
-    sigset_t mask;
-    sigemptyset(&mask);
-    sigaddset(&mask, SIGINT);
-    sigaddset(&mask, SIGTERM);
-    sigaddset(&mask, SIGHUP);
-    sigprocmask(SIG_BLOCK, &mask, NULL);
-    return signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
+    struct signal_sent sent;
+    bool over = false;
+    while (signals_take(&session->signals, &sent)) {
+        if (signals_is_end(sent.number))
+            over = true;
+        else
+            top_session_take_signal(session, &sent);
+    }
+    return over;
 }
 
 static int run_once(struct top_session *session, const struct top_view *view, int64_t end_ns)
 {
-    struct signalfd_siginfo info;
-    int signal_fd = watch_signals();
     int64_t now = clock_now_ns();
     bool over = false;
     int error = 0;
     while (!over && !error && now < end_ns && !top_session_is_over(session)) {
         struct pollfd fds[] = {{.fd = top_session_fd(session), .events = POLLIN},
-                               {.fd = signal_fd, .events = POLLIN}};
+                               {.fd = session->signals.fd, .events = POLLIN}};
         int64_t rest = (end_ns - now) / 1000000 + 1;
         int timeout = top_session_timeout_ms(session);
         poll(fds, 2, rest < timeout ? (int)rest : timeout);
         error = top_session_step(session);
-        over = read(signal_fd, &info, sizeof(info)) == sizeof(info);
+        over = take_signals(session);
         now = clock_now_ns();
     }
     if (!error)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Sums of a window, or of all since the reset, by what a view shows. See top_parts.h. */
-#include "top_parts.h"
+/* Sums of a window, or of all since the reset, by what a view shows. See top.h. */
+#include "top.h"
 
 #include "hash_map.h"
 #include "stacks.h"

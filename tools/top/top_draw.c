@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* One picture of `annot top`, as lines. See top_parts.h.
+/* One picture of `annot top`, as lines. See top.h.
  *
  * Numbers stand first, texts take what is left: so columns stay where they are while names change.
  * Without colours nothing is styled at all: marks say what is chosen. */
-#include "top_parts.h"
+#include "top_draw.h"
+#include "report_tables.h"
+#include "top.h"
+#include "top_head.h"
+#include "top_keys.h"
 
-#include "report_print.h"
+#include "report_view.h"
 #include "term.h"
 
 #include <errno.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The lines above a table of `annot top`: what the programs do as a whole. See top_parts.h. */
-#include "top_parts.h"
+/* The lines above a table of `annot top`: what the programs do as a whole. See top.h. */
+#include "top_head.h"
+#include "top.h"
 
 #include "number.h"
 #include "text.h"
@@ -59,11 +60,14 @@ static void put_second(const struct top_data *data, char *line)
     struct text text = text_init(line, TOP_HEAD_SIZE);
     add_share(&text, "cpu ", data->all.cpu_ns, data->length_ns);
     if (processors)
-        text_format(&text, " of %u processor%s", processors, processors == 1 ? "" : "s");
-    add_share(&text, ", ready ", data->all.ready_ns, data->length_ns);
+        text_format(&text, " of %u %% (%u processor%s)", 100 * processors, processors,
+                    processors == 1 ? "" : "s");
+    if (top_sees_waits(data))
+        add_share(&text, ", ready ", data->all.ready_ns, data->length_ns);
     if (data->all.gil_ns + data->gil_wait_ns > 0) {
         add_share(&text, ", GIL held ", data->all.gil_ns, data->length_ns);
-        add_share(&text, ", awaited ", data->gil_wait_ns, data->length_ns);
+        if (top_sees_waits(data))
+            add_share(&text, ", awaited ", data->gil_wait_ns, data->length_ns);
     }
 }
 
@@ -72,6 +76,10 @@ static void put_third(const struct top_data *data, char *line)
 {
     struct text text = text_init(line, TOP_HEAD_SIZE);
     bool told[WAIT_REASON_COUNT] = {false};
+    if (!top_sees_waits(data)) {
+        text_format(&text, "waits are not looked at");
+        return;
+    }
     add_share(&text, "waits ", data->all.waiting_ns, data->length_ns);
     for (unsigned i = 0; i < WAIT_REASON_COUNT; i++) {
         unsigned most = WAIT_REASON_COUNT;
@@ -103,8 +111,7 @@ static void put_fourth(const struct top_session *session, const struct top_data 
     struct text text = text_init(line, TOP_HEAD_SIZE);
     char count[NUMBER_TEXT_SIZE];
     if (sampling->rung == SAMPLING_REMOTE)
-        text_format(&text, "Python only, and no waits: %s",
-                    trace_string(data->trace, sampling->reason)->bytes);
+        text_format(&text, "Python only: %s", trace_string(data->trace, sampling->reason)->bytes);
     if (lost_count(data->trace) > 0)
         text_format(&text, "%slost records: %s", text.length ? "; " : "",
                     number_count(lost_count(data->trace), count));
@@ -165,10 +172,12 @@ static void fill(const struct table *table, uint64_t index, struct table_row *ro
     row_count(row, PROCESSES, count_living(data->trace));
     row_count(row, THREADS, count_threads(data));
     row_count(row, CPU, data->all.cpu_ns);
-    row_count(row, READY, data->all.ready_ns);
-    row_count(row, WAITS, data->all.waiting_ns);
     row_count(row, GIL, data->all.gil_ns);
-    row_count(row, GIL_WAITS, data->gil_wait_ns);
+    if (top_sees_waits(data)) {
+        row_count(row, READY, data->all.ready_ns);
+        row_count(row, WAITS, data->all.waiting_ns);
+        row_count(row, GIL_WAITS, data->gil_wait_ns);
+    }
     row_count(row, LOST, lost_count(data->trace));
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What keys do. Terminals send arrows as several bytes, which may come apart. See top_parts.h. */
-#include "top_parts.h"
+/* What keys do. Terminals send arrows as several bytes, which may come apart. See top.h. */
+#include "top_keys.h"
+#include "top.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* The terminal of `annot top`: taken, drawn on, and given back as it was. See top_parts.h.
+/* The terminal of `annot top`: taken, drawn on, and given back as it was. See top.h.
  *
  * Only lines that changed are written, all at once, so nothing flickers. However annot ends, the
  * terminal gets its mode back: at a signal, at a crash, while it is stopped. */
-#include "top_parts.h"
+#include "top_screen.h"
+#include "top.h"
+#include "top_draw.h"
+#include "top_keys.h"
 
 #include "clock_now.h"
 #include "cmd.h"
@@ -15,7 +18,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/signalfd.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -95,8 +97,7 @@ struct screen {
     struct top_frame frame, before; /* `before`: what the terminal shows */
     struct top_data data;
     struct top_view drawn; /* what the data are of: they point here */
-    int signal_fd;
-    int64_t shown_ns; /* the end of what is shown; frozen: it stays */
+    int64_t shown_ns;      /* the end of what is shown; frozen: it stays */
     int64_t next_ns, until_ns;
     int64_t interval_ns;
     int error;
@@ -239,18 +240,18 @@ static int stop(struct screen *screen)
 
 static int take_signals(struct screen *screen)
 {
-    struct signalfd_siginfo info;
-    while (read(screen->signal_fd, &info, sizeof(info)) == sizeof(info)) {
-        if (info.ssi_signo == SIGTSTP)
-            screen->state.stop = true;
-        else if (info.ssi_signo == SIGCONT && !terminal.taken)
-            continue;
-        else if (info.ssi_signo == SIGCONT || info.ssi_signo == SIGWINCH)
+    struct signal_sent sent;
+    while (signals_take(&screen->session->signals, &sent)) {
+        bool redraws = sent.number == SIGWINCH || (sent.number == SIGCONT && terminal.taken);
+        screen->state.stop |= sent.number == SIGTSTP;
+        screen->state.quit |= signals_is_end(sent.number);
+        if (redraws)
             screen->before.width = 0;
+        if (redraws || screen->state.stop || screen->state.quit)
+            screen->next_ns = 0;
         else
-            screen->state.quit = true;
-        screen->next_ns = 0;
-        if (info.ssi_signo == SIGCONT) /* the shell may have set its own mode */
+            top_session_take_signal(screen->session, &sent);
+        if (sent.number == SIGCONT && terminal.taken) /* the shell may have set its own mode */
             take_terminal();
     }
     return 0;
@@ -290,7 +291,7 @@ static int wait_for_more(struct screen *screen)
     int timeout = top_session_timeout_ms(screen->session);
     struct pollfd fds[] = {
         {.fd = screen->state.ended ? -1 : top_session_fd(screen->session), .events = POLLIN},
-        {.fd = screen->signal_fd, .events = POLLIN},
+        {.fd = screen->session->signals.fd, .events = POLLIN},
         {.fd = terminal.fd, .events = POLLIN}};
     timeout = screen->state.ended ? 1000 : timeout;
     timeout = rest < timeout || timeout < 0 ? (int)rest : timeout;
@@ -331,20 +332,6 @@ static int run(struct screen *screen)
     return error;
 }
 
-static int watch_signals(void)
-{
-    static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGCONT, SIGWINCH};
-    sigset_t mask;
-    sigemptyset(&mask);
-    for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
-        sigaddset(&mask, signals[i]);
-        signal(signals[i], SIG_DFL); /* what is ignored is not told */
-    }
-    sigprocmask(SIG_BLOCK, &mask, NULL);
-    signal(SIGTTOU, SIG_IGN);
-    return signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
-}
-
 int top_screen_run(struct top_session *session, const struct top_view *view, int64_t until_ns)
 {
     struct screen *screen = calloc(1, sizeof(*screen));
@@ -355,9 +342,7 @@ int top_screen_run(struct top_session *session, const struct top_view *view, int
     screen->interval_ns = session->values->interval_ns;
     screen->until_ns = until_ns;
     screen->frame.color = term_color(STDOUT_FILENO, NULL);
-    screen->signal_fd = watch_signals();
-    int status =
-        screen->signal_fd < 0 ? cmd_fail(CMD_FAILED, "cannot watch for signals") : open_terminal();
+    int status = open_terminal();
     int error = status == 0 ? run(screen) : 0;
     give_back();
     if (error && error != -EIO && error != -EPIPE)
@@ -365,8 +350,6 @@ int top_screen_run(struct top_session *session, const struct top_view *view, int
     top_frame_clear(&screen->frame);
     top_frame_clear(&screen->before);
     top_data_free(&screen->data);
-    if (screen->signal_fd >= 0)
-        close(screen->signal_fd);
     free(screen);
     return status;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Who is looked at: running processes, all of them, or a command. See top_parts.h. */
-#include "top_parts.h"
+/* Who is looked at: running processes, all of them, or a command. See top.h. */
+#include "python_environment.h"
+#include "top.h"
 
 #include "clock_now.h"
 #include "cmd.h"
@@ -302,10 +303,10 @@ static int begin_command(struct top_session *session, char **command, bool mute)
         status = make_collector(session);
     if (status == 0)
         status = check_rung(session);
-    if (status == 0 && child_prepare(&session->child) != 0)
-        return cmd_fail(CMD_FAILED, "cannot watch for signals");
     if (status != 0)
         return status;
+    child_prepare(&session->child, &session->signals);
+    session->child.hidden = mute;
     session->has_child = true;
     return start(session, mute);
 }
@@ -342,11 +343,10 @@ static void end_command(struct top_session *session)
         kill(session->child.pid, SIGTERM);
     for (int waited = 0; session->child.pid > 0 && !session->child.ended && waited < PATIENCE_MS;
          waited += LOOK_MS) {
-        struct pollfd fd = {.fd = session->child.signal_fd, .events = POLLIN};
+        struct pollfd fd = {.fd = session->signals.fd, .events = POLLIN};
         poll(&fd, 1, LOOK_MS);
-        child_handle_signals(&session->child, forget, NULL);
+        child_take_signals(&session->child, forget, NULL);
     }
-    child_restore(&session->child);
     if (ended)
         tell_last_words(session);
     if (session->stderr_fd >= 0)
@@ -379,6 +379,8 @@ int top_session_begin(struct top_session *session, char **command, bool mute)
     files.rlim_cur = files.rlim_max; /* programs' files are held open for their names */
     setrlimit(RLIMIT_NOFILE, &files);
     session->stderr_fd = -1;
+    if (signals_begin(&session->signals, command != NULL) != 0)
+        return cmd_fail(CMD_FAILED, "cannot watch for signals");
     int status = command ? begin_command(session, command, mute) : begin_running(session);
     describe(session, command);
     return status;
@@ -389,6 +391,7 @@ void top_session_end(struct top_session *session)
     end_command(session); /* before the directory is left, which it may use */
     close_parts(session);
     program_fini(&session->program);
+    signals_end(&session->signals);
 }
 
 int top_session_fd(const struct top_session *session)
@@ -407,10 +410,16 @@ static void on_ended(void *context, pid_t pid, int wait_status)
     collector_note_exit(session->collector, pid, wait_status);
 }
 
-int top_session_step(struct top_session *session)
+void top_session_take_signal(struct top_session *session, const struct signal_sent *sent)
 {
     if (session->has_child)
-        child_handle_signals(&session->child, on_ended, session);
+        child_take_signal(&session->child, sent, on_ended, session);
+    else if (sent->number == SIGTSTP)
+        signals_stop(&session->signals, SIGTSTP, 0);
+}
+
+int top_session_step(struct top_session *session)
+{
     int error = collector_step(session->collector);
     int64_t now_ns = clock_now_ns();
     if (error || session->held || now_ns < session->next_settle_ns)

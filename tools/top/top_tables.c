@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* What each view shows of its rows: columns, order, and which rows a filter leaves. */
-#include "top_parts.h"
+#include "top.h"
 
 #include "code_owner.h"
-#include "report_print.h"
+#include "report_view.h"
 #include "stacks.h"
 
 #include <errno.h>
@@ -249,6 +249,12 @@ static void text_of(const struct top_data *data, const struct top_row *row, enum
 
 /* ---- Filling --------------------------------------------------------------------------------- */
 
+/* What only the sampling of waits tells. */
+static bool is_wait(enum field field)
+{
+    return field == READY || field == WAITS || field == GIL_WAITS;
+}
+
 static void fill_cell(const struct top_data *data, const struct top_row *from,
                       struct table_row *row, unsigned at)
 {
@@ -262,6 +268,8 @@ static void fill_cell(const struct top_data *data, const struct top_row *from,
         row_take(row, at, strlen(room));
     } else if (field == PID || field == TID) {
         row_number(row, at, id_of(data->trace, from, field));
+    } else if (!top_sees_waits(data) && is_wait(field)) {
+        row->cells[at].state = CELL_UNKNOWN;
     } else if (field == RATE) {
         row_value(row, at, (double)from->count * 1e9 / (double)data->length_ns);
     } else {
@@ -442,5 +450,8 @@ const char *top_nothing_text(const struct top_data *data)
         return "the first samples are on their way";
     if (data->view->filter[0])
         return "no row has this text; escape shows all";
+    if (!top_sees_waits(data) && data->view->kind != TOP_RANGES &&
+        data->view->kind != TOP_PROCESSES)
+        return data->view->kind == TOP_WAITS ? "waits are not looked at" : "nothing ran";
     return texts[data->view->kind];
 }

@@ -1,7 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* What recordings say, put into rows: each is read by a report, whose tables name the numbers. */
-#include "compare_parts.h"
+#include "compare.h"
+
+#include "compare_facts.h"
+#include "compare_kinds.h"
+#include "compare_limit.h"
+#include "compare_state.h"
 #include "compare_stats.h"
+#include "reader.h"
+#include "report_ranges.h"
+#include "strtab.h"
+#include "vec.h"
 
 #include "missing.h"
 #include "pass.h"
@@ -18,7 +27,6 @@
 enum {
     DURATIONS = 4096, /* of a range in a recording */
     BATCHES = COMPARE_EXACT_MAX,
-    KEY_SIZE = KEYS_MAX * TABLE_LABEL_SIZE,
 };
 
 /* ---- The object ------------------------------------------------------------------------------ */
@@ -38,13 +46,17 @@ struct compare *compare_create(size_t a_runs, size_t b_runs)
     return NULL;
 }
 
+void compare_free_row(struct compare_row *row)
+{
+    free(row->values);
+    free(row->batches[COMPARE_A]);
+    free(row->batches[COMPARE_B]);
+}
+
 static void free_list(struct compare_list *list)
 {
-    for (size_t i = 0; i < list->rows.count; i++) {
-        free(list->rows.items[i].values);
-        free(list->rows.items[i].batches[COMPARE_A]);
-        free(list->rows.items[i].batches[COMPARE_B]);
-    }
+    for (size_t i = 0; i < list->rows.count; i++)
+        compare_free_row(&list->rows.items[i]);
     strtab_free(&list->keys);
     vec_free(&list->rows);
     vec_free(&list->results);
@@ -58,6 +70,9 @@ void compare_destroy(struct compare *compare)
         free_list(&compare->lists[i]);
     for (size_t i = 0; i < compare->table_count; i++)
         table_fini(&compare->tables[i]);
+    for (size_t i = 0; i < compare->screen_count; i++)
+        table_fini(&compare->screen[i]);
+    vec_free(&compare->story.rows);
     strtab_free(&compare->texts);
     free(compare->lists);
     free(compare->runs);
@@ -88,7 +103,7 @@ struct compare_row *compare_row_of(struct compare *compare, size_t kind, const c
         return NULL;
     if ((size_t)at < list->rows.count)
         return &list->rows.items[at];
-    struct compare_row row = {.name = "", .place = ""};
+    struct compare_row row = {.name = "", .place = "", .file = "", .tail = ""};
     size_t count = number_count(compare, kind);
     row.values = malloc((count + 1) * sizeof(*row.values));
     if (!row.values || vec_push(&list->rows, row) != 0) {
@@ -125,6 +140,7 @@ struct reading {
     int keys[KEYS_MAX], place;
     int columns[METRICS_MAX];
     struct table_row *row;
+    char whole[TABLE_LABEL_SIZE]; /* the name of the last row that is no part of another */
 };
 
 static int column_of(const struct table *table, const char *name)
@@ -149,40 +165,87 @@ static double number_of(const struct reading *r, int column)
     return r->table->columns[column].type == COLUMN_VALUE ? cell->value : (double)cell->count;
 }
 
-/* Another checkout of the same program lies in another folder. */
-static bool is_path(const char *key)
+/* A function is called "parse (/home/me/io.py:16)": its file, by its base name, as another checkout
+ * of the same program lies in another folder, and its first line. Without a place: "" and 0. */
+static const char *place_of(const char *function, char file[TABLE_LABEL_SIZE], int32_t *ret_line)
 {
-    return key && (strcmp(key, "file") == 0 || strcmp(key, "module") == 0);
+    const char *open = strrchr(function, '('), *colon = open ? strrchr(open, ':') : NULL;
+    file[0] = '\0';
+    *ret_line = 0;
+    if (!colon || !text_ends_with(function, ")"))
+        return file;
+    snprintf(file, TABLE_LABEL_SIZE, "%.*s", (int)(colon - open - 1), open + 1);
+    *ret_line = (int32_t)strtol(colon + 1, NULL, 10);
+    return text_base_name(file);
 }
 
-/* Lines without a text are told apart by where they are. */
+/* The identity of a row: name, location and further keys. */
+struct identity {
+    const char *name, *file;
+    int32_t line;
+    char room[TABLE_LABEL_SIZE];
+    char tail[KEYS_MAX * TABLE_LABEL_SIZE], key[KEYS_MAX * TABLE_LABEL_SIZE];
+};
+
+/* Lines without a text are called by where they are, a state of the program by itself, a part as
+ * the whole. */
+static const char *name_of(const struct reading *r)
+{
+    if (r->row->role == ROW_PART && !text_of(r, r->keys[0])[0])
+        return r->whole;
+    const int columns[] = {r->keys[0], r->place, r->keys[1]};
+    for (size_t i = 0; i < sizeof(columns) / sizeof(*columns); i++)
+        if (text_of(r, columns[i])[0])
+            return text_of(r, columns[i]);
+    return "";
+}
+
+static void identify(const struct reading *r, struct identity *id)
+{
+    const char *const *names = compare_kinds[r->kind].keys;
+    struct text tail = text_init(id->tail, sizeof(id->tail));
+    struct text key = text_init(id->key, sizeof(id->key));
+    double line = number_of(r, column_of(r->table, "line"));
+    id->name = name_of(r);
+    id->file = "";
+    id->line = isnan(line) ? 0 : (int32_t)line;
+    for (int i = 1; i < KEYS_MAX && names[i]; i++) {
+        const char *part = text_of(r, r->keys[i]);
+        if (strcmp(names[i], "function") == 0)
+            id->file = place_of(part, id->room, &id->line);
+        else if (strcmp(names[i], "file") == 0)
+            id->file = text_base_name(part);
+        else
+            text_format(&tail, "\x1f%s",
+                        strcmp(names[i], "module") == 0 ? text_base_name(part) : part);
+    }
+    text_format(&key, "%s\x1f%s%s", id->name, id->file, id->tail);
+}
+
+static bool is_own(const struct reading *r)
+{
+    int owner = column_of(r->table, "owner");
+    return owner < 0 ? !r->row->observed : strcmp(text_of(r, owner), "own") == 0;
+}
+
 static struct compare_row *find_row(const struct reading *r)
 {
-    char *key = malloc(KEY_SIZE);
+    struct identity *id = malloc(sizeof(*id));
     struct compare_row *row = NULL;
-    if (!key)
+    if (!id)
         return NULL;
-    struct text text = text_init(key, KEY_SIZE);
-    const char *name = text_of(r, r->keys[0]);
-    if (!name[0])
-        name = text_of(r, r->place);
-    text_add(&text, name, strlen(name));
-    for (int i = 1; i < KEYS_MAX; i++) {
-        const char *part = text_of(r, r->keys[i]);
-        if (is_path(compare_kinds[r->kind].keys[i]))
-            part = text_base_name(part);
-        text_add(&text, "\x1f", 1);
-        text_add(&text, part, strlen(part));
+    identify(r, id);
+    row = compare_row_of(r->compare, r->kind, id->key, strlen(id->key));
+    if (row) {
+        row->name = compare_text(r->compare, id->name);
+        row->file = compare_text(r->compare, id->file);
+        row->tail = compare_text(r->compare, id->tail);
+        row->place = compare_text(r->compare, text_of(r, r->place));
+        row->line[r->side] = id->line;
+        row->own = is_own(r);
     }
-    row = compare_row_of(r->compare, r->kind, key, text.length);
-    free(key);
-    const char *copy = row ? compare_text(r->compare, name) : NULL;
-    const char *place = copy ? compare_text(r->compare, text_of(r, r->place)) : NULL;
-    if (!place)
-        return NULL;
-    row->name = copy;
-    row->place = place;
-    return row;
+    free(id);
+    return row && row->name && row->file && row->tail && row->place ? row : NULL;
 }
 
 static int by_number(const void *left, const void *right)
@@ -262,7 +325,7 @@ static int take_row(const struct reading *r, uint64_t index)
 {
     const struct compare_kind *kind = &compare_kinds[r->kind];
     struct compare_row *row = find_row(r);
-    struct middles middles;
+    struct middles middles = {NAN, NAN};
     size_t run = r->run;
     int rc = row ? find_middles(r, row, index, &middles) : -ENOMEM;
     for (unsigned i = 0; i < METRICS_MAX && kind->metrics[i].word && rc == 0; i++) {
@@ -272,6 +335,8 @@ static int take_row(const struct reading *r, uint64_t index)
             value = middles.each;
         if (kind->metrics[i].flags & METRIC_UNDISTURBED)
             value = middles.undisturbed;
+        if (kind->metrics[i].flags & METRIC_BOTH)
+            value = number_of(r, r->columns[i + 1]) + number_of(r, r->columns[i + 2]);
         bool adds = (kind->metrics[i].flags & METRIC_SUM) && !isnan(*at) && !isnan(value);
         *at = adds ? *at + value : isnan(value) ? *at : value;
     }
@@ -294,6 +359,8 @@ static int take_table(struct reading *r)
         r->columns[i] = kind->metrics[i].word ? column_of(r->table, kind->metrics[i].column) : -1;
     for (uint64_t i = 0; i < r->table->row_count && rc == 0; i++) {
         table_row(r->table, i, r->row);
+        if (r->row->role == ROW_PLAIN)
+            snprintf(r->whole, sizeof(r->whole), "%s", text_of(r, r->keys[0]));
         if (r->row->role == ROW_PLAIN || r->row->role == ROW_PART || r->row->role == ROW_MINOR)
             rc = take_row(r, i);
     }
@@ -342,53 +409,6 @@ static int take_tables(struct reading *r, size_t run)
     return rc;
 }
 
-/* ---- What recordings have in common ---------------------------------------------------------- */
-
-static const char *const fact_names[FACTS] = {
-    "command",          "machine", "number of processors", "way of sampling", "recording of waits",
-    "rate of sampling", "clock",   "version of annot",
-};
-
-static void take_facts(struct compare_run *run, const struct trace *trace)
-{
-    const struct trace_session *session = trace_session_get(trace);
-    const struct trace_sampling *sampling = trace_sampling_get(trace);
-    const char *texts[FACTS] = {
-        [0] = trace_string(trace, session->command)->bytes,
-        [1] = trace_string(trace, session->hostname)->bytes,
-        [3] = sampling_rung_text(sampling->rung),
-        [4] = sampling->off_cpu ? "on" : "off",
-        [6] = trace_string(trace, session->clock)->bytes,
-        [7] = trace_string(trace, session->annot_version)->bytes,
-    };
-    for (int i = 0; i < FACTS; i++)
-        snprintf(run->facts[i], FACT_SIZE, "%s", texts[i] ? texts[i] : "");
-    snprintf(run->facts[2], FACT_SIZE, "%u", session->processors);
-    snprintf(run->facts[5], FACT_SIZE, "%u Hz", sampling->frequency_hz);
-    run->period_ns = sampling->frequency_hz ? 1e9 / sampling->frequency_hz : 0;
-}
-
-unsigned compare_check_alike(const struct compare *compare, bool commands, compare_unlike *tell,
-                             void *context)
-{
-    const struct compare_run *first = compare->runs;
-    unsigned found = 0;
-    for (int fact = commands ? 1 : 0; fact < FACTS; fact++) {
-        const char *told = first->facts[fact];
-        for (size_t i = 1; i < compare->counts[0] + compare->counts[1]; i++) {
-            const struct compare_run *run = &compare->runs[i];
-            bool known = run->path && run->facts[fact][0] && first->facts[fact][0];
-            if (!known || strcmp(first->facts[fact], run->facts[fact]) == 0 ||
-                strcmp(told, run->facts[fact]) == 0)
-                continue;
-            told = run->facts[fact];
-            tell(context, fact_names[fact], first->facts[fact], told, run->path);
-            found++;
-        }
-    }
-    return found;
-}
-
 /* ---- Recordings ------------------------------------------------------------------------------ */
 
 int compare_add(struct compare *compare, enum compare_side side, struct store_reader *reader,
@@ -408,20 +428,24 @@ int compare_add(struct compare *compare, enum compare_side side, struct store_re
         .durations = DURATIONS,
     };
     size_t run = compare->added[side];
-    struct reading r = {.compare = compare, .side = side};
+    struct reading *r = calloc(1, sizeof(*r));
     struct report *report = NULL;
-    r.run = run + (side == COMPARE_B ? compare->counts[COMPARE_A] : 0);
-    r.row = malloc(sizeof(*r.row));
-    int rc = r.row ? report_create(&options, &report) : -ENOMEM;
+    if (!r)
+        return -ENOMEM;
+    *r = (struct reading){.compare = compare, .side = side};
+    r->run = run + (side == COMPARE_B ? compare->counts[COMPARE_A] : 0);
+    r->row = malloc(sizeof(*r->row));
+    int rc = r->row ? report_create(&options, &report) : -ENOMEM;
     if (rc == 0) {
-        r.report = report;
-        compare->runs[r.run].path = compare_text(compare, path);
-        take_facts(&compare->runs[r.run], store_reader_trace(reader));
-        rc = compare->runs[r.run].path ? take_tables(&r, run) : -ENOMEM;
+        r->report = report;
+        compare->runs[r->run].path = compare_text(compare, path);
+        compare_take_facts(&compare->runs[r->run], report, store_reader_trace(reader));
+        rc = compare->runs[r->run].path ? take_tables(r, run) : -ENOMEM;
         report_destroy(report);
     }
     compare->added[side]++;
-    free(r.row);
+    free(r->row);
+    free(r);
     return rc;
 }
 

@@ -11,8 +11,11 @@
 #ifndef ANNOT_COMPARE_H
 #define ANNOT_COMPARE_H
 
+#include "compare_screen.h"
 #include "store.h"
+#include "strtab.h"
 #include "table.h"
+#include "vec.h"
 
 #include <stdbool.h>
 
@@ -32,21 +35,24 @@ enum compare_verdict {
     COMPARE_GONE,     /* B has none of it */
 };
 
-/* A change below the first is never called more or less; within the second it is the same. */
-#define COMPARE_LEAST_CHANGE 0.005
-#define COMPARE_SAME_CHANGE  0.01
+enum compare_measured { COMPARE_OF_RUNS = 0, COMPARE_OF_SAMPLES, COMPARE_OF_DURATIONS };
+struct compare_row;
 
 /* What was found about a row and one of its numbers. */
 struct compare_result {
-    const char *kind;          /* "range" */
-    const char *name;          /* "load/parse"; foreign */
-    const char *place;         /* "io.py:16", or "" */
-    const char *metric;        /* "total" */
-    uint8_t unit;              /* enum column_type */
-    uint8_t verdict;           /* enum compare_verdict */
-    double a, b;               /* medians of the sides; NaN: none */
-    double shift;              /* B - A */
-    double low, high;          /* of the shift; NaN or infinite: not known */
+    const struct compare_row *row;
+    const char *kind;                 /* "range" */
+    const char *name;                 /* "load/parse"; foreign */
+    const char *place;                /* "io.py:16", or "" */
+    const char *old_name, *old_place; /* of A, where they are others; NULL: they are not */
+    const char *metric;               /* "total" */
+    uint8_t unit;                     /* enum column_type */
+    uint8_t verdict;                  /* enum compare_verdict */
+    bool own;                         /* of the user: neither a library's nor an observer's */
+    uint8_t measured;                 /* enum compare_measured: what its interval goes by */
+    double a, b;                      /* medians of the sides; NaN: none */
+    double shift;                     /* B - A */
+    double low, high;          /* of the shift, which is inside; NaN or infinite: not known */
     double p, adjusted;        /* NaN: no test; adjusted: for all rows of all tables */
     uint32_t a_count, b_count; /* measurements */
     uint32_t a_some, b_some;   /* of these, not 0 */
@@ -73,73 +79,63 @@ struct compare_number {
 
 int compare_add_number(struct compare *compare, const struct compare_number *number);
 
-/* What recordings must have in common to be compared: `what` is "command", "machine", ... */
-typedef void compare_unlike(void *context, const char *what, const char *first, const char *other,
-                            const char *path);
-
-/* Tells each difference of a recording from the first one, once for each text. `commands`: of side
- * A and side B may differ. Returns how many. */
-unsigned compare_check_alike(const struct compare *compare, bool commands, compare_unlike *tell,
-                             void *context);
-
-/* After all were added. 0 or -ENOMEM. */
-int compare_finish(struct compare *compare);
+/* ---- What is compared ------------------------------------------------------------------------ */
 
 /* The results of one kind of rows, in the order of its table; the rest after finish only. */
 size_t compare_results(const struct compare *compare, const char *kind,
                        const struct compare_result **ret_results);
 bool compare_is_single(const struct compare *compare); /* one run a side */
 size_t compare_runs(const struct compare *compare, enum compare_side side);
-/* Rows that were tested, and of how many rows so few runs could be sure. */
-size_t compare_tested(const struct compare *compare, size_t *ret_possible);
+
 /* How many ranges told how fast the machine was in each run; 0: none could. */
 size_t compare_reference_count(const struct compare *compare);
 
-/* Measurements of whole runs that lie far from those of the other runs of their side. */
-struct compare_outlier {
-    const char *path; /* NULL: it was not recorded */
-    const char *name; /* "wall" */
-    double value, median;
-    size_t run; /* from 0 */
-    enum compare_side side;
-    uint8_t unit; /* enum column_type */
+/* ---- What explains the change ----
+ *
+ *
+ * Rows that are no parts of each other, and so add up to a whole, as far as that is known. */
+
+enum compare_basis {
+    COMPARE_BY_NOTHING = 0, /* the sides have no rows in common */
+    COMPARE_BY_WALL,        /* own functions: parts of the wall time */
+    COMPARE_BY_THREADS,     /* of the time of all threads */
+    COMPARE_BY_CPU,         /* of the CPU time */
+    COMPARE_BY_CALLS,       /* functions, by calls that were counted */
+    COMPARE_BY_BOTH,        /* by calls of one side, and samples of the other */
+    COMPARE_BY_RANGES,
 };
 
-/* Writes at most `limit` of them; returns how many there are. */
-size_t compare_find_outliers(const struct compare *compare, struct compare_outlier *ret_outliers,
-                             size_t limit);
+/* A row of the first screen. */
+struct compare_part {
+    struct compare_result result; /* its sides are NaN where it is not there */
+    double a_count, b_count;      /* of ranges and calls; NaN: none */
+    double a_each, b_each;        /* median of one; NaN: none */
+    bool rough;                   /* the difference may be chance */
+};
 
-/* A table of what is behind the others (runs, tests), one of outliers; the caller's (table_fini).
- * `outliers` outlives the table. */
-void compare_facts_table(const struct compare *compare, struct table *ret_table);
-void compare_outliers_table(const struct compare_outlier *outliers, size_t count,
-                            struct table *ret_table);
+struct compare_parts {
+    struct compare_part *items;
+    size_t count, capacity;
+};
 
-/* A table of one side: of each number of runs and ranges the mean with its interval, the median,
- * the least and the most. The caller's (table_fini). 0 or -ENOMEM. */
-int compare_side_table(const struct compare *compare, enum compare_side side, uint64_t limit,
-                       struct table *ret_table);
-
-/* "471 ms +- 12.1 ms, median 465 ms, least 452 ms" of a number of whole runs; "": it has none. */
-size_t compare_run_text(const struct compare *compare, enum compare_side side, const char *name,
-                        char *buffer, size_t size);
+struct compare_story {
+    uint8_t basis;             /* enum compare_basis */
+    struct compare_parts rows; /* all, in the order of what they add to the change */
+    double a, b;               /* the whole */
+    double a_ready, b_ready;   /* of it: ready, without a processor; NaN: not known */
+    bool marked;               /* the last screen has a row that may be chance */
+};
 
 /* Tables for printers, in the order in which people see them, valid until the next call; `limit`:
  * rows that people see. `ret_tables` has room for COMPARE_TABLES_MAX. Their number, or -ENOMEM. */
-enum { COMPARE_TABLES_MAX = 16 };
+enum { COMPARE_TABLES_MAX = 24 };
 
-int compare_tables(struct compare *compare, uint64_t limit, const struct table **ret_tables);
-
-/* Texts for people: "+3.1 %", "+2.4 to +3.9 %" and "slower". Return the buffer, or constant text.
- */
+/* Texts for people: "+3.1 %", "+2.4 to +3.9 %" and "slower". A change follows from the numbers as
+ * compare_number_text prints them. Return the buffer, or constant text. compare_text.c */
 enum { COMPARE_TEXT_SIZE = 64 };
 
-const char *compare_change_text(const struct compare_result *result, char *buffer);
-const char *compare_interval_text(const struct compare_result *result, char *buffer);
-const char *compare_number_text(const struct compare_result *result, double value, char *buffer);
-const char *compare_verdict_text(const struct compare_result *result);
-
-/* ---- Limits: compare_limit.c ------------------------------------------------------------------
+/* ---- Limits ----
+ *
  *
  * "load > +5%", "function:parse self > 3ms", "wall > +2%", "memory > 100MiB": see annot-diff(1). */
 
@@ -157,29 +153,28 @@ struct compare_limit {
     double value;
 };
 
-/* `text` is foreign. 0, or -EINVAL with a line that says what is wrong. */
-int compare_limit_parse(const char *text, struct compare_limit *ret_limit,
-                        char error[COMPARE_ERROR_SIZE]);
-
 enum compare_state { COMPARE_HOLDS, COMPARE_UNDECIDED, COMPARE_FAILS };
 
 /* What a limit says of a row. `result` is at the level that the number of rows asks for. */
 struct compare_judgement {
     const struct compare_limit *limit;
+    const char *variant; /* of several, which; "": there are two sides */
     enum compare_state state;
     struct compare_result result;
     double low, high, value; /* of what the limit is about, in its unit */
 };
 
-/* "fails", "undecided", "holds" */
-const char *compare_state_text(enum compare_state state);
-/* A table of judgements, which outlive it; the caller's (table_fini). */
-void compare_limits_table(const struct compare_judgement *judgements, size_t count,
-                          struct table *ret_table);
+/* ---- For the files of a comparison -------------------------------------------------------------
+ */
 
-/* Of all rows that the limit names: how many, or -ENOMEM. 0: there are none of that name, or none
- * with such a number. Owned by the caller (free). */
-int64_t compare_judge(const struct compare *compare, const struct compare_limit *limit,
-                      struct compare_judgement **ret_judgements);
+struct compare_row;
+
+/* The row of a key, added if new; NULL: out of memory. */
+struct compare_row *compare_row_of(struct compare *compare, size_t kind, const char *key,
+                                   size_t length);
+
+/* A copy that stays, the same one of equal texts; NULL: out of memory. */
+const char *compare_text(struct compare *compare, const char *text);
+void compare_free_row(struct compare_row *row);
 
 #endif

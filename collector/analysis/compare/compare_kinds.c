@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Which tables of a report are compared, what tells their rows apart, and which of their numbers.
  * Another table of reports is one more entry. */
-#include "compare_parts.h"
+
+#include "compare_kinds.h"
+
+#include "compare_state.h"
+#include "table.h"
 
 #include <string.h>
 
@@ -63,6 +67,7 @@ const struct compare_kind compare_kinds[] = {
         .title = "ranges",
         .label = "range",
         .keys = {"path"},
+        .match = MATCH_NUMBERED,
         .metrics = RANGE_METRICS,
     },
     {
@@ -71,6 +76,7 @@ const struct compare_kind compare_kinds[] = {
         .title = "overlapping ranges (start/end)",
         .label = "range",
         .keys = {"path"},
+        .match = MATCH_NUMBERED,
         .metrics = RANGE_METRICS,
     },
     {
@@ -79,6 +85,7 @@ const struct compare_kind compare_kinds[] = {
         .title = "ranges on tracks",
         .label = "range",
         .keys = {"path"},
+        .match = MATCH_NUMBERED,
         .metrics = RANGE_METRICS,
     },
     {
@@ -103,6 +110,7 @@ const struct compare_kind compare_kinds[] = {
         .title = "GPU time by the ranges that launched it",
         .label = "range",
         .keys = {"path"},
+        .match = MATCH_NUMBERED,
         .metrics = {TIME_OF("gpu", "gpu_ns", METRIC_TESTED | METRIC_SUM | METRIC_TOLD),
                     TIME_OF("self", "gpu_self_ns", METRIC_SUM),
                     TIME_OF("idle", "idle_ns", METRIC_SUM),
@@ -110,15 +118,26 @@ const struct compare_kind compare_kinds[] = {
                     TIME_OF("delay", "delay_p50_ns", 0)},
     },
     {
+        .word = "state",
+        .table = "wall",
+        .title = "wall time, by what the program did",
+        .label = "state",
+        .keys = {"name", "state", "reason"},
+        .place = "reason",
+        .metrics = {TIME_OF("time", "time_ns", METRIC_TESTED | METRIC_SUM)},
+    },
+    {
         .word = "own",
         .table = "own_functions",
         .title = "own functions, with what libraries do for them",
         .label = "function",
-        .keys = {"name", "module", "kind"},
+        .keys = {"name", "function", "module", "kind"},
         .place = "location",
-        .metrics = {TIME_OF("cpu", "cpu_ns", METRIC_TESTED | METRIC_SUM | METRIC_SAMPLED),
-                    TIME_OF("ready", "ready_ns", METRIC_SUM),
-                    TIME_OF("waiting", "waiting_ns", METRIC_TESTED | METRIC_SUM)},
+        .match = MATCH_CODE,
+        .metrics = {TIME_OF("time", NULL, METRIC_TESTED | METRIC_SUM | METRIC_BOTH),
+                    TIME_OF("cpu", "cpu_ns", METRIC_TESTED | METRIC_SUM | METRIC_SAMPLED),
+                    TIME_OF("waiting", "waiting_ns", METRIC_TESTED | METRIC_SUM),
+                    TIME_OF("ready", "ready_ns", METRIC_SUM)},
     },
     {
         .word = "call",
@@ -127,8 +146,9 @@ const struct compare_kind compare_kinds[] = {
         .label = "function",
         .keys = {"name", "file", "kind"},
         .place = "location",
-        .metrics = {COUNT_OF("calls", "calls", METRIC_TESTED | METRIC_SUM | METRIC_TOLD),
-                    TIME_OF("own", "own_ns", METRIC_TESTED | METRIC_SUM | METRIC_TOLD),
+        .match = MATCH_CODE,
+        .metrics = {TIME_OF("own", "own_ns", METRIC_TESTED | METRIC_SUM | METRIC_TOLD),
+                    COUNT_OF("calls", "calls", METRIC_TESTED | METRIC_SUM | METRIC_TOLD),
                     TIME_OF("total", "total_ns", METRIC_SUM), TIME_OF("each", "per_call_ns", 0),
                     TIME_OF("max", "max_ns", 0)},
     },
@@ -137,8 +157,9 @@ const struct compare_kind compare_kinds[] = {
         .table = "functions",
         .title = "all functions: CPU time",
         .label = "function",
-        .keys = {"name", "module", "kind"},
+        .keys = {"name", "function", "module", "kind"},
         .place = "location",
+        .match = MATCH_CODE,
         .metrics = {TIME_OF("self", "cpu_self_ns", METRIC_TESTED | METRIC_SUM | METRIC_SAMPLED),
                     TIME_OF("total", "cpu_total_ns", METRIC_SUM | METRIC_SAMPLED),
                     TIME_OF("python", "cpu_python_ns", METRIC_SUM | METRIC_SAMPLED)},
@@ -150,6 +171,7 @@ const struct compare_kind compare_kinds[] = {
         .label = "line",
         .keys = {"text", "file"},
         .place = "location",
+        .match = MATCH_CODE,
         .metrics = {TIME_OF("self", "cpu_self_ns", METRIC_TESTED | METRIC_SUM | METRIC_SAMPLED),
                     TIME_OF("total", "cpu_total_ns", METRIC_SUM | METRIC_SAMPLED),
                     TIME_OF("waiting", "own_waiting_ns", METRIC_SUM)},

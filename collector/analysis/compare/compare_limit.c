@@ -8,8 +8,15 @@
  * A value in percent, or with a sign, is the difference between the sides; another one is B's own.
  * Several rows of one pattern are judged together: each at a level at which all of them are right
  * in 95 of 100 comparisons. */
-#include "compare_parts.h"
+#include "compare_limit.h"
+
+#include "compare.h"
+#include "compare_kinds.h"
+#include "compare_state.h"
 #include "compare_stats.h"
+#include "compare_test.h"
+#include "table.h"
+#include "vec.h"
 
 #include "text.h"
 
@@ -21,6 +28,9 @@
 #include <string.h>
 
 #define LEVEL 0.95
+
+/* By so much at most, one run is taken to differ from another. */
+#define RUN_FACTOR 2
 
 /* ---- The grammar ----------------------------------------------------------------------------- */
 
@@ -201,9 +211,11 @@ int compare_limit_parse(const char *text, struct compare_limit *ret_limit,
 
 /* ---- Which rows ------------------------------------------------------------------------------ */
 
-/* The whole name, or what a path ends with. */
+/* The whole name, or what a path ends with; of a renamed function, either name. */
 static bool is_meant(const struct compare_limit *limit, const char *name)
 {
+    if (!name)
+        return false;
     const char *leaf = strrchr(name, '/');
     return text_matches(limit->name, name) || (leaf && text_matches(limit->name, leaf + 1));
 }
@@ -211,7 +223,7 @@ static bool is_meant(const struct compare_limit *limit, const char *name)
 /* Without a kind, a run's number of that name comes first, then ranges, then functions. */
 static bool is_kind(const struct compare_limit *limit, size_t kind, bool found)
 {
-    static const char *const plain[] = {"run", "range", "overlapping", "track", "function"};
+    static const char *const plain[] = {"run", "range", "overlapping", "track", "call", "function"};
     if (limit->kind)
         return strcmp(limit->kind, compare_kinds[kind].word) == 0;
     for (size_t i = 0; i < sizeof(plain) / sizeof(*plain) && !found; i++)
@@ -231,7 +243,7 @@ static int metric_in(const struct compare_limit *limit, size_t kind)
 static void judge_own(const struct compare *compare, const struct compare_cell *cell, double level,
                       struct compare_judgement *judgement)
 {
-    struct compare_values values;
+    struct compare_sample values;
     compare_gather(compare, cell, &values);
     enum compare_side side = compare->counts[COMPARE_B] > 0 ? COMPARE_B : COMPARE_A;
     size_t count = values.counts[side];
@@ -244,13 +256,15 @@ static void judge_own(const struct compare *compare, const struct compare_cell *
     judgement->high = count > 1 ? middle.high : middle.median;
 }
 
-static void judge_difference(struct compare_judgement *judgement)
+/* Where one run a side gives no measure of noise, B may be half or twice as much. */
+static void judge_difference(const struct compare *compare, struct compare_judgement *judgement)
 {
     const struct compare_result *result = &judgement->result;
     double scale = judgement->limit->relative ? fabs(result->a) : 1;
+    bool rough = compare_is_single(compare) && isnan(result->p);
     judgement->value = result->shift / scale;
-    judgement->low = result->low / scale;
-    judgement->high = result->high / scale;
+    judgement->low = (rough ? result->b / RUN_FACTOR - result->a : result->low) / scale;
+    judgement->high = (rough ? result->b * RUN_FACTOR - result->a : result->high) / scale;
 }
 
 static enum compare_state state_of(const struct compare_judgement *judgement)
@@ -282,8 +296,8 @@ static int judge_rows(const struct compare *compare, const struct compare_limit 
     int metric = metric_in(limit, kind);
     for (size_t i = 0; i < list->rows.count && metric >= 0; i++) {
         const struct compare_cell cell = {kind, &list->rows.items[i], (unsigned)metric};
-        struct compare_judgement judgement = {.limit = limit};
-        if (!is_meant(limit, cell.row->name))
+        struct compare_judgement judgement = {.limit = limit, .variant = ""};
+        if (!is_meant(limit, cell.row->name) && !is_meant(limit, cell.row->old_name))
             continue;
         int rc = compare_measure(compare, &cell, found->level, &judgement.result);
         if (rc < 0)
@@ -292,7 +306,7 @@ static int judge_rows(const struct compare *compare, const struct compare_limit 
             !has_unit(limit, &judgement.result))
             continue;
         if (limit->relative || limit->difference)
-            judge_difference(&judgement);
+            judge_difference(compare, &judgement);
         else
             judge_own(compare, &cell, found->level, &judgement);
         judgement.state = state_of(&judgement);

@@ -1,7 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* One side by itself: means with their intervals, for those who ran a command several times. */
-#include "compare_parts.h"
+#include "compare_means.h"
+
+#include "compare.h"
+#include "compare_kinds.h"
+#include "compare_state.h"
 #include "compare_stats.h"
+#include "compare_test.h"
+#include "compare_text.h"
+#include "table.h"
+#include "vec.h"
 
 #include "text.h"
 
@@ -37,7 +45,7 @@ static uint8_t unit_of(const struct number *number)
 static bool measure(const struct compare *compare, enum compare_side side, struct number *number)
 {
     const struct compare_cell cell = {number->kind, number->row, number->metric};
-    struct compare_values values;
+    struct compare_sample values;
     compare_gather(compare, &cell, &values);
     double *of = values.of[side];
     number->count = values.counts[side];

@@ -6,7 +6,12 @@
  * share is the run's speed. One that differs between the sides from what the others do has changed,
  * and tells nothing about the speed; it is left out, the most different one first, until the rest
  * agree. Where these are fewer than half of all, nobody knows which have changed. */
-#include "compare_parts.h"
+#include "compare_speed.h"
+
+#include "compare.h"
+#include "compare_kinds.h"
+#include "compare_limit.h"
+#include "compare_state.h"
 #include "compare_stats.h"
 
 #include <errno.h>
@@ -47,7 +52,7 @@ static int by_total(const void *left, const void *right)
     return a < b ? 1 : a > b ? -1 : 0;
 }
 
-static double middle_of(double *values, size_t count)
+static double middle_in_place(double *values, size_t count)
 {
     return compare_middle(values, count, 0.95).median;
 }
@@ -65,7 +70,7 @@ static int add_candidate(struct speeds *s, const struct compare_row *row)
     }
     for (size_t run = 0; run < s->runs; run++)
         sorted[run] = logs[run] = log(row->values[compare_at(s->compare, (unsigned)s->each, run)]);
-    double middle = middle_of(sorted, s->runs);
+    double middle = middle_in_place(sorted, s->runs);
     for (size_t run = 0; run < s->runs; run++)
         logs[run] -= middle;
     free(sorted);
@@ -97,7 +102,7 @@ static void find_speeds(struct speeds *s, bool first)
         for (size_t i = 0; i < s->count; i++)
             if (!s->candidates[i].changed)
                 sum += values[count++] = s->candidates[i].logs[run];
-        s->of_run[run] = first ? middle_of(values, count) : sum / (double)count;
+        s->of_run[run] = first ? middle_in_place(values, count) : sum / (double)count;
     }
 }
 

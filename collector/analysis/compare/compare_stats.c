@@ -4,6 +4,8 @@
  * so one array has all of them. */
 #include "compare_stats.h"
 
+#include "compare_state.h"
+
 #include <errno.h>
 #include <float.h>
 #include <math.h>

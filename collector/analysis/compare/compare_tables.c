@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* The tables of a comparison, for the printers of reports: one for each kind of rows, and that of
  * the runs. */
-#include "compare_parts.h"
+#include "compare_tables.h"
 
+#include "compare.h"
+#include "compare_kinds.h"
+#include "compare_state.h"
+#include "compare_text.h"
 #include "number.h"
 
 #include <errno.h>
@@ -11,157 +15,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- Texts ----------------------------------------------------------------------------------- */
+/* ---- Columns --------------------------------------------------------------------------------- */
 
-/* "1.23", "45.6", "789", "12345": three digits that count. */
-static const char *digits(double value, const char *unit, char *buffer)
-{
-    double size = fabs(value);
-    int decimals = size >= 99.95 ? 0 : size >= 9.995 ? 1 : 2;
-    snprintf(buffer, COMPARE_TEXT_SIZE, "%.*f%s", decimals, value, unit);
-    return buffer;
-}
+/* The columns of tables that compare two sides. */
 
-/* Of any sign, unlike those of number.h. */
-static const char *unit_text(double value, uint8_t unit, char *buffer)
-{
-    static const struct {
-        double size;
-        const char *name;
-    } times[] = {{1e9, " s"}, {1e6, " ms"}, {1e3, " us"}, {1, " ns"}},
-      bytes[] = {{0x1p30, " GiB"}, {0x1p20, " MiB"}, {0x1p10, " KiB"}, {1, " B"}};
-
-    int at = 0;
-    if (unit != COLUMN_TIME && unit != COLUMN_BYTES) {
-        snprintf(buffer, COMPARE_TEXT_SIZE, "%.4g", value);
-        return buffer;
-    }
-    while (at < 3 && fabs(value) < (unit == COLUMN_TIME ? times : bytes)[at].size)
-        at++;
-    double size = (unit == COLUMN_TIME ? times : bytes)[at].size;
-    const char *name = (unit == COLUMN_TIME ? times : bytes)[at].name;
-    if (at == 3 || value == 0)
-        snprintf(buffer, COMPARE_TEXT_SIZE, value == 0 ? "0" : "%.0f%s", value, name);
-    else
-        digits(value / size, name, buffer);
-    return buffer;
-}
-
-const char *compare_number_text(const struct compare_result *result, double value, char *buffer)
-{
-    return isnan(value) ? "-" : unit_text(value, result->unit, buffer);
-}
-
-/* "+3.1", without the unit; of large ones no more than people want to know. */
-static void put_percent(double part, char *buffer, size_t size)
-{
-    double percent = 100 * part;
-    int decimals = fabs(percent) >= 9.95 ? 0 : fabs(percent) >= 0.995 ? 1 : 2;
-    if (percent == 0)
-        snprintf(buffer, size, "0");
-    else if (fabs(percent) >= 9999)
-        snprintf(buffer, size, percent > 0 ? ">+9999" : "<-9999");
-    else
-        snprintf(buffer, size, "%+.*f", decimals, percent);
-}
-
-static bool is_relative(const struct compare_result *result)
-{
-    return !isnan(result->a) && result->a != 0;
-}
-
-static double part_of(const struct compare_result *result, double value)
-{
-    return value / fabs(result->a);
-}
-
-const char *compare_change_text(const struct compare_result *result, char *buffer)
-{
-    char text[COMPARE_TEXT_SIZE / 2];
-    if (isnan(result->shift))
-        return "";
-    if (is_relative(result)) {
-        put_percent(part_of(result, result->shift), text, sizeof(text));
-        snprintf(buffer, COMPARE_TEXT_SIZE, "%s %%", text);
-        return buffer;
-    }
-    buffer[0] = '+';
-    unit_text(result->shift, result->unit, buffer + (result->shift > 0));
-    return buffer;
-}
-
-const char *compare_interval_text(const struct compare_result *result, char *buffer)
-{
-    char low[COMPARE_TEXT_SIZE / 3], high[COMPARE_TEXT_SIZE / 3];
-    if (isnan(result->low) || !is_relative(result))
-        return "";
-    if (isinf(result->low) && isinf(result->high))
-        return "not known";
-    put_percent(part_of(result, result->low), low, sizeof(low));
-    put_percent(part_of(result, result->high), high, sizeof(high));
-    snprintf(buffer, COMPARE_TEXT_SIZE, "%s to %s %%", low, isinf(result->high) ? "any" : high);
-    return buffer;
-}
-
-const char *compare_verdict_text(const struct compare_result *result)
-{
-    bool time = result->unit == COLUMN_TIME;
-    switch ((enum compare_verdict)result->verdict) {
-    case COMPARE_MORE:
-        return time ? "slower" : "more";
-    case COMPARE_LESS:
-        return time ? "faster" : "less";
-    case COMPARE_SAME:
-        return "same";
-    case COMPARE_ONE_RUN:
-        return "one run";
-    case COMPARE_UNTESTED:
-        return "small";
-    case COMPARE_NEW:
-        return "new";
-    case COMPARE_GONE:
-        return "gone";
-    default:
-        return "unsure";
-    }
-}
-
-/* ---- Rows ------------------------------------------------------------------------------------ */
-
-enum {
-    LABEL, /* of people */
-    OF,
-    PLACE,
-    A_TEXT,
-    B_TEXT,
-    CHANGE_TEXT,
-    INTERVAL_TEXT,
-    NAME, /* of programs */
-    METRIC,
-    UNIT,
-    A_NUMBER,
-    B_NUMBER,
-    DIFFERENCE,
-    LOW,
-    HIGH,
-    CHANGE,
-    P,
-    ADJUSTED,
-    A_COUNT,
-    B_COUNT,
-    VERDICT,
-    COLUMNS,
-};
-
-static const struct table_column columns[COLUMNS] = {
+static const struct table_column side_columns[COMPARE_COLUMNS] = {
     [LABEL] = {.title = "", .type = COLUMN_TEXT},
     [OF] = {.title = "of it", .type = COLUMN_TEXT},
-    [PLACE] = {.name = "place", .title = "where", .type = COLUMN_TEXT, .rank = 9},
+    [PLACE] = {.name = "place", .title = "where", .type = COLUMN_TEXT, .rank = 3},
     [A_TEXT] = {.title = "A", .type = COLUMN_TEXT, .right = true},
     [B_TEXT] = {.title = "B", .type = COLUMN_TEXT, .right = true},
+    [DIFFERENCE_TEXT] = {.title = "difference", .type = COLUMN_TEXT, .right = true},
     [CHANGE_TEXT] = {.title = "change", .type = COLUMN_TEXT, .right = true},
-    [INTERVAL_TEXT] = {.title = "95 % interval", .type = COLUMN_TEXT, .right = true},
+    [INTERVAL_TEXT] = {.title = "95 % interval", .type = COLUMN_TEXT, .rank = 1, .right = true},
+    [TIMES_TEXT] = {.title = "times", .type = COLUMN_TEXT, .rank = 2, .rare = true, .right = true},
+    [EACH_TEXT] = {.title = "each", .type = COLUMN_TEXT, .rank = 1, .rare = true, .right = true},
+    [KIND] = {.name = "kind", .type = COLUMN_TEXT},
     [NAME] = {.name = "name", .type = COLUMN_TEXT},
+    [OLD_NAME] = {.name = "a_name", .type = COLUMN_TEXT},
     [METRIC] = {.name = "metric", .type = COLUMN_TEXT},
     [UNIT] = {.name = "unit", .type = COLUMN_TEXT},
     [A_NUMBER] = {.name = "a", .type = COLUMN_VALUE},
@@ -172,18 +43,31 @@ static const struct table_column columns[COLUMNS] = {
     [CHANGE] = {.name = "change", .type = COLUMN_VALUE},
     [P] = {.name = "p", .type = COLUMN_VALUE},
     [ADJUSTED] = {.name = "p_adjusted", .type = COLUMN_VALUE},
+    [CHANCE] = {.name = "may_be_chance", .type = COLUMN_FLAG},
     [A_COUNT] = {.name = "a_count", .type = COLUMN_COUNT},
     [B_COUNT] = {.name = "b_count", .type = COLUMN_COUNT},
     [VERDICT] = {.name = "verdict", .title = "verdict", .type = COLUMN_TEXT},
 };
 
-const char *compare_unit_name(uint8_t unit)
+_Static_assert(COMPARE_COLUMNS <= 32 && (int)COMPARE_COLUMNS <= (int)TABLE_COLUMNS_MAX, "bits");
+
+void compare_add_columns(struct table *table, uint32_t shown)
 {
-    return unit == COLUMN_TIME    ? "ns"
-           : unit == COLUMN_BYTES ? "bytes"
-           : unit == COLUMN_COUNT ? "count"
-                                  : "value";
+    for (unsigned i = 0; i < COMPARE_COLUMNS; i++) {
+        struct table_column column = side_columns[i];
+        if (!(shown & 1u << i))
+            column.name = column.title = NULL;
+        table_add_column(table, column);
+    }
 }
+
+/* ---- Rows ------------------------------------------------------------------------------------ */
+
+static const uint32_t columns =
+    1u << LABEL | 1u << OF | 1u << PLACE | 1u << A_TEXT | 1u << B_TEXT | 1u << CHANGE_TEXT |
+    1u << INTERVAL_TEXT | 1u << NAME | 1u << OLD_NAME | 1u << METRIC | 1u << UNIT | 1u << A_NUMBER |
+    1u << B_NUMBER | 1u << DIFFERENCE | 1u << LOW | 1u << HIGH | 1u << CHANGE | 1u << P |
+    1u << ADJUSTED | 1u << A_COUNT | 1u << B_COUNT | 1u << VERDICT;
 
 /* Numbers that are not known are left out, as JSON has no way to write them. */
 static void add_value(struct table_row *row, unsigned column, double value)
@@ -202,7 +86,10 @@ static const char *metric_title(const struct compare_result *result)
 static void fill_people(struct table_row *row, const struct compare_result *result, bool again)
 {
     char text[COMPARE_TEXT_SIZE];
-    row_text(row, LABEL, again ? "" : result->name);
+    char label[1024];
+    snprintf(label, sizeof(label), "%.400s%s%.400s", result->old_name ? result->old_name : "",
+             result->old_name ? " \xe2\x86\x92 " : "", result->name);
+    row_text(row, LABEL, again ? "" : label);
     row_text(row, OF, metric_title(result));
     row_text(row, A_TEXT, compare_number_text(result, result->a, text));
     row_text(row, B_TEXT, compare_number_text(result, result->b, text));
@@ -229,6 +116,7 @@ static void fill(const struct table *table, uint64_t index, struct table_row *ro
     fill_people(row, result,
                 before && before->name == result->name && before->place == result->place);
     row_text(row, NAME, result->name);
+    row_text(row, OLD_NAME, result->old_name ? result->old_name : "");
     row_text(row, PLACE, result->place);
     row_text(row, METRIC, result->metric);
     row_text(row, UNIT, compare_unit_name(result->unit));
@@ -237,7 +125,7 @@ static void fill(const struct table *table, uint64_t index, struct table_row *ro
     add_value(row, DIFFERENCE, result->shift);
     add_value(row, LOW, result->low);
     add_value(row, HIGH, result->high);
-    add_value(row, CHANGE, is_relative(result) ? part_of(result, result->shift) : NAN);
+    add_value(row, CHANGE, fabs(result->a) > 0 ? result->shift / fabs(result->a) : NAN);
     add_value(row, P, result->p);
     add_value(row, ADJUSTED, result->adjusted);
     row_count(row, A_COUNT, result->a_count);
@@ -245,7 +133,7 @@ static void fill(const struct table *table, uint64_t index, struct table_row *ro
     row_text(row, VERDICT, compare_verdict_text(result));
 }
 
-/* ---- Order: rows with something sure first, then by the time that they take -------------------
+/* ---- Order: rows with something sure first, then by their change ------------------------------
  */
 
 struct group {
@@ -272,10 +160,10 @@ static bool is_sure(const struct compare_result *result)
 
 static void add_result(struct group *group, const struct compare_result *result)
 {
-    double a = isnan(result->a) ? 0 : fabs(result->a), b = isnan(result->b) ? 0 : fabs(result->b);
-    group->count++;
+    double a = isnan(result->a) ? 0 : result->a, b = isnan(result->b) ? 0 : result->b;
     group->sure = group->sure || is_sure(result);
-    group->size = fmax(group->size, a > b ? a : b);
+    if (group->count++ == 0) /* the total */
+        group->size = fabs(b - a);
 }
 
 /* 0 or -ENOMEM. */
@@ -329,8 +217,9 @@ static int add_table(struct compare *compare, size_t index)
     table->long_labels = true;
     table->tells_hidden = true;
     table->title = strdup(kind->title);
-    for (unsigned i = 0; i < COLUMNS; i++)
-        table_add_column(table, columns[i]);
+    compare_add_columns(table, columns);
+    table->columns[PLACE].rank = 9;
+    table->columns[INTERVAL_TEXT].rank = 0;
     table->columns[LABEL].title = kind->label;
     if (metrics < 2)
         table->columns[OF].title = NULL;

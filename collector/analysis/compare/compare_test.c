@@ -1,7 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* Each row's numbers, tested; and what that means, of all rows of a table together. */
-#include "compare_parts.h"
+#include "compare_test.h"
+
+#include "compare.h"
+#include "compare_kinds.h"
+#include "compare_limit.h"
+#include "compare_match.h"
+#include "compare_screen.h"
+#include "compare_speed.h"
+#include "compare_state.h"
 #include "compare_stats.h"
+#include "vec.h"
 
 #include <errno.h>
 #include <math.h>
@@ -30,7 +39,7 @@ static bool is_known(const struct compare *compare, const struct compare_cell *c
 }
 
 size_t compare_gather(const struct compare *compare, const struct compare_cell *cell,
-                      struct compare_values *ret_values)
+                      struct compare_sample *ret_values)
 {
     bool sum = compare_kinds[cell->kind].metrics[cell->metric].flags & METRIC_SUM;
     bool filled = sum && is_known(compare, cell);
@@ -55,11 +64,12 @@ static double middle_of(const double *values, size_t count)
     return compare_middle(sorted, count, LEVEL).median;
 }
 
+/* The difference is that of the numbers that are shown; the interval around the estimate of the
+ * test is made wider where it is outside. */
 static int set_test(struct compare_result *result, const struct compare_test *test, double scale)
 {
-    result->shift = test->shift * scale;
-    result->low = test->low * scale;
-    result->high = test->high * scale;
+    result->low = fmin(test->low * scale, result->shift);
+    result->high = fmax(test->high * scale, result->shift);
     result->p = test->p;
     return 0;
 }
@@ -75,6 +85,7 @@ static int measure_single(const struct compare *compare, const struct compare_ro
         int rc = compare_groups((struct compare_group){row->batches[COMPARE_A], counts[COMPARE_A]},
                                 (struct compare_group){row->batches[COMPARE_B], counts[COMPARE_B]},
                                 level, &test);
+        result->measured = COMPARE_OF_DURATIONS;
         result->a_count = (uint32_t)counts[COMPARE_A];
         result->b_count = (uint32_t)counts[COMPARE_B];
         return rc < 0 ? rc : set_test(result, &test, 1);
@@ -84,9 +95,8 @@ static int measure_single(const struct compare *compare, const struct compare_ro
         return 0;
     test = compare_counts((uint64_t)llround(result->a / a_period),
                           (uint64_t)llround(result->b / b_period), a_period / b_period, level);
-    set_test(result, &test, result->a);
-    result->shift = result->b - result->a;
-    return 0;
+    result->measured = COMPARE_OF_SAMPLES;
+    return set_test(result, &test, result->a);
 }
 
 static uint32_t count_some(const double *values, size_t count)
@@ -102,14 +112,18 @@ int compare_measure(const struct compare *compare, const struct compare_cell *ce
 {
     const struct compare_kind *kind = &compare_kinds[cell->kind];
     const struct compare_metric *what = &kind->metrics[cell->metric];
-    struct compare_values values;
+    struct compare_sample values;
     compare_gather(compare, cell, &values);
     const double *a = values.of[COMPARE_A], *b = values.of[COMPARE_B];
     size_t a_count = values.counts[COMPARE_A], b_count = values.counts[COMPARE_B];
     *ret_result = (struct compare_result){
+        .row = cell->row,
         .kind = kind->word,
         .name = cell->row->name,
         .place = cell->row->place,
+        .old_name = cell->row->old_name,
+        .old_place = cell->row->old_place,
+        .own = cell->row->own,
         .metric = what->word,
         .unit = cell->kind == 0 ? cell->row->unit : what->unit,
         .a = middle_of(a, a_count),
@@ -150,7 +164,8 @@ static enum compare_verdict presence_of(const struct compare *compare,
 static enum compare_verdict verdict_of(const struct compare_result *result)
 {
     double whole = fabs(result->a), change = fabs(result->shift);
-    bool sure = !isnan(result->adjusted) && result->adjusted <= SURE_P;
+    bool sure = !isnan(result->adjusted) && result->adjusted <= SURE_P &&
+                !(result->low < 0 && result->high > 0);
     if (isnan(result->p))
         return COMPARE_ONE_RUN;
     if (sure && change >= COMPARE_LEAST_CHANGE * whole && change > 0)
@@ -203,6 +218,7 @@ static int add_results(struct compare *compare, size_t kind, const double *sizes
     struct compare_list *list = &compare->lists[kind];
     const struct compare_metric *metrics = compare_kinds[kind].metrics;
     for (size_t i = 0; i < list->rows.count; i++) {
+        list->rows.items[i].first_result = list->results.count;
         for (unsigned metric = 0; metric < METRICS_MAX && metrics[metric].word; metric++) {
             struct compare_result result;
             if (!(metrics[metric].flags & METRIC_TESTED))
@@ -301,13 +317,46 @@ static int test_kind(struct compare *compare, size_t kind)
 
 int compare_finish(struct compare *compare)
 {
-    int rc = compare_even_out(compare);
+    int rc = compare_match(compare);
+    if (rc == 0)
+        rc = compare_even_out(compare);
     for (size_t kind = 0; kind < compare_kind_count && rc == 0; kind++)
         rc = test_kind(compare, kind);
     if (rc == 0)
         rc = adjust(compare);
     for (size_t kind = 0; kind < compare_kind_count && rc == 0; kind++)
         judge(compare, kind);
+    return rc < 0 ? rc : compare_find_story(compare);
+}
+
+static struct compare_result *first_of(struct compare *compare)
+{
+    for (size_t i = 0; i < compare->lists[0].results.count; i++)
+        if (is_first(&compare->lists[0].results.items[i]))
+            return &compare->lists[0].results.items[i];
+    return NULL;
+}
+
+int compare_adjust_walls(struct compare *const *pairs, size_t count)
+{
+    double *p = malloc((count + 1) * sizeof(*p));
+    size_t used = 0;
+    if (!p)
+        return -ENOMEM;
+    for (size_t i = 0; i < count; i++) {
+        const struct compare_result *wall = first_of(pairs[i]);
+        if (wall && !isnan(wall->p))
+            p[used++] = wall->p;
+    }
+    int rc = compare_adjust(p, used);
+    for (size_t i = used = 0; i < count && rc == 0; i++) {
+        struct compare_result *wall = first_of(pairs[i]);
+        if (!wall || isnan(wall->p))
+            continue;
+        wall->adjusted = p[used++];
+        wall->verdict = (uint8_t)verdict_of(wall);
+    }
+    free(p);
     return rc;
 }
 

@@ -27,6 +27,7 @@ const char *code_purpose_name(unsigned purpose)
         [PURPOSE_POOL] = "pools",
         [PURPOSE_IMPORT] = "imports",
         [PURPOSE_START_UP] = "start-up",
+        [PURPOSE_LAUNCH] = "start of the command",
     };
     return names[purpose < PURPOSE_COUNT ? purpose : PURPOSE_NONE];
 }
@@ -50,19 +51,64 @@ static bool is_in_packages(const char *path)
     return strstr(path, "/site-packages/") || strstr(path, "/dist-packages/");
 }
 
+/* A file of pyannot, wherever it was installed: FOLDER/pyannot/observe/names.py. The folder alone
+ * says nothing, for a program may have one of that name. */
 static bool is_annot(const char *path)
 {
-    const char *behind = behind_installed(path);
-    return begins(behind ? behind : "", "pyannot/") || strstr(path, "/pyannot/pyannot/");
+    static const char name[] = "/pyannot/";
+    const char *file = NULL;
+    for (const char *at = strstr(path, name); at; at = strstr(at + 1, name))
+        file = at + strlen(name);
+    return file && (file[0] == '_' || begins(file, "observe/") || begins(file, "nvtx/") ||
+                    begins(file, "preload/"));
 }
 
-/* "<stdin>" and cells of notebooks are what somebody typed. "<string>" is it after -c; of other
- * commands it is what libraries make: lines of .pth files, methods of named tuples and of
- * dataclasses. */
-static bool is_made_of_text(const struct trace *trace, const char *path)
+static const char *source_of(const struct trace *trace, const struct label *label)
+{
+    const struct stacks *stacks = trace_stacks_get(trace);
+    return trace_string(trace, stacks_get_source(stacks, label->source)->path)->bytes;
+}
+
+static bool names_python(const char *command)
+{
+    for (const char *at = command; *at; at += strspn(at, " ")) {
+        size_t size = strcspn(at, " "), folder = size;
+        while (folder > 0 && at[folder - 1] != '/')
+            folder--;
+        if (strncmp(at + folder, "python", strlen("python")) == 0)
+            return true;
+        at += size;
+    }
+    return false;
+}
+
+/* What multiprocessing gives to new interpreters with -c. */
+static bool has_spawned(const struct trace *trace)
+{
+    const struct stacks *stacks = trace_stacks_get(trace);
+    uint32_t count = stacks_source_count(stacks);
+    for (uint32_t i = 1; i < count; i++)
+        if (strstr(trace_string(trace, stacks_get_source(stacks, i)->path)->bytes,
+                   "/multiprocessing/spawn.py"))
+            return true;
+    return false;
+}
+
+/* "<stdin>", cells of notebooks and tests in docstrings are what somebody typed. So are functions
+ * of "<string>", text given to exec, but for the methods of data classes and named tuples. What
+ * runs such a text as a whole is it after -c and in a program that embeds Python; elsewhere its
+ * caller has it, or it is a line of a .pth file. */
+static bool is_made_of_text(const struct trace *trace, const struct label *label)
 {
     const char *command = trace_string(trace, trace_session_get(trace)->command)->bytes;
-    return strcmp(path, "<string>") == 0 && *command && !strstr(command, " -c ");
+    const char *name = trace_string(trace, label->text)->bytes, *end = strrchr(name, '.');
+    if (strcmp(source_of(trace, label), "<string>") != 0)
+        return false;
+    if (strcmp(name, "<module>") == 0)
+        return *command && !strstr(command, " -c ") &&
+               (names_python(command) || has_spawned(trace));
+    return begins(end ? end + 1 : name, "__") || begins(name, "__create_fn__") ||
+           strcmp(name, "<lambda>") == 0;
 }
 
 static bool is_frozen(const char *path)
@@ -71,20 +117,32 @@ static bool is_frozen(const char *path)
            begins(path, "<attrs generated") || begins(path, "<decorator-gen");
 }
 
-/* venv/bin/black: what installers make for a package's main function. */
-static bool is_start_script(const char *path)
+/* venv/bin/black: what installers make for a package's main function, in an environment: there is
+ * code below venv/lib/python3.12/. */
+static bool is_start_script(const struct trace *trace, const char *path)
 {
+    const struct stacks *stacks = trace_stacks_get(trace);
     const char *name = text_base_name(path);
-    return name - path >= 5 && strncmp(name - 5, "/bin/", 5) == 0 && !strchr(name, '.');
+    uint32_t count = stacks_source_count(stacks);
+    if (name - path < 5 || strncmp(name - 5, "/bin/", 5) != 0 || strchr(name, '.'))
+        return false;
+    size_t folder = (size_t)(name - path) - strlen("bin/");
+    for (uint32_t i = 1; i < count; i++) {
+        const char *other = trace_string(trace, stacks_get_source(stacks, i)->path)->bytes;
+        if (strncmp(other, path, folder) == 0 && begins(other + folder, "lib/python"))
+            return true;
+    }
+    return false;
 }
 
-static enum code_owner python_owner(const struct trace *trace, const char *path)
+static enum code_owner python_owner(const struct trace *trace, const struct label *label)
 {
+    const char *path = source_of(trace, label);
     if (is_annot(path))
         return CODE_ANNOT;
-    if (is_frozen(path) || is_made_of_text(trace, path))
+    if (is_frozen(path) || is_made_of_text(trace, label))
         return CODE_STDLIB;
-    if (is_in_packages(path) || is_start_script(path))
+    if (is_in_packages(path) || is_start_script(trace, path))
         return CODE_LIBRARY;
     return behind_installed(path) ? CODE_STDLIB : CODE_OWN;
 }
@@ -115,10 +173,11 @@ static enum code_purpose python_purpose(const char *path)
     };
 
     const char *behind = behind_installed(path);
-    if (begins(path, "<frozen "))
-        return begins(path, "<frozen importlib") || begins(path, "<frozen zipimport")
-                   ? PURPOSE_IMPORT
-                   : PURPOSE_START_UP;
+    if (begins(path, "<frozen importlib") || begins(path, "<frozen zipimport"))
+        return PURPOSE_IMPORT;
+    if (begins(path, "<frozen runpy") || begins(path, "<frozen site>") ||
+        begins(path, "<frozen getpath>"))
+        return PURPOSE_START_UP;
     for (size_t i = 0; behind && i < sizeof(modules) / sizeof(*modules); i++)
         if (begins(behind, modules[i].begin))
             return modules[i].purpose;
@@ -151,7 +210,7 @@ static enum code_owner native_owner(const char *path)
 {
     const char *name = text_base_name(path);
     bool shared = strstr(name, ".so") != NULL;
-    if (begins(name, "libannot") || begins(name, "annot-preload") || strstr(path, "/pyannot/"))
+    if (begins(name, "libannot") || begins(name, "annot-preload") || is_annot(path))
         return CODE_ANNOT;
     if (is_interpreter(name))
         return CODE_INTERPRETER;
@@ -170,12 +229,6 @@ static bool is_entry(const char *function)
 
 /* ---- Both ------------------------------------------------------------------------------------ */
 
-static const char *source_of(const struct trace *trace, const struct label *label)
-{
-    const struct stacks *stacks = trace_stacks_get(trace);
-    return trace_string(trace, stacks_get_source(stacks, label->source)->path)->bytes;
-}
-
 static const char *module_of(const struct trace *trace, const struct label *label)
 {
     const struct stacks *stacks = trace_stacks_get(trace);
@@ -187,7 +240,7 @@ enum code_owner code_owner_of(const struct trace *trace, uint32_t ordinal)
     const struct label *label = stacks_get_label(trace_stacks_get(trace), ordinal);
     switch (label->kind) {
     case FRAME_PYTHON:
-        return python_owner(trace, source_of(trace, label));
+        return python_owner(trace, label);
     case FRAME_NATIVE:
         if (begins(trace_string(trace, label->text)->bytes, "annot_")) /* linked statically */
             return CODE_ANNOT;
@@ -245,6 +298,18 @@ enum code_purpose code_purpose_of(const struct trace *trace, uint32_t ordinal)
 {
     const struct label *label = stacks_get_label(trace_stacks_get(trace), ordinal);
     return label->kind == FRAME_PYTHON ? python_purpose(source_of(trace, label)) : PURPOSE_NONE;
+}
+
+enum code_begins code_begins(const struct trace *trace, uint32_t ordinal)
+{
+    const struct label *label = stacks_get_label(trace_stacks_get(trace), ordinal);
+    if (label->kind != FRAME_PYTHON)
+        return BEGINS_NOTHING;
+    if (strcmp(trace_string(trace, label->text)->bytes, "<module>") == 0)
+        return BEGINS_MODULE;
+    const char *path = source_of(trace, label);
+    bool is_runpy = begins(path, "<frozen runpy") || strcmp(text_base_name(path), "runpy.py") == 0;
+    return is_runpy ? BEGINS_MAIN : BEGINS_NOTHING;
 }
 
 bool code_is_extension(const struct trace *trace, uint32_t ordinal)

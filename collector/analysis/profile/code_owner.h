@@ -28,7 +28,8 @@ enum code_purpose {
     PURPOSE_LOOP,     /* an event loop's own work */
     PURPOSE_POOL,     /* hands tasks to workers and takes their results */
     PURPOSE_IMPORT,   /* looks for modules and loads them */
-    PURPOSE_START_UP, /* begins the interpreter and the script, and ends them */
+    PURPOSE_START_UP, /* begins the interpreter and the script: see own_parts.h */
+    PURPOSE_LAUNCH,   /* begins the command, before its last exec: of stacks, see launch.h */
     PURPOSE_COUNT,
 };
 
@@ -51,6 +52,12 @@ enum code_colour {
 enum code_owner code_owner_of(const struct trace *trace, uint32_t label);
 enum code_colour code_colour_of(const struct trace *trace, uint32_t label);
 enum code_purpose code_purpose_of(const struct trace *trace, uint32_t label);
+
+/* What a Python function is where a program begins: the code of a module, or what runs that of the
+ * main one after -m. */
+enum code_begins { BEGINS_NOTHING = 0, BEGINS_MODULE, BEGINS_MAIN };
+
+enum code_begins code_begins(const struct trace *trace, uint32_t label);
 
 /* Native code of an installed Python module: numpy's loops, _zlib. */
 bool code_is_extension(const struct trace *trace, uint32_t label);

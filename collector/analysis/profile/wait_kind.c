@@ -18,6 +18,10 @@ static const struct {
     {"/concurrent/futures/_base.py", "exception", WAIT_KIND_FUTURE},
     {"/concurrent/futures/_base.py", "as_completed", WAIT_KIND_FUTURE},
     {"/concurrent/futures/_base.py", "wait", WAIT_KIND_FUTURE},
+    {"/multiprocessing/pool.py", "get", WAIT_KIND_POOL},
+    {"/multiprocessing/pool.py", "wait", WAIT_KIND_POOL},
+    {"/multiprocessing/pool.py", "next", WAIT_KIND_POOL},
+    {"/multiprocessing/pool.py", "join", WAIT_KIND_POOL},
     {"/queue.py", "get", WAIT_KIND_QUEUE},
     {"/queue.py", "put", WAIT_KIND_QUEUE},
     {"/queue.py", "join", WAIT_KIND_QUEUE},
@@ -75,7 +79,7 @@ uint8_t wait_kind_of(const struct own_time *own, uint32_t stack, unsigned reason
 
 const char *wait_kind_name(unsigned kind)
 {
-    static const char *const names[] = {"join", "future", "queue"};
+    static const char *const names[] = {"join", "future", "queue", "pool"};
     return kind >= WAIT_REASON_COUNT && kind < WAIT_KINDS
                ? names[kind - WAIT_REASON_COUNT]
                : wait_reason_name((enum wait_reason)kind);
@@ -101,6 +105,7 @@ const char *wait_phrase(unsigned kind)
         [WAIT_KIND_JOIN] = "waiting for a thread to end",
         [WAIT_KIND_FUTURE] = "waiting for a future",
         [WAIT_KIND_QUEUE] = "waiting for a queue",
+        [WAIT_KIND_POOL] = "waiting for the pool",
     };
     return phrases[kind < WAIT_KINDS ? kind : WAIT_UNKNOWN];
 }

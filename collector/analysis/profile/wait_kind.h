@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What a wait is for, as the user's code says it. The kernel sees that a thread waits for a lock;
- * Python's stack tells that this is the end of another thread, a future, or a queue.
+ * Python's stack says that this is the end of another thread, a future, a queue or a pool.
  * Thread-safety: none. */
 #ifndef ANNOT_WAIT_KIND_H
 #define ANNOT_WAIT_KIND_H
@@ -12,6 +12,7 @@ enum wait_kind {
     WAIT_KIND_JOIN = WAIT_REASON_COUNT,
     WAIT_KIND_FUTURE,
     WAIT_KIND_QUEUE,
+    WAIT_KIND_POOL,
     WAIT_KINDS,
 };
 

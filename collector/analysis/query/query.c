@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* See query.h. Thread-safety: none. */
-#include "query_parts.h"
+#include "query_functions.h"
+#include "query_report.h"
+#include "query_state.h"
+#include "query_tables.h"
+#include "reader.h"
 
 #include "options.h"
 #include "text.h"
@@ -12,47 +16,6 @@
 
 enum { STEPS_BETWEEN_LOOKS = 10000, CACHE_KIB = 32 << 10, LENGTH_MAX = 64 << 20 };
 
-/* ---- Places ---------------------------------------------------------------------------------- */
-
-/* The first reader, at its first event again, or another one. -errno. */
-static int make_place(struct query *query, bool samples, struct query_place **ret_place)
-{
-    struct query_place *place = calloc(1, sizeof(*place));
-    if (!place)
-        return -ENOMEM;
-    place->whole = samples;
-    int error = samples ? store_reader_open(query->options.path, &place->reader)
-                        : store_reader_again(query->options.reader, &place->reader);
-    if (!error)
-        error = vec_push(&query->places, place);
-    if (error) {
-        store_reader_close(place->reader);
-        free(place);
-        return error;
-    }
-    *ret_place = place;
-    return 0;
-}
-
-struct query_place *query_take_place(struct query *query, bool samples)
-{
-    struct query_place *place = NULL;
-    for (size_t i = 0; i < query->places.count && !place; i++)
-        if (!query->places.items[i]->busy && (query->places.items[i]->whole || !samples))
-            place = query->places.items[i];
-    query->read_error =
-        place ? store_reader_rewind(place->reader) : make_place(query, samples, &place);
-    if (query->read_error)
-        return NULL;
-    place->busy = true;
-    return place;
-}
-
-void query_give_place(struct query_place *place)
-{
-    place->busy = false;
-}
-
 const struct store_reader *query_reader(const struct query *query)
 {
     const struct store_reader *worst = query->options.reader;
@@ -62,79 +25,6 @@ const struct store_reader *query_reader(const struct query *query)
             worst = reader;
     }
     return worst;
-}
-
-/* ---- Cells ----------------------------------------------------------------------------------- */
-
-struct query_cell string_cell(const struct trace *trace, uint32_t ordinal)
-{
-    const struct trace_string *string = ordinal ? trace_string(trace, ordinal) : NULL;
-    if (!string)
-        return (struct query_cell){.type = QUERY_NULL};
-    return (struct query_cell){.type = QUERY_TEXT, .bytes = string->bytes, .size = string->length};
-}
-
-struct query_cell constant_cell(const char *text)
-{
-    if (!text)
-        return (struct query_cell){.type = QUERY_NULL};
-    return (struct query_cell){.type = QUERY_TEXT, .bytes = text, .size = strlen(text)};
-}
-
-struct query_cell owner_cell(const struct trace *trace, uint32_t ordinal, enum owner_part part)
-{
-    const struct trace_thread *thread = trace_thread_get(trace, ordinal);
-    const struct trace_process *process = thread ? trace_process_get(trace, thread->process) : NULL;
-    if (part == OWNER_THREAD)
-        return integer_cell(ordinal);
-    if (part == OWNER_PROCESS && thread)
-        return integer_cell(thread->process);
-    if (part == OWNER_TID && thread)
-        return integer_cell(thread->tid);
-    if (part == OWNER_PID && process)
-        return integer_cell(process->pid);
-    return (struct query_cell){.type = QUERY_NULL};
-}
-
-void put_cell(sqlite3_context *context, struct query_cell cell)
-{
-    if (cell.type == QUERY_INTEGER)
-        sqlite3_result_int64(context, cell.integer);
-    else if (cell.type == QUERY_TEXT)
-        sqlite3_result_text(context, cell.bytes, (int)cell.size, SQLITE_STATIC);
-}
-
-void put_string(sqlite3_context *context, const struct trace *trace, uint32_t ordinal)
-{
-    put_cell(context, string_cell(trace, ordinal));
-}
-
-void put_constant(sqlite3_context *context, const char *text)
-{
-    put_cell(context, constant_cell(text));
-}
-
-void put_copy(sqlite3_context *context, const char *text, size_t size)
-{
-    sqlite3_result_text64(context, text, size, SQLITE_TRANSIENT, SQLITE_UTF8);
-}
-
-void put_made(sqlite3_context *context, const struct query *query)
-{
-    size_t size;
-    const uint8_t *bytes = out_stream_memory_bytes(query->text, &size);
-    if (out_error(query->text))
-        sqlite3_result_error_nomem(context);
-    else
-        put_copy(context, (const char *)bytes, size);
-}
-
-void put_time(sqlite3_context *context, const struct query *query, int64_t time_ns)
-{
-    int64_t after;
-    if (__builtin_sub_overflow(time_ns, query->begin_ns, &after))
-        after = time_ns < 0 ? INT64_MIN : INT64_MAX;
-    put_integer(context, after);
 }
 
 /* ---- What SQL may do ------------------------------------------------------------------------- */

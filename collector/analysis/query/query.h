@@ -20,7 +20,7 @@ struct query_column {
     const char *name; /* NULL ends a list */
     const char *type; /* "INTEGER", "REAL", "TEXT"; "": of several */
     const char *help;
-    uint8_t bound; /* what a condition on it is to the pass: query_parts.h */
+    uint8_t bound; /* what a condition on it is to the pass: query_state.h */
 };
 
 struct query_rows;
@@ -29,7 +29,7 @@ struct query_table {
     const char *name;
     const char *help;
     const struct query_column *columns;
-    const struct query_rows *rows; /* query_parts.h */
+    const struct query_rows *rows; /* query_state.h */
     unsigned kind;                 /* to these */
     bool id_is_row;                /* the first column is the number of the row */
 };

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* The tables of what a recording knows beside its events and samples: a row for each definition.
  * Thread-safety: none. */
-#include "query_parts.h"
+#include "query_cells.h"
+#include "query_frames.h"
+#include "query_report.h"
+#include "query_state.h"
+#include "reader.h"
 
 #include "missing.h"
 #include "stacks.h"

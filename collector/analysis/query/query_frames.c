@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Frames in tables, whose code they are, and the frames of a stack, one a row. Thread-safety: none.
  */
-#include "query_parts.h"
+#include "query_frames.h"
+
+#include "query_cells.h"
+#include "query_report.h"
+#include "query_state.h"
 
 #include "code_owner.h"
 #include "stacks.h"

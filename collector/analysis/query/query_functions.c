@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* What SQL can call beside SQLite's own functions. Thread-safety: none. */
-#include "query_parts.h"
+#include "query_functions.h"
+
+#include "query_state.h"
 
 #include "histogram.h"
 #include "text.h"

@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* The tables of `annot report` as tables of SQL. The report is made when the first of them is asked
  * for, and kept. Thread-safety: none. */
-#include "query_parts.h"
+#include "query_report.h"
+
+#include "query_cells.h"
+#include "query_state.h"
+#include "reader.h"
+#include "table.h"
 
 #include "report.h"
 #include "text.h"

@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* The tables of samples: all of them, and those that are waits. Thread-safety: none. */
-#include "query_parts.h"
+#include "query_samples.h"
+
+#include "query_cells.h"
+#include "query_frames.h"
+#include "query_report.h"
+#include "query_scan.h"
+#include "query_state.h"
+#include "reader.h"
 
 #include "call_label.h"
 #include "code_owner.h"

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Scans of a pass: it goes on when its rows were taken, and the rows may be sorted first.
  * Thread-safety: none. */
-#include "query_parts.h"
+#include "query_scan.h"
+
+#include "query_places.h"
+#include "query_state.h"
+#include "reader.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* See query_sort_parts.h. Thread-safety: none. */
-#include "query_sort_parts.h"
+/* See query_sort.h. Thread-safety: none. */
+#include "query_sort.h"
 
 #include "file_io.h"
 #include "vec.h"

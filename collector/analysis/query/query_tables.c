@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Tables as SQLite sees them: modules whose cursors go through the rows, and what conditions of a
  * query are passed on to these. Thread-safety: none. */
-#include "query_parts.h"
+#include "query_tables.h"
+
+#include "query_report.h"
+#include "query_state.h"
 
 #include <errno.h>
 #include <math.h>

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* GPUs that have nothing to do, or do it in small pieces, and copies that the program waits for. */
-#include "findings_parts.h"
+#include "findings_gpu.h"
+
+#include "findings.h"
 #include "number.h"
 #include "text.h"
 

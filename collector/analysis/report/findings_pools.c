@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* What pools cost, and how even the work of their workers is. */
-#include "findings_parts.h"
+#include "findings_pools.h"
+
+#include "findings.h"
 #include "number.h"
 #include "text.h"
 
@@ -185,17 +187,27 @@ static struct evenness find_evenness(const struct findings *findings, const stru
     return even;
 }
 
+/* The CPU time of the last one while the others were idle, if it ran as much of that as before. */
+static uint64_t tail_cpu_ns(const struct evenness *even)
+{
+    double tail_ns = (double)even->lost_ns * even->count / (even->count - 1);
+    double busy_ns = (double)even->last->busy_ns;
+    return busy_ns > 0 ? (uint64_t)((double)even->last->cpu_ns * tail_ns / busy_ns) : 0;
+}
+
 /* Others that have the processors make workers end at different times as well: then the last one
  * has not done more. */
 static bool is_uneven(const struct findings *findings, const struct evenness *even)
 {
     const struct wall_totals *wall = wall_totals(findings->report->samples.wall);
-    uint64_t more_ns = even->count > 1 && even->last->cpu_ns > even->others_cpu_ns
-                           ? even->last->cpu_ns - even->others_cpu_ns
-                           : 0;
-    return even->count > 1 && findings_reach(even->lost_ns, wall->wall_ns, UNEVEN_PART) &&
-           (even->lost_ns > wall->contended_ns ||
-            findings_reach(more_ns, wall->wall_ns, UNEVEN_PART));
+    uint64_t quiet_ns = findings_quiet_ns(findings);
+    if (even->count < 2 || !findings_reach(even->lost_ns, wall->wall_ns, UNEVEN_PART))
+        return false;
+    uint64_t more_ns =
+        even->last->cpu_ns > even->others_cpu_ns ? even->last->cpu_ns - even->others_cpu_ns : 0;
+    return even->lost_ns > wall->contended_ns ||
+           (findings_reach(more_ns, quiet_ns, UNEVEN_PART) &&
+            findings_reach(tail_cpu_ns(even), quiet_ns, UNEVEN_PART));
 }
 
 static void tell_uneven(struct findings *findings, const struct evenness *even)

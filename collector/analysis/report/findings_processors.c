@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /* Who had the processors, and for how many of them there was something to do. */
-#include "findings_parts.h"
+#include "findings_processors.h"
+
+#include "findings.h"
 #include "number.h"
 #include "text.h"
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* From so many hundredths on. */
 enum {
-    OTHERS_PART = 10,  /* of the wall time, of one processor */
     HOST_PART = 20,    /* of the wall time */
     CROWD_PART = 30,   /* of the wall time */
     GIL_PART = 30,     /* of the time in which busy threads wanted to run, */
@@ -25,9 +27,7 @@ enum {
 static uint64_t taken_ns(const struct findings *findings)
 {
     const struct wall_totals *wall = wall_totals(findings->report->samples.wall);
-    const struct report_facts *facts = &findings->report->facts;
-    uint64_t others_ns = (facts->others_ms + facts->stolen_ms) * 1000000;
-    if (findings_reach(others_ns, wall->wall_ns, OTHERS_PART))
+    if (findings_has_others(findings))
         return wall->contended_ns;
     return trace_host_count(findings->trace) > 1 ? wall->starved_ns : wall->ready_ns;
 }
@@ -183,6 +183,36 @@ static bool waits_for_gil(const struct findings *findings, struct gil_times *ret
            findings_reach(times.gil_ns, times.all_ns, GIL_ALL_PART);
 }
 
+/* Busy threads that waited for the GIL. */
+struct gil_waiters {
+    const struct own_time *own;
+    bool *waited; /* by thread */
+};
+
+static int add_waiter(void *context, const struct own_moment *moment, const struct own_times *times)
+{
+    const struct gil_waiters *waiters = context;
+    if (moment->reason == WAIT_GIL && times->waiting_ns > 0 &&
+        own_time_is_busy(waiters->own, moment->thread))
+        waiters->waited[moment->thread] = true;
+    return 0;
+}
+
+/* Without memory, all busy threads. */
+static uint32_t count_gil_waiters(const struct findings *findings)
+{
+    uint32_t threads = trace_thread_count(findings->trace), count = 0;
+    struct gil_waiters waiters = {findings->report->samples.own,
+                                  calloc((size_t)threads + 1, sizeof(bool))};
+    if (!waiters.waited)
+        return findings_own(findings)->busy_count;
+    own_time_each(waiters.own, add_waiter, &waiters);
+    for (uint32_t i = 0; i < threads; i++)
+        count += waiters.waited[i];
+    free(waiters.waited);
+    return count;
+}
+
 void find_gil(struct findings *findings)
 {
     struct gil_times times;
@@ -198,7 +228,7 @@ void find_gil(struct findings *findings)
     snprintf(finding->finding, FINDING_TEXT_SIZE,
              "of the time in which %u busy threads wanted to run, they waited for the GIL, which "
              "lets one of them run Python at a time.",
-             findings_own(findings)->busy_count);
+             count_gil_waiters(findings));
     for (uint32_t i = 0; i < count; i++) {
         if (waits[i].reason != WAIT_GIL || waits[i].label == 0)
             continue;
@@ -283,12 +313,26 @@ static bool can_be_parallel(const struct findings *findings)
     return !python;
 }
 
+/* The time in which one thread alone ran. Beside other programs it was ready for much of it. */
+static uint64_t alone_ns(const struct findings *findings)
+{
+    const struct wall_totals *wall = wall_totals(findings->report->samples.wall);
+    return findings_has_others(findings) ? wall->single_ns : wall->alone_ns;
+}
+
+static uint64_t begin_ns(const struct findings *findings)
+{
+    const struct own_row *imports = &findings_own(findings)->purposes[PURPOSE_IMPORT];
+    const struct own_row *start = &findings_own(findings)->purposes[PURPOSE_START_UP];
+    uint64_t cpu_ns = imports->cpu_ns + start->cpu_ns;
+    return findings_has_others(findings) ? cpu_ns + imports->ready_ns + start->ready_ns : cpu_ns;
+}
+
 /* It works on several processors, but hardly; or it does what it can. */
 static bool is_serial(const struct findings *findings, const struct wall_totals *wall)
 {
-    const struct own_row *purposes = findings_own(findings)->purposes;
-    uint64_t begin_ns = purposes[PURPOSE_IMPORT].cpu_ns + purposes[PURPOSE_START_UP].cpu_ns;
-    uint64_t single_ns = wall->alone_ns > begin_ns ? wall->alone_ns - begin_ns : 0;
+    uint64_t all_ns = alone_ns(findings), start_ns = begin_ns(findings);
+    uint64_t single_ns = all_ns > start_ns ? all_ns - start_ns : 0;
     struct gil_times times;
     if (waits_for_gil(findings, &times)) /* which lets one of them run */
         return false;
@@ -310,7 +354,7 @@ void find_serial(struct findings *findings)
     char place[FINDING_NAME_SIZE];
     if (!is_serial(findings, wall))
         return;
-    struct finding *finding = findings_add(findings, "serial", wall->alone_ns, wall->wall_ns);
+    struct finding *finding = findings_add(findings, "serial", alone_ns(findings), wall->wall_ns);
     if (!finding)
         return;
     const struct own_row *row = hottest_of(findings, wall->single);

@@ -2,9 +2,13 @@
 /* The sentences of a headline. */
 #include "headline.h"
 
+#include "awaits.h"
+#include "report.h"
+#include "report_samples.h"
 #include "text.h"
 #include "trace_captures.h"
 #include "wait_kind.h"
+#include "wall.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -22,6 +26,10 @@ enum { CAUSE_MIN = 1, CAUSE_PLACES = 10, PLACE_MIN = 5, PLACES_MAX = 2, SAMPLES_
 
 /* Other waits are worth a word from this part of the wall on. */
 enum { OTHER_PART = 1000 };
+
+/* Of the wall, in hundredths: from here on the share of what ran is written with tenths, as are all
+ * shares below 10 %. */
+enum { RUNNING_TENTHS = 90 };
 
 /* Names of roles, of which so many are told apart, and the first ones told. */
 enum { ROLE_NAME_SIZE = 64, ROLES_MAX = 64, ROLES_TOLD = 2, HOSTS_TOLD = 3 };
@@ -123,6 +131,17 @@ static void add_places(const struct trace *trace, const struct report_facts *fac
         text_format(text, ")");
 }
 
+/* The share of what ran. Beside a rest of a few tenths it has tenths too: the sentence adds up. */
+static const char *running_share(const struct wall_totals *totals, char share[NUMBER_TEXT_SIZE])
+{
+    double percent =
+        totals->wall_ns ? 100.0 * (double)totals->running_ns / (double)totals->wall_ns : 0;
+    if (percent < RUNNING_TENTHS || percent >= 99.95)
+        return number_share(totals->running_ns, totals->wall_ns, share);
+    snprintf(share, NUMBER_TEXT_SIZE, "%.1f %%", percent);
+    return share;
+}
+
 static void add_parts(const struct trace *trace, const struct report_facts *facts,
                       struct text *text)
 {
@@ -130,7 +149,7 @@ static void add_parts(const struct trace *trace, const struct report_facts *fact
     struct part parts[WAIT_KINDS + 1];
     unsigned count = find_parts(facts, parts);
     char share[NUMBER_TEXT_SIZE], brief[HEADLINE_BRIEF_SIZE];
-    text_format(text, "%s running", number_share(totals->running_ns, totals->wall_ns, share));
+    text_format(text, "%s running", running_share(totals, share));
     if (totals->processors > 1 && totals->full_ns * 100 >= totals->wall_ns)
         text_format(text,
                     totals->processors == 2 ? " (%s on both processors)"
@@ -396,6 +415,13 @@ size_t headline_wall(const struct trace *trace, const struct report_facts *facts
 
 /* ---- The hottest function -------------------------------------------------------------------- */
 
+/* Where one thread did the work, samples of it may add up to more than the wall time. */
+static uint64_t no_more(const struct report_facts *facts, uint64_t cpu_ns)
+{
+    uint64_t wall_ns = (uint64_t)facts->totals->wall_ns;
+    return facts->by_wall && cpu_ns > wall_ns ? wall_ns : cpu_ns;
+}
+
 size_t headline_hottest(const struct trace *trace, const struct report_facts *facts, char *buffer,
                         size_t size)
 {
@@ -411,15 +437,16 @@ size_t headline_hottest(const struct trace *trace, const struct report_facts *fa
     }
     if (count == 0 || rows[0].sample_count < SAMPLES_MIN)
         return 0;
-    uint64_t cpu_ns = own_time_totals(facts->own)->cpu_ns;
+    uint64_t cpu_ns = no_more(facts, own_time_totals(facts->own)->cpu_ns);
+    uint64_t own_ns = no_more(facts, rows[0].cpu_ns);
     code_name(trace, rows[0].label, name, sizeof(name));
     code_location(trace, rows[0].label, rows[0].line, place, sizeof(place));
     text_format(&text, "%s", name);
     size_t length = text.length;
     if (place[0])
         text_format(&text, " (%s)", place);
-    text_format(&text, ", %s", number_time_short(rows[0].cpu_ns, time));
-    text_format(&text, ", %s of", number_share(rows[0].cpu_ns, cpu_ns, share));
+    text_format(&text, ", %s", number_time_short(own_ns, time));
+    text_format(&text, ", %s of", number_share(own_ns, cpu_ns, share));
     text_format(&text, " %s CPU time.", number_time_short(cpu_ns, time));
     return length;
 }

@@ -5,7 +5,11 @@
 #define ANNOT_HEADLINE_H
 
 #include "number.h"
-#include "report.h"
+
+#include <stddef.h>
+
+struct trace;
+struct report_facts;
 
 enum { HEADLINE_SIZE = 1024 };
 

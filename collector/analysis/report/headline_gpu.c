@@ -2,6 +2,7 @@
 /* The headline's sentences about GPUs: how busy they were, with what, and what ran while they were
  * idle. Each is a number of the tables; what has no clear answer is left out. */
 #include "headline.h"
+#include "report.h"
 
 #include "gpu_stats.h"
 #include "text.h"

@@ -1,6 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /* The one reading of a report, and the tables of facts. */
-#include "report_parts.h"
+#include "reader.h"
+#include "report_build.h"
+#include "report_calls.h"
+#include "report_findings.h"
+#include "report_functions.h"
+#include "report_gpu.h"
+#include "report_lines.h"
+#include "report_model.h"
+#include "report_own.h"
+#include "report_owners.h"
+#include "report_pools.h"
+#include "report_ranges.h"
+#include "report_samples.h"
+#include "report_waits.h"
+#include "volumes.h"
 
 #include "missing.h"
 #include "pass.h"
@@ -41,33 +55,6 @@ uint32_t damaged_part_count(const struct store_reader *reader)
     for (uint32_t i = 0; i < store_reader_damage_count(reader); i++)
         count += store_reader_damage(reader, i)->missing_count == 0;
     return count;
-}
-
-/* ---- Making tables ----------------------------------------------------------------------------
- */
-
-struct table *report_add_table(struct report *report, const char *name, table_fill *fill)
-{
-    struct table *table = &report->tables[report->table_count++];
-    *table = (struct table){.name = name, .fill = fill, .context = report, .limit = UINT64_MAX};
-    return table;
-}
-
-int report_plain_title(struct table *table, const char *title)
-{
-    table->title = strdup(title);
-    return table->title ? 0 : -ENOMEM;
-}
-
-int report_title(const struct report *report, struct table *table, const char *title)
-{
-    const char *range = report->options.range;
-    if (!range)
-        return report_plain_title(table, title);
-    if (asprintf(&table->title, "%s inside ranges named %s", title, range) >= 0)
-        return 0;
-    table->title = NULL;
-    return -ENOMEM;
 }
 
 /* ---- Facts: tables of one row -----------------------------------------------------------------
@@ -257,21 +244,6 @@ static void free_missing(struct table *table)
     struct found *found = table->rows;
     for (uint64_t i = 0; i < table->row_count; i++)
         free(found[i].text);
-}
-
-enum { PROCESSES_COMPARED = 256 };
-
-bool report_has_namesake(const struct trace *trace, uint32_t process)
-{
-    uint32_t count = trace_process_count(trace);
-    char label[512], other[512];
-    trace_process_label(trace, process, label, sizeof(label));
-    for (uint32_t i = 0; i < count && count <= PROCESSES_COMPARED; i++) {
-        trace_process_label(trace, i, other, sizeof(other));
-        if (i != process && strcmp(other, label) == 0)
-            return true;
-    }
-    return count > PROCESSES_COMPARED;
 }
 
 /* ---- The report --------------------------------------------------------------------------------

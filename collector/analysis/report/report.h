@@ -16,51 +16,14 @@
 #include "pass.h"
 #include "pool_tasks.h"
 #include "range_stats.h"
+#include "report_samples.h"
 #include "sample_weight.h"
 #include "store.h"
 #include "table.h"
 #include "trace.h"
 #include "wall.h"
 
-/* ---- Samples: report_samples.c ----
- *
- * What samples say about threads as a whole: CPU time, waits and their reasons, complete stacks.
- *
- * Memory: 64 bytes a thread. Thread-safety: one thread per object. */
-
-struct thread_share {
-    uint64_t cpu_ns, sample_count;
-    uint64_t runnable_ns, blocked_ns;             /* from stretches off the CPU */
-    uint64_t short_runnable_ns, short_blocked_ns; /* from those too short to be stretches */
-    uint64_t gc_ns, gil_ns;                       /* CPU time collecting garbage; holding the GIL */
-};
-
-/* Of stretches off the CPU that had such a part. */
-struct wait_share {
-    uint64_t count;
-    uint64_t total_ns, max_ns;
-};
-
-struct sample_stats {
-    const struct sample_sets *sets;
-    struct thread_share *threads; /* by ordinal */
-    uint32_t thread_count;
-    struct thread_share all;
-    struct wait_share waits[WAIT_REASON_COUNT]; /* until it could run again */
-    struct wait_share runnable;                 /* and from then on */
-    uint64_t stretch_count;
-    uint64_t walk_count, complete_count; /* CPU samples with a stack; to its root on each side */
-    uint64_t ends[2][STACK_END_COUNT];   /* how walks ended: native, Python; unknown ends are 0 */
-};
-
-/* `trace` outlives it. 0 or -ENOMEM. fini accepts a zeroed object. */
-int sample_stats_init(struct sample_stats *stats, const struct trace *trace);
-void sample_stats_fini(struct sample_stats *stats);
-
-/* Of sets that are neither CPU time nor off the CPU: nothing. */
-void sample_stats_add(struct sample_stats *stats, const struct sample *sample);
-
-/* ---- The report ---- */
+/* ---- The report ------------------------------------------------------------------------------ */
 
 struct report_options {
     const char *path;                 /* of the recording, as it is called */
@@ -70,6 +33,7 @@ struct report_options {
     const struct pass_selection *selection;
     enum range_grouping grouping;
     enum range_column sort;      /* of ranges; by the total: functions, too */
+    bool sorted;                 /* it was asked for: all tables that have such a column */
     struct sample_weight weight; /* of functions */
     const char *value;           /* its name; NULL: CPU time */
     const char *range;         /* functions and waits of ranges of that name or pattern; or NULL */
@@ -127,26 +91,12 @@ void report_destroy(struct report *report);
 unsigned report_table_count(const struct report *report);
 const struct table *report_table(const struct report *report, unsigned index);
 const struct table *report_find(const struct report *report, const char *name);
-
 const struct report_facts *report_facts(const struct report *report);
 
 /* What the tables of ranges, of pools, and of event loops are made of. */
 const struct range_stats *report_ranges(const struct report *report);
 const struct pools *report_pools(const struct report *report);
 const struct loop_blocks *report_loops(const struct report *report);
-/* With options.durations: of a row of a table of ranges, as range_stats_durations. NULL: there are
- * none. */
-const struct range_duration *report_durations(const struct report *report,
-                                              const struct table *table, uint64_t row,
-                                              uint32_t *ret_count);
-
-/* With options.lines: the lines of source, NULL if there are no samples; the texts of sources. */
-const struct line_stats *report_lines(const struct report *report);
-struct source_texts *report_texts(const struct report *report);
-/* Lines that were counted; NULL: none. */
-const struct line_counts *report_line_counts(const struct report *report);
-/* What shares of these lines are of: as on the first screen. */
-uint64_t report_lines_whole(const struct report *report);
 
 /* Per cause the larger of what processes counted and what the gaps among the events say: in a
  * damaged recording only the gaps know, without final definitions as well. `gaps` has LOSS_COUNT

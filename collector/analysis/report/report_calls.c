@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* The tables of calls that were counted: functions, own code first, and who called whom. */
-#include "report_parts.h"
+#include "report_calls.h"
 
 #include "call_counts.h"
 #include "code_owner.h"
+#include "report_build.h"
+#include "report_functions.h"
+#include "report_model.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* ---- Functions ------------------------------------------------------------------------------- */
 
@@ -205,7 +209,7 @@ static void fill_edge(const struct table *table, uint64_t index, struct table_ro
     row_count(row, EDGE_ESTIMATED, edge->estimated_calls);
     row_number(row, EDGE_CALLER_ROW, places[edge->caller]);
     row_number(row, EDGE_CALLEE_ROW, places[edge->callee]);
-    row->cells[EDGE_CALLS].rough = edge->estimated_calls > 0;
+    row->cells[EDGE_CALLS].rough = functions[edge->callee].sources & CALLS_ESTIMATED;
 }
 
 /* ---- Tables ---------------------------------------------------------------------------------- */
@@ -235,7 +239,8 @@ static const char *mode_text(const struct report *report, const struct call_tota
 {
     bool exact = totals->sources & CALLS_EXACT, counted = totals->sources & CALLS_AGGREGATED;
     if (totals->sources & CALLS_ESTIMATED || totals->stopped_count)
-        return "small functions estimated from samples";
+        return totals->estimated_calls ? "small functions estimated from samples"
+                                       : "small functions counted at first only";
     return exact && counted ? "every call recorded or counted"
            : exact && trace_fact_value(report->trace, TRACE_FACT_SHORT)
                ? "every call recorded that was not too short"
@@ -247,7 +252,8 @@ static int add_titles(const struct report *report, struct table *table)
 {
     char title[256];
     const struct call_totals *totals = calls_totals(report->calls);
-    snprintf(title, sizeof(title), "Calls, own code first (%s)", mode_text(report, totals));
+    snprintf(title, sizeof(title), "Calls%s (%s)", report->options.sorted ? "" : ", own code first",
+             mode_text(report, totals));
     if (trace_fact_value(report->trace, TRACE_FACT_SHORT))
         table_add_note(
             table, (struct table_note){.before = "(too short for --min-duration, and left out: ",
@@ -259,6 +265,12 @@ static int add_titles(const struct report *report, struct table *table)
                                             "longer counted: ",
                                   .count = totals->estimated_calls,
                                   .after = " calls or more)"});
+    else if (totals->stopped_count)
+        table_add_note(table, (struct table_note){
+                                  .before = "(~ too low, of functions that were no longer counted, "
+                                            "without a sample in them: ",
+                                  .count = totals->stopped_count,
+                                  .after = ")"});
     if (totals->recording_ns)
         table_add_note(table,
                        (struct table_note){.before = "(of the own time of a recorded call, about ",
@@ -314,4 +326,131 @@ int report_add_calls(struct report *report)
         return 0;
     table->row_count = calls_edges(report->calls, &edges);
     return report_title(report, table, "Who called whom");
+}
+
+/* ---- Calls by task and range ----------------------------------------------------------------- */
+
+/* The tables of calls by the task and the range that they were made in, and of coroutines as a
+ * whole. */
+
+/* ---- By task and range ----------------------------------------------------------------------- */
+
+enum {
+    TASK,
+    RANGE,
+    MADE_NAME,
+    MADE_LOCATION,
+    MADE_CALLS,
+    MADE_OWN,
+    MADE_OWN_SHARE,
+    MADE_TOTAL,
+    MADE_PRIMITIVE
+};
+
+static const struct table_column columns_made[] = {
+    [TASK] = {.name = "task", .title = "task", .type = COLUMN_TEXT},
+    [RANGE] = {.name = "range", .title = "range", .type = COLUMN_TEXT},
+    [MADE_NAME] = {.name = "name", .title = "function", .type = COLUMN_TEXT},
+    [MADE_LOCATION] = {.name = "location", .title = "location", .type = COLUMN_TEXT, .rank = 3},
+    [MADE_CALLS] = {.name = "calls", .title = "calls", .type = COLUMN_COUNT, .adds_up = true},
+    [MADE_OWN] = {.name = "own_ns", .title = "own", .type = COLUMN_TIME, .adds_up = true},
+    [MADE_OWN_SHARE] = {.title = "%", .type = COLUMN_SHARE, .rank = 2, .of = MADE_OWN},
+    [MADE_TOTAL] = {.name = "total_ns", .title = "total", .type = COLUMN_TIME, .rank = 1},
+    [MADE_PRIMITIVE] = {.name = "primitive_calls", .type = COLUMN_COUNT, .adds_up = true},
+};
+
+static const char *label_text(const struct report *report, uint32_t label)
+{
+    const struct stacks *stacks = trace_stacks_get(report->trace);
+    return trace_string(report->trace, stacks_get_label(stacks, label)->text)->bytes;
+}
+
+/* Of what pyannot calls "task fetch", "fetch". */
+static const char *behind(const char *text, const char *prefix)
+{
+    size_t length = strlen(prefix);
+    return strncmp(text, prefix, length) == 0 ? text + length : text;
+}
+
+static void fill_made(const struct table *table, uint64_t index, struct table_row *row)
+{
+    const struct report *report = table->context;
+    const struct call_function *functions;
+    const struct call_made *all;
+    calls_functions(report->calls, &functions);
+    calls_made(report->calls, &all);
+    const struct call_made *made = &all[index];
+    const struct call_function *function = &functions[made->function];
+    if (!row->sums_only) {
+        row_text(row, TASK,
+                 made->task ? behind(label_text(report, made->task), LABEL_TASK_PREFIX) : "");
+        row_text(row, RANGE, trace_string(report->trace, made->range)->bytes);
+        if (function->label)
+            report_name_cells(report, row, MADE_NAME, &(struct call_place){function->label, 0});
+        else
+            row_text(row, MADE_NAME, calls_name(report->trace, function));
+    }
+    row_count(row, MADE_CALLS, made->sum.calls);
+    row_count(row, MADE_OWN, made->sum.own_ns);
+    row_count(row, MADE_TOTAL, made->sum.total_ns);
+    row_count(row, MADE_PRIMITIVE, made->sum.primitive);
+}
+
+/* ---- Coroutines ------------------------------------------------------------------------------ */
+
+enum { WHO, WHERE, TIMES, WHOLE, AWAITING, RUNNING, MEAN, MADE_MAX };
+
+static const struct table_column coroutine_columns[] = {
+    [WHO] = {.name = "name", .title = "coroutine", .type = COLUMN_TEXT},
+    [WHERE] = {.name = "location", .title = "location", .type = COLUMN_TEXT, .rank = 3},
+    [TIMES] = {.name = "calls", .title = "calls", .type = COLUMN_COUNT, .adds_up = true},
+    [WHOLE] = {.name = "whole_ns", .title = "begin to end", .type = COLUMN_TIME},
+    [AWAITING] = {.name = "awaiting_ns", .title = "awaiting", .type = COLUMN_TIME},
+    [RUNNING] = {.name = "running_ns", .title = "running", .type = COLUMN_TIME, .rank = 1},
+    [MEAN] = {.name = "mean_ns", .title = "mean", .type = COLUMN_TIME, .rank = 2},
+    [MADE_MAX] = {.name = "max_ns", .title = "max", .type = COLUMN_TIME, .rank = 4},
+};
+
+static void fill_coroutine(const struct table *table, uint64_t index, struct table_row *row)
+{
+    const struct report *report = table->context;
+    const struct call_coroutine *all;
+    calls_coroutines(report->calls, &all);
+    const struct call_coroutine *coroutine = &all[index];
+    uint64_t whole_ns = coroutine->whole_ns, awaiting_ns = coroutine->awaiting_ns;
+    awaiting_ns = awaiting_ns < whole_ns ? awaiting_ns : whole_ns;
+    if (!row->sums_only)
+        report_name_cells(
+            report, row, WHO,
+            &(struct call_place){trace_name_label(report->trace, coroutine->name), 0});
+    row_count(row, TIMES, coroutine->calls);
+    row_count(row, WHOLE, whole_ns);
+    row_count(row, AWAITING, awaiting_ns);
+    row_count(row, RUNNING, whole_ns - awaiting_ns);
+    row_count(row, MEAN, coroutine->calls ? whole_ns / coroutine->calls : 0);
+    row_count(row, MADE_MAX, coroutine->max_ns);
+}
+
+int report_add_calls_made(struct report *report)
+{
+    const struct call_made *made;
+    const struct call_coroutine *coroutines;
+    struct table *table = report_add_table(report, "calls_by_context", fill_made);
+    for (size_t i = 0; i < sizeof(columns_made) / sizeof(*columns_made); i++)
+        table_add_column(table, columns_made[i]);
+    struct table *whole = report_add_table(report, "coroutines", fill_coroutine);
+    for (size_t i = 0; i < sizeof(coroutine_columns) / sizeof(*coroutine_columns); i++)
+        table_add_column(whole, coroutine_columns[i]);
+    table->limit = whole->limit = report->options.functions;
+    if (!report->calls)
+        return 0;
+    table->columns[MADE_OWN_SHARE].whole = calls_totals(report->calls)->own_ns;
+    table->row_count = calls_made(report->calls, &made);
+    whole->row_count = calls_coroutines(report->calls, &coroutines);
+    int rc = table->row_count
+                 ? report_title(report, table, "Calls, by the task and the range they were made in")
+                 : 0;
+    return rc || !whole->row_count
+               ? rc
+               : report_title(report, whole, "Coroutines that tasks ran, from begin to end");
 }

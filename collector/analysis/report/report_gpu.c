@@ -1,26 +1,204 @@
 /* SPDX-License-Identifier: MIT */
 /* The tables of what GPUs did: each row is one of gpu_stats.h. */
-#include "report_parts.h"
+#include "report_gpu.h"
 
 #include "code_owner.h"
+#include "gpu_stalls.h"
 #include "gpu_stats.h"
+#include "report_build.h"
+#include "report_functions.h"
+#include "report_model.h"
+#include "report_ranges.h"
+#include "symbol_name.h"
 #include "text.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- Graphs, by the ranges of their capture -------------------------------------------------- */
+
+/* The table of what graphs did, by the ranges in which they were captured. A model that is captured
+ * once and launched a thousand times has its layers here, over all launches. See gpu_stats.h. */
+
+enum {
+    CAPTURED_IN,
+    COUNT,
+    TOTAL,
+    SHARE,
+    MEAN,
+};
+
+static const struct table_column columns[] = {
+    [CAPTURED_IN] = {.name = "captured_in", .title = "captured in"},
+    [COUNT] = {.name = "count", .title = "count", .type = COLUMN_COUNT, .adds_up = true},
+    [TOTAL] = {.name = "gpu_ns", .title = "GPU", .type = COLUMN_TIME, .adds_up = true},
+    [SHARE] = {.title = "%", .type = COLUMN_SHARE, .of = TOTAL},
+    [MEAN] = {.name = "mean_ns", .title = "mean", .type = COLUMN_TIME, .rank = 1},
+};
+
+static void fill(const struct table *table, uint64_t index, struct table_row *row)
+{
+    const struct report *report = table->context;
+    const struct gpu_from *captures;
+    gpu_stats_captures(report->gpu, &captures);
+    const struct gpu_from *capture = &captures[index];
+    row_text(row, CAPTURED_IN,
+             capture->what ? trace_string(report->trace, capture->what)->bytes
+                           : "(no range, or not recorded)");
+    row_count(row, COUNT, capture->count);
+    row_count(row, TOTAL, capture->time_ns);
+    row_count(row, MEAN, capture->time_ns / capture->count);
+}
+
+static int report_add_gpu_captures(struct report *report)
+{
+    struct table *table = report_add_table(report, "gpu_captures", fill);
+    const struct gpu_from *captures;
+    for (size_t i = 0; i < sizeof(columns) / sizeof(*columns); i++)
+        table_add_column(table, columns[i]);
+    table->columns[SHARE].whole = gpu_stats_totals(report->gpu)->total_ns;
+    table->row_count = gpu_stats_captures(report->gpu, &captures);
+    table->limit = report->options.limit;
+    return table->row_count
+               ? report_plain_title(table, "GPU time of graphs by the ranges that captured them")
+               : 0;
+}
+
+/* ---- Devices and queues ---------------------------------------------------------------------- */
+
+/* The table of devices and queues: how busy they were. See gpu_stats.h. */
+
+enum {
+    QUEUE_LABEL,
+    QUEUE_KIND,
+    QUEUE_DEVICE,
+    QUEUE_NAME,
+    QUEUE_PID,
+    QUEUE_PROCESS,
+    QUEUE_COUNT,
+    QUEUE_TOTAL,
+    QUEUE_BUSY,
+    QUEUE_PERCENT,
+    QUEUE_IDLE,
+    QUEUE_STARVED,
+    QUEUE_WATCHED,
+    QUEUE_LIFE,
+    QUEUE_GAPS,
+    QUEUE_GAP_MAX,
+    QUEUE_FIRST,
+    QUEUE_LAST,
+};
+
+static const struct table_column queue_columns[] = {
+    [QUEUE_LABEL] = {.title = "device, queue"},
+    [QUEUE_KIND] = {.name = "kind"},
+    [QUEUE_DEVICE] = {.name = "device"},
+    [QUEUE_NAME] = {.name = "queue"},
+    [QUEUE_PID] = {.name = "pid", .title = "pid", .type = COLUMN_NUMBER, .rank = 3},
+    [QUEUE_PROCESS] = {.name = "process", .title = "process", .rank = 6},
+    [QUEUE_COUNT] = {.name = "count", .title = "count", .type = COLUMN_COUNT},
+    [QUEUE_TOTAL] = {.name = "total_ns", .title = "GPU", .type = COLUMN_TIME, .rank = 2},
+    [QUEUE_BUSY] = {.name = "busy_ns", .title = "busy", .type = COLUMN_TIME},
+    [QUEUE_PERCENT] = {.name = "busy_percent", .title = "busy %", .type = COLUMN_VALUE},
+    [QUEUE_IDLE] = {.name = "idle_ns", .title = "idle", .type = COLUMN_TIME, .rank = 1},
+    [QUEUE_STARVED] = {.name = "starved_ns", .title = "starved", .type = COLUMN_TIME},
+    [QUEUE_WATCHED] = {.name = "watched_ns", .title = "of", .type = COLUMN_TIME, .rank = 7},
+    [QUEUE_LIFE] = {.name = "process_ns", .type = COLUMN_TIME},
+    [QUEUE_GAPS] = {.name = "gap_count", .title = "gaps", .type = COLUMN_COUNT, .rank = 5},
+    [QUEUE_GAP_MAX] = {.name = "longest_gap_ns",
+                       .title = "longest gap",
+                       .type = COLUMN_TIME,
+                       .rank = 4},
+    [QUEUE_FIRST] = {.name = "first_ns", .type = COLUMN_TIME},
+    [QUEUE_LAST] = {.name = "last_ns", .type = COLUMN_TIME},
+};
+
+static const char *lane_name(const struct report *report, uint32_t ordinal)
+{
+    const struct trace_lane *lane = trace_lane_get(report->trace, ordinal);
+    return lane && lane->name ? trace_string(report->trace, lane->name)->bytes : "(no name)";
+}
+
+static uint64_t since_begin(const struct report *report, int64_t time_ns)
+{
+    int64_t begin_ns = report->facts.totals->begin_ns;
+    return time_ns > begin_ns ? (uint64_t)(time_ns - begin_ns) : 0;
+}
+
+static void fill_queue(const struct table *table, uint64_t index, struct table_row *row)
+{
+    const struct report *report = table->context;
+    const struct gpu_queue *queues, *queue;
+    gpu_stats_queues(report->gpu, &queues);
+    queue = &queues[index];
+    const struct trace_process *process = trace_process_get(report->trace, queue->process);
+    uint64_t busy_ns = queue->busy_ns, watched_ns = queue->watched_ns;
+    char text[512];
+    size_t size;
+    snprintf(text, sizeof(text), "%s%s", queue->device ? "  " : "", lane_name(report, queue->lane));
+    row_text(row, QUEUE_LABEL, text);
+    row_text(row, QUEUE_KIND, queue->is_device ? "device" : "queue");
+    if (queue->device || queue->is_device)
+        row_text(row, QUEUE_DEVICE,
+                 lane_name(report, queue->is_device ? queue->lane : queue->device - 1));
+    if (!queue->is_device)
+        row_text(row, QUEUE_NAME, lane_name(report, queue->lane));
+    if (process) {
+        row_number(row, QUEUE_PID, process->pid);
+        char *room = row_room(row, &size);
+        row_take(row, QUEUE_PROCESS,
+                 trace_process_label(report->trace, queue->process, room, size));
+    }
+    row_count(row, QUEUE_COUNT, queue->count);
+    row_count(row, QUEUE_TOTAL, queue->total_ns);
+    row_count(row, QUEUE_BUSY, queue->busy_ns);
+    row_count(row, QUEUE_IDLE, watched_ns > busy_ns ? watched_ns - busy_ns : 0);
+    if (queue->is_device || queue->device == 0)
+        row_count(row, QUEUE_STARVED, queue->starved_ns);
+    if (watched_ns > 0)
+        row_value(row, QUEUE_PERCENT,
+                  (double)(uint64_t)(1000 * (double)busy_ns / (double)watched_ns + 0.5) / 10);
+    row_count(row, QUEUE_WATCHED, watched_ns);
+    row_count(row, QUEUE_LIFE, queue->life_ns);
+    row_count(row, QUEUE_GAPS, queue->gap_count);
+    row_count(row, QUEUE_GAP_MAX, queue->longest_gap_ns);
+    row_count(row, QUEUE_FIRST, since_begin(report, queue->first_ns));
+    row_count(row, QUEUE_LAST, since_begin(report, queue->last_ns));
+}
+
+static int report_add_gpu_queues(struct report *report)
+{
+    struct table *table = report_add_table(report, "gpu_queues", fill_queue);
+    const struct gpu_queue *queues;
+    const struct gpu_totals *totals = gpu_stats_totals(report->gpu);
+    for (size_t i = 0; i < sizeof(queue_columns) / sizeof(*queue_columns); i++)
+        table_add_column(table, queue_columns[i]);
+    table->row_count = gpu_stats_queues(report->gpu, &queues);
+    table->limit = report->options.limit;
+    if (table->row_count == 0)
+        return 0;
+    if (totals->filled_ns)
+        table_add_note(table, (struct table_note){
+                                  .before = "gaps that were too short to be told apart: ",
+                                  .count = totals->filled_ns / 1000,
+                                  .after = " us in all",
+                              });
+    return report_plain_title(table, "how busy GPUs were");
+}
 
 static const char *text_of(const struct report *report, uint32_t string)
 {
     return trace_string(report->trace, string)->bytes;
 }
 
-static void add_columns(struct table *table, const struct table_column *columns, size_t count)
+static void add_columns(struct table *table, const struct table_column *some, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        table_add_column(table, columns[i]);
+        table_add_column(table, some[i]);
 }
 
 #define COLUMNS(columns) (columns), sizeof(columns) / sizeof(*(columns))
@@ -508,4 +686,114 @@ int report_add_gpu(struct report *report)
     if (rc == 0)
         rc = report_add_gpu_captures(report);
     return rc == 0 ? report_add_gpu_queues(report) : rc;
+}
+
+/* ---- Stalls ---------------------------------------------------------------------------------- */
+
+/* The table of why warps of GPUs did not go on: a kernel, and below it each reason. */
+
+enum {
+    LABEL,
+    KERNEL,
+    REASON,
+    SAMPLES,
+    STALL_SHARE,
+    SHARE_OF_ALL,
+    NOT_ISSUED,
+    PLACES,
+    TOP_PC,
+    TOP_SAMPLES,
+};
+
+static const struct table_column columns_stall[] = {
+    [LABEL] = {.title = "kernel, stalled on"},
+    [KERNEL] = {.name = "kernel"},
+    [REASON] = {.name = "reason"},
+    [SAMPLES] = {.name = "samples", .title = "samples", .type = COLUMN_COUNT, .adds_up = true},
+    [STALL_SHARE] = {.title = "%", .type = COLUMN_SHARE, .of = SAMPLES, .of_row = true},
+    [SHARE_OF_ALL] = {.title = "of all", .type = COLUMN_SHARE, .rank = 4, .of = SAMPLES},
+    [NOT_ISSUED] = {.name = "not_issued",
+                    .title = "not issued",
+                    .type = COLUMN_COUNT,
+                    .rank = 3,
+                    .adds_up = true},
+    [PLACES] = {.name = "place_count", .title = "places", .type = COLUMN_COUNT, .rank = 5},
+    [TOP_PC] = {.name = "top_pc", .title = "most at", .rank = 1, .right = true},
+    [TOP_SAMPLES] = {.name = "top_samples", .title = "samples", .type = COLUMN_COUNT, .rank = 2},
+};
+
+/* Kernels are functions of C++. */
+static const char *name_of_stall(const struct report *report, const struct gpu_stall *row,
+                                 char shown[SYMBOL_NAME_SIZE])
+{
+    const char *name = trace_string(report->trace, row->function)->bytes;
+    if (row->function == 0)
+        return "(other)";
+    if (strncmp(name, "_Z", 2) != 0)
+        return *name ? name : "(unknown)";
+    symbol_demangle(name, shown);
+    return shown;
+}
+
+static void fill_stall(const struct table *table, uint64_t index, struct table_row *row)
+{
+    const struct report *report = table->context;
+    const struct gpu_stalls *stalls = gpu_stats_stalls(report->gpu);
+    const struct gpu_stall *stall = &stalls->rows.items[index];
+    const char *reason = gpu_stalls_reason(stalls, stall);
+    char shown[SYMBOL_NAME_SIZE], label[512], place[32];
+    if (stall->reason == 0) {
+        const char *name = name_of_stall(report, stall, shown);
+        gpu_short_name(name, label, sizeof(label));
+        row_text(row, KERNEL, name);
+    } else {
+        row->role = ROW_PART;
+        snprintf(label, sizeof(label), "  %s", reason);
+        row_text(row, REASON, reason);
+    }
+    row_text(row, LABEL, label);
+    row_count(row, SAMPLES, stall->samples);
+    row_count(row, NOT_ISSUED, stall->not_issued);
+    row_count(row, PLACES, stall->place_count);
+    if (stall->top_samples == 0)
+        return;
+    snprintf(place, sizeof(place), "0x%" PRIx64, stall->top_pc);
+    row_text(row, TOP_PC, place);
+    row_count(row, TOP_SAMPLES, stall->top_samples);
+}
+
+static void add_notes(struct table *table, const struct gpu_stall_sums *sums)
+{
+    const struct table_note notes[] = {
+        {.before = "samples that the device dropped: ", .count = sums->dropped, .after = ""},
+        {.before = "samples in code that is not the program's: ",
+         .count = sums->others,
+         .after = ""},
+        {.before = "times that the device's buffer was full, and samples were lost: ",
+         .count = sums->full,
+         .after = " (annot record --gpu-pc-period N with a larger N)"},
+        {.before = "samples at places for which there was no room: ",
+         .count = sums->left_out,
+         .after = ""},
+    };
+
+    for (size_t i = 0; i < sizeof(notes) / sizeof(*notes); i++)
+        if (notes[i].count != 0) {
+            struct table_note note = notes[i];
+            note.always = true;
+            table_add_note(table, note);
+        }
+}
+
+int report_add_stalls(struct report *report)
+{
+    struct table *table = report_add_table(report, "gpu_stalls", fill_stall);
+    const struct gpu_stalls *stalls = gpu_stats_stalls(report->gpu);
+    for (size_t i = 0; i < sizeof(columns_stall) / sizeof(*columns_stall); i++)
+        table_add_column(table, columns_stall[i]);
+    table->columns[SHARE_OF_ALL].whole = stalls->sums.samples;
+    table->row_count = stalls->rows.count;
+    table->limit = report->options.limit;
+    add_notes(table, &stalls->sums);
+    return table->row_count ? report_plain_title(table, "why warps of kernels stalled") : 0;
 }

@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /* The table of lines: the hottest of own code, with what libraries do for them, and their text. For
  * people, the lines of others are one row; programs have all of them. */
-#include "report_parts.h"
+#include "report_lines.h"
 
 #include "code_owner.h"
+#include "report_build.h"
+#include "report_functions.h"
+#include "report_model.h"
 #include "stacks.h"
 #include "text.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 /* People have a terminal of some width, and see where a longer line begins. A row from this part
  * of the time on is one of its own. */
@@ -54,8 +59,11 @@ static const struct table_column columns[] = {
     [SHARE] = {.type = COLUMN_SHARE, .of = SELF},
     [TOTAL] = {.name = "cpu_total_ns", .type = COLUMN_TIME, .rank = 2},
     [WAITING] = {.name = "waiting_ns", .type = COLUMN_TIME, .adds_up = true},
-    [OWN_HITS] =
-        {.name = "own_hits", .title = "hits", .type = COLUMN_COUNT, .rank = 5, .adds_up = true},
+    [OWN_HITS] = {.name = "own_sample_count",
+                  .title = "samples",
+                  .type = COLUMN_COUNT,
+                  .rank = 5,
+                  .adds_up = true},
     [NAME] = {.name = "name", .title = "function", .type = COLUMN_TEXT, .rank = 4},
     [SHOWN] = {.title = "source", .type = COLUMN_TEXT, .rank = 2, .fills = true},
     [FUNCTION] = {.name = "function", .type = COLUMN_TEXT},
@@ -87,8 +95,8 @@ static void fill_text(struct table_row *row, unsigned column, const char *line, 
     row_take(row, column, text.length);
 }
 
-void report_line_cells(const struct report *report, struct table_row *row,
-                       const struct line_columns *at, const struct call_place *place)
+static void report_line_cells(const struct report *report, struct table_row *row,
+                              const struct line_columns *at, const struct call_place *place)
 {
     const struct trace *trace = report->trace;
     const struct stacks *stacks = trace_stacks_get(trace);
@@ -241,4 +249,138 @@ const struct line_stats *report_lines(const struct report *report)
 struct source_texts *report_texts(const struct report *report)
 {
     return report->texts;
+}
+
+/* ---- Counted lines --------------------------------------------------------------------------- */
+
+/* The table of lines that were counted. `annot report --source` shows the same as the source. */
+
+enum { COUNTED_SHOWN_PART = 1000 };
+
+enum {
+    COUNTED_LOCATION,
+    COUNTED_HITS,
+    TIME,
+    COUNTED_SELF,
+    COUNTED_SHARE,
+    PER_HIT,
+    COUNTED_NAME,
+    COUNTED_SHOWN,
+    COUNTED_FUNCTION,
+    COUNTED_KIND,
+    COUNTED_MODULE,
+    COUNTED_FILE_PATH,
+    COUNTED_LINE,
+    FIRST_LINE,
+    FUNCTION_HITS,
+    FUNCTION_TIME,
+    FUNCTION_SELF,
+    OWNER,
+    COUNTED_TEXT,
+};
+
+static const struct table_column columns_counted[] = {
+    [COUNTED_LOCATION] = {.name = "location", .title = "line", .type = COLUMN_TEXT},
+    [COUNTED_HITS] = {.name = "hits", .title = "hits", .type = COLUMN_COUNT, .adds_up = true},
+    [TIME] = {.name = "time_ns", .title = "time", .type = COLUMN_TIME, .adds_up = true},
+    [COUNTED_SELF] =
+        {.name = "self_ns", .title = "self", .type = COLUMN_TIME, .rank = 1, .adds_up = true},
+    [COUNTED_SHARE] = {.title = "%", .type = COLUMN_SHARE, .of = COUNTED_SELF},
+    [PER_HIT] = {.name = "per_hit_ns", .title = "per hit", .type = COLUMN_TIME, .rank = 1},
+    [COUNTED_NAME] = {.name = "name", .title = "function", .type = COLUMN_TEXT, .rank = 3},
+    [COUNTED_SHOWN] = {.title = "source", .type = COLUMN_TEXT, .rank = 2, .fills = true},
+    [COUNTED_FUNCTION] = {.name = "function", .type = COLUMN_TEXT},
+    [COUNTED_KIND] = {.name = "kind", .type = COLUMN_TEXT},
+    [COUNTED_MODULE] = {.name = "module", .type = COLUMN_TEXT},
+    [COUNTED_FILE_PATH] = {.name = "file", .type = COLUMN_TEXT},
+    [COUNTED_LINE] = {.name = "line", .type = COLUMN_NUMBER},
+    [FIRST_LINE] = {.name = "function_line", .type = COLUMN_NUMBER},
+    [FUNCTION_HITS] = {.name = "function_hits", .type = COLUMN_COUNT},
+    [FUNCTION_TIME] = {.name = "function_time_ns", .type = COLUMN_TIME},
+    [FUNCTION_SELF] = {.name = "function_self_ns", .type = COLUMN_TIME},
+    [OWNER] = {.name = "owner", .type = COLUMN_TEXT},
+    [COUNTED_TEXT] = {.name = "text", .type = COLUMN_TEXT},
+};
+
+static const struct line_columns counted_line_columns = {
+    COUNTED_LOCATION, COUNTED_NAME,  COUNTED_FUNCTION, COUNTED_FILE_PATH,
+    COUNTED_LINE,     COUNTED_SHOWN, COUNTED_TEXT};
+
+static void fill_place(const struct report *report, struct table_row *row,
+                       const struct line_count *line)
+{
+    const struct label *label = stacks_get_label(trace_stacks_get(report->trace), line->label);
+    report_line_cells(report, row, &counted_line_columns,
+                      &(struct call_place){line->label, line->line});
+    row_text(row, OWNER, code_owner_name(row->owner));
+    row_number(row, FIRST_LINE, label->first_line);
+}
+
+static void fill_counted(const struct table *table, uint64_t index, struct table_row *row)
+{
+    const struct report *report = table->context;
+    const uint32_t *function_of = table->rows;
+    const struct line_count_function *functions;
+    const struct line_count *lines;
+    line_counts_functions(report->line_counts, &functions);
+    line_counts_lines(report->line_counts, &lines);
+    const struct line_count *line = &lines[index];
+    const struct line_count_function *function = &functions[function_of[index]];
+    bool is_small = line->time_ns * COUNTED_SHOWN_PART < line_counts_self_ns(report->line_counts);
+    row->role = is_small ? ROW_MINOR : ROW_PLAIN;
+    if (!row->sums_only)
+        fill_place(report, row, line);
+    row_count(row, COUNTED_HITS, line->hits);
+    row_count(row, TIME, line->time_ns);
+    row_count(row, COUNTED_SELF, line_count_self_ns(line));
+    row_count(row, PER_HIT, line->hits ? line->time_ns / line->hits : 0);
+    row_count(row, FUNCTION_HITS, function->hits);
+    row_count(row, FUNCTION_TIME, function->time_ns);
+    row_count(row, FUNCTION_SELF, function->self_ns);
+}
+
+int report_begin_line_counts(struct report *report)
+{
+    if (!line_counts_any(report->trace))
+        return 0;
+    report->line_counts = line_counts_create(report->trace);
+    return report->line_counts ? 0 : -ENOMEM;
+}
+
+/* `rows` of the table: of each line the index of its function. */
+static int find_functions(const struct report *report, struct table *table)
+{
+    const struct line_count_function *functions;
+    const struct line_count *lines;
+    uint32_t count = line_counts_functions(report->line_counts, &functions);
+    table->row_count = line_counts_lines(report->line_counts, &lines);
+    uint32_t *function_of = calloc(table->row_count + 1, sizeof(*function_of));
+    if (!function_of)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < count; i++)
+        for (uint32_t at = 0; at < functions[i].count; at++)
+            function_of[functions[i].begin + at] = i;
+    table->rows = function_of;
+    return 0;
+}
+
+int report_add_line_counts(struct report *report)
+{
+    struct table *table = report_add_table(report, "line_counts", fill_counted);
+    for (unsigned i = 0; i < sizeof(columns_counted) / sizeof(*columns_counted); i++)
+        table_add_column(table, columns_counted[i]);
+    table->limit = report->options.functions;
+    table->brief = true;
+    if (!report->line_counts)
+        return 0;
+    if (!line_counts_have_callees(report->line_counts))
+        table->columns[COUNTED_SELF].title = NULL; /* the same as the time */
+    table->columns[COUNTED_SHARE].whole = line_counts_self_ns(report->line_counts);
+    int rc = find_functions(report, table);
+    return rc ? rc : report_plain_title(table, "Lines that were counted (exact: no samples)");
+}
+
+const struct line_counts *report_line_counts(const struct report *report)
+{
+    return report->line_counts;
 }

@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* The tables of the user's own functions, of how the wall time was spent, and where threads waited.
  */
-#include "report_parts.h"
+#include "report_own.h"
+
+#include "report_build.h"
+#include "report_functions.h"
+#include "report_model.h"
+#include "report_samples.h"
 
 #include "code_owner.h"
 #include "wait_kind.h"

@@ -3,7 +3,13 @@
  *
  * A build or a shell script starts one program hundreds of times: processes that are called the
  * same are one row, and so are many forked children that did next to nothing. */
-#include "report_parts.h"
+#include "report_owners.h"
+
+#include "report_build.h"
+#include "report_functions.h"
+#include "report_model.h"
+#include "report_ranges.h"
+#include "report_samples.h"
 
 #include "call_label.h"
 #include "row_order.h"
@@ -51,7 +57,7 @@ static void join(struct owner *owner, struct owner *other)
     *other = (struct owner){.ordinal = other->ordinal};
 }
 
-/* ---- Processes that are called the same ---- */
+/* ---- Processes that are called the same ------------------------------------------------------ */
 
 struct named_owner {
     char *text;
@@ -93,11 +99,19 @@ static int join_programs(const struct trace *trace, struct owner *owners, uint32
     return failed ? -ENOMEM : 0;
 }
 
+/* As many as it would have at the steady rate. */
+static bool has_minor_time(const struct trace *trace, const struct thread_share *share)
+{
+    uint64_t hertz = trace_sampling_get(trace)->frequency_hz;
+    return hertz ? share->cpu_ns * hertz < MINOR_SAMPLES_MAX * UINT64_C(1000000000) + 500000000
+                 : share->sample_count <= MINOR_SAMPLES_MAX;
+}
+
 static bool is_minor_worker(const struct trace *trace, const struct owner *owner)
 {
     const struct trace_process *process = trace_process_get(trace, owner->ordinal);
     return process->forked && process->parent >= 0 && !process->name &&
-           process->end != PROCESS_RUNNING && owner->share.sample_count <= MINOR_SAMPLES_MAX;
+           process->end != PROCESS_RUNNING && has_minor_time(trace, &owner->share);
 }
 
 /* Those of one parent into the first of them, which is told by it. */
@@ -122,7 +136,7 @@ static int join_workers(const struct trace *trace, struct owner *owners, uint32_
     return 0;
 }
 
-/* ---- Rows ---- */
+/* ---- Rows ------------------------------------------------------------------------------------ */
 
 enum { LABEL, PID, PROCESS, PROCESS_COUNT, CPU, SHARE, SAMPLES, RUNNABLE, BLOCKED, GC, GIL, TID };
 
@@ -224,7 +238,7 @@ static void fill(const struct table *table, uint64_t index, struct table_row *ro
     row_count(row, GIL, share->gil_ns);
 }
 
-/* ---- Order ---- */
+/* ---- Order ----------------------------------------------------------------------------------- */
 
 struct order {
     const struct report *report;
@@ -308,7 +322,7 @@ static int collect(const struct report *report, struct table *table, struct owne
     return 0;
 }
 
-/* ---- Tables ---- */
+/* ---- Tables ---------------------------------------------------------------------------------- */
 
 /* Has any range of the program a row of its own? */
 static bool has_ranges(const struct range_stats *stats)

@@ -1,13 +1,251 @@
 /* SPDX-License-Identifier: MIT */
 /* The tables of ranges, marks and counters: each row is one of range_stats.h. */
-#include "report_parts.h"
+#include "report_ranges.h"
 
+#include "report_build.h"
+#include "report_functions.h"
+#include "report_gpu.h"
+#include "report_model.h"
 #include "text.h"
+#include "trace_devices.h"
+#include "vec.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- Imports --------------------------------------------------------------------------------- */
+
+/* The table of imports of Python modules, which pyannot makes ranges of: a row per module, whatever
+ * imported it. By path they would outnumber the program's own ranges. An import is a range
+ * "import MODULE" of OBSERVER_IMPORT. */
+
+enum { MODULE_SIZE = 128, ROWS_SHOWN = 10 };
+
+struct module {
+    char name[MODULE_SIZE];
+    uint64_t count, total_ns, self_ns;
+};
+
+struct modules {
+    VEC(struct module) rows;
+};
+
+/* The module that a row's range imports, or NULL. */
+static const char *module_of(const struct range_stats *stats, uint32_t index)
+{
+    const size_t length = sizeof(OBSERVER_IMPORT_PREFIX) - 1;
+    const char *domain, *name = range_stats_name(stats, index, &domain);
+    if (range_stats_observer(stats, index) != OBSERVER_IMPORT)
+        return NULL;
+    return strncmp(name, OBSERVER_IMPORT_PREFIX, length) == 0 ? name + length : name;
+}
+
+bool report_row_is_observed(const struct range_stats *stats, uint32_t index)
+{
+    switch (range_stats_observer(stats, index)) {
+    case OBSERVER_SELFTEST:
+    case OBSERVER_GC:
+    case OBSERVER_IMPORT:
+    case OBSERVER_POOL:
+    case OBSERVER_ASYNCIO:
+    case OBSERVER_SUBPROCESS:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* The row of the innermost import that has nothing of the program inside on the way to this row. */
+static uint32_t import_of(const struct range_stats *stats, uint32_t index)
+{
+    while (index != RANGE_NO_ROW && report_row_is_observed(stats, index) &&
+           !module_of(stats, index))
+        index = range_stats_parent(stats, index);
+    return index != RANGE_NO_ROW && module_of(stats, index) ? index : RANGE_NO_ROW;
+}
+
+/* Is the row told by the table of imports: an import, or what pyannot saw inside of one? */
+static bool report_row_is_import(const struct range_stats *stats, uint32_t index)
+{
+    return import_of(stats, index) != RANGE_NO_ROW;
+}
+
+const char *report_longest_import(const struct range_stats *stats, uint64_t *ret_total_ns)
+{
+    const char *longest = NULL;
+    *ret_total_ns = 0;
+    for (uint32_t i = 0; i < range_stats_row_count(stats); i++) {
+        const struct range_row *row = range_stats_row(stats, i);
+        const char *module = row->kind == RANGE_PUSHED ? module_of(stats, i) : NULL;
+        if (!module || row->total_ns <= *ret_total_ns)
+            continue;
+        longest = module;
+        *ret_total_ns = row->total_ns;
+    }
+    return longest;
+}
+
+static int add_row(struct modules *modules, const struct range_stats *stats, uint32_t index)
+{
+    struct module module = {0};
+    const struct range_row *row = range_stats_row(stats, index);
+    bool is_timed = row->kind == RANGE_PUSHED || row->kind == RANGE_TRACK; /* a greenlet's */
+    uint32_t import = is_timed ? import_of(stats, index) : RANGE_NO_ROW;
+    if (import == RANGE_NO_ROW)
+        return 0;
+    struct text name = text_init(module.name, sizeof(module.name));
+    text_format(&name, "%s", module_of(stats, import));
+    if (import == index) {
+        module.count = row->count;
+        module.total_ns = row->total_ns;
+    }
+    module.self_ns = row->self_ns;
+    return vec_push(&modules->rows, module);
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const struct module *)a)->name, ((const struct module *)b)->name);
+}
+
+static int by_self(const void *a, const void *b)
+{
+    const struct module *one = a, *other = b;
+    if (one->self_ns != other->self_ns)
+        return one->self_ns < other->self_ns ? 1 : -1;
+    return by_name(a, b);
+}
+
+/* One row per module. */
+static void merge(struct modules *modules)
+{
+    struct module *rows = modules->rows.items;
+    size_t kept = 0;
+    if (modules->rows.count == 0)
+        return;
+    qsort(rows, modules->rows.count, sizeof(*rows), by_name);
+    for (size_t i = 1; i < modules->rows.count; i++) {
+        if (strcmp(rows[kept].name, rows[i].name) != 0) {
+            rows[++kept] = rows[i];
+            continue;
+        }
+        rows[kept].count += rows[i].count;
+        rows[kept].total_ns += rows[i].total_ns;
+        rows[kept].self_ns += rows[i].self_ns;
+    }
+    modules->rows.count = kept + 1;
+    qsort(rows, modules->rows.count, sizeof(*rows), by_self);
+}
+
+enum { MODULE, COUNT, TOTAL, SELF };
+
+static void fill_import(const struct table *table, uint64_t index, struct table_row *row)
+{
+    const struct module *module = (const struct module *)table->rows + index;
+    row_text(row, MODULE, module->name);
+    row_count(row, COUNT, module->count);
+    row_count(row, TOTAL, module->total_ns);
+    row_count(row, SELF, module->self_ns);
+}
+
+static const struct table_column columns[] = {
+    {.name = "module", .title = "module", .type = COLUMN_TEXT},
+    {.name = "count", .title = "count", .type = COLUMN_COUNT, .rank = 1},
+    {.name = "total_ns", .title = "total", .type = COLUMN_TIME},
+    {.name = "self_ns", .title = "self", .type = COLUMN_TIME, .adds_up = true},
+    {.title = "share", .type = COLUMN_SHARE, .of = SELF},
+};
+
+int report_add_imports(struct report *report)
+{
+    struct table *table = report_add_table(report, "imports", fill_import);
+    struct modules modules = {0};
+    uint64_t limit = report->options.limit;
+    int rc = 0;
+    for (uint32_t i = 0; rc == 0 && i < range_stats_row_count(report->stats); i++)
+        rc = add_row(&modules, report->stats, i);
+    merge(&modules);
+    table->rows = modules.rows.items;
+    table->row_count = modules.rows.count;
+    for (size_t i = 0; i < sizeof(columns) / sizeof(*columns); i++)
+        table_add_column(table, columns[i]);
+    table->columns[SELF + 1].whole = (uint64_t)report->facts.totals->wall_ns;
+    table->has_sum = true;
+    table->limit = limit == UINT64_MAX || limit < ROWS_SHOWN ? limit : ROWS_SHOWN;
+    return rc < 0 ? rc
+                  : report_plain_title(
+                        table, "imports of Python modules (self: without those that they import)");
+}
+
+/* ---- Devices of counters --------------------------------------------------------------------- */
+
+/* Whose device a counter is about: what the driver counts of GPUs, in the words of programs. */
+
+enum { DEVICE_SIZE = 256 };
+
+/* Of counters. Is there one of a device that a program has a lane for? */
+static bool report_has_devices(const struct report *report)
+{
+    const struct trace *trace = report->trace;
+    for (uint32_t i = 0; i < trace_device_count(trace); i++) {
+        uint32_t thread = trace_device_get(trace, i)->thread;
+        if (thread && trace_device_next_lane(trace, thread - 1, 0))
+            return true;
+    }
+    return false;
+}
+
+/* Into a cell, of the counter of a row of the statistics: "GPU 1: NVIDIA H100 (train.py, 17)" of
+ * each program, or that it is of the whole of an instance; "" of another counter. */
+static void report_fill_device(const struct report *report, uint32_t index, struct table_row *row,
+                               unsigned column)
+{
+    const struct trace *trace = report->trace;
+    uint32_t thread = range_stats_row(report->stats, index)->recent_thread - 1, lane = 0;
+    const struct trace_device *counted = trace_device_of_thread(trace, thread);
+    size_t size;
+    char *room = row_room(row, &size), device[DEVICE_SIZE], program[DEVICE_SIZE];
+    struct text text = text_init(room, size);
+    while ((lane = trace_device_next_lane(trace, thread, lane)) != 0) {
+        uint32_t process = trace_lane_get(trace, lane - 1)->process;
+        const struct trace_process *entry = trace_process_get(trace, process);
+        bool is_part = trace_device_relation(trace, counted,
+                                             trace_device_of_lane(trace, lane - 1)) == DEVICE_PART;
+        trace_lane_label(trace, lane - 1, device, sizeof(device));
+        trace_process_label(trace, process, program, sizeof(program));
+        text_format(&text, "%s%s%s (%s, %d)", text.length ? "; " : "",
+                    is_part ? "the whole of " : "", device, program, entry ? entry->pid : 0);
+    }
+    row_take(row, column, text.length);
+}
+
+/* As the first program with the device would call it: "power: GPU 1 of train.py". */
+static void report_fill_device_label(const struct report *report, uint32_t index,
+                                     struct table_row *row, unsigned column)
+{
+    const struct trace *trace = report->trace;
+    const struct range_row *stats = range_stats_row(report->stats, index);
+    const char *domain, *name = range_stats_name(report->stats, index, &domain);
+    uint32_t thread = stats->recent_thread - 1;
+    uint32_t lane = trace_device_next_lane(trace, thread, 0);
+    char device[DEVICE_SIZE], program[DEVICE_SIZE], counter[TRACE_DEVICE_COUNTER_SIZE];
+    size_t size;
+    char *room = row_room(row, &size);
+    struct text text = text_init(room, size);
+    if (lane == 0 || !name) {
+        row_take(row, column, range_stats_label(report->stats, index, room, size));
+        return;
+    }
+    trace_lane_label(trace, lane - 1, device, sizeof(device));
+    trace_process_label(trace, trace_lane_get(trace, lane - 1)->process, program, sizeof(program));
+    trace_device_counter(trace, &(struct device_counter){name, thread, lane - 1}, counter);
+    bool several = trace_device_next_lane(trace, thread, lane) != 0;
+    text_format(&text, "%s: %.*s of %s%s", counter, (int)strcspn(device, ":"), device, program,
+                several ? ", ..." : "");
+    row_take(row, column, text.length);
+}
 
 /* Numbers that are no enum range_column. */
 enum {
@@ -35,7 +273,9 @@ struct field {
 
 #define NUMBER(called, heading, is, order)                                                         \
     .name = (called), .title = (heading), .type = COLUMN_##is, .rank = (order)
-#define SUM(called, heading, is, order)  NUMBER(called, heading, is, order), .adds_up = true
+
+#define SUM(called, heading, is, order) NUMBER(called, heading, is, order), .adds_up = true
+
 #define RARE(called, heading, is, order) SUM(called, heading, is, order), .rare = true
 
 static const struct field range_fields[] = {
@@ -253,8 +493,9 @@ static bool is_told(const struct report *report, uint32_t index)
  * info` tells) nobody wants to know of his program. */
 static enum row_role role_of(const struct report *report, enum range_kind kind, uint32_t index)
 {
-    if (kind == RANGE_PUSHED)
-        return report_row_is_import(report->stats, index) ? ROW_APART : ROW_PLAIN;
+    bool is_nested = kind == RANGE_PUSHED || kind == RANGE_TRACK;
+    if (is_nested && report_row_is_import(report->stats, index))
+        return ROW_APART;
     if (kind == RANGE_TRACK && range_stats_observer(report->stats, index) == OBSERVER_CUPTI)
         return ROW_HIDDEN; /* report_gpu.c */
     return kind == RANGE_MARK && is_told(report, index) ? ROW_HIDDEN : ROW_PLAIN;
@@ -471,6 +712,7 @@ static int add_kind(struct report *report, enum range_kind kind, const char *nam
         table->row_count += find_rests(report, ranges);
     table->apart = "(imports)";
     table->has_sum = !plain;
+    table->sorted = !plain;
     table->tells_hidden = true;
     table->limit = report->options.limit;
     return plain ? report_plain_title(table, title) : range_title(report, table, title);

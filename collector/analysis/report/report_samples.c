@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* What a report takes from samples. Thread-safety: none. */
 
-#include "report_parts.h"
+#include "report_samples.h"
+
+#include "reader.h"
+#include "report_functions.h"
 
 #include "stacks.h"
 #include "text.h"
@@ -258,9 +261,15 @@ void sample_stats_add(struct sample_stats *stats, const struct sample *sample)
         share = (struct thread_share){.cpu_ns = cpu_ns, .sample_count = 1};
         share.gc_ns = sample->flags & SAMPLE_GC ? cpu_ns : 0;
         share.gil_ns = sample->flags & SAMPLE_HOLDS_GIL ? cpu_ns : 0;
+        stats->cpu_squares += (double)cpu_ns * (double)cpu_ns;
         add_walk(stats, sample);
     }
     add_share(&stats->all, &share);
     if (sample->thread < stats->thread_count)
         add_share(&stats->threads[sample->thread], &share);
+}
+
+double sample_stats_weight_ns(const struct sample_stats *stats)
+{
+    return stats->all.cpu_ns ? stats->cpu_squares / (double)stats->all.cpu_ns : 0;
 }

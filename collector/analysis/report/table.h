@@ -101,6 +101,7 @@ struct table {
     uint64_t limit;    /* people see so many of the rows */
     const char *apart; /* "imports" */
     bool is_single;    /* one row of facts */
+    bool sorted;       /* by the column of report_options.sort */
     bool has_sum;      /* people see a row with all sums */
     bool rest_alone;   /* people see it also if it has nothing but a rest */
     bool long_labels;  /* of hundreds of columns: people see a part of them */

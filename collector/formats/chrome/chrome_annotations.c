@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* Ranges on streams: see chrome_parts.h. A launch is known when its work is told, after the range
- * around it has ended, and inner ranges end before outer ones. So both are kept, and joined at the
- * end; but of ranges without a launch so far only the last half million or more. */
-#include "chrome_parts.h"
+/* Ranges on streams: see chrome_annotations.h. A launch is known when its work is told, after the
+ * range around it has ended, and inner ranges end before outer ones. So both are kept, and joined
+ * at the end; but of ranges without a launch so far only the last half million or more. */
+#include "chrome_annotations.h"
+
+#include "chrome_gpu.h"
+#include "chrome_writer.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum {
     RANGES_WINDOW = 1 << 20, /* not judged yet: 32 MiB */

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* See chrome_parts.h. */
-#include "chrome_parts.h"
+/* See chrome_counters.h. */
+#include "chrome_counters.h"
+
+#include "chrome_annotations.h"
+#include "chrome_gpu.h"
+#include "chrome_writer.h"
 
 #include "trace_devices.h"
 

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Pieces of Chrome trace events. Texts that all events of a thread share are prepared once.
  * Thread-safety: none. */
-#include "chrome_parts.h"
+#include "chrome_writer.h"
 
 #include "call_label.h"
+#include "gpu_work.h"
+#include "json_writer.h"
 
 #include <errno.h>
 #include <stdio.h>

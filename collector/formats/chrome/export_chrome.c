@@ -7,13 +7,19 @@
  * because a complete event that overlaps another would be dropped; a gap that would is an instant
  * there. Of the samples this format has the flame charts and the states. Thread-safety: none. */
 #include "call_label.h"
-#include "chrome_parts.h"
+#include "chrome_annotations.h"
+#include "chrome_counters.h"
+#include "chrome_gpu.h"
+#include "chrome_rows.h"
+#include "chrome_writer.h"
 #include "export.h"
+#include "flow_arrows.h"
 #include "vec.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { HELD_MAX = 1 << 20 }; /* events of all threads; more go out unsorted */
 

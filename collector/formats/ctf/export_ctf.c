@@ -3,7 +3,7 @@
  * stream of events in order of time ("stream"), for babeltrace2 and Trace Compass.
  *
  * The recording is read lane by lane; a sort brings its events into order. Thread-safety: none. */
-#include "ctf_parts.h"
+#include "ctf_records.h"
 #include "export_facts.h"
 #include "export_rows.h"
 #include "json_writer.h"
@@ -16,6 +16,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Of struct range_begin, range_end. */
+enum ctf_range_kind { CTF_PUSHED = 0, CTF_OVERLAPPING = 1, CTF_TRACK = 2, CTF_QUEUE = 3 };
+
+enum ctf_range_end { CTF_ENDED = 0, CTF_UNFINISHED = 1, CTF_END_LOST = 2 };
 
 /* Numbers of open ranges, by depth; 0: none. */
 struct open_numbers {

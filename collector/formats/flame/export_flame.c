@@ -4,6 +4,7 @@
 #include "call_label.h"
 #include "call_tree.h"
 #include "export.h"
+#include "export_tree.h"
 #include "flame_svg.h"
 #include "gpu_stacks.h"
 
@@ -72,7 +73,8 @@ static void describe_gpu(const struct state *s, struct flame_options *drawing)
 }
 
 /* What is drawn, and what it is called. */
-static void describe(const struct state *s, struct flame_options *drawing)
+static void describe(const struct state *s, char rate[SAMPLING_RATE_SIZE],
+                     struct flame_options *drawing)
 {
     const struct trace *trace = s->job->source->trace;
     const char *value = s->job->options->value;
@@ -88,7 +90,7 @@ static void describe(const struct state *s, struct flame_options *drawing)
         drawing->measure = value;
         drawing->unit = sample_unit_of(trace, sample_weight_type(trace, s->weight));
     } else {
-        drawing->frequency_hz = trace_sampling_get(trace)->frequency_hz;
+        drawing->rate = sampling_rate_text(trace_sampling_get(trace), rate);
     }
 }
 
@@ -106,7 +108,8 @@ static int end(void *state)
         .root_at_bottom = wanted->root_at_bottom,
     };
     struct flame_counts counts;
-    describe(s, &drawing);
+    char rate[SAMPLING_RATE_SIZE];
+    describe(s, rate, &drawing);
     int error = s->any ? call_tree_finish(s->tree) : -ENODATA;
     if (!error)
         error = flame_svg_write(trace, s->tree, &drawing, s->job->out, &counts);

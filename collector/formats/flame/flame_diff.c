@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* A flame graph of two sides (flame_svg.h): the stacks of all recordings become those of one trace
  * that is made for it, whose tree is drawn; a tree for each side tells what that side took. */
+#include "flame_diff.h"
+
+#include "call_tree.h"
+#include "chosen_frames.h"
 #include "flame_svg.h"
+#include "options.h"
 
 #include "call_label.h"
 #include "pass.h"
@@ -20,6 +25,7 @@ struct flame_diff {
     struct trace *trace; /* of all */
     struct call_tree *all, *sides[SIDES];
     size_t runs[SIDES];
+    double cpu_ns[SIDES], squares[SIDES]; /* of the samples of all runs; of their weights */
     struct strtab keys; /* of functions: the label's is that of the same ordinal */
     VEC(uint32_t) labels;
     bool any;
@@ -173,6 +179,8 @@ static int take(void *context, const struct item *item)
     const struct sample half = {
         .stack = (uint32_t)stack, .set = SAMPLE_SET_CPU, SAMPLE_VALUES(of_run / 2)};
     diff->any = true;
+    diff->cpu_ns[a->side] += (double)cpu_ns;
+    diff->squares[a->side] += (double)cpu_ns * (double)cpu_ns;
     int rc = call_tree_add(diff->sides[a->side], &sample);
     return rc < 0 ? rc : call_tree_add(diff->all, &half);
 }
@@ -207,11 +215,16 @@ static uint32_t same_child(const struct call_tree *side, uint32_t node,
     return UINT32_MAX;
 }
 
-/* Two standard deviations of the numbers of samples, as if these came at random. */
-static int level_of(const double counts[SIDES], const size_t runs[SIDES])
+/* Two standard deviations, as if samples came at random. Times are those of a run; a sum of weights
+ * has the variance of itself times the mean weight, by weight. */
+static int level_of(const struct flame_diff *diff, const uint64_t times[SIDES])
 {
-    double a = counts[0] / (double)runs[0], b = counts[1] / (double)runs[1];
-    double deviation = sqrt(a / (double)runs[0] + b / (double)runs[1]);
+    double a = (double)times[0], b = (double)times[1], variance = 0;
+    for (int side = 0; side < SIDES; side++) {
+        double cpu_ns = fmax(diff->cpu_ns[side], 1);
+        variance += (double)times[side] * diff->squares[side] / cpu_ns / (double)diff->runs[side];
+    }
+    double deviation = sqrt(variance);
     double part = fabs(b - a) / fmax(fmax(a, b), 1e-9);
     if (fabs(b - a) < 2 * deviation || part < 0.02)
         return 0;
@@ -222,16 +235,13 @@ static int level_of(const double counts[SIDES], const size_t runs[SIDES])
 static void set_change(const struct flame_diff *diff, const uint32_t nodes[SIDES],
                        struct flame_change *ret_change)
 {
-    double counts[SIDES] = {0, 0};
     uint64_t times[SIDES] = {0, 0};
     for (int side = 0; side < SIDES; side++) {
         if (nodes[side] == UINT32_MAX)
             continue;
-        const struct call_node *node = call_tree_node(diff->sides[side], nodes[side]);
-        counts[side] = (double)node->count;
-        times[side] = node->total_ns;
+        times[side] = call_tree_node(diff->sides[side], nodes[side])->total_ns;
     }
-    *ret_change = (struct flame_change){times[0], times[1], level_of(counts, diff->runs)};
+    *ret_change = (struct flame_change){times[0], times[1], level_of(diff, times)};
 }
 
 /* A parent has a smaller number than its children: one walk finds those of both sides. */

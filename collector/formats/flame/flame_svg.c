@@ -4,13 +4,16 @@
 #include "flame_svg.h"
 
 #include "call_label.h"
+#include "call_tree.h"
 #include "code_owner.h"
 #include "export_facts.h"
-#include "flame_parts.h"
+#include "flame_tones.h"
+#include "gpu_stacks.h"
 #include "json_writer.h"
 #include "missing.h"
 #include "number.h"
 #include "out_stream.h"
+#include "sample_weight.h"
 #include "stacks.h"
 #include "text.h"
 #include "vec.h"
@@ -21,12 +24,67 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+enum {
+    MARGIN = 16,
+    WIDE = FLAME_WIDTH - 2 * MARGIN, /* of the outermost box */
+    ROW = 21,                        /* pixels from one level to the next */
+    LINE = 22,                       /* from one line of text to the next */
+    TITLE_COLUMNS = 105,
+    NOTES_MAX = 64,
+    NOTE_SIZE = MISSING_LABEL_SIZE + 32,
+    SWATCH = 18, /* width of one with its gap */
+    GAP = 22,    /* between two notes */
+    PADDING = 6, /* of a label */
+    LABEL_COLUMNS_LEAST = 3,
+    ASIDE_LEAST = 240, /* so wide is a box that has a place and a share at its right end */
+};
+
+/* Widths of letters in boxes and above them: no viewer tells. */
+#define FLAME_CODE_LETTER 7.4
+#define FLAME_TEXT_LETTER 6.7
+
+struct child {
+    uint64_t total_ns;
+    uint32_t node, rank; /* rank: by label */
+};
+
+/* A piece of the lines above the boxes. */
+struct note {
+    char text[NOTE_SIZE];
+    enum flame_tone tone;
+    bool loss;
+    uint64_t weight; /* of a key of the legend */
+    int x, line;
+};
+
+struct flame {
+    const struct trace *trace;
+    const struct call_tree *tree;
+    const struct flame_options *options;
+    struct out_stream *out;
+    struct flame_counts counts;
+    uint32_t *sizes; /* of node: how many nodes it and those below it are */
+    uint64_t limit_ns;
+    uint32_t rows;
+    VEC(struct child) children; /* of all that are being drawn */
+    uint64_t tone_ns[FLAME_TONES];
+    bool tone_seen[FLAME_TONES];
+    uint64_t reason_ns[WAIT_REASON_COUNT];
+    struct note *notes; /* losses, then the legend */
+    unsigned note_count;
+    int line_count, top; /* lines of notes; where the first row is */
+};
+
+static int flame_notes_measure(struct flame *f);
+static void flame_notes_put(struct flame *f);
 
 /* A row counts if it has a box that is so wide that it has a label, or so many times wider than
  * what is drawn at all. */
 static const double row_pixels = 30, row_part = 50;
 
-void flame_put(struct flame *f, const char *format, ...)
+static void flame_put(struct flame *f, const char *format, ...)
 {
     char piece[512];
     va_list arguments;
@@ -36,13 +94,13 @@ void flame_put(struct flame *f, const char *format, ...)
     out_text(f->out, piece);
 }
 
-uint64_t flame_total_ns(const struct flame *f)
+static uint64_t flame_total_ns(const struct flame *f)
 {
     return call_tree_node(f->tree, 0)->total_ns;
 }
 
 /* "12.3 ms", "2.00 MiB" */
-const char *flame_weight_text(const struct flame *f, uint64_t weight, char *buffer)
+static const char *flame_weight_text(const struct flame *f, uint64_t weight, char *buffer)
 {
     if (f->options->unit == UNIT_NS)
         return number_time_short(weight, buffer);
@@ -100,7 +158,8 @@ static unsigned columns_of(const char *text, size_t length, size_t *ret_size)
     return size >= 3 ? 2 : 1;
 }
 
-unsigned flame_text_columns(const char *text)
+/* How many letters wide it is, and as much of it as fits into so many. */
+static unsigned flame_text_columns(const char *text)
 {
     unsigned columns = 0;
     size_t length = strlen(text), size;
@@ -110,7 +169,7 @@ unsigned flame_text_columns(const char *text)
 }
 
 /* As much of the text as fits into `columns`. */
-void flame_put_fitting(struct flame *f, const char *text, unsigned columns)
+static void flame_put_fitting(struct flame *f, const char *text, unsigned columns)
 {
     size_t length = strlen(text), cut = 0, at = 0, size;
     unsigned used = 0;
@@ -205,7 +264,8 @@ static void put_box(struct flame *f, const struct box *box)
     f->counts.drawn++;
 }
 
-void flame_one_line(char *label)
+/* Control characters become spaces. */
+static void flame_one_line(char *label)
 {
     for (; *label; label++) {
         if ((unsigned char)*label < 0x20)
@@ -393,8 +453,8 @@ static void put_facts(struct flame *f)
     put_weight(f, root->total_ns);
     put_measure(f);
     flame_put(f, " in %" PRIu64 " %s%s", root->count, f->options->piece, ending_of(f, root->count));
-    if (f->options->frequency_hz)
-        flame_put(f, " at %u Hz", f->options->frequency_hz);
+    if (f->options->rate && f->options->rate[0])
+        flame_put(f, " at %s", f->options->rate);
     if (f->options->subtitle) {
         out_text(f->out, " · ");
         flame_put_fitting(f, f->options->subtitle, 120);
@@ -462,4 +522,176 @@ out:
     f.counts.cut = call_tree_cut_count(tree);
     *ret_counts = f.counts;
     return error;
+}
+
+/* ---- Losses and the legend with the time of each owner --------------------------------------- */
+
+/* Time by what ran and by what was waited for. All work is a GPU's. */
+static void sum_tones(struct flame *f)
+{
+    const uint64_t *colours = call_tree_colours(f->tree);
+    for (unsigned i = 0; i <= COLOUR_COUNT && !f->options->work; i++)
+        f->tone_ns[i] = colours[i];
+    if (f->options->work)
+        f->tone_ns[TONE_OF_WORK] = flame_total_ns(f);
+    for (uint32_t i = 0; i < call_tree_node_count(f->tree); i++) {
+        const struct call_node *node = call_tree_node(f->tree, i);
+        const struct call_item *item = call_tree_item(f->tree, node->item);
+        enum flame_tone tone = flame_tone_of(f->trace, f->tree, node->item);
+        f->tone_seen[tone] |= tone != TONE_OF_NOTHING && node->total_ns >= f->limit_ns;
+        if (item->kind == CALL_REASON && item->id < WAIT_REASON_COUNT)
+            f->reason_ns[item->id] += node->self_ns;
+        else if (item->kind == CALL_RUNNABLE)
+            f->tone_ns[TONE_OF_READY] += node->self_ns;
+    }
+}
+
+/* ---- Above the boxes ------------------------------------------------------------------------- */
+
+/* NULL: there are too many. */
+static struct note *add_note(struct flame *f)
+{
+    return f->note_count < NOTES_MAX ? &f->notes[f->note_count++] : NULL;
+}
+
+static void add_missing(void *context, const struct missing *missing)
+{
+    struct note *note = add_note(context);
+    char label[MISSING_LABEL_SIZE];
+    if (!note)
+        return;
+    missing_label(missing, label);
+    note->loss = true;
+    snprintf(note->text, sizeof(note->text), "%s: %" PRIu64, label, missing->count);
+}
+
+/* "your code 1.20 s 45 %" */
+static void add_key(struct flame *f, enum flame_tone tone, const char *name, uint64_t weight)
+{
+    char text[NUMBER_TEXT_SIZE], share[NUMBER_TEXT_SIZE];
+    struct note *note = add_note(f);
+    if (!note)
+        return;
+    note->tone = tone;
+    note->weight = weight;
+    snprintf(note->text, sizeof(note->text), "%s%s%s%s%s", name, weight ? " " : "",
+             weight ? flame_weight_text(f, weight, text) : "", weight ? " " : "",
+             weight ? number_share(weight, flame_total_ns(f), share) : "");
+}
+
+/* Of how many the stack is known itself. */
+static void add_stacks(struct flame *f)
+{
+    const struct gpu_stacks_totals *work = f->options->work;
+    struct note *note = work ? add_note(f) : NULL;
+    if (!note)
+        return;
+    note->tone = TONE_OF_NOTHING;
+    gpu_stacks_say(work, note->text, sizeof(note->text));
+}
+
+static void add_legend(struct flame *f)
+{
+    add_stacks(f);
+    for (unsigned i = 0; i <= TONE_OF_READY; i++)
+        if (f->tone_ns[i] > 0 || f->tone_seen[i])
+            add_key(f, (enum flame_tone)i, flame_tone_text((enum flame_tone)i), f->tone_ns[i]);
+    for (unsigned i = 0; i < WAIT_REASON_COUNT; i++)
+        if (f->reason_ns[i] > 0) {
+            char name[64];
+            snprintf(name, sizeof(name), "waits: %s", wait_reason_name((enum wait_reason)i));
+            add_key(f, flame_tone_of_reason(i), name, f->reason_ns[i]);
+        }
+}
+
+/* Notes in lines, those of losses apart from the legend. */
+static void place_notes(struct flame *f, struct note *notes)
+{
+    int x = 0, line = -1;
+    for (unsigned i = 0; i < f->note_count; i++) {
+        struct note *note = &notes[i];
+        int room = note->loss ? 0 : SWATCH;
+        flame_one_line(note->text);
+        int wide = room + (int)(flame_text_columns(note->text) * FLAME_TEXT_LETTER);
+        bool apart = i > 0 && note->loss != notes[i - 1].loss;
+        if (line < 0 || apart || x + wide > WIDE) {
+            x = 0;
+            line++;
+        }
+        note->x = MARGIN + x;
+        note->line = line;
+        x += wide + GAP;
+    }
+    f->line_count = line + 1;
+}
+
+/* Losses and the legend, and so where the first row is. 0 or -ENOMEM. */
+static int flame_notes_measure(struct flame *f)
+{
+    sum_tones(f);
+    struct note *notes = calloc(NOTES_MAX, sizeof(*notes));
+    f->notes = notes;
+    if (!notes)
+        return -ENOMEM;
+    missing_each(f->trace, NULL, add_missing, f);
+    struct note *note = call_tree_cut_count(f->tree) ? add_note(f) : NULL;
+    if (note) {
+        note->loss = true;
+        snprintf(note->text, sizeof(note->text),
+                 "%" PRIu64 " samples are cut: too many different stacks",
+                 call_tree_cut_count(f->tree));
+    }
+    if (!f->options->changes)
+        add_legend(f);
+    place_notes(f, notes);
+    f->top = 66 + LINE * (f->line_count + (f->options->changes != NULL));
+    return 0;
+}
+
+static void put_all(struct flame *f)
+{
+    out_text(f->out, "<g id=\"legend\">\n");
+    for (unsigned i = 0; i < f->note_count; i++) {
+        const struct note *note = &f->notes[i];
+        int y = 52 + LINE * (note->line + 1);
+        if (!note->loss)
+            flame_put(
+                f,
+                "<g class=\"%s\"><rect x=\"%d\" y=\"%d\" width=\"11\" height=\"11\" rx=\"2.5\"/>"
+                "</g>",
+                flame_tone_class(note->tone), note->x, y - 10);
+        flame_put(f, "<text class=\"%s\"", note->loss ? "loss" : "key");
+        if (!note->loss)
+            flame_put(f, " data-ns=\"%" PRIu64 "\"", note->weight);
+        flame_put(f, " x=\"%d\" y=\"%d\">", note->x + (note->loss ? 0 : SWATCH), y);
+        flame_put_fitting(f, note->text, (unsigned)((WIDE - SWATCH) / FLAME_TEXT_LETTER));
+        out_text(f->out, "</text>\n");
+    }
+    out_text(f->out, "</g>\n");
+}
+
+static void put_change_legend(struct flame *f)
+{
+    static const struct {
+        int level;
+        const char *text;
+    } keys[] = {
+        {-3, "B has less"}, {0, "no difference, or too few samples to tell"}, {3, "B has more"}};
+
+    int x = MARGIN, y = 52 + LINE * (f->line_count + 1);
+    for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
+        flame_put(
+            f,
+            "<g class=\"d%d\"><rect x=\"%d\" y=\"%d\" width=\"11\" height=\"11\" rx=\"2.5\"/></g>"
+            "<text class=\"key\" x=\"%d\" y=\"%d\">%s</text>\n",
+            keys[i].level + FLAME_LEVEL_MAX, x, y - 10, x + SWATCH, y, keys[i].text);
+        x += SWATCH + GAP + (int)((double)strlen(keys[i].text) * FLAME_TEXT_LETTER);
+    }
+}
+
+static void flame_notes_put(struct flame *f)
+{
+    put_all(f);
+    if (f->options->changes)
+        put_change_legend(f);
 }

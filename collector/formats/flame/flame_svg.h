@@ -10,9 +10,15 @@
 #ifndef ANNOT_FLAME_SVG_H
 #define ANNOT_FLAME_SVG_H
 
-#include "call_tree.h"
-#include "out_stream.h"
-#include "pass.h"
+#include "sample_weight.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct call_tree;
+struct gpu_stacks_totals;
+struct out_stream;
+struct trace;
 
 enum { FLAME_WIDTH = 1200, FLAME_FRAMES_MAX = 30000 };
 
@@ -27,15 +33,13 @@ struct flame_change {
 
 enum { FLAME_LEVEL_MAX = 3 };
 
-struct gpu_stacks_totals;
-
 struct flame_options {
     const char *title;     /* NULL: what the recording is called */
     const char *subtitle;  /* what was selected; NULL = everything */
     const char *measure;   /* what a weight is: "CPU time" */
     enum sample_unit unit; /* of it */
     const char *piece;     /* what is counted: "sample", "wait" */
-    uint32_t frequency_hz; /* 0: nothing to tell */
+    const char *rate;      /* "99 Hz"; NULL or "": nothing to say */
     double min_width;      /* pixels; 0 = FLAME_WIDTH_MIN */
     bool root_at_bottom;
     const struct gpu_stacks_totals *work; /* launched by these stacks; NULL: it is of samples */
@@ -57,23 +61,5 @@ struct flame_counts {
 int flame_svg_write(const struct trace *trace, const struct call_tree *tree,
                     const struct flame_options *options, struct out_stream *out,
                     struct flame_counts *ret_counts);
-
-/* ---- Two sides: flame_diff.c ----
- *
- * One tree of what both called, as wide as the mean of both, with the colours of what changed:
- * blue-green where B has less, red-brown where it has more. Functions are the same by name, file
- * and module, so that lines may move. Memory: that of the trees. */
-
-struct flame_diff;
-
-/* NULL: out of memory. destroy accepts NULL. */
-struct flame_diff *flame_diff_create(size_t a_runs, size_t b_runs);
-void flame_diff_destroy(struct flame_diff *diff);
-
-/* Reads a recording of side 0 or 1. 0 or -errno. */
-int flame_diff_add(struct flame_diff *diff, unsigned side, struct store_reader *reader);
-
-/* After all were added. -ENODATA: neither side has samples. */
-int flame_diff_write(struct flame_diff *diff, const char *title, struct out_stream *out);
 
 #endif

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* Colours of flame graphs, from the page's style: page_tones.h is made of that. A viewer need not
  * know variables of CSS. */
-#include "flame_parts.h"
+#include "flame_tones.h"
 
+#include "call_tree.h"
 #include "code_owner.h"
+#include "flame_svg.h"
+#include "out_stream.h"
 #include "page_tones.h"
+#include "sample.h"
 #include "stacks.h"
 
 #include <stdio.h>

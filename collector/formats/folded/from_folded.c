@@ -4,7 +4,10 @@
  *
  * They have neither times nor threads. They become samples of CPU time of one thread, one behind
  * the other. What 1 is, no file says: a sample of SAMPLE_NS, unless the user says it. */
-#include "import_parts.h"
+#include "import_formats.h"
+#include "input.h"
+#include "json_reader.h"
+#include "sink.h"
 
 #include "number.h"
 #include "stacks.h"
@@ -177,7 +180,6 @@ static int begin(struct folded *folded)
     return 0;
 }
 
-/* The last sample lasts as well. */
 static int finish(struct folded *folded)
 {
     struct import_sink *sink = folded->sink;
@@ -186,8 +188,6 @@ static int finish(struct folded *folded)
         return -EBADMSG;
     }
     sink->left[LEFT_MALFORMED] += folded->wrong;
-    sink->first_ns = folded->unit_ns;
-    sink->last_ns = folded->now_ns;
     return sink->error;
 }
 

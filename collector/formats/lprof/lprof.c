@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Values of the pickle are looked at by kind and count: a file that another program made may hold
  * anything. One line is one sample. */
-#include "pickle_parts.h"
+#include "lprof.h"
+
+#include "pickle.h"
+#include "writer.h"
 
 #include "sample.h"
 #include "stacks.h"

@@ -2,7 +2,8 @@
 /* A pickle is a program for a machine with a stack. Of its operations those are here that build
  * plain data, of protocols 1 to 5; a class stays a name. Values are numbered from 1, a mark on the
  * stack is 0; what containers hold are chains of links, as a value may be in several. */
-#include "pickle_parts.h"
+#include "pickle.h"
+#include "lprof.h"
 
 #include "vec.h"
 

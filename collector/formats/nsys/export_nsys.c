@@ -2,14 +2,21 @@
 /* Databases as `nsys export --type sqlite` writes them, for `nsys stats`, `nsys analyze` and
  * people's own SQL. Times count from the begin of the recording. Built without SQLite, there are
  * none: -ENOSYS. */
+#include "export_nsys.h"
+
 #include "export.h"
+#include "nsys_database.h"
+#include "nsys_facts.h"
+#include "nsys_gpu.h"
+#include "nsys_ranges.h"
+#include "nsys_shape.h"
 
 #include <errno.h>
 
 #ifdef HAVE_SQLITE
 
 #include "export_facts.h"
-#include "nsys_parts.h"
+#include "export_tree.h"
 #include "stacks.h"
 
 #include <stdlib.h>

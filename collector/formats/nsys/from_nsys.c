@@ -5,19 +5,411 @@
  * Tables and columns come and go with versions: a table that is missing is empty, a column that is
  * missing is NULL. Views, and tables that are none in the file, are not read: they may ask for
  * anything. */
-#include "from_nsys_parts.h"
+#include "from_nsys.h"
 
+#include "from_nsys_take.h"
+#include "import.h"
+#include "import_formats.h"
+#include "import_notes.h"
+#include "input.h"
 #include "nsys_shape.h"
+#include "number.h"
+#include "sink.h"
+#include "stacks.h"
+#include "text.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
+static bool nsys_has_table(struct nsys *nsys, const char *table);
+
+/* ---- Samples, and waits of annot export ------------------------------------------------------ */
+
+/* Nsight Systems takes 1,000 a second, if nobody says otherwise. */
+#define SAMPLE_NS INT64_C(1000000)
+
+enum { SAMPLE_QUERY_SIZE = 2048, REASON_SIZE = 64 };
+
+/* Columns of the queries; those of a frame follow. */
+enum { AT_NUMBER, AT_START, AT_TID, AT_CPU, AT_VALUE, AT_NAME, AT_SYMBOL };
+
+/* An event with its callchain, a row for each frame, the outermost first. */
+struct nsys_chained {
+    const char *table, *number, *value, *name; /* columns */
+    const char *chains, *chain;                /* table, and the column that leads there */
+    bool (*begin)(struct nsys *nsys, sqlite3_stmt *row, struct sample *sample);
+};
+
+/* ---- Frames ---------------------------------------------------------------------------------- */
+
+static bool ends_with(const char *text, const char *ending)
+{
+    size_t length = strlen(text), size = strlen(ending);
+    return length >= size && strcmp(text + length - size, ending) == 0;
+}
+
+static uint32_t string_at(struct nsys *nsys, sqlite3_stmt *row, int column)
+{
+    const char *text = (const char *)sqlite3_column_text(row, column);
+    int size = sqlite3_column_bytes(row, column);
+    return text && size > 0 ? import_string(nsys->sink, text, (size_t)size) : 0;
+}
+
+/* The sample's stack gets the row's frame as its leaf. */
+static void take_frame(struct nsys *nsys, sqlite3_stmt *row, struct sample *sample)
+{
+    const char *module = (const char *)sqlite3_column_text(row, AT_SYMBOL + 1);
+    struct import_frame frame = {.function = string_at(nsys, row, AT_SYMBOL), .kind = FRAME_NATIVE};
+    uint32_t file = string_at(nsys, row, AT_SYMBOL + 1);
+    if (!frame.function)
+        return;
+    if (sqlite3_column_int(row, AT_SYMBOL + 3))
+        frame.kind = FRAME_NOTE;
+    else if (sqlite3_column_int(row, AT_SYMBOL + 2))
+        frame.kind = FRAME_KERNEL;
+    else if (module && ends_with(module, ".py"))
+        frame.kind = FRAME_PYTHON;
+    if (frame.kind == FRAME_PYTHON)
+        frame.file = file;
+    else
+        frame.module = file;
+    uint32_t ordinal = import_frame(nsys->sink, &frame);
+    sample->stack = import_stack(nsys->sink, sample->stack, ordinal);
+}
+
+/* ---- Events ---------------------------------------------------------------------------------- */
+
+static bool begin_sample(struct nsys *nsys, sqlite3_stmt *row, struct sample *sample)
+{
+    int64_t unit_ns = nsys->sink->options->unit_ns ? nsys->sink->options->unit_ns : SAMPLE_NS;
+    nsys->values[0] = nsys->is_ours ? sqlite3_column_int64(row, AT_VALUE) : unit_ns;
+    sample->set = SAMPLE_SET_CPU;
+    sample->cpu = (uint16_t)sqlite3_column_int(row, AT_CPU);
+    sample->value_count = 1;
+    nsys->guessed = nsys->guessed || !nsys->is_ours;
+    return nsys->values[0] >= 0;
+}
+
+static bool begin_wait(struct nsys *nsys, sqlite3_stmt *row, struct sample *sample)
+{
+    const char *name = (const char *)sqlite3_column_text(row, AT_NAME);
+    char text[REASON_SIZE];
+    unsigned reason = 0;
+    if (!nsys->is_ours || !name || name[0] != '[')
+        return false;
+    bool ready = strcmp(name, NSYS_READY) == 0; /* without a wait before it */
+    if (ready)
+        reason = WAIT_PREEMPTED;
+    for (; !ready && reason < WAIT_REASON_COUNT; reason++) {
+        snprintf(text, sizeof(text), "[%s]", wait_reason_name((enum wait_reason)reason));
+        if (strcmp(text, name) == 0)
+            break;
+    }
+    sample->set = SAMPLE_SET_OFF_CPU;
+    sample->end_ns = sqlite3_column_int64(row, AT_VALUE);
+    sample->reason = reason < WAIT_REASON_COUNT ? (uint8_t)reason : WAIT_UNKNOWN;
+    sample->value_count = 2;
+    nsys->values[ready] = sample->end_ns - sample->time_ns;
+    nsys->values[!ready] = 0;
+    return nsys->values[ready] >= 0;
+}
+
+/* Behind its wait a thread could have gone on: one stretch. */
+static bool extends_wait(struct nsys *nsys, sqlite3_stmt *row, struct sample *sample)
+{
+    const char *name = (const char *)sqlite3_column_text(row, AT_NAME);
+    int64_t end_ns = sqlite3_column_int64(row, AT_VALUE);
+    if (!name || strcmp(name, NSYS_READY) != 0 || sample->set != SAMPLE_SET_OFF_CPU ||
+        sqlite3_column_int64(row, AT_START) != sample->end_ns || nsys->values[1] > 0 ||
+        end_ns < sample->end_ns || end_ns > IMPORT_TIME_MAX ||
+        nsys_thread_of(nsys, sqlite3_column_int64(row, AT_TID)) != sample->thread)
+        return false;
+    nsys->values[1] = end_ns - sample->end_ns;
+    sample->end_ns = end_ns;
+    return true;
+}
+
+static bool begin(struct nsys *nsys, const struct nsys_chained *chained, sqlite3_stmt *row,
+                  struct sample *sample)
+{
+    int64_t time_ns = sqlite3_column_int64(row, AT_START);
+    bool good = time_ns >= -IMPORT_TIME_MAX && time_ns <= IMPORT_TIME_MAX;
+    *sample = (struct sample){.time_ns = time_ns, .values = nsys->values};
+    if (good && chained->begin(nsys, row, sample)) {
+        sample->thread = nsys_thread_of(nsys, sqlite3_column_int64(row, AT_TID));
+        return true;
+    }
+    nsys->sink->left[LEFT_MALFORMED] += !good;
+    return false;
+}
+
+static int read_rows(struct nsys *nsys, const struct nsys_chained *chained, sqlite3_stmt *row)
+{
+    struct sample sample;
+    int64_t number = 0;
+    int status, error = 0;
+    bool wanted = false, any = false, extends = false;
+    while (!error && (status = sqlite3_step(row)) == SQLITE_ROW) {
+        int64_t next = sqlite3_column_int64(row, AT_NUMBER);
+        if (!any || next != number)
+            extends = wanted && extends_wait(nsys, row, &sample);
+        if ((!any || next != number) && !extends) {
+            error = wanted ? import_sample(nsys->sink, &sample) : 0;
+            wanted = begin(nsys, chained, row, &sample);
+        }
+        any = true;
+        number = next;
+        if (wanted && !extends)
+            take_frame(nsys, row, &sample);
+        error = error ? error : nsys->sink->error;
+    }
+    if (!error && wanted)
+        error = import_sample(nsys->sink, &sample);
+    return error ? error : status == SQLITE_DONE ? 0 : status == SQLITE_NOMEM ? -ENOMEM : -EBADMSG;
+}
+
+/* ---- Tables ---------------------------------------------------------------------------------- */
+
+static const struct nsys_chained chained_tables[] = {
+    {.table = NSYS_SAMPLES,
+     .number = "e.id",
+     .value = "e.cpuCycles",
+     .name = "NULL",
+     .chains = NSYS_CHAINS,
+     .chain = "e.id",
+     .begin = begin_sample},
+    {.table = NSYS_OSRT,
+     .number = "e.rowid",
+     .value = "e.end",
+     .name = "(SELECT value FROM " NSYS_STRINGS " WHERE id = e.nameId)",
+     .chains = NSYS_OSRT_CHAINS,
+     .chain = "e.callchainId",
+     .begin = begin_wait},
+};
+
+static void make_query(struct nsys *nsys, const struct nsys_chained *chained, struct text *query)
+{
+    bool chains = nsys_has_table(nsys, chained->chains) && nsys->has_texts;
+    text_format(query, "SELECT %s, e.start, e.globalTid, %s, %s, %s, ", chained->number,
+                chained->begin == begin_sample ? "e.cpu" : "NULL", chained->value, chained->name);
+    if (chains)
+        text_format(query,
+                    "(SELECT value FROM " NSYS_STRINGS " WHERE id = c.symbol), "
+                    "(SELECT value FROM " NSYS_STRINGS " WHERE id = c.module), "
+                    "c.kernelMode, c.specialEntry FROM %s e LEFT JOIN %s c ON c.id = %s "
+                    "ORDER BY 1, c.stackDepth DESC",
+                    chained->table, chained->chains, chained->chain);
+    else
+        text_format(query, "NULL, NULL, NULL, NULL FROM %s e ORDER BY 1", chained->table);
+}
+
+/* 0 or -errno. */
+static int nsys_read_samples(struct nsys *nsys)
+{
+    int error = 0;
+    for (size_t i = 0; i < sizeof(chained_tables) / sizeof(*chained_tables) && !error; i++) {
+        const struct nsys_chained *chained = &chained_tables[i];
+        char bytes[SAMPLE_QUERY_SIZE];
+        struct text query = text_init(bytes, sizeof(bytes));
+        sqlite3_stmt *row = NULL;
+        if (!nsys_has_table(nsys, chained->table) ||
+            (chained->begin == begin_wait && !nsys->is_ours))
+            continue;
+        nsys->any = true;
+        make_query(nsys, chained, &query);
+        /* Versions that lack one of these columns have nothing that could be read. */
+        if (sqlite3_prepare_v2(nsys->database, bytes, -1, &row, NULL) == SQLITE_OK)
+            error = read_rows(nsys, chained, row);
+        sqlite3_finalize(row);
+    }
+    return error;
+}
+
+/* Says what samples and waits were taken for, where the file does not. */
+static void nsys_tell_guess(struct nsys *nsys)
+{
+    char text[160], unit[NUMBER_TEXT_SIZE];
+    int64_t unit_ns = nsys->sink->options->unit_ns ? nsys->sink->options->unit_ns : SAMPLE_NS;
+    snprintf(text, sizeof(text), "samples stand for %s of CPU time each (--unit)",
+             number_time_short((uint64_t)unit_ns, unit));
+    if (nsys->guessed)
+        import_note(nsys->sink, text);
+    if (nsys->waits)
+        import_note(nsys->sink, "waits have no stacks, and last until the thread ran again");
+    snprintf(text, sizeof(text), "left out: waits without an end: %s",
+             number_count(nsys->endless, unit));
+    if (nsys->endless)
+        import_note(nsys->sink, text);
+}
+
+/* ---- Waits by events of the scheduler -------------------------------------------------------- */
+
+/* Those of annot export are rows of OSRT_API, with their reasons: above. */
+
+enum { AT_THREAD, AT_TIME, AT_IN, AT_STATE };
+
+/* A thread that left a CPU. */
+struct leaving {
+    int64_t global, time_ns, state;
+    bool is_open;
+};
+
+static int add_wait(struct nsys *nsys, const struct leaving *leaving, int64_t end_ns)
+{
+    bool runnable = leaving->state == NSYS_STATE_RUNNING;
+    struct sample sample = {.time_ns = leaving->time_ns,
+                            .end_ns = end_ns,
+                            .reason = runnable ? WAIT_PREEMPTED : WAIT_UNKNOWN};
+    sample.thread = nsys_thread_of(nsys, leaving->global);
+    sample_set_wait(&sample, 0, nsys->values);
+    nsys->waits = true;
+    return nsys->sink->error ? nsys->sink->error : import_sample(nsys->sink, &sample);
+}
+
+static int take_row(struct nsys *nsys, sqlite3_stmt *row, struct leaving *leaving)
+{
+    int64_t global = sqlite3_column_int64(row, AT_THREAD),
+            time_ns = sqlite3_column_int64(row, AT_TIME);
+    bool comes_back = sqlite3_column_int(row, AT_IN) != 0;
+    struct leaving before = *leaving;
+    if (nsys_is_null(row, AT_THREAD) || time_ns < -IMPORT_TIME_MAX || time_ns > IMPORT_TIME_MAX) {
+        nsys->sink->left[LEFT_MALFORMED]++;
+        return 0;
+    }
+    bool goes_on = before.is_open && before.global == global;
+    nsys->endless += before.is_open && (!goes_on || !comes_back);
+    *leaving = (struct leaving){global, time_ns, sqlite3_column_int64(row, AT_STATE), !comes_back};
+    return goes_on && comes_back ? add_wait(nsys, &before, time_ns) : 0;
+}
+
+static int read_switches(struct nsys *nsys, sqlite3_stmt *row)
+{
+    struct leaving leaving = {0};
+    int status, error = 0;
+    while (!error && (status = sqlite3_step(row)) == SQLITE_ROW)
+        error = take_row(nsys, row, &leaving);
+    nsys->endless += leaving.is_open;
+    return error ? error : status == SQLITE_DONE ? 0 : status == SQLITE_NOMEM ? -ENOMEM : -EBADMSG;
+}
+
+/* Waits: from where a thread left a CPU to where it came back. 0 or -errno. */
+static int nsys_read_waits(struct nsys *nsys)
+{
+    static const char *const queries[] = {
+        "SELECT globalTid, start, isSchedIn, threadState FROM " NSYS_SCHED
+        " ORDER BY globalTid, start, isSchedIn",
+        "SELECT globalTid, start, isSchedIn, NULL FROM " NSYS_SCHED
+        " ORDER BY globalTid, start, isSchedIn"};
+    sqlite3_stmt *row = NULL;
+    int error = 0;
+    if (!nsys_has_table(nsys, NSYS_SCHED) || nsys->is_ours)
+        return 0;
+    nsys->any = true;
+    for (size_t i = 0; i < sizeof(queries) / sizeof(*queries) && !row; i++)
+        if (sqlite3_prepare_v2(nsys->database, queries[i], -1, &row, NULL) != SQLITE_OK)
+            row = NULL;
+    if (row)
+        error = read_switches(nsys, row);
+    sqlite3_finalize(row);
+    return error;
+}
+
+/* ---- Tables that nothing is read from -------------------------------------------------------- */
+
+/* They are named, with their rows. */
+
+enum { TABLES_MAX = 4096, TOLD_MAX = 20 };
+
+struct left_table {
+    char name[64]; /* cut */
+    int64_t rows;
+};
+
+struct left_tables {
+    VEC(struct left_table) items;
+};
+
+/* Numbers by names, the machine, the session: no events. */
+static bool is_fact(const char *name)
+{
+    static const char *const begins[] = {"ENUM_",     "TARGET_INFO_", "META_DATA_",
+                                         "ANALYSIS_", "EXPORT_",      "sqlite_"};
+    for (size_t i = 0; i < sizeof(begins) / sizeof(*begins); i++)
+        if (strncmp(name, begins[i], strlen(begins[i])) == 0)
+            return true;
+    return false;
+}
+
+static bool was_asked(const struct nsys *nsys, const char *name)
+{
+    for (size_t i = 0; i < nsys->asked.count; i++)
+        if (strcmp(nsys->asked.items[i], name) == 0)
+            return true;
+    return false;
+}
+
+static int64_t count_rows(struct nsys *nsys, const char *name)
+{
+    char *query = sqlite3_mprintf("SELECT count(*) FROM \"%w\"", name);
+    sqlite3_stmt *row = NULL;
+    int64_t count = 0;
+    if (query && sqlite3_prepare_v2(nsys->database, query, -1, &row, NULL) == SQLITE_OK &&
+        sqlite3_step(row) == SQLITE_ROW)
+        count = sqlite3_column_int64(row, 0);
+    sqlite3_finalize(row);
+    sqlite3_free(query);
+    return count;
+}
+
+static int list(struct nsys *nsys, struct left_tables *tables)
+{
+    static const char query[] = "SELECT name FROM sqlite_master WHERE type = 'table' AND "
+                                "rootpage > 0 ORDER BY name LIMIT ?";
+    sqlite3_stmt *row = NULL;
+    int error = 0;
+    if (sqlite3_prepare_v2(nsys->database, query, -1, &row, NULL) != SQLITE_OK ||
+        sqlite3_bind_int(row, 1, TABLES_MAX) != SQLITE_OK)
+        error = -ENOMEM;
+    while (!error && sqlite3_step(row) == SQLITE_ROW) {
+        const char *name = (const char *)sqlite3_column_text(row, 0);
+        struct left_table table = {0};
+        if (!name || is_fact(name) || was_asked(nsys, name) ||
+            (table.rows = count_rows(nsys, name)) == 0)
+            continue;
+        snprintf(table.name, sizeof(table.name), "%s", name);
+        error = vec_push(&tables->items, table);
+    }
+    sqlite3_finalize(row);
+    return error;
+}
+
+/* Names the tables that are not known and have rows. 0 or -ENOMEM. */
+static int nsys_tell_left(struct nsys *nsys)
+{
+    struct left_tables tables = {0};
+    char text[160], rows[NUMBER_TEXT_SIZE];
+    int error = list(nsys, &tables);
+    for (size_t i = 0; i < tables.items.count && i < TOLD_MAX && !error; i++) {
+        const struct left_table *table = &tables.items.items[i];
+        snprintf(text, sizeof(text), "left out: rows of table %s: %s", table->name,
+                 number_count((uint64_t)table->rows, rows));
+        import_note(nsys->sink, text);
+    }
+    if (tables.items.count > TOLD_MAX && !error) {
+        snprintf(text, sizeof(text), "left out: %zu tables more", tables.items.count - TOLD_MAX);
+        import_note(nsys->sink, text);
+    }
+    vec_free(&tables.items);
+    return error;
+}
+
 enum { QUERY_SIZE = 4096, CACHE_KIB = 16 << 10 };
 
 /* ---- Queries --------------------------------------------------------------------------------- */
 
-bool nsys_has_table(struct nsys *nsys, const char *table)
+/* `table` stays: it is known from here on. */
+static bool nsys_has_table(struct nsys *nsys, const char *table)
 {
     static const char query[] =
         "SELECT 1 FROM sqlite_master WHERE type = 'table' AND rootpage > 0 AND name = ?";

@@ -1,12 +1,86 @@
 /* SPDX-License-Identifier: MIT */
 /* What rows of Nsight Systems' tables become. */
-#include "from_nsys_parts.h"
+#include "from_nsys_take.h"
 
+#include "from_nsys.h"
+#include "input.h"
+#include "json_reader.h"
 #include "nsys_shape.h"
+#include "sink.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+
+static int nsys_take_usage(struct nsys *nsys, const struct nsys_table *table, sqlite3_stmt *row);
+static int nsys_take_overhead(struct nsys *nsys, const struct nsys_table *table, sqlite3_stmt *row);
+
+/* ---- jsonText of NVTX_EVENTS: the members of its object are key-values ----------------------- */
+
+enum { NESTED_SIZE = 4096 };
+
+/* What is nested stays JSON. */
+static int take_nested(struct nsys *nsys, struct json_reader *reader,
+                       const struct json_token *token, struct arg *arg)
+{
+    char bytes[NESTED_SIZE];
+    struct text copy = text_init(bytes, sizeof(bytes));
+    int error = json_copy(reader, token, &copy);
+    if (copy.length + 1 >= copy.size)
+        nsys->sink->left[LEFT_VALUES]++;
+    arg->kind = VALUE_STRING;
+    arg->value.string = import_string(nsys->sink, bytes, copy.length);
+    return error;
+}
+
+static int read_member(struct nsys *nsys, struct json_reader *reader, const struct json_token *name)
+{
+    struct arg arg = {.key = import_string(nsys->sink, name->text, name->length)};
+    struct json_token value;
+    int status = json_next(reader, &value);
+    if (status != 1)
+        return status < 0 ? status : -EBADMSG;
+    bool nested = value.kind == JSON_OBJECT || value.kind == JSON_ARRAY;
+    if (nested)
+        status = take_nested(nsys, reader, &value, &arg);
+    else if (value.kind != JSON_NULL) /* which stays a value without a kind */
+        status = import_scalar(nsys->sink, &value, &arg) ? 0 : -ERANGE;
+    else
+        status = 0;
+    if (status == -ERANGE || nsys->args.count >= SINK_ARGS_MAX) {
+        nsys->sink->left[LEFT_VALUES]++;
+        return 0;
+    }
+    return status ? status : vec_push(&nsys->args, arg);
+}
+
+static int read_object(struct nsys *nsys, struct json_reader *reader)
+{
+    struct json_token token;
+    int status = json_next(reader, &token);
+    bool object = status == 1 && token.kind == JSON_OBJECT;
+    while (object && (status = json_next(reader, &token)) == 1 && token.key) {
+        status = read_member(nsys, reader, &token);
+        if (status)
+            return status;
+    }
+    return status < 0 ? status : object ? 0 : -EBADMSG;
+}
+
+/* Adds to the args of the row at hand. 0 or -ENOMEM. */
+static int nsys_take_json(struct nsys *nsys, const char *bytes, size_t size)
+{
+    struct import_input *input = import_input_memory((const uint8_t *)bytes, size);
+    struct json_reader reader;
+    if (!input)
+        return -ENOMEM;
+    json_reader_init(&reader, input);
+    int error = read_object(nsys, &reader);
+    nsys->sink->left[LEFT_VALUES] += error == -EBADMSG;
+    json_reader_fini(&reader);
+    import_input_close(input);
+    return error == -EBADMSG ? 0 : error;
+}
 
 enum { SHAPE_SIZE = 64 };
 
@@ -23,20 +97,23 @@ void nsys_fini(struct nsys *nsys)
 
 /* ---- Columns --------------------------------------------------------------------------------- */
 
-uint32_t nsys_text_at(struct nsys *nsys, sqlite3_stmt *row, int column)
+/* A string; 0: there is none, "(no name)". */
+static uint32_t nsys_text_at(struct nsys *nsys, sqlite3_stmt *row, int column)
 {
     const char *text = (const char *)sqlite3_column_text(row, column);
     int size = sqlite3_column_bytes(row, column);
     return text && size > 0 ? import_string(nsys->sink, text, (size_t)size) : 0;
 }
 
-uint32_t nsys_name_at(struct nsys *nsys, sqlite3_stmt *row, int column)
+static uint32_t nsys_name_at(struct nsys *nsys, sqlite3_stmt *row, int column)
 {
     uint32_t name = nsys_text_at(nsys, row, column);
     return name ? name : import_text(nsys->sink, "(no name)");
 }
 
-bool nsys_times_at(struct nsys *nsys, sqlite3_stmt *row, struct event *event)
+/* Whether the row has a time that can be, and an end that is not before it; without one: INT64_MAX.
+ */
+static bool nsys_times_at(struct nsys *nsys, sqlite3_stmt *row, struct event *event)
 {
     event->time_ns = sqlite3_column_int64(row, 0);
     event->end_ns = nsys_is_null(row, 1) ? INT64_MAX : sqlite3_column_int64(row, 1);
@@ -72,7 +149,7 @@ uint32_t nsys_thread_of(struct nsys *nsys, int64_t global)
     return thread;
 }
 
-uint32_t nsys_scope(struct nsys *nsys, uint16_t observer, uint8_t role, const char *category)
+static uint32_t nsys_scope(struct nsys *nsys, uint16_t observer, uint8_t role, const char *category)
 {
     const struct scope scope = {.observer = observer,
                                 .role = role,
@@ -80,7 +157,7 @@ uint32_t nsys_scope(struct nsys *nsys, uint16_t observer, uint8_t role, const ch
     return import_scope(nsys->sink, &scope);
 }
 
-void nsys_add_arg(struct nsys *nsys, const char *key, struct arg arg)
+static void nsys_add_arg(struct nsys *nsys, const char *key, struct arg arg)
 {
     arg.key = import_text(nsys->sink, key);
     if (vec_push(&nsys->args, arg) != 0)
@@ -304,13 +381,14 @@ static void add_shape(struct nsys *nsys, sqlite3_stmt *row, const char *key, int
                                   .value = {.string = import_text(nsys->sink, shape)}});
 }
 
-void nsys_add_number(struct nsys *nsys, const char *key, int64_t number)
+static void nsys_add_number(struct nsys *nsys, const char *key, int64_t number)
 {
     nsys_add_arg(nsys, key, (struct arg){.kind = VALUE_INT64, .value = {.int64 = number}});
 }
 
-void nsys_name_lanes(struct nsys *nsys, const struct import_lanes *lanes, int64_t device,
-                     const char *queue)
+/* Names of new lanes: of a queue, and of its device. */
+static void nsys_name_lanes(struct nsys *nsys, const struct import_lanes *lanes, int64_t device,
+                            const char *queue)
 {
     char text[256];
     const uint64_t *found = map64_find(&nsys->devices, key_of(device));
@@ -506,3 +584,111 @@ const struct nsys_table nsys_names[] = {
     {.name = NSYS_THREAD_NAMES, .columns = {"globalTid", "@nameId"}, .take = take_thread_name},
     {0},
 };
+
+/* ---- Memory of GPUs, and overhead of the profiler -------------------------------------------- */
+
+#define KEY_KIND "memory"
+
+#define KEY_HELD "held [bytes]"
+
+#define KEY_ADDRESS "address"
+
+enum { PROCESS = 2, DEVICE, BYTES, KIND, OPERATION, ADDRESS, VARIABLE, LAUNCH, LAUNCHER };
+
+/* No number of a stream: what memory of a device does has a lane of its own. */
+#define MEMORY_LANE INT64_C(0xfffffffd)
+
+/* What is taken and not given back, of a process's memory of a kind. Memory that was taken before
+ * the report began is given back without having been taken. */
+static uint64_t hold(struct nsys *nsys, sqlite3_stmt *row, bool takes, uint64_t bytes)
+{
+    uint64_t process = (uint64_t)sqlite3_column_int64(row, PROCESS) >> NSYS_TID_BITS;
+    uint64_t key = (process << 16 ^ (uint64_t)sqlite3_column_int64(row, DEVICE)) << 8 ^
+                   (uint64_t)sqlite3_column_int64(row, KIND);
+    const uint64_t *found = map64_find(&nsys->held, key + 1);
+    uint64_t held = found ? *found : 0;
+    held = takes ? held + bytes : held - (bytes < held ? bytes : held);
+    if (map64_put(&nsys->held, key + 1, held) != 0)
+        nsys->sink->error = -ENOMEM;
+    return held;
+}
+
+static const char *kind_of(int64_t kind)
+{
+    return kind >= 0 && kind < NSYS_MEMORY_KINDS ? nsys_memory_kinds[kind] : "unknown";
+}
+
+static void add_text(struct nsys *nsys, const char *key, uint32_t string)
+{
+    if (string)
+        nsys_add_arg(nsys, key, (struct arg){.kind = VALUE_STRING, .value = {.string = string}});
+}
+
+static int add_to_memory(struct nsys *nsys, sqlite3_stmt *row, struct event *event)
+{
+    bool launched = !nsys_is_null(row, LAUNCH);
+    const struct import_work work = {.device = sqlite3_column_int64(row, DEVICE),
+                                     .stream = MEMORY_LANE,
+                                     .is_own = true,
+                                     .has_launch = launched,
+                                     .launch_ns = sqlite3_column_int64(row, LAUNCH)};
+    struct import_lanes lanes;
+    event->thread = nsys_thread_of(nsys, sqlite3_column_int64(row, launched ? LAUNCHER : PROCESS));
+    event->arg_count = (uint16_t)nsys->args.count;
+    if (nsys->sink->error)
+        return nsys->sink->error;
+    int error = import_work(nsys->sink, &work, event, nsys->args.items, &lanes);
+    if (error == 0 && lanes.is_new)
+        nsys_name_lanes(nsys, &lanes, work.device, "memory");
+    return error;
+}
+
+/* Memory of a GPU that was taken or given back: start, start, globalPid, deviceId, bytes, memKind,
+ * memoryOperationType, address, name. */
+static int nsys_take_usage(struct nsys *nsys, const struct nsys_table *table, sqlite3_stmt *row)
+{
+    struct event event = {0};
+    int64_t operation = sqlite3_column_int64(row, OPERATION);
+    int64_t bytes = sqlite3_column_int64(row, BYTES);
+    bool takes = operation == NSYS_TAKES;
+    nsys->args.count = 0;
+    if (!nsys_times_at(nsys, row, &event))
+        return 0;
+    if ((!takes && operation != NSYS_GIVES_BACK) || bytes < 0) {
+        nsys->sink->left[LEFT_UNKNOWN]++;
+        return 0;
+    }
+    event.name = import_text(nsys->sink, takes ? "take memory" : "give memory back");
+    event.scope = nsys_scope(nsys, OBSERVER_CUPTI, table->role, NULL);
+    add_text(nsys, KEY_KIND, import_text(nsys->sink, kind_of(sqlite3_column_int64(row, KIND))));
+    nsys_add_number(nsys, QUEUE_KEY_BYTES, bytes);
+    nsys_add_number(nsys, KEY_HELD, (int64_t)hold(nsys, row, takes, (uint64_t)bytes));
+    nsys_add_number(nsys, KEY_ADDRESS, sqlite3_column_int64(row, ADDRESS));
+    add_text(nsys, "variable", nsys_text_at(nsys, row, VARIABLE));
+    return add_to_memory(nsys, row, &event);
+}
+
+/* What the profiler did on a thread: start, end, globalTid, @nameId. */
+static int nsys_take_overhead(struct nsys *nsys, const struct nsys_table *table, sqlite3_stmt *row)
+{
+    struct event event = {0};
+    struct import_lanes lanes;
+    const struct import_work work = {.device = IMPORT_NO_DEVICE, .is_own = true};
+    nsys->args.count = 0;
+    if (!nsys_times_at(nsys, row, &event))
+        return 0;
+    if (event.end_ns == INT64_MAX) {
+        nsys->sink->left[LEFT_MALFORMED]++;
+        return 0;
+    }
+    event.thread = nsys_thread_of(nsys, sqlite3_column_int64(row, 2));
+    event.name = nsys_name_at(nsys, row, 3);
+    event.scope = nsys_scope(nsys, OBSERVER_CUPTI, table->role, NULL);
+    if (nsys->sink->error)
+        return nsys->sink->error;
+    int error = import_work(nsys->sink, &work, &event, NULL, &lanes);
+    uint32_t name = import_text(nsys->sink, "overhead");
+    if (error == 0 && lanes.is_new)
+        import_lanes_name(nsys->sink, &lanes, name, name);
+    return error;
+}

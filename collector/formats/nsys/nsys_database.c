@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* The database of nsys_parts.h. Nothing is ever rolled back, so there is no journal. Memory: the
+/* See nsys_database.h. Nothing is ever rolled back, so there is no journal. Memory: the
  * cache, 16 MiB. */
-#include "nsys_parts.h"
+#include "nsys_database.h"
 
 #include "file_io.h"
+#include "nsys_shape.h"
+#include "out_stream.h"
 #include "text.h"
+#include "trace.h"
 
 #include <errno.h>
 #include <stdlib.h>

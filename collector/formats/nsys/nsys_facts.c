@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* What the database says of the whole: processes and threads, when and where, devices, what its
  * numbers mean. */
-#include "nsys_parts.h"
+#include "nsys_facts.h"
+
+#include "export_nsys.h"
+#include "nsys_database.h"
+#include "nsys_shape.h"
 
 #include "export_facts.h"
 

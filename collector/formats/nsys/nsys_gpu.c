@@ -4,7 +4,11 @@
  * Readers find the launch of a kernel by correlationId and process. Where calls were not recorded,
  * a call "launch" without a duration stands where and when its thread launched it, and both have a
  * number of ours. What has no table of its own is a range of its queue: nsys_ranges.c. */
-#include "nsys_parts.h"
+#include "nsys_gpu.h"
+
+#include "export_nsys.h"
+#include "nsys_database.h"
+#include "nsys_shape.h"
 
 #include "gpu_stats.h"
 

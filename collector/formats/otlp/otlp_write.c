@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Messages of otlp_parts.h. JSON is as protocol buffers map to it, but for what OTLP says of its
+/* See otlp_write.h. JSON is as protocol buffers map to it, but for what OTLP says of its
  * own: ids are hexadecimal, enumerations are numbers. Integers of 64 bits are strings there. */
-#include "otlp_parts.h"
+#include "otlp_write.h"
+
+#include "event.h"
+#include "export_facts.h"
+#include "trace.h"
 
 #include <assert.h>
 #include <endian.h>

@@ -7,7 +7,10 @@
  * with the fields that it prints by default, and with PID, CPU and PERIOD or without. A frame may
  * follow the event on its line. Clocks and cycles become CPU time, other events sets of samples of
  * their own. */
-#include "import_parts.h"
+#include "import_formats.h"
+#include "input.h"
+#include "json_reader.h"
+#include "sink.h"
 
 #include "number.h"
 #include "stacks.h"
@@ -17,6 +20,8 @@
 #include <string.h>
 
 enum { FRAMES_MAX = 1024, TOKENS_MAX = 64, EVENTS_MAX = 256, SNIFF_LINES = 50 };
+
+#define RECORD_PREFIX "PERF_RECORD_"
 
 #define SAMPLE_NS INT64_C(250000) /* perf record takes 4,000 a second, if nobody says otherwise */
 
@@ -35,12 +40,13 @@ struct measured {
 struct perf {
     struct import_sink *sink;
     VEC(struct measured) events;
-    struct map64 frames; /* by string: ordinal */
+    struct map64 frames; /* by string, and whether the address is the kernel's: ordinal */
     uint32_t stack[FRAMES_MAX], depth;
     bool inside; /* a sample waits for its frames */
     struct sample sample;
     int64_t value, unit_ns;
     uint64_t samples, odd, cut;
+    uint64_t lost, throttled, others; /* lines of records that are no samples */
     bool guessed;
 };
 
@@ -52,7 +58,7 @@ static bool is_blank(char letter)
 }
 
 /* Parts between blanks; at most TOKENS_MAX. */
-static size_t split(const char *line, size_t length, struct piece *pieces)
+static size_t split(const char *line, size_t length, struct piece pieces[TOKENS_MAX])
 {
     const char *at = line, *end = line + length;
     size_t count = 0;
@@ -131,17 +137,53 @@ static bool take_head(const char *line, size_t length, struct head *head)
 
 /* ---- Frames ---------------------------------------------------------------------------------- */
 
-static uint8_t kind_of(const struct piece *module)
+static bool begins_with(const struct piece *piece, const char *text)
 {
-    bool bracket = module->length && module->at[0] == '[';
-    bool map = memmem(module->at, module->length, "/perf-", 6) && module->length > 4 &&
-               memcmp(module->at + module->length - 4, ".map", 4) == 0;
-    bool object = module->length > 3 && memcmp(module->at + module->length - 3, ".ko", 3) == 0;
-    bool vdso = module->length == strlen("[vdso]") && memcmp(module->at, "[vdso]", 6) == 0;
-    bool unknown = module->length == strlen("[unknown]") && memcmp(module->at, "[unk", 4) == 0;
-    if (map)
+    size_t length = strlen(text);
+    return piece->length >= length && memcmp(piece->at, text, length) == 0;
+}
+
+/* The name of a file without its folders. */
+static struct piece base_of(const struct piece *path)
+{
+    const char *slash = memrchr(path->at, '/', path->length);
+    const char *at = slash ? slash + 1 : path->at;
+    return (struct piece){at, (size_t)(path->at + path->length - at)};
+}
+
+/* The upper half of the address space, without the page of vsyscall. Addresses of 32-bit kernels
+ * are like those of programs: the image says what they are. */
+static bool is_kernel_address(const struct piece *address)
+{
+    return address->length == 16 && address->at[0] >= '8' && !begins_with(address, "ffffffffff60");
+}
+
+/* "[kernel.kallsyms]", "[guest.kernel.kallsyms]", "/boot/vmlinux-6.1",
+ * "/lib/modules/.../ext4.ko.xz"
+ */
+static bool is_kernel_image(const struct piece *module, const struct piece *base)
+{
+    return begins_with(module, "[kernel.") || begins_with(module, "[guest.kernel.") ||
+           begins_with(base, "vmlinu") || begins_with(base, "bzImage") ||
+           (base->length == 5 && begins_with(base, "kcore")) ||
+           memmem(base->at, base->length, ".ko", 3) == base->at + base->length - 3 ||
+           memmem(base->at, base->length, ".ko.", 4) != NULL;
+}
+
+/* Code that a program made: "/tmp/perf-7.map", "jitted-7-1.so", "[JIT] tid 7", "[JIT app cache]".
+ */
+static bool is_made_code(const struct piece *module, const struct piece *base)
+{
+    bool map = begins_with(base, "perf-") && memmem(base->at, base->length, ".map", 4) != NULL;
+    return map || begins_with(base, "jitted-") || begins_with(module, "[JIT");
+}
+
+static uint8_t kind_of(const struct piece *module, bool kernel_address)
+{
+    const struct piece base = base_of(module);
+    if (is_made_code(module, &base))
         return FRAME_JIT;
-    return object || (bracket && !vdso && !unknown) ? FRAME_KERNEL : FRAME_NATIVE;
+    return kernel_address || is_kernel_image(module, &base) ? FRAME_KERNEL : FRAME_NATIVE;
 }
 
 /* "py::leaf:/srv/app.py", as CPython writes into perf's maps. */
@@ -162,9 +204,10 @@ static bool take_python(struct import_sink *sink, const struct piece *symbol,
     return true;
 }
 
-static uint32_t make_frame(struct import_sink *sink, struct piece symbol, struct piece module)
+static uint32_t make_frame(struct import_sink *sink, struct piece symbol, struct piece module,
+                           bool kernel_address)
 {
-    struct import_frame frame = {.kind = kind_of(&module)};
+    struct import_frame frame = {.kind = kind_of(&module, kernel_address)};
     const char *plus = memrchr(symbol.at, '+', symbol.length);
     if (plus && plus > symbol.at && symbol.at + symbol.length - plus > 3 && plus[1] == '0' &&
         plus[2] == 'x')
@@ -200,6 +243,7 @@ static bool take_frame(struct perf *perf, const char *line, size_t length)
         digits++;
     if (!digits || at + digits >= end || !is_blank(at[digits]))
         return false;
+    bool kernel = is_kernel_address(&(struct piece){at, digits});
     at += digits + 1;
     while (end > at && is_blank(end[-1]))
         end--;
@@ -209,9 +253,10 @@ static bool take_frame(struct perf *perf, const char *line, size_t length)
     while (symbol.length && is_blank(symbol.at[symbol.length - 1]))
         symbol.length--;
     uint32_t name = import_string(perf->sink, at, (size_t)(end - at));
-    const uint64_t *found = map64_find(&perf->frames, 1 + (uint64_t)name);
-    uint32_t frame = found ? (uint32_t)*found : make_frame(perf->sink, symbol, module);
-    if (!found && map64_put(&perf->frames, 1 + (uint64_t)name, frame) != 0)
+    uint64_t key = 1 + ((uint64_t)name << 1 | kernel);
+    const uint64_t *found = map64_find(&perf->frames, key);
+    uint32_t frame = found ? (uint32_t)*found : make_frame(perf->sink, symbol, module, kernel);
+    if (!found && map64_put(&perf->frames, key, frame) != 0)
         perf->sink->error = -ENOMEM;
     if (perf->depth < FRAMES_MAX)
         perf->stack[perf->depth++] = frame;
@@ -312,6 +357,21 @@ static uint32_t find_thread(struct perf *perf, const struct head *head)
     return thread;
 }
 
+/* "PERF_RECORD_LOST lost 24", as perf script --show-lost-events and others of its options print
+ * what is no sample. */
+static int take_record(struct perf *perf, const struct head *head)
+{
+    struct piece words[TOKENS_MAX];
+    int64_t count = 1;
+    bool lost = begins_with(&head->event, RECORD_PREFIX "LOST");
+    bool counted = lost && split(head->rest.at, head->rest.length, words) == 2 &&
+                   take_int(words[1].at, words[1].length, &count);
+    perf->lost += lost ? (uint64_t)(counted ? count : 1) : 0;
+    perf->throttled += begins_with(&head->event, RECORD_PREFIX "THROTTLE");
+    perf->others += !lost;
+    return end_sample(perf);
+}
+
 static int begin_sample(struct perf *perf, const struct head *head)
 {
     int error = end_sample(perf);
@@ -344,7 +404,8 @@ static int take_line(struct perf *perf, const char *line, size_t length)
     if (perf->inside && is_blank(line[0]) && take_frame(perf, line, length))
         return perf->sink->error;
     if (take_head(line, length, &head))
-        return begin_sample(perf, &head);
+        return begins_with(&head.event, RECORD_PREFIX) ? take_record(perf, &head)
+                                                       : begin_sample(perf, &head);
     perf->odd++;
     return 0;
 }
@@ -361,7 +422,11 @@ static int finish(struct perf *perf)
         return -EBADMSG;
     }
     sink->left[LEFT_MALFORMED] += perf->odd;
-    sink->left[LEFT_STACKS] += perf->cut;
+    sink->left[LEFT_DEEP] += perf->cut;
+    sink->left[LEFT_RECORDS] += perf->others;
+    import_lost(sink, "samples: lost by perf (PERF_RECORD_LOST)", perf->lost);
+    import_lost(sink, "samples: times in which perf took none (PERF_RECORD_THROTTLE)",
+                perf->throttled);
     snprintf(text, sizeof(text), "a sample of cycles is taken as %s of CPU time%s",
              number_time_short((uint64_t)perf->unit_ns, unit),
              sink->options->unit_ns ? "" : ", perf's default rate (--unit says otherwise)");
@@ -372,6 +437,7 @@ static int finish(struct perf *perf)
 
 static int read_perf(struct import_input *input, struct import_sink *sink)
 {
+    sink->samples_end = true;
     struct perf perf = {.sink = sink,
                         .unit_ns = sink->options->unit_ns ? sink->options->unit_ns : SAMPLE_NS};
     const char *line;

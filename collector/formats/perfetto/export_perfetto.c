@@ -10,8 +10,13 @@
 #include "call_label.h"
 #include "export.h"
 #include "flame_chart.h"
+#include "perfetto_counters.h"
 #include "perfetto_fields.h"
-#include "perfetto_parts.h"
+#include "perfetto_rows.h"
+#include "perfetto_samples.h"
+#include "perfetto_sequence.h"
+#include "perfetto_states.h"
+#include "perfetto_tracks.h"
 #include "sample_order.h"
 
 #include <errno.h>
@@ -63,7 +68,7 @@ static int begin_samples(struct state *s, const struct export_job *job)
     uint32_t number = PERFETTO_SEQUENCE_THREADS + s->thread_count;
     const struct trace *trace = job->source->trace;
     s->has_chart = !job->options->no_flame_chart && stacks_stack_count(trace_stacks_get(trace)) > 1;
-    int error = perfetto_samples_init(&s->samples, &s->tracks, job->options, number);
+    int error = perfetto_samples_init(&s->samples, &s->tracks, job, number);
     if (!error)
         error = sample_order_init(&s->order, trace, take_ordered, s);
     if (!error)

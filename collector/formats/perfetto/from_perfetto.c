@@ -4,14 +4,126 @@
  * Packets of one sequence come in order; numbers that stand for names, and clocks that count from
  * the packet before, are the sequence's. Tracks may be described behind their events, so these wait
  * in a sorter. Other data sources (ftrace, heap profiles, ...) are counted. */
-#include "from_perfetto_parts.h"
-#include "perfetto_fields.h"
+#include "from_perfetto.h"
 
+#include "event.h"
+#include "from_perfetto_events.h"
+#include "from_perfetto_interned.h"
+#include "import_formats.h"
+#include "input.h"
 #include "number.h"
+#include "perfetto_fields.h"
+#include "proto_reader.h"
+#include "sample.h"
+#include "sink.h"
+#include "sorter.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <zlib.h>
+#include <zstd.h>
+
+/* ---- Clocks of a sequence: some count from the packet before --------------------------------- */
+
+enum { CLOCK_MULTIPLIER = 4, CLOCKS_MAX = 256 };
+
+static struct perfetto_clock_state *find_clock(struct perfetto_sequence *sequence, uint64_t id)
+{
+    for (size_t i = 0; i < sequence->clocks.count; i++)
+        if (sequence->clocks.items[i].id == id)
+            return &sequence->clocks.items[i];
+    return NULL;
+}
+
+struct shown {
+    uint64_t id, value, multiplier;
+    bool incremental;
+};
+
+static struct shown take_shown(struct proto message)
+{
+    struct shown shown = {.multiplier = 1};
+    struct proto_field field;
+    while (proto_next(&message, &field)) {
+        if (field.number == PX_CLOCK_ID)
+            shown.id = field.value;
+        else if (field.number == PX_CLOCK_TIMESTAMP)
+            shown.value = field.value;
+        else if (field.number == PX_CLOCK_IS_INCREMENTAL)
+            shown.incremental = field.value != 0;
+        else if (field.number == CLOCK_MULTIPLIER && field.value)
+            shown.multiplier = field.value;
+    }
+    return shown;
+}
+
+static bool perfetto_to_ns(uint64_t value, uint64_t multiplier, int64_t *ret_ns)
+{
+    uint64_t ns;
+    if (__builtin_mul_overflow(value, multiplier, &ns) || ns > (uint64_t)IMPORT_TIME_MAX)
+        return false;
+    *ret_ns = (int64_t)ns;
+    return true;
+}
+
+/* Clocks at one instant: each by how far the trace's, which is the first of the format's own, is
+ * from it. */
+static int perfetto_take_clocks(struct perfetto *trace, struct perfetto_sequence *sequence,
+                                struct proto message)
+{
+    struct proto again = message;
+    struct proto_field field;
+    int64_t trace_ns = 0, own_ns;
+    bool known = false;
+    while (proto_next(&message, &field)) {
+        if (field.number != PX_CLOCK_SNAPSHOT_CLOCKS || !field.is_bytes)
+            continue;
+        struct shown shown = take_shown(field.bytes);
+        if (shown.id < PX_CLOCK_SEQUENCE && !known)
+            known = perfetto_to_ns(shown.value, shown.multiplier, &trace_ns);
+    }
+    while (proto_next(&again, &field)) {
+        if (field.number != PX_CLOCK_SNAPSHOT_CLOCKS || !field.is_bytes)
+            continue;
+        struct shown shown = take_shown(field.bytes);
+        struct perfetto_clock_state *clock = find_clock(sequence, shown.id);
+        if (shown.id < PX_CLOCK_SEQUENCE ||
+            !perfetto_to_ns(shown.value, shown.multiplier, &own_ns) ||
+            sequence->clocks.count >= CLOCKS_MAX ||
+            (!clock && !perfetto_hold(trace, sizeof(*clock))))
+            continue;
+        if (!clock && vec_push(&sequence->clocks, (struct perfetto_clock_state){0}) != 0)
+            return -ENOMEM;
+        if (!clock)
+            clock = &sequence->clocks.items[sequence->clocks.count - 1];
+        *clock = (struct perfetto_clock_state){.id = shown.id,
+                                               .multiplier_ns = shown.multiplier,
+                                               .offset_ns = known ? trace_ns - own_ns : 0,
+                                               .last_ns = own_ns,
+                                               .incremental = shown.incremental};
+    }
+    return 0;
+}
+
+/* The time of a packet, whose clock may count from here on. False: it cannot be. */
+static bool perfetto_find_time(struct perfetto_sequence *sequence, uint64_t clock_id,
+                               uint64_t value, int64_t *ret_ns)
+{
+    struct perfetto_clock_state *clock = find_clock(sequence, clock_id);
+    if (!perfetto_to_ns(value, clock ? clock->multiplier_ns : 1, ret_ns))
+        return false;
+    if (!clock)
+        return true;
+    if (clock->incremental) {
+        if (*ret_ns > IMPORT_TIME_MAX - clock->last_ns)
+            return false;
+        clock->last_ns += *ret_ns;
+        *ret_ns = clock->last_ns;
+    }
+    *ret_ns += clock->offset_ns;
+    return true;
+}
 
 /* Fields that annot does not write. */
 enum {
@@ -361,6 +473,71 @@ static int take_plain(struct perfetto *trace, const struct packet *packet)
     return error ? error : trace->sink->error;
 }
 
+/* ---- Compressed packets: zlib, gzip or zstd ---------------------------------------------------
+ */
+
+enum { UNPACK_STEP = 256 << 10 };
+
+/* Room for more; as inflate_packets. */
+static int make_room(struct perfetto *trace)
+{
+    if (trace->unpacked.count >= INPUT_PIECE_MAX)
+        return -EMSGSIZE;
+    return vec_reserve(&trace->unpacked, UNPACK_STEP);
+}
+
+static int inflate_all(struct perfetto *trace, z_stream *z)
+{
+    int status = Z_OK;
+    while (status != Z_STREAM_END) {
+        int error = make_room(trace);
+        if (error)
+            return error;
+        z->next_out = trace->unpacked.items + trace->unpacked.count;
+        z->avail_out = UNPACK_STEP;
+        status = inflate(z, Z_NO_FLUSH);
+        trace->unpacked.count += UNPACK_STEP - z->avail_out;
+        if (status == Z_MEM_ERROR)
+            return -ENOMEM;
+        if (status != Z_OK && status != Z_STREAM_END)
+            return -EBADMSG;
+    }
+    return 0;
+}
+
+static int inflate_packets(struct perfetto *trace, const struct proto *packed)
+{
+    z_stream z = {.next_in = (Bytef *)packed->at, .avail_in = (uInt)(packed->end - packed->at)};
+    trace->unpacked.count = 0;
+    if (inflateInit2(&z, 15 + 32) != Z_OK)
+        return -ENOMEM;
+    int error = inflate_all(trace, &z);
+    inflateEnd(&z);
+    return error;
+}
+
+static int unzstd_packets(struct perfetto *trace, const struct proto *packed)
+{
+    ZSTD_inBuffer in = {packed->at, (size_t)(packed->end - packed->at), 0};
+    ZSTD_DStream *stream = ZSTD_createDStream();
+    size_t status = 1, before = 0;
+    int error = stream ? 0 : -ENOMEM;
+    trace->unpacked.count = 0;
+    while (!error && (status || in.pos < in.size)) {
+        error = make_room(trace);
+        if (error)
+            break;
+        ZSTD_outBuffer out = {trace->unpacked.items + trace->unpacked.count, UNPACK_STEP, 0};
+        before = in.pos;
+        status = ZSTD_decompressStream(stream, &out, &in);
+        trace->unpacked.count += out.pos;
+        if (ZSTD_isError(status) || (status && !out.pos && in.pos == before))
+            error = -EBADMSG;
+    }
+    ZSTD_freeDStream(stream);
+    return error;
+}
+
 static int take_packet(struct perfetto *trace, struct proto message);
 
 /* A trace within the trace; the format knows of one level. */
@@ -371,8 +548,8 @@ static int take_packed(struct perfetto *trace, const struct packet *packet)
         trace->nested++;
         return 0;
     }
-    int error = packet->packed.at ? perfetto_inflate(trace, &packet->packed)
-                                  : perfetto_unzstd(trace, &packet->zstd);
+    int error = packet->packed.at ? inflate_packets(trace, &packet->packed)
+                                  : unzstd_packets(trace, &packet->zstd);
     struct proto packets = {trace->unpacked.items, trace->unpacked.items + trace->unpacked.count,
                             false};
     trace->inside = true;
@@ -397,8 +574,16 @@ static int take_packet(struct perfetto *trace, struct proto message)
 
 /* ---- The file -------------------------------------------------------------------------------- */
 
+/* The file ends in the middle of a packet. */
+static int64_t find_cut(struct import_input *input, struct import_sink *sink)
+{
+    import_cut(sink, import_input_offset(input));
+    return 0;
+}
+
 /* A packet's length stands before it: so many bytes; 0: the file ends; -errno. */
-static int64_t find_packet(struct import_input *input, const char **ret_bytes, uint64_t *ret_size)
+static int64_t find_packet(struct import_input *input, struct import_sink *sink,
+                           const char **ret_bytes, uint64_t *ret_size)
 {
     int64_t got = import_input_peek(input, 11, ret_bytes);
     if (got <= 0)
@@ -409,7 +594,9 @@ static int64_t find_packet(struct import_input *input, const char **ret_bytes, u
     if (*head.at++ != 0x0a)
         return -EBADMSG;
     for (unsigned shift = 0;; shift += 7) {
-        if (head.at == head.end || shift > 56)
+        if (head.at == head.end && got < 11)
+            return find_cut(input, sink);
+        if (shift > 56)
             return -EBADMSG;
         size |= (uint64_t)(*head.at & 0x7f) << shift;
         if (*head.at++ < 0x80)
@@ -420,7 +607,9 @@ static int64_t find_packet(struct import_input *input, const char **ret_bytes, u
         return -EMSGSIZE;
     got = import_input_peek(input, (size_t)before + size, ret_bytes);
     *ret_size = size;
-    return got < 0 ? got : (uint64_t)got >= (uint64_t)before + size ? before : -EBADMSG;
+    if (got < 0 || (uint64_t)got >= (uint64_t)before + size)
+        return got < 0 ? got : before;
+    return find_cut(input, sink);
 }
 
 static int read_packets(struct import_input *input, struct perfetto *trace)
@@ -428,7 +617,7 @@ static int read_packets(struct import_input *input, struct perfetto *trace)
     for (;;) {
         const char *bytes;
         uint64_t size;
-        int64_t before = find_packet(input, &bytes, &size);
+        int64_t before = find_packet(input, trace->sink, &bytes, &size);
         if (before <= 0)
             return (int)before;
         const uint8_t *begin = (const uint8_t *)bytes + before;

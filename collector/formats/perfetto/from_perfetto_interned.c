@@ -1,76 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* Protocol buffers, and what packets of a sequence call by numbers. */
-#include "from_perfetto_parts.h"
-#include "perfetto_fields.h"
+/* See from_perfetto_interned.h. */
+#include "from_perfetto_interned.h"
 
+#include "from_perfetto.h"
+#include "perfetto_fields.h"
+#include "proto_reader.h"
+#include "sink.h"
 #include "stacks.h"
+#include "text.h"
 
 #include <errno.h>
 #include <string.h>
-
-/* ---- Protocol buffers ------------------------------------------------------------------------ */
-
-enum { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_BYTES = 2, WIRE_FIXED32 = 5 };
-
-static bool take_varint(struct proto *message, uint64_t *ret_value)
-{
-    uint64_t value = 0;
-    for (unsigned shift = 0; shift < 64 && message->at < message->end; shift += 7) {
-        uint8_t byte = *message->at++;
-        value |= (uint64_t)(byte & 0x7f) << shift;
-        if (byte < 0x80) {
-            *ret_value = value;
-            return true;
-        }
-    }
-    return false;
-}
-
-static bool take_fixed(struct proto *message, size_t size, uint64_t *ret_value)
-{
-    *ret_value = 0;
-    if ((size_t)(message->end - message->at) < size)
-        return false;
-    memcpy(ret_value, message->at, size);
-    message->at += size;
-    return true;
-}
-
-static bool take_value(struct proto *message, unsigned wire, struct proto_field *field)
-{
-    uint64_t size;
-    switch (wire) {
-    case WIRE_VARINT:
-        return take_varint(message, &field->value);
-    case WIRE_FIXED64:
-        return take_fixed(message, 8, &field->value);
-    case WIRE_FIXED32:
-        return take_fixed(message, 4, &field->value);
-    case WIRE_BYTES:
-        if (!take_varint(message, &size) || size > (uint64_t)(message->end - message->at))
-            return false;
-        field->is_bytes = true;
-        field->bytes = (struct proto){message->at, message->at + size, false};
-        message->at += size;
-        return true;
-    default:
-        return false;
-    }
-}
-
-bool proto_next(struct proto *message, struct proto_field *ret_field)
-{
-    uint64_t tag;
-    *ret_field = (struct proto_field){0};
-    if (message->at >= message->end || message->bad)
-        return false;
-    message->bad = !take_varint(message, &tag) || tag >> 3 == 0 || tag >> 3 > UINT32_MAX;
-    if (!message->bad) {
-        ret_field->number = (uint32_t)(tag >> 3);
-        message->bad = !take_value(message, tag & 7, ret_field);
-    }
-    return !message->bad;
-}
 
 static int add_number(struct perfetto *trace, struct perfetto_numbers *numbers, uint64_t value)
 {
@@ -86,7 +26,7 @@ int perfetto_numbers(struct perfetto *trace, struct perfetto_numbers *numbers,
     struct proto packed = field->bytes;
     uint64_t value;
     int error = field->is_bytes ? 0 : add_number(trace, numbers, field->value);
-    while (field->is_bytes && !error && take_varint(&packed, &value))
+    while (field->is_bytes && !error && proto_varint(&packed, &value))
         error = add_number(trace, numbers, value);
     return error;
 }
@@ -97,7 +37,7 @@ int perfetto_doubles(struct perfetto *trace, struct perfetto_numbers *numbers,
     struct proto packed = field->bytes;
     uint64_t bits;
     int error = field->is_bytes ? 0 : add_number(trace, numbers, field->value);
-    while (field->is_bytes && !error && take_fixed(&packed, sizeof(bits), &bits))
+    while (field->is_bytes && !error && proto_fixed(&packed, sizeof(bits), &bits))
         error = add_number(trace, numbers, bits);
     return error;
 }

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* See perfetto_parts.h. Only the first values of a counter wait for their group, as its track
+/* See perfetto_counters.h. Only the first values of a counter wait for their group, as its track
  * is then known. Thread-safety: none. */
-#include "perfetto_parts.h"
+#include "perfetto_counters.h"
+
+#include "perfetto_sequence.h"
+#include "perfetto_tracks.h"
 
 #include "hash.h"
 #include "perfetto_fields.h"

@@ -2,7 +2,10 @@
 /* Rows of threads that are made of samples: flame charts, and the states beside them. The reader
  * sorts by time, and events of one track and time by their place in the file, which is the order of
  * both. */
-#include "perfetto_parts.h"
+#include "perfetto_rows.h"
+
+#include "perfetto_sequence.h"
+#include "perfetto_tracks.h"
 
 #include "call_label.h"
 #include "perfetto_fields.h"

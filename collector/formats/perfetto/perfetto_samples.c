@@ -2,14 +2,136 @@
 /* The sequence of samples: what a stack needs is interned in the packet that needs it first.
  * Numbers of frames and names are those of the recording, then one for samples without a stack,
  * then those of processes. */
-#include "perfetto_parts.h"
+#include "perfetto_samples.h"
 
 #include "call_label.h"
+#include "export_tree.h"
 #include "perfetto_fields.h"
+#include "perfetto_sequence.h"
+#include "perfetto_tracks.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- Weights of samples as numbers of rows --------------------------------------------------- */
+
+/* The viewer counts samples and has no field for a weight. So each row stands for the same CPU
+ * time, the unit, and a sample becomes as many rows as it has units. The rest of its weight is
+ * carried to the next sample of its thread. */
+
+/* More rows than that are written only where there are more samples. */
+enum { ROWS_MAX = 100000, NEARLY = 16 };
+
+#define NS_PER_SECOND INT64_C(1000000000)
+
+#define UNIT_MAX_NS (INT64_MAX / 4)
+
+#define GOLDEN_RATIO 0.61803398874989485
+
+struct sums {
+    const struct sample_sets *sets;
+    uint64_t count;
+    double cpu_ns;
+    int64_t least_ns; /* above zero */
+};
+
+static int add(void *context, const struct item *item)
+{
+    struct sums *sums = context;
+    int64_t cpu_ns = (int64_t)sample_cpu_ns(sums->sets, item->sample);
+    if (cpu_ns <= 0)
+        return 0;
+    sums->count++;
+    sums->cpu_ns += (double)cpu_ns;
+    sums->least_ns = cpu_ns < sums->least_ns ? cpu_ns : sums->least_ns;
+    return 0;
+}
+
+static int no_events(void *context, struct event_batch *ret_batch)
+{
+    (void)context;
+    (void)ret_batch;
+    return 0;
+}
+
+/* Ranges that are selected need the events; nothing else does. */
+static int add_all(const struct export_job *job, struct sums *sums)
+{
+    const struct sink sink = {add, sums, WANT_SAMPLES};
+    struct pass_source source = *job->source;
+    if (!job->selection->range)
+        source.next_events = no_events;
+    int error = pass_read(&source, job->selection, &sink, 1);
+    return error ? error : source.seek(source.context, INT64_MIN, false, false);
+}
+
+/* The least weight, but not much less than the shortest period of the recording, where samples
+ * bring the CPU time since the one before; never more than the mean, as a rate may be wrong; nor so
+ * little that there are more than ROWS_MAX rows and more than samples. 0: one row a sample. */
+static int find_unit(const struct export_job *job, int64_t *ret_ns)
+{
+    const struct trace *trace = job->source->trace;
+    struct sums sums = {.sets = trace_sets_get(trace), .least_ns = UNIT_MAX_NS};
+    *ret_ns = 0;
+    int error = job->source->seek ? add_all(job, &sums) : 0;
+    if (error || sums.count == 0)
+        return error;
+    uint32_t hertz = sampling_fastest_hz(trace_sampling_get(trace));
+    int64_t period_ns = hertz ? NS_PER_SECOND / hertz : 0;
+    period_ns -= period_ns / NEARLY;
+    int64_t unit_ns = sums.least_ns > period_ns ? sums.least_ns : period_ns;
+    double rows = sums.count > ROWS_MAX ? (double)sums.count : ROWS_MAX;
+    double least_ns = sums.cpu_ns / rows, mean_ns = sums.cpu_ns / (double)sums.count;
+    if (mean_ns < (double)unit_ns)
+        unit_ns = mean_ns > 1 ? (int64_t)mean_ns : 1;
+    if (least_ns > (double)unit_ns)
+        unit_ns = least_ns < (double)UNIT_MAX_NS ? (int64_t)least_ns : UNIT_MAX_NS;
+    *ret_ns = unit_ns;
+    return 0;
+}
+
+/* Threads begin with different parts of a unit: of many threads with less than a unit each, some
+ * have a row. */
+static void spread(struct perfetto_weights *weights, uint32_t thread_count)
+{
+    for (uint32_t i = 0; i < thread_count; i++) {
+        double turns = i * GOLDEN_RATIO;
+        double part = turns - (double)(uint64_t)turns;
+        weights->left_ns[i] = (int64_t)(part * (double)weights->unit_ns);
+    }
+}
+
+/* Reads the samples of the job, before they are exported. 0 or -errno; then call fini all the same.
+ */
+static int perfetto_weights_init(struct perfetto_weights *weights, const struct export_job *job)
+{
+    uint32_t thread_count = trace_thread_count(job->source->trace);
+    *weights = (struct perfetto_weights){.left_ns = calloc(thread_count + 1ull, sizeof(int64_t))};
+    int error = weights->left_ns ? find_unit(job, &weights->unit_ns) : -ENOMEM;
+    if (!error)
+        spread(weights, thread_count);
+    return error;
+}
+
+static void perfetto_weights_fini(struct perfetto_weights *weights)
+{
+    free(weights->left_ns);
+    *weights = (struct perfetto_weights){0};
+}
+
+/* How many rows the next sample of a known thread is. Of all samples together not more than
+ * samples, or 100,000, and one a thread. */
+static uint64_t perfetto_weights_rows(struct perfetto_weights *weights, uint32_t thread,
+                                      uint64_t cpu_ns)
+{
+    if (weights->unit_ns == 0)
+        return 1;
+    uint64_t unit_ns = (uint64_t)weights->unit_ns;
+    uint64_t all_ns = (uint64_t)weights->left_ns[thread] + cpu_ns;
+    weights->left_ns[thread] = (int64_t)(all_ns % unit_ns);
+    return all_ns / unit_ns;
+}
 
 enum {
     KNOWN_LABEL = 1, /* bits, by number of the label, frame or string */
@@ -31,12 +153,12 @@ static const char *const kind_modules[] = {
 enum { KIND_COUNT = sizeof(kind_modules) / sizeof(*kind_modules) };
 
 int perfetto_samples_init(struct perfetto_samples *samples, struct perfetto_tracks *tracks,
-                          const struct export_options *wanted, uint32_t number)
+                          const struct export_job *job, uint32_t number)
 {
     const struct trace *trace = tracks->px->trace;
     const struct stacks *stacks = trace_stacks_get(trace);
     *samples = (struct perfetto_samples){
-        .tracks = tracks, .prefixes = wanted->strip_prefix, .sequence = number};
+        .tracks = tracks, .prefixes = job->options->strip_prefix, .sequence = number};
     samples->frame_count = stacks_frame_count(stacks);
     samples->label_count = stacks_label_count(stacks);
     samples->stack_count = stacks_stack_count(stacks);
@@ -47,7 +169,9 @@ int perfetto_samples_init(struct perfetto_samples *samples, struct perfetto_trac
     most = samples->string_count > most ? samples->string_count : most;
     samples->in_order = true;
     samples->known = calloc(most + trace_process_count(trace) + 3ull, 1);
-    int error = chosen_frames_init(&samples->frames, trace, export_frames(wanted));
+    int error = chosen_frames_init(&samples->frames, trace, export_frames(job->options));
+    if (!error)
+        error = perfetto_weights_init(&samples->weights, job);
     return samples->known ? error : -ENOMEM;
 }
 
@@ -55,6 +179,7 @@ void perfetto_samples_fini(struct perfetto_samples *samples)
 {
     free(samples->known);
     chosen_frames_fini(&samples->frames);
+    perfetto_weights_fini(&samples->weights);
     map64_free(&samples->stacks);
     vec_free(&samples->waiting);
     value_pool_free(&samples->values);
@@ -202,13 +327,25 @@ static int find_stack(struct perfetto_samples *samples, struct perfetto_stack *s
     return map64_put(&samples->stacks, key + 1, stack->number);
 }
 
+/* All of one time: the thread had this stack at that instant, and at no other one for sure. */
+static void put_rows(struct proto_writer *packet, uint64_t stack, int64_t delta_us, uint64_t count)
+{
+    for (uint64_t i = 0; i < count; i++) {
+        proto_uint(packet, PX_PROFILE_CALLSTACK, stack);
+        proto_int(packet, PX_PROFILE_TIMESTAMP_DELTA_US, i ? 0 : delta_us);
+    }
+}
+
 static int put(struct perfetto_samples *samples, const struct sample *sample)
 {
     struct perfetto_output *px = samples->tracks->px;
     const struct trace_thread *thread = trace_thread_get(px->trace, sample->thread);
     int64_t time_us = (sample->time_ns - px->origin_ns) / NS_PER_US;
     bool is_new;
-    if (!thread)
+    uint64_t rows = thread ? perfetto_weights_rows(&samples->weights, sample->thread,
+                                                   sample_cpu_ns(trace_sets_get(px->trace), sample))
+                           : 0;
+    if (rows == 0)
         return 0;
     struct perfetto_stack stack = {
         .process = thread->process,
@@ -225,8 +362,7 @@ static int put(struct perfetto_samples *samples, const struct sample *sample)
     if (is_new)
         put_stack(samples, packet, &stack);
     proto_begin(packet, PX_PACKET_STREAMING_PROFILE);
-    proto_uint(packet, PX_PROFILE_CALLSTACK, stack.number);
-    proto_int(packet, PX_PROFILE_TIMESTAMP_DELTA_US, time_us - samples->last_us);
+    put_rows(packet, stack.number, time_us - samples->last_us, rows);
     proto_end(packet);
     perfetto_packet_end(px);
     samples->last_us = time_us;

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Packets of events: a general way through the proto writer, and a fast one that copies what is
  * the same in all packets of a sequence. Both write the same fields. */
-#include "perfetto_parts.h"
+#include "perfetto_sequence.h"
+
+#include "perfetto_tracks.h"
+#include "perfetto_values.h"
 
 #include "call_label.h"
 #include "export_ids.h"

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* State events of one thread at a time: a thread runs from the end of one stretch off the CPU to
  * the begin of the next, and where it ran is told by whatever comes next of it. */
-#include "perfetto_parts.h"
+#include "perfetto_states.h"
+
+#include "perfetto_sequence.h"
+#include "perfetto_tracks.h"
+#include "thread_states.h"
 
 #include "perfetto_fields.h"
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* See perfetto_parts.h. Values that the reader cannot hold go as text: integers beyond 63 bits,
+/* See perfetto_values.h. Values that the reader cannot hold go as text: integers beyond 63 bits,
  * and NaN, which its database takes for nothing. */
-#include "perfetto_parts.h"
+#include "perfetto_values.h"
+
+#include "perfetto_sequence.h"
 
 #include "json_writer.h"
 #include "perfetto_fields.h"

@@ -1,13 +1,321 @@
 /* SPDX-License-Identifier: MIT */
 /* Files of cProfile, profile and pstats: {(file, line, name): (primitive calls, calls, own time,
  * total time, {caller: (calls, primitive calls, own time, total time)})}, marshalled. */
-#include "from_pstats_parts.h"
-#include "marshal_parts.h"
+#include "from_pstats_rings.h"
+#include "import_formats.h"
+#include "input.h"
+#include "marshal_reader.h"
+#include "number.h"
+#include "sink.h"
+#include "stacks.h"
+#include "text.h"
 
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- Stacks ---------------------------------------------------------------------------------- */
+
+/* Stacks that have the sums of a file of pstats.
+ *
+ * The file says what each function took, and what of it came from which caller, but not by which
+ * stacks. So, as gprof does, what a function calls is taken to be the same for all its callers:
+ * from those without callers on, what flows into a function flows on to those that it calls, by
+ * their shares. That keeps the calls and times of all functions and of all pairs of caller and
+ * callee; stacks of three and more are estimates.
+ *
+ * Functions that call each other in a ring are entered as one: what they call of each other and
+ * outside has one share, that of what came in, and stands on the widest way from where that was, or
+ * on one with detours (from_pstats_enter.c). So the total times of all callers of the ring are
+ * those of the file. What is too little to flow on is told with its caller where that was met. */
+
+enum { DEPTH_MAX = 200, STACKS_MAX = 500000 };
+
+#define LEAST_PART 1e-7 /* of all: less does not flow on */
+
+/* Of an edge: what was told of it. Rounding is made good by what comes next. */
+struct flow {
+    double calls, own_ns; /* as they are */
+    int64_t told_calls, told_ns;
+};
+
+/* Of a function. */
+struct place {
+    uint32_t frame;
+    uint32_t stack; /* where it is, as a part of its ring */
+    uint32_t home;  /* where most of it is; 0: nowhere */
+    double share;   /* of that */
+};
+
+struct teller {
+    struct from_pstats *stats;
+    struct import_sink *sink;
+    uint16_t set;
+    uint32_t thread, depth, told;
+    int64_t end_ns;
+    double least_ns;
+    VEC(struct place) places; /* by function */
+    VEC(struct flow) flows;   /* by edge */
+};
+
+static double part_of(double part, double whole)
+{
+    return whole > 0 && part > 0 ? (part < whole ? part / whole : 1) : 0;
+}
+
+/* What part of all that the ring of a function does comes from these calls of it. */
+static double share_of(const struct teller *teller, uint32_t function,
+                       const struct from_pstats_sums *sums)
+{
+    const struct from_pstats *stats = teller->stats;
+    const struct from_pstats_ring *ring =
+        &stats->rings.items[stats->functions.items[function].ring];
+    return ring->below_ns >= 0.5 ? part_of(sums->total_ns - sums->own_ns, ring->below_ns)
+                                 : part_of(sums->calls, ring->calls);
+}
+
+/* ---- Samples --------------------------------------------------------------------------------- */
+
+static int put(struct teller *teller, uint32_t stack, int64_t calls, int64_t own_ns)
+{
+    const int64_t values[] = {calls > 0 ? calls : 0, own_ns > 0 ? own_ns : 0};
+    bool sampled = teller->stats->sampled;
+    const struct sample sample = {.set = teller->set,
+                                  .thread = teller->thread,
+                                  .time_ns = 1,
+                                  .end_ns = teller->end_ns,
+                                  .stack = stack,
+                                  .values = values + sampled,
+                                  .value_count = sampled ? 1 : 2};
+    return values[0] || values[1] ? import_sample(teller->sink, &sample) : 0;
+}
+
+/* A part of an edge, but no more than is left of it. */
+static int put_edge(struct teller *teller, uint32_t index, uint32_t stack, double share)
+{
+    const struct from_pstats_sums *sums = &teller->stats->edges.items[index].sums;
+    struct flow *flow = &teller->flows.items[index];
+    flow->calls = fmin(flow->calls + share * sums->calls, sums->calls);
+    flow->own_ns = fmin(flow->own_ns + share * sums->own_ns, sums->own_ns);
+    int64_t calls = llround(flow->calls) - flow->told_calls;
+    int64_t own_ns = llround(flow->own_ns) - flow->told_ns;
+    flow->told_calls += calls;
+    flow->told_ns += own_ns;
+    teller->told++;
+    return put(teller, stack, calls, own_ns);
+}
+
+/* ---- What flows on --------------------------------------------------------------------------- */
+
+static int flow_on(struct teller *teller, uint32_t function, uint32_t stack, double share);
+
+/* What is too little is told in the end. */
+static int flow_edge(struct teller *teller, uint32_t index, uint32_t stack, double share)
+{
+    const struct from_pstats_edge *edge = &teller->stats->edges.items[index];
+    const struct from_pstats_sums sums = {edge->sums.calls * share, edge->sums.own_ns * share,
+                                          edge->sums.total_ns * share};
+    bool inside = from_pstats_inside(teller->stats, edge);
+    bool goes_on = !inside && sums.total_ns - sums.own_ns >= teller->least_ns &&
+                   teller->depth < DEPTH_MAX && teller->told < STACKS_MAX;
+    if ((inside ? sums.own_ns : sums.total_ns) < teller->least_ns && teller->depth > 1)
+        return 0;
+    uint32_t below = import_stack(teller->sink, stack, teller->places.items[edge->callee].frame);
+    int error = put_edge(teller, index, below, share);
+    double on = goes_on ? share_of(teller, edge->callee, &sums) : 0;
+    return error || on <= 0 ? error : flow_on(teller, edge->callee, below, on);
+}
+
+static void stand(struct place *place, uint32_t stack, double share)
+{
+    place->stack = stack;
+    if (place->home && place->share >= share)
+        return;
+    place->home = stack;
+    place->share = share;
+}
+
+/* All that the ring does, from one of its members on. */
+static int flow_members(struct teller *teller, uint32_t function, uint32_t stack, double share)
+{
+    struct from_pstats *stats = teller->stats;
+    const struct from_pstats_ring *ring =
+        &stats->rings.items[stats->functions.items[function].ring];
+    struct place *places = teller->places.items;
+    int error = from_pstats_ways(stats, function);
+    for (uint32_t i = ring->first; i < ring->first + ring->count && !error; i++) {
+        uint32_t member = stats->members.items[i], above = stats->functions.items[member].above;
+        stand(&places[member],
+              member == function
+                  ? stack
+                  : import_stack(teller->sink, places[above].stack, places[member].frame),
+              share);
+    }
+    for (uint32_t i = ring->first; i < ring->first + ring->count && share > 0 && !error; i++) {
+        uint32_t member = stats->members.items[i];
+        const struct from_pstats_function *caller = &stats->functions.items[member];
+        for (uint32_t at = caller->first; at < caller->first + caller->count && !error; at++)
+            error = flow_edge(teller, at, places[member].stack, share);
+    }
+    return error;
+}
+
+/* Into a ring, and by its detours. */
+static int flow_on(struct teller *teller, uint32_t function, uint32_t stack, double share)
+{
+    static const struct from_pstats_detours none;
+    const struct from_pstats *stats = teller->stats;
+    uint32_t number = stats->rings.items[stats->functions.items[function].ring].detours;
+    const struct from_pstats_detours *detours = number ? &stats->detours.items[number - 1] : &none;
+    double before = 1;
+    int error = 0;
+    teller->depth++;
+    for (uint32_t i = 0; i <= detours->count && before > 0 && !error; i++) {
+        error = flow_members(teller, function, stack, share * (before - detours->part[i]));
+        before = detours->part[i];
+        if (i == detours->count)
+            break;
+        function = detours->via[i];
+        stack = teller->places.items[function].stack;
+    }
+    teller->depth--;
+    return error;
+}
+
+static int begin_root(struct teller *teller, uint32_t function)
+{
+    const struct from_pstats_sums *sums = &teller->stats->functions.items[function].root;
+    if (sums->calls < 0.5 && sums->total_ns < 0.5)
+        return 0;
+    uint32_t stack = import_stack(teller->sink, 0, teller->places.items[function].frame);
+    int error = put(teller, stack, llround(sums->calls), llround(sums->own_ns));
+    double share = share_of(teller, function, sums);
+    return error || share <= 0 ? error : flow_on(teller, function, stack, share);
+}
+
+static int tell_rest(struct teller *teller, uint32_t index)
+{
+    const struct from_pstats_edge *edge = &teller->stats->edges.items[index];
+    const struct flow *flow = &teller->flows.items[index];
+    struct place *caller = &teller->places.items[edge->caller];
+    struct place *callee = &teller->places.items[edge->callee];
+    if (llround(edge->sums.calls) == flow->told_calls &&
+        llround(edge->sums.own_ns) == flow->told_ns)
+        return 0;
+    if (!caller->home)
+        caller->home = import_stack(teller->sink, 0, caller->frame);
+    uint32_t stack = import_stack(teller->sink, caller->home, callee->frame);
+    callee->home = callee->home ? callee->home : stack;
+    return put_edge(teller, index, stack, 1);
+}
+
+/* Rings are there in such an order that the callers' come last. */
+static int tell_rests(struct teller *teller)
+{
+    const struct from_pstats *stats = teller->stats;
+    int error = 0;
+    for (size_t i = stats->members.count; i > 0; i--) {
+        const struct from_pstats_function *caller =
+            &stats->functions.items[stats->members.items[i - 1]];
+        for (uint32_t at = caller->first; at < caller->first + caller->count && !error; at++)
+            error = tell_rest(teller, at);
+    }
+    return error;
+}
+
+/* ---- All of it ------------------------------------------------------------------------------- */
+
+static void make_frames(struct teller *teller)
+{
+    for (size_t i = 0; i < teller->stats->functions.count; i++) {
+        const struct from_pstats_function *function = &teller->stats->functions.items[i];
+        const struct import_frame frame = {.function = function->name,
+                                           .file = function->file,
+                                           .first_line = function->line,
+                                           .kind = function->file ? FRAME_PYTHON : FRAME_NATIVE};
+        teller->places.items[i] = (struct place){.frame = import_frame(teller->sink, &frame)};
+    }
+}
+
+static uint16_t make_calls_set(struct import_sink *sink)
+{
+    const struct sample_set set = {.name = import_text(sink, "calls"),
+                                   .flags = SAMPLE_SET_EXACT | SAMPLE_SET_INTERVAL,
+                                   .count = 2,
+                                   .types = {VALUE_TYPE_CALLS, VALUE_TYPE_WALL}};
+    return import_set(sink, &set);
+}
+
+/* A thread, and a set; the time that all of it took. 0 or -errno. */
+static int begin(struct teller *teller)
+{
+    struct import_sink *sink = teller->sink;
+    const struct import_id one = {.number = 1};
+    uint32_t process = import_process(sink, &one);
+    double all_ns = 0;
+    teller->thread = import_thread(sink, process, &one);
+    teller->set = teller->stats->sampled ? import_wall_set(sink) : make_calls_set(sink);
+    if (sink->error)
+        return sink->error;
+    trace_process(sink->trace, process)->name =
+        import_text(sink, text_base_name(sink->options->source));
+    for (size_t i = 0; i < teller->stats->functions.count; i++)
+        all_ns += teller->stats->functions.items[i].sums.own_ns;
+    teller->least_ns = all_ns * LEAST_PART;
+    if (all_ns > (double)IMPORT_TIME_MAX / 2) {
+        import_problem(sink, "times that cannot be", 0);
+        return -EBADMSG;
+    }
+    teller->end_ns = 2 + llround(all_ns);
+    return 0;
+}
+
+static int make_tables(struct teller *teller)
+{
+    size_t functions = teller->stats->functions.count, edges = teller->stats->edges.count;
+    if (vec_reserve(&teller->places, functions) != 0 || vec_reserve(&teller->flows, edges) != 0)
+        return -ENOMEM;
+    if (edges)
+        memset(teller->flows.items, 0, edges * sizeof(*teller->flows.items));
+    make_frames(teller);
+    return 0;
+}
+
+static void note(const struct from_pstats *stats)
+{
+    char text[160], count[NUMBER_TEXT_SIZE];
+    if (stats->sampled)
+        import_note(stats->sink, "the functions were sampled, not counted: their times are known, "
+                                 "their calls are not");
+    import_note(stats->sink,
+                "the file has callers but no stacks: those of three and more functions "
+                "are estimates");
+    snprintf(text, sizeof(text),
+             "functions that call each other, whose total times are estimates as well: %s",
+             number_count(stats->unfit, count));
+    if (stats->unfit)
+        import_note(stats->sink, text);
+}
+
+/* Samples of calls, by stacks that have the sums of all functions and edges. 0 or -errno. */
+static int from_pstats_tell(struct from_pstats *stats)
+{
+    struct teller teller = {.stats = stats, .sink = stats->sink};
+    int error = begin(&teller);
+    if (!error)
+        error = make_tables(&teller);
+    for (uint32_t i = 0; i < stats->functions.count && !error; i++)
+        error = begin_root(&teller, i);
+    if (!error)
+        error = tell_rests(&teller);
+    vec_free(&teller.places);
+    vec_free(&teller.flows);
+    if (!error)
+        note(stats);
+    return error ? error : stats->sink->error;
+}
 
 static double number_of(const struct marshal_value *value)
 {
@@ -22,19 +330,20 @@ static bool is_function(const struct marshal_reader *reader, const struct marsha
     return value->kind == MARSHAL_TUPLE && value->count == 3 &&
            marshal_item(reader, value, 0)->kind == MARSHAL_TEXT &&
            marshal_item(reader, value, 1)->kind == MARSHAL_INT &&
-           marshal_item(reader, value, 2)->kind == MARSHAL_TEXT;
+           (marshal_item(reader, value, 2)->kind == MARSHAL_TEXT ||
+            marshal_item(reader, value, 2)->kind == MARSHAL_CODE);
 }
 
 /* Made if new. -EBADMSG, -ENOMEM. */
-static int64_t find_function(struct from_pstats *stats, const struct marshal_reader *reader,
+static int64_t find_function(struct from_pstats *stats, struct marshal_reader *reader,
                              const struct marshal_value *value)
 {
     struct from_pstats_function made = {0};
     if (!is_function(reader, value))
         return -EBADMSG;
     int64_t line = marshal_item(reader, value, 1)->number;
-    made.file = marshal_item(reader, value, 0)->text;
-    made.name = marshal_item(reader, value, 2)->text;
+    made.file = marshal_text(reader, marshal_item(reader, value, 0));
+    made.name = marshal_text(reader, marshal_item(reader, value, 2));
     made.line = line > 0 && line <= INT32_MAX ? (int32_t)line : 0;
     const struct wide_key *key = WIDE_KEY(made.name, made.file, (uint64_t)made.line, 1);
     const uint64_t *found = wide_map_find(&stats->index, key);
@@ -59,8 +368,15 @@ static struct from_pstats_sums take_sums(const struct marshal_reader *reader,
                                      .total_ns = 1e9 * number_of(marshal_item(reader, value, 3))};
 }
 
-static int take_callers(struct from_pstats *stats, const struct marshal_reader *reader,
-                        uint32_t callee, const struct marshal_value *callers)
+/* pyinstrument's number of calls. */
+static bool is_sampled(const struct marshal_reader *reader, const struct marshal_value *sums)
+{
+    const struct marshal_value *calls = marshal_item(reader, sums, 0);
+    return calls->kind == MARSHAL_INT && calls->number == -1;
+}
+
+static int take_callers(struct from_pstats *stats, struct marshal_reader *reader, uint32_t callee,
+                        const struct marshal_value *callers)
 {
     for (uint32_t i = 0; i + 1 < callers->count; i += 2) {
         int64_t caller = find_function(stats, reader, marshal_item(reader, callers, i));
@@ -100,7 +416,7 @@ static void sort_edges(struct from_pstats *stats)
     }
 }
 
-static int take_all(struct from_pstats *stats, const struct marshal_reader *reader,
+static int take_all(struct from_pstats *stats, struct marshal_reader *reader,
                     const struct marshal_value *all)
 {
     if (all->kind != MARSHAL_DICT)
@@ -114,6 +430,7 @@ static int take_all(struct from_pstats *stats, const struct marshal_reader *read
             marshal_item(reader, value, 4)->kind != MARSHAL_DICT)
             return -EBADMSG;
         stats->functions.items[function].sums = take_sums(reader, value);
+        stats->sampled = stats->sampled || is_sampled(reader, value);
         int error = take_callers(stats, reader, (uint32_t)function, marshal_item(reader, value, 4));
         if (error)
             return error;
@@ -127,6 +444,8 @@ static int read_bytes(struct from_pstats *stats, const char *bytes, size_t size)
     struct marshal_reader reader = {.sink = stats->sink};
     int64_t all = marshal_read(&reader, bytes, size);
     int error = all < 0 ? (int)all : take_all(stats, &reader, marshal_get(&reader, (uint32_t)all));
+    if (!error && reader.cut)
+        import_cut(stats->sink, size);
     if (error == -EBADMSG)
         import_problem(stats->sink, reader.problem ? reader.problem : "not a dict of functions",
                        (uint64_t)(reader.at - bytes));
@@ -173,7 +492,7 @@ static bool sniff(const char *bytes, size_t size)
 const struct importer import_pstats = {
     .format = {.name = "pstats",
                .summary = "statistics of Python's profilers",
-               .from = "cProfile, profile, pstats, yappi, annot"},
+               .from = "cProfile, profile, pstats, yappi, pyinstrument, annot"},
     .sniff = sniff,
     .read = read_pstats,
 };

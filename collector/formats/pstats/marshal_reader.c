@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* See marshal_parts.h. */
-#include "marshal_parts.h"
+/* See marshal_reader.h. */
+#include "marshal_reader.h"
+#include "json_reader.h"
+#include "sink.h"
 
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { FLAG_REF = 0x80 };
+enum { FLAG_REF = 0x80, CODE_TEXT_SIZE = 256 };
 
 static int64_t fail(struct marshal_reader *reader, const char *problem)
 {
@@ -21,6 +24,7 @@ static const char *take(struct marshal_reader *reader, size_t size)
 {
     const char *at = reader->at;
     if ((size_t)(reader->end - at) < size) {
+        reader->cut = !reader->problem;
         fail(reader, "the file ends in the middle");
         return NULL;
     }
@@ -67,6 +71,12 @@ static int64_t add_int(struct marshal_reader *reader, size_t size)
     return take_int(reader, size, &value.number) ? add(reader, &value) : -EBADMSG;
 }
 
+/* So many bytes are passed over. */
+static int64_t add_passed(struct marshal_reader *reader, size_t size)
+{
+    return take(reader, size) ? add(reader, &(struct marshal_value){0}) : -EBADMSG;
+}
+
 /* Digits of fifteen bits, with the sign in their number. */
 static int64_t add_long(struct marshal_reader *reader)
 {
@@ -75,7 +85,7 @@ static int64_t add_long(struct marshal_reader *reader)
     if (!take_int(reader, 4, &count))
         return -EBADMSG;
     if (count < -4 || count > 4)
-        return fail(reader, "a number is too large");
+        return add_passed(reader, 2 * (size_t)llabs(count));
     for (int64_t i = 0; i < llabs(count); i++) {
         if (!take_int(reader, 2, &digit))
             return -EBADMSG;
@@ -114,8 +124,20 @@ static int64_t add_text(struct marshal_reader *reader, bool is_short)
     const char *at = take_size(reader, is_short, &size) ? take(reader, size) : NULL;
     if (!at)
         return -EBADMSG;
-    value.text = import_string(reader->sink, at, size);
-    return reader->sink->error ? reader->sink->error : add(reader, &value);
+    value.first = (uint32_t)(at - reader->begin);
+    value.count = (uint32_t)size;
+    return add(reader, &value);
+}
+
+uint32_t marshal_text(struct marshal_reader *reader, const struct marshal_value *value)
+{
+    char text[CODE_TEXT_SIZE];
+    const char *bytes = reader->begin + value->first;
+    int length = value->count < CODE_TEXT_SIZE ? (int)value->count : CODE_TEXT_SIZE;
+    if (value->kind == MARSHAL_TEXT)
+        return import_string(reader->sink, bytes, value->count);
+    snprintf(text, sizeof(text), "<code object %.*s>", length, bytes);
+    return import_text(reader->sink, text);
 }
 
 static int64_t add_reference(struct marshal_reader *reader)
@@ -128,7 +150,82 @@ static int64_t add_reference(struct marshal_reader *reader)
     return value < UINT32_MAX ? (int64_t)value : fail(reader, "not marshal: a wrong reference");
 }
 
+/* A text of Python 2 that stood there before. */
+static int64_t add_interned(struct marshal_reader *reader)
+{
+    int64_t index;
+    if (!take_int(reader, 4, &index))
+        return -EBADMSG;
+    bool known = index >= 0 && (size_t)index < reader->interned.count;
+    return known ? (int64_t)reader->interned.items[index]
+                 : fail(reader, "not marshal: a wrong reference");
+}
+
+static int64_t keep_interned(struct marshal_reader *reader, int64_t text)
+{
+    return text >= 0 && vec_push(&reader->interned, (uint32_t)text) != 0 ? -ENOMEM : text;
+}
+
+/* A complex number as two texts. */
+static int64_t add_text_complex(struct marshal_reader *reader)
+{
+    int64_t real = add_text_double(reader);
+    return real < 0 ? real : add_text_double(reader);
+}
+
 static int64_t read_value(struct marshal_reader *reader, int depth);
+
+/* ---- Code objects ---------------------------------------------------------------------------- */
+
+/* Their layout depends on the version of Python, which the file does not say: 2.7 has four numbers
+ * before the bytes of the code, 3.8 to 3.10 six, the others five. Then come seven or eight values,
+ * among them the name; the line; and one value more, of 3.11 and later two. */
+enum { CODE_NAME_OLD = 7, CODE_NAME = 6, CODE_VALUES = 8, CODE_KINDS = 4 };
+
+static size_t numbers_of_code(const struct marshal_reader *reader)
+{
+    size_t rest = (size_t)(reader->end - reader->at);
+    for (size_t count = 4; count <= 6; count++) {
+        const char *at = reader->at + 4 * count;
+        uint32_t size;
+        if (rest < 4 * count + 5 || ((uint8_t)*at & ~FLAG_REF) != 's')
+            continue;
+        memcpy(&size, at + 1, sizeof(size));
+        if (size <= rest - 4 * count - 5)
+            return count;
+    }
+    return 0;
+}
+
+static int64_t add_code(struct marshal_reader *reader, int depth)
+{
+    uint32_t values[CODE_VALUES];
+    size_t numbers = numbers_of_code(reader);
+    if (!numbers)
+        return fail(reader, "code of a version of Python that is not known");
+    int64_t value = add_passed(reader, 4 * numbers);
+    for (int i = 0; i < CODE_VALUES && value >= 0; i++) {
+        value = read_value(reader, depth + 1);
+        values[i] = (uint32_t)value;
+    }
+    /* The fifth value is text in 3.11 and later, before a tuple: names of cells. */
+    bool modern = value >= 0 && marshal_get(reader, values[CODE_KINDS])->kind == MARSHAL_TEXT;
+    if (value >= 0)
+        value = add_passed(reader, 4);
+    for (int i = 0; i < 1 + modern && value >= 0; i++)
+        value = read_value(reader, depth + 1);
+    if (value == -ENODATA)
+        return fail(reader, "not marshal: code is not whole");
+    if (value < 0)
+        return value;
+    struct marshal_value code = *marshal_get(reader, values[modern ? CODE_NAME : CODE_NAME_OLD]);
+    if (code.kind != MARSHAL_TEXT)
+        return fail(reader, "not marshal: code without a name");
+    code.kind = MARSHAL_CODE;
+    return add(reader, &code);
+}
+
+/* ---- Containers ------------------------------------------------------------------------------ */
 
 /* What was put on `open` since becomes the items. */
 static int64_t close_items(struct marshal_reader *reader, uint32_t kind, size_t first)
@@ -163,12 +260,23 @@ static int64_t add_tuple(struct marshal_reader *reader, bool is_short, int depth
     return close_items(reader, MARSHAL_TUPLE, first);
 }
 
+/* What is whole of the outermost one, if the bytes end in it. */
+static int64_t close_cut(struct marshal_reader *reader, size_t first, size_t whole, int depth)
+{
+    if (!reader->cut || depth > 0 || whole == first)
+        return -EBADMSG;
+    reader->open.count = whole;
+    return close_items(reader, MARSHAL_DICT, first);
+}
+
 static int64_t add_dict(struct marshal_reader *reader, int depth)
 {
-    size_t first = reader->open.count;
+    size_t first = reader->open.count, whole = first;
     for (;;) {
         int64_t item = read_value(reader, depth + 1);
         bool odd = (reader->open.count - first) % 2;
+        if (item == -EBADMSG)
+            return close_cut(reader, first, whole, depth);
         if (item == -ENODATA && odd)
             item = fail(reader, "not marshal: a key has no value");
         if (item == -ENODATA)
@@ -177,6 +285,28 @@ static int64_t add_dict(struct marshal_reader *reader, int depth)
             return item;
         if (vec_push(&reader->open, (uint32_t)item) != 0)
             return -ENOMEM;
+        if (odd)
+            whole = reader->open.count;
+    }
+}
+
+/* What constants of code have besides. */
+static int64_t read_constant(struct marshal_reader *reader, char kind, int depth)
+{
+    switch (kind) {
+    case '.':
+    case 'S':
+        return add_passed(reader, 0);
+    case 'x':
+        return add_text_complex(reader);
+    case 'y':
+        return add_passed(reader, 16);
+    case '<':
+    case '>':
+    case '[':
+        return add_tuple(reader, false, depth);
+    default:
+        return fail(reader, "not marshal, or values that are no plain data");
     }
 }
 
@@ -198,8 +328,11 @@ static int64_t read_kind(struct marshal_reader *reader, char kind, int depth)
         return add_double(reader);
     case 'f':
         return add_text_double(reader);
-    case 's':
     case 't':
+        return keep_interned(reader, add_text(reader, false));
+    case 'R':
+        return add_interned(reader);
+    case 's':
     case 'u':
     case 'a':
     case 'A':
@@ -214,8 +347,10 @@ static int64_t read_kind(struct marshal_reader *reader, char kind, int depth)
         return add_tuple(reader, kind == ')', depth);
     case '{':
         return add_dict(reader, depth);
+    case 'c':
+        return add_code(reader, depth);
     default:
-        return fail(reader, "not marshal, or values that are no plain data");
+        return read_constant(reader, kind, depth);
     }
 }
 
@@ -242,12 +377,12 @@ static int64_t read_value(struct marshal_reader *reader, int depth)
 
 int64_t marshal_read(struct marshal_reader *reader, const char *bytes, size_t size)
 {
-    reader->at = bytes;
+    reader->begin = reader->at = bytes;
     reader->end = bytes + size;
     int64_t value = read_value(reader, 0);
     if (value == -ENODATA)
         return fail(reader, "not marshal");
-    if (value >= 0 && reader->at != reader->end)
+    if (value >= 0 && !reader->cut && reader->at != reader->end)
         return fail(reader, "something follows its end");
     return value;
 }
@@ -257,5 +392,6 @@ void marshal_fini(struct marshal_reader *reader)
     vec_free(&reader->values);
     vec_free(&reader->items);
     vec_free(&reader->refs);
+    vec_free(&reader->interned);
     vec_free(&reader->open);
 }

@@ -26,6 +26,7 @@ struct import_options {
     const char *source;  /* what the file is called */
     const char *version; /* of annot */
     bool overwrite;
+    bool unnamed; /* the output is an open file without a name: it is written in place */
 };
 
 enum { IMPORT_PROBLEM_SIZE = 256, IMPORT_NOTES_MAX = 24 };
@@ -42,6 +43,9 @@ struct import_result {
 /* The formats, in order: NULL behind the last. */
 const struct import_format *import_format(unsigned index);
 
+/* The format of a file by its content; NULL: none of these, or it cannot be read. */
+const struct import_format *import_recognize(const char *path);
+
 /* 0; -ENOMSG: no format of ours; -ENOPROTOOPT: none of that name; -EBADMSG, and `problem`: the file
  * is wrong; -EEXIST: the output is there; -errno. Without success, nothing lies under the output's
  * name that was not there before. */
@@ -57,30 +61,5 @@ int import_run(struct import_input *input, const char *output, const struct impo
  * The file is a pickle of the class LineStats, whose module changed with versions, with `timings`,
  * a dict {(file, first line, function): [(line, hits, time)]}, and `unit`, the seconds of a time.
  * It is small, so it is read as a whole. */
-
-struct lprof;
-struct trace;
-
-enum { LPROF_SIZE_MAX = 16 << 20 };
-
-/* What is wrong, and behind which byte; 0: with what it holds. */
-struct lprof_fault {
-    const char *what; /* constant text */
-    size_t at;
-};
-
-/* Whether a file that begins so is probably one. */
-bool lprof_begins(const void *bytes, size_t size);
-
-/* 0; -EBADMSG: `ret_fault` says why; -ENOMEM. destroy accepts NULL. */
-int lprof_read(const void *bytes, size_t size, struct lprof_fault *ret_fault,
-               struct lprof **ret_lprof);
-void lprof_destroy(struct lprof *lprof);
-
-/* What is to be written: who knows more of the session adds that. Owned by the object. */
-struct trace *lprof_trace(struct lprof *lprof);
-
-/* Writes the recording, over what is there. 0 or -errno. */
-int lprof_write(const struct lprof *lprof, const char *path);
 
 #endif

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The file that is imported: see import_parts.h. Members of gzip and frames of zstd that follow one
- * another are one file. */
-#include "import_parts.h"
+/* The file that is imported: see input.h. Members of gzip and frames of zstd that follow one
+ * another are one file. Below what is handed out lie up to two layers: bytes are decompressed, then
+ * UTF-16 becomes UTF-8. */
+#include "input.h"
 
 #include "file_io.h"
+#include "text.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,6 +20,10 @@ enum { INPUT_BUFFER = 1 << 20, INPUT_READ = 256 << 10 };
 
 enum packing { PACKING_NONE, PACKING_GZIP, PACKING_ZSTD };
 
+enum encoding { ENCODING_BYTES, ENCODING_UTF16_LE, ENCODING_UTF16_BE };
+
+enum { UTF8_MAX = 4 }; /* bytes of a character */
+
 struct import_input {
     int fd;       /* -1: all is in `raw` */
     char *buffer; /* what may be looked at: [at, end) */
@@ -28,6 +34,11 @@ struct import_input {
     enum packing packing;
     bool raw_ended, ended; /* nothing more comes */
     bool inside;           /* of a member or frame */
+    bool broken;           /* the compressed data are cut or damaged: all before that is there */
+    enum encoding encoding;
+    uint8_t *wide; /* UTF-16 that waits: [wide_at, wide_end) */
+    size_t wide_at, wide_end;
+    bool wide_ended;
     z_stream gzip;
     ZSTD_DStream *zstd;
 };
@@ -98,11 +109,84 @@ static int64_t unpack(struct import_input *input, char *bytes, size_t size)
         int64_t got = input->packing == PACKING_GZIP ? unpack_gzip(input, bytes, size)
                                                      : unpack_zstd(input, bytes, size);
         if (got == 0 && dry && input->inside)
-            return -EBADMSG; /* cut */
+            got = -EBADMSG; /* cut */
+        input->broken = got == -EBADMSG;
         if (got != 0)
-            return got;
+            return input->broken ? 0 : got;
     }
 }
+
+static int64_t read_plain(struct import_input *input, void *bytes, size_t size)
+{
+    return input->packing == PACKING_NONE ? read_raw(input, bytes, size)
+           : input->broken                ? 0
+                                          : unpack(input, bytes, size);
+}
+
+/* ---- UTF-16 ---------------------------------------------------------------------------------- */
+
+static uint32_t unit_at(const struct import_input *input, size_t at)
+{
+    const uint8_t *bytes = input->wide + at;
+    return input->encoding == ENCODING_UTF16_LE ? (uint32_t)(bytes[0] | bytes[1] << 8)
+                                                : (uint32_t)(bytes[1] | bytes[0] << 8);
+}
+
+/* The next character; halves of a pair that are alone are U+FFFD. False: more is needed. */
+static bool next_character(struct import_input *input, uint32_t *ret_character)
+{
+    size_t rest = input->wide_end - input->wide_at;
+    if (rest < 2)
+        return false;
+    uint32_t first = unit_at(input, input->wide_at);
+    bool high = first >= 0xd800 && first < 0xdc00, low = first >= 0xdc00 && first < 0xe000;
+    if (high && rest < 4 && !input->wide_ended)
+        return false;
+    uint32_t second = high && rest >= 4 ? unit_at(input, input->wide_at + 2) : 0;
+    bool pair = second >= 0xdc00 && second < 0xe000;
+    *ret_character = pair          ? 0x10000 + ((first - 0xd800) << 10) + (second - 0xdc00)
+                     : high || low ? 0xfffd
+                                   : first;
+    input->wide_at += pair ? 4 : 2;
+    return true;
+}
+
+static int fill_wide(struct import_input *input)
+{
+    size_t rest = input->wide_end - input->wide_at;
+    memmove(input->wide, input->wide + input->wide_at, rest);
+    int64_t got = read_plain(input, input->wide + rest, INPUT_READ - rest);
+    if (got < 0)
+        return (int)got;
+    input->wide_at = 0;
+    input->wide_end = rest + (size_t)got;
+    input->wide_ended = got == 0;
+    return 0;
+}
+
+/* Bytes of UTF-8; 0: the end; -errno. */
+static int64_t read_wide(struct import_input *input, char *bytes, size_t size)
+{
+    char *at = bytes;
+    uint32_t character;
+    for (;;) {
+        while (size - (size_t)(at - bytes) >= UTF8_MAX && next_character(input, &character))
+            at = utf8_put(at, character);
+        if (at > bytes || input->wide_ended)
+            return at - bytes;
+        int error = fill_wide(input);
+        if (error)
+            return error;
+    }
+}
+
+static int64_t read_text(struct import_input *input, char *bytes, size_t size)
+{
+    return input->encoding == ENCODING_BYTES ? read_plain(input, bytes, size)
+                                             : read_wide(input, bytes, size);
+}
+
+/* ---- Looking --------------------------------------------------------------------------------- */
 
 /* More behind `end`: what is wanted, or one piece. A buffer that was large once is not filled again
  * for less. 0 or -errno. */
@@ -111,8 +195,7 @@ static int read_more(struct import_input *input, size_t want)
     size_t room = input->size - input->end, missing = want - input->end;
     size_t most = missing > INPUT_BUFFER ? missing : INPUT_BUFFER;
     room = room < most ? room : most;
-    int64_t got = input->packing == PACKING_NONE ? read_raw(input, input->buffer + input->end, room)
-                                                 : unpack(input, input->buffer + input->end, room);
+    int64_t got = read_text(input, input->buffer + input->end, room);
     if (got < 0)
         return (int)got;
     input->ended = got == 0;
@@ -130,6 +213,7 @@ static int make_room(struct import_input *input, size_t want)
         input->end -= input->at;
         input->at = 0;
     }
+    want += UTF8_MAX;
     if (want < input->size)
         return 0;
     char *grown = realloc(input->buffer, 2 * want);
@@ -151,7 +235,13 @@ int64_t import_input_peek(struct import_input *input, size_t want, const char **
             return error;
     }
     *ret_bytes = input->buffer + input->at;
-    return (int64_t)(input->end - input->at);
+    bool nothing = input->broken && input->end == input->at && input->taken == 0;
+    return nothing ? -EBADMSG : (int64_t)(input->end - input->at);
+}
+
+bool import_input_is_broken(const struct import_input *input)
+{
+    return input->broken;
 }
 
 void import_input_take(struct import_input *input, size_t count)
@@ -190,8 +280,8 @@ int import_input_line(struct import_input *input, const char **ret_line, size_t 
 int import_input_file(struct import_input *input)
 {
     struct stat status;
-    if (input->fd < 0 || input->packing != PACKING_NONE || fstat(input->fd, &status) != 0 ||
-        !S_ISREG(status.st_mode))
+    bool plain = input->packing == PACKING_NONE && input->encoding == ENCODING_BYTES;
+    if (input->fd < 0 || !plain || fstat(input->fd, &status) != 0 || !S_ISREG(status.st_mode))
         return -1;
     input->taken = (uint64_t)status.st_size;
     return input->fd;
@@ -217,7 +307,39 @@ static int begin_unpacking(struct import_input *input)
     return input->zstd ? 0 : -ENOMEM;
 }
 
-static int begin(struct import_input *input)
+/* What is in the buffer so far is UTF-16 after all. */
+static int begin_wide(struct import_input *input, enum encoding encoding)
+{
+    size_t have = input->end - input->at;
+    input->wide = malloc(have > INPUT_READ ? have : INPUT_READ);
+    if (!input->wide)
+        return -ENOMEM;
+    memcpy(input->wide, input->buffer + input->at, have);
+    input->encoding = encoding;
+    input->wide_end = have;
+    input->end = input->at = 0;
+    input->ended = false;
+    return 0;
+}
+
+/* By the mark at its begin; JSON in UTF-16 may have none. The mark is no part of the text. */
+static int begin_encoding(struct import_input *input)
+{
+    const char *bytes;
+    int64_t got = import_input_peek(input, 4, &bytes);
+    if (got < 3)
+        return got < 0 && got != -EBADMSG ? (int)got : 0;
+    bool utf8 = memcmp(bytes, "\xef\xbb\xbf", 3) == 0;
+    bool little = memcmp(bytes, "\xff\xfe", 2) == 0, big = memcmp(bytes, "\xfe\xff", 2) == 0;
+    bool json = (bytes[0] == '{' || bytes[0] == '[') && bytes[1] == 0 && got >= 4 && bytes[3] == 0;
+    if (utf8 || little || big)
+        import_input_take(input, utf8 ? 3 : 2);
+    return little || json ? begin_wide(input, ENCODING_UTF16_LE)
+           : big          ? begin_wide(input, ENCODING_UTF16_BE)
+                          : 0;
+}
+
+static int begin_packing(struct import_input *input)
 {
     static const char gzip[] = "\x1f\x8b", zstd[] = "\x28\xb5\x2f\xfd";
     const char *bytes;
@@ -229,6 +351,12 @@ static int begin(struct import_input *input)
     else if (got >= 4 && memcmp(bytes, zstd, 4) == 0)
         input->packing = PACKING_ZSTD;
     return input->packing == PACKING_NONE ? 0 : begin_unpacking(input);
+}
+
+static int begin(struct import_input *input)
+{
+    int error = begin_packing(input);
+    return error ? error : begin_encoding(input);
 }
 
 static struct import_input *create(int fd, size_t size)
@@ -289,6 +417,7 @@ void import_input_close(struct import_input *input)
     if (input->fd >= 0)
         close(input->fd);
     free(input->raw);
+    free(input->wide);
     free(input->buffer);
     free(input);
 }

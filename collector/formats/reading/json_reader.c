@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* Tokens of JSON: see import_parts.h.
+/* Tokens of JSON: see json_reader.h.
  *
  * A token lies in one piece of the input, so texts without escapes, which nearly all are, are used
  * where they stand. Structure is checked: what is open is known by depth. */
-#include "import_parts.h"
+#include "json_reader.h"
 
+#include "input.h"
+#include "sink.h"
 #include "text.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,8 +50,6 @@ static int look_further(struct json_reader *reader, size_t have)
     if (reader->base)
         import_input_take(reader->input, (size_t)(reader->at - reader->base));
     int64_t got = import_input_peek(reader->input, have + 1, &bytes);
-    if (got == -EBADMSG)
-        return fail(reader, "the compressed data are cut or damaged");
     if (got < 0)
         return (int)got;
     reader->base = reader->at = bytes;
@@ -81,26 +82,6 @@ static int32_t hex_number(const char *at, const char *end)
     return number;
 }
 
-static char *put_utf8(char *at, uint32_t character)
-{
-    if (character < 0x80) {
-        *at++ = (char)character;
-    } else if (character < 0x800) {
-        *at++ = (char)(0xc0 | character >> 6);
-        *at++ = (char)(0x80 | (character & 0x3f));
-    } else if (character < 0x10000) {
-        *at++ = (char)(0xe0 | character >> 12);
-        *at++ = (char)(0x80 | (character >> 6 & 0x3f));
-        *at++ = (char)(0x80 | (character & 0x3f));
-    } else {
-        *at++ = (char)(0xf0 | character >> 18);
-        *at++ = (char)(0x80 | (character >> 12 & 0x3f));
-        *at++ = (char)(0x80 | (character >> 6 & 0x3f));
-        *at++ = (char)(0x80 | (character & 0x3f));
-    }
-    return at;
-}
-
 /* `*at` is behind "\u"; halves of a pair that are alone become U+FFFD. NULL: no number. */
 static char *put_escaped_number(char *out, const char **at, const char *end)
 {
@@ -113,12 +94,12 @@ static char *put_escaped_number(char *out, const char **at, const char *end)
         int32_t low = hex_number(*at + 2, end);
         if (low >= 0xdc00 && low < 0xe000) {
             *at += 6;
-            return put_utf8(out, 0x10000u + ((uint32_t)(number - 0xd800) << 10) +
+            return utf8_put(out, 0x10000u + ((uint32_t)(number - 0xd800) << 10) +
                                      (uint32_t)(low - 0xdc00));
         }
     }
     bool half = number >= 0xd800 && number < 0xe000;
-    return put_utf8(out, half ? 0xfffd : (uint32_t)number);
+    return utf8_put(out, half ? 0xfffd : (uint32_t)number);
 }
 
 static char *put_escaped(char *out, const char **at, const char *end)
@@ -396,6 +377,18 @@ int json_next(struct json_reader *reader, struct json_token *ret_token)
     return error ? error : 1;
 }
 
+int json_end(struct json_reader *reader, struct import_sink *sink, int error)
+{
+    if (error != -EBADMSG)
+        return error;
+    if (!reader->cut) {
+        import_problem(sink, reader->problem, json_offset(reader));
+        return error;
+    }
+    import_cut(sink, json_offset(reader));
+    return 0;
+}
+
 int json_skip_nested(struct json_reader *reader, const struct json_token *first)
 {
     unsigned until = reader->depth - 1;
@@ -485,4 +478,105 @@ int json_member(struct json_reader *reader, char key[JSON_KEY_SIZE], struct json
         memcpy(key, ret_value->text, length);
     key[length] = 0;
     return json_next(reader, ret_value);
+}
+
+/* ---- Numbers --------------------------------------------------------------------------------- */
+
+/* Times have up to nineteen digits: they are read as decimals, since a double of microseconds since
+ * 1970 is no exact nanosecond. */
+
+static bool is_numeric(const struct json_token *token)
+{
+    return (token->kind == JSON_NUMBER || token->kind == JSON_STRING) && token->length &&
+           token->length < 64;
+}
+
+bool json_double(const struct json_token *token, double *ret_value)
+{
+    char text[64], *end;
+    if (!is_numeric(token))
+        return false;
+    memcpy(text, token->text, token->length);
+    text[token->length] = 0;
+    *ret_value = strtod(text, &end);
+    return *end == 0 && (token->kind == JSON_NUMBER || isfinite(*ret_value));
+}
+
+/* With an exponent, or more digits than it can have. */
+static bool read_as_double(const struct json_token *token, int64_t scale_ns, int64_t *ret_ns)
+{
+    double value;
+    if (!json_double(token, &value))
+        return false;
+    value *= (double)scale_ns;
+    if (!(value > -9.2e18 && value < 9.2e18))
+        return false;
+    *ret_ns = (int64_t)llround(value);
+    return true;
+}
+
+/* Digits as a number; at most 18. */
+static size_t read_digits(const char *at, const char *end, int64_t *ret_value)
+{
+    const char *begin = at;
+    int64_t value = 0;
+    while (at < end && *at >= '0' && *at <= '9' && at - begin < 19)
+        value = at - begin < 18 ? value * 10 + (*at - '0') : value, at++;
+    *ret_value = value;
+    return (size_t)(at - begin);
+}
+
+bool json_time(const struct json_token *token, int64_t scale_ns, int64_t *ret_ns)
+{
+    const char *at = token->text, *end = at + token->length;
+    int64_t whole, part = 0, part_scale = scale_ns;
+    if (!is_numeric(token))
+        return false;
+    bool negative = *at == '-';
+    at += negative;
+    size_t digits = read_digits(at, end, &whole);
+    at += digits;
+    if (at < end && *at == '.')
+        for (at++; at < end && *at >= '0' && *at <= '9'; at++) {
+            bool rounds = part_scale == 1 && *at >= '5';
+            part_scale /= 10;
+            part += part_scale ? (*at - '0') * part_scale : rounds;
+        }
+    if (at != end || digits == 0 || digits > 18 ||
+        __builtin_mul_overflow(whole, scale_ns, &whole) ||
+        __builtin_add_overflow(whole, part, &whole))
+        return read_as_double(token, scale_ns, ret_ns);
+    *ret_ns = negative ? -whole : whole;
+    return true;
+}
+
+static bool read_long(const struct json_token *token, int64_t *ret_value)
+{
+    char text[64], *end;
+    memcpy(text, token->text, token->length);
+    text[token->length] = 0;
+    errno = 0;
+    *ret_value = strtoll(text, &end, 10);
+    return *end == 0 && errno == 0;
+}
+
+bool json_int(const struct json_token *token, int64_t *ret_value)
+{
+    const char *at = token->text, *end = at + token->length;
+    if (!is_numeric(token))
+        return false;
+    bool negative = *at == '-';
+    at += negative;
+    size_t digits = read_digits(at, end, ret_value);
+    if (digits == 19) /* perhaps the largest there are */
+        return read_long(token, ret_value);
+    if (negative)
+        *ret_value = -*ret_value;
+    return digits && digits < 19 && at + digits == end;
+}
+
+bool json_is(const struct json_token *token, const char *text)
+{
+    return token->kind == JSON_STRING && token->length == strlen(text) &&
+           memcmp(token->text, text, token->length) == 0;
 }

@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* What a file names, as a trace; its events go to the sorter: see import_parts.h. */
-#include "import_parts.h"
+/* What a file names, as a trace; its events go to the sorter: see sink.h. */
+#include "sink.h"
 
 #include "hash.h"
+#include "import.h"
+#include "json_reader.h"
 #include "sorter.h"
 #include "stacks.h"
+#include "store.h"
+#include "writer.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,15 +20,17 @@ enum { SORT_BYTES = 32 << 20 };
 int import_sink_init(struct import_sink *sink, const char *output,
                      const struct import_options *options, struct import_result *result)
 {
-    const char *slash = strrchr(output, '/');
+    const char *slash = options->unnamed ? NULL : strrchr(output, '/');
     *sink = (struct import_sink){.options = options,
                                  .output = output,
                                  .result = result,
                                  .first_ns = INT64_MAX,
                                  .last_ns = INT64_MIN};
-    sink->folder = slash ? strndup(output, (size_t)(slash - output) + 1) : strdup(".");
+    if (!options->unnamed)
+        sink->folder = slash ? strndup(output, (size_t)(slash - output) + 1) : strdup(".");
     sink->trace = trace_create();
-    sink->events = sink->folder ? sorter_create(sink->folder, SORT_BYTES) : NULL;
+    sink->events =
+        sink->folder || options->unnamed ? sorter_create(sink->folder, SORT_BYTES) : NULL;
     return sink->trace && sink->events ? 0 : -ENOMEM;
 }
 
@@ -38,6 +45,7 @@ void import_sink_fini(struct import_sink *sink)
     }
     vec_free(&sink->writing);
     vec_free(&sink->busy);
+    map64_free(&sink->flows);
     map64_free(&sink->paired);
     vec_free(&sink->pairs);
     vec_free(&sink->record);
@@ -230,13 +238,17 @@ uint32_t import_thread(struct import_sink *sink, uint32_t process, const struct 
 
 /* ---- Events ---------------------------------------------------------------------------------- */
 
-/* Ranges before what lies in them, and at one time before all else. */
+/* Ranges before what lies in them, and at one time before all else; of a flow its begin before its
+ * end. */
 static struct sorter_key key_of(const struct event *event)
 {
     struct sorter_key key = {event->time_ns, 1, 0};
+    if (event_is_flow(event->kind))
+        key.third = event->kind - EVENT_FLOW_BEGIN;
     if (event->kind != EVENT_PUSH)
         return key;
-    key.second = -1 - (event->end_ns - event->time_ns);
+    bool ends = event->end_ns != INT64_MAX;
+    key.second = ends ? -1 - (event->end_ns - event->time_ns) : INT64_MIN;
     key.third = (int64_t)event->depth;
     return key;
 }
@@ -273,7 +285,287 @@ int import_add(struct import_sink *sink, const struct event *event, const struct
     if (vec_reserve(&sink->record, size) != 0)
         return -ENOMEM;
     memcpy(sink->record.items, event, sizeof(*event));
-    if (args_size)
+    if (args && args_size)
         memcpy(sink->record.items + sizeof(*event), args, args_size);
     return sorter_add(sink->events, key_of(event), sink->record.items, (uint32_t)size);
+}
+
+/* ---- Joined names, and counters -------------------------------------------------------------- */
+
+static uint32_t join(struct import_sink *sink, uint32_t first, char between, uint32_t second)
+{
+    const struct trace_string *head = trace_string(sink->trace, first);
+    const struct trace_string *tail = trace_string(sink->trace, second);
+    size_t length = head->length + 1 + tail->length;
+    sink->text.count = 0;
+    if (vec_reserve(&sink->text, length) != 0) {
+        sink->error = -ENOMEM;
+        return first;
+    }
+    memcpy(sink->text.items, head->bytes, head->length);
+    sink->text.items[head->length] = between;
+    memcpy(sink->text.items + head->length + 1, tail->bytes, tail->length);
+    return import_string(sink, sink->text.items, length);
+}
+
+uint32_t import_joined(struct import_sink *sink, uint32_t first, char between, uint32_t second)
+{
+    const struct wide_key *key = WIDE_KEY(first, second, (uint64_t)between);
+    const uint64_t *found = wide_map_find(&sink->joined, key);
+    if (found)
+        return (uint32_t)*found;
+    uint32_t joined = join(sink, first, between, second);
+    if (wide_map_put(&sink->joined, key, joined) != 0)
+        sink->error = -ENOMEM;
+    return joined;
+}
+
+static bool is_unit(const char *text)
+{
+    static const char *const units[] = {"bytes", "B", "KiB", "MiB", "GiB", "ns", "us",
+                                        "ms",    "s", "%",   "Hz",  "MHz", "W",  "J"};
+    for (size_t i = 0; i < sizeof(units) / sizeof(*units); i++)
+        if (strcmp(units[i], text) == 0)
+            return true;
+    return false;
+}
+
+static uint32_t counter_name(struct import_sink *sink, uint32_t name, uint32_t key, bool single)
+{
+    const char *series = trace_string(sink->trace, key)->bytes;
+    bool unit = is_unit(series);
+    if (single && unit && trace_unit_set(sink->trace, 0, name, key) == -ENOMEM)
+        sink->error = -ENOMEM;
+    if (single && (unit || strcmp(series, "value") == 0 || key == name))
+        return name;
+    return import_joined(sink, name, '/', key);
+}
+
+int import_counters(struct import_sink *sink, const struct event *event, const struct arg *args,
+                    size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct event counter = *event;
+        if (args[i].kind == VALUE_STRING || args[i].kind == VALUE_BOOL) {
+            sink->left[LEFT_VALUES]++;
+            continue;
+        }
+        counter.kind = EVENT_COUNTER;
+        counter.name = counter_name(sink, event->name, args[i].key, count == 1);
+        counter.value_kind = (uint8_t)args[i].kind;
+        counter.value = args[i].value;
+        counter.arg_count = 0;
+        int error = import_add(sink, &counter, NULL);
+        if (error)
+            return error;
+    }
+    return 0;
+}
+
+/* ---- Work of queues -------------------------------------------------------------------------- */
+
+/* No number of a stream. */
+#define WAITS UINT32_C(0xfffffffe)
+
+/* The lane of a stream, below that of its device. */
+static int find_lanes(struct import_sink *sink, const struct import_work *work, uint32_t process,
+                      struct import_lanes *ret_lanes)
+{
+    uint64_t above = work->context > 0 ? (uint64_t)work->context : 1 + (uint64_t)work->device;
+    uint64_t id = above << 32 | ((uint64_t)work->stream & UINT32_MAX);
+    uint32_t before = trace_lane_count(sink->trace);
+    int64_t queue = trace_lane_of(sink->trace, LANE_QUEUE, process, id);
+    *ret_lanes = (struct import_lanes){.queue = queue < 0 ? 0 : (uint32_t)queue};
+    if (queue < 0 || trace_lane_count(sink->trace) == before)
+        return queue < 0 ? (int)queue : 0;
+    ret_lanes->is_new = true;
+    ret_lanes->device = ret_lanes->queue;
+    if (work->device == IMPORT_NO_DEVICE)
+        return 0;
+    int64_t device = trace_lane_of(sink->trace, LANE_DEVICE, process, (uint64_t)work->device);
+    if (device < 0)
+        return (int)device;
+    ret_lanes->device = (uint32_t)device;
+    trace_lane_set_parent(sink->trace, ret_lanes->queue, ret_lanes->device);
+    return 0;
+}
+
+int import_work(struct import_sink *sink, const struct import_work *work, struct event *event,
+                const struct arg *args, struct import_lanes *ret_lanes)
+{
+    bool caused = work->has_launch && work->launch_ns <= event->time_ns;
+    uint32_t process = trace_thread_get(sink->trace, event->thread)->process;
+    struct trace_process *entry = trace_process(sink->trace, process);
+    int error = find_lanes(sink, work, process, ret_lanes);
+    if (error)
+        return error;
+    sink->left[LEFT_UNLAUNCHED] += !caused && !work->is_own;
+    entry->queued[QUEUED_LAUNCHED]++;
+    entry->queued[QUEUED_TOLD]++;
+    event->kind = EVENT_SPAN;
+    event->lane = ret_lanes->queue;
+    event->origin_ns = caused ? work->launch_ns : EVENT_NO_ORIGIN;
+    return import_add(sink, event, args);
+}
+
+int import_wait(struct import_sink *sink, const struct import_work *work, struct event *event)
+{
+    uint32_t process = trace_thread_get(sink->trace, event->thread)->process;
+    uint64_t id = (uint64_t)work->context << 32 | WAITS;
+    uint32_t before = trace_lane_count(sink->trace);
+    int64_t lane = trace_lane_of(sink->trace, LANE_QUEUE, process, id);
+    char name[48];
+    if (lane < 0)
+        return (int)lane;
+    if (trace_lane_count(sink->trace) > before) {
+        snprintf(name, sizeof(name), "waits of context %lld", (long long)work->context);
+        trace_lane(sink->trace, (uint32_t)lane)->name = import_text(sink, name);
+    }
+    event->kind = EVENT_SPAN;
+    event->lane = (uint32_t)lane;
+    event->origin_ns = work->has_launch ? work->launch_ns : EVENT_NO_ORIGIN;
+    return import_add(sink, event, NULL);
+}
+
+void import_lanes_name(struct import_sink *sink, const struct import_lanes *lanes,
+                       uint32_t queue_name, uint32_t device_name)
+{
+    trace_lane(sink->trace, lanes->device)->name = device_name;
+    trace_lane(sink->trace, lanes->queue)->name = queue_name;
+}
+
+/* ---- Samples and their stacks ---------------------------------------------------------------- */
+
+enum { BATCH = 1024 };
+
+/* A sample as it is sorted; its values follow. */
+struct stored {
+    struct sample sample;
+    int64_t values[SAMPLE_VALUES_MAX];
+};
+
+uint32_t import_frame(struct import_sink *sink, const struct import_frame *frame)
+{
+    struct stacks *stacks = trace_stacks(sink->trace);
+    const char *text = trace_string(sink->trace, frame->function)->bytes;
+    bool python = frame->kind == FRAME_PYTHON;
+    const struct code_module module = {.path = frame->module, .kind = MODULE_ELF};
+    struct label label = {.first_line = frame->first_line,
+                          .kind = frame->kind,
+                          .text = frame->function,
+                          .flags = !python && text[0] == '[' ? LABEL_PLACE : 0};
+    if (frame->file)
+        label.source = keep(sink, stacks_source_of(stacks, frame->file));
+    if (frame->module)
+        label.module = keep(sink, stacks_module(stacks, &module));
+    const struct frame made = {.kind = frame->kind,
+                               .module = label.module,
+                               .line = frame->line,
+                               .label = keep(sink, stacks_label(stacks, &label))};
+    return keep(sink, stacks_frame(stacks, &made));
+}
+
+uint32_t import_stack(struct import_sink *sink, uint32_t parent, uint32_t frame)
+{
+    struct stacks *stacks = trace_stacks(sink->trace);
+    if (stacks_stack_count(stacks) > SINK_STACKS_MAX) {
+        sink->left[LEFT_STACKS]++;
+        return parent;
+    }
+    return keep(sink, stacks_push(stacks, parent, frame));
+}
+
+uint16_t import_set(struct import_sink *sink, const struct sample_set *set)
+{
+    return (uint16_t)keep(sink, sample_sets_add(trace_sets(sink->trace), set));
+}
+
+uint16_t import_wall_set(struct import_sink *sink)
+{
+    const struct sample_set set = {
+        .name = import_text(sink, "wall"), .count = 1, .types = {VALUE_TYPE_WALL}};
+    return import_set(sink, &set);
+}
+
+struct stretch {
+    int64_t begin_ns, end_ns;
+};
+
+/* What a sample is about: its own stretch, or the time that it stands for. */
+static struct stretch stretch_of(const struct import_sink *sink, const struct sample *sample)
+{
+    const struct sample_sets *sets = trace_sets_get(sink->trace);
+    bool instant = sample->end_ns == 0;
+    uint64_t time_ns = sample_cpu_ns(sets, sample);
+    time_ns += instant ? (uint64_t)sample_value(sets, sample, VALUE_TYPE_WALL) : 0;
+    int64_t length_ns = time_ns < (uint64_t)IMPORT_TIME_MAX ? (int64_t)time_ns : 0;
+    return sink->samples_end
+               ? (struct stretch){sample->time_ns - length_ns, sample_told_ns(sample)}
+               : (struct stretch){sample->time_ns, sample_told_ns(sample) + length_ns};
+}
+
+int import_sample(struct import_sink *sink, const struct sample *sample)
+{
+    struct stored stored = {.sample = *sample};
+    int64_t told_ns = sample_told_ns(sample);
+    if (!sink->samples)
+        sink->samples = sorter_create(sink->folder, SORT_BYTES);
+    if (sink->error || !sink->samples)
+        return sink->error ? sink->error : -ENOMEM;
+    if (sample->time_ns < -IMPORT_TIME_MAX || told_ns > IMPORT_TIME_MAX) {
+        sink->left[LEFT_MALFORMED]++;
+        return 0;
+    }
+    const struct stretch stretch = stretch_of(sink, sample);
+    sink->first_ns = stretch.begin_ns < sink->first_ns ? stretch.begin_ns : sink->first_ns;
+    sink->last_ns = stretch.end_ns > sink->last_ns ? stretch.end_ns : sink->last_ns;
+    for (unsigned i = 0; i < sample->value_count && i < SAMPLE_VALUES_MAX; i++)
+        stored.values[i] = sample->values[i];
+    size_t size = offsetof(struct stored, values) + sample->value_count * sizeof(int64_t);
+    return sorter_add(sink->samples, (struct sorter_key){told_ns, 0, 0}, &stored, (uint32_t)size);
+}
+
+static void note_thread(struct import_sink *sink, const struct sample *sample)
+{
+    struct trace_thread *thread = trace_thread(sink->trace, sample->thread);
+    const struct stretch stretch = stretch_of(sink, sample);
+    if (!thread->first_ns || stretch.begin_ns < thread->first_ns)
+        thread->first_ns = stretch.begin_ns;
+    if (stretch.end_ns > thread->last_ns)
+        thread->last_ns = stretch.end_ns;
+}
+
+static int write_batch(struct import_sink *sink, const struct stored *batch, size_t count)
+{
+    struct sample samples[BATCH];
+    for (size_t i = 0; i < count; i++) {
+        samples[i] = batch[i].sample;
+        samples[i].time_ns += sink->shift_ns;
+        if (samples[i].end_ns)
+            samples[i].end_ns += sink->shift_ns;
+        samples[i].values = batch[i].values;
+        note_thread(sink, &samples[i]);
+    }
+    return store_writer_add_samples(sink->writer, samples, count);
+}
+
+int import_samples_write(struct import_sink *sink)
+{
+    static struct stored batch[BATCH];
+    struct sorter_key key;
+    const void *bytes;
+    uint32_t size;
+    size_t count = 0;
+    int more = 0, error = 0;
+    while (sink->samples && !error &&
+           (more = sorter_next(sink->samples, &key, &bytes, &size)) == 1) {
+        memcpy(&batch[count++], bytes, size);
+        if (count < BATCH)
+            continue;
+        error = write_batch(sink, batch, count);
+        count = 0;
+    }
+    if (!error && more < 0)
+        error = more;
+    return error || !count ? error : write_batch(sink, batch, count);
 }

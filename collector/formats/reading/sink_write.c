@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* The recording of what was sorted: see import_parts.h.
+/* The recording of what was sorted: see sink.h.
  *
  * Events come in order of time. What a thread has open is known by its end, so ends are written
  * when time has got there. Events wait until there are many, then they go to the writer thread by
  * thread.
  */
-#include "import_parts.h"
+#include "import.h"
+#include "sink.h"
+#include "text.h"
+#include "writer.h"
 
 #include "sorter.h"
 #include "store.h"
@@ -27,6 +30,7 @@ enum {
     OPEN_MAX = 1 << 20,    /* of a thread */
     AT_ONCE_MAX = 1 << 20, /* of all threads, beyond ranges that nest */
     PAIRS_SEEN = 64,       /* of those that are open under one id */
+    FLOWS_MAX = 1 << 20,   /* that are looked at */
 };
 
 /* Times before that are none to readers. */
@@ -272,9 +276,30 @@ static int put_paired_end(struct import_sink *sink, const struct event *event,
     return error ? error : put(sink, &sink->writing.items[end.thread], &end, args);
 }
 
+/* ---- Flows ----------------------------------------------------------------------------------- */
+
+/* Counts flows that have not arrived, and points of flows that nothing has begun. */
+static int note_flow(struct import_sink *sink, const struct event *event)
+{
+    uint64_t key = event->id ? event->id : UINT64_MAX;
+    uint64_t *state = map64_find(&sink->flows, key);
+    bool begins = event->kind == EVENT_FLOW_BEGIN, ends = event->kind == EVENT_FLOW_END;
+    if (!state && sink->flows.count >= FLOWS_MAX)
+        return 0;
+    bool began = state && *state == FLOW_BEGAN;
+    sink->left[LEFT_FLOWS_OPEN] += begins && !began;
+    sink->left[LEFT_FLOWS_OPEN] -= ends && began;
+    sink->left[LEFT_FLOWS_ALONE] += !begins && !state;
+    return begins || (ends && state)
+               ? map64_put(&sink->flows, key, begins ? FLOW_BEGAN : FLOW_ARRIVED)
+               : 0;
+}
+
 static int put_any(struct import_sink *sink, const struct event *event, const struct arg *args)
 {
     int error = advance(sink, event->thread, event->time_ns);
+    if (!error && event_is_flow(event->kind))
+        error = note_flow(sink, event);
     if (error)
         return error;
     if (event->kind == EVENT_PUSH)
@@ -443,11 +468,10 @@ static int prepare(struct import_sink *sink)
     return 0;
 }
 
-/* Beside the output, whose name it gets in the end. */
-static int write_file(struct import_sink *sink, const char *temporary)
+static int write_file(struct import_sink *sink, const char *path)
 {
     const struct store_writer_options options = {.overwrite = true};
-    int error = store_writer_create(temporary, sink->trace, &options, &sink->writer);
+    int error = store_writer_create(path, sink->trace, &options, &sink->writer);
     if (error)
         return error;
     error = write_events(sink);
@@ -474,20 +498,27 @@ static int take_name(const struct import_sink *sink, const char *temporary)
     return rename(temporary, sink->output) == 0 ? 0 : -errno;
 }
 
-int import_sink_finish(struct import_sink *sink)
+/* Beside the output, whose name it gets in the end. */
+static int write_beside(struct import_sink *sink)
 {
     char *temporary;
-    int error = prepare(sink);
-    if (!error && asprintf(&temporary, "%s.importing-%d", sink->output, (int)getpid()) < 0)
-        error = -ENOMEM;
-    if (error)
-        return error;
-    error = write_file(sink, temporary);
+    if (asprintf(&temporary, "%s.importing-%d", sink->output, (int)getpid()) < 0)
+        return -ENOMEM;
+    int error = write_file(sink, temporary);
     if (!error)
         error = take_name(sink, temporary);
     if (error)
         unlink(temporary);
     free(temporary);
+    return error;
+}
+
+int import_sink_finish(struct import_sink *sink)
+{
+    int error = prepare(sink);
+    if (error)
+        return error;
+    error = sink->options->unnamed ? write_file(sink, sink->output) : write_beside(sink);
     sink->result->events = sorter_count(sink->events);
     sink->result->samples = sink->samples ? sorter_count(sink->samples) : 0;
     sink->result->processes = trace_process_count(sink->trace);

@@ -4,12 +4,392 @@
  * A profile has samples and their weights in two arrays, or begins and ends of frames; what the
  * frames are called may stand behind all profiles. So everything goes to a sorter first, by its
  * profile and its place there, and is told when all is known. */
-#include "from_speedscope_parts.h"
+#include "import_formats.h"
+#include "json_reader.h"
+#include "number.h"
+#include "sink.h"
+#include "sorter.h"
+#include "stacks.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+
+struct from_speedscope_profile {
+    uint32_t name; /* string */
+    double scale;  /* nanoseconds of 1; 0: it is no time */
+    bool bytes, none;
+    double start;
+};
+
+struct from_speedscope_frame {
+    uint32_t name, file; /* strings */
+    int32_t line;
+};
+
+/* A stack by the numbers of its frames, which may be described later. */
+struct from_speedscope_node {
+    uint32_t parent, frame; /* 1 + index, 0: none; index */
+};
+
+/* What is told of a profile at an index: both meet in the sorter. */
+enum { SPEEDSCOPE_SAMPLE, SPEEDSCOPE_WEIGHT, SPEEDSCOPE_OPEN, SPEEDSCOPE_CLOSE };
+
+struct from_speedscope_record {
+    uint32_t kind;
+    uint32_t node; /* of a sample: 1 + index, 0: an empty stack; else a frame */
+    double value;  /* weight, or time */
+};
+
+struct from_speedscope {
+    struct json_reader json;
+    struct import_sink *sink;
+    struct sorter *records; /* by profile, and index in it */
+    VEC(struct from_speedscope_profile) profiles;
+    VEC(struct from_speedscope_frame) frames;
+    VEC(struct from_speedscope_node) nodes;
+    struct map64 node_index; /* by parent and frame: 1 + index */
+    uint32_t name;           /* string: of the document */
+    bool has_profiles;       /* the list is there, if empty */
+    bool by_sampler;         /* begins and ends are made of samples: pyinstrument */
+    bool by_annot;           /* what a profile is, its name says */
+    bool by_memray;          /* what has no unit are allocations */
+};
+
+/* ---- Output, once all is known --------------------------------------------------------------- */
+
+enum { OPEN_MAX = 1 << 16 };
+
+#define SAMPLE_NS INT64_C(10000000)
+
+struct open {
+    uint32_t frame;
+    uint32_t stack; /* with those around it; of a sampler's */
+    int64_t begin_ns;
+};
+
+struct told {
+    struct from_speedscope *reader;
+    VEC(uint32_t) stacks; /* by node: ordinals */
+    VEC(struct open) open;
+    uint32_t process, thread, profile; /* at present; profile: 1 + index */
+    double scale;
+    double now;           /* of the file's unit */
+    int64_t sample_index; /* of the sample that waits */
+    uint32_t node;        /* of the sample that waits for its weight */
+    bool waits;           /* its samples are times in which the thread did not run */
+    uint16_t bytes;       /* the set of samples of memory; 0: not made yet */
+    uint16_t objects;     /* ... and of allocations */
+    uint16_t wall;        /* ... and of wall-clock time */
+    int64_t since_ns;     /* of a sampler's: what is open has not changed since then */
+};
+
+/* ---- Stacks ---------------------------------------------------------------------------------- */
+
+static const struct from_speedscope_frame *frame_at(const struct told *told, uint32_t index)
+{
+    static const struct from_speedscope_frame unknown;
+    return index < told->reader->frames.count ? &told->reader->frames.items[index] : &unknown;
+}
+
+static uint32_t make_frame(struct told *told, uint32_t index)
+{
+    const struct from_speedscope_frame *frame = frame_at(told, index);
+    const char *path = trace_string(told->reader->sink->trace, frame->file)->bytes;
+    bool object = strstr(path, ".so") != NULL;
+    const struct import_frame made = {
+        .function = frame->name ? frame->name : import_text(told->reader->sink, "[unknown]"),
+        .file = object ? 0 : frame->file,
+        .module = object ? frame->file : 0,
+        .line = frame->line,
+        .kind = frame->file && !object ? FRAME_PYTHON : FRAME_NATIVE,
+    };
+    return import_frame(told->reader->sink, &made);
+}
+
+static int make_stacks(struct told *told)
+{
+    struct from_speedscope *reader = told->reader;
+    struct map64 made = {0};
+    int error = vec_reserve(&told->stacks, reader->nodes.count + 1);
+    if (error || !told->stacks.items)
+        return -ENOMEM;
+    told->stacks.items[told->stacks.count++] = 0;
+    for (size_t i = 0; !error && i < reader->nodes.count; i++) {
+        const struct from_speedscope_node *node = &reader->nodes.items[i];
+        uint64_t key = 1 + (uint64_t)node->frame;
+        uint64_t *frame = map64_find(&made, key);
+        if (!frame && map64_put(&made, key, make_frame(told, node->frame)) == 0)
+            frame = map64_find(&made, key);
+        error = frame ? reader->sink->error : -ENOMEM;
+        if (!error)
+            told->stacks.items[told->stacks.count++] =
+                import_stack(reader->sink, told->stacks.items[node->parent], (uint32_t)*frame);
+    }
+    map64_free(&made);
+    return error;
+}
+
+/* ---- Samples --------------------------------------------------------------------------------- */
+
+static uint16_t make_set(struct import_sink *sink, const char *name, uint16_t type)
+{
+    const struct sample_set set = {
+        .name = import_text(sink, name), .flags = SAMPLE_SET_EXACT, .count = 1, .types = {type}};
+    return import_set(sink, &set);
+}
+
+/* Bytes were in use, or allocated: the file does not say which. */
+static uint16_t set_of(struct told *told, const struct from_speedscope_profile *profile)
+{
+    struct import_sink *sink = told->reader->sink;
+    bool objects = profile->none && told->reader->by_memray;
+    if (profile->bytes && !told->bytes)
+        told->bytes = make_set(sink, "memory", VALUE_TYPE_ALLOC_BYTES);
+    if (objects && !told->objects)
+        told->objects = make_set(sink, "allocations", VALUE_TYPE_ALLOC_OBJECTS);
+    return profile->bytes ? told->bytes : objects ? told->objects : SAMPLE_SET_CPU;
+}
+
+static bool is_time(const struct told *told, const struct from_speedscope_profile *profile)
+{
+    return !profile->bytes && !(profile->none && told->reader->by_memray);
+}
+
+static bool to_int(double value, int64_t *ret)
+{
+    if (!(value > -9e18 && value < 9e18))
+        return false;
+    *ret = (int64_t)llround(value);
+    return true;
+}
+
+/* Of what, the file does not say. */
+static int tell_wait(struct told *told, int64_t time_ns, int64_t length_ns)
+{
+    const int64_t values[] = {length_ns, 0};
+    const struct sample sample = {.set = SAMPLE_SET_OFF_CPU,
+                                  .thread = told->thread,
+                                  .time_ns = time_ns,
+                                  .end_ns = time_ns + length_ns,
+                                  .stack = told->stacks.items[told->node],
+                                  .values = values,
+                                  .value_count = 2};
+    return length_ns ? import_sample(told->reader->sink, &sample) : 0;
+}
+
+static int tell_sample(struct told *told, double weight)
+{
+    struct import_sink *sink = told->reader->sink;
+    const struct from_speedscope_profile *profile =
+        &told->reader->profiles.items[told->profile - 1];
+    int64_t value, time_ns;
+    if (!to_int(weight * (is_time(told, profile) ? told->scale : 1), &value) || value < 0 ||
+        !to_int(told->now * told->scale, &time_ns)) {
+        sink->left[LEFT_MALFORMED]++;
+        return 0;
+    }
+    told->now += weight;
+    if (told->waits)
+        return tell_wait(told, time_ns, value);
+    const struct sample sample = {.set = set_of(told, profile),
+                                  .thread = told->thread,
+                                  .time_ns = time_ns,
+                                  .stack = told->stacks.items[told->node],
+                                  .values = &value,
+                                  .value_count = 1};
+    return value ? import_sample(sink, &sample) : 0;
+}
+
+/* ---- Begins and ends ------------------------------------------------------------------------- */
+
+static int tell_range(struct told *told, const struct open *open, int64_t end_ns)
+{
+    struct import_sink *sink = told->reader->sink;
+    const struct from_speedscope_frame *frame = frame_at(told, open->frame);
+    struct event range = {.kind = EVENT_PUSH,
+                          .thread = told->thread,
+                          .time_ns = open->begin_ns,
+                          .end_ns = end_ns,
+                          .depth = told->open.count,
+                          .name = frame->name};
+    if (frame->file) {
+        const struct scope calls = {.observer = OBSERVER_PYTHON_CALLS};
+        range.scope = import_scope(sink, &calls);
+        range.name = import_call(sink, frame->name, frame->file, frame->line);
+    }
+    return import_add(sink, &range, NULL);
+}
+
+/* A sampler's begins and ends say between which samples a frame was met, not that it was called:
+ * what was open between two changes is a sample of that time. */
+static int tell_sampled(struct told *told, int64_t time_ns)
+{
+    struct import_sink *sink = told->reader->sink;
+    int64_t value = time_ns - told->since_ns;
+    if (!told->wall)
+        told->wall = import_wall_set(sink);
+    const struct sample sample = {
+        .set = told->wall,
+        .thread = told->thread,
+        .time_ns = told->since_ns,
+        .values = &value,
+        .value_count = 1,
+        .stack = told->open.count ? told->open.items[told->open.count - 1].stack : 0};
+    told->since_ns = time_ns;
+    return value > 0 && sample.stack ? import_sample(sink, &sample) : sink->error;
+}
+
+static int open_frame(struct told *told, uint32_t frame, int64_t time_ns)
+{
+    struct open open = {.frame = frame, .begin_ns = time_ns};
+    uint32_t around = told->open.count ? told->open.items[told->open.count - 1].stack : 0;
+    if (told->reader->by_sampler)
+        open.stack = import_stack(told->reader->sink, around, make_frame(told, frame));
+    return vec_push(&told->open, open);
+}
+
+static int tell_event(struct told *told, const struct from_speedscope_record *record)
+{
+    struct import_sink *sink = told->reader->sink;
+    const struct open *top = told->open.count ? &told->open.items[told->open.count - 1] : NULL;
+    int64_t time_ns;
+    if (!to_int(record->value * told->scale, &time_ns) || told->open.count >= OPEN_MAX) {
+        sink->left[LEFT_MALFORMED]++;
+        return 0;
+    }
+    int error = told->reader->by_sampler ? tell_sampled(told, time_ns) : 0;
+    if (error || record->kind == SPEEDSCOPE_OPEN)
+        return error ? error : open_frame(told, record->node, time_ns);
+    if (!top || top->frame != record->node) {
+        sink->left[LEFT_END_ALONE]++;
+        return 0;
+    }
+    told->open.count--;
+    return told->reader->by_sampler ? 0 : tell_range(told, top, time_ns);
+}
+
+/* ---- Profiles -------------------------------------------------------------------------------- */
+
+/* Those that are open end unfinished. */
+static int end_profile(struct told *told)
+{
+    int error = 0;
+    while (!error && told->open.count) {
+        told->reader->sink->left[LEFT_OPEN]++;
+        told->open.count--;
+        if (!told->reader->by_sampler)
+            error = tell_range(told, &told->open.items[told->open.count], INT64_MAX);
+    }
+    return error;
+}
+
+/* The thread of a profile; of those of annot, as their names say, which are "THREAD: WHAT". */
+static uint32_t find_thread(struct told *told, uint32_t index)
+{
+    struct import_sink *sink = told->reader->sink;
+    uint32_t name = told->reader->profiles.items[index].name;
+    const struct trace_string text = *trace_string(sink->trace, name);
+    const char *colon = told->reader->by_annot ? memrchr(text.bytes, ':', text.length) : NULL;
+    struct import_id id = {.number = index + INT64_C(1)};
+    told->waits = colon && strcmp(colon, ": waits") == 0;
+    if (colon && colon > text.bytes)
+        id.text = name = import_string(sink, text.bytes, (size_t)(colon - text.bytes));
+    uint32_t thread = import_thread(sink, told->process, &id);
+    if (!sink->error)
+        trace_thread(sink->trace, thread)->name = name;
+    return thread;
+}
+
+static int begin_profile(struct told *told, uint32_t index)
+{
+    struct import_sink *sink = told->reader->sink;
+    const struct from_speedscope_profile *profile = &told->reader->profiles.items[index];
+    int error = told->profile ? end_profile(told) : 0;
+    told->profile = index + 1;
+    told->thread = find_thread(told, index);
+    if (error || sink->error)
+        return error ? error : sink->error;
+    told->scale = profile->none
+                      ? (double)(sink->options->unit_ns ? sink->options->unit_ns : SAMPLE_NS)
+                  : profile->bytes ? 1
+                                   : profile->scale;
+    told->now = profile->start;
+    told->sample_index = -1;
+    return 0;
+}
+
+static int tell(struct told *told, int64_t place, const struct from_speedscope_record *record)
+{
+    int64_t index = place & ((INT64_C(1) << 40) - 1);
+    uint32_t profile = (uint32_t)(place >> 40);
+    int error = told->profile == profile + 1 ? 0 : begin_profile(told, profile);
+    if (error)
+        return error;
+    if (record->kind == SPEEDSCOPE_SAMPLE) {
+        told->sample_index = index;
+        told->node = record->node;
+        return 0;
+    }
+    if (record->kind != SPEEDSCOPE_WEIGHT)
+        return tell_event(told, record);
+    if (told->sample_index == index)
+        return tell_sample(told, record->value);
+    told->reader->sink->left[LEFT_MALFORMED]++;
+    return 0;
+}
+
+static int tell_all(struct told *told)
+{
+    struct from_speedscope_record record = {0};
+    struct sorter_key key;
+    const void *bytes;
+    uint32_t size;
+    int more, error = sorter_finish(told->reader->records);
+    while (!error && (more = sorter_next(told->reader->records, &key, &bytes, &size)) != 0) {
+        if (more == 1)
+            memcpy(&record, bytes, sizeof(record));
+        error = more < 0 ? more : tell(told, key.first, &record);
+    }
+    return error ? error : end_profile(told);
+}
+
+static void note_unit(struct told *told)
+{
+    struct import_sink *sink = told->reader->sink;
+    char text[160], unit[NUMBER_TEXT_SIZE];
+    bool none = false;
+    for (size_t i = 0; i < told->reader->profiles.count; i++)
+        none = none || told->reader->profiles.items[i].none;
+    if (!none || told->reader->by_memray)
+        return;
+    int64_t unit_ns = sink->options->unit_ns ? sink->options->unit_ns : SAMPLE_NS;
+    snprintf(text, sizeof(text), "the file has no unit: 1 is taken as %s of CPU time%s",
+             number_time_short((uint64_t)unit_ns, unit),
+             sink->options->unit_ns ? "" : " (--unit says otherwise)");
+    import_note(sink, text);
+}
+
+/* What was read goes to the sink. 0 or -errno. */
+static int from_speedscope_tell(struct from_speedscope *reader)
+{
+    struct told told = {.reader = reader};
+    struct import_sink *sink = reader->sink;
+    const struct import_id one = {.number = 1};
+    told.process = import_process(sink, &one);
+    if (sink->error)
+        return sink->error;
+    trace_process(sink->trace, told.process)->name =
+        reader->name ? reader->name : import_text(sink, text_base_name(sink->options->source));
+    note_unit(&told);
+    int error = make_stacks(&told);
+    if (!error)
+        error = tell_all(&told);
+    vec_free(&told.stacks);
+    vec_free(&told.open);
+    return error ? error : sink->error;
+}
 
 enum { PROFILES_MAX = 1 << 20, NODES_MAX = SINK_STACKS_MAX };
 
@@ -231,6 +611,12 @@ static int read_shared(struct from_speedscope *reader, const struct json_token *
     return error ? error : more;
 }
 
+static bool begins_with(const struct json_token *token, const char *text)
+{
+    size_t length = strlen(text);
+    return token->length >= length && memcmp(token->text, text, length) == 0;
+}
+
 static int read_members(struct from_speedscope *reader)
 {
     char key[JSON_KEY_SIZE];
@@ -246,8 +632,9 @@ static int read_members(struct from_speedscope *reader)
             error = json_skip(&reader->json, &token);
         }
         if (strcmp(key, "exporter") == 0 && token.kind == JSON_STRING) {
-            reader->by_annot = token.length >= 5 && memcmp(token.text, "annot", 5) == 0;
-            reader->by_memray = token.length >= 6 && memcmp(token.text, "memray", 6) == 0;
+            reader->by_annot = begins_with(&token, "annot");
+            reader->by_memray = begins_with(&token, "memray");
+            reader->by_sampler = begins_with(&token, "pyinstrument");
         }
         if (strcmp(key, "name") == 0 && token.kind == JSON_STRING)
             reader->name = import_string(reader->sink, token.text, token.length);
@@ -277,9 +664,7 @@ static int read_speedscope(struct import_input *input, struct import_sink *sink)
     struct from_speedscope reader = {.sink = sink};
     json_reader_init(&reader.json, input);
     reader.records = sorter_create(sink->folder, 32 << 20);
-    int error = reader.records ? read_document(&reader) : -ENOMEM;
-    if (error == -EBADMSG)
-        import_problem(sink, reader.json.problem, json_offset(&reader.json));
+    int error = reader.records ? json_end(&reader.json, sink, read_document(&reader)) : -ENOMEM;
     if (!error)
         error = from_speedscope_tell(&reader);
     json_reader_fini(&reader.json);
@@ -301,7 +686,7 @@ static bool sniff(const char *bytes, size_t size)
 const struct importer import_speedscope = {
     .format = {.name = "speedscope",
                .summary = "speedscope's JSON",
-               .from = "py-spy speedscope, memray, speedscope, annot"},
+               .from = "py-spy speedscope, pyinstrument, memray, speedscope, annot"},
     .sniff = sniff,
     .read = read_speedscope,
 };

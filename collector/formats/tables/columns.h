@@ -10,7 +10,7 @@
 #include "export_rows.h"
 #include "vec.h"
 
-/* ---- Bytes ---- */
+/* ---- Bytes ----------------------------------------------------------------------------------- */
 
 /* Grows; what does not fit for want of memory sets `failed`. */
 struct column_bytes {
@@ -19,8 +19,10 @@ struct column_bytes {
 };
 
 void column_put(struct column_bytes *bytes, const void *data, size_t size);
+
 /* The length of a text, in four bytes. */
 void column_put_size(struct column_bytes *bytes, size_t size);
+
 /* So many more; where they begin. NULL: no memory. */
 uint8_t *column_room(struct column_bytes *bytes, size_t size);
 uint8_t *column_zeros(struct column_bytes *bytes, size_t size);
@@ -54,8 +56,6 @@ struct column_paths {
 /* 0 or -ENOMEM; then fini all the same. */
 int column_paths_init(struct column_paths *paths, const struct trace *trace);
 void column_paths_fini(struct column_paths *paths);
-/* Begins a new group. */
-void column_paths_forget(struct column_paths *paths);
 
 /* The word of a path, whose links get the numbers of nodes: a new one is words.count - 1. 0 or
  * -ENOMEM. */
@@ -65,7 +65,7 @@ int column_paths_take(struct column_paths *paths, struct rows_paths *path, uint3
  * word before. 0 or -ENOMEM. */
 int column_paths_spell(struct column_paths *paths, uint32_t word, size_t *ret_same);
 
-/* ---- Columns: columns.c ---- */
+/* ---- Columns: columns.c ---------------------------------------------------------------------- */
 
 enum column_type { COLUMN_INTEGER = 0, COLUMN_REAL, COLUMN_TEXT };
 

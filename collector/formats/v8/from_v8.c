@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Files of V8's CPU profiler (.cpuprofile): of node --cpu-prof and of browsers' developer tools. */
+#include "import_formats.h"
+#include "json_reader.h"
+#include "sink.h"
 #include "v8_profile.h"
 
 #include <errno.h>
@@ -22,6 +25,8 @@ static int read_document(struct v8_reader *reader)
             return status;
     }
     status = status == 0 ? json_next(reader->json, &token) : status;
+    if (status == 0 && !any)
+        import_problem(reader->sink, "there are no samples of V8", json_offset(reader->json));
     return status < 0 || any ? status : -EBADMSG;
 }
 
@@ -35,10 +40,8 @@ static int read_v8(struct import_input *input, struct import_sink *sink)
     json_reader_init(&json, input);
     reader.profile =
         v8_profile_add(&profiles, import_thread(sink, import_process(sink, &one), &one));
-    int error = reader.profile < 0 ? (int)reader.profile : read_document(&reader);
-    if (error == -EBADMSG)
-        import_problem(sink, json.problem ? json.problem : "there are no samples of V8",
-                       json_offset(&json));
+    int error =
+        reader.profile < 0 ? (int)reader.profile : json_end(&json, sink, read_document(&reader));
     if (!error)
         error = v8_profile_take(&profiles, (uint32_t)reader.profile, &chunk);
     if (!error)

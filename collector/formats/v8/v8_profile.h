@@ -2,10 +2,15 @@
 /* CPU profiles of V8, in files of their own (.cpuprofile) and in Chrome traces: a tree of nodes,
  * and samples, each of which is of a node until the next one. What belongs together comes in arrays
  * of their own, in any order: so all waits in a sorter. Thread-safety: none. */
-#ifndef ANNOT_IMPORT_V8_PROFILE_H
-#define ANNOT_IMPORT_V8_PROFILE_H
+#ifndef ANNOT_V8_PROFILE_H
+#define ANNOT_V8_PROFILE_H
 
-#include "import_parts.h"
+#include "hash_map.h"
+#include "vec.h"
+
+struct import_sink;
+struct json_token;
+struct json_reader;
 
 /* What a sample is told by, each in an array of its own. */
 enum v8_value { V8_NODE, V8_DELTA, V8_LINE, V8_VALUES };
@@ -67,12 +72,14 @@ void v8_chunk_clear(struct v8_chunk *chunk);
 
 /* The index of a new profile; beyond the limit -EMSGSIZE; -ENOMEM. */
 int64_t v8_profile_add(struct v8_profiles *profiles, uint32_t thread);
+
 /* Moves what the chunk has to the profile. 0 or -errno. */
 int v8_profile_take(struct v8_profiles *profiles, uint32_t profile, struct v8_chunk *chunk);
+
 /* Sends all samples to the sink. 0 or -errno. */
 int v8_profiles_tell(struct v8_profiles *profiles);
 
-/* ---- Reading: v8_read.c ---- */
+/* ---- Reading --------------------------------------------------------------------------------- */
 
 struct v8_reader {
     struct json_reader *json;

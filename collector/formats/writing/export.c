@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* The table of formats, and the loop that feeds one. */
+/* Exporters by name and by path, their options, and the loop that feeds one. */
 #include "export.h"
 
 #include "call_tree.h"
 #include "export_facts.h"
+#include "export_tree.h"
 #include "gpu_stacks.h"
 #include "gpu_work.h"
 
@@ -13,16 +14,6 @@
 
 #define TIME_MAX_NS (INT64_MAX / 4) /* 73 years */
 #define VALUE_MAX   (INT64_C(1) << 50)
-
-extern const struct exporter export_arrow, export_callgrind, export_chrome, export_csv, export_ctf,
-    export_dot, export_firefox, export_folded, export_jsonl, export_lprof, export_nsys,
-    export_otlp_json, export_parquet, export_perfetto, export_pstats, export_speedscope;
-
-const struct exporter *const exporters[] = {
-    &export_perfetto, &export_chrome, &export_speedscope, &export_firefox, &export_pprof,
-    &export_folded,   &export_svg,    &export_dot,        &export_pstats,  &export_callgrind,
-    &export_lprof,    &export_nsys,   &export_csv,        &export_jsonl,   &export_parquet,
-    &export_arrow,    &export_otlp,   &export_otlp_json,  &export_ctf,     NULL};
 
 const struct exporter *exporter_by_name(const char *name)
 {
@@ -36,65 +27,6 @@ const struct exporter *exporter_by_name(const char *name)
 uint32_t exporter_wants(const struct exporter *exporter, const struct export_options *options)
 {
     return exporter->choose ? exporter->choose(options) : exporter->wants;
-}
-
-unsigned export_call_groups(const char *by)
-{
-    if (!by)
-        return 0;
-    if (strcmp(by, "range") == 0)
-        return CALL_BY_RANGE;
-    return CALL_BY_PROCESS | (strcmp(by, "thread") == 0 ? CALL_BY_THREAD : 0);
-}
-
-enum frame_choice export_frames(const struct export_options *options)
-{
-    if (options->native)
-        return FRAMES_ALL;
-    return options->python ? FRAMES_PYTHON : FRAMES_BRIEF;
-}
-
-int export_tree_create(const struct export_job *job, enum frame_choice frames,
-                       struct sample_weight *ret_weight, struct call_tree **ret_tree)
-{
-    const struct export_options *options = job->options;
-    const struct trace *trace = job->source->trace;
-    int error = options->value ? sample_weight_find(trace, options->value, ret_weight) : 0;
-    const struct call_tree_options grouping = {
-        .weight = *ret_weight,
-        .groups = export_call_groups(options->by),
-        .prefixes = options->strip_prefix,
-        .frames = frames,
-        .lines = options->lines,
-    };
-    if (error)
-        return error;
-    *ret_tree = call_tree_create(trace, &grouping);
-    return *ret_tree ? 0 : -ENOMEM;
-}
-
-int export_tree_add(const struct export_job *job, struct sample_weight weight,
-                    struct call_tree *tree, const struct sample *sample)
-{
-    const struct sample_sets *sets = trace_sets_get(job->source->trace);
-    return sample_weight_takes(weight, sets, sample) ? call_tree_add(tree, sample) : 0;
-}
-
-char *export_service(const struct export_job *job)
-{
-    const struct trace *trace = job->source->trace;
-    char label[EXPORT_LABEL_SIZE];
-    if (job->options->service)
-        return strdup(job->options->service);
-    uint32_t count = trace_process_count(trace);
-    if (count == 0)
-        return strdup(session_title(trace));
-    uint32_t *order = calloc(count, sizeof(*order));
-    bool known = order && trace_process_order(trace, order) == 0;
-    if (known)
-        trace_process_label(trace, order[0], label, sizeof(label));
-    free(order);
-    return known ? strdup(label) : NULL;
 }
 
 /* Where an option's value is, and whether there is one. */
@@ -142,6 +74,16 @@ static bool ends_with(const char *text, size_t length, const char *ending)
     return length > size && memcmp(text + length - size, ending, size) == 0;
 }
 
+/* What other tools call such files. */
+static const struct {
+    const char *extension, *name;
+} other_names[] = {
+    {".perfetto-trace", "perfetto"},
+    {".prof", "pstats"},
+    {".pprof", "pprof"},
+    {".collapsed", "folded"},
+};
+
 const struct exporter *exporter_by_path(const char *path)
 {
     const struct exporter *found = NULL;
@@ -151,8 +93,9 @@ const struct exporter *exporter_by_path(const char *path)
     length = whole;
     if (ends_with(path, length, ".gz"))
         length -= strlen(".gz");
-    if (ends_with(path, length, ".perfetto-trace"))
-        return &export_perfetto;
+    for (size_t i = 0; i < sizeof(other_names) / sizeof(*other_names); i++)
+        if (ends_with(path, length, other_names[i].extension))
+            return exporter_by_name(other_names[i].name);
     for (const struct exporter *const *at = exporters; *at; at++) {
         const char *extension = (*at)->extension;
         bool longer = !found || strlen(extension) > strlen(found->extension);

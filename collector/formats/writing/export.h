@@ -16,15 +16,6 @@
  * costs 35 % more time for 1 % less. */
 enum { EXPORT_GZIP_LEVEL = 5 };
 
-/* What stacks are grouped by, frames of their own around the root: "process", "thread", "range"
- * (the path of open ranges); NULL: nothing. As enum call_group. */
-unsigned export_call_groups(const char *by);
-
-struct export_options;
-
-/* Which frames the stacks of a timeline have. */
-enum frame_choice export_frames(const struct export_options *options);
-
 /* What was written of ranges as spans, and what was left out. */
 struct span_counts {
     uint64_t spans;
@@ -34,18 +25,8 @@ struct span_counts {
     uint64_t flows;  /* points that are no link: in no span, or without another end */
 };
 
-struct call_tree;
-struct export_job;
 struct flame_counts;
 struct gpu_stacks_totals;
-struct sample_weight;
-
-/* An empty tree for the samples of a job as its options want them, and the weight that is added up:
- * 0 or -errno. The second: a sample, if it has that weight. */
-int export_tree_create(const struct export_job *job, enum frame_choice frames,
-                       struct sample_weight *ret_weight, struct call_tree **ret_tree);
-int export_tree_add(const struct export_job *job, struct sample_weight weight,
-                    struct call_tree *tree, const struct sample *sample);
 
 /* What people may ask of an export: each exporter's table of options says which of these it has.
  * All zero: the default. */
@@ -191,10 +172,6 @@ struct exporter {
     int (*end)(void *state);
     void (*destroy)(void *state); /* may be NULL; after begin, also on errors */
 };
-
-/* What the recorded program is called, if nobody says how: its main process, else the command. A
- * copy to be freed; NULL: out of memory. */
-char *export_service(const struct export_job *job);
 
 /* NULL-terminated table of all formats. */
 extern const struct exporter *const exporters[];

@@ -2,6 +2,7 @@
 /* See export_facts.h. Thread-safety: reads the trace only. */
 #include "export_facts.h"
 
+#include "export.h"
 #include "export_ids.h"
 #include "missing.h"
 #include "text.h"
@@ -99,6 +100,8 @@ static void tell_sampling(const struct visit *visit)
     const struct trace_sampling *sampling = trace_sampling_get(visit->trace);
     tell_text(visit, "sampling", rung_name(sampling->rung));
     tell_count(visit, "sampling_hz", sampling->frequency_hz);
+    tell_count(visit, sampling->mixed ? "sampling_highest_hz" : "sampling_first_hz",
+               sampling->first_hz);
     tell_count(visit, "off_cpu_threshold_ns", (uint64_t)sampling->off_cpu_threshold_ns);
     tell_string(visit, "sampling_reason", sampling->reason);
     for (uint32_t i = 0; i < trace_fact_count(visit->trace); i++) {
@@ -320,4 +323,21 @@ enum export_severity export_severity(const struct trace *trace, uint32_t scope)
     const struct scope *of = trace_scope(trace, scope);
     bool known = of->observer == OBSERVER_LOG && of->role > 0 && of->role <= EXPORT_SEVERITY_NONE;
     return known ? (enum export_severity)(of->role - 1) : EXPORT_SEVERITY_NONE;
+}
+
+char *export_service(const struct export_job *job)
+{
+    const struct trace *trace = job->source->trace;
+    char label[EXPORT_LABEL_SIZE];
+    if (job->options->service)
+        return strdup(job->options->service);
+    uint32_t count = trace_process_count(trace);
+    if (count == 0)
+        return strdup(session_title(trace));
+    uint32_t *order = calloc(count, sizeof(*order));
+    bool known = order && trace_process_order(trace, order) == 0;
+    if (known)
+        trace_process_label(trace, order[0], label, sizeof(label));
+    free(order);
+    return known ? strdup(label) : NULL;
 }

@@ -9,6 +9,8 @@
 #include "shelves.h"
 #include "trace.h"
 
+struct export_job;
+
 struct fact {
     const char *name; /* "lost: buffer full" */
     enum value_kind kind;
@@ -116,5 +118,9 @@ enum export_severity {
 #define EXPORT_CALL_CATEGORY "python calls"
 
 enum export_severity export_severity(const struct trace *trace, uint32_t scope);
+
+/* What the recorded program is called, if nobody says how: its main process, else the command. A
+ * copy to be freed; NULL: out of memory. */
+char *export_service(const struct export_job *job);
 
 #endif

@@ -64,9 +64,6 @@ struct rows_paths {
 int rows_paths_init(struct rows_paths *paths, const struct trace *trace);
 void rows_paths_fini(struct rows_paths *paths);
 
-/* To the path of this range. 0 or -ENOMEM. */
-int rows_paths_take(struct rows_paths *paths, const struct item *item);
-
 /* The first `count` of its ranges, no more than there are; one more below them: 0 or -ENOMEM. */
 void rows_paths_cut(struct rows_paths *paths, size_t count);
 int rows_paths_add(struct rows_paths *paths, uint32_t name, uint32_t scope);
@@ -74,7 +71,7 @@ int rows_paths_add(struct rows_paths *paths, uint32_t name, uint32_t scope);
 /* Valid until the next call. */
 const char *rows_paths_text(const struct rows_paths *paths, size_t *ret_length);
 
-/* ---- Rows: rows.c ---- */
+/* ---- Rows: rows.c ---------------------------------------------------------------------------- */
 
 struct rows_recent {
     uint64_t key; /* 0: none */
@@ -99,8 +96,6 @@ struct rows {
     struct rows_recent recent[ROWS_RECENT]; /* of keys, by their lowest bits */
 };
 
-/* Which of them is asked for: --table. */
-enum rows_table rows_table_of(const struct export_options *options);
 const char *rows_table_name(enum rows_table table);
 uint32_t rows_wants(const struct export_options *options);
 

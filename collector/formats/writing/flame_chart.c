@@ -4,6 +4,7 @@
 #include "flame_chart.h"
 
 #include "call_label.h"
+#include "export_tree.h"
 #include "stacks.h"
 #include "thread_states.h"
 #include "vec.h"
@@ -128,10 +129,12 @@ static int end_wait(struct flame_chart *chart, uint32_t thread, const struct fun
     return end_down_to(chart, thread, same ? same : 1, state->last_ns);
 }
 
-static int end_gap(struct flame_chart *chart, uint32_t thread, int64_t now_ns)
+/* `period_ns` of the sample that comes now: a recording slows down. */
+static int end_gap(struct flame_chart *chart, uint32_t thread, int64_t now_ns, int64_t period_ns)
 {
     const struct flame_thread *state = &chart->threads[thread];
-    bool near = now_ns - state->last_ns <= GAP_PERIODS * state->period_ns;
+    int64_t longer_ns = period_ns > state->period_ns ? period_ns : state->period_ns;
+    bool near = now_ns - state->last_ns <= GAP_PERIODS * longer_ns;
     return chart->waits || near ? 0 : end_down_to(chart, thread, 0, end_of_known(state, now_ns));
 }
 
@@ -143,7 +146,8 @@ static int add_running(struct flame_chart *chart, const struct sample *sample)
     if (state->seen && now_ns < state->last_ns)
         return 0; /* not in order: nothing to draw it between */
     find_functions(chart, sample->stack, &functions);
-    int error = end_gap(chart, sample->thread, now_ns);
+    int64_t period_ns = (int64_t)sample_cpu_ns(trace_sets_get(chart->trace), sample);
+    int error = end_gap(chart, sample->thread, now_ns, period_ns);
     if (!error)
         error = end_wait(chart, sample->thread, &functions);
     if (!error)
@@ -151,7 +155,7 @@ static int add_running(struct flame_chart *chart, const struct sample *sample)
     state->seen = true;
     state->gone = false;
     state->last_ns = now_ns;
-    state->period_ns = (int64_t)sample_cpu_ns(trace_sets_get(chart->trace), sample);
+    state->period_ns = period_ns;
     return error;
 }
 

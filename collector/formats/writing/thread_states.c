@@ -60,7 +60,7 @@ int64_t thread_gone_ns(const struct trace *trace, uint32_t thread, int64_t last_
 {
     const struct trace_thread *entry = trace_thread_get(trace, thread);
     const struct trace_process *process = trace_process_get(trace, entry->process);
-    uint32_t frequency = trace_sampling_get(trace)->frequency_hz;
+    uint32_t frequency = sampling_slowest_hz(trace_sampling_get(trace));
     int64_t period_ns = NS_PER_SECOND / (frequency ? frequency : 1);
     int64_t end_ns = process && process->end != PROCESS_RUNNING ? process->end_ns : 0;
     int64_t limit_ns = end_ns > 0 ? end_ns : session_end_ns(trace);

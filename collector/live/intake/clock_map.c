@@ -2,6 +2,8 @@
 /* Anchors and the straight lines between them. An anchor that was used stays, so that a timestamp
  * has one time, whoever asks for it, and when: new ones are taken where something later is to be
  * converted, or every SPACING_NS. */
+#include "clock_map.h"
+
 #include "decode.h"
 
 #include "clock_now.h"

@@ -1,11 +1,46 @@
 /* SPDX-License-Identifier: MIT */
-/* One pass over the records of a block. */
+/* One pass over the records of a block: times, events, key-values, losses. What queues did is in
+ * decode_spans.c. */
+#include "decode.h"
+
+#include "clock_map.h"
 #include "clock_now.h"
-#include "intake_parts.h"
+#include "schema.h"
 
 #include <assert.h>
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
+
+static int decode_payload(struct decode_pass *pass, const struct decode_parts *parts);
+static int decode_before(struct decoder *decoder, struct decode_thread *thread,
+                         const struct annot_block *header, struct event *events);
+
+/* ---- Notes ----------------------------------------------------------------------------------- */
+
+/* A watcher of GPUs reports its limits as marks: they become facts of the recording. The texts are
+ * foreign, so their number is limited. */
+
+enum { NOTES_MAX = 32 };
+
+/* Copies a watcher's mark to a fact. 0 or -ENOMEM. */
+static int decode_note(struct decoder *decoder, const struct event *event)
+{
+    static const char prefix[] = "GPU: ";
+    struct trace *trace = decoder->names.trace;
+    if (trace_scope(trace, event->scope)->observer != OBSERVER_CUPTI)
+        return 0;
+    const char *text = trace_string(trace, event->name)->bytes;
+    if (strncmp(text, prefix, sizeof(prefix) - 1) != 0)
+        return 0;
+    uint64_t before = trace_fact_value(trace, text);
+    if (before == 0 && decoder->note_count++ >= NOTES_MAX)
+        return 0;
+    int error = trace_fact_set(trace, FACT_NOTE, text, before + 1);
+    return error == -ENOSPC ? 0 : error;
+}
+
+/* ---- Times ----------------------------------------------------------------------------------- */
 
 /* After the records were copied: their times lie before this. */
 static void refresh_now(struct decoder *decoder)
@@ -22,7 +57,8 @@ int64_t decode_time(struct decoder *decoder, uint64_t time)
 }
 
 /* The time of an event: not before the thread's last one, not after the present. */
-int64_t decode_event_time(struct decoder *decoder, struct decode_thread *thread, uint64_t time)
+static int64_t decode_event_time(struct decoder *decoder, struct decode_thread *thread,
+                                 uint64_t time)
 {
     int64_t ns = decode_time(decoder, time);
     if (ns > decoder->now_ns)
@@ -98,7 +134,7 @@ static size_t decode_header(struct decoder *decoder, struct decode_thread *threa
     return count;
 }
 
-/* ---- Tracks ---- */
+/* ---- Tracks ---------------------------------------------------------------------------------- */
 
 /* Tracks become entries of the trace when they are first named, with what each record tells of
  * them. Ids are foreign: how many a segment may add is bounded. */
@@ -173,7 +209,7 @@ static int decode_track(struct decoder *decoder, const struct decode_parts *part
     return error != 0 ? error : 1;
 }
 
-/* ---- Records ---- */
+/* ---- Records --------------------------------------------------------------------------------- */
 
 static uint32_t padded(uint32_t size)
 {
@@ -251,7 +287,8 @@ static int set_attributes(struct names *names, const struct decode_parts *parts,
     return error;
 }
 
-uint32_t decode_name(struct names *names, const struct decode_parts *parts, int *error)
+/* The name of a record; the first failure stays in *error. */
+static uint32_t decode_name(struct names *names, const struct decode_parts *parts, int *error)
 {
     if (parts->name)
         return decode_keep(names_inline(names, parts->name, parts->record.name), error);
@@ -533,4 +570,267 @@ int decode_block(struct decoder *decoder, struct decode_thread *thread,
         at += bytes[offsetof(struct annot_record, granules)] * (uint32_t)ANNOT_GRANULE;
     }
     return 0;
+}
+
+/* ---- Key-values ------------------------------------------------------------------------------ */
+
+/* A key-value of the last event, still without a value. 1; 0: it has as many as it can; -errno. */
+static int add_arg(struct decode_pass *pass, uint32_t key, struct arg **ret_arg)
+{
+    struct decoded *decoded = pass->decoded;
+    struct event *event = &decoded->events.items[decoded->events.count - 1];
+    if (event->arg_count == EVENT_ARGS_MAX) {
+        pass->decoder->misuse[MISUSE_PAYLOAD_CUT]++;
+        return 0;
+    }
+    if (vec_push(&decoded->args, ((struct arg){.key = key})) != 0)
+        return -ENOMEM;
+    if (event->arg_count == 0)
+        event->args = (uint32_t)decoded->args.count - 1;
+    event->arg_count++;
+    *ret_arg = &decoded->args.items[decoded->args.count - 1];
+    return 1;
+}
+
+static int64_t key_of(struct names *names, const struct decode_parts *parts)
+{
+    return parts->name ? names_inline(names, parts->name, parts->record.name)
+                       : names_by_id(names, parts->record.name);
+}
+
+static int set_value(struct names *names, const struct decode_parts *parts, struct arg *arg)
+{
+    uint8_t kind = ANNOT_RECORD_VALUE_KIND(parts->record.level);
+    int error = 0;
+    arg->kind = kind <= VALUE_STRING ? kind : VALUE_NONE;
+    if (arg->kind == VALUE_STRING) {
+        size_t length = parts->text ? parts->record.time : 0;
+        arg->value.uint64 = decode_keep(names_inline(names, parts->text, length), &error);
+    } else if (arg->kind != VALUE_NONE) {
+        arg->value.uint64 = parts->record.time;
+    }
+    return error;
+}
+
+/* ---- Groups of counters ---------------------------------------------------------------------- */
+
+static int add_series(struct decode_pass *pass, const struct decode_parts *parts)
+{
+    struct names *names = &pass->decoder->names;
+    struct arg value = {0};
+    int error = 0;
+    uint32_t key = decode_keep(key_of(names, parts), &error);
+    if (error == 0)
+        error = set_value(names, parts, &value);
+    bool number = value.kind != VALUE_NONE && value.kind != VALUE_STRING;
+    if (error != 0 || !number)
+        return error != 0 ? error : -EBADMSG;
+    struct event *event = &pass->decoded->events.items[pass->decoded->events.count++];
+    *event = pass->group;
+    event->value_kind = (uint8_t)value.kind;
+    event->value = value.value;
+    event->name = decode_keep(names_join(names, event->name, key), &error);
+    pass->thread->record_count++;
+    return error;
+}
+
+/* ---- Structs --------------------------------------------------------------------------------- */
+
+static int add_left_out(struct decode_pass *pass, const struct schema *schema)
+{
+    struct names *names = &pass->decoder->names;
+    struct arg *arg;
+    char text[32];
+    int error = 0;
+    int length = snprintf(text, sizeof(text), "%u more values", schema->left_out);
+    int added = add_arg(pass, decode_keep(names_inline(names, "...", 3), &error), &arg);
+    pass->decoder->misuse[MISUSE_PAYLOAD_CUT]++;
+    if (added <= 0 || error != 0)
+        return added < 0 ? added : error;
+    arg->kind = VALUE_STRING;
+    arg->value.uint64 = decode_keep(names_inline(names, text, (size_t)length), &error);
+    return error;
+}
+
+static int add_fields(struct decode_pass *pass, const struct schema *schema, const uint8_t *bytes)
+{
+    int error = 0;
+    for (uint32_t i = 0; i < schema->count && error == 0; i++) {
+        struct arg *arg;
+        int added = add_arg(pass, schema->fields[i].key, &arg);
+        if (added <= 0)
+            return added;
+        error = schema_value(&pass->decoder->names, &schema->fields[i], bytes, arg);
+    }
+    return error == 0 && schema->left_out > 0 ? add_left_out(pass, schema) : error;
+}
+
+/* A struct that is not what its schema says is shown as bytes. */
+static int add_bytes(struct decode_pass *pass, uint32_t name, const struct decode_parts *parts)
+{
+    static const char unnamed[] = "struct";
+    struct names *names = &pass->decoder->names;
+    struct arg *arg;
+    int error = 0;
+    uint32_t key = name ? name : decode_keep(names_inline(names, unnamed, 6), &error);
+    pass->decoder->misuse[MISUSE_SCHEMA]++;
+    if (error)
+        return error;
+    int added = add_arg(pass, key, &arg);
+    if (added <= 0)
+        return added;
+    size_t size = parts->text ? parts->record.time : 0;
+    return schema_show_bytes(names, (const uint8_t *)parts->text, size, arg);
+}
+
+static int add_struct(struct decode_pass *pass, const struct decode_parts *parts)
+{
+    const struct schema *schema = NULL;
+    bool numbered = !parts->name && parts->record.name <= UINT16_MAX;
+    int found = numbered ? schemas_find(&pass->decoder->schemas, &pass->decoder->names,
+                                        (uint16_t)parts->record.name, &schema)
+                         : 0;
+    if (found < 0)
+        return found;
+    uint64_t size = parts->text ? parts->record.time : 0;
+    bool cut = parts->record.flags & ANNOT_FLAG_VALUE_CUT;
+    if (!schema || cut || schema->size != size)
+        return add_bytes(pass, schema ? schema->name : 0, parts);
+    return add_fields(pass, schema, (const uint8_t *)parts->text);
+}
+
+/* Adds what a PAYLOAD tells to its event. 0 or -errno. */
+static int decode_payload(struct decode_pass *pass, const struct decode_parts *parts)
+{
+    if (pass->owner == OWNER_UNKNOWN)
+        return 0;
+    if (pass->owner == OWNER_NONE) {
+        decode_lose(pass, LOSS_CORRUPT, 1);
+        return 0;
+    }
+    if (pass->owner == OWNER_GROUP)
+        return add_series(pass, parts);
+    if (ANNOT_RECORD_VALUE_KIND(parts->record.level) == ANNOT_VALUE_STRUCT)
+        return add_struct(pass, parts);
+    struct arg *arg;
+    int error = 0;
+    uint32_t key = decode_keep(key_of(&pass->decoder->names, parts), &error);
+    if (error)
+        return error;
+    int added = add_arg(pass, key, &arg);
+    return added <= 0 ? added : set_value(&pass->decoder->names, parts, arg);
+}
+
+/* ---- Before the first block ------------------------------------------------------------------ */
+
+/* Events for the overwritten part of a thread's stream: how much is missing, and the ranges that
+ * are still open. */
+
+static struct event gap_until(const struct decode_thread *thread, int64_t begin_ns, int64_t end_ns)
+{
+    return (struct event){.kind = EVENT_LOST,
+                          .thread = thread->ordinal,
+                          .value_kind = VALUE_UINT64,
+                          .depth = thread->depth,
+                          .time_ns = begin_ns,
+                          .end_ns = end_ns > begin_ns ? end_ns : begin_ns};
+}
+
+static void tell_gap(struct decode_thread *thread, struct event gap, enum loss cause,
+                     uint64_t count, struct event *event)
+{
+    thread->lost[cause] += count;
+    gap.level = (uint8_t)cause;
+    gap.value.uint64 = count;
+    *event = gap;
+}
+
+/* The innermost open ranges, begun when they really were. 0 or -ENOMEM. */
+static int tell_open(struct decoder *decoder, struct decode_thread *thread,
+                     const struct annot_open *open, struct event *event)
+{
+    int64_t name = open->name != 0 ? names_by_id(&decoder->names, open->name) : 0;
+    if (name < 0)
+        return (int)name;
+    *event = (struct event){.kind = EVENT_PUSH,
+                            .thread = thread->ordinal,
+                            .name = (uint32_t)name,
+                            .scope = names_scope_by_id(&decoder->names, open->name),
+                            .time_ns = decode_event_time(decoder, thread, open->time)};
+    thread->depth++;
+    thread->record_count++;
+    return 0;
+}
+
+static uint64_t missing(uint64_t before, uint64_t known)
+{
+    return before > known && before - known <= LOSS_BELIEVABLE ? before - known : 0;
+}
+
+/* Before the open ranges: says that calls are missing, and how many more are open below them. */
+static size_t tell_begin(struct decoder *decoder, struct decode_thread *thread,
+                         const struct annot_block *header, uint64_t *lost, struct event *event)
+{
+    int64_t created_ns = decode_time(decoder, decoder->created_time);
+    int64_t begin_ns = thread->last_ns > created_ns ? thread->last_ns : created_ns;
+    if (*lost == 0)
+        return 0;
+    --*lost;
+    if (begin_ns > decoder->now_ns)
+        begin_ns = decoder->now_ns;
+    tell_gap(thread, gap_until(thread, begin_ns, decode_time(decoder, header->open[0].time)),
+             LOSS_OVERWRITTEN, 1, event);
+    if (event->end_ns > decoder->now_ns)
+        event->end_ns = decoder->now_ns;
+    thread->last_ns = event->end_ns;
+    return 1;
+}
+
+/* Behind them: the rest, until the block was claimed. */
+static size_t tell_rest(struct decoder *decoder, struct decode_thread *thread,
+                        const struct annot_block *header, const uint64_t *lost,
+                        struct event *events)
+{
+    int64_t created_ns = decode_time(decoder, decoder->created_time);
+    int64_t end_ns = decode_time(decoder, header->claim_time);
+    size_t count = 0;
+    if (end_ns > decoder->now_ns)
+        end_ns = decoder->now_ns;
+    bool is_later = created_ns > thread->last_ns && created_ns <= end_ns;
+    int64_t begin_ns = is_later ? created_ns : thread->last_ns;
+    struct event gap = gap_until(thread, begin_ns, end_ns);
+    for (int cause = 0; cause < LOSS_COUNT; cause++)
+        if (lost[cause] != 0)
+            tell_gap(thread, gap, (enum loss)cause, lost[cause], &events[count++]);
+    if (count > 0)
+        thread->last_ns = begin_ns;
+    return count;
+}
+
+/* Events for what was overwritten before a block: at most DECODE_EVENTS_BEFORE. Their number or
+ * -ENOMEM. */
+static int decode_before(struct decoder *decoder, struct decode_thread *thread,
+                         const struct annot_block *header, struct event *events)
+{
+    bool is_first = thread->headers == 0;
+    uint32_t shown = is_first ? header->open_count : 0;
+    uint64_t lost[LOSS_COUNT] = {0};
+    size_t count = 0;
+    if (shown > ANNOT_OPEN_DEPTH || shown > header->open_depth)
+        shown = 0;
+    for (int cause = 0; cause < ANNOT_LOSS_COUNT; cause++)
+        lost[cause] = missing(header->lost_before[cause], thread->lost[cause]);
+    lost[LOSS_OVERWRITTEN] = missing(header->records_before, thread->wire_records);
+    /* The begins of those that are shown were overwritten, too, but here they are. */
+    lost[LOSS_OVERWRITTEN] -= shown < lost[LOSS_OVERWRITTEN] ? shown : lost[LOSS_OVERWRITTEN];
+    if (is_first || header->open_depth < thread->depth)
+        thread->depth = header->open_depth - shown;
+    if (shown > 0)
+        count = tell_begin(decoder, thread, header, &lost[LOSS_OVERWRITTEN], events);
+    for (uint32_t i = 0; i < shown; i++) {
+        int error = tell_open(decoder, thread, &header->open[i], &events[count++]);
+        if (error != 0)
+            return error;
+    }
+    return (int)(count + tell_rest(decoder, thread, header, lost, events + count));
 }

@@ -4,121 +4,19 @@
 #ifndef ANNOT_INTAKE_DECODE_H
 #define ANNOT_INTAKE_DECODE_H
 
+#include "annot_wire.h"
+#include "clock_map.h"
 #include "event.h"
 #include "hash_map.h"
 #include "lives.h"
 #include "names.h"
 #include "sample.h"
+#include "schema.h"
 #include "segment_reader.h"
 #include "vec.h"
 
 #include <stdbool.h>
 #include <stdint.h>
-
-/* ---- Time ------------------------------------------------------------------------------------ */
-
-/* From the timestamps of programs to CLOCK_MONOTONIC nanoseconds.
- *
- * Anchors are pairs (timestamp, ns) of one instant. Between two neighbours time runs straight, so
- * conversion is continuous and rises; a few anchors a second keep the error at the noise of one
- * anchor (some tens of ns) however the kernel slews its clock. A timestamp of the last seconds has
- * one time, also if it is asked for again: what is told of an instant by several (a launch by its
- * stack, its spans and its thread's ranges) is at one, and in order with all others. */
-
-struct clock_anchor {
-    uint64_t raw;
-    int64_t ns;
-};
-
-/* One straight piece: ns + (raw - begin) * mult / 2^32. */
-struct clock_line {
-    uint64_t begin, end; /* raw; begin >= end: none */
-    int64_t ns;
-    uint64_t mult;
-};
-
-struct clock_map {
-    VEC(struct clock_anchor) anchors; /* rising in raw and ns */
-    struct clock_line line;           /* the one that was used last */
-    double ns_per_tick;               /* before the first anchor and with only one */
-};
-
-/* The timestamp counter of this machine now; 0 where there is none. */
-uint64_t clock_now_raw(void);
-
-/* Timestamp and CLOCK_MONOTONIC at one instant, the best of a few tries. */
-struct clock_anchor clock_anchor_now(void);
-
-/* 0 or -ENOMEM. Measures the rate of the counter for about a millisecond. */
-int clock_map_init(struct clock_map *map);
-void clock_map_fini(struct clock_map *map);
-
-/* Takes an anchor if the last one is long ago; call it now and then, as times that are converted
- * later lie between them. Notices that the counter was set back. 0 or -ENOMEM. */
-int clock_map_advance(struct clock_map *map);
-
-/* Adds an anchor that somebody else took, if it is believable: within 1 ms + 1/1000 of what the
- * rate tells. For segments whose collector died. 0, -EBADMSG or -ENOMEM. */
-int clock_map_offer(struct clock_map *map, struct clock_anchor anchor);
-
-/* Takes an anchor for what is later than all. Never fails: times outside of the anchors are cut to
- * a day around them. */
-int64_t clock_map_ns_anywhere(struct clock_map *map, uint64_t raw);
-
-static inline int64_t clock_map_ns(struct clock_map *map, uint64_t raw)
-{
-    const struct clock_line *line = &map->line;
-    if (__builtin_expect(raw < line->begin || raw >= line->end, 0))
-        return clock_map_ns_anywhere(map, raw);
-    return line->ns + (int64_t)((unsigned __int128)(raw - line->begin) * line->mult >> 32);
-}
-
-/* ---- Structs --------------------------------------------------------------------------------- */
-
-/* Structs that programs emit as bytes, taken apart by the schema that they registered.
- *
- * Texts of schemas and bytes of structs are foreign: a field lies inside the size that the schema
- * says and the struct has, or the schema is none. */
-
-enum {
-    SCHEMA_VALUES_MAX = 256, /* of one struct that are shown; few more than it has bytes */
-    SCHEMAS_MAX = 1024,      /* of one segment */
-};
-
-#define SCHEMA_FITS_NONE UINT32_MAX
-
-/* One value of a struct. */
-struct schema_field {
-    uint32_t key; /* string: "size [bytes]", "a[3]" */
-    uint16_t offset, size;
-    uint8_t type; /* enum annot_field_type */
-};
-
-struct schema {
-    uint32_t name; /* string */
-    uint32_t size; /* bytes of the struct; SCHEMA_FITS_NONE: its text makes no sense */
-    uint32_t count, left_out;
-    struct schema_field fields[];
-};
-
-/* By number; `{0}` is empty. */
-struct schemas {
-    VEC(struct schema *) items;
-    uint32_t count;
-};
-
-void schemas_free(struct schemas *schemas);
-
-/* The schema of that number: 1; 0: there is none; -ENOMEM, -EFAULT. */
-int schemas_find(struct schemas *schemas, struct names *names, uint16_t number,
-                 const struct schema **ret_schema);
-
-/* The value of a field, of a struct with schema->size bytes. 0 or -ENOMEM. */
-int schema_value(struct names *names, const struct schema_field *field, const uint8_t *bytes,
-                 struct arg *arg);
-
-/* Bytes that no schema explains, as a value: hexadecimal. 0 or -ENOMEM. */
-int schema_show_bytes(struct names *names, const uint8_t *bytes, size_t size, struct arg *arg);
 
 /* ---- Blocks ---------------------------------------------------------------------------------- */
 
@@ -126,8 +24,7 @@ int schema_show_bytes(struct names *names, const uint8_t *bytes, size_t size, st
  *
  * Bytes are foreign: every length is bounded, unknown kinds are skipped by their length, and what
  * cannot be believed ends the block with one EVENT_LOST of LOSS_CORRUPT. A key-value without an
- * event before it costs itself only. Times rise within a thread and never pass the present.
- * */
+ * event before it costs itself only. Times rise within a thread and never pass the present. */
 
 /* The shortest records fill a block; before them an edge and the losses, behind them one more, and
  * before all what is told of blocks that were overwritten. */
@@ -146,9 +43,7 @@ struct decoded {
 /* More losses than this were never counted one by one: the number is nonsense. */
 #define LOSS_BELIEVABLE (UINT64_C(1) << 48)
 
-/* ---- Queues: decode_spans.c ----
- *
- * What SPANs refer to, by their string ids, which are foreign. */
+/* ---- Queues: the subjects of SPANs, by their string ids, which are foreign ---- */
 
 enum {
     QUEUES_MAX = 1 << 14, /* of one segment */
@@ -230,8 +125,7 @@ int decode_queue_names(struct decoder *decoder);
 
 /* In `decoded.events` an EVENT_PUSH or EVENT_TRACK_BEGIN of a call that must last for some time to
  * be wanted has that time as its end_ns; a push has as its depth how many ranges are open around
- * it. An EVENT_SPAN has in
- * place of a colour 1 + the serial of the thread that caused it, or 0. */
+ * it. An EVENT_SPAN has in place of a colour 1 + the serial of the thread that caused it, or 0. */
 
 /* A timestamp of the segment as nanoseconds, at most the present. */
 int64_t decode_time(struct decoder *decoder, uint64_t time);
@@ -245,5 +139,43 @@ int decode_block(struct decoder *decoder, struct decode_thread *thread,
 /* One EVENT_LOST, from the thread's last event until now. */
 struct event decode_lost(struct decoder *decoder, struct decode_thread *thread, enum loss cause,
                          uint64_t count);
+
+/* ---- One pass over a block's records: decode.c and decode_spans.c ---- */
+
+/* The parts of one record, all inside its length. */
+struct decode_parts {
+    struct annot_record record;
+    struct annot_attr attr;
+    struct annot_id id;
+    const char *name, *text;
+};
+
+/* What a key-value belongs to. */
+enum decode_owner {
+    OWNER_NONE,    /* there was no record before it       */
+    OWNER_EVENT,   /* the last event                      */
+    OWNER_GROUP,   /* a group of counters                 */
+    OWNER_UNKNOWN, /* a record of a later minor version   */
+};
+
+/* One pass over the records of a block. */
+struct decode_pass {
+    struct decoder *decoder;
+    struct decode_thread *thread;
+    struct decoded *decoded;
+    enum decode_owner owner;
+    bool lost;          /* some record could not be told: decode_lose */
+    struct event group; /* OWNER_GROUP: what its series have in common */
+};
+
+/* The ordinal of a look-up, unless an earlier one failed; the first failure stays in *error. */
+uint32_t decode_keep(int64_t ordinal, int *error);
+
+/* Records of the pass that cannot be told. Room for one event must be there. */
+void decode_lose(struct decode_pass *pass, enum loss cause, uint64_t count);
+
+/* Adds a SPAN to the events, or counts why not; takes an anchor of a clock. 0 or -errno. */
+int decode_span(struct decode_pass *pass, const struct decode_parts *parts);
+int decode_anchor(struct decode_pass *pass, const struct decode_parts *parts);
 
 #endif

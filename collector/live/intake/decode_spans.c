@@ -4,7 +4,9 @@
  *
  * All of it is foreign. Nothing is bent: a span that cannot be where it says it was is counted and
  * left out, one that contradicts its cause stays and is counted. */
-#include "intake_parts.h"
+
+#include "clock_map.h"
+#include "decode.h"
 #include "symbol_name.h"
 #include "trace_devices.h"
 

@@ -1,13 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* The order of blocks within a thread, and the bookkeeping of what was read. Names and losses of
- * threads are in drain_publish.c. */
+/* The order of blocks within a thread, and the bookkeeping of what was read. */
 #include "drain.h"
 
+#include "annot_barrier.h"
+#include "clock_map.h"
 #include "clock_now.h"
+#include "decode.h"
+#include "drain_recorder.h"
+#include "drain_sums.h"
+#include "schema.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+static int drain_name_thread(struct drain *drain, struct drain_thread *thread, uint32_t name_id);
 
 enum { THREADS_MAX = 1 << 20 };
 
@@ -163,8 +170,9 @@ static struct drain_progress *progress_of(struct drain *drain, const struct segm
     return progress;
 }
 
-int drain_hand_on(struct drain *drain, struct drain_thread *thread,
-                  const struct batch_source *source, size_t count)
+/* Hands on the first `count` of drain->events. 0 or -errno of the sink. */
+static int drain_hand_on(struct drain *drain, struct drain_thread *thread,
+                         const struct batch_source *source, size_t count)
 {
     thread->last = *source; /* also of what was left out */
     if (count == 0)
@@ -434,4 +442,372 @@ void drain_free(struct drain *drain, uint64_t written)
     drain->done.count -= count;
     memmove(drain->done.items, drain->done.items + count,
             drain->done.count * sizeof(*drain->done.items));
+}
+
+/* ---- Threads in the trace -------------------------------------------------------------------- */
+
+/* Names, times, counts and losses of a segment's threads, copied to the trace. */
+
+static uint64_t larger(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+uint64_t drain_thread_lost(const struct drain_thread *thread, enum loss cause)
+{
+    uint64_t told = thread->decode.lost[cause];
+    return thread->left ? told - thread->trailing[cause] : larger(thread->lost[cause], told);
+}
+
+/* The name that an entered thread gave itself; 0 or the one it has are ignored. Told by its record
+ * and by each of its blocks, because the next thread takes over the record. 0 or -ENOMEM. */
+static int drain_name_thread(struct drain *drain, struct drain_thread *thread, uint32_t name_id)
+{
+    if (name_id == 0 || name_id == thread->name_id)
+        return 0;
+    int64_t name = names_by_id(&drain->decoder.names, name_id);
+    if (name < 0)
+        return (int)name;
+    struct trace_thread *entry = trace_thread(drain->trace, thread->decode.ordinal);
+    thread->name_id = name_id;
+    entry->name = (uint32_t)name;
+    entry->revision++;
+    return 0;
+}
+
+/* Losses of a thread that never got a block give it an entry all the same. */
+static int read_record(struct drain *drain, uint32_t index)
+{
+    struct annot_thread record;
+    int error = segment_read_thread(drain->segment, index, &record);
+    if (error <= 0)
+        return error;
+    bool any = drain->complete && record.records != 0;
+    for (int cause = 0; cause < ANNOT_LOSS_COUNT; cause++)
+        any = any || record.lost[cause] != 0;
+    uint64_t key = record.serial + UINT64_C(1);
+    if (!any && record.name == 0 && !map64_find(&drain->thread_index, key))
+        return 0;
+    struct drain_thread *thread;
+    error = drain_thread(drain, record.serial, &thread);
+    if (error != 0)
+        return error;
+    if (!thread->entered) {
+        if (!any)
+            return 0;
+        error = drain_enter_thread(drain, thread,
+                                   &(struct drain_who){record.tid, clock_now_ns(), record.comm});
+        if (error != 0)
+            return error;
+    }
+    thread->record = index;
+    thread->in_record = true;
+    thread->left = record.state == ANNOT_THREAD_FREE;
+    for (int cause = 0; cause < ANNOT_LOSS_COUNT; cause++)
+        if (record.lost[cause] <= LOSS_BELIEVABLE)
+            thread->lost[cause] = larger(thread->lost[cause], record.lost[cause]);
+    if (drain->complete && thread->decode.headers == 0 && record.records <= LOSS_BELIEVABLE)
+        thread->lost[LOSS_OVERWRITTEN] = record.records; /* none of its blocks is left */
+    return drain_name_thread(drain, thread, record.name);
+}
+
+static void publish_thread(struct drain *drain, struct drain_thread *thread)
+{
+    uint64_t state = thread->decode.record_count;
+    for (int cause = 0; cause < LOSS_COUNT; cause++)
+        state += larger(thread->lost[cause], thread->decode.lost[cause]);
+    if (!thread->entered || state == thread->published)
+        return;
+    thread->published = state;
+    struct trace_thread *entry = trace_thread(drain->trace, thread->decode.ordinal);
+    entry->event_count = thread->decode.record_count;
+    entry->first_ns = thread->decode.first_ns;
+    if (entry->last_ns < thread->decode.last_ns) /* it may have sums of later */
+        entry->last_ns = thread->decode.last_ns;
+    for (int cause = 0; cause < LOSS_COUNT; cause++)
+        entry->lost[cause] = larger(thread->lost[cause], thread->decode.lost[cause]);
+    entry->revision++;
+}
+
+/* Its record is given back and, later, none of its blocks was there: nothing can come any more.
+ * What only drain_finish tells keeps it; so do losses that its free record still shows, which would
+ * be told again. */
+static bool is_over(const struct drain *drain, struct drain_thread *thread)
+{
+    if (!thread->left)
+        thread->left_visit = 0;
+    else if (thread->left_visit == 0)
+        thread->left_visit = drain->visit + 1;
+    for (int cause = 0; cause < LOSS_COUNT; cause++)
+        if (thread->lost[cause] > thread->decode.lost[cause] || drain_is_waiting(thread) ||
+            (thread->in_record && thread->lost[cause] > 0))
+            return false;
+    return thread->left_visit != 0 && thread->left_visit <= drain->whole_visit &&
+           thread->visit < drain->whole_visit;
+}
+
+/* Its place goes to the last one. */
+static int forget_thread(struct drain *drain, size_t place)
+{
+    struct drain_thread *thread = &drain->threads.items[place];
+    struct drain_thread *last = &drain->threads.items[drain->threads.count - 1];
+    uint64_t ignored;
+    drain->past.event_count += thread->decode.record_count;
+    if (thread->decode.last_ns > drain->past.last_ns)
+        drain->past.last_ns = thread->decode.last_ns;
+    for (int cause = 0; cause < LOSS_COUNT; cause++)
+        drain->past.lost[cause] += drain_thread_lost(thread, (enum loss)cause);
+    map64_take(&drain->thread_index, thread->serial + UINT64_C(1), &ignored);
+    drain_forget_waiting(thread);
+    drain->threads.count--;
+    if (last == thread)
+        return 0;
+    *thread = *last;
+    return map64_put(&drain->thread_index, thread->serial + UINT64_C(1), place);
+}
+
+static int forget_threads(struct drain *drain)
+{
+    int error = 0;
+    for (size_t i = drain->threads.count; i-- > 0 && error == 0;)
+        if (is_over(drain, &drain->threads.items[i]))
+            error = forget_thread(drain, i);
+    return error;
+}
+
+int drain_publish(struct drain *drain)
+{
+    struct annot_shared shared;
+    int error = drain->broken ? -EFAULT : segment_read_shared(drain->segment, &shared);
+    uint32_t high = error == 0 ? shared.thread_high : 0;
+    if (high > drain->segment->info.thread_count)
+        high = drain->segment->info.thread_count;
+    /* A record that is not found any more was taken by another thread: its owner left. */
+    for (size_t i = 0; i < drain->threads.count; i++)
+        drain->threads.items[i].left = true, drain->threads.items[i].in_record = false;
+    for (uint32_t i = 0; i < high && error == 0; i++)
+        error = read_record(drain, i);
+    for (size_t i = 0; i < drain->threads.count; i++)
+        publish_thread(drain, &drain->threads.items[i]);
+    if (error == -EFAULT)
+        drain->broken = true;
+    else if (error == 0)
+        error = forget_threads(drain);
+    return error == -EFAULT ? 0 : error;
+}
+
+int drain_finish(struct drain *drain)
+{
+    int error = drain_sums(drain, true);
+    if (error == 0)
+        error = drain_publish(drain);
+    drain->decoder.now_ns = clock_now_ns();
+    for (size_t i = 0; i < drain->threads.count && error == 0; i++) {
+        struct drain_thread *thread = &drain->threads.items[i];
+        size_t count = 0;
+        for (int cause = 0; cause < LOSS_COUNT && thread->entered; cause++) {
+            if (thread->lost[cause] <= thread->decode.lost[cause])
+                continue;
+            uint64_t rest = thread->lost[cause] - thread->decode.lost[cause];
+            thread->trailing[cause] += rest;
+            drain->decoded.events.items[count++] =
+                decode_lost(&drain->decoder, &thread->decode, (enum loss)cause, rest);
+        }
+        struct batch_source source = {thread->last.sequence, thread->last.end_offset,
+                                      thread->last.end_offset};
+        error = drain_hand_on_waiting(drain, thread, INT64_MAX);
+        if (error == 0)
+            error = drain_hand_on(drain, thread, &source, count);
+    }
+    return error != 0 ? error : drain_publish(drain);
+}
+
+/* ---- Spans of queues ------------------------------------------------------------------------- */
+
+/* Spans leave the other events of their block: they go to a stream of their own, with the threads
+ * that caused them. */
+
+enum { ORIGINS_MAX = 1 << 16 };
+
+/* A thread that has told nothing yet, by its record; it lived at that time, perhaps not any more.
+ * 1, 0, -errno. */
+static int find_record(struct drain *drain, uint32_t serial, int64_t time_ns, uint32_t *ret_ordinal)
+{
+    struct annot_shared shared;
+    int error = segment_read_shared(drain->segment, &shared);
+    uint32_t count = drain->segment->info.thread_count;
+    for (uint32_t i = 0; error == 0 && i < count && i < shared.thread_high; i++) {
+        struct annot_thread record;
+        struct drain_thread *thread;
+        int found = segment_read_thread(drain->segment, i, &record);
+        if (found < 0)
+            return found;
+        if (found == 0 || record.serial != serial)
+            continue;
+        error = drain_thread(drain, serial, &thread);
+        if (error == 0 && !thread->entered)
+            error = drain_enter_thread(drain, thread,
+                                       &(struct drain_who){record.tid, time_ns, record.comm});
+        *ret_ordinal = error == 0 ? thread->decode.ordinal : 0;
+        return error == 0 ? 1 : error;
+    }
+    return error;
+}
+
+/* One that has left, by what the trace knows. */
+static bool find_past(const struct drain *drain, uint32_t serial, uint32_t *ret_ordinal)
+{
+    uint32_t told = drain->serial_base + serial + 1;
+    for (uint32_t i = trace_thread_count(drain->trace); i-- > 0;) {
+        const struct trace_thread *thread = trace_thread_get(drain->trace, i);
+        if (thread->process == drain->process && thread->serial == told) {
+            *ret_ordinal = i;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* One of which nothing was read yet, by a block of its own. 1, 0, -errno. */
+static int find_block(struct drain *drain, const segment_blocks *blocks, uint32_t serial,
+                      uint32_t *ret_ordinal)
+{
+    for (size_t i = 0; i < blocks->count; i++) {
+        struct annot_block header;
+        struct drain_thread *thread;
+        if (blocks->items[i].serial != serial)
+            continue;
+        int error = segment_read_header(drain->segment, blocks->items[i].index, &header);
+        if (error == 0 && header.thread_serial != serial)
+            continue;
+        if (error == 0)
+            error = drain_enter_block(drain, &header, &thread);
+        *ret_ordinal = error == 0 ? thread->decode.ordinal : 0;
+        return error == 0 ? 1 : error;
+    }
+    return 0;
+}
+
+/* It gave its record back, perhaps since the visit looked for blocks. */
+static int find_left(struct drain *drain, uint32_t serial, uint32_t *ret_ordinal)
+{
+    if (find_past(drain, serial, ret_ordinal))
+        return 1;
+    int found = find_block(drain, &drain->blocks, serial, ret_ordinal);
+    if (found != 0)
+        return found;
+    drain->fresh.count = 0;
+    int error = segment_scan(drain->segment, SEGMENT_RECORDS, &drain->fresh);
+    return error != 0 ? error : find_block(drain, &drain->fresh, serial, ret_ordinal);
+}
+
+int drain_find_thread(struct drain *drain, uint32_t serial, int64_t time_ns, uint32_t *ret_ordinal)
+{
+    const uint64_t *index = map64_find(&drain->thread_index, serial + UINT64_C(1));
+    if (index && drain->threads.items[*index].entered) {
+        *ret_ordinal = drain->threads.items[*index].decode.ordinal;
+        return 1;
+    }
+    const uint64_t *known = map64_find(&drain->origins, serial + UINT64_C(1));
+    if (known && *known <= UINT32_MAX) {
+        *ret_ordinal = (uint32_t)(*known - 1);
+        return 1;
+    }
+    if (known && *known == drain->visit << 32)
+        return 0;
+    if (!known && drain->origins.count >= ORIGINS_MAX) /* more threads than there can be */
+        return 0;
+    int found = find_record(drain, serial, time_ns, ret_ordinal);
+    if (found == 0)
+        found = find_left(drain, serial, ret_ordinal);
+    if (found >= 0 && map64_put(&drain->origins, serial + UINT64_C(1),
+                                found ? *ret_ordinal + UINT64_C(1) : drain->visit << 32) != 0)
+        return -ENOMEM;
+    return found;
+}
+
+static int set_cause(struct drain *drain, struct event *span)
+{
+    uint32_t ordinal = 0, serial = span->color;
+    int found = serial ? drain_find_thread(drain, serial - 1, span->origin_ns, &ordinal) : 0;
+    span->color = 0;
+    if (found < 0 && found != -EFAULT)
+        return found;
+    if (found > 0)
+        span->thread = ordinal;
+    else
+        span->origin_ns = EVENT_NO_ORIGIN;
+    return 0;
+}
+
+/* Spans to drain->spans; the others move up, or go where the recording has them already. */
+static int split(struct drain *drain)
+{
+    size_t kept = 0;
+    struct event *events = drain->decoded.events.items;
+    drain->spans.count = 0;
+    if (vec_reserve(&drain->spans, drain->decoder.queues.span_count) != 0)
+        return -ENOMEM;
+    for (size_t i = 0; i < drain->decoded.events.count; i++) {
+        if (events[i].kind == EVENT_SPAN)
+            drain->spans.items[drain->spans.count++] = events[i];
+        else if (!drain->decoder.skip.plain)
+            events[kept++] = events[i];
+    }
+    drain->decoded.events.count = kept;
+    return 0;
+}
+
+/* The thread itself did it: readers are told that it has such spans. */
+static void set_own(struct drain *drain, struct event *span)
+{
+    struct trace_thread *thread = trace_thread(drain->trace, span->thread);
+    span->origin_ns = EVENT_NO_ORIGIN;
+    thread->revision += !thread->probed;
+    thread->probed = true;
+}
+
+/* All have their threads; of what no known thread did, nobody can tell where it lies. */
+static int set_causes(struct drain *drain)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < drain->spans.count; i++) {
+        struct event *span = &drain->spans.items[i];
+        int error = set_cause(drain, span);
+        if (error != 0)
+            return error;
+        bool own = event_is_own_span(span), known = span->origin_ns != EVENT_NO_ORIGIN;
+        if (own && known)
+            set_own(drain, span);
+        drain->corrupt += own && !known;
+        if (known || !own)
+            drain->spans.items[kept++] = *span;
+    }
+    drain->spans.count = kept;
+    return 0;
+}
+
+static int hand_on_spans(struct drain *drain, uint32_t emitter, const struct batch_source *source)
+{
+    int error = set_causes(drain);
+    const struct event_batch batch = {.thread = emitter,
+                                      .count = (uint32_t)drain->spans.count,
+                                      .events = drain->spans.items,
+                                      .source = *source,
+                                      .args = drain->decoded.args.items,
+                                      .late = 1};
+    return error != 0 || batch.count == 0 ? error : drain->sink(drain->sink_context, &batch);
+}
+
+int drain_hand_on_block(struct drain *drain, struct drain_thread *thread,
+                        const struct batch_source *source)
+{
+    uint32_t emitter = thread->decode.ordinal;
+    bool any = drain->decoder.queues.span_count != 0 || drain->decoder.skip.plain;
+    int error = any ? split(drain) : 0;
+    if (error == 0)
+        error = drain_leave_out(drain, thread);
+    if (error == 0)
+        error = drain_hand_on(drain, thread, source, drain->decoded.events.count);
+    return error == 0 && any ? hand_on_spans(drain, emitter, source) : error;
 }

@@ -10,7 +10,9 @@
 #ifndef ANNOT_INTAKE_DRAIN_H
 #define ANNOT_INTAKE_DRAIN_H
 
+#include "clock_map.h"
 #include "decode.h"
+#include "drain_sums.h"
 #include "hash_map.h"
 #include "lives.h"
 #include "vec.h"
@@ -54,7 +56,7 @@ enum drain_kind {
     DRAIN_KINDS,
 };
 
-/* Calls of a thread of which nobody knows yet whether they last long enough: drain_short.c. */
+/* Calls of a thread that may still turn out too short to be wanted: drain_short.c. */
 struct drain_waiting {
     VEC(struct event) events; /* begins of calls, the first is one, and what happened on tracks */
     VEC(struct arg) args;     /* of them, and of some that were left out */
@@ -80,47 +82,6 @@ struct drain_thread {
     uint32_t name_id;    /* as told to the trace */
     struct drain_waiting *waiting; /* NULL: it never had such calls */
 };
-
-enum {
-    COUNTED_VALUES = 2, /* how often, and the time in it */
-    DRAIN_SUM_KINDS = ANNOT_WIRE_SUM_CALLEES + 1,
-};
-
-/* A sum, as it is in the recording. */
-struct drain_sum {
-    uint32_t stack; /* 0: it makes no sense */
-    uint16_t depth; /* of it */
-    uint16_t set;   /* 0: it is not told */
-    uint64_t count, own_ns;
-    int64_t begin_ns; /* of what is new */
-};
-
-/* A block of sums. */
-struct drain_sums {
-    uint32_t index, serial;
-    uint64_t claim_time;
-    int64_t begin_ns;
-    uint32_t thread; /* ordinal */
-    bool is_met, is_done;
-    VEC(struct drain_sum) items;
-};
-
-/* What a recording that is continued has of a sum; all of these, by thread, stack and kind. */
-struct counted {
-    uint64_t count, own_ns;
-    int64_t end_ns;
-};
-
-struct counted_sums {
-    struct map64 by_key;
-    VEC(struct counted) items;
-};
-
-/* What kind of sum (enum annot_wire_sum_kind) samples of a set are; 0: of none. */
-unsigned counted_kind(const struct sample_set *set);
-/* Of a sample of the recording, in its order. 0 or -ENOMEM. */
-int counted_note(struct counted_sums *sums, const struct sample *sample, unsigned kind);
-void counted_fini(struct counted_sums *sums);
 
 /* What threads that need no more attention add to the totals of their process. */
 struct drain_past {
@@ -154,7 +115,7 @@ struct drain {
     bool broken;
     bool complete; /* a flight recorder, of which all that was left is read */
     drain_sink_fn *sink;
-    drain_samples_fn *samples; /* NULL: nobody wants them */
+    drain_samples_fn *samples; /* NULL: they are left out */
     void *samples_context;
     drain_room_fn *room; /* asked before each block; NULL: there is always */
     void *sink_context;
@@ -187,11 +148,6 @@ void drain_destroy(struct drain *drain);
  * bytes of records read, or -errno of the sink or -ENOMEM. What is wrong with the segment is no
  * error: it ends up in `broken` and `corrupt`. */
 int64_t drain_visit(struct drain *drain, enum drain_depth depth);
-
-/* A flight recorder is read in one look, at its end: drain_visit with DRAIN_RELEASED does nothing.
- * Or here, while it goes on, for a snapshot; `everything`: nobody writes any more. As
- * drain_visit, but -EFAULT is returned. */
-int64_t drain_recorder(struct drain *drain, bool everything);
 
 /* What was read so far is in the file when this ticket is written. 0 or -ENOMEM. */
 int drain_seal(struct drain *drain, uint64_t ticket);
@@ -227,27 +183,20 @@ int drain_find_thread(struct drain *drain, uint32_t serial, int64_t time_ns, uin
 /* Gives a thread its entry in the trace. 0 or -ENOMEM. */
 int drain_enter_thread(struct drain *drain, struct drain_thread *thread,
                        const struct drain_who *who);
+
 /* The same to the thread of a block, if it has none yet. 0, -ENOMEM, -EFAULT. */
 int drain_enter_block(struct drain *drain, const struct annot_block *header,
                       struct drain_thread **ret_thread);
 
-/* The name that an entered thread gave itself; 0 or the one it has are ignored. Told by its record
- * and by each of its blocks, because the next thread takes over the record. 0 or -ENOMEM. */
-int drain_name_thread(struct drain *drain, struct drain_thread *thread, uint32_t name_id);
-
 /* What counts for the thread and is not in the counters of its process already. */
 uint64_t drain_thread_lost(const struct drain_thread *thread, enum loss cause);
-
-/* Hands on the first `count` of drain->events. 0 or -errno of the sink. */
-int drain_hand_on(struct drain *drain, struct drain_thread *thread,
-                  const struct batch_source *source, size_t count);
 
 /* Hands on what was decoded of a block: plain events, and a batch that is `late` of the spans. The
  * thread may have moved then. */
 int drain_hand_on_block(struct drain *drain, struct drain_thread *thread,
                         const struct batch_source *source);
 
-/* ---- Calls that are too short to be wanted: drain_short.c ---- */
+/* ---- Calls that are too short to be wanted --------------------------------------------------- */
 
 /* Takes them out of what was decoded of the thread, and holds back those of which it is not known
  * yet. 0 or -ENOMEM. */
@@ -256,14 +205,8 @@ int drain_leave_out(struct drain *drain, struct drain_thread *thread);
 /* Hands on what is held back, and lasts long enough if it lasts until then, as all is known that
  * happened before; INT64_MAX: whatever is held back. 0 or -errno of the sink. */
 int drain_hand_on_waiting(struct drain *drain, struct drain_thread *thread, int64_t until_ns);
-
 bool drain_is_waiting(const struct drain_thread *thread);
 void drain_forget_waiting(struct drain_thread *thread);
-
-/* Hands on what sums have more than at the last look, if that was a second ago or this is the last
- * one. 0 or -errno of the sink, -ENOMEM. */
-int drain_sums(struct drain *drain, bool is_last);
-void drain_forget_sums(struct drain *drain);
 
 /* Reads names and losses of the threads, and tells the trace what changed. 0 or -ENOMEM. */
 int drain_publish(struct drain *drain);

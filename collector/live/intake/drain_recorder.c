@@ -7,9 +7,11 @@
  * capture stands are left out, so of no thread a block is missing in the middle. A copy is believed
  * only if the block was the same before and after. Work functions run under the guard: see guard.h.
  * Thread-safety: one thread per object. */
+#include "drain_recorder.h"
+
 #include "annot_barrier.h"
+#include "clock_map.h"
 #include "clock_now.h"
-#include "intake_parts.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -18,7 +20,7 @@
 
 enum { TAKES_MAX = 8 };
 
-/* ---- Copies ---- */
+/* ---- Copies ---------------------------------------------------------------------------------- */
 
 static uint32_t *state_word(const struct segment *segment, uint32_t index)
 {
@@ -197,7 +199,7 @@ int capture_take(const struct segment *segment, bool everything, struct capture 
     return error;
 }
 
-/* ---- Their records ---- */
+/* ---- Their records --------------------------------------------------------------------------- */
 
 /* Where the block is read from: 0, behind what an earlier look has handed on, or at its end. */
 static uint32_t begin_of(const struct drain_thread *thread, uint32_t sequence, uint32_t end)

@@ -6,11 +6,14 @@
  * What the program writes meanwhile is read at the next look; after its death nothing is missing.
  * All of it is foreign: a sum that makes no sense is lost, and no number becomes smaller.
  * Thread-safety: none. */
+#include "drain_sums.h"
+
+#include "clock_map.h"
 #include "drain.h"
 
 #include "annot_barrier.h"
 #include "clock_now.h"
-#include "intake_parts.h"
+#include "intake_admit.h"
 #include "sample.h"
 #include "stacks.h"
 

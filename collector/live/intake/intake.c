@@ -3,9 +3,12 @@
  * trace is in intake_admit.c. */
 #include "intake.h"
 
+#include "clock_map.h"
 #include "clock_now.h"
-#include "intake_parts.h"
+#include "drain_recorder.h"
+#include "intake_admit.h"
 #include "proc_info.h"
+#include "segment_source.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -19,7 +22,8 @@ enum {
     EMPTIED_MAX = 8,      /* segments of ended processes that wait for a flush */
 };
 
-#define EXIT_MEMORY_NS  INT64_C(2000000000)
+#define EXIT_MEMORY_NS INT64_C(2000000000)
+
 #define NAMES_MEMORY_NS INT64_C(1000000000)
 
 int intake_create(const struct intake_options *options, struct intake **ret_intake)
@@ -28,21 +32,33 @@ int intake_create(const struct intake_options *options, struct intake **ret_inta
     if (!intake)
         return -ENOMEM;
     intake->options = *options;
-    intake->discover.fd = -1;
     intake->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     int error = intake->epoll_fd < 0 ? -errno : guard_install();
     if (error == 0)
-        error = discover_open(&intake->discover, options->directory);
-    struct epoll_event event = {.events = EPOLLIN};
-    if (error == 0 && intake->discover.fd >= 0 &&
-        epoll_ctl(intake->epoll_fd, EPOLL_CTL_ADD, intake->discover.fd, &event) != 0)
-        error = -errno;
+        error = intake_add_directory(intake, options->directory);
     if (error != 0) {
         intake_destroy(intake);
         return error;
     }
     *ret_intake = intake;
     return 0;
+}
+
+int intake_add_directory(struct intake *intake, struct directory *directory)
+{
+    struct epoll_event event = {.events = EPOLLIN};
+    struct discover *discover = calloc(1, sizeof(*discover));
+    int error = discover && vec_reserve(&intake->discovers, 1) == 0 ? 0 : -ENOMEM;
+    if (error == 0)
+        error = discover_open(discover, directory);
+    if (error != 0) {
+        free(discover);
+        return error;
+    }
+    intake->discovers.items[intake->discovers.count++] = discover;
+    return discover->fd < 0 || epoll_ctl(intake->epoll_fd, EPOLL_CTL_ADD, discover->fd, &event) == 0
+               ? 0
+               : -errno;
 }
 
 void intake_destroy(struct intake *intake)
@@ -55,7 +71,11 @@ void intake_destroy(struct intake *intake)
     vec_free(&intake->pending);
     vec_free(&intake->unread);
     vec_free(&intake->junk);
-    discover_close(&intake->discover);
+    for (size_t i = 0; i < intake->discovers.count; i++) {
+        discover_close(intake->discovers.items[i]);
+        free(intake->discovers.items[i]);
+    }
+    vec_free(&intake->discovers);
     if (intake->epoll_fd >= 0)
         close(intake->epoll_fd);
     free(intake);
@@ -72,7 +92,38 @@ int intake_fd(const struct intake *intake)
     return intake->epoll_fd;
 }
 
-/* ---- Ends ---- */
+/* ---- Watchers of queues ---------------------------------------------------------------------- */
+
+/* Writes the session's wishes into a word of the segment, which the program's watchers of queues
+ * (of a GPU, say) read when they like. Cost: a comparison. */
+static void write_wishes(const struct intake *intake, struct segment_source *source)
+{
+    uint32_t wishes = intake->filter.wishes | intake->wishes;
+    if (source->wishes == wishes || source->drain->broken)
+        return;
+    if (segment_set_wishes(&source->segment, wishes) == 0)
+        source->wishes = wishes;
+}
+
+void intake_ask_queues(struct intake *intake)
+{
+    intake->wishes |= ANNOT_WISH_END;
+}
+
+bool intake_awaits_queues(const struct intake *intake)
+{
+    for (size_t i = 0; i < intake->sources.count; i++) {
+        const struct segment_source *source = intake->sources.items[i];
+        uint64_t counts[ANNOT_QUEUE_COUNTS];
+        if (source->state == SOURCE_LIVE && !source->watch.ended && !source->drain->broken &&
+            segment_read_queues(&source->segment, counts) == 0 &&
+            counts[ANNOT_QUEUE_TOTAL_OPENED] > counts[ANNOT_QUEUE_TOTAL_SHUT])
+            return true;
+    }
+    return false;
+}
+
+/* ---- Ends ------------------------------------------------------------------------------------ */
 
 static bool find_exit(struct intake *intake, const struct segment_source *source, int *ret_status)
 {
@@ -130,7 +181,7 @@ static int empty_source(struct intake *intake, struct segment_source *source, bo
         return 0;
     int error = bytes < 0 ? (int)bytes : drain_finish(source->drain);
     if (error == 0)
-        error = source_publish(source, intake->options.trace, intake->options.directory);
+        error = source_publish(source, intake->options.trace);
     if (error != 0)
         return error;
     source->state = SOURCE_EMPTIED;
@@ -155,7 +206,7 @@ void intake_note_exit(struct intake *intake, int pid, int wait_status)
         (struct intake_exit){pid, wait_status, clock_now_ns()};
 }
 
-/* ---- Steps ---- */
+/* ---- Steps ----------------------------------------------------------------------------------- */
 
 /* All that is ready: at the end there is no other look. */
 static void take_epoll_events(struct intake *intake)
@@ -180,7 +231,7 @@ struct filter_rules *intake_filter(struct intake *intake)
 }
 
 /* What cannot be told is read all the same: more than was asked for. */
-static int tell_filter(const struct intake *intake, struct segment_source *source)
+static int tell_filter(struct intake *intake, struct segment_source *source)
 {
     struct drain *drain = source->drain;
     if (intake->filter.revision == 0 || drain->broken)
@@ -197,12 +248,12 @@ static int64_t step_source(struct intake *intake, struct segment_source *source,
         return 0;
     if (source->watch.pidfd < 0)
         process_watch_poll(&source->watch);
-    if (source->watch.ended)
-        return empty_source(intake, source, false);
-    int error = tell_filter(intake, source);
+    int error = tell_filter(intake, source); /* of one that has ended: which rules it had use for */
     if (error != 0)
         return error;
-    intake_tell_wishes(intake, source);
+    if (source->watch.ended)
+        return empty_source(intake, source, false);
+    write_wishes(intake, source);
     int64_t bytes = 0;
     if (!source->drain->decoder.overwrites) /* else at the end */
         bytes = drain_visit(source->drain, partial ? DRAIN_CLAIMED : DRAIN_RELEASED);
@@ -249,7 +300,7 @@ static int look_at(struct intake *intake, struct segment_source *source)
             tell_end(intake, source);
         return 0;
     }
-    int error = source_publish(source, intake->options.trace, intake->options.directory);
+    int error = source_publish(source, intake->options.trace);
     if (source->watch.pid == 0 && source->orderly) /* out of sight, but it said good-bye */
         source->watch.ended = true;
     if (error == 0 && source_was_replaced(source))
@@ -316,7 +367,7 @@ void intake_free(struct intake *intake, uint64_t written)
             drain_free(source->drain, written);
         else if (source->state == SOURCE_EMPTIED &&
                  (written == DRAIN_ALL || (source->ticket != 0 && source->ticket <= written)))
-            source_remove_segment(source, intake->options.directory);
+            source_remove_segment(source);
     }
 }
 
@@ -326,6 +377,17 @@ static bool is_exhausted(const struct segment_source *source)
     struct annot_shared shared;
     return segment_read_shared(&source->segment, &shared) == 0 && (uint32_t)shared.free_head == 0 &&
            shared.high_water >= source->segment.info.block_count;
+}
+
+int64_t intake_least_pool(const struct intake *intake, int64_t most)
+{
+    for (size_t i = 0; i < intake->sources.count; i++) {
+        const struct segment_source *source = intake->sources.items[i];
+        int64_t bytes = (int64_t)source->segment.info.block_count * ANNOT_BLOCK_SIZE;
+        if (source->state == SOURCE_LIVE && bytes < most)
+            most = bytes;
+    }
+    return most;
 }
 
 /* Blocks that were read and wait for intake_seal. */
@@ -359,7 +421,8 @@ bool intake_is_pressed(const struct intake *intake)
 int intake_finish(struct intake *intake)
 {
     int64_t bytes = intake_step(intake, true);
-    discover_stop(&intake->discover);
+    for (size_t i = 0; i < intake->discovers.count; i++)
+        discover_stop(intake->discovers.items[i]);
     int error = bytes < 0 ? (int)bytes : intake_look_around(intake);
     if (error == 0)
         error = intake_note_search(intake, INT64_MAX); /* nobody can join any more */
@@ -370,7 +433,7 @@ int intake_finish(struct intake *intake)
         bytes = drain_visit(source->drain, DRAIN_CLAIMED);
         error = bytes < 0 ? (int)bytes : drain_finish(source->drain);
         if (error == 0)
-            error = source_publish(source, intake->options.trace, intake->options.directory);
+            error = source_publish(source, intake->options.trace);
         intake->left_count += !process_watch_poll(&source->watch) && !source->orderly;
         source->state = SOURCE_EMPTIED;
     }
@@ -387,7 +450,7 @@ int intake_snapshot(struct intake *intake)
         source->drain->broken = bytes == -EFAULT; /* what was read of it stays */
         error = bytes < 0 && bytes != -EFAULT ? (int)bytes : drain_finish(source->drain);
         if (error == 0)
-            error = source_publish(source, intake->options.trace, intake->options.directory);
+            error = source_publish(source, intake->options.trace);
     }
     return error;
 }

@@ -7,6 +7,7 @@
 #ifndef ANNOT_INTAKE_H
 #define ANNOT_INTAKE_H
 
+#include "clock_map.h"
 #include "drain.h"
 #include "intake_directory.h"
 #include "intake_filter.h"
@@ -14,9 +15,10 @@
 #include "refusals.h"
 
 struct intake;
+struct segment_source;
 
 struct intake_options {
-    struct directory *directory; /* these four outlive the intake */
+    struct directory *directory; /* the first one; these four outlive the intake */
     struct trace *trace;
     struct clock_map *clock;
     struct lives *lives; /* what it finds hangs there */
@@ -51,6 +53,9 @@ struct intake_counts {
 
 /* 0 or -errno: inotify, memory. */
 int intake_create(const struct intake_options *options, struct intake **ret_intake);
+
+/* Segments of the session in one more directory, which outlives the intake. 0 or -errno. */
+int intake_add_directory(struct intake *intake, struct directory *directory);
 void intake_destroy(struct intake *intake);
 
 /* Continue a recording: `known` (by ascending thread ordinal) must outlive the intake. */
@@ -71,6 +76,7 @@ struct filter_rules *intake_filter(struct intake *intake);
 
 /* Whether in some process somebody still watches queues, and has not told all he saw. */
 bool intake_awaits_queues(const struct intake *intake);
+
 /* The next step tells them that the session ends: they tell what is left. */
 void intake_ask_queues(struct intake *intake);
 
@@ -106,10 +112,15 @@ int intake_finish(struct intake *intake);
  * -errno. */
 int intake_snapshot(struct intake *intake);
 
+/* The size of the smallest buffer of a process that writes, at most `most`. */
+int64_t intake_least_pool(const struct intake *intake, int64_t most);
+
 /* Whether a living process still has a segment mapped that was found here. */
 bool intake_is_mapped(const struct intake *intake);
-
 void intake_count(const struct intake *intake, struct intake_counts *ret_counts);
+
+/* The process was replaced by another program: its segment is emptied for good. */
+int intake_replace(struct intake *intake, struct segment_source *source);
 
 /* ---- How soon to look at the programs' pools again ----
  *
@@ -127,24 +138,5 @@ static inline int pace_timeout_ms(int before_ms, int64_t bytes, int64_t pool_byt
         return PACE_BUSY_MS;
     return bytes > pool_bytes / 256 || before_ms >= PACE_IDLE_MS ? before_ms : 2 * before_ms;
 }
-
-/* ---- Lines of a session's file: python_lines.c ----
- *
- * What others appended to it. Python interpreters said of themselves, as facts of the recording,
- * which have no pyannot and what helps, which parts of it ran, and whether what they recorded
- * arrived; sessions inside this one named their recordings. docs/wire-format.md, "Lines". */
-
-enum {
-    PYTHON_LINES_BYTES = 1 << 20, /* what is behind is not read */
-    PYTHON_LINE_BYTES = 1024,
-    PYTHON_NOTES_MAX = 64, /* different ones */
-    NESTED_BYTES = 8192,   /* of the list of recordings; those behind are not named */
-};
-
-/* When all events are in the trace. `fd`: the session file, or -1. 0 or -ENOMEM. */
-int python_lines_take(int fd, struct trace *trace);
-
-/* The same of lines that are there already; they are changed. */
-int python_lines_read(char *lines, size_t size, struct trace *trace);
 
 #endif

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* From a name in the directory to a process of the trace: is it ours, is it whole, is it a process
  * that is known already, whose child is it. */
+#include "intake_admit.h"
+
+#include "clock_map.h"
 #include "clock_now.h"
 #include "file_io.h"
-#include "intake_parts.h"
+#include "intake.h"
 #include "proc_info.h"
+#include "segment_source.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -17,7 +21,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ---- Who is it ---- */
+/* ---- Who is it ------------------------------------------------------------------------------- */
 
 /* Whether the older segment belongs to the program that runs in the process now. */
 static bool same_image(const struct segment_source *older, const struct segment_source *newer)
@@ -131,12 +135,16 @@ static int enter(struct intake *intake, struct segment_source *source)
     return 0;
 }
 
-/* ---- Whose child is it ---- */
+/* ---- Whose child is it ----------------------------------------------------------------------- */
 
+/* A forked child runs its parent's command; the one that it read may be its parent's title. */
 static void set_parent(struct intake *intake, uint32_t child, uint32_t parent)
 {
     struct trace_process *entry = trace_process(intake->options.trace, child);
+    uint32_t cmdline = trace_process_get(intake->options.trace, parent)->cmdline;
     entry->parent = (int32_t)parent;
+    if (entry->forked && cmdline)
+        entry->cmdline = cmdline;
     entry->revision++;
 }
 
@@ -155,7 +163,7 @@ static int find_family(struct intake *intake, struct segment_source *source)
     return place < 0 ? (int)place : 0;
 }
 
-/* ---- Admission ---- */
+/* ---- Admission ------------------------------------------------------------------------------- */
 
 /* Threads of which the recording knows a part. */
 static int resume_threads(struct intake *intake, struct segment_source *source)
@@ -211,16 +219,25 @@ static int start_drain(struct intake *intake, struct segment_source *source)
     return resume_threads(intake, source);
 }
 
-/* The recording tells which policies were in force. */
-static int note_policy(struct intake *intake, const struct annot_segment_info *info)
+static int count_fact(struct trace *trace, const char *fact)
+{
+    int error =
+        fact ? trace_fact_set(trace, FACT_COUNT, fact, trace_fact_value(trace, fact) + 1) : 0;
+    return error == -ENOMEM ? error : 0;
+}
+
+/* The recording says which policies were in force, and how many buffers were smaller than asked:
+ * nothing but limits makes the table of strings smaller. */
+static int note_buffer(struct intake *intake, const struct annot_segment_info *info)
 {
     struct trace *trace = intake->options.trace;
     const char *fact = info->policy == ANNOT_POLICY_OVERWRITE_OLDEST ? TRACE_FACT_OVERWRITE
                        : info->policy == ANNOT_POLICY_WAIT           ? TRACE_FACT_WAIT
                                                                      : NULL;
-    int error =
-        fact ? trace_fact_set(trace, FACT_COUNT, fact, trace_fact_value(trace, fact) + 1) : 0;
-    return error == -ENOMEM ? error : 0;
+    int error = count_fact(trace, fact);
+    if (error == 0 && info->strings_size < ANNOT_STRINGS_SIZE_DEFAULT)
+        error = count_fact(trace, TRACE_FACT_SMALL);
+    return error;
 }
 
 /* A whole segment of this session. Takes the process over in any case. */
@@ -244,7 +261,7 @@ static int admit(struct intake *intake, struct segment_source *source)
     if (error == 0 && source->primary)
         error = source_describe(source, intake->options.trace, intake->options.clock);
     if (error == 0 && source->primary)
-        error = note_policy(intake, info);
+        error = note_buffer(intake, info);
     if (error == 0)
         error = vec_reserve(&intake->sources, 1);
     if (error == 0)
@@ -259,19 +276,27 @@ static int admit(struct intake *intake, struct segment_source *source)
     return 0;
 }
 
-static bool is_known(const struct intake *intake, const char *name, ino_t inode)
+/* A file in one of the directories. */
+struct found {
+    struct intake *intake;
+    const struct directory *directory;
+};
+
+static bool is_known(const struct found *found, const char *name, ino_t inode)
 {
+    const struct intake *intake = found->intake;
     for (size_t i = 0; i < intake->sources.count; i++) {
         const struct segment_source *source = intake->sources.items[i];
-        if (source->segment.inode == inode && strcmp(source->segment.name, name) == 0)
+        if (source->directory == found->directory && source->segment.inode == inode &&
+            strcmp(source->segment.name, name) == 0)
             return true;
     }
     return false;
 }
 
-static struct intake_pending pending_name(const char *name, bool unread)
+static struct intake_pending pending_name(const struct found *found, const char *name, bool unread)
 {
-    struct intake_pending pending = {.unread = unread};
+    struct intake_pending pending = {.directory = found->directory, .unread = unread};
     memcpy(pending.name, name, strlen(name));
     return pending;
 }
@@ -287,9 +312,11 @@ static bool is_abandoned(const char *name)
 
 void intake_remove_junk(struct intake *intake)
 {
-    for (size_t i = 0; i < intake->junk.count; i++)
-        if (is_abandoned(intake->junk.items[i].name))
-            unlinkat(intake->options.directory->fd, intake->junk.items[i].name, 0);
+    for (size_t i = 0; i < intake->junk.count; i++) {
+        const struct intake_pending *junk = &intake->junk.items[i];
+        if (is_abandoned(junk->name))
+            unlinkat(junk->directory->fd, junk->name, 0);
+    }
     intake->junk.count = 0;
 }
 
@@ -317,19 +344,21 @@ static bool is_ours(const struct intake *intake, const struct annot_segment_info
 }
 
 /* 0 or -errno; what is wrong with a file is no error of ours. */
-static int try_segment(struct intake *intake, const char *name)
+static int try_segment(const struct found *found, const char *name)
 {
     struct stat status;
-    if (fstatat(intake->options.directory->fd, name, &status, AT_SYMLINK_NOFOLLOW) != 0 ||
-        is_known(intake, name, status.st_ino))
+    struct intake *intake = found->intake;
+    int directory_fd = found->directory->fd;
+    if (fstatat(directory_fd, name, &status, AT_SYMLINK_NOFOLLOW) != 0 ||
+        is_known(found, name, status.st_ino))
         return 0;
     if (intake->sources.count >= INTAKE_PROCESSES_MAX) /* until others have ended */
-        return vec_push(&intake->pending, pending_name(name, true));
+        return vec_push(&intake->pending, pending_name(found, name, true));
     struct segment_source *source = calloc(1, sizeof(*source));
     if (!source)
         return -ENOMEM;
     source->watch.pidfd = -1;
-    int directory_fd = intake->options.directory->fd;
+    source->directory = found->directory;
     int error = segment_open(directory_fd, name, &source->segment);
     bool abandoned = error == -EAGAIN && is_abandoned(name);
     if (abandoned) /* it may have been finished before its maker died */
@@ -344,9 +373,9 @@ static int try_segment(struct intake *intake, const char *name)
     if (error == -EAGAIN && abandoned)
         unlinkat(directory_fd, name, 0);
     else if (error == -EAGAIN || error == -EMFILE || error == -ENFILE)
-        return vec_push(&intake->pending, pending_name(name, error != -EAGAIN));
+        return vec_push(&intake->pending, pending_name(found, name, error != -EAGAIN));
     if (error == -EBADMSG && intake->junk.count < INTAKE_JUNK_MAX)
-        return vec_push(&intake->junk, pending_name(name, false));
+        return vec_push(&intake->junk, pending_name(found, name, false));
     if (error == -EPROTONOSUPPORT)
         return note_version(intake, name);
     return error == -ENOMEM ? error : 0;
@@ -354,9 +383,8 @@ static int try_segment(struct intake *intake, const char *name)
 
 static int on_name(void *context, const char *name)
 {
-    struct intake *intake = context;
     struct segment_name parsed;
-    return segment_name_parse(name, &parsed) ? try_segment(intake, name) : 0;
+    return segment_name_parse(name, &parsed) ? try_segment(context, name) : 0;
 }
 
 int intake_note_search(struct intake *intake, int64_t until_ns)
@@ -376,26 +404,42 @@ int intake_note_search(struct intake *intake, int64_t until_ns)
                              intake->unread.count);
 }
 
+/* New names in all directories; when all of them are told that were there, as the clock has it. */
+static int poll_directories(struct intake *intake, int64_t *ret_told_ns)
+{
+    int error = 0;
+    *ret_told_ns = INT64_MAX;
+    for (size_t i = 0; i < intake->discovers.count && error == 0; i++) {
+        struct discover *discover = intake->discovers.items[i];
+        struct found found = {intake, discover->directory};
+        error = discover_poll(discover, on_name, &found);
+        if (discover->told_ns < *ret_told_ns)
+            *ret_told_ns = discover->told_ns;
+    }
+    return error;
+}
+
 int intake_discover(struct intake *intake)
 {
     size_t count = intake->pending.count;
-    int64_t begin_ns = clock_now_ns();
+    int64_t begin_ns = clock_now_ns(), told_ns = 0;
     int error = 0;
     for (size_t i = 0; i < count && error == 0; i++) {
         struct intake_pending pending = intake->pending.items[i];
-        error = try_segment(intake, pending.name);
+        struct found found = {intake, pending.directory};
+        error = try_segment(&found, pending.name);
     }
     for (size_t i = count; i < intake->pending.count; i++)
         intake->pending.items[i - count] = intake->pending.items[i];
     intake->pending.count -= count;
     if (error == 0)
-        error = discover_poll(&intake->discover, on_name, intake);
-    if (error == 0 && intake->discover.told_ns >= begin_ns)
+        error = poll_directories(intake, &told_ns);
+    if (error == 0 && told_ns >= begin_ns)
         intake->searched_ns = begin_ns;
     return error != 0 ? error : intake_note_search(intake, intake->searched_ns);
 }
 
-/* ---- Names in the directory ---- */
+/* ---- Names in the directory ------------------------------------------------------------------ */
 
 /* inotify, with a scan of the directory at first and after an overflow of its queue; scans only if
  * there is no inotify. */

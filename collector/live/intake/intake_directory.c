@@ -3,6 +3,7 @@
 #include "intake_directory.h"
 
 #include "annot_barrier.h"
+#include "annot_places.h"
 #include "annot_wire.h"
 #include "clock_now.h"
 #include "file_io.h"
@@ -17,79 +18,96 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/fsuid.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { OPEN_TRIES = 8, WAKE_TRIES = 8, FOREIGN_LOCK_TRIES = 250 };
+enum { WAKE_TRIES = 8, FOREIGN_LOCK_TRIES = 250 };
 
 /* The longest that programs wait for the lock while others' mappings are searched. */
 #define SEARCH_LOCKED_NS INT64_C(200000000)
 
-static int open_at(struct directory *directory, const char *path)
+/* Takes the opened directory, or the error instead of it. */
+static int take(struct directory *directory, int fd)
 {
     struct stat status;
-    size_t length = strlen(path);
-    if (length >= sizeof(directory->path))
-        return -ENAMETOOLONG;
-    memcpy(directory->path, path, length + 1);
-    int fd = -1;
-    errno = ENOENT;
-    for (int i = 0; fd < 0 && errno == ENOENT && i < OPEN_TRIES; i++) { /* others may remove it */
-        if (mkdir(path, 0700) == 0)
-            directory->made = chmod(path, 0700) == 0; /* the umask may have been narrower */
-        else if (errno != EEXIST)
-            return -errno;
-        fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    }
     if (fd < 0)
-        return -errno;
-    if (fstat(fd, &status) != 0 || status.st_uid != geteuid() || (status.st_mode & 07777) != 0700) {
+        return fd;
+    if (fstat(fd, &status) != 0) {
+        int error = -errno;
         close(fd);
-        return -EACCES;
+        return error;
     }
     directory->fd = fd;
     directory->uid = status.st_uid;
+    directory->gid = status.st_gid;
     return 0;
 }
 
-int directory_give(const struct directory *directory, int fd)
+static int open_named(struct directory *directory, const char *path)
 {
-    return directory->uid == geteuid() || fchown(fd, directory->uid, (gid_t)-1) == 0 ? 0 : -errno;
+    struct annot_place_refusal ignored;
+    size_t length = strlen(path);
+    int made = 0;
+    if (length >= sizeof(directory->path))
+        return -ENAMETOOLONG;
+    memcpy(directory->path, path, length + 1);
+    int error = take(directory, annot_place_make(path, &made, &ignored));
+    directory->made = made;
+    return error;
+}
+
+int directory_make_file(const struct directory *directory, const char *name, int flags)
+{
+    bool ours = directory->uid == geteuid();
+    gid_t group = ours ? 0 : (gid_t)setfsgid(directory->gid);
+    uid_t user = ours ? 0 : (uid_t)setfsuid(directory->uid);
+    int fd = openat(directory->fd, name, flags | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    int error = fd < 0 ? -errno : 0;
+    if (!ours) {
+        setfsuid(user);
+        setfsgid(group);
+    }
+    return error != 0 ? error : fd;
+}
+
+/* The one that the caller or the environment names, else NULL. */
+static const char *named(const char *path)
+{
+    if (!path)
+        path = getenv(ANNOT_ENV_DIR);
+    return path && *path ? path : NULL;
 }
 
 int directory_open(const char *path, struct directory *ret)
 {
-    char text[DIRECTORY_PATH_SIZE], first[64];
-    const char *runtime = getenv("XDG_RUNTIME_DIR");
+    struct annot_place_refusal ignored;
     *ret = (struct directory){.fd = -1};
-    if (!path)
-        path = getenv(ANNOT_ENV_DIR);
-    if (path && *path)
-        return open_at(ret, path);
-    snprintf(first, sizeof(first), "/dev/shm/annot-%u", (unsigned)geteuid());
-    int error = open_at(ret, first);
+    path = named(path);
+    if (path)
+        return open_named(ret, path);
     ret->made = true;
-    if (error == 0 || !runtime || *runtime != '/')
-        return error;
-    if ((size_t)snprintf(text, sizeof(text), "%s/annot", runtime) >= sizeof(text))
-        return error;
-    if (open_at(ret, text) == 0)
-        return 0;
-    snprintf(ret->path, sizeof(ret->path), "%s", first);
-    return error;
+    return take(ret, annot_places_open(ret->path, sizeof(ret->path), &ignored));
 }
 
-int directory_open_existing(const char *path, struct directory *directory)
+int directory_open_existing(const char *path, struct directory *ret)
 {
-    char text[64];
-    *directory = (struct directory){.fd = -1};
-    const char *named = path ? path : getenv(ANNOT_ENV_DIR);
-    snprintf(text, sizeof(text), "/dev/shm/annot-%u", (unsigned)geteuid());
-    if (access(named && *named ? named : text, F_OK) != 0)
-        return -ENOENT;
-    return directory_open(path, directory);
+    *ret = (struct directory){.fd = -1, .made = true};
+    path = named(path);
+    if (!path)
+        return take(ret, annot_places_find(ret->path, sizeof(ret->path)));
+    return access(path, F_OK) == 0 ? directory_open(path, ret) : -ENOENT;
+}
+
+bool directory_is_default(const char *path, uint32_t uid)
+{
+    char place[DIRECTORY_PATH_SIZE];
+    for (int i = 0; i < ANNOT_PLACES; i++)
+        if (annot_place_path(i, uid, place, sizeof(place)) && strcmp(place, path) == 0)
+            return true;
+    return false;
 }
 
 void directory_close(struct directory *directory)

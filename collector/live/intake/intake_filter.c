@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { TELL_TRIES = 16 };
+enum { TELL_TRIES = 16, RULES_NOTED = 64 };
 
 struct judged {
     char domain[ANNOT_STRING_MAX], category[ANNOT_STRING_MAX];
@@ -54,14 +54,36 @@ static bool find_name(const struct names *names, uint32_t number, struct judged 
     return true;
 }
 
+static void note_fits(struct filter_rules *rules, const struct annot_filter_name *name)
+{
+    const char *at = rules->text, *end = rules->text + rules->size;
+    struct annot_filter_rule rule;
+    for (unsigned i = 0; i < RULES_NOTED && annot_filter_next(&at, end, &rule); i++)
+        if (annot_filter_fits(&rule, name))
+            rules->fitted |= UINT64_C(1) << i;
+}
+
+int filter_rule_unfitted(const struct filter_rules *rules, uint32_t *at,
+                         struct annot_filter_rule *ret_rule)
+{
+    const char *text = rules->text, *end = rules->text + rules->size;
+    for (unsigned i = 0; i < RULES_NOTED && annot_filter_next(&text, end, ret_rule); i++) {
+        if (i < *at || rules->fitted >> i & 1)
+            continue;
+        *at = i + 1;
+        return 1;
+    }
+    return 0;
+}
+
 /* Numbers come in any order: those behind a gap are judged again when there are more. */
-static void judge(const struct filter_rules *rules, const struct names *names,
-                  struct filter_told *told)
+static void judge(struct filter_rules *rules, const struct names *names, struct filter_told *told)
 {
     struct judged judged;
     for (uint32_t number = told->next; number == 0 || number < names->numbers.count; number++) {
         if (!find_name(names, number, &judged))
             continue;
+        note_fits(rules, &judged.name);
         annot_filter_add(&told->masks, number,
                          annot_filter_level(rules->text, rules->size, &judged.name));
         told->next += told->next == number;
@@ -70,7 +92,7 @@ static void judge(const struct filter_rules *rules, const struct names *names,
 
 /* Each function is a category of its own, without a number: its string says whether it is wanted.
  */
-static int tell_functions(const struct filter_rules *rules, const struct names *names,
+static int tell_functions(struct filter_rules *rules, const struct names *names,
                           struct filter_told *told)
 {
     for (; told->functions < names->functions.count; told->functions++) {
@@ -79,6 +101,7 @@ static int tell_functions(const struct filter_rules *rules, const struct names *
         const char *domain =
             function.kind == NAMES_PYTHON_CALL ? ANNOT_PYTHON_DOMAIN : ANNOT_FUNCTIONS_DOMAIN;
         struct annot_filter_name name = {domain, string->bytes, strlen(domain), string->length};
+        note_fits(rules, &name);
         bool is_wanted = rules->size == 0 ||
                          annot_filter_level(rules->text, rules->size, &name) >= ANNOT_CALL_LEVEL;
         int error = segment_mask_string(names->segment, function.id, !is_wanted);
@@ -89,8 +112,7 @@ static int tell_functions(const struct filter_rules *rules, const struct names *
 }
 
 /* Judges what is new in the table. */
-static int judge_new(const struct filter_rules *rules, struct names *names,
-                     struct filter_told *told)
+static int judge_new(struct filter_rules *rules, struct names *names, struct filter_told *told)
 {
     if (told->revision != rules->revision)
         *told = (struct filter_told){.revision = rules->revision};
@@ -111,8 +133,7 @@ static bool is_told(const struct filter_rules *rules, const struct names *names,
 /* What a process asks for with a number that it makes meanwhile must not be taken back by masks
  * that do not know it: so the table is compared just before they are stored, and again behind that.
  */
-int filter_masks_tell(const struct filter_rules *rules, struct names *names,
-                      struct filter_told *told)
+int filter_masks_tell(struct filter_rules *rules, struct names *names, struct filter_told *told)
 {
     uint32_t used, after;
     for (int i = 0; i < TELL_TRIES; i++) {
@@ -275,6 +296,7 @@ int session_filter_poll(struct session_filter_watch *watch, const struct directo
         return 0;
     memcpy(rules->text, filter.text, filter.size);
     rules->size = filter.size;
+    rules->fitted = 0;
     rules->revision += rules->revision == UINT32_MAX ? 2 : 1;
     return 1;
 }

@@ -18,6 +18,7 @@ struct filter_rules {
     uint32_t revision; /* 0: there has never been a filter; else changes with the text */
     uint32_t size;
     uint32_t wishes; /* of enum annot_wish: stand beside the text, and change with its sequence */
+    uint64_t fitted; /* of its first 64 rules, those that some name fitted */
     char text[ANNOT_FILTER_MAX];
 };
 
@@ -31,8 +32,11 @@ struct filter_told {
 };
 
 /* 0, -ENOMEM, -EFAULT. Cost: a load if there is nothing to tell. */
-int filter_masks_tell(const struct filter_rules *rules, struct names *names,
-                      struct filter_told *told);
+int filter_masks_tell(struct filter_rules *rules, struct names *names, struct filter_told *told);
+
+/* The next rule at or behind *at (0: the first), as text, that no name fitted. 0: there is none. */
+int filter_rule_unfitted(const struct filter_rules *rules, uint32_t *at,
+                         struct annot_filter_rule *ret_rule);
 
 /* ---- The text ---- */
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Lines are foreign bytes: of any number, cut anywhere, with any fields. What is no line as
  * docs/wire-format.md has it is passed over. */
+#include "python_lines.h"
+
 #include "intake.h"
 
 #include "annot_wire.h"
@@ -23,7 +25,7 @@ struct lines {
     struct text nested;
 };
 
-/* ---- Facts ---- */
+/* ---- Facts ----------------------------------------------------------------------------------- */
 
 static int count(struct lines *lines, enum fact_kind kind, const char *name)
 {
@@ -62,7 +64,7 @@ static int count_parts(struct lines *lines, const char *names)
     return error;
 }
 
-/* ---- What must have arrived ---- */
+/* ---- What must have arrived ------------------------------------------------------------------ */
 
 /* 0: no number, or one that no process has. */
 static uint64_t number_of(const char *text)
@@ -106,7 +108,7 @@ static int check_arrival(struct lines *lines, const struct map64 *arrived, const
     return count(lines, FACT_NOTE, what);
 }
 
-/* ---- Lines ---- */
+/* ---- Lines ----------------------------------------------------------------------------------- */
 
 /* python PID EXECUTABLE BUILD EMITTED PARTS */
 static int take_python(struct lines *lines, char *fields[FIELDS_MAX])
@@ -156,7 +158,8 @@ static int take_missing(struct lines *lines, char *fields[FIELDS_MAX])
     char buffer[2 * PYTHON_LINE_BYTES];
     struct text text = text_init(buffer, sizeof(buffer));
     bool absent = strcmp(fields[4], "not installed") == 0;
-    text_format(&text, "Python without pyannot: %s (%s): %s; %s -m pip install %spyannot",
+    text_format(&text,
+                "Python without pyannot: %s (%s): %s; in annot's source: %s -m pip install %s.",
                 fields[2], fields[3], fields[4], fields[2], absent ? "" : "--force-reinstall ");
     return count(lines, FACT_NOTE, buffer);
 }

@@ -2,24 +2,179 @@
 /* Reasons become sentences here; slots and command names are foreign bytes. */
 #include "refusals.h"
 
+#include "annot_barrier.h"
 #include "clock_now.h"
+#include "file_io.h"
+#include "guard.h"
 #include "proc_info.h"
 #include "target.h"
 #include "text.h"
+#include "vec.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
+
+/* ---- The slots' pages ------------------------------------------------------------------------ */
+
+/* Slots are given back under the lock of the wake page: by one at a time. */
+
+static int open_pages(const struct directory *directory)
+{
+    return file_open_regular(directory->fd, ANNOT_WAKE_NAME, O_RDONLY | O_NOFOLLOW, NULL);
+}
+
+/* Whether it was the same while it was copied. */
+static bool is_whole(int fd, int index, const struct annot_refusal_slot *slot)
+{
+    uint64_t after;
+    const size_t at = ANNOT_REFUSALS_OFFSET + offsetof(struct annot_refusals, slots) +
+                      (size_t)index * sizeof(*slot) +
+                      offsetof(struct annot_refusal_slot, generation);
+    return slot->generation != 0 && slot->pid > 0 &&
+           (uint32_t)(slot->owner >> 32) == (uint32_t)slot->pid &&
+           slot->time_ns <= (uint64_t)clock_now_ns() &&
+           file_read_at(fd, &after, sizeof(after), at) == sizeof(after) &&
+           after == slot->generation;
+}
+
+static int read_pages(int fd, struct annot_refusals *pages)
+{
+    ssize_t got = file_read_at(fd, pages, sizeof(*pages), ANNOT_REFUSALS_OFFSET);
+    if (got != sizeof(*pages))
+        return got < 0 ? (int)got : -ENOENT;
+    for (int i = 0; i < ANNOT_REFUSAL_SLOTS; i++)
+        if (pages->slots[i].owner != 0 && !is_whole(fd, i, &pages->slots[i]))
+            pages->slots[i].owner = 0;
+    return 0;
+}
+
+/* What is not to be believed, or is being written, has owner 0 in the copy. 0; -ENOENT: the file
+ * has no such pages; or -errno. */
+static int refusal_pages_read(const struct directory *directory, struct annot_refusals *ret_pages)
+{
+    int fd = open_pages(directory);
+    if (fd < 0)
+        return fd;
+    int error = read_pages(fd, ret_pages);
+    close(fd);
+    return error;
+}
+
+int refusal_pages_begin(const struct directory *directory, const struct session_file *file)
+{
+    const size_t count_at = ANNOT_REFUSALS_OFFSET + offsetof(struct annot_refusals, unnamed);
+    const size_t last_at = offsetof(struct annot_wake, last_generation);
+    uint64_t last = 0, unnamed = 0;
+    int fd = open_pages(directory);
+    if (fd < 0 && fd != -ENOENT)
+        return fd;
+    if (fd >= 0 && file_read_at(fd, &last, sizeof(last), last_at) != sizeof(last))
+        last = 0;
+    if (fd >= 0 && file_read_at(fd, &unnamed, sizeof(unnamed), count_at) != sizeof(unnamed))
+        unnamed = 0;
+    if (fd >= 0)
+        close(fd);
+    return session_file_begin(file, &(struct session_span){last + 1, 0, unnamed});
+}
+
+/* ---- Giving back ----------------------------------------------------------------------------- */
+
+struct sweep {
+    VEC(struct session_span) spans;
+    struct annot_refusals pages;
+    struct annot_refusals *shared;
+};
+
+static int list_spans(const struct directory *directory, struct sweep *sweep)
+{
+    int error = 0;
+    DIR *stream = file_list_folder(directory->fd);
+    if (!stream)
+        return -errno;
+    for (const struct dirent *entry; error == 0 && (entry = readdir(stream));) {
+        struct annot_session session;
+        uint64_t id;
+        if (!session_name_parse(entry->d_name, &id))
+            continue;
+        error = session_file_peek(directory, entry->d_name, &session);
+        if (error == 0)
+            error = vec_push(&sweep->spans, ((struct session_span){session.begin_generation,
+                                                                   session.end_generation, 0}));
+        else if (error != -EMFILE && error != -ENFILE && error != -ENOMEM)
+            error = 0; /* one that nobody can ask for */
+    }
+    closedir(stream);
+    return error;
+}
+
+static bool is_wanted(const struct sweep *sweep, uint64_t generation)
+{
+    for (size_t i = 0; i < sweep->spans.count; i++) {
+        const struct session_span *span = &sweep->spans.items[i];
+        if (span->begin_generation != 0 && generation >= span->begin_generation &&
+            (span->end_generation == 0 || generation < span->end_generation))
+            return true;
+    }
+    return false;
+}
+
+static int give_back(void *context)
+{
+    struct sweep *sweep = context;
+    for (int i = 0; i < ANNOT_REFUSAL_SLOTS; i++) {
+        struct annot_refusal_slot *slot = &sweep->shared->slots[i];
+        if (sweep->pages.slots[i].owner == 0 || is_wanted(sweep, sweep->pages.slots[i].generation))
+            continue;
+        annot_store_relaxed(&slot->lost, UINT64_C(0)); /* what comes later, its next owner finds */
+        annot_store_release(&slot->generation, UINT64_C(0)); /* partner: readers' loads */
+        annot_store_release(&slot->owner, UINT64_C(0));      /* partner: the swap of who takes it */
+    }
+    return 0;
+}
+
+static void sweep_locked(const struct directory *directory, int fd)
+{
+    struct sweep sweep = {.shared = MAP_FAILED};
+    int error = read_pages(fd, &sweep.pages);
+    if (error == 0)
+        error = list_spans(directory, &sweep);
+    if (error == 0)
+        sweep.shared = mmap(NULL, sizeof(*sweep.shared), PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+                            ANNOT_REFUSALS_OFFSET);
+    if (sweep.shared != MAP_FAILED) {
+        const struct guard_range range = {sweep.shared, sizeof(*sweep.shared)};
+        if (guard_install() == 0)
+            (void)guard_call(&range, give_back, &sweep);
+        munmap(sweep.shared, sizeof(*sweep.shared));
+    }
+    vec_free(&sweep.spans);
+}
+
+void refusal_pages_sweep(const struct directory *directory)
+{
+    int fd = directory_lock(directory);
+    if (fd < 0)
+        return;
+    sweep_locked(directory, fd);
+    close(fd);
+}
 
 enum {
     REFUSALS_MAX = 4096, /* in one recording */
     DEPTH_MAX = 64,      /* of the process tree */
     COST_FACTOR = 200,
+    REFUSAL_SAID = 0xffff, /* no number of a slot */
 };
 
-#define SCAN_NS         INT64_C(1000000000)
-#define YOUNG_NS        INT64_C(500000000)
+#define SCAN_NS INT64_C(1000000000)
+
+#define YOUNG_NS INT64_C(500000000)
+
 #define LOST_BELIEVABLE (UINT64_C(1) << 48)
 
 void refusals_init(struct refusals *refusals, struct trace *trace, struct lives *lives)
@@ -74,19 +229,24 @@ static void compose(struct text *text, const struct annot_refusal_slot *slot)
         text_format(text, ": %s", strerror(slot->error));
 }
 
-int refusals_note(struct refusals *refusals, const struct annot_refusal_slot *slot)
+/* Whether nobody has noted this yet, and there is room. */
+static bool is_new(const struct refusals *refusals, const struct annot_refusal_slot *slot,
+                   struct wide_key *ret_key)
 {
-    char buffer[256];
-    struct text text = text_init(buffer, sizeof(buffer));
+    *ret_key = (struct wide_key){{(uint64_t)(uint32_t)slot->pid << 16 | slot->refusal}};
+    memcpy(&ret_key->words[1], slot->comm, strnlen((const char *)slot->comm, sizeof(slot->comm)));
+    return slot->pid > 0 && !wide_map_find(&refusals->seen, ret_key) &&
+           trace_refusal_count(refusals->trace) < REFUSALS_MAX;
+}
+
+static int note(struct refusals *refusals, const struct annot_refusal_slot *slot, const char *why)
+{
+    struct wide_key key;
     size_t length = strnlen((const char *)slot->comm, sizeof(slot->comm));
-    struct wide_key key = {{(uint64_t)(uint32_t)slot->pid << 16 | slot->refusal}};
-    memcpy(&key.words[1], slot->comm, length);
-    if (slot->pid <= 0 || wide_map_find(&refusals->seen, &key) ||
-        trace_refusal_count(refusals->trace) >= REFUSALS_MAX)
+    if (!is_new(refusals, slot, &key))
         return 0;
-    compose(&text, slot);
     int64_t comm = trace_string_add(refusals->trace, (const char *)slot->comm, length);
-    int64_t reason = trace_string_add(refusals->trace, buffer, text.length);
+    int64_t reason = trace_string_add(refusals->trace, why, strlen(why));
     if (comm < 0 || reason < 0 || wide_map_put(&refusals->seen, &key, 1) != 0)
         return -ENOMEM;
     struct trace_refusal refusal = {slot->pid, (uint32_t)comm, (uint32_t)reason};
@@ -99,7 +259,22 @@ int refusals_note(struct refusals *refusals, const struct annot_refusal_slot *sl
     return trace_refusal_add(refusals->trace, &refusal) < 0 ? -ENOMEM : 0;
 }
 
-/* ---- Descendants under another uid ---- */
+int refusals_note(struct refusals *refusals, const struct annot_refusal_slot *slot)
+{
+    char buffer[256];
+    struct text text = text_init(buffer, sizeof(buffer));
+    compose(&text, slot);
+    return note(refusals, slot, buffer);
+}
+
+int refusals_say(struct refusals *refusals, int32_t pid, const char *comm, const char *reason)
+{
+    struct annot_refusal_slot slot = {.pid = pid, .refusal = REFUSAL_SAID};
+    memcpy(slot.comm, comm, strnlen(comm, sizeof(slot.comm)));
+    return note(refusals, &slot, reason);
+}
+
+/* ---- Descendants under another uid ----------------------------------------------------------- */
 
 struct other {
     pid_t pid;
@@ -154,7 +329,7 @@ static int scan_others(struct refusals *refusals)
     return error;
 }
 
-/* ---- Whose is a slot ---- */
+/* ---- Whose is a slot ------------------------------------------------------------------------- */
 
 /* An entry of the trace. Who was sampled only has no namespace there: it is ours then. */
 static bool is_named(const struct trace_process *process, int32_t pid, uint64_t pid_ns)
@@ -196,7 +371,7 @@ static bool is_others(const struct directory *directory, const struct session_fi
            session_file_alive(directory, slot->session_id, &other);
 }
 
-/* ---- Its process ---- */
+/* ---- Its process ----------------------------------------------------------------------------- */
 
 /* As we see it. Of another namespace and out of sight: as it sees itself. */
 static pid_t pid_here(const struct refused *refused, const struct annot_refusal_slot *slot)
@@ -269,7 +444,7 @@ static void tell_end(struct trace_process *process, struct process_watch *watch)
     process->revision++;
 }
 
-/* ---- Slots ---- */
+/* ---- Slots ----------------------------------------------------------------------------------- */
 
 /* Somebody else may have got the pid since. */
 static void watch(struct refused *refused, const struct annot_refusal_slot *slot)
@@ -396,8 +571,8 @@ int refusals_poll(struct refusals *refusals, const struct directory *directory,
     if (last)
         keep_recorded(refusals);
     int64_t begin = clock_now_ns();
-    if (error != 0 || begin < refusals->next_scan_ns)
-        return error;
+    if (error != 0 || begin < refusals->next_scan_ns || geteuid() == 0)
+        return error; /* root can go where they are */
     error = scan_others(refusals);
     int64_t end = clock_now_ns(), pause = (end - begin) * COST_FACTOR;
     refusals->next_scan_ns = end + (pause > SCAN_NS ? pause : SCAN_NS);

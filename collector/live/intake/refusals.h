@@ -15,13 +15,9 @@
 
 /* ---- The slots of processes that cannot take part, behind the wake page ---------------------- */
 
-/* The slots of processes that cannot take part, behind the wake page: foreign bytes, copied. A slot
+/* Foreign bytes, copied. A slot
  * is for the sessions whose generations have its own between them; when no file is left of any of
  * these, it is given back. */
-
-/* What is not to be believed, or is being written, has owner 0 in the copy. 0; -ENOENT: the file
- * has no such pages; or -errno. */
-int refusal_pages_read(const struct directory *directory, struct annot_refusals *ret_pages);
 
 /* Before the gate opens: what is there by then is others', as the session's file says from now on.
  * 0 or -errno. */
@@ -31,11 +27,6 @@ int refusal_pages_begin(const struct directory *directory, const struct session_
 void refusal_pages_sweep(const struct directory *directory);
 
 /* ---- What they say --------------------------------------------------------------------------- */
-
-/* Processes that wanted to take part, or that one would expect, and that do not: with the reason,
- * in one sentence for humans, and with the events that they lost. From the slots behind the wake
- * page, and from a look at the collector's descendants that run under another uid.
- * */
 
 /* A slot of a process of this session. */
 struct refused {
@@ -78,6 +69,9 @@ int refusals_add_target(struct refusals *refusals, int32_t pid, uint64_t pid_ns)
 
 /* Notes one, once. `reason`: enum annot_refusal; `detail`: see annot_refusal_slot. 0 or -ENOMEM. */
 int refusals_note(struct refusals *refusals, const struct annot_refusal_slot *slot);
+
+/* The same in words, for a process that cannot say it itself. */
+int refusals_say(struct refusals *refusals, int32_t pid, const char *comm, const char *reason);
 
 /* Reads the slots, and, if it is due, looks for descendants of other uids. The look costs a pass
  * over /proc and takes at most about 1/200 of the time. `last`: nothing comes later. 0 or -ENOMEM.

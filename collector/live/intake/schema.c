@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Texts of schemas to lists of fields, one for each value. */
+#include "schema.h"
+
 #include "decode.h"
 
 #include "text.h"
@@ -29,7 +31,7 @@ void schemas_free(struct schemas *schemas)
     vec_free(&schemas->items);
 }
 
-/* ---- Texts ---- */
+/* ---- Texts ----------------------------------------------------------------------------------- */
 
 /* The bytes up to a separator, ended by NUL in place of it; moves behind it. */
 static char *take_part(char **rest, char separator)
@@ -173,7 +175,7 @@ int schemas_find(struct schemas *schemas, struct names *names, uint16_t number,
     return 1;
 }
 
-/* ---- Bytes ---- */
+/* ---- Bytes ----------------------------------------------------------------------------------- */
 
 static int set_string(struct names *names, const char *text, size_t length, struct arg *arg)
 {

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* The life of a process as the trace tells it. */
-#include "intake_parts.h"
+#include "segment_source.h"
+
+#include "clock_map.h"
+#include "decode.h"
+#include "intake_admit.h"
 
 #include "clock_now.h"
 #include "proc_info.h"
@@ -84,10 +88,10 @@ int source_describe(struct segment_source *source, struct trace *trace, struct c
     return 0;
 }
 
-static uint64_t source_bytes(const struct segment_source *source, const struct directory *directory)
+static uint64_t source_bytes(const struct segment_source *source)
 {
     struct stat status;
-    if (fstatat(directory->fd, source->segment.name, &status, AT_SYMLINK_NOFOLLOW) != 0 ||
+    if (fstatat(source->directory->fd, source->segment.name, &status, AT_SYMLINK_NOFOLLOW) != 0 ||
         status.st_ino != source->segment.inode)
         return 0;
     return (uint64_t)status.st_blocks * 512;
@@ -225,8 +229,7 @@ static int publish_names(struct segment_source *source, struct trace *trace)
     return error != 0 ? error : publish_note(source, trace);
 }
 
-int source_publish(struct segment_source *source, struct trace *trace,
-                   const struct directory *directory)
+int source_publish(struct segment_source *source, struct trace *trace)
 {
     struct drain *drain = source->drain;
     int error = drain_publish(drain);
@@ -241,7 +244,7 @@ int source_publish(struct segment_source *source, struct trace *trace,
     if (name == -ENOMEM)
         return -ENOMEM;
     source->orderly = source->shared.exit_state == ANNOT_EXIT_ORDERLY;
-    source->shared_bytes = source_bytes(source, directory);
+    source->shared_bytes = source_bytes(source);
     struct trace_process *entry = trace_process(trace, source->who.ordinal);
     struct source_share share = share_now(source);
     tell_share(source, entry, &share);
@@ -301,14 +304,15 @@ void source_end_exec(struct segment_source *source, struct trace *trace, int64_t
     source->status_known = source->status_final = true;
 }
 
-void source_remove_segment(struct segment_source *source, const struct directory *directory)
+void source_remove_segment(struct segment_source *source)
 {
     struct stat status;
     if (!source->drain)
         return;
-    if (fstatat(directory->fd, source->segment.name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+    int directory_fd = source->directory->fd;
+    if (fstatat(directory_fd, source->segment.name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
         status.st_ino == source->segment.inode && status.st_dev == source->segment.device)
-        unlinkat(directory->fd, source->segment.name, 0);
+        unlinkat(directory_fd, source->segment.name, 0);
     if (source->image)
         source->image->names = names_detach(&source->drain->decoder.names);
     drain_destroy(source->drain);

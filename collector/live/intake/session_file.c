@@ -49,13 +49,10 @@ int session_file_create(const struct directory *directory, const struct annot_se
     *ret_file = (struct session_file){.fd = -1, .id = session->id};
     snprintf(ret_file->name, sizeof(ret_file->name), ANNOT_SESSION_PREFIX "%016" PRIx64,
              session->id);
-    int fd = openat(directory->fd, ret_file->name,
-                    O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    int fd = directory_make_file(directory, ret_file->name, O_RDWR);
     if (fd < 0)
-        return -errno;
+        return fd;
     int error = flock(fd, LOCK_EX) != 0 ? -errno : 0; /* others hold it for an instant */
-    if (error == 0)
-        error = directory_give(directory, fd);
     if (error == 0) {
         ssize_t written = pwrite(fd, session, sizeof(*session), 0);
         error = written < 0 ? -errno : written != sizeof(*session) ? -ENOSPC : 0;

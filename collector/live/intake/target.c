@@ -3,6 +3,7 @@
  * inside of its own root, where a link leads to what it leads to for the program. */
 #include "target.h"
 
+#include "clock_now.h"
 #include "file_io.h"
 #include "proc_info.h"
 #include "segment_reader.h"
@@ -48,11 +49,23 @@ static void take_wake(struct target *target, const struct maps_line *line)
     target->state = gone ? TARGET_STRAY : TARGET_READY;
 }
 
+/* Its libannot says why it has no directory. */
+static bool take_none(struct target *target, const char *path)
+{
+    unsigned refusal, error;
+    if (sscanf(path, "/memfd:" ANNOT_NONE_PREFIX "%5u-%5u", &refusal, &error) != 2)
+        return false;
+    target->state = TARGET_SHUT;
+    target->refusal = (uint16_t)refusal;
+    target->error = (uint16_t)error;
+    return true;
+}
+
 static int take_mapping(void *context, const struct maps_line *line)
 {
     struct target *target = context;
     const char *name = strrchr(line->path, '/');
-    if (line->path[0] != '/' || target->path[0])
+    if (line->path[0] != '/' || target->path[0] || take_none(target, line->path))
         return 0;
     if (line->offset == 0 && line->end - line->begin == ANNOT_PAGE_SIZE)
         take_wake(target, line);
@@ -80,16 +93,14 @@ static int read_owner(struct target *target)
     return target->ns_pid > 0 ? 0 : -ESRCH;
 }
 
-/* Whether a namespace of the process is ours; unknown is not. */
-static bool shares(int32_t pid, const char *kind)
+/* Whether the mounts of the process are ours; unknown is not. */
+static bool shares_mounts(int32_t pid)
 {
     char path[64];
     struct stat theirs, ours;
-    snprintf(path, sizeof(path), "/proc/%d/ns/%s", (int)pid, kind);
-    if (stat(path, &theirs) != 0)
-        return false;
-    snprintf(path, sizeof(path), "/proc/self/ns/%s", kind);
-    return stat(path, &ours) == 0 && theirs.st_ino == ours.st_ino;
+    snprintf(path, sizeof(path), "/proc/%d/ns/mnt", (int)pid);
+    return stat(path, &theirs) == 0 && stat("/proc/self/ns/mnt", &ours) == 0 &&
+           theirs.st_ino == ours.st_ino;
 }
 
 int target_look(int32_t pid, struct target *ret)
@@ -106,8 +117,8 @@ int target_look(int32_t pid, struct target *ret)
         return error;
     memcpy(ret->comm, stat.comm, sizeof(ret->comm));
     ret->pid_ns = proc_pid_namespace(pid);
-    ret->start_ticks = shares(pid, "time") ? stat.start_ticks : 0; /* counted from another boot */
-    ret->elsewhere = !shares(pid, "mnt");
+    ret->start_ticks = stat.start_ticks;
+    ret->elsewhere = !shares_mounts(pid);
     error = maps_each(pid, take_mapping, ret);
     if (error == -EACCES || error == -EPERM) {
         ret->state = TARGET_HIDDEN;
@@ -124,6 +135,17 @@ int target_look(int32_t pid, struct target *ret)
 
 /* ---- Its directory ---- */
 
+/* Of a path as the mappings have it, which begins at the root of its mounts, the part below its own
+ * root. */
+static const char *below_root(const struct target *target, const char *root_link)
+{
+    char root[DIRECTORY_PATH_SIZE];
+    ssize_t length = readlink(root_link, root, sizeof(root));
+    bool is_below = length > 1 && length < (ssize_t)sizeof(root) &&
+                    strncmp(target->path, root, (size_t)length) == 0 && target->path[length] == '/';
+    return target->path + (is_below ? length : 0);
+}
+
 static int open_inside(const struct target *target)
 {
     const struct open_how how = {.flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC,
@@ -133,7 +155,7 @@ static int open_inside(const struct target *target)
     int root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (root < 0)
         return -errno;
-    int fd = (int)syscall(SYS_openat2, root, target->path, &how, sizeof(how));
+    int fd = (int)syscall(SYS_openat2, root, below_root(target, path), &how, sizeof(how));
     fd = fd < 0 ? -errno : fd;
     close(root);
     return fd;
@@ -149,11 +171,12 @@ static int open_path(const struct target *target)
 }
 
 /* Private to its user, and with the very page that the program has mapped. */
-static int check_directory(const struct target *target, int fd)
+static int check_directory(const struct target *target, int fd, gid_t *ret_gid)
 {
     struct stat status;
     if (fstat(fd, &status) != 0)
         return -errno;
+    *ret_gid = status.st_gid;
     if (status.st_uid != target->uid || (status.st_mode & 0777) != 0700)
         return -EACCES;
     if (fstatat(fd, ANNOT_WAKE_NAME, &status, AT_SYMLINK_NOFOLLOW) != 0)
@@ -166,20 +189,18 @@ static int check_directory(const struct target *target, int fd)
 
 int target_open_directory(const struct target *target, struct directory *ret)
 {
-    char standard[64];
     *ret = (struct directory){
         .fd = -1, .uid = target->uid, .foreign = target->elsewhere || target->uid != geteuid()};
     int fd = open_path(target);
     if (fd < 0)
         return fd;
-    int error = check_directory(target, fd);
+    int error = check_directory(target, fd, &ret->gid);
     if (error != 0) {
         close(fd);
         return error;
     }
-    snprintf(standard, sizeof(standard), "/dev/shm/annot-%u", (unsigned)target->uid);
     memcpy(ret->path, target->path, sizeof(ret->path));
-    ret->made = strcmp(target->path, standard) == 0;
+    ret->made = directory_is_default(target->path, target->uid);
     ret->fd = fd;
     return 0;
 }
@@ -219,7 +240,7 @@ static uint64_t read_file(const struct directory *directory, const char *name, u
         text[ID_DIGITS] != ' ')
         return 0;
     uint64_t id = strtoull(text, NULL, 16), named = strtoull(text + ID_DIGITS + 1, &end, 10);
-    return named == 0 || start_ticks == 0 || named == start_ticks ? id : 0;
+    return named == 0 || start_ticks == 0 || clock_same_ticks(named, start_ticks) ? id : 0;
 }
 
 static int write_file(const struct directory *directory, const char *name, uint64_t id,
@@ -229,13 +250,10 @@ static int write_file(const struct directory *directory, const char *name, uint6
     int length = snprintf(text, sizeof(text), "%016" PRIx64 " %" PRIu64 "\n", id, start_ticks);
     if (unlinkat(directory->fd, name, 0) != 0 && errno != ENOENT)
         return -errno;
-    int fd =
-        openat(directory->fd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    int fd = directory_make_file(directory, name, O_WRONLY);
     if (fd < 0)
-        return -errno;
-    int error = directory_give(directory, fd);
-    if (error == 0)
-        error = file_write_all(fd, text, (size_t)length);
+        return fd;
+    int error = file_write_all(fd, text, (size_t)length);
     close(fd);
     if (error != 0)
         unlinkat(directory->fd, name, 0);
@@ -267,7 +285,7 @@ static int find_by_segment(const struct directory *directory, const struct targe
             segment_open(directory->fd, entry->d_name, &segment) != 0)
             continue;
         bool same = target->start_ticks == 0 || segment.info.start_time_ticks == 0 ||
-                    segment.info.start_time_ticks == target->start_ticks;
+                    clock_same_ticks(segment.info.start_time_ticks, target->start_ticks);
         found = same && session_file_alive(directory, segment.info.session_id, ret_session);
         segment_close(&segment);
     }
@@ -344,8 +362,7 @@ static int find_above(const struct directory *directory, const struct target *ta
         if (proc_pid_namespace(pid) != target->pid_ns || proc_stat(pid, &stat) != 0)
             break;
         format_name(ns_pid, target->pid_ns, name);
-        found = find_by_file(directory, name, target->start_ticks ? stat.start_ticks : 0,
-                             ret_session) ||
+        found = find_by_file(directory, name, stat.start_ticks, ret_session) ||
                 is_collector(&sessions, ns_pid, target->pid_ns, ret_session);
         pid = stat.ppid;
     }

@@ -16,7 +16,7 @@
 enum target_state {
     TARGET_PLAIN,  /* no libannot in it, as far as can be seen */
     TARGET_READY,  /* its libannot watches the wake page of `path` */
-    TARGET_SHUT,   /* libannot is in it, but found no directory that it could use */
+    TARGET_SHUT,   /* libannot is in it, but found no directory that it could use, or not yet */
     TARGET_STRAY,  /* its directory was removed or replaced while it ran, or cannot be reached */
     TARGET_HIDDEN, /* its mappings may not be read */
 };
@@ -24,7 +24,7 @@ enum target_state {
 enum { TARGET_NAME_SIZE = 64 };
 
 struct target {
-    int32_t pid; /* as we see it; ns_pid and start_ticks: as it sees them */
+    int32_t pid; /* as we see it; ns_pid: as it sees itself */
     int32_t ns_pid;
     uint64_t pid_ns;
     uint64_t start_ticks; /* 0 = unknown */
@@ -32,6 +32,7 @@ struct target {
     enum target_state state;
     bool elsewhere; /* its mounts are not ours */
     ino_t wake_inode;
+    uint16_t refusal, error; /* SHUT: what its libannot says of the reason; 0: nothing */
     char comm[16];
     char path[DIRECTORY_PATH_SIZE]; /* of its directory, as it names it; "" unless READY or STRAY */
 };

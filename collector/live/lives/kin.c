@@ -2,6 +2,8 @@
 /* Keys are foreign and may meet by chance: what is found by key is compared. */
 #include "kin.h"
 
+#include "clock_now.h"
+
 #include <errno.h>
 
 static uint64_t key_of_identity(uint64_t identity)
@@ -22,7 +24,8 @@ static uint64_t key_of_parent(const struct who *child)
 
 static bool is_same_process(const struct who *a, const struct who *b)
 {
-    return a->pid == b->pid && a->pid_ns == b->pid_ns && a->start_ticks == b->start_ticks;
+    return a->pid == b->pid && a->pid_ns == b->pid_ns &&
+           clock_same_ticks(a->start_ticks, b->start_ticks);
 }
 
 /* Whether it is the parent, or could be as far as pids tell. */
@@ -33,7 +36,7 @@ static bool is_parent(const struct who *child, const struct who *candidate)
     if (child->parent_identity != 0)
         return candidate->identity == child->parent_identity;
     return candidate->pid == child->ppid && candidate->pid_ns == child->pid_ns &&
-           candidate->start_ticks <= child->start_ticks;
+           candidate->start_ticks <= child->start_ticks + 1;
 }
 
 static uint32_t first(const struct map64 *map, uint64_t key)

@@ -84,6 +84,17 @@ struct lives_fork {
 int lives_fork(struct lives *lives, const struct lives_fork *fork);
 int lives_exec(struct lives *lives, const struct lives_task *task, int64_t time_ns,
                const char *comm, const char *cmdline);
+
+/* The same of an exec that was only noticed, by a look that followed another one. A segment that
+ * was made between them is of the new program, whose entry goes on. */
+struct lives_exec_seen {
+    struct lives_task task;
+    int64_t since_ns, time_ns; /* of the looks; `since_ns` 0: the first one */
+    const char *comm, *cmdline;
+};
+
+int lives_exec_seen(struct lives *lives, const struct lives_exec_seen *seen);
+
 /* `wait_status` counts if `process`; LIVES_STATUS_UNKNOWN: nobody told it. Who only sees that
  * somebody is gone may be late: an earlier time that is known stays. */
 void lives_exit(struct lives *lives, const struct lives_task *task, int64_t time_ns, bool process,
@@ -93,12 +104,23 @@ void lives_exit(struct lives *lives, const struct lives_task *task, int64_t time
  * is not known yet. */
 void lives_wait(struct lives *lives, int32_t pid, int64_t time_ns, int wait_status);
 
+/* Calls back for each process that begins to run another program. */
+typedef void lives_image_fn(void *context, int32_t pid);
+
+void lives_watch(struct lives *lives, lives_image_fn *call, void *context);
+
 /* Hangs what the sampler keeps of it on a process, which is made known if it was not. There is one
  * of a pid: what another one has is taken off by the caller. NULL: out of memory. */
 struct process *lives_hang(struct lives *lives, const struct lives_task *task, int64_t time_ns,
                            void *sampled);
+
 /* The process of that pid that has something, or NULL. */
 struct process *lives_find_sampled(const struct lives *lives, int32_t pid);
+
+/* Looks at the command lines of a few processes that live. One that was replaced by a title
+ * (setproctitle, PostgreSQL's workers, Perl's $0) is the name of the entry, unless the program has
+ * set another. Call it at each step: it reads /proc 320 times a second at most. 0 or -ENOMEM. */
+int lives_read_titles(struct lives *lives, int64_t now_ns);
 
 /* Processes so far that left no entry. */
 uint64_t lives_unseen(const struct lives *lives);
@@ -134,6 +156,7 @@ int lives_name_thread(struct lives *lives, const struct lives_name *told);
 /* The segment of an image was found: served_ns, tls_offset and names are set. The names may be the
  * segment's own as long as that is there; else they belong to the image. */
 void lives_serve(struct lives *lives, struct image *image);
+
 /* How often that was so: what the sampler knows is news when it differs. */
 uint64_t lives_served(const struct lives *lives);
 
@@ -155,5 +178,19 @@ void image_forget_names(struct image *image);
 
 /* Who is whose child, of all processes that had segments. */
 struct kin *lives_kin(struct lives *lives);
+
+/* ---- For the other files of the registry ----------------------------------------------------- */
+
+/* NULL: not known. start_ticks 0: the youngest that lived at that time. */
+struct process *lives_find_life(const struct lives *lives, int32_t pid, uint64_t start_ticks,
+                                int64_t time_ns);
+
+/* The image that ran at that time. */
+struct image *life_image(const struct process *life, int64_t time_ns);
+
+void lives_end_thread(struct lives *lives, uint32_t process, const struct lives_task *task,
+                      int64_t time_ns);
+void lives_forget_threads(struct lives *lives, uint32_t process);
+void lives_free_threads(struct lives *lives);
 
 #endif

@@ -2,11 +2,31 @@
 /* Threads of the entries of the registry. The sampler knows when a thread began, the intake when it
  * emitted first: both mean the same thread if it began before that and no younger one of the same
  * tid did. Records live as long as the process is remembered. */
-#include "session_parts.h"
+
+#include "lives.h"
+#include "lives_state.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Times of two clocks are compared with this much of tolerance. */
+#define LIVES_SLACK_NS INT64_C(10000000)
+
+/* A thread's name may be told this long after its end, where the machine is busy. */
+#define LIVES_LATE_NS INT64_C(10000000000)
+
+struct thread_record {
+    struct thread_record *next;         /* with the same tid */
+    struct thread_record *next_sibling; /* of the same process */
+    int64_t start_ns;                   /* CLOCK_MONOTONIC, 0 = unknown */
+    uint64_t start_boot_ns;             /* the same as the kernel says it */
+    int64_t used_ns, end_ns;            /* 0 = not yet */
+    int64_t ordinal;                    /* -1 = no entry: only its name was told */
+    uint32_t name;                      /* what others call it; 0 = nothing */
+    int32_t ns_tid;
+    bool claimed;
+};
 
 static uint64_t key_of(uint32_t process, int32_t ns_tid)
 {

@@ -101,9 +101,6 @@ void names_fini(struct names *names);
 struct names *names_detach(struct names *from);
 void names_destroy(struct names *names); /* accepts NULL */
 
-/* Of an id that was never asked for, without a segment: what it means. 0 or -ENOMEM. */
-int names_put(struct names *names, uint32_t id, uint32_t ordinal);
-
 /* Ordinals; 0 for id 0 and for what cannot be read. -ENOMEM, -EFAULT as negative numbers. */
 int64_t names_by_id(struct names *names, uint32_t id);
 int64_t names_inline(struct names *names, const char *bytes, size_t length);

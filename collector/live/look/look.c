@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* Threads by /proc, then a short while of sampling, then reading of those that were not seen.
  * Texts are foreign. Thread-safety: one thread. */
-#include "look_parts.h"
+#include "bpf_registers.h"
+#include "look_ranges.h"
+#include "look_stack.h"
 
 #include "bpf_program.h"
 #include "clock_now.h"
 #include "file_io.h"
 #include "proc_info.h"
 #include "sampler.h"
+#include "sampler_abi.h"
 #include "vec.h"
 #include "wait_class.h"
 
@@ -115,7 +118,7 @@ struct looking {
                             = none */
 };
 
-/* ---- Sampling ---- */
+/* ---- Sampling -------------------------------------------------------------------------------- */
 
 static struct look_thread *find_thread(struct looking *looking, uint32_t ordinal)
 {
@@ -221,14 +224,21 @@ static void apply_sample(const struct sample_sets *sets, const struct sample *sa
     thread->reason = waits ? sample->reason : WAIT_UNKNOWN;
 }
 
-/* ---- Reading ---- */
+/* ---- Reading --------------------------------------------------------------------------------- */
+
+/* As the kernel has it, by its letter. */
+static uint32_t state_of(char letter)
+{
+    return letter == 'D' ? 2 : letter == 'T' ? 4 : letter == 't' ? 8 : 1;
+}
 
 static void classify(struct looking *looking, const struct look_stack *stack,
                      const struct look_call *call, struct look_thread *thread)
 {
     struct wait_facts facts = {
         .syscall = call->number,
-        .state = thread->state == 'D' ? 2 : 1,
+        .state = state_of(thread->state),
+        .flags = call->number < 0 ? SAMPLER_FAULTED : 0,
         .argument = call->arguments[0],
         .file_mode =
             call->number < 0 ? 0 : proc_file_mode(looking->options->pid, call->arguments[0]),
@@ -237,8 +247,6 @@ static void classify(struct looking *looking, const struct look_stack *stack,
     if (thread->running || !call->known)
         return;
     thread->reason = (uint8_t)wait_classify(&facts);
-    if (call->number < 0)
-        thread->reason = WAIT_PAGE_FAULT;
     if (thread->reason == WAIT_LOCK && look_stack_is_gil(stack, call->arguments[0]))
         thread->reason = WAIT_GIL;
 }
@@ -310,7 +318,7 @@ static int read_rest(struct looking *looking)
     return error;
 }
 
-/* ---- All of it ---- */
+/* ---- All of it ------------------------------------------------------------------------------- */
 
 static int describe(struct looking *looking)
 {

@@ -69,66 +69,8 @@ struct look_options {
 int look_at(const struct look_options *options, struct look **ret_look);
 void look_destroy(struct look *look); /* accepts NULL */
 
-/* ---- Live ranges: look_ranges.c ----
+/* ---- Source lines ----
  *
- * The open ranges of a process's threads, as its segment in shared memory shows them, whoever
- * records it. Foreign bytes: read by the intake's guarded reader. Thread-safety: one thread. */
-
-struct look_ranges {
-    struct directory directory;
-    struct segment segment;
-    struct names names; /* of the segment */
-    bool open;
-    struct trace *trace;
-};
-
-/* Finds the newest segment of the process, if there is one in the user's own directory. */
-void look_ranges_open(struct look_ranges *ranges, int32_t pid, struct trace *trace);
-void look_ranges_close(struct look_ranges *ranges);
-
-/* The path of ranges that are open in the thread: 0 = none, unknown, or out of memory. `ns_tid` as
- * the process sees it. */
-uint32_t look_ranges_path(struct look_ranges *ranges, int32_t ns_tid);
-
-/* What the process calls itself, as a string ordinal, or -ENOENT. */
-int64_t look_ranges_process_name(struct look_ranges *ranges);
-
-/* ---- Entering: look_enter.c ----
- *
- * Loads a library into a process that runs, by ptrace and a call of dlopen in one of its threads,
- * which goes on afterwards as if nothing had been. Then its function LOOK_ENTERED is called. */
-
-#define LOOK_ENTERED "annot_inject_entered"
-
-struct look_reason {
-    char text[256]; /* "it is stopped" */
-};
-
-/* `library`: absolute. 0, or negative with the reason: nothing was changed then, but that the
- * library may be in it. -EAGAIN: no thread came to a safe place. Waits seconds, and while a lock of
- * the program's is held that loading needs. */
-int look_enter(int32_t pid, const char *library, struct look_reason *ret_reason);
-
-/* ---- Asking Python: look_python.c ----
- *
- * Has the interpreter of a process that runs run a text, in a thread of its own, as it is now. */
-
-#define LOOK_MAIL "annot_python_mail"
-
-enum { LOOK_MAIL_SIZE = 16384, LOOK_ANSWER_SIZE = 512 };
-
-struct look_python {
-    int32_t pid;
-    const char *code; /* lines, none of them in a longer text; the last sets `answer` */
-    bool enters;      /* also where pyannot is not loaded: that is the text's matter */
-};
-
-/* The answer as text. 0, or negative with the reason: -ENOENT: pyannot is not in it; -EINPROGRESS:
- * it will be run, but was not yet; else it has not been, or has failed. Waits seconds. */
-int look_python_run(const struct look_python *run, char answer[LOOK_ANSWER_SIZE],
-                    struct look_reason *ret_reason);
-
-/* ---- Source lines: look_space.c ----
  *
  * Source lines of the native frames of a look, from the debug information of their files. Slow (it
  * reads what it needs of hundreds of megabytes), so only frames that are shown are asked for. */

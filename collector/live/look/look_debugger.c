@@ -6,7 +6,12 @@
  * protocol" in CPython's documentation. Nothing is stopped. A thread that waits runs nothing: then
  * the request is taken back. That, and that it is done once, is decided by a file whose name only
  * one side can change. The folder is the process's own user's, and seen from within its root. */
-#include "look_parts.h"
+#include "look_debugger.h"
+
+#include "look_enter.h"
+#include "look_place.h"
+#include "look_python.h"
+#include "python_runtime.h"
 
 #include "clock_now.h"
 #include "file_io.h"

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Loading a library into a process that runs: see look.h. */
-#include "look_parts.h"
+#include "look_enter.h"
+
+#include "elf_symbols.h"
+#include "look_place.h"
+#include "look_space.h"
 
 #include "proc_info.h"
 

@@ -8,11 +8,15 @@
  *
  * All of this is done by a child of ours: whatever becomes of it, the kernel lets go what it
  * traced. */
-#include "look_parts.h"
+#include "look_place.h"
+#include "elf_symbols.h"
+#include "look_enter.h"
+#include "look_space.h"
 
 #include "clock_now.h"
 #include "file_io.h"
 #include "proc_info.h"
+#include "text.h"
 
 #include <dirent.h>
 #include <dlfcn.h>

@@ -10,7 +10,12 @@
  *
  * The text stands in pyannot's own memory (LOOK_MAIL), or, where that is not there yet, in memory
  * that is allocated for it. Behind its end it writes its answer there, through /proc/self/mem. */
-#include "look_parts.h"
+#include "look_python.h"
+
+#include "look_debugger.h"
+#include "look_enter.h"
+#include "look_place.h"
+#include "python_runtime.h"
 
 #include "clock_now.h"
 #include "proc_info.h"

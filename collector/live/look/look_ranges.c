@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Names of the directory, one segment, its thread records. The thread goes on while its record is
  * read: depth is read before and after, and must be the same. Thread-safety: one thread. */
+#include "look_ranges.h"
+
 #include "look.h"
 
 #include "file_io.h"

@@ -2,7 +2,11 @@
 /* The code that a process has mapped: files are opened and their tables built when an address first
  * falls into them; and source lines of a look's frames, for which files are opened below the
  * process's own root. Foreign bytes: bounded. Thread-safety: one thread per object. */
-#include "look_parts.h"
+#include "look_space.h"
+
+#include "look.h"
+#include "trace.h"
+#include "unwind_cache.h"
 
 #include "file_io.h"
 #include "module_file.h"
@@ -134,7 +138,7 @@ struct look_module *look_space_find(struct look_space *space, uint64_t address)
     return NULL;
 }
 
-/* ---- Unwinding ---- */
+/* ---- Unwinding ------------------------------------------------------------------------------- */
 
 static bool on_find(void *context, uint64_t address, struct unwind_place *ret_place)
 {
@@ -164,7 +168,7 @@ void look_space_unwind(struct look_space *space, const struct unwind_registers *
     ret_walk->count = unwind_stack(&request, ret_walk->frames, LOOK_DEPTH, &ret_walk->end);
 }
 
-/* ---- Names ---- */
+/* ---- Names ----------------------------------------------------------------------------------- */
 
 /* The begin of the function around it, as a recording calls it; else itself. */
 static uint64_t function_begin(struct look_module *module, uint64_t address)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Reading, joining, naming. Thread-safety: one thread per object. */
-#include "look_parts.h"
+#include "look_stack.h"
+
+#include "look_space.h"
 
 #include "python_stack.h"
 #include "python_value.h"
@@ -51,7 +53,7 @@ bool look_stack_is_gil(const struct look_stack *stack, uint64_t futex)
     return futex >= runtime->runtime && futex < runtime->runtime_end;
 }
 
-/* ---- Frames of the trace ---- */
+/* ---- Frames of the trace --------------------------------------------------------------------- */
 
 /* 0: of no module; -ENOMEM. */
 static int64_t add_module(struct look_stack *stack, const char *path)
@@ -79,7 +81,7 @@ static int64_t native_frame(struct look_stack *stack, uint64_t address, bool lea
     return label < 0 ? label : stacks_frame(trace_stacks(stack->trace), &frame);
 }
 
-/* ---- One thread ---- */
+/* ---- One thread ------------------------------------------------------------------------------ */
 
 struct reading {
     struct look_walk walk;
@@ -156,7 +158,7 @@ static int64_t keep(struct look_stack *stack, const struct reading *reading, uin
     return ordinal;
 }
 
-/* ---- What the interpreter knows ---- */
+/* ---- What the interpreter knows -------------------------------------------------------------- */
 
 static bool ends_with(const char *text, const char *ending)
 {

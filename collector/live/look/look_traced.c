@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* One thread of another process under ptrace: stopped, made to call functions, and sent on as it
- * was. See look_parts.h.
+ * was.
  *
  * While it is made to call, its signals are blocked, but those that its own instructions raise, and
  * it runs on a stack of its own. System calls that the stop interrupted are made again by the
  * kernel, and those that it would let fail (epoll_wait and others) by us. */
-#include "look_parts.h"
+#include "look_traced.h"
 
 #include "clock_now.h"
 #include "file_io.h"

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Functions that are ranges: loads the program that meets them, and puts it at their places.
- *
- * The kernel puts a probe into every process that runs the file, and the program leaves those alone
- * that are not recorded. All places of a function are one link (uprobe_multi, Linux 6.6), which is
- * attached and detached as one; kernels before that have a perf event for each place. The object is
- * loaded when the first function is asked for. */
-#include "bpf_parts.h"
+/* Loads the programs that run at functions, and attaches them to their places. All places of a
+ * function are one link (uprobe_multi, Linux 6.6), which is attached and detached as one; kernels
+ * before that have a perf event for each place. */
+#include "bpf_probes.h"
+
+#include "bpf_program.h"
+#include "bpf_program_maps.h"
+#include "bpf_state.h"
 #include "sampler_abi.h"
 
 #include <errno.h>
@@ -30,6 +31,16 @@ struct link_create {
         uint32_t count, flags, pid;
     } multi;
 };
+
+/* Constants as the sampler's own object has them. 0 or -errno. */
+static int copy_config(const struct sampler_bpf *program, struct bpf_object *object)
+{
+    size_t size = 0;
+    struct bpf_map *from = bpf_object__find_map_by_name(program->objects[0], ".rodata.config");
+    struct bpf_map *to = bpf_object__find_map_by_name(object, ".rodata.config");
+    const void *told = from ? bpf_map__initial_value(from, &size) : NULL;
+    return told && to ? bpf_map__set_initial_value(to, told, size) : -EBADMSG;
+}
 
 static const char *const shared_maps[] = {"ring", "processes", "failures"};
 
@@ -71,7 +82,7 @@ static int load(struct sampler_bpf *program, bool multi)
     struct bpf_probes *probes = &program->probes;
     struct bpf_object *object = bpf_open_bytes(program, probes_bpf_object, probes_bpf_object_size);
     struct bpf_program *part;
-    int rc = object ? bpf_copy_config(program, object) : -errno;
+    int rc = object ? copy_config(program, object) : -errno;
 
     if (rc == 0)
         rc = choose_maps(program, object);
@@ -301,4 +312,85 @@ void bpf_probes_close(struct sampler_bpf *program)
     bpf_area_close(&probes->calls);
     bpf_object__close(probes->object);
     *probes = (struct bpf_probes){0};
+}
+
+/* ---- Stacks of launches: a probe in each copy of libannot-gpu.so that a program runs ----------
+ */
+
+static const char program_name[] = "sampler_launched";
+
+bool bpf_program_is_of_launches(const char *name)
+{
+    return strcmp(name, program_name) == 0;
+}
+
+static int choose_program(struct bpf_object *object)
+{
+    struct bpf_program *part;
+    int rc = 0;
+
+    bpf_object__for_each_program(part, object)
+    {
+        bool wanted = bpf_program_is_of_launches(bpf_program__name(part));
+
+        if (rc == 0)
+            rc = bpf_program__set_autoload(part, wanted);
+    }
+    return rc;
+}
+
+static int load_launches(struct sampler_bpf *program)
+{
+    struct bpf_object *object = bpf_open_object(program);
+    int rc = object ? copy_config(program, object) : -errno;
+
+    if (rc == 0)
+        rc = choose_program(object);
+    if (rc == 0)
+        rc = bpf_making_share(program, object);
+    if (rc == 0)
+        rc = bpf_object__load(object);
+    if (rc < 0)
+        bpf_object__close(object);
+    else
+        program->launches.object = object;
+    return rc;
+}
+
+static int attach_launches(struct sampler_bpf *program, const char *path, uint64_t offset)
+{
+    struct bpf_launches *launches = &program->launches;
+    struct bpf_link *link = NULL;
+    int rc = launches->object ? 0 : load_launches(program);
+
+    if (rc == 0)
+        link = bpf_program__attach_uprobe(
+            bpf_object__find_program_by_name(launches->object, program_name), false, -1, path,
+            offset);
+    if (rc == 0 && !link)
+        rc = -errno;
+    if (link)
+        launches->links[launches->count++] = link;
+    return rc;
+}
+
+int bpf_program_watch_launches(struct sampler_bpf *program, const char *path, uint64_t offset)
+{
+    libbpf_print_fn_t print;
+    int rc;
+
+    if (program->launches.count == BPF_LAUNCHES_MAX)
+        return -EMFILE;
+    print = libbpf_set_print(keep_quiet);
+    rc = attach_launches(program, path, offset);
+    libbpf_set_print(print);
+    return rc;
+}
+
+void bpf_launches_close(struct sampler_bpf *program)
+{
+    for (size_t i = 0; i < program->launches.count; i++)
+        bpf_link__destroy(program->launches.links[i]);
+    bpf_object__close(program->launches.object);
+    program->launches = (struct bpf_launches){0};
 }

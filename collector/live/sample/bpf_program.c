@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Loads the BPF program, attaches it, takes it down again. */
-#include "bpf_parts.h"
+#include "bpf_program.h"
+
+#include "bpf_probes.h"
+#include "bpf_program_maps.h"
+#include "bpf_program_ring.h"
+#include "bpf_state.h"
+#include "kernel_btf.h"
 
 #include "annot_wire.h"
 #include "clock_now.h"
@@ -181,9 +187,11 @@ static int choose_returns(struct sampler_bpf *program, enum bpf_returns returns)
     int rc = 0;
 
     program->returns = returns;
-    for (size_t i = 0; i < RETURNS_COUNT && program->objects[1] && rc == 0; i++) {
+    for (size_t i = 0; i < RETURNS_COUNT && program->objects[BPF_PART_RETURNS] && rc == 0; i++) {
         struct bpf_program *part =
-            names[i] ? bpf_object__find_program_by_name(program->objects[1], names[i]) : NULL;
+            names[i]
+                ? bpf_object__find_program_by_name(program->objects[BPF_PART_RETURNS], names[i])
+                : NULL;
 
         if (names[i])
             rc = part ? bpf_program__set_autoload(part, i == returns) : -EBADMSG;
@@ -211,10 +219,14 @@ struct bpf_object *bpf_open_object(const struct sampler_bpf *program)
 /* With a file of the kernel's types that is filled afterwards, by what the object names. */
 static int open_objects(struct sampler_bpf *program, bool off_cpu)
 {
+    int rc = bpf_typed_register();
+
+    if (rc < 0)
+        return rc;
     program->types_fd = memfd_create("annot-types", MFD_CLOEXEC);
     if (program->types_fd < 0)
         return -errno;
-    for (size_t i = 0; i < (off_cpu ? 2 : 1); i++) {
+    for (size_t i = 0; i < (off_cpu ? BPF_OBJECTS : 1); i++) {
         program->objects[i] = bpf_open_object(program);
         if (!program->objects[i])
             return -errno;
@@ -234,11 +246,13 @@ static int read_types(struct sampler_bpf *program, const struct bpf_program_opti
         rc = choose_returns(program, returns_of(options, &kernel));
     if (rc == 0)
         rc = configure(program, options, &kernel);
+    for (size_t i = 0; i < BPF_OBJECTS && program->objects[i] && rc == 0; i++)
+        rc = bpf_typed_find(&program->typed, &kernel, program->objects[i]);
     kernel_btf_close(&kernel);
     return rc;
 }
 
-/* What it needs is made with it, later: bpf_launches.c. */
+/* What it needs is made with it, later: bpf_probes.c. */
 static int leave_out_launches(struct sampler_bpf *program)
 {
     int rc = 0;
@@ -272,10 +286,14 @@ static int set_sizes(struct sampler_bpf *program, const struct bpf_program_optio
     return rc;
 }
 
-static bool is_of_switches(const char *program)
+static enum bpf_part part_of(const char *program)
 {
-    return !strcmp(program, "sampler_switched") || !strcmp(program, "sampler_woken") ||
-           !strcmp(program, "sampler_asleep") || !strncmp(program, "sampler_returned", 16);
+    static const char *const switches[] = {"sampler_switched", "sampler_woken", "sampler_asleep"};
+
+    for (size_t i = 0; i < sizeof(switches) / sizeof(switches[0]); i++)
+        if (strcmp(program, switches[i]) == 0)
+            return BPF_PART_SWITCHES;
+    return strncmp(program, "sampler_returned", 16) == 0 ? BPF_PART_RETURNS : BPF_PART_REST;
 }
 
 /* Which object loads which program, and the verifier's words about it. */
@@ -292,8 +310,7 @@ static int set_programs(struct sampler_bpf *program, bool measure)
         bpf_object__for_each_program(part, program->objects[i])
         {
             const char *name = bpf_program__name(part);
-            bool switches = is_of_switches(name);
-            bool wanted = switches == (i == 1) && !bpf_program_is_of_launches(name);
+            bool wanted = part_of(name) == i && !bpf_program_is_of_launches(name);
 
             if (rc == 0)
                 rc = bpf_program__set_autoload(part, wanted);
@@ -308,38 +325,54 @@ static int set_programs(struct sampler_bpf *program, bool measure)
 
 struct loading {
     struct sampler_bpf *program;
+    struct bpf_object *object;
     struct messages *messages;
+    pthread_t thread;
+    bool beside;
     int error;
 };
 
-static void *load_second(void *context)
+static void *load_part(void *context)
 {
     struct loading *loading = context;
 
     messages = loading->messages;
-    loading->error = bpf_object__load(loading->program->objects[1]);
+    loading->error = bpf_typed_load(&loading->program->typed, loading->object);
     return NULL;
+}
+
+static void begin_loading(struct loading *loading)
+{
+    loading->error = bpf_making_share(loading->program, loading->object);
+    if (loading->error == 0)
+        loading->beside = pthread_create(&loading->thread, NULL, load_part, loading) == 0;
+}
+
+static int end_loading(struct loading *loading)
+{
+    if (loading->beside)
+        pthread_join(loading->thread, NULL);
+    else if (loading->error == 0)
+        load_part(loading);
+    return loading->error;
 }
 
 static int load(struct sampler_bpf *program)
 {
-    struct loading second = {program, messages, 0};
-    pthread_t thread;
-    bool beside;
-    int rc;
+    struct loading parts[BPF_OBJECTS];
+    size_t count = 1;
+    int rc, error;
 
-    if (!program->objects[1])
-        return bpf_object__load(program->objects[0]);
-    rc = bpf_making_share(program, program->objects[1]);
-    if (rc < 0)
-        return rc;
-    beside = pthread_create(&thread, NULL, load_second, &second) == 0;
-    rc = bpf_object__load(program->objects[0]);
-    if (beside)
-        pthread_join(thread, NULL);
-    else if (rc == 0)
-        load_second(&second);
-    return rc < 0 ? rc : second.error;
+    for (; count < BPF_OBJECTS && program->objects[count]; count++) {
+        parts[count] = (struct loading){program, program->objects[count], messages, 0, false, 0};
+        begin_loading(&parts[count]);
+    }
+    rc = bpf_typed_load(&program->typed, program->objects[BPF_PART_REST]);
+    for (size_t i = 1; i < count; i++) {
+        error = end_loading(&parts[i]);
+        rc = rc < 0 ? rc : error;
+    }
+    return rc;
 }
 
 static int attach_object(struct sampler_bpf *program, struct bpf_object *object)
@@ -355,7 +388,7 @@ static int attach_object(struct sampler_bpf *program, struct bpf_object *object)
             continue; /* it is not of a tracepoint */
         if (program->link_count == BPF_LINKS_MAX)
             return -E2BIG;
-        link = bpf_program__attach(part);
+        link = bpf_typed_attach(part);
         if (!link && asleep)
             continue; /* threads that sleep already are counted, not seen */
         if (!link)
@@ -373,7 +406,7 @@ static int attach_returned_early(struct sampler_bpf *program)
     static const char *const names[] = {"finish_task_switch", "finish_task_switch.isra.0"};
     struct bpf_link *link = NULL;
 
-    if (!program->objects[1] || program->returns != RETURNS_KPROBE)
+    if (!program->objects[BPF_PART_RETURNS] || program->returns != RETURNS_KPROBE)
         return 0;
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && !link; i++)
         link = bpf_program__attach_kprobe(program->returned, false, names[i]);
@@ -505,7 +538,8 @@ int bpf_program_create(const struct bpf_program_options *options, struct sampler
 
     reason[0] = '\0';
     rc = create(options, &program, reason);
-    if (rc < 0 && program && program->objects[1] && program->returns == RETURNS_KPROBE) {
+    if (rc < 0 && program && program->objects[BPF_PART_RETURNS] &&
+        program->returns == RETURNS_KPROBE) {
         bpf_program_destroy(program);
         program = NULL;
         again.walks_at_leave = true;
@@ -524,6 +558,7 @@ void bpf_program_destroy(struct sampler_bpf *program)
 {
     if (!program)
         return;
+    bpf_making_close(program);
     bpf_ticks_close(program);
     bpf_launches_close(program);
     bpf_probes_close(program);

@@ -15,6 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct bpf_object;
+
 struct bpf_program_options {
     uint32_t frequency_hz; /* 0 = no CPU samples */
     bool off_cpu;
@@ -32,9 +34,10 @@ struct sampler_bpf;
 enum { BPF_PROGRAM_REASON_MAX = 4096 };
 
 /* -EPERM, -ENOSYS (built without eBPF), -errno; then `reason` says what failed, a sentence first,
- * behind it the last lines of libbpf's log. About 20 ms, on two processors. */
+ * behind it the last lines of libbpf's log. About 20 ms, with `off_cpu` 40. */
 int bpf_program_create(const struct bpf_program_options *options, struct sampler_bpf **ret_program,
                        char reason[BPF_PROGRAM_REASON_MAX]);
+
 /* Threads that are in the kernel, or leave a CPU, have no stacks of their program:
  * kernel_flaw_freezes().
  */
@@ -44,9 +47,16 @@ void bpf_program_destroy(struct sampler_bpf *program);
 /* CPU samples: on and off, and how many a second from now on. */
 int bpf_program_enable(struct sampler_bpf *program);
 int bpf_program_disable(struct sampler_bpf *program);
+
 /* For good: no more ticks and context switches; bpf_program_still_off() tells what was going on. */
 int bpf_program_stop(struct sampler_bpf *program);
+
+/* Once, as the time that ticks stand for is known of two frequencies. On error the processors that
+ * could not be changed keep theirs. */
 int bpf_program_set_frequency(struct sampler_bpf *program, uint32_t frequency_hz);
+
+/* The CPU time that the tick of that time on that processor stands for. */
+uint64_t bpf_program_tick_ns(const struct sampler_bpf *program, unsigned cpu, uint64_t time_ns);
 
 /* ---- Maps -------------------------------------------------------------------------------------
  */
@@ -78,63 +88,6 @@ int bpf_program_counters(struct sampler_bpf *program, uint64_t ret_counters[SAMP
 int bpf_program_kernel_name(struct sampler_bpf *program, uint64_t address, char *ret_name,
                             size_t size);
 
-/* ---- Launches ----
- *
- * Tells, as SAMPLER_LAUNCH, what calls the function at that offset of the file: of processes in the
- * map. `path` is opened now. -EMFILE: so many files already; -errno. The first takes some 20 ms. */
-int bpf_program_watch_launches(struct sampler_bpf *program, const char *path, uint64_t offset);
-
-/* ---- Functions that are ranges ----
- *
- * Tells, as SAMPLER_PROBED, when they are left: by processes in the map. The kernel puts the places
- * into every process that runs the file. */
-
-enum bpf_probe_kind {
-    BPF_PROBE_CALLS, /* where functions begin and end, told apart by their stack */
-    BPF_PROBE_PAIR,  /* begins and ends, wherever they are: an end is that of the last begin */
-    BPF_PROBE_MARK,  /* told at once, as an instant */
-    BPF_PROBE_KINDS,
-};
-
-struct bpf_probe_places {
-    uint32_t number; /* of the function, below SAMPLER_PROBES_MAX: by it all else is asked */
-    uint32_t count;
-    const unsigned long *offsets;    /* in the file */
-    const uint64_t *cookies;         /* SAMPLER_SITE_..., one of each place */
-    const unsigned long *references; /* counters to be raised while it is there; NULL: none */
-    bool returned;                   /* met when the function there has returned */
-    enum bpf_probe_kind kind;
-};
-
-/* Adds places of one file, which is opened now. 0 or -errno. The first takes 10 ms, others some 0.1
- * ms each; taking them away makes the kernel wait for all CPUs. */
-int bpf_program_probe(struct sampler_bpf *program, const char *path,
-                      const struct bpf_probe_places *places);
-/* From then on places whose cookie has that list tell this too, as SAMPLER_PROBED_ARGS; once any
- * place was added. 0 or -errno. */
-int bpf_program_probe_args(struct sampler_bpf *program, uint32_t list,
-                           const struct sampler_args *wanted);
-/* Takes its places away; UINT32_MAX: those of all. */
-void bpf_program_unprobe(struct sampler_bpf *program, uint32_t number);
-/* How often it was entered by those in the map; or by all others, which are only slowed down. */
-uint64_t bpf_program_probe_calls(const struct sampler_bpf *program, uint32_t number, bool foreign);
-
-/* A thread, or a goroutine, that has had some open. */
-struct bpf_probed {
-    struct {
-        uint64_t who;        /* tid, or an address */
-        uint32_t pid, pairs; /* 1: of BPF_PROBE_PAIR */
-    } who;
-
-    struct sampler_open open;
-};
-
-/* The first, or the one behind it. 0; -ENOENT: there is none. */
-int bpf_program_probed_next(struct sampler_bpf *program, struct bpf_probed *probed, bool first);
-/* By its `who`. */
-bool bpf_program_probed_find(struct sampler_bpf *program, struct bpf_probed *probed);
-void bpf_program_probed_forget(struct sampler_bpf *program, const struct bpf_probed *probed);
-
 /* ---- Records ----------------------------------------------------------------------------------
  */
 
@@ -144,6 +97,7 @@ int bpf_program_fd(const struct sampler_bpf *program);
 
 /* Where the kernel will put the next record: what bpf_program_drain() takes as its end. */
 uint64_t bpf_program_position(const struct sampler_bpf *program);
+
 /* Whether more than half of the ring waits to be taken. */
 bool bpf_program_is_filling(const struct sampler_bpf *program);
 
@@ -170,6 +124,7 @@ int bpf_program_still_off(struct sampler_bpf *program, bpf_program_take take, vo
  * thread of the machine. */
 int bpf_program_find_asleep(struct sampler_bpf *program, bool known,
                             struct sampler_asleep **ret_threads, size_t *ret_count);
+
 /* Whether that stretch goes on: if so, the thread's memory stood still since. */
 bool bpf_program_is_asleep(struct sampler_bpf *program, const struct sampler_asleep *thread);
 
@@ -194,15 +149,24 @@ struct bpf_program_times {
 
 void bpf_program_times(const struct sampler_bpf *program, struct bpf_program_times *ret_times);
 
-/* ---- User registers of the threads of a process that wait in the kernel, by a BPF iterator
- * (Linux 5.15, CAP_BPF and CAP_PERFMON) ---- */
+/* ---- For the other files of the program ---- */
 
-struct bpf_registers {
-    struct thread_registers *threads; /* free */
-    size_t count;
-};
+/* Another copy of its programs and maps, none of which is loaded. NULL: errno. */
+struct bpf_object *bpf_open_object(const struct sampler_bpf *program);
 
-/* 0, or -errno: they cannot be had, wholly or in part, which is no failure of whoever looks. */
-int bpf_registers_read(int32_t pid, struct bpf_registers *ret_registers);
+/* The same of another object file. */
+struct bpf_object *bpf_open_bytes(const struct sampler_bpf *program, const void *bytes,
+                                  size_t size);
+
+/* ---- Kernels that a BPF program can freeze by reading a program's memory ----
+ *
+ * From Linux 5.18 until "mm: Fix copy_from_user_nofault()" (6.4, and stable releases), such a read
+ * takes the lock of the vmalloc areas. A tick may have interrupted its holder, and at a switch of
+ * threads the run queue's lock is held, which the holder's interrupts want: the machine stands
+ * still for good. There, nothing of the program is read in a tick that met the kernel, nor at a
+ * switch. */
+
+/* Of uname(): release "6.1.0-18-amd64", version "#1 SMP Debian 6.1.76-1 (...)". */
+bool kernel_flaw_freezes(const char *release, const char *version);
 
 #endif

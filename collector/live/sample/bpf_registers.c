@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* Loads the iterator, reads it once, takes it down. */
-#include "bpf_program.h"
+#include "bpf_registers.h"
+
+#include "bpf_state.h"
+#include "bpf_typed.h"
+#include "kernel_btf.h"
 
 #include "proc_info.h"
-#include "vec.h"
 
-#include <bpf/bpf.h>
-#include <bpf/libbpf.h>
 #include <errno.h>
+#include <stdio.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 /* The compiled program: generated from bpf/registers.bpf.c. */
@@ -17,7 +20,8 @@ extern const size_t registers_bpf_object_size;
 struct reading {
     struct bpf_object *object;
     struct bpf_link *link;
-    int fd;
+    struct bpf_typed typed;
+    int types_fd, fd;
 };
 
 static int be_silent(enum libbpf_print_level level, const char *format, va_list arguments)
@@ -38,19 +42,50 @@ static int configure(struct bpf_object *object, int32_t pid)
     return 0;
 }
 
+static int open_object(struct reading *reading)
+{
+    LIBBPF_OPTS(bpf_object_open_opts, options);
+    char path[64];
+    int error = bpf_typed_register();
+    if (error != 0)
+        return error;
+    reading->types_fd = memfd_create("annot-types", MFD_CLOEXEC);
+    if (reading->types_fd < 0)
+        return -errno;
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", reading->types_fd);
+    options.btf_custom_path = path;
+    reading->object =
+        bpf_object__open_mem(registers_bpf_object, registers_bpf_object_size, &options);
+    return reading->object ? 0 : -errno;
+}
+
+static int read_types(struct reading *reading)
+{
+    struct kernel_btf kernel;
+    int error = kernel_btf_open(&kernel);
+    if (error != 0)
+        return error;
+    error = kernel_btf_reduce(&kernel, bpf_object__btf(reading->object), reading->types_fd);
+    if (error == 0)
+        error = bpf_typed_find(&reading->typed, &kernel, reading->object);
+    kernel_btf_close(&kernel);
+    return error;
+}
+
 static int load(struct reading *reading, int32_t pid)
 {
-    reading->object = bpf_object__open_mem(registers_bpf_object, registers_bpf_object_size, NULL);
-    if (!reading->object)
-        return -errno;
-    int error = configure(reading->object, pid);
+    int error = open_object(reading);
     if (error == 0)
-        error = bpf_object__load(reading->object);
+        error = configure(reading->object, pid);
+    if (error == 0)
+        error = read_types(reading);
+    if (error == 0)
+        error = bpf_typed_load(&reading->typed, reading->object);
     if (error != 0)
         return error;
     struct bpf_program *program =
         bpf_object__find_program_by_name(reading->object, "registers_tell");
-    reading->link = program ? bpf_program__attach_iter(program, NULL) : NULL;
+    reading->link = program ? bpf_typed_attach(program) : NULL;
     if (!reading->link)
         return program ? -errno : -EBADMSG;
     reading->fd = bpf_iter_create(bpf_link__fd(reading->link));
@@ -76,7 +111,7 @@ static int read_all(int fd, struct bpf_registers *registers)
 
 int bpf_registers_read(int32_t pid, struct bpf_registers *ret_registers)
 {
-    struct reading reading = {.fd = -1};
+    struct reading reading = {.types_fd = -1, .fd = -1};
     libbpf_print_fn_t before = libbpf_set_print(be_silent);
     *ret_registers = (struct bpf_registers){0};
     int error = load(&reading, pid);
@@ -86,6 +121,8 @@ int bpf_registers_read(int32_t pid, struct bpf_registers *ret_registers)
         close(reading.fd);
     bpf_link__destroy(reading.link);
     bpf_object__close(reading.object);
+    if (reading.types_fd >= 0)
+        close(reading.types_fd);
     libbpf_set_print(before);
     return error;
 }

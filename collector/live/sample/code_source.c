@@ -4,9 +4,11 @@
 #include "code_source.h"
 
 #include "clock_now.h"
+#include "symbol_debug.h"
 #include "symbol_module.h"
 #include "symbol_other.h"
 #include "text.h"
+#include "unwind_cache.h"
 #include "unwind_table.h"
 
 #include <pthread.h>

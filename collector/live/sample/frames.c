@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* Each module keeps the frames of its addresses, so a name is asked for once.
  * Thread-safety: one thread per object. */
-#include "sample_parts.h"
+#include "frames.h"
 
 #include "clock_now.h"
 #include "hash.h"
+#include "modules.h"
+#include "proc_info.h"
+#include "processes.h"
 #include "python_stack.h"
+#include "spaces.h"
 #include "symbol_module.h"
 
 #include <errno.h>
@@ -273,7 +277,7 @@ bool frame_is_collector(const struct address_frames *names, uint32_t frame)
     return map64_find(&names->collectors, frame) != NULL;
 }
 
-/* ---- Names that come later ---- */
+/* ---- Names that come later ------------------------------------------------------------------- */
 
 /* Where an interpreter's collector lies; frames of it may be there already. */
 static int take_collector(struct address_frames *names, struct module *module,
@@ -325,12 +329,90 @@ uint32_t frames_unnamed(const struct address_frames *names)
     return unnamed;
 }
 
-/* ---- Python code ---- */
+/* ---- Long texts of code objects -------------------------------------------------------------- */
+
+/* A record of a code object has no room for the rest of long line tables, names and paths: it is
+ * read from outside while the process runs. Foreign bytes: bounded, and compared with those that
+ * came. */
+
+/* The bytes of an object that a field of the code object points to. */
+struct code_part {
+    unsigned field;
+    const uint8_t *bytes;
+    size_t size;
+};
+
+enum { TEXT_BYTES_MAX = 64 << 10, LINES_BYTES_MAX = 1 << 20 };
+
+/* `size` bytes from `skipped` on in what the field points to, of which those of the part have come.
+ * To be freed; NULL: it cannot be read, or is something else by now. */
+static uint8_t *read_whole(const struct sampled *process, uint64_t code,
+                           const struct code_part *part, size_t skipped, size_t size)
+{
+    uint64_t object;
+    if (proc_read_memory(process->pid, code + part->field, &object, sizeof(object)) !=
+        (int64_t)sizeof(object))
+        return NULL;
+    uint8_t *bytes = malloc(size);
+    if (bytes && proc_read_memory(process->pid, object + skipped, bytes, size) == (int64_t)size)
+        return bytes;
+    free(bytes);
+    return NULL;
+}
+
+/* Its header may have changed: a hash is kept there. */
+static bool has_same_text(const uint8_t *whole, const struct code_part *part, size_t header)
+{
+    return part->size >= header &&
+           memcmp(whole + header, part->bytes + header, part->size - header) == 0;
+}
+
+/* A text as a string of the trace: whole if it can be read and has 64 KiB at most, else cut. 0: not
+ * readable; -ENOMEM. */
+static int64_t code_rest_string(struct trace *trace, const struct sampled *process, uint64_t code,
+                                const struct code_part *part)
+{
+    const struct python_offsets *offsets = &process->interpreter.runtime.offsets;
+    size_t size = python_text_bytes(offsets, part->bytes, part->size);
+    size_t whole_size = size < TEXT_BYTES_MAX ? size : TEXT_BYTES_MAX;
+    uint8_t *whole =
+        whole_size > part->size ? read_whole(process, code, part, 0, whole_size) : NULL;
+    bool is_read = whole && has_same_text(whole, part, offsets->unicode_compact_data);
+    const uint8_t *object = is_read ? whole : part->bytes;
+    size_t object_size = is_read ? whole_size : part->size;
+    size_t text_size = 3 * object_size + 8; /* Latin-1 takes two, and an ellipsis three */
+    char *text = malloc(text_size);
+    int64_t string = -ENOMEM;
+    if (text)
+        string = trace_string_add(
+            trace, text,
+            object_size ? python_text(offsets, object, object_size, text, text_size) : 0);
+    free(text);
+    free(whole);
+    return string;
+}
+
+/* The whole line table of `length` bytes, to be freed. NULL: it cannot be read, or has more than
+ * 1 MiB. */
+static uint8_t *code_rest_lines(const struct sampled *process, uint64_t code,
+                                const struct code_part *part, size_t length)
+{
+    const struct python_offsets *offsets = &process->interpreter.runtime.offsets;
+    if (length > LINES_BYTES_MAX || length < part->size)
+        return NULL;
+    uint8_t *whole = read_whole(process, code, part, offsets->bytes_data, length);
+    if (whole && memcmp(whole, part->bytes, part->size) == 0)
+        return whole;
+    free(whole);
+    return NULL;
+}
+
+/* ---- Python code ----------------------------------------------------------------------------- */
 
 /* Keeps labels of the trace and line tables as bytes. A code object that is told again
  * replaces what was known. */
 
-enum { CODE_BYTES_MAX = 24 << 20, TEXT_BYTES = 4 * SAMPLER_TEXT_MAX };
+enum { CODE_BYTES_MAX = 24 << 20 };
 
 /* The program tells those in use again within 15 s: PYTHON_TELL_AGAIN_NS, EMIT_AGAIN_NS. */
 #define UNUSED_NS UINT64_C(20000000000)
@@ -341,6 +423,7 @@ struct code_name {
     uint32_t label; /* 0: its name could not be read */
     int32_t first_line;
     uint32_t version; /* of the interpreter */
+    bool is_cut;      /* the table has more lines */
     uint32_t lines_size;
     uint8_t lines[];
 };
@@ -389,42 +472,45 @@ static void make_room(struct code_names *codes, uint64_t now_ns)
         forget_before(codes, UINT64_MAX);
 }
 
-/* A unicode object's text as a string of the trace; 0: not readable. */
-static int64_t text_string(struct trace *trace, const struct python_offsets *offsets,
-                           const uint8_t *object, size_t size)
-{
-    char text[TEXT_BYTES];
-    size_t length = size ? python_text(offsets, object, size, text, sizeof(text)) : 0;
-    return trace_string_add(trace, text, length);
-}
-
 /* The label of a code object. 0: its name is not readable; -ENOMEM. */
-static int64_t read_label(struct trace *trace, const struct python_offsets *offsets,
+static int64_t read_label(struct trace *trace, const struct sampled *process,
                           const struct sampler_code *record)
 {
+    const struct python_offsets *o = &process->interpreter.runtime.offsets;
     const uint8_t *bytes = (const uint8_t *)(record + 1);
-    int64_t text = text_string(trace, offsets, bytes, record->name_size);
-    int64_t path = text_string(trace, offsets, bytes + record->name_size, record->file_size);
+    const struct code_part name = {o->code_qualname == PYTHON_OFFSET_NONE ? o->code_name
+                                                                          : o->code_qualname,
+                                   bytes, record->name_size};
+    const struct code_part file = {o->code_filename, bytes + record->name_size, record->file_size};
+    int64_t text = code_rest_string(trace, process, record->code, &name);
+    int64_t path = code_rest_string(trace, process, record->code, &file);
     if (text <= 0 || path < 0)
         return text <= 0 ? text : path;
     return trace_python_label(trace, (uint32_t)text, (uint32_t)path, record->first_line);
 }
 
-static struct code_name *read_code(struct trace *trace, const struct python_offsets *offsets,
+static struct code_name *read_code(struct trace *trace, const struct sampled *process,
                                    const struct sampler_code *record)
 {
+    const struct python_offsets *offsets = &process->interpreter.runtime.offsets;
     const uint8_t *bytes = (const uint8_t *)(record + 1);
-    int64_t label = read_label(trace, offsets, record);
-    struct code_name *code = malloc(sizeof(*code) + record->lines_size);
-    if (label < 0 || !code) {
-        free(code);
-        return NULL;
+    const struct code_part lines = {
+        offsets->code_lines, bytes + record->name_size + record->file_size, record->lines_size};
+    bool is_cut = record->lines_length > record->lines_size;
+    uint8_t *whole =
+        is_cut ? code_rest_lines(process, record->code, &lines, record->lines_length) : NULL;
+    uint32_t size = whole ? record->lines_length : record->lines_size;
+    int64_t label = read_label(trace, process, record);
+    struct code_name *code = label < 0 ? NULL : malloc(sizeof(*code) + size);
+    if (code) {
+        *code = (struct code_name){.label = (uint32_t)label,
+                                   .first_line = record->first_line,
+                                   .version = offsets->version,
+                                   .is_cut = is_cut && !whole,
+                                   .lines_size = size};
+        memcpy(code->lines, whole ? whole : lines.bytes, size);
     }
-    *code = (struct code_name){.label = (uint32_t)label,
-                               .first_line = record->first_line,
-                               .version = offsets->version,
-                               .lines_size = record->lines_size};
-    memcpy(code->lines, bytes + record->name_size + record->file_size, record->lines_size);
+    free(whole);
     return code;
 }
 
@@ -442,7 +528,7 @@ int code_names_add(struct code_names *codes, struct trace *trace, const struct s
     if (process->interpreter.state != INTERPRETER_FOUND)
         return 0;
     make_room(codes, record->head.time_ns);
-    struct code_name *code = read_code(trace, &process->interpreter.runtime.offsets, record);
+    struct code_name *code = read_code(trace, process, record);
     if (!code)
         return -ENOMEM;
     code->key = *WIDE_KEY(record->code, record->key, process->family);
@@ -465,6 +551,15 @@ int code_names_add(struct code_names *codes, struct trace *trace, const struct s
     return 0;
 }
 
+/* 3.9: a table of increments does not say where it would have ended. */
+static bool is_behind(const struct code_name *code, int instruction)
+{
+    int64_t address = 0;
+    for (uint32_t i = 0; code->is_cut && i + 1 < code->lines_size; i += 2)
+        address += code->lines[i];
+    return code->is_cut && code->version == 0x0309 && instruction >= address;
+}
+
 int64_t code_names_frame(struct code_names *codes, struct trace *trace,
                          const struct sampled *process, const struct sampler_python *place)
 {
@@ -477,6 +572,8 @@ int64_t code_names_frame(struct code_names *codes, struct trace *trace,
         return 0;
     struct source_place at = python_source_place(code->version, code->lines, code->lines_size,
                                                  code->first_line, place->instruction);
+    if (is_behind(code, place->instruction))
+        at = (struct source_place){0};
     const struct frame frame = {.kind = FRAME_PYTHON,
                                 .label = code->label,
                                 .line = at.line,

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* One pass over the kernel's types for their places; then structures by name, and what they hold by
  * value. Every offset and count is checked against the file. */
-#include "bpf_parts.h"
+#include "kernel_btf.h"
+
+#include "bpf_state.h"
 
 #include <bpf/btf.h>
 #include <errno.h>
@@ -169,15 +171,22 @@ static bool is_modifier(const struct btf_type *type)
     return btf_is_mod(type) || btf_is_typedef(type);
 }
 
+uint32_t kernel_btf_find(const struct kernel_btf *kernel, unsigned kind, const char *name)
+{
+    for (uint32_t id = 1; id <= kernel->type_count; id++) {
+        const struct btf_type *type = type_at(kernel, id);
+
+        if (btf_kind(type) == kind && strcmp(name_at(kernel, type->name_off), name) == 0)
+            return id;
+    }
+    return 0;
+}
+
 unsigned kernel_btf_arguments(const struct kernel_btf *kernel, const char *typedef_name)
 {
-    const struct btf_type *type = NULL;
+    const struct btf_type *type =
+        type_at(kernel, kernel_btf_find(kernel, BTF_KIND_TYPEDEF, typedef_name));
 
-    for (uint32_t id = 1; id <= kernel->type_count && !type; id++) {
-        type = type_at(kernel, id);
-        if (!btf_is_typedef(type) || strcmp(name_at(kernel, type->name_off), typedef_name) != 0)
-            type = NULL;
-    }
     for (int i = 0; i < MODIFIERS_MAX && type && (is_modifier(type) || btf_is_ptr(type)); i++)
         type = type_at(kernel, type->type);
     if (!type || !btf_is_func_proto(type) || btf_vlen(type) == 0)

@@ -323,8 +323,7 @@ static bool not_built(const struct ladder_trial *trial, struct ladder_step *step
     if (built_with_ebpf)
         return false;
     reason(step, "this annot was built without eBPF");
-    hint(step, "install clang and libbpf-dev, then build it again: meson setup --wipe build "
-               "-Debpf=enabled && ninja -C build");
+    hint(step, "install clang and libbpf-dev, then " ANNOT_REBUILD);
     return true;
 }
 

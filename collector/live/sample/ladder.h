@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* What decides which way of sampling is open to this process, as far as /proc and /sys tell it
- * (only read, nothing is tried); and which way that is, and what would lift it: from what was tried
- * and what the machine tells of itself to one sentence and one remedy; and the same of one Python
- * process. Used by sampler_create, `annot doctor` and `annot ls`. Thread-safety: none needed. */
+ * (only read, nothing is tried); and which way that is, and its remedy: from trials and facts of
+ * the machine to one sentence and one command. Used by sampler_create and `annot doctor`.
+ * Thread-safety: none needed. */
 #ifndef ANNOT_LADDER_H
 #define ANNOT_LADDER_H
 
@@ -60,10 +60,6 @@ static inline bool host_facts_may(const struct host_facts *facts, unsigned capab
 
 /* ---- Rungs ----------------------------------------------------------------------------------- */
 
-/* Which way of sampling this machine allows this user, and what would lift it: from what was tried
- * and what the machine tells of itself to one sentence and one remedy.
- * Used by sampler_create and by `annot doctor`. */
-
 struct ladder_step {
     enum sampling_rung rung;
     bool possible;
@@ -76,7 +72,7 @@ enum { LADDER_STEPS = 3 };
 /* Tries each for real (loads the BPF program, reads memory of itself), best first. */
 void ladder_try(struct ladder_step steps[LADDER_STEPS]);
 
-/* ---- Causes ---- */
+/* ---- Causes ---------------------------------------------------------------------------------- */
 
 struct ladder_trial {
     struct host_facts facts;
@@ -88,21 +84,5 @@ struct ladder_trial {
 /* Set reason and hint; the reason is never empty. */
 void ladder_explain_bpf(const struct ladder_trial *trial, struct ladder_step *step);
 void ladder_explain_remote(const struct host_facts *facts, int error, struct ladder_step *step);
-
-/* ---- Python ---------------------------------------------------------------------------------- */
-
-/* Can the Python frames of a running process be read, and if not, why? For people who ask; what
- * the sampler asks is in process_parts.h. */
-
-struct python_check {
-    bool readable;
-    uint32_t version; /* PY_VERSION_HEX >> 16; 0 = unknown */
-    char source[32];  /* where offsets come from: "table", "_Py_DebugOffsets", "pyannot" */
-    char reason[200]; /* why not; "" = readable */
-};
-
-/* Looks once: a process that has just begun may need to be asked again (-EAGAIN). 0, -ENOENT (no
- * interpreter in it), -errno. */
-int python_check_process(int32_t pid, struct python_check *ret_check);
 
 #endif

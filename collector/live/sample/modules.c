@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Finds, opens and keeps modules. Thread-safety: one thread per object. */
-#include "process_parts.h"
+#include "modules.h"
+
+#include "row_memory.h"
+#include "unwind_cache.h"
 
 #include "clock_now.h"
 #include "hash.h"
@@ -227,7 +230,7 @@ int modules_find(struct modules *modules, const struct module_place *place,
     return error;
 }
 
-/* ---- Unwind rows ---- */
+/* ---- Unwind rows ----------------------------------------------------------------------------- */
 
 /* Copies one part of the table; keeps a view of it. */
 static int place_part(struct row_memory *memory, const struct unwind_table *table, bool grow,
@@ -379,7 +382,7 @@ int modules_take_rows(struct modules *modules)
     return error;
 }
 
-/* ---- Forgetting ---- */
+/* ---- Forgetting ------------------------------------------------------------------------------ */
 
 /* Those of one hash: the first of them in the table, the others behind it. */
 static void unlink_module(struct modules *modules, const struct module *module)

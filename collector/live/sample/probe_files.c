@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* What "FILE:FUNCTION" means: which files there are now, and which of those that a process maps.
  * Thread-safety: none needed. */
-#include "sample_parts.h"
+#include "probe.h"
+#include "probe_args.h"
 #include "text.h"
 
 #include <errno.h>

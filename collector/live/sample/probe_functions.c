@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Puts probes at the functions of a file that are to be ranges: where each begins, and wherever it
  * is left. Each file is probed once for each wish. Thread-safety: one thread per object. */
-#include "sample_parts.h"
+#include "bpf_probes.h"
+#include "modules.h"
+#include "probe.h"
+#include "probe_args.h"
+#include "sampler_bpf.h"
+#include "symbol_functions.h"
 #include "symbol_module.h"
 #include "text.h"
 
@@ -204,6 +209,26 @@ static int probe_functions(struct bpf_sampler *sampler, const struct probe_targe
     return error;
 }
 
+/* Those of the file that are spelt like it, and how to find more. */
+static void hint_near(const struct probe_target *target, const struct probe_wish *wish,
+                      bool stripped, struct text *hint)
+{
+    struct code_near near;
+    code_functions_near(target->file, target->path, wish->function, &near);
+    for (uint32_t i = 0; i < near.count; i++)
+        text_format(hint, "%s%s", i == 0 ? "did you mean " : ", ", near.names[i]);
+    if (near.count > 0)
+        text_format(hint, "? A pattern finds more: *NAME*");
+    else if (stripped)
+        text_format(hint, "install its debug symbols (a package NAME-dbg or NAME-dbgsym), or build "
+                          "it without -s");
+    else
+        text_format(hint,
+                    "a pattern finds more: \"%s:*NAME*\"; a C++ function matches with or "
+                    "without its arguments",
+                    wish->file);
+}
+
 /* Why none of the file's functions has become a range. */
 static int refuse(const struct code_functions *functions, const struct probe_target *target,
                   const struct probe_wish *wish, struct sampler_range_told *told)
@@ -224,13 +249,10 @@ static int refuse(const struct code_functions *functions, const struct probe_tar
         text_format(&hint, "it may have data between them; name a function that calls it");
     } else if (functions->partial) {
         text_format(&reason, "%s is stripped, and exports no function \"%s\"", base, function);
-        text_format(&hint, "install its debug symbols, or build it without -s");
+        hint_near(target, wish, true, &hint);
     } else {
         text_format(&reason, "%s has no function \"%s\"", base, function);
-        text_format(&hint,
-                    "a pattern finds more: \"%s:*NAME*\"; a C++ function matches with or "
-                    "without its arguments",
-                    wish->file);
+        hint_near(target, wish, false, &hint);
     }
     return -ENOENT;
 }

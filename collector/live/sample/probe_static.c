@@ -2,7 +2,11 @@
 /* Static probes (USDT) of a file: one name is a mark, two are where ranges begin and end. A probe
  * may have many places, and a counter that tells the program whether anybody watches, which the
  * kernel raises for us. Thread-safety: one thread per object. */
-#include "sample_parts.h"
+#include "bpf_probes.h"
+#include "elf_symbols.h"
+#include "probe.h"
+#include "probe_args.h"
+#include "sampler_bpf.h"
 #include "text.h"
 
 #include <errno.h>

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The table of processes and their lives. Thread-safety: one thread per object. */
-#include "process_parts.h"
+#include "processes.h"
+
+#include "modules.h"
+#include "spaces.h"
 
 #include "proc_info.h"
 
@@ -87,6 +90,7 @@ struct sampled *processes_fork(struct processes *processes, const struct lives_t
     process->changed = parent->changed;
     process->compared_count = parent->compared_count;
     process->space_floor = parent->space_floor;
+    process->image = parent->image;
     process->space = space_use(parent->space);
     process->tls_offset = parent->tls_offset;
     process->interpreter = parent->interpreter;
@@ -126,7 +130,7 @@ void processes_sweep(struct processes *processes, uint64_t now_ns, uint64_t step
     }
 }
 
-/* ---- Mappings ---- */
+/* ---- Mappings -------------------------------------------------------------------------------- */
 
 /* Mappings of processes, as the kernel tells them or as /proc lists them. Only executable ones
  * count. */

@@ -2,11 +2,15 @@
 /* Asks python_runtime_find with a process's memory, and numbers the offsets for the BPF program;
  * for people who ask, looks through the mapped files of a process for its interpreter and for
  * pyannot. Thread-safety: one thread per object. */
+#include "python_finder.h"
+
 #include "ladder.h"
+#include "modules.h"
+#include "processes.h"
+#include "spaces.h"
 
 #include "module_file.h"
 #include "proc_info.h"
-#include "process_parts.h"
 #include "python_runtime.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Segments, slices and the common numbering of rules; a sorted array of what is free of a range of
  * numbers. Thread-safety: none. */
-#include "process_parts.h"
+#include "row_memory.h"
 
 #include "hash.h"
 

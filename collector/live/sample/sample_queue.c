@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* A queue in an array, moved down when half of it is gone. Thread-safety: one thread per object. */
-#include "sample_parts.h"
+#include "sample_queue.h"
+
+#include "processes.h"
 
 #include "names.h"
 #include "stacks.h"
@@ -23,7 +25,7 @@ void sample_queue_fini(struct sample_queue *queue)
     vec_free(&queue->waiting);
 }
 
-/* ---- Range paths ---- */
+/* ---- Range paths ----------------------------------------------------------------------------- */
 
 static uint32_t kind_of(const struct sampler_range *range)
 {
@@ -76,7 +78,7 @@ static void keep_answer(const struct sample_queue *queue, const struct queued_sa
         child->inherited.path = path;
 }
 
-/* ---- The queue ---- */
+/* ---- The queue ------------------------------------------------------------------------------- */
 
 static int send_batch(struct sample_queue *queue)
 {

@@ -4,7 +4,7 @@
 #include "sampler.h"
 
 #include "ladder.h"
-#include "sample_parts.h"
+#include "sampler_rung.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -43,6 +43,8 @@ static int tell(const struct sampler_options *options, enum sampling_rung rung, 
     told->rung = (uint8_t)rung;
     told->off_cpu = options->off_cpu && rung == SAMPLING_BPF;
     told->frequency_hz = options->frequency_hz;
+    told->first_hz = rung > SAMPLING_NONE ? options->first_hz : 0;
+    told->slowed = false;
     told->off_cpu_threshold_ns = options->off_cpu_threshold_ns;
     told->reason = reason_string;
     told->hint = hint_string;

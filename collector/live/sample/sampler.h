@@ -24,6 +24,7 @@ struct sampler_options {
     struct trace *trace;   /* these two outlive the sampler */
     struct lives *lives;   /* with names of ranges, and where threads have them */
     uint32_t frequency_hz; /* 0 = no CPU samples */
+    uint32_t first_hz;     /* until enough was sampled (struct pace); 0 = frequency_hz */
     bool off_cpu;
     int64_t off_cpu_threshold_ns; /* shorter stretches are only counted */
     uint32_t off_cpu_rate_max;    /* stretches a second; 0 = 500,000 */

@@ -246,6 +246,7 @@ struct sampler_fork {
 
 struct sampler_exec {
     struct sampler_head head;
+    uint64_t image; /* number of the new one (struct sampler_process) */
     uint32_t uid;
     uint32_t command_size; /* bytes that follow, arguments end with NUL */
     uint8_t comm[16];
@@ -327,6 +328,9 @@ struct sampler_process {
                               the program learns it */
     uint64_t runtime, runtime_end; /* _PyRuntime */
     uint64_t eval, eval_end;       /* _PyEval_EvalFrameDefault */
+    uint64_t image; /* the kernel's number of the image that all this describes; 0 = unknown. With
+                       any other, only `flags` count: the collector wrote before it read of the
+                       exec. */
 };
 
 enum sampler_mapping_kind {

@@ -7,7 +7,13 @@
  * once: native frames by their registers and the process's memory, Python frames as where there is
  * no BPF. What moved meanwhile is thrown away; what did not
  * stood still, so that all parts belong together. Thread-safety: one thread per object. */
-#include "sample_parts.h"
+#include "sampler_asleep.h"
+
+#include "processes.h"
+#include "sampler_bpf.h"
+#include "sampler_records.h"
+#include "sampler_stacks.h"
+#include "stack_join.h"
 
 #include "hash.h"
 #include "proc_info.h"

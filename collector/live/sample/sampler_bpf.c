@@ -4,9 +4,23 @@
  * A step notes where the kernel's ring ends, empties the perf rings, then takes the ring up to that
  * place, with each mapping applied before the first record that is later than it: whatever a
  * record needs to be understood was told before. Thread-safety: one thread per object. */
+#include "sampler_bpf.h"
+
+#include "bpf_probes.h"
 #include "clock_now.h"
+#include "frames.h"
+#include "modules.h"
 #include "proc_info.h"
-#include "sample_parts.h"
+#include "proc_lives.h"
+#include "processes.h"
+#include "python_finder.h"
+#include "sample_queue.h"
+#include "sampler_asleep.h"
+#include "sampler_probes.h"
+#include "sampler_records.h"
+#include "sampler_upkeep.h"
+#include "spaces.h"
+#include "stack_join.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -101,7 +115,7 @@ static int open_program(struct bpf_sampler *sampler, char *reason, size_t reason
 {
     const struct sampler_options *options = &sampler->options;
     struct bpf_program_options wanted = {
-        .frequency_hz = options->frequency_hz,
+        .frequency_hz = options->first_hz ? options->first_hz : options->frequency_hz,
         .off_cpu = options->off_cpu,
         .off_cpu_threshold_ns = (uint64_t)options->off_cpu_threshold_ns,
         .off_cpu_rate_max = options->off_cpu_rate_max,
@@ -181,6 +195,7 @@ static int bpf_create(const struct sampler_options *options, void **ret_state, c
     sampler->options = *options;
     sampler->epoll_fd = -1;
     sampler->now_ns = (uint64_t)clock_now_ns();
+    sampler->pace = (struct pace){.fast = options->first_hz > 0, .begin_ns = sampler->now_ns};
     int error = open_program(sampler, reason, reason_size);
     if (!error)
         error = open_parts(sampler);
@@ -368,6 +383,15 @@ static int take_records(struct bpf_sampler *sampler, uint64_t position)
     return error ? error : sampler_upkeep(sampler);
 }
 
+/* A processor that keeps its rate is no failure: its samples say what they stand for. */
+static void keep_pace(struct bpf_sampler *sampler)
+{
+    if (sampler->finished || !pace_is_over(&sampler->pace, sampler->now_ns))
+        return;
+    (void)bpf_program_set_frequency(sampler->program, sampler->options.frequency_hz);
+    pace_slow(&sampler->pace, sampler->options.trace);
+}
+
 static int bpf_step(void *state)
 {
     struct bpf_sampler *sampler = state;
@@ -389,6 +413,7 @@ static int bpf_step(void *state)
     if (!error && !sampler->finished && sampler->asleep.unread.count > 0 &&
         sampler->modules.asked == 0)
         error = sampler_read_asleep(sampler);
+    keep_pace(sampler);
     sampler_sweep(sampler);
     if (!error)
         error = write_facts(sampler);

@@ -4,14 +4,232 @@
  * What they take of the processor is counted: calls times what a call costs here. Beyond the budget
  * the hottest function loses its probes, which every output says. Thread-safety: one thread per
  * object. */
-#include "sample_parts.h"
+#include "sampler_probes.h"
+
+#include "bpf_probes.h"
+#include "clock_now.h"
+#include "elf_symbols.h"
+#include "modules.h"
+#include "probe.h"
+#include "probe_args.h"
+#include "processes.h"
+#include "sample_queue.h"
+#include "sampler_bpf.h"
+#include "sampler_records.h"
+#include "text.h"
+#include "trace_options.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+/* ---- Stacks of launches ---------------------------------------------------------------------- */
+
+/* Finds the libraries that report launches, and makes samples of their records.
+ *
+ * libannot-gpu.so calls a function of its own that does nothing; a probe at it walks the stack.
+ * Each file of that name is watched once, wherever a sampled process has it from: it tells where
+ * the function is, and a file that has none is left alone. Thread-safety: one thread per object. */
+
+static const char library_name[] = "libannot-gpu.so";
+
+static const char function_name[] = "annot_gpu_launched_v1";
+
+/* Where the function is in the file. */
+static bool find_function(struct elf_file *file, uint64_t *ret_offset)
+{
+    struct elf_symbol symbol;
+    if (!elf_file_find_exported(file, function_name, &symbol))
+        return false;
+    for (size_t i = 0; i < elf_file_segment_count(file); i++) {
+        const struct elf_segment segment = elf_file_segment(file, i);
+        if (symbol.address < segment.address ||
+            symbol.address - segment.address >= segment.file_size)
+            continue;
+        *ret_offset = segment.offset + (symbol.address - segment.address);
+        return true;
+    }
+    return false;
+}
+
+/* Remembers it: it was not met before. */
+static bool is_new(struct launch_watch *watch, int fd)
+{
+    struct stat status;
+    if (fstat(fd, &status) != 0)
+        return false;
+    for (size_t i = 0; i < watch->files.count; i++)
+        if (watch->files.items[i].inode == status.st_ino &&
+            watch->files.items[i].device == status.st_dev)
+            return false;
+    const struct launch_file file = {status.st_dev, status.st_ino};
+    return vec_push(&watch->files, file) == 0;
+}
+
+static void watch_file(struct bpf_sampler *sampler, struct elf_file *file, int fd)
+{
+    char path[64];
+    uint64_t offset;
+    if (!find_function(file, &offset) || !is_new(&sampler->launches, fd))
+        return;
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+    int error = bpf_program_watch_launches(sampler->program, path, offset);
+    if (error)
+        sampler->launches.error = error;
+}
+
+void sampler_meet_launches(struct bpf_sampler *sampler, const struct module *module, int fd)
+{
+    if (sampler->options.launch_ns && strcmp(text_base_name(module->path), library_name) == 0)
+        watch_file(sampler, module->file, fd);
+}
+
+void sampler_watch_launches(struct bpf_sampler *sampler)
+{
+    const char *library = sampler->options.launch_library;
+    struct elf_file *file = NULL;
+    if (!sampler->options.launch_ns)
+        return;
+    int fd = library ? open(library, O_RDONLY | O_CLOEXEC) : -1;
+    if (fd < 0)
+        return;
+    if (elf_file_open(fd, &file) == 0)
+        watch_file(sampler, file, fd);
+    elf_file_close(file);
+    close(fd);
+}
+
+static int define_set(struct bpf_sampler *sampler)
+{
+    static const char name[] = "launches";
+    int64_t string = trace_string_add(sampler->options.trace, name, strlen(name));
+    if (string < 0)
+        return (int)string;
+    const struct sample_set set = {.name = (uint32_t)string,
+                                   .flags = SAMPLE_SET_LAUNCH,
+                                   .count = 1,
+                                   .types = {VALUE_TYPE_CALLS}};
+    int64_t number = sample_sets_add(trace_sets(sampler->options.trace), &set);
+    if (number < 0)
+        return (int)number;
+    sampler->launches.set = (uint16_t)number;
+    return 0;
+}
+
+/* Programs whose clock is the kernel's tell nanoseconds, of a moment before. */
+static int64_t time_of(const struct bpf_sampler *sampler, const struct sampler_sample *record)
+{
+    static const uint64_t moment_ns = 1000000000;
+    if (record->head.time_ns - record->launched < moment_ns)
+        return (int64_t)record->launched;
+    return sampler->options.launch_ns(sampler->options.launch_context, record->launched);
+}
+
+int sampler_describe_launch(struct bpf_sampler *sampler, const struct sampler_sample *record,
+                            struct queued_sample *ret_sample)
+{
+    int error = sampler->launches.set ? 0 : define_set(sampler);
+    ret_sample->sample.set = sampler->launches.set;
+    ret_sample->sample.value_count = 1;
+    ret_sample->sample.time_ns = time_of(sampler, record);
+    ret_sample->values[0] = record->launches;
+    sampler->counts.launches++;
+    return error;
+}
+
+int sampler_write_launches(const struct bpf_sampler *sampler,
+                           const uint64_t counters[SAMPLER_COUNTERS])
+{
+    struct trace *trace = sampler->options.trace;
+    char note[128];
+    int error = 0;
+    if (sampler->counts.launches)
+        error = trace_fact_set(trace, FACT_COUNT, "stacks of launches", sampler->counts.launches);
+    if (!error && counters[SAMPLER_COUNT_LAUNCHES])
+        error =
+            trace_fact_set(trace, FACT_COUNT, "ns per stack of a launch in the kernel",
+                           counters[SAMPLER_COUNT_LAUNCH_NS] / counters[SAMPLER_COUNT_LAUNCHES]);
+    if (error || !sampler->launches.error)
+        return error;
+    snprintf(note, sizeof(note), "launches of GPU work have no stacks: %s",
+             strerror(-sampler->launches.error));
+    return trace_fact_set(trace, FACT_NOTE, note, 1);
+}
+
+/* ---- The cost of a call ---------------------------------------------------------------------- */
+
+/* The cost of a probed call on this machine: an empty function of ours is probed and called.
+ *
+ * It begins with an instruction that the kernel emulates and ends with one that it must run, as
+ * most functions do. The program sees that we are not recorded, so what it does with a call is
+ * missing: a fifth, on a machine whose traps are cheap. Thread-safety: one thread per object. */
+
+enum { CALLS = 100, RETURN_OFFSET = 2, NUMBER = SAMPLER_PROBES_MAX - 1 };
+
+/* The last byte is the return. */
+__attribute__((naked, noinline)) static void does_nothing(void)
+{
+    __asm__ volatile("push %rax\n\tpop %rax\n\tret");
+}
+
+/* Where it lies in the file that is mapped there. */
+static bool find_place(uint64_t address, unsigned long *ret_offset, char path[64])
+{
+    FILE *maps = fopen("/proc/self/maps", "re");
+    uint64_t begin, end, offset;
+    char line[512];
+    bool found = false;
+    while (maps && !found && fgets(line, sizeof(line), maps))
+        found = sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64, &begin, &end, &offset) == 3 &&
+                address - begin < end - begin;
+    if (maps)
+        fclose(maps);
+    if (!found)
+        return false;
+    *ret_offset = address - begin + offset;
+    snprintf(path, 64, "/proc/self/map_files/%" PRIx64 "-%" PRIx64, begin, end);
+    return true;
+}
+
+static uint64_t calls_ns(void)
+{
+    int64_t begin_ns = clock_now_ns();
+    for (int i = 0; i < CALLS; i++)
+        does_nothing();
+    return (uint64_t)(clock_now_ns() - begin_ns);
+}
+
+/* What a probed call costs here, in ns: some are made. 0: it cannot be measured. */
+static uint64_t probe_cost_measure(struct sampler_bpf *program, enum probe_cost cost)
+{
+    bool returned = cost == PROBE_COST_RETURNED;
+    unsigned long offsets[2];
+    uint64_t cookies[3] = {NUMBER | SAMPLER_SITE_ENTRY << 12, NUMBER | SAMPLER_SITE_LEAVE << 12,
+                           NUMBER | SAMPLER_SITE_RETURNED << 12};
+    struct bpf_probe_places places = {
+        .number = NUMBER, .count = 2, .offsets = offsets, .cookies = cookies};
+    char path[64];
+    if (!find_place((uint64_t)(uintptr_t)does_nothing, &offsets[0], path))
+        return 0;
+    offsets[1] = offsets[0] + RETURN_OFFSET;
+    const struct bpf_probe_places behind = {
+        .number = NUMBER, .count = 1, .offsets = offsets, .cookies = &cookies[2], .returned = true};
+    places.count = cost == PROBE_COST_EXITS ? 2 : 1;
+    if (bpf_program_probe(program, path, &places) != 0 ||
+        (returned && bpf_program_probe(program, path, &behind) != 0)) {
+        bpf_program_unprobe(program, NUMBER);
+        return 0;
+    }
+    (void)calls_ns(); /* warms up */
+    uint64_t taken_ns = calls_ns();
+    bpf_program_unprobe(program, NUMBER);
+    return taken_ns / CALLS;
+}
 
 /* How often the cost is looked at. */
 #define WINDOW_NS UINT64_C(100000000)
@@ -267,16 +485,21 @@ static int end_open(struct bpf_sampler *sampler, const struct bpf_probed *probed
     return error;
 }
 
-/* Nothing of it is of an image that came later. */
-static bool is_over(const struct bpf_probed *probed, uint64_t now_ns)
+/* Whether the entry of the kernel's map can be deleted. At an exec the new image may enter a
+ * function at any moment, so the entry of the main thread stays (the new image's first visit resets
+ * it), and so does an empty one. */
+static bool is_over(const struct bpf_probed *probed, uint64_t now_ns, bool exec)
 {
     const struct sampler_open *open = &probed->open;
+    if (exec && (open->count == 0 || probed->who.who == probed->who.pid))
+        return false;
     return open->count == 0 ||
            open->ranges[(open->count - 1) % SAMPLER_OPEN_MAX].begin_ns <= now_ns;
 }
 
 /* `pid` 0: of all processes. */
-static int end_all(struct bpf_sampler *sampler, int32_t pid, uint64_t now_ns, uint32_t flags)
+static int end_all(struct bpf_sampler *sampler, int32_t pid, uint64_t now_ns, uint32_t flags,
+                   bool exec)
 {
     struct bpf_probed *probed = calloc(1, sizeof(*probed));
     VEC(struct bpf_probed) all = {0};
@@ -294,12 +517,19 @@ static int end_all(struct bpf_sampler *sampler, int32_t pid, uint64_t now_ns, ui
         like.head.time_ns = now_ns;
         if (error == 0)
             error = end_open(sampler, &all.items[i], &like, process ? process->exec_ns : 0);
-        if (is_over(&all.items[i], now_ns))
+        if (is_over(&all.items[i], now_ns, exec))
             bpf_program_probed_forget(sampler->program, &all.items[i]);
     }
     vec_free(&all);
     free(probed);
     return error;
+}
+
+int sampler_end_probed_image(struct bpf_sampler *sampler, const struct sampler_head *head)
+{
+    if (sampler->probes.all.count == 0)
+        return 0;
+    return end_all(sampler, head->pid, head->time_ns, SAMPLER_PROBED_LEFT, true);
 }
 
 int sampler_end_probed(struct bpf_sampler *sampler, const struct sampler_head *head, bool all)
@@ -309,7 +539,7 @@ int sampler_end_probed(struct bpf_sampler *sampler, const struct sampler_head *h
     if (sampler->probes.all.count == 0)
         return 0;
     if (all)
-        return end_all(sampler, head->pid, head->time_ns, SAMPLER_PROBED_LEFT);
+        return end_all(sampler, head->pid, head->time_ns, SAMPLER_PROBED_LEFT, false);
     struct bpf_probed *probed = calloc(1, sizeof(*probed));
     if (!probed)
         return -ENOMEM;
@@ -332,7 +562,7 @@ int sampler_finish_probes(struct bpf_sampler *sampler)
 {
     int error = 0;
     if (sampler->probes.all.count > 0)
-        error = end_all(sampler, 0, sampler->now_ns, SAMPLER_PROBED_OPEN);
+        error = end_all(sampler, 0, sampler->now_ns, SAMPLER_PROBED_OPEN, false);
     return error == 0 && sampler->probes.events.count > 0 ? hand_on(sampler) : error;
 }
 
@@ -414,6 +644,21 @@ int sampler_step_probes(struct bpf_sampler *sampler)
     return error == 0 && probes->events.count > 0 ? hand_on(sampler) : error;
 }
 
+/* Ranges that cannot be in the recording; calls of one function are not told apart from others'. */
+static int note_idle(const struct probes *probes, uint64_t calls, struct trace *trace)
+{
+    int error = 0;
+    for (size_t i = 0; i < probes->wishes.count && error == 0; i++) {
+        const struct probe_wish *wish = &probes->wishes.items[i];
+        char note[400];
+        snprintf(note, sizeof(note), TRACE_FACT_IDLE_OPTION "--range %.200s: %s", wish->text,
+                 wish->count == 0 ? "no such function was loaded" : "it was not called");
+        if (wish->count == 0 || calls == 0)
+            error = trace_fact_set(trace, FACT_NOTE, note, 1);
+    }
+    return error;
+}
+
 int sampler_write_probes(const struct bpf_sampler *sampler)
 {
     const struct probes *probes = &sampler->probes;
@@ -446,12 +691,5 @@ int sampler_write_probes(const struct bpf_sampler *sampler)
     int error = 0;
     for (size_t i = 0; i < sizeof(facts) / sizeof(facts[0]) && error == 0; i++)
         error = trace_fact_set(trace, facts[i].kind, facts[i].name, facts[i].value);
-    for (size_t i = 0; i < probes->wishes.count && error == 0 && sampler->finished; i++) {
-        const struct probe_wish *wish = &probes->wishes.items[i];
-        char note[400];
-        snprintf(note, sizeof(note), "range \"%.200s\": no such function was met", wish->text);
-        if (wish->count == 0)
-            error = trace_fact_set(trace, FACT_NOTE, note, 1);
-    }
-    return error;
+    return error == 0 && sampler->finished ? note_idle(probes, calls, trace) : error;
 }

@@ -1,8 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /* Takes records in the order of the ring: lives of processes, stacks, samples, switches.
  * Thread-safety: one thread per object. */
+#include "sampler_records.h"
+
 #include "clock_now.h"
-#include "sample_parts.h"
+#include "frames.h"
+#include "modules.h"
+#include "probe_args.h"
+#include "processes.h"
+#include "sample_queue.h"
+#include "sampler_asleep.h"
+#include "sampler_bpf.h"
+#include "sampler_probes.h"
+#include "sampler_stacks.h"
+#include "sampler_upkeep.h"
+#include "spaces.h"
+#include "stacks.h"
 #include "text.h"
 #include "wait_class.h"
 
@@ -31,6 +44,8 @@ int sampler_apply_notes(struct bpf_sampler *sampler, uint64_t until_ns)
             continue;
         int error = sampled_apply_note(process, &sampler->modules, note);
         sampler->unpublished = true;
+        if (note->kind == PERF_NOTE_EXEC)
+            process->fresh_floor = sampler->spaces.last_number;
         if (process->replaced)
             sampler->replaced_ns = sampler->now_ns;
         process->replaced = false;
@@ -177,13 +192,12 @@ static int take_fork(struct bpf_sampler *sampler, const struct sampler_fork *for
 int sampler_begin_image(struct bpf_sampler *sampler, struct sampled *process,
                         const struct told_image *image)
 {
-    bool told = process->fresh_list;
+    bool told = process->fresh_list; /* then it may be published already */
     sampler->unpublished = true;
     sampled_exec(&sampler->processes, process, sampler->now_ns, sampler->step);
     process->exec_ns = image->time_ns;
-    /* The list may have been published before its exec was told. */
-    const struct space *space = told ? process->list->space : NULL;
-    process->space_floor = space ? space->number - 1 : sampler->spaces.last_number;
+    process->image = image->number;
+    process->space_floor = told ? process->fresh_floor : sampler->spaces.last_number;
     int error = told ? 0 : sampled_read_maps(process, &sampler->modules);
     if (error == -ENOMEM)
         return error;
@@ -200,12 +214,13 @@ static int take_exec(struct bpf_sampler *sampler, const struct sampler_exec *exe
     struct sampled *process = sampler_process_of(sampler, &exec->head);
     if (!process)
         return -ENOMEM;
-    int error = sampler_end_probed(sampler, &exec->head, true);
+    int error = sampler_end_probed_image(sampler, &exec->head);
     if (error)
         return error;
     copy_comm(comm, exec->comm);
     command_text((const char *)(exec + 1), exec->command_size, command);
-    struct told_image image = {head_task(&exec->head), exec->head.time_ns, comm, command};
+    struct told_image image = {head_task(&exec->head), exec->head.time_ns, comm, command,
+                               exec->image};
     return sampler_begin_image(sampler, process, &image);
 }
 
@@ -344,7 +359,9 @@ static int take_sample(struct bpf_sampler *sampler, const struct sampler_sample 
         .fixed = offsetof(struct sampler_sample, ranges),
     };
     struct queued_sample out = {.sample = {.set = SAMPLE_SET_CPU, .value_count = 1}};
-    out.values[0] = 1000000000 / sampler->options.frequency_hz;
+    uint64_t cpu_ns = bpf_program_tick_ns(sampler->program, record->head.cpu, record->head.time_ns);
+    out.values[0] = (int64_t)cpu_ns;
+    sampler->pace.cpu_ns += cpu_ns;
     int error = take_common(sampler, &common, &out);
     sampler->counts.samples++;
     return error ? error : sample_queue_add(&sampler->queue, &out, sampler->now_ns);

@@ -8,9 +8,16 @@
  * Native frames, kernel frames, threads without Python and time off CPU are not seen. Forks, execs
  * and ends are seen at looks, up to LIFE_EVERY_NS late.
  * Thread-safety: one thread per object. */
+#include "sampler_rung.h"
+
 #include "clock_now.h"
+#include "file_io.h"
+#include "hash_map.h"
+#include "lives.h"
 #include "proc_info.h"
-#include "sample_parts.h"
+#include "proc_lives.h"
+#include "processes.h"
+#include "python_remote.h"
 #include "stacks.h"
 #include "text.h"
 #include "vec.h"
@@ -22,6 +29,181 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+/* ---- Processes sampled from outside ---------------------------------------------------------- */
+
+/* A process as this rung sees it: its image, its interpreter, its threads and the CPU time they
+ * used. A process is a pid and a start, a thread a tid and a start: the numbers come again. */
+
+enum { REMOTE_THREADS_MAX = 4096, REMOTE_FRAMES_MAX = 512 };
+
+struct remote_thread {
+    int32_t tid, ns_tid;
+    uint64_t start_ticks;
+    uint64_t cpu_ns; /* that its last sample reached */
+    int64_t ordinal; /* in the trace; -1: it has no sample yet */
+    uint64_t pass;   /* the last one in which the interpreter had it */
+};
+
+struct remote_process {
+    struct process *entry; /* of the registry, where it hangs; NULL: another one has the pid */
+    int32_t pid, ns_pid;
+    int end_fd; /* tells how it ended; below 0: none */
+    bool waits_exec;
+    bool ours; /* it began under our eyes: all of its CPU time is to be told */
+    uint64_t start_ticks;
+    uint64_t stack_begin; /* where the kernel put the stack of this image: another after an exec */
+    struct python_remote *python; /* NULL: no interpreter is known in it (yet) */
+    int64_t next_try_ns, pause_ns, looked_ns;
+    uint64_t pass;       /* how often its threads were listed */
+    struct map64 by_tid; /* to one more than the place in threads */
+    VEC(struct remote_thread) threads;
+};
+
+#define TICK_NS UINT64_C(10000000)
+
+#define PAUSE_FIRST_NS INT64_C(5000000)
+
+#define PAUSE_LONGEST_NS INT64_C(2000000000)
+
+/* CPU nanoseconds that a thread used so far, exact where the kernel counts them. False: gone. */
+static bool remote_cpu_ns(int32_t pid, int32_t tid, uint64_t *ret_ns)
+{
+    char path[64], text[128];
+    snprintf(path, sizeof(path), "/proc/%d/task/%d/schedstat", (int)pid, (int)tid);
+    if (file_read_text(path, text, sizeof(text)) <= 0)
+        return false;
+    *ret_ns = strtoull(text, NULL, 10);
+    return true;
+}
+
+/* NULL: not known. start_ticks 0: whenever it started. */
+static struct remote_process *remote_process_find(const struct lives *lives, int32_t pid,
+                                                  uint64_t start_ticks)
+{
+    const struct process *entry = lives_find_sampled(lives, pid);
+    struct remote_process *process = entry ? entry->sampled : NULL;
+    return process && (start_ticks == 0 || process->start_ticks == start_ticks) ? process : NULL;
+}
+
+/* Begins with a process, now; NULL: out of memory. `stat` is what was read of it. */
+static struct remote_process *remote_process_create(struct lives *lives, int32_t pid,
+                                                    const struct proc_stat *stat, int64_t now_ns)
+{
+    struct lives_task task = {.pid = pid, .start_ticks = stat->start_ticks};
+    struct remote_process *old = remote_process_find(lives, pid, 0);
+    struct remote_process *process = calloc(1, sizeof(*process));
+    if (process)
+        process->entry = lives_hang(lives, &task, now_ns, process);
+    if (!process || !process->entry) {
+        free(process);
+        return NULL;
+    }
+    if (old && old->entry != process->entry)
+        old->entry->sampled = NULL;
+    if (old)
+        old->entry = NULL;
+    process->pid = pid;
+    process->ns_pid = proc_pid_inside(pid);
+    process->start_ticks = stat->start_ticks;
+    process->stack_begin = stat->stack_begin;
+    process->pause_ns = PAUSE_FIRST_NS;
+    process->looked_ns = now_ns;
+    process->end_fd = proc_end_open(pid);
+    return process;
+}
+
+static void remote_process_destroy(struct remote_process *process)
+{
+    if (!process)
+        return;
+    if (process->entry)
+        process->entry->sampled = NULL;
+    python_remote_close(process->python);
+    map64_free(&process->by_tid);
+    vec_free(&process->threads);
+    if (process->end_fd >= 0)
+        close(process->end_fd);
+    free(process);
+}
+
+/* Looks for its interpreter, seldom if there is none. */
+static void remote_process_look(struct remote_process *process, int64_t now_ns)
+{
+    char reason[PYTHON_REMOTE_REASON_MAX];
+    if (process->python || process->waits_exec || now_ns < process->next_try_ns)
+        return;
+    int result = python_remote_open(process->pid, &process->python, reason);
+    if (result == -EAGAIN)
+        process->pause_ns = PAUSE_FIRST_NS;
+    process->next_try_ns = now_ns + process->pause_ns;
+    process->pause_ns =
+        process->pause_ns * 2 < PAUSE_LONGEST_NS ? process->pause_ns * 2 : PAUSE_LONGEST_NS;
+}
+
+/* Another program runs in it now. */
+static void remote_process_exec(struct remote_process *process, const struct proc_stat *stat)
+{
+    python_remote_close(process->python);
+    process->python = NULL;
+    process->stack_begin = stat->stack_begin;
+    process->waits_exec = false;
+    process->next_try_ns = 0;
+    process->pause_ns = PAUSE_FIRST_NS;
+}
+
+/* ---- Threads --------------------------------------------------------------------------------- */
+
+/* NULL: not known. Valid until the next add or remove. */
+static struct remote_thread *remote_thread_find(const struct remote_process *process, int32_t tid)
+{
+    const uint64_t *place = map64_find(&process->by_tid, (uint64_t)tid);
+    return place ? &process->threads.items[*place - 1] : NULL;
+}
+
+/* Of a tid that is not known; NULL: out of memory. */
+static struct remote_thread *remote_thread_add(struct remote_process *process, int32_t tid,
+                                               uint64_t start_ticks)
+{
+    struct remote_thread thread = {.tid = tid, .start_ticks = start_ticks, .ordinal = -1};
+    if (vec_reserve(&process->threads, 1) != 0 ||
+        map64_put(&process->by_tid, (uint64_t)tid, process->threads.count + 1) != 0)
+        return NULL;
+    process->threads.items[process->threads.count] = thread;
+    return &process->threads.items[process->threads.count++];
+}
+
+/* The last one takes its place. */
+static void remote_thread_remove(struct remote_process *process, struct remote_thread *thread)
+{
+    uint64_t place;
+    const struct remote_thread *last = &process->threads.items[process->threads.count - 1];
+    map64_take(&process->by_tid, (uint64_t)thread->tid, &place);
+    if (thread != last) /* replaces a value, so it needs no memory */
+        map64_put(&process->by_tid, (uint64_t)last->tid, place);
+    *thread = *last;
+    process->threads.count--;
+}
+
+static struct lives_task remote_process_task(const struct remote_process *process)
+{
+    return (struct lives_task){.pid = process->pid,
+                               .tid = process->pid,
+                               .ns_pid = process->ns_pid,
+                               .ns_tid = process->ns_pid,
+                               .start_ticks = process->start_ticks};
+}
+
+static struct lives_task remote_thread_task(const struct remote_process *process,
+                                            const struct remote_thread *thread)
+{
+    return (struct lives_task){.pid = process->pid,
+                               .tid = thread->tid,
+                               .ns_pid = process->ns_pid,
+                               .ns_tid = thread->ns_tid,
+                               .start_ticks = process->start_ticks,
+                               .thread_start_ns = thread->start_ticks * TICK_NS};
+}
+
 #define LIFE_EVERY_NS INT64_C(50000000) /* looks for children and ends */
 
 enum { TRIES = 3, FREQUENCY_DEFAULT = 99 };
@@ -31,6 +213,7 @@ struct remote_sampler {
     int timer_fd;
     int64_t now_ns, life_ns;
     uint64_t begin_ticks; /* what starts later is ours */
+    struct pace pace;
 
     VEC(struct remote_process *) processes;
 
@@ -61,15 +244,31 @@ static void remote_destroy(void *state)
     free(sampler);
 }
 
-static int start_timer(struct remote_sampler *sampler)
+static int set_timer(const struct remote_sampler *sampler, uint32_t hertz)
 {
-    uint32_t hertz = sampler->options.frequency_hz;
     long period = 1000000000L / (hertz ? hertz : FREQUENCY_DEFAULT);
     struct itimerspec every = {{period / 1000000000L, period % 1000000000L}, {0, 1}};
+    return timerfd_settime(sampler->timer_fd, 0, &every, NULL) == 0 ? 0 : -errno;
+}
+
+static int start_timer(struct remote_sampler *sampler)
+{
+    const struct sampler_options *options = &sampler->options;
     sampler->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
-    if (sampler->timer_fd < 0 || timerfd_settime(sampler->timer_fd, 0, &every, NULL) != 0)
+    if (sampler->timer_fd < 0)
         return -errno;
-    return 0;
+    sampler->pace =
+        (struct pace){.fast = options->first_hz > 0, .begin_ns = (uint64_t)clock_now_ns()};
+    return set_timer(sampler, sampler->pace.fast ? options->first_hz : options->frequency_hz);
+}
+
+/* The weight of a sample is the CPU time since the one before, at any rate. */
+static void keep_pace(struct remote_sampler *sampler)
+{
+    if (!pace_is_over(&sampler->pace, (uint64_t)sampler->now_ns))
+        return;
+    (void)set_timer(sampler, sampler->options.frequency_hz);
+    pace_slow(&sampler->pace, sampler->options.trace);
 }
 
 /* Whether the call is there at all: containers may deny it. Whose memory it reads is found out per
@@ -135,12 +334,18 @@ static int add_process(struct remote_sampler *sampler, int32_t pid, bool waits_e
     return -ENOMEM;
 }
 
+/* Since the last look at the process; `since_ns` is 0 at the first. */
 static int tell_exec(struct remote_sampler *sampler, const struct lives_task *task,
-                     const char *comm)
+                     const char *comm, int64_t since_ns)
 {
     char command[COMMAND_TEXT_SIZE];
     proc_command(task->pid, command);
-    return lives_exec(sampler->options.lives, task, sampler->now_ns, comm, command);
+    const struct lives_exec_seen seen = {.task = *task,
+                                         .since_ns = since_ns,
+                                         .time_ns = sampler->now_ns,
+                                         .comm = comm,
+                                         .cmdline = command};
+    return lives_exec_seen(sampler->options.lives, &seen);
 }
 
 /* Those that are known were seen to be alive just now. */
@@ -159,7 +364,7 @@ static int add_child(struct remote_sampler *sampler, const struct remote_process
     error = lives_fork(sampler->options.lives, &fork);
     /* A fork has its parent's stack: with another one there was an exec already. */
     if (!error && status.stack_begin && status.stack_begin != parent->stack_begin)
-        error = tell_exec(sampler, &fork.child, status.comm);
+        error = tell_exec(sampler, &fork.child, status.comm, 0);
     return error;
 }
 
@@ -246,7 +451,7 @@ static int begin_image(struct remote_sampler *sampler, struct remote_process *pr
             remote_thread_remove(process, thread);
     }
     remote_process_exec(process, status);
-    return tell_exec(sampler, &task, status->comm);
+    return tell_exec(sampler, &task, status->comm, process->looked_ns);
 }
 
 /* 1: it lives, or that cannot be found out now; 0: gone; -ENOMEM. */
@@ -261,6 +466,7 @@ static int update_process(struct remote_sampler *sampler, struct remote_process 
         return 0;
     if (status.stack_begin != process->stack_begin && status.stack_begin)
         error = begin_image(sampler, process, &status);
+    process->looked_ns = sampler->now_ns;
     remote_process_look(process, sampler->now_ns);
     return error ? error : 1;
 }
@@ -339,6 +545,7 @@ static int find_thread(struct remote_sampler *sampler, struct remote_process *pr
     glance->thread = remote_thread_add(process, glance->place->tid, start_ticks);
     if (!glance->thread)
         return -ENOMEM;
+    glance->thread->ns_tid = glance->place->ns_tid;
     glance->thread->pass = process->pass;
     glance->thread->cpu_ns = process->ours ? 0 : glance->used_ns;
     return 1;
@@ -391,6 +598,7 @@ static int emit(struct remote_sampler *sampler, const struct remote_process *pro
     sample->thread = (uint32_t)thread->ordinal;
     sample->set = SAMPLE_SET_CPU;
     sampler->samples++;
+    sampler->pace.cpu_ns += (uint64_t)sample->values[0];
     sampler->ends[sample->python_end]++;
     return sampler->options.sink(sampler->options.context, sample, 1);
 }
@@ -452,6 +660,7 @@ static int remote_step(void *state)
         if (!error && sampler->options.frequency_hz)
             error = sample_process(sampler, process);
     }
+    keep_pace(sampler);
     return error;
 }
 

@@ -2,8 +2,16 @@
 /* Parts of stacks from the kernel: addresses and code objects become frames when a part arrives,
  * because then the process's mappings are those of that time. Records are the kernel's, what they
  * say of a program's memory is the program's: bounded. Thread-safety: one thread per object. */
+#include "sampler_stacks.h"
+
 #include "clock_now.h"
-#include "sample_parts.h"
+#include "frames.h"
+#include "modules.h"
+#include "processes.h"
+#include "sampler_bpf.h"
+#include "sampler_records.h"
+#include "spaces.h"
+#include "stack_join.h"
 
 #include "unwind_stack.h"
 

@@ -3,15 +3,26 @@
  * not be opened are tried again, mappings and files that are not there any more are forgotten, and
  * processes whose end nobody told. Then it tells the kernel what was learned, and at times the
  * trace what was counted. Thread-safety: one thread per object. */
+#include "sampler_upkeep.h"
+
 #include "clock_now.h"
+#include "frames.h"
+#include "modules.h"
 #include "proc_info.h"
-#include "sample_parts.h"
+#include "processes.h"
+#include "python_finder.h"
+#include "row_memory.h"
+#include "sampler_bpf.h"
+#include "sampler_probes.h"
+#include "sampler_records.h"
+#include "spaces.h"
+#include "stack_join.h"
 #include "text.h"
 
 #include <errno.h>
 #include <stdio.h>
 
-/* ---- Ends and execs that were not told ---- */
+/* ---- Ends and execs that were not told ------------------------------------------------------- */
 
 /* Ends and execs of processes that were not told, because the ring was full or the kernel skipped
  * them: noticed by looking, a few processes a second. What /proc and the kernel's table say must be
@@ -111,7 +122,7 @@ static int look_untold(struct bpf_sampler *sampler)
     return error;
 }
 
-/* ---- Upkeep ---- */
+/* ---- Upkeep ---------------------------------------------------------------------------------- */
 
 #define UPKEEP_NS UINT64_C(1000000000)
 
@@ -222,7 +233,7 @@ int sampler_upkeep(struct bpf_sampler *sampler)
     return error ? error : retry_missing(sampler);
 }
 
-/* ---- Telling the kernel ---- */
+/* ---- Telling the kernel ---------------------------------------------------------------------- */
 
 /* Tells the kernel what was learned: a space for each changed list of mappings, one for all
  * processes that share the list, then the process's value. */
@@ -262,6 +273,7 @@ static int write_process(struct bpf_sampler *sampler, const struct sampled *proc
         .mapping_count = process->space ? process->space->count : 0,
         .flags = process->waits_exec ? SAMPLER_WAIT_EXEC : 0,
         .tls_offset = process->tls_offset,
+        .image = process->fresh_list ? 0 : process->image, /* its list may be that of the next */
     };
     if (it->state == INTERPRETER_FOUND) {
         value.python = it->python;
@@ -339,7 +351,7 @@ void sampler_sweep(struct bpf_sampler *sampler)
     stack_parts_sweep(&sampler->parts, sampler->now_ns, sampler->step);
 }
 
-/* ---- Facts ---- */
+/* ---- Facts ----------------------------------------------------------------------------------- */
 
 /* Counters of the kernel's part and of ours, as facts of the trace: what was taken, how stacks
  * ended, what was lost and why. */

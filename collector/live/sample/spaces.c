@@ -2,7 +2,10 @@
 /* What is mapped, and snapshots of that for the BPF program: writes slices and counts users. A
  * slice is written before any process refers to it, so the program never sees half of one.
  * Thread-safety: one thread per object. */
-#include "process_parts.h"
+#include "spaces.h"
+
+#include "modules.h"
+#include "row_memory.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Parts of stacks, in a map of blocks, and whole stacks made of them.
  * Thread-safety: one thread per object. */
-#include "sample_parts.h"
+#include "stack_join.h"
+
+#include "frames.h"
+#include "processes.h"
 
 #include "python_stack.h"
 #include "sample.h"
@@ -110,7 +113,7 @@ void stack_parts_sweep(struct stack_parts *parts, uint64_t now_ns, uint64_t step
             remove_at(parts, i - 1);
 }
 
-/* ---- Joining ---- */
+/* ---- Joining --------------------------------------------------------------------------------- */
 
 /* Joins by address through python_stack_join. Parts that came with different samples are made
  * comparable by their bases. A stack that was joined before costs one look-up. */

@@ -308,15 +308,10 @@ static void start(struct symbolizer *symbolizer)
 
 /* ---- Main ---- */
 
-static struct timespec time_of(int64_t ns)
-{
-    return (struct timespec){.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000};
-}
-
 /* Waits while the thread has questions; with the lock. */
 static void await_idle(struct symbolizer *symbolizer, int64_t until_ns)
 {
-    struct timespec until = time_of(until_ns);
+    const struct timespec until = clock_own_time(until_ns);
     int error = 0;
     while ((symbolizer->busy || (symbolizer->asks.count > 0 && !symbolizer->ending)) && !error)
         error = pthread_cond_timedwait(&symbolizer->answered, &symbolizer->lock, &until);

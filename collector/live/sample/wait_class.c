@@ -181,10 +181,15 @@ static bool selects_nothing(const struct wait_facts *facts)
            (int32_t)facts->argument == 0;
 }
 
+/* Bits of the kernel's __state: a signal has stopped the thread, or a debugger. */
+enum { STATE_STOPPED = 4, STATE_TRACED = 8 };
+
 enum wait_reason wait_classify(const struct wait_facts *facts)
 {
     if (facts->flags & SAMPLER_PREEMPTED)
         return WAIT_PREEMPTED;
+    if (facts->state & (STATE_STOPPED | STATE_TRACED)) /* wherever it was: SIGCONT ends it */
+        return WAIT_SIGNAL;
     if (facts->flags & SAMPLER_GIL_WAIT)
         return WAIT_GIL;
     if (facts->flags & SAMPLER_FAULTED)

@@ -12,7 +12,7 @@
 struct wait_facts {
     int32_t syscall;    /* -1 = none */
     uint32_t file_mode; /* st_mode of the file that its first argument names; 0 = none or unknown */
-    uint32_t state;     /* 0 running, 1 interruptible, 2 uninterruptible */
+    uint32_t state;     /* the kernel's __state: 1 interruptible, 2 not, 4 stopped, 8 traced */
     uint32_t flags;     /* enum sampler_flags */
     uint64_t argument;  /* the first one */
 };

@@ -9,6 +9,7 @@
 #ifndef ANNOT_ELF_FILE_H
 #define ANNOT_ELF_FILE_H
 
+#include <elf.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -17,19 +18,23 @@ struct elf_file;
 
 /* Takes a copy of fd. 0, -EBADMSG (no ELF file that we can read), -errno. */
 int elf_file_open(int fd, struct elf_file **ret_file);
+
 /* An image in memory, as the vDSO is read from a process. The bytes are copied. */
 int elf_file_open_image(const void *bytes, size_t size, struct elf_file **ret_file);
+
 /* A second object for the same file: what it reads, and when that is trimmed, is its own affair. 0
  * or -errno. */
 int elf_file_reopen(const struct elf_file *file, struct elf_file **ret_file);
 void elf_file_close(struct elf_file *file);
+
 /* Whose file it is. false: not known, or an image in memory. */
 bool elf_file_owner(const struct elf_file *file, uint32_t *ret_uid);
+
 /* Gives back the memory of all that was read so far. Pointers to sections, bytes and names from
  * before are invalid; the file stays open and is read again when asked. */
 void elf_file_trim(struct elf_file *file);
-
 uint16_t elf_file_machine(const struct elf_file *file);
+
 /* Where a program begins, an address of its own. */
 uint64_t elf_file_entry(const struct elf_file *file);
 
@@ -74,47 +79,23 @@ bool elf_file_address(const struct elf_file *file, uint64_t offset, uint64_t *re
 
 /* Bytes at an address of its own, from the file. NULL: not that many. Valid until close. */
 const uint8_t *elf_file_at(struct elf_file *file, uint64_t address, size_t size);
+
 /* The same into the caller's memory; nothing is kept. false: not that many. */
 bool elf_file_copy_at(const struct elf_file *file, uint64_t address, void *bytes, size_t size);
 
 /* Copies exactly `size` bytes at an offset of the file; nothing of it is kept. */
 bool elf_file_read(const struct elf_file *file, uint64_t offset, void *bytes, size_t size);
 
-struct elf_symbol {
-    const char *name;    /* NUL-terminated; valid until close */
-    uint64_t name_place; /* its offset in the file, for elf_file_read; 0 = it is packed there */
-    uint64_t address, size;
-    uint8_t type, binding; /* STT_*, STB_* */
-    bool dynamic;          /* from .dynsym */
-};
-
-/* Every defined, named symbol of .symtab and .dynsym (without section headers: of the dynamic
- * segment's table); stops when `visit` returns false. `visit` may not use the file. */
-void elf_file_symbols(struct elf_file *file,
-                      bool (*visit)(void *context, const struct elf_symbol *), void *context);
-
-/* One symbol by name, which `name` of the symbol then points to; false: not there. An exported one
- * is found by its hash, in microseconds; others by reading all, which takes 30 ms for a library of
- * a million. */
-bool elf_file_find_symbol(struct elf_file *file, const char *name, struct elf_symbol *ret_symbol);
-bool elf_file_find_exported(struct elf_file *file, const char *name, struct elf_symbol *ret_symbol);
-
-/* Of .symtab, by the section's size. */
-size_t elf_file_symbol_count(const struct elf_file *file);
-
-/* A static probe (USDT), which the program's source has named. Texts are valid until close. */
-struct elf_probe {
-    const char *provider, *name;
-    const char *arguments; /* where they are: "-4@%edi 8@-16(%rbp)" */
-    uint64_t address;      /* of the instruction, in the module's own address space */
-    uint64_t semaphore;    /* of a 16-bit count of those that watch; 0: none */
-};
-
-/* All of them, in the file's order; one name may have many. Stops when `visit` returns false. */
-void elf_file_probes(struct elf_file *file, bool (*visit)(void *context, const struct elf_probe *),
-                     void *context);
-
 /* .gnu_debuglink: the file's name and its checksum. NULL: none. */
 const char *elf_file_debug_link(struct elf_file *file, uint32_t *ret_crc);
+
+/* ---- For elf_symbols.c, which knows elf_parts.h -------------------------------------------------
+ */
+
+struct elf_piece;
+
+/* The piece of a whole section. NULL: no memory, not in the file, damaged. `keep` puts it into the
+ * file's list (or finds it there); else the caller owns it. */
+struct elf_piece *elf_piece_of_section(struct elf_file *file, const Elf64_Shdr *section, bool keep);
 
 #endif

@@ -37,22 +37,4 @@ struct elf_file {
     struct elf_piece *pieces;
 };
 
-/* Whether [offset, offset + size) lies in the file. */
-bool elf_file_holds(const struct elf_file *file, uint64_t offset, uint64_t size);
-
-/* Reads `count` items of `size` bytes from `offset` on. 0, -EBADMSG or -ENOMEM; *ret_table (free)
- * stays what it was then. */
-int elf_file_table(const struct elf_file *file, uint64_t offset, size_t count, size_t size,
-                   void **ret_table);
-
-/* The piece of a whole section. NULL: no memory, not in the file, damaged. `keep` puts it into the
- * file's list (or finds it there); else the caller owns it. */
-struct elf_piece *elf_piece_of_section(struct elf_file *file, const Elf64_Shdr *section, bool keep);
-/* A kept piece that covers the range. */
-const uint8_t *elf_piece_at(struct elf_file *file, uint64_t offset, size_t size, uint64_t limit);
-void elf_pieces_free(struct elf_file *file);
-
-/* Reads the table of sections; a damaged one counts as none. 0 or -ENOMEM. */
-int elf_sections_load(struct elf_file *file);
-
 #endif

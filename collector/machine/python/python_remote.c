@@ -45,6 +45,7 @@ struct python_remote {
     int32_t pid;
     struct python_runtime runtime;
     struct map64 codes; /* address -> the newest struct remote_code there */
+    bool translates;    /* tids: the process is in another pid namespace */
     int32_t tid_offset; /* of the tid in what pthread_self() points to; -1 = unknown */
     uint32_t seen_count;
     struct remote_seen seen[REMOTE_SEEN_MAX];
@@ -231,6 +232,7 @@ int python_remote_open(int32_t pid, struct python_remote **ret_remote,
         return explain(-ENOMEM, reason);
     remote->pid = pid;
     remote->tid_offset = own_tid_offset();
+    remote->translates = proc_pid_inside(pid) != pid;
     int result = find_runtime(remote, reason);
     if (result)
         python_remote_close(remote);
@@ -254,11 +256,16 @@ const struct python_runtime *python_remote_runtime(const struct python_remote *r
 
 /* ---- Threads --------------------------------------------------------------------------------- */
 
-static bool is_task(const struct python_remote *remote, int32_t tid)
+/* 0: the process has no such thread. */
+static int32_t tid_here(const struct python_remote *remote, int32_t ns_tid)
 {
-    return tid > 0 && proc_thread_exists(remote->pid, tid);
+    int32_t tid = ns_tid <= 0          ? 0
+                  : remote->translates ? proc_tid_outside(remote->pid, ns_tid)
+                                       : ns_tid;
+    return tid > 0 && proc_thread_exists(remote->pid, tid) ? tid : 0;
 }
 
+/* As the thread has it. */
 static int32_t thread_tid(const struct python_remote *remote, uint64_t tstate, uint64_t record)
 {
     const struct python_offsets *o = &remote->runtime.offsets;
@@ -266,11 +273,11 @@ static int32_t thread_tid(const struct python_remote *remote, uint64_t tstate, u
     int32_t tid = 0;
     if (o->tstate_native_thread_id != PYTHON_OFFSET_NONE &&
         remote_read(remote, tstate + o->tstate_native_thread_id, &native, sizeof(native)) &&
-        native <= INT32_MAX && is_task(remote, (int32_t)native))
+        native <= INT32_MAX && tid_here(remote, (int32_t)native))
         return (int32_t)native;
     if (remote->tid_offset >= 0 &&
         remote_read(remote, record + (uint64_t)remote->tid_offset, &tid, sizeof(tid)) &&
-        is_task(remote, tid))
+        tid_here(remote, tid))
         return tid;
     return 0;
 }
@@ -295,9 +302,11 @@ static int list_threads(struct listing *listing, uint64_t interp)
             !remote_read(listing->remote, tstate + o->tstate_next, &next, sizeof(next)) ||
             (owner && owner != interp))
             return -EAGAIN;
-        if (owner && record) /* else it is just being made */
+        if (owner && record) { /* else it is just being made */
+            int32_t ns_tid = thread_tid(listing->remote, tstate, record);
             listing->threads[listing->count++] =
-                (struct python_remote_thread){tstate, thread_tid(listing->remote, tstate, record)};
+                (struct python_remote_thread){tstate, tid_here(listing->remote, ns_tid), ns_tid};
+        }
         tstate = next;
     }
     return 0;

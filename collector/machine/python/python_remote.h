@@ -27,7 +27,8 @@ const struct python_runtime *python_remote_runtime(const struct python_remote *r
 
 struct python_remote_thread {
     uint64_t tstate;
-    int32_t tid; /* as /proc/PID/task has it; 0 = not to be known */
+    int32_t tid;    /* as /proc/PID/task has it; 0 = not to be known */
+    int32_t ns_tid; /* as the thread has it, in its own pid namespace */
 };
 
 /* Threads with a Python thread state, at most `size`. Returns how many, or -errno: -ESRCH when the

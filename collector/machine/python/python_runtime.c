@@ -7,6 +7,7 @@
  * Foreign bytes: bounded. Thread-safety: none needed. */
 #include "python_runtime.h"
 
+#include "elf_symbols.h"
 #include "file_io.h"
 #include "proc_info.h"
 

@@ -77,7 +77,8 @@ int python_locate(int32_t pid, struct python_location *ret_location);
 
 /* ---- Layouts --------------------------------------------------------------------------------- */
 
-/* Those written down here, and those that 3.13 and later tell of themselves: python_offsets.c. */
+/* Those written down here, and those that 3.13 and later tell of themselves:
+ * python_runtime_layouts.c. */
 
 /* Of a release build with a GIL. `version`: PY_VERSION_HEX >> 16. NULL: not in the table. */
 const struct python_offsets *python_offsets_table(uint32_t version);

@@ -89,28 +89,80 @@ static size_t encode_all(struct characters from, char *text, size_t size)
     return used;
 }
 
+struct header {
+    uint64_t length;
+    size_t kind, data; /* bytes of a character; where they are, if they are behind the header */
+    bool is_compact;
+};
+
+static bool read_header(const struct python_offsets *offsets, const uint8_t *object, size_t size,
+                        struct header *ret)
+{
+    uint32_t state;
+    if (size < (size_t)offsets->unicode_length + sizeof(ret->length) ||
+        size < (size_t)offsets->unicode_state + sizeof(state))
+        return false;
+    memcpy(&ret->length, object + offsets->unicode_length, sizeof(ret->length));
+    memcpy(&state, object + offsets->unicode_state, sizeof(state));
+    uint32_t flags = text_flags(state);
+    ret->kind = flags & KIND;
+    ret->is_compact = flags & COMPACT;
+    ret->data = ret->is_compact && flags & ASCII ? offsets->unicode_ascii_data
+                                                 : offsets->unicode_compact_data;
+    return (ret->kind == 1 || ret->kind == 2 || ret->kind == 4) && size >= ret->data;
+}
+
+static size_t encode_text(const struct header *header, const uint8_t *data, size_t data_size,
+                          char *text, size_t size)
+{
+    size_t there = data_size / header->kind;
+    bool cut = header->length > there;
+    return encode_all((struct characters){data, header->kind, cut ? there : header->length, cut},
+                      text, size);
+}
+
 size_t python_text(const struct python_offsets *offsets, const uint8_t *object, size_t object_size,
                    char *text, size_t size)
 {
-    uint64_t length;
-    uint32_t state;
+    struct header header;
     if (!size)
         return 0;
     text[0] = 0;
-    if (object_size < (size_t)offsets->unicode_length + sizeof(length) ||
-        object_size < (size_t)offsets->unicode_state + sizeof(state))
+    if (!read_header(offsets, object, object_size, &header) || !header.is_compact)
         return 0;
-    memcpy(&length, object + offsets->unicode_length, sizeof(length));
-    memcpy(&state, object + offsets->unicode_state, sizeof(state));
-    uint32_t flags = text_flags(state);
-    size_t kind = flags & KIND;
-    size_t data = flags & ASCII ? offsets->unicode_ascii_data : offsets->unicode_compact_data;
-    if (!(flags & COMPACT) || (kind != 1 && kind != 2 && kind != 4) || object_size < data)
+    return encode_text(&header, object + header.data, object_size - header.data, text, size);
+}
+
+size_t python_text_bytes(const struct python_offsets *offsets, const uint8_t *object,
+                         size_t object_size)
+{
+    struct header header;
+    if (!read_header(offsets, object, object_size, &header) || !header.is_compact ||
+        header.length > SIZE_MAX / 8)
         return 0;
-    size_t there = (object_size - data) / kind;
-    struct characters from = {object + data, kind, length < there ? (size_t)length : there,
-                              length > there};
-    return encode_all(from, text, size);
+    return header.data + (size_t)header.length * header.kind;
+}
+
+size_t python_text_apart(const struct python_offsets *offsets, const uint8_t *object,
+                         size_t object_size, uint64_t *ret_data)
+{
+    struct header header;
+    *ret_data = 0;
+    if (!read_header(offsets, object, object_size, &header) || header.is_compact ||
+        object_size < header.data + sizeof(*ret_data))
+        return 0;
+    memcpy(ret_data, object + header.data, sizeof(*ret_data));
+    return header.length < SIZE_MAX / header.kind ? header.length * header.kind : 0;
+}
+
+size_t python_text_of_apart(const struct python_offsets *offsets, const uint8_t *object,
+                            struct python_characters characters, char *text, size_t size)
+{
+    struct header header;
+    text[0] = 0;
+    if (!read_header(offsets, object, offsets->unicode_compact_data, &header))
+        return 0;
+    return encode_text(&header, characters.bytes, characters.size, text, size);
 }
 
 /* ---- Lines ----------------------------------------------------------------------------------- */

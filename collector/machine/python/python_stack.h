@@ -17,6 +17,24 @@
 size_t python_text(const struct python_offsets *offsets, const uint8_t *object, size_t object_size,
                    char *text, size_t size);
 
+/* How many bytes such an object has as a whole; 0: it is none. */
+size_t python_text_bytes(const struct python_offsets *offsets, const uint8_t *object,
+                         size_t object_size);
+
+/* Instances of subclasses of str have their characters elsewhere: their address and size in bytes;
+ * 0: these are behind the object's header. */
+size_t python_text_apart(const struct python_offsets *offsets, const uint8_t *object,
+                         size_t object_size, uint64_t *ret_data);
+
+struct python_characters {
+    const uint8_t *bytes;
+    size_t size;
+};
+
+/* As python_text, of such an object's header (unicode_compact_data bytes) and characters. */
+size_t python_text_of_apart(const struct python_offsets *offsets, const uint8_t *header,
+                            struct python_characters characters, char *text, size_t size);
+
 /* Where in its source a bytecode offset is, from co_lnotab/co_linetable of that version (3.9:
  * lnotab; 3.10: PEP 626; 3.11 on: PEP 657 locations, with columns); before the first instruction:
  * the function's first line. Code of no line has that of the code before it. The end column of what

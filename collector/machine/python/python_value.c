@@ -59,6 +59,7 @@ enum {
     TYPE_BASICSIZE = 32,
     TYPE_FLAGS = 168,
     TYPE_DICTOFFSET = 288,
+    TYPE_MRO = 344,
     INT_DIGITS = 24, /* of 30 bits */
     FLOAT_VALUE = 16,
     LIST_ITEMS = 24,
@@ -77,6 +78,7 @@ enum {
     READS_MAX = 1 << 20,
     DIGITS_MAX = 4,
     NAME_SIZE = 64,
+    BASES_MAX = 32,
 };
 
 bool python_values_init(struct python_values *values, int32_t pid,
@@ -120,6 +122,23 @@ static uint8_t byte_at(struct python_values *values, uint64_t address)
     return read_at(values, address, &byte, 1) ? byte : 0;
 }
 
+/* Of an instance of a subclass of str. */
+static size_t text_apart(struct python_values *values, uint64_t object, char *buffer, size_t size)
+{
+    uint8_t header[256], characters[4 * TEXT_CHARACTERS];
+    const struct python_offsets *o = values->offsets;
+    size_t header_size = o->unicode_compact_data + sizeof(uint64_t);
+    uint64_t data;
+    if (header_size > sizeof(header) || !read_at(values, object, header, header_size))
+        return 0;
+    size_t count = python_text_apart(o, header, header_size, &data);
+    count = count < sizeof(characters) ? count : sizeof(characters);
+    if (count == 0 || !read_at(values, data, characters, count))
+        return 0;
+    return python_text_of_apart(o, header, (struct python_characters){characters, count}, buffer,
+                                size);
+}
+
 size_t python_value_text(struct python_values *values, uint64_t object, char *buffer, size_t size)
 {
     uint8_t bytes[256 + 4 * TEXT_CHARACTERS];
@@ -128,15 +147,17 @@ size_t python_value_text(struct python_values *values, uint64_t object, char *bu
     static const uint8_t widths[] = {4, 2, 1};
     uint64_t length = word_at(values, object + o->unicode_length);
     size_t count = length < TEXT_CHARACTERS ? (size_t)length : TEXT_CHARACTERS;
+    size_t used = 0;
     buffer[0] = 0;
     for (size_t i = 0; i <= sizeof(widths); i++) {
         size_t whole = i < sizeof(widths) ? o->unicode_compact_data + count * widths[i]
                                           : o->unicode_ascii_data + count;
         if (whole > sizeof(bytes) || !read_at(values, object, bytes, whole))
             continue;
-        return python_text(o, bytes, whole, buffer, size);
+        used = python_text(o, bytes, whole, buffer, size);
+        break;
     }
-    return 0;
+    return used || count == 0 ? used : text_apart(values, object, buffer, size);
 }
 
 /* ---- Dicts ----------------------------------------------------------------------------------- */
@@ -240,19 +261,40 @@ struct value {
     char type[NAME_SIZE];
 };
 
+/* "" if it is no text. */
+static void name_of_type(struct python_values *values, uint64_t type, char name[NAME_SIZE])
+{
+    uint64_t at = field_at(values, type, TYPE_NAME);
+    int64_t got = proc_read_memory(values->pid, at, name, NAME_SIZE - 1);
+    name[got > 0 ? got : 0] = 0;
+    const char *dot = strrchr(name, '.'); /* "collections.OrderedDict" */
+    if (dot)
+        memmove(name, dot + 1, strlen(dot + 1) + 1);
+    if (utf8_whole(name, strlen(name)) < strlen(name) || !utf8_is_text(name, strlen(name)))
+        name[0] = 0;
+}
+
 static void look_at(struct python_values *values, uint64_t object, struct value *ret)
 {
     uint64_t type = field_at(values, object, OBJECT_TYPE);
-    uint64_t name = field_at(values, type, TYPE_NAME);
     *ret = (struct value){.object = object, .flags = field_at(values, type, TYPE_FLAGS)};
-    int64_t got = proc_read_memory(values->pid, name, ret->type, sizeof(ret->type) - 1);
-    ret->type[got > 0 ? got : 0] = 0;
-    const char *dot = strrchr(ret->type, '.'); /* "collections.OrderedDict" */
-    if (dot)
-        memmove(ret->type, dot + 1, strlen(dot + 1) + 1);
-    if (utf8_whole(ret->type, strlen(ret->type)) < strlen(ret->type) ||
-        !utf8_is_text(ret->type, strlen(ret->type)))
-        ret->type[0] = 0;
+    name_of_type(values, type, ret->type);
+}
+
+/* Of a kind for which types have no flag. */
+static bool has_base(struct python_values *values, uint64_t object, const char *name)
+{
+    uint64_t type = field_at(values, object, OBJECT_TYPE);
+    uint64_t bases = field_at(values, type, TYPE_MRO);
+    uint64_t count = field_at(values, bases, OBJECT_SIZE);
+    uint64_t at = bases + values->head + values->layout->tuple_items;
+    char base[NAME_SIZE];
+    for (uint64_t i = 0; i < count && i < BASES_MAX && values->reads_left > 0; i++) {
+        name_of_type(values, word_at(values, at + 8 * i), base);
+        if (strcmp(base, name) == 0)
+            return true;
+    }
+    return false;
 }
 
 static void show_int(struct python_values *values, const struct value *value, struct text *text)
@@ -354,7 +396,20 @@ static void show_float(struct python_values *values, const struct value *value, 
         if (sscanf(shown, "%lf", &back) == 1 && back == number)
             break;
     }
-    text_format(text, "%s", read ? shown : "?");
+    bool is_derived = strcmp(value->type, "float") != 0;
+    text_format(text, is_derived ? "%s(%s)" : "%s%s", is_derived ? value->type : "",
+                read ? shown : "?");
+}
+
+/* "Color.RED" */
+static void show_member(struct python_values *values, const struct value *value, struct text *text)
+{
+    char name[NAME_SIZE];
+    uint64_t at = python_value_attribute(values, value->object, "_name_");
+    if (at && python_value_text(values, at, name, sizeof(name)) > 0)
+        text_format(text, "%s.%s", value->type, name);
+    else
+        text_format(text, "<%s>", value->type);
 }
 
 /* "Color(1)" of a class that is an int, too. */
@@ -401,10 +456,12 @@ static void show(struct python_values *values, uint64_t object, unsigned depth, 
         text_format(text, "None");
     else if (strcmp(value.type, "bool") == 0)
         text_format(text, field_at(values, object, INT_DIGITS) & 1 ? "True" : "False");
-    else if (strcmp(value.type, "float") == 0)
-        show_float(values, &value, text);
     else if (value.flags & known)
         show_known(values, &value, depth, text);
+    else if (has_base(values, object, "float"))
+        show_float(values, &value, text);
+    else if (has_base(values, object, "Enum"))
+        show_member(values, &value, text);
     else
         text_format(text, "<%s>", value.type);
 }

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* One operation does it all: lay a newer run over an older one. Each newer stretch splits at most
  * one older one, so n stretches never become more than 2n. */
-#include "symbol_parts.h"
+
+#include "code_runs.h"
+
+#include "vec.h"
 
 #include <errno.h>
 

@@ -6,12 +6,414 @@
  * optimisation has stored the argument by then, which at the entry it has not: there the calling
  * convention decides. Source: DWARF 5, sections 2.5, 2.6 and 4.1. Thread-safety: one thread per
  * object. */
+#include "symbol_arguments.h"
+
+#include "symbol_lines.h"
 #include "symbol_module.h"
-#include "symbol_parts.h"
 
 #include <errno.h>
 
 #ifdef HAVE_LIBDW
+#include <dwarf.h>
+#include <string.h>
+
+/* ---- Types ----------------------------------------------------------------------------------- */
+
+/* Types in debug information, as far as values of arguments go: numbers, addresses, enumerations,
+ * texts. What a file says is foreign: chains of names are bounded. Source: DWARF 5, chapter 5.
+ * Thread-safety: none needed. */
+
+enum { WORD = 8, NAMES_MAX = 64, SYMBOL_CHOICES_MAX = 256 };
+
+static bool is_other_name(int tag)
+{
+    return tag == DW_TAG_typedef || tag == DW_TAG_const_type || tag == DW_TAG_volatile_type ||
+           tag == DW_TAG_restrict_type || tag == DW_TAG_atomic_type;
+}
+
+/* Without names and qualifiers, which a damaged file may chain for ever. */
+static bool symbol_type_of(Dwarf_Die *die, Dwarf_Die *ret_type)
+{
+    Dwarf_Attribute attribute;
+    Dwarf_Die type = *die;
+    for (int i = 0; i < NAMES_MAX; i++) {
+        if (!dwarf_attr_integrate(&type, DW_AT_type, &attribute) ||
+            !dwarf_formref_die(&attribute, ret_type))
+            return false;
+        type = *ret_type;
+        if (!is_other_name(dwarf_tag(&type)))
+            return true;
+    }
+    return false;
+}
+
+static unsigned encoding_of(Dwarf_Die *type)
+{
+    Dwarf_Attribute attribute;
+    Dwarf_Word encoding = 0;
+    if (!dwarf_attr(type, DW_AT_encoding, &attribute) ||
+        dwarf_formudata(&attribute, &encoding) != 0)
+        return 0;
+    return (unsigned)encoding;
+}
+
+/* Of forms that do not say whether they have a sign, compilers use those for positive ones. */
+static bool symbol_type_constant(Dwarf_Die *die, int64_t *ret_value)
+{
+    Dwarf_Attribute attribute;
+    Dwarf_Sword with_sign;
+    Dwarf_Word without;
+    if (!dwarf_attr_integrate(die, DW_AT_const_value, &attribute))
+        return false;
+    unsigned form = dwarf_whatform(&attribute);
+    bool has_sign = form == DW_FORM_sdata || form == DW_FORM_implicit_const;
+    if (has_sign ? dwarf_formsdata(&attribute, &with_sign) != 0
+                 : dwarf_formudata(&attribute, &without) != 0)
+        return false;
+    *ret_value = has_sign ? with_sign : (int64_t)without;
+    return true;
+}
+
+static bool is_one_byte(Dwarf_Die *type)
+{
+    return dwarf_tag(type) == DW_TAG_base_type && dwarf_bytesize(type) == 1;
+}
+
+/* Of C: that of bytes which are no text has another name. */
+static bool points_to_text(Dwarf_Die *pointer)
+{
+    Dwarf_Die target;
+    const char *name = symbol_type_of(pointer, &target) ? dwarf_diename(&target) : NULL;
+    return name && is_one_byte(&target) && strcmp(name, "char") == 0;
+}
+
+static enum code_type base_type(Dwarf_Die *type, int size)
+{
+    switch (encoding_of(type)) {
+    case DW_ATE_boolean:
+        return CODE_BOOL;
+    case DW_ATE_float:
+        return size == 4 || size == WORD ? CODE_FLOAT : CODE_OTHER_TYPE;
+    case DW_ATE_signed:
+    case DW_ATE_signed_char:
+        return size <= WORD ? CODE_SIGNED : CODE_OTHER_TYPE;
+    case DW_ATE_unsigned:
+    case DW_ATE_unsigned_char:
+    case DW_ATE_UTF:
+        return size <= WORD ? CODE_UNSIGNED : CODE_OTHER_TYPE;
+    default:
+        return CODE_OTHER_TYPE;
+    }
+}
+
+/* By a type's tag: an address. */
+static bool symbol_type_is_pointer(int tag)
+{
+    return tag == DW_TAG_pointer_type || tag == DW_TAG_reference_type ||
+           tag == DW_TAG_rvalue_reference_type;
+}
+
+/* An address, or a number as wide. */
+static bool is_integer_word(Dwarf_Die *type)
+{
+    if (symbol_type_is_pointer(dwarf_tag(type)))
+        return true;
+    enum code_type base = base_type(type, WORD);
+    return dwarf_tag(type) == DW_TAG_base_type && dwarf_bytesize(type) == WORD &&
+           (base == CODE_SIGNED || base == CODE_UNSIGNED);
+}
+
+/* Two words, none of them a floating-point number: members by their place. */
+static bool symbol_type_is_pair(Dwarf_Die *type, Dwarf_Die members[2])
+{
+    Dwarf_Die member;
+    unsigned found = 0;
+    if ((dwarf_tag(type) != DW_TAG_structure_type && dwarf_tag(type) != DW_TAG_class_type) ||
+        dwarf_bytesize(type) != 2 * WORD || dwarf_child(type, &member) != 0)
+        return false;
+    do {
+        Dwarf_Attribute attribute;
+        Dwarf_Word at = 0;
+        Dwarf_Die own;
+        if (dwarf_tag(&member) != DW_TAG_member || dwarf_hasattr(&member, DW_AT_declaration))
+            continue;
+        if (dwarf_attr(&member, DW_AT_data_member_location, &attribute) &&
+            dwarf_formudata(&attribute, &at) != 0)
+            return false;
+        if ((at != 0 && at != WORD) || !symbol_type_of(&member, &own) || !is_integer_word(&own))
+            return false;
+        members[at / WORD] = own;
+        found |= 1u << (at / WORD);
+    } while (dwarf_siblingof(&member, &member) == 0);
+    return found == 3;
+}
+
+static bool is_go_string(Dwarf_Die *type, const char *name)
+{
+    Dwarf_Die member;
+    const char *first = strcmp(name, "string") == 0 && dwarf_child(type, &member) == 0
+                            ? dwarf_diename(&member)
+                            : NULL;
+    return first && strcmp(first, "str") == 0;
+}
+
+/* An address of bytes and how many there are, in either order. Other pairs may mean anything. */
+static bool is_counted_text(Dwarf_Die *type, bool *ret_length_first)
+{
+    static const char view[] = "basic_string_view<char";
+    Dwarf_Die members[2], target;
+    const char *name = dwarf_diename(type);
+    bool known =
+        name &&
+        (strcmp(name, "&str") == 0 || is_go_string(type, name) ||
+         (strncmp(name, view, sizeof(view) - 1) == 0 && strchr(",> ", name[sizeof(view) - 1])));
+    if (!known || !symbol_type_is_pair(type, members))
+        return false;
+    bool length_first = !symbol_type_is_pointer(dwarf_tag(&members[0]));
+    Dwarf_Die *address = &members[length_first], *length = &members[!length_first];
+    *ret_length_first = length_first;
+    return symbol_type_is_pointer(dwarf_tag(address)) &&
+           !symbol_type_is_pointer(dwarf_tag(length)) && symbol_type_of(address, &target) &&
+           is_one_byte(&target);
+}
+
+/* Type and size. */
+static void symbol_type_describe(Dwarf_Die *type, struct code_argument *argument)
+{
+    int tag = dwarf_tag(type), size = dwarf_bytesize(type);
+    bool length_first;
+    argument->type = CODE_OTHER_TYPE;
+    argument->size = size > 0 && size <= 2 * WORD ? (uint8_t)size : 0;
+    if (symbol_type_is_pointer(tag)) {
+        argument->size = WORD;
+        argument->type =
+            tag == DW_TAG_pointer_type && points_to_text(type) ? CODE_TEXT : CODE_UNSIGNED;
+    } else if (tag == DW_TAG_base_type && size > 0) {
+        argument->type = base_type(type, size);
+    } else if (tag == DW_TAG_enumeration_type && size > 0 && size <= WORD) {
+        argument->type = CODE_SIGNED;
+    } else if (is_counted_text(type, &length_first)) {
+        argument->type = CODE_COUNTED_TEXT;
+        argument->length_first = length_first;
+    }
+}
+
+/* Of an enumeration; `choices` are then the argument's. */
+static void symbol_type_choices(Dwarf_Die *type, struct code_choice choices[SYMBOL_CHOICES_MAX],
+                                struct code_argument *argument)
+{
+    Dwarf_Die member;
+    argument->choices = choices;
+    if (dwarf_tag(type) != DW_TAG_enumeration_type || dwarf_child(type, &member) != 0)
+        return;
+    do {
+        int64_t value;
+        const char *name = dwarf_diename(&member);
+        if (dwarf_tag(&member) == DW_TAG_enumerator && name &&
+            symbol_type_constant(&member, &value))
+            choices[argument->choice_count++] = (struct code_choice){value, name};
+    } while (argument->choice_count < SYMBOL_CHOICES_MAX && dwarf_siblingof(&member, &member) == 0);
+}
+
+/* ---- Calling convention -----------------------------------------------------------------------
+ */
+
+/* Where the calling convention has arguments when a function begins. That is certain for numbers,
+ * addresses and what is copied as two of them; behind anything else nothing is known. Sources:
+ * System V ABI, AMD64 supplement, 3.2.3; Itanium C++ ABI, 3.1.2 and 3.1.3. Thread-safety: none
+ * needed. */
+
+/* What the arguments so far have taken. */
+struct symbol_convention {
+    bool known;
+    unsigned integers, vectors;
+    int64_t stack;   /* behind the return address */
+    bool stack_lost; /* something lies there whose alignment is not known */
+};
+
+enum { ABI_INTEGERS = 6, ABI_VECTORS = 8 };
+
+static const uint8_t abi_registers[ABI_INTEGERS] = {7, 6, 2, 1, 8, 9};
+
+/* That the library's header need not know yet. */
+enum {
+    LANG_CXX_17 = 0x2b,
+    LANG_C_17 = 0x2c,
+    LANG_CXX_20 = 0x2e,
+    LANG_CXX_23 = 0x3a,
+    LANG_C_23 = 0x3e
+};
+
+static bool is_c(int language)
+{
+    return language == DW_LANG_C || language == DW_LANG_C89 || language == DW_LANG_C99 ||
+           language == DW_LANG_C11 || language == LANG_C_17 || language == LANG_C_23;
+}
+
+static bool is_cxx(int language)
+{
+    return language == DW_LANG_C_plus_plus || language == DW_LANG_C_plus_plus_03 ||
+           language == DW_LANG_C_plus_plus_11 || language == DW_LANG_C_plus_plus_14 ||
+           language == LANG_CXX_17 || language == LANG_CXX_20 || language == LANG_CXX_23;
+}
+
+/* How objects of a class are given to functions: DW_CC_pass_by_... */
+enum { PASSED_UNKNOWN = 0, PASSED_BY_REFERENCE = 4, PASSED_BY_VALUE = 5 };
+
+static unsigned passing_of(Dwarf_Die *type)
+{
+    Dwarf_Attribute attribute;
+    Dwarf_Word passing = PASSED_UNKNOWN;
+    if (dwarf_attr(type, DW_AT_calling_convention, &attribute) &&
+        dwarf_formudata(&attribute, &passing) == 0)
+        return (unsigned)passing;
+    return PASSED_UNKNOWN;
+}
+
+static bool is_scalar(int tag)
+{
+    return tag == DW_TAG_base_type || tag == DW_TAG_enumeration_type || symbol_type_is_pointer(tag);
+}
+
+/* "Name" of "Name<...>", and not "~Name". */
+static bool is_constructor(const char *name, const char *class_name)
+{
+    size_t length = name ? strlen(name) : 0;
+    return length > 0 && class_name && strncmp(name, class_name, length) == 0 &&
+           (class_name[length] == 0 || class_name[length] == '<');
+}
+
+/* It takes an object of its class: copies or moves it. */
+static bool copies(Dwarf_Die *method)
+{
+    Dwarf_Die parameter, type;
+    unsigned count = 0, references = 0;
+    if (dwarf_child(method, &parameter) != 0)
+        return false;
+    do {
+        if (dwarf_tag(&parameter) != DW_TAG_formal_parameter ||
+            dwarf_hasattr(&parameter, DW_AT_artificial) || !symbol_type_of(&parameter, &type))
+            continue;
+        count++;
+        references +=
+            symbol_type_is_pointer(dwarf_tag(&type)) && dwarf_tag(&type) != DW_TAG_pointer_type;
+    } while (dwarf_siblingof(&parameter, &parameter) == 0);
+    return count == 1 && references == 1;
+}
+
+static bool is_defaulted(Dwarf_Die *method)
+{
+    enum { IN_CLASS = 1 };
+
+    Dwarf_Attribute attribute;
+    Dwarf_Word value = 0;
+    return dwarf_attr(method, DW_AT_defaulted, &attribute) &&
+           dwarf_formudata(&attribute, &value) == 0 && value == IN_CLASS;
+}
+
+/* A class of numbers and addresses that is copied as such, as far as its methods tell. */
+static bool is_plain_class(Dwarf_Die *type)
+{
+    const char *class_name = dwarf_diename(type);
+    Dwarf_Die member;
+    if (dwarf_child(type, &member) != 0)
+        return true;
+    do {
+        int tag = dwarf_tag(&member);
+        const char *name = tag == DW_TAG_subprogram ? dwarf_diename(&member) : NULL;
+        bool special =
+            name && (name[0] == '~' || (is_constructor(name, class_name) && copies(&member)));
+        if (tag == DW_TAG_inheritance || (special && !is_defaulted(&member)))
+            return false;
+    } while (dwarf_siblingof(&member, &member) == 0);
+    return true;
+}
+
+/* Of two words. */
+static bool is_passed_as_pair(int language, Dwarf_Die *type)
+{
+    Dwarf_Die members[2];
+    if (!symbol_type_is_pair(type, members))
+        return false;
+    return !is_cxx(language) || passing_of(type) == PASSED_BY_VALUE ||
+           (passing_of(type) == PASSED_UNKNOWN && is_plain_class(type));
+}
+
+/* Results that are stored where the caller says take the first register. */
+static void symbol_convention_begin(Dwarf_Die *function, int language,
+                                    struct symbol_convention *abi)
+{
+    Dwarf_Die type;
+    *abi = (struct symbol_convention){
+        .known = is_c(language) || is_cxx(language) || language == DW_LANG_Rust, .stack = WORD};
+    if (!symbol_type_of(function, &type) || is_scalar(dwarf_tag(&type)))
+        return;
+    unsigned passing = passing_of(&type);
+    if (dwarf_bytesize(&type) > 2 * WORD || passing == PASSED_BY_REFERENCE)
+        abi->integers = 1;
+    else
+        abi->known &=
+            is_c(language) || passing == PASSED_BY_VALUE || is_passed_as_pair(language, &type);
+}
+
+static void take_stack(struct symbol_convention *abi, unsigned words,
+                       struct code_argument *argument)
+{
+    argument->where = abi->stack_lost ? CODE_NOT_KNOWN : words == 1 ? CODE_ON_STACK : CODE_IN_PARTS;
+    argument->offset = abi->stack;
+    abi->stack += (int64_t)WORD * words;
+}
+
+static void take_integers(struct symbol_convention *abi, unsigned count,
+                          struct code_argument *argument)
+{
+    if (abi->integers + count > ABI_INTEGERS) {
+        take_stack(abi, count, argument);
+        return;
+    }
+    argument->where = CODE_IN_REGISTER;
+    argument->reg = abi_registers[abi->integers];
+    argument->second = count > 1 ? abi_registers[abi->integers + 1] : 0;
+    abi->integers += count;
+}
+
+static void take_vector(struct symbol_convention *abi, struct code_argument *argument)
+{
+    if (abi->vectors == ABI_VECTORS) {
+        take_stack(abi, 1, argument);
+        return;
+    }
+    argument->where = CODE_IN_VECTOR;
+    abi->vectors++;
+}
+
+/* Registers for integers that it takes; 0: others, or not known. */
+static unsigned integers_of(int language, Dwarf_Die *type, const struct code_argument *argument)
+{
+    if (is_scalar(dwarf_tag(type)))
+        return argument->type != CODE_OTHER_TYPE && argument->type != CODE_FLOAT;
+    if (is_cxx(language) && passing_of(type) == PASSED_BY_REFERENCE)
+        return 1;
+    return is_passed_as_pair(language, type) ? 2 : 0;
+}
+
+/* The next one. Behind one that is passed in a way not known here, none is known. */
+static void symbol_convention_next(struct symbol_convention *abi, int language, Dwarf_Die *type,
+                                   struct code_argument *argument)
+{
+    unsigned integers = integers_of(language, type, argument);
+    argument->where = CODE_NOT_KNOWN;
+    if (!abi->known)
+        return;
+    if (argument->type == CODE_FLOAT)
+        take_vector(abi, argument);
+    else if (integers > 0)
+        take_integers(abi, integers, argument);
+    else if (is_c(language) && !is_scalar(dwarf_tag(type)) && dwarf_bytesize(type) > 2 * WORD)
+        abi->stack_lost = true;
+    else
+        abi->known = false;
+}
 
 #include <dwarf.h>
 #include <stdlib.h>
@@ -19,7 +421,7 @@
 
 enum { REGISTERS = 16, FIRST_VECTOR = 17, VECTORS = 16 }; /* DWARF's numbers */
 
-enum { WORD = 8, OWN_STORE = 1 };
+enum { OWN_STORE = 1 };
 
 /* By DWARF's number, the processor's. */
 static const uint8_t processor_number[REGISTERS] = {0, 2, 1,  3,  6,  7,  5,  4,

@@ -5,9 +5,8 @@
  * Source: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2, chapter 2 and
  * appendix A. Instructions that are in no table (XOP, APX, those of 32-bit code) are refused, as a
  * wrong length would put a probe into the middle of an instruction. */
-#include "symbol_parts.h"
 
-#include "symbol_module.h"
+#include "symbol_code.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Debug files. The path of a module is foreign: what lies there may be a pipe, or another file. */
+#include "symbol_debug.h"
+
 #include "symbol_module.h"
-#include "symbol_parts.h"
 
 #include "file_io.h"
 #include "text.h"

@@ -1,13 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /* Finds functions by patterns of their names, and where they are left. */
+#include "symbol_functions.h"
+
+#include "elf_symbols.h"
+#include "options.h"
+#include "symbol_code.h"
+#include "symbol_debug.h"
 #include "symbol_module.h"
-#include "symbol_parts.h"
+#include "symbol_name.h"
 
 #include <elf.h>
 #include <errno.h>
 #include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 /* Larger ones are no functions. */
 enum { FUNCTION_MAX = 2 << 20, WORD_MAX = 64 };
@@ -324,4 +331,102 @@ void code_functions_fini(struct code_functions *functions)
         code_exits_fini(&functions->items.items[i].exits);
     }
     vec_free(&functions->items);
+}
+
+/* ---- Symbol near ----------------------------------------------------------------------------- */
+
+/* Functions of a file with names similar to one that it lacks. */
+
+enum { INSIDE = 1, FAR = 100 }; /* distance of names that have the wanted one inside */
+
+struct nearness {
+    const char *wanted;
+    unsigned limit;
+    struct code_near *near;
+    unsigned distances[CODE_NEAR_MAX];
+    bool full;
+};
+
+/* The name without arguments and template arguments, of a demangled one. */
+static void cut_arguments(char *name)
+{
+    char *end = name + strcspn(name, "(<");
+    if (end > name && strncmp(name, "operator", 8) != 0)
+        *end = 0;
+}
+
+/* Of what stands after the last "::" or ".". */
+static const char *last_name(const char *name)
+{
+    const char *colon = strrchr(name, ':'), *dot = strrchr(name, '.');
+    const char *at = colon > dot ? colon : dot;
+    return at && at[1] ? at + 1 : name;
+}
+
+static unsigned distance_of(const struct nearness *nearness, const char *name)
+{
+    const char *wanted = last_name(nearness->wanted), *last = last_name(name);
+    size_t length = strlen(wanted);
+    if (strcasecmp(wanted, last) == 0)
+        return 0;
+    unsigned distance = options_distance(wanted, last);
+    if (distance <= nearness->limit)
+        return distance;
+    return length >= 4 && strcasestr(last, wanted) ? nearness->limit + INSIDE : FAR;
+}
+
+static void insert(struct nearness *nearness, const char *name, unsigned distance)
+{
+    struct code_near *near = nearness->near;
+    uint32_t at = near->count;
+    for (uint32_t i = 0; i < near->count; i++)
+        if (strcmp(near->names[i], name) == 0)
+            return;
+    while (at > 0 && nearness->distances[at - 1] > distance)
+        at--;
+    if (at == CODE_NEAR_MAX)
+        return;
+    near->count += near->count < CODE_NEAR_MAX;
+    for (uint32_t i = near->count - 1; i > at; i--) {
+        memcpy(near->names[i], near->names[i - 1], sizeof(near->names[i]));
+        nearness->distances[i] = nearness->distances[i - 1];
+    }
+    memcpy(near->names[at], name, strlen(name) + 1);
+    nearness->distances[at] = distance;
+}
+
+static bool compare_symbol(void *context, const struct elf_symbol *symbol)
+{
+    struct nearness *nearness = context;
+    char name[SYMBOL_NAME_SIZE];
+    nearness->full = nearness->full || !symbol->dynamic;
+    if (symbol->type != STT_FUNC || symbol->address == 0)
+        return true;
+    (void)symbol_demangle(symbol->name, name);
+    cut_arguments(name);
+    unsigned distance = distance_of(nearness, name);
+    if (distance < FAR && strlen(name) < CODE_NEAR_SIZE)
+        insert(nearness, name, distance);
+    return true;
+}
+
+void code_functions_near(struct elf_file *file, const char *path, const char *wanted,
+                         struct code_near *ret_near)
+{
+    struct nearness nearness = {.wanted = wanted, .near = ret_near};
+    struct elf_file *debug = NULL;
+    char *debug_path = NULL;
+    *ret_near = (struct code_near){0};
+    if (strpbrk(wanted, "*?[("))
+        return;
+    nearness.limit = options_near_limit(last_name(wanted)) - 1;
+    nearness.limit = nearness.limit > 0 ? nearness.limit : 1;
+    elf_file_symbols(file, compare_symbol, &nearness);
+    if (nearness.full)
+        return;
+    if (symbol_debug_open(file, path, &debug, &debug_path) ||
+        symbol_debug_open_packed(file, &debug))
+        elf_file_symbols(debug, compare_symbol, &nearness);
+    elf_file_close(debug);
+    free(debug_path);
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The table of address ranges that leads to a compilation unit is missing for what some compilers
  * make; then the units themselves are asked, one after the other. */
+#include "symbol_lines.h"
+
 #include "symbol_module.h"
-#include "symbol_parts.h"
 
 #include <stddef.h>
 

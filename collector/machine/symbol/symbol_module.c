@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Joins the sources of names of one file, and keeps the names that were asked for. */
 #include "symbol_module.h"
+#include "elf_symbols.h"
 #include "hash_map.h"
-#include "symbol_parts.h"
+#include "strtab.h"
+#include "symbol_debug.h"
+#include "symbol_lines.h"
+#include "symbol_name.h"
+#include "symbol_table.h"
 #include "text.h"
 
 #include <errno.h>

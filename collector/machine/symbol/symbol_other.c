@@ -8,10 +8,11 @@
 #include "symbol_other.h"
 
 #include "clock_now.h"
+#include "code_runs.h"
 #include "file_io.h"
 #include "proc_info.h"
 #include "strtab.h"
-#include "symbol_parts.h"
+#include "symbol_name.h"
 #include "vec.h"
 
 #include <fcntl.h>

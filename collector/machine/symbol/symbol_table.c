@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Which of several symbols of one address names it best, their order (a radix sort: a table of half
  * a million symbols must be there within 100 ms), and the table that is made of them. */
-#include "symbol_parts.h"
+#include "symbol_table.h"
+
+#include "elf_symbols.h"
+#include "strtab.h"
+#include "vec.h"
 
 #include <elf.h>
 #include <stdio.h>

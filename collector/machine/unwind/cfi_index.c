@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Where call frame information is in a file, and its entries. */
-#include "unwind_parts.h"
+#include "cfi_index.h"
+
+#include "cfi_program.h"
+#include "cfi_state.h"
+#include "elf_file.h"
 
 #include <elf.h>
 #include <errno.h>

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The interpreter of call frame instructions. */
-#include "unwind_parts.h"
+#include "cfi_program.h"
+
+#include "cfi_index.h"
+#include "cfi_state.h"
 
 enum {
     OP_HIGH = 0xc0,

@@ -3,7 +3,10 @@
  * from memory and added to once more, is a rule; anything else is not followed. Operations: DWARF
  * 5, section 2.5. Linkers describe procedure linkage tables by one expression of their own, taken
  * by its bytes. */
-#include "unwind_parts.h"
+#include "cfi_rule.h"
+
+#include "cfi_index.h"
+#include "cfi_state.h"
 
 enum {
     DW_DEREF = 0x06,

@@ -2,10 +2,13 @@
 /* Tables on disk. A file is struct cache_head, the rules, the rows, as they lie in memory; what is
  * read is checked as foreign bytes are, also row by row, so that a damaged file can be wrong but
  * not dangerous. Writers make a file of their own and rename it. */
+#include "unwind_cache.h"
+
+#include "cfi_index.h"
+#include "cfi_state.h"
 #include "file_io.h"
 #include "hash.h"
 #include "text.h"
-#include "unwind_parts.h"
 #include "unwind_table.h"
 #include "vec.h"
 

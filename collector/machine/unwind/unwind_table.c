@@ -4,8 +4,12 @@
  * neighbours merged, equal rules shared. Rule 0 of every table is the unknown one, and so is the
  * last row, behind all code. */
 #include "unwind_table.h"
+#include "cfi_index.h"
+#include "cfi_program.h"
+#include "cfi_rule.h"
+#include "cfi_state.h"
 #include "hash.h"
-#include "unwind_parts.h"
+#include "unwind_cache.h"
 
 #include <elf.h>
 #include <errno.h>

@@ -26,13 +26,11 @@ struct unwind_table {
 int unwind_table_build(struct elf_file *file, struct unwind_table **ret_table);
 void unwind_table_destroy(struct unwind_table *table);
 
-/* The same through a cache: `directory` NULL = $XDG_CACHE_HOME/annot/unwind or ~/.cache/...; files
- * are named by a hash of what a table is made of and of who owns the ELF file (build-ids are what
- * anybody claims), checked by version, owner, size and checksum, written atomically, and dropped
- * when wrong. Small tables, images in memory, and a directory that is not the caller's own or
- * cannot be written are built each time. Beyond 256 MiB the files unused for longest go. */
-int unwind_cache_table(const char *directory, struct elf_file *file,
-                       struct unwind_table **ret_table);
+struct cfi_section;
+
+/* unwind_table_build from a section of the file that is open already. */
+int unwind_table_build_section(struct elf_file *file, const struct cfi_section *section,
+                               struct unwind_table **ret_table);
 
 /* The rule for an address of the module's own. NULL: none. */
 const struct unwind_rule *unwind_table_find(const struct unwind_table *table, uint64_t address);

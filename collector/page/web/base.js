@@ -21,10 +21,15 @@ function svg_el(tag, attributes, ...children) {
 function fill_element(node, attributes, children) {
     for (const [name, value] of Object.entries(attributes || {}))
         set_attribute(node, name, value);
+    add_to(node, children);
+    return node;
+}
+
+/* Nested lists; what is null, undefined or false is left out, which append() would write. */
+function add_to(node, ...children) {
     for (const child of children.flat(9))
         if (child !== null && child !== undefined && child !== false)
             node.append(child);
-    return node;
 }
 
 function set_attribute(node, name, value) {

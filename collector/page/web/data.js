@@ -18,8 +18,9 @@ const OWNER_WAIT = 8;
 
 /* Colours of causes, by a word of their text. */
 const CAUSES = [
-    [/lock\b|futex|mutex|condition/, 'w-lock'], [/GIL/, 'w-gil'], [/disk/, 'w-disk'],
-    [/sleep/, 'w-sleep'], [/pipe|socket|net/, 'w-pipe'], [/poll|event|signal/, 'w-poll'],
+    [/lock\b|futex|mutex|condition|queue|future|join|pool/, 'w-lock'], [/GIL/, 'w-gil'],
+    [/disk/, 'w-disk'], [/sleep/, 'w-sleep'], [/pipe|socket|net/, 'w-pipe'],
+    [/poll|event|signal/, 'w-poll'],
     [/fault/, 'w-fault'], [/child|process/, 'w-child'], [/runnable|ready|preempt/, 'ready'],
 ];
 

@@ -16,7 +16,7 @@ function make_dock() {
     boxes.strip.setAttribute('aria-valuemin', '0');
     boxes.strip.setAttribute('aria-valuemax', String(data.slots));
     follow_brush(boxes.strip);
-    if (data.gpu) // sums by who launched it have no place in time
+    if (data.gpu || !was_sampled()) // sums by who launched it have no place in time
         return el('div', {class: 'docked'}, el('div', {class: 'dockline'}, boxes.filter));
     return el('div', {class: 'docked'}, el('div', {class: 'dockline'}, boxes.dock_head,
         boxes.filter), boxes.strip);

@@ -252,6 +252,11 @@ function add_quiet(rows, key, members, {indent, name}) {
 
 const THIN_SHARE = 0.004; // of the whole time: a level with less needs no room for names
 
+const THIN_SIZE = 6;
+
+/* The outer levels have room for names, however many are inside. */
+const level_size = (depth) => depth < 8 ? 16 : depth < 14 ? 10 : THIN_SIZE;
+
 /* Heights in CSS pixels: {strip, tops, sizes: of the levels, density: its top, whole}. */
 function row_heights(row) {
     if (row.heights)
@@ -260,9 +265,7 @@ function row_heights(row) {
     const strip = has_strip ? (row.kind === 'thread' ? 22 : 18) : 0;
     const thin = row.levels.map((level) =>
         level.cover[level.count] < THIN_SHARE * data.facts.wall_ns);
-    const count = thin.filter((is_thin) => !is_thin).length;
-    const full = count <= 8 ? 16 : count <= 14 ? 10 : 6;
-    const sizes = thin.map((is_thin) => is_thin ? Math.min(7, full) : full);
+    const sizes = thin.map((is_thin, depth) => is_thin ? THIN_SIZE : level_size(depth));
     const tops = [];
     let top = strip ? strip + 2 : row.kind === 'lane' ? 2 : 0;
     for (const size of sizes) {

@@ -118,10 +118,10 @@ function mark_edges(svg, event, on) {
 function draw_calls(box) {
     const tree = stack_tree();
     const graph_width = Math.max(300, box.clientWidth - 18);
-    box.append(view_head('Call graph', 'the functions with most time, callers above; width of a ' +
+    add_to(box, view_head('Call graph', 'the functions with most time, callers above; width of a ' +
         'line is time', time_switch(), own_switch(), frames_switch()));
     if (!tree.kids.length) {
-        box.append(nothing_here(no_time_text()));
+        add_to(box, nothing_here(no_time_text()));
         return;
     }
     const graph = fitting_graph(tree, graph_width * 1.25);
@@ -134,7 +134,7 @@ function draw_calls(box) {
     for (const [event, on] of [['pointerover', true], ['pointerout', false], ['focusin', true],
         ['focusout', false]])
         svg.addEventListener(event, (happened) => mark_edges(svg, happened, on));
-    box.append(el('div', {class: 'panel calls'}, svg), notes(OWNERS.slice(0, 5).map((owner) =>
+    add_to(box, el('div', {class: 'panel calls'}, svg), notes(OWNERS.slice(0, 5).map((owner) =>
         legend_entry(owner.token, owner.text)), 'The line at a box’s foot is its own time. A ' +
         'click shows all callers and callees.'));
 }

@@ -89,13 +89,13 @@ function draw_compare(box) {
     const {compare} = data;
     const tables = compare.tables.filter(has_sides);
     const parts = tables.map(compared_table).filter(Boolean);
-    box.append(view_head('Compare', `A is ${
+    add_to(box, view_head('Compare', `A is ${
         cut_name(compare.file || 'the other recording', 80)}, B is ${
         cut_name(data.facts.file, 80)}, this one`,
     seg('differs', 'Which rows', [['all', 'all'], ['sure', 'what surely differs']])),
     ...parts);
     if (!parts.length)
-        box.append(el('p', {class: 'nothing'}, 'Nothing surely differs: what is seen may be ' +
+        add_to(box, el('p', {class: 'nothing'}, 'Nothing surely differs: what is seen may be ' +
             'chance. Several recordings a side tell smaller changes.'));
 }
 

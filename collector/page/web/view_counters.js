@@ -121,17 +121,17 @@ function draw_counters(box) {
     const shown = data.counters.filter((counter) => counter_points(counter).length > 0 &&
         (state.process < 0 || counter.process === state.process ||
             (counter.devices || []).some((place) => place.process === state.process)));
-    box.append(view_head('Counters', 'a line of the last values; the band is the least and the ' +
+    add_to(box, view_head('Counters', 'a line of the last values; the band is the least and the ' +
         'greatest in each 1/240 of the time'));
-    box.append(ignored_filters('thread', 'range', 'task') || '');
+    add_to(box, ignored_filters('thread', 'range', 'task') || '');
     if (!shown.length) {
-        box.append(nothing_here('No counter of this process.'));
+        add_to(box, nothing_here('No counter of this process.'));
         return;
     }
-    box.append(el('div', {class: 'grid3'}, shown.map((counter) => counter_card(counter))));
+    add_to(box, el('div', {class: 'grid3'}, shown.map((counter) => counter_card(counter))));
     const table = table_of('counters');
     if (table)
-        box.append(el('div', {class: 'gapped'},
+        add_to(box, el('div', {class: 'gapped'},
             view_head('Numbers', 'over the whole recording, of all processes'),
             report_table(table, {shown: 12, narrow: ['count', 'value_mean']})));
 }

@@ -11,8 +11,9 @@ add_field({name: 'counted', key: 'counted', initial: 0, write: as_is,
 const count_row_kind = (owner) => owner === 'own' ? 'own' : owner === 'library' ||
     owner === 'stdlib' ? '' : 'dim';
 
-/* "~": an estimate is in the number. */
-const counted_cell = (row, count) => (row.estimated_calls > 0 ? '~' : '') + count_text(count);
+/* "~": an estimate is in the number, or calls are missing from it. */
+const counted_cell = (callee, count) =>
+    (callee && callee.known === 'estimated' ? '~' : '') + count_text(count);
 
 const count_column = (title, name, more) => ({title, type: 'time', width: '84px',
     value: (row) => row[name] === undefined ? null : row[name], ...more});
@@ -64,7 +65,7 @@ function edges_counted(rows, side) {
         label: side, rows: edges, shown: 12, sort: -1, key: (row) => String(row.index),
         choose: (row) => rows[row.index] && go({counted: row.index}), columns: [
             {title: 'times', type: 'count', width: '96px', value: (row) => row.calls,
-                cell: (row) => counted_cell(row, row.calls)},
+                cell: (row) => counted_cell(rows[row.callee_row], row.calls)},
             count_column('own', 'own_ns', {narrow: false}), count_column('total', 'total_ns'),
             count_name(other, other), count_place(other + '_location')]}));
 }
@@ -81,7 +82,7 @@ function counted_by_context() {
 function draw_counts(box) {
     const rows = table_rows('calls').map((row, index) => Object.assign(row, {index}));
     const {title} = table_of('calls');
-    box.append(view_head('Calls', title.replace(/^.*\((.*)\)$/, '$1') +
+    add_to(box, view_head('Calls', title.replace(/^.*\((.*)\)$/, '$1') +
         '; a click shows who called a function and what it called'), functions_counted(rows),
     edges_counted(rows, 'callers'), edges_counted(rows, 'callees'),
     ...[counted_by_context()].filter(Boolean));

@@ -25,16 +25,16 @@ function draw_flame(box) {
     flame_view.box = box;
     flame_view.canvas = null;
     const mode = FLAME_MODES.find((one) => one[0] === state.mode);
-    box.append(view_head('Flame graph', `${tree_sentence(tree, null)}; ${mode[2]}`,
+    add_to(box, view_head('Flame graph', `${tree_sentence(tree, null)}; ${mode[2]}`,
         seg('mode', 'Shape', FLAME_MODES)),
     el('div', {class: 'viewhead second'}, el('p', {class: 'sub hint', role: 'status'},
         flame_status(tree, matches)), el('span', {class: 'space'}), time_switch(), own_switch(),
     frames_switch()));
     if (!tree.kids.length)
-        box.append(nothing_here(no_time_text()));
+        add_to(box, nothing_here(no_time_text()));
     else
         FLAME_DRAWERS[state.mode](box, tree, matches);
-    box.append(flame_legend(tree));
+    add_to(box, flame_legend(tree));
 }
 
 /* What was found, or where the zoom is. */
@@ -67,7 +67,7 @@ function draw_icicle(box, tree, matches) {
         label: 'Flame graph; the call tree has the same content as a table',
         tip: (item) => item_tip(item, tree.total)});
     flame_view.canvas = canvas;
-    box.append(el('div', {class: 'panel'}, canvas));
+    add_to(box, el('div', {class: 'panel'}, canvas));
 }
 
 /* Zooming needs nothing but the canvas and the line that says where one is. */
@@ -132,10 +132,10 @@ function draw_sandwich(box, tree, matches) {
     const focus = sums.find((sum) => sum.one.index === state.focus) ||
         sums[0];
     if (!focus) {
-        box.append(nothing_here('No such function.'));
+        add_to(box, nothing_here('No such function.'));
         return;
     }
-    box.append(el('div', {class: 'sandwich'}, sandwich_list(sums, focus, tree),
+    add_to(box, el('div', {class: 'sandwich'}, sandwich_list(sums, focus, tree),
         sandwich_graphs(tree, focus)));
 }
 

@@ -256,7 +256,7 @@ function draw_gpu(box) {
     if (is_filtered())
         parts[0].append(el('p', {class: 'sub note'},
             'Numbers of GPUs are of the whole recording, whatever the filters are.'));
-    box.append(...parts);
+    add_to(box, ...parts);
 }
 
 add_view({key: 'gpu', title: 'GPU',

@@ -131,7 +131,7 @@ function draw_lines(box) {
     const panels = chosen ? [counted_panel(chosen, state.counted_of, true).panel]
         : counted_panels();
     const left = counted_functions().length + data.counted.more - panels.length;
-    box.append(view_head('Lines', 'how often each line ran and how long that took, counted, ' +
+    add_to(box, view_head('Lines', 'how often each line ran and how long that took, counted, ' +
         'not sampled'), ...[counted_list(), ignored_filters('stretch', 'process', 'thread',
         'range', 'task')].filter(Boolean), ...panels,
     notes(!chosen && left > 0 && counted(left, 'more function') + ' with less time.',

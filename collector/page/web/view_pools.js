@@ -177,12 +177,12 @@ function draw_pool(box, pool) {
         : names.map((name) => cut_name(name, 80)).join(' and ') || cut_name(pool.function, 80);
     const head = view_head(pool.name, `${counted(tasks.length, 'task')} of ${what} on ${workers}`);
     if (!tasks.length) {
-        box.append(el('section', {class: 'part'}, head,
+        add_to(box, el('section', {class: 'part'}, head,
             nothing_here('No task began in what is looked at.')));
         return;
     }
     const two = pool.workers.length === 2;
-    box.append(el('section', {class: 'part'}, head,
+    add_to(box, el('section', {class: 'part'}, head,
         el('div', {class: 'panel chart'}, pool_chart(pool)),
         notes(legend_entry('run1', 'tasks, in turn light and dark'),
             legend_entry('w-gil', 'sending the result'),
@@ -209,8 +209,8 @@ add_view({key: 'pools', title: 'Pools',
     question: 'How does a task travel; is the work even?',
     has: () => data.pools.length > 0 || table_rows('tasks').length > 0,
     draw: (box) => {
-        box.append(ignored_filters('range', 'task') || '');
+        add_to(box, ignored_filters('range', 'task') || '');
         for (const pool of data.pools)
             draw_pool(box, pool);
-        box.append(...[other_tasks()].filter(Boolean));
+        add_to(box, ...[other_tasks()].filter(Boolean));
     }});

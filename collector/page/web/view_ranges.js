@@ -241,9 +241,9 @@ function spark_bars(counts, width, height = 20) {
 
 function draw_ranges(box) {
     const parts = [range_detail(), ...RANGE_TABLES.map((one) => range_table(...one))];
-    box.append(...parts.filter(Boolean));
+    add_to(box, ...parts.filter(Boolean));
     if (!parts.some(Boolean))
-        box.append(view_head('Ranges', ''), nothing_here(state.query
+        add_to(box, view_head('Ranges', ''), nothing_here(state.query
             ? `No range has “${cut_name(state.query, 60)}” in its path.`
             : 'No range began in what is looked at.'));
 }

@@ -64,7 +64,7 @@ function draw_recording(box) {
         data.left_out.length ? el('section', {}, view_head('Not on this page',
             'to keep it small'), el('ul', {class: 'plain'}, data.left_out.map((text) =>
             el('li', {}, with_numbers(text))))) : null];
-    box.append(el('div', {class: 'columns'}, el('div', {class: 'stack'}, left),
+    add_to(box, el('div', {class: 'columns'}, el('div', {class: 'stack'}, left),
         el('div', {class: 'stack'}, right)));
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Source: which line? CPU time, waits and hits beside the text. */
+/* Source: which line? CPU time, waits and samples beside the text. */
 
 const SOURCE_AROUND = 6; // lines shown before and after one that was hit
 const source_view = {all: new Set()};
@@ -141,15 +141,15 @@ function draw_source(box) {
     const {source, index} = chosen;
     const ignored = is_filtered() && !data.lines;
     const empty = !chosen.cpu && !chosen.time;
-    box.append(view_head('Source', `${time_text(chosen.cpu)} of CPU time in lines of ` +
+    add_to(box, view_head('Source', `${time_text(chosen.cpu)} of CPU time in lines of ` +
         `${source.file}, with what libraries do for them` + (ignored
         ? '; filters do not apply here: the recording has too many different stacks' : '')),
     file_list(order, index));
     if (empty && is_filtered())
-        box.append(nothing_here(`No time of ${cut_name(source.file, 60)} passes the filters.`));
-    box.append(el('div', {class: 'panel source', role: 'table',
+        add_to(box, nothing_here(`No time of ${cut_name(source.file, 60)} passes the filters.`));
+    add_to(box, el('div', {class: 'panel source', role: 'table',
         'aria-label': 'Lines of ' + source.file},
-        el('div', {class: 'line head', role: 'row'}, ['CPU', 'ready', 'waits', 'hits'].map(
+        el('div', {class: 'line head', role: 'row'}, ['CPU', 'ready', 'waits', 'samples'].map(
             (text) => el('span', {class: 'number ' + text, role: 'columnheader'}, text)),
         el('span'),
         el('span', {class: 'at', role: 'columnheader'}, 'line'),
@@ -157,7 +157,7 @@ function draw_source(box) {
         source_lines(source, index)),
     notes('CPU, ready, waits: time of a line with what libraries do for it.',
         'Ready: it could have run, but no processor was free.',
-        'Hits: samples that count for the line.'));
+        'Samples: those that count for the line.'));
 }
 
 const FILES_MOST = 12;
@@ -182,7 +182,7 @@ function file_list(order, index) {
 
 add_view({
     key: 'source', title: 'Source',
-    question: 'Which line? CPU time, waits and hits beside the text',
+    question: 'Which line? CPU time, waits and samples beside the text',
     has: () => data.sources.length > 0 && !data.gpu,
     draw: draw_source,
 });

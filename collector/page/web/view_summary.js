@@ -97,6 +97,8 @@ function own_section() {
 const no_samples_text = () => node_count > 1
     ? 'None of the time was spent in your own code.'
     : data.facts.sampling === 'no samples' ? 'Nothing was sampled.'
+    : data.facts.sampling === 'off' ? 'No CPU time was sampled; annot report shows what the ' +
+        'samples measure.'
     : 'It used hardly any CPU time, so no function was sampled; annot record --rate 999 looks ' +
         'more often.';
 
@@ -246,12 +248,46 @@ function range_row(row, rows) {
     cell(time_cell(row.max_ns))], filter, filter ? state.range === last : undefined);
 }
 
+/* Whether there is CPU time, or waits: traces of other tools often have neither. */
+const was_sampled = () => node_count > 1 || data.threads.some((thread) =>
+    thread.cpu_ns + thread.ready_ns + thread.waiting_ns > 0);
+
+/* Functions whose calls were counted, where nothing was sampled. */
+function counted_section() {
+    const rows = table_rows('calls').map((row, index) => Object.assign(row, {index}));
+    if (!rows.length)
+        return null;
+    const whole = total_of(rows, (row) => row.own_ns) || 1;
+    const shown = [...rows].sort((a, b) => b.own_ns - a.own_ns).slice(0, OWN_ROWS);
+    return el('section', {}, view_head('Where the time of calls went',
+        'without what they called'), simple_table([['own', '', '76px'], ['share', '', '56px'],
+        ['calls', '', '84px'], ['function', 'l'], ['location', 'l', '150px']], shown.map((row) =>
+        table_row([cell(time_cell(row.own_ns)), cell(share_text(row.own_ns, whole)),
+            cell(counted_cell(row, row.calls)), left_cell(el('code', {dir: 'auto',
+                class: count_row_kind(row.owner)}, cut_name(row.name))),
+            el('td', {class: 'l place', title: cut_name(row.location || '', 1000)},
+                cut_name(row.location || ''))],
+        () => go({view: 'counts', counted: row.index}))), rows.length > shown.length
+        ? [cell(), cell(), cell(), left_cell(count_text(rows.length - shown.length) + ' more'),
+            cell()] : null));
+}
+
+/* What there is, side by side: two columns of sections. */
+function draw_summary(box) {
+    const ranges = [range_section('ranges', 'Ranges'),
+        range_section('track_ranges', 'Tasks and requests')].filter(Boolean);
+    const counted = was_sampled() ? null : counted_section();
+    const columns = was_sampled() ? [[own_section(), wait_section()],
+        [thread_section(), ...ranges]]
+        : counted || ranges.length ? [[counted], ranges]
+        : [[el('p', {class: 'sub note'}, no_samples_text())]];
+    add_to(box, el('div', {class: 'columns'}, columns.filter((column) => column.some(Boolean))
+        .map((column) => el('div', {class: 'stack'}, ...column))));
+}
+
 add_view({
     key: 'summary', title: 'Summary',
     question: 'Which of my functions, threads, ranges?',
     has: () => !data.flame,
-    draw: (box) => box.append(el('div', {class: 'columns'},
-        el('div', {class: 'stack'}, own_section(), wait_section()),
-        el('div', {class: 'stack'}, thread_section(), range_section('ranges', 'Ranges'),
-            range_section('track_ranges', 'Tasks and requests')))),
+    draw: draw_summary,
 });

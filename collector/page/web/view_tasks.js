@@ -310,5 +310,5 @@ add_view({key: 'tasks', title: 'Tasks',
     question: 'How long do requests and tasks take, and what is the tail?',
     has: () => data.tasks.name_of.length + data.requests.name_of.length > 0 ||
         table_rows('awaits').length + data.loop_blocks.begin.length > 0,
-    draw: (box) => box.append(...[ignored_filters('range', 'task'), request_section(),
+    draw: (box) => add_to(box, ...[ignored_filters('range', 'task'), request_section(),
         block_section(), task_section(), coroutine_section(), await_section()].filter(Boolean))});

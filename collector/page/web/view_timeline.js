@@ -45,7 +45,7 @@ function draw_timeline(box) {
         body.style.setProperty('--dock', (dock ? dock.offsetHeight : 0) + 'px');
     });
     listen_to_timeline(body);
-    box.append(timeline_head(), el('div', {class: 'panel tl-panel'}, body), timeline.detail,
+    add_to(box, timeline_head(), el('div', {class: 'panel tl-panel'}, body), timeline.detail,
         timeline_legend());
     restore_picked();
     place_stretch();

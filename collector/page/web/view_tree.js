@@ -168,10 +168,10 @@ const TREE_HEADS = [['total', 'the function with all that it calls'],
 function draw_tree(box) {
     const tree = stack_tree();
     const matches = matcher();
-    box.append(view_head('Call tree', tree_sentence(tree, matches), time_switch(), own_switch(),
+    add_to(box, view_head('Call tree', tree_sentence(tree, matches), time_switch(), own_switch(),
         frames_switch()));
     if (!tree.kids.length) {
-        box.append(nothing_here(no_time_text()));
+        add_to(box, nothing_here(no_time_text()));
         return;
     }
     const rows = tree_rows(tree, matches);
@@ -180,7 +180,7 @@ function draw_tree(box) {
         el('span', {}, 'function and where it is'));
     const list = el('div', {role: 'tree', 'aria-label': 'Call tree: total, self, share'},
         rows.map((row) => row.item ? item_row(row, tree, matches) : small_row(row, tree)));
-    box.append(el('div', {class: 'panel tree'}, head, list), tree_notes(tree));
+    add_to(box, el('div', {class: 'panel tree'}, head, list), tree_notes(tree));
     tree_keys(list, rows);
 }
 

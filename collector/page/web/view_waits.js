@@ -105,10 +105,10 @@ function draw_waits(box) {
     const head = view_head('Waits', whole > 0 ? `${time_text(whole)} of all threads together; ` +
         'time spent ready, without a processor, is not in it' : '');
     if (!(whole > 0)) {
-        box.append(head, nothing_here('No thread waited in what is looked at.'));
+        add_to(box, head, nothing_here('No thread waited in what is looked at.'));
         return;
     }
-    box.append(head, ...share_bar(causes, whole, 'Waits by cause'),
+    add_to(box, head, ...share_bar(causes, whole, 'Waits by cause'),
         el('div', {class: 'gapped'}, view_head('By place', state.waits_of === 'own'
             ? 'the innermost function of your own that waited'
             : 'the function that waited, whosever it is',

@@ -5,7 +5,10 @@
  *
  * As the program counts (libannot/src/watched.c): ranges of all threads, on the stack or with an
  * id; a forked child begins with those that were open where it was forked. */
-#include "read_parts.h"
+#include "captures.h"
+
+#include "pass_state.h"
+#include "reader.h"
 #include "text.h"
 
 #include <errno.h>

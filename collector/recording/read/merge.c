@@ -5,7 +5,9 @@
  * Events: the run of a thread goes on with its next batch. What is out of order within a thread
  * begins another run, so that all that waits comes as a stable sort would tell it. Samples: a few
  * runs are open at once; each sample goes behind one that is not later. Thread-safety: none. */
-#include "read_parts.h"
+#include "merge.h"
+
+#include "pass_state.h"
 
 #include <errno.h>
 #include <stdlib.h>

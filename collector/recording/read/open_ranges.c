@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Ranges begin, lie inside of one another and end: the rules of all lanes that nest. */
-#include "read_parts.h"
+#include "open_ranges.h"
+
+#include "pass_state.h"
 
 #include <stdlib.h>
 #include <string.h>

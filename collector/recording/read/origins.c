@@ -8,7 +8,12 @@
  * the fork is around all that it launches. Memory: 8 bytes a change of a path, 64 MiB at most; of
  * the thread that would need more, the older half is forgotten, and what began there has no path.
  * Spans wait as samples do, SAMPLES_WAITING_MAX at most. Thread-safety: none. */
-#include "read_parts.h"
+#include "origins.h"
+
+#include "lane_samples.h"
+#include "lane_tracks.h"
+#include "pass.h"
+#include "pass_state.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Overlapping ranges: starts and ends find one another by process and id, in whichever order
  * threads tell them. Thread-safety: none. */
-#include "read_parts.h"
+#include "overlapping.h"
+
+#include "pass.h"
+#include "pass_state.h"
 
 #include <stdlib.h>
 #include <string.h>

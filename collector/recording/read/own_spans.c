@@ -9,7 +9,9 @@
  * A range that begins inside of a span may outlast it. Whether it does is looked up in what waits:
  * its EVENT_PUSH goes on with an end_ns, when it ends at the earliest. Threads without such spans
  * pass through uncopied. Thread-safety: none. */
-#include "read_parts.h"
+#include "own_spans.h"
+
+#include "pass_state.h"
 
 #include <stdlib.h>
 #include <string.h>

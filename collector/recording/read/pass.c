@@ -1,38 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /* See pass.h. A pass reads a batch of events, first the samples that fall into its time, and
  * pairs it; or, in order of time, one event or sample after the other. Thread-safety: none. */
-#include "read_parts.h"
+#include "pass.h"
+
+#include "captures.h"
+#include "lane_samples.h"
+#include "lane_tracks.h"
+#include "merge.h"
+#include "open_ranges.h"
+#include "origins.h"
+#include "overlapping.h"
+#include "own_spans.h"
+#include "pair.h"
+#include "pass_state.h"
+#include "reader.h"
 #include "text.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 /* ---- Lanes ----------------------------------------------------------------------------------- */
-
-uint32_t pass_process_of(const struct pass *pass, uint32_t thread)
-{
-    const struct trace_thread *entry = trace_thread_get(pass->source.trace, thread);
-    return entry ? entry->process : 0;
-}
-
-struct lane *pass_lane(struct pass *pass, uint32_t thread)
-{
-    static const struct lane fresh = {.last_ns = INT64_MIN,
-                                      .since_ns = INT64_MIN,
-                                      .first_ns = INT64_MAX,
-                                      .last_told_ns = INT64_MIN};
-    while (pass->lanes.count <= thread)
-        if (vec_push(&pass->lanes, fresh) != 0)
-            return NULL;
-    struct lane *lane = &pass->lanes.items[thread];
-    if (!lane->known) {
-        lane->known = true;
-        const struct trace_thread *entry = trace_thread_get(pass->source.trace, thread);
-        lane->probed = entry && entry->probed;
-        lane->wanted = pass_selects_thread(&pass->selection, thread);
-        lane->begun = pass->selection.from_ns == INT64_MIN || pass->begun;
-    }
-    return lane;
-}
 
 /* Nobody has the events of threads that the trace does not know. 1, 0 at the end, -errno. */
 static int next_known(const struct pass *pass, struct event_batch *ret_batch,
@@ -85,7 +72,8 @@ int64_t range_end_ns(const struct trace *trace, uint32_t process, int64_t last_n
 
 /* ---- Lane by lane ---------------------------------------------------------------------------- */
 
-bool pass_reads_samples(const struct pass *pass)
+/* Whether the pass reads samples at all. */
+static bool pass_reads_samples(const struct pass *pass)
 {
     bool wanted = (pass->wants & (WANT_SAMPLES | WANT_TIMES)) || pass->launches;
     return pass->source.next_samples && wanted;
@@ -447,6 +435,16 @@ int pass_read(const struct pass_source *source, const struct pass_selection *sel
     return status;
 }
 
+int64_t pass_samples_settled_ns(const struct pass *pass)
+{
+    if (trace_session_get(pass->source.trace)->end_ns == 0) /* see samples_settle */
+        return INT64_MIN;
+    int64_t settled_ns = time_earliest(pass->samples_settled_ns, edge_before(pass->settled_ns));
+    for (size_t i = 0; i < pass->heirs.count; i++)
+        settled_ns = time_earliest(settled_ns, pass->heirs.items[i].sample.time_ns);
+    return settled_ns;
+}
+
 const struct pass_counts *pass_counts(struct pass *pass)
 {
     pass->counts.late = pass->late_samples;
@@ -470,7 +468,7 @@ bool pass_thread_span(const struct pass *pass, uint32_t thread, int64_t *ret_fir
     return lane->first_ns <= lane->last_told_ns;
 }
 
-/* ---- What a selection has ------------------------------------------------------------------- */
+/* ---- What a selection has -------------------------------------------------------------------- */
 
 struct pass_selection pass_select_block(const struct trace *trace)
 {
@@ -515,21 +513,6 @@ bool pass_selects_sample(const struct pass_selection *selection, const struct sa
            sample_cut(sets, sample, from_ns, to_ns, values);
 }
 
-bool pass_names(struct pass *pass, uint32_t name)
-{
-    const char *range = pass->selection.range;
-    if (!range)
-        return false;
-    while (pass->named.count <= name) {
-        if (vec_push(&pass->named, 0) != 0)
-            return text_matches(range, trace_string(pass->source.trace, name)->bytes);
-    }
-    uint8_t *known = &pass->named.items[name];
-    if (*known == 0)
-        *known = text_matches(range, trace_string(pass->source.trace, name)->bytes) ? 1 : 2;
-    return *known == 1;
-}
-
 /* Parents come first. */
 int path_matches(struct path_matches *matches, const struct trace *trace, const char *range,
                  uint32_t path)
@@ -568,4 +551,91 @@ void path_matches_fini(struct path_matches *matches)
 {
     free(matches->items);
     *matches = (struct path_matches){0};
+}
+
+/* ---- Recording source ------------------------------------------------------------------------ */
+
+/* A recording as a pass reads it. */
+
+static int next_stored_events(void *context, struct event_batch *ret_batch)
+{
+    return store_reader_next(context, ret_batch);
+}
+
+static int next_samples(void *context, struct sample_batch *ret_batch)
+{
+    int status = store_reader_next_samples(context, &ret_batch->samples, &ret_batch->count);
+    ret_batch->settled_ns = store_reader_samples_settled_ns(context);
+    return status;
+}
+
+static int seek_stored(void *context, int64_t from_ns, bool nested, bool in_time)
+{
+    return store_reader_seek(context, from_ns, nested, in_time);
+}
+
+struct pass_source recording_pass_source(struct store_reader *reader)
+{
+    captures_read(reader);
+    return (struct pass_source){.trace = store_reader_trace(reader),
+                                .next_events = next_stored_events,
+                                .next_samples = next_samples,
+                                .context = reader,
+                                .begin_ns = store_reader_begin_ns(reader),
+                                .seek = seek_stored};
+}
+
+/* ---- Samples with their paths ---------------------------------------------------------------- */
+
+struct sample_feed {
+    struct pass *pass;
+    VEC(struct sample) ready; /* of the last step */
+    struct value_pool values;
+};
+
+static int take(void *context, const struct item *item)
+{
+    struct sample_feed *feed = context;
+    struct sample kept = *item->sample;
+    return value_pool_keep(&feed->values, &kept) != 0 ? -ENOMEM : vec_push(&feed->ready, kept);
+}
+
+struct sample_feed *sample_feed_create(const struct pass_source *source,
+                                       const struct pass_selection *selection)
+{
+    struct sample_feed *feed = calloc(1, sizeof(*feed));
+    if (!feed)
+        return NULL;
+    const struct sink sink = {take, feed, WANT_SAMPLES | WANT_PATHS};
+    feed->pass = pass_create(source, selection, &sink, 1);
+    if (feed->pass)
+        return feed;
+    free(feed);
+    return NULL;
+}
+
+void sample_feed_destroy(struct sample_feed *feed)
+{
+    if (!feed)
+        return;
+    pass_destroy(feed->pass);
+    vec_free(&feed->ready);
+    value_pool_free(&feed->values);
+    free(feed);
+}
+
+int sample_feed_next(void *context, struct sample_batch *ret_batch)
+{
+    struct sample_feed *feed = context;
+    int status = 1;
+    while (feed->ready.count > 0)
+        value_pool_drop(&feed->values, &feed->ready.items[--feed->ready.count]);
+    while (status == 1 && feed->ready.count == 0)
+        status = pass_step(feed->pass);
+    if (status < 0 || feed->ready.count == 0)
+        return status;
+    *ret_batch = (struct sample_batch){.samples = feed->ready.items,
+                                       .count = (uint32_t)feed->ready.count,
+                                       .settled_ns = pass_samples_settled_ns(feed->pass)};
+    return 1;
 }

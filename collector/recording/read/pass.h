@@ -67,7 +67,8 @@ struct item {
     int64_t child_ns;     /* spans: time in direct children */
     int64_t ranges_ns;    /* the same without calls: in those, but not in what calls are around */
     struct off_share off; /* WANT_TIMES, LANE_THREAD: when its thread did not run */
-    const struct event *const *parents; /* those around it, outermost first: depth many */
+    const struct event *const *parents; /* those around it, outermost first: depth many, of items
+                                           of every kind */
     uint64_t number;                    /* WANT_NUMBERS, LANE_THREAD, begin and span: what
                                            annot_current() told; 0: not known */
     uint32_t path, stack; /* WANT_ORIGINS, LANE_QUEUE: what the launching thread had open when it
@@ -244,8 +245,7 @@ bool stack_is_inside(const struct trace *trace, const char *range, uint32_t stac
  * which lasts until `last_ns` at least. */
 int64_t range_end_ns(const struct trace *trace, uint32_t process, int64_t last_ns);
 
-/* ---- Recordings: recording_source.c -------------------------------------------------------------
- */
+/* ---- Recordings ------------------------------------------------------------------------------ */
 
 /* A recording as a pass reads it: from where the reader stands, or where the selection begins, to
  * its end. */

@@ -3,7 +3,10 @@
  * thread's pushes; an EVENT_RESUME before it says both, and one at the end of each thread where it
  * stands. Programs decide how much is open: above a limit nothing more is kept, and there is no
  * checkpoint until the thread is below it again. Thread-safety: none. */
-#include "store_parts.h"
+#include "checkpoint.h"
+
+#include "event_encode.h"
+#include "trace.h"
 
 #include "format.h"
 #include "hash_map.h"

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Chunks: where they are, whether they are whole, and what is in them. Foreign bytes: sizes are
  * limited before memory is taken. Thread-safety: none. */
-#include "store_parts.h"
+#include "chunk.h"
 
-#include "event_code.h"
 #include "file_io.h"
 #include "hash.h"
 #include "store.h"
@@ -141,7 +140,7 @@ void chunk_buffer_free(struct chunk_buffer *buffer)
     *buffer = (struct chunk_buffer){0};
 }
 
-/* ---- Scan ----------------------------------------------------------------------------------- */
+/* ---- Scan ------------------------------------------------------------------------------------ */
 
 /* Headers in a row; after a bad one the search for the next good one. Invariant: `offset` only
  * grows, so the walk ends on any bytes. Thread-safety: none. */

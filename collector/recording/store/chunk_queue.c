@@ -2,7 +2,9 @@
 /* See store_parts.h. The list goes from `first`, which is being written, to `last`. Everything the
  * thread and its caller share is behind `lock`, but for the payload of a chunk, its compressed form
  * and the file, which belong to whoever writes. */
-#include "store_parts.h"
+#include "chunk_queue.h"
+
+#include "chunk.h"
 
 #include "clock_now.h"
 #include "file_io.h"
@@ -124,7 +126,7 @@ void chunk_queue_begin(struct chunk_queue *queue, const struct chunk_queue_place
     queue->next_number = place->number;
 }
 
-/* ---- Writing ---- */
+/* ---- Writing --------------------------------------------------------------------------------- */
 
 /* Compresses behind the header's place; data that do not shrink are stored as they are. */
 static int compress(struct chunk_queue *queue, struct queued_chunk *chunk)
@@ -272,7 +274,7 @@ int chunk_queue_fd(const struct chunk_queue *queue)
     return queue->event_fd;
 }
 
-/* ---- The caller's side ---- */
+/* ---- The caller's side ----------------------------------------------------------------------- */
 
 struct queued_chunk *chunk_queue_take(struct chunk_queue *queue, size_t size)
 {

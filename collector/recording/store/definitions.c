@@ -158,6 +158,8 @@ static const struct field sampling_fields[] = {
     DURATION(struct trace_sampling, off_cpu_threshold_ns),
     STRING(struct trace_sampling, reason),
     STRING(struct trace_sampling, hint),
+    UNSIGNED(struct trace_sampling, first_hz),
+    FLAG(struct trace_sampling, slowed),
 };
 
 static const void *get_sampling(const struct trace *trace, uint32_t ordinal)

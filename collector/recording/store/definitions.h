@@ -12,7 +12,7 @@
 #include "trace.h"
 #include "vec.h"
 
-/* ---- Tables ---- */
+/* ---- Tables ---------------------------------------------------------------------------------- */
 
 enum field_kind {
     FIELD_UNSIGNED = 0,
@@ -58,59 +58,5 @@ struct table {
 
 /* By number; that of an unknown number has no fields. */
 extern const struct table definition_tables[STORE_DEFINE_COUNT];
-
-/* What entries that don't change refer to comes before them. */
-extern const uint8_t definition_order[STORE_DEFINE_COUNT - 1];
-
-/* An element of a field of a struct of the model. What the field cannot hold is 0. */
-uint64_t field_load(const void *entry, const struct field *field, unsigned element);
-void field_save(void *entry, const struct field *field, unsigned element, uint64_t value);
-unsigned field_elements(const struct field *field);
-
-/* ---- Writing ---- */
-
-/* What of a trace is written already. `{0}`: nothing. */
-struct definitions_state {
-    uint32_t next[STORE_DEFINE_COUNT];         /* of tables whose entries don't change */
-    VEC(uint32_t) written[STORE_DEFINE_COUNT]; /* of the others: 1 + revision; 0: not written */
-};
-
-void definitions_state_free(struct definitions_state *state);
-
-/* All that does not change is written up to here. */
-void definitions_state_resume(struct definitions_state *state, const struct trace *trace);
-
-/* What is defined once more at the end of a recording is not written yet. */
-void definitions_state_repeat(struct definitions_state *state);
-
-struct definitions_buffer {
-    VEC(uint8_t) bytes;
-    uint64_t count; /* entries */
-    VEC(uint8_t) body;
-    VEC(uint8_t) column;
-};
-
-void definitions_buffer_free(struct definitions_buffer *buffer);
-
-/* Appends what is new or changed since `state`, until about `limit` bytes: 1 if there is more, 0
- * if that was all, -ENOMEM. */
-int definitions_collect(const struct trace *trace, struct definitions_state *state, size_t limit,
-                        struct definitions_buffer *buffer);
-
-/* ---- Reading ---- */
-
-/* Holes that damaged chunks left may be filled by some empty entries in one trace. */
-struct definitions_holes {
-    uint32_t filled[STORE_DEFINE_COUNT];
-};
-
-/* Applies a payload to a trace. 0, -ENOMEM; -EBADMSG: malformed from some entry on, what stands
- * before it was applied. */
-int definitions_apply(struct trace *trace, struct definitions_holes *holes, const uint8_t *payload,
-                      size_t size);
-
-/* After the last payload: references lead to entries that are there, and trees have roots. 0 or
- * -ENOMEM. */
-int definitions_check(struct trace *trace);
 
 #endif

@@ -2,7 +2,9 @@
 /* Columns to events. The payload is foreign: each section is read inside its bounds, counts are
  * limited before memory is taken, and nothing loops longer than the payload is. Thread-safety:
  * none. */
-#include "event_code.h"
+#include "event_decode.h"
+
+#include "event.h"
 #include "format.h"
 #include "varint.h"
 #include "vec.h"

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Events to columns. Invariant: every section has room for a whole batch of the widest events
  * before its first event is written, so the inner loop checks nothing. Thread-safety: none. */
-#include "event_code.h"
+#include "event_encode.h"
+
+#include "event.h"
 #include "format.h"
 #include "varint.h"
 #include "vec.h"

@@ -5,6 +5,8 @@
  * byte a definition at least, so that few bytes are not many definitions; unknown numbers and
  * further columns are skipped, and ordinals run ahead only so far that a damaged chunk explains it.
  * Thread-safety: none. */
+#include "fields.h"
+
 #include "definitions.h"
 
 #include "text.h"
@@ -45,7 +47,7 @@ void field_save(void *entry, const struct field *field, unsigned element, uint64
         memset(place, 0, field->width);
 }
 
-/* ---- Writing ---- */
+/* ---- Writing --------------------------------------------------------------------------------- */
 
 void definitions_state_free(struct definitions_state *state)
 {
@@ -289,7 +291,7 @@ int definitions_collect(const struct trace *trace, struct definitions_state *sta
     return error ? error : buffer->bytes.count >= limit;
 }
 
-/* ---- Reading ---- */
+/* ---- Reading --------------------------------------------------------------------------------- */
 
 /* Definitions as they are read: `count` structs of the model in a row. */
 struct taken {

@@ -2,7 +2,10 @@
 /* See store_parts.h. Entries that have places of their own (threads, ...) are appended, so that
  * their new ordinals are known before any is copied: they refer to each other. The others are
  * interned in an order in which what they refer to comes first. Thread-safety: none. */
-#include "store_parts.h"
+#include "remap.h"
+
+#include "fields.h"
+#include "volumes.h"
 
 #include "sample.h"
 #include "stacks.h"
@@ -12,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- Times ---- */
+/* ---- Times ----------------------------------------------------------------------------------- */
 
 int64_t remap_time(const struct remap *remap, int64_t time_ns)
 {
@@ -34,7 +37,7 @@ int64_t remap_time_back(const struct remap *remap, int64_t time_ns)
     return store_time(moved - (int64_t)(behind * map->drift));
 }
 
-/* ---- What is there once ---- */
+/* ---- What is there once ---------------------------------------------------------------------- */
 
 static int64_t add_string(struct trace *to, uint32_t ordinal, const void *entry)
 {
@@ -108,16 +111,40 @@ static int64_t add_session(struct trace *to, uint32_t ordinal, const void *entry
     return 0;
 }
 
+static bool has_rate(const struct trace_sampling *sampling)
+{
+    return sampling->rung > SAMPLING_NONE && sampling->frequency_hz > 0;
+}
+
+/* Of two recordings with samples: the lowest rate of all, and the highest one. */
+static void join_rates(struct trace_sampling *joined, const struct trace_sampling *a,
+                       const struct trace_sampling *b)
+{
+    uint32_t a_hz = sampling_fastest_hz(a), b_hz = sampling_fastest_hz(b);
+    uint32_t most_hz = a_hz > b_hz ? a_hz : b_hz;
+    bool same = a->frequency_hz == b->frequency_hz && a_hz == b_hz;
+    joined->mixed = a->mixed || b->mixed || !same;
+    joined->slowed = a->slowed || b->slowed;
+    joined->frequency_hz = a->frequency_hz < b->frequency_hz ? a->frequency_hz : b->frequency_hz;
+    joined->first_hz = most_hz > joined->frequency_hz ? most_hz : 0;
+}
+
+/* The better way of both, and the rates and waits of both. */
 static int64_t add_sampling(struct trace *to, uint32_t ordinal, const void *entry)
 {
     const struct trace_sampling *other = entry;
     struct trace_sampling *sampling = trace_sampling(to);
+    const struct trace_sampling old = *sampling;
     (void)ordinal;
-    if (other->rung <= sampling->rung)
-        return 0;
-    uint32_t revision = sampling->revision + 1;
-    memcpy(sampling, other, sizeof(*sampling));
-    sampling->revision = revision;
+    if (other->rung > old.rung)
+        *sampling = *other;
+    if (has_rate(&old) && has_rate(other))
+        join_rates(sampling, &old, other);
+    sampling->off_cpu = old.off_cpu || other->off_cpu;
+    sampling->off_cpu_threshold_ns = old.off_cpu_threshold_ns > other->off_cpu_threshold_ns
+                                         ? old.off_cpu_threshold_ns
+                                         : other->off_cpu_threshold_ns;
+    sampling->revision = old.revision + 1;
     return 0;
 }
 
@@ -287,7 +314,7 @@ static int64_t (*const add_once[STORE_DEFINE_COUNT])(struct trace *, uint32_t, c
     [STORE_DEFINE_SAMPLE_SET] = add_sample_set,
 };
 
-/* ---- Definitions ---- */
+/* ---- Definitions ----------------------------------------------------------------------------- */
 
 uint32_t remap_ordinal(const struct remap *remap, unsigned number, uint32_t ordinal)
 {
@@ -441,7 +468,7 @@ void remap_free(struct remap *remap)
     memset(remap->maps, 0, sizeof(remap->maps));
 }
 
-/* ---- Events and samples ---- */
+/* ---- Events and samples ---------------------------------------------------------------------- */
 
 void remap_arg(const struct remap *remap, struct arg *arg)
 {

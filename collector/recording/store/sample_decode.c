@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Columns to samples. The payload is foreign: each column is read inside its bounds, and a sample
  * takes at least a byte of it, so nothing loops longer than it is. Thread-safety: none. */
+#include "sample_decode.h"
+
 #include "format.h"
-#include "sample_code.h"
+#include "sample.h"
+#include "sample_encode.h"
 #include "varint.h"
 
 #include <errno.h>

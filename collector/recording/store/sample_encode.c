@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Samples to columns. The dictionary of shapes is searched from its end: a recording has few.
  * Thread-safety: none. */
+#include "sample_encode.h"
+
 #include "format.h"
 #include "hash_map.h"
-#include "sample_code.h"
+#include "sample.h"
 #include "varint.h"
+#include "vec.h"
 
 #include <errno.h>
 #include <stdlib.h>

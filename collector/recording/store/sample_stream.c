@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Samples in file order. A chunk that is damaged is left where it becomes unreadable; what came
  * before that was handed out. Thread-safety: none. */
-#include "store_parts.h"
+#include "sample_stream.h"
+
+#include "chunk.h"
+#include "sample_decode.h"
+#include "volumes.h"
 
 #include "stacks.h"
 

@@ -1,19 +1,77 @@
 /* SPDX-License-Identifier: MIT */
 /* Writing a recording: events and samples into columns, definitions before those that need them,
  * all of it as chunks into the queue that writes them. Thread-safety: none. */
-#include "store_parts.h"
+#include "writer.h"
+
+#include "checkpoint.h"
+#include "chunk.h"
+#include "chunk_queue.h"
+#include "clock_now.h"
+#include "event_encode.h"
+#include "fields.h"
+#include "file_io.h"
+#include "reader.h"
+#include "reader_parts.h"
+#include "sample_encode.h"
+#include "stacks.h"
+#include "volumes.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* A declared stream. */
+struct late_stream {
+    struct event_encoder *encoder;
+    int64_t settled_ns; /* promised */
+    VEC(struct thread_state) threads;
+};
+
+/* The file that is written. */
+struct written_volume {
+    char *path; /* of volume 0; owned; NULL: there is no other one */
+    uint64_t set_id, bytes_max;
+    uint32_t number;
+    bool overwrite;
+    uint64_t definition_bytes, data_bytes; /* put so far, uncompressed */
+    uint64_t retry_bytes;                  /* of data; no other file could be made before */
+};
+
+struct store_writer {
+    int fd;      /* the first file that it wrote */
+    int lock_fd; /* the first volume, where that is another one; else -1 */
+    int error;
+    struct written_volume volume;
+    const struct trace *trace;
+    uint64_t event_count; /* of the file */
+    struct chunk_queue *queue;
+    struct event_encoder *encoder;
+    VEC(struct late_stream) late;
+    struct checkpoint *checkpoint;
+    uint32_t checkpoint_bytes;
+    uint64_t since_checkpoint, next_checkpoint; /* bytes of events */
+    struct sample_encoder *samples;
+    struct definitions_state defined;
+    struct definitions_buffer definitions;
+    VEC(struct thread_state) threads;
+};
+
+static int writer_put_end(struct store_writer *writer, bool follows);
+static uint32_t writer_queue_max(const struct store_writer *writer);
+static int writer_turn(struct store_writer *writer);
 
 /* A checkpoint is at most this part of the bytes of events before it, uncompressed. */
 enum { CHECKPOINT_PART = 16 };
 
-/* ---- Chunks ---- */
+/* ---- Chunks ---------------------------------------------------------------------------------- */
 
-int writer_put_chunk(struct store_writer *writer, const struct store_chunk_header *header,
-                     const void *payload, size_t size)
+/* The next chunk: its payload is copied. 0 or -errno. */
+static int writer_put_chunk(struct store_writer *writer, const struct store_chunk_header *header,
+                            const void *payload, size_t size)
 {
     struct queued_chunk *chunk = chunk_queue_take(writer->queue, size);
     if (!chunk)
@@ -23,7 +81,7 @@ int writer_put_chunk(struct store_writer *writer, const struct store_chunk_heade
     return chunk_queue_put(writer->queue, chunk);
 }
 
-int writer_put_definitions(struct store_writer *writer)
+static int writer_put_definitions(struct store_writer *writer)
 {
     int more;
     do {
@@ -44,7 +102,8 @@ int writer_put_definitions(struct store_writer *writer)
     return 0;
 }
 
-uint32_t writer_next_number(const struct store_writer *writer)
+/* The number that the next chunk will have. */
+static uint32_t writer_next_number(const struct store_writer *writer)
 {
     struct chunk_queue_state state;
     chunk_queue_look(writer->queue, &state);
@@ -88,7 +147,8 @@ static int put_checkpoint(struct store_writer *writer)
     return chunk ? chunk_queue_put(writer->queue, chunk) : error;
 }
 
-int writer_put_first_checkpoint(struct store_writer *writer)
+/* What is open where a volume begins, if that is known. */
+static int writer_put_first_checkpoint(struct store_writer *writer)
 {
     int error;
     struct queued_chunk *chunk = make_checkpoint(writer, STORE_RAW_MAX, &error);
@@ -162,7 +222,8 @@ static int put_samples(struct store_writer *writer)
     return chunk_queue_put(writer->queue, chunk);
 }
 
-int writer_put_all(struct store_writer *writer)
+/* All that was added. */
+static int writer_put_all(struct store_writer *writer)
 {
     int error = writer_put_definitions(writer);
     if (!error)
@@ -195,7 +256,7 @@ int store_writer_flush(struct store_writer *writer)
     return error;
 }
 
-/* ---- Adding ---- */
+/* ---- Adding ---------------------------------------------------------------------------------- */
 
 /* What fits an encoder at once of the events from `begin` on. */
 struct part_size {
@@ -323,14 +384,6 @@ int store_writer_add_late(struct store_writer *writer, uint32_t stream,
     return writer->error;
 }
 
-void store_writer_settle(struct store_writer *writer, uint32_t stream, int64_t settled_ns)
-{
-    if (!writer->error)
-        writer->error = know_late(writer, stream);
-    if (!writer->error)
-        writer->late.items[stream].settled_ns = settled_ns;
-}
-
 int store_writer_add_samples(struct store_writer *writer, const struct sample *samples,
                              size_t count)
 {
@@ -398,4 +451,488 @@ bool store_writer_has_room(const struct store_writer *writer)
 void store_writer_await_room(struct store_writer *writer)
 {
     chunk_queue_await_room(writer->queue, writer_queue_max(writer));
+}
+
+/* ---- Writer turn ----------------------------------------------------------------------------- */
+
+/* From one volume to the next. The full one gets its end, which says that another follows; that one
+ * has a name before, so that whoever finds the end finds it too. It begins with all definitions and
+ * with what is open, so that it can be read alone. If it cannot be made, the full one goes on.
+ * Thread-safety: none. */
+
+/* The header of the volume that is written. 0 or -EIO. */
+static int writer_make_header(const struct store_writer *writer,
+                              struct store_file_header *ret_header)
+{
+    *ret_header = (struct store_file_header){
+        .set_id = writer->volume.set_id,
+        .volume = writer->volume.number,
+        .session_id = trace_session_get(writer->trace)->id,
+        .created_realtime_ns = (uint64_t)clock_real_ns(),
+    };
+    ssize_t size = (ssize_t)sizeof(ret_header->file_id);
+    if (getrandom(&ret_header->file_id, (size_t)size, 0) != size)
+        return -EIO;
+    file_header_seal(ret_header);
+    return 0;
+}
+
+/* What is on its way will shrink as what came before it did. */
+static bool is_full(const struct store_writer *writer)
+{
+    const struct written_volume *volume = &writer->volume;
+    uint64_t data = volume->data_bytes + store_writer_pending_bytes(writer);
+    struct chunk_queue_state state;
+    if (volume->bytes_max == 0 || data < volume->definition_bytes || data < volume->retry_bytes)
+        return false;
+    chunk_queue_look(writer->queue, &state);
+    double raw = (double)(state.waiting_bytes + store_writer_pending_bytes(writer));
+    return (double)state.present + raw * state.ratio >= (double)volume->bytes_max;
+}
+
+/* How many chunks may wait. Where a volume could end with them, if they didn't shrink, it is one:
+ * then no more than that is beyond its end. */
+static uint32_t writer_queue_max(const struct store_writer *writer)
+{
+    struct chunk_queue_state state;
+    uint64_t bytes_max = writer->volume.bytes_max;
+    if (bytes_max == 0)
+        return CHUNK_QUEUE_MAX;
+    chunk_queue_look(writer->queue, &state);
+    uint64_t most = state.present + state.waiting_bytes + store_writer_pending_bytes(writer);
+    return most < bytes_max ? CHUNK_QUEUE_MAX : 1;
+}
+
+/* Has the name of a volume and is one, or has nothing yet? */
+static bool is_leftover(const char *path, uint32_t number)
+{
+    struct damage_list damage = {0};
+    struct scan scan = {0};
+    int fd = file_open_regular(AT_FDCWD, path, O_RDONLY, NULL);
+    int error = fd < 0 ? fd : scan_start(&scan, fd, path, &damage);
+    if (fd >= 0)
+        close(fd);
+    vec_free(&damage);
+    return error == -ENODATA || (error == 0 && scan.header.volume == number);
+}
+
+/* Are names free that later volumes of `path` will have? Volumes that an older recording left are
+ * no hindrance to one who overwrites. 0, -EEXIST or -ENOMEM. */
+static int writer_look_beside(const char *path, bool overwrite)
+{
+    struct volume_numbers numbers = {0};
+    int error = volume_numbers(path, &numbers);
+    for (size_t i = 0; i < numbers.items.count && !error; i++) {
+        char *beside = store_volume_path(path, numbers.items.items[i]);
+        if (!beside)
+            error = -ENOMEM;
+        else if (!overwrite || !is_leftover(beside, numbers.items.items[i]))
+            error = -EEXIST;
+        free(beside);
+    }
+    vec_free(&numbers.items);
+    return error;
+}
+
+/* -errno: there will be no other volume. */
+static int make_file(const struct written_volume *volume)
+{
+    if (volume->number >= VOLUME_NUMBER_MAX)
+        return -ENOSPC;
+    char *path = store_volume_path(volume->path, volume->number + 1);
+    if (!path)
+        return -ENOMEM;
+    if (volume->overwrite && is_leftover(path, volume->number + 1))
+        unlink(path);
+    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_EXCL, 0666);
+    int error = fd < 0 ? -errno : file_lock(fd);
+    free(path);
+    if (error && fd >= 0)
+        close(fd);
+    return error ? error : fd;
+}
+
+/* 0 or -errno. Takes `fd` in any case. */
+static int begin_file(struct store_writer *writer, int fd)
+{
+    struct store_file_header header;
+    int error = writer_put_end(writer, true);
+    writer->volume.number++;
+    writer->volume.definition_bytes = writer->volume.data_bytes = writer->volume.retry_bytes = 0;
+    writer->event_count = 0;
+    if (!error)
+        error = writer_make_header(writer, &header);
+    if (error)
+        close(fd);
+    else
+        error = chunk_queue_turn(writer->queue, fd, &header);
+    return error;
+}
+
+/* Goes on in another volume if this one is full. 0 or -errno. */
+static int writer_turn(struct store_writer *writer)
+{
+    struct written_volume *volume = &writer->volume;
+    if (!is_full(writer))
+        return 0;
+    int error = writer_put_all(writer);
+    int fd = error ? error : make_file(volume);
+    if (fd < 0) {
+        volume->retry_bytes = 2 * volume->data_bytes;
+        return error;
+    }
+    error = begin_file(writer, fd);
+    definitions_state_free(&writer->defined);
+    writer->defined = (struct definitions_state){0};
+    if (!error)
+        error = writer_put_definitions(writer);
+    return error ? error : writer_put_first_checkpoint(writer);
+}
+
+/* Whoever writes a recording holds its first file. */
+static int look_for_writer(const char *first)
+{
+    int fd = file_open_regular(AT_FDCWD, first, O_RDONLY, NULL);
+    int error = fd < 0 ? 0 : file_lock(fd);
+    if (fd >= 0)
+        close(fd);
+    return error;
+}
+
+/* The file at the path, which is locked, will be another recording: if it is the first of one, the
+ * volumes behind it go. 0, -ENOMEM; -EBUSY: it is a volume of one that is being written. */
+static int writer_leave_recording(const char *path)
+{
+    struct volumes volumes = {0};
+    int error = volumes_open(&volumes, path, false);
+    const struct volume *first = volumes.items.items;
+    bool any = volumes.items.count > 0;
+    bool is_first = any && first->number == 0 && strcmp(first->path, path) == 0;
+    error = error == -ENOMEM ? error : any && !is_first ? look_for_writer(first->path) : 0;
+    for (size_t i = 1; i < volumes.items.count && is_first; i++)
+        unlink(volumes.items.items[i].path);
+    volumes_close(&volumes);
+    return error;
+}
+
+/* ---- Writer open ----------------------------------------------------------------------------- */
+
+/* A writer's begin and end: a new recording, one that goes on after its collector died, names that
+ * are added to a whole one. Thread-safety: none. */
+
+/* Measured: level 3 costs a third more CPU for the same size, -1 saves little for a fifth more
+ * bytes. */
+enum { COMPRESSION_DEFAULT = 1 };
+
+/* A checkpoint comes after so many bytes of events, uncompressed. */
+enum { CHECKPOINT_BYTES = 4 << 20 };
+
+static void destroy(struct store_writer *writer)
+{
+    chunk_queue_destroy(writer->queue);
+    if (writer->fd >= 0)
+        close(writer->fd);
+    if (writer->lock_fd >= 0)
+        close(writer->lock_fd);
+    free(writer->volume.path);
+    event_encoder_destroy(writer->encoder);
+    for (size_t i = 0; i < writer->late.count; i++) {
+        event_encoder_destroy(writer->late.items[i].encoder);
+        vec_free(&writer->late.items[i].threads);
+    }
+    vec_free(&writer->late);
+    checkpoint_destroy(writer->checkpoint);
+    sample_encoder_destroy(writer->samples);
+    definitions_state_free(&writer->defined);
+    definitions_buffer_free(&writer->definitions);
+    vec_free(&writer->threads);
+    free(writer);
+}
+
+static int write_file_header(struct store_writer *writer)
+{
+    struct store_file_header header;
+    ssize_t size = (ssize_t)sizeof(writer->volume.set_id);
+    if (getrandom(&writer->volume.set_id, (size_t)size, 0) != size)
+        return -EIO;
+    int error = writer_make_header(writer, &header);
+    if (error)
+        return error;
+    const struct chunk_queue_place place = {
+        .fd = writer->fd, .file_id = header.file_id, .offset = sizeof(header)};
+    chunk_queue_begin(writer->queue, &place);
+    return file_write_all(writer->fd, &header, sizeof(header));
+}
+
+static struct store_writer *create(const struct trace *trace,
+                                   const struct store_writer_options *options)
+{
+    struct store_writer *writer = calloc(1, sizeof(*writer));
+    if (!writer)
+        return NULL;
+    writer->fd = writer->lock_fd = -1;
+    writer->trace = trace;
+    writer->queue =
+        chunk_queue_create(options->compression ? options->compression : COMPRESSION_DEFAULT);
+    writer->encoder = event_encoder_create();
+    writer->samples = sample_encoder_create();
+    writer->checkpoint = checkpoint_create();
+    writer->checkpoint_bytes =
+        options->checkpoint_bytes ? options->checkpoint_bytes : CHECKPOINT_BYTES;
+    writer->next_checkpoint = writer->checkpoint_bytes;
+    if (writer->queue && writer->encoder && writer->samples && writer->checkpoint)
+        return writer;
+    destroy(writer);
+    return NULL;
+}
+
+/* What was there before is cut off once the file is ours; devices and pipes have no length. */
+static int open_new(struct store_writer *writer, const char *path, bool overwrite)
+{
+    writer->fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | (overwrite ? 0 : O_EXCL), 0666);
+    int error = writer->fd < 0 ? -errno : file_lock(writer->fd);
+    if (error == 0 && overwrite)
+        error = writer_leave_recording(path);
+    if (error == 0 && overwrite && ftruncate(writer->fd, 0) != 0 && errno != EINVAL)
+        error = -errno;
+    return error;
+}
+
+/* Nobody else's files may be in the way of later volumes. */
+static int plan_volumes(struct store_writer *writer, const char *path,
+                        const struct store_writer_options *options)
+{
+    if (options->volume_bytes == 0)
+        return 0;
+    writer->volume.bytes_max = options->volume_bytes;
+    writer->volume.overwrite = options->overwrite;
+    writer->volume.path = strdup(path);
+    return writer->volume.path ? writer_look_beside(path, options->overwrite) : -ENOMEM;
+}
+
+static bool is_empty(int fd)
+{
+    struct stat status;
+    return fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_size == 0;
+}
+
+int store_writer_create(const char *path, const struct trace *trace,
+                        const struct store_writer_options *options,
+                        struct store_writer **ret_writer)
+{
+    struct store_writer *writer = create(trace, options);
+    if (!writer)
+        return -ENOMEM;
+    int error = plan_volumes(writer, path, options);
+    if (error == 0)
+        error = open_new(writer, path, options->overwrite);
+    if (error == 0)
+        error = write_file_header(writer);
+    if (error) {
+        if (writer->fd >= 0 && (!options->overwrite || is_empty(writer->fd)))
+            unlink(path); /* ours, or nothing was lost with it */
+        destroy(writer);
+        return error;
+    }
+    *ret_writer = writer;
+    return 0;
+}
+
+static const struct volume *last_volume(const struct store_reader *reader)
+{
+    return &reader->volumes->items.items[reader->volumes->items.count - 1];
+}
+
+/* Takes over where the recording stands: its threads. All processes and threads are defined once
+ * more, as `trace` may know more of them by now. */
+static int take_over(struct store_writer *writer, const struct store_reader *reader)
+{
+    writer->event_count = last_volume(reader)->event_count;
+    for (uint32_t i = 0; i < trace_thread_count(reader->trace); i++)
+        if (vec_push(&writer->threads, reader->threads[i].state) != 0)
+            return -ENOMEM;
+    return 0;
+}
+
+static int read_through(struct store_reader *reader, struct store_writer *writer)
+{
+    struct event_batch batch;
+    struct trace *trace = store_reader_trace(reader);
+    int status;
+    while ((status = store_reader_next(reader, &batch)) == 1) {
+        if (checkpoint_note_ids(writer->checkpoint, trace, &batch) != 0)
+            return -ENOMEM;
+        if (store_reader_stream(reader) != STORE_STREAM_EVENTS)
+            continue;
+        for (uint32_t i = 0; i < batch.count; i++)
+            checkpoint_told(writer->checkpoint, batch.events[i].time_ns);
+        if (checkpoint_add(writer->checkpoint, trace, &batch, NULL) != 0)
+            return -ENOMEM;
+    }
+    return status;
+}
+
+/* Reads the recording to its end: only then the state of each thread is known. A volume that has
+ * not got beyond its definitions defines everything. */
+static int read_state(struct store_reader *reader, struct store_writer *writer)
+{
+    int error = read_through(reader, writer);
+    if (!error && trace_thread_count(reader->trace) > trace_thread_count(writer->trace))
+        error = -EINVAL;
+    if (!error && (last_volume(reader)->has_data || last_volume(reader)->number == 0))
+        definitions_state_resume(&writer->defined, reader->trace);
+    return error ? error : take_over(writer, reader);
+}
+
+static int open_locked(const char *path)
+{
+    int fd = file_open_regular(AT_FDCWD, path, O_WRONLY, NULL);
+    int error = fd < 0 ? fd : file_lock(fd);
+    if (error && fd >= 0)
+        close(fd);
+    return error ? error : fd;
+}
+
+/* Opens the last volume, at `place`; whoever writes a recording holds its first one, too. */
+static int open_behind(struct store_writer *writer, const struct store_reader *reader,
+                       struct chunk_queue_place *place)
+{
+    const struct volume *last = last_volume(reader);
+    const struct volume *first = &reader->volumes->items.items[0];
+    writer->fd = open_locked(last->path);
+    if (writer->fd >= 0 && first != last)
+        writer->lock_fd = open_locked(first->path);
+    if (writer->fd < 0 || (first != last && writer->lock_fd < 0))
+        return writer->fd < 0 ? writer->fd : writer->lock_fd;
+    struct stat status;
+    if (fstat(writer->fd, &status) != 0)
+        return -errno;
+    if ((uint64_t)status.st_size != last->scan.file_size)
+        return -ESTALE; /* it was not locked yet when it was read */
+    if (ftruncate(writer->fd, (off_t)place->offset) != 0 ||
+        lseek(writer->fd, (off_t)place->offset, SEEK_SET) < 0)
+        return -errno;
+    place->fd = writer->fd;
+    chunk_queue_begin(writer->queue, place);
+    return 0;
+}
+
+/* The volume that was to follow has nothing yet: it is not needed. */
+static void remove_begun(const struct store_reader *reader)
+{
+    char *path = reader->volumes->next_begun ? volumes_next_path(reader->volumes) : NULL;
+    if (path)
+        unlink(path);
+    free(path);
+}
+
+int store_writer_resume(const char *path, const struct trace *trace,
+                        struct store_writer **ret_writer)
+{
+    struct store_writer *writer = create(trace, &(struct store_writer_options){0});
+    if (!writer)
+        return -ENOMEM;
+    struct store_reader *reader;
+    int error = store_reader_open_bare(path, &reader);
+    if (!error) {
+        error = read_state(reader, writer);
+        const struct scan *scan = &last_volume(reader)->scan;
+        struct chunk_queue_place place = {.file_id = scan->header.file_id,
+                                          .offset = scan->resume_offset,
+                                          .number = scan->resume_number};
+        if (!error)
+            error = open_behind(writer, reader, &place);
+        if (!error)
+            remove_begun(reader);
+        store_reader_close(reader);
+    }
+    if (error) {
+        destroy(writer);
+        return error;
+    }
+    *ret_writer = writer;
+    return 0;
+}
+
+/* Cuts off what a writer that was killed here left of a chunk, and nothing else. Ordinals are those
+ * of the first reading: whoever added definitions since has given some of them to others. */
+static int open_at_end(struct store_writer *writer, const char *path,
+                       const struct store_reader *read)
+{
+    struct store_reader *reader;
+    int error = store_reader_open_bare(path, &reader);
+    if (error)
+        return error;
+    const struct scan *scan = &last_volume(reader)->scan;
+    struct chunk_queue_place place = {.file_id = scan->header.file_id,
+                                      .offset = scan->whole_offset,
+                                      .number = scan->last_number + 1};
+    definitions_state_resume(&writer->defined, store_reader_trace(reader));
+    /* Inlined functions made more of them for who reads. */
+    writer->defined.next[STORE_DEFINE_STACK] = stacks_stack_count(trace_stacks_get(writer->trace));
+    error = store_reader_ended(reader) ? 0 : -ENODATA;
+    if (!error && scan->file_size != last_volume(read)->scan.file_size)
+        error = -ESTALE;
+    if (!error)
+        error = open_behind(writer, reader, &place);
+    store_reader_close(reader);
+    return error;
+}
+
+int store_add_names(const char *path, const struct store_reader *read)
+{
+    struct store_writer *writer = create(read->trace, &(struct store_writer_options){0});
+    if (!writer)
+        return -ENOMEM;
+    int error = open_at_end(writer, path, read);
+    if (!error)
+        error = store_writer_flush(writer);
+    if (!error && fsync(writer->fd) != 0 && errno != EINVAL)
+        error = -errno;
+    destroy(writer);
+    return error;
+}
+
+/* `follows`: another volume does. */
+static int writer_put_end(struct store_writer *writer, bool follows)
+{
+    struct store_end end = {.event_count = writer->event_count,
+                            .chunk_count = writer_next_number(writer),
+                            .follows = follows,
+                            .ids_mixed = checkpoint_ids_mixed(writer->checkpoint)};
+    struct store_chunk_header header = {.type = STORE_CHUNK_END};
+    return writer_put_chunk(writer, &header, &end, sizeof(end));
+}
+
+/* The last definitions hold all processes, threads and facts: what damage takes of the earlier ones
+ * is then known all the same. */
+static int write_ending(struct store_writer *writer)
+{
+    definitions_state_repeat(&writer->defined);
+    int error = store_writer_flush(writer);
+    if (!error)
+        error = writer_put_end(writer, false);
+    return error ? error : chunk_queue_await(writer->queue, chunk_queue_mark(writer->queue));
+}
+
+int store_writer_close(struct store_writer *writer)
+{
+    int error = store_writer_flush(writer);
+    if (!error)
+        error = write_ending(writer);
+    int closed = chunk_queue_destroy(writer->queue);
+    error = error ? error : closed;
+    writer->queue = NULL;
+    int fd = writer->fd;
+    writer->fd = -1;
+    if (close(fd) != 0 && !error)
+        error = -errno;
+    destroy(writer);
+    return error;
+}
+
+void store_writer_abandon(struct store_writer *writer)
+{
+    if (writer)
+        destroy(writer);
 }

@@ -19,3 +19,11 @@ annot report -o x.txt x
 annot flame --reverse x
 annot info -p 1 x
 annot help watch
+for word in cProfile line_profiler pyinstrument py-spy scalene nsys perf memray viztracer; do
+    annot $word x.py
+    echo $?
+done
+for wrong in "-y" "-t cuda" "--trace=cuda,nvtx" "-w true" "-b none"; do
+    annot record $wrong -- true
+    echo $?
+done

@@ -5,7 +5,11 @@ fails() {
     echo "status $?"
 }
 mkdir empty && cd empty && fails annot export; cd ..
-fails annot export run.annot -f pdf
+for format in pdf json prof PFTrace perfeto none; do
+    fails annot export run.annot -f $format
+done
+fails annot export run.annot -o run.prof
+fails annot export run.annot -o run.html
 fails annot export run.annot -f chrome --by thread
 fails annot export run.annot -o trace
 fails annot export run.annot -o missing/run.json

@@ -18,3 +18,10 @@ annot export -f pstats --python x.annot || echo "status $?"
 make_recording sampled s.annot
 annot export -f pstats s.annot || echo "status $?"
 annot export -o s.callgrind s.annot || echo "status $?"
+for order in tottime cumulative ncalls percall name; do
+    annot report --sort $order --table calls x.annot | awk -v order=$order \
+        'BEGIN {printf "%s:", order} NR > 3 {printf " %s", $1} END {print ""}'
+done
+annot report -n 1 --table calls x.annot | tail -n +3
+annot report -n 1 --functions 2 --table calls x.annot | wc -l
+annot report -n 10 --table call_edges x.annot | wc -l

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Output streams: whole files or none, errors that stick, gzip that gzip reads. */
+#include "out_folder.h"
 #include "out_stream.h"
 #include "test.h"
 

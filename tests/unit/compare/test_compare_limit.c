@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* What --fail-if understands, and when a limit fails, holds, or cannot be decided. */
 #include "compare.h"
+#include "compare_limit.h"
+#include "compare_test.h"
+#include "compare_text.h"
 #include "test.h"
 
 #include <math.h>

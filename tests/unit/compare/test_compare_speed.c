@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Ranges at equal speed: what changed stands out of what all runs share, and nothing else does. */
-#include "compare_parts.h"
+#include "compare.h"
+#include "compare_kinds.h"
+#include "compare_limit.h"
+#include "compare_state.h"
+#include "compare_test.h"
 #include "test.h"
 
 #include <math.h>

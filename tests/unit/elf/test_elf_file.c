@@ -2,6 +2,7 @@
 /* The ELF reader on the files of this machine, against the dynamic linker's view of this process
  * and readelf's of the files; and on files that are cut, packed, stripped or no ELF at all. */
 #include "elf_file.h"
+#include "elf_symbols.h"
 #include "test.h"
 
 #include <elf.h>

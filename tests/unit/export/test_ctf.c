@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* What babeltrace2 does not look at in CTF, and clocks that no recording of today has. */
-#include "ctf_parts.h"
+#include "ctf_records.h"
+#include "export.h"
+#include "hash_map.h"
+#include "out_stream.h"
 #include "test.h"
 #include "trace_maker.h"
+#include "vec.h"
 
 #include <stdlib.h>
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Flame graphs: escaped, bounded, the same each time; every bit of time is somewhere. */
+#include "call_tree.h"
 #include "export.h"
+#include "flame_diff.h"
 #include "flame_svg.h"
 #include "out_stream.h"
 #include "sampled_trace.h"

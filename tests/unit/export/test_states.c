@@ -156,6 +156,25 @@ TEST(a_thread_without_samples_is_gone)
     maker_destroy(maker);
 }
 
+/* Two periods after its last sample: of the rate that there was; of two rates, of the lower one. */
+TEST(a_thread_is_gone_after_periods_of_its_rate)
+{
+    for (int slowed = 0; slowed < 2; slowed++) {
+        struct maker *maker = two_threads();
+        struct trace_sampling *sampling = trace_sampling(maker_trace(maker));
+        sampling->frequency_hz = 100;
+        sampling->first_hz = 1000;
+        sampling->slowed = slowed;
+        wait_for(maker, 0, 0, 0, 1 * MS);
+        run_at(maker, 0, 0, 5 * MS);
+        maker_finish(maker, 100 * MS);
+        char *text = export_text(maker);
+        CHECK(changes(text, (slowed ? 25 : 7) * MS, 50, DONE, 0));
+        free(text);
+        maker_destroy(maker);
+    }
+}
+
 TEST(the_end_of_a_thread_and_of_a_process_are_told)
 {
     struct maker *maker = two_threads();

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* JSON as a stream: the same tokens however the bytes come, nothing of what is no JSON, and exact
  * times. */
-#include "import_parts.h"
+#include "input.h"
+#include "json_reader.h"
+#include "sink.h"
 #include "test.h"
 
 #include <errno.h>

@@ -2,6 +2,7 @@
 /* See segment_maker.h. */
 #include "segment_maker.h"
 
+#include "clock_map.h"
 #include "test.h"
 
 #include <stdlib.h>

@@ -3,6 +3,7 @@
 #ifndef ANNOT_SEGMENT_MAKER_H
 #define ANNOT_SEGMENT_MAKER_H
 
+#include "clock_map.h"
 #include "drain.h"
 
 enum { MAKER_BLOCKS = 16, MAKER_THREADS = 4, MAKER_STRINGS = 4096 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Flows, tracks, key-values, structs, groups of counters, units, functions: from records made by
  * hand to events, also from records that no libannot writes. */
+#include "schema.h"
 #include "segment_maker.h"
 #include "test.h"
 
@@ -123,7 +124,7 @@ static void check_lost(unsigned index, enum loss cause, uint64_t count)
     CHECK_INT(event->value.uint64, count);
 }
 
-/* ---- Flows and tracks ---- */
+/* ---- Flows and tracks ------------------------------------------------------------------------ */
 
 TEST(flows_have_their_id_and_name)
 {
@@ -244,7 +245,7 @@ TEST(tracks_beyond_the_limit_are_losses)
     end();
 }
 
-/* ---- Key-values ---- */
+/* ---- Key-values ------------------------------------------------------------------------------ */
 
 TEST(key_values_follow_their_event)
 {
@@ -326,7 +327,7 @@ TEST(key_value_that_is_longer_than_its_record_ends_the_block)
     end();
 }
 
-/* ---- Structs ---- */
+/* ---- Structs --------------------------------------------------------------------------------- */
 
 struct sample_struct {
     int8_t small;
@@ -493,7 +494,7 @@ TEST(array_that_is_too_long_to_be_shown_is_cut_and_counted)
     end();
 }
 
-/* ---- Counters ---- */
+/* ---- Counters -------------------------------------------------------------------------------- */
 
 static void group(uint64_t time, uint32_t name)
 {
@@ -552,7 +553,7 @@ TEST(units_of_counters_are_in_the_trace)
     end();
 }
 
-/* ---- Functions ---- */
+/* ---- Functions ------------------------------------------------------------------------------- */
 
 static size_t call_it(void *context, const struct names_function *function, char *name)
 {

@@ -2,7 +2,7 @@
 /* Reading flight recorders, on segments made by hand: what is left of a thread accounts for what
  * is not, and shows the ranges that are open. */
 #include "clock_now.h"
-#include "intake_parts.h"
+#include "drain_recorder.h"
 #include "segment_maker.h"
 #include "test.h"
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* When blocks that were read go back: soon where nothing waits for the disk, so that a program that
  * records a lot writes into them again, and not into memory that it never touched. */
+#include "clock_map.h"
 #include "clock_now.h"
-#include "collector_parts.h"
+#include "collector_writing.h"
 #include "intake.h"
 #include "proc_info.h"
 #include "segment_maker.h"

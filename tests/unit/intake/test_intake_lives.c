@@ -2,6 +2,7 @@
 /* A process that the sampler saw and one whose segment appears are one entry; the intake tells who
  * takes part and what names mean, also of a process that is gone; the kernel's word about ends and
  * execs stays. */
+#include "clock_map.h"
 #include "clock_now.h"
 #include "intake.h"
 #include "proc_info.h"

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* The small parts: clock, guard, directory, session file, watching a process, those that are gone.
  */
+#include "clock_map.h"
 #include "clock_now.h"
 #include "decode.h"
 #include "guard.h"
+#include "intake_admit.h"
 #include "intake_directory.h"
-#include "intake_parts.h"
 #include "kin.h"
 #include "proc_info.h"
+#include "segment_source.h"
 #include "session_file.h"
 #include "test.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What programs have counted at places, in blocks of sums; also such as no libannot writes. */
 #include "calls_scene.h"
+#include "drain_sums.h"
 #include "stacks.h"
 #include "test.h"
 

@@ -3,6 +3,7 @@
  * do no harm. */
 #include "annot_wire.h"
 #include "intake.h"
+#include "python_lines.h"
 #include "test.h"
 
 #include <fcntl.h>
@@ -45,9 +46,11 @@ TEST(who_has_no_pyannot_is_named_with_the_remedy_and_counted)
                       "missing\t8\t/opt/python\tcpython-39\tnot installed\n"
                       "missing\t9\t/opt/other\tcpython-310\tRuntimeError: broken\n");
     CHECK_INT(trace_fact_value(trace, "Python without pyannot: /opt/python (cpython-39): not "
-                                      "installed; /opt/python -m pip install pyannot"),
+                                      "installed; in annot's source: /opt/python -m pip install ."),
               2);
-    CHECK(has_note(trace, "RuntimeError: broken; /opt/other -m pip install --force-reinstall"));
+    CHECK(has_note(
+        trace,
+        "RuntimeError: broken; in annot's source: /opt/other -m pip install --force-reinstall ."));
     trace_destroy(trace);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What becomes of texts that the collector has no room for. */
-#include "intake_parts.h"
 #include "segment_maker.h"
+#include "segment_source.h"
 #include "test.h"
 
 #include <string.h>
@@ -20,9 +20,10 @@ TEST(texts_beyond_the_limit_are_counted)
     maker_attach(&seen, maker);
     seen.drain->decoder.names.inline_bytes = NAMES_INLINE_BYTES + 1;
     CHECK(drain_visit(seen.drain, DRAIN_RELEASED) > 0);
-    struct segment_source source = {.drain = seen.drain, .segment = seen.segment};
-    CHECK_INT(source_publish(&source, seen.trace, &nowhere), 0);
-    CHECK_INT(source_publish(&source, seen.trace, &nowhere), 0);
+    struct segment_source source = {
+        .drain = seen.drain, .directory = &nowhere, .segment = seen.segment};
+    CHECK_INT(source_publish(&source, seen.trace), 0);
+    CHECK_INT(source_publish(&source, seen.trace), 0);
     const struct trace_fact *fact = trace_fact_get(seen.trace, 0);
     CHECK(fact && fact->kind == FACT_LOSS);
     CHECK_INT(fact->value, 2);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Which frames are shown, and what threads are called together. */
 #include "made_sample.h"
-#include "page_parts.h"
+#include "page_calls.h"
+#include "page_data.h"
+#include "page_samples.h"
 #include "test.h"
 #include "trace_maker.h"
 

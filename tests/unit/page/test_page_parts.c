@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Histograms, counters, and the tasks of pools. */
-#include "page_parts.h"
+#include "page_counters.h"
+#include "page_data.h"
+#include "page_model.h"
+#include "page_pools.h"
+#include "page_ranges.h"
+#include "page_tables.h"
 #include "test.h"
 #include "trace_maker.h"
 

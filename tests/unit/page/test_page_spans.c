@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Which ranges are drawn, in which rows, and what becomes of the others. */
-#include "page_parts.h"
+#include "page_data.h"
+#include "page_ranges.h"
+#include "page_spans.h"
 #include "test.h"
 #include "trace_maker.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Sums in bounded memory: whatever is given up, nothing is lost. */
-#include "page_parts.h"
+#include "page_data.h"
+#include "page_samples.h"
 #include "test.h"
 
 #include <stdlib.h>

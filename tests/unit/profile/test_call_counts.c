@@ -284,6 +284,62 @@ TEST(functions_that_are_not_counted_any_more_are_estimated)
     finish(calls);
 }
 
+/* --trace-select: its caller is not traced, and so has no time to give and no row. */
+TEST(functions_of_callers_that_are_not_traced_are_estimated)
+{
+    make();
+    uint32_t in_f = stack_of(0, "f", 1), in_main = stack_of(in_f, "main", 3);
+    uint32_t in_g = stack_of(in_main, "g", 5);
+    call(10 * MS, g);
+    maker_pop(maker, thread, 12 * MS);
+    tell(EVENT_MARK, 13 * MS, g, 0);
+    ran(in_g, 20 * MS);
+    ran(in_g, 30 * MS);
+    struct calls *calls = read_as(&(struct calls_options){0});
+    const struct call_function *functions;
+    check(&find(calls, g)->sum, 11, 11, 22, 22);
+    CHECK_INT(find(calls, g)->estimated_calls, 10);
+    CHECK_INT(calls_functions(calls, &functions), 1);
+    finish(calls);
+}
+
+TEST(functions_between_traced_ones_have_no_estimate)
+{
+    make();
+    uint32_t in_f = stack_of(0, "f", 1), in_main = stack_of(in_f, "main", 3);
+    uint32_t in_g = stack_of(in_main, "g", 5);
+    call(0, f);
+    call(10 * MS, g);
+    maker_pop(maker, thread, 12 * MS);
+    tell(EVENT_MARK, 13 * MS, g, 0);
+    maker_pop(maker, thread, 100 * MS);
+    ran(in_g, 20 * MS);
+    struct calls *calls = read_as(&(struct calls_options){0});
+    check(&find(calls, f)->sum, 1, 1, 88, 100);
+    check(&find(calls, g)->sum, 6, 6, 12, 12);
+    check(&find_edge(calls, f, g)->sum, 6, 6, 12, 12);
+    finish(calls);
+}
+
+TEST(counts_of_stopped_functions_without_samples_are_no_exact_ones)
+{
+    const enum calls_group groups[] = {CALLS_TOGETHER, CALLS_BY_PROCESS, CALLS_BY_THREAD};
+
+    for (unsigned i = 0; i < sizeof(groups) / sizeof(*groups); i++) {
+        make();
+        call(10 * MS, g);
+        maker_pop(maker, thread, 12 * MS);
+        call(12 * MS, f);
+        maker_pop(maker, thread, 13 * MS);
+        tell(EVENT_MARK, 13 * MS, g, 0);
+        struct calls *calls = read_as(&(struct calls_options){.group = groups[i]});
+        CHECK_INT(find(calls, g)->sources, CALLS_EXACT | CALLS_ESTIMATED);
+        CHECK_INT(find(calls, f)->sources, CALLS_EXACT);
+        CHECK_INT(find(calls, g)->sum.calls, 1);
+        finish(calls);
+    }
+}
+
 /* The shortest calls tell what recording one takes, and a late one changes nothing. */
 TEST(estimates_are_those_of_calls_that_are_not_recorded)
 {
@@ -304,6 +360,26 @@ TEST(estimates_are_those_of_calls_that_are_not_recorded)
     CHECK_INT(calls_totals(calls)->recording_ns, 80);
     CHECK_INT(find(calls, g)->estimated_calls, 10 * MS / 40);
     CHECK_INT(find(calls, g)->estimated_ns, 10 * MS);
+    finish(calls);
+}
+
+/* The shortest calls are work of the program's own, and as long as those that are not recorded. */
+TEST(work_is_not_taken_for_recording)
+{
+    make();
+    uint32_t in_f = stack_of(0, "f", 1), in_g = stack_of(in_f, "g", 5);
+    int64_t now = 0;
+    call(now, f);
+    for (int i = 0; i < 200; i++) {
+        call(now += 1000, g);
+        maker_pop(maker, thread, now += 2000);
+    }
+    tell(EVENT_MARK, now, g, 0);
+    maker_pop(maker, thread, 100 * MS);
+    ran(in_g, 50 * MS);
+    struct calls *calls = read_as(&(struct calls_options){0});
+    CHECK_INT(calls_totals(calls)->recording_ns, 0);
+    CHECK_INT(find(calls, g)->estimated_calls, 10 * MS / 2008); /* a bucket of the histogram */
     finish(calls);
 }
 

@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-#define POOLS "/v/lib/python3.11/site-packages/pyannot/pools_multiprocessing.py"
+#define POOLS "/v/lib/python3.11/site-packages/pyannot/observe/pools_multiprocessing.py"
 #define POOL  "/usr/lib/python3.11/multiprocessing/pool.py"
 
 static struct maker *maker;

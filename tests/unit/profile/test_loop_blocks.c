@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Turns of event loops that took long: where their time went, and whom they kept waiting. */
-#include "report_parts.h"
+#include "report.h"
 #include "test.h"
 #include "trace_maker.h"
 

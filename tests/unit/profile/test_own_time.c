@@ -166,6 +166,41 @@ TEST(what_libraries_do_counts_for_the_function_that_called_them)
     maker_destroy(maker);
 }
 
+static const char *owner_of(uint32_t stack)
+{
+    const struct stacks *stacks = trace_stacks_get(maker_trace(maker));
+    const struct frame *frame = stacks_get_frame(stacks, stacks_get_stack(stacks, stack)->frame);
+    return code_owner_name(code_owner_of(maker_trace(maker), frame->label));
+}
+
+TEST(text_and_scripts_are_own_but_for_what_libraries_make)
+{
+    static const struct {
+        const char *owner, *function, *file;
+    } rows[] = {
+        {"own", "formula", "<string>"},
+        {"own", "Made.method", "<string>"},
+        {"stdlib", "__create_fn__.<locals>.__init__", "<string>"},
+        {"stdlib", "__eq__", "<string>"},
+        {"stdlib", "<lambda>", "<string>"},
+        {"own", "f", "<stdin>"},
+        {"own", "f", "<ipython-input-3-1b2c>"},
+        {"own", "f", "/tmp/ipykernel_17/2512.py"},
+        {"own", "f", "<doctest a.b[0]>"},
+        {"stdlib", "join", "<frozen posixpath>"},
+        {"library", "<module>", "/srv/venv/bin/black"},
+        {"library", "main", PACKAGES "black/__init__.py"},
+        {"own", "<module>", "/home/me/project/bin/tool"},
+    };
+
+    begin();
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+        push(0, FRAME_PYTHON, rows[i].function, rows[i].file);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+        CHECK_STR(owner_of(push(0, FRAME_PYTHON, rows[i].function, rows[i].file)), rows[i].owner);
+    maker_destroy(maker);
+}
+
 TEST(a_forked_worker_begins_where_it_was_begun)
 {
     begin();

@@ -25,6 +25,16 @@ static uint32_t push(uint32_t stack, const char *function, const char *file)
     return maker_stack(maker, stack, &frame);
 }
 
+static uint32_t push_native(uint32_t stack, const char *function, const char *module)
+{
+    struct maker_frame frame = {.kind = FRAME_NATIVE,
+                                .function = function,
+                                .file = "",
+                                .module = module,
+                                .address = stack + 16u};
+    return maker_stack(maker, stack, &frame);
+}
+
 /* Stacks come first: what sums them up sizes its tables by their number. */
 static void begin(void)
 {
@@ -104,6 +114,39 @@ TEST(libraries_are_folded_to_what_own_code_calls_and_waits_are_leaves)
     end();
 }
 
+#define NATIVE "pyannot/_native.cpython-311-x86_64-linux-gnu.so"
+
+/* The same wherever pip put it; a program's own folder of that name is the program's. */
+TEST(functions_of_annot_are_folded_wherever_it_is_installed)
+{
+    static const char *const folders[] = {"/srv/venv/lib/python3.11/site-packages/", "/srv/deps/",
+                                          "/src/annot/build/pyannot/"};
+    for (size_t i = 0; i < sizeof(folders) / sizeof(*folders); i++) {
+        const struct own_node *nodes;
+        char native[128], python[128];
+        snprintf(native, sizeof(native), "%s" NATIVE, folders[i]);
+        snprintf(python, sizeof(python), "%spyannot/observe/pools.py", folders[i]);
+        begin();
+        uint32_t main = push(0, "main", "/src/pyannot/a.py");
+        uint32_t traced = push_native(main, "eval_any", native);
+        uint32_t dumps = push(traced, "dumps", STDLIB "json/__init__.py");
+        uint32_t import = push_native(main, "observed_import", native);
+        uint32_t patch = push(import, "patch", python);
+        own = own_time_create(maker_trace(maker));
+        run_in(traced, 10);
+        run_in(dumps, 300);
+        run_in(import, 20);
+        run_in(patch, 30);
+        CHECK_INT(own_time_finish(own), 0);
+        struct own_tree *tree = own_tree_create(own, false);
+        CHECK_INT(own_tree_rows(tree, &nodes), 2);
+        check_node(&nodes[0], 0, "main", 360);
+        check_node(&nodes[1], 1, "dumps", 300);
+        own_tree_destroy(tree);
+        end();
+    }
+}
+
 TEST(recursion_is_one_node_and_workers_begin_at_the_root)
 {
     const struct own_node *nodes;
@@ -127,6 +170,37 @@ TEST(recursion_is_one_node_and_workers_begin_at_the_root)
     CHECK_INT(nodes[1].self.cpu_ns, 5);
     check_node(&nodes[2], 2, "children", 110);
     check_node(&nodes[3], 0, "work", 40);
+    own_tree_destroy(tree);
+    end();
+}
+
+TEST(start_up_is_what_runs_before_the_main_module)
+{
+    const struct own_node *nodes;
+    begin();
+    uint32_t site = push(push(0, "main", "<frozen site>"), "abspath", "<frozen posixpath>");
+    uint32_t main = push(0, "<module>", "/src/a.py");
+    uint32_t join = push(main, "join", "<frozen posixpath>");
+    uint32_t decode = push(main, "decode", STDLIB "encodings/utf_8.py");
+    uint32_t runpy = push(0, "_run_module_as_main", "<frozen runpy>");
+    uint32_t package = push(push(runpy, "_run_code", "<frozen runpy>"), "<module>",
+                            "/usr/lib/python3/dist-packages/tool/__main__.py");
+    uint32_t tool = push(package, "decode", STDLIB "encodings/utf_8.py");
+    own = own_time_create(maker_trace(maker));
+    run_in(site, 1000);
+    run_in(main, 10);
+    run_in(join, 300);
+    run_in(decode, 200);
+    run_in(runpy, 30);
+    run_in(tool, 40);
+    CHECK_INT(own_time_finish(own), 0);
+    struct own_tree *tree = own_tree_create(own, false);
+    CHECK_INT(own_tree_rows(tree, &nodes), 5);
+    check_node(&nodes[0], 0, "start-up", 1030);
+    check_node(&nodes[1], 0, "<module>", 510);
+    check_node(&nodes[2], 1, "join", 300);
+    check_node(&nodes[3], 1, "decode", 200);
+    check_node(&nodes[4], 0, "<module>", 40);
     own_tree_destroy(tree);
     end();
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Tasks of pools: joined from what both sides tell, whichever is read first. */
-#include "report_parts.h"
+#include "report.h"
 #include "test.h"
 #include "trace_maker.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Rows come by group, in the order that the groups are compared in, and within a group as they
  * were added; in memory, and through runs in a temporary file. */
-#include "query_sort_parts.h"
+#include "query_sort.h"
 #include "test.h"
 
 #include <errno.h>

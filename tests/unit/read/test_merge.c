@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Events and samples in order of time, against a plain stable sort. */
+#include "merge.h"
 #include "pass.h"
-#include "read_parts.h"
+#include "pass_state.h"
 #include "test.h"
 #include "vec.h"
 

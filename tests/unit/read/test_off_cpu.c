@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The time in which ranges did not run agrees with a count of each nanosecond, however late samples
  * come and whatever is selected. */
+#include "lane_samples.h"
 #include "made_sample.h"
-#include "read_parts.h"
+#include "pass_state.h"
 #include "test.h"
 #include "trace_maker.h"
 

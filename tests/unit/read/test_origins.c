@@ -2,7 +2,7 @@
 /* Work of queues knows the ranges that its launching thread had open, and the stack of the launch,
  * however late it comes. */
 #include "pass.h"
-#include "read_parts.h"
+#include "pass_state.h"
 #include "test.h"
 #include "trace_maker.h"
 

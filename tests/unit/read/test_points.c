@@ -45,6 +45,8 @@ static int take(void *context, const struct item *item)
     (void)context;
     CHECK(item->event->time_ns >= selected->from_ns);
     CHECK(item->begin_ns >= selected->from_ns && item->end_ns <= selected->to_ns);
+    for (uint32_t i = 0; i < item->depth; i++)
+        CHECK_INT(item->parents[i]->name, 1); /* the only range, whatever lies inside */
     CHECK(told_count + 1 < sizeof(kinds));
     kinds[told_count++] = letters[item->kind];
     return 0;

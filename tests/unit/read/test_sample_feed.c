@@ -2,9 +2,11 @@
 /* Samples come with their paths and, behind a merge, in order of time, while the events of the same
  * reader are read by another pass. */
 #include "pass.h"
-#include "read_parts.h"
+#include "pass_state.h"
+#include "reader.h"
 #include "test.h"
 #include "trace_maker.h"
+#include "writer.h"
 
 #include <stdio.h>
 

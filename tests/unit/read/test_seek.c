@@ -3,9 +3,11 @@
  * at the first event, and whether a source was late or not: items, their times, parents, paths and
  * sums. Random recordings with everything that can be open. */
 #include "pass.h"
+#include "reader.h"
 #include "stacks.h"
 #include "test.h"
 #include "trace_maker.h"
+#include "writer.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -239,7 +241,7 @@ static int64_t write_recording(struct shape shape)
     return last_ns;
 }
 
-/* ---- Reading ---- */
+/* ---- Reading --------------------------------------------------------------------------------- */
 
 struct told {
     char (*lines)[LINE_SIZE];

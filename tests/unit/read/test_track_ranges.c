@@ -3,7 +3,8 @@
  *
  *     open 1:10 d0 {5=7}      range 1 began at 10 on no other, with key 5 = 7
  *     close 1:10-20 d0 f0 t1  it ended at 20, no flags, on thread 1 */
-#include "read_parts.h"
+#include "lane_tracks.h"
+#include "pass_state.h"
 #include "test.h"
 
 #include <inttypes.h>
@@ -54,6 +55,8 @@ static void print_point(const struct item *item)
             kinds[item->kind], item->event->name, item->begin_ns);
     if (on_track)
         fprintf(lines, " d%u", item->depth);
+    for (uint32_t i = 0; on_track && item->kind == ITEM_INSTANT && i < item->depth; i++)
+        fprintf(lines, "/%u", item->parents[i]->name);
     print_args(&item->args);
 }
 
@@ -260,7 +263,7 @@ TEST(ranges_of_a_track_nest_whoever_begins_and_ends_them)
     finish("open 1:10 d0\n"
            "open 2:20 d1\n"
            "open 9:25 d0\n"
-           "track mark 0:27 d2\n"
+           "track mark 0:27 d2/1/2\n"
            "close 2:20-30 d1 f0 t2/1\n"
            "close 1:10-40 d0 f0 t1\n"
            "close 9:25-45 d0 f0 t0\n",
@@ -430,7 +433,7 @@ TEST(of_a_track_a_selection_has_what_lies_in_it)
     static const char *const expected = "open 1:50 d0 {1=1}\n"
                                         "close 1:50-60 d0 f4 t0 {1=1,2=2}\n  at its end {2=2}\n"
                                         "open 2:65 d0 {3=3}\n"
-                                        "track mark 9:66 d1\n"
+                                        "track mark 9:66 d1/2\n"
                                         "close 2:65-70 d0 f8 t0 {3=3}\n";
     const struct pass_selection selection = {.from_ns = 50, .to_ns = 70};
     for (int time_order = 0; time_order < 2; time_order++) {

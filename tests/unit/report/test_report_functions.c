@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Self, total and Python time of functions, against a count sample by sample. */
 #include "call_label.h"
-#include "report_parts.h"
+#include "report.h"
+#include "report_functions.h"
 #include "test.h"
 #include "trace_maker.h"
 

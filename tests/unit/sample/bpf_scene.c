@@ -5,6 +5,7 @@
 #include "clock_now.h"
 #include "elf_file.h"
 #include "proc_info.h"
+#include "row_memory.h"
 #include "unwind_table.h"
 
 #include <errno.h>

@@ -8,7 +8,7 @@
 #define ANNOT_BPF_SCENE_H
 
 #include "bpf_program.h"
-#include "process_parts.h"
+#include "modules.h"
 #include "test.h"
 
 #include <sys/types.h>

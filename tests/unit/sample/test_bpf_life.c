@@ -249,12 +249,31 @@ static int drain_until_it_ends(struct bpf_scene *scene, const struct scene_child
     return status;
 }
 
+/* Samples from `begin_ns` on: each has a copy of its stack, no mappings were used. */
+static size_t count_copied(const struct bpf_scene *scene, uint64_t begin_ns)
+{
+    size_t samples = 0;
+
+    for (size_t i = 0; i < scene->records.count; i++) {
+        const struct sampler_sample *sample = (const void *)scene->records.items[i];
+
+        if (sample->head.kind != SAMPLER_SAMPLE || sample->head.time_ns < begin_ns)
+            continue;
+        CHECK_INT(sample->space, 0);
+        if (sample->native == 0) /* still in the kernel, no stack yet */
+            continue;
+        samples++;
+        CHECK(sample->flags & SAMPLER_COPIED);
+        CHECK(scene_part(scene, SAMPLER_COPY, sample->native));
+    }
+    return samples;
+}
+
 TEST(a_new_image_is_sampled_with_a_copy_of_its_stack)
 {
     struct bpf_scene scene = {0};
     struct scene_child child;
-    size_t samples = 0;
-    bool executed = false;
+    const struct sampler_exec *executed;
 
     scene_open(&scene, &options);
     child = scene_start(work_then_exec, NULL);
@@ -262,20 +281,36 @@ TEST(a_new_image_is_sampled_with_a_copy_of_its_stack)
     CHECK_INT(bpf_program_enable(scene.program), 0);
     scene_go(&child);
     CHECK_INT(drain_until_it_ends(&scene, &child), 3 << 8);
-    for (size_t i = 0; i < scene.records.count; i++) {
-        const struct sampler_sample *sample = (const void *)scene.records.items[i];
+    find_record(&scene, SAMPLER_EXEC, child.pid, (const void **)&executed);
+    CHECK(executed);
+    CHECK(count_copied(&scene, executed->head.time_ns) >= 10);
+    scene_close(&scene);
+}
 
-        executed |= sample->head.kind == SAMPLER_EXEC && sample->head.pid == child.pid;
-        if (!executed || sample->head.kind != SAMPLER_SAMPLE)
-            continue;
-        CHECK_INT(sample->space, 0);
-        if (sample->native == 0) /* still in the kernel, no stack yet */
-            continue;
-        samples++;
-        CHECK(sample->flags & SAMPLER_COPIED);
-        CHECK(scene_part(&scene, SAMPLER_COPY, sample->native));
+/* A busy collector reads late of an exec, and writes before that. */
+TEST(values_that_were_written_for_the_image_before_an_exec_are_not_used)
+{
+    struct bpf_scene scene = {0};
+    struct scene_child child;
+    const struct sampler_exec *executed = NULL;
+    struct sampler_process late;
+
+    scene_open(&scene, &options);
+    child = scene_start(work_then_exec, NULL);
+    scene_load(&scene, child.pid, NULL);
+    CHECK_INT(bpf_program_get_process(scene.program, child.pid, &late), 0);
+    CHECK_INT(bpf_program_enable(scene.program), 0);
+    scene_go(&child);
+    while (!executed) {
+        usleep(1000);
+        scene_drain(&scene);
+        find_record(&scene, SAMPLER_EXEC, child.pid, (const void **)&executed);
     }
-    CHECK(samples >= 10);
+    CHECK_INT(late.space, 1);
+    late.image = executed->image - 1;
+    CHECK_INT(bpf_program_set_process(scene.program, child.pid, &late, true), 0);
+    CHECK_INT(drain_until_it_ends(&scene, &child), 3 << 8);
+    CHECK(count_copied(&scene, executed->head.time_ns) >= 10);
     scene_close(&scene);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Taking records out of a ring, laid out in plain memory as the kernel does it: whole ones, ones
  * that were given up or are being written, ones that cannot be. */
-#include "bpf_parts.h"
+#include "bpf_state.h"
 #include "test.h"
 
 #include <linux/bpf.h>

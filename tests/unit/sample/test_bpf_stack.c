@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The stack that the BPF programs take, added up as Linux before 6.13 does: over each chain of
  * calls, 32 bytes at a time, 512 at most. Newer kernels, on which this is built, let more pass. */
-#include "bpf_parts.h"
+#include "bpf_state.h"
 #include "test.h"
 
 #include <bpf/libbpf.h>

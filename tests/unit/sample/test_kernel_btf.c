@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The kernel's types, reduced to what the BPF program names, against what libbpf reads of all. */
-#include "bpf_parts.h"
+#include "bpf_program.h"
+#include "bpf_state.h"
+#include "kernel_btf.h"
 #include "test.h"
 
 #include <bpf/btf.h>
@@ -123,6 +125,51 @@ TEST(tracepoints_have_arguments_and_unknown_ones_have_none)
     CHECK(kernel_btf_arguments(&kernel, "btf_trace_sched_switch") >= 3);
     CHECK_INT(kernel_btf_arguments(&kernel, "btf_trace_sched_process_fork"), 2);
     CHECK_INT(kernel_btf_arguments(&kernel, "btf_trace_of_nothing"), 0);
+    kernel_btf_close(&kernel);
+}
+
+static uint64_t bytes_read(void)
+{
+    unsigned long long bytes = 0;
+    FILE *file = fopen("/proc/self/io", "re");
+
+    if (!file)
+        test_skip("the kernel does not count the bytes that a program reads");
+    CHECK_INT(fscanf(file, "rchar: %llu", &bytes), 1);
+    fclose(file);
+    return bytes;
+}
+
+TEST(loading_reads_the_kernels_types_once)
+{
+    const struct bpf_program_options options = {
+        .frequency_hz = 99, .off_cpu = true, .uid = -1, .ring_bytes = 64 << 10};
+    struct kernel_btf kernel = open_kernel();
+    uint64_t most = kernel.read ? kernel.size * 3 / 2 : kernel.size / 2, before = bytes_read();
+    char reason[BPF_PROGRAM_REASON_MAX];
+    struct sampler_bpf *program;
+    int rc = bpf_program_create(&options, &program, reason);
+
+    kernel_btf_close(&kernel);
+    if (rc == -EPERM)
+        test_skip("no BPF here: %s", reason);
+    CHECK_INT(rc, 0);
+    CHECK(bytes_read() - before < most);
+    bpf_program_destroy(program);
+}
+
+TEST(types_are_found_by_kind_and_name)
+{
+    struct kernel_btf kernel = open_kernel();
+    struct btf *all = btf__load_vmlinux_btf();
+
+    CHECK(all != NULL);
+    CHECK_INT(kernel_btf_find(&kernel, BTF_KIND_TYPEDEF, "btf_trace_sched_switch"),
+              btf__find_by_name_kind(all, "btf_trace_sched_switch", BTF_KIND_TYPEDEF));
+    CHECK_INT(kernel_btf_find(&kernel, BTF_KIND_FUNC, "bpf_iter_task"),
+              btf__find_by_name_kind(all, "bpf_iter_task", BTF_KIND_FUNC));
+    CHECK_INT(kernel_btf_find(&kernel, BTF_KIND_FUNC, "bpf_iter_of_nothing"), 0);
+    btf__free(all);
     kernel_btf_close(&kernel);
 }
 

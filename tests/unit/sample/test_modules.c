@@ -2,7 +2,7 @@
 /* Files of programs: what is none, what cannot be had, and why; real files, rows in plain memory.
  */
 #include "clock_now.h"
-#include "process_parts.h"
+#include "modules.h"
 #include "test.h"
 
 #include <errno.h>
@@ -133,7 +133,7 @@ TEST(walks_end_at_a_program_whose_rows_find_no_room)
     close_scene(scene);
 }
 
-/* ---- Forgetting ---- */
+/* ---- Forgetting ------------------------------------------------------------------------------ */
 
 static void count_one(void *context, const struct module *module)
 {

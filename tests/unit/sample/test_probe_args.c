@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* What is asked for of arguments, and operands of static probes, which files tell: those that are
  * understood become places, all others are told as such. */
-#include "probes.h"
-#include "sample_parts.h"
+#include "elf_symbols.h"
+#include "probe.h"
+#include "probe_args.h"
+#include "symbol_arguments.h"
 #include "test.h"
 
 #include <stdio.h>

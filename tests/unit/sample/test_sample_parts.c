@@ -1,17 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /* The sampler's small parts: lists of mappings, lines of maps, extents, row memory, causes of
  * waiting. */
+#include "frames.h"
 #include "proc_info.h"
-#include "process_parts.h"
-#include "sample_parts.h"
+#include "processes.h"
+#include "python_offsets.h"
+#include "row_memory.h"
 #include "sampler_abi.h"
+#include "sampler_bpf.h"
+#include "spaces.h"
+#include "stack_join.h"
+#include "stacks.h"
 #include "test.h"
 #include "wait_class.h"
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 /* Every page of a small address space, set one by one: what a list must agree with. */
 struct pages {
@@ -220,6 +228,8 @@ TEST(causes_of_waiting_follow_the_system_call)
         {{SYS_getpid, 0, 2, SAMPLER_IO_WAIT, 4}, WAIT_DISK},
         {{SYS_getpid, 0, 2, 0, 4}, WAIT_UNKNOWN},
         {{-1, 0, 2, SAMPLER_FAULTED, 4}, WAIT_PAGE_FAULT},
+        {{-1, 0, 0x104, SAMPLER_FAULTED, 4}, WAIT_SIGNAL},    /* stopped */
+        {{SYS_clock_nanosleep, 0, 0x108, 0, 4}, WAIT_SIGNAL}, /* traced */
         {{-1, 0, 1, 0, 4}, WAIT_UNKNOWN},
         {{100000, 0, 1, 0, 4}, WAIT_UNKNOWN},
     };
@@ -228,7 +238,7 @@ TEST(causes_of_waiting_follow_the_system_call)
         CHECK_INT(wait_classify(&cases[i].facts), cases[i].reason);
 }
 
-/* ---- Code objects ---- */
+/* ---- Code objects ---------------------------------------------------------------------------- */
 
 enum { CODE_LINES = 1000, CODE_HEADER = 48 };
 
@@ -293,7 +303,96 @@ TEST(functions_in_use_keep_their_names_and_memory_is_bounded)
     trace_destroy(trace);
 }
 
-/* ---- Parts of stacks ---- */
+/* A code object of 3.9 in this process, with more lines and longer names than a record has room
+ * for. */
+enum { LONG_NAME = 3000, LONG_LINES = 3000, SENT_TEXT = CODE_HEADER + SAMPLER_TEXT_MAX };
+
+struct long_text {
+    uint64_t head[2], length, hash, state, rest;
+    char text[LONG_NAME];
+};
+
+static struct {
+    uint64_t name, file, lines;
+} long_code;
+
+static struct long_text long_name, long_file;
+
+static struct {
+    uint64_t head[3];
+    uint8_t pairs[LONG_LINES][2];
+} long_lines;
+
+static void make_long_code(char last)
+{
+    const struct long_text text = {
+        .length = LONG_NAME, .hash = 1, .state = 1 << 2 | 1 << 5 | 1 << 6};
+    long_name = long_file = text;
+    memset(long_name.text, 'n', LONG_NAME);
+    memset(long_file.text, 'f', LONG_NAME);
+    long_name.text[LONG_NAME - 1] = last;
+    memset(long_lines.pairs, 1, sizeof(long_lines.pairs));
+    long_code.name = (uintptr_t)&long_name;
+    long_code.file = (uintptr_t)&long_file;
+    long_code.lines = (uintptr_t)&long_lines;
+}
+
+static const struct frame *tell_long_code(struct code_names *codes, struct trace *trace,
+                                          const struct sampled *process, int instruction)
+{
+    static struct {
+        struct sampler_code record;
+        uint8_t bytes[2 * SENT_TEXT + SAMPLER_LINES_MAX];
+    } told;
+
+    memcpy(told.bytes, &long_name, SENT_TEXT);
+    memcpy(told.bytes + SENT_TEXT, &long_file, SENT_TEXT);
+    memset(told.bytes + 2 * SENT_TEXT, 1, SAMPLER_LINES_MAX);
+    told.record = (struct sampler_code){
+        .head = {.kind = SAMPLER_CODE, .size = sizeof(told), .pid = process->pid},
+        .code = (uintptr_t)&long_code,
+        .key = 7,
+        .first_line = 10,
+        .name_size = SENT_TEXT,
+        .file_size = SENT_TEXT,
+        .lines_size = SAMPLER_LINES_MAX,
+        .lines_length = sizeof(long_lines.pairs)};
+    CHECK_INT(code_names_add(codes, trace, process, &told.record), 0);
+    struct sampler_python place = {
+        .code = (uintptr_t)&long_code, .key = 7, .instruction = instruction};
+    int64_t frame = code_names_frame(codes, trace, process, &place);
+    CHECK(frame > 0);
+    return stacks_get_frame(trace_stacks_get(trace), (uint32_t)frame);
+}
+
+TEST(what_a_record_has_no_room_for_is_read_from_the_process)
+{
+    struct code_names codes = {0};
+    struct trace *trace = trace_create();
+    struct sampled process = {.pid = getpid(), .family = 1, .interpreter.state = INTERPRETER_FOUND};
+    process.interpreter.runtime.offsets = *python_offsets_table(0x0309);
+    struct python_offsets *offsets = &process.interpreter.runtime.offsets;
+    offsets->code_name = 0;
+    offsets->code_filename = 8;
+    offsets->code_lines = 16;
+    offsets->bytes_size = 16;
+    offsets->bytes_data = 24;
+    make_long_code('a');
+    const struct frame *first = tell_long_code(&codes, trace, &process, 2500);
+    uint32_t label = first->label;
+    CHECK_INT(first->line, 2510);
+    CHECK_INT(trace_string(trace, stacks_get_label(trace_stacks_get(trace), label)->text)->length,
+              LONG_NAME);
+    make_long_code('b'); /* another function, the same as far as the record goes */
+    CHECK(tell_long_code(&codes, trace, &process, 2500)->label != label);
+    long_lines.pairs[7][1] = 2; /* not what came: something else lies there by now */
+    CHECK_INT(tell_long_code(&codes, trace, &process, 100)->line, 110);
+    CHECK_INT(tell_long_code(&codes, trace, &process, 2500)->line, 0);
+    code_names_fini(&codes);
+    trace_destroy(trace);
+}
+
+/* ---- Parts of stacks ------------------------------------------------------------------------- */
 
 enum { PART_ITEMS = 400 };
 

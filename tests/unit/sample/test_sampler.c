@@ -5,10 +5,15 @@
 
 #include <errno.h>
 #include <math.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 /* Beside this program, whose build folder may be anywhere. */
@@ -348,6 +353,142 @@ TEST(a_process_that_is_gone_cannot_be_tracked)
         _exit(0);
     CHECK_INT(waitpid(pid, NULL, 0), pid);
     CHECK_INT(sampler_track(session->sampler, pid, 0), -ESRCH);
+    session_finish(session);
+    session_close(session);
+}
+
+/* ---- Pace ------------------------------------------------------------------------------------ */
+
+/* CPU time that a program takes, and how often its threads may be interrupted meanwhile. */
+struct burn {
+    int milliseconds, threads;
+    int64_t used_ns;
+    long turns;
+};
+
+static void *burn_alone(void *context)
+{
+    const struct burn *burn = context;
+    struct timespec now;
+    do
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    while (now.tv_sec * 1000 + now.tv_nsec / 1000000 < burn->milliseconds);
+    return NULL;
+}
+
+static int burn_in_threads(void *context)
+{
+    struct burn *burn = context;
+    pthread_t threads[8];
+    struct rusage usage;
+    struct timespec now;
+    for (int i = 0; i < burn->threads; i++)
+        CHECK_INT(pthread_create(&threads[i], NULL, burn_alone, burn), 0);
+    for (int i = 0; i < burn->threads; i++)
+        pthread_join(threads[i], NULL);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    getrusage(RUSAGE_SELF, &usage);
+    burn->used_ns = now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+    burn->turns = usage.ru_nivcsw + usage.ru_nvcsw;
+    return 0;
+}
+
+static int64_t sampled_ns(const struct session *session, pid_t pid, size_t *ret_count)
+{
+    int64_t sum_ns = 0;
+    *ret_count = 0;
+    for (size_t i = 0; i < session->samples.count; i++) {
+        const struct sample *sample = &session->samples.items[i];
+        const struct trace_thread *thread = trace_thread_get(session->trace, sample->thread);
+        if (trace_process_get(session->trace, thread->process)->pid != pid)
+            continue;
+        sum_ns += sample->values[0];
+        ++*ret_count;
+    }
+    return sum_ns;
+}
+
+/* Each turn on a processor begins and ends anywhere between two ticks. */
+static void check_sampled(const struct session *session, const struct burn *burn, pid_t pid,
+                          double period_ns)
+{
+    size_t count;
+    double sum_ns = (double)sampled_ns(session, pid, &count), used_ns = (double)burn->used_ns;
+    double error_ns = 4 * period_ns * sqrt((burn->threads + (double)burn->turns) / 6);
+    if (fabs(sum_ns - used_ns) > error_ns + 0.03 * used_ns + period_ns)
+        test_fail(__FILE__, __LINE__, "%d threads of %d ms: %.2f ms sampled, not %.2f +- %.2f",
+                  burn->threads, burn->milliseconds, sum_ns / 1e6, used_ns / 1e6, error_ns / 1e6);
+    CHECK(count > 0);
+}
+
+static pid_t run_burn(struct session *session, struct burn *burn)
+{
+    struct session_child child = session_fork(session, burn_in_threads, burn);
+    session_go(&child);
+    CHECK_INT(session_wait(session, child.pid), 0);
+    return child.pid;
+}
+
+TEST_TIMEOUT(samples_weigh_their_time_before_and_after_it_slows_down, 120)
+{
+    static const struct burn wanted[] = {
+        {200, 1, 0, 0}, {1500, 1, 0, 0}, {300, 4, 0, 0}, {900, 2, 0, 0}};
+
+    enum { BURNS = sizeof(wanted) / sizeof(wanted[0]) };
+    struct sampler_options options = {.frequency_hz = 99, .first_hz = 499};
+    struct session *session = session_open(&options);
+    struct burn *burns =
+        mmap(NULL, sizeof(wanted), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    pid_t pids[BURNS];
+    size_t count;
+    CHECK(burns != MAP_FAILED);
+    memcpy(burns, wanted, sizeof(wanted));
+    for (int i = 0; i < BURNS; i++)
+        pids[i] = run_burn(session, &burns[i]);
+    session_finish(session);
+    for (int i = 0; i < BURNS; i++)
+        check_sampled(session, &burns[i], pids[i], i ? 1e9 / 99 : 1e9 / 499);
+    (void)sampled_ns(session, pids[0], &count);
+    CHECK(count > 70 && count < 140);
+    CHECK(trace_sampling_get(session->trace)->slowed);
+    CHECK_INT(trace_sampling_get(session->trace)->first_hz, 499);
+    munmap(burns, sizeof(wanted));
+    session_close(session);
+}
+
+static int64_t seconds_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec;
+}
+
+/* Returns when it ended. */
+static int64_t check_burn(struct session *session, int milliseconds)
+{
+    struct burn *burn =
+        mmap(NULL, sizeof(*burn), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    CHECK(burn != MAP_FAILED);
+    *burn = (struct burn){milliseconds, 1, 0, 0};
+    pid_t pid = run_burn(session, burn);
+    session_steps(session, 100);
+    bool slowed = trace_sampling_get(session->trace)->slowed;
+    check_sampled(session, burn, pid, slowed ? 1e9 / 99 : 1e9 / 499);
+    munmap(burn, sizeof(*burn));
+    return seconds_now();
+}
+
+/* A launcher that waits leaves the fast samples to the program that it starts. */
+TEST_TIMEOUT(waiting_does_not_slow_it_down, 120)
+{
+    struct sampler_options options = {.frequency_hz = 99, .first_hz = 499};
+    int64_t begin = seconds_now(), clock_limit = begin + 9;
+    struct session *session = session_open(&options);
+    session_steps(session, 1500);
+    if (check_burn(session, 300) < clock_limit)
+        CHECK(!trace_sampling_get(session->trace)->slowed);
+    (void)check_burn(session, 1200);
+    CHECK(trace_sampling_get(session->trace)->slowed);
     session_finish(session);
     session_close(session);
 }

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The sampler when it was not told: what is unmapped, which nobody tells, and records that were
  * lost. The tests reach into its state to lose them. */
-#include "sample_parts.h"
+#include "processes.h"
+#include "sampler_bpf.h"
+#include "sampler_records.h"
 #include "sampler_scene.h"
 
 #include <dlfcn.h>
@@ -49,7 +51,7 @@ static void wait_for(const struct shared *shared, int stage)
         usleep(1000);
 }
 
-/* ---- What is not mapped any more ---- */
+/* ---- What is not mapped any more ------------------------------------------------------------- */
 
 static void call(void *library, const char *name, int64_t ns)
 {
@@ -104,7 +106,7 @@ TEST(samples_of_a_library_that_was_closed_have_its_names)
     session_close(session);
 }
 
-/* ---- Records that are damaged or lost ---- */
+/* ---- Records that are damaged or lost -------------------------------------------------------- */
 
 TEST(records_that_say_more_than_they_hold_are_counted)
 {

@@ -95,7 +95,8 @@ static void check_lines(const struct session *session)
 /* Whether all was as it should be, but for what must never be otherwise. */
 static bool run_one(const struct interpreter *interpreter, const char *path)
 {
-    struct sampler_options options = {.frequency_hz = 199, .rung_max = SAMPLING_REMOTE};
+    struct sampler_options options = {
+        .frequency_hz = 99, .first_hz = 499, .rung_max = SAMPLING_REMOTE};
     struct session *session = session_open(&options);
     char *const argv[] = {(char *)interpreter->command, (char *)path, NULL};
     uint64_t before = children_cpu_ns();

@@ -2,6 +2,7 @@
 /* Names found on a thread of their own: every question is answered once, in order, whatever main
  * does meanwhile. */
 #include "clock_now.h"
+#include "elf_symbols.h"
 #include "symbolizer.h"
 #include "test.h"
 

@@ -572,3 +572,59 @@ TEST(short_processes_are_forgotten_after_a_while)
     CHECK_INT(trace_process_count(trace), 0);
     finish();
 }
+
+/* Who only looks now and then notices an exec after the program's first event. */
+static void see_exec(int32_t pid, uint64_t ticks, int64_t since_ns, int64_t time_ns,
+                     const char *comm)
+{
+    const struct lives_exec_seen seen = {task(pid, ticks), since_ns, time_ns, comm, "emit arg"};
+    CHECK_INT(lives_exec_seen(lives, &seen), 0);
+}
+
+TEST(exec_noticed_after_a_childs_first_event_ends_nothing)
+{
+    start();
+    int64_t emitter = claim(20, 6, 2500);
+    tell_fork(10, 20, 6, 3000);
+    see_exec(20, 6, 0, 3000, "emit");
+    CHECK_INT(entry_of(emitter)->end, PROCESS_RUNNING);
+    CHECK(!entry_of(emitter)->forked);
+    CHECK_STR(text_of(entry_of(emitter)->comm), "emit");
+    CHECK_INT(sampled(20, 6, 4000), emitter);
+    struct lives_task who = task(20, 6);
+    lives_exit(lives, &who, 9000, true, 0);
+    CHECK_INT(entry_of(emitter)->end, PROCESS_EXITED);
+    finish();
+}
+
+TEST(exec_noticed_after_a_program_took_the_place_of_a_known_one_ends_nothing)
+{
+    start();
+    see_exec(20, 6, 0, 1000, "sh");
+    int64_t shell = sampled(20, 6, 1500);
+    int64_t emitter = claim(20, 6, 2500);
+    see_exec(20, 6, 2000, 3000, "emit");
+    CHECK_INT(emitter, shell);
+    CHECK_INT(entry_of(emitter)->end, PROCESS_RUNNING);
+    CHECK_STR(text_of(entry_of(emitter)->comm), "emit");
+    CHECK_STR(text_of(entry_of(emitter)->cmdline), "emit arg");
+    finish();
+}
+
+TEST(exec_noticed_of_a_program_that_emitted_before_the_look_ends_it)
+{
+    start();
+    see_exec(20, 6, 0, 1000, "first");
+    int64_t first = claim(20, 6, 1500);
+    see_exec(20, 6, 2000, 3000, "second");
+    CHECK_INT(entry_of(first)->end, PROCESS_EXEC);
+    int64_t second = sampled(20, 6, 3500);
+    CHECK(second != first);
+    CHECK_STR(text_of(entry_of(second)->comm), "second");
+    /* Both emit. */
+    int64_t third = claim(20, 6, 4500);
+    see_exec(20, 6, 4000, 5000, "third");
+    CHECK_INT(entry_of(third)->end, PROCESS_RUNNING);
+    CHECK_STR(text_of(entry_of(third)->comm), "third");
+    finish();
+}

@@ -16,6 +16,8 @@ static void fill_facts(struct trace *trace, uint32_t strings)
     sampling->rung = SAMPLING_BPF;
     sampling->off_cpu = true;
     sampling->frequency_hz = 999;
+    sampling->first_hz = 4999;
+    sampling->slowed = true;
     sampling->off_cpu_threshold_ns = 100000;
     sampling->reason = strings ? 1 : 0;
     sampling->hint = strings ? 2 % strings : 0;

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Writing on a thread of its own: the same file, whatever the disk does, and nobody waits for it.
  * The disk that stalls is a FIFO that nobody reads. */
+#include "chunk_queue.h"
+#include "reader.h"
 #include "sample_events.h"
 #include "store.h"
-#include "store_parts.h"
 #include "test.h"
+#include "writer.h"
 
 #include <errno.h>
 #include <fcntl.h>

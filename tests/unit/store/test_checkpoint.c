@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* What is open is the same whether the events are looked at one by one, or only as far back as the
  * encoder's counts say. */
-#include "store_parts.h"
+#include "checkpoint.h"
+#include "event_encode.h"
+#include "store.h"
 #include "test.h"
 
 #include <stdlib.h>

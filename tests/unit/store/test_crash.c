@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Writers that are killed, and disks that are full: what was flushed is readable, errors stick. */
+#include "reader.h"
 #include "sample_events.h"
 #include "store.h"
 #include "test.h"
+#include "writer.h"
 
 #include <errno.h>
 #include <fcntl.h>

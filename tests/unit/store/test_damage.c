@@ -4,9 +4,11 @@
 #include "format.h"
 #include "made_sample.h"
 #include "random_samples.h"
+#include "reader.h"
 #include "sample_events.h"
 #include "store.h"
 #include "test.h"
+#include "writer.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Random damage in a recording of many chunks: every batch outside the damaged chunks comes exactly
  * and in order, and what was lost is counted to the event. */
+#include "reader.h"
 #include "sample_events.h"
 #include "store.h"
 #include "test.h"
+#include "writer.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -2,6 +2,7 @@
 /* Definitions of every kind come back field by field; what is foreign is skipped, what is missing
  * is made up, what leads nowhere is none. Driven by the tables themselves. */
 #include "definitions.h"
+#include "fields.h"
 #include "stacks.h"
 #include "test.h"
 #include "varint.h"

@@ -2,10 +2,12 @@
 /* A recording is read while it grows: byte by byte, nothing is missed, nothing is read twice, and
  * what is not whole yet is no damage. */
 #include "random_samples.h"
+#include "reader.h"
 #include "sample_events.h"
 #include "stacks.h"
 #include "store.h"
 #include "test.h"
+#include "writer.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* Recordings of several hosts read as one: their events at the right time, apart where they are of
  * different processes, one where they have the same name. */
+#include "reader.h"
 #include "sample_events.h"
 #include "stacks.h"
 #include "store.h"
 #include "test.h"
 #include "trace_devices.h"
+#include "volumes.h"
+#include "writer.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -245,7 +248,7 @@ TEST(a_merge_says_that_only_some_have_stretches_off_the_cpu)
     store_reader_close(reader);
 }
 
-/* ---- One process in several recordings ---- */
+/* ---- One process in several recordings ------------------------------------------------------- */
 
 /* A recording of process 100 of the first host, by a collector that samples or does not. */
 struct witness {
@@ -301,6 +304,68 @@ TEST(a_process_that_two_collectors_sampled_at_once_is_told)
     CHECK_INT(find_twice(&first, &second).count, 0);
 }
 
+/* The sampling of a merge of one recording for each. */
+static struct trace_sampling join_samplings(const struct trace_sampling samplings[2])
+{
+    char names[][2] = {"a", "b"}, path[512];
+    const struct store_writer_options options = {.overwrite = true};
+    struct store_part parts[] = {{names[0], {0}}, {names[1], {0}}};
+    struct store_reader *reader;
+    for (int i = 0; i < 2; i++) {
+        struct trace *trace = make_trace(0, 0);
+        struct store_writer *writer;
+        trace_session(trace)->id = (uint64_t)i + 1;
+        *trace_sampling(trace) = samplings[i];
+        trace_sampling(trace)->revision = 1;
+        CHECK_INT(store_writer_create(path_of(names[i], path), trace, &options, &writer), 0);
+        CHECK_INT(store_writer_close(writer), 0);
+        trace_destroy(trace);
+    }
+    const struct store_manifest manifest = {parts, 2, 2};
+    CHECK_INT(store_manifest_write(path_of("both.annot", path), &manifest, true), 0);
+    CHECK_INT(store_reader_open(path, &reader), 0);
+    const struct trace_sampling joined = *trace_sampling_get(store_reader_trace(reader));
+    store_reader_close(reader);
+    return joined;
+}
+
+static void check_joined(const struct trace_sampling *a, const struct trace_sampling *b,
+                         const char *text)
+{
+    for (int turn = 0; turn < 2; turn++) { /* in both orders */
+        const struct trace_sampling both[] = {turn ? *b : *a, turn ? *a : *b};
+        const struct trace_sampling joined = join_samplings(both);
+        char buffer[SAMPLING_RATE_SIZE];
+        CHECK_STR(sampling_rate_text(&joined, buffer), text);
+        CHECK_INT(joined.rung, SAMPLING_BPF);
+        CHECK_INT(joined.off_cpu, a->off_cpu || b->off_cpu);
+    }
+}
+
+TEST(a_merge_has_the_rates_of_all)
+{
+    const struct trace_sampling slowed = {.rung = SAMPLING_BPF,
+                                          .off_cpu = true,
+                                          .off_cpu_threshold_ns = 1000000,
+                                          .frequency_hz = 99,
+                                          .first_hz = 499,
+                                          .slowed = true};
+    const struct trace_sampling brief = {.rung = SAMPLING_BPF, .frequency_hz = 99, .first_hz = 499};
+    const struct trace_sampling steady = {.rung = SAMPLING_BPF, .frequency_hz = 997};
+    const struct trace_sampling remote = {.rung = SAMPLING_REMOTE, .frequency_hz = 20};
+    const struct trace_sampling none = {.rung = SAMPLING_NONE, .frequency_hz = 5000};
+    check_joined(&slowed, &slowed, "499 Hz, then 99 Hz");
+    check_joined(&slowed, &brief, "499 Hz, then 99 Hz");
+    check_joined(&brief, &brief, "499 Hz");
+    check_joined(&steady, &steady, "997 Hz");
+    check_joined(&slowed, &steady, "99 Hz to 997 Hz");
+    check_joined(&steady, &remote, "20 Hz to 997 Hz");
+    check_joined(&slowed, &remote, "20 Hz to 499 Hz");
+    check_joined(&steady, &none, "997 Hz");
+    const struct trace_sampling imported = {0};
+    check_joined(&slowed, &imported, "499 Hz, then 99 Hz");
+}
+
 TEST(a_process_counts_once_in_recordings_of_different_times)
 {
     struct witness first = {"a", 1, true, BEGIN_NS, BEGIN_NS + 100};
@@ -337,7 +402,7 @@ TEST(hosts_are_read_side_by_side)
     store_reader_close(reader);
 }
 
-/* ---- Code: what lies at one address ---- */
+/* ---- Code: what lies at one address ---------------------------------------------------------- */
 
 enum { CODES = 4, ADDRESS = 4096 };
 
@@ -420,7 +485,7 @@ TEST(only_code_of_the_same_build_has_its_name_from_another_recording)
     }
 }
 
-/* ---- Calls: names that stand for labels ---- */
+/* ---- Calls: names that stand for labels ------------------------------------------------------ */
 
 /* A call of "run" of each file, its begin and end, and a range that is called so. */
 static void write_calls(const char *path, unsigned host, const char *const files[2])

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Spans that one thread reports and others have caused: each comes back with the thread that caused
  * it, and says whose block it was in. */
+#include "reader.h"
 #include "store.h"
 #include "test.h"
+#include "writer.h"
 
 #include <stdio.h>
 

@@ -3,9 +3,11 @@
  *
  * malloc, calloc and realloc are wrapped by the linker: the nth call of a run fails. */
 #include "pass.h"
+#include "reader.h"
 #include "sample_events.h"
 #include "store.h"
 #include "test.h"
+#include "writer.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* What is written is read: any events, any definitions, resumed or in one go. */
+#include "reader.h"
 #include "sample_events.h"
 #include "store.h"
 #include "test.h"
+#include "writer.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Sets and value types that a recording defines come back with their names; what a reader does not
  * know, or damage took, is carried through and taken for nothing else. */
+#include "reader.h"
 #include "sample_events.h"
 #include "store.h"
 #include "test.h"
+#include "writer.h"
 
 #include <stdio.h>
 

@@ -3,12 +3,14 @@
  * few bytes; foreign payloads are read inside their bounds. */
 #include "format.h"
 #include "random_samples.h"
-#include "sample_code.h"
+#include "reader.h"
+#include "sample_decode.h"
+#include "sample_encode.h"
 #include "sample_events.h"
 #include "stacks.h"
 #include "store.h"
-#include "store_parts.h"
 #include "test.h"
+#include "writer.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Recordings of other versions: a newer major number is refused, everything that a newer minor one
  * may add is skipped by its length. The files are made by hand, from docs/recording-format.md. */
+#include "chunk.h"
 #include "format.h"
 #include "hash.h"
+#include "reader.h"
 #include "store.h"
-#include "store_parts.h"
 #include "test.h"
 
 #include <errno.h>

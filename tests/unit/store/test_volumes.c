@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* A recording in several files reads as one; each file is one alone; what is missing is said. */
 #include "pass.h"
+#include "reader.h"
 #include "sample_events.h"
 #include "store.h"
 #include "test.h"
+#include "volumes.h"
+#include "writer.h"
 
 #include <errno.h>
 #include <fcntl.h>

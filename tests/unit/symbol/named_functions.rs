@@ -3,6 +3,9 @@
 // addresses in memory, without any table of symbols. "ADDRESS LINE NAME" each, addresses relative
 // to where the program was loaded.
 mod shapes {
+    // As std::hint::black_box, which came with Rust 1.66.
+    fn opaque(value: u64) -> u64 { unsafe { std::ptr::read_volatile(&value) } }
+
     pub trait Area {
         fn area(&self) -> u64;
     }
@@ -11,12 +14,12 @@ mod shapes {
 
     impl Area for Square {
         #[inline(never)]
-        fn area(&self) -> u64 { std::hint::black_box(self.0 * self.0) }
+        fn area(&self) -> u64 { opaque(self.0 * self.0) }
     }
     pub const AREA_LINE: u32 = line!() - 2;
 
     #[inline(never)]
-    pub fn double(value: u64) -> u64 { std::hint::black_box(value * 2) }
+    pub fn double(value: u64) -> u64 { opaque(value * 2) }
     pub const DOUBLE_LINE: u32 = line!() - 1;
 }
 

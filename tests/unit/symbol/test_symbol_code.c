@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Lengths and jumps of instructions against objdump, over whole libraries; exits of functions that
  * are written here. */
+#include "symbol_code.h"
 #include "symbol_module.h"
-#include "symbol_parts.h"
 #include "test.h"
 
 #include <errno.h>

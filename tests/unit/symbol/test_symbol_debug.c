@@ -2,7 +2,7 @@
 /* Names that stand elsewhere: in separate debug files at each place where they may lie, in the
  * packed table of the file itself, in relocations. Debug files of others are not taken. */
 #include "named_files.h"
-#include "symbol_parts.h"
+#include "symbol_debug.h"
 
 #include <limits.h>
 #include <stdio.h>

@@ -3,9 +3,10 @@
  * their own functions' addresses, names and lines. */
 #include "interpreters.h"
 #include "named_files.h"
+#include "symbol_debug.h"
+#include "symbol_name.h"
 
 #include "clock_now.h"
-#include "symbol_parts.h"
 
 #include <dlfcn.h>
 #include <elf.h>

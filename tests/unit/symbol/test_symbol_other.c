@@ -2,8 +2,8 @@
 /* Names of the kernel against a plain reading of its list; names of compiled code by files written
  * here, in this mount namespace and in another. */
 #include "clock_now.h"
+#include "code_runs.h"
 #include "symbol_other.h"
-#include "symbol_parts.h"
 #include "test.h"
 
 #include <errno.h>

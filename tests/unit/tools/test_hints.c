@@ -2,6 +2,7 @@
 /* Hints about words of other profilers: each leads to commands and options that exist. */
 #include "hints.h"
 
+#include "annot_program.h"
 #include "cmd.h"
 #include "test.h"
 
@@ -56,6 +57,50 @@ TEST(each_hint_names_commands_and_options_that_exist)
 {
     for (size_t i = 0; i < hint_count; i++)
         check_text(&hint_table[i]);
+}
+
+static bool is_choice(const char *choices, const char *word, size_t length)
+{
+    for (; *choices; choices += strcspn(choices, "|"), choices += *choices == '|')
+        if (strcspn(choices, "|") == length && memcmp(choices, word, length) == 0)
+            return true;
+    return false;
+}
+
+/* "--format NAME" of a hint names a format, and its words are none. */
+TEST(each_hint_about_a_format_leads_to_one)
+{
+    const struct option_spec *spec = cmd_options(cmd_find("export"));
+    while (strcmp(spec->name, "format") != 0)
+        spec++;
+    for (size_t i = 0; i < hint_count; i++) {
+        const struct hint *hint = &hint_table[i];
+        if (!hint->command || strcmp(hint->command, "export format") != 0)
+            continue;
+        for (const char *at = hint->text; (at = strstr(at, "--format "));) {
+            at += strlen("--format ");
+            if (!is_choice(spec->value_name, at, strcspn(at, " ;,")))
+                test_fail(__FILE__, __LINE__, "\"%s\" names no format", hint->text);
+        }
+        for (const char *word = hint->words; *word;
+             word += strcspn(word, "|"), word += *word == '|')
+            if (is_choice(spec->value_name, word, strcspn(word, "|")))
+                test_fail(__FILE__, __LINE__, "%.20s is a format", word);
+    }
+}
+
+TEST(other_words_for_formats_have_hints)
+{
+    const char *const words[][2] = {{"format=json", "chrome"},     {"format=prof", "pstats"},
+                                    {"format=pb.gz", "pprof"},     {"format=pftrace", "perfetto"},
+                                    {"format=html", "annot html"}, {"format=JSON", "chrome"}};
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+        const char *hint = hint_find_choice("export", words[i][0]);
+        if (!hint || !strstr(hint, words[i][1]))
+            test_fail(__FILE__, __LINE__, "%s: %s", words[i][0], hint ? hint : "no hint");
+    }
+    CHECK(!hint_find_choice("export", "format=v"));
+    CHECK(!hint_find_choice("flame", "format=json"));
 }
 
 /* A word that exists is never unknown, and of two hints the second is never seen. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The lines of annot cat and annot tail: which there are, and their order. */
-#include "line_parts.h"
+#include "line.h"
+#include "line_reader.h"
 #include "test.h"
 #include "trace_maker.h"
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The cache on disk: what comes out is what was built; what is damaged, foreign or too much goes;
  * several processes may use it at once. */
+#include "cfi_state.h"
 #include "test.h"
-#include "unwind_parts.h"
+#include "unwind_cache.h"
 #include "unwind_table.h"
 
 #include <dirent.h>

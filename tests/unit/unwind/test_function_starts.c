@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The functions of this very program: what .eh_frame tells against its symbol table. */
+#include "elf_symbols.h"
 #include "test.h"
 #include "unwind_table.h"
 

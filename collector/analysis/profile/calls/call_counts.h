@@ -27,7 +27,7 @@
 enum calls_source {
     CALLS_EXACT = 1u << 0,      /* each call was recorded */
     CALLS_AGGREGATED = 1u << 1, /* each call was counted */
-    CALLS_ESTIMATED = 1u << 2,  /* some were neither: an estimate is among them */
+    CALLS_ESTIMATED = 1u << 2,  /* some were neither: estimated, or missing without samples */
 };
 
 enum calls_group { CALLS_TOGETHER = 0, CALLS_BY_PROCESS, CALLS_BY_THREAD };
@@ -90,7 +90,8 @@ struct call_totals {
     uint64_t calls, own_ns;
     uint64_t estimated_calls, estimated_ns;
     uint64_t span_count;   /* calls that are spans: two events each */
-    uint64_t recording_ns; /* of the own time of such a call, about: what recording it took */
+    uint64_t recording_ns; /* of the own time of such a call, about: what recording it took; 0: not
+                            * known, as no function is short */
     uint32_t path_count;
     uint64_t no_path_calls; /* without callers, for want of room */
     uint64_t

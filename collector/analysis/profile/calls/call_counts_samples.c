@@ -85,6 +85,8 @@ static int take_counts(struct calls *calls, const struct sample *sample)
 
 /* ---- Functions that are not counted any more ------------------------------------------------- */
 
+#define ANY_PROCESS UINT32_MAX /* in keys of stops: a process has stopped counting the function */
+
 /* A mark with the function's name: from now on its calls are not counted (value true), or are. */
 int calls_take_mark(struct calls *calls, const struct item *item)
 {
@@ -98,6 +100,9 @@ int calls_take_mark(struct calls *calls, const struct item *item)
     uint64_t key = calls_key(thread->process, label);
     calls->totals.stopped_count += stop.stopped && !map64_find(&calls->stop_by_key, key);
     if (vec_push(&calls->stops, stop) != 0)
+        return -ENOMEM;
+    if (stop.stopped &&
+        map64_put(&calls->stop_by_key, calls_key(ANY_PROCESS, label), calls->stops.count - 1) != 0)
         return -ENOMEM;
     return map64_put(&calls->stop_by_key, key, calls->stops.count - 1);
 }
@@ -176,8 +181,8 @@ int calls_take_sample(struct calls *calls, const struct sample *sample)
 /* ---- Estimates ------------------------------------------------------------------------------- */
 
 /* An empty function takes about that; the rest of the least own time that any has is what recording
- * the call took inside of it. */
-enum { EMPTY_NS = 20, FEW_CALLS = 100 };
+ * the call took inside of it. Where all take longer than an empty one can, it is not known. */
+enum { EMPTY_NS = 20, EMPTY_RECORDED_NS = 100, FEW_CALLS = 100 };
 
 #define LEAST_PART 0.05 /* below, times are those of clocks that were read late */
 
@@ -192,8 +197,8 @@ static void find_recording(struct calls *calls)
         uint64_t own_ns = histogram_quantile(calls->first, first, LEAST_PART);
         least_ns = own_ns < least_ns ? own_ns : least_ns;
     }
-    calls->totals.recording_ns =
-        least_ns != UINT64_MAX && least_ns > EMPTY_NS ? least_ns - EMPTY_NS : 0;
+    bool is_known = least_ns > EMPTY_NS && least_ns <= EMPTY_RECORDED_NS;
+    calls->totals.recording_ns = is_known ? least_ns - EMPTY_NS : 0;
 }
 
 /* So many calls take that long, as half of those that were counted did: a few that met an interrupt
@@ -215,13 +220,34 @@ struct estimate {
     uint64_t time_ns, count;
 };
 
-/* The innermost function of a stack that is counted has had the time as its own; 0: there is none.
- */
+/* Are calls of the function recorded in this group, all or the first ones? Callers that the program
+ * does not trace have samples, and no calls. */
+static bool has_calls(const struct calls *calls, uint32_t group, uint32_t label)
+{
+    const uint64_t *found = wide_map_find(&calls->function_by_key, WIDE_KEY(group, label, 0));
+    return found && calls->functions.items[*found - 1].sources;
+}
+
+/* The next function of a stack whose calls are recorded or were until it was known, from `*stack`
+ * down; then *stack is its caller's. 0: there is no such function. */
+static uint32_t next_counted(const struct calls *calls, const struct call_sampled *sampled,
+                             uint32_t *stack)
+{
+    uint32_t label;
+    do
+        label = next_python(trace_stacks_get(calls->trace), stack);
+    while (label && !has_calls(calls, sampled->group, label) &&
+           !is_stopped(calls, sampled->process, label, INT64_MAX));
+    return label;
+}
+
+/* The innermost function of a stack that is still counted has had the time as its own; 0: there is
+ * no such function. */
 static uint32_t find_payer(const struct calls *calls, const struct call_sampled *sampled)
 {
     uint32_t stack = sampled->stack, label;
     do
-        label = next_python(trace_stacks_get(calls->trace), &stack);
+        label = next_counted(calls, sampled, &stack);
     while (label && is_stopped(calls, sampled->process, label, INT64_MAX));
     return label;
 }
@@ -282,16 +308,16 @@ static int give_edge(const struct estimate *estimate, int64_t caller, int64_t ca
     return 0;
 }
 
-/* Down to the one that was counted: what is between has the time in its total. */
+/* Down to the first caller that is still counted: stopped functions above it have the time in their
+ * total. */
 static int give_callers(const struct estimate *estimate, int64_t callee)
 {
     struct calls *calls = estimate->calls;
     uint32_t stack = estimate->sampled->stack, process = estimate->sampled->process;
-    const struct stacks *stacks = trace_stacks_get(calls->trace);
     bool stopped = true, innermost = true;
-    next_python(stacks, &stack);
-    for (uint32_t label = next_python(stacks, &stack); label && stopped;
-         label = next_python(stacks, &stack)) {
+    next_python(trace_stacks_get(calls->trace), &stack);
+    for (uint32_t label = next_counted(calls, estimate->sampled, &stack); label && stopped;
+         label = next_counted(calls, estimate->sampled, &stack)) {
         int64_t caller = calls_function_of(calls, estimate->sampled->group, label, 0);
         if (caller < 0 || give_edge(estimate, caller, callee, innermost) != 0)
             return -ENOMEM;
@@ -335,6 +361,22 @@ static void take_off(struct calls *calls)
     }
 }
 
+/* Functions of which calls are missing: their numbers are estimates, or without a sample in the
+ * function too low. */
+static void mark_partial(struct calls *calls)
+{
+    for (size_t i = 0; i < calls->functions.count; i++) {
+        struct call_function *function = &calls->functions.items[i];
+        const struct trace_thread *thread = trace_thread_get(calls->trace, function->group);
+        uint32_t process = calls->options.group == CALLS_TOGETHER     ? ANY_PROCESS
+                           : calls->options.group == CALLS_BY_PROCESS ? function->group
+                           : thread                                   ? thread->process
+                                                                      : 0;
+        if (function->label != 0 && is_stopped(calls, process, function->label, INT64_MAX))
+            function->sources |= CALLS_ESTIMATED;
+    }
+}
+
 /* What went to others is no own time either by who called it. */
 static void take_given(struct calls *calls)
 {
@@ -361,6 +403,7 @@ int calls_estimate(struct calls *calls)
     for (size_t i = 0; i < calls->sampled.count && !error; i++)
         error = estimate_one(calls, &edges, &calls->sampled.items[i]);
     take_given(calls);
+    mark_partial(calls);
     map64_free(&edges);
     return error;
 }

@@ -33,4 +33,20 @@ struct own_sums {
 /* enum own_thread_flags by thread, to be freed; NULL: out of memory (own_threads.c). */
 uint8_t *own_threads_find(const struct own_sums *sums, uint32_t *ret_busy_count);
 
+/* ---- Where programs begin (own_begin.c) --------------------------------------------------------
+ *
+ * Start-up is what runs before the main module begins. The same functions are called later, too,
+ * and then work for their callers. */
+
+/* Fills in `labels`, by label. Returns by stack whether its innermost frame is start-up; the caller
+ * frees it. NULL: out of memory. */
+bool *own_begin_stacks(const struct trace *trace, struct own_label *labels);
+
+/* Returns by stack whether only processes of the command's start (launch.h) were sampled there; the
+ * caller frees it. NULL: out of memory (own_launch.c). */
+bool *own_launch_stacks(const struct own_sums *sums);
+
+/* Whether a Python function is on the stack. */
+bool own_begin_has_python(const struct stacks *stacks, uint32_t stack);
+
 #endif

@@ -34,6 +34,8 @@ struct own_time {
     const struct stacks *stacks;
     struct own_label *labels; /* by label */
     struct place *places;     /* by stack */
+    bool *starts;             /* by stack: own_parts.h */
+    bool *launches;           /* by stack: own_parts.h */
     uint32_t stack_count;
     struct map64 sum_by_key;
     VEC(struct own_sum) sums;
@@ -59,13 +61,22 @@ struct own_time *own_time_create(const struct trace *trace)
     return own;
 }
 
+static void free_tables(struct own_time *own)
+{
+    free(own->labels);
+    free(own->places);
+    free(own->starts);
+    free(own->launches);
+    free(own->threads);
+    own->starts = own->launches = NULL;
+    own->threads = NULL;
+}
+
 void own_time_destroy(struct own_time *own)
 {
     if (!own)
         return;
-    free(own->labels);
-    free(own->places);
-    free(own->threads);
+    free_tables(own);
     map64_free(&own->sum_by_key);
     map64_free(&own->row_by_key);
     vec_free(&own->sums);
@@ -165,25 +176,17 @@ bool own_time_is_own(const struct own_time *own, const struct frame *frame, bool
     return owner == CODE_OWN || frame->kind == FRAME_PYTHON || !in_python;
 }
 
-static bool has_python(const struct stacks *stacks, uint32_t stack)
-{
-    for (; stack != 0; stack = stacks_get_stack(stacks, stack)->parent)
-        if (stacks_get_frame(stacks, stacks_get_stack(stacks, stack)->frame)->kind == FRAME_PYTHON)
-            return true;
-    return false;
-}
-
 /* What is imported is for the import, but for own code that this runs. */
 static struct own_row search(const struct own_time *own, uint32_t stack, int32_t *ret_line)
 {
     struct own_row row = {0};
-    bool in_python = has_python(own->stacks, stack);
+    bool in_python = own_begin_has_python(own->stacks, stack), starts = own->starts[stack];
     for (; stack != 0; stack = stacks_get_stack(own->stacks, stack)->parent) {
         const struct frame *frame =
             stacks_get_frame(own->stacks, stacks_get_stack(own->stacks, stack)->frame);
         const struct own_label *facts = &own->labels[frame->label];
         uint8_t purpose = frame->kind == FRAME_COLLECTOR ? PURPOSE_GC : facts->purpose;
-        if (purpose > row.purpose)
+        if (purpose > row.purpose && (starts || purpose != PURPOSE_START_UP))
             row.purpose = purpose;
         if (row.purpose == PURPOSE_IMPORT || facts->bootstrap)
             return row;
@@ -199,20 +202,19 @@ static int resolve(struct own_time *own, uint32_t stack)
 {
     int32_t line = 0;
     struct own_row row = search(own, stack, &line);
+    if (own->totals.level == OWN_USER && (row.label || row.purpose))
+        own->launches[stack] = false;
+    if (own->launches[stack])
+        row = (struct own_row){.purpose = PURPOSE_LAUNCH};
     if (row.label == 0 && row.purpose == PURPOSE_NONE)
         row.program = code_beginner(own->trace, stack);
     uint64_t what = row.program ? (uint64_t)1 << 40 | row.program : row.label;
     uint64_t key = (what << 8 | row.purpose) + 1;
     const uint64_t *found = map64_find(&own->row_by_key, key);
-    if (!found) {
-        if (vec_push(&own->rows, row) != 0 ||
-            map64_put(&own->row_by_key, key, own->rows.count) != 0)
-            return -ENOMEM;
-        own->places[stack].row = (uint32_t)own->rows.count;
-    } else {
-        own->places[stack].row = (uint32_t)*found;
-    }
-    own->places[stack].line = line;
+    if (!found &&
+        (vec_push(&own->rows, row) != 0 || map64_put(&own->row_by_key, key, own->rows.count) != 0))
+        return -ENOMEM;
+    own->places[stack] = (struct place){(uint32_t)(found ? *found : own->rows.count), line};
     return 0;
 }
 
@@ -234,23 +236,11 @@ static int resolve_all(struct own_time *own, enum own_level level)
 /* Tables for what the trace knows by now. 0 or -ENOMEM. */
 static int make_room(struct own_time *own)
 {
-    free(own->labels);
-    free(own->places);
-    free(own->threads);
-    own->threads = NULL;
+    free_tables(own);
     own->stack_count = stacks_stack_count(own->stacks);
     own->places = calloc((size_t)own->stack_count + 1, sizeof(*own->places));
     own->labels = calloc((size_t)stacks_label_count(own->stacks) + 1, sizeof(*own->labels));
     return own->places && own->labels ? 0 : -ENOMEM;
-}
-
-static void look_at_labels(struct own_time *own)
-{
-    uint32_t count = stacks_label_count(own->stacks);
-    for (uint32_t i = 1; i < count; i++)
-        own->labels[i] = (struct own_label){(uint8_t)code_owner_of(own->trace, i),
-                                            (uint8_t)code_purpose_of(own->trace, i),
-                                            code_is_bootstrap(own->trace, i)};
 }
 
 /* ---- Rows ------------------------------------------------------------------------------------ */
@@ -260,12 +250,13 @@ static void look_at_labels(struct own_time *own)
  */
 static bool is_by_design(const struct own_row *row, unsigned reason)
 {
+    bool own = row->purpose == PURPOSE_NONE || row->purpose == PURPOSE_LAUNCH;
     bool inside =
         reason == WAIT_LOCK || reason == WAIT_PIPE || reason == WAIT_POLL || reason == WAIT_SOCKET;
     if (row->label != 0)
         return false;
     return reason == WAIT_CHILD || (row->purpose == PURPOSE_POOL && inside) ||
-           (row->purpose == PURPOSE_NONE && (reason == WAIT_PIPE || reason == WAIT_LOCK));
+           (own && (reason == WAIT_PIPE || reason == WAIT_LOCK));
 }
 
 static bool is_idle(const struct own_time *own, const struct own_sum *sum)
@@ -441,7 +432,7 @@ static bool has_enough(const struct own_time *own)
     uint64_t cpu_ns = 0, waiting_ns = 0, purpose_ns = 0;
     for (size_t i = 0; i < own->rows.count; i++) {
         const struct own_row *row = &own->rows.items[i];
-        purpose_ns += row->purpose ? row->cpu_ns : 0;
+        purpose_ns += row->purpose && row->purpose != PURPOSE_LAUNCH ? row->cpu_ns : 0;
         cpu_ns += row->label ? row->cpu_ns : 0;
         waiting_ns += row->label ? row->waiting_ns : 0;
     }
@@ -455,11 +446,13 @@ int own_time_finish(struct own_time *own)
     int error = make_room(own);
     if (error)
         return error;
-    look_at_labels(own);
     const struct own_sums sums = {own->trace, own->labels, own->sums.items, own->sums.count};
-    memset(own->purposes, 0, sizeof(own->purposes));
+    own->starts = own_begin_stacks(own->trace, own->labels);
+    own->launches = own_launch_stacks(&sums);
     own->threads = own_threads_find(&sums, &own->busy_count);
-    error = own->threads ? 0 : -ENOMEM;
+    if (!own->starts || !own->launches || !own->threads)
+        return -ENOMEM;
+    memset(own->purposes, 0, sizeof(own->purposes));
     for (unsigned level = OWN_USER; level < OWN_LEVELS && !error; level++) {
         error = resolve_all(own, (enum own_level)level);
         if (!error)
@@ -587,6 +580,11 @@ bool own_time_is_busy(const struct own_time *own, uint32_t thread)
 bool own_time_is_helper(const struct own_time *own, uint32_t thread)
 {
     return thread >= trace_thread_count(own->trace) || !(own->threads[thread] & OWN_THREAD_WORKS);
+}
+
+const bool *own_time_starts(const struct own_time *own)
+{
+    return own->starts;
 }
 
 const struct own_label *own_time_label(const struct own_time *own, uint32_t label)

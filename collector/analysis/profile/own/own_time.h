@@ -115,10 +115,13 @@ bool own_time_is_helper(const struct own_time *own, uint32_t thread);
 /* Is a frame own, called by Python code or not? And what its function is. */
 struct own_label {
     uint8_t owner, purpose;
+    uint8_t begins; /* enum code_begins */
     bool bootstrap;
 };
 
 bool own_time_is_own(const struct own_time *own, const struct frame *frame, bool in_python);
+/* By stack: whether it is of what runs before the main module begins. */
+const bool *own_time_starts(const struct own_time *own);
 const struct own_label *own_time_label(const struct own_time *own, uint32_t label);
 const struct trace *own_time_trace(const struct own_time *own);
 

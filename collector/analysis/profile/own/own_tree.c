@@ -84,15 +84,26 @@ static bool is_entry(const struct own_tree *tree, const struct place *place,
                      const struct frame *frame)
 {
     uint8_t owner = own_time_label(tree->own, frame->label)->owner;
-    if (place->is_inside || place->purpose != PURPOSE_NONE)
+    if (place->is_inside || place->purpose != PURPOSE_NONE || owner == CODE_ANNOT)
         return false;
     if (frame->kind == FRAME_PYTHON || frame->kind == FRAME_COLLECTOR)
-        return owner != CODE_ANNOT;
+        return true;
     return place->own != 0 && place->in_python && code_is_extension(tree->trace, frame->label);
 }
 
-/* One frame further. 0 or -ENOMEM. */
-static int step(struct own_tree *tree, struct place *place, const struct frame *frame)
+/* What a frame does there: start-up only until the main module begins. */
+static void add_purpose(struct place *place, const struct own_label *label, bool starts)
+{
+    if (!starts && place->purpose == PURPOSE_START_UP)
+        place->purpose = PURPOSE_NONE;
+    if (label->purpose == PURPOSE_START_UP && !starts)
+        return;
+    if (label->purpose >= PURPOSE_IMPORT || label->purpose > place->purpose)
+        place->purpose = label->purpose;
+}
+
+/* One frame further; `starts`: it is start-up. 0 or -ENOMEM. */
+static int step(struct own_tree *tree, struct place *place, const struct frame *frame, bool starts)
 {
     const struct own_label *label = own_time_label(tree->own, frame->label);
     uint32_t node = 0;
@@ -110,8 +121,7 @@ static int step(struct own_tree *tree, struct place *place, const struct frame *
         *place = (struct place){.own = node, .node = node, .in_python = place->in_python};
         return node ? 0 : -ENOMEM;
     }
-    if (label->purpose >= PURPOSE_IMPORT || label->purpose > place->purpose)
-        place->purpose = label->purpose;
+    add_purpose(place, label, starts);
     if (!is_entry(tree, place, frame))
         return 0;
     node = function_below(tree, place->node, frame->label);
@@ -123,13 +133,15 @@ static int step(struct own_tree *tree, struct place *place, const struct frame *
 /* A caller's stack has a smaller number. */
 static int find_places(struct own_tree *tree)
 {
+    const bool *starts = own_time_starts(tree->own);
     uint32_t count = stacks_stack_count(tree->stacks);
     tree->places = calloc((size_t)count + 1, sizeof(*tree->places));
     int error = tree->places ? 0 : -ENOMEM;
     for (uint32_t i = 1; i < count && !error; i++) {
         const struct stack *stack = stacks_get_stack(tree->stacks, i);
         tree->places[i] = tree->places[stack->parent];
-        error = step(tree, &tree->places[i], stacks_get_frame(tree->stacks, stack->frame));
+        error =
+            step(tree, &tree->places[i], stacks_get_frame(tree->stacks, stack->frame), starts[i]);
     }
     return error;
 }

@@ -91,7 +91,7 @@ int sampler_asleep(struct bpf_iter__task *context)
     struct sampler_process *process;
     uint32_t zero = 0, key, state;
 
-    if (!task || !task->mm)
+    if (!task || !BPF_CORE_READ(task, mm)) /* for task->mm the verifier searches all types, 1 ms */
         return 0;
     key = task->pid;
     state = task->__state;

@@ -96,6 +96,16 @@ static __always_inline struct sampler_process *task_process(const struct task_st
     return 0;
 }
 
+/* The values for the image that the task runs now: its own, or of a fresh image. */
+static __always_inline void task_values(struct sampler_process *values,
+                                        const struct task_struct *task,
+                                        const struct sampler_process *process)
+{
+    *values = *process;
+    if (process->image && process->image != BPF_CORE_READ(task, self_exec_id))
+        *values = (struct sampler_process){.flags = process->flags};
+}
+
 /* ---- Records --------------------------------------------------------------------------------- */
 
 /* Records into the ring: parts of stacks once, wake-ups seldom.

@@ -110,6 +110,7 @@ struct task_struct {
     struct files_struct *files;
     struct signal_struct *signal;
     struct uprobe_task *utask;
+    __u64 self_exec_id; /* counts execs; a new task inherits it */
     struct thread_struct thread;
 };
 

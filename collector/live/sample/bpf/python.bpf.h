@@ -257,9 +257,13 @@ __noinline int python_take_frame(struct walk *walk)
     return c->end != STACK_NOT_WALKED;
 }
 
+/* The kernel checks python_take_frame alone, so here its result is any number. clang knows that it
+ * is 0 or 1, and would leave out the comparison that makes it so for the kernel. */
 static long python_step(uint32_t index, void *context)
 {
-    return python_take_frame(*(struct walk **)context) != 0;
+    int is_last = python_take_frame(*(struct walk **)context);
+    barrier_var(is_last);
+    return is_last != 0;
 }
 
 /* Behind those that were taken already. */

@@ -123,6 +123,7 @@ static __always_inline void tasks_tell_exec(struct task_struct *task)
         return;
     }
     tasks_head(&record->exec.head, task, SAMPLER_EXEC, sizeof(*record), true);
+    record->exec.image = BPF_CORE_READ(task, self_exec_id);
     record->exec.uid = BPF_CORE_READ(task, cred, uid.val);
     tasks_comm(record->exec.comm, task);
     if (size > SAMPLER_COMMAND_MAX)
@@ -267,7 +268,7 @@ int sampler_tick(struct bpf_perf_event_data *context)
     if (!walk)
         return 0;
     walk->now = bpf_ktime_get_ns();
-    walk->process = *process;
+    task_values(&walk->process, task, process);
     walk->head.time_ns = walk->now;
     task_identify(task, &walk->head, true);
     tick_registers(walk, context, task);
@@ -282,8 +283,8 @@ int sampler_tick(struct bpf_perf_event_data *context)
 
 /* ---- Launches -------------------------------------------------------------------------------- */
 
-/* A thread launches work of a queue, and calls a function that does nothing (gpu_stack.c), with the
- * time of the launch, a number, and how many launches it stands for.
+/* A thread launches work of a queue, and calls a function that does nothing (gpu_launches.c), with
+ * the time of the launch, a number, and how many launches it stands for.
  *
  * A program at such a place may be put aside for another thread in the middle of a walk, so its
  * memory is no CPU's, but its own until it is done. */
@@ -343,7 +344,7 @@ int sampler_launched(struct pt_regs *context)
     if (!walk)
         return 0;
     walk->now = bpf_ktime_get_ns();
-    walk->process = *process;
+    task_values(&walk->process, task, process);
     walk->head.time_ns = walk->now;
     task_identify(task, &walk->head, true);
     launch_registers(walk, context);

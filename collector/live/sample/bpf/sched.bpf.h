@@ -362,7 +362,7 @@ static __always_inline void sched_stack(struct sampler_switch *entry, struct tas
         return;
     walk->head = entry->head;
     walk->now = walk->head.time_ns = now;
-    walk->process = *process;
+    task_values(&walk->process, task, process);
     stack_registers(walk, task);
     if (!config.user_is_unsafe)
         stack_walk(walk, task);

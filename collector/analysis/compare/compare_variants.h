@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/* Several variants of a command in one table. Thread-safety: one thread
+ * per object. */
+#ifndef ANNOT_COMPARE_VARIANTS_H
+#define ANNOT_COMPARE_VARIANTS_H
+
+#include "compare.h"
+#include "table.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct compare;
+
+enum { COMPARE_PARAMETERS_MAX = 8 };
+
+struct compare_parameters {
+    const char *names[COMPARE_PARAMETERS_MAX];
+    size_t count;
+    bool commands; /* there are several of these, too */
+};
+
+/* One side of a comparison whose A is the first variant. */
+struct compare_variant {
+    const struct compare *compare;
+    enum compare_side side;
+    const char *label;
+    const char *const *values; /* of the parameters */
+};
+
+/* A table with a row of each; the caller's (table_fini). The arguments outlive it. 0 or -ENOMEM. */
+int compare_variants_table(const struct compare_variant *variants, size_t count,
+                           const struct compare_parameters *parameters, struct table *ret_table);
+
+/* Is it the name of one of its own columns? */
+bool compare_is_variant_column(const char *name);
+
+#endif

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/* What labels are, and which stacks are start-up: see own_parts.h. */
+#include "own_parts.h"
+
+#include "code_owner.h"
+
+#include <stdlib.h>
+
+static void find_labels(const struct trace *trace, struct own_label *labels)
+{
+    uint32_t count = stacks_label_count(trace_stacks_get(trace));
+    for (uint32_t i = 1; i < count; i++)
+        labels[i] =
+            (struct own_label){(uint8_t)code_owner_of(trace, i), (uint8_t)code_purpose_of(trace, i),
+                               (uint8_t)code_begins(trace, i), code_is_bootstrap(trace, i)};
+}
+
+/* How far a stack has come, from its outermost frame on. */
+enum state { BEFORE, STARTS, HANDS_OVER, BEGUN };
+
+static enum state after(enum state before, const struct own_label *label)
+{
+    if (before == BEGUN || (before == HANDS_OVER && label->begins == BEGINS_MODULE))
+        return BEGUN;
+    if (label->purpose == PURPOSE_START_UP)
+        return label->begins == BEGINS_MAIN ? HANDS_OVER : STARTS;
+    if (before != BEFORE)
+        return STARTS;
+    return label->purpose == PURPOSE_IMPORT ? BEFORE : BEGUN;
+}
+
+/* A caller's stack has a smaller number. */
+bool *own_begin_stacks(const struct trace *trace, struct own_label *labels)
+{
+    const struct stacks *stacks = trace_stacks_get(trace);
+    uint32_t count = stacks_stack_count(stacks);
+    uint8_t *states = calloc((size_t)count + 1, sizeof(*states));
+    bool *starts = calloc((size_t)count + 1, sizeof(*starts));
+    find_labels(trace, labels);
+    for (uint32_t i = 1; i < count && states && starts; i++) {
+        const struct stack *stack = stacks_get_stack(stacks, i);
+        const struct frame *frame = stacks_get_frame(stacks, stack->frame);
+        enum state before = (enum state)states[stack->parent];
+        states[i] = before;
+        if (frame->kind == FRAME_PYTHON)
+            states[i] = after(before, &labels[frame->label]);
+        starts[i] = states[i] == STARTS || states[i] == HANDS_OVER;
+    }
+    if (!states) {
+        free(starts);
+        starts = NULL;
+    }
+    free(states);
+    return starts;
+}
+
+bool own_begin_has_python(const struct stacks *stacks, uint32_t stack)
+{
+    for (; stack != 0; stack = stacks_get_stack(stacks, stack)->parent)
+        if (stacks_get_frame(stacks, stacks_get_stack(stacks, stack)->frame)->kind == FRAME_PYTHON)
+            return true;
+    return false;
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+/* Rules about pools: their cost, and even work of their workers. Thread-safety: one thread per
+ * report. */
+#ifndef ANNOT_FINDINGS_POOLS_H
+#define ANNOT_FINDINGS_POOLS_H
+
+#include "findings.h"
+
+/* The cost of pools; how even the work of their workers is. */
+void find_hand_over(struct findings *findings);
+void find_uneven(struct findings *findings);
+
+#endif

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/* The tables of ranges, imports, marks and counters, and labels of their rows. 0 or -ENOMEM.
+ * Thread-safety: one thread per report. */
+#ifndef ANNOT_REPORT_RANGES_H
+#define ANNOT_REPORT_RANGES_H
+
+#include "range_stats.h"
+#include "report_model.h"
+#include "table.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct range_stats;
+
+/* The makers, in the order of the tables. 0 or -ENOMEM. */
+int report_add_ranges(struct report *report);
+int report_add_imports(struct report *report);
+int report_add_plain(struct report *report); /* marks, counters */
+
+/* Is the row's range one that pyannot made, not the program itself? */
+bool report_row_is_observed(const struct range_stats *stats, uint32_t index);
+
+/* What people call a row's range: with whose it is, as they asked for. Returns the length. */
+size_t report_range_label(const struct report *report, uint32_t index, char *buffer, size_t size);
+
+/* The module whose import took longest, with those that it imports; NULL: there is none. */
+const char *report_longest_import(const struct range_stats *stats, uint64_t *ret_total_ns);
+
+/* With options.durations: of a row of a table of ranges, as range_stats_durations. NULL: there are
+ * none. */
+const struct range_duration *report_durations(const struct report *report,
+                                              const struct table *table, uint64_t row,
+                                              uint32_t *ret_count);
+
+#endif

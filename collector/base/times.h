@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/* Times in nanoseconds: arithmetic, and sorting of what is nearly in order. Thread-safety:
+ * functions without state. */
+#ifndef ANNOT_TIMES_H
+#define ANNOT_TIMES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+static inline int64_t time_latest(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+static inline int64_t time_earliest(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Foreign times may add up to anything. */
+static inline int64_t time_add(int64_t a, int64_t b)
+{
+    int64_t sum;
+    return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
+}
+
+struct time_place {
+    int64_t time_ns;
+    uint32_t index;
+};
+
+/* Equal times stay in the order in which they were. `spare` has room for as many. Cost: count times
+ * the logarithm of the number of stretches. */
+void time_order_sort(struct time_place *places, struct time_place *spare, size_t count);
+
+#endif

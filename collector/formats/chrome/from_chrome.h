@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT */
+/* State of the reader of Chrome traces, which its files share. Thread-safety: one thread per
+ * reader. */
+#ifndef ANNOT_FROM_CHROME_H
+#define ANNOT_FROM_CHROME_H
+
+#include "event.h"
+#include "hash_map.h"
+#include "json_reader.h"
+#include "sink.h"
+#include "v8_profile.h"
+#include "vec.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { CHROME_CATEGORY_MAX = 256, CHROME_COPY_SIZE = 4096 };
+
+/* What a key of a value says of it; other keys are CHROME_KEY_PLAIN. */
+enum from_chrome_key {
+    CHROME_KEY_PLAIN = 1,
+    CHROME_KEY_CORRELATION,
+    CHROME_KEY_DEVICE,
+    CHROME_KEY_STREAM,
+    CHROME_KEY_CONTEXT,
+    CHROME_KEY_LINE,
+    CHROME_KEY_FILE,
+    CHROME_KEY_META,
+    CHROME_KEY_DATA,
+    CHROME_KEY_KERNEL, /* of XLA: what it is, and more of it */
+    CHROME_KEY_COPY,
+    CHROME_KEY_SET,
+    CHROME_KEY_GRID, /* from here on: called otherwise in recordings */
+    CHROME_KEY_BLOCK,
+    CHROME_KEY_REGISTERS,
+    CHROME_KEY_SHARED,
+    CHROME_KEY_OCCUPANCY,
+    CHROME_KEY_BYTES,
+    CHROME_KEY_EXTERNAL,
+};
+
+/* Values that say where an event belongs, beside being values. */
+struct from_chrome_known {
+    int64_t correlation, device, stream, context, line;
+    uint32_t file; /* string */
+    bool has_correlation, has_device, has_stream, has_context;
+    uint32_t details;          /* of XLA: string */
+    enum from_chrome_key what; /* and their key */
+};
+
+/* One event as it stands there. */
+struct from_chrome_event {
+    char phase;
+    bool has_ts, has_dur, has_id, has_pid, has_tid;
+    bool empty;              /* XLA ends its files with one */
+    uint32_t name, category; /* strings; 0: none */
+    struct import_id pid, tid;
+    int64_t ts_ns, dur_ns;
+    uint64_t id;   /* of a pair: mixed of all that it goes by */
+    bool id_local; /* of its process */
+    uint64_t bind; /* a flow that comes in, goes out, or both */
+    bool flow_in, flow_out;
+    uint64_t frame; /* of stackFrames: its id; 0: none */
+    uint32_t stack; /* that stands in the event, if has_stack */
+    bool has_stack;
+    uint32_t meta; /* string: the value "name" or "labels" of metadata */
+    struct from_chrome_known known;
+};
+
+/* What a category says of its events. */
+enum from_chrome_class {
+    CHROME_PLAIN = 1,
+    CHROME_CALL,       /* of Python: "name (file:line)" */
+    CHROME_CALL_TORCH, /* of Python: "file(line): name" */
+    CHROME_DRIVER,     /* a call of the program to the driver of a GPU */
+    CHROME_REPEATED,   /* told again what other events tell */
+    CHROME_KERNEL,     /* from here on: of queues */
+    CHROME_COPY,
+    CHROME_SET,
+    CHROME_WAIT,
+    CHROME_OVERHEAD,
+    CHROME_CLASSES,
+};
+
+/* Begins that wait for their ends, of a thread. */
+struct from_chrome_open {
+    VEC(struct event) begins;
+    VEC(struct arg) args;
+};
+
+/* Names of processes and threads: the file may tell them before, behind and without the rest. */
+struct from_chrome_meta {
+    struct import_id pid, tid;
+    bool thread;
+    uint32_t name, labels; /* strings */
+    int64_t device;        /* of a process of XLA that stands for one; -1: it does not */
+    bool stream;           /* of a thread: it stands for one of a device */
+};
+
+/* A device that the document describes. */
+struct from_chrome_device {
+    int64_t number;
+    uint32_t name; /* string */
+};
+
+/* One of the tree "stackFrames". */
+struct from_chrome_frame {
+    uint64_t parent; /* id; 0: none */
+    uint32_t name;   /* string */
+};
+
+struct from_chrome_reader {
+    struct json_reader json;
+    struct import_sink *sink;
+    struct from_chrome_event event;
+    VEC(struct arg) args;              /* of the event */
+    VEC(struct from_chrome_open) open; /* by thread */
+    size_t open_count;                 /* begins of all of them, and their values */
+    VEC(struct from_chrome_meta) metas;
+    VEC(struct from_chrome_device) devices;
+    struct map64 meta_index; /* by a mixed id: 1 + index */
+    struct map64 classes;    /* by category: class << 32 | scope */
+    struct map64 calls;      /* by name: of the call */
+    struct sorter *work;     /* of GPUs and their launches, by their numbers; NULL: none yet */
+    struct sorter *samples;  /* that wait for their stacks; NULL: none yet */
+    VEC(struct from_chrome_frame) frames;
+    struct map64 frame_index, frame_stacks; /* by id: 1 + index; the stack that ends there */
+    struct map64 sampled;                   /* threads by their numbers alone */
+    VEC(uint8_t) keys;                      /* by string: enum from_chrome_key; 0: not met as one */
+    struct v8_profiles profiles;
+    struct v8_chunk chunk;       /* of them, in the event */
+    struct map64 profile_index;  /* by a mixed id */
+    bool has_devices;            /* a process stands for one */
+    uint32_t with;               /* string: the key whose value becomes a part of names; 0: none */
+    char copy[CHROME_COPY_SIZE]; /* of nested values */
+    int64_t base_ns;             /* is added to all times */
+};
+
+static inline uint64_t from_chrome_mix(uint64_t a, uint64_t b)
+{
+    uint64_t mixed = (a ^ (b + UINT64_C(0x9e3779b97f4a7c15) + (a << 6) + (a >> 2))) *
+                     UINT64_C(0xff51afd7ed558ccd);
+    return mixed ^ mixed >> 32;
+}
+
+/* The name of a key in recordings: the string itself for most. */
+uint32_t from_chrome_key_becomes(struct from_chrome_reader *reader, uint32_t key);
+
+#endif

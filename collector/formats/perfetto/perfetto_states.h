@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/* Threads as in a system trace: when each ran and where, when it could have, what it waited for.
+ *
+ * From switches come the reader's thread states (running, runnable, sleeping, uninterruptible with
+ * I/O wait) and its tracks of CPUs; the reason is the "blocked function" of a state. The reader
+ * stands tracks of its own above the program: of CPUs, of kernel events, of counts. So it is asked
+ * for. Where a stretch off the CPU was too short to be recorded and another thread ran in it, the
+ * thread counts as runnable there. */
+#ifndef ANNOT_PERFETTO_STATES_H
+#define ANNOT_PERFETTO_STATES_H
+
+#include "sample.h"
+#include "vec.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct perfetto_tracks;
+struct state_thread;
+
+enum { PERFETTO_RUNS_MAX = 4 << 20 }; /* 96 MiB; later ones are not checked for such stretches */
+
+/* A stretch on a CPU. */
+struct perfetto_run {
+    int64_t begin_ns, end_ns;
+    uint32_t thread;
+    uint16_t cpu;
+};
+
+struct perfetto_states {
+    struct perfetto_tracks *tracks;
+    uint32_t sequence;
+    bool begun;
+    uint32_t symbols; /* bits: reasons whose names are told */
+    struct state_thread *threads;
+    uint32_t thread_count;
+    VEC(struct perfetto_run) runs;
+    int64_t to_ns; /* what comes afterwards is not known */
+};
+
+/* Nothing is written before the first switch. 0 or -errno. */
+int perfetto_states_init(struct perfetto_states *states, struct perfetto_tracks *tracks,
+                         uint32_t number);
+
+/* All samples, in recording order; then finish. */
+int perfetto_states_put(struct perfetto_states *states, const struct sample *sample);
+int perfetto_states_finish(struct perfetto_states *states);
+void perfetto_states_fini(struct perfetto_states *states);
+
+#endif

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+/* Options that had no effect on the recording. Thread-safety: as the trace. */
+#ifndef ANNOT_COLLECTOR_ASKED_H
+#define ANNOT_COLLECTOR_ASKED_H
+
+#include "collector.h"
+#include "intake_filter.h"
+
+struct trace;
+
+/* When all events and facts are in the trace: notes for it. 0 or -errno. */
+int asked_note(const struct collector_asked *asked, const struct filter_rules *rules,
+               struct trace *trace);
+
+#endif

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/* The filter of a collector's session: at its begin, and while it runs; its end of `annot set`,
+ * whose other end is collector_sessions.c. Thread-safety: one thread per object. */
+#ifndef ANNOT_COLLECTOR_FILTER_H
+#define ANNOT_COLLECTOR_FILTER_H
+
+#include "collector.h"
+#include "intake_filter.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct annot_session;
+struct directory;
+struct intake;
+struct session_file;
+struct trace;
+
+struct collector_filter {
+    const struct directory *directory;
+    const struct session_file *session;
+    struct session_filter_watch watch;
+    uint32_t told; /* sequence */
+    char capture[ANNOT_CAPTURE_MAX + 1];
+    bool is_new; /* the recording does not say it yet */
+};
+
+/* Rules and capture range, into a session that is being made. 0 or -E2BIG. */
+int collector_filter_init(struct collector_filter *filter, struct annot_session *session,
+                          const struct collector_options *options);
+
+/* Takes rules that somebody has changed, or that the session began with, for the programs and for
+ * the recording. 0 or -ENOMEM. Cost, without a change: a system call. */
+int collector_filter_take(struct collector_filter *filter, struct intake *intake,
+                          struct trace *trace);
+
+/* After a step of the intake: whoever changed the rules waits for this. */
+void collector_filter_told(struct collector_filter *filter);
+
+#endif

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* Lines that programs appended to the session's file, as facts of the recording: Python
+ * interpreters without pyannot and the remedy, which parts of pyannot ran, whether their records
+ * arrived; names of the recordings of sessions inside this one. docs/wire-format.md, "Lines". */
+#ifndef ANNOT_PYTHON_LINES_H
+#define ANNOT_PYTHON_LINES_H
+
+#include <stddef.h>
+
+struct trace;
+
+enum {
+    PYTHON_LINES_BYTES = 1 << 20, /* what is behind is not read */
+    PYTHON_LINE_BYTES = 1024,
+    PYTHON_NOTES_MAX = 64, /* different ones */
+    NESTED_BYTES = 8192,   /* of the list of recordings; those behind are not named */
+};
+
+/* When all events are in the trace. `fd`: the session file, or -1. 0 or -ENOMEM. */
+int python_lines_take(int fd, struct trace *trace);
+
+/* The same of lines that are there already; they are changed. */
+int python_lines_read(char *lines, size_t size, struct trace *trace);
+
+#endif

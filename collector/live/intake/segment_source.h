@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+/* A process that takes part: its segment, how it is emptied, and how it ends. One object per
+ * segment; a further copy of the runtime in the same process makes a second object with the same
+ * ordinal. */
+#ifndef ANNOT_SEGMENT_SOURCE_H
+#define ANNOT_SEGMENT_SOURCE_H
+
+#include "annot_wire.h"
+#include "annot_wire_queues.h"
+#include "clock_map.h"
+#include "drain.h"
+#include "event.h"
+#include "intake_directory.h"
+#include "intake_filter.h"
+#include "kin.h"
+#include "lives.h"
+#include "proc_info.h"
+#include "segment_reader.h"
+#include "trace.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct trace;
+
+enum source_state {
+    SOURCE_LIVE,    /* its segment is being emptied                                    */
+    SOURCE_EMPTIED, /* ended or left; all is read, blocks wait until they are in the file */
+    SOURCE_GONE,    /* segment unlinked; only its exit status may still be missing     */
+};
+
+/* What one segment adds to the totals of its process. */
+struct source_share {
+    uint64_t lost[LOSS_COUNT], misuse[MISUSE_COUNT], queued[QUEUED_COUNT];
+    uint64_t event_count;
+};
+
+struct segment_source {
+    enum source_state state;
+    const struct directory *directory; /* with its segment */
+    struct segment segment;
+    struct drain *drain; /* NULL when gone */
+    struct process_watch watch;
+    struct who who;
+    uint32_t relative;          /* its place among the kin */
+    struct image *image;        /* of the registry; NULL: not that of a process as we see it */
+    int32_t host_pid;           /* as we see it, also if it was gone at once; 0 = unknown */
+    bool primary;               /* the first segment of its process */
+    struct source_share told;   /* in the trace's totals */
+    struct filter_told filter;  /* of the segment */
+    uint32_t wishes;            /* that it was told */
+    struct annot_shared shared; /* at the last look */
+    uint64_t queues[ANNOT_QUEUE_COUNTS];
+    uint64_t shared_bytes; /* memory held, at the last look */
+    uint64_t ticket;       /* emptied: of the chunk that all of it is in; 0: none yet */
+    bool status_known, end_told;
+    bool status_final; /* nothing more will be known of its end */
+    bool orderly;
+    bool note_told;           /* its last word is in the trace */
+    int32_t note_tid;         /* whose it is, or 0 */
+    uint64_t cut_told;        /* of names.cut */
+    uint64_t short_told;      /* of drain.short_count */
+    int64_t end_ns;           /* when its end was seen */
+    uint64_t kernels_address; /* AT_RANDOM by the kernel, where the program has another */
+};
+
+/* Fills the trace's entry from the segment: pids, names, times. 0 or -ENOMEM. */
+int source_describe(struct segment_source *source, struct trace *trace, struct clock_map *clock);
+
+/* Reads what the segment tells of the whole process: losses, name, peak. 0 or -ENOMEM. */
+int source_publish(struct segment_source *source, struct trace *trace);
+
+/* Whether the program was replaced by exec: its mapping is gone although it lives. */
+bool source_was_replaced(struct segment_source *source);
+
+/* Notes the end in the trace. `wait_status` only if status_known. */
+void source_end(struct segment_source *source, struct trace *trace, int wait_status,
+                int64_t end_ns);
+void source_end_exec(struct segment_source *source, struct trace *trace, int64_t end_ns);
+
+/* Unlinks and unmaps the segment. */
+void source_remove_segment(struct segment_source *source);
+void source_destroy(struct segment_source *source);
+
+#endif

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+/* Titles of processes: /proc/PID/cmdline, where the program has written a text over its arguments.
+ *
+ * A look that finds a title may precede the news of an exec, so it counts when the next look finds
+ * the same. Looks at a process become rarer from PAUSE_LEAST_NS to PAUSE_MOST_NS; one that finds
+ * another title than the last is followed by one more after PAUSE_LEAST_NS. The bytes are foreign;
+ * a program that changes its title all the time changes its name CHANGES_MAX times. */
+#include "lives_state.h"
+
+#include "file_io.h"
+#include "hash.h"
+#include "proc_info.h"
+#include "text.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define ROUND_NS       INT64_C(50000000)
+#define PAUSE_LEAST_NS INT64_C(50000000)
+#define PAUSE_MOST_NS  INT64_C(5000000000)
+
+enum { TITLE_SIZE = 512, LOOKS = 16, SLOTS = 1024, CHANGES_MAX = 16 };
+
+/* Arguments are separated by NUL, and programs are started by their paths; what remains of the
+ * memory after a title is filled with NUL or blanks. Returns the length; 0: no title. */
+static size_t read_title(int32_t pid, char title[TITLE_SIZE])
+{
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)pid);
+    ssize_t size = file_read_text(path, title, TITLE_SIZE);
+    size_t length = size > 0 ? (size_t)size : 0;
+    while (length > 0 && (title[length - 1] == 0 || title[length - 1] == ' '))
+        length--;
+    if (length == TITLE_SIZE - 1 || title[0] == '/' || memchr(title, 0, length))
+        return 0;
+    title[length] = 0;
+    return length;
+}
+
+/* A program without arguments, too, has a command line of one text. */
+static bool is_command(const struct lives *lives, const struct image *image, const char *title,
+                       size_t length)
+{
+    char text[COMMAND_TEXT_SIZE];
+    uint32_t cmdline = trace_process_get(lives->trace, (uint32_t)image->ordinal)->cmdline;
+    const char *known = cmdline ? trace_string(lives->trace, cmdline)->bytes : image->cmdline;
+    command_text(title, length, text);
+    return !known || !known[0] || strcmp(known, title) == 0 || strcmp(known, text) == 0;
+}
+
+static bool is_still(const struct process *life)
+{
+    struct proc_stat now;
+    return proc_stat(life->pid, &now) == 0 &&
+           (life->start_ticks == 0 || life->start_ticks == now.start_ticks);
+}
+
+static int set_title(struct lives *lives, struct process *life, const char *title, size_t length)
+{
+    struct trace_process *entry = trace_process(lives->trace, (uint32_t)life->last->ordinal);
+    struct title *told = life_title(life);
+    if (entry->name != told->name || told->changes >= CHANGES_MAX || !is_still(life))
+        return 0;
+    int64_t name = trace_string_add(lives->trace, title, length);
+    if (name < 0)
+        return (int)name;
+    if (entry->name == (uint32_t)name)
+        return 0;
+    told->name = entry->name = (uint32_t)name;
+    told->changes++;
+    entry->revision++;
+    return 0;
+}
+
+static int look_at(struct lives *lives, struct process *life, int64_t now_ns)
+{
+    struct title *title = life_title(life);
+    char text[TITLE_SIZE];
+    size_t length = read_title(life->pid, text);
+    if (title->image != life->last)
+        *title = (struct title){.image = life->last, .pause_ns = PAUSE_LEAST_NS / 2};
+    if (length > 0 && is_command(lives, life->last, text, length))
+        length = 0;
+    uint64_t seen = length > 0 ? hash_bytes(text, length) | 1 : 0;
+    bool is_same = seen != 0 && seen == title->seen;
+    title->hurried = seen != 0 && !is_same && !title->hurried;
+    title->seen = seen;
+    if (!title->hurried)
+        title->pause_ns = title->pause_ns < PAUSE_MOST_NS / 2 ? title->pause_ns * 2 : PAUSE_MOST_NS;
+    title->due_ns = now_ns + (title->hurried ? PAUSE_LEAST_NS : title->pause_ns);
+    return is_same ? set_title(lives, life, text, length) : 0;
+}
+
+static bool is_due(struct process *life, int64_t now_ns)
+{
+    const struct title *title = life_title(life);
+    return life->end_ns == 0 && life->last->ordinal >= 0 &&
+           (title->image != life->last || now_ns >= title->due_ns);
+}
+
+int lives_read_titles(struct lives *lives, int64_t now_ns)
+{
+    const struct map64 *map = &lives->by_pid;
+    unsigned looks = 0;
+    int error = 0;
+    if (now_ns < lives->titles_ns)
+        return 0;
+    lives->titles_ns = now_ns + ROUND_NS;
+    for (size_t i = 0; i < SLOTS && i < map->capacity && looks < LOOKS && !error; i++) {
+        const struct map64_entry *entry = &map->entries[lives->title_slot++ & (map->capacity - 1)];
+        struct process *life = (struct process *)(uintptr_t)entry->value;
+        if (entry->key == 0 || !is_due(life, now_ns))
+            continue;
+        error = look_at(lives, life, now_ns);
+        looks++;
+    }
+    return error;
+}

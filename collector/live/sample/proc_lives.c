@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+/* Reads /proc with care: a process chooses its own name and the names of its threads. */
+#include "proc_lives.h"
+
+#include "clock_now.h"
+#include "file_io.h"
+#include "proc_info.h"
+#include "text.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* At least 1. */
+static int64_t start_ns(uint64_t ticks)
+{
+    int64_t ns = clock_ticks_ns(ticks, clock_asleep_ns());
+    return ns > 0 ? ns : 1;
+}
+
+int process_past_tell(struct lives *lives, int32_t pid, int32_t parent)
+{
+    char command[COMMAND_TEXT_SIZE], parent_command[COMMAND_TEXT_SIZE];
+    struct proc_stat status, parent_status;
+    if (proc_stat(pid, &status) != 0)
+        return 0;
+    struct lives_task task = {.pid = pid, .start_ticks = status.start_ticks};
+    int64_t begin_ns = start_ns(status.start_ticks);
+    proc_command(pid, command);
+    if (parent && proc_stat(parent, &parent_status) == 0) {
+        struct lives_fork fork = {
+            .child = task,
+            .parent = {.pid = parent, .start_ticks = parent_status.start_ticks},
+            .time_ns = begin_ns,
+            .comm = status.comm};
+        int error = lives_fork(lives, &fork);
+        proc_command(parent, parent_command);
+        if (error || strcmp(command, parent_command) == 0)
+            return error;
+    }
+    return lives_exec(lives, &task, begin_ns, status.comm, command);
+}
+
+/* ---- Names of threads ---- */
+
+enum { NAME_SIZE = 32 };
+
+static bool read_file(int32_t pid, int32_t tid, const char *name, char *text, size_t size)
+{
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/%d/task/%d/%s", (int)pid, (int)tid, name);
+    return file_read_text(path, text, size) > 0;
+}
+
+static bool read_name(int32_t pid, int32_t tid, char name[NAME_SIZE])
+{
+    if (!read_file(pid, tid, "comm", name, NAME_SIZE))
+        return false;
+    name[strcspn(name, "\n")] = '\0';
+    return name[0] != '\0';
+}
+
+/* Its number in the innermost of its namespaces; 0: gone. */
+static int32_t read_inner_tid(int32_t pid, int32_t tid)
+{
+    char text[4096];
+    return read_file(pid, tid, "status", text, sizeof(text)) ? proc_innermost(text) : 0;
+}
+
+void thread_names_tell(struct lives *lives, const struct lives_task *process, int64_t time_ns)
+{
+    char path[64], name[NAME_SIZE];
+    const struct dirent *entry;
+    snprintf(path, sizeof(path), "/proc/%d/task", (int)process->pid);
+    DIR *folder = opendir(path);
+    while (folder && (entry = readdir(folder))) {
+        struct lives_task task = *process;
+        task.tid = task.ns_tid = (int32_t)strtol(entry->d_name, NULL, 10);
+        if (task.tid <= 0 || !read_name(task.pid, task.tid, name))
+            continue;
+        if (task.ns_pid != 0 && task.ns_pid != task.pid)
+            task.ns_tid = read_inner_tid(task.pid, task.tid);
+        lives_thread_comm(lives, &task, time_ns, name);
+    }
+    if (folder)
+        closedir(folder);
+}

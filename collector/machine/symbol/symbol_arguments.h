@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/* Arguments of functions, by debug information: names, types, and where they are when the function
+ * begins. Source: DWARF 5, sections 2.5, 2.6 and 4.1. Thread-safety: one thread per object. */
+#ifndef ANNOT_SYMBOL_ARGUMENTS_H
+#define ANNOT_SYMBOL_ARGUMENTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* How a value is to be understood. */
+enum code_type {
+    CODE_OTHER_TYPE = 0,
+    CODE_SIGNED = 1,
+    CODE_UNSIGNED = 2, /* addresses, too */
+    CODE_FLOAT = 3,
+    CODE_BOOL = 4,
+    CODE_TEXT = 5,         /* the address of one that ends with NUL */
+    CODE_COUNTED_TEXT = 6, /* an address and how many bytes are there */
+};
+
+/* Where it is when the function begins. */
+enum code_where {
+    CODE_IN_REGISTER = 0,
+    CODE_ON_STACK = 1,
+    CODE_CONSTANT = 2, /* nowhere: it is always the same */
+    CODE_IN_VECTOR = 3,
+    CODE_IN_PARTS = 4,
+    CODE_OPTIMISED_OUT = 5,
+    CODE_NOT_KNOWN = 6,
+};
+
+struct code_choice {
+    int64_t value;
+    const char *name;
+};
+
+struct code_argument {
+    const char *name;      /* NULL: it has none */
+    uint8_t where, type;   /* enum code_where, enum code_type */
+    uint8_t size;          /* bytes; 0: many */
+    uint8_t reg, second;   /* the processor's numbers; of a counted text both */
+    bool length_first;     /* of one: the first is how many */
+    int64_t offset;        /* ON_STACK: from the stack pointer on; CONSTANT: the value */
+    uint32_t choice_count; /* of an enumeration: its first 256 names */
+    const struct code_choice *choices;
+};
+
+/* Where the function begins, and where it is met: there, or behind its "endbr64". */
+struct code_entry {
+    uint64_t begin, entry;
+};
+
+/* What is told is valid until it returns. Other than 0 ends it. */
+typedef int code_argument_visit(void *context, const struct code_argument *argument);
+
+/* As symbol_module_arguments. */
+struct symbol_lines;
+
+int symbol_lines_arguments(struct symbol_lines *lines, const struct code_entry *entry,
+                           code_argument_visit *visit, void *context);
+
+#endif

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/* Runs call frame instructions, and reports a state per stretch of code. DWARF 5, sections 6.4.2
+ * and 6.4.3. Thread-safety: no state of its own. */
+#ifndef ANNOT_CFI_PROGRAM_H
+#define ANNOT_CFI_PROGRAM_H
+
+#include "cfi_index.h"
+#include "cfi_state.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct cfi_run {
+    struct cfi_reader program;
+    uint64_t program_address; /* of its first byte, for DW_CFA_set_loc */
+    uint64_t begin, end;      /* of the code */
+    uint64_t code_align;
+    int64_t data_align;
+    uint8_t encoding;
+    const struct cfi_state *initial; /* NULL: the program of a CIE itself */
+    /* From `address` on the state holds; addresses rise. */
+    void (*row)(void *context, uint64_t address, const struct cfi_state *state);
+    void *context;
+};
+
+/* Changes *state step by step. false: an instruction that is unknown or cut off; then the rows so
+ * far are right, what comes behind them is not known, and *ret_address is where that begins. */
+bool cfi_run(struct cfi_run *run, struct cfi_state *state, uint64_t *ret_address);
+
+#endif

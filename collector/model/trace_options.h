@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/* Facts of a recording about options of the command that made it. Thread-safety: as the trace. */
+#ifndef ANNOT_TRACE_OPTIONS_H
+#define ANNOT_TRACE_OPTIONS_H
+
+#include "trace.h"
+
+/* The FACT_COUNT of functions of Python that calls, or lines, were traced of; in each process. */
+#define TRACE_FACT_TRACED "functions of Python traced"
+
+/* Begins FACT_NOTEs: an option of `annot record` that could not do what it is for, and the reason.
+ */
+#define TRACE_FACT_IDLE_OPTION "option without effect: "
+
+uint32_t trace_idle_option_count(const struct trace *trace);
+
+#endif

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/* Facts about the recording, the wall bar, what limits the trust in the numbers, and what the page
+ * leaves out. Thread-safety: one thread per page. */
+#ifndef ANNOT_PAGE_FACTS_H
+#define ANNOT_PAGE_FACTS_H
+
+#include "json_writer.h"
+
+#include <stddef.h>
+
+struct page;
+
+/* What the page is called: at most size - 1 bytes and NUL. */
+void page_title(const struct page *page, char *buffer, size_t size);
+int page_put_facts(struct page *page, struct json_doc *doc);
+int page_put_wall(struct page *page, struct json_doc *doc);
+int page_put_trust(struct page *page, struct json_doc *doc);
+int page_put_left_out(struct page *page, struct json_doc *doc);
+
+#endif

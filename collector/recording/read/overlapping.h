@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/* Ranges that may overlap: starts and ends find each other by process and id, in any order.
+ * Thread-safety: one thread per pass. */
+#ifndef ANNOT_OVERLAPPING_H
+#define ANNOT_OVERLAPPING_H
+
+#include "event.h"
+#include "pass_state.h"
+
+#include <stdbool.h>
+
+struct pass;
+struct starts;
+
+struct starts *starts_create(void);
+void starts_destroy(struct starts *starts);
+
+/* EVENT_START or EVENT_END. `wanted`: what the selection says of a start. */
+int starts_take(struct pass *pass, const struct event *event, const struct args *args, bool wanted);
+int starts_begin(struct pass *pass); /* ITEM_OPENED of all that is open */
+int starts_finish(struct pass *pass);
+
+#endif

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT */
+/* Runs a command: parses its options by its table, checks its operands, prints its help.
+ *
+ * Exit status: 0 done, 1 could not, 2 wrong command line; `record` has its own (annot-record(1)).
+ */
+#include "cmd.h"
+#include "hints.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Help -------------------------------------------------------------------------------------
+ */
+
+enum { HELP_WIDTH = 100, HELP_COLUMN = 28 };
+
+/* Words of `text` from the present column on, broken at HELP_WIDTH, indented by HELP_COLUMN. */
+static void print_wrapped(const char *text)
+{
+    size_t column = HELP_COLUMN;
+    while (*text) {
+        size_t length = strcspn(text, " ");
+        if (column > HELP_COLUMN && column + 1 + length > HELP_WIDTH) {
+            printf("\n%*s", HELP_COLUMN, "");
+            column = HELP_COLUMN;
+        } else if (column > HELP_COLUMN) {
+            putchar(' ');
+            column++;
+        }
+        printf("%.*s", (int)length, text);
+        column += length;
+        text += length + (text[length] == ' ');
+    }
+    putchar('\n');
+}
+
+/* "path|name" as "path, name". */
+static void list_words(const char *words, char *buffer, size_t size)
+{
+    size_t used = 0;
+    for (; *words && used + 3 < size; words++) {
+        if (*words != '|') {
+            buffer[used++] = *words;
+            continue;
+        }
+        buffer[used++] = ',';
+        buffer[used++] = ' ';
+    }
+    buffer[used] = '\0';
+}
+
+static void print_option(const struct option_spec *spec)
+{
+    char left[160], choices[256] = "", text[512];
+    const char *value = spec->kind == OPTION_FLAG     ? ""
+                        : spec->kind == OPTION_CHOICE ? "WORD"
+                        : spec->kind == OPTION_MODE   ? "[=WORD]"
+                                                      : spec->value_name;
+    if (spec->kind == OPTION_CHOICE || spec->kind == OPTION_MODE)
+        list_words(spec->value_name, choices, sizeof(choices));
+    int used = snprintf(left, sizeof(left), "  %c%c%c --%s%s%s", spec->letter ? '-' : ' ',
+                        spec->letter ? spec->letter : ' ', spec->letter ? ',' : ' ', spec->name,
+                        value[0] && value[0] != '[' ? " " : "", value);
+    snprintf(text, sizeof(text), "%s%s%s%s%s%s", spec->help, choices[0] ? ": " : "", choices,
+             spec->fallback ? " (default " : "", spec->fallback ? spec->fallback : "",
+             spec->fallback ? ")" : "");
+    if (used > HELP_COLUMN - 2)
+        printf("%s\n%*s", left, HELP_COLUMN, "");
+    else
+        printf("%-*s", HELP_COLUMN, left);
+    print_wrapped(text);
+}
+
+void cmd_print_help(const struct cmd *cmd)
+{
+    printf("annot %s: %s\n\nusage: annot %s%s%s\n\noptions:\n", cmd->name, cmd->summary, cmd->name,
+           cmd->usage[0] ? " " : "", cmd->usage);
+    for (const struct option_spec *spec = cmd_options(cmd); spec && spec->name; spec++)
+        if (spec->help)
+            print_option(spec);
+    print_option(&(struct option_spec){"help", 'h', OPTION_FLAG, 0, NULL, "print this text", NULL});
+    if (cmd->details)
+        printf("\n%s", cmd->details);
+    if (cmd->print_details)
+        cmd->print_details();
+}
+
+/* ---- Running --------------------------------------------------------------------------------- */
+
+static int fail_options(const struct cmd *cmd, const struct options *options)
+{
+    const char *hint = options->unknown[0] ? hint_find(cmd->name, options->unknown) : NULL;
+    if (!hint && options->unknown[0] && !options->near)
+        hint = hint_find_near(cmd->name, options->unknown);
+    if (options->choice[0])
+        hint = hint_find_choice(cmd->name, options->choice);
+    return cmd_fail(cmd->misuse_status ? cmd->misuse_status : CMD_MISUSE, "%s\n%s", options->error,
+                    hint ? hint : options->hint);
+}
+
+static int check_operands(const struct cmd *cmd, const struct options *options)
+{
+    int status = cmd->misuse_status ? cmd->misuse_status : CMD_MISUSE;
+    if (options->operand_count < cmd->operands_min)
+        return cmd_fail(status, "%s missing\nusage: annot %s %s",
+                        cmd->command_follows ? "the command to run is" : "an argument is",
+                        cmd->name, cmd->usage);
+    if (cmd->operands_max >= 0 && options->operand_count > cmd->operands_max)
+        return cmd_fail(status, "too many arguments: \"%s\"\nusage: annot %s%s%s",
+                        options->operands[cmd->operands_max], cmd->name, cmd->usage[0] ? " " : "",
+                        cmd->usage);
+    return 0;
+}
+
+int cmd_run(const struct cmd *cmd, int argc, char **argv)
+{
+    cmd_set_name(cmd->name);
+    void *values = calloc(1, cmd->values_size + 1);
+    if (!values)
+        return cmd_fail(CMD_FAILED, "out of memory");
+    struct options options = {
+        .specs = cmd_options(cmd),
+        .values = values,
+        .command_follows = cmd->command_follows,
+    };
+    int status = 0;
+    if (options_parse(&options, argc, argv) < 0)
+        status = fail_options(cmd, &options);
+    else if (options.help)
+        cmd_print_help(cmd);
+    else
+        status = check_operands(cmd, &options);
+    if (status == 0 && !options.help) {
+        struct cmd_call call = {cmd, values, options.operands, options.operand_count, &options};
+        status = cmd->run(&call);
+    }
+    free(values);
+    return status;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* The folder of recordings of `annot stat`. Main thread only. */
+#ifndef ANNOT_STAT_FOLDER_H
+#define ANNOT_STAT_FOLDER_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+struct stat_folder {
+    char path[PATH_MAX - 300];
+    bool temporary;
+    const char *const *names; /* owned */
+    size_t count;
+};
+
+/* `name`: NULL makes one that fini removes, with all that is in it. `variants`: the names of the
+ * folders in it, which outlive it; a slash in them becomes another character. CMD_OK, or the
+ * message is out. fini accepts a zeroed object. */
+int stat_folder_init(struct stat_folder *folder, const char *name, const char *const *variants,
+                     size_t count);
+void stat_folder_fini(struct stat_folder *folder);
+
+/* "DIR/A/001.annot" */
+void stat_folder_path(const struct stat_folder *folder, size_t variant, unsigned run,
+                      char path[PATH_MAX]);
+
+#endif

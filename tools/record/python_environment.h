@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/* The environment of a command for Python. Main thread only. */
+#ifndef ANNOT_PYTHON_ENVIRONMENT_H
+#define ANNOT_PYTHON_ENVIRONMENT_H
+
+#include "child.h"
+#include "collector.h"
+#include "record_options.h"
+#include "tracing_options.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct python_values;
+
+enum { PYTHON_VARIABLES_MAX = 3 };
+
+/* What was asked for, as it was written: the recording says which of it had no effect. */
+struct asked_texts {
+    char calls[512], lines[512], python[256], capture[512];
+};
+
+void asked_describe(const struct tracing_values *trace, const struct python_values *python,
+                    const char *capture, struct asked_texts *texts, struct collector_asked *asked);
+
+struct python_environment {
+    struct child_variable variables[PYTHON_VARIABLES_MAX];
+    char folders[4 * PATH_MAX], preload[4 * PATH_MAX];
+    bool has_library; /* that is preloaded, now or by somebody before */
+};
+
+/* Before the command starts: says that nothing of Python can be traced in programs as they are. */
+void python_warn(const struct python_environment *environment, const struct python_values *values,
+                 const struct collector_asked *asked);
+
+/* Fills in what the command gets; returns how many variables. They point into *environment. */
+size_t python_environment(const struct python_values *values,
+                          struct python_environment *environment);
+
+#endif

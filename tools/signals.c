@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: MIT */
+/* See signals.h. */
+#include "signals.h"
+
+#include "clock_now.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdint.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <time.h>
+#include <unistd.h>
+
+static const int faults[SIGNALS_FAULTS] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE};
+
+/* ---- Faults ---------------------------------------------------------------------------------- */
+
+/* Blocked, a fault of annot's own code would end it without the handlers that know it: that of
+ * guarded copies, those of sanitizers. */
+static struct {
+    int fd;
+    const struct sigaction *before;
+} fault_way = {.fd = -1};
+
+static void on_fault(int number, siginfo_t *info, void *context)
+{
+    (void)context;
+    if (info->si_code <= 0) {
+        const struct signal_sent sent = {.number = number,
+                                         .code = info->si_code,
+                                         .sender = info->si_pid,
+                                         .value = (uintptr_t)info->si_value.sival_ptr};
+        (void)!write(fault_way.fd, &sent, sizeof(sent));
+        return;
+    }
+    for (size_t i = 0; i < SIGNALS_FAULTS; i++)
+        if (faults[i] == number)
+            sigaction(number, &fault_way.before[i], NULL); /* the access repeats and meets that */
+}
+
+static int catch_faults(struct signals *signals)
+{
+    struct sigaction action = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO};
+    int fds[2];
+    if (pipe2(fds, O_CLOEXEC | O_NONBLOCK) != 0)
+        return -errno;
+    signals->fault_fd = fds[0];
+    fault_way.fd = fds[1];
+    fault_way.before = signals->faults_before;
+    sigfillset(&action.sa_mask);
+    for (size_t i = 0; i < SIGNALS_FAULTS; i++)
+        sigaction(faults[i], &action, &signals->faults_before[i]);
+    return 0;
+}
+
+/* ---- Begin and end --------------------------------------------------------------------------- */
+
+/* One descriptor for both ways: a fault that comes just before a poll is seen by it. */
+static int open_both(struct signals *signals)
+{
+    const int ways[] = {signals->queue_fd, signals->fault_fd};
+    struct epoll_event event = {.events = EPOLLIN};
+    signals->fd = epoll_create1(EPOLL_CLOEXEC);
+    for (size_t i = 0; i < 2; i++)
+        if ((i == 0 || ways[i] >= 0) && epoll_ctl(signals->fd, EPOLL_CTL_ADD, ways[i], &event) != 0)
+            return -errno;
+    return 0;
+}
+
+int signals_begin(struct signals *signals, bool command)
+{
+    const struct sigaction normal = {.sa_handler = SIG_DFL};
+    int error = 0;
+    sigset_t all;
+    *signals = (struct signals){
+        .begun = true, .fd = -1, .queue_fd = -1, .fault_fd = -1, .witness = {.fd = -1}};
+    sigfillset(&all);
+    for (size_t i = 0; i < SIGNALS_FAULTS; i++)
+        sigdelset(&all, faults[i]);
+    if (!command)
+        sigdelset(&all, SIGABRT); /* it asks for a core file */
+    sigprocmask(SIG_BLOCK, &all, &signals->mask_before);
+    sigaction(SIGCHLD, &normal, &signals->ended_before); /* ignored, no end would be reported */
+    if (command)
+        error = catch_faults(signals);
+    signals->queue_fd = signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (!error)
+        error = open_both(signals);
+    if (!error && command)
+        (void)witness_begin(&signals->witness); /* without it, some signals arrive twice */
+    return error;
+}
+
+void signals_restore_in_child(const struct signals *signals)
+{
+    sigaction(SIGCHLD, &signals->ended_before, NULL);
+    for (size_t i = 0; i < SIGNALS_FAULTS && signals->fault_fd >= 0; i++)
+        sigaction(faults[i], &signals->faults_before[i], NULL);
+    sigprocmask(SIG_SETMASK, &signals->mask_before, NULL);
+}
+
+void signals_end(struct signals *signals)
+{
+    struct signal_sent sent;
+    if (!signals->begun)
+        return;
+    while (signals_take(signals, &sent))
+        ;
+    witness_end(&signals->witness);
+    signals_restore_in_child(signals);
+    close(signals->fd);
+    close(signals->queue_fd);
+    if (signals->fault_fd >= 0) {
+        close(signals->fault_fd);
+        close(fault_way.fd);
+    }
+    fault_way.fd = -1;
+    signals->begun = false;
+}
+
+/* ---- Taking ---------------------------------------------------------------------------------- */
+
+bool signals_is_end(int number)
+{
+    return number == SIGINT || number == SIGTERM || number == SIGHUP || number == SIGQUIT;
+}
+
+/* A closed pipe, a full file, its limit of CPU time; or the witness, which woke it. */
+static bool is_own(const struct signals *signals, const struct signal_sent *sent)
+{
+    return sent->sender == getpid() || (sent->number == SIGXCPU && sent->code == SI_KERNEL) ||
+           (signals->witness.pid > 0 && sent->sender == signals->witness.pid);
+}
+
+static bool read_next(struct signals *signals, struct signal_sent *ret_sent)
+{
+    struct signalfd_siginfo info;
+    if (signals->continued.number != 0) {
+        *ret_sent = signals->continued;
+        signals->continued.number = 0;
+        return true;
+    }
+    if (signals->fault_fd >= 0 &&
+        read(signals->fault_fd, ret_sent, sizeof(*ret_sent)) == sizeof(*ret_sent))
+        return true;
+    if (read(signals->queue_fd, &info, sizeof(info)) != sizeof(info))
+        return false;
+    *ret_sent = (struct signal_sent){.number = (int)info.ssi_signo,
+                                     .code = info.ssi_code,
+                                     .value = info.ssi_ptr,
+                                     .sender = (pid_t)info.ssi_pid};
+    return true;
+}
+
+bool signals_take(struct signals *signals, struct signal_sent *ret_sent)
+{
+    while (read_next(signals, ret_sent))
+        if (ret_sent->number == SIGCHLD || !is_own(signals, ret_sent))
+            return true;
+    return false;
+}
+
+/* ---- Passing on ------------------------------------------------------------------------------ */
+
+/* Who signals the processes of a group or container one by one takes that long. */
+#define ONE_BY_ONE_NS INT64_C(10000000)
+#define SHARED_FOR_NS INT64_C(1000000000)
+
+static void ask_witness(struct signals *signals)
+{
+    int64_t now_ns = clock_now_ns();
+    if (now_ns - signals->shared_ns > SHARED_FOR_NS)
+        signals->shared_count = 0;
+    signals->shared_count += witness_ask(&signals->witness, signals->shared + signals->shared_count,
+                                         WITNESS_SIGNALS_MAX - signals->shared_count);
+    signals->shared_ns = clock_now_ns();
+}
+
+static bool find_shared(struct signals *signals, const struct signal_sent *sent)
+{
+    for (size_t i = 0; i < signals->shared_count; i++) {
+        const struct signal_sent *other = &signals->shared[i];
+        if (other->number != sent->number || other->code != sent->code ||
+            other->sender != sent->sender || other->value != sent->value)
+            continue;
+        signals->shared[i] = signals->shared[--signals->shared_count];
+        return true;
+    }
+    return false;
+}
+
+static bool is_stop(int number)
+{
+    return number == SIGTSTP || number == SIGTTIN || number == SIGTTOU;
+}
+
+/* A stop discards a SIGCONT that waits in the witness, and the other way round. The one that is
+ * there came later, to the whole group: the one that is missing must not undo it. */
+static bool is_undone(const struct signals *signals, const struct signal_sent *sent)
+{
+    for (size_t i = 0; i < signals->shared_count; i++) {
+        int other = signals->shared[i].number;
+        if ((sent->number == SIGCONT && is_stop(other)) ||
+            (is_stop(sent->number) && other == SIGCONT))
+            return true;
+    }
+    return false;
+}
+
+static void wait_one_by_one(void)
+{
+    const struct timespec patience = {.tv_nsec = ONE_BY_ONE_NS};
+    sigset_t all;
+    sigfillset(&all);
+    (void)ppoll(NULL, 0, &patience, &all);
+}
+
+static bool has_group_got(struct signals *signals, const struct signal_sent *sent)
+{
+    if (signals->witness.pid <= 0)
+        return sent->code == SI_KERNEL;
+    if (find_shared(signals, sent))
+        return true;
+    ask_witness(signals);
+    if (find_shared(signals, sent))
+        return true;
+    wait_one_by_one();
+    ask_witness(signals);
+    return find_shared(signals, sent) || is_undone(signals, sent);
+}
+
+void signals_expect_command(struct signals *signals)
+{
+    ask_witness(signals);
+    signals->shared_count = 0;
+}
+
+void signals_pass(struct signals *signals, const struct signal_sent *sent, pid_t pid)
+{
+    pid_t group = getpgid(pid), own = getpgrp();
+    if (group < 0 || (group == own && has_group_got(signals, sent)))
+        return;
+    bool terminal = sent->code == SI_KERNEL && group == pid && group != own;
+    if (sent->code == SI_QUEUE)
+        (void)sigqueue(pid, sent->number,
+                       (union sigval){.sival_ptr = (void *)(uintptr_t)sent->value});
+    else
+        (void)kill(terminal ? -pid : pid, sent->number);
+}
+
+/* ---- Stopping -------------------------------------------------------------------------------- */
+
+/* Did the witness continue annot? The signal that did is taken later. */
+static bool is_woken(struct signals *signals)
+{
+    const struct timespec now = {0};
+    siginfo_t info;
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGCONT);
+    if (sigtimedwait(&set, &info, &now) != SIGCONT)
+        return false;
+    signals->continued = (struct signal_sent){.number = SIGCONT,
+                                              .code = info.si_code,
+                                              .value = (uintptr_t)info.si_value.sival_ptr,
+                                              .sender = info.si_pid};
+    return is_own(signals, &signals->continued);
+}
+
+bool signals_stop(struct signals *signals, int number, pid_t with)
+{
+    const struct sigaction normal = {.sa_handler = SIG_DFL};
+    struct sigaction before;
+    sigset_t mask;
+    bool woken;
+    if (with > 0)
+        witness_watch(&signals->witness, with);
+    sigemptyset(&mask);
+    sigaddset(&mask, number);
+    sigaction(number, &normal, &before);
+    do {
+        raise(number);
+        sigprocmask(SIG_UNBLOCK, &mask, NULL); /* here it stops */
+        sigprocmask(SIG_BLOCK, &mask, NULL);
+        woken = is_woken(signals);
+        /* The witness looks, then wakes: meanwhile the command may have stopped again. */
+    } while (woken && with > 0 && witness_is_stopped(with));
+    sigaction(number, &before, NULL);
+    if (with > 0)
+        witness_watch(&signals->witness, 0);
+    return woken;
+}
