@@ -14,16 +14,19 @@ fi
 BUILD_PACKAGES=(clang gcc libbpf-dev libc6-dev libcurl4-openssl-dev libdw-dev libiberty-dev
     liblzma-dev libmicrohttpd-dev libsqlite3-dev libzstd-dev meson ninja-build pkg-config
     python3-venv zlib1g-dev)
-TEST_PACKAGES=(babeltrace2 bash-completion chromium clang-format clang-tidy cmake fish g++ git jq
-    libcap2-bin libclang-rt-14-dev make patchelf procps python3-dbg python3-pip python3-venv scdoc
-    strace util-linux xz-utils zsh zstd)
+TEST_PACKAGES=(babeltrace2 bash-completion binutils chromium clang-format clang-tidy cmake fish g++
+    git graphviz jq libcap2-bin libclang-rt-14-dev make openssl patchelf procps python3-dbg
+    python3-pip python3-venv scdoc strace util-linux valgrind xz-utils zsh zstd)
 # Headers that the build only reads, from wheels: Debian has none. Without them a part is left out.
 HEADERS=('nvidia-nvtx' 'nvidia-cuda-cupti' 'nvidia-cuda-crt' 'nvidia-cuda-runtime')
 # What archives of the others need to be linked into a program, and what makes environments.
 WHEEL_PACKAGES=(libbz2-dev python3-venv)
-TEST_PYTHON=('axe-playwright-python' 'gevent' 'gprof2dot' 'hypothesis' 'ittapi' 'joblib'
-    'meson-python>=0.12' 'mypy' 'ninja' 'numpy' 'nvtx' 'opentelemetry-proto' 'pandas'
-    'playwright==1.65.2' 'polars' 'py-spy' 'pytest' 'snakeviz' 'uvloop' 'viztracer==1.1.1')
+# Languages of programs in tests, COMMAND:PACKAGE: many people have another one than Debian's.
+TEST_LANGUAGES=(go:golang-go node:nodejs rustc:rustc)
+TEST_PYTHON=('anyio' 'axe-playwright-python' 'eventlet' 'gevent' 'gprof2dot' 'hypothesis'
+    'ipykernel' 'ittapi' 'joblib' 'meson-python>=0.12' 'mypy' 'nbclient' 'ninja' 'numpy' 'nvtx'
+    'opentelemetry-proto' 'pandas' 'playwright==1.65.2' 'polars' 'py-spy' 'pytest' 'snakeviz'
+    'uvloop' 'viztracer==1.1.1')
 
 usage() {
     cat <<'TEXT'
@@ -53,6 +56,13 @@ python_packages() {
     command -v python3 >/dev/null || { echo python3-dev; return; }
     python3 -c 'import os, sys, sysconfig
 sys.exit(not os.path.exists(sysconfig.get_path("include") + "/Python.h"))' || echo python3-dev
+}
+
+language_packages() {
+    local language
+    for language in "${TEST_LANGUAGES[@]}"; do
+        command -v "${language%:*}" >/dev/null || echo "${language#*:}"
+    done
 }
 
 missing_packages() {
@@ -144,6 +154,8 @@ build() {
         mv "$BUILD.log" "$BUILD/setup.log"
     elif [[ $tests == true ]] && ! has_tests; then
         meson configure "$BUILD" -Dtests=true
+    elif [[ /var/lib/dpkg/status -nt $BUILD/build.ninja ]]; then # a library may be new
+        meson setup --reconfigure "$BUILD" >"$BUILD/setup.log"
     fi
     say "building"
     ninja -C "$BUILD" --quiet
@@ -206,7 +218,7 @@ wheels() {
 
 prepare() {
     install_packages "${BUILD_PACKAGES[@]}" "${WHEEL_PACKAGES[@]}" "${TEST_PACKAGES[@]}" \
-        $(python_packages)
+        $(language_packages) $(python_packages)
     mkdir -p "$BUILD"
     install_headers
     install_python_packages

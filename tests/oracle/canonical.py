@@ -40,9 +40,11 @@ def rows_of(value, path=""):
 
 
 def flat_json(data):
+    """Without empty tables, so that a new table changes recordings that have rows of it only."""
     if not data:
         return []
-    return list(rows_of(json.loads(data)))
+    document = json.loads(data)
+    return list(rows_of({key: value for key, value in document.items() if value != []}))
 
 
 def info_json(data):

@@ -72,8 +72,13 @@ class Kept:
         return (self.size, self.block, self.lines) == (other.size, other.block, other.lines)
 
 
+def key_of(output):
+    """The name of an output's file, which keeps that output of all recordings."""
+    return output.replace(" ", "-")
+
+
 def read_kept(path):
-    """Outputs by name, of a file: "== LINES BLOCK COUNT NAME", then COUNT lines."""
+    """Recordings by name, of a file: "== LINES BLOCK COUNT NAME", then COUNT lines."""
     found = {}
     if not path.exists():
         return found
@@ -94,7 +99,15 @@ def write_kept(path, kept):
         parts += entry.lines
     data = ("\n".join(parts) + "\n").encode(errors="surrogateescape")
     path.parent.mkdir(exist_ok=True)
-    path.write_bytes(compress(data))
+    if parts:
+        path.write_bytes(compress(data))
+    else:
+        path.unlink(missing_ok=True)
+
+
+def read_all_kept():
+    """By output (key_of), then by recording."""
+    return {path.stem: read_kept(path) for path in sorted(EXPECTED.glob("*.xz"))}
 
 
 def compress(data):
@@ -162,14 +175,15 @@ def lines_of(build, name, only, texts_build=None):
     return found
 
 
-def compare_one(build, name, only):
-    """(name, lines to print, count of outputs, what would be kept, names of what changed)."""
+def compare_one(build, name, only, old):
+    """(name, lines to print, count of outputs, kept outputs, names of those that changed).
+    `old` and the kept outputs are by key_of."""
     try:
         found = lines_of(build, name, only)
     except (ValueError, OSError, subprocess.CalledProcessError) as error:
         return name, [f"  {error}"], 1, None, ["all"]
     text = found.pop("text")
-    old, new, printed, changed = read_kept(EXPECTED / f"{name}.xz"), {}, [], []
+    new, printed, changed = {}, [], []
     is_kept = name not in GENERATED and name not in RARE
     if is_kept and "dump" in found:  # the text is its own oracle
         dumped = Kept.of(found.pop("dump"))
@@ -177,6 +191,7 @@ def compare_one(build, name, only):
             changed.append("dump")
             printed += differences("dump", Kept.of(text), dumped, dumped.lines)
     for output, lines in found.items():
+        output = key_of(output)
         new[output] = Kept.of(lines, GENERATED_BLOCKS if name in GENERATED else BLOCKS)
         if output not in old:
             changed.append(output)
@@ -193,11 +208,25 @@ def compare_one(build, name, only):
     return name, printed, len(found) + len(gone), new, changed + gone
 
 
-def each(function, build, names, only):
+def each(build, names, only, kept):
+    """compare_one of each recording, in order."""
     with concurrent.futures.ProcessPoolExecutor(WORKERS) as pool:
-        jobs = [pool.submit(function, build, name, only) for name in names]
+        jobs = [pool.submit(compare_one, build, name, only, {
+            output: recordings[name] for output, recordings in kept.items() if name in recordings})
+            for name in names]
         for job in jobs:
             yield job.result()
+
+
+def update_kept(kept, updates):
+    """`updates`: all outputs of some recordings. Writes the files that change."""
+    outputs_now = {*kept, *(output for new in updates.values() for output in new)}
+    for output in sorted(outputs_now):
+        before = kept.get(output, {})
+        now = {name: entry for name, entry in before.items() if name not in updates}
+        now.update((name, new[output]) for name, new in updates.items() if output in new)
+        if now != before:
+            write_kept(EXPECTED / f"{output}.xz", now)
 
 
 def note_reason(reason, changes):
@@ -214,10 +243,11 @@ def note_reason(reason, changes):
 
 def compare(build, names, options):
     count = failed = 0
-    changes, updates = {}, {}
-    for name, printed, total, new, changed in each(compare_one, build, names, options.only):
+    kept, changes, updates = read_all_kept(), {}, {}
+    existing = {name for recordings in kept.values() for name in recordings}
+    for name, printed, total, new, changed in each(build, names, options.only, kept):
         count, failed = count + total, failed + len(changed)
-        existed = (EXPECTED / f"{name}.xz").exists()
+        existed = name in existing
         if options.update and new is not None:
             updates[name] = new
             if existed and changed:
@@ -227,8 +257,7 @@ def compare(build, names, options):
             print("\n".join(printed), flush=True)
     if changes and not options.reason:
         sys.exit("compare.py: nothing written: --reason TEXT must say why these changed")
-    for name, kept in updates.items():
-        write_kept(EXPECTED / f"{name}.xz", kept)
+    update_kept(kept, updates)
     if changes:
         note_reason(options.reason, changes)
     if options.update:

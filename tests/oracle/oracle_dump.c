@@ -3,10 +3,11 @@
  *
  * oracle_dump FILE. Strings, frames, stacks and range paths are numbered as the text comes to them,
  * so that the numbers of the file do not matter. One thread. */
+#include "chunk.h"
 #include "oracle_text.h"
+#include "reader.h"
 
 #include "store.h"
-#include "store_parts.h"
 #include "trace_maker.h"
 
 #include <errno.h>
@@ -32,7 +33,7 @@ static uint32_t must(int64_t number)
     exit(1);
 }
 
-/* ---- Lines ---- */
+/* ---- Lines ----------------------------------------------------------------------------------- */
 
 static void begin_line(const char *word)
 {
@@ -213,7 +214,7 @@ static void print_object(const char *word, const struct text_field *fields, void
         print_object((word), (fields), (&copy));                                                   \
     } while (0)
 
-/* ---- The recording ---- */
+/* ---- The recording --------------------------------------------------------------------------- */
 
 static void print_type(unsigned number)
 {

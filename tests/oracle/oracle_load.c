@@ -5,6 +5,7 @@
  * thread. */
 #include "made_sample.h"
 #include "oracle_text.h"
+#include "writer.h"
 
 #include "store.h"
 #include "trace_maker.h"
@@ -39,7 +40,7 @@ static uint32_t must(int64_t number)
     return (uint32_t)number;
 }
 
-/* ---- Fields: "key=value key=value" ---- */
+/* ---- Fields: "key=value key=value" ----------------------------------------------------------- */
 
 static uint64_t number_of(const char *text)
 {
@@ -103,7 +104,7 @@ static void take_fields(const struct text_field *fields, void *object, char *res
             fail("unknown field");
 }
 
-/* ---- Definitions ---- */
+/* ---- Definitions ----------------------------------------------------------------------------- */
 
 static void take_session(char *rest)
 {
@@ -285,7 +286,7 @@ static void take_path(char *rest)
     check_number(number, must(stacks_path_add(trace_stacks(trace), &added)));
 }
 
-/* ---- Events and samples ---- */
+/* ---- Events and samples ---------------------------------------------------------------------- */
 
 static void open_writer(void)
 {

@@ -9,6 +9,7 @@
 #include "sets_trace.h"
 #include "store.h"
 #include "toolkit_trace.h"
+#include "writer.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -104,6 +104,8 @@ const struct text_field sampling_fields[] = {
     {"off_cpu_threshold_ns", AT(trace_sampling, off_cpu_threshold_ns), FIELD_I64, 0},
     {"reason", AT(trace_sampling, reason), FIELD_STRING, 0},
     {"hint", AT(trace_sampling, hint), FIELD_STRING, 0},
+    {"first_hz", AT(trace_sampling, first_hz), FIELD_U32, 0},
+    {"slowed", AT(trace_sampling, slowed), FIELD_BOOL, 0},
     {0},
 };
 

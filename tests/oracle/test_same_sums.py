@@ -7,13 +7,15 @@
 
 Compared for each process, lane and name: how many, how long, how long without what is inside (of
 ranges on threads by their path); marks, counters and flows; samples and stretches of each thread.
-Readers: annot cat, annot report, pyannot.read (where it is built, whole recordings), the Chrome and
-Perfetto exports through readers of our own, folded stacks. The cut is made here, of what annot cat
-printed of the whole. Two recordings of different hosts and times, merged, tell what both of them
-tell. Last, what was read is falsified, sum by sum, and every one has to be noticed.
+Readers: annot cat, annot report, annot query (where it is built), pyannot.read (the same, whole
+recordings), the Chrome and Perfetto exports through readers of our own, folded stacks. So do those
+of a process, of a thread and, but for the report, of ranges of a name. The cut is made here, of
+what annot cat printed of the whole. Two recordings of different hosts and times, merged, tell what
+both of them tell. Last, what was read is falsified, sum by sum, and every one has to be noticed.
 """
 
 import collections
+import functools
 import importlib.util
 import json
 import pathlib
@@ -159,7 +161,8 @@ class Perfetto(traces.Perfetto):
         super().packet(data)
         for number, value in traces.fields(data):
             assert number != 8 or value < 2**63, "a viewer drops what has a negative time"
-            self.samples += number == 54
+            if number == 54:
+                self.samples += sum(field == 1 for field, _ in traces.fields(value))
 
     def counter(self, uuid, time, value):
         self.sums.add("counter", (self.pid(self.tracks[uuid]), 0), self.tracks[uuid]["name"],
@@ -258,6 +261,34 @@ def folded_sums(annot, path, *options):
     return 1000 * sum(int(line.rpartition(" ")[2]) for line in out.splitlines())
 
 
+# ---- annot query ---------------------------------------------------------------------------------
+
+QUERIES = {
+    "pushed": "pid, tid, path, count(*), sum(duration_ns), sum(self_ns) from ranges "
+              "where kind = 'pushed' group by 1, 2, 3",
+    "overlapping": "pid, 0, name, count(*), sum(duration_ns) from ranges "
+                   "where kind = 'overlapping' group by 1, 3",
+    "track": "pid, 0, name, count(*), sum(duration_ns) from ranges where kind = 'track' "
+             "group by 1, 3",
+    "mark": "pid, 0, name, count(*) from marks group by 1, 3",
+    "counter": "pid, 0, name, count(*), sum(value) from counters group by 1, 3",
+    "flow": "pid, 0, coalesce(name, ''), count(*) from flows group by 1, 3",
+    "cpu": "pid, tid, '', count(*), sum(cpu_ns) from samples where sample_set = 'cpu' "
+           "group by 1, 2",
+}
+
+
+def query_sums(annot, path, *options):
+    sums = Sums()
+    for kind, sql in QUERIES.items():
+        out = run(annot, "query", "--json", *options, path, "select " + sql)
+        for line in out.splitlines():
+            pid, tid, name, *numbers = json.loads(line).values()
+            key = (kind, pid, tid, without_domain(name))
+            sums[key] = [a + b for a, b in zip(sums.get(key, [0] * 3), numbers)]
+    return sums
+
+
 # ---- pyannot.read --------------------------------------------------------------------------------
 
 def python_sums(path):
@@ -284,6 +315,8 @@ KINDS = {  # what each reader tells, and how many of the numbers
     "perfetto": {"pushed": 3, "overlapping": 2, "track": 2, "mark": 1, "counter": 2, "flow": 1,
                  },
     "chrome": {"pushed": 3, "overlapping": 2, "track": 2, "mark": 1, "counter": 2, "flow": 1},
+    "query": {"pushed": 3, "overlapping": 2, "track": 2, "mark": 1, "counter": 2, "flow": 1,
+              "cpu": 2},
     "python": {"pushed": 3, "overlapping": 2, "track": 2},
     "cut": {"pushed": 3, "overlapping": 2, "track": 2, "mark": 1, "counter": 2, "flow": 1,
             "cpu": 2, "off": 3},
@@ -312,17 +345,22 @@ def off_differences(told, expected):
 
 def check_all(annot, path, expected, options, with_python):
     perfetto, samples = perfetto_sums(annot, path, *options)
-    told = {"report": report_sums(annot, path, *options),
-            "perfetto": perfetto,
-            "chrome": chrome_sums(annot, path, *options)}
+    told = {"perfetto": perfetto, "chrome": chrome_sums(annot, path, *options)}
+    found = []
+    if "--range" not in options:  # of which a report tells calls, functions and waits alone
+        told["report"] = report_sums(annot, path, *options)
+        found = off_differences(told["report"], expected)
+    if has_query(annot):
+        told["query"] = query_sums(annot, path, *options)
     if with_python:
         told["python"] = python_sums(path)
-    found = off_differences(told["report"], expected)
     for reader, sums in told.items():
         found += differences(reader, sums, expected)
     cpu_ns = sum(value[1] for key, value in expected.items() if key[0] == "cpu")
     sampled = sum(value[0] for key, value in expected.items() if key[0] == "cpu")
-    if samples != sampled:
+    # Rows of one weight, the mean; each thread keeps less than one.
+    threads = len({key[1] for key in expected if key[0] == "cpu"})
+    if abs(samples - sampled) > threads + 1:
         found.append(f"perfetto: {samples} samples, not {sampled}")
     folded = folded_sums(annot, path, *options)
     if folded != cpu_ns:
@@ -362,6 +400,24 @@ def check_cuts(annot, path, lines, chance, last_ns):
         options = ("--from", f"{first / 1e9:.9f}s", "--to", f"{last / 1e9:.9f}s")
         expected = cat_sums(lines, first, last)
         part = differences("cut", cat_sums(cat_lines(annot, path, *options)), expected)
+        part += check_all(annot, path, expected, options, False)[0]
+        found += [f"{' '.join(options)}: {line}" for line in part]
+    return found
+
+
+def check_choices(annot, path, lines, chance):
+    """Of one process, one thread, and ranges of a name."""
+    whole = [line for line in lines if line.get("tid")]
+    pid, tid = chance.choice(whole)["pid"], chance.choice(whole)["tid"]
+    name = chance.choice("ros") + str(chance.randrange(4))
+    found = []
+    for options, key, wanted in ((("--process", str(pid)), "pid", pid),
+                                 (("--thread", str(tid)), "tid", tid),
+                                 (("--range", name), None, None)):
+        told = cat_lines(annot, path, *options)
+        chosen = [line for line in lines if line.get(key) == wanted] if key else told
+        expected = cat_sums(chosen)
+        part = differences("cut", cat_sums(told), expected)
         part += check_all(annot, path, expected, options, False)[0]
         found += [f"{' '.join(options)}: {line}" for line in part]
     return found
@@ -422,7 +478,14 @@ def check_recording(annot, oracle_load, seed, place):
     if seed % 8 == 0:
         found += check_falsified(told, whole)
     found += check_cuts(annot, path, lines, chance, last_ns)
+    found += check_choices(annot, path, lines, chance)
     return [f"seed {seed}: {line}" for line in found]
+
+
+@functools.cache
+def has_query(annot):
+    return subprocess.run([annot, "query", "--schema"], capture_output=True,
+                          check=False).returncode == 0
 
 
 def has_pyannot():

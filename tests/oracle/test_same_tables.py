@@ -399,8 +399,8 @@ def check_rest(checks, screen, told):
             others = inherited.get(row["path"], 0) if column == "cpu_ns" else 0
             time_is(checks, text, (row[column] or 0) + others, f"{line!r}: {column}")
     checks.equal(seen > 0, bool(lines), "ranges on the first screen")
-    end = re.search(r"^([\d,]+) process(?:es)?, ([\d,]+) threads?; ([\d,]+) samples? .*?"
-                    r"([\d,]+) waits?", screen, re.M)
+    end = re.search(r"^([\d,]+) process(?:es)?, ([\d,]+) threads?; ([\d,]+) samples?"
+                    r"(?: \([^)]*\))?, ([\d,]+) waits?", screen, re.M)
     recording, sampling = told["recording"], told["sampling"]
     expected = (recording["process_count"], recording["thread_count"], sampling["sample_count"],
                 sampling["stretch_count"])

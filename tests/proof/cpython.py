@@ -1,59 +1,177 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""CPython's own tests under tracing: each must end as it ends without. Not in CI: it takes minutes.
+"""CPython's own test suite, bare and below `annot record`: each test must end the same both ways.
 
-    tests/proof/cpython.py BUILD PYTHON PACKAGE [MODULE...]
+    tests/proof/cpython.py [-k DIR] [-o OPTION]... ANNOT PYTHON PACKAGE [MODULE...]
 
-PACKAGE: folder to put in PYTHONPATH, with pyannot built for PYTHON.
+ANNOT     the program, PACKAGE the folder that holds pyannot built for PYTHON
+          (tests/python/module_build.py makes one)
+-o        an option of annot record, as -o=--trace-functions=exact
+-k        keeps outcomes in DIR: modules that are there already are not run again
+MODULE    test_os ...; without one the whole suite
+
+Outcomes are those of the suite's own report (--junit-xml), by the full name of each test, with the
+exit status. Tests that differ run alone twice more on both sides, and differ if no outcome is seen
+on both. cpython_reasons.txt lists differences that have a reason, and tests that are left out
+because they hang without annot, too. Not in CI: it takes hours.
 """
+import argparse
+import fnmatch
+import json
 import os
+import pathlib
 import re
+import signal
 import subprocess
 import sys
 import tempfile
+import xml.etree.ElementTree as xml
 
-MODULES = ("test_generators", "test_contextlib", "test_coroutines", "test_asyncgen")
-MODES = ("exact", "adaptive", "aggregate")
-OUTCOME = re.compile(r"^(\w+ \([\w.]+\)).*?\.\.\. .*?\b(ok|FAIL|ERROR|skipped|expected failure)\b",
-                     re.M | re.S)
-LIMIT_S = 300
-
-
-def outcomes(command, environment):
-    """What became of each test, by its name, and the program's exit status."""
-    done = subprocess.run(command, env=environment, capture_output=True, text=True,
-                          errors="replace", timeout=LIMIT_S, check=False)
-    return dict(OUTCOME.findall(done.stderr)), done.returncode
+LIMIT_S = 1200
+AGAIN = 2
+REASONS = pathlib.Path(__file__).with_name("cpython_reasons.txt")
+DIFFERS, TRACED, HANGS = " ", "+", "-"  # marks of its lines
+WHOLE = "(whole module)"  # stands for its exit status
+NO_TESTS = "4"  # the suite's exit status where a module has no test for this machine
 
 
-def differences(build, python, environment, module):
-    """Prints one line a mode; how many modes changed anything."""
-    test = [python, "-m", "unittest", "-v", "test." + module]
-    plain, status = outcomes(test, environment)
-    changed = 0
-    for mode in MODES:
+class Side:
+    """One way to run tests: bare, or recorded."""
+
+    def __init__(self, arguments, version, recorded):
+        self.python, self.version = arguments.python, version
+        self.name = "bare"
+        self.prefix = []
+        self.environment = dict(os.environ)
+        if recorded:
+            self.name = " ".join(["recorded", *arguments.option]).replace("/", "_")
+            self.prefix = [arguments.annot, "record", *arguments.option]
+            self.environment["ANNOT_PYTHON_PATH"] = arguments.package
+
+    def outcomes(self, module, *options):
+        """{test: outcome} of a module. Foreign to both sides: a folder for whatever they leave."""
         with tempfile.TemporaryDirectory() as folder:
-            record = [os.path.join(build, "tools/annot"), "record", "--trace-functions=" + mode,
-                      "-o", os.path.join(folder, "r.annot"), "--"]
-            traced, traced_status = outcomes(record + test, environment)
-        other = sorted(name for name in plain.keys() | traced.keys()
-                       if plain.get(name) != traced.get(name))
-        is_changed = bool(other) or status != traced_status or not plain
-        changed += is_changed
-        print(f"{module} {mode}: {len(plain)} tests, {len(other)} differ, exit {status} and"
-              f" {traced_status}", flush=True)
-        for name in other:
-            print(f"  {name}: {plain.get(name)}, traced {traced.get(name)}")
-    return changed
+            report = os.path.join(folder, "report.xml")
+            recording = ["-o", os.path.join(folder, "r.annot"), "--"] if self.prefix else []
+            command = [*self.prefix, *recording, self.python, "-m", "test", "--junit-xml", report,
+                       "--fail-env-changed", *left_out(self.version, module), *options, module]
+            status = run(command, folder, self.environment)
+            return {**read_report(report), WHOLE: status}
+
+
+def run(command, folder, environment):
+    """The exit status, or "timeout"."""
+    with open(os.path.join(folder, "output"), "wb") as output:
+        process = subprocess.Popen(command, cwd=folder, env=environment, stdin=subprocess.DEVNULL,
+                                   stdout=output, stderr=output, start_new_session=True)
+    try:
+        return str(process.wait(LIMIT_S))
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        return "timeout"
+
+
+def read_report(path):
+    """{test: "ok", "failure", "error" or "skipped"}."""
+    try:
+        cases = xml.parse(path).iter("testcase")
+    except (OSError, xml.ParseError):  # the module did not come to its end: the status says so
+        return {}
+    kinds = {"failure", "error", "skipped"}
+    return {case.get("name"): next((part.tag for part in case if part.tag in kinds), "ok")
+            for case in cases}
+
+
+def kept(folder, side, version, module):
+    """Outcomes out of the folder, or run now and put there."""
+    path = folder and folder / version / side.name / f"{module}.json"
+    if path and path.exists():
+        return json.loads(path.read_text("utf-8"))
+    found = side.outcomes(module)
+    if path:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(found), "utf-8")
+    return found
+
+
+def still_different(sides, module, names, both):
+    """[(test, outcomes bare, recorded)] of those that have no outcome in common after more runs."""
+    seen = {name: [{outcomes.get(name)} for outcomes in both] for name in names}
+    patterns = [re.sub(r"[\[\]*?(].*", "*", name) for name in names if name != WHOLE]
+    options = [word for pattern in patterns for word in ("-m", pattern)]
+    for _ in range(AGAIN):
+        other = [name for name in names if not seen[name][0] & seen[name][1]]
+        for index, side in enumerate(sides) if other else ():
+            outcomes = side.outcomes(module, *options)
+            for name in names:
+                seen[name][index].add(outcomes.get(name))
+    return [(name, *seen[name]) for name in names if not seen[name][0] & seen[name][1]]
+
+
+def compare(arguments, sides, version, module):
+    """[(test, outcomes bare, recorded)] of those that differ."""
+    both = [kept(arguments.keep, side, version, module) for side in sides]
+    other = sorted(name for name in both[0].keys() | both[1].keys()
+                   if both[0].get(name) != both[1].get(name))
+    if other != [WHOLE] and WHOLE in other:
+        other.remove(WHOLE)  # it follows from the tests
+    found = still_different(sides, module, other, both)
+    if both[0].keys() == {WHOLE} and both[0][WHOLE] not in ("0", NO_TESTS):
+        found.append((WHOLE, both[0][WHOLE], "no test ran"))
+    print(f"{version} {module}: {len(both[0]) - 1} tests, exit {both[0][WHOLE]} and"
+          f" {both[1][WHOLE]}, {len(other)} differ at first, {len(found)} still", flush=True)
+    return found
+
+
+def entries(marks):
+    """[(versions, module, test, reason)] of cpython_reasons.txt: lines that begin with a mark."""
+    lines = REASONS.read_text("utf-8").splitlines()
+    return [line[1:].split(None, 3) for line in lines if line[:1] and line[:1] in marks]
+
+
+def left_out(version, module):
+    """Options of the suite that leave out what hangs."""
+    return [word for versions, of_module, test, _ in entries(HANGS)
+            if fnmatch.fnmatch(version, versions) and of_module == module for word in ("-i", test)]
+
+
+def reason_of(side, module, name):
+    marks = DIFFERS + TRACED * any("--trace-functions" in word for word in side.prefix)
+    for versions, of_module, test, reason in entries(marks):
+        if fnmatch.fnmatch(side.version, versions) and of_module == module \
+                and fnmatch.fnmatch(name, test):
+            return reason
+    return None
+
+
+def all_modules(python):
+    text = subprocess.run([python, "-m", "test", "--list-tests"], capture_output=True, text=True,
+                          check=True).stdout
+    return text.split()
 
 
 def main():
-    if len(sys.argv) < 4:
-        sys.exit(__doc__)
-    build, python, package = sys.argv[1:4]
-    environment = dict(os.environ, PYTHONPATH=package)
-    modules = sys.argv[4:] or MODULES
-    sys.exit(1 if sum(differences(build, python, environment, name) for name in modules) else 0)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("-k", "--keep", type=pathlib.Path)
+    parser.add_argument("-o", "--option", action="append", default=[])
+    for name in ("annot", "python", "package"):
+        parser.add_argument(name)
+    parser.add_argument("module", nargs="*")
+    arguments = parser.parse_args()
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored, it would be by all tests
+    version = subprocess.run([arguments.python, "-c", "import platform as p;"
+                              "print(p.python_version())"], capture_output=True, text=True,
+                             check=True).stdout.strip()
+    sides = Side(arguments, version, False), Side(arguments, version, True)
+    unexplained = 0
+    for module in arguments.module or all_modules(arguments.python):
+        for name, bare, recorded in compare(arguments, sides, version, module):
+            reason = reason_of(sides[1], module, name)
+            unexplained += reason is None
+            print(f"  {name}: {bare}, recorded {recorded}: {reason or 'NO REASON'}", flush=True)
+    sys.exit(1 if unexplained else 0)
 
 
 if __name__ == "__main__":

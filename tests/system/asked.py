@@ -134,7 +134,8 @@ class Attached:
         self.home, self.path = home, home.work / f"attached-{next(NUMBERS)}.annot"
         place = directory or home.directory
         was, before_it = targets(place), generation(place)
-        self.process = home.start(*before, ANNOT, "attach", "-p", ",".join(map(str, pids)), "-o",
+        self.process = home.start(*before, home.for_all(ANNOT) if before else ANNOT,
+                                  "attach", "-p", ",".join(map(str, pids)), "-o",
                                   self.path, *options, stderr=subprocess.PIPE)
         home.asked = getattr(home, "asked", []) + [self]
 

@@ -37,11 +37,8 @@ def as_nobody(*words):
 
 def open_home(home):
     """Where a user without rights can run annot: a copy of it, and a directory of the user's."""
-    copy = home.work / "annot"
-    shutil.copy(ANNOT, copy)
-    copy.chmod(0o755)
-    for folder in (home.work, home.shm):
-        folder.chmod(0o755)
+    copy = home.for_all(ANNOT)
+    home.shm.chmod(0o755)
     os.chown(home.shm, NOBODY, NOBODY)
     return copy
 

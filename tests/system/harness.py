@@ -143,6 +143,19 @@ class Home:
         self.environment["ANNOT_DIR"] = str(self.directory)
         self.left = set()  # names that may stay in the directory
 
+    def for_all(self, word):
+        """The word; if it names annot or a program of the build, a copy that every user can run:
+        the build may lie in a folder that others may not enter."""
+        path = pathlib.Path(str(word))
+        if str(word) != ANNOT and path.parent != PROGRAMS:
+            return str(word)
+        copy = self.work / path.name
+        if not copy.exists():
+            shutil.copy(path, copy)
+            copy.chmod(0o755)
+            self.work.chmod(self.work.stat().st_mode | 0o055)
+        return str(copy)
+
     def start(self, *command, **options):
         """Popen in this home, in a process group of its own."""
         options.setdefault("cwd", self.work)

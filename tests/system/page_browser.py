@@ -47,6 +47,16 @@ def violations(page, script, rules=None):
     return [(rule["id"], rule["nodes"][0]["html"][:200]) for rule in found]
 
 
+NAUGHTS = r"""() => {
+    const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+    const found = [];
+    while (walker.nextNode())
+        if (/^(null|undefined|NaN|false|\[object .*)$/.test(walker.currentNode.data.trim()))
+            found.push(walker.currentNode.parentNode.outerHTML.slice(0, 200));
+    return found;
+}"""
+
+
 class Page:
     """One file, opened; requests and complaints are remembered."""
 
@@ -62,3 +72,7 @@ class Page:
 
     def close(self):
         self.page.context.close()
+
+    def naughts(self):
+        """Elements whose text is what a script makes of a missing value."""
+        return self.page.evaluate(NAUGHTS)

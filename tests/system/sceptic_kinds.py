@@ -77,8 +77,8 @@ def a_track_is_one_in_all_processes_and_its_silent_parent_has_a_name(home):
     equal([(u["counter"], u["unit"]) for u in dump.units], [("queue/age", "ms")], "units")
     info = home.info(path)
     check("requests/request 1" in info and "queue/age: ms" in info, info)
-    report = home.annot("report", path).ok().out.decode()
-    check("Tasks and requests" in report and "serve" in report, report)
+    report = home.annot("report", "--all", path).ok().out.decode()
+    check("ranges on tracks" in report and "serve" in report, report)
 
 
 @case

@@ -164,6 +164,113 @@ def suspend_and_foreground_again(home):
           "ticks that are missing")
 
 
+def state(pid):
+    with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+        return file.read().rpartition(")")[2].split()[0]
+
+
+def wait_for_states(pids, states):
+    end = time.monotonic() + 20
+    while any(state(pid) not in states for pid in pids):
+        check(time.monotonic() < end, f"states are {[state(pid) for pid in pids]}, not {states}")
+        time.sleep(0.02)
+
+
+class Job:
+    """emit_signals under annot record, as a job of an interactive shell."""
+
+    def __init__(self, home, seconds, *shell):
+        self.home, self.account = home, home.work / "account"
+        if not shutil.which(shell[0]):
+            raise Skip(f"{shell[0]} is missing")
+        for old in (self.account, recording(home)):
+            old.unlink(missing_ok=True)
+        self.terminal = Terminal(home, *shell)
+        self.terminal.expect(r"\$ ")
+        line = " ".join(record(home, program("emit_signals"), str(seconds)))
+        self.terminal.type(f"{line} > {self.account}\n")
+        end = time.monotonic() + 20
+        while not (self.account.exists() and b"\n" in self.account.read_bytes()):
+            self.terminal.read_some(0.02)
+            check(time.monotonic() < end, "the command does not start")
+        ready = self.rows()[0]
+        self.pids = [ready["command"], ready["child"]]
+        with open(f"/proc/{ready['command']}/status", encoding="utf-8") as file:
+            self.annot = int(re.search(r"PPid:\s+(\d+)", file.read())[1])
+
+    def rows(self):
+        return [json.loads(line) for line in self.account.read_text().splitlines()]
+
+    def suspend(self):
+        end = time.monotonic() + 20
+        while os.tcgetpgrp(self.terminal.fd) != self.annot:
+            check(time.monotonic() < end, "the job is not in the foreground")
+            self.terminal.read_some(0.02)
+        self.terminal.type(SUSPEND)
+        self.terminal.expect(r"(?i)(stopped|suspended)")
+        self.terminal.expect(r"\$ ")
+        wait_for_states([self.annot, *self.pids], "T")
+
+    def type(self, line):
+        self.terminal.type(f"{line}\n")
+
+    def finish(self):
+        self.terminal.expect(r"x\.annot", 20)
+        self.type("exit")
+        self.type("exit")
+        self.terminal.finish()
+        info = self.home.info(recording(self.home))
+        check(re.search(r"^lost +nothing$", info, re.M), f"something is lost: {info}")
+        pushes = int(re.search(r"pushes +([\d,]+)", info)[1].replace(",", ""))
+        equal(pushes, sum(row["ranges"] for row in self.rows()[1:]), "ranges in the recording")
+
+
+SHELLS = (("bash", "--norc", "--noprofile", "-i"), ("zsh", "-f", "-i"))
+
+
+@case
+def suspended_it_goes_on_in_background_and_foreground(home):
+    for shell in SHELLS:
+        job = Job(home, 3, *shell)
+        job.suspend()
+        job.type("bg")
+        job.terminal.expect(r"\$ ")
+        wait_for_states([job.annot, *job.pids], "SRD")
+        job.type("fg")
+        job.suspend()
+        job.type("fg")
+        job.finish()
+
+
+@case
+def it_wakes_when_others_continue_the_command(home):
+    """A stopped job whose command somebody else continues: annot collects again."""
+    job = Job(home, 2, *SHELLS[0])
+    job.suspend()
+    os.kill(job.pids[0], signal.SIGCONT)
+    wait_for_states([job.annot], "SRD")
+    os.kill(job.pids[1], signal.SIGCONT)
+    job.finish()
+
+
+@case
+def a_reader_in_the_background_stops_and_goes_on(home):
+    job = Terminal(home, *SHELLS[0])
+    job.expect(r"\$ ")
+    line = " ".join(record(home, "sh", "-c", "'read word; echo got-$word'"))
+    job.type(f"{line} &\n")
+    time.sleep(1)
+    job.type("\n")
+    job.expect(r"Stopped")
+    job.type("fg\n")
+    job.expect(r"record")
+    job.type("words\n")
+    job.expect(r"got-words")
+    job.expect(r"x\.annot", 20)
+    job.type("exit\n")
+    equal(job.finish(), 0, "status of the shell")
+
+
 @case
 def a_shell_is_usable(home):
     """An interactive bash with job control of its own, under annot record."""
@@ -303,7 +410,7 @@ def status_line_of_attach_on_a_terminal_only(home):
 @case
 def hang_up_ends_the_command_and_completes_the_recording(home):
     terminal = Terminal(home, *record(home, program("emit_ticks"), "20000"))
-    time.sleep(1)
+    terminal.expect('"tick 60"')
     os.close(terminal.fd)
     deadline = time.monotonic() + 60
     while os.waitpid(terminal.pid, os.WNOHANG) == (0, 0):

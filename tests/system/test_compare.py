@@ -8,9 +8,10 @@ import json
 import os
 import re
 import statistics
+import sys
 import xml.etree.ElementTree
 
-from harness import check, case, equal, main
+from harness import Skip, check, case, equal, main
 
 LOAD = os.environ.get("ANNOT_COMPARE_LOAD", "")
 SURE = ("slower", "faster", "more", "less", "new", "gone")
@@ -27,7 +28,7 @@ def report(home, path):
 
 
 def diff(home, *words, status=0):
-    return json.loads(home.annot("diff", "--json", "--allow-unlike", *words).ok(status).out)
+    return json.loads(home.annot("diff", "--json", *words).ok(status).out)
 
 
 def row_of(rows, name, metric):
@@ -81,22 +82,22 @@ def a_change_of_a_range_is_told_apart_and_the_others_are_not(home):
     same = diff(home, *a, "vs", *c)
     row = row_of(same["ranges"], "round/hash", "relative")
     check(row["verdict"] not in SURE, f"nothing changed: {row}")
-    home.annot("diff", *a, "vs", *b, "--allow-unlike", "--fail-if", "hash relative > +3%").ok(1)
+    home.annot("diff", *a, "vs", *b, "--fail-if", "hash relative > +3%").ok(1)
     home.annot("diff", *a, "vs", *c, "--fail-if", "hash relative > +3%").ok(0)
 
 
 @case
 def one_run_a_side_says_what_it_cannot_know(home):
     a, b = record(home, "a", "0", "80"), record(home, "b", "500", "80")
-    done = home.annot("diff", "--allow-unlike", a, b).ok()
-    check(b"says nothing about how much" in b" ".join(done.out.split()), "it says what it lacks")
+    done = home.annot("diff", a, b).ok()
+    check(b"gives no measure of noise" in b" ".join(done.out.split()), "it says what it lacks")
     told = diff(home, a, b)
     row = row_of(told["ranges"], "round/hash", "each")
     equal(row["verdict"], "slower", "half as much work again, by durations")
     equal(row["a_count"], 20, "batches")
     row = row_of(told["ranges"], "round/hash", "total")
     equal(row["verdict"], "one run", "the total of one run")
-    done = home.annot("diff", "--undecided", "--allow-unlike", "--fail-if", "hash > +1%", a, b)
+    done = home.annot("diff", "--undecided", "--fail-if", "hash > +1%", a, b)
     done.ok(3)
 
 
@@ -125,16 +126,80 @@ def the_flame_graph_has_what_changed(home):
     for mean, shown in zip(means, found.groups()):
         check(abs(mean - float(shown)) < 0.2, f"a run has {mean} ms, in the picture {shown}")
     equal(told["comparison"]["a_runs"], 3, "runs of A")
-    done = home.annot("diff", "--allow-unlike", sides[0][0], sides[1][0], "--flame", picture)
+    done = home.annot("diff", sides[0][0], sides[1][0], "--flame", picture)
     done.ok(1)
     check(b"diff.svg" in done.err, "an existing file stays as it is")
 
 
+def python_program(home, name, lookup, rounds):
+    """Work of known parts: a lookup, a loop, a wait of 0.2 s."""
+    path = home.work / name
+    path.write_text(f"""
+import time
+
+def {lookup}(until):
+    while time.thread_time() < until:
+        sum(range(1000))
+
+def steady(until):
+    while time.thread_time() < until:
+        max(range(1000))
+
+start = time.thread_time()
+{lookup}(start + {rounds})
+steady(start + {rounds} + 0.3)
+time.sleep(0.2)
+""")
+    return path
+
+
+def record_python(home, name, script, *options):
+    path = home.work / name
+    home.annot("record", "-q", "-o", path, *options, "--", sys.executable, script).ok()
+    return path
+
+
 @case
-def unlike_recordings_are_refused(home):
-    a, b = record(home, "a", "0", "10"), record(home, "b", "1", "10")
-    home.annot("diff", a, b).complains(1, "not alike", "command", "--allow-unlike")
-    home.annot("diff", a, a).ok()
+def the_screen_explains_what_became_faster(home):
+    old = python_program(home, "old.py", "slow_lookup", 1.5)
+    new = python_program(home, "new.py", "fast_lookup", 0.1)
+    a, b = record_python(home, "a.annot", old), record_python(home, "b.annot", new, "-r", "199")
+    text = home.annot("diff", a, b).ok().out.decode()
+    check("rate of sampling: 99 Hz (at first 499 Hz) and 199 Hz" in text,
+          f"how the sides differ: {text}")
+    check("old.py" in text and "new.py" in text, f"both commands: {text}")
+    told = diff(home, a, b)
+    rows = [row for row in told["changes"] if row["kind"] == "own"]
+    if not rows:
+        raise Skip("samples of Python are missing")
+    equal((rows[0]["a_name"], rows[0]["name"]), ("slow_lookup", "fast_lookup"), "the first row")
+    check(-2e9 < rows[0]["difference"] < -1e9, f"1.4 s less, by samples: {rows[0]}")
+    whole = [row for row in told["changes"] if row["kind"] == "whole"][0]
+    for side, other in (("a", b), ("b", a)):
+        parts = sum(row[side] for row in told["changes"] if row["kind"] != "whole")
+        check(abs(parts - whole[side]) <= 0.02 * whole[side], f"rows add up to {parts}: {whole}")
+    check("undecided" not in text and "unsure" not in text, f"one run a side: {text}")
+
+
+def percentages(text):
+    """(before, after, percentage) of each row: value and unit twice, a difference, a percentage."""
+    number = r"([\d.,]+) (ns|us|ms|s)"
+    sizes = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1}
+    for match in re.finditer(rf"{number} +{number} +~?[-+][\d.]+ \w+ +([-+][\d.]+) %", text):
+        before, unit, after, other, percent = match.groups()
+        yield float(before) * sizes[unit], float(after) * sizes[other], float(percent)
+
+
+@case
+def each_percentage_follows_from_the_numbers_beside_it(home):
+    a, b = record(home, "a", "0", "80"), record(home, "b", "300", "80")
+    text = home.annot("diff", a, b, "-n", "50").ok().out.decode()
+    found = list(percentages(text))
+    check(len(found) >= 3, f"rows with percentages: {text}")
+    for before, after, percent in found:
+        true = 100 * (after - before) / before
+        check(abs(true - percent) <= 0.5 + abs(true) * 1e-3, f"{before} to {after} is {true} %, "
+                                                            f"not {percent} %")
 
 
 @case
@@ -158,6 +223,27 @@ def runs_in_turn_are_kept_and_compared_again(home):
     half = row["mean_high"] - row["mean"]
     truth = 3.182446 * statistics.stdev(walls) / 2  # Student's t of 3 degrees of freedom
     check(abs(half - truth) < 1e-5 * truth, f"the interval is {half}, not {truth}")
+
+
+@case
+def variants_are_one_table(home):
+    kept = home.work / "sweep"
+    words = ["stat", "-n", "4", "-o", kept, "--vary", "more=0,2000,4000", "--vary", "rounds=10,20"]
+    told = json.loads(home.annot(*words, "--json", "--", LOAD, "{more}", "{rounds}").ok().out)
+    rows = told["variants"]
+    equal([(row["more"], row["rounds"]) for row in rows],
+          [(more, rounds) for more in ("0", "2000", "4000") for rounds in ("10", "20")], "rows")
+    for row in rows:
+        folder = kept / row["variant"]
+        equal(row["variant"], f"more={row['more']} rounds={row['rounds']}", "the label")
+        walls = [report(home, folder / name)["recording"]["wall_ns"]
+                 for name in sorted(os.listdir(folder))]
+        equal((row["runs"], row["wall_ns"]), (4, statistics.median(walls)), f"of {row['variant']}")
+        equal(row["wall_min_ns"], min(walls), "the least")
+        speed = rows[0]["wall_ns"] / row["wall_ns"]
+        check(abs(row["speed_up"] - speed) < 1e-9 * speed, f"the speed-up is {row['speed_up']}")
+        ranges = [one for one in told[row["variant"]] if one["name"] == "round/hash"]
+        equal(len(ranges), 2, "the total and each of a range")
 
 
 @case

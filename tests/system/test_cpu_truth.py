@@ -214,6 +214,48 @@ def seconds_of_four_workers_are_those_of_proc(home):
 
 
 @case
+def short_programs_have_as_many_samples_as_say_something(home):
+    """They end before one second of CPU time, from which on the rate is lower."""
+    done = record(home, program("target_shares"), 400)  # ms on each of two threads
+    need_bpf(home, done)
+    truth, samples = truths(done.out.decode()), done.samples
+    same_shares(samples, truth)
+    ns = sum(truth.values())
+    samples.close(samples.cpu_ns(range_name="round"), ns, 0.03,
+                  sampling_error(ns, samples.turns(ns, PERIOD)), "800 ms")
+    check(len(samples.cpu) > 200, f"{len(samples.cpu)} samples in 0.8 s")
+    info = json.loads(home.annot("info", "--json", done.path).ok().out)["sampling"]
+    check((info["frequency_hz"], info["first_frequency_hz"], info["slowed"]) == (99, HZ, False),
+          info)
+    shown = home.annot("report", done.path).ok().out.decode()
+    check(" samples (499 Hz)" in shown and "few samples" not in shown, shown)
+
+
+@case
+def long_programs_have_the_same_time_at_both_rates(home):
+    done = record(home, program("target_shares"), 2500)
+    need_bpf(home, done)
+    truth, samples = truths(done.out.decode()), done.samples
+    ns = sum(truth.values())
+    same_shares(samples, truth, points=8)
+    samples.close(samples.cpu_ns(range_name="round"), ns, 0.03,
+                  5 * sampling_error(ns, samples.turns(ns, 5 * PERIOD)), "2.5 s")
+    weights = {sample["weight"] for sample in samples.cpu}
+    check(weights <= {10 ** 9 // 499, 10 ** 9 // 99, 10 ** 9 // 99 * 3 // 2}, weights)
+    shown = home.info(done.path)
+    check(", 499 Hz, then 99 Hz," in shown, shown)
+
+
+@case
+def a_rate_that_was_given_is_that_of_all_samples(home):
+    done = record(home, program("target_shares"), 300, options=["--rate", "99"])
+    need_bpf(home, done)
+    check({sample["weight"] for sample in done.samples.cpu} == {10 ** 9 // 99}, done.err)
+    info = json.loads(home.annot("info", "--json", done.path).ok().out)["sampling"]
+    check(info["frequency_hz"] == 99 and "first_frequency_hz" not in info, info)
+
+
+@case
 def the_sampler_does_not_mind_that_nothing_is_annotated(home):
     """An unknown program without symbols and without annotations."""
     done = record(home, "sh", "-c", "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done",

@@ -12,6 +12,7 @@ from doctor import NOBODY, as_nobody, doctor, open_home, tool
 from harness import ANNOT, Skip, case, check, equal, main, needs_root, program
 
 MIB = 1 << 20
+LITTLE = 256 << 10  # less than the smallest buffer
 
 
 def limited(soft="", hard="", **limits):
@@ -72,10 +73,10 @@ def check_hard(home, before, finding, word, number):
 @case
 @needs_root
 def a_hard_limit_is_lifted_by_root(home):
-    _, findings = doctor(home, *limited(fsize=1, hard=str(MIB)))
+    _, findings = doctor(home, *limited(fsize=1, hard=str(LITTLE)))
     equal([findings[name]["state"] for name in ("memory", "file size")], ["ok", "missing"],
-          "what is told where hardly a byte can be written")
-    before = limited(fsize=MIB)
+          "where hardly a byte can be written")
+    before = limited(fsize=LITTLE)
     _, findings = doctor(home, *before)
     check_hard(home, before, findings["file size"], "unlimited", "-1")
 

@@ -98,15 +98,31 @@ def states_of_python_threads(home):
 
 
 VALUES = """
-import threading, time
+import collections, enum, threading, time
 from concurrent.futures import ThreadPoolExecutor
 class Job:
     pass
+class Text(str): pass
+class Wide(str): pass
+class Number(int): pass
+class Part(float): pass
+class Items(list): pass
+class Table(dict): pass
+class Raw(bytes): pass
+class Color(enum.Enum): RED = 1
+class Level(enum.IntEnum): LOW = 3
+class Mood(str, enum.Enum): GLAD = "glad"
+Pair = collections.namedtuple("Pair", "left right")
 gate = threading.Lock()
 gate.acquire()
 def waits(items, table, big, small=-5, ratio=0.25, none=None, flag=True):
     text, raw, pair, deep = "h\u00e9llo", b"\\x00a", (1, "two"), [[[[1]]]]
     shared, job, unset = 17, Job(), {3}
+    label, none_at_all = Text("ascii"), Text()
+    wide = Wide("h\u00e9 \u2713 \U0001f600")
+    number, part, some, mapped = Number(-7), Part(0.5), Items([1, "a"]), Table(k=Text("v"))
+    octets, color, level, mood = Raw(b"ab"), Color.RED, Level.LOW, Mood.GLAD
+    named, count = Pair(1, Text("r")), collections.Counter("aab")
     def inner():
         return shared
     gate.acquire()
@@ -125,7 +141,12 @@ time.sleep(60)
 SHOWN = {"items": "[0, 1, 2, 3, 4, 5, 6, 7, … 100 items]", "table": "{'a': 1, 2: 'b'}",
          "big": str(2**90), "small": "-5", "ratio": "0.25", "none": "None", "flag": "True",
          "text": "'héllo'", "raw": "b'\\x00a'", "pair": "(1, 'two')", "deep": "[[[…]]]",
-         "shared": "17", "job": "<Job>", "unset": "<set>", "inner": "<function>"}
+         "label": "Text('ascii')", "wide": "Wide('hé ✓ 😀')", "none_at_all": "Text('')",
+         "number": "Number(-7)", "part": "Part(0.5)", "some": "Items([1, 'a'])",
+         "mapped": "Table({'k': Text('v')})", "octets": "Raw(b'ab')", "color": "Color.RED",
+         "level": "Level(3)", "mood": "Mood('glad')", "named": "Pair((1, Text('r')))",
+         "count": "Counter({'a': 2, 'b': 1})", "shared": "17", "job": "<Job>",
+         "unset": "<set>", "inner": "<function>"}
 
 
 def is_debug(python):

@@ -13,7 +13,6 @@ import subprocess
 
 from harness import ANNOT, case, check, equal, main
 from imports import CORPUS, MAKE, imported, query, refuses, written
-from perfetto_made import made_trace
 
 
 # ---- Chrome traces --------------------------------------------------------------------------
@@ -146,7 +145,7 @@ def events_may_be_bound_to_a_flow(home):
 @case
 def samples_of_chrome_traces_have_their_stacks(home):
     path, said = imported(home, CORPUS / "chrome/samples.json", "--unit", "2ms")
-    for words in ("taken as 2.00 ms", "without a stack (phase P): 1", "no samples: 1",
+    for words in ("taken as 2.00 ms", "or of no profile (phase P): 1", "no samples: 1",
                   "impossible times: 1", "more than 1,024: 1"):
         check(words in said, f"{words!r} is not in {said}")
     rows = query(home, path, "select s.time_ns, s.pid, s.tid, s.cpu_ns, (select group_concat("
@@ -325,34 +324,22 @@ def traces_are_merged_by_ranges_that_both_have(home):
 
 
 @case
-def cut_and_wrong_files_leave_nothing(home):
+def wrong_files_leave_nothing(home):
     whole = (CORPUS / "chrome/torch.json").read_bytes()
-    for length in range(40, len(whole) - 3, 371):
-        refuses(home, whole[:length], options=("--from-format", "chrome"))
-    refuses(home, whole[:2000], "ends in the middle", "at byte")
-    refuses(home, gzip.compress(whole)[:-9], "cut or damaged", name="wrong.json.gz")
+    for length in (40, 400):
+        refuses(home, whole[:length], "ends in the middle", "at byte",
+                options=("--from-format", "chrome"))
+    refuses(home, gzip.compress(whole)[:12], "cut or damaged", name="wrong.json.gz")
     refuses(home, b"", "not known")
     refuses(home, b"\x7fELF\x02\x01\x01", "not known")
     refuses(home, b'{"name": "x"}', "not known")
     refuses(home, b'{"a": [1, 2]}', "traceEvents", options=("--from-format", "chrome"))
     refuses(home, b'[{"ph": "X"} {}]', "comma", options=("--from-format", "chrome"))
     refuses(home, b"[" * 1000, "nested", options=("--from-format", "chrome"))
-    whole = made_trace()
-    for length in range(5, len(whole) - 1, 37):
-        cut = home.annot("import", "--force", "-o", "cut.annot",
-                         written(home, whole[:length], "cut.pftrace"))
-        check(cut.status == 0 or "damaged" in cut.err_text or "not known" in cut.err_text,
-              cut.err_text)
-        check(cut.status == (home.work / "cut.annot").exists() ^ 1, f"{length}: {cut.status}")
-        (home.work / "cut.annot").unlink(missing_ok=True)
-    whole = (CORPUS / "speedscope/evented.json").read_bytes()
-    for length in range(80, len(whole) - 3, 171):
-        refuses(home, whole[:length])
     refuses(home, b"{}", "no profiles", options=("--from-format", "speedscope"))
     refuses(home, b"[]", "no profiles", options=("--from-format", "speedscope"))
     whole = (CORPUS / "pstats/cprofile.pstats").read_bytes()
-    for length in range(3, len(whole) - 1, 97):
-        refuses(home, whole[:length], "pstats")
+    refuses(home, whole[:40], "ends in the middle")
     for value in ([], 7, {("a", 1, "b"): 3}, {1: 2}, compile("1", "x", "exec")):
         refuses(home, marshal.dumps(value), "pstats", options=("--from-format", "pstats"))
     refuses(home, b"main;read\n", "no line begins", options=("--from-format", "perf"))

@@ -91,6 +91,7 @@ def check_view(check, opened, path, view, look):
     if axe and size == WIDTHS[0]:
         check.equal(what + ": accessible", page_browser.violations(page.page, axe), [])
     check.equal(what + ": complaints", page.complaints, [])
+    check.equal(what + ": values in place of words", page.naughts(), [])
     check.equal(what + ": requests", [url.split("#")[0] for url in page.requests],
                 [path.as_uri()])
     return page
@@ -364,6 +365,39 @@ def check_counted(check, opened, path, folder):
     page.close()
 
 
+CORPUS = pathlib.Path(__file__).resolve().parents[1] / "fuzz/corpus/import"
+
+
+def check_imported(check, opened, annot, folder):
+    """A trace of another tool without samples has its calls and ranges, and no empty table."""
+    recording = folder / "imported.annot"
+    source = CORPUS / "chrome/viztracer.json"
+    subprocess.run([annot, "import", "--force", "-o", recording, source], check=True)
+    page = Shown(opened, write_page(annot, recording, folder / "imported.html"))
+    titles = page.page.locator("main h2").all_inner_texts()
+    check.equal("page: imported: sections", titles, ["Where the time of calls went"])
+    check.equal("page: imported: no strip of samples", page.page.locator(".strip").count(), 0)
+    calls = {event["name"].split(" (")[0]
+             for event in json.loads(source.read_text())["traceEvents"] if event["ph"] == "X"}
+    shown = set(page.page.locator("main code").all_inner_texts())
+    check.equal("page: imported: functions", shown and shown <= calls, True)
+    check.equal("page: imported: complaints", page.complaints, [])
+    page.close()
+
+
+def check_rates(check, opened, annot, make_trace, folder):
+    """Samples of two rates count as much as their CPU time."""
+    recording = folder / "rates.annot"
+    recording.unlink(missing_ok=True)
+    subprocess.run([make_trace, "rates", recording], check=True)
+    page = Shown(opened, write_page(annot, recording, folder / "rates.html"))
+    data = page_numbers.report(annot, recording)
+    page_numbers.check_own_functions(check, page, data)
+    page_numbers.check_threads(check, page, data)
+    page_numbers.check_legend(check, page, data)
+    page.close()
+
+
 def main():
     use_test_python()
     annot, make_trace = sys.argv[1:3]
@@ -385,6 +419,8 @@ def main():
             check_addresses(check, opened, path)
             check_names(check, opened, path, folder)
             check_counted(check, opened, path, folder)
+            check_imported(check, opened, annot, folder)
+            check_rates(check, opened, annot, make_trace, folder)
             page_numbers.check_all(check, annot, opened, recording, Shown(opened, path))
         if page_browser.axe_script() is None:
             raise perfetto_ui.NoVerdict("no axe-core; hint: pip install axe-playwright-python")

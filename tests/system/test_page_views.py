@@ -71,11 +71,20 @@ def check_views(check, opened, path, folder):
                 check.equal(what + ": accessible",
                             page_browser.violations(page.page, axe, AXE_RULES), [])
             check.equal(what + ": complaints", page.complaints, [])
+            check.equal(what + ": values in place of words", page.naughts(), [])
             check.equal(what + ": requests", [url.split("#")[0] for url in page.requests],
                         [path.as_uri()])
             name = re.sub(r"\W+", "-", view)
             page.page.screenshot(path=folder / f"{name}-{size[0]}-{scheme}.png", full_page=True)
             page.close()
+    one = with_data(path, folder / "one.html", leave_one_source)
+    page = View(opened, one, "view=source")
+    check.equal("views: source of one file", [page.naughts(), page.complaints], [[], []])
+    page.close()
+
+
+def leave_one_source(data):
+    del data["sources"][1:]
 
 
 # ---- Numbers -------------------------------------------------------------------------------------

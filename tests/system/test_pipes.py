@@ -4,9 +4,11 @@
 
 import json
 import os
+import signal
+import time
 
 from cut_recordings import cut_short
-from harness import case, check, equal, main, program
+from harness import ANNOT, case, check, equal, main, program
 
 LIMIT_S = 30
 NAMES = ("session-0123456789abcdef", "target-1-00000000efffffff",
@@ -41,6 +43,23 @@ def pipes_in_the_directory_stop_nobody(home):
                     ("record", "--no-sample", "-o", path, "--", program("emit_ticks"), "10")):
         home.annot(*command, timeout=LIMIT_S)
     check(home.dump(path).kind("push"), "the recording is empty")
+
+
+@case
+def signals_end_the_wait_for_a_reader(home):
+    pipe = home.work / "pipe.annot"
+    os.mkfifo(pipe)
+    target = home.start("sleep", "60")
+    for words, number in ((["record"], signal.SIGTERM), (["record"], signal.SIGINT),
+                          (["attach", "-p", target.pid], signal.SIGTERM)):
+        command = ["--", "true"] if words[0] == "record" else []
+        waits = home.start(ANNOT, *words, "--force", "-o", pipe, *command)
+        time.sleep(0.5)
+        equal(waits.poll(), None, "the status of what waits")
+        waits.send_signal(number)
+        equal(waits.wait(LIMIT_S), -number, f"status of {words[0]}")
+    target.kill()
+    target.wait()
 
 
 @case

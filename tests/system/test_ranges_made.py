@@ -245,6 +245,33 @@ def what_cannot_be_probed_is_refused(home):
 
 
 @case
+def names_that_are_spelt_like_it_are_hints(home):
+    file, thrown = program("target_probed"), program("target_thrown")
+    for text, word in ((f"{file}:probed_wrok", "probed_work"),
+                       (f"{file}:Probed_Work", "probed_work"), (f"{thrown}:throw", "throws"),
+                       (f"{thrown}:probed::worker::throw", "throws")):
+        done = home.annot("record", "-o", "x.annot", "--range", text, "--", "true")
+        equal(done.status, 125, f"status of {text}")
+        if "CAP_BPF" in done.err_text:
+            raise Skip(done.err_text)
+        hint = done.err_text.splitlines()[1]
+        check(hint.startswith("hint: did you mean") and word in hint, done.err_text)
+
+
+@case
+def ranges_without_effect_are_said(home):
+    file = program("target_probed")
+    for text, said in (("nosuch-lib*.so:foo", "no such function was loaded"),
+                       (f"{program('target_thrown')}:main", "it was not called")):
+        done = home.record(file, "calls", options=["--no-sample", "--range", text])
+        if "CAP_BPF" in done.err_text:
+            raise Skip(done.err_text)
+        words = " ".join(done.err_text.split())
+        check(f"option without effect: --range {text}: {said}" in words, done.err_text)
+        check("nothing lost" not in words, done.err_text)
+
+
+@case
 def goroutines_that_move_close_their_ranges(home):
     file = go_program(home, "target_moves.go")
     done = record(home, file, ranges=[f"{file}:main.grow", f"{file}:main.work"], options=NO_LIMIT)

@@ -6,6 +6,7 @@ named with its reason, and every event that it lost is in one recording, once.""
 import json
 import os
 import pathlib
+import re
 import signal
 import subprocess
 
@@ -251,6 +252,24 @@ def a_recording_goes_on_where_there_is_no_room_for_slots(home):
 {ANNOT} record {ONLY} -o {path} -- true""")
     info = home.info(path)
     check("no room" in info and "cannot say" in info, info)
+
+
+@attach_case
+@needs_root
+def a_full_disk_changes_no_clock(home):
+    """What could not be written has no end, but the summary says how long the program was
+    watched."""
+    done = mounts(home, f"""mkdir full
+mount -t tmpfs -o size=16k none full
+echo 'steps 300000' > steps
+{ANNOT} record {ONLY} -o full/x.annot -- {program("emit_asked")} < steps > answers 2> said
+cat said""")
+    said = done.out.decode()
+    check("No space left" in said and "not all of it could be written" in said, said)
+    length = re.search(r" in ([\d.]+) (ns|us|ms|s)\b", said)
+    check(length and float(length[1]) < 1000, said)
+    for left in home.directory.iterdir():  # for annot recover
+        left.unlink()
 
 
 @attach_case

@@ -133,7 +133,9 @@ FRAMES = st.one_of(
     st.sampled_from(["main", "a b", "x::y<int>(char)", "\u00e9\U0001f600", "[unknown]", "k_[k]"]),
     st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Zs", "Zl", "Zp"],
                           exclude_characters=";"), min_size=1, max_size=5))
-STACKS = st.dictionaries(st.lists(FRAMES, min_size=1, max_size=8).map(";".join),
+# Lines that begin with # or // are comments.
+STACKS = st.dictionaries(st.lists(FRAMES, min_size=1, max_size=8).map(";".join)
+                         .filter(lambda stack: not stack.startswith(("#", "//"))),
                          st.integers(1, 1000), min_size=1, max_size=40)
 
 

@@ -153,6 +153,20 @@ def helpers_of_a_script_do_not_bury_the_program(home):
     check("-c" in short.split("ended\n")[1].split("\n")[0], f"the program is listed: {short}")
 
 
+@case
+def programs_that_start_the_command_are_counted_apart(home):
+    script = "for i in 1 2 3 4 5 6 7 8; do /bin/true; done; "
+    busy = f"{sys.executable} -c '{BUSY.format(0.3)}'"
+    result, _ = sampled(home, "sh", "-c", f"{script} exec {busy}", options=["--off-cpu"])
+    screen = " ".join(home.run(ANNOT, "report", result.path).ok().out.decode().split())
+    check(re.search(r" 1 process \(and \d+ of the start of the command[,)]", screen), screen)
+    check(b" 1 process (and " in result.err, result.err)
+    check("start of the command" in screen and "(dash)" not in screen, screen)
+    result, _ = sampled(home, "sh", "-c", f"{script} {busy}; true", options=["--off-cpu"])
+    screen = home.run(ANNOT, "report", result.path).ok().out.decode()
+    check("start of the command" not in screen, screen)
+
+
 STRIPPED = r"""
 #include <time.h>
 __attribute__((noinline)) static unsigned burn(unsigned n)

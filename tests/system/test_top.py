@@ -12,6 +12,7 @@ import sys
 import time
 
 from asked import Asked, attach_case, wait_until
+from doctor import as_nobody, open_home
 from harness import ANNOT, Skip, case, check, equal, main, needs_root, program
 from samples import need_bpf
 
@@ -140,6 +141,19 @@ def waits_that_began_before_and_go_on(home):
         row = row_of(told["waits"], function=function, reason=reason)
         near(row["waiting_ns"] / told["top"]["length_ns"], 1, 0.05, f"the wait of {function}()")
         equal(row["open"], 1, f"waits of {function}() that go on")
+    shares.kill()
+
+
+@attach_case
+def a_process_that_is_stopped_waits_for_a_signal(home):
+    """Wherever it was: the kernel has no system call of it, as of a page fault."""
+    need_bpf(home)
+    shares = running(home, SHARES)
+    os.kill(shares.pid, signal.SIGSTOP)
+    time.sleep(0.3)
+    told = top(home, shares.pid, "-d", "1")
+    equal({row["reason"] for row in told["waits"]}, {"signal"}, "causes")
+    equal(told["top"]["cpu_ns"], 0, "CPU time")
     shares.kill()
 
 
@@ -298,11 +312,11 @@ def what_is_not_there_or_not_allowed(home):
 
 
 @needs_root
-def as_nobody(home):
+def of_somebody_else(home):
     other = home.start("sleep", "60")
-    home.work.chmod(0o755)
-    done = home.annot("top", other.pid, "--once", user="nobody", cwd="/",
-                      env=dict(home.environment, ANNOT_DIR=str(home.work / "annot")))
+    annot = open_home(home)
+    done = home.run(*as_nobody(), annot, "top", other.pid, "--once", cwd="/",
+                    env=dict(home.environment, ANNOT_DIR=str(home.work / "annot-of-user")))
     other.kill()
     other.wait()
     done.complains(1, "another user", f"sudo annot top {other.pid}")
@@ -310,7 +324,7 @@ def as_nobody(home):
 
 @case
 def a_process_of_somebody_else(home):
-    as_nobody(home)
+    of_somebody_else(home)
 
 
 @case
@@ -347,6 +361,12 @@ def from_outside_without_ebpf(home):
     rows = json.loads(done.ok().out)["functions"]
     near(row_of(rows, function="more")["total_ns"] / row_of(rows, function="burn")["cpu_ns"], 0.6,
          0.15, "the share of more()")
+    waits = {"ready_ns", "waiting_ns", "gil_wait_ns"}
+    check(not any(row.get(name) for row in rows for name in waits), f"waits in {rows}")
+    told = home.annot("top", "--once", shares.pid, "-d", "1", "--sampling", "remote").ok().out
+    screen = told.decode()
+    check("waits are not looked at" in screen and "waits 0 %" not in screen, screen)
+    check(f" % of {100 * len(os.sched_getaffinity(0))} % (" in screen, screen)
     shares.kill()
 
 

@@ -5,6 +5,7 @@ the terminal is as it was."""
 
 import fcntl
 import os
+import pathlib
 import re
 import select
 import signal
@@ -495,7 +496,7 @@ def a_command_that_is_ended_with_it(home):
     check(found.split(), "the command does not run")
     top.type("q").finish().restored()
     time.sleep(0.5)
-    left = [pid for pid in found.split() if os.path.exists(f"/proc/{int(pid)}")]
+    left = [pid for pid in found.split() if pathlib.Path(f"/proc/{int(pid)}/exe").exists()]
     equal(len(left) <= 1, True, f"the command still runs: {left}")  # its own child may
     for pid in left:
         os.kill(int(pid), signal.SIGKILL)

@@ -1,0 +1,195 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Options of annot record that cannot do what they are for: it is said, before the command where
+that is known by then, and "nothing lost" is not."""
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+from harness import ANNOT, Skip, case, check, equal, main, program
+
+WORK = """
+def work(number):
+    return number + 1
+
+for i in range(1000):
+    work(i)
+"""
+NOTE = "option without effect: "
+
+
+def recorded(home, *command, options=()):
+    home.environment.pop("ANNOT_PYTHON", None)
+    result = home.record(*command, options=["--no-sample", *options])
+    result.ok()
+    notes = json.loads(home.annot("info", "--json", result.path).ok().out)["sampling"]["notes"]
+    result.idle = [note[len(NOTE):] for note in notes if note.startswith(NOTE)]
+    return result
+
+
+def is_idle(home, *command, options, said):
+    result = recorded(home, *command, options=options)
+    equal(len(result.idle), 1, f"notes {result.idle}: their number")
+    check(result.idle[0].startswith(said), result.idle[0])
+    check(said in " ".join(result.err_text.split()), result.err_text)
+    check("nothing lost" not in result.err_text, result.err_text)
+    check("nothing lost" not in home.annot("report", result.path).out.decode(), "the report")
+
+
+def has_effect(home, *command, options):
+    result = recorded(home, *command, options=options)
+    equal(result.idle, [], "options without effect")
+    return result
+
+
+def python(home):
+    (home.work / "work.py").write_text(WORK)
+    return [sys.executable, "work.py"]
+
+
+@case
+def tracing_of_a_program_that_is_not_python(home):
+    is_idle(home, "true", options=["--trace-functions"],
+            said="--trace-functions: no Python process loaded pyannot")
+    is_idle(home, "true", options=["--trace-lines", "work"],
+            said="--trace-lines work: no Python process loaded pyannot")
+    is_idle(home, "true", options=["--python", "gc"],
+            said="--python gc: no Python process loaded pyannot")
+
+
+@case
+def tracing_without_the_environment(home):
+    is_idle(home, "env", "-i", *python(home), options=["--trace-functions=exact"],
+            said="--trace-functions: no Python process loaded pyannot")
+
+
+@case
+def selection_that_selects_nothing(home):
+    is_idle(home, *python(home), options=["--trace-functions", "--trace-select", "nosuch"],
+            said="--trace-select nosuch: no function that it selects was called")
+    is_idle(home, *python(home), options=["--trace-functions=exact", "--trace-select", "nosuch"],
+            said="--trace-select nosuch: no function that it selects was called")
+    is_idle(home, *python(home), options=["--trace-lines", "nosuch"],
+            said="--trace-lines nosuch: no line of such a function ran")
+
+
+@case
+def selection_that_selects_something(home):
+    has_effect(home, *python(home), options=["--trace-functions", "--trace-lines", "work"])
+    has_effect(home, *python(home), options=["--trace-functions=exact", "--trace-select", "*work"])
+
+
+@case
+def filters_of_names_that_are_not_there(home):
+    emit = ["sh", "-c", f"echo steps 20 | {program('emit_asked')}"]
+    for option in "enable", "disable":
+        is_idle(home, *emit, options=[f"--{option}", "nosuch"],
+                said=f"--{option} nosuch: no domain or category of that name was there")
+    is_idle(home, *emit, options=["--enable", "default,nosuch/category"],
+            said="--enable nosuch/category: no domain or category of that name was there")
+    is_idle(home, *emit, options=["--functions", "nosuch"],
+            said="--functions nosuch: no function of that name was called")
+    is_idle(home, *emit, options=["--capture-range", "nosuch"],
+            said="--capture-range nosuch: no such range began")
+    has_effect(home, *emit, options=["--enable", "def*"])
+    has_effect(home, *emit, options=["--capture-range", "step"])
+
+
+def said_before(home, options, *command, said):
+    """The result of a recording whose command comes after these words of annot."""
+    path = home.work / "before.annot"
+    result = home.annot("record", "--force", "--no-sample", *options, "-o", path, "--", "sh", "-c",
+                        f"echo begun >&2; {' '.join(map(str, command))}").ok()
+    at, begun = (result.err_text.find(text) for text in (said, "begun"))
+    check(0 <= at < begun, result.err_text)
+    equal(result.err_text.count(said), 1, "how often it is said")
+    return result
+
+
+@case
+def gpus_without_a_driver(home):
+    if os.path.exists("/proc/driver/nvidia/version"):
+        raise Skip("there is one")
+    refused = home.annot("record", "--gpu", "-o", home.work / "x.annot", "true")
+    if "without the headers of CUDA" in refused.err_text:
+        raise Skip("built without the headers of CUDA")
+    is_idle(home, "true", options=["--gpu"], said="--gpu: no process loaded the CUDA driver")
+    said_before(home, ["--gpu"], "true", said="this machine has no driver of NVIDIA")
+
+
+@case
+def ranges_of_python_functions_that_are_not_there(home):
+    command = python(home)
+    is_idle(home, *command, options=["--range", "work:wrok"],
+            said="--range work:wrok: no function of that name was called")
+    is_idle(home, *command, options=["--range", "json:dump_s", "--range", "work:work"],
+            said="--range json:dump_s: no function of that name was called")
+    is_idle(home, "true", options=["--range", "work:work"],
+            said="--range work:work: no Python process loaded pyannot")
+    found = has_effect(home, *command, options=["--range", "work:work"])
+    check("defines no function" not in found.err_text, found.err_text)
+    result = recorded(home, *command, options=["--range", "__main__:work"])
+    check("hint: --range work:work means the script's" in result.err_text, result.err_text)
+    result = said_before(home, ["--range", "work:Class.wrok"], *command,
+                         said='work.py defines no function "wrok"')
+    check("hint: did you mean work?" in result.err_text, result.err_text)
+    refused = home.annot("record", "-o", "x.annot", "--range", "./work.py:work", "--", *command)
+    refused.complains(125, "named by their module", "--range work:work")
+
+
+@case
+def ranges_of_a_stripped_library(home):
+    """What it exports is all that names can be compared with."""
+    source, library = home.work / "lib.c", home.work / "libwork.so"
+    source.write_text("int compute(int a) { return a + 1; }\n")
+    subprocess.run(["gcc", "-shared", "-fPIC", "-s", "-o", library, source], check=True)
+    refused = home.annot("record", "-o", "x.annot", "--range", f"{library}:computte", "--", "true")
+    refused.complains(125, "is stripped, and exports no function", "did you mean compute?")
+    refused = home.annot("record", "-o", "x.annot", "--range", f"{library}:zzzz", "--", "true")
+    refused.complains(125, "is stripped, and exports no function", "install its debug symbols")
+
+
+def installed(home, folder):
+    """annot in a folder of that name, with its package."""
+    place = home.work / folder
+    (place / "tools").mkdir(parents=True)
+    shutil.copy2(ANNOT, place / "tools/annot")
+    package = pathlib.Path(os.environ["ANNOT_PYANNOT"]) / "pyannot"
+    shutil.copytree(package, place / "pyannot/pyannot", symlinks=True)
+    home.environment["XDG_CACHE_HOME"] = str(home.work / "cache")
+    (home.work / "cache").mkdir(exist_ok=True)
+    return place / "tools/annot"
+
+
+@case
+def folder_with_characters_of_lists(home):
+    home.environment.pop("ANNOT_PYTHON", None)
+    for folder in "a blank", "a:colon", "a$dollar[x]":
+        path = home.work / "traced.annot"
+        home.run(installed(home, folder), "record", "--force", "--no-sample", "--trace-functions",
+                 "-o", path, "--", *python(home)).ok()
+        sets = json.loads(home.annot("info", "--json", path).ok().out)["sample_sets"]
+        equal([row["set"] for row in sets], ["calls"], f"sets of samples of annot in {folder!r}")
+
+
+@case
+def without_pyannot_it_is_said_before_the_command(home):
+    home.environment.pop("ANNOT_PYTHON", None)
+    annot = installed(home, "bare")
+    shutil.rmtree(annot.parents[1] / "pyannot")
+    result = home.run(annot, "record", "--no-sample", "--trace-functions", "-o",
+                      home.work / "bare.annot", "--", "sh", "-c", "echo begun >&2").ok()
+    said, begun, *_ = (result.err_text.find(text) for text in ("no pyannot beside", "begun"))
+    check(0 <= said < begun, result.err_text)
+
+
+@case
+def waits_without_samples_are_refused(home):
+    home.annot("record", "--no-sample", "--off-cpu", "true").complains(125, "--off-cpu")
+
+
+main()
