@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* emit_crowd PROCESSES THREADS PAIRS PER_SECOND: many threads in each of many processes at once.
  *
- * All threads of all processes exist at the same time (a barrier in shared memory); then each emits
- * its pairs in bursts, spread so that together they make PER_SECOND records a second. Prints how
- * many records were emitted and the largest memory of one process. */
+ * All threads of all processes exist at the same time: they begin together and end together (a
+ * barrier in shared memory), so none takes over what another left. Each emits its pairs in bursts,
+ * spread so that together they make PER_SECOND records a second. Prints how many records were
+ * emitted and the largest memory of one process. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -55,6 +56,7 @@ static void *emit(void *argument)
         records += 2;
     }
     __atomic_fetch_add(&common->records, records, __ATOMIC_RELAXED);
+    pthread_barrier_wait(&common->barrier);
     return NULL;
 }
 

@@ -122,7 +122,7 @@ def terminate_reaches_the_command(home):
     path = home.work / "x.annot"
     process = home.start(ANNOT, "record", "-o", path, "--", program("emit_ticks"), 20000,
                          stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    time.sleep(0.7)
+    process.stdout.read(4096)  # the first full buffer, of some 40 ticks
     process.send_signal(signal.SIGTERM)
     _, err = process.communicate(timeout=20)
     check(process.returncode in (-signal.SIGTERM, 143), f"status {process.returncode}: {err}")
