@@ -42,7 +42,7 @@ static annot_schema point_schema(void)
 
 static void values_of_each_kind(void)
 {
-    const struct point point = {-1, 2, 0.5, "here", {3, 4}};
+    static const struct point point = {-1, 2, 0.5, "here", {3, 4}}; /* padding is 0 */
     const struct annot_value values[] = {
         annot_value_int64("int", INT64_MIN),
         annot_value_uint64("uint", UINT64_MAX),

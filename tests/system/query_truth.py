@@ -19,7 +19,7 @@ CPU, RUNNABLE, BLOCKED = 1, 2, 3
 FIXED_SETS = {1: ("cpu", 0, [CPU]), 2: ("off-cpu", STRETCH, [BLOCKED, RUNNABLE]),
               3: ("short-waits", INTERVAL, [BLOCKED, RUNNABLE])}
 REASONS = ["unknown", "preempted", "disk", "page fault", "pipe", "socket", "lock", "the GIL",
-           "sleep", "poll", "child process", "terminal", "signal", "another file"]
+           "sleep", "poll", "child process", "terminal", "signal", "other file"]
 
 
 class Truth(read_recording.Recording):
