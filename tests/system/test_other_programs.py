@@ -33,6 +33,7 @@ def facts_of(home, path):
 @case
 def neighbours_are_told_by_how_much(home):
     need_bpf(home)
+    home.left.add("wake")  # a busy machine has no time to find out that it is unused
     count = len(os.sched_getaffinity(0))
     neighbours = [subprocess.Popen([sys.executable, "-c", "while True: pass"])
                   for _ in range(count)]
