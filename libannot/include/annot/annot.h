@@ -1,32 +1,31 @@
 /* SPDX-License-Identifier: MIT */
-/* annot: say what a program is doing, so that a recording can show where its time goes.
+/* annot: mark up a program's work, so that a recording can show where its time goes.
  *
  *     annot_push("load");            ranges: nested, per thread
  *     annot_mark("cache miss");      one instant
  *     annot_counter("queue", 3.0);   a value over time
  *     annot_pop();
  *
- * While nobody records, each call is one load and one test. While `annot record` runs, an event is
- * a time stamp and a few stores into shared memory: no lock, no allocation, no system call once
- * the thread has its block. Nothing here ever blocks, prints, aborts, or changes errno or a signal
- * mask.
+ * Without a recording, each call is one load and one test. While `annot record` runs, an event is a
+ * time stamp and a few stores into shared memory: no lock, no allocation, no system call once the
+ * thread has its block. No function here blocks, prints, aborts, or changes errno or a signal mask.
  *
  * Threads: every function may be called from any thread, from signal handlers, constructors,
  *   atexit handlers, and in a child after fork. An event in a signal handler that interrupts an
  *   event of the same thread may be dropped; it is counted.
  * Stack: the first event of a process or of a forked child takes at most 2 KiB, that of a thread
  *   1 KiB, any other call 512 bytes, where symbols are bound at load (-z now): a call that the
- *   dynamic linker looks up takes up to 3 KiB more. The _format calls add what the C library's
- *   printf needs.
- * Sandboxes: a thread makes system calls at its first event and now and then when it needs more
- *   room; one that the system refuses costs events, which are counted. Under SECCOMP_MODE_STRICT
- *   the kernel kills instead, and nothing can tell without a call that it would: emit no events in
- *   a thread that is in that mode.
- * Strings: UTF-8, copied before the call returns; the caller keeps its own. Names longer than
+ *   dynamic linker looks up takes up to 3 KiB more. The _format calls add the stack of the C
+ *   library's printf.
+ * Sandboxes: a thread makes system calls at its first event and occasionally when it needs more
+ *   room; a refused system call costs events, which are counted. Under SECCOMP_MODE_STRICT the
+ *   kernel kills the thread instead, and the mode cannot be detected without a system call: emit
+ *   no events in a thread that is in that mode.
+ * Strings: UTF-8, copied before the call returns; the caller keeps ownership. Names longer than
  *   1,024 bytes are cut at a character. NULL is shown as "(null)".
- * Cost: each function says what it costs while recording, in units of P, the cost of a plain range
- *   pair by macro (about 20 ns on an AMD EPYC; on an Intel Xeon, 4 to 5 ns more than reading its
- *   time stamp counter twice).
+ * Cost: given for each function while recording, in units of P, the cost of a plain range pair by
+ *   macro (about 20 ns on an AMD EPYC; on an Intel Xeon, 4 to 5 ns more than reading its time
+ *   stamp counter twice).
  *
  * C99 and later, C++11 and later. */
 #ifndef ANNOT_ANNOT_H
@@ -44,8 +43,8 @@ extern "C" {
 #define ANNOT_VERSION_PATCH 0
 
 /* With ANNOT_DISABLE defined before this header (-DANNOT_DISABLE), everything below is an empty
- * inline function: no code, no symbol, no library. Macros don't evaluate what they would not
- * evaluate while nobody records. The last lines include the empty functions. */
+ * inline function: no code, no symbol, no library. Macros evaluate only the arguments that they
+ * also evaluate without a recording. The last lines include the empty functions. */
 #if defined(ANNOT_DISABLE)
 #define ANNOT_API static inline
 #elif defined(__GNUC__)
@@ -53,8 +52,8 @@ extern "C" {
 #else
 #define ANNOT_API
 #endif
-/* Functions that make events are called without a detour: the call takes their address from where
- * the dynamic linker put it at load. Static programs call them directly. */
+/* Functions that emit events are called without a PLT stub: the call loads the address that the
+ * dynamic linker stored at load. Static programs call them directly. */
 #if defined(__GNUC__) && defined(__has_attribute) && !defined(ANNOT_DISABLE)
 #if __has_attribute(noplt)
 #define ANNOT_EMIT ANNOT_API __attribute__((noplt))
@@ -63,7 +62,8 @@ extern "C" {
 #ifndef ANNOT_EMIT
 #define ANNOT_EMIT ANNOT_API
 #endif
-/* Not a call of the program's own where all functions become ranges (-finstrument-functions). */
+/* Excludes annot's inline functions from -finstrument-functions, which makes every function a
+ * range. */
 #if defined(__GNUC__)
 #define ANNOT_UNTRACED          __attribute__((no_instrument_function))
 #define ANNOT_UNLIKELY(x)       __builtin_expect(!!(x), 0)
@@ -76,7 +76,7 @@ extern "C" {
 
 /* ---- Is anybody recording? ------------------------------------------------------------------- */
 
-/* The gate: nonzero while anybody records on this directory. Read it through annot_enabled(). The
+/* The gate: nonzero while a recording runs on this directory. Read it through annot_enabled(). The
  * rest of its page belongs to libannot. */
 #if defined(__x86_64__) || defined(__i386__)
 #define ANNOT_GATE_SIZE 4096 /* the largest page of the machine */
@@ -91,8 +91,8 @@ struct annot_gate {
 extern ANNOT_API struct annot_gate annot_gate_v1;
 #endif
 
-/* Whether events may be recorded now. Use it to skip preparing expensive payloads.
- * Cost: one load. */
+/* Returns nonzero while events are recorded. Use it to skip preparing expensive payloads. Cost: one
+ * load. */
 ANNOT_UNTRACED static inline int annot_enabled(void)
 {
 #ifdef ANNOT_DISABLE
@@ -102,24 +102,24 @@ ANNOT_UNTRACED static inline int annot_enabled(void)
 #endif
 }
 
-/* Why this process does not record, as a short constant English text; "recording", or "nobody
- * records", if nothing is wrong. Never NULL. For diagnosis: may take a system call. */
+/* Returns the reason why this process does not record, as a short constant English text;
+ * "recording" or "nobody records" if there is no error. Never NULL. For diagnosis: may take a
+ * system call. */
 ANNOT_API const char *annot_status(void);
 
 /* ---- Names ------------------------------------------------------------------------------------
  */
 
-/* An interned name: valid in this process and in children forked later, for as long as they live.
- * 0 is no name. */
+/* An interned name: valid for the life of this process and of children forked later. 0: no name. */
 typedef uint32_t annot_name;
 typedef uint16_t annot_domain;   /* 0: the default domain */
 typedef uint16_t annot_category; /* 0: no category */
 typedef uint16_t annot_schema;   /* 0: no schema */
 typedef uint64_t annot_range;    /* 0: no range; unique over all processes of a recording */
 
-/* Interns a name; the same text gives the same value. Callable at any time, also while nobody
- * records. Returns 0 if the table of names is full: events then need the text itself.
- * Cost: a hash and a comparison of the whole text; about 1 P the first time. */
+/* Interns a name; the same text gives the same value. Callable at any time, also without a
+ * recording. Returns 0 if the table of names is full: events must then pass the text itself. Cost:
+ * a hash and a comparison of the whole text; about 1 P the first time. */
 ANNOT_API annot_name annot_name_intern(const char *text);
 
 /* A domain names the library or layer that events come from ("io", "mylib"). The same text gives
@@ -129,14 +129,14 @@ ANNOT_API annot_domain annot_domain_create(const char *name);
 /* A category within a domain, for filters and colours. */
 ANNOT_API annot_category annot_category_create(annot_domain domain, const char *name);
 
-/* Name this process, or the calling thread, in every output. The last call wins. Kept until a
- * recording begins. */
+/* Name this process, or the calling thread, in every output. The last call wins. A name set before
+ * a recording is stored until it begins. */
 ANNOT_API void annot_name_process(const char *name);
 ANNOT_API void annot_name_thread(const char *name);
 
-/* The same for another thread of this process, by its number (gettid), which need not emit anything
- * itself: whoever starts threads names them. Recorded with the caller's events, and only while
- * somebody records. What a thread calls itself stays. */
+/* Names another thread of this process by its number (gettid); that thread need not emit events.
+ * For code that starts threads. Recorded with the caller's events, and only while a recording runs.
+ * A name that a thread gave itself is kept. */
 ANNOT_API void annot_name_thread_of(int tid, const char *name);
 
 /* ---- The long form: everything an event can carry ---------------------------------------------
@@ -221,7 +221,8 @@ ANNOT_UNTRACED static inline void annot_push_event(const struct annot_event *eve
         annot_emit_push_event(event);
 }
 
-/* Close the calling thread's innermost range. Without an open range it does nothing (counted). */
+/* Close the calling thread's innermost range. A pop without an open range has no effect
+ * (counted). */
 ANNOT_UNTRACED static inline void annot_pop(void)
 {
     if (ANNOT_UNLIKELY(annot_enabled()))
@@ -231,8 +232,8 @@ ANNOT_UNTRACED static inline void annot_pop(void)
 /* ---- Ranges of a process: may overlap, and end on another thread -------------------------------
  */
 
-/* Open a range that annot_end closes, from any thread of this process. Returns 0 while nobody
- * records; annot_end(0) does nothing. */
+/* Open a range that annot_end closes, from any thread of this process. Returns 0 without a
+ * recording; annot_end(0) has no effect. */
 ANNOT_UNTRACED static inline annot_range annot_start_event(const struct annot_event *event)
 {
     return ANNOT_UNLIKELY(annot_enabled()) ? annot_emit_start_event(event) : 0;
@@ -243,7 +244,7 @@ ANNOT_UNTRACED static inline annot_range annot_start(const char *text)
     return ANNOT_UNLIKELY(annot_enabled()) ? annot_emit_start(text) : 0;
 }
 
-/* Close a range of this process. An id of another process does nothing (counted). */
+/* Close a range of this process. An id of another process has no effect (counted). */
 ANNOT_UNTRACED static inline void annot_end(annot_range range)
 {
     if (ANNOT_UNLIKELY(range != 0 && annot_enabled()))
@@ -266,8 +267,8 @@ ANNOT_UNTRACED static inline void annot_mark_event(const struct annot_event *eve
         annot_emit_mark_event(event);
 }
 
-/* The value of a counter of this process from now on. Counters are told apart by (process,
- * domain, name), whatever thread sets them. Cost: 0.5 P. */
+/* Sets the value of a counter of this process from now on. A counter is identified by (process,
+ * domain, name); any thread may set it. Cost: 0.5 P. */
 ANNOT_UNTRACED static inline void annot_counter(const char *text, double value)
 {
     if (ANNOT_UNLIKELY(annot_enabled()))
@@ -285,7 +286,7 @@ ANNOT_UNTRACED static inline void annot_counter_event(const struct annot_event *
 /* ---- Macros: intern the name once at the call site ---------------------------------------------
  */
 
-/* The id of a literal name, interned at the first event of this call site. */
+/* Returns the id of a literal name, interned at the first event of this call site. */
 ANNOT_UNTRACED static inline annot_name annot_site_name(annot_name *site, const char *text)
 {
     annot_name name = __atomic_load_n(site, __ATOMIC_RELAXED);
@@ -364,7 +365,7 @@ ANNOT_UNTRACED static inline void annot_scope_end(const int *open)
     __attribute__((cleanup(annot_scope_end), unused)) const int ANNOT_JOIN(                        \
         annot_open_, __LINE__) = annot_scope_begin(&ANNOT_JOIN(annot_site_, __LINE__), (text))
 
-/* The same with the name of the function that it stands in. */
+/* The same with the name of the enclosing function. */
 #define ANNOT_FUNCTION() ANNOT_RANGE(__func__)
 #endif
 

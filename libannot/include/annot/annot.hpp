@@ -8,13 +8,13 @@
  *     annot::mark(annot::formatted("part {} of {}", i, n));        C++20, where std::format is
  *     annot::counter("queue", 3);
  *
- * While nobody records, a range is one load and two tests: texts are formatted and key-values
- * copied only while somebody does (arguments themselves are evaluated, as of any function). Nothing
- * is allocated, nothing throws. A range that was not opened is not closed.
+ * Without a recording, a range is one load and two tests: texts are formatted and key-values copied
+ * only while a recording runs (arguments themselves are evaluated, as for any function). No
+ * function here allocates or throws. A range that was not opened is not closed.
  *
- * Texts are literals, const char *, or whatever converts to std::string_view (a copy of at most
- * 1,025 bytes on the stack; it ends at a NUL). Threads, costs and losses: see annot.h.
- * With ANNOT_DISABLE nothing is left of it.
+ * Texts are literals, const char *, or any type that converts to std::string_view (a copy of at
+ * most 1,025 bytes on the stack; it ends at a NUL). Threads, costs and losses: see annot.h. With
+ * ANNOT_DISABLE it compiles to nothing.
  *
  * C++17 and later. */
 #ifndef ANNOT_ANNOT_HPP
@@ -33,7 +33,7 @@
 namespace annot
 {
 #ifdef ANNOT_DISABLE
-/* Other names for the linker, so that files compiled with and without it go together. */
+/* Distinct linker names, so that files compiled with and without ANNOT_DISABLE link together. */
 inline namespace disabled
 {
 #endif
@@ -60,19 +60,19 @@ struct level {
     std::uint8_t number;
 };
 
-/* A category of the event's domain; a type with a name, as a domain: annot::category<reads>. */
+/* A category of the event's domain: a type with a name, like a domain: annot::category<reads>. */
 template <typename Category> struct category_of {
 };
 
 template <typename Category> inline constexpr category_of<Category> category{};
 
-/* A key-value whose text has no NUL at its end. */
+/* A key-value with a text that is not NUL-terminated. */
 struct view_arg {
     const char *key;
     std::string_view view;
 };
 
-/* A key-value: of a number, bool, enum or text. annot_value_struct makes those of structs. */
+/* Makes a key-value from a number, bool, enum or text. For structs use annot_value_struct. */
 template <typename Value>
 ANNOT_UNTRACED constexpr auto arg(const char *key, const Value &value) noexcept
 {
@@ -95,7 +95,7 @@ ANNOT_UNTRACED constexpr auto arg(const char *key, const Value &value) noexcept
 namespace detail
 {
 
-/* The id of a domain or category type, made at its first event. */
+/* Returns the id of a domain or category type, created at its first event. */
 template <typename Domain> ANNOT_UNTRACED annot_domain domain_id() noexcept
 {
     if constexpr (std::is_void_v<Domain>) {
@@ -127,7 +127,7 @@ inline constexpr std::size_t is_view = std::is_same_v<Extra, view_arg> ? 1 : 0;
 template <typename Extra>
 inline constexpr std::size_t is_value = std::is_same_v<Extra, annot_value> ? 1 : is_view<Extra>;
 
-/* An event of a domain with all that it carries, on the stack. */
+/* An event of a domain with its attributes and key-values, on the stack. */
 template <typename Domain, typename... Extra> class event
 {
   public:
@@ -190,7 +190,7 @@ ANNOT_UNTRACED auto with_event(text name, const Use &use, const Extra &...extra)
     });
 }
 
-/* Whether an event says nothing but its name: then the short functions do. */
+/* True if an event has only a name: then the short functions suffice. */
 template <typename Domain, typename... Extra>
 inline constexpr bool is_plain = std::is_void_v<Domain> && sizeof...(Extra) == 0;
 
@@ -274,7 +274,7 @@ template <typename Domain> class basic_range
         end();
     }
 
-    /* Ends before the scope does. */
+    /* Ends the range before the end of the scope. */
     ANNOT_UNTRACED void end() noexcept
     {
         if (ANNOT_UNLIKELY(std::exchange(is_open_, false)))
@@ -326,7 +326,7 @@ template <typename Domain> class basic_process_range
         annot_end(release());
     }
 
-    /* The range without its owner, for annot_end. */
+    /* Returns the range's id and gives up ownership; the caller passes it to annot_end. */
     ANNOT_UNTRACED annot_range release() noexcept
     {
         return std::exchange(id_, 0);
@@ -342,7 +342,7 @@ template <typename Domain> class basic_process_range
 class flow
 {
   public:
-    /* One that no other process of this machine has. */
+    /* Makes a flow with an id that is unique on this machine. */
     ANNOT_UNTRACED flow() noexcept : id_(annot_flow_new())
     {
     }
@@ -353,7 +353,7 @@ class flow
     {
     }
 
-    /* The flow of a number that another process sent: its id(). */
+    /* Returns the flow with the id() that another process sent. */
     ANNOT_UNTRACED static flow of(annot_flow id) noexcept
     {
         return flow(id);
@@ -390,7 +390,7 @@ class flow
     annot_flow id_;
 };
 
-/* A line of its own in the viewer; a plain value. */
+/* A separate line in the viewer; a plain value. */
 class track
 {
   public:
@@ -426,8 +426,8 @@ class track
     annot_track raw_;
 };
 
-/* A range on a track. It ends where it is destroyed, on any thread; ranges of one track nest, so it
- * can't be assigned to. */
+/* A range on a track. It ends when destroyed, on any thread; ranges of one track nest, so it can't
+ * be assigned to. */
 template <typename Domain> class basic_track_range
 {
   public:
@@ -484,7 +484,7 @@ template <typename Domain> struct in {
             detail::mark<Domain>(name, extra...);
     }
 
-    /* Integers stay integers. */
+    /* Integers are recorded as integers. */
     template <typename Number, typename... Extra>
     ANNOT_UNTRACED static void counter(text name, Number value, const Extra &...extra) noexcept
     {

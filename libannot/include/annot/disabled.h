@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What ANNOT_DISABLE leaves of libannot: every function, empty. Included by annot.h, whose inline
- * functions and macros stay as they are: annot_enabled() is 0, so nothing is left of them. */
+/* The empty functions of ANNOT_DISABLE. Included by annot.h; its inline functions and macros stay
+ * as they are: annot_enabled() is 0, so they compile to nothing. */
 #ifndef ANNOT_DISABLED_H
 #define ANNOT_DISABLED_H
 

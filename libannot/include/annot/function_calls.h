@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Ranges for every call of a function, told by code that a compiler puts there. Not part of
- * annot.h: libannot-functions calls it for programs that were compiled with
- * -finstrument-functions; other tracers may.
+/* Ranges for every call of a function, reported by compiler-inserted code. Not part of annot.h:
+ * libannot-functions calls it for programs that were compiled with -finstrument-functions; other
+ * tracers may.
  *
- * Threads, signal handlers, forks: as annot.h. Calls need not be told in pairs: what was left by
- * longjmp or by an exception ends with the next call or return outside of it, and a return whose
- * call was not told does nothing. A range that annot_push opened in a function ends with it. */
+ * Threads, signal handlers, forks: as annot.h. Calls need not come in pairs: functions left by
+ * longjmp or by an exception end with the next call or return outside of them, and a return without
+ * its call does nothing. A range that annot_push opened in a function ends with it. */
 #ifndef ANNOT_FUNCTION_CALLS_H
 #define ANNOT_FUNCTION_CALLS_H
 
@@ -15,8 +15,8 @@
 extern "C" {
 #endif
 
-/* The name of the function at `offset` of an ELF file, found by whoever records. `file` is its path
- * as /proc/self/maps tells it, `inode` the file's number there, 0 if not known. Returns 0 if the
+/* Returns the name of the function at `offset` of an ELF file; the collector resolves it. `file` is
+ * its path as in /proc/self/maps, `inode` the file's number there, 0 if unknown. Returns 0 if the
  * table of names is full. Cost: as annot_name_intern. */
 ANNOT_API annot_name annot_function_name(const char *file, uint64_t offset, uint64_t inode);
 
@@ -24,15 +24,15 @@ ANNOT_API annot_name annot_function_name(const char *file, uint64_t offset, uint
 struct annot_call {
     const void *function;
     const void *site;  /* the address that the function returns to */
-    const void *stack; /* stack pointer inside of the function; of a return that is told after its
-                          frame was taken down, just above that address */
+    const void *stack; /* stack pointer inside of the function; for a return reported after its
+                          frame was removed, just above that address */
 };
 
-/* Records of calls have the level ANNOT_CALL_LEVEL; filters know them as domain "functions".
- * Cost of the two: 1.5 P; of a function that is not wanted, a third of that. */
+/* Records of calls have the level ANNOT_CALL_LEVEL; filters match them as domain "functions". Cost
+ * of the two: 1.5 P; of an unwanted function, a third of that. */
 #define ANNOT_CALL_LEVEL 4
 ANNOT_EMIT void annot_emit_call(annot_name name, const struct annot_call *call);
-/* `is_down`: the frame was taken down already. */
+/* `is_down`: the frame was already removed. */
 ANNOT_EMIT void annot_emit_return(const struct annot_call *call, int is_down);
 
 #ifdef __cplusplus

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Work that others do for a program, such as the kernels and copies of a GPU's streams: reported as
- * a whole, when it is known, by code that watches the program on its behalf. Not part of annot.h.
+/* Work that devices do for a program, such as the kernels and copies of a GPU's streams: reported
+ * in whole spans after completion, by code that watches the program on its behalf. Not part of
+ * annot.h.
  *
- * A queue is a timeline of its own. A span on it has its own begin and end, by whichever clock they
- * were measured, and the instant and thread that caused it. Spans may come late and in any order.
+ * A queue is a separate timeline. A span on it has begin and end, in the clock that measured them,
+ * and the instant and thread that caused it. Spans may come late and in any order.
  *
  * Threads, signal handlers, forks, policies, losses: as annot.h. P is the cost of a push. */
 #ifndef ANNOT_QUEUES_H
@@ -16,26 +17,27 @@ extern "C" {
 #endif
 
 typedef uint32_t annot_queue;      /* 0: none */
-typedef uint32_t annot_span_clock; /* of times of spans */
+typedef uint32_t annot_span_clock; /* of the times of spans */
 
 /* Times as annot_queue_time() gives them. */
 #define ANNOT_SPAN_CLOCK_OWN ((annot_span_clock)0)
-/* Nanoseconds of CLOCK_MONOTONIC. Any other one is made by annot_clock_create(). */
+/* Nanoseconds of CLOCK_MONOTONIC. Make other clocks with annot_clock_create(). */
 #define ANNOT_SPAN_CLOCK_MONOTONIC ((annot_span_clock)0xffffffffu)
 
-/* In place of a queue: the span is what a thread of the program did, and lies between the ranges of
- * that thread, which is origin.thread. origin.time is any instant at which it had that number. */
+/* In place of a queue: the span is an action of a thread of the program and lies between the ranges
+ * of that thread, which is origin.thread. origin.time is any instant at which the thread had that
+ * number. */
 #define ANNOT_QUEUE_OWN_LANE ((annot_queue)0xffffffffu)
 
-/* Numbers are those of the recording. */
+/* The numbers are those of the recording format. */
 enum annot_queue_kind {
     ANNOT_QUEUE_QUEUE = 4, /* id: context << 32 | stream, as streams are numbered per context */
-    /* id: its number; the parent of its queues. Its own parent may be a label whose values PCI,
-     * UUID and CARD say which device of the machine it is. */
+    /* id: its number; the parent of its queues. The parent of a device may be a label with the
+     * values PCI, UUID and CARD, which identify the device on the machine. */
     ANNOT_QUEUE_DEVICE = 6
 };
 
-/* What a span was to its observer (annot_category_observed with ANNOT_OBSERVER_CUPTI). */
+/* The role of a span (annot_category_observed with ANNOT_OBSERVER_CUPTI). */
 enum annot_queue_role {
     ANNOT_QUEUE_KERNEL = 1,
     ANNOT_QUEUE_COPY = 2,
@@ -47,12 +49,12 @@ enum annot_queue_role {
     ANNOT_QUEUE_MEMORY = 8,
     ANNOT_QUEUE_OVERHEAD = 9, /* of the observation */
     ANNOT_QUEUE_JIT = 10,     /* code for a device is compiled, or taken from a cache */
-    ANNOT_QUEUE_PC = 32,      /* a mark, named as a kernel: where in it warps were sampled */
-    ANNOT_QUEUE_PC_SUMS = 33  /* a mark: of all such samples since the last one */
+    ANNOT_QUEUE_PC = 32,      /* a mark, named as a kernel: samples of warps at one place in it */
+    ANNOT_QUEUE_PC_SUMS = 33  /* a mark: totals of all such samples since the last one */
 };
 
-/* Keys by which readers find the values of spans: of labels, and of each span. What has no value
- * is left out. Of kernels: */
+/* Keys by which readers find the values of spans: of labels, and of each span. Values that do not
+ * apply are left out. Of kernels: */
 #define ANNOT_QUEUE_KEY_GRID      "grid"    /* "64,1,1" */
 #define ANNOT_QUEUE_KEY_BLOCK     "block"   /* the same */
 #define ANNOT_QUEUE_KEY_CLUSTER   "cluster" /* of blocks, the same */
@@ -60,13 +62,13 @@ enum annot_queue_role {
 #define ANNOT_QUEUE_KEY_SHARED    "shared memory [bytes]"
 #define ANNOT_QUEUE_KEY_LOCAL     "local memory per thread [bytes]"
 #define ANNOT_QUEUE_KEY_OCCUPANCY                                                                  \
-    "occupancy [%]" /* theoretical: warps that fit of those that may */
+    "occupancy [%]" /* theoretical: resident warps as a share of the maximum */
 #define ANNOT_QUEUE_KEY_PRIORITY "priority"
 /* The number of the graph that it is part of, or is. */
 #define ANNOT_QUEUE_KEY_GRAPH "graph"
-/* The ranges that were open when it became part of that, "outer/inner". */
+/* The ranges that were open at its capture into the graph, "outer/inner". */
 #define ANNOT_QUEUE_KEY_CAPTURED "captured in"
-/* Of copies and sets; of memory that is taken or given back. */
+/* Of copies and sets; of memory allocations and frees. */
 #define ANNOT_QUEUE_KEY_BYTES       "size [bytes]"
 #define ANNOT_QUEUE_KEY_DIRECTION   "direction" /* "HtoD", "DtoH", "DtoD", "HtoH", "PtoP" */
 #define ANNOT_QUEUE_KEY_SOURCE      "source"    /* "pageable", "pinned", "device", "managed", ... */
@@ -74,15 +76,16 @@ enum annot_queue_role {
 #define ANNOT_QUEUE_KEY_MEMORY      "memory" /* the same words */
 #define ANNOT_QUEUE_KEY_ADDRESS     "address"
 #define ANNOT_QUEUE_KEY_POOL        "pool" /* its address */
-/* How much of this kind and device the process holds then, of what was taken in the recording. */
+/* Memory of this kind and device that the process holds then, of the allocations in the
+ * recording. */
 #define ANNOT_QUEUE_KEY_HELD "held [bytes]"
 /* Of calls of the program. */
-#define ANNOT_QUEUE_KEY_FUNCTION "function" /* exact, where the name leaves a version out */
-#define ANNOT_QUEUE_KEY_ERROR    "error"    /* what it returned, if not 0 */
-/* Of calls, and of what they led to. */
+#define ANNOT_QUEUE_KEY_FUNCTION "function" /* exact, where the name omits a version */
+#define ANNOT_QUEUE_KEY_ERROR    "error"    /* the returned value, if not 0 */
+/* Of calls, and of the work that they launched. */
 #define ANNOT_QUEUE_KEY_CORRELATION "correlation"
 #define ANNOT_QUEUE_KEY_EXTERNAL    "external id"
-/* Of the mark of category "device" that tells of a device when it is first seen; its name is that
+/* Of the mark of category "device" that describes a device when it is first seen; its name is that
  * of the device's lane. */
 #define ANNOT_QUEUE_KEY_DEVICE             "device"             /* its number */
 #define ANNOT_QUEUE_KEY_COMPUTE_CAPABILITY "compute capability" /* "9.0" */
@@ -92,10 +95,10 @@ enum annot_queue_role {
 #define ANNOT_QUEUE_KEY_UUID               "UUID" /* "GPU-...", of an instance of one "MIG-..." */
 #define ANNOT_QUEUE_KEY_CARD               "UUID of the whole GPU" /* of an instance */
 
-/* Of PC: the checksum of the kernel's code and the place in that, in bytes. Each further key is why
- * warps did not go on, as CUPTI calls it ("smsp__pcsamp_warps_issue_stalled_barrier"; one that ends
- * in "_not_issued" counts samples in which no other warp went on either), and how many samples
- * found them so. One place may have several marks. */
+/* Of PC: the checksum of the kernel's code and the offset in it, in bytes. Each further key is the
+ * reason of a stall in CUPTI's spelling ("smsp__pcsamp_warps_issue_stalled_barrier"; one that ends
+ * in "_not_issued" counts samples in which no other warp was issued either), and its value the
+ * number of samples with it. One place may have several marks. */
 #define ANNOT_QUEUE_KEY_CUBIN "cubin"
 #define ANNOT_QUEUE_KEY_PC    "pc"
 /* Of PC_SUMS: all samples; those that the device dropped; those in code that is not the program's;
@@ -105,7 +108,7 @@ enum annot_queue_role {
 #define ANNOT_QUEUE_KEY_OTHERS  "other code"
 #define ANNOT_QUEUE_KEY_FULL    "buffer full"
 
-/* What caused a span: the launching call. {0}: not known. */
+/* The cause of a span: the launching call. {0}: unknown. */
 struct annot_origin {
     uint64_t time; /* annot_queue_time() */
     uint32_t thread;
@@ -119,7 +122,7 @@ enum annot_span_flags {
 struct annot_span {
     annot_name name;        /* or a label */
     annot_queue queue;      /* 0: counted as lost */
-    uint64_t begin, end;    /* begin 0, or end before begin: counted as untimed, else left out */
+    uint64_t begin, end;    /* begin 0, or end before begin: dropped and counted as untimed */
     annot_span_clock clock; /* of these two */
     struct annot_origin origin;
     annot_domain domain;
@@ -131,66 +134,67 @@ struct annot_span {
     size_t value_count;
 };
 
-/* Counts of the process that stand in shared memory, so they survive a kill. */
+/* Counters of the process in shared memory, so they survive a kill. */
 enum annot_queue_count {
-    ANNOT_QUEUE_LAUNCHED = 0, /* handed over: as many spans with ANNOT_SPAN_LAUNCHED will come */
+    ANNOT_QUEUE_LAUNCHED = 0, /* launches: as many spans with ANNOT_SPAN_LAUNCHED will come */
     ANNOT_QUEUE_TOLD = 1,     /* spans with that flag; annot_emit_spans counts them */
-    ANNOT_QUEUE_DROPPED = 2,  /* the driver says that it kept no record of so many */
+    ANNOT_QUEUE_DROPPED = 2,  /* records that the driver reports as dropped */
     ANNOT_QUEUE_UNTIMED = 3,  /* spans without usable times; annot_emit_spans counts them, too */
-    ANNOT_QUEUE_OPENED = 4,   /* somebody began to watch queues; */
-    ANNOT_QUEUE_SHUT = 5      /* and has told all that he saw */
+    ANNOT_QUEUE_OPENED = 4,   /* observers of queues that began to watch */
+    ANNOT_QUEUE_SHUT = 5      /* observers that have emitted all their spans */
 };
 
-/* What the recording asks of those who watch queues. */
+/* Requests of the recording to observers of queues. */
 enum annot_queue_wish {
     ANNOT_QUEUE_END =
-        1, /* it ends: half a second is left to tell everything and count it as SHUT */
-    ANNOT_QUEUE_OFF = 2, /* watch nothing until this is taken back */
-    ANNOT_QUEUE_ON = 4   /* watch, whatever was agreed when the program began */
+        1, /* it ends: half a second is left to emit everything and count it as SHUT */
+    ANNOT_QUEUE_OFF = 2, /* stop watching until this is cleared */
+    ANNOT_QUEUE_ON = 4   /* watch, regardless of the setting at the program's start */
 };
 
-/* What both clocks showed at one instant. */
+/* The readings of both clocks at one instant. */
 struct annot_clock_anchor {
     uint64_t raw;      /* by the clock, in nanoseconds by its own count; rises */
     uint64_t time;     /* annot_queue_time() */
-    uint32_t error_ns; /* how far apart they may have been read */
+    uint32_t error_ns; /* the largest time between the two readings */
     uint32_t reserved;
 };
 
 #ifndef ANNOT_DISABLE
 
-/* A queue or a device; the same arguments give the same value. Made again with another name it is
- * the same queue, and the last name holds. 0: the table of names is full. Cost: as
+/* Returns a queue or a device; the same arguments give the same value. A second call with another
+ * name renames it, and the last name holds. Returns 0 if the table of names is full. Cost: as
  * annot_name_intern. */
 ANNOT_API annot_queue annot_queue_create(enum annot_queue_kind kind, uint64_t id,
                                          annot_queue parent, const char *name);
 
-/* A name with key-values that all spans of this label have (kinds up to ANNOT_PAYLOAD_STRING): kept
- * once, so they take no room in the spans. Where it is too long, the name is cut. 0 as above. */
+/* Returns a name with key-values common to all spans of this label (kinds up to
+ * ANNOT_PAYLOAD_STRING): stored once, so they take no room in the spans. A name that is too long is
+ * cut. Returns 0 if the table of names is full. */
 ANNOT_API annot_name annot_queue_label(const char *name, const struct annot_value *values,
                                        size_t count);
 
-/* A clock whose times are converted by anchors: between two neighbours it runs straight. Who emits
- * spans by it gives an anchor before them from the same thread, so that they lie between two.
- * 0xffffffff, where the table is full: take ANNOT_SPAN_CLOCK_MONOTONIC instead. */
+/* Makes a clock that is converted by anchors, linearly between two neighbours. An emitter of spans
+ * in that clock gives an anchor before them from the same thread, so that they lie between two.
+ * Returns 0xffffffff if the table is full: use ANNOT_SPAN_CLOCK_MONOTONIC instead. */
 ANNOT_API annot_span_clock annot_clock_create(const char *name);
 ANNOT_API void annot_clock_anchor(annot_span_clock clock, const struct annot_clock_anchor *anchor);
 
-/* Now. Cost: an instruction on most machines. */
+/* Returns the current time. Cost: an instruction on most machines. */
 ANNOT_API uint64_t annot_queue_time(void);
 
-/* Here and now, for what the calling thread launches; {0} while nobody records. The thread is known
- * by it even if it emits nothing and ends. Cost: 0.5 P. */
+/* Returns the calling thread and the current time, as the origin of its next launch; {0} without a
+ * recording. Registers the thread, even if it never emits an event and ends. Cost: 0.5 P. */
 ANNOT_API struct annot_origin annot_origin_here(void);
 
-/* Cost: 2 P each, and 0.5 P for each key-value. Nothing while nobody records. */
+/* Emits spans; does nothing without a recording. Cost: 2 P each, and 0.5 P for each key-value. */
 ANNOT_API void annot_emit_spans(const struct annot_span *spans, size_t count);
 
 /* Adds to a count. Cost: an atomic addition. */
 ANNOT_API void annot_queue_count(enum annot_queue_count which, uint64_t count);
 
-/* A set of enum annot_queue_wish; 0 also while nobody records. It changes at any time: whoever
- * watches asks several times a second. Cost: a load. */
+/* Returns a set of enum annot_queue_wish; 0 also without a recording. It changes at any time:
+ * observers poll it several times a second. Cost: a load. */
 ANNOT_API uint32_t annot_queue_wishes(void);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* How functions of annot.hpp take texts: any kind of string, or one made by std::format. Part of
- * annot.hpp, which says what holds for all of it. */
+/* Text parameters of annot.hpp's functions: any kind of string, or one made by std::format. Part of
+ * annot.hpp, which states the rules common to all of it. */
 #ifndef ANNOT_TEXT_HPP
 #define ANNOT_TEXT_HPP
 
@@ -22,14 +22,14 @@
 namespace annot
 {
 #ifdef ANNOT_DISABLE
-/* Other names for the linker, so that files compiled with and without it go together. */
+/* Distinct linker names, so that files compiled with and without ANNOT_DISABLE link together. */
 inline namespace disabled
 {
 #endif
 
 /* ---- Texts ----------------------------------------------------------------------------------- */
 
-/* A text as functions here take it: made where it is used, never kept. */
+/* A text parameter: made at the call, never stored. */
 class text
 {
   public:
@@ -58,13 +58,13 @@ class text
     {
     }
 
-    /* Seldom the same twice: libannot should not keep it in its table of names. */
+    /* True for texts that seldom repeat: libannot should not intern them. */
     ANNOT_UNTRACED bool is_made() const noexcept
     {
         return is_made_;
     }
 
-    /* Calls use(const char *); the text lives that long. */
+    /* Calls use(const char *); the text is valid during the call. */
     template <typename Use> ANNOT_UNTRACED auto with(const Use &use) const noexcept
     {
 #ifdef ANNOT_DISABLE
@@ -74,7 +74,7 @@ class text
 #endif
     }
 
-    /* One byte more than a name may have, so that libannot sees what it cuts. */
+    /* One byte more than the limit of a name, so that libannot detects cut names. */
     static constexpr std::size_t capacity = 1025;
 
     ANNOT_UNTRACED std::size_t write(char *bytes) const noexcept
@@ -109,7 +109,7 @@ class text
 
 #if defined(__cpp_lib_format)
 
-/* What formatted() returns: refers to its arguments, so use it in the same expression. */
+/* Result of formatted(): refers to its arguments, so use it in the same expression. */
 template <typename... Arguments> class formatted_text
 {
   public:
@@ -134,7 +134,8 @@ template <typename... Arguments> class formatted_text
                 .out;
         };
 #if defined(__cpp_exceptions)
-        /* A formatter of the program may throw: what it wrote so far is not known, so nothing. */
+        /* A formatter of the program may throw: how much it wrote is unknown, so the text is
+         * empty. */
         try {
             return static_cast<std::size_t>(std::apply(format, self.arguments_) - bytes);
         } catch (...) {
@@ -149,7 +150,7 @@ template <typename... Arguments> class formatted_text
     std::tuple<Arguments &&...> arguments_;
 };
 
-/* A name made by std::format, but only while somebody records; cut at 1,024 bytes. */
+/* A name made by std::format, but only while a recording runs; cut at 1,024 bytes. */
 template <typename... Arguments>
 formatted_text<Arguments...>
 formatted(std::format_string<std::type_identity_t<Arguments>...> format,

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* The names of Tracy's C++ and C macros that programs use most, over annot: include this instead of
  * <tracy/Tracy.hpp> or <tracy/TracyC.h>, link libannot instead of the client. As with Tracy, they
- * do nothing unless TRACY_ENABLE is defined: then all of annot is disabled in this file.
+ * do nothing unless TRACY_ENABLE is defined: without it, all of annot is disabled in this file.
  *
- * What differs from Tracy:
+ * Differences from Tracy:
  * - ZoneText, ZoneName and ZoneValue are marks inside of the zone: a range that has begun keeps its
  *   name. Zones of one thread nest, so TracyCZoneEnd closes the innermost.
  * - A frame is a mark ("Frame"); FrameMarkStart and FrameMarkEnd are a range on a track.
- * - Messages are log messages of severity info; their colour is not kept.
+ * - Messages are log messages of severity info; their colour is dropped.
  * - Memory events, locks, GPU zones, images and callstack depths are accepted where listed below,
- *   and nothing of them is recorded.
+ *   and not recorded.
  *
  * C++17 and later; C99 and later. */
 #ifndef ANNOT_TRACY_SHIM_H
@@ -33,7 +33,7 @@
 extern "C" {
 #endif
 
-/* A text with a length, as Tracy takes it, of at most 1,024 bytes. */
+/* Emits a text with a length, as Tracy passes it, of at most 1,024 bytes. */
 ANNOT_UNTRACED static inline void annot_tracy_text(const char *text, size_t size, int is_message)
 {
     char copy[1026];
@@ -56,7 +56,7 @@ ANNOT_UNTRACED static inline void annot_tracy_value(uint64_t value)
     annot_emit_mark_event(&event);
 }
 
-/* A zone; color is Tracy's 0xRRGGBB, 0 for none. Returns whether it was opened. */
+/* Opens a zone; color is Tracy's 0xRRGGBB, 0: default. Returns 1 if it was opened, else 0. */
 ANNOT_UNTRACED static inline int annot_tracy_begin(const char *name, uint32_t color, int active)
 {
     if (!active || !ANNOT_UNLIKELY(annot_enabled()))
@@ -73,7 +73,7 @@ ANNOT_UNTRACED static inline int annot_tracy_begin(const char *name, uint32_t co
     return 1;
 }
 
-/* The track of frames of one name: the same wherever in the process it is named. */
+/* Returns the track of frames of one name, the same at every call in the process. */
 ANNOT_UNTRACED static inline struct annot_track annot_tracy_frames(const char *name)
 {
     struct annot_track track = {annot_flow_id(name, (uint64_t)getpid()), 0, 0, 0};
@@ -127,7 +127,7 @@ class tracy_zone
             annot_emit_pop();
     }
 
-    /* Of a zone that is not active nothing is said. */
+    /* Emits a mark, but not for an inactive zone. */
     ANNOT_UNTRACED void say(const char *text, std::size_t size) const noexcept
     {
         if (ANNOT_UNLIKELY(is_open_))

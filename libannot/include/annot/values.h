@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Key-values of events, structs as payloads, counters of several series. Part of annot.h, which
- * says what holds for all of annot. */
+ * states the rules common to all of annot. */
 #ifndef ANNOT_VALUES_H
 #define ANNOT_VALUES_H
 
@@ -10,7 +10,7 @@
 extern "C" {
 #endif
 
-/* One key-value of an event; make it by the annot_value_ functions. Copied with the event. */
+/* One key-value of an event; make it with the annot_value_ functions. Copied with the event. */
 struct annot_value {
     const char *key;
     annot_name key_name; /* wins over `key` if not 0 */
@@ -30,7 +30,7 @@ struct annot_value {
     } value;
 };
 
-/* Field by field: a compiler turns that into stores where the value is used. */
+/* Initialised field by field, which a compiler turns into stores at the place of use. */
 ANNOT_UNTRACED static inline struct annot_value annot_value_make(const char *key, uint8_t kind)
 {
     struct annot_value value = {key, 0, kind, 0, 0, 0, 0, {0}};
@@ -71,7 +71,7 @@ ANNOT_UNTRACED static inline struct annot_value annot_value_string(const char *k
     return value;
 }
 
-/* The fields of a struct, by the schema that describes it. At most 3,072 bytes. */
+/* Makes a value from a struct and the schema that describes its fields. At most 3,072 bytes. */
 ANNOT_UNTRACED static inline struct annot_value annot_value_struct(annot_schema schema,
                                                                    const void *bytes, uint32_t size)
 {
@@ -102,17 +102,17 @@ struct annot_field {
     const char *name;
     const char *unit; /* "bytes", "ms", ...; NULL = none */
     uint16_t offset;  /* offsetof() */
-    uint16_t count;   /* of an array; 0 or 1: one */
+    uint16_t count;   /* elements of an array; 0 or 1: one */
     uint8_t kind;     /* enum annot_field_kind */
     uint8_t reserved[3];
 };
 
-/* Describes a struct, once; the same description gives the same schema. 0: a field lies outside of
- * `size` bytes, or the description is longer than 1,000 characters (about 40 fields). */
+/* Describes a struct, once; the same description gives the same schema. Returns 0 if a field lies
+ * outside of `size` bytes, or the description is longer than 1,000 characters (about 40 fields). */
 ANNOT_API annot_schema annot_schema_create(const char *name, uint32_t size,
                                            const struct annot_field *fields, size_t count);
 
-/* What a counter counts: "bytes", "requests", ... Kept until a recording begins. */
+/* Sets the unit of a counter: "bytes", "requests", ... Stored until a recording begins. */
 ANNOT_API void annot_counter_unit(annot_domain domain, const char *counter, const char *unit);
 
 /* ---- The end of a range -------------------------------------------------------------------------
@@ -122,8 +122,8 @@ ANNOT_EMIT void annot_emit_pop_values(const struct annot_value *values, size_t c
 ANNOT_EMIT void annot_emit_end_values(annot_range range, const struct annot_value *values,
                                       size_t count);
 
-/* annot_pop and annot_end with key-values that are known only now: a status, an exception, a count.
- * They are shown with those of the range's begin. Cost: 1 P, and 0.5 P for each. */
+/* annot_pop and annot_end with key-values that are only known at the end: a status, an exception, a
+ * count. Shown together with those given at the begin. Cost: 1 P, and 0.5 P for each. */
 ANNOT_UNTRACED static inline void annot_pop_values(const struct annot_value *values, size_t count)
 {
     if (ANNOT_UNLIKELY(annot_enabled()))
@@ -144,7 +144,7 @@ ANNOT_EMIT void annot_emit_counters(const char *text, const struct annot_value *
                                     size_t count);
 
 /* Several series of one counter at one instant: each value's key is the name of its series (int64,
- * uint64 or double; what is no number counts as 0). Cost: 0.7 P, and 0.25 P for each series. */
+ * uint64 or double; other kinds count as 0). Cost: 0.7 P, and 0.25 P for each series. */
 ANNOT_UNTRACED static inline void annot_counters(const char *text, const struct annot_value *values,
                                                  size_t count)
 {
