@@ -4,9 +4,9 @@
 
     find_header.py HEADER BUILD [FOLDER...]
 
-FOLDERs first, which were given by hand and are then the only ones; else what Debian and CUDA's
-toolkits install, and wheels: those that setup.sh installed into BUILD/venv, of which variants are
-built inside, and those that this Python finds, as in an environment of pip that builds a wheel.
+Searches only the FOLDERs if any are given; else the folders of Debian and of CUDA's toolkits, and
+wheels: those that setup.sh installed into BUILD/venv, also for variants built inside, and those
+that this Python finds, as in an environment of pip that builds a wheel.
 """
 
 import glob

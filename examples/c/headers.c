@@ -4,8 +4,8 @@
  *
  *     annot record -- annot-example-c [FOLDER] [WORKERS]
  *
- * One thread discovers files, some read and count, the main thread reduces. What to look for in
- * the recording: the ranges "read" and "count" on each worker, the counter "queue" that shows
+ * One thread discovers files, several read and count, the main thread reduces. Look in the
+ * recording for the ranges "read" and "count" on each worker, the counter "queue" that shows
  * whether discovering or counting is the bottleneck, and a mark for each unusually large file. */
 #include <annot/annot.h>
 
@@ -60,7 +60,7 @@ static void queue_put(char *path)
     pthread_mutex_unlock(&queue.lock);
 }
 
-/* NULL: the queue is empty and closed. */
+/* Returns NULL if the queue is empty and closed. */
 static char *queue_take(void)
 {
     char *path = NULL;
@@ -199,7 +199,7 @@ static void count_tokens(struct worker *worker, const char *text)
 
 static void handle_file(struct worker *worker, const char *path)
 {
-    /* The long form: a name for all files, and which one as a payload. */
+    /* The long form: one name for all files, and the path as payload. */
     struct annot_event event = {
         .text = "file", .payload_kind = ANNOT_PAYLOAD_STRING, .payload.string = path};
     size_t size;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Counts the words of made-up text. Nothing in here knows of annot: compiled with
+/* Counts the words of made-up text. The code does not use annot: compiled with
  * -finstrument-functions, every call is a range (docs/guides/functions.md). */
 #include <setjmp.h>
 #include <stdio.h>
@@ -61,7 +61,7 @@ static void add(const char *word)
     table[slot].count++;
 }
 
-/* Leaves by longjmp if it is too long. */
+/* Leaves by longjmp if the word is too long. */
 static size_t take_word(const char *text, char *word)
 {
     size_t length = strcspn(text, " ");

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the pipeline measures in one source file. Each step is one decorated function."""
+"""Measurements of one source file for the pipeline. Each step is one decorated function."""
 
 import ast
 import collections

@@ -6,8 +6,8 @@
     annot export -f perfetto pipeline.annot -o pipeline.pftrace
 
 discover -> read -> parse -> analyse (in the pool) -> merge -> rank -> write. A real job, annotated
-as one would annotate one's own: a range around each stage, marks for what is odd, counters for
-what flows, names for processes and threads. Without a recorder it does the same work.
+in the usual way: a range around each stage, marks for unusual files, counters for quantities,
+names for processes and threads. Without a recorder it does the same work.
 
 It writes report.txt, files.csv and counts.json, which says how many ranges, marks and counter
 values a recording of this run holds: into the folder of --output, else into a new one among the
@@ -158,7 +158,7 @@ def section(title, rows):
 
 
 class RowWriter(threading.Thread):
-    """Writes one line per file on a thread of its own, so that the disk never delays the pool."""
+    """Writes one line per file on a separate thread, so that the disk never delays the pool."""
 
     def __init__(self, path):
         super().__init__(name="row writer")
@@ -182,7 +182,7 @@ class RowWriter(threading.Thread):
 
 
 def awaited(results):
-    """The results, with a range around the wait for each: the time when there is nothing to do."""
+    """The results, with a range around the wait for each: the main process's idle time."""
     while True:
         with annotate("wait", category="wait", color="gray"):
             result = next(results, None)
@@ -213,7 +213,7 @@ def run(options):
     return results, totals
 
 
-# ---- What a recording of this run must hold -----------------------------------------------------
+# ---- Expected contents of a recording of this run -----------------------------------------------
 
 
 def event_counts(results, workers):

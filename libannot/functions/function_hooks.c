@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* What gcc and clang call at the begin and end of each function with -finstrument-functions.
+/* Hooks that gcc and clang call at the begin and end of each function with -finstrument-functions.
  *
- * Threads: any, also signal handlers; lock-free, no allocation, errno stays. Names are found once
- * per function and kept in a fixed table by address. After a dlclose each is found again, for
- * another library may lie where that one was. While nobody records, a call costs a load and a
- * test. */
+ * Threads: any, also signal handlers; lock-free, no allocation, preserves errno. Names are resolved
+ * once per function and stored in a fixed table by address. After a dlclose each is resolved again,
+ * because another library may be mapped at that address. Without a recording, a call costs a load
+ * and a test. */
 #include "function_place.h"
 
 #include <annot/annot.h>
@@ -17,9 +17,9 @@
 #define EXPORT __attribute__((visibility("default"), no_instrument_function))
 
 enum {
-    SLOT_BITS = 17, /* twice as many as there is room for names in libannot */
+    SLOT_BITS = 17, /* twice libannot's limit of names */
     SLOT_COUNT = 1 << SLOT_BITS,
-    PROBES = 32, /* farther from its place none is kept */
+    PROBES = 32, /* the longest probe sequence */
 };
 
 struct slot {
@@ -30,7 +30,8 @@ struct slot {
 static struct slot slots[SLOT_COUNT];
 static uint32_t epoch = 1; /* W: all, atomic */
 static int (*real_dlclose)(void *handle);
-/* A program may bring functions that are used in here, compiled with calls of the hooks. */
+/* Set while learn() runs: a program may interpose functions that it calls, compiled with the
+ * hooks. */
 static __thread int is_learning __attribute__((tls_model("initial-exec")));
 
 EXPORT void __cyg_profile_func_enter(void *function, void *site);
@@ -58,7 +59,7 @@ static void remember(uintptr_t function, uint64_t named)
     }
 }
 
-/* A function that was not called before, or not since the last dlclose. */
+/* Resolves a function at its first call, or its first call since the last dlclose. */
 static __attribute__((noinline, cold)) annot_name learn(uintptr_t function)
 {
     struct function_place place;
@@ -107,7 +108,7 @@ void __cyg_profile_func_enter(void *function, void *site)
     annot_emit_call(name_of((uintptr_t)function), &call);
 }
 
-/* Compilers may jump here as the last thing that a function does: then it returns to its site. */
+/* Compilers may tail-call this hook: then it returns directly to the function's call site. */
 void __cyg_profile_func_exit(void *function, void *site)
 {
     if (__builtin_expect(!annot_enabled(), 1) || is_learning)
@@ -116,7 +117,7 @@ void __cyg_profile_func_exit(void *function, void *site)
     annot_emit_return(&call, __builtin_return_address(0) == site);
 }
 
-/* Stands in front of the C library's. */
+/* Interposes the C library's dlclose. */
 int dlclose(void *handle)
 {
     int (*next)(void *) = annot_load_relaxed(&real_dlclose);

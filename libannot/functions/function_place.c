@@ -9,7 +9,7 @@
 
 enum { PLACES_KEPT = 64, READ_SIZE = 128 };
 
-static struct function_place kept[PLACES_KEPT]; /* all of these belong to who holds `busy` */
+static struct function_place kept[PLACES_KEPT]; /* all of these are owned by the holder of `busy` */
 static uint32_t kept_count, kept_epoch;
 static uint32_t busy; /* W: all, atomic */
 
@@ -19,7 +19,7 @@ struct maps {
     char bytes[READ_SIZE];
 };
 
-/* -1: the end. */
+/* Returns -1 at the end. */
 static int next_char(struct maps *maps)
 {
     if (maps->at == maps->size) {
@@ -39,7 +39,7 @@ static int digit_of(int c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : 16;
 }
 
-/* A number and the character that ends it. Returns that one. */
+/* Reads a number and the character that ends it. Returns that character. */
 static int read_number(struct maps *maps, unsigned base, uint64_t *ret_number)
 {
     int c;
@@ -49,7 +49,7 @@ static int read_number(struct maps *maps, unsigned base, uint64_t *ret_number)
     return c;
 }
 
-/* To behind the next space. */
+/* Skips past the next space. */
 static void skip_word(struct maps *maps)
 {
     int c;
@@ -63,7 +63,7 @@ static void skip_line(struct maps *maps, int c)
         c = next_char(maps);
 }
 
-/* What follows the inode: spaces, then a path or nothing. */
+/* Reads the path after the inode: spaces, then a path or the line's end. */
 static void read_path(struct maps *maps, int c, char *path)
 {
     uint32_t length = 0;
@@ -148,6 +148,6 @@ int function_place_find(uintptr_t address, uint32_t epoch, struct function_place
 
 void function_place_after_fork(void)
 {
-    kept_count = 0; /* somebody may have been writing to it */
+    kept_count = 0; /* another thread may have been writing to it */
     busy = 0;
 }

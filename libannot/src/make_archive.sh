@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# One archive member whose internal names are local: a program that links the static library may
-# call its own functions as it likes.
+# Makes one archive member with local internal names, so that they never clash with names of a
+# program that links the static library.
 #
 #     make_archive.sh LD OBJCOPY AR OUTPUT OBJECT...
 set -eu

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The only atomics on shared memory. Program and collector both use these, so that each pairing
- * can be found by its name: a store-release here is read by a load-acquire there. Every call site
- * says in a comment who its partner is. */
+/* The only atomics on shared memory. Program and collector both use these, so that each pairing can
+ * be found by its name: a store-release on one side is read by a load-acquire on the other. Every
+ * call site names its partner in a comment. */
 #ifndef ANNOT_BARRIER_H
 #define ANNOT_BARRIER_H
 
@@ -11,22 +11,23 @@
 #define annot_load_relaxed(p)     __atomic_load_n((p), __ATOMIC_RELAXED)
 #define annot_store_relaxed(p, v) __atomic_store_n((p), (v), __ATOMIC_RELAXED)
 
-/* Publication: what was written before the store is seen after the load. */
+/* Publication: writes before the store are visible after the load. */
 #define annot_load_acquire(p)     __atomic_load_n((p), __ATOMIC_ACQUIRE)
 #define annot_store_release(p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)
 
-/* Read-modify-write. All return the value before. */
+/* Read-modify-write. All return the previous value. */
 #define annot_fetch_add_relaxed(p, v) __atomic_fetch_add((p), (v), __ATOMIC_RELAXED)
 #define annot_fetch_or_release(p, v)  __atomic_fetch_or((p), (v), __ATOMIC_RELEASE)
 #define annot_fetch_and_release(p, v) __atomic_fetch_and((p), (v), __ATOMIC_RELEASE)
 
-/* Compare-and-swap; on failure *expected becomes the present value. */
+/* Compare-and-swap; on failure *expected becomes the current value. */
 #define annot_cas_acq_rel(p, expected, v)                                                          \
     __atomic_compare_exchange_n((p), (expected), (v), 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)
 
-/* A copy is whole if a word that its writer changes before and after was the same before and after:
- * the writer's fence stands after its first store, the reader's before its second load.
- * ThreadSanitizer knows no fences, and gcc says so at each: there only the compiler's order. */
+/* A copy is consistent if a word that its writer changes before and after had the same value before
+ * and after the copy: the writer's fence follows its first store, the reader's precedes its second
+ * load. ThreadSanitizer does not support fences, and gcc warns at each: there only the compiler's
+ * order is kept. */
 #ifdef __SANITIZE_THREAD__
 #define annot_fence_release() __atomic_signal_fence(__ATOMIC_RELEASE)
 #define annot_fence_acquire() __atomic_signal_fence(__ATOMIC_ACQUIRE)
@@ -34,7 +35,8 @@
 #else
 #define annot_fence_release() __atomic_thread_fence(__ATOMIC_RELEASE)
 #define annot_fence_acquire() __atomic_thread_fence(__ATOMIC_ACQUIRE)
-/* Two that each write and then look for what the other wrote: one of them sees it. */
+/* For two threads that each write and then read the other's word: at least one sees the other's
+ * write. */
 #define annot_fence_full()    __atomic_thread_fence(__ATOMIC_SEQ_CST)
 #endif
 

@@ -20,7 +20,7 @@ static char byte_at(const struct subject *subject, uint32_t at)
     return name->category[at - name->domain_length - 1];
 }
 
-/* Behind the character at `at`, which may have several bytes. */
+/* Returns the offset after the character at `at`, which may have several bytes. */
 static uint32_t skip_character(const struct subject *subject, uint32_t at)
 {
     at++;
@@ -29,7 +29,7 @@ static uint32_t skip_character(const struct subject *subject, uint32_t at)
     return at;
 }
 
-/* Only the last star is ever tried again: what an earlier one could take, that one can, too. */
+/* Backtracks to the last star only: it can match everything that an earlier one could. */
 static int matches(const struct annot_filter_rule *rule, const struct subject *subject)
 {
     uint32_t in = 0, at = 0, star = UINT32_MAX, star_at = 0;
@@ -69,7 +69,7 @@ static int is_separator(char c)
     return c == ' ' || c == ',' || c == '\t' || c == '\n';
 }
 
-/* A sign, a pattern, and behind a `+` perhaps a level. */
+/* Parses a sign, a pattern, and after a `+` an optional level. */
 static int parse(const char *word, uint32_t length, struct annot_filter_rule *ret_rule)
 {
     if (length < 2 || (word[0] != '+' && word[0] != '-'))

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 enum {
-    ATTEMPTS = 8, /* a collector may remove it, or its maker not be done */
+    ATTEMPTS = 8, /* a collector may remove it, or its maker may not have finished */
     PAUSE_NS = 1000 * 1000,
     PRIVATE = 0700,
     ALL_BITS = 07777,
@@ -70,7 +70,7 @@ size_t annot_place_path(int place, uint32_t uid, char *path, size_t size)
 
 /* ---- One place ------------------------------------------------------------------------------- */
 
-/* A directory of another user may forbid to open it; a link or a file there cannot be opened. */
+/* A directory of another user may deny opening; a link or a file there cannot be opened. */
 static int refuse_unopened(const char *path, int error, struct annot_place_refusal *ret_refusal)
 {
     struct stat status;
@@ -98,7 +98,8 @@ int annot_place_open(const char *path, struct annot_place_refusal *ret_refusal)
     return error;
 }
 
-/* Between mkdir under a narrow umask and chmod, which another process of ours may be. */
+/* True for the state between mkdir under a narrow umask and chmod, in another process of this
+ * user. */
 static int is_half_made(const char *path)
 {
     struct stat status;

@@ -5,8 +5,8 @@
  * Each field has one writer ("W:"); those of different writers lie on different cache lines. A
  * reader bounds all offsets, counts and lengths. CLOCK_MONOTONIC and start times are the machine's.
  *
- * Versioning: what an older reader would misread raises ANNOT_WIRE_MAJOR and is refused; an
- * addition raises ANNOT_WIRE_MINOR and is skipped. docs/wire-format.md is the same in prose. */
+ * Versioning: a change that an older reader would misread raises ANNOT_WIRE_MAJOR and is refused;
+ * an addition raises ANNOT_WIRE_MINOR and is skipped. docs/wire-format.md is the same in prose. */
 #ifndef ANNOT_WIRE_H
 #define ANNOT_WIRE_H
 
@@ -27,7 +27,7 @@
 #define ANNOT_WAKE_NAME      "wake"
 #define ANNOT_SESSION_PREFIX "session-"    /* session-ID          */
 #define ANNOT_SEGMENT_SUFFIX ".segment"    /* PID-NS-HASH.segment */
-#define ANNOT_TARGET_PREFIX  "target-"     /* target-PID-NS: a program that is to join a session */
+#define ANNOT_TARGET_PREFIX  "target-"     /* target-PID-NS: a program that shall join a session */
 #define ANNOT_NONE_PREFIX    "annot-none-" /* annot-none-REASON-ERRNO: a mapped memory file */
 #define ANNOT_ENV_DIR        "ANNOT_DIR"
 #define ANNOT_ENV_SESSION    "ANNOT_SESSION" /* 16 hexadecimal digits */
@@ -36,7 +36,7 @@
 
 enum {
     ANNOT_PAGE_SIZE = 4096,
-    ANNOT_EXTENT_SIZE = 256 * 1024, /* what is reserved at once, when first claimed     */
+    ANNOT_EXTENT_SIZE = 256 * 1024, /* bytes reserved at once, at the first claim */
     ANNOT_BLOCK_SIZE = 8192,        /* block with its header                             */
     ANNOT_GRANULE = 16,             /* record length unit and alignment                  */
     ANNOT_STRING_UNIT = 16,         /* a string id is its offset in the table / 16       */
@@ -59,7 +59,7 @@ enum {
 #define ANNOT_BLOCK_COUNT_DEFAULT  2048u
 #define ANNOT_THREAD_COUNT_DEFAULT 4096u
 #define ANNOT_STRINGS_SIZE_DEFAULT (4u << 20)
-/* Under the limits of a program, sizes are halved, no further than to these. */
+/* Under the limits of a program, sizes are halved, down to these. */
 #define ANNOT_BLOCK_COUNT_LEAST  32u
 #define ANNOT_THREAD_COUNT_LEAST 64u
 #define ANNOT_STRINGS_SIZE_LEAST (64u << 10)
@@ -74,7 +74,7 @@ enum annot_loss {
     ANNOT_LOSS_INTERRUPTED = 3,  /* a handler met a commit of its thread, or waited to join */
     ANNOT_LOSS_COLLECTOR_LATE = 4, /* no free block, and the collector had not run for a while */
     ANNOT_LOSS_OVERWRITTEN = 5, /* flight recorder: replaced by newer records                   */
-    ANNOT_LOSS_CORRUPT = 6,     /* W: collector only: bytes it could not believe                */
+    ANNOT_LOSS_CORRUPT = 6,     /* W: collector only: implausible bytes */
     ANNOT_LOSS_TOO_LARGE = 7,   /* record longer than a block can hold                          */
     ANNOT_LOSS_COUNT = 8,
     /* Counted in lost_more, from its first entry: */
@@ -82,7 +82,7 @@ enum annot_loss {
     ANNOT_LOSS_ALL = 9,
 };
 
-/* Not losses: calls that by contract do nothing, counted so that `info` can tell. */
+/* Not losses: calls that by contract have no effect, counted for `info`. */
 enum annot_misuse {
     ANNOT_MISUSE_POP_EMPTY = 0,   /* pop without a push                                           */
     ANNOT_MISUSE_END_FOREIGN = 1, /* end of a range id that this process did not start            */
@@ -92,7 +92,7 @@ enum annot_misuse {
     /* Counted in misuse_more, from its first entry: */
     ANNOT_MISUSE_PAYLOAD_CUT = 4, /* more key-values, or a larger struct, than a record can hold */
     ANNOT_MISUSE_SCHEMA = 5, /* a struct that does not fit its schema; counted by the collector */
-    ANNOT_MISUSE_NAME_LEFT = 6, /* string table full: there is no id for a name */
+    ANNOT_MISUSE_NAME_LEFT = 6, /* string table full: a name without an id */
     ANNOT_MISUSE_ALL = 7,
 };
 
@@ -103,18 +103,18 @@ enum annot_refusal {
     ANNOT_REFUSAL_NO_DIRECTORY = 2, /* no directory could be opened or made         */
     ANNOT_REFUSAL_DIR_OWNER = 3,    /* directory belongs to another uid             */
     ANNOT_REFUSAL_DIR_MODE = 4,     /* directory is not 0700                        */
-    ANNOT_REFUSAL_FILE_SIZE = 5,    /* RLIMIT_FSIZE smaller than a segment          */
+    ANNOT_REFUSAL_FILE_SIZE = 5,    /* RLIMIT_FSIZE smaller than a segment */
     ANNOT_REFUSAL_NO_SPACE = 6,     /* shared-memory file system full or read-only  */
     ANNOT_REFUSAL_MAP = 7,          /* mmap failed                                  */
-    ANNOT_REFUSAL_VERSION = 8,      /* session speaks another major version         */
+    ANNOT_REFUSAL_VERSION = 8,      /* session has another major version */
     ANNOT_REFUSAL_OTHER_UID = 9,    /* a child that changed its uid                 */
-    ANNOT_REFUSAL_SYSTEM = 10,      /* anything else; errno tells                   */
+    ANNOT_REFUSAL_SYSTEM = 10,      /* any other error, see errno */
 };
 
 /* ---- Wake page: file "wake", one page, never a hole ---------------------------------------- */
 
 enum annot_wake_flags {
-    ANNOT_WAKE_MADE_DIRECTORY = 1u << 0, /* whoever made this page had made its directory for it:
+    ANNOT_WAKE_MADE_DIRECTORY = 1u << 0, /* the maker of this page had made its directory for it:
                                             the collector that removes the one removes both */
 };
 
@@ -122,43 +122,44 @@ enum annot_wake_flags {
  * flock(LOCK_EX) of the file. A program holds flock(LOCK_SH) from open to mmap, so that a
  * collector that wants to unlink an unused page either sees the mapping or the lock. */
 struct annot_wake {
-    uint64_t generation;      /* 0: nobody records. Else changes with each session that begins or
+    uint64_t generation;      /* 0: no recording. Else changes with each session that begins or
                                  ends. First, so that the gate of a program is one load. */
-    uint64_t last_generation; /* the last number given out; never reused */
+    uint64_t last_generation; /* the last number issued; never reused */
     uint64_t magic;
     uint32_t major, minor;
     uint32_t flags; /* enum annot_wake_flags */
     uint8_t reserved[4060];
 };
 
-/* From minor version 3: a process that cannot take part says so behind the wake page, in pages of
- * the same file that it mapped for writing when it started: at that moment it may have neither
+/* From minor version 3: a process that cannot take part reports that after the wake page, in pages
+ * of the same file that it mapped for writing when it started: at that moment it may have neither
  * descriptor nor right to write files. Never a hole. */
 #define ANNOT_REFUSALS_OFFSET 4096
 
-/* What one image of a process lost in one generation, and why at first. W: its owner, which takes a
- * free one by a swap of `owner`, changes `lost` and `over` alone from then on, and never gives it
- * back. Collectors do, under flock(LOCK_EX), when no session file is left that it may be for:
- * `owner` last. A reader copies it between two equal loads of `generation` that are not 0. */
+/* The number of events that one image of a process lost in one generation, and the first reason. W:
+ * its owner, which takes a free one by a swap of `owner`, changes only `lost` and `over` from then
+ * on, and never frees it. Collectors free it, under flock(LOCK_EX), when no session file is left
+ * that it may be for: `owner` last. A reader copies it between two equal loads of `generation` that
+ * are not 0. */
 struct annot_refusal_slot {
     uint64_t owner;      /* pid << 32 | low half of pid_ns; 0: free */
     uint64_t generation; /* of the wake page, when the process was refused; stored last (release) */
-    uint64_t session_id; /* the session that it would join, 0: not known */
+    uint64_t session_id; /* the session that it would join, 0: unknown */
     uint64_t pid_ns;
-    uint64_t time_ns;   /* CLOCK_MONOTONIC, when it took the slot */
-    uint64_t lost;      /* events, atomic; no segment tells them */
-    uint64_t reserved1; /* until minor version 4: events that a segment may tell */
+    uint64_t time_ns;   /* CLOCK_MONOTONIC, when the process took the slot */
+    uint64_t lost;      /* events, atomic; not counted in any segment */
+    uint64_t reserved1; /* until minor version 4: events that a segment may count */
     uint64_t detail;    /* RLIMIT_FSIZE in bytes, uid, ...: by refusal */
     int32_t pid, ppid;
     uint16_t refusal; /* enum annot_refusal */
     uint16_t error;   /* errno, or 0 */
-    uint32_t over;    /* from minor version 4: 1: it takes part by now */
+    uint32_t over;    /* from minor version 4: 1: the process takes part now */
     uint8_t comm[16];
     uint64_t reserved[4];
 };
 
 struct annot_refusals {
-    uint64_t unnamed; /* events that are in no slot, or came too late for it; atomic */
+    uint64_t unnamed; /* events of processes without a slot, or too late for theirs; atomic */
     uint8_t reserved[120];
     struct annot_refusal_slot slots[ANNOT_REFUSAL_SLOTS];
 };
@@ -166,13 +167,14 @@ struct annot_refusals {
 /* ---- Session file: "session-ID", two pages, never a hole ----------------------------------- */
 
 enum annot_session_flags {
-    ANNOT_SESSION_DESCENDANTS = 1u << 0, /* processes below collector_pid join by themselves */
-    ANNOT_SESSION_ENDED = 1u << 1,       /* nobody joins any more; its segments are still its own */
+    ANNOT_SESSION_DESCENDANTS = 1u << 0, /* processes below collector_pid join on their own */
+    ANNOT_SESSION_ENDED = 1u << 1,       /* no process joins from here on; its segments still belong
+                                            to it */
 };
 
-/* Written by its collector before the generation changes; the collector holds flock(LOCK_EX) of
- * the file as long as it lives: a session whose lock can be had is over. The file goes last, after
- * the segments. */
+/* Written by its collector before the generation changes; the collector holds flock(LOCK_EX) of the
+ * file as long as it lives: a session with a free lock is over. The file is removed last, after the
+ * segments. */
 struct annot_session {
     uint64_t magic;
     uint32_t major, minor;
@@ -187,13 +189,13 @@ struct annot_session {
     uint32_t strings_size;
     uint32_t policy;     /* enum annot_policy */
     uint64_t late_ticks; /* see annot_control.late_ticks */
-    /* CLOCK_MONOTONIC, 0 = never: from then on programs of the session may have done what is in no
-     * segment of it. W: who finds the session without a collector and changes the generation, and
-     * its collector; the first one stays. */
+    /* CLOCK_MONOTONIC, 0 = never: from then on programs of the session may have lost events that no
+     * segment of it counts. W: a process that finds the session without a collector and changes the
+     * generation, and its collector; the first value stays. */
     int64_t unwatched_ns;
-    /* From minor version 4: slots of refused processes may be for it if their generation is from
-     * begin_generation on (0: it did not begin) and below end_generation (0: it goes on). W: its
-     * collector; the end: whoever changes the generation then. */
+    /* From minor version 4: slots of refused processes may be for it if their generation is at
+     * least begin_generation (0: it did not begin) and below end_generation (0: it is running). W:
+     * its collector; the end: the process that changes the generation then. */
     uint64_t begin_generation, end_generation;
     uint64_t unnamed_before; /* annot_refusals.unnamed when it began */
     uint64_t reserved0[5];
@@ -201,19 +203,19 @@ struct annot_session {
     uint8_t capture[ANNOT_CAPTURE_MAX + 1]; /* from minor version 7: "Capture ranges"; "" = none */
     uint8_t reserved2[2016];                /* until minor version 2: notes of refused processes */
     struct annot_asked_range asked;         /* from minor version 10: annot_wire_calls.h */
-    /* What is recorded, see docs/wire-format.md, "Filters". W: whoever holds flock(LOCK_EX) of the
-     * wake page. `filter_sequence` is odd while it changes; a process reads it when it joins and
-     * at each new domain or category, the collector at each step. */
+    /* The filter, see docs/wire-format.md, "Filters". W: the holder of flock(LOCK_EX) of the wake
+     * page. `filter_sequence` is odd during a change; a process reads it when it joins and at each
+     * new domain or category, the collector at each step. */
     uint32_t filter_sequence, filter_size;
     uint8_t filter[ANNOT_FILTER_MAX];
-    uint32_t filter_told; /* W: collector: the filter_sequence that the programs have been told */
+    uint32_t filter_told; /* W: collector: the filter_sequence that all segments have */
     uint32_t wishes;      /* from minor version 7: of enum annot_wish; with filter_sequence */
 };
 
 /* A file target-PID-NS (PID decimal as in its namespace NS, hexadecimal inode) holds the session id
- * as ANNOT_ENV_SESSION does, a space, and the start time of the process in decimal (as in
- * annot_segment_info; 0 = unknown). A program looks for its own name at each new generation: the
- * session of the file is the one it joins. W: collector, before the generation changes. */
+ * in the form of ANNOT_ENV_SESSION, a space, and the start time of the process in decimal (as in
+ * annot_segment_info; 0 = unknown). A program looks up its own name at each new generation and
+ * joins the session of the file. W: collector, before the generation changes. */
 
 /* ---- Segment -------------------------------------------------------------------------------- */
 
@@ -230,7 +232,7 @@ enum annot_clock {
 };
 
 enum annot_exit_state {
-    ANNOT_EXIT_RUNNING = 0, /* or killed, or _exit, or exec: the collector finds out     */
+    ANNOT_EXIT_RUNNING = 0, /* or killed, or _exit, or exec: the collector detects it */
     ANNOT_EXIT_ORDERLY = 1, /* destructors of the process ran: exit() or return from main */
 };
 
@@ -258,7 +260,7 @@ struct annot_segment_info {
     uint64_t created_time, created_ns; /* one instant: timestamp and CLOCK_MONOTONIC */
     int64_t tls_offset; /* &live word - thread pointer, same in every thread; 0 = unknown */
     uint32_t uid;
-    uint32_t runtime_version; /* of the libannot copy that serves: major<<16 | minor<<8 | patch */
+    uint32_t runtime_version; /* of the serving libannot copy: major<<16 | minor<<8 | patch */
     uint32_t cmdline_size;    /* bytes used of cmdline; arguments end with NUL as in /proc */
     uint32_t reserved0;
     uint64_t reserved[8];
@@ -269,13 +271,13 @@ struct annot_segment_info {
 #define ANNOT_WAIT_MAX_NS 100000000
 
 /* Domains and categories are numbered together, from 1. An event's filter number is its category,
- * else its domain. W: the process when it joins and when it makes a number; then the collector.
+ * else its domain. W: the process when it joins and when it adds a number; then the collector.
  * Atomic stores and bit operations. */
 struct annot_control {
     uint64_t category_mask[ANNOT_LEVELS]; /* event passes if mask[level] >> (number & 63) & 1 */
     uint64_t heartbeat;                   /* timestamp of the collector's last visit */
     uint64_t late_ticks; /* a full pool counts as COLLECTOR_LATE if heartbeat is older; 0 = never */
-    uint64_t is_filtered; /* 0: everything is wanted, also what gets a number from now on */
+    uint64_t is_filtered; /* 0: everything is wanted, also future numbers */
     uint64_t wishes;      /* from minor version 7: of enum annot_wish */
     uint64_t reserved[4];
 };
@@ -301,8 +303,8 @@ struct annot_shared {
     uint64_t reserved3[1];
 };
 
-/* The last word of a process, written by a crash handler in whatever state its thread is: the first
- * who changes `state` from 0 to 1 writes it and then stores (release) 2. W: that thread. */
+/* The last word of a process, written by a crash handler in any state of its thread: the first
+ * thread to change `state` from 0 to 1 writes it and then stores (release) 2. W: that thread. */
 struct annot_note {
     uint32_t state;
     int32_t tid;
@@ -324,27 +326,28 @@ struct annot_segment {
     uint8_t reserved[320];
 };
 
-/* ---- Thread record: who a thread is, what it lost, its live range stack ---------------------- */
+/* ---- Thread record: a thread's identity, its losses, its live range stack
+ * ---------------------- */
 
 enum annot_thread_state {
     ANNOT_THREAD_FREE = 0,
     ANNOT_THREAD_USED =
-        1, /* claimed by compare-and-swap, freed by its owner, or by one who finds it dead */
+        1, /* claimed by compare-and-swap, freed by its owner, or by a thread that finds it dead */
 };
 
-/* One open range. `instance` 0: its begin was dropped, so the name is true and no record exists; or
- * it is none of the thread's, which `time` tells. */
+/* One open range. `instance` 0: its begin was dropped, so the name is valid but has no record; or
+ * the range is not the thread's own, which `time` marks. */
 struct annot_open {
-    uint32_t name;     /* string id; 0 = name was too much for the table */
+    uint32_t name;     /* string id; 0 = the table had no room for the name */
     uint32_t instance; /* 1, 2, ... per thread, over recorded begins; wraps, never 0 */
     uint64_t time;     /* timestamp of the begin; or, below ANNOT_OPEN_MARK_END, a mark */
 };
 
-/* Marks. No time stamp is as small. Only in the live stack, never in a block's header. From minor
- * version 2: a range of the track that the thread runs at present (a task, a fiber); from minor
- * version 3 with the number of its domain above the two bits of the kind. */
+/* Marks. Sentinels below every valid timestamp. Only in the live stack, never in a block's header.
+ * From minor version 2: a range of the track that the thread currently runs (a task, a fiber); from
+ * minor version 3 with the number of its domain above the two bits of the kind. */
 enum annot_open_mark {
-    ANNOT_OPEN_TRACK_OUTERMOST = 1, /* of its track: another one may be around it */
+    ANNOT_OPEN_TRACK_OUTERMOST = 1, /* of its track: another track may be around it */
     ANNOT_OPEN_TRACK_INNER = 2,     /* inside of the entry before, of the same track */
     ANNOT_OPEN_INHERITED = 3,       /* from minor version 3: the parent's, open at the fork */
 };
@@ -352,11 +355,11 @@ enum annot_open_mark {
 #define ANNOT_OPEN_MARK(kind, domain) ((uint64_t)(domain) << 2 | (kind))
 #define ANNOT_OPEN_MARK_END           (UINT64_C(1) << 18)
 
-/* W: the owning thread; `state` also by whoever frees the record of a dead thread.
- * live[(depth - 1) % ANNOT_LIVE_DEPTH] is the innermost open range. An entry is written before
- * depth is raised (release); depth is lowered before an entry is reused. The sampler finds this
- * record through the live word in TLS, and checks pid and tid: in a forked child the word still
- * points at the parent's record until the child's first event. */
+/* W: the owning thread; `state` also by the thread that frees the record of a dead one. live[(depth
+ * - 1) % ANNOT_LIVE_DEPTH] is the innermost open range. An entry is written before depth is raised
+ * (release); depth is lowered before an entry is reused. The sampler finds this record through the
+ * live word in TLS, and checks pid and tid: in a forked child the word still points at the parent's
+ * record until the child's first event. */
 struct annot_thread {
     uint32_t state;    /* enum annot_thread_state */
     uint32_t serial;   /* registration number in this process; names the thread in the stream */
@@ -367,7 +370,7 @@ struct annot_thread {
     uint32_t sequence; /* blocks claimed so far */
     uint64_t lost[ANNOT_LOSS_COUNT]; /* cumulative since registration */
     uint8_t comm[16];                /* from PR_GET_NAME at registration */
-    uint64_t records; /* OVERWRITE_OLDEST: in the blocks that it has released so far */
+    uint64_t records; /* OVERWRITE_OLDEST: in the blocks that the thread has released so far */
     uint64_t reserved;
     struct annot_open live[ANNOT_LIVE_DEPTH];
 };
@@ -382,9 +385,9 @@ enum annot_string_kind {
     ANNOT_STRING_COUNTER_UNIT = 5, /* of a counter: "COUNTER\x1fUNIT", number = domain id */
     ANNOT_STRING_FUNCTION = 6, /* "FILE\x1fOFFSET\x1fINODE": the function at that hexadecimal offset
                                   of an ELF file; the collector finds its name. INODE, decimal, may
-                                  be left out */
+                                  be omitted */
     ANNOT_STRING_CODE = 7,     /* from minor version 8: annot_wire_calls.h */
-    /* 8: a place that something was counted at, in minor version 8 alone */
+    /* 8: a counted place, in minor version 8 alone */
     ANNOT_STRING_OBSERVED = 9, /* from minor version 5: wire-format.md */
     ANNOT_STRING_LABEL = 10,   /* from minor version 6, of SPANs: these three */
     ANNOT_STRING_QUEUE = 11,
@@ -434,32 +437,32 @@ struct annot_string {
  * CLAIMED -> RELEASED: its thread (release), or a claimer of the same process that finds the thread
  *   dead. A collector leaves blocks of living processes alone; those of dead ones it just reads.
  * RELEASED -> FREE: the collector only, after the records are in the file; then the push.
- * RELEASED -> FREE: where the oldest are overwritten, a thread that found no free block
- *   (compare-and-swap), which fills it anew; a LAST block is TAKEN before, until what it stood for
- *   is counted. No collector frees blocks there. A reader compares state and tag before and after
- *   its copy.
- * FREE -> SUMS -> SUMS_DONE: its thread. SUMS_DONE -> FREE: who may do RELEASED -> FREE. */
+ * RELEASED -> FREE: under overwrite, a thread that found no free block (compare-and-swap), which
+ *   refills it; a LAST block is TAKEN in between, until its thread's totals are counted. No
+ *   collector frees blocks there. A reader compares state and tag before and after its copy.
+ * FREE -> SUMS -> SUMS_DONE: its thread. SUMS_DONE -> FREE: as RELEASED -> FREE. */
 enum annot_block_state {
     ANNOT_BLOCK_FREE = 0,
     ANNOT_BLOCK_CLAIMED = 1,
     ANNOT_BLOCK_RELEASED = 2,
-    ANNOT_BLOCK_TAKEN = 3, /* still as it was when RELEASED; will be overwritten */
+    ANNOT_BLOCK_TAKEN = 3, /* content as when RELEASED; will be overwritten */
     /* From minor version 9, see annot_wire_calls.h. */
     ANNOT_BLOCK_SUMS = 4,      /* sums of a thread, in place of records */
-    ANNOT_BLOCK_SUMS_DONE = 5, /* which they will not change any more */
+    ANNOT_BLOCK_SUMS_DONE = 5, /* sums that no longer change */
 };
 
 /* Bits above the state in block_states[]. */
 enum annot_block_bits {
     ANNOT_BLOCK_STATE_MASK = 0xff,
     ANNOT_BLOCK_BACKED = 0x100, /* memory reserved for this block alone, beside backed_extents */
-    ANNOT_BLOCK_LAST = 0x200,   /* OVERWRITE_OLDEST: its thread has left, and wrote no later one */
+    ANNOT_BLOCK_LAST = 0x200,   /* OVERWRITE_OLDEST: its thread has left, and this is its last
+                                   block */
     ANNOT_BLOCK_TAG = 0x400,    /* this and the bits above: raised by each claim */
 };
 
 #define ANNOT_BLOCK_TAG_MASK (~(uint32_t)(ANNOT_BLOCK_TAG - 1))
 
-/* W: the claiming thread. All but `committed` and `thread_name` constant after the claim. */
+/* W: the claiming thread. Constant after the claim, except `committed` and `thread_name`. */
 struct annot_block {
     uint32_t committed;   /* bytes of records; stored (release) once per record */
     uint32_t thread_name; /* string id, follows annot_thread.name */
@@ -472,15 +475,15 @@ struct annot_block {
     uint64_t generation; /* wake generation; a new one closes all ranges of the thread */
     uint64_t gap_time;   /* timestamp of the first record lost since the last block, or 0 */
     uint64_t lost[ANNOT_LOSS_COUNT]; /* lost since this thread's previous block, by cause */
-    uint32_t kept_depth; /* of the ranges open at the end of the previous block, how many of the
-                            outermost are still open now: the gap closed the others */
+    uint32_t kept_depth; /* number of outermost ranges, open at the end of the previous block, that
+                            are still open: the gap closed the others */
     uint32_t open_depth; /* ranges with a recorded begin that are open now (= kept_depth: a begin
                             inside the gap has no record and no end) */
     uint32_t open_count; /* entries of open[] in use: the innermost ones, outermost first */
     uint32_t first_instance; /* instance number of the next begin in this block */
     uint8_t comm[16];
-    /* Where the oldest are overwritten, what this thread's earlier blocks held: their records, and
-     * what their headers told as lost, at most UINT32_MAX of each cause. Else 0. */
+    /* Under overwrite, totals of this thread's earlier blocks: their records, and the losses in
+     * their headers, at most UINT32_MAX of each cause. Else 0. */
     uint64_t records_before;
     uint32_t lost_before[ANNOT_LOSS_COUNT];
     struct annot_open open[ANNOT_OPEN_DEPTH];
@@ -500,7 +503,7 @@ enum annot_record_kind {
     ANNOT_REC_RANGE_END = 4,   /* has ID */
     ANNOT_REC_MARK = 5,
     ANNOT_REC_COUNTER = 6, /* has ATTR with an int64 or double value */
-    /* From minor version 1. What they carry: see below. */
+    /* From minor version 1. Their parts: see below. */
     ANNOT_REC_TRACK_MARK = 7,
     ANNOT_REC_FLOW_BEGIN = 8,
     ANNOT_REC_FLOW_STEP = 9,
@@ -511,18 +514,18 @@ enum annot_record_kind {
     ANNOT_REC_COUNTER_GROUP = 14,
     /* From minor version 3: has ID, the number of another thread of the process. */
     ANNOT_REC_NAME_THREAD = 15,
-    /* From minor version 6: what a queue did, and an anchor of a clock. */
+    /* From minor version 6: work of a queue, and an anchor of a clock. */
     ANNOT_REC_SPAN = 32,
     ANNOT_REC_CLOCK = 33,
 };
 
-/* What they have: wire-format.md, section 8. All PAYLOADs of a record together: */
+/* Their parts: wire-format.md, section 8. All PAYLOADs of a record together: */
 #define ANNOT_SPAN_MONOTONIC UINT32_MAX /* in place of a SPAN's clock: CLOCK_MONOTONIC, ns */
 #define ANNOT_SPAN_OWN_LANE  UINT32_MAX /* of its queue: the lane of its thread (minor 7) */
 #define ANNOT_PAYLOAD_BYTES  4096u
-#define ANNOT_STRUCT_BYTES   3072u /* of one STRUCT; what is more is cut (VALUE_CUT) */
+#define ANNOT_STRUCT_BYTES   3072u /* of one STRUCT; the rest is cut (VALUE_CUT) */
 
-/* Which parts follow the base, in this order. */
+/* The parts that follow the base, in this order. */
 enum annot_record_flags {
     ANNOT_FLAG_ATTR = 1u << 0,         /* struct annot_attr                                 */
     ANNOT_FLAG_ID = 1u << 1,           /* struct annot_id                                   */
@@ -546,7 +549,7 @@ enum annot_value_kind {
 struct annot_record {
     uint64_t time;
     uint8_t kind;     /* enum annot_record_kind */
-    uint8_t granules; /* whole length / 16, at least 1; unknown kinds are skipped by it */
+    uint8_t granules; /* whole length / 16, at least 1; used to skip unknown kinds */
     uint8_t flags;    /* enum annot_record_flags */
     uint8_t level;    /* bits 0-2 level, bits 3-5 enum annot_value_kind, bit 6 colour is set */
     uint32_t name;    /* string id, or see flags and kind */
@@ -555,7 +558,8 @@ struct annot_record {
 #define ANNOT_RECORD_LEVEL(x)      ((x)&7u)
 #define ANNOT_RECORD_VALUE_KIND(x) (((x) >> 3) & 7u)
 #define ANNOT_RECORD_HAS_COLOR     0x40u
-/* Of a begin: it goes on with what was told as begun before. Its time counts, it does not. */
+/* Of a begin: it continues a range that was already counted. Its time counts, the begin does
+ * not. */
 #define ANNOT_RECORD_CONTINUES 0x80u
 
 struct annot_attr {

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* Of annot_wire.h: calls of functions, one by one and counted. Numbers are append-only.
+/* Part of annot_wire.h: calls of functions, one by one and counted. Numbers are append-only.
  *
  * A CODE, "QUALNAME\x1fFILE\x1fLINE\x1fKIND", is a function of a program in Python, or one that
  * such a program calls; a PUSH with its id is a call. From minor version 10 "\x1fLEAST" may follow:
- * calls that last fewer nanoseconds, and inside of which nothing is recorded, are of no interest.
- * What is counted at a place in it is a sum.
- * docs/wire-format.md, sections 5 to 8. */
+ * calls shorter than LEAST nanoseconds, without records inside of them, are dropped. Counts at a
+ * place in a CODE are a sum. docs/wire-format.md, sections 5 to 8. */
 #ifndef ANNOT_WIRE_CALLS_H
 #define ANNOT_WIRE_CALLS_H
 
 #include <stdint.h>
 
-/* Calls of functions have this level, and to filters these domains, in which each is a category:
- * one of FUNCTIONs, one of CODEs. */
+/* Calls of functions have this level, and in filters these domains, with each function as a
+ * category: one for FUNCTIONs, one for CODEs. */
 #define ANNOT_CALL_LEVEL       4
 #define ANNOT_FUNCTIONS_DOMAIN "functions"
 #define ANNOT_PYTHON_DOMAIN    "python calls"
@@ -20,12 +19,12 @@
 /* The KIND of a CODE. */
 #define ANNOT_CODE_KIND_PYTHON "p"
 #define ANNOT_CODE_KIND_C      "c"
-#define ANNOT_CODE_KIND_TASK   "t" /* no function: a step of a task, around its calls */
+#define ANNOT_CODE_KIND_TASK   "t" /* not a function: a step of a task, around its calls */
 
-/* LEAST, at most. */
+/* Maximum of LEAST. */
 #define ANNOT_CODE_LEAST_NS_MAX UINT64_C(1000000000)
 
-/* Sums below one another, at most. */
+/* Maximum depth of nested sums. */
 #define ANNOT_SUM_DEPTH_MAX 2048
 
 enum annot_wire_sum_kind {
@@ -34,31 +33,31 @@ enum annot_wire_sum_kind {
     ANNOT_WIRE_SUM_CALLEES = 3, /* from minor version 11: see docs/wire-format.md */
 };
 
-/* What was counted at a place, which is a line of a CODE, or a CODE and the place that called it,
- * and so on: in place of records, a block in state ANNOT_BLOCK_SUMS has these, `committed` bytes of
- * them. Up to `count` all is constant from then on; the rest changes as long as the thread lives,
- * by stores of whole words in no order. One place has one of a kind. W: the thread. */
+/* Counts of one place: a line of a CODE, or a CODE and the place that called it, recursively. A
+ * block in state ANNOT_BLOCK_SUMS holds these in place of records, `committed` bytes of them.
+ * Fields before `count` are constant after the commit; the others change as long as the thread
+ * lives, by stores of whole words in no order. A place has one sum of each kind. W: the thread. */
 struct annot_wire_sum {
     uint32_t what;  /* kind << ANNOT_SUM_KIND_SHIFT | string id of the CODE */
     uint32_t where; /* of CALLS: ANNOT_SUM_REFERENCE to the sum of the caller, which the thread
                        added before, or 0. Of LINES and CALLEES: the line */
     uint64_t count; /* how often something began there */
-    uint64_t ticks; /* of the segment's clock, spent there and not at a place below it */
-    uint64_t since; /* a timestamp: from then on, too, until now; 0: no */
+    uint64_t ticks; /* of the segment's clock, spent there, exclusive of places below it */
+    uint64_t since; /* a timestamp: the time from then until now counts as well; 0: no */
 };
 
 #define ANNOT_SUM_KIND_SHIFT 28
 #define ANNOT_SUM_CODE_MASK  ((UINT32_C(1) << ANNOT_SUM_KIND_SHIFT) - 1)
 #define ANNOT_SUMS_OF_BLOCK  ((uint32_t)(ANNOT_BLOCK_DATA_SIZE / sizeof(struct annot_wire_sum)))
 
-/* By the index of the block and of the sum in it. */
+/* Index of a sum, from those of the block and of the sum in it. */
 #define ANNOT_SUM_REFERENCE(block, index) (1 + (block)*ANNOT_SUMS_OF_BLOCK + (index))
 
-/* A function or static probe that the session's collector is to make a range of. W: whoever holds
- * flock(LOCK_EX) of the wake page, while `told` is `sequence`: the text, then sequence + 1. Its
+/* A function or static probe that the session's collector shall make a range of. W: the holder of
+ * flock(LOCK_EX) of the wake page, while `told` is `sequence`: the text, then sequence + 1. The
  * collector: the answer, then `told`. docs/wire-format.md, "Ranges". */
 enum {
-    ANNOT_ASKED_MINOR = 10, /* the first minor version whose collectors look for it */
+    ANNOT_ASKED_MINOR = 10, /* the first minor version in which collectors read it */
     ANNOT_ASKED_MAX = 1023, /* bytes of the text */
 };
 
