@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the files of public functions share: forwarding to the copy of libannot that serves, the
- * names of this copy's own functions, and the general way of an event.
+/* Shared by the files of public functions: forwarding to the serving copy of libannot, local
+ * aliases of this copy's functions, and the general path of an event.
  *
  * Threads: any. */
 #ifndef ANNOT_API_H
@@ -27,26 +27,26 @@
             return RUNTIME_HAS(slot) ? runtime_other->slot(__VA_ARGS__) : (none);                  \
     } while (0)
 
-/* For the table, by local names: the public ones may be those of another copy in this process. */
+/* For the table, by local names: the public symbols may resolve to another copy in this process. */
 #define OWN(name)                                                                                  \
     extern __typeof__(name) own_##name __attribute__((alias(#name), visibility("hidden")))
 
-/* Begins with a line of the instruction cache. */
+/* Aligned to a line of the instruction cache. */
 #define HOT __attribute__((aligned(64)))
 
-/* Whether the thread's cache may be looked at. */
+/* True if the thread's cache may be used. */
 static inline int is_ready(const struct control *control)
 {
     return control->generation == annot_gate_v1.generation;
 }
 
-/* The calling thread's control block if it records, else NULL. */
+/* Returns the calling thread's control block if it records, else NULL. */
 struct control *api_recording(void);
 
-/* What the API was given, as an event of a kind. */
+/* Fills an emission of a kind from the API's event. */
 void emission_from(struct emission *emission, const struct annot_event *event, uint8_t kind);
 
-/* Texts made by printf: not kept in the table of names, or sparingly. */
+/* Texts made by printf: interned sparingly or not at all. */
 void push_formatted(const char *text);
 void mark_formatted(const char *text);
 

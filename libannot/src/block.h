@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* The pool of blocks: claim and release, without locks.
  *
- * Threads: any. Free blocks stand on a Treiber stack whose head carries a tag, most recently freed
- * first, so that a block is reused while it is still in cache; blocks never used are taken by
- * raising high_water. Indexes found in shared memory are bounded before use.
- * Invariants: a block belongs to the thread that popped it until it stores RELEASED, then to the
- * collector until it pushes it. A block is touched only once its memory is reserved. */
+ * Threads: any. Free blocks stand on a Treiber stack with a tagged head, most recently freed first,
+ * so that a block is reused while it is still in cache; blocks never used are taken by raising
+ * high_water. Indexes found in shared memory are bounded before use. Invariants: a block belongs to
+ * the thread that popped it until it stores RELEASED, then to the collector until it pushes it. A
+ * block is touched only once its memory is reserved. */
 #ifndef ANNOT_BLOCK_H
 #define ANNOT_BLOCK_H
 
@@ -16,17 +16,17 @@
  * Cost: some loads and one swap; with a fresh extent, a system call of about 100 us. */
 int block_claim(struct segment *segment, uint32_t *ret_index);
 
-/* Whether an attempt to claim has any prospect. Cost: two loads. */
+/* True if a claim may succeed. Cost: two loads. */
 int block_available(const struct segment *segment);
 
-/* FREE -> CLAIMED, or SUMS: the header is filled. Returns the new state, whose tag is that of this
+/* FREE -> CLAIMED, or SUMS: the header is filled. Returns the new state, with the tag of this
  * claim. */
 uint32_t block_publish(struct segment *segment, uint32_t index, enum annot_block_state as);
 
-/* CLAIMED -> RELEASED. Returns 1, or 0 if it was not claimed any more. */
+/* CLAIMED -> RELEASED. Returns 1, or 0 if it was not CLAIMED. */
 int block_release(struct segment *segment, uint32_t index);
 
-/* SUMS -> SUMS_DONE: all of a thread. Cost: a load for each block that was ever claimed. */
+/* SUMS -> SUMS_DONE: all blocks of a thread. Cost: a load for each block that was ever claimed. */
 void block_end_sums(struct segment *segment, uint32_t thread_serial);
 
 /* Puts a free block on the stack. */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* The calls of instrumented functions that a thread is in, and which of them are gone.
+/* The calls of instrumented functions that a thread is in, and detection of those that were left.
  *
- * Threads: all for the control block's own thread, with its BUSY mark set. The list lies in private
- * memory of its own that is made at the first call, and outlives fork; entries deeper than
- * CALLS_KEPT are counted only, and lost.
- * Stacks grow down. A call whose stack pointer is lower than that of a later one is gone, unless
- * the later one is on another stack. Whether the innermost call is still there when another begins
- * is seen by where that one's return address stands: its frame lies below. */
+ * Threads: all for the control block's own thread, with its BUSY mark set. The list lies in
+ * separate private memory that is mapped at the first call, and outlives fork; entries deeper than
+ * CALLS_KEPT are only counted, and lost. Stacks grow down. A call with a lower stack pointer than a
+ * later one was left, unless the later one is on another stack. When another call begins, the
+ * position of its return address shows if the innermost call is still open: its frame lies
+ * below. */
 #ifndef ANNOT_CALLS_H
 #define ANNOT_CALLS_H
 
@@ -32,23 +32,23 @@ struct calls {
 /* The number of ANNOT_FUNCTIONS_DOMAIN; 0 until the first function has a name. */
 extern uint16_t calls_domain;
 
-/* At a new stream. `is_forked`: the range stack is the parent's. */
+/* Starts a new stream. `is_forked`: the range stack is the parent's. */
 void calls_begin(struct control *control, int is_forked);
 
-/* How many calls stay, by what emission->call says: the others are gone, or return. CALLS_KEPT: all
- * of them. */
+/* Returns the number of calls that stay open after emission->call: the others were left, or return.
+ * CALLS_KEPT: all of them. */
 uint32_t calls_left(struct control *control, const struct emission *emission);
-/* Takes calls away, from the innermost on, down to `count`; but stops where one still has an open
- * range, and returns 1: that is to be closed first. */
+/* Removes calls, from the innermost on, down to `count`; but stops at one with an open range, and
+ * returns 1: the caller closes that range first. */
 int calls_have_range(struct control *control, uint32_t count);
-/* Notes the call that begins. Returns whether it has a range. */
+/* Adds the call that begins. Returns 1 if it has a range, else 0. */
 int calls_enter(struct control *control, struct emission *emission);
 
-/* Within this many bytes of stack the return address is looked for. */
+/* The return address is searched within this many bytes of stack. */
 enum { CALLS_SEARCH = 512 };
 
-/* Whether the return address stands in the stack below `end`, or may. Reads what lies between two
- * stack pointers of one stack. */
+/* Returns 1 if the return address stands in the stack below `end`, or may. Reads the bytes between
+ * two stack pointers of one stack. */
 __attribute__((no_sanitize("address"))) static inline int
 calls_is_site_below(const struct annot_call *made, uintptr_t end)
 {
@@ -62,12 +62,12 @@ calls_is_site_below(const struct annot_call *made, uintptr_t end)
 #else
     (void)made;
     (void)end;
-    return 1; /* found out when the frame around it is left */
+    return 1; /* detected when the frame around it is left */
 #endif
 }
 
-/* Whether `call` is still there when another one is made. Functions that were put into one another
- * by the compiler have one frame, hence one return address. */
+/* True if `call` is still open when another one begins. Functions inlined into one another share
+ * one frame, hence one return address. */
 static inline int calls_is_open(const struct call *call, const struct annot_call *made)
 {
     uintptr_t stack = (uintptr_t)made->stack;
@@ -76,7 +76,7 @@ static inline int calls_is_open(const struct call *call, const struct annot_call
     return call->site == (uintptr_t)made->site || calls_is_site_below(made, call->stack);
 }
 
-/* Whether a function's calls are wanted. Partner of both loads: the collector's stores; any order
+/* True if a function's calls are wanted. Partner of both loads: the collector's stores; any order
  * will do. */
 static inline int calls_are_wanted(const struct control *control, annot_name name)
 {

@@ -3,7 +3,7 @@
  *
  * Threads: any. clock_kind is set before the first segment is made and never changes afterwards.
  * Units: ticks of the kind; the collector converts them to nanoseconds of the machine's
- * CLOCK_MONOTONIC, from which the program's own may differ: proc_ahead_ns. */
+ * CLOCK_MONOTONIC; the program's own may differ: proc_ahead_ns. */
 #ifndef ANNOT_CLOCK_H
 #define ANNOT_CLOCK_H
 
@@ -16,7 +16,7 @@
 
 extern uint8_t clock_kind __attribute__((visibility("hidden"))); /* enum annot_clock */
 
-/* Chooses the kind by the kernel's clock source, and reads proc_ahead_ns. Async-signal-safe. */
+/* Chooses the kind from the kernel's clock source, and reads proc_ahead_ns. Async-signal-safe. */
 void clock_select(void);
 
 /* The program's own CLOCK_MONOTONIC. */
@@ -27,13 +27,13 @@ static inline uint64_t clock_monotonic_ns(void)
     return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
 }
 
-/* A time of it, by the machine's. */
+/* Converts a time of it to the machine's. */
 static inline uint64_t clock_machine_ns(uint64_t monotonic_ns)
 {
     return monotonic_ns - (uint64_t)annot_load_relaxed(&proc_ahead_ns);
 }
 
-/* Whether a timestamp is one instruction. */
+/* True if a timestamp takes one instruction. */
 static inline int clock_is_quick(void)
 {
 #if defined(__x86_64__)
@@ -49,7 +49,7 @@ static inline int clock_is_quick(void)
 static inline uint64_t clock_quick(void)
 {
 #if defined(__x86_64__)
-    return __builtin_ia32_rdtsc(); /* x86intrin.h declares 40,000 lines more */
+    return __builtin_ia32_rdtsc(); /* x86intrin.h would add 40,000 lines */
 #elif defined(__aarch64__)
     uint64_t ticks;
     __asm__ volatile("mrs %0, cntvct_el0" : "=r"(ticks));
@@ -65,7 +65,7 @@ static inline uint64_t clock_now(void)
 }
 
 /* One instant in both clocks, the machine's; the timestamp lies in the middle of the reading of the
- * other. */
+ * other clock. */
 void clock_both(uint64_t *ret_time, uint64_t *ret_ns);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Writing one event: the general way, which every fast path falls back to.
+/* Writing one event: the general path, the fallback of every fast path.
  *
  * Threads: any, also signal handlers. Keeps errno. */
 #ifndef ANNOT_EMIT_H
@@ -10,24 +10,24 @@
 #include <annot/annot.h>
 #include <annot/function_calls.h>
 
-/* Beside the kinds of records. Nothing is written: what is shown of a track, or no longer; and a
- * thread that others will tell of, which has a block from then on, so that it is known when it has
- * ended; and a pop that has no push. */
+/* Additional kinds, which write no record: a range of a track is shown or hidden; a thread that
+ * other threads' events will refer to gets a block, so that its end is noticed; a pop without a
+ * push. */
 enum emit_kind {
     EMIT_SHOW = 0xf0, /* name; value: enum annot_open_track; id is out: 1 if it is shown */
-    EMIT_HIDE = 0xf1, /* id: so many stay, value: how many go */
+    EMIT_HIDE = 0xf1, /* id: number that stay, value: number to hide */
     EMIT_MEET = 0xf2,
     EMIT_POP_EMPTY = 0xf3,
 };
 
-/* One event, as the API got it. It lies on the program's stack: the less, the better. */
+/* One event, from the API. It lies on the program's stack, so it is kept small. */
 struct emission {
     uint8_t kind; /* enum annot_record_kind, or enum emit_kind */
     uint8_t level, value_kind;
     uint8_t manner : 2;      /* enum spell_manner of the name */
     uint8_t is_code : 1;     /* of a traced function: codes.h */
     uint8_t continues : 1;   /* PUSH: ANNOT_RECORD_CONTINUES */
-    uint8_t hidden : 1;      /* TRACK_BEGIN that the filter holds back */
+    uint8_t hidden : 1;      /* TRACK_BEGIN that the filter drops */
     uint8_t is_down : 1;     /* of a call: annot_emit_return */
     uint8_t is_call : 1;     /* of an instrumented function */
     uint8_t is_launched : 1; /* of a SPAN, to be counted */
@@ -56,17 +56,17 @@ struct emission {
     uint64_t value_count;
 };
 
-/* Does everything: joins a session, registers the thread, interns, claims blocks, counts. Of kind
+/* Does everything: joins a session, registers the thread, interns, claims blocks, counts. With kind
  * NONE, it only joins. */
 void emit_general(struct emission *emission);
 
-/* The same for a public function whose own frame is large. `frame`: its address; see entry.c. */
+/* The same for a public function with a large frame. `frame`: its address; see entry.c. */
 void emit_from(struct emission *emission, uintptr_t frame);
 
-/* A number that no other process of this machine has, for a flow or a track; 0: not possible. */
+/* Returns a number that is unique on this machine, for a flow or a track; 0: not possible. */
 uint64_t emit_take_id(void);
 
-/* The calling thread's name, also before a recording begins. */
+/* Sets the calling thread's name, also before a recording begins. */
 void emit_name_thread(uint32_t name);
 
 #endif

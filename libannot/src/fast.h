@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The fast path: an event of a joined thread with room in its block and the default level and
- * category, or one that the filter holds back. No call, no atomic read-modify-write, two plain
- * marks against signal handlers.
+ * category, or one that the filter drops. No call, no atomic read-modify-write, two plain marks
+ * against signal handlers.
  *
- * Threads: any. Each returns 1, or 0 with nothing done: then emit_general does all. */
+ * Threads: any. Each returns 1, or 0 without effect: then emit_general handles the event. */
 #ifndef ANNOT_FAST_H
 #define ANNOT_FAST_H
 
@@ -16,17 +16,18 @@
 
 #define FAST inline __attribute__((always_inline))
 
-/* What a frame of the others takes: later events find out by the mark who left this one. */
+/* Frame size that public functions allow for: later events detect by the mark that siglongjmp left
+ * this one. */
 enum { FAST_FRAME = 128 };
 
-/* The gate does not change inside of a comparison: no need for a register. */
+/* The gate does not change inside of a comparison, so it needs no register. */
 static FAST int fast_is_gate(uint64_t generation)
 {
     return generation == *(const uint64_t *)&annot_gate_v1.generation;
 }
 
-/* Marks the control block busy if the thread is ready and `size` bytes fit. A handler that comes
- * between the check and the mark has done its events completely: all is read after the mark. The
+/* Marks the control block busy if the thread is ready and `size` bytes fit. A handler that runs
+ * between the check and the mark completes its events: all fields are read after the mark. The
  * record goes to *ret_at of the block. */
 static FAST int fast_enter(struct control *control, uint64_t generation, uint32_t size,
                            uint32_t *ret_at)
@@ -59,15 +60,15 @@ static FAST int fast_passes(const struct control *control, annot_name name)
     return fast_is_wanted(control) && name < control->name_limit;
 }
 
-/* Whether a domain's or category's name is in the segment, as what says who observes it is, which
- * stands before that. */
+/* True if a domain's or category's name is in the segment; the string that names its observer
+ * precedes it. */
 static FAST int fast_is_told(const struct control *control, uint16_t number)
 {
-    /* Partner: append; an id of 0 is none. */
+    /* Partner: append; 0 is not an id. */
     return annot_load_relaxed(&strings_numbered[number]) - 1 < control->name_limit - 1;
 }
 
-/* What the filter holds back is done with: but for a range, of which its pop must know. */
+/* An event that the filter drops needs no record, but a dropped push leaves a level for its pop. */
 static FAST int fast_hold_push(struct control *control)
 {
     if (control->depth >= ANNOT_LIVE_DEPTH)
@@ -86,8 +87,8 @@ static FAST int fast_hold_pop(struct control *control)
     return 1;
 }
 
-/* What fast_enter turns away for want of a block, where nothing is wanted that would need one: a
- * thread may never write anything. Returns as the others do. */
+/* Handles events that fast_enter rejects for lack of a block, if they need none because the filter
+ * drops them: a thread may never write a record. Returns as the others do. */
 int fast_hold_bare(struct control *control, uint8_t kind, const struct annot_event *event);
 
 static FAST int fast_push(struct control *control, annot_name name)
@@ -138,11 +139,11 @@ static FAST int fast_pop(struct control *control)
     return 1;
 }
 
-/* ---- The first try of a range -----------------------------------------------------------------
+/* ---- Quick functions --------------------------------------------------------------------------
  *
- * Some processors do nothing else while they read the time stamp counter, so that each instruction
- * of an event counts. These do what needs no call: a function that calls nothing saves no registers
- * and needs no frame. What they don't do, a second function does. */
+ * Some processors do no other work while they read the time stamp counter, so that each instruction
+ * of an event counts. These functions make no call: such a function saves no registers and needs no
+ * frame. A second function handles the rest. */
 
 static FAST int is_rare(int condition)
 {
@@ -158,7 +159,7 @@ static FAST int quick_enter(struct control *control, uint64_t generation)
     return 1;
 }
 
-/* What can wait is read after it: the counter waits for what was read before. */
+/* Reads that can wait follow it: the counter waits for earlier ones. */
 static FAST uint64_t quick_clock(void)
 {
     uint64_t time = clock_quick();
@@ -184,7 +185,8 @@ static FAST int quick_push(struct control *control, annot_name name)
     record_base(record_at(block, committed), time, record_head(ANNOT_REC_PUSH, 1, 0, 0), name);
     record_commit_to(control, block, next);
     struct annot_thread *thread = control->thread;
-    uint32_t depth = control->live_depth; /* at most control->depth, unless somebody shares it */
+    uint32_t depth = control->live_depth; /* at most control->depth, unless another task shares
+                                             it */
     uint32_t deeper = depth + 1;
     struct annot_open *open =
         (void *)((uint8_t *)thread->live + depth % ANNOT_LIVE_DEPTH * sizeof(*open));
@@ -198,7 +200,7 @@ static FAST int quick_push(struct control *control, annot_name name)
     return 1;
 }
 
-/* All that is open must be recorded, and no call: then each number of levels is the same. */
+/* All open ranges must be recorded, without calls: then all counts of levels are equal. */
 static FAST int quick_pop(struct control *control)
 {
     uint64_t generation = control->generation;
@@ -243,7 +245,7 @@ static FAST int fast_mark(struct control *control, annot_name name)
     return 1;
 }
 
-/* Without a name, 0. */
+/* `name` 0: without a name. */
 static FAST int fast_flow(struct control *control, uint32_t kind, uint64_t flow, annot_name name)
 {
     const uint32_t size = sizeof(struct annot_record) + sizeof(struct annot_id);
@@ -272,7 +274,7 @@ static FAST int fast_knows(const struct control *control, const struct annot_tra
 }
 
 /* Shows a range of the track that the thread runs. That writes no record, so it always fits: a
- * limit of 0, which sends the next event the general way, is looked for by itself. */
+ * limit of 0, which sends the next event to the general path, is checked separately. */
 static FAST int fast_show(struct control *control, annot_name name, uint64_t kind)
 {
     uint64_t generation = control->generation;
@@ -291,7 +293,7 @@ static FAST int fast_show(struct control *control, annot_name name, uint64_t kin
     return done;
 }
 
-/* Hides as many of `count` as are innermost; returns how many are left to hide. */
+/* Hides those of `count` that are innermost; returns how many are left to hide. */
 static FAST uint32_t fast_hide(struct control *control, uint32_t count)
 {
     uint64_t generation = control->generation;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The fast path of events that carry something: attributes, key-values, series of a counter.
+/* The fast path of events with attributes, key-values, or series of a counter.
  *
- * Threads: any. Each returns 1, or 0 with nothing done: then emit_general does all. The parts are
- * written where they will lie, behind the place of the record; what cannot be finished was never
- * visible. */
+ * Threads: any. Each returns 1, or 0 without effect: then emit_general handles the event. The parts
+ * are written in place, after the record's; an event that cannot be finished was never visible. */
 #ifndef ANNOT_FAST_EVENT_H
 #define ANNOT_FAST_EVENT_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The fast path of ranges and marks with a name and a domain, and nothing else: what fast.h does
- * for those of the default domain.
+/* The fast path of ranges and marks with only a name and a domain: as fast.h for the default
+ * domain.
  *
- * Threads: any. Each returns 1, or 0 with nothing done: then the general way does it. */
+ * Threads: any. Each returns 1, or 0 without effect: then the general path handles the event. */
 #ifndef ANNOT_FAST_IN_H
 #define ANNOT_FAST_IN_H
 
@@ -10,7 +10,7 @@
 
 enum { FAST_IN_SIZE = sizeof(struct annot_record) + sizeof(struct annot_attr) };
 
-/* Whether strings and filter let it be written at once. */
+/* True if strings and filter allow writing it at once. */
 static FAST int in_passes(const struct control *control, annot_domain domain, annot_name name)
 {
     /* Partner: the collector's stores; any order will do. */

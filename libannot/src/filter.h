@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: MIT */
-/* The filter as a process applies it: when it joins, and to each number that it makes later. All
- * else, and every change of the rules, is the collector's.
+/* The filter in a process: applied when it joins, and to each number that it makes later. The
+ * collector does the rest, including every change of the rules.
  *
- * Threads: any. Async-signal-safe; callers keep signals out, so that no handler forks meanwhile.
- * Cost: while everything is wanted, loads. Else a new number opens and reads the session file. */
+ * Threads: any. Async-signal-safe; callers block signals, so that no handler forks meanwhile. Cost:
+ * while everything is wanted, loads. Else a new number opens and reads the session file. */
 #ifndef ANNOT_FILTER_SRC_H
 #define ANNOT_FILTER_SRC_H
 
 #include "segment.h"
 
-/* Into the masks that a new segment of the session begins with. Returns the first number that they
- * don't know. */
+/* Fills the initial masks of a new segment of the session. Returns the first number that they don't
+ * include. */
 uint32_t filter_join(int directory_fd, struct session *session);
 
-/* When the collector can find the segment, and before events use it: the range inside of which it
- * records, and rules that are newer than those of `sequence`. A change of the rules is over when
- * all are told that can be found. */
+/* Once the collector can find the segment, and before events use it: reads the capture range of the
+ * session, and rules that are newer than those of `sequence`. A change of the rules is complete
+ * when all segments that can be found have them. */
 void filter_check(int directory_fd, struct segment *segment, uint32_t sequence);
 
-/* Brings numbers that the segment's masks don't know into them. They are in its table already. */
+/* Adds numbers to the segment's masks that they don't include. They are in its table already. */
 void filter_numbers(struct segment *segment);
 
 #endif

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* Names that threads got from others (annot_name_thread_of), kept for recordings that begin later.
+/* Names that threads got from others (annot_name_thread_of), stored for recordings that begin
+ * later.
  *
- * Threads: any, also signal handlers. Of one process: a forked child begins without. */
+ * Threads: any, also signal handlers. Per process: a forked child begins with an empty list. */
 #ifndef ANNOT_NAMED_H
 #define ANNOT_NAMED_H
 
 #include "control.h"
 
-/* Where there is no room, names of threads that are gone make way; else it is not kept. */
+/* Stores a name. If full, it replaces the name of a thread that has ended; else it is dropped. */
 void named_keep(int32_t tid, uint32_t name);
 
-/* The first thread of the process in a segment tells them. The control block is not ready yet, and
- * signals are blocked. */
+/* Emits them, from the first thread of the process in a segment. The control block is not ready
+ * yet, and signals are blocked. */
 void named_tell(struct control *control);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Writing records and moving the range stack: the part that the fast path inlines.
+/* Writing records and moving the range stack: the part that is inlined into the fast path.
  *
  * Threads: all for the control block's own thread, with its BUSY mark set. */
 #ifndef ANNOT_RECORD_H
@@ -14,7 +14,7 @@
 
 enum { RECORDS_PER_BLOCK = ANNOT_BLOCK_DATA_SIZE / ANNOT_GRANULE };
 
-/* Two halves are stored as quickly as put together. */
+/* Storing two halves is as fast as one combined store. */
 static inline void record_base(uint8_t *at, uint64_t time, uint32_t head, uint32_t name)
 {
     uint32_t *halves = (uint32_t *)(at + sizeof(time));
@@ -23,20 +23,21 @@ static inline void record_base(uint8_t *at, uint64_t time, uint32_t head, uint32
     halves[1] = name;
 }
 
-/* Where a block's record of this offset stands. */
+/* Returns the address of a block's record at this offset. */
 static inline uint8_t *record_at(struct annot_block *block, uint32_t committed)
 {
     return (uint8_t *)block + ANNOT_BLOCK_HEADER_SIZE + committed;
 }
 
-/* Where the next one goes. Without a block: nowhere. */
+/* Returns the address of the next record. Without a block: invalid. */
 static inline uint8_t *record_next(const struct control *control)
 {
     return record_at(control->block, control->committed);
 }
 
-/* Up to where records may be written without another look: the end of the block, or 0. What fast.h
- * tries first knows only of clocks that are an instruction, and of numbers that don't wrap. */
+/* Sets the offset up to which records may be written without further checks: the end of the block,
+ * or 0. The quick functions of fast.h require a clock that is one instruction, and numbers that
+ * don't wrap. */
 static inline void record_limit(struct control *control, uint32_t limit)
 {
     if (annot_load_relaxed(&control->sharer)) /* partner: control_share */
@@ -49,13 +50,13 @@ static inline void record_limit(struct control *control, uint32_t limit)
         control->limit = control->quick_limit = 0;
 }
 
-/* kind, granules, flags, level as they lie in a record. */
+/* kind, granules, flags and level in a record's layout. */
 static inline uint32_t record_head(uint32_t kind, uint32_t granules, uint32_t flags, uint32_t level)
 {
     return kind | granules << 8 | flags << 16 | level << 24;
 }
 
-/* From here on the records up to there belong to the collector. */
+/* Commits the records up to there; from here on they belong to the collector. */
 static inline void record_commit_to(struct control *control, struct annot_block *block,
                                     uint32_t committed)
 {
@@ -87,7 +88,7 @@ static inline void live_put(struct control *control, uint32_t name, uint32_t ins
     annot_store_release(&thread->depth, depth + 1);
 }
 
-/* Before live_put: the range that comes next has a domain or a category. */
+/* Before live_put: stores the domain or category of the range that comes next. */
 static inline void live_note(struct control *control, uint16_t domain, uint16_t category)
 {
     uint32_t depth = control->live_depth;
@@ -95,7 +96,7 @@ static inline void live_note(struct control *control, uint16_t domain, uint16_t 
         control->keep->scopes[depth] = (struct open_scope){control->instance, domain, category};
 }
 
-/* The number after this one: never 0, so after 4 billion recorded begins they start again. */
+/* Returns the next number: never 0, so after 4 billion recorded begins they start again. */
 static inline uint32_t instance_after(uint32_t instance)
 {
     return instance == UINT32_MAX ? 1 : instance + 1;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What libraries inside of the process have to say about it (annot_process_note), for each session
- * that it joins: lines in the session's file (docs/wire-format.md, "Lines").
+/* Notes of libraries inside of the process about it (annot_process_note), for each session that it
+ * joins: lines in the session's file (docs/wire-format.md, "Lines").
  *
- * Threads: any. Not async-signal-safe to add; to tell is. */
+ * Threads: any. Adding is not async-signal-safe; writing is. */
 #ifndef ANNOT_REMARKS_H
 #define ANNOT_REMARKS_H
 
@@ -11,14 +11,14 @@
 
 #define REMARKS_NONE UINT32_MAX
 
-/* Writes the line of one remark, or of all that are kept, into a session's file. */
+/* Write the line of one remark, or of all stored ones, into a session's file. */
 void remarks_tell_one(int directory_fd, uint64_t session_id, const char *text);
 void remarks_tell(int directory_fd, uint64_t session_id);
 
-/* Copies a text as a field of a line, and takes a place for it. REMARKS_NONE: it is kept already,
- * or all places are taken. */
+/* Copies a text as a field of a line, and reserves an index for it. REMARKS_NONE: it is stored
+ * already, or all are taken. */
 uint32_t remarks_take(char clean[ANNOT_PROCESS_NOTE_MAX + 1], const char *text);
-/* Keeps it for sessions that the process joins from here on. */
+/* Stores it for sessions that the process joins from here on. */
 void remarks_keep(uint32_t index, const char clean[ANNOT_PROCESS_NOTE_MAX + 1]);
 
 #endif

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* One runtime per process: which copy of libannot serves.
+/* One runtime per process: the choice of the serving copy of libannot.
  *
- * A program, a plugin and an injection library may each bring a copy, of other versions. All look
- * at one anchor, a symbol that the dynamic linker makes unique even across RTLD_LOCAL, and, where
- * symbols are not exported, at the anchors that the notes of all images name: the first copy leaves
- * its table there and serves, later ones forward. Where neither is shared (dlmopen), a copy serves
- * itself and makes a segment of its own.
+ * A program, a plugin and an injection library may each bring a copy, of other versions. All check
+ * one anchor, a symbol that the dynamic linker makes unique even across RTLD_LOCAL, and, where
+ * symbols are not exported, the anchors named in the notes of all images: the first copy stores its
+ * table there and serves, later ones forward. Where neither is shared (dlmopen), a copy serves
+ * itself and makes a separate segment.
  *
  * Threads: set in the constructor, constant afterwards. The table is append-only: a slot beyond
- * `size` or empty is an operation that the serving copy does not know: it does nothing. */
+ * `size` or empty is an operation that the serving copy does not have; calling it has no effect. */
 #ifndef ANNOT_RUNTIME_H
 #define ANNOT_RUNTIME_H
 
@@ -20,7 +20,7 @@
 #include <annot/watch.h>
 
 struct runtime_table {
-    uint32_t size;    /* bytes of this struct that the serving copy knows */
+    uint32_t size;    /* bytes of this struct that the serving copy has */
     uint32_t version; /* major << 16 | minor << 8 | patch */
     const char *(*status)(void);
     annot_name (*name_intern)(const char *text);
@@ -116,17 +116,17 @@ struct runtime_table {
                                   enum annot_code_kind kind, uint64_t least_ns);
     void (*pop_empty)(void);
     size_t (*name_text)(annot_name name, char *text, size_t size);
-#ifdef ANNOT_TEST_OTHER_VERSION /* a copy from the future, with one function more */
+#ifdef ANNOT_TEST_OTHER_VERSION /* a copy from the future, with one more function */
     void (*future)(void);
 #endif
 };
 
-/* The copy that serves, or NULL: this one does. */
+/* The serving copy, or NULL if it is this one. */
 extern const struct runtime_table *runtime_other __attribute__((visibility("hidden")));
 /* This copy's table: runtime_table.c. */
 extern const struct runtime_table runtime_own;
 
-/* Finds the copy that serves, and sets runtime_other if it is not this one. In the constructor. */
+/* Finds the serving copy, and sets runtime_other if it is not this one. In the constructor. */
 void runtime_take_anchor(const struct runtime_table *own);
 
 #define RUNTIME_HAS(slot)                                                                          \

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* A segment of this process: the mapped file and what is known about it privately.
+/* A segment of this process: the mapped file and its private state.
  *
- * Threads: descriptors live in a static table and are counted: one reference for being the
- * current one, one per attached thread. The last reference unmaps. Pointers and sizes are constant
- * from creation on; nothing here is read back from shared memory.
- * Invariant: no page is touched before it was populated, so a full file system is an error code
- * and never a SIGBUS. */
+ * Threads: descriptors live in a static table and are counted: one reference for being the current
+ * one, one per attached thread. The last reference unmaps. Pointers and sizes are constant from
+ * creation on and never read back from shared memory. Invariant: no page is touched before it was
+ * populated, so a full file system is an error code and never a SIGBUS. */
 #ifndef ANNOT_SEGMENT_H
 #define ANNOT_SEGMENT_H
 
@@ -18,7 +17,7 @@ enum { SEGMENT_LIMIT = 256 }; /* segments that idle threads may keep alive, and 
 
 struct segment {
     uint32_t refs;         /* 0: unused; W: all, atomic */
-    uint32_t fully_backed; /* old kernel: everything was reserved at creation */
+    uint32_t fully_backed; /* old kernel: the whole file was reserved at creation */
     uint8_t *base;
     uint64_t size;
     struct annot_segment *header;
@@ -30,23 +29,23 @@ struct segment {
     uint32_t policy; /* enum annot_policy */
     uint64_t session_id;
     uint64_t made_generation;  /* generation in block headers */
-    uint64_t valid_generation; /* the latest known to mean this segment; W: all, atomic */
-    uint64_t first_range;      /* ids up to this one are of ranges that began before */
+    uint64_t valid_generation; /* the latest generation of this segment; W: all, atomic */
+    uint64_t first_range;      /* ids up to this one are of ranges that began earlier */
     uint32_t strings_limit;    /* all string ids below are ready here; W: all, atomic */
     uint32_t strings_backed;   /* bytes of the string table populated; W: all, atomic */
-    uint64_t no_memory_until;  /* timestamp: no attempt to reserve before; W: all, atomic */
+    uint64_t no_memory_until;  /* timestamp: do not try to reserve before; W: all, atomic */
     uint64_t next_reclaim;     /* timestamp; W: all, atomic */
-    uint32_t filter_next;      /* numbers below are in the masks; W: all, atomic */
-    uint32_t is_capture;       /* the session records inside of one range alone: */
-    uint32_t capture_name, capture_domain; /* of it, string ids; domain 0: any */
-    uint32_t capture_open;                 /* how many of that name are open; W: all, atomic */
+    uint32_t filter_next;      /* numbers below are included in the masks; W: all, atomic */
+    uint32_t is_capture;       /* the session records inside of one range only: */
+    uint32_t capture_name, capture_domain; /* its string ids; domain 0: any */
+    uint32_t capture_open;                 /* number of open ranges of that name; W: all, atomic */
     uint32_t names_told;                   /* named.h; W: all, atomic */
     uint32_t sum_blocks;                   /* in use for sums; W: all, atomic */
     uint64_t hand;                         /* OVERWRITE_OLDEST: see overwrite.c; W: all, atomic */
     uint64_t vain_heartbeat;               /* WAIT: see wait.c; W: all, atomic */
 };
 
-/* Who the process is and when it joins, for the header. */
+/* Identity of the process and time of joining, for the header. */
 struct identity {
     uint64_t hash, parent_hash;
     uint64_t fork_time;
@@ -55,22 +54,22 @@ struct identity {
 };
 
 /* Makes, fills and maps a new segment with one reference. Returns 0 or negative errno with
- * ret_refusal filled; then nothing is left behind. */
+ * ret_refusal filled and no file left. */
 int segment_create(int directory_fd, const struct session *session, const struct identity *identity,
                    struct segment **ret_segment, struct refusal *ret_refusal);
 
-/* Takes back what segment_create made: unlinks the file and drops the reference. */
+/* Undoes segment_create: unlinks the file and drops the reference. */
 void segment_discard(int directory_fd, struct segment *segment, const struct identity *identity);
 
-/* One more reference, unless it has none any more. Returns 1 or 0. */
+/* Adds a reference, unless the count is 0. Returns 1 or 0. */
 int segment_get(struct segment *segment);
 void segment_put(struct segment *segment);
 
-/* In a forked child: forgets all references; what was mapped moves to a list. `interrupted`, or
- * NULL, is the one that an event was writing to at the fork: it stays for the thread, but as a
- * shadow: private zeros at the same addresses. */
+/* In a forked child: forgets all references; mappings move to a list. `interrupted`, or NULL, is
+ * the segment that an event was writing to at the fork: it stays for the thread, but as a shadow:
+ * private zeros at the same addresses. */
 void segment_forget_all(struct segment *interrupted);
-/* Unmaps what segment_forget_all put on the list. */
+/* Unmaps the list of segment_forget_all. */
 void segment_unmap_inherited(void);
 
 /* Reserves the pages of a range. Returns 0 or negative errno. Cost: a system call. */

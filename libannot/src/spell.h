@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a record says about a name: the id of a string that is ready in the segment, or the text.
+/* The name field of a record: the id of a string that is ready in the segment, or the text.
  *
  * Threads: all for the control block's own thread, with its BUSY mark set. */
 #ifndef ANNOT_SPELL_H
@@ -21,11 +21,12 @@ struct spelled {
 
 enum spell_manner {
     SPELL_INTERNED = 0,
-    SPELL_SPARING = 1, /* leaves half of the table to names that come again */
-    SPELL_INLINE = 2,  /* a text that hardly comes twice */
+    SPELL_SPARING = 1, /* leaves half of the table to names that repeat */
+    SPELL_INLINE = 2,  /* a text that rarely repeats */
 };
 
-/* `text`: where the id is 0; NULL is "(null)". The key's length is 0 if there is an id. */
+/* Resolves a name. `text`: used if the id is 0; NULL is "(null)". The key's length is 0 if there is
+ * an id. */
 void spell_name(struct control *control, const char *text, struct spelled *spelled);
 
 /* The slot of a text's address in keep->by_address. */
@@ -38,8 +39,8 @@ _Static_assert(NAME_CACHE_SIZE == 1 << 8, "spell_slot gives eight bits");
 
 uint32_t spell_by_text(struct control *control, const char *text);
 
-/* The id of a text in the calling thread's caches, or 0. A text mostly stands where it stood the
- * last time; the whole of it is compared all the same. */
+/* Returns the id of a text in the calling thread's caches, or 0. A text is usually at the same
+ * address as before; its bytes are compared nevertheless. */
 static inline uint32_t spell_cached(struct control *control, const char *text)
 {
     uint32_t id = control->keep->by_address[spell_slot(text)];
@@ -52,7 +53,7 @@ static inline uint32_t spell_cached(struct control *control, const char *text)
     return spell_by_text(control, text);
 }
 
-/* An id that is ready in the segment, or 0. */
+/* Returns the id if it is ready in the segment, or 0. */
 uint32_t spell_ready(struct control *control, uint32_t name);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The stream of one thread: its blocks one after the other, and what was lost between them.
+/* The stream of one thread: its blocks in order, and the losses between them.
  *
  * Threads: all functions act for the control block's own thread, with its BUSY mark set. */
 #ifndef ANNOT_STREAM_H
@@ -8,8 +8,7 @@
 #include "control.h"
 
 /* Closes the block, claims the next one and fills its header. Returns 1, or 0 with last_cause set:
- * ANNOT_LOSS_SHARED, if the caller is another task with the thread's storage, and then nothing has
- * been changed. */
+ * ANNOT_LOSS_SHARED, without effect, if the caller is another task with the thread's storage. */
 int stream_next(struct control *control);
 
 /* Hands the block to the collector. */
@@ -18,15 +17,15 @@ void stream_close(struct control *control);
 /* Counts one lost record. Also callable from a signal handler that met BUSY. */
 void stream_lose(struct control *control, enum annot_loss cause);
 
-/* Joins the thread to a segment (takes over the caller's reference), or parts it from one: block
- * and record are given back, losses that no block told go to the segment. */
+/* Attaches the thread to a segment (takes over the caller's reference), or detaches it: block and
+ * record are freed, losses not reported in blocks are added to the segment. */
 void stream_attach(struct control *control, struct segment *segment);
 void stream_detach(struct control *control);
 
 /* Gets a thread record if there is none yet. Returns 1 or 0. */
 int stream_register(struct control *control);
 
-/* Gives back blocks and records of threads that ended without notice. Rate limited. */
+/* Frees blocks and records of threads that ended without notice. Rate limited. */
 void stream_reclaim(struct segment *segment);
 
 #endif

@@ -2,11 +2,11 @@
 /* Interned strings: a private mirror of the string table, and copies of it in segments.
  *
  * The mirror is inherited by forked children and outlives segments, and the table of every segment
- * has the same offsets: an id cached at a call site stays true for the life of the process and its
- * children. Threads: any, also signal handlers; lock-free, append-only.
- * Invariants: the first word of a string (length, kind) is stored in one swap with its
- * reservation, so whoever walks the table can always step over what is unfinished. A record refers
- * only to strings that are ready in its segment. */
+ * has the same offsets: an id cached at a call site stays valid for the life of the process and its
+ * children. Threads: any, also signal handlers; lock-free, append-only. Invariants: the first word
+ * of a string (length, kind) is stored in one swap with its reservation, so a reader of the table
+ * can always step over unfinished ones. A record refers only to strings that are ready in its
+ * segment. */
 #ifndef ANNOT_STRINGS_H
 #define ANNOT_STRINGS_H
 
@@ -20,9 +20,9 @@ struct string_key {
     uint16_t length;     /* at most ANNOT_STRING_MAX */
     uint8_t kind;        /* enum annot_string_kind */
     uint8_t flags : 6;   /* enum annot_string_flags */
-    uint8_t sparing : 2; /* how many quarters of the table it leaves to others */
+    uint8_t sparing : 2; /* quarters of the table that it leaves to others */
     uint16_t parent;     /* ANNOT_STRING_CATEGORY, ANNOT_STRING_OBSERVED: domain */
-    /* ANNOT_STRING_COUNTER_UNIT: domain; of what is numbered: 0, or which it gets */
+    /* ANNOT_STRING_COUNTER_UNIT: domain; of numbered strings: 0, or the number it gets */
     uint16_t number;
 };
 
@@ -32,35 +32,35 @@ int strings_setup(void);
 /* A forked child has one thread: strings that others were writing will never be ready. */
 void strings_after_fork(void);
 
-/* Where to cut a text that is longer than `limit`, so that no character is torn. */
+/* Returns where to cut a text that is longer than `limit`, at a character boundary. */
 uint32_t text_cut(const char *text, uint32_t limit);
 
 /* Bytes of a text, cut at a character at ANNOT_STRING_MAX. NULL becomes "(null)". */
 void string_key_init(struct string_key *key, const char *text, enum annot_string_kind kind);
 
-/* The id of a string, made if missing. 0: the table is full. */
+/* Returns the id of a string, made if missing. 0: the table is full. */
 uint32_t strings_intern(const struct string_key *key);
 
-/* The number of a domain or category `name` that `observed` (ANNOT_STRING_OBSERVED) tells of, made
- * if missing; 0: the table is full. */
+/* Returns the number of a domain or category `name` with the observer in `observed`
+ * (ANNOT_STRING_OBSERVED), made if missing; 0: the table is full. */
 uint16_t strings_observe(const struct string_key *observed, const struct string_key *name);
 
-/* The number of an interned domain, category or schema. */
+/* Returns the number of an interned domain, category or schema. */
 uint16_t strings_number(uint32_t id);
 
-/* The ready string of an id, or NULL. */
+/* Returns the ready string of an id, or NULL. */
 const struct annot_string *strings_get(uint32_t id);
 
-/* The highest number that a domain or category has, or is about to have. */
+/* Returns the highest number that a domain or category has, or is about to have. */
 uint32_t strings_last_number(void);
 
-/* The ready domain or category of a number, or NULL. */
+/* Returns the ready domain or category of a number, or NULL. */
 const struct annot_string *strings_by_number(uint32_t number);
 
 /* Ids of domains and categories by number, 0 = not ready; all 65,536. */
 extern uint32_t *strings_numbered __attribute__((visibility("hidden")));
 
-/* The mirror; NULL: none could be had. */
+/* The mirror; NULL: out of memory. */
 extern uint8_t *strings_mirror __attribute__((visibility("hidden")));
 
 /* The string of an id that strings_intern returned. */
@@ -69,17 +69,17 @@ static inline const struct annot_string *strings_known(uint32_t id)
     return (const struct annot_string *)(strings_mirror + (uint64_t)id * ANNOT_STRING_UNIT);
 }
 
-/* Brings everything the mirror has into the segment, as far as it fits and memory allows. Returns
- * the limit below which every id is ready there. Cost: one load if there is nothing new. */
+/* Copies all new strings of the mirror into the segment, as far as space and memory allow. Returns
+ * the limit below which every id is ready there. Cost: one load without new ones. */
 uint32_t strings_sync(struct segment *segment);
 
-/* The same for one id that strings_sync did not reach. Returns whether it is ready there. */
+/* The same for one id that strings_sync did not reach. Returns 1 if it is ready there. */
 int strings_copy(struct segment *segment, uint32_t id);
-/* Both: whether one id is ready in the segment. */
+/* Both: returns 1 if one id is ready in the segment. */
 int strings_sync_one(struct segment *segment, uint32_t id);
 
 /* Length and kind of a ready string. In one atomic load, because a late swap in `reserve` may still
- * try to take that word, in vain. */
+ * attempt that word, and fail. */
 static inline uint32_t string_length(const struct annot_string *string)
 {
     return (uint16_t)(annot_load_relaxed((const uint64_t *)string) >> 32);

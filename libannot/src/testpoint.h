@@ -6,7 +6,7 @@
 #ifndef ANNOT_TESTPOINT_H
 #define ANNOT_TESTPOINT_H
 
-/* Faults that tests plant, to see that they would be found. */
+/* Faults that tests plant, to prove that they would be found. */
 enum planted_bug {
     BUG_NONE = 0,
     BUG_HEAD_WITHOUT_TAG = 1,  /* a block popped and pushed again goes unnoticed       */
@@ -15,7 +15,7 @@ enum planted_bug {
     BUG_COMMITTED_KEPT = 4,    /* a new block begins with the old one's records        */
     BUG_RELEASED_EARLY = 5,    /* a block is released with a record still to be written */
     BUG_TAKEN_BLINDLY = 6,     /* a newer block is overwritten in place of the oldest  */
-    BUG_LAST_UNCOUNTED = 7,    /* nobody counts what a thread that left has recorded   */
+    BUG_LAST_UNCOUNTED = 7,    /* records of a thread that left are not counted */
     BUG_COUNT = 8,
 };
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Ranges that somebody waits for: watches (annot/watch.h), and the range inside of which alone a
- * session records.
+/* Ranges with watches (annot/watch.h), and the capture range, the only one that a session records
+ * inside of.
  *
- * While there is one, no event goes the fast way: record_limit() gives 0. Which ranges of a
- * thread's stack are watched stands in its struct keep, by how many ranges of its own are around
- * them; of a range with an id, in bits of the id that the program has and no record shows.
+ * While there is one, no event takes the fast path: record_limit() gives 0. The watched ranges of a
+ * thread's stack are listed in its struct keep, by the number of its own ranges around them; those
+ * of a range with an id in bits of the id that the program has and no record shows.
  *
  * Threads: any, also signal handlers; all but watch_tell with the BUSY mark. */
 #ifndef ANNOT_WATCHED_H
@@ -15,7 +15,7 @@
 #include <annot/watch.h>
 #include <annot_barrier.h>
 
-/* Bit 0: the range that a session records inside of. */
+/* Bit 0: the session's capture range. */
 enum { WATCH_CAPTURE = 1, WATCH_BITS = 1 + ANNOT_WATCHES_MAX };
 
 /* Of the id of a range, below RANGE_DROPPED. */
@@ -24,7 +24,7 @@ enum { WATCH_CAPTURE = 1, WATCH_BITS = 1 + ANNOT_WATCHES_MAX };
 
 _Static_assert(WATCH_BITS == 5, "WATCH_ID_BITS has as many");
 
-/* What is to be told when the event is done. */
+/* Notifications due when the event is done. */
 struct watch_news {
     uint64_t time;
     uint8_t begun; /* bits of watches */
@@ -34,37 +34,37 @@ struct watch_news {
 /* Bits of watches that have been set. */
 extern uint32_t watch_set __attribute__((visibility("hidden")));
 
-/* Whether events of the thread must be looked at. */
+/* True if events of the thread must be checked. */
 static inline int watch_is_on(const struct control *control)
 {
     /* Partner: annot_watch_range. */
     return annot_load_acquire(&watch_set) != 0 || control->segment->is_capture;
 }
 
-/* Whether the session records the thread now. */
+/* True if the session records the thread now. */
 static inline int watch_records(const struct control *control)
 {
     const struct segment *segment = control->segment;
     return !segment || !segment->is_capture || annot_load_relaxed(&segment->capture_open) > 0;
 }
 
-/* Before an event: which watches the range has that it begins. The session's is open from here
- * on. Takes the bits out of the id of a range that ends. */
+/* Before an event: collects the watches of the range that it begins. The session's is open from
+ * here on. Clears the bits in the id of a range that ends. */
 void watch_see(struct control *control, struct emission *emission, struct watch_news *news);
-/* After it. `own`: how many ranges of the thread's own were open before. */
+/* After it. `own`: how many of the thread's own ranges were open before. */
 void watch_note(struct control *control, struct emission *emission, uint32_t own,
                 struct watch_news *news);
-/* Without the BUSY mark. */
+/* Calls the watches. Without the BUSY mark. */
 void watch_tell(const struct watch_news *news);
 
-/* levels_pop: a range of the thread's own was closed. */
+/* levels_pop: one of the thread's own ranges was closed. */
 void watch_popped(struct control *control);
 
-/* The thread comes to a segment; `is_forked`: with what its parent had open. It leaves it. */
+/* The thread enters a segment (`is_forked`: with its parent's open ranges), or leaves it. */
 void watch_attach(struct control *control, int is_forked);
 void watch_detach(struct control *control);
 
-/* What a session says of its range: "NAME", or "NAME\x1fDOMAIN". */
+/* Sets the session's range: "NAME", or "NAME\x1fDOMAIN". */
 void watch_capture(struct segment *segment, const char *text);
 
 #endif

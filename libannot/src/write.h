@@ -8,10 +8,10 @@
 #include "control.h"
 #include "emit.h"
 
-/* Returns the time of the record, or 0: it is lost and counted. */
+/* Returns the time of the record, or 0 if it is lost and counted. */
 uint64_t write_event(struct control *control, const struct emission *emission);
 
-/* The string id of that event's name; 0: it is in the record. */
+/* Returns the string id of that event's name; 0: it is in the record. */
 uint32_t write_name(const struct control *control);
 
 #endif

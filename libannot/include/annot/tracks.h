@@ -71,7 +71,7 @@ ANNOT_UNTRACED static inline void annot_flow_end(annot_flow flow)
  */
 
 /* Makes a track below another one or (NULL) below the process. Any thread may emit on it, also in
- * children forked later. Costs nothing until used. */
+ * children forked later. Free until used. */
 ANNOT_API struct annot_track annot_track_create(const char *name, const struct annot_track *parent);
 
 /* A range on a track. Ranges of one track nest; annot_track_end closes the innermost, regardless of
@@ -114,7 +114,7 @@ ANNOT_UNTRACED static inline void annot_track_mark_event(const struct annot_trac
         annot_emit_track_mark_event(track, event);
 }
 
-/* ---- The track that a thread runs --------------------------------------------------------------
+/* ---- The track that a thread runs -------------------------------------------------------------
  *
  * Samples include the open ranges of their thread. Code that runs tasks, fibers or coroutines by
  * turns on a thread adds the ranges of the track as well: it shows them, outermost first, when the
