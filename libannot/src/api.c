@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The public functions of annot.h and values.h, and the events of observers.h: fast path, else the
- * general one, else the copy of libannot that serves.
+ * general one, else the serving copy of libannot.
  *
  * Threads, errors and cost: see annot.h. A copy that does not serve has no joined threads, so its
  * fast path always fails and costs the serving copy's users nothing. */
@@ -95,7 +95,7 @@ void annot_name_thread_of(int tid, const char *name)
     emission.text = name ? name : "(null)";
     if (annot_enabled())
         emit_general(&emission);
-    named_keep(tid, emission.name); /* behind it, which may be what joins */
+    named_keep(tid, emission.name); /* after it, because it may be the event that joins */
     errno = error;
 }
 
@@ -145,7 +145,7 @@ static APART void general_name(uint8_t kind, annot_name name)
     emit_general(&emission);
 }
 
-/* Of what the first try leaves. */
+/* Second try after quick_push. */
 static HOT __attribute__((noinline)) void push_name_slowly(annot_name name)
 {
     if (fast_push(annot_control, name))
@@ -161,7 +161,7 @@ HOT void annot_emit_push_name(annot_name name)
     push_name_slowly(name);
 }
 
-/* `name`: as the thread's cache has it, or 0. */
+/* `name`: from the thread's cache, or 0. */
 static __attribute__((noinline)) void push_slowly(const char *text, annot_name name)
 {
     if (name && fast_push(annot_control, name))
@@ -315,8 +315,7 @@ void annot_emit_counter_event(const struct annot_event *event)
 
 /* ---- Ranges and marks with a name and a domain ----------------------------------------------- */
 
-/* What is beyond the first try, or another copy's. A copy that does not know of these knows of
- * events. */
+/* Second try, or forwarding. A copy without these functions has events. */
 static __attribute__((noinline)) void push_in_slowly(const struct annot_event *event)
 {
     if (runtime_other && RUNTIME_HAS(push_in))
@@ -333,7 +332,7 @@ static __attribute__((noinline)) void mark_in_slowly(const struct annot_event *e
         annot_emit_mark_event(event);
 }
 
-/* 0: not known to this thread yet. */
+/* Returns 0 if the thread does not have it yet. */
 static FAST annot_name known(struct control *control, annot_name name, const char *text)
 {
     if (__builtin_expect(name != 0, 1) || !is_ready(control))
@@ -361,8 +360,8 @@ void annot_emit_mark_in(annot_domain domain, annot_name name, const char *text)
 
 /* ---- Observers ------------------------------------------------------------------------------- */
 
-/* A domain or category of an observer has the number of a string that names the observer. That
- * string stands before the one with the name, so a reader of the name has seen it. */
+/* The number of an observer's domain or category belongs to a string that names the observer. That
+ * string precedes the one with the name, so a reader of the name has seen it. */
 
 static APART uint16_t number_of(char *text, const struct string_key *name, uint32_t who)
 {
@@ -505,7 +504,7 @@ annot_schema annot_schema_create(const char *name, uint32_t size, const struct a
 
 /* ---- Counters of several values -------------------------------------------------------------- */
 
-/* 0: the two are too long for a string. */
+/* Returns 0 if the two are too long for a string. */
 static uint32_t intern_unit(char *text, annot_domain domain, const char *counter, const char *unit)
 {
     const char *end = text + ANNOT_STRING_MAX + 2;
@@ -556,7 +555,7 @@ void annot_emit_counters(const char *text, const struct annot_value *values, siz
 /* ---- The end of a range -----------------------------------------------------------------------
  */
 
-/* A copy that does not know of these still closes the range. */
+/* A copy without these functions still closes the range. */
 void annot_emit_pop_values(const struct annot_value *values, size_t count)
 {
     if (runtime_other && !RUNTIME_HAS(pop_values)) {

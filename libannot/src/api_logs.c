@@ -25,7 +25,7 @@
 /* ---- Text of a W3C traceparent --------------------------------------------------------------- */
 
 /* "VERSION-TRACE-SPAN-FLAGS" in lower-case hexadecimal digits of fixed width. Version 00 ends
- * there, later ones may have more behind a "-"; ff is none. */
+ * there, later ones may continue after a "-"; ff is invalid. */
 
 struct trace_context {
     uint64_t trace[2]; /* high, low */
@@ -49,7 +49,7 @@ static void trace_context_write(const struct trace_context *context, char *text)
     text_append(at, end, "-01");
 }
 
-/* Reads exactly `count` digits. Returns what follows, or NULL. */
+/* Reads exactly `count` digits. Returns the rest, or NULL. */
 static const char *read_hex(const char *at, int count, uint64_t *ret_value)
 {
     uint64_t value = 0;
@@ -70,7 +70,7 @@ static const char *read_dash(const char *at)
     return at && *at == '-' ? at + 1 : NULL;
 }
 
-/* Returns 1, or 0: the text is none. */
+/* Returns 1, or 0 if the text is not a traceparent. */
 static int trace_context_read(const char *text, struct trace_context *context)
 {
     uint64_t version, flags;
@@ -86,8 +86,8 @@ static int trace_context_read(const char *text, struct trace_context *context)
 
 /* ---- The current range ----------------------------------------------------------------------- */
 
-/* The innermost recorded range; 0: none. In a signal handler, what the interrupted event has done
- * so far: an entry of the live stack is whole before the depth counts it. */
+/* Returns the innermost recorded range; 0: none. In a signal handler, includes the progress of the
+ * interrupted event: an entry of the live stack is complete before the depth counts it. */
 static uint32_t innermost(const struct annot_thread *thread)
 {
     uint32_t depth = annot_load_relaxed(&thread->depth);
@@ -117,7 +117,7 @@ static APART void general(uint8_t kind, uint64_t id)
 struct control *api_recording(void)
 {
     struct control *control = annot_control;
-    if (!is_ready(control)) { /* it may have to follow to another session first */
+    if (!is_ready(control)) { /* it may have to switch to another session first */
         general(ANNOT_REC_NONE, 0);
         control = annot_control;
     }
@@ -134,7 +134,7 @@ uint64_t annot_current(void)
     return control ? current(control) : 0;
 }
 
-/* A copy that does not know of this has nothing better than the gate, which others change too. */
+/* A copy without this function has only the gate, which changes with other recordings too. */
 uint64_t annot_recording(void)
 {
     FORWARD_VALUE(recording, annot_gate_v1.generation);
@@ -144,7 +144,7 @@ uint64_t annot_recording(void)
 
 /* ---- W3C trace context ----------------------------------------------------------------------- */
 
-/* Returns the span: the innermost range, or a number of its own. */
+/* Returns the span: the innermost range, or a new number. */
 static APART uint64_t write_context(struct control *control, char *text)
 {
     struct trace_context context = {{control->keep->trace[0], control->keep->trace[1]},
@@ -169,7 +169,7 @@ int annot_trace_context(char text[ANNOT_TRACE_CONTEXT_SIZE])
     return 1;
 }
 
-/* Returns whether the text is one, or none is given; ret_span gets the sender's, or 0. */
+/* Returns 1 if the text is valid or NULL; ret_span gets the sender's span, or 0. */
 static APART int read_context(struct control *control, const char *traceparent, uint64_t *ret_span)
 {
     struct trace_context context = {0};
@@ -195,10 +195,9 @@ int annot_trace_context_adopt(const char *traceparent)
 
 /* ---- Open ranges ----------------------------------------------------------------------------- */
 
-/* The ranges that a thread has open, for another one that goes on with its work, and their names.
- */
+/* Copies a thread's open ranges, for another thread that continues its work, and reads names. */
 
-/* One of the live stack; false: it is a parent's, or nobody knows its name. */
+/* Reads one of the live stack; returns 0 if it is a parent's, or its name is unknown. */
 static int tell(struct control *control, uint32_t index, struct annot_open_range *ret_range)
 {
     const struct annot_open *open = levels_live(control, index);
@@ -276,7 +275,7 @@ static void note_write(const char *text)
     uint64_t gate = annot_gate_v1.generation;
     if (gate == 0)
         return;
-    uint64_t before = proc_block_signals(); /* a handler that forks would take the segment away */
+    uint64_t before = proc_block_signals(); /* a handler that forks would lose the segment */
     struct segment *segment = process_join(gate);
     if (segment) {
         fill(&segment->header->note, text);
@@ -287,7 +286,7 @@ static void note_write(const char *text)
 
 /* ---- Names made by printf -------------------------------------------------------------------- */
 
-/* Where that fails, what it was to be made of; of NULL, "(null)" as everywhere. */
+/* Falls back to `format` on failure; NULL stays, and becomes "(null)" as everywhere. */
 static const char *format_text(char *scratch, const char *format, va_list arguments)
 {
     int error = errno;
@@ -321,7 +320,7 @@ void mark_formatted(const char *text)
     mark_from(text, stack_pointer());
 }
 
-/* A serving copy that does not know this must push all the same: the pop will come. */
+/* A serving copy without this function must push all the same: the pop will come. */
 static void push_text(const char *text, uintptr_t frame)
 {
     if (runtime_other && !RUNTIME_HAS(push_formatted))
@@ -375,12 +374,12 @@ static unsigned number_of(enum annot_severity severity)
     return (unsigned)severity < SEVERITIES ? (unsigned)severity : ANNOT_SEVERITY_FATAL;
 }
 
-/* The default domain, by which a reader knows a message and its severity. */
+/* The default domain of logs, which identifies a message and its severity to readers. */
 static annot_domain domain_of(unsigned severity)
 {
     static annot_domain domains[SEVERITIES];
     annot_domain domain = annot_load_relaxed(&domains[severity]);
-    if (domain == 0) { /* it comes out the same twice */
+    if (domain == 0) { /* a concurrent call gets the same number */
         domain = annot_domain_observed("", ANNOT_OBSERVER_LOG, (uint16_t)(severity + 1));
         annot_store_relaxed(&domains[severity], domain);
     }
@@ -452,7 +451,7 @@ static void tell_remark(const char *text)
     errno = error;
 }
 
-/* Told before it is kept, so that who joins meanwhile does not tell it as well. */
+/* Written before it is stored, so that a concurrent join does not write it as well. */
 void annot_process_note(const char *text)
 {
     char clean[ANNOT_PROCESS_NOTE_MAX + 1];

@@ -31,7 +31,7 @@ struct code_text {
     uint64_t least_ns;
 };
 
-/* What is left of a text when its beginning is left out. */
+/* Returns the end of a text that fits `room`. */
 static const char *end_of(const char *text, size_t room)
 {
     size_t length = strlen(text);
@@ -71,13 +71,14 @@ static APART annot_name intern_code(char *text, const struct code_text *code)
         text_append_decimal(at, end, code->least_ns);
     }
     string_key_init(&key, text, ANNOT_STRING_CODE);
-    key.sparing = 1; /* a program that makes code for ever still has names of its own */
+    key.sparing = 1; /* a program that makes code for ever still has room for its names */
     return strings_intern(&key);
 }
 
 static annot_name name_code(const struct code_text *code)
 {
-    if (codes_domain == 0) /* partner: the loads when a call is told; it comes out the same twice */
+    if (codes_domain == 0) /* partner: the loads when a call is emitted; a concurrent call gets the
+                              same number */
         annot_store_relaxed(&codes_domain, annot_domain_create(ANNOT_PYTHON_DOMAIN));
     char *scratch = scratch_take();
     annot_name name = scratch ? intern_code(scratch, code) : 0;
@@ -105,8 +106,9 @@ annot_name annot_code_name_least(const char *qualname, const char *file, uint32_
 
 /* ---- Calls of traced functions --------------------------------------------------------------- */
 
-/* Two tries, as of a range (fast.h): the first one, `quickly`, calls nothing; the second one is for
- * clocks that are no instruction, and for numbers that wrap. Each returns 0 with nothing done. */
+/* Two tries, as for a range (fast.h): the first one, `quickly`, makes no calls; the second one
+ * handles clocks that are not one instruction, and numbers that wrap. Each returns 0 without
+ * effect. */
 static FAST int code_begins(struct control *control, uint64_t generation, int quickly,
                             uint32_t *ret_at)
 {
@@ -129,7 +131,7 @@ static FAST uint64_t code_clock(int quickly)
     return time;
 }
 
-/* Where levels are suppressed, there are more than LEVELS_KEPT. */
+/* If levels are suppressed, there are more than LEVELS_KEPT. */
 static FAST int is_plain_enter(const struct control *control, annot_name name, uint32_t level)
 {
     return name != 0 && name < control->name_limit && control->codes && level < LEVELS_KEPT &&
@@ -154,7 +156,7 @@ static FAST int fast_enter_code(struct control *control, annot_name name, uint32
     record_commit_to(control, block, at + (uint32_t)sizeof(struct annot_record));
     struct annot_open *open = &control->codes[level];
     uint32_t instance = control->instance, count = control->code_count;
-    annot_store_relaxed(&open->name, name); /* each by itself: halves put together take longer */
+    annot_store_relaxed(&open->name, name); /* one by one: combining the halves is slower */
     annot_store_relaxed(&open->instance, instance);
     annot_store_relaxed(&open->time, time);
     control->levels[level] = LEVEL_CALL;
@@ -166,7 +168,7 @@ static FAST int fast_enter_code(struct control *control, annot_name name, uint32
     return 1;
 }
 
-/* The innermost range is that call. */
+/* Requires that the innermost range is that call. */
 static FAST int fast_leave_code(struct control *control, uint32_t token, int quickly)
 {
     uint64_t generation = control->generation;
@@ -279,7 +281,7 @@ int annot_code_wanted(void)
 
 /* ---- Sums ------------------------------------------------------------------------------------ */
 
-/* They lie in blocks of the pool that the thread keeps; the owner of the sums writes them. */
+/* Sums lie in blocks of the pool that the thread keeps; the owner of the sums writes them. */
 
 #define NO_BLOCK UINT32_MAX
 
@@ -335,8 +337,7 @@ static APART void fill_header(const struct annot_sums *sums, struct annot_block 
     clock_both(&block->claim_time, &block->claim_ns);
 }
 
-/* Half of the pool is for sums, which stay. Threads that come at the same time may take one more
- * each. */
+/* Sums may take half of the pool, and stay. Concurrent threads may take one more block each. */
 static APART int take_block(struct annot_sums *sums)
 {
     struct segment *segment = sums->segment;
@@ -421,7 +422,7 @@ static uint32_t put_number(char *text, uint32_t length, uint64_t number, uint32_
     return length;
 }
 
-/* The end of a path that is too long: where it begins is less telling. */
+/* Returns the end of a path that is too long: the beginning is less informative. */
 static const char *shortened(const char *file, uint32_t room)
 {
     size_t length = strlen(file);
@@ -449,7 +450,8 @@ annot_name annot_function_name(const char *file, uint64_t offset, uint64_t inode
     FORWARD_VALUE(function_name, 0, file, offset, inode);
     if (!file)
         return annot_name_intern(file);
-    if (calls_domain == 0) /* partner: the loads when a call is told; it comes out the same twice */
+    if (calls_domain == 0) /* partner: the loads when a call is emitted; a concurrent call gets the
+                              same number */
         annot_store_relaxed(&calls_domain, annot_domain_create(ANNOT_FUNCTIONS_DOMAIN));
     char *scratch = scratch_take();
     annot_name name = scratch ? intern_function(scratch, file, offset, inode) : 0;
@@ -475,7 +477,7 @@ static FAST void record_call(struct control *control, annot_name name, uint32_t 
     control->instance = instance_after(control->instance);
 }
 
-/* Whether the call can be told here, after all that came before it. */
+/* True if the call can be recorded here, after all earlier ones. */
 static FAST int is_plain_call(const struct control *control, annot_name name,
                               const struct annot_call *made)
 {
@@ -530,7 +532,7 @@ static FAST void record_return(struct control *control, uint32_t at)
     annot_store_release(&control->thread->depth, depth);
 }
 
-/* Whether the innermost call is the one that returns, with nothing but its own range to close. */
+/* True if the innermost call is the one that returns, and only its own range is to be closed. */
 static FAST int is_plain_return(const struct control *control, const struct annot_call *made,
                                 int is_down)
 {

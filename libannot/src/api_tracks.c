@@ -21,7 +21,7 @@ annot_flow annot_flow_new(void)
     return emit_take_id();
 }
 
-/* The same in every process and version, so no other copy is asked. */
+/* The same in every process and version, so it is never forwarded. */
 annot_flow annot_flow_id(const char *scope, uint64_t number)
 {
     struct string_key key;
@@ -138,7 +138,7 @@ void annot_emit_track_end(const struct annot_track *track)
     general_end(track);
 }
 
-/* A copy that does not know of this still closes the range. */
+/* A copy without this function still closes the range. */
 void annot_emit_track_end_values(const struct annot_track *track, const struct annot_value *values,
                                  size_t count)
 {
@@ -165,7 +165,8 @@ void annot_emit_track_mark_event(const struct annot_track *track, const struct a
     general_event(track, event, ANNOT_REC_TRACK_MARK);
 }
 
-/* ---- What is shown of the track that a thread runs ------------------------------------------- */
+/* ---- Shown ranges of the track that a thread runs ----------------------------------------------
+ */
 
 int annot_emit_show(annot_name name, annot_domain domain, int is_outermost)
 {
@@ -192,7 +193,7 @@ void annot_emit_hide(uint32_t skip, uint32_t count)
     emit_general(&emission);
 }
 
-/* A thread that records nothing yet is told yes: it shows nothing either. */
+/* Returns 1 for a thread that records nothing yet: it shows no range either. */
 int annot_emit_wants(const struct annot_event *event)
 {
     const struct control *control = annot_control;
@@ -239,7 +240,7 @@ static APART annot_queue intern_queue(const struct queue *queue)
     text_append_clean(at, end, queue->name);
     uint32_t id = intern_text(text, ANNOT_STRING_QUEUE);
     scratch_give(text);
-    process_tell_string(id); /* a new name of what has had spans already */
+    process_tell_string(id); /* a queue with spans may have a new name */
     return id;
 }
 
@@ -276,7 +277,7 @@ static char *append_key(char *at, const char *end, const struct annot_value *val
     return at;
 }
 
-/* The name stands last: it is what may be cut. */
+/* The name comes last, because it may be cut. */
 static APART void write_label(char *text, const char *name, const struct annot_value *values,
                               size_t count)
 {
@@ -306,7 +307,7 @@ annot_name annot_queue_label(const char *name, const struct annot_value *values,
     write_label(text, name, values, values ? count : 0);
     struct string_key key;
     string_key_init(&key, text, ANNOT_STRING_LABEL);
-    key.sparing = 2; /* shapes may be thousands, and leave room for names */
+    key.sparing = 2; /* labels may be thousands, and leave room for names */
     uint32_t id = strings_intern(&key);
     scratch_give(text);
     return id ? id : annot_name_intern(name);

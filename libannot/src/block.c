@@ -9,12 +9,12 @@
 #include <annot_barrier.h>
 #include <errno.h>
 
-/* The blocks of a process that records little are reserved one by one: its start would cost it
- * 0.4 ms more. */
+/* The first blocks are reserved one by one, for processes that record little: an extent would add
+ * 0.4 ms to their start. */
 enum { BLOCKS_PER_EXTENT = ANNOT_EXTENT_SIZE / ANNOT_BLOCK_SIZE, FIRST_BLOCKS_ALONE = 2 };
 
-/* After a failed attempt to reserve memory, none is made for about this long: each is a system
- * call, and a full file system seldom empties at once. */
+/* Pause between failed attempts to reserve memory: each is a system call, and a full file system
+ * seldom empties at once. */
 #define NO_MEMORY_PAUSE_TICKS UINT64_C(20000000)
 
 static uint64_t head_make(uint64_t old, uint32_t low)
@@ -105,8 +105,8 @@ static APART int is_put_off(const struct segment *segment)
     return clock_now() < annot_load_relaxed(&segment->no_memory_until);
 }
 
-/* The claimer of an extent's first block (of the first extent: the third) reserves the whole;
- * whoever comes before that is done reserves its own block and does not wait. */
+/* The claimer of an extent's first block (of the first extent: the third) reserves the whole; a
+ * claimer that comes before it is done reserves its own block and does not wait. */
 static APART int make_backed(struct segment *segment, uint32_t index)
 {
     if (annot_load_relaxed(&segment->block_states[index]) & ANNOT_BLOCK_BACKED ||

@@ -11,7 +11,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 
-/* Two places of one stack are hardly further apart; those of two stacks mostly are. */
+/* Two places of one stack are rarely further apart; those of two stacks mostly are. */
 enum { STACK_REACH = 8 << 20 };
 
 uint16_t calls_domain;
@@ -36,7 +36,7 @@ static struct calls *take_calls(struct control *control)
     return control->calls = control->keep->calls = memory;
 }
 
-/* Whether `stack` may be of another stack than the call. */
+/* Returns 1 if `stack` may be on another stack than the call. */
 static int is_elsewhere(const struct call *call, uintptr_t stack)
 {
     stack_t other;
@@ -61,7 +61,7 @@ int calls_have_range(struct control *control, uint32_t count)
     return 0;
 }
 
-/* All but what an exception or longjmp left. */
+/* Counts the calls that were not left by an exception or longjmp. */
 static uint32_t count_open(const struct calls *calls, const struct annot_call *made)
 {
     uintptr_t stack = (uintptr_t)made->stack;
@@ -74,8 +74,9 @@ static uint32_t count_open(const struct calls *calls, const struct annot_call *m
     return count;
 }
 
-/* The call that returns: the innermost one of the function on this side of its stack pointer, or,
- * if its frame is down already, the outermost one below that. CALLS_KEPT: it was not told. */
+/* Finds the call that returns: the innermost one of the function on this side of its stack pointer,
+ * or, if its frame is removed already, the outermost one below that. CALLS_KEPT: its begin was not
+ * seen. */
 static uint32_t find_call(const struct calls *calls, const struct annot_call *made, int is_down)
 {
     uintptr_t stack = (uintptr_t)made->stack;
@@ -95,7 +96,7 @@ static uint32_t find_call(const struct calls *calls, const struct annot_call *ma
     return found;
 }
 
-/* A return that nothing was noted of has no effect. */
+/* A return without its call has no effect. */
 static uint32_t count_after_return(struct control *control, const struct emission *emission)
 {
     struct calls *calls = control->calls;
@@ -129,7 +130,8 @@ APART int calls_enter(struct control *control, struct emission *emission)
         return 0;
     }
     int is_ready = strings_sync_one(control->segment, emission->name);
-    emission->domain = 0; /* that of the filter; a record without attributes is shorter */
+    emission->domain = 0; /* cleared after the filter's check; a record without attributes is
+                             shorter */
     calls->at[calls->count] = (struct call){
         .function = (uintptr_t)made->function,
         .site = (uintptr_t)made->site,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which clock, and pairs of both clocks. */
+/* Choice of the clock, and readings of both clocks at one instant. */
 #include "clock.h"
 
 #include "proc.h"
@@ -28,7 +28,7 @@ void clock_select(void)
 void clock_both(uint64_t *ret_time, uint64_t *ret_ns)
 {
     uint64_t best = UINT64_MAX;
-    /* Preempted in the middle, a pair would be milliseconds wide: the narrowest of a few wins. */
+    /* A preempted pair would be milliseconds wide: the narrowest of a few wins. */
     for (int i = 0; i < 3; i++) {
         uint64_t before = clock_now();
         uint64_t ns = clock_machine_ns(clock_monotonic_ns());

@@ -46,7 +46,8 @@ uint32_t codes_from(const struct control *control, uint32_t level)
     return count;
 }
 
-/* Closes up over calls. Levels of watched ranges count without calls, so they stay. */
+/* Removes calls and moves the levels above them down. Watched ranges are identified by levels
+ * without calls, so they keep theirs. */
 static void remove_calls(struct control *control, uint32_t level)
 {
     uint32_t to = level;
@@ -65,7 +66,8 @@ void codes_leave_parent(struct control *control)
         remove_calls(control, 0);
 }
 
-/* ---- Ends and begins for what goes on -------------------------------------------------------- */
+/* ---- Ends and begins of ranges that continue ---------------------------------------------------
+ */
 
 static const struct emission plain_pop = {.kind = ANNOT_REC_POP, .level = ANNOT_CODE_LEVEL};
 
@@ -83,7 +85,7 @@ void codes_close_above(struct control *control, uint32_t level)
     }
 }
 
-/* Ends for all that is open from this level on; `last`: of that at the level itself. */
+/* Writes ends for all open ranges from this level on; `last`: the end of the level itself. */
 static void close_from(struct control *control, uint32_t level, const struct emission *last)
 {
     for (uint32_t at = control->depth; at > level; at--) {
@@ -120,7 +122,7 @@ static int reopen_call(struct control *control, uint32_t level)
     return 1;
 }
 
-/* `live`: which entry of the live stack it has. */
+/* `live`: index of its entry in the live stack. */
 static APART int reopen_known(struct control *control, const struct annot_open *known,
                               uint32_t live)
 {
@@ -140,7 +142,7 @@ static APART int reopen_known(struct control *control, const struct annot_open *
     return 1;
 }
 
-/* What nobody remembers ends here. */
+/* A range whose live entry was not kept ends here. */
 static int reopen_range(struct control *control, uint32_t level, uint32_t live)
 {
     const struct annot_open *known = levels_live(control, live);
@@ -152,7 +154,7 @@ static int reopen_range(struct control *control, uint32_t level, uint32_t live)
     return is_done || !is_known;
 }
 
-/* Of the first level from this one on that is in the live stack. */
+/* Returns the live index of the first level from this one on that is in the live stack. */
 static uint32_t live_index(const struct control *control, uint32_t level)
 {
     uint32_t index = control->live_depth;
@@ -161,7 +163,8 @@ static uint32_t live_index(const struct control *control, uint32_t level)
     return index;
 }
 
-/* From the first one that is lost on, none begins again: calls are not there, ranges are lost. */
+/* After the first one that is lost, the rest is not begun again: calls are removed, ranges
+ * dropped. */
 void codes_reopen(struct control *control, uint32_t level)
 {
     uint32_t live = live_index(control, level);
@@ -185,7 +188,7 @@ void codes_reopen(struct control *control, uint32_t level)
 
 /* ---- Events ---------------------------------------------------------------------------------- */
 
-/* Whether there is room for a call; else it is counted. */
+/* Returns 1 if there is room for a call; else 0, and the call is counted. */
 static APART int has_room(struct control *control, annot_name name)
 {
     enum annot_loss cause = ANNOT_LOSS_NO_MEMORY;
@@ -219,7 +222,7 @@ static void enter(struct control *control, struct emission *emission)
     emission->value = control->code_count++;
 }
 
-/* The level of a call. */
+/* Returns the level of a call. */
 static uint32_t find_call(const struct control *control, uint32_t token)
 {
     uint32_t level = level_end(control);

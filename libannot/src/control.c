@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Where control blocks live: see control.h.
+/* Memory of control blocks: see control.h.
  *
- * Chunks of one wiped page with eight control blocks, followed by their keeps, which are not
- * wiped. Chunks are made when needed and never given back. */
+ * Chunks of one wiped page with eight control blocks, followed by their keeps, which are not wiped.
+ * Chunks are mapped on demand and never freed. */
 #include "control.h"
 
 #include "proc.h"
@@ -74,7 +74,7 @@ static struct keep *keep_at(uint8_t *chunk, uint32_t slot)
     return (struct keep *)(chunk + ANNOT_PAGE_SIZE + (size_t)slot * KEEP_SIZE);
 }
 
-/* Nothing is open. Writes only where needed: untouched pages stay untouched. */
+/* Marks all levels as not open. Writes only where needed: untouched pages stay untouched. */
 static void levels_clear(struct keep *keep)
 {
     uint64_t *words = (uint64_t *)keep->levels;
@@ -103,7 +103,7 @@ void control_unshare(struct control *control)
         annot_cas_acq_rel(&control->sharer, &sharer, 0u); /* partner: control_share */
 }
 
-/* A forked child finds its own one wiped and takes it again, keep included. */
+/* A forked child finds its own control block wiped and takes it again, keep included. */
 static struct control *find_wiped(struct control *control)
 {
     for (uint32_t i = 0; i < CHUNK_LIMIT && chunks[i]; i++) {
@@ -184,7 +184,7 @@ void control_restore(struct control *control)
     control->pid = getpid();
     control->shadow = 1;
     control->limit = control->quick_limit = 0; /* sends the next event to emit_general */
-    control->id_next = 0;                      /* the parent takes from that batch */
+    control->id_next = 0;                      /* the parent uses that batch */
     if (control->thread)
         memcpy(control->thread->live, keep->fork_live, sizeof(keep->fork_live));
 }
@@ -227,7 +227,7 @@ void control_each(void (*visit)(struct control *control, void *context), void *c
 
 /* ---- Ends of threads ------------------------------------------------------------------------- */
 
-enum { KEYS_WITHOUT_MEMORY = 32 }; /* glibc keeps so many values in the thread itself */
+enum { KEYS_WITHOUT_MEMORY = 32 }; /* glibc stores this many values in the thread itself */
 
 static pthread_key_t exit_key;
 static int exit_key_made;
@@ -268,7 +268,7 @@ static APART struct control *make_control(void)
     return control;
 }
 
-/* What siglongjmp left taken is free again. */
+/* A buffer whose owner was left by siglongjmp is free again. */
 static int try_take(uintptr_t *taken, uintptr_t frame)
 {
     uintptr_t by = annot_load_relaxed(taken);
@@ -295,7 +295,7 @@ void scratch_give(char *text)
 {
     struct keep *keep = annot_control->keep;
     annot_signal_fence();
-    if (text && keep) /* none in a child by _Fork, made by a handler meanwhile */
+    if (text && keep) /* NULL in a child by _Fork, made by a handler meanwhile */
         annot_store_relaxed(&keep->scratch_frames[(text - keep->scratch[0]) / SCRATCH_SIZE],
                             (uintptr_t)0);
 }

@@ -83,7 +83,7 @@ APART int directory_open(struct refusal *refusal)
     return fd < 0 ? refuse_place(refusal, &why) : fd;
 }
 
-/* Makes sure of a whole page: a hole or a short file would be a SIGBUS later. */
+/* Ensures a whole page: a hole or a short file would cause SIGBUS later. */
 static APART int wake_prepare(int fd, struct refusal *refusal)
 {
     static const struct annot_wake fresh = {
@@ -107,8 +107,7 @@ static APART int wake_prepare(int fd, struct refusal *refusal)
     return 0;
 }
 
-/* A collector holds the lock exclusively for microseconds; when it takes leave, for 50 ms at
- * most. */
+/* A collector holds the lock exclusively for microseconds; when it leaves, for 50 ms at most. */
 static int lock_shared(int fd)
 {
     struct timespec pause = {0, LOCK_PAUSE_NS};
@@ -132,7 +131,7 @@ static int wake_open(int directory_fd)
     return fd;
 }
 
-/* A collector that takes leave unlinks the page under its lock: then the next one is opened. */
+/* A collector that leaves unlinks the page under its lock: then the next one is opened. */
 static APART int wake_is_linked(int directory_fd, int fd)
 {
     struct stat by_name, by_fd;
@@ -151,7 +150,7 @@ static int wake_map(int directory_fd, struct refusal *refusal)
                           -fd, 0);
         int error = lock_shared(fd);
         if (error == 0 && !wake_is_linked(directory_fd, fd)) {
-            close(fd); /* with the lock */
+            close(fd); /* releases the lock */
             continue;
         }
         if (error)
@@ -163,7 +162,7 @@ static int wake_map(int directory_fd, struct refusal *refusal)
             error = refuse(refusal, ANNOT_REFUSAL_MAP, errno, 0);
         if (error == 0)
             refusals_map(fd);
-        flock(fd, LOCK_UN); /* the mapping keeps the file open: closing would not do it */
+        flock(fd, LOCK_UN); /* the mapping keeps the file open: closing would not unlock it */
         close(fd);
         return error;
     }
@@ -186,7 +185,8 @@ static int spell_named(const char *named, struct refusal *refusal)
     return 0;
 }
 
-/* Opens or makes the directory, which directory_path names or is chosen into it. */
+/* Opens or makes the directory named by directory_path, or chooses one and stores its path
+ * there. */
 static APART int open_chosen(int named, struct refusal *refusal)
 {
     struct annot_place_refusal why;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The general way of an event: see emit.h.
+/* The general path of an event: see emit.h.
  *
- * enter (join, register, or notice a signal handler) -> BUSY -> range stack, names, room, record,
+ * enter (join, register, or detect a signal handler) -> BUSY -> range stack, names, room, record,
  * commit -> ready. Calls that pass the mask are either a record or counted as lost, exactly. */
 #include "emit.h"
 
@@ -26,7 +26,7 @@
 
 enum { RANGE_BATCH = 1024 };
 
-/* The task that was just found out has no part in the range stack. */
+/* True if the caller was just found to be a foreign task, which must not change the range stack. */
 static int is_foreign_now(const struct control *control, uint64_t time)
 {
     return time == 0 && control->last_cause == ANNOT_LOSS_SHARED;
@@ -34,8 +34,8 @@ static int is_foreign_now(const struct control *control, uint64_t time)
 
 /* ---- Before the record ------------------------------------------------------------------------
  *
- * Each returns whether a record is to be written. They have returned before that begins, and what
- * follows the record is called when it is done: their frames don't add up. */
+ * Each returns 1 if a record is to be written, else 0. They return before the write begins, and the
+ * functions of the next section run after it: their frames don't add up. */
 
 static APART int begin_open(struct control *control)
 {
@@ -54,7 +54,7 @@ static int begin_push(struct control *control, const struct emission *emission)
     return 0;
 }
 
-/* In a process that joined late it may be of a range that was open before. */
+/* In a process that joined late it may end a range that was open before. */
 static int pop_empty(const struct control *control)
 {
     if (!process_is_late())
@@ -98,7 +98,7 @@ static int begin_start(struct control *control, struct emission *emission)
     return 1;
 }
 
-/* Nothing is told of the end of a range that began before this segment was made. */
+/* The end of a range that began before this segment was made is dropped silently. */
 static int begin_end(struct control *control, struct emission *emission)
 {
     const uint64_t counter = (UINT64_C(1) << RANGE_COUNTER_BITS) - 1;
@@ -117,7 +117,7 @@ static int begin_end(struct control *control, struct emission *emission)
     return 0;
 }
 
-/* A counter's value is an int64 or a double; what is no number counts as 0. */
+/* A counter's value is an int64 or a double; other kinds count as 0. */
 static void make_number(struct emission *emission)
 {
     if (emission->value_kind == ANNOT_VALUE_UINT64 && emission->value > INT64_MAX) {
@@ -131,14 +131,14 @@ static void make_number(struct emission *emission)
         emission->value_kind = ANNOT_VALUE_INT64;
 }
 
-/* Of a track and of its parent. */
+/* The names of a track and of its parent. */
 static uint64_t ready_names(struct control *control, uint64_t names)
 {
     return (uint64_t)spell_ready(control, (uint32_t)(names >> 32)) << 32 |
            spell_ready(control, (uint32_t)names);
 }
 
-/* Begins are always written, for the filter must not tear them from their ends. */
+/* Begins are always written, because the filter must not separate them from their ends. */
 static int begin_track(struct control *control, struct emission *emission)
 {
     emission->hidden = !entry_passes(control, emission);
@@ -159,7 +159,7 @@ static void count_queue(const struct control *control, enum annot_queue_total to
     annot_fetch_add_relaxed(&control->segment->header->queues[total], UINT64_C(1));
 }
 
-/* What it refers to stands in the segment before the record does. */
+/* Copies the strings that it refers to into the segment before the record. */
 static int span_is_ready(struct control *control, const struct emission *emission)
 {
     uint32_t clock = (uint32_t)emission->parent, queue = emission->color;
@@ -242,10 +242,10 @@ static APART int begin(struct control *control, struct emission *emission)
     }
 }
 
-/* ---- After it ---------------------------------------------------------------------------------
+/* ---- After the record --------------------------------------------------------------------------
  */
 
-/* `time`: of the record, or 0: it is lost. */
+/* `time`: of the record, or 0 if it is lost. */
 static APART void end_push(struct control *control, const struct emission *emission, uint64_t time)
 {
     if (is_foreign_now(control, time))
@@ -256,7 +256,7 @@ static APART void end_push(struct control *control, const struct emission *emiss
                 time ? time : clock_now(), 1);
 }
 
-/* Lost or not: the range is closed. */
+/* Closes the range, even if the record is lost. */
 static APART void end_pop(struct control *control, uint64_t time)
 {
     int counted;
@@ -284,7 +284,8 @@ static APART void end(struct control *control, struct emission *emission, uint64
 /* ---- Both -------------------------------------------------------------------------------------
  */
 
-/* A call or a return of an instrumented function, after what it shows to be gone. */
+/* A call or a return of an instrumented function, after closing the calls that it proves to be
+ * left. */
 static APART void call(struct control *control, struct emission *emission)
 {
     static const struct emission pop = {.kind = ANNOT_REC_POP};
@@ -293,7 +294,7 @@ static APART void call(struct control *control, struct emission *emission)
         uint32_t depth = control->depth;
         if (begin_pop(control))
             end_pop(control, write_event(control, &pop));
-        if (control->depth >= depth) /* another task found out that it has no part in this */
+        if (control->depth >= depth) /* a foreign task was detected: it must not change the stack */
             return;
     }
     if (emission->kind == ANNOT_REC_PUSH && calls_enter(control, emission) && begin_open(control))
@@ -341,7 +342,7 @@ __attribute__((noinline, cold)) void emit_general(struct emission *emission)
     emit_from(emission, stack_pointer());
 }
 
-/* While ranges are watched. */
+/* The general path while ranges are watched. */
 static APART void emit_watched(struct control *control, struct emission *emission,
                                uint64_t generation)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Coming into an event: see entry.h. */
+/* Entry of an event: see entry.h. */
 #include "entry.h"
 
 #include "clock.h"
@@ -17,10 +17,10 @@
 #include <pthread.h>
 #include <signal.h>
 
-/* Stack address of the thread's join in progress, or 0: guards what has no BUSY mark yet. */
+/* Stack address of the thread's join in progress, or 0: guards the time before the BUSY mark. */
 static __thread uintptr_t joining __attribute__((tls_model("initial-exec")));
 
-/* Unknown beginnings of ranges on a track are written, too, for their ends would close others. */
+/* Filtered begins of ranges on a track are written, too, because their ends would close others. */
 static int always_passes(uint8_t kind)
 {
     return kind == ANNOT_REC_POP || kind == ANNOT_REC_RANGE_END || kind == ANNOT_REC_TRACK_BEGIN ||
@@ -39,8 +39,8 @@ int entry_passes(const struct control *control, const struct emission *emission)
     return (mask >> (number & 63) & 1) != 0;
 }
 
-/* An event of a task that shares the thread's storage: it touches nothing of the thread's. Filters
- * are not asked, so there are rather too many. */
+/* Counts an event of a task that shares the thread's storage, without touching the thread's state.
+ * Filters are not applied, so the count may be too high. */
 static void lose_foreign(struct emission *emission)
 {
     if (emission->kind == ANNOT_REC_NONE || emission->kind >= EMIT_SHOW ||
@@ -66,14 +66,14 @@ static void nested_lose(struct control *control, const struct emission *emission
         process_tell_losses(annot_gate_v1.generation);
 }
 
-/* Nothing can be recorded; the stack is put right by the next event that isn't interrupted. */
+/* Counts the event, which cannot be recorded; the next uninterrupted event corrects the stack. */
 static void nested(struct control *control, struct emission *emission)
 {
     int counts = always_passes(emission->kind) || entry_passes(control, emission);
     if (emission->kind == ANNOT_REC_NONE || emission->kind >= EMIT_SHOW)
         return;
     if (emission->is_code) {
-        counts = emission->kind == ANNOT_REC_PUSH; /* its end does nothing */
+        counts = emission->kind == ANNOT_REC_PUSH; /* its end has no effect */
     } else if (emission->kind == ANNOT_REC_PUSH) {
         control->nested_bits = control->nested_bits << 1 | (uint64_t)counts;
         control->nested_depth++;
@@ -104,7 +104,7 @@ void entry_apply_nested(struct control *control)
         !control->gap_pending) /* else the next record opens a block */
         record_limit(control, ANNOT_BLOCK_DATA_SIZE);
     control->last_cause = ANNOT_LOSS_INTERRUPTED;
-    uint32_t pushes = control->nested_depth; /* who interrupts this leaves its own */
+    uint32_t pushes = control->nested_depth; /* a handler that interrupts this adds its own */
     uint64_t bits = control->nested_bits;
     for (control->nested_depth = 0; pushes > 0; pushes--) {
         int counts = pushes > 64 || (bits >> (pushes - 1) & 1);
@@ -112,12 +112,12 @@ void entry_apply_nested(struct control *control)
     }
 }
 
-/* The number after that of the block's last begin. */
+/* Returns the number after that of the block's last begin. */
 static uint32_t count_instances(const struct annot_block *block)
 {
     const uint8_t *at = (const uint8_t *)block + ANNOT_BLOCK_HEADER_SIZE;
     uint32_t committed =
-        block->committed; /* who shares the thread's storage may have mixed it up */
+        block->committed; /* a task that shares the thread's storage may have mixed it up */
     const uint8_t *end = at + (committed < ANNOT_BLOCK_DATA_SIZE ? committed : 0);
     uint32_t instance = block->first_instance;
     while (at < end) {
@@ -129,8 +129,8 @@ static uint32_t count_instances(const struct annot_block *block)
     return instance;
 }
 
-/* The marked event was left by siglongjmp: takes back what it had begun. A begin may be in the
- * block already; then its number is used up. */
+/* Undoes the marked event, which was left by siglongjmp. A begin may be in the block already; then
+ * its number is used up. */
 static void repair(struct control *control)
 {
     struct annot_block *block = control->block;
@@ -139,7 +139,7 @@ static void repair(struct control *control)
         return;
     control->committed = block->committed;
     control->instance = count_instances(block);
-    control->gap_pending = 1; /* a new block states what is open */
+    control->gap_pending = 1; /* a new block lists the open ranges */
     record_limit(control, 0);
     stream_lose(control, ANNOT_LOSS_INTERRUPTED);
 }
@@ -158,7 +158,8 @@ static struct control *join(uint64_t generation)
     struct segment *segment = process_join(generation);
     if (!segment) {
         leave();
-        if (!process_takes_no_part(generation)) /* whoever makes the segment has not finished */
+        if (!process_takes_no_part(generation)) /* the thread that makes the segment has not
+                                                   finished */
             process_lose(process_is_put_off() ? ANNOT_LOSS_NO_MEMORY : ANNOT_LOSS_INTERRUPTED);
         else
             process_miss();
@@ -185,7 +186,8 @@ static struct control *join(uint64_t generation)
     return control;
 }
 
-/* A handler that jumped out of a join would leave descriptors open: signals wait for the join. */
+/* A handler that jumped out of a join would leave descriptors open: signals are blocked during the
+ * join. */
 static struct control *join_undisturbed(uint64_t generation)
 {
     if (process_takes_no_part(generation)) {
@@ -203,7 +205,7 @@ static struct control *join_undisturbed(uint64_t generation)
     return control;
 }
 
-/* The event that the fork interrupted has ended: from here on all is as after any fork. */
+/* The event that the fork interrupted has ended: from here on the state is that after any fork. */
 static void leave_shadow(struct control *control)
 {
     uint64_t before = proc_block_signals();
@@ -214,7 +216,7 @@ static void leave_shadow(struct control *control)
     proc_restore_signals(before);
 }
 
-/* Whether the event may go on: then the thread is joined and its control block not busy. */
+/* Returns the control block if the event may go on: the thread is joined and it is not busy. */
 static struct control *enter(struct emission *emission, uintptr_t frame)
 {
     struct control *control = annot_control;
@@ -253,7 +255,8 @@ static struct control *enter(struct emission *emission, uintptr_t frame)
     return control;
 }
 
-/* Unless a handler forked between enter and the mark: the child's control block is a new one. */
+/* Repeats if a handler forked between enter and the mark: the child's control block is a new
+ * one. */
 struct control *entry_busy(struct emission *emission, uintptr_t frame, struct entry *entry)
 {
     struct control *control;
@@ -271,8 +274,8 @@ struct control *entry_busy(struct emission *emission, uintptr_t frame, struct en
 
 /* ---- Ends of threads ------------------------------------------------------------------------- */
 
-/* Other destructors of the thread may end what is open: there are several rounds of them. Not in
- * the last one: there a sanitizer takes away what its C library's functions need. */
+/* Other destructors of the thread may end open ranges: there are several rounds of them. Not in the
+ * last round: sanitizers free there the state that their C library functions need. */
 static int has_another_round(struct control *control)
 {
     return control_own(control) > 0 &&
@@ -308,7 +311,7 @@ void entry_setup(void)
 
 /* ---- Forks ----------------------------------------------------------------------------------- */
 
-/* A handler that came in between could join the next session, or fork: signals wait. */
+/* A handler in between could join the next session, or fork: signals are blocked. */
 static void leave_before_fork(struct control *control)
 {
     uint64_t before = proc_block_signals();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The fast path of events that carry something: see fast_event.h. */
+/* The fast path of events with attributes and values: see fast_event.h. */
 #include "fast_event.h"
 
 #include "fast.h"
@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-/* What is more goes the general way, which cuts and counts. */
+/* Larger events take the general path, which cuts and counts. */
 enum { FAST_VALUES = 64 };
 
 static FAST uint8_t *put_text(uint8_t *at, const uint8_t *end, const char *text,
@@ -22,13 +22,13 @@ static FAST uint8_t *put_text(uint8_t *at, const uint8_t *end, const char *text,
     if (length == 0)
         return at;
     memset(at + padded - ANNOT_GRANULE, 0, ANNOT_GRANULE);
-    /* A compiler that knows how short it is takes "rep movs", which is slow to start. */
+    /* A compiler that knows the small bound uses "rep movs", which is slow to start. */
     __asm__("" : "+r"(length));
     memcpy(at, text, length);
     return at + padded;
 }
 
-/* Returns where the next one goes, or NULL: this is none for the fast path. */
+/* Returns the address after it, or NULL if the value is not for the fast path. */
 static FAST uint8_t *put_value(struct control *control, const struct annot_value *value,
                                uint8_t *at, const uint8_t *end)
 {
@@ -73,7 +73,7 @@ static FAST int is_wanted(const struct control *control, const struct annot_even
     return (mask >> (number & 63) & 1) != 0;
 }
 
-/* A range of a track that is held back is written, in the general way. */
+/* A filtered range of a track is written by the general path. */
 static FAST int hold(struct control *control, uint8_t kind)
 {
     return kind == ANNOT_REC_PUSH ? fast_hold_push(control) : kind != ANNOT_REC_TRACK_BEGIN;
@@ -107,7 +107,7 @@ static FAST int is_told(const struct control *control, const struct annot_event 
            (!event->category || fast_is_told(control, event->category));
 }
 
-/* Whether all that the event refers to is in the segment. */
+/* True if all strings of the event are in the segment. */
 static FAST int is_fast(struct control *control, const struct annot_event *event, uint8_t kind,
                         annot_name name)
 {
@@ -128,8 +128,8 @@ static FAST uint64_t payload_bits(const struct annot_event *event)
                                                      : event->payload.uint64;
 }
 
-/* What stands between base and key-values. Returns where these begin. Colour and kind are read as
- * the caller wrote them: one load of both would wait for the two stores. */
+/* Writes the parts between base and key-values. Returns the address of these. Colour and kind are
+ * read as the caller wrote them: one load of both would wait for the two stores. */
 static FAST uint8_t *put_parts(uint8_t *at, const struct annot_event *event,
                                const struct annot_track *track, uint32_t *ret_flags)
 {
@@ -152,7 +152,7 @@ static FAST uint8_t *put_parts(uint8_t *at, const struct annot_event *event,
     return (uint8_t *)words;
 }
 
-/* The range that a PUSH opened. */
+/* Opens the range of a PUSH. */
 static FAST void open_range(struct control *control, const struct annot_event *event,
                             annot_name name, uint64_t time)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Masks from rules: see filter.h.
  *
- * Process and collector write the same bits. A change of the rules that comes in between is noticed
- * by the sequence, and the rest is put right by the collector, which looks again whenever there are
- * new strings. */
+ * Process and collector write the same bits. A concurrent change of the rules is detected by the
+ * sequence; the collector corrects the rest when it checks again, which it does for all new
+ * strings. */
 #include "filter.h"
 
 #include "control.h"
@@ -20,12 +20,12 @@
 
 enum { ATTEMPTS = 16 };
 
-#define FILTER_UNKNOWN UINT32_MAX /* no sequence of rules: those are even */
+#define FILTER_UNKNOWN UINT32_MAX /* not a sequence of rules: those are even */
 
 static const struct annot_filter_name default_domain = {
     .domain = ANNOT_FILTER_DEFAULT, .domain_length = sizeof(ANNOT_FILTER_DEFAULT) - 1};
 
-/* One without a name is the default domain, of an observer. */
+/* A domain without a name is the default domain, of an observer. */
 static void set_domain(struct annot_filter_name *name, const struct annot_string *string)
 {
     if (string && string_length(string) == 0)
@@ -34,13 +34,13 @@ static void set_domain(struct annot_filter_name *name, const struct annot_string
     name->domain_length = string ? string_length(string) : 0;
 }
 
-/* Rules and what they say: mostly in a scratch. */
+/* Rules and their results, mostly in a scratch buffer. */
 struct work {
     struct annot_filter_masks masks;
     struct session_filter filter;
-    struct annot_filter_name name; /* that is being judged */
-    uint32_t first, last;          /* numbers to judge */
-    uint32_t next;                 /* the first that was not ready, or the one behind the last */
+    struct annot_filter_name name; /* the one under evaluation */
+    uint32_t first, last;          /* numbers to evaluate */
+    uint32_t next;                 /* the first that was not ready, or last + 1 */
 };
 
 _Static_assert(sizeof(struct work) <= SCRATCH_SIZE, "it fits a scratch");
@@ -64,7 +64,7 @@ static int is_ready(uint32_t number)
     return number == 0 || strings_by_number(number) != NULL;
 }
 
-/* The first from `first` to `last` that is not ready, or the one behind the last. */
+/* Returns the first number from `first` to `last` that is not ready, or last + 1. */
 static uint32_t skip_ready(uint32_t first, uint32_t last)
 {
     while (first <= last && is_ready(first))
@@ -88,7 +88,7 @@ static APART void judge(struct work *work)
 uint32_t filter_join(int directory_fd, struct session *session)
 {
     struct work work = {.last = strings_last_number()};
-    /* In doubt everything is wanted: the collector knows better soon. */
+    /* In doubt everything is wanted: the collector corrects it soon. */
     int is_known = session_read_filter(directory_fd, session->id, &work.filter) == 0;
     session->is_filtered = is_known && work.filter.size > 0;
     session->filter_sequence = is_known ? work.filter.sequence : FILTER_UNKNOWN;
@@ -100,7 +100,7 @@ uint32_t filter_join(int directory_fd, struct session *session)
     return work.next;
 }
 
-/* Bits of numbers below 64 are new; what shares a bit with others may only add. */
+/* Bits of numbers below 64 are new; a shared bit may only be set. */
 static APART void apply(struct annot_control *control, const struct annot_filter_masks *masks,
                         uint32_t first)
 {
@@ -120,8 +120,8 @@ static void raise_next(struct segment *segment, uint32_t next)
         continue;
 }
 
-/* By the rules that were read last. Returns 1 if they and the numbers are still the same, or they
- * cannot be read any more. */
+/* Applies the rules that were read last. Returns 1 if they and the numbers are still the same, or
+ * if the rules cannot be read any longer. */
 static APART int apply_once(int directory_fd, struct segment *segment, struct work *work)
 {
     uint32_t sequence = work->filter.sequence;
@@ -133,8 +133,8 @@ static APART int apply_once(int directory_fd, struct segment *segment, struct wo
            (work->filter.sequence == sequence && strings_last_number() == work->last);
 }
 
-/* Again, as long as others made numbers or the rules changed meanwhile: a bit that was cleared late
- * may be one that they had set. Nothing to do if the rules are those of the sequence `known`. */
+/* Repeats as long as other threads make numbers or the rules change: a bit that was cleared late
+ * may be one that they had set. Returns at once if the rules are those of the sequence `known`. */
 static void apply_until_quiet(int directory_fd, struct segment *segment, uint32_t known,
                               struct work *work)
 {
@@ -148,7 +148,7 @@ static void apply_until_quiet(int directory_fd, struct segment *segment, uint32_
     raise_next(segment, work->next);
 }
 
-/* Numbers from `first` on. */
+/* Applies the rules to numbers from `first` on. */
 static void apply_in_scratch(int directory_fd, struct segment *segment, uint32_t first,
                              uint32_t known)
 {

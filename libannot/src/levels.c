@@ -10,7 +10,7 @@ int levels_can_record(const struct control *control)
     return control->deep_suppressed == 0;
 }
 
-/* An entry that a deeper range replaces comes back when that one ends. */
+/* An entry that a deeper range replaces is restored when that one ends. */
 static void live_push(struct control *control, uint32_t name, uint32_t instance, uint64_t time)
 {
     uint32_t depth = control->live_depth;
@@ -37,7 +37,7 @@ static void live_pop(struct control *control)
         outer < SPILL_KEPT ? control->keep->spill[outer] : unknown;
 }
 
-/* The live entry of an index while `depth` are open. NULL: nobody remembers it. */
+/* Returns the live entry of an index while `depth` are open, or NULL if it was not kept. */
 static struct annot_open *live_at(struct control *control, uint32_t depth, uint32_t index)
 {
     if (index + ANNOT_LIVE_DEPTH >= depth)
@@ -57,7 +57,7 @@ void levels_live_set(struct control *control, uint32_t index, const struct annot
         *entry = *open;
 }
 
-/* Takes the entry out that has so many inside of it. */
+/* Removes the entry that has `inside` entries inside of it. */
 static void live_take_out(struct control *control, uint32_t inside)
 {
     static const struct annot_open unknown;
@@ -70,10 +70,10 @@ static void live_take_out(struct control *control, uint32_t inside)
     }
     uint32_t index = depth - 1 - inside;
     struct annot_open innermost = control->thread->live[(depth - 1) % ANNOT_LIVE_DEPTH];
-    /* Partner: the sampler, which reads depth first. Of a deep stack outer entries move, too. */
+    /* Partner: the sampler, which reads depth first. In a deep stack outer entries move, too. */
     annot_store_release(&control->thread->depth, depth > ANNOT_LIVE_DEPTH ? 0 : index);
     annot_signal_fence();
-    if (depth > ANNOT_LIVE_DEPTH) { /* into the place of the innermost */
+    if (depth > ANNOT_LIVE_DEPTH) { /* into the slot of the innermost */
         const struct annot_open *outer = live_at(control, depth, depth - 1 - ANNOT_LIVE_DEPTH);
         control->thread->live[(depth - 1) % ANNOT_LIVE_DEPTH] = outer ? *outer : unknown;
     }
@@ -132,7 +132,7 @@ uint32_t levels_own(const struct control *control)
     return count;
 }
 
-/* Levels inside of this one stay. It or they are below LEVELS_KEPT. */
+/* Removes a level; those inside of it stay. It or they are below LEVELS_KEPT. */
 static enum level_state take_out(struct control *control, uint32_t level)
 {
     enum level_state state = LEVEL_RECORDED;
@@ -204,7 +204,7 @@ int levels_show(struct control *control, uint32_t name, uint64_t kind)
     return 1;
 }
 
-/* Deeper levels are not kept one by one, so nothing below them can be taken out. */
+/* Deeper levels have no individual state, so no level below them can be removed. */
 void levels_hide(struct control *control, uint32_t skip, uint32_t count)
 {
     if (control->depth > LEVELS_KEPT)

@@ -12,14 +12,14 @@
 enum { NAMED_MAX = 256 };
 
 static uint64_t named[NAMED_MAX]; /* tid << 32 | string id; 0: free; W: all, atomic */
-static int32_t named_pid;         /* whose they are; W: all, atomic */
+static int32_t named_pid;         /* owner of the entries; W: all, atomic */
 
 static uint32_t tid_of(uint64_t entry)
 {
     return (uint32_t)(entry >> 32);
 }
 
-/* In a forked child the only thread comes first. */
+/* In a forked child the only thread calls this first. */
 static void forget_parents(int32_t pid)
 {
     int32_t owner = annot_load_relaxed(&named_pid);
@@ -30,7 +30,7 @@ static void forget_parents(int32_t pid)
     annot_store_relaxed(&named_pid, pid);
 }
 
-/* The place of that thread; else a free one; else one whose thread is gone. NULL: none. */
+/* Returns the entry of that thread; else a free one; else one of an ended thread; else NULL. */
 static uint64_t *find_place(int32_t pid, uint32_t tid)
 {
     uint64_t *free_place = NULL;
@@ -52,7 +52,7 @@ void named_keep(int32_t tid, uint32_t name)
     int32_t pid = getpid();
     forget_parents(pid);
     uint64_t *place = find_place(pid, (uint32_t)tid);
-    /* Of two at once for one place, the last one stays. Partner: named_tell. */
+    /* Of two concurrent stores to one entry, the last one stays. Partner: named_tell. */
     if (place && name)
         annot_store_relaxed(place, (uint64_t)(uint32_t)tid << 32 | name);
 }

@@ -2,11 +2,11 @@
 /* Overwriting the oldest: see overwrite.h.
  *
  * A hand goes round the blocks. It passes those that are being filled, with records or with sums,
- * and stops at none that is released or whose thread counts no more: that one is taken before the
- * hand moves on. So each block is reached one round after it was claimed, or later if it was
- * passed; and a thread's next block, which was claimed after the last one was released, is reached
- * after that one. Whoever was stopped between looking at a block and taking it fails, for the tag
- * of the block's claim has changed. */
+ * and stops at each one that is released or whose sums are done: that one is taken before the hand
+ * moves on. So each block is reached one round after it was claimed, or later if it was passed; and
+ * a thread's next block, which was claimed after the last one was released, is reached after that
+ * one. A thread that was stopped between reading a block's state and taking it fails, because the
+ * tag of the block's claim has changed. */
 #include "overwrite.h"
 
 #include "stream.h"
@@ -15,7 +15,7 @@
 #include <annot_barrier.h>
 #include <errno.h>
 
-/* Beside one round; more only where other threads keep moving the hand. */
+/* In addition to one round; more only while other threads keep moving the hand. */
 enum { ATTEMPTS_MORE = 64 };
 
 static uint32_t count_records(const struct annot_block *block)
@@ -37,7 +37,7 @@ static void lose(struct segment *segment, uint32_t cause, uint64_t count)
         annot_fetch_add_relaxed(&segment->header->shared.lost[cause], count);
 }
 
-/* All that a thread without any later block ever committed and lost. */
+/* Counts all that a thread without any later block ever committed and lost. */
 static void tell_thread(struct segment *segment, const struct annot_block *block)
 {
     lose(segment, ANNOT_LOSS_OVERWRITTEN, block->records_before + count_records(block));
@@ -55,8 +55,7 @@ static int is_over(uint32_t state)
     return (state & ANNOT_BLOCK_STATE_MASK) == ANNOT_BLOCK_RELEASED || is_sums(state);
 }
 
-/* RELEASED -> FREE, of a LAST block TAKEN, if the block is still the one that `state` was read of.
- */
+/* RELEASED -> FREE, for a LAST block TAKEN, if the block's state is still `state`. */
 static int take(uint32_t *word, uint32_t state)
 {
     if ((state & ANNOT_BLOCK_STATE_MASK) != ANNOT_BLOCK_RELEASED)
@@ -69,7 +68,8 @@ static int take(uint32_t *word, uint32_t state)
     return annot_cas_acq_rel(word, &state, next);
 }
 
-/* SUMS_DONE -> FREE, the same: of a thread that counts no more. Counted before, for a kill. */
+/* SUMS_DONE -> FREE, the same: of a thread that has stopped counting. Counted first, in case of a
+ * kill. */
 static int take_sums(struct segment *segment, uint32_t index, uint32_t state)
 {
     uint64_t *lost = &segment->header->shared.lost[ANNOT_LOSS_OVERWRITTEN];
@@ -84,8 +84,8 @@ static int take_sums(struct segment *segment, uint32_t index, uint32_t state)
     return taken;
 }
 
-/* TAKEN -> FREE. What a kill right before that leaves is counted and readable: too much, never too
- * little. */
+/* TAKEN -> FREE. A kill right before that leaves records counted and readable: too many, never too
+ * few. */
 static void count_last(struct segment *segment, uint32_t index)
 {
     uint32_t *word = &segment->block_states[index];
@@ -104,7 +104,8 @@ int overwrite_claim(struct segment *segment, uint32_t *ret_index)
         uint32_t index = (uint32_t)(place % segment->block_count);
         uint32_t state = annot_load_acquire(&segment->block_states[index]);
         TESTPOINT("overwrite:state-read");
-        uint64_t now = annot_load_acquire(hand); /* the state was that at this place of the hand */
+        uint64_t now = annot_load_acquire(hand); /* the state belongs to this position of the
+                                                    hand */
         if (now != place) {
             place = now;
             continue;
@@ -113,13 +114,13 @@ int overwrite_claim(struct segment *segment, uint32_t *ret_index)
                                    : take(&segment->block_states[index], state);
         TESTPOINT("overwrite:tried");
         if (!taken && is_over(state))
-            continue; /* somebody else took it: the next look tells */
+            continue; /* another thread took it: read again */
         passed += !taken;
         if (annot_cas_acq_rel(hand, &place, place + 1)) /* partner: itself, the loads above */
             place++;
         if (!taken)
             continue;
-        if (passed >= segment->block_count / 2) /* some may be of threads that are gone */
+        if (passed >= segment->block_count / 2) /* some may be of threads that have ended */
             stream_reclaim(segment);
         if (state & ANNOT_BLOCK_LAST)
             count_last(segment, index);
@@ -134,8 +135,8 @@ int overwrite_claim(struct segment *segment, uint32_t *ret_index)
 void overwrite_count(struct control *control)
 {
     control->records += count_records(control->block);
-    /* Partner: the collector's copy; of use where no block of the thread is left. The record of a
-     * dead thread may have another owner by now. */
+    /* Partner: the collector's copy; used if the thread has no block left. The record of a dead
+     * thread may have another owner by now. */
     if (annot_load_relaxed(&control->thread->serial) == control->serial)
         annot_store_relaxed(&control->thread->records, control->records);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* /proc and text without stdio: see proc.h. /proc text is foreign bytes: bounded, never trusted. */
+/* /proc and text without stdio: see proc.h. /proc text is untrusted: bounded and checked. */
 #include "proc.h"
 
 #include <annot_barrier.h>
@@ -46,7 +46,7 @@ ssize_t proc_read(const char *path, void *buffer, size_t size)
     return used;
 }
 
-/* Of the fields of statm, from 0: pages. */
+/* Fields of statm, from 0, in pages. */
 enum { STATM_SIZE = 0, STATM_DATA = 5 };
 
 static uint64_t room(int resource, int field)
@@ -120,7 +120,7 @@ char *text_append_hex(char *at, const char *end, uint64_t value, int digits)
     return text_append(at, end, first);
 }
 
-/* Behind the last parenthesis; what follows has none. Returns where, or `size`. */
+/* Returns the offset after the last parenthesis, or `size`; later fields have none. */
 static ssize_t behind_command(const char *line, ssize_t size)
 {
     const char *last = size > 0 ? memrchr(line, ')', (size_t)size) : NULL;
@@ -167,7 +167,7 @@ static uint64_t stat_field_of(pid_t pid, int number)
     return read_stat_field(path, number);
 }
 
-/* What never changes in the life of a process; 0: not asked yet. W: all, atomic. */
+/* Constant for the life of a process; 0: not read yet. W: all, atomic. */
 static uint64_t own_start_ticks, own_namespace;
 static pid_t forked_tid; /* the first thread of a forked child */
 
@@ -191,7 +191,8 @@ static int64_t offset_of(const char *text, const char *name)
     return (int64_t)((negative ? -numbers[0] : numbers[0]) + numbers[1]);
 }
 
-/* Whether the offsets that /proc has are those of the process: they are its children's. */
+/* True if the process shares its time namespace with its children: /proc has the children's
+ * offsets. */
 static APART int shares_with_children(void)
 {
     struct stat own, children;
@@ -211,7 +212,7 @@ APART void proc_read_ahead(void)
     annot_store_relaxed(&boot_ahead_ns, boot_ns);
 }
 
-/* The kernel's sum is unsigned: of what began before its namespace's clock did, it is huge. */
+/* The kernel's sum is unsigned: for a process older than its namespace's clock, it is huge. */
 static uint64_t machine_ticks(uint64_t ticks)
 {
     int64_t ahead_ns = annot_load_relaxed(&boot_ahead_ns);
@@ -263,10 +264,11 @@ void proc_forked(void)
 
 enum { FIRST_REALTIME = 32, KERNEL_SET_SIZE = 8 };
 
-/* Of a signal in the kernel's set. */
+/* The bit of a signal in the kernel's set. */
 #define BIT(number) (UINT64_C(1) << ((number)-1))
 
-/* What the C library keeps for itself lies between the kernel's and its own first real-time one. */
+/* Excludes the C library's internal signals, between the kernel's first real-time signal and its
+ * own. */
 static uint64_t blockable(void)
 {
     const uint64_t synchronous = BIT(SIGSEGV) | BIT(SIGBUS) | BIT(SIGFPE) | BIT(SIGILL) |
@@ -301,8 +303,8 @@ int proc_task_alive(pid_t tid)
     return syscall(SYS_tkill, tid, 0) == 0 || errno != ESRCH;
 }
 
-/* The C library tells what it knows of a thread by the id of the thread's clock alone: the tid,
- * inverted, above three bits. After a fork without its handlers it still knows the parent's. */
+/* The C library exposes a thread's tid only in the id of the thread's clock: the tid, inverted,
+ * above three bits. After a fork without its handlers it still has the parent's. */
 int proc_owns_storage(void)
 {
     clockid_t clock;

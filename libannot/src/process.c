@@ -25,7 +25,7 @@
 #endif
 
 enum {
-    CREATE_ATTEMPTS = 4, /* names, where one is taken */
+    CREATE_ATTEMPTS = 4, /* names, if one is taken */
     JOIN_ATTEMPTS = 512, /* waits for makers that were stopped in the middle, 11 ms each */
     WAIT_ROUNDS = 10,
     WAIT_NS = 50 * 1000,
@@ -35,19 +35,19 @@ enum {
 /* Without descriptors a process joins later: about ten attempts a second. */
 #define RETRY_TICKS UINT64_C(200000000)
 
-/* On a page of its own that a fork wipes: zero is the state of a new child. */
+/* On a separate page that a fork wipes: zero is the state of a new child. */
 struct wiped {
     struct segment *current;   /* holds a reference; W: all, atomic */
-    uint64_t retry_time;       /* timestamp: no attempt to join before; W: all, atomic */
-    uint64_t retry_generation; /* in which that holds; W: all, atomic */
+    uint64_t retry_time;       /* timestamp: do not try to join before; W: all, atomic */
+    uint64_t retry_generation; /* the generation of retry_time; W: all, atomic */
     uint64_t off_generation;   /* this process takes no part in it; W: all, atomic */
     uint32_t ready;            /* the fork handler ran, or this is the first process */
     uint32_t creating;         /* tid of the thread that makes a segment, or 0; W: all, atomic */
     uint32_t attempts;         /* segments tried; makes names distinct; W: all, atomic */
-    uint64_t refused_place;    /* of refused.h, 0: none; W: who decides, atomic */
+    uint64_t refused_place;    /* of refused.h, 0: none; W: the deciding thread, atomic */
     uint64_t range_counter;    /* W: all, atomic */
     uint64_t nonce;
-    uint64_t id_base;              /* of flows and tracks, 0: none yet; W: all, swapped in once */
+    uint64_t id_base;              /* of flows and tracks, 0: not made; W: all, swapped in once */
     uint64_t id_counter;           /* W: all, atomic */
     uint64_t lost[ANNOT_LOSS_ALL]; /* not yet in a segment; W: all, atomic */
     uint64_t names_left;           /* the same */
@@ -61,7 +61,7 @@ static uid_t first_uid;          /* W: constructor */
 static uint64_t parent_identity; /* W: fork handler in the child */
 static uint64_t fork_time;       /* W: fork handler in the child */
 static uint32_t process_name;    /* string id; W: all, atomic */
-static uint32_t late;            /* joined while it ran, once at least; W: all, atomic */
+static uint32_t late;            /* joined while running, at least once; W: all, atomic */
 static struct refusal refused;   /* the last one, for process_status */
 
 void process_setup(int secure)
@@ -86,7 +86,7 @@ void process_setup(int secure)
     session_await(&refused);
 }
 
-/* The copy's own address tells copies of the runtime apart that could not find each other. */
+/* The copy's own address distinguishes copies of the runtime that could not find each other. */
 static uint64_t make_identity(uint32_t attempt)
 {
     const void *random = (const void *)getauxval(AT_RANDOM);
@@ -96,8 +96,8 @@ static uint64_t make_identity(uint32_t attempt)
     uint64_t pid = (uint64_t)getpid();
     hash = proc_hash(hash, &start, sizeof(start));
     hash = proc_hash(hash, &copy, sizeof(copy));
-    hash =
-        proc_hash(hash, &pid, sizeof(pid)); /* forks before libannot was loaded: all else alike */
+    hash = proc_hash(hash, &pid, sizeof(pid)); /* forks before libannot was loaded: all else is
+                                                  equal */
     if (attempt)
         hash = proc_hash(hash, &attempt, sizeof(attempt));
     return hash ? hash : 1;
@@ -129,8 +129,8 @@ static int replace(struct segment *old, struct segment *next)
     return 1;
 }
 
-/* Unless another thread has made a segment meanwhile: then that one counts. Both sides write their
- * word and then read the other's, so one of them sees both. */
+/* Leaves, unless another thread has made a segment meanwhile: then that one counts. Both sides
+ * write their word and then read the other's, so one of them sees both. */
 static void take_no_part(uint64_t generation, struct segment *current)
 {
     if (!replace(current, NULL))
@@ -141,8 +141,8 @@ static void take_no_part(uint64_t generation, struct segment *current)
         annot_store_release(&wiped->off_generation, UINT64_C(0));
 }
 
-/* Whether the session ended while the segment was made: then its collector may have looked for the
- * last time already. If it ends after this, it finds the segment. */
+/* True if the session ended while the segment was made: then its collector may have made its last
+ * scan already. If it ends after this, it finds the segment. */
 static APART int is_too_late(int directory_fd, const struct session *session, uint64_t generation)
 {
     struct session now = {0};
@@ -152,7 +152,7 @@ static APART int is_too_late(int directory_fd, const struct session *session, ui
     return session_find(directory_fd, &now, &ignored) != 1 || now.id != session->id;
 }
 
-/* The same for all segments of the process: a range may end in a later one than it began in. */
+/* The same for all segments of the process: a range may end in a later segment than its begin's. */
 static void set_nonce(uint64_t identity)
 {
     uint64_t none = 0, nonce = identity >> RANGE_COUNTER_BITS << RANGE_COUNTER_BITS;
@@ -160,8 +160,8 @@ static void set_nonce(uint64_t identity)
     annot_cas_acq_rel(&wiped->nonce, &none, nonce ? nonce : UINT64_C(1) << RANGE_COUNTER_BITS);
 }
 
-/* Tries to make a segment for the session and to publish it. Returns 0, -EAGAIN (another thread
- * was faster) or negative errno. */
+/* Tries to make a segment for the session and to publish it. Returns 0, -EAGAIN (another thread was
+ * faster) or negative errno. */
 static APART int create_and_publish(int directory_fd, const struct session *session,
                                     uint64_t generation, struct segment *current)
 {
@@ -201,14 +201,14 @@ static APART int create_and_publish(int directory_fd, const struct session *sess
     return 0;
 }
 
-/* What this process lost before it had a place is counted there. */
+/* Moves losses from before the process had a place to it. */
 static void move_to_place(uint64_t place, int cause)
 {
     if (annot_load_relaxed(&wiped->lost[cause]))
         refusals_count(place, __atomic_exchange_n(&wiped->lost[cause], 0, __ATOMIC_RELAXED));
 }
 
-/* Says that this process cannot take part and why, or takes that back. */
+/* Reports that this process cannot take part and why, or ends the report. */
 static APART void tell_refusal(int found, uint64_t session_id, uint64_t generation)
 {
     uint64_t place = annot_load_acquire(&wiped->refused_place); /* partner: the exchange below */
@@ -223,13 +223,13 @@ static APART void tell_refusal(int found, uint64_t session_id, uint64_t generati
     if (refused.reason == ANNOT_REFUSAL_DIR_OWNER && geteuid() != first_uid)
         refused = (struct refusal){ANNOT_REFUSAL_OTHER_UID, refused.error, geteuid()};
     place = refusals_note(place, &refused, session_id ? session_id : session_guess(), generation);
-    /* Partner: process_lose. Each writes first and then looks for what the other wrote. */
+    /* Partner: process_lose. Each writes first and then reads the other's word. */
     (void)__atomic_exchange_n(&wiped->refused_place, place, __ATOMIC_SEQ_CST);
     for (int cause = 0; place && cause < ANNOT_LOSS_ALL; cause++)
         move_to_place(place, cause);
 }
 
-/* Another generation is another attempt. */
+/* Delays the next attempt; another generation is tried at once. */
 static void put_off(uint64_t generation)
 {
     annot_store_relaxed(&wiped->retry_time, clock_now() + RETRY_TICKS);
@@ -264,9 +264,9 @@ static APART void decide(uint64_t generation)
     segment_unmap_inherited();
 }
 
-/* Whether the calling thread shall decide; else another one did or does. The wait is bounded: a
- * thread that was stopped in the middle must not hold up the others; one of them takes over. They
- * wait ever longer, so that a crowd of them leaves the maker some processor. */
+/* Returns 1 if the calling thread shall decide; else another one did or does. The wait is bounded:
+ * a thread that was stopped in the middle must not delay the others; one of them takes over. The
+ * pauses grow, so that a crowd of threads leaves the maker CPU time. */
 static int decide_begin(void)
 {
     struct timespec pause = {0, WAIT_NS};
@@ -282,14 +282,14 @@ static int decide_begin(void)
     return annot_cas_acq_rel(&wiped->creating, &maker, self); /* partner: itself */
 }
 
-/* Whoever was taken over leaves the place to the other. */
+/* A thread that was replaced leaves `creating` to the other. */
 static void decide_end(void)
 {
     uint32_t self = (uint32_t)proc_tid();
     (void)annot_cas_acq_rel(&wiped->creating, &self, 0u); /* partner: decide_begin */
 }
 
-/* Opening files and waiting are cancellation points, an event is none. */
+/* Opening files and waiting are cancellation points; events must not be. */
 static APART void decide_once(uint64_t generation)
 {
     int cancel;
@@ -356,7 +356,7 @@ uint64_t process_take_ranges(uint64_t count)
     return annot_fetch_add_relaxed(&wiped->range_counter, count) + 1;
 }
 
-/* Begins anywhere in 64 bits, so that two processes hardly ever meet. */
+/* Random in 64 bits, so that two processes hardly ever collide. */
 static APART uint64_t make_id_base(void)
 {
     const void *random = (const void *)getauxval(AT_RANDOM);
@@ -416,10 +416,10 @@ void process_flush(struct segment *segment)
                &shared->misuse_more[ANNOT_MISUSE_NAME_LEFT - ANNOT_MISUSE_COUNT]);
 }
 
-/* Without joining: that is for threads that write. */
+/* Without joining, which is for threads that write. */
 static void flush_current(void)
 {
-    uint64_t before = proc_block_signals(); /* a handler that forks would take the segment away */
+    uint64_t before = proc_block_signals(); /* a handler that forks would lose the segment */
     struct segment *segment = current_get();
     if (segment) {
         process_flush(segment);
@@ -463,7 +463,7 @@ void process_misuse(struct segment *segment, enum annot_misuse misuse)
 void process_set_name(uint32_t name)
 {
     annot_store_relaxed(&process_name, name);
-    uint64_t before = proc_block_signals(); /* a handler that forks would take the segment away */
+    uint64_t before = proc_block_signals(); /* a handler that forks would lose the segment */
     struct segment *segment = wiped ? current_get() : NULL;
     if (segment) {
         if (strings_sync_one(segment, name))
@@ -476,7 +476,7 @@ void process_set_name(uint32_t name)
 
 void process_tell_string(uint32_t id)
 {
-    uint64_t before = proc_block_signals(); /* a handler that forks would take the segment away */
+    uint64_t before = proc_block_signals(); /* a handler that forks would lose the segment */
     struct segment *segment = wiped ? current_get() : NULL;
     if (segment) {
         strings_sync_one(segment, id);
@@ -492,11 +492,12 @@ void process_tell_numbers(void)
     /* Partner: the swap in filter_numbers. Descriptors of segments are never unmapped. */
     if (!segment || strings_last_number() < annot_load_acquire(&segment->filter_next))
         return;
-    uint64_t before = proc_block_signals(); /* a handler that forks would take the segment away */
+    uint64_t before = proc_block_signals(); /* a handler that forks would lose the segment */
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
     segment = current_get();
     if (segment) {
-        strings_sync(segment); /* before the masks: what the collector can see, it looks after */
+        strings_sync(segment); /* before the masks: the collector maintains those of visible
+                                  strings */
         filter_numbers(segment);
         segment_put(segment);
     }

@@ -13,18 +13,19 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-/* A place: the generation, above the slot's index + 1, or this: without a slot. */
+/* A place: the generation, above the slot's index + 1 or UNNAMED (without a slot). */
 enum { INDEX_BITS = 8, UNNAMED = (1 << INDEX_BITS) - 1 };
 
 _Static_assert((int)ANNOT_REFUSAL_SLOTS < (int)UNNAMED, "a place holds any index");
 
-/* So many bytes a process may write if it appends: others may have appended just now. */
+/* The file-size limit needed for an append: other processes may have appended just now. */
 enum { APPEND_ALLOWED = 1 << 20 };
 
 static struct annot_refusals *pages; /* W: constructor */
 
-/* Reserved, so that a full file system is no SIGBUS later. Others may do the same at once, and
- * count already: what cannot be reserved is appended, which erases nothing. */
+/* Reserved, so that a full file system does not cause SIGBUS later. Other processes may do the same
+ * concurrently, and count already: if it cannot be reserved it is appended, which erases no
+ * counts. */
 static int extend(int fd)
 {
     static const struct annot_refusals none;
@@ -39,7 +40,7 @@ static int extend(int fd)
         return 0;
     if (errno != EOPNOTSUPP || !file_size_allowed(APPEND_ALLOWED, &limit))
         return -ENOSPC;
-    if (fcntl(fd, F_SETFL, O_APPEND) != 0) /* nothing else is written by it */
+    if (fcntl(fd, F_SETFL, O_APPEND) != 0) /* this descriptor is used for no other write */
         return -errno;
     return write(fd, &none, (size_t)(end - size)) == end - size ? 0 : -ENOSPC;
 }
@@ -53,7 +54,7 @@ void refusals_map(int wake_fd)
     pages = memory == MAP_FAILED ? NULL : memory;
 }
 
-/* NULL: none. */
+/* Returns NULL for a place without a slot. */
 static struct annot_refusal_slot *slot_of(uint64_t place)
 {
     uint32_t index = (uint32_t)place & UNNAMED;
@@ -62,14 +63,14 @@ static struct annot_refusal_slot *slot_of(uint64_t place)
                : NULL;
 }
 
-/* 1 + the index of a slot that is now this process's, or UNNAMED. */
+/* Takes a slot for this process. Returns 1 + its index, or UNNAMED. */
 static uint32_t take(uint32_t first)
 {
     const uint64_t mine = (uint64_t)first << 32 | (uint32_t)proc_pid_namespace();
     for (uint32_t probe = 0; probe < ANNOT_REFUSAL_SLOTS; probe++) {
         uint32_t index = (first + probe) % ANNOT_REFUSAL_SLOTS;
         uint64_t *owner = &pages->slots[index].owner, none = 0;
-        /* Partner: itself; the collector that gave it back. */
+        /* Partner: itself; the collector that freed it. */
         if (annot_load_relaxed(owner) == 0 && annot_cas_acq_rel(owner, &none, mine))
             return index + 1;
     }
@@ -81,7 +82,7 @@ static void fill(struct annot_refusal_slot *slot, const struct refusal *refusal,
 {
     char comm[16] = "";
     uint64_t late = __atomic_exchange_n(&slot->lost, 0, __ATOMIC_RELAXED);
-    if (late) /* its last owner came too late with them */
+    if (late) /* counted too late by its last owner */
         annot_fetch_add_relaxed(&pages->unnamed, late);
     prctl(PR_GET_NAME, comm);
     memcpy(slot->comm, comm, sizeof(slot->comm));
@@ -132,7 +133,7 @@ void refusals_end(uint64_t place, int is_member)
     struct annot_refusal_slot *slot = slot_of(place);
     if (!slot)
         return;
-    if (!is_member) /* nobody's events */
+    if (!is_member) /* events that no session wants */
         annot_store_relaxed(&slot->lost, UINT64_C(0));
     annot_store_relaxed(&slot->over, 1u);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Sentences about the process: see remarks.h. */
+/* Notes about the process: see remarks.h. */
 #include "remarks.h"
 
 #include "proc.h"
@@ -12,7 +12,8 @@
 
 enum { REMARKS_MAX = 8, LINE_SIZE = 320 };
 
-static char remarks[REMARKS_MAX][ANNOT_PROCESS_NOTE_MAX + 1]; /* W: who took the place */
+static char remarks[REMARKS_MAX][ANNOT_PROCESS_NOTE_MAX + 1]; /* W: the thread that reserved the
+                                                                 index */
 static uint32_t taken;                                        /* W: all, atomic */
 static uint32_t ready;                                        /* bits; W: all, atomic */
 

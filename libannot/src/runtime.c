@@ -8,7 +8,7 @@
 
 const struct runtime_table *runtime_other;
 
-/* First word: the serving copy's table. In assembler because C has no word for "unique". */
+/* First word: the serving copy's table. In assembler because C cannot declare a "unique" symbol. */
 __asm__(".pushsection .bss.annot_anchor_v1,\"aw\",@nobits\n"
         ".balign 64\n"
         "annot_anchor_here:\n"
@@ -20,8 +20,8 @@ __asm__(".pushsection .bss.annot_anchor_v1,\"aw\",@nobits\n"
         ".popsection\n");
 extern ANNOT_API const struct runtime_table *annot_anchor_v1;
 
-/* Each image says in a note where its anchor is: a program exports no symbols unless it is linked
- * for that, and a library may hide those of its archives, but notes are part of what is loaded. */
+/* A note in each image locates its anchor: a program exports no symbols unless it is linked for
+ * that, and a library may hide those of its archives, but notes are part of the loaded image. */
 #define NOTE_NAME "annot"
 
 enum { NOTE_ANCHOR = 1, NOTE_NAME_SPACE = 8 };
@@ -41,7 +41,7 @@ struct note {
     char distance[sizeof(int64_t)]; /* from itself to the anchor; not aligned */
 };
 
-/* The table at the anchor of a note, or NULL. */
+/* Returns the table at the anchor of a note, or NULL. */
 static const struct runtime_table *table_of(const struct note *note)
 {
     int64_t distance;

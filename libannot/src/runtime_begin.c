@@ -21,13 +21,13 @@ static void pin(void)
 /* Before other constructors of the same image, so that they can be recorded. */
 __attribute__((constructor(101))) static void runtime_begin(void)
 {
-    int error = errno; /* 0 when main begins, says the C standard */
+    int error = errno; /* the C standard requires 0 when main begins */
     int secure = getauxval(AT_SECURE) != 0;
     runtime_take_anchor(&runtime_own);
     if (runtime_other) {
         struct refusal ignored;
         if (!secure)
-            directory_setup(&ignored); /* this copy's own gate */
+            directory_setup(&ignored); /* maps this copy's own gate */
         errno = error;
         return;
     }

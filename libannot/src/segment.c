@@ -23,7 +23,7 @@
 enum {
     FIRST_STRINGS_BYTES = 16 * 1024,
     HALVINGS_MAX = 16,
-    REFS_UNMAPPING = 1 << 30, /* nobody may take the descriptor yet */
+    REFS_UNMAPPING = 1 << 30, /* the descriptor must not be taken yet */
 };
 
 static struct segment segments[SEGMENT_LIMIT];
@@ -77,7 +77,7 @@ static uint64_t page_align(uint64_t size)
     return (size + ANNOT_PAGE_SIZE - 1) & ~(uint64_t)(ANNOT_PAGE_SIZE - 1);
 }
 
-/* Sizes and offsets, which stay private. */
+/* Sizes and offsets, in private memory. */
 struct layout {
     uint32_t threads_offset, strings_offset, block_states_offset, block_nexts_offset, blocks_offset;
     uint32_t thread_count, strings_size, block_count;
@@ -112,8 +112,8 @@ static void halve(uint32_t *value, uint32_t least)
         *value /= 2;
 }
 
-/* The program's limits are for the program: of the address space that it may still map, a segment
- * takes one part in PROC_ROOM_PARTS, and it fits the largest file that it may write. */
+/* Fits a segment into the program's limits: it takes one part in PROC_ROOM_PARTS of the address
+ * space that the program may still map, and at most the largest file that it may write. */
 static void fit(struct layout *info, uint64_t bytes_most)
 {
     for (int i = 0; i < HALVINGS_MAX && info->total_size > bytes_most; i++) {
@@ -139,7 +139,7 @@ static APART void lay_out(const struct session *session, struct layout *info)
     fit(info, room < file ? room : file);
 }
 
-/* In the segment itself, for it is too much for a stack; `magic` stays 0. */
+/* Written in place, because it is too large for a stack; `magic` stays 0. */
 static APART void describe(const struct making *making, struct annot_segment_info *info)
 {
     const struct session *session = making->session;
@@ -257,7 +257,7 @@ static enum annot_refusal reason_of(int error)
                : ANNOT_REFUSAL_SYSTEM;
 }
 
-/* The file is open and empty. Fills the segment up to the magic. */
+/* Fills the segment up to the magic. The file is open and empty. */
 static int fill(int fd, struct segment *segment, const struct making *making,
                 struct refusal *refusal)
 {
@@ -283,7 +283,7 @@ static int fill(int fd, struct segment *segment, const struct making *making,
     header->control.late_ticks = session->late_ticks;
     header->control.is_filtered = session->is_filtered;
     header->control.heartbeat = header->info.created_time;
-    header->shared.string_used = ANNOT_STRING_UNIT; /* id 0 is no string */
+    header->shared.string_used = ANNOT_STRING_UNIT; /* id 0 is not a string */
     TESTPOINT("create:filled");
     /* Partner: the collector's acquire load of the magic. */
     annot_store_release(&header->info.magic, ANNOT_SEGMENT_MAGIC);
@@ -350,7 +350,7 @@ void segment_put(struct segment *segment)
     uint32_t next;
     do {
         next = refs == 1 ? (uint32_t)REFS_UNMAPPING : refs - 1;
-        /* Partner: segment_get; nobody gets a reference once it stands at REFS_UNMAPPING. */
+        /* Partner: segment_get; no reference can be taken at REFS_UNMAPPING. */
     } while (!annot_cas_acq_rel(&segment->refs, &refs, next));
     if (next != REFS_UNMAPPING)
         return;
@@ -360,11 +360,13 @@ void segment_put(struct segment *segment)
     annot_store_release(&segment->refs, 0u);
 }
 
-/* Returns where the parent's memory is now, or NULL. The mask stays, for it decides what counts. */
+/* Returns the new address of the parent's memory, or NULL. The mask is kept: it decides which
+ * events count. */
 static uint8_t *make_shadow(struct segment *segment)
 {
     const struct annot_control control = segment->header->control;
-    uint8_t *moved = mremap(segment->base, 0, segment->size, MREMAP_MAYMOVE); /* once more */
+    uint8_t *moved = mremap(segment->base, 0, segment->size, MREMAP_MAYMOVE); /* maps it a second
+                                                                                 time */
     void *base = mmap(segment->base, segment->size, PROT_READ | PROT_WRITE,
                       MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
     if (base != MAP_FAILED)
@@ -381,7 +383,7 @@ void segment_forget_all(struct segment *interrupted)
             inherited[i].base = make_shadow(interrupted);
             continue;
         }
-        if (segments[i].refs == 0) /* and the page stays shared with the parent */
+        if (segments[i].refs == 0) /* the page stays shared with the parent */
             continue;
         if (segments[i].base) {
             inherited[i].base = segments[i].base;

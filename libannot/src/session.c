@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Which session a process belongs to: see directory.h.
+/* Choice of a process's session: see directory.h.
  *
- * A file for this very process names it, where somebody attached to it; else the environment; else
- * it is the one that this process, or the one it was forked from, was in before; else the nearest
- * collector or attached process above this process decides, which also covers children that were
- * given an empty environment. A session whose lock can be had is over. */
+ * In order: the target file of this very process, if one attached to it; the environment; the
+ * session that this process, or the one it was forked from, was in before; the nearest collector or
+ * attached process above this process, which also covers children that were given an empty
+ * environment. A session with a free lock is over. */
 #include "session.h"
 
 #include "proc.h"
@@ -27,7 +27,7 @@ enum {
     ID_DIGITS = 16,
     TARGET_TEXT_MAX = 48,
     FILTER_ATTEMPTS = 64,
-    LINES_END = 1 << 20, /* of the file: nobody appends behind it */
+    LINES_END = 1 << 20, /* of the file: maximum size for appends */
     ENTRIES_SIZE = 288,  /* one entry with the longest name, or four of ours */
     AWAIT_ROUNDS = 200,
     AWAIT_PAUSE_NS = 1000 * 1000,
@@ -40,10 +40,10 @@ _Static_assert(offsetof(struct annot_session, filter) ==
                "a filter is read at once");
 
 static uint64_t environment_session; /* W: constructor */
-static uint64_t last_session;        /* survives forks; W: whoever decides, atomic */
+static uint64_t last_session;        /* survives forks; W: the deciding thread, atomic */
 static int environment_policy = -1;  /* enum annot_policy; W: constructor */
 
-/* What getdents64 fills in. */
+/* An entry of getdents64. */
 struct entry {
     uint64_t inode;
     int64_t offset;
@@ -60,7 +60,7 @@ static unsigned digit_of(char c)
                                   : 16u;
 }
 
-/* Exactly 16 hexadecimal digits, with `end` behind them, or 0. */
+/* Parses exactly 16 hexadecimal digits, followed by `end`. Returns 0 on error. */
 static uint64_t parse_id(const char *text, char end)
 {
     uint64_t id = 0;
@@ -73,7 +73,7 @@ static uint64_t parse_id(const char *text, char end)
     return text[ID_DIGITS] == end ? id : 0;
 }
 
-/* -1: none of them. */
+/* Returns -1 for an unknown policy. */
 static int parse_policy(const char *text)
 {
     static const char *const names[] = {
@@ -94,7 +94,8 @@ void session_setup(void)
     environment_policy = policy ? parse_policy(policy) : -1;
 }
 
-/* Other mounts, another root, another user namespace, or another ANNOT_DIR than its collector's. */
+/* True if the process has other mounts, another root, another user namespace, or another ANNOT_DIR
+ * than its collector's. */
 static APART int is_elsewhere(int directory_fd)
 {
     char place[40];
@@ -120,7 +121,7 @@ static APART void await_gate(void)
         close(directory_fd);
 }
 
-/* A mapping says why this process has no directory, and its collector reads that. */
+/* Maps a file whose name states why this process has no directory, for its collector to read. */
 static APART void show_refusal(const struct refusal *refusal)
 {
     const struct timespec pause = {0, AWAIT_NONE_NS};
@@ -162,7 +163,7 @@ static APART int session_open(int directory_fd, uint64_t id, int flags)
     return directory_only_file(open_any(directory_fd, id, flags));
 }
 
-/* What a session file begins with; the whole is two pages, too much for a stack. */
+/* The beginning of a session file; the whole is two pages, too large for a stack. */
 struct head {
     _Alignas(8) uint8_t bytes[offsetof(struct annot_session, recording_path)];
 };
@@ -172,7 +173,7 @@ struct head {
                                                                offsetof(struct annot_session,      \
                                                                         field)))
 
-/* Whose session it is. */
+/* The collector of a session. */
 struct owner {
     uint64_t pid_namespace;
     int32_t pid;
@@ -218,7 +219,7 @@ static APART int session_take(int fd, uint64_t id, struct session *ret_session,
     return result;
 }
 
-/* Reads the part that matters here. Returns 1 (alive), 0 (over) or negative errno. */
+/* Reads the head of a session file. Returns 1 (alive), 0 (over) or negative errno. */
 static APART int session_read(int directory_fd, uint64_t id, struct session *ret_session,
                               struct owner *ret_owner, struct refusal *refusal)
 {
@@ -230,11 +231,10 @@ static APART int session_read(int directory_fd, uint64_t id, struct session *ret
     return result;
 }
 
-/* ---- Processes that somebody attached to ---- */
+/* ---- Attached processes ---- */
 
-/* The session that is named for a process: "ID START". START, the process's start time, is 0 where
- * it is not known; if it differs, another process has got the pid since. Returns 1, 0 (none) or
- * negative errno. */
+/* Reads the session of a target file: "ID START". START, the process's start time, is 0 if unknown;
+ * if it differs, the pid was reused. Returns 1, 0 (none) or negative errno. */
 static int read_target(int directory_fd, const char *name, uint64_t start_ticks, uint64_t *ret_id)
 {
     char text[TARGET_TEXT_MAX] = {0};
@@ -289,7 +289,7 @@ struct search {
     pid_t ancestors[ANCESTORS_MAX];
 };
 
-/* Of the ancestors that are nearer than the best so far; -1: none. */
+/* Searches the ancestors that are nearer than the best so far; -1: not found. */
 static int find_ancestor(const struct search *search, pid_t pid)
 {
     for (int i = 0; i < search->nearest; i++)
@@ -298,7 +298,7 @@ static int find_ancestor(const struct search *search, pid_t pid)
     return -1;
 }
 
-/* A session file: its collector may be above us. */
+/* Considers a session file: its collector may be above this process. */
 static APART void consider_session(struct search *search, const char *id_text,
                                    struct session *ret_session)
 {
@@ -332,7 +332,7 @@ static int parse_target(const char *text, uint64_t *ret_pid, uint64_t *ret_names
     return *text == 0;
 }
 
-/* A file of a process that somebody attached to: it may be above us. */
+/* Considers a target file: its process may be above this one. */
 static APART void consider_target(struct search *search, const char *name,
                                   struct session *ret_session)
 {
@@ -390,7 +390,7 @@ static APART int find_above(int directory_fd, struct session *ret_session)
     return search.nearest < search.ancestor_count;
 }
 
-/* Errors that are not a session's end. */
+/* Errors that do not mean the end of a session. */
 static int is_final(int found)
 {
     return found == -EPROTO || found == -EMFILE || found == -ENFILE;
@@ -418,7 +418,7 @@ int session_find(int directory_fd, struct session *ret_session, struct refusal *
     return found;
 }
 
-/* Between the same even sequence before and after, it is whole. */
+/* The text is consistent if the sequence before and after is the same and even. */
 static APART int read_filter_once(int fd, struct session_filter *ret_filter)
 {
     const off_t at = offsetof(struct annot_session, filter_sequence);
@@ -443,7 +443,7 @@ int session_read_filter(int directory_fd, uint64_t id, struct session_filter *re
     return error;
 }
 
-/* Before that version other things stood there. */
+/* Earlier versions had other fields there. */
 static int has_capture(int fd)
 {
     uint32_t minor;

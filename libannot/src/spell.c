@@ -45,8 +45,8 @@ uint32_t spell_by_text(struct control *control, const char *text)
     return id;
 }
 
-/* The id in the mirror; 0: the text must go into the record. The key is on the stack, where another
- * task that shares the thread's storage does not change it. */
+/* Returns the id in the mirror; 0: the text must go into the record. The key is built on the stack,
+ * where another task that shares the thread's storage does not change it. */
 static APART uint32_t intern(const char *text, struct spelled *spelled)
 {
     struct string_key key;
@@ -64,7 +64,8 @@ uint32_t spell_ready(struct control *control, uint32_t name)
     return name < control->name_limit || strings_copy(control->segment, name) ? name : 0;
 }
 
-/* Of an id that is in the mirror, but not in this segment; or 0: as `intern` left it. */
+/* Writes the name into the record: that of an id in the mirror, but not in this segment; or for 0,
+ * as `intern` left it. */
 static APART void spell_inline(struct control *control, struct spelled *spelled, uint32_t id)
 {
     struct string_key *key = &spelled->key;
@@ -76,11 +77,11 @@ static APART void spell_inline(struct control *control, struct spelled *spelled,
     }
     spelled->flags =
         ANNOT_FLAG_NAME_INLINE | (key->flags & ANNOT_STRING_CUT ? ANNOT_FLAG_NAME_CUT : 0);
-    if (spelled->manner == SPELL_INTERNED && (id == 0 || string)) /* else nobody gave it */
+    if (spelled->manner == SPELL_INTERNED && (id == 0 || string)) /* else the id is invalid */
         process_misuse(control->segment, ANNOT_MISUSE_NAME_INLINE);
 }
 
-/* For the next time, unless the text was cut. */
+/* Caches the id, unless the text was cut. */
 static void cache(struct control *control, uint32_t id)
 {
     const struct annot_string *string = strings_get(id);

@@ -23,7 +23,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-/* Scans for dead threads are system calls: about ten a second at most. */
+/* Scans for dead threads make system calls: about ten scans a second at most. */
 #define RECLAIM_PAUSE_TICKS UINT64_C(200000000)
 
 void stream_lose(struct control *control, enum annot_loss cause)
@@ -49,7 +49,7 @@ static APART int is_late(const struct segment *segment)
     return late != 0 && now > heartbeat && now - heartbeat > late;
 }
 
-/* The innermost recorded ranges, outermost first, where there are calls among them. */
+/* Copies the innermost recorded ranges, outermost first, if there are calls among them. */
 static APART void copy_open_calls(struct control *control, struct annot_block *block)
 {
     uint32_t at = ANNOT_OPEN_DEPTH, live = control->live_depth, skip = control->code_pending;
@@ -72,7 +72,7 @@ static APART void copy_open_calls(struct control *control, struct annot_block *b
     memmove(block->open, block->open + at, block->open_count * sizeof(block->open[0]));
 }
 
-/* The innermost recorded ranges, outermost first. */
+/* Copies the innermost recorded ranges, outermost first. */
 static void copy_open(const struct control *control, struct annot_block *block)
 {
     const struct annot_thread *thread = control->thread;
@@ -119,7 +119,7 @@ static APART void fill_header(struct control *control, struct annot_block *block
     clock_both(&block->claim_time, &block->claim_ns);
 }
 
-/* A block, as the policy says. */
+/* Claims a block as the policy says. */
 static APART int claim(const struct control *control, uint32_t *ret_index)
 {
     struct segment *segment = control->segment;
@@ -134,7 +134,7 @@ static APART int claim(const struct control *control, uint32_t *ret_index)
     return error;
 }
 
-/* Where the block changes. Not at each event that finds the pool full. */
+/* Checked when the block changes, but not at each event that finds the pool full. */
 static APART int is_foreign(struct control *control)
 {
     const struct segment *segment = control->segment;
@@ -164,14 +164,14 @@ static APART int begin_block(struct control *control, uint32_t index)
     control->block_index = index;
     control->committed = 0;
     control->block_state = block_publish(segment, index, ANNOT_BLOCK_CLAIMED);
-    /* The collector takes these two as hints, blocks tell for themselves. */
+    /* For the collector both are hints; block headers are authoritative. */
     annot_store_relaxed(&thread->block, index + 1);
     annot_store_relaxed(&thread->sequence, thread->sequence + 1);
     record_limit(control, ANNOT_BLOCK_DATA_SIZE);
     return 1;
 }
 
-/* There is none. */
+/* Sets the cause if there is no block. */
 static APART int lack_block(struct control *control, int error)
 {
     struct segment *segment = control->segment;
@@ -215,7 +215,7 @@ static int take_record(struct segment *segment, uint32_t index)
            annot_cas_acq_rel(&thread->state, &none, (uint32_t)ANNOT_THREAD_USED);
 }
 
-/* Used ones that became free first, then fresh ones. Returns the index or negative errno. */
+/* Takes a freed record first, then a fresh one. Returns the index or negative errno. */
 static int64_t find_record(struct segment *segment)
 {
     uint32_t *high = &segment->header->shared.thread_high;
@@ -239,7 +239,7 @@ static int64_t find_record(struct segment *segment)
     return -ENOSPC;
 }
 
-/* Without a tid nobody reads it: it is not yet of one thread. */
+/* Readers skip a record without a tid: it does not belong to one thread yet. */
 static void fill_record(struct control *control, struct annot_thread *thread)
 {
     struct segment *segment = control->segment;
@@ -294,7 +294,7 @@ static void mark_inherited(struct annot_open *open)
     open->time = ANNOT_OPEN_INHERITED;
 }
 
-/* Ranges that were open in the parent at the fork: their pops will do nothing. */
+/* Ranges that were open in the parent at the fork: their pops will have no effect. */
 static void inherit_stack(struct control *control)
 {
     struct keep *keep = control->keep;
@@ -348,8 +348,8 @@ void stream_attach(struct control *control, struct segment *segment)
     memset(control->keep->fork_live, 0, sizeof(control->keep->fork_live));
 }
 
-/* What no block header told goes to the segment's own counters. A kill between this and the freeing
- * of the record leaves them in both places: too many, never too few. */
+/* Adds losses not reported in block headers to the segment's counters. A kill between this and the
+ * freeing of the record leaves them in both places: too many, never too few. */
 static void hand_over_losses(struct segment *segment, struct annot_thread *thread,
                              const uint64_t *reported)
 {
@@ -387,12 +387,12 @@ void stream_detach(struct control *control)
 
 static int is_alive(const struct control *control, uint32_t owner)
 {
-    pid_t pid = annot_load_relaxed(&control->pid); /* partner: control_take; of the present owner */
+    pid_t pid = annot_load_relaxed(&control->pid); /* partner: control_take; of the current owner */
     return pid == 0 || proc_thread_alive(pid, (pid_t)owner);
 }
 
-/* Makes the control block of a thread that is gone the caller's. Other threads may be at the same
- * one, may have given it back, and it may have a new owner since, even with the same tid. */
+/* Makes the caller the owner of an ended thread's control block. Other threads may attempt the
+ * same, or may have freed it, and it may have a new owner since, even with the same tid. */
 static int take_over(struct control *control, const struct segment *segment)
 {
     uint32_t owner = annot_load_relaxed(&control->owner);
@@ -405,7 +405,7 @@ static int take_over(struct control *control, const struct segment *segment)
         return 0;
     if (annot_load_relaxed(&control->segment) == segment && !is_alive(control, owner))
         return 1;
-    annot_cas_acq_rel(&control->owner, &mine, owner); /* unless that one has given it back */
+    annot_cas_acq_rel(&control->owner, &mine, owner); /* unless that one has freed it */
     return 0;
 }
 

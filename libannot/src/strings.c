@@ -97,7 +97,7 @@ static uint32_t hash_of(const struct string_key *key)
 static int equal(uint32_t id, const struct string_key *key, uint32_t hash)
 {
     const struct annot_string *string = at_offset(id * ANNOT_STRING_UNIT);
-    /* Atomic, because a late swap in reserve may still try to take this word, in vain. */
+    /* Atomic, because a late swap in reserve may still attempt this word, and fail. */
     uint64_t word = annot_load_relaxed((const uint64_t *)string) & ~UINT64_C(0xffffffff);
     return (word | (uint64_t)ANNOT_STRING_CUT << 56) ==
                (word_make(key) | (uint64_t)ANNOT_STRING_CUT << 56) &&
@@ -108,7 +108,8 @@ static int equal(uint32_t id, const struct string_key *key, uint32_t hash)
            memcmp(string_bytes(string), key->bytes, key->length) == 0;
 }
 
-/* Reserves by one swap of the first word at the end; whoever finds the end taken moves it on. */
+/* Reserves by one swap of the first word at the end; a thread that finds the end taken moves it
+ * on. */
 static uint32_t reserve(const struct string_key *key)
 {
     const uint32_t limit = mirror_size / 4 * (4 - (uint32_t)key->sparing);
@@ -194,7 +195,7 @@ uint32_t strings_intern(const struct string_key *key)
     return 0;
 }
 
-/* Threads that come at the same time may each append the name. */
+/* Concurrent threads may each append the name. */
 uint16_t strings_observe(const struct string_key *observed, const struct string_key *name)
 {
     uint16_t number = strings_number(strings_intern(observed));
@@ -236,7 +237,7 @@ const struct annot_string *strings_by_number(uint32_t number)
     return strings_get(annot_load_acquire(&strings_numbered[number])); /* partner: append */
 }
 
-/* Returns 0 if a string that ends there can't be stored. */
+/* Reserves memory. Returns 0 if a string that ends there can't be stored. */
 static APART int back(struct segment *segment, uint32_t end)
 {
     uint32_t backed = annot_load_relaxed(&segment->strings_backed);
@@ -263,7 +264,7 @@ static void raise_used(struct segment *segment, uint32_t end)
         continue;
 }
 
-/* Of the string in the mirror. */
+/* Returns the size of a string in the mirror. */
 static uint32_t size_at(uint32_t offset)
 {
     return word_size(
@@ -347,7 +348,7 @@ int strings_sync_one(struct segment *segment, uint32_t id)
 void strings_after_fork(void)
 {
     uint32_t offset = ANNOT_STRING_UNIT;
-    /* The last one may be reserved, and mirror_used not be raised yet. */
+    /* The last one may be reserved without mirror_used having been raised. */
     while (strings_mirror &&
            (offset < mirror_used ||
             (offset < mirror_size && *(const uint64_t *)(strings_mirror + offset) != 0))) {

@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The collector comes by each millisecond while data flow. */
+/* The collector visits every millisecond while data flow. */
 enum { PAUSE_NS = 100 * 1000, PAUSE_MAX_NS = 2000 * 1000 };
 
 static APART uint64_t monotonic_ns(void)
@@ -25,19 +25,18 @@ static APART uint64_t monotonic_ns(void)
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-/* By the system call itself: nanosleep is a cancellation point, an event is none. A signal ends it
- * early, which does no harm. */
+/* Uses the system call itself: nanosleep is a cancellation point, which an event must not be. A
+ * signal ends it early, which is harmless. */
 static APART void pause_ns(long ns)
 {
     const struct timespec pause = {0, ns};
     syscall(SYS_nanosleep, &pause, NULL);
 }
 
-/* As the thread's next event would find out. */
+/* Decides as the thread's next event would. */
 static APART int does_go_on(const struct control *control, uint64_t gate)
 {
-    uint64_t before =
-        proc_block_signals(); /* a handler that jumps out would leave a reference behind */
+    uint64_t before = proc_block_signals(); /* a handler that jumps out would leak a reference */
     struct segment *segment = process_join(gate);
     int goes_on = segment == control->segment;
     if (segment)
@@ -46,8 +45,8 @@ static APART int does_go_on(const struct control *control, uint64_t gate)
     return goes_on;
 }
 
-/* Whether the session that the thread joined goes on. The gate changes for others' as well: then
- * this thread asks, and remembers for which generation. */
+/* True while the session of the thread is running. The gate changes for other sessions as well:
+ * then this checks once per generation. */
 static APART int is_recording(const struct control *control, uint64_t *asked)
 {
     uint64_t gate = annot_gate_v1.generation;
@@ -64,8 +63,7 @@ static uint64_t heartbeat(const struct segment *segment)
     return annot_load_relaxed(&segment->header->control.heartbeat);
 }
 
-/* Somebody waited in vain and threads hold all blocks: there is none that a collector could free.
- */
+/* A wait failed while threads held all blocks: the collector has none to free. */
 #define WITHOUT_HOPE (UINT64_MAX - 1)
 
 static int is_any_released(const struct segment *segment)

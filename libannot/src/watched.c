@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Ranges that somebody waits for: see watched.h. */
+/* Watched ranges: see watched.h. */
 #include "watched.h"
 
 #include "api.h"
@@ -20,10 +20,11 @@ struct watch {
 };
 
 uint32_t watch_set;
-static struct watch watches[ANNOT_WATCHES_MAX]; /* W: who took its place, before its bit */
+static struct watch watches[ANNOT_WATCHES_MAX]; /* W: the thread that reserved it, before its bit */
 static uint32_t watches_taken;                  /* W: all, atomic */
 
-/* ---- Which ranges ---------------------------------------------------------------------------- */
+/* ---- Matching ranges ---------------------------------------------------------------------------
+ */
 
 static int fits(uint32_t wanted, const char *bytes, uint32_t length)
 {
@@ -83,7 +84,8 @@ static uint32_t find_watches(const struct control *control, const struct emissio
     return bits;
 }
 
-/* ---- The session's range --------------------------------------------------------------------- */
+/* ---- The session's range -----------------------------------------------------------------------
+ */
 
 static void capture_add(struct segment *segment, uint32_t bits)
 {
@@ -119,7 +121,7 @@ void watch_capture(struct segment *segment, const char *text)
 
 /* ---- Events ---------------------------------------------------------------------------------- */
 
-/* Told by an id that this process gave out. */
+/* Identified by an id that this process issued. */
 static void see_end(struct control *control, const struct emission *emission,
                     struct watch_news *news)
 {
@@ -187,7 +189,7 @@ void watch_popped(struct control *control)
     }
 }
 
-/* Ends first: what begins, begins after them. */
+/* Ends first: new ranges begin after them. */
 APART void watch_tell(const struct watch_news *news)
 {
     for (uint32_t i = 0; i < ANNOT_WATCHES_MAX; i++)
@@ -200,7 +202,7 @@ APART void watch_tell(const struct watch_news *news)
 
 /* ---- Threads --------------------------------------------------------------------------------- */
 
-/* Of a parent's ranges only the session's count on. */
+/* Of a parent's ranges only the session's continue to count. */
 void watch_attach(struct control *control, int is_forked)
 {
     struct keep *keep = control->keep;
@@ -215,7 +217,7 @@ void watch_attach(struct control *control, int is_forked)
     }
 }
 
-/* A shadow's are the parent's. */
+/* A shadow's ranges are the parent's. */
 APART void watch_detach(struct control *control)
 {
     struct watch_news news = {.time = 0};

@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-/* Base, ATTR, ID, name and string of an event, and its key-values: they always fit a block. */
+/* Base, ATTR, ID, name and string of an event, and its key-values always fit a block. */
 _Static_assert(3 * ANNOT_GRANULE + 2 * ANNOT_STRING_MAX + ANNOT_PAYLOAD_BYTES <=
                    ANNOT_BLOCK_DATA_SIZE,
                "no event is larger than a block");
@@ -23,23 +23,23 @@ struct parts {
     uint8_t flags;
 };
 
-/* One key-value as it is written. */
+/* One key-value, ready to write. */
 struct pair {
     struct spelled key;
     uint64_t bits;     /* or, with VALUE_STRING, the size of: */
     const char *bytes; /* NULL: no bytes */
     uint8_t kind;      /* enum annot_value_kind */
-    uint8_t flags;     /* enum annot_record_flags, beside those of the key */
+    uint8_t flags;     /* enum annot_record_flags, in addition to those of the key */
 };
 
-/* What is planned, in memory of the thread's own: the stack is the program's. Nothing else is
- * written while the thread has its BUSY mark, but by another task that shares the thread's storage:
- * who copies from the plan looks then whether it is still its own (is_own). Each step that goes
- * deep stands alone (APART) and has returned when the next one begins. */
+/* The plan of a record, in the thread's private memory: the stack is the program's. While the
+ * thread has its BUSY mark, only another task that shares the thread's storage can overwrite it:
+ * code that copies from the plan checks ownership afterwards (is_own). Each step with deep calls is
+ * a separate function (APART) that returns before the next one begins. */
 struct writing {
     struct parts parts;
     struct pair pair;
-    uint32_t is_cut; /* some key-value, or behind the last one that fits */
+    uint32_t is_cut; /* a key-value was cut or left out */
 };
 
 _Static_assert(sizeof(struct writing) <= WRITING_SIZE, "it has its place in struct keep");
@@ -54,22 +54,22 @@ static uint32_t granules_of(uint32_t bytes)
     return (bytes + ANNOT_GRANULE - 1) / ANNOT_GRANULE;
 }
 
-/* The plan is of the event that this task writes, which stands on its stack. (Static ones have no
- * texts.) */
+/* Marks the plan as belonging to the event that this task writes, which stands on its stack.
+ * (Static ones have no texts.) */
 static void own(const struct control *control, const struct emission *emission)
 {
     annot_store_relaxed(&control->keep->planned, emission);
     annot_fence_release();
 }
 
-/* Whether what was copied from it before is of that event alone. Partner: own. */
+/* True if the data copied from the plan before belong to that event alone. Partner: own. */
 static int is_own(const struct control *control, const struct emission *emission)
 {
     annot_fence_acquire();
     return annot_load_relaxed(&control->keep->planned) == emission;
 }
 
-/* Not beyond `end`. */
+/* Writes nothing that would exceed `end`. */
 static uint8_t *put_bytes(uint8_t *at, const uint8_t *end, const void *bytes, uint32_t length)
 {
     uint32_t padded = granules_of(length) * ANNOT_GRANULE;
@@ -92,7 +92,7 @@ static int has_own_time(uint8_t kind)
     return kind == ANNOT_REC_SPAN || kind == ANNOT_REC_CLOCK;
 }
 
-/* A range on a track that is held back has ID alone. */
+/* A filtered range on a track has only an ID. */
 static int has_name(const struct emission *emission)
 {
     if (is_flow(emission->kind))
@@ -129,7 +129,7 @@ static void plan_string(const struct emission *emission, struct parts *parts)
     parts->granules += granules_of(parts->string.length);
 }
 
-/* Behind the name. */
+/* Plans the parts after the name. */
 static APART void plan(struct control *control, const struct emission *emission)
 {
     struct parts *parts = &writing_of(control)->parts;
@@ -140,7 +140,7 @@ static APART void plan(struct control *control, const struct emission *emission)
     if (has_attr(emission)) {
         parts->flags |= ANNOT_FLAG_ATTR;
         parts->granules++;
-        control->name_limit = strings_sync(control->segment); /* domains are told there */
+        control->name_limit = strings_sync(control->segment); /* copies domains */
     }
     if (emission->id || emission->kind == ANNOT_REC_SPAN) {
         parts->flags |= ANNOT_FLAG_ID;
@@ -180,7 +180,7 @@ static void put_parts(uint8_t *at, const struct emission *emission, const struct
     put_bytes(at, end, parts->string.bytes, parts->string.length);
 }
 
-/* Returns its bytes, at most `room`; 0: another task came in between. */
+/* Writes the record. Returns its bytes, at most `room`; 0: another task intervened. */
 static APART uint32_t put_record(struct control *control, const struct emission *emission,
                                  uint8_t *at, uint32_t room, uint64_t time)
 {
@@ -205,7 +205,7 @@ static void plan_struct(struct control *control, const struct annot_value *value
     pair->bits = is_cut ? ANNOT_STRUCT_BYTES : size;
     pair->flags = ANNOT_FLAG_VALUE_STRING | (is_cut ? ANNOT_FLAG_VALUE_CUT : 0);
     writing->is_cut |= (uint32_t)is_cut;
-    control->name_limit = strings_sync(control->segment); /* schemas are told there */
+    control->name_limit = strings_sync(control->segment); /* copies schemas */
 }
 
 static void plan_text(const struct annot_value *value, struct pair *pair)
@@ -219,7 +219,7 @@ static void plan_text(const struct annot_value *value, struct pair *pair)
         pair->flags |= ANNOT_FLAG_VALUE_CUT;
 }
 
-/* Of a counter group, where a value is a number: what is none counts as 0. */
+/* For a counter group: values that are not numbers count as 0. */
 static void plan_number(const struct annot_value *value, struct pair *pair)
 {
     int is_number = value->kind >= ANNOT_PAYLOAD_INT64 && value->kind <= ANNOT_PAYLOAD_DOUBLE;
@@ -243,7 +243,7 @@ static void plan_any(const struct annot_value *value, struct pair *pair)
         pair->kind = ANNOT_VALUE_NONE;
 }
 
-/* The value first, for the key goes deep. */
+/* Plans the value; before the key, which makes deep calls. */
 static APART void plan_value(const struct annot_value *value, int is_group, struct pair *pair)
 {
     *pair = (struct pair){.kind = value->kind, .key.id = value->key_name};
@@ -269,7 +269,7 @@ static uint32_t pair_granules(const struct pair *pair)
     return 1 + granules_of(pair->key.key.length) + granules_of(bytes);
 }
 
-/* Returns what is behind it, or NULL: it does not fit, or another task came in between. */
+/* Returns the address after it, or NULL if it does not fit, or another task intervened. */
 static APART uint8_t *put_pair(struct control *control, const struct emission *emission,
                                uint8_t *at)
 {
@@ -338,7 +338,8 @@ static int has_room(struct control *control, uint32_t size)
     return stream_next(control);
 }
 
-/* Nothing of it is visible before the commit, so a block that is too short is just closed. */
+/* Writes them to this block or the next. They are invisible before the commit, so a block that is
+ * too short is just closed. */
 static int64_t put_values_somewhere(struct control *control, const struct emission *emission,
                                     uint32_t record_size)
 {
@@ -350,7 +351,7 @@ static int64_t put_values_somewhere(struct control *control, const struct emissi
     return put_values(control, emission, record_next(control) + record_size);
 }
 
-/* Writes and commits what is planned. Returns its time, or 0: another task came in between. */
+/* Writes and commits the plan. Returns its time, or 0 if another task intervened. */
 static APART uint64_t put_event(struct control *control, const struct emission *emission,
                                 uint32_t values_size)
 {
