@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* NVTX 3 as a tool sees it: types, and the numbers of modules and callbacks. The calls that a
- * program makes are left out, and so are their definitions. */
+/* The tool side of NVTX 3: types, and the numbers of modules and callbacks. The calls for programs
+ * and their definitions are excluded. */
 #ifndef ANNOT_NVTX_API_H
 #define ANNOT_NVTX_API_H
 

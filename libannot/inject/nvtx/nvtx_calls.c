@@ -16,11 +16,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* While nobody records, a callback is to be a load, a test and a return, without a branch that is
- * taken: what needs a frame stands in a function of its own. */
+/* Outside of recordings, a callback should be a load, a test and a return, without a taken branch:
+ * code that needs a frame is in a separate function. */
 #define APART_CALL static __attribute__((noinline))
 
-/* So short a function lies in one line of the cache: across two it takes a cycle more. */
+/* Such short functions fit one cache line: across two they take a cycle more. */
 #define PAIR_CALL __attribute__((aligned(64)))
 
 /* ---- Any domain ------------------------------------------------------------------------------ */
@@ -253,7 +253,7 @@ static void name_category_w(uint32_t category, const wchar_t *name)
     name_category_a(category, nvtx_thread_text(name));
 }
 
-/* Some give what pthread_self() returns, cut. */
+/* Some programs pass the result of pthread_self(), cut. */
 static void nvtx_name_thread(uint32_t thread, const char *name)
 {
     int error = errno;
@@ -299,7 +299,7 @@ static nvtxDomainHandle_t domain_create_w(const wchar_t *name)
     return domain_create_a(nvtx_thread_text(name));
 }
 
-/* Other images may use the domain of that name, and what is open in it goes on. */
+/* No effect: other images may use the domain of that name, and its open ranges continue. */
 static void domain_destroy(nvtxDomainHandle_t domain)
 {
     (void)domain;
@@ -340,10 +340,10 @@ static nvtxStringHandle_t register_w(nvtxDomainHandle_t domain, const wchar_t *t
 
 /* ---- Resources: module CORE2 ----------------------------------------------------------------- */
 
-/* A resource whose name is not kept. */
+/* A resource without a stored name. */
 #define RESOURCE_NONE ((nvtxResourceHandle_t)UINTPTR_MAX)
 
-/* Of what a program calls a resource, what the naming calls of CUDA and OpenCL name as well. */
+/* Maps a resource type to the object kind that the naming calls of CUDA and OpenCL use. */
 static uint32_t object_of(uint32_t type)
 {
     static const struct {
@@ -382,7 +382,7 @@ static nvtxResourceHandle_t resource_create(nvtxDomainHandle_t domain,
     if (attributes) {
         size_t size = attributes->size < sizeof(whole) ? attributes->size : sizeof(whole);
         memcpy(&whole, attributes, size);
-        if (size < sizeof(whole)) /* the message is the last thing of it */
+        if (size < sizeof(whole)) /* the message is the last member */
             whole.messageType = NVTX_MESSAGE_UNKNOWN;
         name_resource(&whole, &place);
     }
@@ -416,10 +416,10 @@ const NvtxFunctionPointer nvtx_core2_calls[NVTX_CBID_CORE2_SIZE] = {
 
 /* ---- Names of objects: modules CUDA, CUDART and OPENCL --------------------------------------- */
 
-/* Names of devices, contexts, streams, events and other objects, kept by the object's handle or
+/* Names of devices, contexts, streams, events and other objects, stored by the object's handle or
  * number (inject_objects.h). */
 
-/* By pointer, as all but devices are identified. */
+/* By pointer, for all objects except devices. */
 #define NAMES_POINTER(function, object)                                                            \
     static void function##_a(const void *value, const char *name)                                  \
     {                                                                                              \

@@ -17,7 +17,7 @@ nvtxRangeId_t nvtx_start(nvtxDomainHandle_t domain, const nvtxEventAttributes_t 
 void nvtx_end(nvtxRangeId_t range);
 void nvtx_mark(nvtxDomainHandle_t domain, const nvtxEventAttributes_t *attributes);
 
-/* Pushes an event that was read of attributes, during a recording. */
+/* Pushes an event read from attributes, during a recording. */
 int nvtx_push_event(const struct annot_event *event);
 
 /* Callbacks by id; id 0 is unused. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Extension COUNTERS: counters and groups of them become annot's, with their unit.
  *
- * A group is a counter with a series for each of its entries. Samples that come with times of their
- * own are spans without length on a timeline of the counter: annot's counters have the time at
- * which they are told. Differences are summed up. Threads: any. */
+ * A group is a counter with a series for each of its entries. Samples with explicit times are spans
+ * without length on a timeline of the counter, because annot's counters take the time of the call.
+ * Differences are summed up. Threads: any. */
 #include "nvtx_counters.h"
 
 #include "nvtx_extension.h"
@@ -25,11 +25,12 @@ struct counter {
     uint64_t flags, scale, divisor; /* enum nvtx_counter_flag; 0: 1 */
     uint64_t time, scope;
     uint8_t has_time;
-    uint8_t last_kind; /* enum annot_payload_kind; of the last sample. W: anybody */
+    uint8_t last_kind; /* enum annot_payload_kind; of the last sample. W: any thread */
     uint64_t last;     /* its bits */
 };
 
-/* ---- What is registered ---------------------------------------------------------------------- */
+/* ---- Registration ------------------------------------------------------------------------------
+ */
 
 static const char *unit_of(const struct nvtx_semantics_counter *semantics)
 {
@@ -47,7 +48,7 @@ static uint64_t hash_counter(const struct nvtx_counter_said *said,
     return hash;
 }
 
-/* "SCOPE/NAME", where it has a scope that says more than the process. */
+/* "SCOPE/NAME" if its scope is narrower than the process. */
 static const char *full_name(annot_domain domain, const struct nvtx_counter_said *said)
 {
     char name[NAME_MAX_SIZE + 1];
@@ -114,7 +115,7 @@ static double number_as_double(const struct annot_value *value)
                                                : (double)value->value.int64;
 }
 
-/* What the largest number of an integer type is. */
+/* Returns the largest number of an integer type. */
 static double largest_of(annot_domain domain, uint64_t type)
 {
     struct nvtx_layout layout = nvtx_layout_of(domain, type);
@@ -124,7 +125,7 @@ static double largest_of(annot_domain domain, uint64_t type)
     return layout.class == NVTX_CLASS_SIGNED ? all / 2 - 1 : all - 1;
 }
 
-/* What semantics make of a number: a share of 1, or so many of its unit. */
+/* Applies semantics to a number: a share of 1, or a multiple of its unit. */
 static void apply(struct annot_value *value, uint64_t flags, const uint64_t scale[2],
                   double largest)
 {
@@ -181,7 +182,7 @@ static void sample_number(struct counter *counter, struct annot_value *value)
     emit_value(counter, value);
 }
 
-/* Numbers of a group; what is none of them is taken out and told once. */
+/* Keeps the numbers of a group; other values are removed and reported once. */
 static uint32_t numbers_of(struct counter *counter, struct nvtx_decoding *decoding)
 {
     uint32_t count = 0;
@@ -214,7 +215,7 @@ static void emit_group(struct counter *counter, struct nvtx_decoding *decoding)
         annot_counter_event(&event);
 }
 
-/* The samples of a counter that has one: its schema and size. */
+/* Returns the schema of a counter group, or NULL, and the layout of its samples. */
 static const struct nvtx_schema *group_of(const struct counter *counter,
                                           struct nvtx_layout *ret_layout)
 {
@@ -258,7 +259,8 @@ static void sample_no_value(annot_domain domain, uint64_t id, uint8_t reason)
     }
 }
 
-/* ---- Samples with times of their own --------------------------------------------------------- */
+/* ---- Samples with explicit times ---------------------------------------------------------------
+ */
 
 static void emit_span(struct counter *counter, const struct nvtx_decoding *decoding,
                       const struct nvtx_stamp *at)
@@ -278,7 +280,7 @@ static void emit_span(struct counter *counter, const struct nvtx_decoding *decod
     annot_emit_spans(&span, 1);
 }
 
-/* `at`: its own time, or NULL. */
+/* `at`: its explicit time, or NULL. */
 static void sample(struct counter *counter, struct nvtx_bytes bytes, const int64_t *at)
 {
     struct nvtx_layout layout;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* See nvtx_decode.h. A schema is walked entry by entry: find where an entry's elements are, put
- * them as values. */
+/* See nvtx_decode.h. A schema is walked entry by entry: find an entry's elements, add them as
+ * values. */
 #include "nvtx_decode.h"
 
 #include "nvtx_extension.h"
@@ -14,19 +14,19 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-/* A schema that is being walked. */
+/* A schema during its walk. */
 struct nvtx_frame {
     struct nvtx_decoding *decoding;
     const struct nvtx_schema *schema;
     struct nvtx_bytes bytes;
-    uint64_t cursor, end; /* where the last entry ended; the farthest of them */
+    uint64_t cursor, end; /* end of the last entry; the farthest end */
     uint32_t level;
-    uint64_t kept[NVTX_SLOTS]; /* values that others take lengths from */
+    uint64_t kept[NVTX_SLOTS]; /* values that other entries use as lengths */
 };
 
 /* An entry's elements. */
 struct nvtx_place {
-    uint64_t type; /* the entry's, or what that is when structs of a single number are unwrapped */
+    uint64_t type; /* the entry's, or the inner type after unwrapping structs of a single number */
     struct nvtx_layout layout;
     struct nvtx_bytes bytes; /* all of them, if they are of one size */
     uint64_t count;
@@ -35,7 +35,7 @@ struct nvtx_place {
 
 /* ---- Memory of elements ---------------------------------------------------------------------- */
 
-/* Up to `size` bytes of this process, which may not be there: whole pages of them. */
+/* Copies up to `size` bytes of this process, which may be unmapped: whole pages of them. */
 static struct nvtx_bytes nvtx_copy_memory(struct nvtx_decoding *decoding, uint64_t address,
                                           size_t size)
 {
@@ -55,7 +55,7 @@ static struct nvtx_bytes nvtx_copy_memory(struct nvtx_decoding *decoding, uint64
     return got > 0 ? (struct nvtx_bytes){copy, (size_t)got} : (struct nvtx_bytes){NULL, 0};
 }
 
-/* Copies that find_place made stay. */
+/* Keeps a copy that find_place made. */
 static void nvtx_keep_copy(struct nvtx_decoding *decoding, struct nvtx_bytes bytes)
 {
     if (bytes.at == decoding->copies + decoding->copy_used)
@@ -73,7 +73,7 @@ static int is_inside(struct nvtx_bytes of, uint64_t address, struct nvtx_bytes *
     return 1;
 }
 
-/* What a pointer leads to: the rest of a payload of this event, else at most `size` bytes. */
+/* Follows a pointer: returns the rest of a payload of this event, else at most `size` bytes. */
 static struct nvtx_bytes follow(const struct nvtx_frame *frame, uint64_t address, size_t size)
 {
     struct nvtx_decoding *decoding = frame->decoding;
@@ -88,7 +88,7 @@ static struct nvtx_bytes follow(const struct nvtx_frame *frame, uint64_t address
     return address ? nvtx_copy_memory(decoding, address, size) : (struct nvtx_bytes){NULL, 0};
 }
 
-/* The rest from an offset on; NULL: it is outside. */
+/* Returns the rest from an offset on; NULL if it is outside. */
 static struct nvtx_bytes nvtx_bytes_from(struct nvtx_bytes bytes, uint64_t offset)
 {
     if (offset > bytes.size)
@@ -96,7 +96,7 @@ static struct nvtx_bytes nvtx_bytes_from(struct nvtx_bytes bytes, uint64_t offse
     return (struct nvtx_bytes){bytes.at + offset, bytes.size - (size_t)offset};
 }
 
-/* What an entry that holds an address or an offset means, from its first byte on. */
+/* Resolves an entry that holds an address or an offset, to its first byte. */
 static struct nvtx_bytes resolve(const struct nvtx_frame *frame, const struct nvtx_entry *entry,
                                  uint64_t offset, size_t size)
 {
@@ -116,7 +116,7 @@ static struct nvtx_bytes resolve(const struct nvtx_frame *frame, const struct nv
 
 /* ---- Number of elements ---------------------------------------------------------------------- */
 
-/* The product of integers; what is negative counts as none. */
+/* Returns the product of integers; negative ones count as 0. */
 static uint64_t nvtx_product_of(uint64_t type, const struct nvtx_layout *layout,
                                 struct nvtx_bytes bytes)
 {
@@ -138,7 +138,8 @@ static uint64_t nvtx_product_of(uint64_t type, const struct nvtx_layout *layout,
     return at ? product : 0;
 }
 
-/* As another payload of the event says: by its type, or the first entry of its schema. */
+/* Returns a length from another payload of the event: by its type, or the first entry of its
+ * schema. */
 static uint64_t length_in_blob(const struct nvtx_decoding *decoding, uint64_t index)
 {
     if (index >= decoding->blob_count || !decoding->blobs[index].bytes)
@@ -179,7 +180,7 @@ static uint64_t count_to_zero(struct nvtx_bytes bytes, uint64_t size)
     return count;
 }
 
-/* How many elements an entry has; UINT64_MAX: up to a zero. */
+/* Returns the number of elements of an entry; UINT64_MAX: up to a zero. */
 static uint64_t count_of(const struct nvtx_frame *frame, const struct nvtx_entry *entry,
                          const struct nvtx_layout *layout)
 {
@@ -202,11 +203,11 @@ static uint64_t count_of(const struct nvtx_frame *frame, const struct nvtx_entry
 
 /* ---- Places of elements ---------------------------------------------------------------------- */
 
-/* Cuts an entry's elements to what is there of them. */
+/* Cuts an entry's elements to the available bytes. */
 static void bound_place(struct nvtx_frame *frame, struct nvtx_place *place)
 {
     uint64_t size = place->layout.size;
-    if (size == 0) /* as long as it says itself */
+    if (size == 0) /* variable size */
         return;
     if (place->count == UINT64_MAX)
         place->count = count_to_zero(place->bytes, size);
@@ -217,7 +218,7 @@ static void bound_place(struct nvtx_frame *frame, struct nvtx_place *place)
     place->bytes.size = (size_t)(place->count * size);
 }
 
-/* A text that is not there is one, as in all of annot. */
+/* True for a NULL text, which is shown as "(null)" as in all of annot. */
 static int is_null_text(const struct nvtx_frame *frame, const struct nvtx_entry *entry,
                         const struct nvtx_place *place, uint64_t offset)
 {
@@ -227,7 +228,8 @@ static int is_null_text(const struct nvtx_frame *frame, const struct nvtx_entry 
            nvtx_bits_of(frame->bytes.at + offset, NVTX_POINTER_SIZE) == 0;
 }
 
-/* Moves the cursor behind the entry. 0: they are nowhere. */
+/* Finds an entry's elements and moves the cursor past the entry. Returns 0 if they cannot be
+ * found. */
 static int nvtx_find_place(struct nvtx_frame *frame, uint32_t index, struct nvtx_place *place)
 {
     const struct nvtx_entry *entry = &frame->schema->entries[index];
@@ -261,7 +263,7 @@ static int nvtx_find_place(struct nvtx_frame *frame, uint32_t index, struct nvtx
     place->bytes = nvtx_bytes_from(frame->bytes, offset);
     uint64_t said = place->count, size;
     bound_place(frame, place);
-    if (said == UINT64_MAX) /* up to a zero, which is passed as well */
+    if (said == UINT64_MAX) /* up to a zero, which is skipped as well */
         said = place->count + 1;
     if (__builtin_mul_overflow(said, place->layout.size, &size) ||
         __builtin_add_overflow(offset, size, &frame->cursor))
@@ -271,7 +273,7 @@ static int nvtx_find_place(struct nvtx_frame *frame, uint32_t index, struct nvtx
 
 /* ---- Keys and values ------------------------------------------------------------------------- */
 
-/* Keys begin with the path; each returns how long it was before. */
+/* Keys begin with the path; each function returns its former length. */
 static uint32_t nvtx_path_put(struct nvtx_decoding *decoding, const char *text)
 {
     uint32_t before = decoding->path_length;
@@ -297,7 +299,7 @@ static uint32_t nvtx_path_put_number(struct nvtx_decoding *decoding, const char 
     return length;
 }
 
-/* An entry without a name has its number. */
+/* An unnamed entry uses its index. */
 static uint32_t nvtx_path_put_entry(struct nvtx_frame *frame, uint32_t index)
 {
     const char *name = frame->schema->entries[index].name;
@@ -306,7 +308,8 @@ static uint32_t nvtx_path_put_entry(struct nvtx_frame *frame, uint32_t index)
     return nvtx_path_put_number(frame->decoding, "", index, "");
 }
 
-/* Room for a value with the key of an entry, or NULL. The last place is the count's. */
+/* Returns room for a value with the key of an entry, or NULL. The last one is reserved for the
+ * count. */
 static struct annot_value *add_value(struct nvtx_frame *frame, uint32_t index)
 {
     struct nvtx_decoding *decoding = frame->decoding;
@@ -326,7 +329,7 @@ static struct annot_value *add_value(struct nvtx_frame *frame, uint32_t index)
     }
     uint32_t before = decoding->path_length;
     if (frame->level > 0 && frame->schema->type.count == 1 && before > 0)
-        decoding->path_length--; /* the only thing of a struct is called as that is */
+        decoding->path_length--; /* the only entry of a struct uses the struct's name */
     else
         nvtx_path_put_entry(frame, index);
     struct nvtx_line line = nvtx_line_begin(decoding);
@@ -378,7 +381,7 @@ static int is_time(const struct nvtx_entry *entry)
            (role >= NVTX_ENTRY_RANGE_BEGIN && role <= NVTX_ENTRY_MARK);
 }
 
-/* Returns 1 if that is all there is to the entry. */
+/* Returns 1 if the entry is only an attribute. */
 static int take_attribute(struct nvtx_decoding *decoding, const struct nvtx_entry *entry,
                           uint64_t bits)
 {
@@ -435,7 +438,7 @@ static void put_handle(struct nvtx_frame *frame, uint32_t index, uint64_t bits)
     set_text(value, nvtx_line_end(frame->decoding, &line));
 }
 
-/* Characters, addresses, wide integers, bytes: what has no kind of its own in annot. */
+/* Characters, addresses, wide integers, bytes: types without a kind in annot. */
 static void put_as_text(struct nvtx_frame *frame, uint32_t index, const struct nvtx_place *place)
 {
     struct annot_value *value = add_value(frame, index);
@@ -496,7 +499,7 @@ static void put_array(struct nvtx_frame *frame, uint32_t index, const struct nvt
     set_text(value, nvtx_line_end(frame->decoding, &line));
 }
 
-/* Of what is no schema. */
+/* Adds elements that are not structs. */
 static void nvtx_put_place(struct nvtx_frame *frame, uint32_t index, const struct nvtx_place *place)
 {
     const struct nvtx_entry *entry = &frame->schema->entries[index];
@@ -520,7 +523,7 @@ static size_t walk(struct nvtx_decoding *decoding, const struct nvtx_schema *sch
 static size_t walk_union(struct nvtx_frame *frame, const struct nvtx_schema *schema,
                          struct nvtx_bytes bytes, uint64_t selected);
 
-/* One or several structs. Returns where the last one ends. */
+/* Adds one or several structs. Returns the end of the last one. */
 static uint64_t put_structs(struct nvtx_frame *frame, uint32_t index,
                             const struct nvtx_place *place)
 {
@@ -551,7 +554,7 @@ static uint64_t put_structs(struct nvtx_frame *frame, uint32_t index,
     return place->layout.size ? place->layout.size * (place->is_array ? place->count : 1) : end;
 }
 
-/* A struct that is nothing but a number is that number, as Python's package for NVTX has it. */
+/* A struct of a single number is treated as the number, as in Python's package for NVTX. */
 static void unwrap(const struct nvtx_decoding *decoding, struct nvtx_place *place)
 {
     for (uint32_t i = 0; i < NVTX_LEVELS && place->layout.class == NVTX_CLASS_SAID; i++) {
@@ -569,7 +572,7 @@ static void unwrap(const struct nvtx_decoding *decoding, struct nvtx_place *plac
     }
 }
 
-/* Any elements. */
+/* Adds elements of any type. */
 static void nvtx_walk_place(struct nvtx_frame *frame, uint32_t index, struct nvtx_place *place)
 {
     unwrap(frame->decoding, place);
@@ -586,7 +589,7 @@ static void nvtx_walk_place(struct nvtx_frame *frame, uint32_t index, struct nvt
     nvtx_put_place(frame, index, place);
 }
 
-/* 0: what follows cannot be found. */
+/* Returns 0 if the next entry cannot be found. */
 static int walk_entry(struct nvtx_frame *frame, uint32_t index)
 {
     struct nvtx_decoding *decoding = frame->decoding;
@@ -599,7 +602,7 @@ static int walk_entry(struct nvtx_frame *frame, uint32_t index)
     uint64_t before = frame->cursor;
     if (!nvtx_find_place(frame, index, &place)) {
         decoding->left_out++;
-        return frame->cursor > before; /* a pointer to nothing is passed */
+        return frame->cursor > before; /* a pointer to unmapped memory is skipped */
     }
     nvtx_keep_copy(decoding, place.bytes);
     nvtx_walk_place(frame, index, &place);
@@ -624,7 +627,7 @@ static size_t walk_union(struct nvtx_frame *frame, const struct nvtx_schema *sch
     return end_of(&inner);
 }
 
-/* The entry that selects has its own index in none of its values. */
+/* The selecting entry never selects itself. */
 static size_t walk_selected(struct nvtx_frame *frame)
 {
     const struct nvtx_schema *schema = frame->schema;
@@ -675,7 +678,7 @@ enum { PLACES = 64 };
 
 static struct nvtx_decoding places[PLACES];
 
-/* The threads that had taken them are not there. */
+/* The threads that had taken them do not exist in the child. */
 static void in_child(void)
 {
     for (uint32_t i = 0; i < PLACES; i++)
@@ -687,7 +690,7 @@ __attribute__((constructor)) static void set_up(void)
     pthread_atfork(NULL, NULL, in_child);
 }
 
-/* Each thread begins at one of its own. */
+/* Threads start the search at different buffers. */
 static struct nvtx_decoding *take_place(void)
 {
     static const char here;
@@ -708,7 +711,8 @@ struct nvtx_decoding *nvtx_decoding_take(annot_domain domain, const struct nvtx_
     struct nvtx_decoding *decoding = take_place();
     if (!decoding)
         return NULL;
-    /* One by one: a compiler makes that a few wide stores, of a memset a slow instruction. */
+    /* One by one: a compiler turns that into a few wide stores, a memset into a slow
+     * instruction. */
     decoding->is_deferred = 0;
     decoding->flexible = (struct nvtx_bytes){NULL, 0};
     decoding->message = (struct nvtx_message){0, NULL};
@@ -733,7 +737,7 @@ void nvtx_decoding_give(struct nvtx_decoding *decoding)
 
 /* ---- Blobs ----------------------------------------------------------------------------------- */
 
-/* A payload that needs no schema: as if one had it as its only entry. */
+/* Decodes a payload without a schema, as the only entry of a temporary one. */
 static void decode_plain(struct nvtx_decoding *decoding, const struct nvtx_blob_said *blob,
                          const struct nvtx_layout *layout)
 {
@@ -758,13 +762,13 @@ static void decode_plain(struct nvtx_decoding *decoding, const struct nvtx_blob_
         return;
     }
     nvtx_walk_place(&frame, 0, &place);
-    /* The entry is gone with this frame. */
+    /* The entry is invalid after this frame. */
     for (uint32_t i = 0; i < decoding->value_count; i++)
         if (decoding->entries[i] == entry)
             decoding->entries[i] = NULL;
 }
 
-/* Returns 0 if it takes more than this. */
+/* Returns 0 if the schema needs the full walk. */
 static int decode_numbers(struct nvtx_decoding *decoding, const struct nvtx_schema *schema,
                           struct nvtx_bytes bytes)
 {
@@ -821,7 +825,7 @@ void nvtx_decode_end(struct nvtx_decoding *decoding)
         annot_value_uint64(NVTX_KEY_LEFT_OUT, decoding->left_out);
 }
 
-/* Of several, keys begin with the schema's name, else the payload's number. */
+/* With several payloads, keys begin with the schema's name, else the payload's number. */
 void nvtx_decode(struct nvtx_decoding *decoding)
 {
     uint32_t visible = 0;

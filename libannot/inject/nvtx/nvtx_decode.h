@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* Payloads of an event as annot's key-values.
  *
- * All of it is foreign: what a schema says of the bytes may be a lie. Only what a program gave with
- * a size is read directly, and only within it; other memory that entries point to is copied by the
- * kernel, which fails where there is none. Steps, levels, values and text are bounded. What is cut,
- * lies outside or is not understood is counted; the count is a key-value itself.
+ * All input is untrusted: a schema may misdescribe the bytes. Only memory that a program passed
+ * with a size is read directly, and only within it; other memory that entries point to is copied by
+ * the kernel, which fails for unmapped addresses. Steps, levels, values and text are bounded.
+ * Entries that are cut, lie outside or are not understood are counted; the count is a key-value
+ * itself.
  *
- * Threads: any, also signal handlers: what is decoded stands in one of 64 places of the process,
- * not on a stack that may be small. Cost: a quarter of a push for each value; 1 us for each text
- * outside of the payloads. */
+ * Threads: any, also signal handlers: a decoding is one of 64 static buffers of the process, not on
+ * a stack that may be small. Cost: a quarter of a push for each value; 1 us for each text outside
+ * of the payloads. */
 #ifndef ANNOT_NVTX_DECODE_H
 #define ANNOT_NVTX_DECODE_H
 
@@ -31,10 +32,10 @@ struct nvtx_bytes {
     size_t size;
 };
 
-/* A time that an entry holds. */
+/* A time in an entry. */
 struct nvtx_stamp {
     int64_t ticks;
-    uint64_t domain; /* of times; 0: not said */
+    uint64_t domain; /* of times; 0: unspecified */
     int is_there;
 };
 
@@ -43,10 +44,10 @@ struct nvtx_decoding {
     annot_domain domain;
     uint8_t is_deferred; /* times are not shown as values */
     const struct nvtx_blob_said *blobs;
-    struct nvtx_bytes flexible; /* of a batch: what offsets and pointers may lead to */
+    struct nvtx_bytes flexible; /* of a batch: target of offsets and pointers */
 
-    /* What entries say about the event. */
-    struct nvtx_message message; /* text NULL and name 0: nothing */
+    /* Attributes of the event that entries set. */
+    struct nvtx_message message; /* text NULL and name 0: not set */
     uint64_t scope, range;
     struct nvtx_stamp begin, end, mark;
     uint32_t color, category;
@@ -54,32 +55,33 @@ struct nvtx_decoding {
 
     uint32_t blob_count;
     uint32_t left_out;
-    uint32_t steps;       /* left */
-    uint32_t path_length; /* of keys: what stands before a name */
+    uint32_t steps;       /* remaining */
+    uint32_t path_length; /* of keys: the prefix of a name */
     uint32_t text_used, copy_used, value_count;
-    const struct nvtx_entry *entries[NVTX_VALUES]; /* that values are of; NULL: none */
+    const struct nvtx_entry *entries[NVTX_VALUES]; /* entries of the values; NULL: without entry */
     struct annot_value values[NVTX_VALUES];
     char path[128];
     char text[NVTX_TEXT_ROOM];
     uint8_t copies[NVTX_COPY_ROOM];
 };
 
-/* A place for an event with these payloads; NULL: all are taken. Give it back. */
+/* Takes a buffer for an event with these payloads; NULL: all are taken. Return it with
+ * nvtx_decoding_give. */
 struct nvtx_decoding *nvtx_decoding_take(annot_domain domain, const struct nvtx_blob_said *blobs,
                                          size_t count);
 void nvtx_decoding_give(struct nvtx_decoding *decoding);
 
-/* All blobs; leaves room for the count, and adds it if it is not 0. */
+/* Decodes all blobs; leaves room for the count, and adds it if it is not 0. */
 void nvtx_decode(struct nvtx_decoding *decoding);
 
-/* Bytes of one schema. Returns how many of them it is; SIZE_MAX: it cannot be told. */
+/* Decodes bytes of one schema. Returns how many of them it covers. */
 size_t nvtx_decode_schema(struct nvtx_decoding *decoding, const struct nvtx_schema *schema,
                           struct nvtx_bytes bytes);
 
-/* Adds the count of what was left out. */
+/* Adds the count of skipped entries. */
 void nvtx_decode_end(struct nvtx_decoding *decoding);
 
-/* What an event is besides its values: those of its attributes that the payload overrides. */
+/* Applies the attributes that the payload overrides to the event. */
 void nvtx_decoding_apply(const struct nvtx_decoding *decoding, struct annot_event *event);
 
 #endif

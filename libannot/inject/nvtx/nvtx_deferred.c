@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Deferred events: see nvtx_payload.h. Whole ranges and marks are spans of a queue, one for each
- * scope of a domain; a mark has no length. Those of which only the begin or the end is told wait
- * for the other in a table of their queue.
+ * scope of a domain; a mark has no length. A separate begin or end waits for its counterpart in a
+ * table.
  *
- * Counters of a deferred event are values of its span: annot's counters have the time at which they
- * are told. */
+ * Counters of a deferred event are values of its span, because annot's counters take the time of
+ * the call. */
 #include "nvtx_deferred.h"
 
 #include "nvtx_extension.h"
@@ -15,10 +15,10 @@
 #include <annot_barrier.h>
 #include <unistd.h>
 
-/* Of queues, so that they are no stream of CUDA. */
+/* Of queues, to distinguish them from CUDA streams. */
 #define QUEUE_ID (UINT64_C(1) << 63)
 
-/* Of a thread's own events, which need not lie in its ranges. */
+/* Returns the queue of a thread's deferred events, which need not lie in its ranges. */
 static annot_queue queue_of_thread(annot_domain domain)
 {
     const struct annot_value thread = annot_value_int64(NULL, gettid());
@@ -44,7 +44,7 @@ annot_queue nvtx_queue_of(annot_domain domain, uint64_t scope)
 
 enum { HALVES = 1024 };
 
-/* The begin of a range whose end is still to come. */
+/* The begin of a range, waiting for its end. */
 struct half {
     uint64_t key;   /* 0: free; W: swapped */
     uint64_t order; /* the last one of a key is the innermost */
@@ -57,7 +57,7 @@ struct half {
 static struct half halves[HALVES];
 static uint64_t half_order;
 
-/* Pushed ones are told by where they are, started ones by their id. */
+/* Pushed ranges are identified by scope, started ones by their id. */
 static uint64_t key_of(const struct nvtx_decoding *decoding, uint64_t scope, int is_pushed)
 {
     uint64_t key = nvtx_hash(nvtx_hash(scope, decoding->domain), is_pushed ? 0 : decoding->range);
@@ -81,7 +81,7 @@ static void keep_half(const struct half *half)
     }
 }
 
-/* 0: there is none. */
+/* Returns 0 if there is no such begin. */
 static int take_half(uint64_t key, struct half *ret)
 {
     struct half *last = NULL;
@@ -99,7 +99,7 @@ static int take_half(uint64_t key, struct half *ret)
 
 /* ---- Spans ----------------------------------------------------------------------------------- */
 
-/* An event of whatever kind, once it is read. */
+/* An event of any kind, once it is read. */
 struct deferred {
     const struct nvtx_decoding *decoding;
     uint64_t scope;
@@ -122,11 +122,11 @@ static void emit(const struct deferred *event, const struct nvtx_stamp *begin,
         span.clock = clock.clock;
         span.begin = nvtx_time_of(&clock, begin->ticks);
         span.end = nvtx_time_of(&clock, end->ticks);
-    } /* else it is counted as one that has no times */
+    } /* else it is counted as untimed */
     annot_emit_spans(&span, 1);
 }
 
-/* The name, with the values that came with the begin. */
+/* Returns the name, with the values of the begin. */
 static annot_name label_of(const struct deferred *event)
 {
     const struct nvtx_decoding *decoding = event->decoding;
@@ -213,14 +213,14 @@ void nvtx_submit(annot_domain domain, const struct nvtx_blob_said *blobs, size_t
         submit_recorded(domain, blobs, count);
 }
 
-/* Offsets count from the start, data begin behind what the program keeps there for itself. */
+/* Offsets count from the start; the data begin after the program's reserved part. */
 static size_t flexible_size(const struct nvtx_batch_said *batch)
 {
     size_t size;
     return __builtin_add_overflow(batch->flexible_size, batch->flexible_offset, &size) ? 0 : size;
 }
 
-/* One event of a batch. Returns how many bytes it is; 0: nobody knows. */
+/* Submits one event of a batch. Returns its size in bytes; 0: unknown. */
 static size_t submit_one(struct nvtx_decoding *decoding, const struct nvtx_batch_said *batch,
                          const struct nvtx_schema *schema, struct nvtx_bytes bytes)
 {

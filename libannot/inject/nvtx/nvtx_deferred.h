@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Deferred events of extension PAYLOAD: events with times of their own, as spans of a queue.
- * Threads: any. */
+/* Deferred events of extension PAYLOAD: events with explicit times, as spans of a queue. Threads:
+ * any. */
 #ifndef ANNOT_NVTX_DEFERRED_H
 #define ANNOT_NVTX_DEFERRED_H
 
@@ -14,7 +14,7 @@
 void nvtx_submit(annot_domain domain, const struct nvtx_blob_said *blobs, size_t count);
 void nvtx_submit_batch(annot_domain domain, const struct nvtx_batch_said *batch);
 
-/* The queue of a scope's deferred events. */
+/* Returns the queue of a scope's deferred events. */
 uint32_t nvtx_queue_of(annot_domain domain, uint64_t scope);
 
 #endif

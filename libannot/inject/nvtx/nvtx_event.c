@@ -36,7 +36,7 @@ annot_name nvtx_message_name(int32_t type, nvtxMessageValue_t value)
     return message.name ? message.name : annot_name_intern(message.text);
 }
 
-/* enum annot_payload_kind of NVTX's; others are none. */
+/* Converts NVTX's kind to enum annot_payload_kind; others are dropped. */
 static uint8_t payload_kind_of(int32_t type)
 {
     static const uint8_t kinds[] = {
@@ -50,7 +50,7 @@ static uint8_t payload_kind_of(int32_t type)
     return (uint32_t)type < sizeof(kinds) ? kinds[type] : ANNOT_PAYLOAD_NONE;
 }
 
-/* The bits of a number, as wide as annot has it. */
+/* Returns the bits of a number, in annot's width. */
 static uint64_t payload_of(const nvtxEventAttributes_t *from)
 {
     if (__builtin_expect(from->payloadType < NVTX_PAYLOAD_TYPE_UNSIGNED_INT32, 1))
@@ -80,7 +80,7 @@ static inline void put(struct annot_event *event, const struct annot_event *name
     };
 }
 
-/* What takes a call. */
+/* Reads an event that needs calls. */
 static __attribute__((noinline)) void fill(struct annot_event *event, annot_domain domain,
                                            const nvtxEventAttributes_t *from)
 {
@@ -93,8 +93,8 @@ static __attribute__((noinline)) void fill(struct annot_event *event, annot_doma
     put(event, &named, from);
 }
 
-/* Of a shorter struct only what is whole in it: the rest is zero, "not said". A message is the last
- * thing of it, and half a pointer none. */
+/* Reads only complete members of a shorter struct: the rest is zero, "unspecified". The message is
+ * the last member, and half a pointer is not used. */
 static __attribute__((noinline, cold)) void
 fill_short(struct annot_event *event, annot_domain domain, const nvtxEventAttributes_t *from)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What a program says about an event, as annot has it. Foreign bytes: sizes are honoured, numbers
- * that nobody gave name nothing. */
+/* Attributes of a program's event as an annot event. Untrusted bytes: sizes are honoured, unknown
+ * handles get an empty name. */
 #ifndef ANNOT_NVTX_EVENT_H
 #define ANNOT_NVTX_EVENT_H
 
@@ -8,10 +8,10 @@
 #include "nvtx_scope.h"
 #include "nvtx_thread.h"
 
-/* What start_range returns while nobody records: a range that no end closes. */
+/* Returned by start_range without a recording: a range that no end closes. */
 #define NVTX_RANGE_NONE ((nvtxRangeId_t)1)
 
-/* A message in one of NVTX's three ways. Exactly one of the two names something, or text is "". */
+/* A message in one of NVTX's three forms. Exactly one of the two is set, or text is "". */
 struct nvtx_message {
     annot_name name;
     const char *text;
@@ -20,18 +20,18 @@ struct nvtx_message {
 struct nvtx_message nvtx_message_registered(nvtxStringHandle_t handle);
 struct nvtx_message nvtx_message_of(int32_t type, nvtxMessageValue_t value);
 
-/* As text that stays; NULL: it has neither. */
+/* Returns it as a permanent text; NULL if it has neither. */
 const char *nvtx_message_text(const struct nvtx_message *message);
 
-/* The name of it in libannot's table; 0: that is full. */
+/* Returns its name in libannot's table; 0 if that is full. */
 annot_name nvtx_message_name(int32_t type, nvtxMessageValue_t value);
 
-/* The texts that it points to are the program's or this thread's. NULL attributes: an event without
+/* Reads an event. Its texts belong to the program or this thread. NULL attributes: an event without
  * a name. */
 void nvtx_event_read(struct annot_event *ret_event, annot_domain domain,
                      const nvtxEventAttributes_t *attributes);
 
-/* Whether attributes say nothing but a registered string; its name, or 0. */
+/* Returns the name if attributes have only a registered string, else 0. */
 static inline annot_name nvtx_plain_name(const nvtxEventAttributes_t *attributes)
 {
     if (!attributes || attributes->size < sizeof(*attributes) ||

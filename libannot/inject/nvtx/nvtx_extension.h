@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* NVTX's extensions PAYLOAD, COUNTERS and MEM: layouts and numbers, as far as annot reads them.
  *
- * Written down once more because older headers lack them. Programs pass these structs, so members
- * stand where NVTX has them since 3.1; nvtx_extension_check.c compares. Each image of a program
- * offers each extension that it uses, as slots for functions; an empty slot is 0. */
+ * Redeclared because older headers lack them. Programs pass these structs, so members have the
+ * offsets that NVTX uses since 3.1; nvtx_extension_check.c compares. Each image of a program offers
+ * each extension that it uses, as slots for functions; an empty slot is 0. */
 #ifndef ANNOT_NVTX_EXTENSION_H
 #define ANNOT_NVTX_EXTENSION_H
 
@@ -35,8 +35,8 @@ enum nvtx_extension_module {
     NVTX_EXTENSION_COUNTERS = 4,
 };
 
-/* annot's functions of an extension, by slot of its first segment; 0: empty. Each has a place in
- * the table of nvtx_load.c. */
+/* annot's functions of an extension, by slot of its first segment; 0: empty. Each is listed in the
+ * table of nvtx_load.c. */
 struct nvtx_extension_calls {
     uint16_t module;
     uint16_t count;
@@ -108,7 +108,7 @@ enum nvtx_entry_type {
     NVTX_BLOB_RAW = 1023,
 };
 
-/* Ids of a program's own, and behind them ids that tools give. */
+/* Ids chosen by a program, and above them ids issued by tools. */
 #define NVTX_ID_STATIC  (UINT64_C(1) << 24)
 #define NVTX_ID_DYNAMIC (UINT64_C(1) << 32)
 
@@ -119,7 +119,7 @@ enum nvtx_schema_type {
     NVTX_SCHEMA_UNION_INTERNAL = 4, /* one of its entries selects */
 };
 
-/* What events of a schema are, in its flags. */
+/* The role of a schema's events, in its flags. */
 enum nvtx_schema_role {
     NVTX_SCHEMA_ROLES = 15 << 3,
     NVTX_SCHEMA_COUNTERS = 1 << 3,
@@ -132,7 +132,7 @@ enum nvtx_schema_role {
     NVTX_SCHEMA_END = 8 << 3,
 };
 
-/* Which members are set; others are not read. */
+/* Members that are set; others are not read. */
 enum nvtx_schema_field {
     NVTX_SCHEMA_HAS_NAME = 1 << 1,
     NVTX_SCHEMA_HAS_TYPE = 1 << 2,
@@ -167,7 +167,7 @@ enum nvtx_semantics_id {
     NVTX_SEMANTICS_COUNTER = 5,
 };
 
-/* Scope and time have one number behind the header. */
+/* Scope and time have one number after the header. */
 struct nvtx_semantics_number {
     struct nvtx_semantics header;
     uint64_t number;
@@ -189,8 +189,8 @@ struct nvtx_semantics_counter {
 struct nvtx_entry_said {
     uint64_t flags, type;
     const char *name, *description;
-    uint64_t detail; /* length, or index of where the length or the selector is */
-    uint64_t offset; /* 0: behind the entry before it */
+    uint64_t detail; /* length, or index of the entry with the length or the selector */
+    uint64_t offset; /* 0: after the previous entry */
     const struct nvtx_semantics *semantics;
     const void *reserved;
 };
@@ -254,7 +254,7 @@ enum nvtx_time_type {
 
 struct nvtx_time_said {
     uint64_t scope, type, id, flags;
-    int64_t resolution; /* ticks per second; 0: not known */
+    int64_t resolution; /* ticks per second; 0: unknown */
     uint64_t start;
 };
 
@@ -320,10 +320,10 @@ struct nvtx_heap_said {
     nvtxMessageValue_t message;
 };
 
-/* Of all batches: what each element is, how many, how large they say one is. */
+/* Head of all batches: type of the elements; count and size of one follow. */
 struct nvtx_regions_said {
     uint16_t compatible, size;
-    uint32_t type; /* of memory; of references, where it lists those */
+    uint32_t type; /* of memory; of references in batches of those */
 };
 
 struct nvtx_register_said {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Holds nvtx_extension.h against NVTX's own headers, where the build finds those. */
+/* Checks nvtx_extension.h against NVTX's own headers, if the build finds those. */
 
 #include "nvtx_extension.h"
 

@@ -39,7 +39,7 @@ static int64_t signed_of(const uint8_t *bytes, uint64_t size)
     return (int64_t)((bits ^ sign) - sign);
 }
 
-/* Of half precision: every one is a double. */
+/* Half precision: every value is exact as a double. */
 static double half_of(uint64_t bits)
 {
     uint64_t exponent = bits >> 10 & 31, fraction = bits & 1023;
@@ -81,7 +81,7 @@ static double real_of(uint64_t type, const uint8_t *bytes, uint64_t size)
         memcpy(&quad, bytes, sizeof(quad));
         return (double)quad;
 #else
-        memcpy(&extended, bytes, sizeof(extended)); /* where it is that */
+        memcpy(&extended, bytes, sizeof(extended)); /* if it has that format */
         return (double)extended;
 #endif
     }
@@ -130,7 +130,7 @@ struct nvtx_line nvtx_line_begin(struct nvtx_decoding *decoding)
     return (struct nvtx_line){at, at, end, left <= CUT_SIZE};
 }
 
-/* What does not fit shows that it was cut. */
+/* Marks a text that did not fit as cut. */
 const char *nvtx_line_end(struct nvtx_decoding *decoding, struct nvtx_line *line)
 {
     if (line->end == line->begin) {
@@ -172,7 +172,7 @@ void nvtx_line_hex(struct nvtx_line *line, uint64_t number, uint32_t digits)
         nvtx_line_put(line, &"0123456789abcdef"[number >> 4 * i & 15], 1);
 }
 
-/* The shortest digits that mean this number, with a point whatever the locale has. */
+/* Writes the shortest digits that give this number, with a point in any locale. */
 static void put_real(struct nvtx_line *line, double value)
 {
     char text[40];
@@ -210,7 +210,7 @@ void nvtx_line_character(struct nvtx_line *line, uint32_t character)
 
 /* ---- Characters ------------------------------------------------------------------------------ */
 
-/* Where two units are one character, both are taken. */
+/* Takes both units of a surrogate pair. */
 static uint32_t take_utf16(struct nvtx_bytes *bytes)
 {
     uint32_t high = (uint32_t)nvtx_bits_of(bytes->at, 2), low;
@@ -226,7 +226,7 @@ static uint32_t take_utf16(struct nvtx_bytes *bytes)
     return 0x10000 + ((high & 0x3ff) << 10 | (low & 0x3ff));
 }
 
-/* A character that spans the end of a line is left out whole. */
+/* A character across the end of a line is dropped whole. */
 static void put_bytes(struct nvtx_line *line, struct nvtx_bytes bytes)
 {
     size_t length = strnlen((const char *)bytes.at, bytes.size);
@@ -308,7 +308,7 @@ void nvtx_line_array(struct nvtx_line *line, uint64_t type, const struct nvtx_la
         nvtx_line_put(line, "]", 1);
 }
 
-/* The value's name, else names of its flags, with what none of them says as a number. */
+/* Writes the value's name, else the names of its flags, with unnamed bits as a number. */
 void nvtx_line_enum(struct nvtx_line *line, const struct nvtx_enum *of, uint64_t bits)
 {
     const char *between = "";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Numbers, texts and arrays of payloads as key-values and as text, in the room of a decoding
+/* Numbers, texts and arrays of payloads as key-values and as text, in the buffer of a decoding
  * (nvtx_decode.h). Threads: one per decoding. */
 #ifndef ANNOT_NVTX_LINE_H
 #define ANNOT_NVTX_LINE_H
@@ -10,13 +10,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A number of a predefined type, as a value without a key. 0: not a single number. */
+/* Reads a number of a predefined type, as a value without a key. Returns 0 if it is not a single
+ * number. */
 int nvtx_number_of(uint64_t type, const struct nvtx_layout *layout, const uint8_t *bytes,
                    struct annot_value *ret_value);
-/* 1, 2, 4 or 8 bytes as an unsigned number. */
+/* Reads 1, 2, 4 or 8 bytes as an unsigned number. */
 uint64_t nvtx_bits_of(const uint8_t *bytes, uint64_t size);
 
-/* Text under construction. Text beyond its room is left out. */
+/* Text under construction. Text beyond its room is dropped. */
 struct nvtx_line {
     char *begin, *at, *end;
     int is_cut;

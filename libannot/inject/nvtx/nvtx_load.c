@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* What each image of a program calls that was compiled with NVTX: the executable and every library
- * has pointers of its own, so this is called once for each of them and never says "already done".
+/* Entry points of NVTX, called by each image of a program that was compiled with NVTX: the
+ * executable and every library has separate pointers, so this is called once for each of them and
+ * never reports "already done".
  *
- * Threads: any, also in a constructor, inside of dlopen, with locks of the program's held. */
+ * Threads: any, also in a constructor, inside of dlopen, with locks of the program held. */
 
 #include "nvtx_api.h"
 #include "nvtx_calls.h"
@@ -14,7 +15,7 @@
 #include "nvtx_sync.h"
 
 NVTX_EXPORT int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t get_table);
-/* That of NVTX 2, a library of its own. */
+/* That of NVTX 2, a separate library. */
 NVTX_EXPORT int InitializeInjectionNvtx(NvtxGetExportTableFunc_t get_table)
     __attribute__((alias("InitializeInjectionNvtx2")));
 
@@ -82,7 +83,7 @@ static void install_extension(const struct nvtx_segment *segment,
             segment->slots[i] = calls->calls[i];
 }
 
-/* Slots that stay empty do nothing. */
+/* Empty slots are not called. */
 int InitializeInjectionNvtxExtension(struct nvtx_extension *extension)
 {
     if (!extension || extension->size < offsetof(struct nvtx_extension, get_function) ||
@@ -97,7 +98,7 @@ int InitializeInjectionNvtxExtension(struct nvtx_extension *extension)
 
 /* ---- Pointers -------------------------------------------------------------------------------- */
 
-/* Programs with a tool of their own inside look at these. */
+/* Read by programs with a built-in tool. */
 NVTX_EXPORT extern const NvtxInitializeInjectionNvtxFunc_t InitializeInjectionNvtx2_fnptr;
 const NvtxInitializeInjectionNvtxFunc_t InitializeInjectionNvtx2_fnptr = InitializeInjectionNvtx2;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* See nvtx_map.h. A handle stands within some places from its hash on, with gaps where others were
- * taken out; or, where these were all taken, in the next table, which is four times as large. */
+/* See nvtx_map.h. A handle is stored within PROBES entries from its hash on, with gaps after
+ * removals; or, if these were all taken, in the next table, which is four times as large. */
 #include "nvtx_map.h"
 
 #include <annot_barrier.h>
@@ -23,13 +23,13 @@ static size_t size_of(uint32_t table)
     return (size_t)PLACES << 2 * table;
 }
 
-/* NULL: it has not been made. */
+/* Returns NULL if it has not been made. */
 static struct place *table_of(enum nvtx_map map, uint32_t table)
 {
     return table == 0 ? first[map] : annot_load_acquire(&more[map][table - 1]); /* partner: made */
 }
 
-/* NULL: there is no memory. */
+/* Returns NULL if out of memory. */
 static struct place *table_made(enum nvtx_map map, uint32_t table)
 {
     struct place *known = table_of(map, table);

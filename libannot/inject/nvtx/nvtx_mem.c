@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Extension MEM: what a program says of its own allocators.
+/* Extension MEM: a program's own allocators.
  *
  * A heap is a range of the process, in category "heap", from its registration on. Its regions are a
- * counter of bytes, "memory of HEAP", and each that comes, grows or goes is a mark in category
- * "memory" with its address and size. Permissions are marks as well. Of regions, the last 20,000 or
- * so are known by their address; those of others end without a size, which is told.
+ * counter of bytes, "memory of HEAP", and each registration, resize or unregistration is a mark in
+ * category "memory" with its address and size. Permissions are marks as well. Of regions, the last
+ * 20,000 or so are known by their address; those of others end without a size in their mark.
  *
  * Handles of regions are their addresses, of heaps and permissions numbers. Threads: any. */
 #include "nvtx_mem.h"
@@ -19,7 +19,7 @@
 
 enum { HEAPS = 1024, VALUES = 6 };
 
-/* Sizes are told up to here. */
+/* Sizes are stored up to here. */
 #define SIZE_BITS 48
 #define SIZE_MASK ((UINT64_C(1) << SIZE_BITS) - 1)
 
@@ -27,10 +27,10 @@ enum heap_state { HEAP_FREE = 0, HEAP_BUSY = 1, HEAP_USED = 2 };
 
 struct heap {
     annot_name name;
-    annot_name counter; /* 0: no region yet */
+    annot_name counter; /* 0: no region so far */
     annot_domain domain;
     uint32_t state;  /* enum heap_state; W: swapped, then stored */
-    uint32_t resets; /* a region of an earlier life is none of it */
+    uint32_t resets; /* a region with an older count is no longer in the heap */
     uint64_t bytes;  /* of its regions; W: atomic */
     uint64_t range;  /* while it is registered */
 };
@@ -41,7 +41,7 @@ static uint32_t permissions_count = 1;
 
 /* ---- Marks ----------------------------------------------------------------------------------- */
 
-/* A mark that is put together. */
+/* A mark under construction. */
 struct mark {
     annot_domain domain;
     const char *text;
@@ -66,7 +66,7 @@ static void emit(const struct mark *mark)
     annot_mark_event(&event);
 }
 
-/* Its digits go to `text`. */
+/* The digits are written to `text`. */
 static void add_address(struct mark *mark, char text[19], uint64_t address)
 {
     struct nvtx_line line = {text, text, text + 18, 0};
@@ -121,7 +121,7 @@ static void change_bytes(struct heap *heap, uint64_t bytes)
     annot_counter_event(&event);
 }
 
-/* The one of the process is always there. */
+/* The process's heap is never free. */
 static struct heap *take_heap(void)
 {
     for (uint32_t i = 1; i < HEAPS; i++) {
@@ -167,7 +167,7 @@ static uintptr_t heap_register(annot_domain domain, const struct nvtx_heap_said 
     return (uintptr_t)(heap - heaps);
 }
 
-/* Its regions are gone with it. */
+/* Removes all of its regions. */
 static void heap_empty(struct heap *heap)
 {
     heap->resets++;
@@ -199,14 +199,14 @@ static void heap_reset(annot_domain domain, struct heap *heap)
 
 /* ---- Regions --------------------------------------------------------------------------------- */
 
-/* As the map has them: heap, whether it was reset since (two bits of a count), and size. */
+/* Packs heap, reset count (three bits) and size into a value of the map. */
 static uint64_t pack(const struct heap *heap, uint64_t size)
 {
     uint64_t at = (uint64_t)(heap - heaps) + 1;
     return (at << 3 | (heap->resets & 7)) << SIZE_BITS | (size & SIZE_MASK);
 }
 
-/* NULL: nobody knows it. */
+/* Returns NULL for an unknown region. */
 static struct heap *unpack(uint64_t packed, uint64_t *ret_size)
 {
     uint64_t at = packed >> (SIZE_BITS + 3);
@@ -217,13 +217,13 @@ static struct heap *unpack(uint64_t packed, uint64_t *ret_size)
     return (packed >> SIZE_BITS & 7) == (heap->resets & 7) ? heap : NULL;
 }
 
-/* A region as an element of a batch describes it. */
+/* A region, from an element of a batch. */
 struct region {
     uint64_t address, size;
     int is_known; /* the size */
 };
 
-/* Elements lie as far apart as they say, which need not be aligned. */
+/* Elements have the given distance, which need not be aligned. */
 static struct region region_of(uint32_t type, const void *element, size_t element_size)
 {
     struct nvtx_memory_said memory;
@@ -232,7 +232,7 @@ static struct region region_of(uint32_t type, const void *element, size_t elemen
         memcpy(&memory, element, sizeof(memory));
         return (struct region){(uintptr_t)memory.address, memory.size, 1};
     }
-    /* Of arrays of CUDA: two numbers, and then what they are called by. */
+    /* Arrays of CUDA: two numbers, the second is their handle. */
     if (type < NVTX_MEMORY_CUDA_ARRAY || element_size < sizeof(array))
         return (struct region){0};
     memcpy(array, element, sizeof(array));
@@ -412,7 +412,7 @@ static void call_heap_reset(nvtxDomainHandle_t domain, uintptr_t heap)
     heap_reset(nvtx_domain_known(domain), heap_of(heap));
 }
 
-/* The next tool's handles count, where it gives any. */
+/* The next tool's handles are used, if it provides any. */
 static void call_regions_register(nvtxDomainHandle_t domain, const struct nvtx_register_said *said)
 {
     typedef void call(nvtxDomainHandle_t, const struct nvtx_register_said *);
@@ -490,7 +490,8 @@ static void call_unbind(nvtxDomainHandle_t domain, uint32_t scope)
         emit(&mark);
 }
 
-/* ---- Of CUDA --------------------------------------------------------------------------------- */
+/* ---- CUDA --------------------------------------------------------------------------------------
+ */
 
 /* No object of PERMISSIONS_CREATE has these numbers. */
 enum { PERMISSIONS_OF_PROCESS = 1 << 30, PERMISSIONS_OF_DEVICE = PERMISSIONS_OF_PROCESS + 1 };

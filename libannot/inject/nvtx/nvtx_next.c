@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* The next tool's tables: see nvtx_next.h.
  *
- * A tool's initializer gets a function that gives tables, and no context: while it runs, a word of
- * the thread says whose image it is for. A tool may load libraries meanwhile that come here again.
- * No lock is held: other threads come here inside of dlopen, whose lock the tool may wait for. Then
- * it is initialised for two images at once, as NVTX itself does it, and writes the same twice. */
+ * A tool's initializer gets a function that returns tables, without a context argument: during the
+ * call, a thread-local word holds the current image. A tool may load libraries meanwhile that call
+ * this again. No lock is held: other threads call this inside of dlopen, and the tool may wait for
+ * its lock. Then it is initialised for two images at once, as NVTX itself does it, and writes the
+ * same twice. */
 #include "nvtx_next.h"
 
 #include "inject_next.h"
@@ -37,7 +38,7 @@ static const unsigned sizes[NVTX_CB_MODULE_SIZE] = {
 };
 
 static int is_there; /* set before any of its functions can be called */
-/* Of the image that is being initialised. */
+/* The image that is being initialised. */
 static __thread NvtxGetExportTableFunc_t image_table __attribute__((tls_model("initial-exec")));
 
 static int NVTX_API get_table_of(NvtxCallbackModule module, NvtxFunctionTable *ret_table,
@@ -71,7 +72,7 @@ void nvtx_next_offer(NvtxGetExportTableFunc_t get_table)
     annot_store_relaxed(&is_there, 1);
     NvtxGetExportTableFunc_t outer = image_table;
     image_table = get_table;
-    (void)initialize(get_export); /* one that fails has left the tables as they were */
+    (void)initialize(get_export); /* if it fails, the tables are unchanged */
     image_table = outer;
 }
 
@@ -100,7 +101,7 @@ static int offer(int (*initialize)(struct nvtx_extension *), const struct nvtx_e
     return initialize(&shadow);
 }
 
-/* What we have nothing for is the next tool's alone. */
+/* Slots without a function of ours go to the next tool alone. */
 void nvtx_next_offer_extension(struct nvtx_extension *extension)
 {
     int (*initialize)(struct nvtx_extension *);
@@ -182,7 +183,7 @@ static NvtxFunctionPointer nvtx_next_name(uint32_t module, uint32_t id)
 
 /* ---- Callbacks of events and domains --------------------------------------------------------- */
 
-/* The next tool's begin first and end last. Each is used only where the next tool has one for its
+/* The next tool's begin first and end last. Each is used only if the next tool has one for its
  * id. */
 
 /* A callback by module and name, with the type that NVTX gives it. */
@@ -204,14 +205,14 @@ static uint64_t ours_of(enum nvtx_map map, const void *theirs)
     return ours ? ours : (uintptr_t)theirs;
 }
 
-/* One that is neither tool's is the default domain. */
+/* A handle unknown to both tools is the default domain. */
 static nvtxDomainHandle_t domain_of(nvtxDomainHandle_t theirs)
 {
     uint64_t ours = ours_of(NVTX_MAP_DOMAIN, theirs);
     return (nvtxDomainHandle_t)(uintptr_t)(ours <= UINT16_MAX ? ours : 0);
 }
 
-/* What the program gets: theirs, unless they gave none. */
+/* Returns the handle for the program: theirs, unless it is 0. */
 static void *both(enum nvtx_map map, void *theirs, const void *ours)
 {
     if (!theirs)
@@ -234,7 +235,7 @@ static nvtxRangeId_t take_range(nvtxRangeId_t theirs)
     return ours ? ours : theirs;
 }
 
-/* The same attributes, with our registered string. */
+/* Returns the attributes with our registered string. */
 static const nvtxEventAttributes_t *attributes_of(const nvtxEventAttributes_t *theirs,
                                                   nvtxEventAttributes_t *copy)
 {
@@ -247,7 +248,7 @@ static const nvtxEventAttributes_t *attributes_of(const nvtxEventAttributes_t *t
     return copy;
 }
 
-/* While nobody records, the next tool's number is the better one. */
+/* Outside of recordings, the next tool's number is used. */
 static int level_of(int theirs, int ours)
 {
     return ours >= 0 ? ours : theirs;
@@ -407,7 +408,7 @@ static void next_DomainResourceDestroy(nvtxResourceHandle_t resource)
 DOMAIN_CALLS(A, char)
 DOMAIN_CALLS(W, wchar_t)
 
-/* Its handle may come to mean another domain. */
+/* The handle may be reused for another domain. */
 static void next_DomainDestroy(nvtxDomainHandle_t domain)
 {
     (void)nvtx_map_take(NVTX_MAP_DOMAIN, (uintptr_t)domain);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* A tool of NVTX that was set before annot: it gets tables of its own, and our callbacks call what
- * it puts there.
+/* An NVTX tool that was set before annot: it gets separate tables, and our callbacks call its
+ * functions.
  *
- * With such a tool, handles and numbers of ranges are its own, so that whatever annot does not know
- * of works between the program and it; ours are looked up by them (nvtx_map.h). All images of a
+ * With such a tool, handles and numbers of ranges are the tool's, so that features unknown to annot
+ * still work between the program and it; ours are looked up by them (nvtx_map.h). All images of a
  * process share the next tool's tables, as they share ours. Threads: any. */
 #ifndef ANNOT_NVTX_NEXT_H
 #define ANNOT_NVTX_NEXT_H
@@ -14,29 +14,30 @@
 #include "nvtx_mem.h"
 #include "nvtx_scope.h"
 
-/* Lets the next tool, if there is one, take part in an image. */
+/* Initialises the next tool, if there is one, for an image. */
 void nvtx_next_offer(NvtxGetExportTableFunc_t get_table);
 
-/* The same for an extension of one: of its slots, those that only the next tool has are its own. */
+/* The same for an extension of an image: slots that only the next tool fills are copied to the
+ * image. */
 void nvtx_next_offer_extension(struct nvtx_extension *extension);
 
-/* Whether any tool but ours has taken part. */
+/* True if the next tool has been initialised. */
 int nvtx_next_is_there(void);
 
-/* What it has there, or 0. */
+/* Returns the next tool's function of a slot, or 0. */
 intptr_t nvtx_next_extension_of(uint32_t module, uint32_t slot);
 
-/* What the next tool has for a callback; NULL: nothing. */
+/* Returns the next tool's function of a callback, or NULL. */
 NvtxFunctionPointer nvtx_next_of(uint32_t module, uint32_t id);
 
-/* Our callback that calls ours and the next tool's. NULL: there is none of that id. */
+/* Returns our callback that calls ours and the next tool's, or NULL for an unknown id. */
 NvtxFunctionPointer nvtx_next_call(uint32_t module, uint32_t id);
 
 /* ---- Handles that programs pass to extensions ------------------------------------------------ */
 
-/* They are our own numbers; or, where there is a next tool, its numbers. */
+/* They are our numbers; or, with a next tool, its numbers. */
 
-/* One that is neither tool's is the default domain. */
+/* A handle unknown to both tools is the default domain. */
 static inline annot_domain nvtx_domain_known(nvtxDomainHandle_t handle)
 {
     uint64_t number = (uintptr_t)handle;
@@ -53,7 +54,7 @@ static inline nvtxStringHandle_t nvtx_string_known(nvtxStringHandle_t handle)
     return ours ? (nvtxStringHandle_t)(uintptr_t)ours : handle;
 }
 
-/* The next tool's function of a slot, with its type; NULL: it has none. 1 is NVTX's "none". */
+/* The next tool's function of a slot, with its type, or NULL. 1 is NVTX's "none". */
 #define NVTX_NEXT_EXTENSION(module, slot, type)                                                    \
     ((uintptr_t)nvtx_next_extension_of(module, slot) > 1                                           \
          ? (type)nvtx_next_extension_of(module, slot)                                              \

@@ -15,11 +15,11 @@
 
 #include <annot/queues.h>
 
-/* Where no place was left, the event says so. */
+/* The values of an event for which no buffer was left. */
 static const struct annot_value nothing_shown = {
     .key = NVTX_KEY_LEFT_OUT, .kind = ANNOT_PAYLOAD_UINT64, .value = {.uint64 = 1}};
 
-/* Decodes payloads into an event. Returns the place that its values are in, or NULL. */
+/* Decodes payloads into an event. Returns the buffer of its values, or NULL. */
 static struct nvtx_decoding *read_event(struct annot_event *event,
                                         const struct nvtx_blob_said *blobs, size_t count)
 {
@@ -34,9 +34,10 @@ static struct nvtx_decoding *read_event(struct annot_event *event,
     return decoding;
 }
 
-/* ---- Of attributes --------------------------------------------------------------------------- */
+/* ---- Attributes with payloads ------------------------------------------------------------------
+ */
 
-/* What the payload says is later than what the attributes say, and counts. */
+/* The payload overrides the attributes. */
 static struct nvtx_decoding *read_blobs(struct annot_event *event, annot_domain domain,
                                         const nvtxEventAttributes_t *attributes)
 {
@@ -72,7 +73,8 @@ void nvtx_mark_blobs(annot_domain domain, const nvtxEventAttributes_t *attribute
     nvtx_decoding_give(decoding);
 }
 
-/* ---- Of nothing but payloads ----------------------------------------------------------------- */
+/* ---- Payloads alone ----------------------------------------------------------------------------
+ */
 
 static __attribute__((noinline)) void
 mark_recorded(annot_domain domain, const struct nvtx_blob_said *blobs, size_t count)
@@ -83,7 +85,7 @@ mark_recorded(annot_domain domain, const struct nvtx_blob_said *blobs, size_t co
     nvtx_decoding_give(decoding);
 }
 
-/* Events whose attributes are payloads alone. */
+/* Events with payloads as their only attributes. */
 static void nvtx_mark_payload(annot_domain domain, const struct nvtx_blob_said *blobs, size_t count)
 {
     if (ANNOT_UNLIKELY(annot_enabled()))
@@ -124,7 +126,7 @@ static nvtxRangeId_t nvtx_start_payload(annot_domain domain, const struct nvtx_b
 
 /* ---- Ends ------------------------------------------------------------------------------------ */
 
-/* A message that comes with an end is a value of it: the range has its name by then. */
+/* A message of an end is a value of it, because the range already has its name. */
 static struct nvtx_decoding *read_end(struct annot_event *event, const struct nvtx_blob_said *blobs,
                                       size_t count)
 {
@@ -196,7 +198,8 @@ enum slot {
 
 #define NEXT(slot, type) NVTX_NEXT_EXTENSION(NVTX_EXTENSION_PAYLOAD, slot, type)
 
-/* ---- What is registered ---------------------------------------------------------------------- */
+/* ---- Registration ------------------------------------------------------------------------------
+ */
 
 #define REGISTERS(function, slot, said_type, ours)                                                 \
     static uint64_t function(nvtxDomainHandle_t domain, const said_type *said)                     \
@@ -282,8 +285,8 @@ static void submit_batch(nvtxDomainHandle_t domain, const struct nvtx_batch_said
     nvtx_submit_batch(nvtx_domain_known(domain), batch);
 }
 
-/* Programs ask once and then leave out what a domain has to say, for good. So only a filter that
- * holds the domain back says no; while nobody records, anybody may later. */
+/* Programs query once and then skip the domain's events for good. So this returns 0 only if a
+ * filter drops the domain; without a recording, one may begin later. */
 static uint8_t domain_is_enabled(nvtxDomainHandle_t domain)
 {
     const struct annot_event event = {.domain = nvtx_domain_known(domain)};
@@ -295,7 +298,8 @@ static uint8_t domain_is_enabled(nvtxDomainHandle_t domain)
 
 /* ---- Times ----------------------------------------------------------------------------------- */
 
-/* The next tool's, if it has any: then such times are known to it, and to us by points alone. */
+/* Returns the next tool's timestamp, if it has one: then annot converts such times only by sync
+ * points. */
 static int64_t timestamp_get(void)
 {
     int64_t (*next)(void) = NEXT(TIMESTAMP_GET, int64_t(*)(void));

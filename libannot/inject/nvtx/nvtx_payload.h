@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Extension PAYLOAD: its slots, and events with payloads of schemas.
  *
- * Threads, errno, cost while nobody records: as nvtx_calls.h. */
+ * Threads, errno, cost outside of recordings: as nvtx_calls.h. */
 #ifndef ANNOT_NVTX_PAYLOAD_H
 #define ANNOT_NVTX_PAYLOAD_H
 
@@ -11,7 +11,7 @@
 
 extern const struct nvtx_extension_calls nvtx_payload_calls;
 
-/* Whether attributes carry payloads of schemas. */
+/* True if attributes carry payloads of schemas. */
 static inline int nvtx_has_blobs(const nvtxEventAttributes_t *attributes)
 {
     return attributes && attributes->size >= sizeof(*attributes) &&

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* See nvtx_registry.h. A place of the table is claimed by one swap; objects are whole before. */
+/* See nvtx_registry.h. An entry of the table is claimed by one swap; objects are complete
+ * before. */
 #include "nvtx_registry.h"
 
 #include "nvtx_extension.h"
@@ -11,7 +12,7 @@
 enum { MEMORY_SIZE = 4 << 20, PLACES = 32768, OBJECTS = PLACES / 2, TEXT_MAX = 255 };
 
 static _Alignas(16) char memory[MEMORY_SIZE];
-static size_t memory_used; /* W: all, atomic; may be more than there is */
+static size_t memory_used; /* W: all, atomic; may exceed the size */
 static struct nvtx_object *places[PLACES];
 static uint32_t object_count;
 
@@ -47,7 +48,7 @@ static struct nvtx_object **place_at(uint64_t key, uint32_t probe)
     return &places[(nvtx_hash(key, 1) + probe) % PLACES];
 }
 
-/* Those that we give come from the contents, with the domain among them. */
+/* Ids that we issue are hashes of the contents, including the domain. */
 #define ID_OURS (UINT64_C(1) << 62)
 
 static annot_domain domain_of(annot_domain domain, uint64_t id)
@@ -66,7 +67,7 @@ static int is_it(const struct nvtx_object *object, const struct nvtx_object *wan
            domain_of(object->domain, object->id) == domain_of(wanted->domain, wanted->id);
 }
 
-/* NULL: none, or the table is full. */
+/* Returns NULL if not found, or the table is full. */
 static struct nvtx_object *find_or_add(struct nvtx_object *wanted, int may_add)
 {
     uint64_t key = key_of(wanted->kind, wanted->domain, wanted->id);
@@ -116,7 +117,8 @@ void nvtx_registry_clear(void)
     object_count = 0;
 }
 
-/* ---- What was not understood ----------------------------------------------------------------- */
+/* ---- Reports of unsupported data ---------------------------------------------------------------
+ */
 
 void nvtx_tell(annot_domain domain, const char *name, const char *what)
 {

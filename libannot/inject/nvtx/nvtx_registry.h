@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* What programs register with NVTX's extensions: schemas, enums, scopes, times, counters, heaps.
+/* Objects that programs register with NVTX's extensions: schemas, enums, scopes, times, counters.
  *
- * Objects lie in memory of this library and stay for good: 4 MiB and 16,384 of them, lock-free, so
- * that forked children and signal handlers may go on. They are told by kind, domain and id; those
- * with an id that we or the next tool gave are found from each domain. Who registers the same once
- * more gets the first. Threads: any. */
+ * Objects lie in static memory of this library and are never freed: 4 MiB and 16,384 of them,
+ * lock-free, so that forked children and signal handlers may use them. They are identified by kind,
+ * domain and id; ids issued by us or the next tool are found from each domain. Registering an equal
+ * object again returns the first. Threads: any. */
 #ifndef ANNOT_NVTX_REGISTRY_H
 #define ANNOT_NVTX_REGISTRY_H
 
@@ -18,37 +18,37 @@ enum nvtx_object_kind {
     NVTX_OBJECT_TIME_OF_SCOPE = 5,
 };
 
-/* Stands first in each. */
+/* First member of each. */
 struct nvtx_object {
     uint64_t id;
-    uint64_t hash;   /* of what was registered */
+    uint64_t hash;   /* of the registered contents */
     uint8_t kind;    /* enum nvtx_object_kind */
-    uint8_t is_told; /* W: anybody, once: something of it was not understood */
+    uint8_t is_told; /* W: any thread, once: a part of it was not understood */
     annot_domain domain;
     uint32_t number; /* from 1 on */
 };
 
-/* Zeros; NULL: there are no more. */
+/* Returns zeroed memory; NULL: exhausted. */
 void *nvtx_registry_memory(size_t size);
 
-/* A copy, at most 255 bytes of it; "" for NULL or without memory. */
+/* Returns a copy of at most 255 bytes; "" for NULL or without memory. */
 const char *nvtx_registry_text(const char *text);
 
-/* What is to be registered: its kind, domain and hash, and its id: that of the next tool, else the
- * program's own, else (0) one of ours. Returns 0: no program may have such an id; 1: it is to be
- * made and entered; 2: it is there already. */
+/* Prepares a registration from kind, domain and hash in `wanted`. Sets its id: that of the next
+ * tool, else the program's, else (0) a new one. Returns 0: programs may not use such an id; 1: make
+ * and enter the object; 2: it is registered already. */
 int nvtx_registry_begin(struct nvtx_object *wanted, uint64_t theirs, uint64_t said);
 
-/* Enters an object, whose head is what begin was given. Returns its id; 0: there is no place, or
- * another one has the id. */
+/* Enters an object, with the head from begin. Returns its id; 0: the table is full, or another one
+ * has the id. */
 uint64_t nvtx_registry_enter(struct nvtx_object *object);
 
 void *nvtx_registry_find(enum nvtx_object_kind kind, annot_domain domain, uint64_t id);
 
-/* For tests: as if nothing had been registered. Nobody else may be here. */
+/* For tests: clears the registry. No other thread may use it. */
 void nvtx_registry_clear(void);
 
-/* For hashes: begin with 0. */
+/* One step of a hash; begin with 0. */
 static inline uint64_t nvtx_hash(uint64_t hash, uint64_t more)
 {
     hash = (hash ^ more) * UINT64_C(0x9e3779b97f4a7c15);
@@ -57,7 +57,8 @@ static inline uint64_t nvtx_hash(uint64_t hash, uint64_t more)
 
 uint64_t nvtx_hash_text(uint64_t hash, const char *text);
 
-/* A mark in the program's domain, once for each object, with what was not understood of it. */
+/* Emit a mark in the program's domain for a part that was not understood, the first once per
+ * object. */
 void nvtx_tell_once(struct nvtx_object *object, const char *name, const char *what);
 void nvtx_tell(annot_domain domain, const char *name, const char *what);
 

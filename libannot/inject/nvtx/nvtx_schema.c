@@ -109,7 +109,7 @@ static void fill_entry(struct nvtx_entry *entry, const struct nvtx_entry_said *s
     name_entry(entry, said);
 }
 
-/* Whether another entry says how long an entry is, or which member of a union; by its index. */
+/* True if another entry, by its index, holds the length of this one, or the selector of a union. */
 static int refers(const struct nvtx_schema *schema, const struct nvtx_entry *entry)
 {
     const struct nvtx_type *type;
@@ -121,7 +121,7 @@ static int refers(const struct nvtx_schema *schema, const struct nvtx_entry *ent
     return type ? type->type == NVTX_SCHEMA_UNION : entry->detail > 0;
 }
 
-/* A schema of more lengths than there are slots keeps the first of them. */
+/* If a schema has more lengths than slots, only the first ones are connected. */
 static void connect_entries(struct nvtx_schema *schema)
 {
     uint8_t slots = 0;
@@ -145,7 +145,7 @@ static int is_plain(const struct nvtx_entry *entry)
            entry->key && !entry->keeps;
 }
 
-/* Where the entries are, if that is the same in all payloads and there is nothing else to them. */
+/* Sets the offsets of the entries, if they are constant and all entries are plain numbers. */
 static void find_plain(struct nvtx_schema *schema)
 {
     uint64_t cursor = 0, end = 0;
@@ -307,7 +307,7 @@ static const struct nvtx_layout layouts[NVTX_TYPE_COUNT] = {
     [NVTX_TYPE_CSTRING_UTF16] = LAYOUT(2, TEXT),
     [NVTX_TYPE_CSTRING_UTF32] = LAYOUT(4, TEXT),
     [NVTX_TYPE_STRING_HANDLE] = LAYOUT(sizeof(void *), UNSIGNED),
-    /* Nobody says how wide a selector is: the low half is the same in 4 and 8 bytes. */
+    /* The width of a selector is unspecified: the low half is the same in 4 and 8 bytes. */
     [NVTX_TYPE_SELECTOR] = LAYOUT(4, UNSIGNED),
 };
 
@@ -334,10 +334,11 @@ uint64_t nvtx_entry_offset(const struct nvtx_schema *schema, uint32_t index, uin
     return cursor;
 }
 
-/* ---- Of schemas: what follows goes only so deep ---------------------------------------------- */
+/* ---- Layouts of schemas, of bounded depth ------------------------------------------------------
+ */
 
 struct measure {
-    uint32_t steps; /* what is left of them */
+    uint32_t steps; /* remaining */
     annot_domain domain;
 };
 
@@ -348,10 +349,10 @@ static uint64_t elements_of(const struct nvtx_entry *entry, enum nvtx_class clas
     uint64_t array = entry->flags & NVTX_ENTRY_ARRAYS;
     if (array == NVTX_ENTRY_ARRAY_FIXED || (!array && class == NVTX_CLASS_TEXT))
         return entry->detail;
-    return array ? 0 : 1; /* 0: as long as it says itself */
+    return array ? 0 : 1; /* 0: variable */
 }
 
-/* Size 0: not always the same. */
+/* Returns size 0 if it varies. */
 static struct nvtx_layout measure_entry(struct measure *measure, const struct nvtx_entry *entry,
                                         uint32_t level)
 {

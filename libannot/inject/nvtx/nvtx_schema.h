@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Layouts of payloads as programs register them: copied whole, and checked where they are used.
+/* Layouts of payloads as programs register them: copied whole, and checked at each use.
  *
- * A layout may name others that are registered later, or itself: whoever follows them counts steps.
- * Objects never change once they are entered. Threads: any. */
+ * A layout may name others that are registered later, or itself: code that follows them counts
+ * steps. Objects never change once they are entered. Threads: any. */
 #ifndef ANNOT_NVTX_SCHEMA_H
 #define ANNOT_NVTX_SCHEMA_H
 
@@ -12,7 +12,7 @@
 enum {
     NVTX_ENTRIES_MAX = 256,
     NVTX_ENUM_VALUES_MAX = 4096,
-    NVTX_SLOTS = 8,  /* entries of a schema that others take lengths or selectors from */
+    NVTX_SLOTS = 8,  /* entries of a schema that supply lengths or selectors */
     NVTX_LEVELS = 8, /* of schemas in schemas */
     NVTX_POINTER_SIZE = 8,
 };
@@ -25,7 +25,7 @@ struct nvtx_type {
     uint32_t count; /* entries, or values */
 };
 
-/* What a type is to its reader. */
+/* The class of a type. */
 enum nvtx_class {
     NVTX_CLASS_NONE = 0,
     NVTX_CLASS_SIGNED,
@@ -40,7 +40,7 @@ enum nvtx_class {
 };
 
 struct nvtx_layout {
-    uint64_t size; /* 0: not known, or not always the same */
+    uint64_t size; /* 0: unknown, or varies */
     uint64_t alignment;
     enum nvtx_class class;
     const struct nvtx_type *type; /* NVTX_CLASS_SAID */
@@ -52,20 +52,20 @@ struct nvtx_entry {
     uint64_t plain_offset;
     const char *name; /* "" = none */
     annot_name key;
-    uint8_t keeps; /* 1 + slot where its value is kept for others; 0: it is not */
-    uint8_t takes; /* 1 + slot that its length or selector is in */
+    uint8_t keeps; /* 1 + slot that stores its value for others; 0: not stored */
+    uint8_t takes; /* 1 + slot with its length or selector */
     uint8_t has_time;
     uint64_t time, scope;
-    /* Of a counter of a group. */
+    /* For a counter of a group. */
     uint64_t counter_flags, scale, divisor;
 };
 
 struct nvtx_schema {
     struct nvtx_type type;
     uint32_t role;       /* enum nvtx_schema_role */
-    uint64_t size;       /* said; 0: not */
-    uint64_t alignment;  /* at most; 0: natural */
-    uint64_t plain_size; /* not 0: nothing but numbers with names, which end there */
+    uint64_t size;       /* as registered; 0: unspecified */
+    uint64_t alignment;  /* maximum; 0: natural */
+    uint64_t plain_size; /* not 0: only numbers with names, which end there */
     struct nvtx_entry entries[];
 };
 
@@ -81,23 +81,23 @@ struct nvtx_enum {
     struct nvtx_enum_value values[];
 };
 
-/* Return the id, or 0: it makes no sense. `theirs`: the next tool's, or 0. */
+/* Register a type. Return the id, or 0 if it is invalid. `theirs`: the next tool's id, or 0. */
 uint64_t nvtx_schema_register(annot_domain domain, const struct nvtx_schema_said *said,
                               uint64_t theirs);
 uint64_t nvtx_enum_register(annot_domain domain, const struct nvtx_enum_said *said,
                             uint64_t theirs);
 
-/* The semantics of an id in a list, or NULL; lists are bounded. */
+/* Returns the semantics of an id in a list, or NULL; lists are bounded. */
 const void *nvtx_semantics_of(const struct nvtx_semantics *list, enum nvtx_semantics_id id);
 
-/* Of one element. Class 0: nobody registered that. */
+/* Returns the layout of one element. Class 0: not registered. */
 struct nvtx_layout nvtx_layout_of(annot_domain domain, uint64_t type);
 
-/* Where an entry begins, if the one before it ended at `cursor`. */
+/* Returns the offset of an entry, if the one before it ended at `cursor`. */
 uint64_t nvtx_entry_offset(const struct nvtx_schema *schema, uint32_t index, uint64_t cursor,
                            uint64_t alignment);
 
-/* Whether an entry holds an address or offset of what it is. */
+/* True if an entry holds an address or offset of its elements. */
 int nvtx_entry_is_indirect(const struct nvtx_entry *entry);
 
 #endif

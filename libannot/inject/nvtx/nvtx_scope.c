@@ -18,7 +18,7 @@ annot_domain nvtx_domain_make(const char *name)
     return annot_domain_observed(name, ANNOT_OBSERVER_NVTX, 0);
 }
 
-/* It comes out the same twice. */
+/* A concurrent call gets the same number. */
 annot_domain nvtx_domain_make_default(void)
 {
     annot_domain number = nvtx_domain_make("");
@@ -35,7 +35,7 @@ struct category {
 
 static struct category categories[CATEGORIES];
 
-/* The place of a category, claimed if it is new; NULL: all near its place are taken. */
+/* Returns the entry of a category, claimed if it is new; NULL: all near it are taken. */
 static struct category *place_of(annot_domain domain, uint32_t number)
 {
     uint64_t key = ((uint64_t)domain << 32 | number) + 1;
@@ -78,19 +78,19 @@ annot_category nvtx_category_of(annot_domain domain, uint32_t number)
 
 /* ---- Registered strings ---------------------------------------------------------------------- */
 
-/* libannot's table of names is for some ten thousands, and some programs register a new string for
- * each step. Strings beyond the table are kept here; their handle is their address. */
+/* libannot's table of names holds some ten thousands, and some programs register a new string for
+ * each step. Strings beyond the table are stored here; their handle is their address. */
 
 enum {
-    ROOM = 64 << 20,     /* of addresses; memory is taken as it is used */
-    TEXT_MAX = 1024 + 4, /* what is longer than a name may be shows that it was cut */
+    ROOM = 64 << 20,     /* of addresses; memory is allocated on use */
+    TEXT_MAX = 1024 + 4, /* longer than a name may be, to detect cut names */
 };
 
 static char *room;   /* W: swapped once */
-static size_t taken; /* W: all, atomic; may be more than there is */
-static int is_full;  /* libannot's table; W: anybody, once */
+static size_t taken; /* W: all, atomic; may exceed the size */
+static int is_full;  /* libannot's table; W: any thread, once */
 
-/* NULL: there is none, or where handles would be numbers. */
+/* Returns NULL if out of memory, or at an address below 4 GiB, which would be a number. */
 static char *room_made(void)
 {
     char *known = annot_load_acquire(&room); /* partner: the swap */
@@ -109,7 +109,7 @@ static char *room_made(void)
     return known;
 }
 
-/* Zeros stand behind it. */
+/* Zeros follow it. */
 static nvtxStringHandle_t keep(const char *text)
 {
     size_t length = strnlen(text, TEXT_MAX);
@@ -121,7 +121,7 @@ static nvtxStringHandle_t keep(const char *text)
     return (nvtxStringHandle_t)(void *)(memory + at);
 }
 
-/* A table that once had no place is not asked again: it counts what it leaves out. */
+/* A full table is not tried again, because it counts the names that it drops. */
 nvtxStringHandle_t nvtx_string_make(const char *text)
 {
     annot_name name = annot_load_relaxed(&is_full) ? 0 : annot_name_intern(text);

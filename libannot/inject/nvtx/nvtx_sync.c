@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* The callbacks of module SYNC: locks and other objects of the program's own.
+/* The callbacks of module SYNC: locks and other objects of the program.
  *
  * The time from the start of an acquisition to its outcome is a range of the thread, in category
- * "wait" of the object's domain, which says at its end whether it was acquired; the time that the
- * object is held is a range of the process, in category "held". While one holds it, others that
+ * "wait" of the object's domain, with the outcome as a value at its end; the time that the object
+ * is held is a range of the process, in category "held". While one thread holds it, others that
  * acquire it as well (a shared lock, a semaphore) are not shown as holders.
  *
- * Objects lie in a table; a handle is the place's number. Threads: any; lock-free. */
+ * Objects lie in a table; a handle is the index. Threads: any; lock-free. */
 #include "nvtx_sync.h"
 
 #include "nvtx_event.h"
@@ -15,7 +15,7 @@
 
 enum { OBJECTS = 65536 };
 
-/* What no place is left for. */
+/* The handle if the table is full. */
 #define OBJECT_NONE ((nvtx_nvtxSyncUser_t)UINTPTR_MAX)
 #define HELD_SOON   UINT64_MAX
 
@@ -25,12 +25,12 @@ struct object {
     uint16_t is_used;
     annot_category wait, hold;
     uint32_t next_free; /* number */
-    uint64_t held;      /* 0: nobody holds it; HELD_SOON; a range of the process; W: swapped */
+    uint64_t held;      /* 0: free; HELD_SOON; a range of the process; W: swapped */
 };
 
 static struct object objects[OBJECTS];
-static uint64_t free_head; /* tag << 32 | number; the tag counts, so that no swap is fooled */
-static uint32_t fresh_number = 1; /* below it, places were used before; W: all, atomic */
+static uint64_t free_head;        /* tag << 32 | number; the tag counts swaps, to detect reuse */
+static uint32_t fresh_number = 1; /* lower ones were used before; W: all, atomic */
 
 /* ---- Places ---------------------------------------------------------------------------------- */
 
@@ -69,7 +69,7 @@ static struct object *object_of(nvtx_nvtxSyncUser_t handle)
 
 /* ---- Callbacks ------------------------------------------------------------------------------- */
 
-/* The message is the last thing of it. */
+/* The message is the last member. */
 static nvtxSyncUserAttributes_t whole_of(const nvtxSyncUserAttributes_t *attributes)
 {
     nvtxSyncUserAttributes_t whole = {0};
@@ -137,7 +137,7 @@ static void acquire_start(nvtx_nvtxSyncUser_t handle)
     }
 }
 
-/* An outcome without a start, or whose start was not recorded, ends nothing. */
+/* An outcome without a recorded start ends no range. */
 static void end_wait(int acquired)
 {
     struct nvtx_thread *thread = nvtx_thread_mine();

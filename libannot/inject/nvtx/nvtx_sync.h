@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Module SYNC: waits for the program's own locks, and how long they are held, as ranges. Threads:
+/* Module SYNC: waits for the program's locks, and the times they are held, as ranges. Threads:
  * any. */
 #ifndef ANNOT_NVTX_SYNC_H
 #define ANNOT_NVTX_SYNC_H

@@ -44,7 +44,7 @@ const char *nvtx_text_from_wide(const wchar_t *wide, char text[NVTX_TEXT_SIZE])
 static const struct part {
     const char *mark, *key;
     uint8_t length; /* of the mark */
-    uint8_t kind;   /* enum annot_payload_kind; none: left out */
+    uint8_t kind;   /* enum annot_payload_kind; none: dropped */
 } parts[] = {
     {", seq = ", "seq", 8, ANNOT_PAYLOAD_INT64},
     {", op_id = ", "op_id", 10, ANNOT_PAYLOAD_INT64},

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Texts of programs: wide characters as UTF-8, and names that hold numbers. Reentrant; async-
+/* Texts of programs: wide characters as UTF-8, and names that contain numbers. Reentrant; async-
  * signal-safe. */
 #ifndef ANNOT_NVTX_TEXT_H
 #define ANNOT_NVTX_TEXT_H
@@ -9,13 +9,13 @@
 #include <string.h>
 #include <wchar.h>
 
-/* One byte more than a name may have shows that it was cut; the longest character; the end. */
+/* One byte more than a name may have, to detect cut names; the longest character; the end. */
 enum { NVTX_TEXT_SIZE = 1024 + 4 + 1 };
 
-/* Returns `text`; NULL for NULL. What is no character becomes U+FFFD; what is longer is cut. */
+/* Returns `text`; NULL for NULL. Invalid characters become U+FFFD; longer texts are cut. */
 const char *nvtx_text_from_wide(const wchar_t *wide, char text[NVTX_TEXT_SIZE]);
 
-/* A character as UTF-8, without a NUL, in up to four bytes. Returns the end. */
+/* Writes a character as UTF-8, without a NUL, in up to four bytes. Returns the end. */
 char *nvtx_text_put(char *at, uint32_t c);
 
 /* ---- Names that hold numbers ---- */
@@ -34,7 +34,7 @@ struct nvtx_numbered {
     size_t count;
 };
 
-/* The comma where its numbers begin; NULL: no numbers. */
+/* Returns the comma before its numbers; NULL: no numbers. */
 static inline const char *nvtx_numbers_of(const char *text)
 {
     const char *comma = text ? strchr(text, ',') : NULL;
@@ -44,8 +44,9 @@ static inline const char *nvtx_numbers_of(const char *text)
     return comma;
 }
 
-/* `numbers`: of nvtx_numbers_of(). 0: the name is too long, and is recorded whole. Long texts after
- * the name are cut. Ids of inputs are left out, as each is the op_id of another event. */
+/* `numbers`: from nvtx_numbers_of(). Returns 0 if the name is too long, and is recorded whole. Long
+ * texts after the name are cut. Ids of inputs are dropped, as each is the op_id of another
+ * event. */
 int nvtx_numbered_read(struct nvtx_numbered *read, const char *text, const char *numbers);
 
 #endif

@@ -21,8 +21,8 @@ __thread struct nvtx_thread *nvtx_thread __attribute__((tls_model("initial-exec"
 static pthread_key_t exit_key;
 static int exit_key_made;
 
-/* Other destructors of the thread may pop what is open: as long as there is a next round of them,
- * it is known. */
+/* Other destructors of the thread may pop open ranges: keeps the struct as long as there is another
+ * round of them. */
 static void free_thread(void *memory)
 {
     struct nvtx_thread *thread = memory;
@@ -33,7 +33,7 @@ static void free_thread(void *memory)
     munmap(memory, sizeof(struct nvtx_thread));
 }
 
-/* In a forked child: ids of ranges of the process are the parent's. */
+/* In a forked child: clears ids of ranges of the process, which are the parent's. */
 static void after_fork(void)
 {
     struct nvtx_thread *thread = nvtx_thread;
@@ -48,7 +48,7 @@ __attribute__((constructor)) static void set_up(void)
     pthread_atfork(NULL, NULL, after_fork);
 }
 
-/* Zero: nothing is open. */
+/* Zeroed: no open ranges. */
 static struct nvtx_thread *make_thread(void)
 {
     int error = errno;
@@ -57,7 +57,7 @@ static struct nvtx_thread *make_thread(void)
     errno = error;
     if (memory == MAP_FAILED)
         return NULL;
-    nvtx_thread = memory; /* what follows may allocate, and so call us */
+    nvtx_thread = memory; /* the next call may allocate, and so call us */
     if (exit_key_made)
         pthread_setspecific(exit_key, memory);
     return memory;
@@ -74,7 +74,7 @@ const char *nvtx_thread_text(const wchar_t *wide)
     return thread ? nvtx_text_from_wide(wide, thread->text) : "(no memory)";
 }
 
-/* Other recordings may begin and end while this one goes on: then all stays. */
+/* Other recordings may begin and end during this one: then all is kept. */
 __attribute__((noinline, cold)) struct nvtx_thread *nvtx_thread_refresh(void)
 {
     struct nvtx_thread *thread = thread_made();
@@ -103,12 +103,13 @@ static void pop_now(const struct annot_value *values, size_t count)
 
 /* ---- Values of ranges that were popped too early --------------------------------------------- */
 
-/* What the value points to is gone when the range ends: names of the process stay. */
+/* Makes a value permanent, because its texts are invalid when the range ends: interned names
+ * stay. */
 static struct annot_value value_that_stays(struct annot_value value)
 {
     if (!value.key_name)
         value.key_name = annot_name_intern(value.key);
-    value.key = "value"; /* where the table of names is full */
+    value.key = "value"; /* if the table of names is full */
     if (value.kind == ANNOT_PAYLOAD_STRING) {
         annot_name text = annot_name_intern(value.value.string);
         const struct annot_string *string = text ? strings_get(text) : NULL;
@@ -147,7 +148,7 @@ static size_t take_late(struct nvtx_thread *thread, uint64_t popped, struct anno
 
 /* ---- Pops ------------------------------------------------------------------------------------ */
 
-/* Those at the top that were popped before. */
+/* Closes ranges at the top that were popped before. */
 static void close_ended(struct nvtx_thread *thread)
 {
     while (thread->depth > 0 && thread->depth <= NVTX_OPEN_KEPT &&
@@ -167,8 +168,8 @@ static void take_out(struct nvtx_thread *thread, uint32_t index)
     close_ended(thread);
 }
 
-/* Whether nothing that nests is inside of it; else the lanes of what is are recorded apart from now
- * on. */
+/* True if no nested range is inside of it; otherwise the lanes of those inside are recorded apart
+ * from now on. */
 static int is_innermost(struct nvtx_thread *thread, uint32_t index)
 {
     int innermost = 1;
@@ -199,8 +200,8 @@ static void close_at(struct nvtx_thread *thread, uint32_t index, const struct an
     }
 }
 
-/* Deeper than what is kept, ranges are taken to nest. A pop without a push closes nothing, for what
- * is open is another domain's, or was not pushed by NVTX. */
+/* Ranges deeper than the table are assumed to nest. A pop without a push closes no range, because
+ * the open ones are another domain's, or were not pushed by NVTX. */
 int nvtx_thread_pop(struct nvtx_thread *thread, uint32_t lane, const struct annot_value *values,
                     size_t count)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* What a thread has open, by domain: NVTX nests ranges per thread and domain, annot per thread.
+/* A thread's open ranges, by domain: NVTX nests ranges per thread and domain, annot per thread.
  *
- * Mostly both nest alike: then a pop closes the thread's innermost range. Where the ranges of two
- * domains cross, the one that is popped too early ends when those inside of it have ended, and says
- * how long before that it was popped. From then on the domain of what stood inside of it is
- * recorded apart on this thread: by ranges of the process, which may cross.
+ * Usually both nest alike: then a pop closes the thread's innermost range. If ranges of two domains
+ * cross, the one that is popped too early ends after those inside of it have ended, with a value
+ * for the time since its pop. From then on the domains of the ranges inside of it are recorded
+ * apart on this thread: as ranges of the process, which may cross.
  *
- * Threads: each its own, and nobody else's. Signal handlers: a push in a handler needs its pop
- * there. Memory: 12 KiB, reserved once for each thread that pushes while somebody records. */
+ * Threads: each uses only its own struct. Signal handlers: a push in a handler needs its pop there.
+ * Memory: 12 KiB, reserved once for each thread that pushes during a recording. */
 #ifndef ANNOT_NVTX_THREAD_H
 #define ANNOT_NVTX_THREAD_H
 
@@ -16,17 +16,17 @@
 #include <annot/annot.h>
 
 enum {
-    NVTX_OPEN_KEPT = 1024, /* deeper ranges are taken to nest */
-    NVTX_LATE_KEPT = 64,   /* values of all of them; what comes beyond is left out */
+    NVTX_OPEN_KEPT = 1024, /* deeper ranges are assumed to nest */
+    NVTX_LATE_KEPT = 64,   /* values of all of them; more are dropped */
     NVTX_LATE_EACH = 8,    /* and of one */
     NVTX_LANES = UINT16_MAX + 1,
-    NVTX_LANE_SYNC = UINT16_MAX, /* waits for objects of SYNC, which are in no domain's count */
+    NVTX_LANE_SYNC = UINT16_MAX, /* waits for objects of SYNC, which count for no domain */
 };
 
 enum nvtx_open_state {
     NVTX_OPEN_NESTED = 0,
     NVTX_OPEN_APART = 1, /* a range of the process; value: its id */
-    NVTX_OPEN_ENDED = 2, /* popped too early; value: when, ns */
+    NVTX_OPEN_ENDED = 2, /* popped too early; value: time of the pop, ns */
 };
 
 /* An open range. */
@@ -38,21 +38,21 @@ struct nvtx_open {
 
 /* A domain on this thread. */
 struct nvtx_lane {
-    uint32_t open; /* its ranges, how many */
+    uint32_t open; /* number of its open ranges */
     uint32_t is_apart;
 };
 
-/* A value that came with a pop that was too early: it goes with the end. */
+/* A value of a pop that was too early; emitted with the end. */
 struct nvtx_late {
     uint64_t popped;          /* the range's */
     struct annot_value value; /* kind ANNOT_PAYLOAD_NONE: no value */
 };
 
 struct nvtx_thread {
-    uint64_t generation; /* of the gate, for which all else holds */
+    uint64_t generation; /* of the gate, for which the other fields are valid */
     uint64_t recording;
     uint32_t depth;   /* open ranges of all lanes */
-    uint32_t endings; /* how often the thread's end found some */
+    uint32_t endings; /* number of calls of the thread's end handler that found open ranges */
     struct nvtx_open open[NVTX_OPEN_KEPT];
     struct nvtx_late late[NVTX_LATE_KEPT];
     char text[NVTX_TEXT_SIZE];
@@ -62,10 +62,10 @@ struct nvtx_thread {
 extern __thread struct nvtx_thread *nvtx_thread
     __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
-/* The calling thread's, for what is recorded now; NULL: there is no memory for it. */
+/* Returns the calling thread's struct, for the current recording; NULL: out of memory. */
 struct nvtx_thread *nvtx_thread_refresh(void);
 
-/* A text of wide characters as UTF-8, in memory of the thread, until the next one. */
+/* Converts wide characters to UTF-8, in memory of the thread, valid until the next call. */
 const char *nvtx_thread_text(const wchar_t *wide);
 
 static inline struct nvtx_thread *nvtx_thread_mine(void)
@@ -76,7 +76,7 @@ static inline struct nvtx_thread *nvtx_thread_mine(void)
     return nvtx_thread_refresh();
 }
 
-/* Notes a range that was pushed. Returns its level in the lane, from 0 on. */
+/* Adds a range that was pushed. Returns its level in the lane, from 0 on. */
 static inline int nvtx_thread_push(struct nvtx_thread *thread, uint32_t lane,
                                    enum nvtx_open_state state, uint64_t value)
 {
@@ -90,7 +90,7 @@ static inline int nvtx_thread_push(struct nvtx_thread *thread, uint32_t lane,
     return (int)thread->lanes[lane].open++;
 }
 
-/* Whether a pop of the lane closes the thread's innermost range, and nothing else. */
+/* True if a pop of the lane closes only the thread's innermost range. */
 static inline int nvtx_thread_is_plain(const struct nvtx_thread *thread, uint32_t lane)
 {
     uint32_t top = thread->depth - 1;
@@ -99,15 +99,15 @@ static inline int nvtx_thread_is_plain(const struct nvtx_thread *thread, uint32_
            (top == 0 || thread->open[top - 1].state != NVTX_OPEN_ENDED);
 }
 
-/* The same, done: returns the level of the range in the lane. */
+/* Performs that pop: returns the level of the range in the lane. */
 static inline int nvtx_thread_pop_plain(struct nvtx_thread *thread, uint32_t lane)
 {
     thread->depth--;
     return (int)--thread->lanes[lane].open;
 }
 
-/* Closes the lane's innermost range, in whatever state it is. `values` go with its end. Returns its
- * level, or NVTX_NO_PUSH_POP_TRACKING: it was pushed before anybody recorded. */
+/* Closes the lane's innermost range, in any state. `values` are emitted with its end. Returns its
+ * level, or NVTX_NO_PUSH_POP_TRACKING if it was pushed before the recording. */
 int nvtx_thread_pop(struct nvtx_thread *thread, uint32_t lane, const struct annot_value *values,
                     size_t count);
 

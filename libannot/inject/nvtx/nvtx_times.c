@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Scopes, and domains of times: see nvtx_payload.h.
  *
- * Times that the machine knows are converted here. Others have a clock of annot's, which anchors
- * tie to its own: each point where a program says what two clocks showed is one, if one of the two
- * is known. Where nobody says how long a tick is, two such points do. */
+ * Times of the machine's clocks are converted here. Others get a clock of annot, tied to its own by
+ * anchors: each pair of equal times that a program reports is one, if one of the two clocks is
+ * known. If the length of a tick is not given, two such pairs determine it. */
 #include "nvtx_times.h"
 
 #include "nvtx_line.h"
@@ -21,7 +21,7 @@ enum { SCOPE_LEVELS = 16, SCOPE_NAME_MAX = 255 };
 
 struct scope {
     struct nvtx_object object;
-    const char *name; /* with those of its parents */
+    const char *name; /* prefixed with those of its parents */
 };
 
 const char *nvtx_scope_name(annot_domain domain, uint64_t scope)
@@ -91,13 +91,13 @@ uint64_t nvtx_scope_register(annot_domain domain, const struct nvtx_scope_said *
 
 /* ---- Domains of times ------------------------------------------------------------------------ */
 
-/* Two instants are kept: with one thread's spans, they go into its records once more. */
+/* Two instants are kept: they are written into a thread's records again with its spans. */
 struct times {
     struct nvtx_object object;
     uint64_t scope, type;
     annot_span_clock clock;
-    uint32_t is_busy;   /* W: swapped; who finds it so leaves out its instant */
-    double ns_per_tick; /* 0: not known; is_busy */
+    uint32_t is_busy;   /* W: swapped; a thread that finds it set drops its instant */
+    double ns_per_tick; /* 0: unknown; is_busy */
     uint32_t points;    /* is_busy: how many were given; the last two are kept */
     int64_t ticks[2];
     uint64_t time[2];
@@ -111,7 +111,7 @@ struct times_of_scope {
     struct times *times;
 };
 
-/* As ids: also of scopes that NVTX has numbered. */
+/* As ids: also for scopes numbered by NVTX. */
 #define SCOPE_AS_ID(scope) ((scope) | UINT64_C(1) << 61)
 
 static struct times *find_of_scope(annot_domain domain, uint64_t scope)
@@ -140,10 +140,10 @@ static struct times *find_times(annot_domain domain, uint64_t id)
 
 /* ---- Anchors --------------------------------------------------------------------------------- */
 
-/* A time of the machine's CLOCK_MONOTONIC as annot's own; exact for those that are near. */
+/* Converts a time of the machine's CLOCK_MONOTONIC to annot's; exact for recent ones. */
 static uint64_t own_of_machine(uint64_t ns)
 {
-    static uint64_t first_time, first_ns; /* W: once, or by several the same moment */
+    static uint64_t first_time, first_ns; /* W: once, or by several threads at the same moment */
     uint64_t time, now_ns;
     if (!clock_is_quick())
         return ns;
@@ -155,7 +155,7 @@ static uint64_t own_of_machine(uint64_t ns)
     if (ns == 0)
         return 0;
     uint64_t since_ns = now_ns - annot_load_acquire(&first_ns); /* partner: above */
-    if (since_ns < 1000000) { /* too short to tell a tick's length by: 2 ms are spent on it once */
+    if (since_ns < 1000000) { /* too short to measure a tick: waits 2 ms once */
         const struct timespec rest = {0, 2000000};
         clock_nanosleep(CLOCK_MONOTONIC, 0, &rest, NULL);
         clock_both(&time, &now_ns);
@@ -194,21 +194,21 @@ uint64_t nvtx_time_register(annot_domain domain, const struct nvtx_time_said *sa
     struct nvtx_line line = {name + strlen(name), name + strlen(name), name + sizeof(name) - 1, 0};
     nvtx_line_hex(&line, head.id, 16);
     times->clock = annot_clock_create(name);
-    (void)own_of_machine(0); /* from here on the length of annot's own ticks is measured */
+    (void)own_of_machine(0); /* starts to measure the length of annot's ticks */
     uint64_t id = nvtx_registry_enter(&times->object);
     if (id)
         enter_for_scope(times);
     return id;
 }
 
-/* A clock of the machine's that a type means, and whether it is one. */
+/* Returns 1 and the machine's clock of a type, or 0. */
 static int clock_of_type(uint64_t type, clockid_t *ret_clock)
 {
     switch (type) {
     case NVTX_TIME_REALTIME:
     case NVTX_TIME_REALTIME_COARSE:
     case NVTX_TIME_TIMESPEC:
-    case NVTX_TIME_HIGH_RESOLUTION: /* as libstdc++ has it */
+    case NVTX_TIME_HIGH_RESOLUTION: /* as in libstdc++ */
     case NVTX_TIME_SYSTEM:
         *ret_clock = CLOCK_REALTIME;
         return 1;
@@ -228,7 +228,7 @@ static int clock_of_type(uint64_t type, clockid_t *ret_clock)
     }
 }
 
-/* Of what the machine knows. */
+/* Returns 1 and the conversion for a clock of the machine, or 0. */
 static int clock_of_machine(uint64_t type, struct nvtx_clock *ret)
 {
     clockid_t clock;
@@ -252,7 +252,7 @@ uint64_t nvtx_time_of(const struct nvtx_clock *clock, int64_t ticks)
     return ns > 0 && ns < 9e18 ? (uint64_t)ns : 0;
 }
 
-/* Of two instants, in annot's time and in ticks. */
+/* Computes the length of a tick from two instants, in annot's time and in ticks. */
 static double length_of_tick(const struct times *times)
 {
     double ns = (double)(int64_t)(times->time[1] - times->time[0]);
@@ -285,7 +285,7 @@ static void give_anchor(const struct times *times, const struct nvtx_clock *cloc
     annot_clock_anchor(times->clock, &anchor);
 }
 
-/* A time of the machine as annot's own. 0: it is none. */
+/* Converts a time of the machine to annot's. Returns 0 for other types. */
 static uint64_t own_time(uint64_t type, int64_t ticks)
 {
     struct nvtx_clock clock;
@@ -307,7 +307,7 @@ void nvtx_time_sync(annot_domain domain, const uint64_t ids[2], const struct nvt
         nvtx_tell(domain, NULL, "a point of two times, neither of which is known");
 }
 
-/* `slope`: how far the second goes while the first goes one. */
+/* `slope`: how far the second advances while the first advances by one. */
 void nvtx_time_factor(annot_domain domain, const uint64_t ids[2], double slope,
                       const struct nvtx_sync_said *at)
 {
@@ -328,7 +328,8 @@ void nvtx_time_source(annot_domain domain, uint64_t id, int64_t (*now)(void *), 
     annot_store_release(&times->now, now); /* partner: ask_source */
 }
 
-/* ---- What spans of a domain have ------------------------------------------------------------- */
+/* ---- The clock of a domain's spans -------------------------------------------------------------
+ */
 
 static void ask_source(struct times *times)
 {

@@ -9,7 +9,7 @@
 #include <annot/annot.h>
 #include <stdint.h>
 
-/* The scope's name; "": no particular scope. */
+/* Returns the scope's name; "": no particular scope. */
 const char *nvtx_scope_name(annot_domain domain, uint64_t scope);
 
 /* Return the id, or 0: invalid. `theirs`: the next tool's id, or 0. */
@@ -24,15 +24,15 @@ void nvtx_time_sync(annot_domain domain, const uint64_t ids[2], const struct nvt
 void nvtx_time_factor(annot_domain domain, const uint64_t ids[2], double slope,
                       const struct nvtx_sync_said *at);
 
-/* A clock of spans, and times as it has them. */
+/* A clock of spans, and the conversion to its times. */
 struct nvtx_clock {
     uint32_t clock; /* annot_span_clock */
-    int64_t offset; /* to be added */
-    double scale;   /* after that; 0: 1 */
+    int64_t offset; /* added first */
+    double scale;   /* applied after that; 0: 1 */
 };
 
-/* The clock of a domain of times, or of the one of a scope; adds an anchor if possible. Returns 0:
- * the relation to a known clock is unknown. */
+/* Returns the clock of a domain of times, or of a scope's; adds an anchor if possible. Returns 0 if
+ * its relation to a known clock is unknown. */
 int nvtx_time_clock(annot_domain domain, uint64_t id, uint64_t scope, struct nvtx_clock *ret);
 uint64_t nvtx_time_of(const struct nvtx_clock *clock, int64_t ticks);
 
