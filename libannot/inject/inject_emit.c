@@ -14,7 +14,7 @@ struct inject_emit inject_emit = {
     .pop = annot_emit_pop,
 };
 
-/* After the constructor that finds out who serves. */
+/* After the constructor that finds the serving copy. */
 __attribute__((constructor(102))) static void choose(void)
 {
     if (!runtime_other)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The functions that callbacks call most, of the copy of libannot that serves this process: where
- * another library brought one first, without the detour by this library's own. */
+/* The functions that callbacks call most, of the serving copy of libannot: if another library
+ * loaded one first, without the indirection through this library's copy. */
 #ifndef ANNOT_INJECT_EMIT_H
 #define ANNOT_INJECT_EMIT_H
 

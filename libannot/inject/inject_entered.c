@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* What `annot attach --inject` calls once it has loaded this library into a running program: from
- * now on the program's environment names it, so that images which call NVTX or ITT for the first
- * time find it, and children inherit it.
+/* Entry point that `annot attach --inject` calls after it has loaded this library into a running
+ * program: adds the library to the program's environment, so that images which call NVTX or ITT for
+ * the first time find it, and children inherit it.
  *
- * The C library's setenv may move the array under the feet of a thread that reads it; this makes a
- * new one and leaves the old one as it is. Runs in a thread of the program that was stopped where
- * it holds no lock. */
+ * The C library's setenv may move the array while another thread reads it; this makes a new one and
+ * leaves the old one as it is. Runs in a thread of the program that was stopped where it holds no
+ * lock. */
 #include <dlfcn.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -34,7 +34,7 @@ static char *assignment(const char *name, const char *value)
     return text;
 }
 
-/* "./." says to NVTX that nothing is to be loaded. */
+/* "./." disables loading in NVTX. */
 static int is_to_be_set(const char *before, const char *path)
 {
     return !before || (strcmp(before, "./.") != 0 && strcmp(before, path) != 0);
@@ -89,6 +89,6 @@ int annot_inject_entered(void)
             all[used++] = environ[i];
     memcpy(all + used, made, count * sizeof(*made));
     all[used + count] = NULL;
-    __atomic_store_n(&environ, all, __ATOMIC_RELEASE); /* partner: whoever calls getenv */
+    __atomic_store_n(&environ, all, __ATOMIC_RELEASE); /* partner: callers of getenv */
     return 1;
 }

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* By either name: a path that leads here would call us for ever. */
+/* By either name: a path to this library would recurse endlessly. */
 static int is_this_library(const void *function)
 {
     Dl_info theirs, ours;
@@ -17,7 +17,7 @@ static int is_this_library(const void *function)
            theirs.dli_fbase == ours.dli_fbase;
 }
 
-/* Nobody else would say so: the loader that it was set for loads annot instead. */
+/* Reports the failure: the original loader cannot, because it loads annot instead. */
 static void tell_failure(const char *variable)
 {
     char text[ANNOT_PROCESS_NOTE_MAX + 1];

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Names of objects: see inject_objects.h.
  *
- * A place is taken by one swap of its kind, then gets its value; whoever meets it before that goes
- * on to the next, so an object may, rarely, have two places: the first that is found counts. */
+ * An entry is taken by one swap of its kind, then gets its value; a thread that meets it before
+ * that goes on to the next, so an object may, rarely, have two entries: the first that is found
+ * counts. */
 #include "inject_objects.h"
 
 #include <annot_barrier.h>
@@ -47,8 +48,8 @@ static struct place *find(uint32_t kind, uint64_t value, int may_take)
     return NULL;
 }
 
-/* A character at a time: a reader may find half of the old name and half of the new one, never
- * bytes of neither. */
+/* One character at a time: a reader may find half of the old name and half of the new one, but no
+ * other bytes. */
 static void write_name(struct place *place, const char *name)
 {
     uint32_t i = 0;

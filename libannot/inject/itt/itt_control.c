@@ -8,17 +8,17 @@
 #include <annot_barrier.h>
 #include <string.h>
 
-/* ---- Pause and resume: of what the process tells by ITT, shown as a range ----------------------
+/* ---- Pause and resume of the process's ITT events, shown as a range ----------------------------
  */
 
 int itt_is_paused;
 static int is_detached; /* under itt_lock */
-/* The same: the pause in the recording that it was told to. */
+/* The same: the pause in its recording. */
 static annot_range paused_range;
 static uint64_t paused_recording;
-static uint64_t paused_generation; /* of the gate, when that was looked at; W: under itt_lock */
+static uint64_t paused_generation; /* of the gate, at the last check; W: under itt_lock */
 
-/* In the lock. */
+/* Under itt_lock. */
 static void begin_pause(void)
 {
     const struct annot_event event = {.text = "paused", .domain = itt_domain_of("itt")};
@@ -107,7 +107,7 @@ static int thr_name_set(const char *name, int length)
     return 0;
 }
 
-/* ---- Clocks: known, and not converted; times that are told by them are key-values --------------
+/* ---- Clocks: registered, but not converted; their times are key-values -------------------------
  */
 
 static struct itt_clock *clocks; /* under itt_lock */
@@ -133,7 +133,7 @@ static struct itt_clock *first_clock(void)
         return NULL;
     struct itt_clock *first = clocks;
     itt_unlock();
-    return first; /* what follows it never changes */
+    return first; /* the rest of the list never changes */
 }
 
 static void clock_domain_reset(void)
@@ -143,7 +143,7 @@ static void clock_domain_reset(void)
             clock->read(clock, clock->data);
 }
 
-/* ---- Stitched stacks: an arrow from where work is handed over to where it is done ---------------
+/* ---- Stitched stacks: an arrow from the submission of work to its execution --------------------
  */
 
 static void *stack_caller_create(void)

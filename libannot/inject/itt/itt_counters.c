@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Counters. Their values are kept while nobody records, so that a recording which begins later has
- * the right ones. Each is an object of the process, found again by name, domain and type. */
+/* Counters. Their values are updated outside of recordings too, so that later recordings have the
+ * right ones. Each is an object of the process, identified by name, domain and type. */
 #include "itt_counters.h"
 
 #include "itt_control.h"
@@ -14,11 +14,11 @@ enum { BUCKETS = 128, TEXT_MAX = 4096 };
 
 struct itt_counter {
     struct itt_counter *next;
-    struct itt_counter_info info; /* what a handle of ours points at */
+    struct itt_counter_info info; /* target of our handles */
     annot_name name;
     annot_domain domain;
     int type;
-    uint64_t count; /* W: anybody, atomic; what increments and decrements work on */
+    uint64_t count; /* W: any thread, atomic; base of increments and decrements */
 };
 
 static struct itt_counter *counters[BUCKETS]; /* under itt_lock */
@@ -86,7 +86,7 @@ static struct itt_counter_info *counter_create_v3(const struct itt_domain *domai
 
 /* ---- Values ---------------------------------------------------------------------------------- */
 
-/* A number of ITT as a payload. 0: it has no such type. */
+/* Reads a number of ITT as a payload. Returns 0 for an unknown type. */
 int itt_number(int type, const void *at, struct annot_value *ret_value)
 {
     union {
@@ -135,10 +135,10 @@ int itt_number(int type, const void *at, struct annot_value *ret_value)
 static void tell(const struct itt_counter *counter, const struct annot_value *value)
 {
     struct annot_event event = {.name = counter->name,
-                                .text = counter->info.name, /* if there is no number */
+                                .text = counter->info.name, /* used if the name has no id */
                                 .domain = counter->domain,
                                 .payload_kind = value->kind};
-    event.payload.uint64 = value->value.uint64; /* the same bits, whatever they mean */
+    event.payload.uint64 = value->value.uint64; /* the same bits, for any kind */
     if (itt_is_wanted())
         annot_emit_counter_event(&event);
 }
@@ -149,7 +149,7 @@ static void add(const struct itt_counter_info *info, uint64_t delta)
     if (!counter)
         return;
     uint64_t count = annot_fetch_add_relaxed(&counter->count, delta) + delta;
-    /* Below 0, most likely: more was taken away than was seen to be added. */
+    /* May be below 0 if increments were missed. */
     const struct annot_value value = annot_value_int64(NULL, (int64_t)count);
     tell(counter, &value);
 }
@@ -185,7 +185,7 @@ static void counter_set_value(struct itt_counter_info *info, void *at)
     tell(counter, &value);
 }
 
-/* At the time of the call, as all of annot's counters: `time` is not looked at. */
+/* At the time of the call, as all of annot's counters: `time` is ignored. */
 static void counter_set_value_ex(struct itt_counter_info *info, struct itt_clock *clock,
                                  unsigned long long time, void *at)
 {
@@ -196,7 +196,7 @@ static void counter_set_value_ex(struct itt_counter_info *info, struct itt_clock
 
 static void counter_destroy(struct itt_counter_info *info)
 {
-    (void)info; /* others may have the same */
+    (void)info; /* other users may have the same */
 }
 
 /* ---- By a domain and the handle of a name ---------------------------------------------------- */
@@ -232,7 +232,8 @@ static void counter_dec_delta_v3(const struct itt_domain *domain, struct itt_str
     add_by_name(domain, name, 0 - delta);
 }
 
-/* ---- What is said about a counter ------------------------------------------------------------ */
+/* ---- Metadata of a counter ---------------------------------------------------------------------
+ */
 
 static void bind_context(struct itt_counter_info *info, size_t count, struct itt_context *contexts)
 {

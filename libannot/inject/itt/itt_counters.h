@@ -10,10 +10,11 @@
 
 extern const struct itt_entry itt_entries_counters[];
 
-/* Makes the counters known that an image created before it was initialised. */
+/* Registers the counters that an image created before it was initialised. */
 void itt_counters_adopt(struct itt_counter_info *list);
 
-/* A number of an enum itt_type as a value without a key. 0: unknown type, or not a number. */
+/* Reads a number of an enum itt_type as a value without a key. Returns 0 for an unknown type, or
+ * not a number. */
 int itt_number(int type, const void *at, struct annot_value *ret_value);
 
 #endif

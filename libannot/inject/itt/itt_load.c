@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* What the static part of ITT calls once in each image of a process, from its first use there: the
- * image's table of pointers is filled. Pointers of what annot does not record become NULL, which
- * callers test for, or what the image does by itself.
+/* Entry point of ITT's static part, called once in each image of a process at its first use there:
+ * it fills the image's table of pointers. Pointers of functions that annot does not record become
+ * NULL, which callers test for, or the image's own default.
  *
- * Threads: the image's lock is held, so that its lists hold still. Nothing of the image is looked
- * at afterwards: it may be unloaded. */
+ * Threads: the image's lock is held, so its lists do not change. The image is not accessed
+ * afterwards: it may be unloaded. */
 #include "itt_control.h"
 #include "itt_counters.h"
 #include "itt_metadata.h"
@@ -36,7 +36,7 @@ static void *find_function(const char *name)
     return NULL;
 }
 
-/* Those of a checker of locks have the names of others, and are no waits. */
+/* Functions for lock checkers share names with others, and are not waits. */
 static int is_for_checkers(int groups)
 {
     return (groups & ITT_GROUP_FSYNC) && !(groups & ITT_GROUP_SYNC);
@@ -65,7 +65,7 @@ static void fill_all(const struct itt_global *image, int groups)
     }
 }
 
-/* Whether counters may have been made before: the image then has a function of its own for that. */
+/* True if counters may have been made before: the image then has a default function for that. */
 static int has_counters(const struct itt_global *image)
 {
     const struct itt_api *api = image->apis;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* See itt_memory.h. Pages are handed out from one end. */
+/* See itt_memory.h. Allocates pages sequentially. */
 #include "itt_memory.h"
 
 #include <errno.h>
@@ -76,7 +76,7 @@ void itt_memory_before_fork(void)
 void itt_memory_after_fork(int is_child)
 {
     const pthread_mutex_t fresh = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP;
-    if (is_child) { /* by the number of its thread, the child is not who locked them */
+    if (is_child) { /* the child's thread id differs from that of the locks' owner */
         memory_lock = common_lock = fresh;
         return;
     }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory for the ITT part, in pages of the system and never given back, and one lock. Threads: any.
- */
+/* Memory for the ITT part, in pages of the system and never freed, and one lock. Threads: any. */
 #ifndef ANNOT_ITT_MEMORY_H
 #define ANNOT_ITT_MEMORY_H
 
@@ -10,8 +9,8 @@
 void *itt_memory_take(size_t size);
 char *itt_memory_copy(const char *text, size_t length_max);
 
-/* One lock for rare work: names, counters, pauses. 0 in a signal handler that interrupted its
- * holder: then do nothing. */
+/* One lock for rare work: names, counters, pauses. Returns 0 in a signal handler that interrupted
+ * its holder: then skip the work. */
 int itt_lock(void);
 void itt_unlock(void);
 

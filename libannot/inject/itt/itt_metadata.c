@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Metadata: key-values of what is open, told before it ends.
+/* Metadata: key-values of open ranges, added before the end.
  *
- * They wait for the end and are recorded with it. What belongs to nothing that is open, or finds no
- * room to wait, becomes a mark of its own at once, so none gets lost. */
+ * They wait for the end and are recorded with it. Values without an open range, or without room to
+ * wait, are recorded as a separate mark at once, so no value is lost. */
 #include "itt_metadata.h"
 #include "itt_control.h"
 #include "itt_counters.h"
@@ -23,7 +23,7 @@ static void mark_value(const struct itt_domain *domain, const struct annot_value
     annot_emit_mark_event(&event);
 }
 
-/* Of the calling thread's innermost task. */
+/* Adds a value to the calling thread's innermost task. */
 static int add_to_current(const struct annot_value *value)
 {
     itt_depth_check();
@@ -75,7 +75,7 @@ static char *put_number(char *at, const char *end, const struct annot_value *val
     return size < 0 || size >= end - at ? NULL : at + size;
 }
 
-/* Several are one text, "1, 2, 3", cut with "..." where it gets long. */
+/* Formats several numbers as one text, "1, 2, 3", cut with "..." if it gets long. */
 static int list_numbers(int type, size_t count, const void *data, char text[STRING_MAX])
 {
     static const uint8_t sizes[] = {0, 8, 8, 4, 4, 2, 2, 4, 8};
@@ -145,7 +145,7 @@ static void metadata_str_add(const struct itt_domain *domain, struct itt_id id,
     add(domain, id, &value);
 }
 
-/* With a scope and no id: of the task that is open, else a mark that says so. */
+/* With a scope and no id: adds to the open task, else emits a mark. */
 static void metadata_add_with_scope(const struct itt_domain *domain, int scope,
                                     struct itt_string *key, int type, size_t count, void *data)
 {

@@ -11,7 +11,7 @@
 
 enum { NAME_MAX = 4096, BUCKETS = 256 };
 
-/* Of ours, under itt_lock. */
+/* Our objects, under itt_lock. */
 static struct itt_domain *domains[BUCKETS];
 static struct itt_string *strings[BUCKETS];
 

@@ -11,7 +11,7 @@
 
 extern const struct itt_entry itt_entries_names[];
 
-/* Set in extra1 of a domain beside its number, as 0 is a valid number. */
+/* Set in extra1 of a domain together with its number, as 0 is a valid number. */
 enum { ITT_KNOWN = 1 << 16 };
 
 /* NULL is the default domain. */
@@ -31,10 +31,10 @@ static inline annot_name itt_name(const struct itt_string *string)
     return name ? name : itt_name_find((struct itt_string *)string);
 }
 
-/* Makes the domains and names known that an image created before it was initialised. */
+/* Registers the domains and names that an image created before it was initialised. */
 void itt_names_adopt(struct itt_global *image);
 
-/* An event of a domain. A name beyond the table goes as a text. */
+/* Makes an event of a domain. A name beyond the table is passed as a text. */
 static inline struct annot_event itt_event(const struct itt_domain *domain,
                                            const struct itt_string *name)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The tool that was set before annot was goes on working: it is loaded, gets tables of its own, and
- * hears of each call after annot. Its domains, names and counters are its own, so those of the
+/* The tool that was set before annot keeps working: it is loaded, gets separate tables, and each
+ * call is forwarded to it after annot. It has its own domains, names and counters, so those of the
  * program are translated.
  *
- * Where there is such a tool, images get the functions below; else these cost nothing. Not passed
- * on: metadata made by printf, frames with times, counters of handles of domains and what is said
- * about counters, clocks, stitched stacks. */
+ * With such a tool, images get the functions below; without it, these cost nothing. Not forwarded:
+ * metadata made by printf, frames with times, counters of handles of domains and their metadata,
+ * clocks, stitched stacks. */
 #include "itt_next.h"
 
 #include "inject_next.h"
@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A function of annot's and that of the next tool. */
+/* annot's function and that of the next tool. */
 struct link {
     void *own, *next;
 };
@@ -66,9 +66,9 @@ static struct itt_string *other_name(const struct itt_string *name)
 #define OWN(name, type)  ((type *)name##_link.own)
 #define NEXT(name, type) ((type *)name##_link.next)
 
-/* NOLINTBEGIN(bugprone-macro-parentheses): arguments are lists in parentheses of their own */
+/* NOLINTBEGIN(bugprone-macro-parentheses): arguments are parenthesized lists */
 
-/* Of a domain, which the next tool may have switched off. */
+/* Calls with a domain, which the next tool may have switched off. */
 #define IN_DOMAIN(name, parameters, own_arguments, next_arguments)                                 \
     static struct link name##_link;                                                                \
     static void name##_both parameters                                                             \
@@ -181,7 +181,7 @@ PLAIN(sync_releasing, (void *at), (at), (at))
 
 /* ---- Counters and events --------------------------------------------------------------------- */
 
-/* One that was made before the next tool was there is not known to it. */
+/* Returns the next tool's counter; NULL if it was made before the next tool was loaded. */
 static void *other_counter(const struct itt_counter_info *counter)
 {
     return counter ? (void *)(uintptr_t)other_of(counter) : NULL;
@@ -221,7 +221,7 @@ OF_COUNTER(counter_set_value, (COUNTER, void *value), (counter, value), (other, 
 
 /* NOLINTEND(bugprone-macro-parentheses) */
 
-/* Numbers of events are annot's: small, and no addresses. */
+/* Numbers of events are annot's: small, never addresses. */
 static const void *event_address(int event)
 {
     return (const void *)(uintptr_t)(unsigned)event;
@@ -254,7 +254,7 @@ OF_EVENT(event_end)
 static struct chained {
     const char *name; /* with "__itt_" */
     struct link *link;
-    void *both; /* NULL: annot's own is enough */
+    void *both; /* NULL: annot's own suffices */
 } chained[] = {
 
 #define LINK(name)                                                                                 \
@@ -327,16 +327,16 @@ static struct chained {
 
 enum { CHAINED = sizeof(chained) / sizeof(*chained) };
 
-/* No lock is held while it is loaded and begins: other threads come here inside of dlopen, whose
- * lock it may wait for. Their images get both functions at once; the next tool hears of their calls
- * as soon as it is there. */
+/* No lock is held while it is loaded and initialised: other threads come here inside of dlopen, and
+ * it may wait for dlopen's lock. Their images get both functions at once; the next tool receives
+ * their calls as soon as it is loaded. */
 enum { NOT_LOADED, LOADING, LOADED };
 
-static int next_state; /* W: swapped by who loads; then that thread */
-/* Images that the next tool brings along are its own affair. */
+static int next_state; /* W: swapped by the loading thread; then that thread */
+/* Set to skip images that the next tool itself loads. */
 static __thread int is_loading __attribute__((tls_model("initial-exec")));
 
-/* The tables of an image that is none: what the next tool fills. */
+/* Passes the tables of a fake image for the next tool to fill. */
 static void give_tables(void (*init)(struct itt_global *, int), const struct itt_global *image)
 {
     static struct itt_api apis[CHAINED + 1];
@@ -362,7 +362,7 @@ static void load(const struct itt_global *image)
         give_tables(init, image);
 }
 
-/* Anybody's first image: annot's own functions stand there before an image gets `both`. */
+/* On the first image of any thread: annot's own functions are set before an image gets `both`. */
 void itt_next_load(const struct itt_global *image, void *(*find)(const char *name))
 {
     int state = NOT_LOADED;

@@ -5,10 +5,10 @@
 
 #include "itt_wire.h"
 
-/* Loads it, once in a process; `find` gives annot's own functions by name. */
+/* Loads it, once per process; `find` returns annot's own functions by name. */
 void itt_next_load(const struct itt_global *image, void *(*find)(const char *name));
 
-/* A function that calls annot's and the next tool's; NULL: only annot's. */
+/* Returns a function that calls annot's and the next tool's; NULL: annot's suffices. */
 void *itt_next_function(const char *name);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A table by key, in parts that are locked one by one. Ranges of ITT that may
- * overlap are told by ids which the program chooses, ends by the same id, from any thread. */
+/* A table by key, in parts with separate locks. Overlapping ranges of ITT are identified by ids
+ * which the program chooses; they end by the same id, from any thread. */
 #include "itt_open.h"
 
 #include "itt_control.h"
@@ -12,7 +12,7 @@
 
 /* ---- Key-values ------------------------------------------------------------------------------ */
 
-/* Blocks of a fixed size, which are used again. */
+/* Blocks of a fixed size, which are reused. */
 
 static struct itt_values *idle; /* under itt_lock */
 
@@ -65,7 +65,7 @@ enum {
     PARTS = 16,
     BUCKETS = 256,
     OPEN_MAX = 1 << 16, /* of a part */
-    BUCKET_ARROWS = 16, /* programs need not destroy ids: older ones are forgotten */
+    BUCKET_ARROWS = 16, /* programs need not destroy ids: older ones are dropped */
 };
 
 static struct part {
@@ -75,7 +75,7 @@ static struct part {
     struct itt_open *buckets[BUCKETS];
 } parts[PARTS] = {[0 ... PARTS - 1] = {.lock = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP}};
 
-static uint32_t range_count; /* W: anybody, atomic */
+static uint32_t range_count; /* W: any thread, atomic */
 
 uint32_t itt_open_count(void)
 {
@@ -108,7 +108,8 @@ static void leave(struct part *part)
     pthread_mutex_unlock(&part->lock);
 }
 
-/* Where the newest of the key hangs; what it points at is NULL if there is none. */
+/* Returns the link to the newest object of the key; it points to NULL if there is no such
+ * object. */
 static struct itt_open **find(struct itt_open **at, const struct itt_key *key)
 {
     while (*at && memcmp(&(*at)->key, key, sizeof(*key)) != 0)
@@ -116,7 +117,7 @@ static struct itt_open **find(struct itt_open **at, const struct itt_key *key)
     return at;
 }
 
-/* Takes out the oldest arrow of a bucket that has its fill of them. */
+/* Removes the oldest arrow of a full bucket. */
 static void forget_arrow(struct part *part, struct itt_open **bucket)
 {
     struct itt_open **last = NULL;
@@ -243,7 +244,7 @@ int itt_open_value(const struct itt_key *key, const struct annot_value *value)
 
 /* ---- Forks ----------------------------------------------------------------------------------- */
 
-/* Who holds the lock of a part may take those of itt_memory.c. */
+/* The holder of a part's lock may take those of itt_memory.c. */
 static void before_fork(void)
 {
     for (int i = 0; i < PARTS; i++)
@@ -258,7 +259,7 @@ static void in_parent(void)
         pthread_mutex_unlock(&parts[i].lock);
 }
 
-/* What is open is the parent's: the child may end it, and nothing is recorded by that. */
+/* Open objects are the parent's: the child may end them, but records no event for that. */
 static void in_child(void)
 {
     const pthread_mutex_t fresh = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP;

@@ -14,14 +14,15 @@
 enum { ITT_VALUES_MAX = 16, ITT_TEXT_SIZE = 1200 };
 
 struct itt_values {
-    struct itt_values *next; /* of the idle ones */
+    struct itt_values *next; /* in the list of idle ones */
     uint32_t count, text_size;
-    uint32_t depths[ITT_VALUES_MAX]; /* of nested tasks: how many were open, with its own */
+    uint32_t depths[ITT_VALUES_MAX]; /* for nested tasks: how many were open, with the value's
+                                        own */
     struct annot_value values[ITT_VALUES_MAX];
     char text[ITT_TEXT_SIZE];
 };
 
-/* NULL: out of memory. Give it back; NULL does nothing. */
+/* Takes a block, or NULL if out of memory. Return it with itt_values_give; NULL is accepted. */
 struct itt_values *itt_values_take(void);
 void itt_values_give(struct itt_values *values);
 
@@ -51,29 +52,29 @@ struct itt_open {
     struct itt_open *next;
     struct itt_key key;
     uint64_t number; /* a range, a flow or a name */
-    uint64_t thread; /* ITT_ARROW: where the task of that id began; 0: it has not */
+    uint64_t thread; /* ITT_ARROW: where the task of that id began; 0: not begun */
     struct itt_values *values;
 };
 
-/* The number of open ranges, as a hint: 0 saves a look. */
+/* Returns the number of open ranges, as a hint: 0 saves a lookup. */
 uint32_t itt_open_count(void);
 
-/* Puts it there. Returns 0 if it is there already, or out of memory. */
+/* Adds an object. Returns 0 if the key is in use already, or out of memory. */
 int itt_open_put(const struct itt_key *key, uint64_t number);
 
-/* The same beside older ones of the key, which itt_open_take() finds later. */
+/* Adds an object even if the key is in use; itt_open_take() finds older ones later. */
 int itt_open_add(const struct itt_key *key, uint64_t number);
 
-/* Takes the newest out; 0: not open. The values belong to the caller. */
+/* Removes the newest; returns 0 if not open. The values belong to the caller. */
 int itt_open_take(const struct itt_key *key, struct itt_open *ret_open);
 
-/* Looks it up; 0: not open. The copy has no values. */
+/* Looks it up; returns 0 if not open. The copy has no values. */
 int itt_open_find(const struct itt_key *key, struct itt_open *ret_open);
 
-/* Sets number and thread, of a new one if need be. */
+/* Sets number and thread; adds the object if needed. */
 void itt_open_set(const struct itt_key *key, uint64_t number, uint64_t thread);
 
-/* Adds a value to an open one. 0: not open, or no room. */
+/* Adds a value to an open one. Returns 0 if not open, or without room. */
 int itt_open_value(const struct itt_key *key, const struct annot_value *value);
 
 #endif

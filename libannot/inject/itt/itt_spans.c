@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Ranges of the process, which may overlap and end on another thread: overlapped tasks, regions,
- * frames, and events. An id that is open already is ignored where ITT says so. And marks: markers,
- * the older marks, task groups. */
+ * frames, and events. An id that is open already is ignored where ITT requires it. And marks:
+ * markers, the older marks, task groups. */
 #include "itt_spans.h"
 #include "itt_control.h"
 #include "itt_names.h"
@@ -26,8 +26,7 @@ static void end_of(const struct itt_key *key)
         end_range(&open);
 }
 
-/* While one of the key is open, others are ignored; what a parent had open when it forked is not.
- */
+/* Ignored while one of the key is open, except one that a parent had open when it forked. */
 static void begin_once(const struct itt_key *key, const struct annot_event *event)
 {
     struct itt_open known;
@@ -76,7 +75,7 @@ static void task_begin_overlapped_ex(const struct itt_domain *domain, struct itt
     begin_overlapped(itt_event(domain, name), id, time);
 }
 
-/* Also while nobody records: what began before is to be forgotten. */
+/* Also outside of recordings: removes ranges that began before. */
 static void task_end_overlapped(const struct itt_domain *domain, struct itt_id id)
 {
     const struct itt_key key = {.kind = ITT_TASK, .id = id};
@@ -114,7 +113,7 @@ static void region_end(const struct itt_domain *domain, struct itt_id id)
 
 /* ---- Frames ---------------------------------------------------------------------------------- */
 
-/* Without an id, one of the thread. */
+/* Without an id, a frame belongs to the thread. */
 static struct itt_key frame_key(const struct itt_domain *domain, const struct itt_id *id)
 {
     struct itt_key key = {.kind = ITT_FRAME, .scope = itt_domain_number(domain)};
@@ -149,7 +148,7 @@ static unsigned long long get_timestamp(void)
     return (unsigned long long)now.tv_sec * 1000000000 + (unsigned long long)now.tv_nsec;
 }
 
-/* A frame that is over: a mark with its times, as ranges begin where they are told. */
+/* A completed frame: a mark with its times, because ranges begin at the time of the call. */
 static void frame_submit_v3(const struct itt_domain *domain, struct itt_id *id,
                             unsigned long long begin, unsigned long long end)
 {

@@ -58,7 +58,7 @@ static void sync_destroy(void *address)
     itt_open_take(&key, &known);
 }
 
-/* Which of the thread's waits is for this object; its count if none is. */
+/* Returns the index of the thread's wait for this object, or the count if there is no such wait. */
 static uint32_t find_wait(const struct itt_thread *thread, const void *address)
 {
     for (uint32_t i = 0; i < thread->wait_count; i++)
@@ -78,7 +78,7 @@ static void sync_prepare(void *address)
     itt_push(&event);
 }
 
-/* An object that was acquired without a wait is none. Waits inside of this one end with it. */
+/* An acquisition without a wait is ignored. Waits inside of this one end with it. */
 static void end_wait(const void *address, const char *outcome)
 {
     struct itt_thread *thread = annot_enabled() && itt_self ? itt_thread_own() : NULL;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Tasks: nested ranges of a thread, and the arrows between those that have ids.
  *
- * A task that has an id lets an arrow leave; it arrives where another task names it as its parent,
- * from another thread, or where a relation names it. */
+ * A task with an id begins an arrow; it arrives at a task of another thread that names it as its
+ * parent, or at a relation that names it. */
 #include "itt_tasks.h"
 
 #include "function_place.h"
@@ -31,19 +31,19 @@ static struct itt_key arrow_key(const struct itt_id *id)
     return (struct itt_key){.kind = ITT_ARROW, .id = *id};
 }
 
-/* The task of an id has begun on this thread. */
+/* Begins the arrow of a task with an id, on this thread. */
 static void leave_from(const struct itt_id *id)
 {
     struct itt_key key = arrow_key(id);
     struct itt_open known;
     if (itt_open_find(&key, &known) && known.thread == 0)
-        annot_emit_flow(ANNOT_FLOW_END, known.number, NULL); /* a relation was told before */
+        annot_emit_flow(ANNOT_FLOW_END, known.number, NULL); /* a relation came first */
     annot_flow flow = annot_flow_new();
     annot_emit_flow(ANNOT_FLOW_BEGIN, flow, ARROW_NAME);
     itt_open_set(&key, flow, itt_thread_number());
 }
 
-/* `is_any`: also from a task of this thread, whose nesting tells as much. */
+/* `is_any`: also from a task of this thread, where nesting shows the relation already. */
 static int arrive_from(const struct itt_id *id, int is_any)
 {
     struct itt_key key = arrow_key(id);
@@ -117,7 +117,7 @@ static const char *relation_text(int relation)
     return texts[relation > 0 && relation < count ? relation : 0];
 }
 
-/* Of two tasks that neither need be the thread's own: no arrow can be drawn, so it is a mark. */
+/* For two tasks that need not be the thread's own: an arrow is not possible, so it is a mark. */
 static void relation_add(const struct itt_domain *domain, struct itt_id head, int relation,
                          struct itt_id tail)
 {
@@ -155,7 +155,7 @@ static int is_skipped(const struct itt_thread *thread)
     return (int)(thread->skipped[itt_depth % ITT_DEPTH_MAX / 64] >> itt_depth % 64 & 1);
 }
 
-/* What few tasks need. */
+/* The rare cases of begin(). */
 static __attribute__((noinline)) void
 begin_slowly(const struct annot_event *event, const struct itt_id *id, const struct itt_id *parent)
 {
@@ -209,13 +209,13 @@ static __attribute__((noinline)) void task_begin_slowly(const struct itt_domain 
     begin(&event, id, parent);
 }
 
-/* While nobody records, a load, a test and a return. */
+/* Outside of recordings: a load, a test and a return. */
 static void task_begin(const struct itt_domain *domain, struct itt_id id, struct itt_id parent,
                        struct itt_string *name)
 {
     if (!ITT_RARELY(annot_enabled()))
         return;
-    /* Partner of all: whoever made them known; they stay what they are. */
+    /* Partner of all: itt_domain_find, itt_name_find; the values never change. */
     int number = domain ? annot_load_relaxed(&domain->extra1) : 0;
     int known = name ? annot_load_relaxed(&name->extra1) : 0;
     if (ITT_RARELY(!number || !known || annot_load_relaxed(&itt_is_paused) || itt_self ||
@@ -238,7 +238,7 @@ static void task_end(const struct itt_domain *domain)
         return;
     }
     itt_depth_check();
-    if (ITT_RARELY(itt_depth == 0)) { /* what is open is none of ITT's */
+    if (ITT_RARELY(itt_depth == 0)) { /* open ranges are not ITT's */
         annot_emit_pop_empty();
         return;
     }
@@ -285,9 +285,10 @@ static void task_begin_fn(const struct itt_domain *domain, struct itt_id id, str
     begin(&event, &id, &parent);
 }
 
-/* ---- With times of the program's own --------------------------------------------------------- */
+/* ---- Tasks with explicit times -----------------------------------------------------------------
+ */
 
-/* Ranges of a thread begin and end where they are told; what the program says is a key-value. */
+/* Ranges of a thread begin and end at the time of the call; the program's time is a key-value. */
 static void begin_at(struct annot_event event, unsigned long long time, const struct itt_id *id,
                      const struct itt_id *parent)
 {

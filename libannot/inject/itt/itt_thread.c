@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* See itt_thread.h. Apart from itt_tasks.c, so that no function here is inlined there: outside of
- * recordings, a task is a load, a test and a return. */
+/* See itt_thread.h. Separate from itt_tasks.c, so that no function here is inlined there: outside
+ * of recordings, a task is a load, a test and a return. */
 #include "itt_thread.h"
 
 #include "inject_emit.h"
@@ -75,12 +75,12 @@ uint64_t itt_thread_number(void)
     return (uint64_t)pthread_self();
 }
 
-/* Other recordings may begin and end while this one goes on. */
+/* Other recordings may begin and end during this one. */
 __attribute__((noinline, cold)) void itt_depth_begin(void)
 {
     static __thread uint64_t counted __attribute__((tls_model("initial-exec")));
     uint64_t generation = annot_gate_v1.generation, recording = annot_recording();
-    if (recording == 0) /* nobody records, or this process takes no part */
+    if (recording == 0) /* no recording, or this process takes no part */
         return;
     if (counted != recording)
         itt_depth = 0;
@@ -95,7 +95,8 @@ void itt_push(const struct annot_event *event)
     inject_emit.push_event(event);
 }
 
-/* Those of values that belong to the task which ends, now that `itt_depth` is without it. */
+/* Returns the index of the first value of the task that ends; `itt_depth` is already
+ * decremented. */
 static uint32_t first_of_ended(const struct itt_values *values)
 {
     uint32_t first = values->count;

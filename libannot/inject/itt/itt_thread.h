@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Nested ranges of a thread: how many it has open, their key-values, and objects that it waits for.
- * Threads: each its own. */
+/* Nested ranges of a thread: their number, their key-values, and the objects that it waits for.
+ * Threads: each uses its own. */
 #ifndef ANNOT_ITT_THREAD_H
 #define ANNOT_ITT_THREAD_H
 
@@ -14,10 +14,10 @@ enum { ITT_DEPTH_MAX = 4096, ITT_WAITS_MAX = 8 };
 
 /* Only for threads that began tasks in a pause, added metadata, or wait. */
 struct itt_thread {
-    struct itt_thread *next;              /* of the idle ones */
-    uint64_t generation;                  /* of the gate, when it was looked at last */
-    uint64_t recording;                   /* the rest belongs to it */
-    uint64_t skipped[ITT_DEPTH_MAX / 64]; /* by depth: begun while paused, and not recorded */
+    struct itt_thread *next;              /* in the list of idle ones */
+    uint64_t generation;                  /* of the gate, at the last check */
+    uint64_t recording;                   /* the other fields belong to it */
+    uint64_t skipped[ITT_DEPTH_MAX / 64]; /* by depth: begun during a pause, and not recorded */
     uint32_t wait_count;
     const void *waits[ITT_WAITS_MAX]; /* objects that the thread waits for, innermost last */
     struct itt_values *values;        /* of open tasks, or NULL */
@@ -41,10 +41,10 @@ extern __thread struct itt_thread *itt_self __attribute__((tls_model("initial-ex
 /* itt_self, made if needed, for this recording; NULL: out of memory. */
 struct itt_thread *itt_thread_own(void);
 
-/* A number unique among the living threads of the process. */
+/* Returns a number unique among the living threads of the process. */
 uint64_t itt_thread_number(void);
 
-/* Begins and ends a nested range of the calling thread, with the key-values added meanwhile. */
+/* Begin and end a nested range of the calling thread, with the key-values added meanwhile. */
 void itt_push(const struct annot_event *event);
 void itt_pop(void);
 void itt_pop_value(const struct annot_value *value);

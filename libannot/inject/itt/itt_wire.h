@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* What programs that are annotated for ITT (Intel's Instrumentation and Tracing Technology) share
+/* Structs that programs annotated for ITT (Intel's Instrumentation and Tracing Technology) share
  * with the library that they load: our own description of a public layout, that of x86-64 Linux.
  *
  * Source: github.com/intel/ittapi, include/ittnotify.h and src/ittnotify/ittnotify_config.h,
  * versions 3.18 to 3.26. A program has one struct itt_global in each image that was linked with the
- * static part of ITT. It goes on growing at its end: what stands there exists if the image has the
- * functions that need it. */
+ * static part of ITT. It keeps growing at its end: later fields exist if the image has the
+ * functions that need them. */
 #ifndef ANNOT_ITT_WIRE_H
 #define ANNOT_ITT_WIRE_H
 
@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* `flags`: callers do nothing while it is 0. The program may set it, too. */
+/* `flags`: callers skip the call while it is 0. The program may set it, too. */
 struct itt_domain {
     volatile int flags;
     const char *name;
@@ -31,7 +31,7 @@ struct itt_string {
     struct itt_string *next;
 };
 
-/* What a handle of a counter points at. Images leave the extra fields as malloc gave them. */
+/* Target of a counter's handle. Images leave the extra fields as malloc returned them. */
 struct itt_counter_info {
     const char *name;
     void *name_wide;
@@ -51,12 +51,12 @@ struct itt_id {
 struct itt_api {
     const char *name; /* NULL: the end */
     void **function;
-    void *first;   /* what it points at until the image is initialised */
-    void *nothing; /* what it points at where nobody listens */
+    void *first;   /* initial target, until the image is initialised */
+    void *nothing; /* target if no tool listens */
     int groups;
 };
 
-/* The same of images that are older than ITT_API_OLD. */
+/* The same for images that are older than ITT_API_OLD. */
 struct itt_api_old {
     const char *name;
     void **function;
@@ -83,7 +83,7 @@ struct itt_global {
     struct itt_domain *domains;
     struct itt_string *strings;
     int state;
-    /* With counter_create, histogram_create, and bind_context_metadata_to_counter. */
+    /* Present with counter_create, histogram_create, and bind_context_metadata_to_counter. */
     struct itt_counter_info *counters;
     unsigned int processor_trace;
     void *histograms, *counter_metadata;
@@ -126,7 +126,7 @@ enum itt_scope {
     ITT_SCOPE_MARKER = 5
 };
 
-enum { ITT_COLLECTION_HOST = 1 }; /* a bit of what is paused; another one is for coprocessors */
+enum { ITT_COLLECTION_HOST = 1 }; /* a bit of the paused parts; another one is for coprocessors */
 
 #define ITT_TIMESTAMP_NONE (~0ull)
 
