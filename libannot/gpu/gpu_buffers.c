@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* The buffers that CUPTI fills: a pool of fixed size, never given back to the system.
+/* The buffers that CUPTI fills: a pool of fixed size, never returned to the system.
  *
- * CUPTI asks for one on a launching thread and returns it on any. Free ones and full ones are two
- * lists of numbers, changed by one compare and swap. A buffer that CUPTI keeps stays its own for
- * ever. Memory is touched when a buffer is first used.
+ * CUPTI requests one on a launching thread and returns it on any. Free ones and full ones are two
+ * lists of numbers, changed by one compare and swap. A buffer that CUPTI never returns is not
+ * reused. Memory is touched when a buffer is first used.
  *
- * Versions that must not be refused have a pool of half a gigabyte, of which what is beyond the
- * usual goes back to the system once it was read. If even that is used up, the reader has not run
- * for seconds: the kinds of activities are switched off for the rest of the window, so that what
- * CUPTI still asks for is not much, and is lost. */
+ * Versions that must not be refused have a pool of half a gigabyte; memory beyond the usual size
+ * returns to the system after it was read. If even that is used up, the reader has not run for
+ * seconds: the kinds of activities are switched off for the rest of the window, so that CUPTI
+ * requests few more buffers, which are lost. */
 #include "gpu_buffers.h"
 
 #include "gpu_faults.h"
@@ -25,8 +25,8 @@
 enum {
     BUFFER_BYTES = 512 << 10, /* 2,400 kernels */
     BUFFER_COUNT = 128,
-    BUFFERS_MAX = 1024, /* where none may be refused */
-    BUFFERS_READY = 1,  /* with memory before anybody waits for it; the others get it when used */
+    BUFFERS_MAX = 1024, /* if requests must not be refused */
+    BUFFERS_READY = 1,  /* with memory in advance; the others get it on use */
     NONE = 0xffff,
 };
 
@@ -39,9 +39,9 @@ struct entry {
 static uint8_t *pool;
 static struct entry entries[BUFFERS_MAX];
 static uint32_t buffer_count; /* constant once there is a pool */
-static uint32_t overruns;     /* requests that the pool could not meet, and had to be. Atomic */
-/* count of changes << 16 | number of the first: a buffer that came back is not taken for the one
- * that was seen. */
+static uint32_t overruns;     /* requests that exceeded the pool and could not be refused. Atomic */
+/* count of changes << 16 | number of the first: the count detects a buffer that came back in
+ * between. */
 static uint64_t free_list = NONE;
 static uint64_t full_list = NONE;
 
@@ -68,7 +68,7 @@ static uint32_t take_one(uint64_t *list)
     return (uint32_t)(before & NONE);
 }
 
-/* All, the oldest first. */
+/* Takes all, the oldest first. */
 static uint32_t take_all(uint64_t *list)
 {
     uint64_t before = __atomic_load_n(list, __ATOMIC_ACQUIRE);
@@ -155,7 +155,7 @@ void gpu_buffers_count_dropped(void)
     gpu_tell_count(GPU_COUNT_DROPPED, gpu_session_dropped());
 }
 
-/* What only a burst needed. */
+/* Returns memory that only a burst needed. */
 static void give_back_memory(uint32_t number)
 {
     if (number >= BUFFER_COUNT)

@@ -15,7 +15,7 @@ struct gpu_buffer {
     size_t dropped; /* records that CUPTI had no room for */
 };
 
-/* Makes the pool; a second call does nothing. 0 or -ENOMEM. */
+/* Makes the pool; a second call has no effect. 0 or -ENOMEM. */
 int gpu_buffers_open(void);
 
 /* CUPTI's callbacks: any thread, no lock. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Which calls of the driver launch something or wait for it, and what is noted of them.
+/* The driver's calls that launch work or wait for it, and the data recorded for them.
  *
- * Threads: those of the program meet on_call, which takes no lock; the rest is of the window, one
- * after the other. One call of 64 is timed, for the governor. */
+ * Threads: those of the program run on_call, which takes no lock; the rest runs for the window, one
+ * at a time. One call of 64 is timed, for the governor. */
 #include "gpu_calls.h"
 
 #include "gpu_governor.h"
@@ -30,7 +30,7 @@ static bool launches[DRIVER_CALLS]; /* the others wait for the GPU */
 static const CUpti_CallbackId profiler_start = CUPTI_DRIVER_TRACE_CBID_cuProfilerStart;
 static const CUpti_CallbackId profiler_stop = CUPTI_DRIVER_TRACE_CBID_cuProfilerStop;
 
-/* ---- What the program calls (launching threads) ---------------------------------------------- */
+/* ---- Callbacks on launching threads ---------------------------------------------------------- */
 
 static void on_node(CUpti_CallbackId id, const CUpti_ResourceData *data)
 {
@@ -89,7 +89,7 @@ void CUPTIAPI gpu_calls_on(void *context, CUpti_CallbackDomain domain, CUpti_Cal
                id == CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING) {
         gpu_pc_unloads(((const CUpti_ResourceData *)data)->context);
     } else if (!gpu_window_is_taking()) {
-        gpu_launch_returned(); /* of a call that began when it was */
+        gpu_launch_returned(); /* for a call that began while it was */
     } else if (domain == CUPTI_CB_DOMAIN_RESOURCE) {
         on_node(id, data);
     } else if (domain == CUPTI_CB_DOMAIN_DRIVER_API) {
@@ -100,7 +100,7 @@ void CUPTIAPI gpu_calls_on(void *context, CUpti_CallbackDomain domain, CUpti_Cal
     }
 }
 
-/* ---- Which calls those are ------------------------------------------------------------------- */
+/* ---- Choice of calls ------------------------------------------------------------------------- */
 
 static bool begins_with_one(const char *text, const char *const *beginnings)
 {
@@ -110,7 +110,7 @@ static bool begins_with_one(const char *text, const char *const *beginnings)
     return false;
 }
 
-/* Launching calls are counted, waiting ones and those of memory only noted. */
+/* Launching calls are counted; waiting and memory calls only recorded. */
 static bool is_followed(const char *name, bool *ret_launches)
 {
     static const char *const launching[] = {"cuLaunch", "cuGraphLaunch", "cuMemcpy", "cuMemset",
@@ -226,7 +226,7 @@ uint32_t gpu_api_name(bool is_driver, uint32_t call)
     return names[is_driver][call];
 }
 
-/* PyTorch asks for the device and the last error around each launch. */
+/* PyTorch calls these around each launch. */
 static bool is_noise(const char *exact)
 {
     static const char *const noise[] = {"cudaGetDevice",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What is known of devices, and how much of one a kernel can fill.
+/* Properties of devices, and the occupancy of kernels.
  *
- * CUPTI tells of them when the driver starts; a window that opens later asks the driver.
+ * CUPTI reports them when the driver starts; for a later window, they are read from the driver.
  * Threads: that of gpu_thread.c. */
 #include "gpu_devices.h"
 
@@ -18,10 +18,10 @@ static struct device {
     struct gpu_limits limits;
     struct gpu_identity identity;
     bool is_known, is_told;
-    bool was_asked; /* the driver, in this window */
+    bool was_asked; /* at the driver, in this window */
 } devices[DEVICES];
 
-/* CUPTI tells of all that there are, and numbers only those that the program may use as it does. */
+/* CUPTI reports all devices, but numbers only those visible to the program as the program does. */
 void gpu_device_met(const struct gpu_record *record)
 {
     uint32_t device = record->device;
@@ -79,7 +79,7 @@ static uint32_t smaller(uint32_t one, uint32_t other)
     return one < other ? one : other;
 }
 
-/* Registers are given to warps, 256 at a time, in each part of a multiprocessor. */
+/* Registers are allocated to warps, 256 at a time, in each part of a multiprocessor. */
 static uint32_t blocks_by_registers(const struct gpu_limits *limits, const struct gpu_shape *shape,
                                     uint32_t warps)
 {
@@ -88,8 +88,8 @@ static uint32_t blocks_by_registers(const struct gpu_limits *limits, const struc
     return each ? limits->registers / parts / each * parts / warps : UINT32_MAX;
 }
 
-/* Since compute capability 8.0, the system has 1 KiB of each block's shared memory. How much of a
- * multiprocessor's memory is shared, the driver chose at the launch. */
+/* Since compute capability 8.0, the system reserves 1 KiB of each block's shared memory. The driver
+ * chooses the shared part of a multiprocessor's memory at the launch. */
 static uint32_t blocks_by_memory(const struct gpu_limits *limits, const struct gpu_shape *shape)
 {
     uint32_t reserved = limits->major >= 8 ? 1024 : 0, unit = limits->major >= 8 ? 128 : 256;
@@ -99,8 +99,8 @@ static uint32_t blocks_by_memory(const struct gpu_limits *limits, const struct g
     return each ? all / each : UINT32_MAX;
 }
 
-/* Warps that are on a multiprocessor at once, of those that may be: as the CUDA C++ Programming
- * Guide has it under "Multiprocessor Level". */
+/* Resident warps of a multiprocessor over its maximum, as in the CUDA C++ Programming Guide under
+ * "Multiprocessor Level". */
 double gpu_device_occupancy(uint32_t number, const struct gpu_shape *shape)
 {
     const struct device *device = device_of(number);
@@ -116,7 +116,7 @@ double gpu_device_occupancy(uint32_t number, const struct gpu_shape *shape)
     return limits->warps ? 100.0 * blocks * warps / limits->warps : 0;
 }
 
-/* ---- Facts ----------------------------------------------------------------------------------- */
+/* ---- Properties ------------------------------------------------------------------------------ */
 
 void gpu_device_text(uint32_t device, char *text, size_t size)
 {
@@ -127,12 +127,12 @@ void gpu_device_text(uint32_t device, char *text, size_t size)
 
 enum { UUID_SIZE = 48, PLACE_SIZE = 32 };
 
-/* What says which one it is. */
+/* The texts that identify a device. */
 struct words {
-    char uuid[UUID_SIZE], card[UUID_SIZE], place[PLACE_SIZE]; /* "": not known */
+    char uuid[UUID_SIZE], card[UUID_SIZE], place[PLACE_SIZE]; /* "": unknown */
 };
 
-/* As nvidia-smi writes it. */
+/* In nvidia-smi's format. */
 static void write_uuid(const char *kind, const uint8_t uuid[16], char text[UUID_SIZE])
 {
     static const uint8_t none[16];
@@ -152,7 +152,7 @@ static bool is_number(uint32_t number, const struct gpu_identity *identity)
            memcmp(other.uuid, identity->uuid, sizeof(other.uuid)) == 0;
 }
 
-/* The driver's number of it, which should be CUPTI's as well; DEVICES: it has none. */
+/* Returns the driver's number of it, which should be CUPTI's as well; DEVICES: not found. */
 static uint32_t number_of(uint32_t number, const struct gpu_identity *identity)
 {
     uint32_t at = 0;

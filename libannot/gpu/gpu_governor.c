@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* What recording GPUs costs the program, and what is left out when that is too much.
+/* The cost of GPU recording for the program, and the reduction of detail above the budget.
  *
- * Cost is measured: time in our callbacks (one call of 64 is timed), CPU time of our thread, what
- * CUPTI reports as its own overhead, opening and shutting of windows. What CUPTI does inside of a
- * launch cannot be seen from here: 0.7 us a launch is added, as was measured (tests/gpu/README.md).
+ * Cost is measured: time in our callbacks (one call of 64 is timed), CPU time of our thread,
+ * overhead that CUPTI reports, opening and shutting of windows. CUPTI's time inside of a launch
+ * cannot be measured here: 0.7 us a launch is added, as was measured (tests/gpu/README.md).
  *
- * A cost over the budget in three looks of a second one after the other lowers the level: from
- * nodes to whole graphs, to nothing. After a while the next higher one is tried again; one that
- * fails soon after is tried half as often from then on. Threads: the thread of gpu_thread.c; costs
- * are added by any. */
+ * A cost over the budget in three consecutive checks, a second apart, lowers the level: from nodes
+ * to whole graphs, to off. After a while the next higher one is tried again; one that fails soon
+ * after is tried half as often from then on. Threads: the thread of gpu_thread.c; any thread adds
+ * costs. */
 #include "gpu_governor.h"
 
 #include "gpu_launches.h"
@@ -29,7 +29,7 @@ void gpu_governor_add(uint64_t ns)
     __atomic_add_fetch(&cost_ns, ns, __ATOMIC_RELAXED);
 }
 
-/* What the program would have met without it, code that is compiled or loaded, is not CUPTI's. */
+/* Compiling and loading of code is not CUPTI's overhead: the program would pay for it anyway. */
 void gpu_governor_note(const struct gpu_record *record)
 {
     bool is_own = record->sort == CUPTI_ACTIVITY_OVERHEAD_CUPTI_BUFFER_FLUSH ||
@@ -50,7 +50,7 @@ void gpu_governor_begin(struct gpu_governor *governor, double budget, enum gpu_l
         .budget = budget, .level = highest, .highest = highest, .hold_ns = HOLD_NS};
 }
 
-/* Whether the time since the level last rose says that it was no good idea. */
+/* Lowers the level, and doubles the hold time if the level rose only recently. */
 static void lower(struct gpu_governor *governor, int64_t now_ns)
 {
     bool failed = governor->raised_ns != 0 && now_ns - governor->raised_ns < HOLD_NS;
@@ -63,15 +63,15 @@ static void lower(struct gpu_governor *governor, int64_t now_ns)
     governor->looks_over = 0;
 }
 
-/* At a level that records something, only where half of the budget is left. */
+/* A level that records may rise only while cost is below half of the budget. */
 static bool may_rise(const struct gpu_governor *governor, int64_t now_ns)
 {
     return governor->level < governor->highest && now_ns >= governor->held_ns &&
            (governor->level == GPU_LEVEL_OFF || governor->share < governor->budget / 2);
 }
 
-/* The sum falls where launches turn out to be none, and where the first look was another thread's,
- * with that one's time. */
+/* The sum falls when failed launches are subtracted, and after a first check by another thread,
+ * with that thread's CPU time. */
 bool gpu_governor_look(struct gpu_governor *governor, int64_t now_ns, uint64_t cost)
 {
     enum gpu_level before = governor->level;

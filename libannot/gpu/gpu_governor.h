@@ -16,9 +16,9 @@ enum gpu_level { GPU_LEVEL_OFF, GPU_LEVEL_GRAPHS, GPU_LEVEL_NODES };
 struct gpu_governor {
     double budget; /* percent of the wall time; 0: no limit */
     enum gpu_level level, highest;
-    double share;   /* percent, at the last look */
-    uint64_t cost;  /* ns, at the last look */
-    int looks_over; /* consecutive looks above the budget */
+    double share;   /* percent, at the last check */
+    uint64_t cost;  /* ns, at the last check */
+    int looks_over; /* consecutive checks above the budget */
     int64_t looked_ns, raised_ns, held_ns,
         hold_ns; /* CLOCK_MONOTONIC; 0: never. No rise before held_ns */
 };

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /* libannot-gpu.so: records work of NVIDIA GPUs by CUPTI. The entry point, and its settings.
  *
- * The driver loads the library at cuInit (CUDA_INJECTION64_PATH). It does nothing until ANNOT_GPU
- * asks for a window (gpu_window.h). In a window CUPTI fills buffers (gpu_buffers.h), and one thread
+ * The driver loads the library at cuInit (CUDA_INJECTION64_PATH). It is idle until ANNOT_GPU
+ * requests a window (gpu_window.h). In a window CUPTI fills buffers (gpu_buffers.h), and one thread
  * (gpu_thread.h) converts their records to spans (gpu_spans.h). A launching thread pays for a
  * callback (gpu_calls.h): a few stores into a table, no lock, no allocation.
  *
  * Records of CUPTI are read within the sizes that are known here; others are counted as unknown.
  * CUPTI's headers give types; the version of the loaded library decides which functions are used.
  *
- * A tool that was set before (ANNOT_CUDA_NEXT) comes first, as if it were alone; CUPTI is then used
- * only if that tool does not. ANNOT_GPU, words by comma, says what is wanted:
- *   on        in windows, while somebody records
+ * A tool that was set before (ANNOT_CUDA_NEXT) is started first, as if it were alone; CUPTI is then
+ * used only if that tool does not. ANNOT_GPU is a list of words, separated by commas:
+ *   on        in windows, during recordings
  *   nodes     each kernel of a graph, not graphs as a whole
  *   profiler  windows between cudaProfilerStart and cudaProfilerStop
  *   stacks=exact, stacks=off   stacks of all launches, of none; else of one of many
- * Without it nothing happens here: no CUPTI, no thread. ANNOT_GPU_KINDS, the same way, says of what
- * else than work of the GPU records are wanted (gpu_session.c), ANNOT_GPU_WINDOW which windows
- * (gpu_plan.c; "all"), ANNOT_GPU_BUDGET what it may cost (gpu_governor.c; 1 percent, 0: no limit).
- */
+ * Without it, this library uses no CUPTI and no thread. ANNOT_GPU_KINDS, in the same format,
+ * selects records in addition to work of the GPU (gpu_session.c), ANNOT_GPU_WINDOW the windows
+ * (gpu_plan.c; "all"), ANNOT_GPU_BUDGET limits the cost (gpu_governor.c; 1 percent, 0: no
+ * limit). */
 #include "gpu_library.h"
 #include "gpu_session.h"
 #include "gpu_settings.h"
@@ -36,7 +36,7 @@ enum { BUDGET_PERCENT = 1 };
 
 __attribute__((visibility("default"))) int InitializeInjection(void);
 
-/* Percent; what is no number is the default. */
+/* Percent; the default for an invalid text. */
 static double read_budget(const char *text)
 {
     char *end;
@@ -69,7 +69,7 @@ static void read_settings(void)
     gpu_tell_note(text);
 }
 
-/* To each recording that begins, now or later. */
+/* Adds a note for each recording that begins, now or later. */
 static void complain(const char *text)
 {
     size_t at = 0;
@@ -78,7 +78,7 @@ static void complain(const char *text)
     gpu_settings.complaints[at] = text;
 }
 
-/* Whatever it answers, the driver shall not hear: this library is there in any case. */
+/* Starts the next tool. Its result is ignored: this library stays loaded in any case. */
 static void start_next(void)
 {
     const char *path = getenv("ANNOT_CUDA_NEXT");
@@ -95,7 +95,7 @@ static void start_next(void)
         (void)start();
 }
 
-/* The driver calls once; a program that loads the driver anew may make it call again. */
+/* The driver calls once; a program that reloads the driver may make it call again. */
 int InitializeInjection(void)
 {
     static uint32_t calls;
@@ -106,7 +106,7 @@ int InitializeInjection(void)
     read_settings();
     if (!gpu_settings.wanted)
         return 1;
-    (void)gpu_library_find(text, sizeof(text)); /* if not, who records is told */
+    (void)gpu_library_find(text, sizeof(text)); /* on failure, the recording gets a note */
     pthread_atfork(NULL, NULL, gpu_thread_forget);
     if (gpu_trigger_start() != 0)
         complain("what opens windows cannot be watched");

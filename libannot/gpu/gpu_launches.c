@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Who launched what: a table by CUPTI's correlation ids, bounded.
+/* Origins of launches: a table by CUPTI's correlation ids, bounded.
  *
- * CUPTI numbers the calls of a process in turn, so the low bits of a number are its place: the
- * table remembers the last calls, and what comes later than that has no origin and is counted. A
- * launching thread writes a slot: number 0, time, number. The reader takes the number before and
- * after. */
+ * CUPTI numbers the calls of a process consecutively, so the low bits of a number are its index:
+ * the table holds the last calls; later activities have no origin and are counted. A launching
+ * thread writes a slot: number 0, time, number. The reader reads the number before and after. */
 #include "gpu_launches.h"
 
 #include "gpu_settings.h"
@@ -19,27 +18,27 @@
 
 /* ---- Stacks of launches ---------------------------------------------------------------------- */
 
-/* Which launches have their stacks taken, and where the collector takes them.
+/* Choice of the launches with stacks, and the probe at which the collector takes them.
  *
- * A chosen launch calls annot_gpu_launched_v1, which does nothing: whoever records with eBPF has a
- * probe there, walks the caller's stack, and finds in the arguments the launch's time, which its
- * spans have as their origin, and how many launches of the thread it stands for. The rest pays for
- * a decrement.
+ * A chosen launch calls annot_gpu_launched_v1, an empty function: an eBPF recorder has a probe
+ * there, walks the caller's stack, and reads from the arguments the launch's time, which its spans
+ * have as their origin, and how many launches of the thread it stands for. Other launches pay for a
+ * decrement.
  *
- * Threads: any; all state is the thread's own. A thread begins with each of its launches and comes
- * to one of SAMPLED_EVERY as it goes on, at intervals that are drawn, so that no loop hides from
- * them. */
+ * Threads: any; all state is thread-local. A thread begins with each of its launches and approaches
+ * one of SAMPLED_EVERY as it goes on, at random intervals, so that loops do not evade sampling. */
 
 enum {
     SAMPLED_EVERY = 32,
     SLOWING = 4, /* stacks until the intervals grow by one */
 };
 
-/* Part of what other programs read: name, arguments and their order never change. */
+/* Read by other programs: name, arguments and their order never change. */
 __attribute__((visibility("default"))) void
 annot_gpu_launched_v1(uint64_t time, uint64_t correlation, uint64_t launches);
 
-/* Five bytes in which newer kernels place a call (Linux 6.18), as wide as that: else a trap. */
+/* A five-byte nop, which newer kernels replace by a call (Linux 6.18); otherwise they use a
+ * trap. */
 #if defined(__x86_64__)
 #define ROOM_FOR_A_PROBE ".byte 0x0f, 0x1f, 0x44, 0x00, 0x00"
 #else
@@ -52,19 +51,19 @@ __attribute__((noinline, noclone)) void annot_gpu_launched_v1(uint64_t time, uin
     __asm__ volatile(ROOM_FOR_A_PROBE : : "r"(time), "r"(correlation), "r"(launches) : "memory");
 }
 
-/* One word: `left` launches of the interval are to come, of `size`; it is the `number`th. */
+/* One word: `left` of the interval's `size` launches remain; it is the `number`th. */
 static __thread struct {
     uint16_t left, size;
     uint32_t number;
 } interval __attribute__((tls_model("initial-exec")));
 
-/* Mixes what nobody plans: the time of the launch. */
+/* Derives a random number from the time of the launch. */
 static uint32_t draw(uint64_t time, uint32_t below)
 {
     return (uint32_t)((time * UINT64_C(0x9e3779b97f4a7c15)) >> 32) % below;
 }
 
-/* On average as long as it is to be by now: 1 to 2 N - 1. */
+/* Draws a length from 1 to 2 N - 1, N being the current mean. */
 static void begin_interval(uint64_t time)
 {
     uint32_t mean = 1 + interval.number++ / SLOWING;
@@ -75,7 +74,8 @@ static void begin_interval(uint64_t time)
     interval.left = interval.size = (uint16_t)(1 + draw(time, 2 * mean - 1));
 }
 
-/* The calling thread launches. Cost: a decrement; for one of many a call, which is a probe's. */
+/* Handles a launch of the calling thread. Cost: a decrement; for one of many a call with a
+ * probe. */
 static void gpu_stack_launched(const struct gpu_origin *origin, uint32_t correlation)
 {
     if (gpu_settings.stacks == GPU_STACKS_OFF)
@@ -88,26 +88,25 @@ static void gpu_stack_launched(const struct gpu_origin *origin, uint32_t correla
 
 /* ---- Threads of the program ------------------------------------------------------------------ */
 
-/* Which of annot's threads a thread of the system is: CUPTI's records of calls have the system's
- * number.
+/* Maps the system's thread numbers, used in CUPTI's records of calls, to annot's.
  *
- * A thread enters itself when it launches something, or waits for it. One that never does has calls
- * of no known thread. A place is taken by a swap; then its thread alone writes it. Where no place
- * is left, a thread takes that of one that has ended: of those, whoever entered first. Its calls
- * were read meanwhile, or have no known thread. */
+ * A thread enters itself when it launches work, or waits for it. Calls of other threads have an
+ * unknown thread. An entry is taken by a swap; then only its thread writes it. If no entry is left,
+ * a thread takes that of an ended one: of those, the one that entered first. Its calls were read
+ * meanwhile, or have an unknown thread. */
 
 enum { THREADS = 4096, THREAD_TRIES = 16 };
 
-/* Of a place that is being written. */
+/* Marks an entry that is being written. */
 #define BUSY UINT32_MAX
 
 static struct entry {
     uint32_t system; /* 0: empty; W: release */
-    uint32_t thread; /* annot's; 0: not yet */
+    uint32_t thread; /* annot's; 0: not set */
     uint64_t time;   /* when it had that number; W: release */
 } threads[THREADS];
 
-/* Of the window: what was entered before may be another thread's number by now. */
+/* Begin of the window: an older entry's number may belong to another thread now. */
 static uint64_t threads_since;
 
 static struct entry *place_of(uint32_t system, uint32_t turn)
@@ -115,7 +114,7 @@ static struct entry *place_of(uint32_t system, uint32_t turn)
     return &threads[(system * UINT32_C(0x9e3779b9) + turn) % THREADS];
 }
 
-/* errno is the caller's, a thread of the program. */
+/* Preserves errno, as it runs on a thread of the program. */
 static bool has_ended(uint32_t system)
 {
     int before = errno;
@@ -124,7 +123,7 @@ static bool has_ended(uint32_t system)
     return ended;
 }
 
-/* One that the calling thread may write; NULL: all near have threads that live. */
+/* Returns an entry for the calling thread; NULL: all near are of living threads. */
 static struct entry *take_empty(uint32_t system)
 {
     for (uint32_t i = 0; i < THREAD_TRIES; i++) {
@@ -188,7 +187,7 @@ void gpu_threads_begin(void)
 {
     struct gpu_origin here;
     gpu_tell_here(&here);
-    threads_since = here.time ? here.time : UINT64_MAX; /* nobody records */
+    threads_since = here.time ? here.time : UINT64_MAX; /* no recording */
 }
 
 /* ---- Launches -------------------------------------------------------------------------------- */
@@ -201,14 +200,14 @@ struct slot {
 };
 
 static struct slot *table;
-/* Of the reader alone: the time of the launch that was asked for last at each slot. Numbers may
- * begin anew, if another tool ends CUPTI. */
+/* For the reader only: time of the last lookup at each slot. Numbers may restart, if another tool
+ * ends CUPTI. */
 static uint64_t *seen;
 static uint64_t launched; /* W: launching threads, atomic */
-static uint64_t answered; /* of these, were asked for; W: the reader */
+static uint64_t answered; /* of these, looked up; W: the reader */
 /* The calling thread's launch, until it returns; 0: none. */
 static __thread uint32_t launching __attribute__((tls_model("initial-exec")));
-/* The window and its number with annot, which gpu_thread_met() stores: window << 32 | thread. */
+/* The window and annot's number, stored by gpu_thread_met(): window << 32 | thread. */
 static __thread uint64_t known __attribute__((tls_model("initial-exec")));
 static uint32_t window; /* W: gpu_launches_begin */
 
@@ -232,7 +231,7 @@ static void count(int by)
     gpu_tell_count(GPU_COUNT_LAUNCHED, (uint64_t)(int64_t)by);
 }
 
-/* The calling thread, once in a window. */
+/* Enters the calling thread, once per window. */
 static void meet(const struct gpu_origin *here)
 {
     uint64_t now = (uint64_t)__atomic_load_n(&window, __ATOMIC_RELAXED) << 32 | here->thread;
@@ -251,7 +250,7 @@ void gpu_launch_begins(uint32_t correlation, bool launches)
     __atomic_store_n(&slot->time, origin.time, __ATOMIC_RELEASE);
     __atomic_store_n(&slot->who, (uint64_t)origin.thread << 32 | correlation, __ATOMIC_RELEASE);
     meet(&origin);
-    launching = launches && origin.time ? correlation : 0; /* else nobody records */
+    launching = launches && origin.time ? correlation : 0; /* else no recording */
     if (!launching)
         return;
     count(1);
@@ -317,12 +316,12 @@ int gpu_launch_find(uint32_t correlation, struct gpu_origin *ret_origin, bool *r
 
 /* ---- Nodes of graphs ------------------------------------------------------------------------- */
 
-/* In which ranges the nodes of graphs were captured. What launches a graph is the origin of its
- * kernels; this is a key-value of theirs.
+/* The ranges in which the nodes of graphs were captured. The origin of a graph's kernels is its
+ * launch; these ranges are a key-value of the kernels.
  *
  * A graph's nodes are made while its work is captured, and cloned when it is instantiated; CUPTI
  * numbers both. Only in a window that records nodes. Threads: any; a lock that is held for a few
- * stores, and only where graphs are made. What does not fit has no such key-value. */
+ * stores, and only where graphs are made. Nodes beyond the table have no such key-value. */
 
 enum { NODES = 1 << 14, NODE_TRIES = 16, TEXTS = 1 << 10, TEXT_SIZE = 160 };
 
@@ -331,12 +330,12 @@ static struct node {
     const char *captured_in;
 } nodes[NODES];
 
-/* They stay, so that equal ones are at one place. */
+/* Never freed, so that equal ones share one address. */
 static char *texts[TEXTS];
 
 static pthread_mutex_t nodes_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Its place, or an empty one; NULL: none is near. */
+/* Returns its entry, or an empty one; NULL: not found nearby. */
 static struct node *find_node(uint64_t id)
 {
     uint64_t place = (id * UINT64_C(0x9e3779b97f4a7c15)) >> 40;
@@ -355,7 +354,7 @@ static void put_node(uint64_t id, const char *captured_in)
         *node = (struct node){id, captured_in};
 }
 
-/* NULL: there are too many, or no memory. */
+/* Returns NULL if there are too many, or without memory. */
 static const char *keep_text(const char *text)
 {
     uint32_t place = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Who launched which work: threads and times by CUPTI's correlation ids, threads by the system's
- * numbers, and ranges in which nodes of graphs were captured. All tables are bounded.
+/* Origins of GPU work: launching threads and times by CUPTI's correlation ids, threads by the
+ * system's numbers, and ranges in which nodes of graphs were captured. All tables are bounded.
  *
- * Threads: those of the program write, without a lock except for nodes; one thread finds. */
+ * Threads: those of the program write, without a lock except for nodes; one thread reads. */
 #ifndef ANNOT_GPU_LAUNCHES_H
 #define ANNOT_GPU_LAUNCHES_H
 
@@ -16,8 +16,8 @@
 /* Makes the table. 0 or -ENOMEM. Threads: one, with the window's lock. */
 int gpu_launches_open(void);
 
-/* A launching or waiting call begins on the calling thread. Cost: a time stamp and three stores;
- * if it launches, also an atomic addition, a decrement and, for one of many, a probe's call. */
+/* Begins a launching or waiting call on the calling thread. Cost: a time stamp and three stores; if
+ * it launches, also an atomic addition, a decrement and, for one of many, a probe's call. */
 void gpu_launch_begins(uint32_t correlation, bool launches);
 
 /* The call returned; failed; or only added a node to a graph that is being captured. */
@@ -25,8 +25,8 @@ void gpu_launch_returned(void);
 void gpu_launch_failed(uint32_t correlation);
 void gpu_launch_captured(void);
 
-/* The caller's thread and time by correlation id. 1; 0: unknown or overwritten. *ret_first: first
- * request for this call. Threads: one. */
+/* Finds the caller's thread and time by correlation id. Returns 1, or 0 if it is unknown or
+ * overwritten. *ret_first: first request for this call. Threads: one. */
 int gpu_launch_find(uint32_t correlation, struct gpu_origin *ret_origin, bool *ret_first);
 
 /* A window begins: launches before it count as answered. */
@@ -43,12 +43,12 @@ uint64_t gpu_launches_counted(void);
 
 /* ---- Nodes of graphs ---- */
 
-/* The calling thread adds a node to a graph; or copies one to another graph. */
+/* Records that the calling thread adds a node to a graph, or copies one to another graph. */
 void gpu_node_captured(uint64_t id);
 void gpu_node_cloned(uint64_t id, uint64_t original);
 
-/* The ranges open when the node was captured, as gpu_tell_open() writes them; equal texts share one
- * address, valid for ever. NULL: unknown, or no range. */
+/* Returns the ranges open when the node was captured, as gpu_tell_open() writes them; equal texts
+ * share one address, which stays valid. NULL: unknown, or no range. */
 const char *gpu_node_ranges(uint64_t id);
 
 /* ---- Threads of the program ---- */
@@ -59,7 +59,7 @@ void gpu_threads_begin(void);
 /* Enters the calling thread with annot's number and the time. Any thread. */
 void gpu_thread_met(const struct gpu_origin *here);
 
-/* By the system's number: 1; 0: unknown. Threads: one. */
+/* Finds a thread by the system's number. Returns 1, or 0 if unknown. Threads: one. */
 int gpu_thread_find(uint32_t system, struct gpu_origin *ret_origin);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Which libcupti, and the table of its functions.
+/* Choice of libcupti, and the table of its functions.
  *
- * A second libcupti in a process breaks both, so one that is mapped already is the one. Threads:
- * that of InitializeInjection, then that of gpu_thread.c. */
+ * A second libcupti in a process breaks both, so one that is mapped already is used. Threads: that
+ * of InitializeInjection, then that of gpu_thread.c. */
 #include "gpu_library.h"
 
 #include "gpu_faults.h"
@@ -66,10 +66,10 @@ static const struct function functions[] = {
     {"cuptiPCSamplingGetStallReasons", AT(pc_get_reasons), true},
 };
 
-/* ---- What is mapped -------------------------------------------------------------------------- */
+/* ---- Mapped libraries ------------------------------------------------------------------------ */
 
 struct wanted {
-    const char *name; /* how the file's name begins */
+    const char *name; /* prefix of the file's name */
     char path[PATH_MAX];
 };
 
@@ -85,7 +85,7 @@ static int look_at(struct dl_phdr_info *info, size_t size, void *context)
     return 1;
 }
 
-/* The path of a mapped library whose file's name begins so; "": none. */
+/* Finds the path of a mapped library whose file's name has this prefix; "": not found. */
 static void find_mapped(struct wanted *wanted, const char *name)
 {
     *wanted = (struct wanted){.name = name};
@@ -110,7 +110,7 @@ const char *gpu_library_of_tool(void)
     return NULL;
 }
 
-/* ---- Where it may be ------------------------------------------------------------------------- */
+/* ---- Search paths ---------------------------------------------------------------------------- */
 
 static void *open_in(const char *folder, const char *place, int major)
 {
@@ -147,7 +147,7 @@ static void *open_somewhere(int major)
     return handle;
 }
 
-/* The driver is there: it has loaded this library. */
+/* The driver is mapped: it has loaded this library. */
 static void *driver_function(const char *name)
 {
     void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
@@ -162,7 +162,7 @@ static int driver_version(void)
     return get && get(&version) == CUDA_SUCCESS ? version : 0;
 }
 
-/* ---- What the driver says of devices --------------------------------------------------------- */
+/* ---- Devices, by the driver ------------------------------------------------------------------ */
 
 void gpu_library_device(uint32_t device, char *text, size_t size)
 {
@@ -196,8 +196,7 @@ void gpu_library_place(uint32_t device, char *text, size_t size)
         text[0] = 0;
 }
 
-/* The older function has the UUID of the whole device where the newer one has that of an instance.
- */
+/* The older function returns the UUID of the whole device, the newer one that of an instance. */
 bool gpu_library_identity(uint32_t device, struct gpu_identity *ret_identity)
 {
     CUresult (*get)(CUuuid *, CUdevice);
@@ -219,8 +218,8 @@ bool gpu_library_identity(uint32_t device, struct gpu_identity *ret_identity)
     return true;
 }
 
-/* The major number of a libcudart that is mapped; else the driver's, which serves older libraries
- * as well. */
+/* The major number of a mapped libcudart; else the driver's, which works with older libraries as
+ * well. */
 static int runtime_major(const char *runtime)
 {
     const char *number = strstr(runtime, ".so.");

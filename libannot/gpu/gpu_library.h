@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* CUpti_SubscriberParams; older headers have none, or one without the last field. */
+/* CUpti_SubscriberParams; older headers lack it or its last field. */
 struct gpu_subscriber_params {
     size_t struct_size;
     const char *name;
@@ -54,7 +54,7 @@ struct cupti {
     __typeof__(cuptiPCSamplingSetConfigurationAttribute) *pc_configure;
     __typeof__(cuptiPCSamplingGetNumStallReasons) *pc_count_reasons;
     __typeof__(cuptiPCSamplingGetStallReasons) *pc_get_reasons;
-    /* Of one subscriber beside others; headers have them since CUDA 13.3. */
+    /* For a subscriber that shares CUPTI; in headers since CUDA 13.3. */
     CUptiResult (*activity_enable_v2)(CUpti_SubscriberHandle, CUpti_ActivityKind, void *);
     CUptiResult (*activity_disable_v2)(CUpti_SubscriberHandle, CUpti_ActivityKind, void *);
     CUptiResult (*register_callbacks_v2)(CUpti_SubscriberHandle, gpu_requested_v2,
@@ -73,25 +73,26 @@ struct cupti {
 
 extern struct cupti cupti;
 
-/* Finds the process's libcupti: the one that is mapped, else the one beside its libcudart, else by
- * its name in the loader's path; never a second. 0, or -errno with a line in `text`; a later call
+/* Finds the process's libcupti: the mapped one, else the one beside its libcudart, else by its name
+ * in the loader's path; never loads a second one. 0, or -errno with a line in `text`; a later call
  * tries again, as the program may have loaded one. */
 int gpu_library_find(char *text, size_t size);
 
 /* Writes the failed function and its result as a line. */
 void gpu_library_say(char *text, size_t size, const char *what, CUptiResult result);
 
-/* The name of another tool in this process that uses CUPTI, by its library; NULL: unknown. */
+/* Returns the name of another tool in this process that uses CUPTI, by its library; NULL:
+ * unknown. */
 const char *gpu_library_of_tool(void);
 
 /* ---- Devices, by the driver ---- */
 
 enum { GPU_NAME_SIZE = 256 };
 
-/* Identity of a device, whatever its number. */
+/* Identity of a device, independent of its number. */
 struct gpu_identity {
     bool is_known;
-    bool is_instance; /* of MIG: the UUID is its own, `card` that of the whole device */
+    bool is_instance; /* of MIG: the UUID is the instance's, `card` that of the whole device */
     uint8_t uuid[16], card[16];
 };
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory of devices: what takes it, gives it back, moves it by itself.
- * Threads: that of gpu_thread.c. */
+/* Memory of devices: allocations, frees and migrations. Threads: that of gpu_thread.c. */
 #include "gpu_memory.h"
 
 #include "gpu_records.h"
@@ -10,8 +9,8 @@
 
 enum { DEVICES = 64, KINDS = 8 };
 
-/* By device and kind: bytes taken in the window `held_in`, and not given back. What is given back
- * between two windows nobody says. */
+/* By device and kind: bytes allocated in the window `held_in`, and not freed. Frees between two
+ * windows are not recorded. */
 static uint64_t held[DEVICES][KINDS];
 static uint32_t held_in;
 static uint32_t window; /* W: gpu_memory_begin; R: hold, atomic: a number alone */
@@ -28,7 +27,7 @@ const char *gpu_memory_kind(uint32_t kind)
     return kind < KINDS ? kinds[kind] : "";
 }
 
-/* What was there before the window is given back without having been taken. */
+/* Memory from before the window is freed without an allocation. */
 static uint64_t hold(const struct gpu_record *record, bool takes)
 {
     uint32_t now = __atomic_load_n(&window, __ATOMIC_RELAXED);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Samples of the program counter in kernels, with what the sampled warps waited for: CUPTI's PC
+/* Samples of the program counter in kernels, with stall reasons of the sampled warps: CUPTI's PC
  * Sampling API, in its continuous mode.
  *
  * A context is sampled from its first launch in a window until the window is shut. CUPTI adds up by
- * place; once a second, and at the end, our thread takes the sums and tells them. Whoever may not
- * sample, or cannot, says so once, and the window goes on without. Written by CUPTI's headers and
- * by what other users of it do; no GPU has run it yet (docs/guides/gpu.md).
+ * place; once a second, and at the end, our thread reads the sums and emits them. If sampling is
+ * not permitted, or fails, it is reported once, and the window continues without it. Written by
+ * CUPTI's headers and by other users' code; no GPU has run it yet (docs/guides/gpu.md).
  *
- * Threads: any, one after the other by a lock of its own. A launch never waits for it; who unloads
- * a module waits for a twentieth of a second at most, who destroys a context for a second. The lock
- * is held in calls of CUPTI's, which calls nobody back in them. */
+ * Threads: any, one at a time by a separate lock. A launch never waits for it; a thread that
+ * unloads a module waits for a twentieth of a second at most, one that destroys a context for a
+ * second. The lock is held in calls of CUPTI, which makes no callbacks in them. */
 #include "gpu_pc.h"
 
 #include "gpu_governor.h"
@@ -25,29 +25,29 @@
 
 enum { CONTEXTS = 16, TURNS = 64 };
 
-/* How long threads of the program wait for the lock. */
+/* Limits of waiting for the lock on threads of the program. */
 enum { UNLOAD_NS = 50000000, DESTROY_NS = 1000000000 };
 
-/* Of the device's memory, where samples wait for CUPTI; and of the process's. */
+/* Memory of the device, where samples wait for CUPTI; and of the process. */
 #define HARDWARE_BYTES ((size_t)128 << 20)
 #define SCRATCH_BYTES  ((size_t)8 << 20)
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Contexts that are sampled, or were refused: then without reasons. Launching threads read the
- * first array alone. */
+/* Contexts that are sampled, or were refused: then without reasons. Launching threads read only the
+ * first array. */
 static CUcontext met[CONTEXTS]; /* NULL: free. W: with the lock; atomic */
 
 static struct sampled {
     struct gpu_pc_reasons *reasons;
-    struct gpu_pc_data configured; /* CUPTI's until it is disabled: what was left then */
+    struct gpu_pc_data configured; /* owned by CUPTI until disabled: then the remaining samples */
 } sampled[CONTEXTS];
-static struct gpu_pc_data taken; /* what CUPTI is asked to fill */
+static struct gpu_pc_data taken; /* buffer for CUPTI to fill */
 static struct gpu_pc_sums sums;
-static uint64_t wrong;      /* records that could not be read */
-static uint32_t is_over;    /* nothing will be sampled in this process. Atomic */
-static uint32_t is_full;    /* more contexts than there is room for. The same */
-static uint32_t was_shared; /* with another tool, which was told. The same */
+static uint64_t wrong;      /* unreadable records */
+static uint32_t is_over;    /* sampling is off for this process. Atomic */
+static uint32_t is_full;    /* more contexts than entries. The same */
+static uint32_t was_shared; /* with another tool, which was reported. The same */
 
 static bool is_set(const uint32_t *word)
 {
@@ -78,7 +78,7 @@ static bool take_lock(long patience_ns)
     return false;
 }
 
-/* ---- Why not --------------------------------------------------------------------------------- */
+/* ---- Failures -------------------------------------------------------------------------------- */
 
 #define WITHOUT "kernels are recorded without stall reasons: "
 
@@ -99,7 +99,7 @@ static bool any_sampled(void)
     return false;
 }
 
-/* If one context can be sampled, another one may be refused. */
+/* If one context can be sampled, another one may still be refused. */
 static void refuse(const char *function, CUptiResult result)
 {
     char text[512];
@@ -130,7 +130,7 @@ bool gpu_pc_possible(void)
     return false;
 }
 
-/* ---- What there is --------------------------------------------------------------------------- */
+/* ---- Reading samples ------------------------------------------------------------------------- */
 
 static void tell(void *context, const struct gpu_pc *pc)
 {
@@ -222,7 +222,7 @@ static CUptiResult configure(CUcontext context, struct gpu_pc_data *buffer)
     CUpti_PCSamplingConfigurationInfoParams params = {
         .size = CUpti_PCSamplingConfigurationInfoParamsSize,
         .ctx = context,
-        .numAttributes = gpu_wanted.pc_period ? all : all - 1, /* else as CUPTI likes */
+        .numAttributes = gpu_wanted.pc_period ? all : all - 1, /* else CUPTI's default */
         .pPCSamplingConfigurationInfo = info};
     return cupti.pc_configure(&params);
 }
@@ -234,7 +234,7 @@ static CUptiResult disable(CUcontext context)
     return cupti.pc_disable(&params);
 }
 
-/* Of a context that is enabled. Where it fails, `one` is for free_one(). */
+/* Prepares an enabled context. On failure, the caller frees `one`. */
 static CUptiResult prepare(CUcontext context, struct sampled *one)
 {
     one->reasons = calloc(1, sizeof(*one->reasons));
@@ -244,7 +244,7 @@ static CUptiResult prepare(CUcontext context, struct sampled *one)
     if (result != CUPTI_SUCCESS)
         return result;
     size_t reasons = one->reasons->count;
-    if (taken.reasons < reasons) { /* all contexts have it in turn */
+    if (taken.reasons < reasons) { /* the buffer is used for all contexts in turn */
         gpu_pc_data_fini(&taken);
         if (gpu_pc_data_init(&taken, cupti.version, GPU_PC_ROWS, reasons) != 0)
             return CUPTI_ERROR_OUT_OF_MEMORY;
@@ -269,7 +269,7 @@ static void begin(CUcontext context, int place)
     CUptiResult result = cupti.pc_enable(&params);
     if (result == CUPTI_SUCCESS) {
         function = "PC sampling";
-        /* In its place: CUPTI keeps the address of the buffer. */
+        /* Filled in place: CUPTI keeps the address of the buffer. */
         result = prepare(context, &sampled[place]);
         if (result != CUPTI_SUCCESS)
             (void)disable(context);
@@ -350,7 +350,7 @@ void gpu_pc_tell(void)
     pthread_mutex_unlock(&lock);
 }
 
-/* What was refused stays refused. */
+/* Refused contexts stay refused. */
 void gpu_pc_shut(void)
 {
     pthread_mutex_lock(&lock);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* CUPTI's samples of the program counter, read without trust: no count of theirs leads out of what
- * was given to it, and the places of stall reasons are ours, whatever the record points to.
+/* CUPTI's samples of the program counter, read without trust: counts are bounded by our buffers,
+ * and the arrays of stall reasons are ours, whatever the record points to.
  *
  * Names of functions are CUPTI's memory. It may share one among records, those of kernels too, so
  * it is never freed: as many stay as the program has kernels. Threads: one for an object. */
@@ -62,7 +62,7 @@ static const char *name_of(const struct gpu_pc_reasons *reasons, uint32_t index)
     return NULL;
 }
 
-/* Those of a record that were met. */
+/* Copies a record's stall reasons with samples. */
 static uint32_t find_stalls(const struct gpu_pc_reasons *reasons,
                             const CUpti_PCSamplingStallReason *from, size_t count,
                             struct gpu_stall *to)
@@ -81,7 +81,7 @@ uint64_t gpu_pc_data_read(const struct gpu_pc_data *data, const struct gpu_pc_re
 {
     struct gpu_stall stalls[GPU_PC_REASONS];
     size_t told = data->head.totalNumPcs, count = told < data->rows ? told : data->rows;
-    uint64_t wrong = told > count; /* however many that may be */
+    uint64_t wrong = told > count; /* counts once, whatever the excess */
     for (size_t i = 0; i < count; i++) {
         CUpti_PCSamplingPCData record = {0};
         memcpy(&record, data->records + i * data->stride, STRIDE_BEFORE);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* KIND[:NAME[@DOMAIN][:KEY=NUMBER,...]]. A name may have colons and at-signs of its own: the last
- * ones count, of the colons only one before a known key. */
+/* KIND[:NAME[@DOMAIN][:KEY=NUMBER,...]]. A name may contain colons and at-signs: the last ones are
+ * the separators, a colon only before a known key. */
 #include "gpu_plan.h"
 
 #include <errno.h>
@@ -64,7 +64,7 @@ static int key_of(const struct kind *kind, const char *text)
     return -1;
 }
 
-/* Where the keys begin: behind the last colon before a known one; NULL: there are none. */
+/* Returns the begin of the keys, after the last colon before a known one; NULL: no keys. */
 static const char *find_keys(const struct kind *kind, const char *text)
 {
     const char *found = NULL;
@@ -74,7 +74,7 @@ static const char *find_keys(const struct kind *kind, const char *text)
     return found;
 }
 
-/* KEY=NUMBER,... to values; those not given stay. */
+/* Reads KEY=NUMBER,... into values; missing ones keep their value. */
 static int read_keys(const struct kind *kind, const char *text, uint64_t *values,
                      const char **ret_wrong)
 {
@@ -128,7 +128,7 @@ static int take_signal(struct gpu_plan *plan, const char **ret_wrong)
     return 0;
 }
 
-/* NAME[@DOMAIN], of so many bytes. */
+/* Reads NAME[@DOMAIN], of `length` bytes. */
 static int take_name(struct gpu_plan *plan, const char *text, size_t length, const char **ret_wrong)
 {
     const char *at = memrchr(text, '@', length);
@@ -170,7 +170,7 @@ int gpu_plan_parse(const char *words, struct gpu_plan *ret_plan, const char **re
     return error;
 }
 
-/* ---- What happens ---------------------------------------------------------------------------- */
+/* ---- Events ---------------------------------------------------------------------------------- */
 
 void gpu_plan_reset(struct gpu_plan *plan)
 {
@@ -178,7 +178,7 @@ void gpu_plan_reset(struct gpu_plan *plan)
     plan->begun = plan->open = plan->begin_ns = plan->left = 0;
 }
 
-/* Steps are numbered from 1, as people count. */
+/* Steps are numbered from 1. */
 static enum gpu_want of_step(const struct gpu_plan *plan, uint64_t number)
 {
     if (number < plan->first || (number - plan->first) % plan->every != 0)
@@ -188,7 +188,7 @@ static enum gpu_want of_step(const struct gpu_plan *plan, uint64_t number)
                : GPU_WANT_NOTHING;
 }
 
-/* From 0, as torch.profiler numbers them. */
+/* Numbered from 0, as in torch.profiler. */
 static enum gpu_want of_schedule(const struct gpu_schedule *schedule, uint64_t step)
 {
     uint64_t cycle = schedule->wait + schedule->warmup + schedule->active;
@@ -225,7 +225,7 @@ static void begin(struct gpu_plan *plan)
     }
 }
 
-/* A schedule goes on between its steps; the others do not. */
+/* A schedule stays on between its steps; the others do not. */
 static void end(struct gpu_plan *plan, uint64_t now_ns)
 {
     enum gpu_want next = GPU_WANT_NOTHING;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* CUPTI's records, read without trust.
  *
- * Since CUDA 12.0 a newer record of a kind begins as the one before it and has more at its end. So
- * one place for each field serves all versions, and the distance to the next record must cover all
- * that is read; what came later than 12.0 is read where the distance covers it, and else 0. Fields
- * are copied: a buffer in a test, or a wrong `next`, need not be aligned. */
+ * Since CUDA 12.0 a newer record of a kind only adds fields at its end. So one offset for each
+ * field serves all versions, and the distance to the next record must cover all fields that are
+ * read; fields later than 12.0 are read if the distance covers them, and else 0. Fields are copied:
+ * a buffer in a test, or a wrong `next`, need not be aligned. */
 #include "gpu_records.h"
 
 #include <string.h>
@@ -27,7 +27,7 @@ enum field {
     FIELD_NODE,
     FIELD_GRAPH,
     FIELD_SOURCE,      /* kinds of memory */
-    FIELD_DESTINATION, /* the same; of what is taken or set, this one */
+    FIELD_DESTINATION, /* the same; for an allocation or set, this one */
     FIELD_THREAD,
     FIELD_RESULT,
     FIELD_ADDRESS,
@@ -51,7 +51,7 @@ struct layout {
     [FIELD_CORRELATION] = PLACE(type, correlationId)
 #define DEVICE(type) [FIELD_DEVICE] = PLACE(type, deviceId)
 #define NODE(type)   [FIELD_NODE] = PLACE(type, graphNodeId), [FIELD_GRAPH] = PLACE(type, graphId)
-/* Of what headers of CUDA 12.0 do not have. */
+/* A field that is missing in headers of CUDA 12.0. */
 #define LATER(place, bytes)                                                                        \
     {                                                                                              \
         .at = (place), .size = (bytes), .later = true                                              \
@@ -130,7 +130,7 @@ static const struct layout layouts[] = {
      {TIMES(UVM), [FIELD_SORT] = PLACE(UVM, counterKind), [FIELD_BYTES] = PLACE(UVM, value),
       [FIELD_SOURCE] = PLACE(UVM, srcId), [FIELD_DEVICE] = PLACE(UVM, dstId),
       [FIELD_ADDRESS] = PLACE(UVM, address)}},
-    /* No spans. */
+    /* Kinds without spans. */
     {CUPTI_ACTIVITY_KIND_CONTEXT,
      GPU_CONTEXT,
      {[FIELD_CONTEXT] = PLACE(CUpti_ActivityContext, contextId),
@@ -160,7 +160,7 @@ static size_t end_of(struct place place)
     return place.size > 0 ? (size_t)place.at + place.size : 0;
 }
 
-/* All that is read of any record of this kind lies before this. */
+/* Returns the size that covers all required fields of this kind. */
 static size_t bytes_needed(const struct layout *layout)
 {
     size_t needed = layout->kind == GPU_DEVICE ? DEVICE_BYTES : 0;
@@ -170,7 +170,7 @@ static size_t bytes_needed(const struct layout *layout)
     return needed;
 }
 
-/* Little endian, as every host of these GPUs is. */
+/* Little endian, as on every host of these GPUs. */
 static uint64_t number_at(const uint8_t *bytes, struct place place)
 {
     uint64_t number = 0;
@@ -225,7 +225,7 @@ static void read_device(const uint8_t *bytes, struct gpu_record *ret_record)
            bytes + offsetof(CUpti_ActivityDevice4, globalMemorySize), 8);
 }
 
-/* That of an instance has the UUID of the whole device as well. */
+/* The record of an instance has the UUID of the whole device as well. */
 static void read_identity(const uint8_t *bytes, size_t size, struct gpu_record *ret_record)
 {
     static const uint8_t none[16];
@@ -295,14 +295,15 @@ uint64_t gpu_records_read(gpu_next_record next, uint8_t *buffer, size_t size,
     CUpti_Activity *last = NULL;
     struct gpu_record record;
     uint64_t unknown = 0;
-    size_t at = 0; /* of the record before, if there is one */
+    size_t at = 0; /* of the previous record, if there is one */
     bool more = true, any = false;
     while (more) {
         CUptiResult result = next(buffer, size, &last);
         more = result == CUPTI_SUCCESS;
         size_t now = more ? (size_t)((uintptr_t)last - (uintptr_t)buffer) : size;
         if (now > size || (any && now <= at) || (!any && more && now != 0))
-            return unknown + 1; /* it leaves the buffer, or stays: nothing behind is known */
+            return unknown + 1; /* it leaves the buffer, or does not advance: the rest is
+                                   unreadable */
         bool is_known = !any || read_record(buffer + at, now - at, &record);
         if (any && is_known)
             take(context, &record);

@@ -12,24 +12,24 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Kinds of records that make no span; the others are of enum gpu_kind. */
+/* Kinds of records without a span; the others are of enum gpu_kind. */
 enum gpu_other {
     GPU_CONTEXT = GPU_KIND_COUNT, /* stream: its default one */
     GPU_DEVICE,
     GPU_RECORD_KINDS
 };
 
-/* A kernel's launch. All of it makes the name and is compared as bytes: no padding. */
+/* A kernel's launch configuration, part of its label. Compared as bytes: no padding. */
 struct gpu_shape {
     const char *name;
     uint32_t grid[3], block[3], cluster[3];
     uint32_t registers, shared_bytes;
     uint32_t shared_chosen; /* shared memory per multiprocessor by the driver; 0: unknown */
-    uint32_t local_bytes;   /* of a thread */
+    uint32_t local_bytes;   /* per thread */
     uint32_t graph;         /* 0: none */
     uint32_t device;
     int32_t priority;
-    const char *captured_in; /* of a graph's; NULL */
+    const char *captured_in; /* for a graph's node; or NULL */
 };
 
 /* Limits of a multiprocessor, and of the device. */
@@ -52,20 +52,20 @@ struct gpu_record {
     uint32_t thread;              /* the system's number, or 0 */
     uint32_t result;              /* of a call */
     uint64_t bytes;               /* of a copy or set, of memory */
-    uint64_t node;                /* of a graph, that this is; 0: none */
+    uint64_t node;                /* of a graph, if this is one; 0: none */
     uint64_t address, pool;       /* of memory */
     struct gpu_shape shape;       /* of a kernel; the name is CUPTI's, may be NULL */
     struct gpu_limits limits;     /* of a device */
-    struct gpu_identity identity; /* of a device; not known, if the record is too short for it */
+    struct gpu_identity identity; /* of a device; unknown if the record is too short */
     bool hidden;                  /* of a device: the program may not use it */
 };
 
-/* Steps from record to record: cuptiActivityGetNextRecord, or a test's. */
+/* Steps from record to record: cuptiActivityGetNextRecord, or a test's function. */
 typedef CUptiResult (*gpu_next_record)(uint8_t *buffer, size_t size, CUpti_Activity **record);
 
-/* Calls `take` for each record of a buffer, in order; reads nothing beyond it. Returns the number
- * of records of unknown kind or too short for their kind, plus one if `next` fails before the end.
- */
+/* Calls `take` for each record of a buffer, in order; reads no bytes beyond it. Returns the number
+ * of records of unknown kind or too short for their kind, plus one if `next` fails before the
+ * end. */
 uint64_t gpu_records_read(gpu_next_record next, uint8_t *buffer, size_t size,
                           void (*take)(void *context, const struct gpu_record *record),
                           void *context);

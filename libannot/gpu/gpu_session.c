@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* How CUPTI is subscribed to: alone; or, where another tool has it and lets others in, beside that
- * one, by functions of their own (CUDA 13.3 and later).
+/* The subscription to CUPTI: alone; or, if another tool has it and allows sharing, beside that one,
+ * by separate functions (CUDA 13.3 and later).
  *
- * Alone is what was tried on GPUs, so it is tried first. The clock is registered once in a process:
- * CUPTI takes a second time amiss; only if it was forgotten, as somebody called cuptiFinalize, it
- * is registered anew. Nobody does that here: it made a window 10 ms longer, began the numbers of
- * calls anew, and launches after a window were as fast without it (tests/gpu/README.md).
+ * Alone is tried first, because it was tested on GPUs. The clock is registered once per process:
+ * CUPTI rejects a second time; only if it was lost, because another tool called cuptiFinalize, it
+ * is registered again. annot never calls that: it made a window 10 ms longer, restarted the numbers
+ * of calls, and launches after a window were as fast without it (tests/gpu/README.md).
  *
- * Beside another tool nothing is done that he would feel: a forced flush would take the buffers
- * that are his, too, and whether graphs are recorded as a whole is for whoever came first to say.
- * Threads: that of the window, one after the other; what readers call is said there. */
+ * A shared session avoids effects on the other tool: a forced flush would take its buffers, too,
+ * and the first tool decides if graphs are recorded as a whole. Threads: that of the window, one at
+ * a time; functions for readers are marked below. */
 #include "gpu_session.h"
 
 #include "gpu_buffers.h"
@@ -26,14 +26,14 @@
 #include <string.h>
 #include <time.h>
 
-/* Attributes of subscribers; older headers do not have them. */
+/* Attributes of subscribers; older headers lack them. */
 enum {
     ATTRIBUTE_GRAPHS = 20,
     ATTRIBUTE_THREAD_IDS = 21,
     ATTRIBUTE_CLOCK = 22,
 };
 
-/* So far behind it is somebody else's clock. */
+/* A clock that is off by more is another tool's. */
 #define CLOCK_OFF_NS UINT64_C(1000000000)
 
 static struct session {
@@ -52,7 +52,7 @@ static uint64_t CUPTIAPI clock_ns(void)
 
 /* ---- Alone ----------------------------------------------------------------------------------- */
 
-/* Whether CUPTI reads our clock. */
+/* True if CUPTI reads our clock. */
 static bool reads_clock(void)
 {
     uint64_t time = 0, now = clock_ns();
@@ -60,7 +60,7 @@ static bool reads_clock(void)
            time >= now - CLOCK_OFF_NS && time <= now + CLOCK_OFF_NS;
 }
 
-/* Versions of which it cannot be seen that they read it are believed to. */
+/* Versions that do not allow this check are assumed to read it. */
 static CUptiResult register_clock(void)
 {
     static bool is_registered, is_seen;
@@ -75,7 +75,7 @@ static CUptiResult register_clock(void)
     return result;
 }
 
-/* Before anything is enabled. */
+/* Before activities are enabled. */
 static int prepare_alone(char *text, size_t size)
 {
     CUptiResult result = register_clock();
@@ -117,7 +117,8 @@ static void leave(void)
     session.subscriber = NULL;
 }
 
-/* The name that the one before us gave, as newer versions tell it; else what is mapped. */
+/* Reports the name that the first subscriber gave, in newer versions; else that of a mapped
+ * tool. */
 static int join(CUpti_CallbackFunc on_call, char *text, size_t size)
 {
     char name[CUPTI_OLD_SUBSCRIBER_NAME_MIN_LEN + 1] = "";
@@ -144,7 +145,7 @@ static int join(CUpti_CallbackFunc on_call, char *text, size_t size)
     return -EBUSY;
 }
 
-/* What this version does not know is done without: times are converted, calls have no threads. */
+/* Without support in this version, times are converted, and calls have no threads. */
 static int prepare_shared(char *text, size_t size)
 {
     CUpti_TimestampCallbackFunc clock = clock_ns;
@@ -191,7 +192,7 @@ int gpu_session_open(CUpti_CallbackFunc on_call, char *text, size_t size)
     return error;
 }
 
-/* Of a subscriber among others, only he can read what is in his buffers. */
+/* Only a sharing subscriber itself can read its buffers, so they are drained first. */
 void gpu_session_shut(void)
 {
     if (session.is_shared)
@@ -209,7 +210,7 @@ void gpu_session_follow(CUpti_CallbackDomain domain, CUpti_CallbackId id, bool o
     (void)cupti.enable_callback(on, session.subscriber, domain, id);
 }
 
-/* A kind that this GPU or version has not is left out. */
+/* A kind that this GPU or version lacks is skipped. */
 static void gpu_session_enable(CUpti_ActivityKind kind, bool on)
 {
     if (!session.is_shared)
@@ -248,7 +249,7 @@ size_t gpu_session_dropped(void)
     return result == CUPTI_SUCCESS ? dropped : 0;
 }
 
-/* Once it is shut, what a subscriber among others still got cannot be read any more. */
+/* Once it is shut, later buffers of a sharing subscriber cannot be read. */
 CUptiResult gpu_session_next(uint8_t *buffer, size_t size, CUpti_Activity **record)
 {
     if (session.is_shared && !session.subscriber)
@@ -279,24 +280,23 @@ void gpu_session_anchor(void)
 
 /* ---- Kinds of activities --------------------------------------------------------------------- */
 
-/* Which kinds of activities a window has.
+/* The kinds of activities of a window.
  *
- * A kind costs something for each activity of it, and most for the calls, which are as many as
- * launches or more (tests/gpu/README.md). ANNOT_GPU_KINDS, words by comma:
- *   runtime   calls of the CUDA runtime; also if there is no such variable
+ * Each activity of a kind has a cost, and calls cost most: there are as many as launches or more
+ * (tests/gpu/README.md). ANNOT_GPU_KINDS, words separated by commas:
+ *   runtime   calls of the CUDA runtime; also without this variable
  *   driver    calls of the driver, those of the runtime among them
  *   events    events of streams
- *   unified   memory that moves because it was touched
+ *   unified   memory that migrated on access
  *   pc, pc=N  samples of the program counter (gpu_pc.c), one in 2^N cycles; N is 5 to 31
  * While the program counter is sampled, kernels run one after the other: CUPTI does not record
- * those that overlap and sample at the same time. Threads: that of the window, one after the other.
- */
+ * overlapping kernels and sample at the same time. Threads: that of the window, one at a time. */
 
 struct gpu_wanted gpu_wanted;
 
-static bool is_serial; /* the window that is open */
+static bool is_serial; /* for the open window */
 
-/* 0: none, or none that there is. */
+/* Returns 0 for a missing or invalid period. */
 static uint32_t read_period(const char *words)
 {
     const char *word = strstr(words, "pc=");
@@ -323,13 +323,13 @@ static const CUpti_ActivityKind kinds[] = {
     CUPTI_ACTIVITY_KIND_MEMCPY2, CUPTI_ACTIVITY_KIND_MEMSET,          CUPTI_ACTIVITY_KIND_MEMORY2,
     CUPTI_ACTIVITY_KIND_JIT,     CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, CUPTI_ACTIVITY_KIND_OVERHEAD};
 
-/* Without it, a graph is its kernels. */
+/* Without it, a graph is recorded by its kernels. */
 static bool has_whole_graphs(void)
 {
     return !gpu_settings.nodes && !(gpu_faults(cupti.version) & GPU_FAULT_NO_GRAPHS);
 }
 
-/* Each device counts for itself; one that has no unified memory answers with an error. */
+/* Each device counts separately; one without unified memory returns an error. */
 static void configure_unified(void)
 {
     enum { DEVICES = 16, COUNTERS = 3 };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* CUPTI's session: the subscription, alone or beside another tool, and the kinds of activities that
- * are recorded in it.
+ * it records.
  *
- * Threads: one after the other, with the window's lock. dropped: any. next, clock, anchor: the
- * thread of gpu_thread.c. */
+ * Threads: one at a time, with the window's lock. dropped: any. next, clock, anchor: the thread of
+ * gpu_thread.c. */
 #ifndef ANNOT_GPU_SESSION_H
 #define ANNOT_GPU_SESSION_H
 
@@ -32,7 +32,7 @@ void gpu_session_follow(CUpti_CallbackDomain domain, CUpti_CallbackId id, bool o
 /* Excludes a call of the runtime from its records. */
 void gpu_session_leave_out(CUpti_CallbackId runtime_call);
 
-/* Asks for buffers whose activities are complete; or, forced, for all. */
+/* Requests buffers with complete activities; or, forced, all. */
 void gpu_session_flush(bool forced);
 
 /* Records dropped since the last call. Any thread. */
@@ -41,16 +41,16 @@ size_t gpu_session_dropped(void);
 /* A gpu_next_record for buffers of this session; fails once a shared session is shut. */
 CUptiResult gpu_session_next(uint8_t *buffer, size_t size, CUpti_Activity **record);
 
-/* The clock of its records, enum gpu_clock; and records an anchor of it, if it needs one. */
+/* The clock of its records, enum gpu_clock; and emits an anchor of it, if needed. */
 uint8_t gpu_session_clock(void);
 void gpu_session_anchor(void);
 
 /* ---- Kinds of activities ---- */
 
-/* Activities that are wanted beside work of the GPU. */
+/* Activities that are recorded in addition to work of the GPU. */
 struct gpu_wanted {
     bool runtime, driver; /* calls of these */
-    bool events, unified; /* events of streams; memory that moves by itself */
+    bool events, unified; /* events of streams; memory migrations */
     bool pc;              /* samples of the program counter */
     uint32_t pc_period;   /* one in 2^this cycles; 0: CUPTI chooses */
 };
@@ -63,7 +63,7 @@ void gpu_kinds_read(void);
 /* A window begins or ends. */
 void gpu_kinds_enable(bool on);
 
-/* In a window: lets kernels overlap again if sampling turned out impossible. */
+/* In a window: lets kernels overlap again if sampling turned out to be impossible. */
 void gpu_kinds_look(void);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Settings of libannot-gpu: ANNOT_GPU and its sisters, read by gpu_inject.c. */
+/* Settings of libannot-gpu: ANNOT_GPU and related variables, read by gpu_inject.c. */
 #ifndef ANNOT_GPU_SETTINGS_H
 #define ANNOT_GPU_SETTINGS_H
 
@@ -20,7 +20,7 @@ struct gpu_settings {
     bool wanted;
     const char *complaints[GPU_COMPLAINTS]; /* notes for each recording; NULL: end */
     bool nodes;       /* of graphs, each kernel; else as a whole. W: our thread, without a window */
-    bool nodes_asked; /* the same, before a budget took them away */
+    bool nodes_asked; /* the same, before the budget lowered it */
     double budget;    /* percent; 0: no limit */
     uint8_t stacks;   /* enum gpu_stacks */
     struct gpu_plan plan; /* W: gpu_trigger.c */

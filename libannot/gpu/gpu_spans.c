@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* From CUPTI's records to spans with an origin.
- * Threads: that of gpu_thread.c alone. */
+/* Converts CUPTI's records to spans with an origin. Threads: that of gpu_thread.c alone. */
 #include "gpu_spans.h"
 
 #include "gpu_buffers.h"
@@ -22,12 +21,12 @@
 
 /* ---- Names of kernels ------------------------------------------------------------------------ */
 
-/* Names of kernels with what they were launched as, interned once each.
+/* Names of kernels with their launch configurations, interned once each.
  *
- * A table of what was seen, by where CUPTI has the name and by grid, block, registers, memory,
- * graph, device and where it was captured: a kernel costs a hash and a comparison. CUPTI's names
- * live until somebody ends CUPTI: then another name may stand in the same place, so what was seen
- * before is not believed. A full table costs time, nothing else. */
+ * A table of known ones, by the address of CUPTI's name and by grid, block, registers, memory,
+ * graph, device and ranges of the capture: a kernel costs a hash and a comparison. CUPTI's names
+ * live until a tool ends CUPTI: then another name may have the same address, so older entries are
+ * ignored. A full table only costs time. */
 
 enum { SHAPES = 4096, SHAPE_TRIES = 8 };
 
@@ -35,10 +34,10 @@ static struct known {
     struct gpu_shape shape;
     uint32_t id; /* 0: empty */
     uint32_t life;
-    bool is_bare; /* the label does not have the shape */
+    bool is_bare; /* the label lacks the shape */
 } known[SHAPES];
 
-static uint32_t life; /* of CUPTI: how often it was ended; W: gpu_shapes_forget, release; R: find */
+static uint32_t life; /* number of ends of CUPTI; W: gpu_shapes_forget, release; R: find */
 
 void gpu_shapes_forget(void)
 {
@@ -61,7 +60,7 @@ static bool is_same(const struct gpu_shape *one, const struct gpu_shape *other)
     return memcmp(one, other, sizeof(*one)) == 0;
 }
 
-/* The texts of its values, until the next one. */
+/* The texts of its values, valid until the next call. */
 struct texts {
     char grid[40], block[40], cluster[40];
 };
@@ -93,7 +92,7 @@ static void add_shape(const struct gpu_shape *shape, struct gpu_values *values, 
     gpu_values_text(values, GPU_KEY_CAPTURED, shape->captured_in);
 }
 
-/* The label is its name alone where the table of names has no room for more. */
+/* The label is only the name if the table of names has no room for more. */
 static struct known make_known(const struct gpu_shape *shape, uint32_t now)
 {
     struct gpu_values values = {0};
@@ -119,9 +118,9 @@ static struct known find_shape(const struct gpu_shape *shape)
     return make_known(shape, now);
 }
 
-/* Its name with all of it, as annot knows it. Where there is no room for that, the shape is added
- * to `values`, of the span, whose texts are valid until the next call. Threads: one. Cost: a hash
- * and a comparison once it is known. */
+/* Returns the label of its name and shape. Without room for that, the shape is added to the span's
+ * `values`, with texts that are valid until the next call. Threads: one. Cost: a hash and a
+ * comparison for a known one. */
 static uint32_t gpu_shape_name(const struct gpu_shape *shape, struct gpu_values *values)
 {
     static struct texts texts;
@@ -171,7 +170,7 @@ static const char *overhead_text(uint32_t sort)
 
 /* ---- Names of other records ------------------------------------------------------------------ */
 
-/* Few, each made once: by what kind of record it is, its numbers, and where it was captured. */
+/* Few, each made once: by kind of record, its numbers, and the ranges of the capture. */
 static uint32_t *known_name(const struct gpu_record *record, const char *captured_in)
 {
     enum { NAMES = 1024, TRIES = 8 };
@@ -260,7 +259,8 @@ static bool is_launched(const struct gpu_record *record)
     return record->kind >= GPU_KERNEL && record->kind <= GPU_GRAPH;
 }
 
-/* Spans of calls have the number that joins them with what they led to; then that has it, too. */
+/* Spans of calls have the correlation number that joins them with their work; then the work has it,
+ * too. */
 static bool has_calls(void)
 {
     return gpu_wanted.runtime || gpu_wanted.driver;
@@ -276,7 +276,7 @@ static void add_values(const struct gpu_record *record, struct gpu_values *value
         gpu_values_number(values, GPU_KEY_ERROR, record->result);
 }
 
-/* Who launched it; or of a call, who called. Returns whether it belongs to a window. */
+/* Sets the launching thread; or for a call, the caller. Returns true if it belongs to a window. */
 static bool set_origin(const struct gpu_record *record, struct gpu_span *span)
 {
     bool first = false;
@@ -295,7 +295,7 @@ static bool set_origin(const struct gpu_record *record, struct gpu_span *span)
     return true;
 }
 
-/* CUPTI has no time of an event by this clock: it is when the program asked for it. */
+/* CUPTI has no time of an event in this clock: it is the time of the program's request. */
 static bool set_event_time(struct gpu_span *span)
 {
     span->begin_ns = span->end_ns = span->origin.time;
@@ -325,7 +325,7 @@ static void tell_span(const struct gpu_record *record)
     if (record->kind == GPU_EVENT && !set_event_time(&span))
         return;
     if (record->kind == GPU_UNIFIED && span.end_ns < span.begin_ns)
-        span.end_ns = span.begin_ns; /* some of these have no end */
+        span.end_ns = span.begin_ns; /* some of these lack an end */
     if (is_launched(record))
         gpu_device_tell(record->device);
     gpu_tell_span(&span);

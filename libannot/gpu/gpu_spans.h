@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* From CUPTI's records to annot's spans, with names, key-values and origins. Threads: that of
+/* Converts CUPTI's records to annot's spans, with names, key-values and origins. Threads: that of
  * gpu_thread.c; gpu_shapes_forget() from any. */
 #ifndef ANNOT_GPU_SPANS_H
 #define ANNOT_GPU_SPANS_H
@@ -9,7 +9,7 @@
 /* Records the spans of a buffer. */
 void gpu_spans_tell(const struct gpu_buffer *buffer);
 
-/* CUPTI was finalized, which ends the addresses of its names: forgets names of kernels. */
+/* Forgets names of kernels: CUPTI was finalized, which invalidates their addresses. */
 void gpu_shapes_forget(void);
 
 #endif

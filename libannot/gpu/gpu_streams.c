@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Which stream of the program is which number of CUPTI's, for the names that programs give.
+/* Maps the program's streams to CUPTI's numbers, for the names that programs give.
  *
- * A launching call says its stream by a handle; records have numbers. CUPTI tells the number of a
- * handle that was not seen before. Handles are used again when a stream is gone, so the name that
- * it had then stays its own. Threads: any; a lock, but for handles that were seen lately. */
+ * A launching call has a stream's handle; records have numbers. CUPTI returns the number of a new
+ * handle. Handles are reused after a stream is destroyed, so its last name is stored. Threads: any;
+ * a lock, except for recently used handles. */
 #include "gpu_streams.h"
 
 #include "gpu_library.h"
@@ -15,26 +15,26 @@
 
 enum { STREAMS = 1024, TRIES = 16, SEEN = 256, NAME_SIZE = 64 };
 
-/* Of libannot-inject's table: enum inject_object. */
+/* Kinds in libannot-inject's table: enum inject_object. */
 enum { OBJECT_CONTEXT = 2, OBJECT_STREAM = 3, OBJECT_RUNTIME_STREAM = 6 };
 
 static struct stream {
-    uint64_t id;     /* context << 32 | number, as the records have it; 0: empty */
-    uint64_t handle; /* 0: the default one's, or not known */
+    uint64_t id;     /* context << 32 | number, as in records; 0: empty */
+    uint64_t handle; /* 0: the default one's, or unknown */
     uint64_t context;
     bool is_default, is_gone;
-    char name[NAME_SIZE]; /* of one that is gone */
+    char name[NAME_SIZE]; /* of a destroyed one */
 } streams[STREAMS];
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-/* By handle and context: those that the table has. Atomic. */
+/* By handle and context: known ones. Atomic. */
 static uint64_t seen[SEEN];
 
 /* ---- Names by NVTX --------------------------------------------------------------------------- */
 
 typedef const char *find_object(uint32_t kind, uint64_t value);
 
-/* NULL: the program does not use NVTX, or not yet. */
+/* Returns NULL if the program does not use NVTX, or not yet. */
 static find_object *objects(void)
 {
     static find_object *find;
@@ -60,7 +60,7 @@ static const char *name_of(const struct stream *stream)
 
 /* ---- The table ------------------------------------------------------------------------------- */
 
-/* Its place, or an empty one; NULL: none is near. */
+/* Returns its entry, or an empty one; NULL: not found nearby. */
 static struct stream *find_place(uint64_t id)
 {
     uint64_t at = (id * UINT64_C(0x9e3779b97f4a7c15)) >> 40;
@@ -98,7 +98,7 @@ struct meeting {
     CUcontext context;
     CUstream handle;
     uint32_t context_id;
-    bool per_thread; /* what the handle 0 is */
+    bool per_thread; /* the meaning of handle 0 */
 };
 
 static void enter(const struct meeting *met)
@@ -130,7 +130,8 @@ static void meet(const struct meeting *met)
     enter(met);
 }
 
-/* The calls that name it in one place in every version of the driver; others of a stream follow. */
+/* Handles the calls with the stream at the same offset in every version of the driver; streams of
+ * other calls are found when they are used by these. */
 void gpu_stream_met(CUpti_CallbackId id, const CUpti_CallbackData *call)
 {
     const void *words = call->functionParams;
@@ -187,7 +188,7 @@ void gpu_streams_forget(void)
 
 /* ---- Texts ----------------------------------------------------------------------------------- */
 
-/* The first context is what nearly all programs have, and goes without saying. */
+/* Omits the first context, the only one in nearly all programs. */
 static void add_context(uint32_t context, const struct stream *stream, char *text, size_t size)
 {
     find_object *find = objects();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Contexts and streams: CUPTI's numbers, the program's handles, and the names that programs give by
- * NVTX. Threads: any; a lock, except for handles seen lately. */
+/* Contexts and streams: CUPTI's numbers, the program's handles, and the names that programs give
+ * with NVTX. Threads: any; a lock, except for recently used handles. */
 #ifndef ANNOT_GPU_STREAMS_H
 #define ANNOT_GPU_STREAMS_H
 
@@ -8,16 +8,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A launching call begins on the calling thread. Cost: a comparison for a stream seen lately. */
+/* Registers the stream of a launching call on the calling thread. Cost: a comparison for a recently
+ * used stream. */
 void gpu_stream_met(CUpti_CallbackId id, const CUpti_CallbackData *call);
 
-/* The stream is about to be destroyed. */
+/* Called before the stream is destroyed. */
 void gpu_stream_gone(CUstream handle);
 
-/* A context and the number of its default stream. */
+/* Registers a context and the number of its default stream. */
 void gpu_context_met(uint32_t context, uint32_t default_stream);
 
-/* The stream's current name as text. */
+/* Writes the stream's current name as text. */
 void gpu_stream_text(uint32_t context, uint32_t number, char *text, size_t size);
 
 /* In a forked child: frees the lock, as streams may be destroyed there, too. */

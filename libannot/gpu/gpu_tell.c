@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* What libannot-gpu tells, told to annot: gpu_tell.h by queues.h.
+/* Implements gpu_tell.h by annot/queues.h.
  *
- * Each stream is a queue below its device; what waits for a context has a queue of its own, as has
- * the overhead of CUPTI. A kernel's label holds its shape, so that a span has room for none of it.
- * Launches are counted where a kill does not take them away. */
+ * Each stream is a queue below its device; waits for a context have a separate queue, as does the
+ * overhead of CUPTI. A kernel's label holds its shape, so that spans need no room for it. Launches
+ * are counted in shared memory, which survives a kill. */
 #include "gpu_devices.h"
 #include "gpu_library.h"
 #include "gpu_streams.h"
@@ -19,7 +19,7 @@
 
 enum { QUEUES = 1024, QUEUE_TRIES = 8, STALLS_A_MARK = 16, RANGES = 256 };
 
-/* Not numbers of streams; not one of contexts. */
+/* Distinct from numbers of streams; and from those of contexts. */
 #define WAITS    UINT32_C(0xfffffffe)
 #define MEMORY   UINT32_C(0xfffffffd)
 #define CALLS    UINT64_C(0xfffffffb)
@@ -147,7 +147,7 @@ uint32_t gpu_tell_name(const char *text)
     return annot_name_intern(text);
 }
 
-/* Keys are interned once: a span costs no look-up of theirs. */
+/* Keys are interned once: a span costs no look-up of them. */
 static struct annot_value value_of(const struct gpu_value *value)
 {
     static annot_name keys[GPU_KEY_COUNT];
@@ -214,7 +214,7 @@ static void write_name(uint64_t id, char *text, size_t size)
         gpu_stream_text(context, stream, text, size);
 }
 
-/* A wait does not say for which device. */
+/* A wait does not have a device. */
 static bool has_device(uint64_t id)
 {
     return id != OVERHEAD && id >> 32 != CALLS && (uint32_t)id != WAITS;
@@ -228,7 +228,7 @@ static uint64_t hash_of(const char *text)
     return hash;
 }
 
-/* Made, or named anew, where its name is another one by now. */
+/* Makes the queue, or renames it if its name has changed. */
 static void make_queue(struct known *known)
 {
     char text[GPU_NAME_SIZE];
@@ -365,7 +365,7 @@ static annot_category category_of_pc(uint16_t role)
     return *category;
 }
 
-/* As many marks as its stalls need. */
+/* Emits as many marks as its stalls need. */
 void gpu_tell_pc(const struct gpu_pc *pc)
 {
     struct annot_value values[2 + STALLS_A_MARK];
@@ -402,7 +402,7 @@ void gpu_tell_pc_sums(const struct gpu_pc_sums *sums)
     annot_mark_event(&event);
 }
 
-/* What a window cost, for readers: opened or shut in so many ns, and on whose thread. */
+/* Reports the cost of a window: opened or shut in so many ns, and on which thread. */
 void gpu_tell_switch(const struct gpu_switch *window)
 {
     bool opened = window->kind == GPU_SWITCH_OPENED;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* What libannot-gpu tells annot: the one place where the two meet (gpu_tell.c; tests have their
- * own). Threads: any, where nothing else is said. */
+/* The interface from libannot-gpu to annot, used for all its output (gpu_tell.c; tests have their
+ * own). Threads: any, unless noted. */
 #ifndef ANNOT_GPU_TELL_H
 #define ANNOT_GPU_TELL_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* Where and when something was caused; {0}: unknown. */
+/* Thread and time that caused an activity; {0}: unknown. */
 struct gpu_origin {
     uint64_t time; /* annot's */
     uint32_t thread;
@@ -22,9 +22,9 @@ enum gpu_kind {
     GPU_OVERHEAD,
     GPU_CALL,    /* of the program, on the lane of its thread */
     GPU_JIT,     /* the same: code is compiled, or found in a cache */
-    GPU_MEMORY,  /* taken or given back: an instant */
-    GPU_EVENT,   /* reached by a stream's work: when it was asked for */
-    GPU_UNIFIED, /* memory that moved because it was touched */
+    GPU_MEMORY,  /* allocated or freed: an instant */
+    GPU_EVENT,   /* a stream's event: the time of its request */
+    GPU_UNIFIED, /* memory that migrated on access */
     GPU_KIND_COUNT
 };
 
@@ -65,8 +65,8 @@ enum { GPU_VALUES_MAX = 12 };
 
 struct gpu_value {
     uint8_t key;      /* enum gpu_key */
-    const char *text; /* NULL: */
-    double real;      /* 0: */
+    const char *text; /* or, if NULL: */
+    double real;      /* or, if 0: */
     int64_t number;
 };
 
@@ -75,38 +75,37 @@ struct gpu_values {
     struct gpu_value items[GPU_VALUES_MAX];
 };
 
-/* By which clock a span's times are. */
+/* The clock of a span's times. */
 enum gpu_clock {
     GPU_CLOCK_MONOTONIC,
     GPU_CLOCK_ANNOT, /* as those of origins */
-    GPU_CLOCK_CUPTI  /* CUPTI's own, by the anchors of gpu_tell_anchor() */
+    GPU_CLOCK_CUPTI  /* CUPTI's, converted by the anchors of gpu_tell_anchor() */
 };
 
 struct gpu_span {
     uint32_t name; /* of gpu_tell_name() or gpu_tell_label() */
     uint32_t device, context, stream;
     uint64_t begin_ns, end_ns; /* begin 0, or end before begin: counted, no span */
-    struct gpu_origin origin;  /* of a call: its thread, as it was then */
+    struct gpu_origin origin;  /* of a call: its thread, with its number at that time */
     uint32_t system_thread;    /* of a call */
     uint8_t kind;              /* enum gpu_kind */
     uint8_t clock;             /* enum gpu_clock */
-    uint8_t answers;           /* the first that is told of a launch that was counted */
+    uint8_t answers;           /* the first span of a counted launch */
     const struct gpu_values *values;
 };
 
-/* A window was opened, or shut; or, open, it keeps nothing of what is launched from here on, or
- * again all. */
+/* A window was opened or shut; or, while open, it rests (drops new launches) or resumes. */
 enum gpu_switch_kind { GPU_SWITCH_SHUT, GPU_SWITCH_OPENED, GPU_SWITCH_RESTS, GPU_SWITCH_GOES_ON };
 
 struct gpu_switch {
     uint8_t kind;              /* enum gpu_switch_kind */
-    uint8_t by_program;        /* on a thread of the program, which waited for it */
-    uint64_t begin_ns, end_ns; /* how long that took */
-    uint64_t launches;         /* shut: that were counted in it */
-    const char *cupti;         /* its version, as people call it; "": not known */
+    uint8_t by_program;        /* on a waiting thread of the program */
+    uint64_t begin_ns, end_ns; /* of the switch */
+    uint64_t launches;         /* shut: launches counted in the window */
+    const char *cupti;         /* its CUDA release; "": unknown */
 };
 
-/* A place in a kernel at which warps were when they were sampled, and what each waited for. */
+/* A place in a kernel at which warps were sampled, and the reasons of their stalls. */
 struct gpu_stall {
     const char *reason;
     uint32_t samples;
@@ -120,59 +119,59 @@ struct gpu_pc {
 };
 
 struct gpu_pc_sums {
-    uint64_t samples; /* all that were taken, also those that have no place */
+    uint64_t samples; /* all samples, also those without a place */
     uint64_t dropped; /* by the device */
     uint64_t others;  /* in code that is not the program's */
     uint64_t full;    /* how often the device's buffer was full */
 };
 
-/* Wishes of a recording. */
+/* Requests of a recording. */
 enum gpu_wish { GPU_WISH_END = 1, GPU_WISH_OFF = 2, GPU_WISH_ON = 4 };
 
 enum gpu_count {
-    GPU_COUNT_LAUNCHED, /* kernels, graphs, copies and sets; outlives the process */
+    GPU_COUNT_LAUNCHED, /* kernels, graphs, copies and sets; survives the process */
     GPU_COUNT_DROPPED,  /* records that CUPTI had no room for */
-    GPU_COUNT_ORPHANS,  /* activities whose launch is not known */
-    GPU_COUNT_UNKNOWN,  /* records that could not be read */
-    GPU_COUNT_OUTSIDE,  /* activities that were launched while nothing was to be kept */
-    GPU_COUNT_OPENED,   /* windows; */
-    GPU_COUNT_SHUT,     /* and all that was in them is told */
+    GPU_COUNT_ORPHANS,  /* activities of unknown launches */
+    GPU_COUNT_UNKNOWN,  /* unreadable records */
+    GPU_COUNT_OUTSIDE,  /* activities launched while none were to be recorded */
+    GPU_COUNT_OPENED,   /* windows opened; */
+    GPU_COUNT_SHUT,     /* windows shut, with all their spans emitted */
     GPU_COUNTS
 };
 
-/* The calling thread, now. Cost: a time stamp. */
+/* Reads the calling thread and the current time. Cost: a time stamp. */
 void gpu_tell_here(struct gpu_origin *ret_origin);
-/* The ranges that the calling thread has open, "outer/inner"; of too many, the inner ones. */
+/* Writes the calling thread's open ranges, "outer/inner"; of too many, the inner ones. */
 void gpu_tell_open(char *text, size_t size);
-/* While somebody records this process, the recording's number; 0 also where that is not known at
- * this instant. */
+/* Returns the number of this process's recording; 0 without one, or if unknown at this instant. */
 uint64_t gpu_tell_is_on(void);
-/* What it wishes: a set of enum gpu_wish. */
+/* Returns its requests: a set of enum gpu_wish. */
 uint32_t gpu_tell_wishes(void);
-/* Calls back when a range of that name ("": of any domain) begins or ends: on its thread, just
- * after it began. Once. 0 or -errno. */
+/* Registers a callback for the begin and end of ranges of that name (domain "": any): on their
+ * thread, right after the begin. Once. 0 or -errno. */
 int gpu_tell_watch(const char *name, const char *domain,
                    void (*on_range)(void *context, int begins, uint64_t time));
 void gpu_tell_count(enum gpu_count which, uint64_t by);
-/* The thread of gpu_thread.c alone: */
+/* Only on the thread of gpu_thread.c: */
 uint32_t gpu_tell_name(const char *text);
-/* A name with values that all its spans have; where there is no room for them, gpu_tell_name(). */
+/* Returns a name with values common to all its spans; without room for them, as gpu_tell_name(). */
 uint32_t gpu_tell_label(const char *text, const struct gpu_values *values);
 void gpu_tell_span(const struct gpu_span *span);
-/* What CUPTI's clock showed at an instant, at most error_ns apart; before the spans by it. */
+/* Emits an anchor: CUPTI's clock and annot's at one instant, at most error_ns apart; before spans
+ * in that clock. */
 void gpu_tell_anchor(uint64_t cupti_ns, uint64_t time, uint32_t error_ns);
-/* An instant of the observation: category and name, with values. */
+/* Emits an instant about the observation: category and name, with values. */
 void gpu_tell_fact(const char *category, const char *text, const struct gpu_values *values);
-/* Of samples since the last such call. Threads: one after the other. */
+/* Emit samples since the last such call. Threads: one at a time. */
 void gpu_tell_pc(const struct gpu_pc *pc);
 void gpu_tell_pc_sums(const struct gpu_pc_sums *sums);
-/* Queues have the names that are known by now. */
+/* Updates the names of queues. */
 void gpu_tell_names(void);
-/* Of one that was opened or shut. */
+/* Reports a window that was opened or shut. */
 void gpu_tell_switch(const struct gpu_switch *window);
-/* At the end of a window: what was counted that has no other place. */
+/* At the end of a window: reports counts that have no other output. */
 void gpu_tell_counts(void);
-/* A line for people: why nothing is recorded, or what is missing. */
+/* Emits a line for people: why recording is off, or which data are missing. */
 void gpu_tell_note(const char *text);
 
 #endif

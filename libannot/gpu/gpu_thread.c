@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The thread that turns full buffers into spans, and opens and shuts the window with the recording.
  *
- * There is one only in a process that ANNOT_GPU asks for. All signals are blocked in it. It sleeps
- * on a word that CUPTI's callbacks change. */
+ * It exists only in a process with ANNOT_GPU. All signals are blocked in it. It sleeps on a word
+ * that CUPTI's callbacks change. */
 #include "gpu_thread.h"
 
 #include "gpu_buffers.h"
@@ -27,19 +27,19 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The stack has room for the begin of a libcupti. */
+/* The stack has room for the initialization of libcupti. */
 enum { STACK_BYTES = 1 << 20, TURN_NS = 1000000000, LOOK_NS = 100000000, END_NS = 2000000000 };
 
 enum state { STATE_NONE, STATE_RUNS, STATE_ENDS, STATE_ENDED };
 
-/* Of the thread; before it runs, of who starts it. */
+/* Owned by the thread; before it runs, by the starting thread. */
 static bool is_open;     /* a recording */
 static uint64_t session; /* the last one */
 static struct gpu_governor governor;
 
-static uint32_t state;       /* enum state; a futex of who waits for the end */
-static uint32_t wakes;       /* a futex: how often somebody woke the thread */
-static uint32_t is_sleeping; /* the thread is about to wait, or does */
+static uint32_t state;       /* enum state; a futex for the end */
+static uint32_t wakes;       /* a futex: number of wake-ups */
+static uint32_t is_sleeping; /* the thread is waiting, or about to */
 
 static int64_t now_ns(void)
 {
@@ -64,7 +64,7 @@ static uint32_t load(uint32_t *word)
     return __atomic_load_n(word, __ATOMIC_SEQ_CST);
 }
 
-/* errno is the caller's: CUPTI calls this on threads of the program. */
+/* Preserves errno: CUPTI calls this on threads of the program. */
 void gpu_thread_wake(void)
 {
     int before = errno;
@@ -87,7 +87,7 @@ static void sleep_until_woken(void)
 /* ---- Windows ----------------------------------------------------------------------------------
  */
 
-/* Whom the window keeps from CUPTI, if he asks for it. */
+/* Reports a tool that the window may keep from using CUPTI. */
 static void tell_kept_out(void)
 {
     char text[128];
@@ -98,7 +98,7 @@ static void tell_kept_out(void)
     gpu_tell_note(text);
 }
 
-/* What a window itself costs, shown as CUPTI's own overhead. */
+/* Emits the cost of a window itself, shown as CUPTI's own overhead. */
 static void tell_switches(void)
 {
     static const char *const names[] = {[GPU_SWITCH_SHUT] = "overhead: window shuts",
@@ -137,7 +137,7 @@ static void tell_failure(void)
         gpu_tell_note(text);
 }
 
-/* Whatever is wanted. */
+/* Shuts the window even if it is wanted. */
 static void shut(void)
 {
     gpu_window_allow(false);
@@ -145,7 +145,7 @@ static void shut(void)
     gpu_window_shut();
 }
 
-/* What the last one's budget left out is recorded again. */
+/* Begins a session. Details that the last one's budget excluded are recorded again. */
 static void meet_session(uint64_t now)
 {
     for (int i = 0; i < GPU_COMPLAINTS && gpu_settings.complaints[i]; i++)
@@ -160,8 +160,8 @@ static void meet_session(uint64_t now)
     is_open = false;
 }
 
-/* Whether somebody records. That he does not is believed at the third look in turn; that the
- * recording ends, until another one begins. */
+/* True if the process is recorded. A missing recording is accepted at the third check in turn; the
+ * end of one stays until another one begins. */
 static bool is_recorded(uint64_t now, uint32_t wishes)
 {
     static uint64_t ended;
@@ -178,7 +178,7 @@ static bool is_recorded(uint64_t now, uint32_t wishes)
     return is_open && ended != session;
 }
 
-/* A recording is told why there is none, once. */
+/* Reports a missing library to each recording, once. */
 static bool has_library(void)
 {
     static uint64_t looked;
@@ -201,11 +201,11 @@ static void govern(void)
         return;
     gpu_governor_say(&governor, text, sizeof(text));
     gpu_tell_note(text);
-    shut(); /* it opens anew, with other kinds */
+    shut(); /* it opens again, with other kinds */
     gpu_settings.nodes = governor.level == GPU_LEVEL_NODES;
 }
 
-/* Everything that a window depends on. */
+/* Checks everything that a window depends on. */
 static void look(void)
 {
     uint64_t now = gpu_tell_is_on();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The thread of libannot-gpu: drains buffers, opens and shuts windows with the recording, looks at
+/* The thread of libannot-gpu: drains buffers, opens and shuts windows with the recording, checks
  * the budget. Threads: start, end and forget on the program's; wake on any. */
 #ifndef ANNOT_GPU_THREAD_H
 #define ANNOT_GPU_THREAD_H
@@ -7,13 +7,13 @@
 /* Starts it, and the window if a recording runs. 0 or -errno. */
 int gpu_thread_start(void);
 
-/* Wakes it for full buffers or a changed wish. Any thread, also in a signal handler. */
+/* Wakes it for full buffers or a changed request. Any thread, also in a signal handler. */
 void gpu_thread_wake(void);
 
-/* The process ends: waits for the thread to shut the window, two seconds at most. */
+/* At the end of the process: waits for the thread to shut the window, two seconds at most. */
 void gpu_thread_end(void);
 
-/* In a forked child: there is no such thread, and CUPTI is not called any more. */
+/* In a forked child: resets the state, without the thread and without calls of CUPTI. */
 void gpu_thread_forget(void);
 
 #endif

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* What opens and shuts windows: ranges of the program, a signal, the profiler's calls, wishes of
- * the recording.
+/* Triggers of windows: ranges of the program, a signal, the profiler's calls, requests of the
+ * recording.
  *
- * Ranges are told on their threads, right after they began, so what is launched in them is in the
- * window. The plan is changed under a lock that is held for some instructions. It is waited for
- * however long that takes, as its holder may have lost the processor: an end that nobody counts
- * would leave its range open for ever. Only a signal handler that interrupted its own thread with
- * the lock gives up at once, and that range counts for nothing. The signal's handler adds to a
- * number and wakes the thread of gpu_thread.c, which does the rest.
- */
+ * Ranges call back on their threads, right after they began, so launches in them are in the window.
+ * The plan is changed under a lock that is held for some instructions. The wait for it is
+ * unbounded, as its holder may be preempted: a missed end would leave its range open for ever. Only
+ * a signal handler that interrupted its own thread with the lock gives up at once, and does not
+ * count that range. The signal's handler increments a number and wakes the thread of gpu_thread.c,
+ * which does the rest. */
 #include "gpu_trigger.h"
 
 #include "gpu_settings.h"
@@ -23,7 +22,7 @@
 static pthread_mutex_t plan_lock = PTHREAD_MUTEX_INITIALIZER;
 /* The calling thread has the lock, or is about to. */
 static __thread volatile sig_atomic_t has_plan __attribute__((tls_model("initial-exec")));
-static uint64_t session;        /* whose ranges were counted */
+static uint64_t session;        /* the recording of the counted ranges */
 static uint32_t wanted, wishes; /* by the plan; by the recording: atomic */
 static uint32_t toggles, toggles_done;
 static struct sigaction before;
@@ -51,7 +50,7 @@ static void give_plan(void)
     has_plan = 0;
 }
 
-/* Another recording begins to count from the start. */
+/* Resets the plan for another recording. */
 static void meet_session(void)
 {
     uint64_t now = gpu_tell_is_on();
@@ -72,7 +71,7 @@ enum gpu_want gpu_trigger_wanted(void)
 static void on_range(void *context, int begins, uint64_t time)
 {
     (void)context;
-    (void)time; /* by the processor's clock */
+    (void)time; /* in the processor's clock */
     if (!take_plan())
         return;
     enum gpu_want was = gpu_settings.plan.wanted;

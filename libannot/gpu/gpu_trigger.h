@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Triggers of windows: ranges of the program, a signal, the profiler's calls, wishes of the
+/* Triggers of windows: ranges of the program, a signal, the profiler's calls, requests of the
  * recording, by the plan of gpu_plan.h. Threads: any; a lock. */
 #ifndef ANNOT_GPU_TRIGGER_H
 #define ANNOT_GPU_TRIGGER_H
@@ -15,7 +15,7 @@ int gpu_trigger_start(void);
 /* The wanted state now. Any thread. */
 enum gpu_want gpu_trigger_wanted(void);
 
-/* The calling thread called cudaProfilerStart or cudaProfilerStop. */
+/* Handles a call of cudaProfilerStart or cudaProfilerStop on the calling thread. */
 void gpu_trigger_profiler(bool begins);
 
 /* Applies signals, another recording, and `wishes` of the recording (enum gpu_wish). Threads: that

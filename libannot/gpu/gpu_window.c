@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* A window of capture: CUPTI is subscribed to inside of it, and not at all outside (only the calls
- * of the profiler are, where they open windows).
+/* A window of capture: CUPTI is subscribed to only inside of it (outside only for the calls of the
+ * profiler, if they open windows).
  *
- * Whoever learns that something is wanted opens the window: also a thread of the program at the
- * begin of a range, so that its first launch is in it. Nothing is shut there: the thread of
- * gpu_thread.c waits for what still runs, without the lock, and a window that is wanted again
- * meanwhile just goes on. What the lock is held for takes CUPTI a few milliseconds at most; a
- * thread that does not get it in fifty leaves the work to ours (it may be in a signal handler,
- * above one that has it). Threads: any. Launching threads only read is_taking. */
+ * Any thread may open the window: also a thread of the program at the begin of a range, so that its
+ * first launch is in it. Such threads never shut it: the thread of gpu_thread.c waits for running
+ * work, without the lock, and a window that is wanted again meanwhile just continues. Work under
+ * the lock takes CUPTI a few milliseconds at most; a thread that does not get the lock in fifty
+ * leaves the work to ours (it may be in a signal handler that interrupted the lock's holder).
+ * Threads: any. Launching threads only read is_taking. */
 #include "gpu_window.h"
 
 #include "gpu_buffers.h"
@@ -33,15 +33,15 @@ enum { SETTLE_TURNS = 20, SETTLE_NS = 10000000, PATIENCE_NS = 50000000, SWITCHES
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static bool is_allowed, is_subscribed, is_collecting, has_failed;
-static bool is_told_taking; /* by the switches so far */
-static char failure[512];   /* to be told */
-static uint32_t is_taking;  /* what is launched now is kept. W: with the lock; atomic */
-static uint32_t is_ending;  /* nothing is wanted of an open window. The same */
+static bool is_told_taking; /* according to the switches so far */
+static char failure[512];   /* not reported yet */
+static uint32_t is_taking;  /* new launches are recorded. W: with the lock; atomic */
+static uint32_t is_ending;  /* an open window is not wanted. The same */
 static uint64_t launched;   /* by all windows before this one */
-/* From when on things were kept in this window, and until when. The same. */
+/* Begin and end of recording launches in this window. The same. */
 static uint64_t taking_since, taking_until;
 
-/* Windows that were opened and shut, for who tells it: a ring. */
+/* Windows that were opened and shut, not reported yet: a ring. */
 static struct gpu_switch switches[SWITCHES];
 static uint32_t switch_first, switch_count;
 
@@ -83,8 +83,8 @@ static void note_switch(enum gpu_switch_kind kind, bool by_program, int64_t begi
     is_told_taking = kind == GPU_SWITCH_OPENED || kind == GPU_SWITCH_GOES_ON;
 }
 
-/* Of an open window: whether something ran meanwhile is known only where all is kept. Where there
- * is no room to tell that it goes on, and when it ends, it rests for who reads. */
+/* Notes rest and resume of an open window: only while all is kept, it is known if the GPU was idle.
+ * Without room for a resume and its end, it rests for readers. */
 static void note_taking(bool on, int64_t time_ns)
 {
     if (is_collecting && on != is_told_taking && (!on || switch_count + 4 <= SWITCHES))
@@ -130,7 +130,8 @@ static void leave(void)
     is_subscribed = false;
 }
 
-/* One try a recording: who has CUPTI now shall not lose it to us a moment after he let it go. */
+/* One attempt per recording: CUPTI must not be taken from another tool right after that released
+ * it. */
 static bool try_subscribe(void)
 {
     has_failed = has_failed || subscribe(failure, sizeof(failure)) != 0;
@@ -230,9 +231,9 @@ bool gpu_window_take_failure(char *text, size_t size)
     return any;
 }
 
-/* A forced flush takes a kernel that still runs without its end, and it never comes again; a plain
- * one returns what is complete. So what runs is waited for, not for long, and without a call that
- * the program would feel. */
+/* A forced flush takes a running kernel without its end, which never comes later; a plain one
+ * returns complete ones. So this waits for running work, briefly, and without a call that would
+ * slow the program down. */
 static void settle(void)
 {
     for (int i = 0; i < SETTLE_TURNS && is_set(&is_ending) && gpu_launches_pending(); i++) {
@@ -243,7 +244,7 @@ static void settle(void)
     }
 }
 
-/* Whether it still ends, and did. */
+/* Ends the window if it is still ending. Returns true if it did. */
 static bool end_window(int64_t begin_ns)
 {
     pthread_mutex_lock(&lock);

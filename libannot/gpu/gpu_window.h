@@ -13,33 +13,33 @@
 /* True if work launched now is kept. Any thread. Cost: a load. */
 bool gpu_window_is_taking(void);
 
-/* Opens the window if it is wanted. If it no longer is, keeps nothing from here on; the thread of
+/* Opens the window if it is wanted. If it is no longer wanted, drops new launches; the thread of
  * gpu_thread.c shuts it. Any thread; `by_program`: on one of the program. */
 void gpu_window_follow(bool by_program);
 
 /* ---- Only on the thread of gpu_thread.c ---- */
 
-/* Whether windows may open at all. After false, follow and shut the open one. */
+/* Allows windows to open or not. After false, call follow and shut for the open one. */
 void gpu_window_allow(bool on);
 
-/* Another recording: tries to open again after a failure. */
+/* Allows another attempt to open after a failure, for another recording. */
 void gpu_window_forgive(void);
 
-/* Writes why a window could not be opened and returns true, once per failure. */
+/* Writes the reason for a failure to open a window and returns true, once per failure. */
 bool gpu_window_take_failure(char *text, size_t size);
 
 /* If it is not wanted: waits for activities, a fifth of a second at most; disables, unsubscribes.
  * If it is wanted again meanwhile, it stays open. */
 void gpu_window_shut(void);
 
-/* Whether to keep an activity of unknown launch: false if it may have been launched while nothing
- * was to be kept; counts these. */
+/* Returns true if an activity of unknown launch is kept, false if it may have been launched while
+ * none were to be recorded; counts these. */
 bool gpu_window_keeps(const struct gpu_record *record);
 
-/* Asks CUPTI for full buffers. */
+/* Requests full buffers from CUPTI. */
 void gpu_window_flush(void);
 
-/* The next switch of a window that is not reported yet; false: no more. */
+/* Takes the next unreported switch of a window; returns false at the end. */
 bool gpu_window_take_switch(struct gpu_switch *ret_switch);
 
 /* In a forked child. */
