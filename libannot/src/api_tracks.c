@@ -165,8 +165,7 @@ void annot_emit_track_mark_event(const struct annot_track *track, const struct a
     general_event(track, event, ANNOT_REC_TRACK_MARK);
 }
 
-/* ---- Shown ranges of the track that a thread runs ----------------------------------------------
- */
+/* ---- Shown ranges of the track that a thread runs -------------------------------------------- */
 
 int annot_emit_show(annot_name name, annot_domain domain, int is_outermost)
 {

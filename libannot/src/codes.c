@@ -66,8 +66,7 @@ void codes_leave_parent(struct control *control)
         remove_calls(control, 0);
 }
 
-/* ---- Ends and begins of ranges that continue ---------------------------------------------------
- */
+/* ---- Ends and begins of ranges that continue ------------------------------------------------- */
 
 static const struct emission plain_pop = {.kind = ANNOT_REC_POP, .level = ANNOT_CODE_LEVEL};
 

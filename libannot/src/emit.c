@@ -242,8 +242,7 @@ static APART int begin(struct control *control, struct emission *emission)
     }
 }
 
-/* ---- After the record --------------------------------------------------------------------------
- */
+/* ---- After the record ------------------------------------------------------------------------ */
 
 /* `time`: of the record, or 0 if it is lost. */
 static APART void end_push(struct control *control, const struct emission *emission, uint64_t time)

@@ -23,8 +23,7 @@ uint32_t watch_set;
 static struct watch watches[ANNOT_WATCHES_MAX]; /* W: the thread that reserved it, before its bit */
 static uint32_t watches_taken;                  /* W: all, atomic */
 
-/* ---- Matching ranges ---------------------------------------------------------------------------
- */
+/* ---- Matching ranges ------------------------------------------------------------------------- */
 
 static int fits(uint32_t wanted, const char *bytes, uint32_t length)
 {
@@ -84,8 +83,7 @@ static uint32_t find_watches(const struct control *control, const struct emissio
     return bits;
 }
 
-/* ---- The session's range -----------------------------------------------------------------------
- */
+/* ---- The session's range --------------------------------------------------------------------- */
 
 static void capture_add(struct segment *segment, uint32_t bits)
 {

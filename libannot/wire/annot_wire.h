@@ -326,8 +326,7 @@ struct annot_segment {
     uint8_t reserved[320];
 };
 
-/* ---- Thread record: a thread's identity, its losses, its live range stack ----------------------
- */
+/* ---- Thread record: a thread's identity, its losses, its live range stack -------------------- */
 
 enum annot_thread_state {
     ANNOT_THREAD_FREE = 0,

@@ -8,8 +8,7 @@
 #include <annot_barrier.h>
 #include <string.h>
 
-/* ---- Pause and resume of the process's ITT events, shown as a range ----------------------------
- */
+/* ---- Pause and resume of the process's ITT events, shown as a range -------------------------- */
 
 int itt_is_paused;
 static int is_detached; /* under itt_lock */
@@ -107,8 +106,7 @@ static int thr_name_set(const char *name, int length)
     return 0;
 }
 
-/* ---- Clocks: registered, but not converted; their times are key-values -------------------------
- */
+/* ---- Clocks: registered, but not converted; their times are key-values ----------------------- */
 
 static struct itt_clock *clocks; /* under itt_lock */
 
@@ -143,8 +141,7 @@ static void clock_domain_reset(void)
             clock->read(clock, clock->data);
 }
 
-/* ---- Stitched stacks: an arrow from the submission of work to its execution --------------------
- */
+/* ---- Stitched stacks: an arrow from the submission of work to its execution ------------------ */
 
 static void *stack_caller_create(void)
 {

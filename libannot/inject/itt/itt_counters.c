@@ -232,8 +232,7 @@ static void counter_dec_delta_v3(const struct itt_domain *domain, struct itt_str
     add_by_name(domain, name, 0 - delta);
 }
 
-/* ---- Metadata of a counter ---------------------------------------------------------------------
- */
+/* ---- Metadata of a counter ------------------------------------------------------------------- */
 
 static void bind_context(struct itt_counter_info *info, size_t count, struct itt_context *contexts)
 {

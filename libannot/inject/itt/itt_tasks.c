@@ -285,8 +285,7 @@ static void task_begin_fn(const struct itt_domain *domain, struct itt_id id, str
     begin(&event, &id, &parent);
 }
 
-/* ---- Tasks with explicit times -----------------------------------------------------------------
- */
+/* ---- Tasks with explicit times --------------------------------------------------------------- */
 
 /* Ranges of a thread begin and end at the time of the call; the program's time is a key-value. */
 static void begin_at(struct annot_event event, unsigned long long time, const struct itt_id *id,

@@ -29,8 +29,7 @@ struct counter {
     uint64_t last;     /* its bits */
 };
 
-/* ---- Registration ------------------------------------------------------------------------------
- */
+/* ---- Registration ---------------------------------------------------------------------------- */
 
 static const char *unit_of(const struct nvtx_semantics_counter *semantics)
 {
@@ -259,8 +258,7 @@ static void sample_no_value(annot_domain domain, uint64_t id, uint8_t reason)
     }
 }
 
-/* ---- Samples with explicit times ---------------------------------------------------------------
- */
+/* ---- Samples with explicit times ------------------------------------------------------------- */
 
 static void emit_span(struct counter *counter, const struct nvtx_decoding *decoding,
                       const struct nvtx_stamp *at)

@@ -490,8 +490,7 @@ static void call_unbind(nvtxDomainHandle_t domain, uint32_t scope)
         emit(&mark);
 }
 
-/* ---- CUDA --------------------------------------------------------------------------------------
- */
+/* ---- CUDA ------------------------------------------------------------------------------------ */
 
 /* No object of PERMISSIONS_CREATE has these numbers. */
 enum { PERMISSIONS_OF_PROCESS = 1 << 30, PERMISSIONS_OF_DEVICE = PERMISSIONS_OF_PROCESS + 1 };

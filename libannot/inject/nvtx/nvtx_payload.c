@@ -34,8 +34,7 @@ static struct nvtx_decoding *read_event(struct annot_event *event,
     return decoding;
 }
 
-/* ---- Attributes with payloads ------------------------------------------------------------------
- */
+/* ---- Attributes with payloads ---------------------------------------------------------------- */
 
 /* The payload overrides the attributes. */
 static struct nvtx_decoding *read_blobs(struct annot_event *event, annot_domain domain,
@@ -73,8 +72,7 @@ void nvtx_mark_blobs(annot_domain domain, const nvtxEventAttributes_t *attribute
     nvtx_decoding_give(decoding);
 }
 
-/* ---- Payloads alone ----------------------------------------------------------------------------
- */
+/* ---- Payloads alone -------------------------------------------------------------------------- */
 
 static __attribute__((noinline)) void
 mark_recorded(annot_domain domain, const struct nvtx_blob_said *blobs, size_t count)
@@ -198,8 +196,7 @@ enum slot {
 
 #define NEXT(slot, type) NVTX_NEXT_EXTENSION(NVTX_EXTENSION_PAYLOAD, slot, type)
 
-/* ---- Registration ------------------------------------------------------------------------------
- */
+/* ---- Registration ---------------------------------------------------------------------------- */
 
 #define REGISTERS(function, slot, said_type, ours)                                                 \
     static uint64_t function(nvtxDomainHandle_t domain, const said_type *said)                     \

@@ -117,8 +117,7 @@ void nvtx_registry_clear(void)
     object_count = 0;
 }
 
-/* ---- Reports of unsupported data ---------------------------------------------------------------
- */
+/* ---- Reports of unsupported data ------------------------------------------------------------- */
 
 void nvtx_tell(annot_domain domain, const char *name, const char *what)
 {

@@ -334,8 +334,7 @@ uint64_t nvtx_entry_offset(const struct nvtx_schema *schema, uint32_t index, uin
     return cursor;
 }
 
-/* ---- Layouts of schemas, of bounded depth ------------------------------------------------------
- */
+/* ---- Layouts of schemas, of bounded depth ---------------------------------------------------- */
 
 struct measure {
     uint32_t steps; /* remaining */

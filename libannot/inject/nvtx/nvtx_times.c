@@ -328,8 +328,7 @@ void nvtx_time_source(annot_domain domain, uint64_t id, int64_t (*now)(void *), 
     annot_store_release(&times->now, now); /* partner: ask_source */
 }
 
-/* ---- The clock of a domain's spans -------------------------------------------------------------
- */
+/* ---- The clock of a domain's spans ----------------------------------------------------------- */
 
 static void ask_source(struct times *times)
 {
