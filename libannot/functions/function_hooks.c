@@ -30,8 +30,7 @@ struct slot {
 static struct slot slots[SLOT_COUNT];
 static uint32_t epoch = 1; /* W: all, atomic */
 static int (*real_dlclose)(void *handle);
-/* Set while learn() runs: a program may interpose functions that it calls, compiled with the
- * hooks. */
+/* Set while learn() runs: a program may interpose functions it calls, compiled with the hooks. */
 static __thread int is_learning __attribute__((tls_model("initial-exec")));
 
 EXPORT void __cyg_profile_func_enter(void *function, void *site);

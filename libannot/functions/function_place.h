@@ -17,8 +17,8 @@ struct function_place {
     char path[PLACE_PATH_SIZE]; /* in the kernel's spelling; a longer one is cut */
 };
 
-/* Returns 1 if the address lies in a file. Entries cached in another `epoch` are ignored. Cost: a
- * comparison for each of up to 64 mappings, else some 10 microseconds. Changes errno. */
+/* Returns 1 if the address lies in a file. Entries cached in another `epoch` are ignored.
+ * Cost: a comparison for each of up to 64 mappings, else some 10 microseconds. Changes errno. */
 int function_place_find(uintptr_t address, uint32_t epoch, struct function_place *ret_place);
 
 /* Resets the cache in a forked child. */

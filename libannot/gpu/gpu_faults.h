@@ -11,8 +11,7 @@ enum gpu_fault {
     GPU_FAULT_NO_GRAPHS = 4,    /* no records of whole graphs */
     GPU_FAULT_ALONE = 8,        /* only one tool can use CUPTI */
     GPU_FAULT_CLOCK = 16,       /* a sharing tool cannot set its own clock */
-    GPU_FAULT_FINALIZE = 32,    /* cuptiFinalize is not safe: only reported, as it is never
-                                   called */
+    GPU_FAULT_FINALIZE = 32,    /* cuptiFinalize is not safe: only reported, never called */
 };
 
 /* Returns the faults of a version: a set of enum gpu_fault. */

@@ -37,8 +37,7 @@ enum {
 __attribute__((visibility("default"))) void
 annot_gpu_launched_v1(uint64_t time, uint64_t correlation, uint64_t launches);
 
-/* A five-byte nop, which newer kernels replace by a call (Linux 6.18); otherwise they use a
- * trap. */
+/* A five-byte nop, which newer kernels replace by a call (Linux 6.18) instead of a trap. */
 #if defined(__x86_64__)
 #define ROOM_FOR_A_PROBE ".byte 0x0f, 0x1f, 0x44, 0x00, 0x00"
 #else
@@ -74,8 +73,7 @@ static void begin_interval(uint64_t time)
     interval.left = interval.size = (uint16_t)(1 + draw(time, 2 * mean - 1));
 }
 
-/* Handles a launch of the calling thread. Cost: a decrement; for one of many a call with a
- * probe. */
+/* Handles a launch of the calling thread. Cost: a decrement; for one of many a probed call. */
 static void gpu_stack_launched(const struct gpu_origin *origin, uint32_t correlation)
 {
     if (gpu_settings.stacks == GPU_STACKS_OFF)
@@ -335,7 +333,7 @@ static char *texts[TEXTS];
 
 static pthread_mutex_t nodes_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Returns its entry, or an empty one; NULL: not found nearby. */
+/* Returns its entry, or an empty one; NULL: all nearby are taken. */
 static struct node *find_node(uint64_t id)
 {
     uint64_t place = (id * UINT64_C(0x9e3779b97f4a7c15)) >> 40;

@@ -81,8 +81,7 @@ int gpu_library_find(char *text, size_t size);
 /* Writes the failed function and its result as a line. */
 void gpu_library_say(char *text, size_t size, const char *what, CUptiResult result);
 
-/* Returns the name of another tool in this process that uses CUPTI, by its library; NULL:
- * unknown. */
+/* Returns the name of another tool in this process that uses CUPTI, by its library; or NULL. */
 const char *gpu_library_of_tool(void);
 
 /* ---- Devices, by the driver ---- */

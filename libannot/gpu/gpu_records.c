@@ -302,8 +302,7 @@ uint64_t gpu_records_read(gpu_next_record next, uint8_t *buffer, size_t size,
         more = result == CUPTI_SUCCESS;
         size_t now = more ? (size_t)((uintptr_t)last - (uintptr_t)buffer) : size;
         if (now > size || (any && now <= at) || (!any && more && now != 0))
-            return unknown + 1; /* it leaves the buffer, or does not advance: the rest is
-                                   unreadable */
+            return unknown + 1; /* it leaves the buffer, or stays: the rest is unreadable */
         bool is_known = !any || read_record(buffer + at, now - at, &record);
         if (any && is_known)
             take(context, &record);

@@ -52,7 +52,7 @@ struct gpu_record {
     uint32_t thread;              /* the system's number, or 0 */
     uint32_t result;              /* of a call */
     uint64_t bytes;               /* of a copy or set, of memory */
-    uint64_t node;                /* of a graph, if this is one; 0: none */
+    uint64_t node;                /* the graph's node that this is; 0: not of a graph */
     uint64_t address, pool;       /* of memory */
     struct gpu_shape shape;       /* of a kernel; the name is CUPTI's, may be NULL */
     struct gpu_limits limits;     /* of a device */

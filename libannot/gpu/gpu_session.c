@@ -8,8 +8,8 @@
  * of calls, and launches after a window were as fast without it (tests/gpu/README.md).
  *
  * A shared session avoids effects on the other tool: a forced flush would take its buffers, too,
- * and the first tool decides if graphs are recorded as a whole. Threads: that of the window, one at
- * a time; functions for readers are marked below. */
+ * and the first tool decides if graphs are recorded as a whole.
+ * Threads: that of the window, one at a time; functions for readers are marked below. */
 #include "gpu_session.h"
 
 #include "gpu_buffers.h"
@@ -117,8 +117,7 @@ static void leave(void)
     session.subscriber = NULL;
 }
 
-/* Reports the name that the first subscriber gave, in newer versions; else that of a mapped
- * tool. */
+/* Reports the name that the first subscriber gave, in newer versions; else a mapped tool's. */
 static int join(CUpti_CallbackFunc on_call, char *text, size_t size)
 {
     char name[CUPTI_OLD_SUBSCRIBER_NAME_MIN_LEN + 1] = "";

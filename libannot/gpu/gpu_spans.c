@@ -259,7 +259,7 @@ static bool is_launched(const struct gpu_record *record)
     return record->kind >= GPU_KERNEL && record->kind <= GPU_GRAPH;
 }
 
-/* Spans of calls have the correlation number that joins them with their work; then the work has it,
+/* Spans of calls have a correlation number that joins them with their work, which then has it
  * too. */
 static bool has_calls(void)
 {

@@ -60,7 +60,7 @@ static const char *name_of(const struct stream *stream)
 
 /* ---- The table ------------------------------------------------------------------------------- */
 
-/* Returns its entry, or an empty one; NULL: not found nearby. */
+/* Returns its entry, or an empty one; NULL: all nearby are taken. */
 static struct stream *find_place(uint64_t id)
 {
     uint64_t at = (id * UINT64_C(0x9e3779b97f4a7c15)) >> 40;
@@ -130,8 +130,7 @@ static void meet(const struct meeting *met)
     enter(met);
 }
 
-/* Handles the calls with the stream at the same offset in every version of the driver; streams of
- * other calls are found when they are used by these. */
+/* Handles calls with the stream at the same offset in every driver version; others follow. */
 void gpu_stream_met(CUpti_CallbackId id, const CUpti_CallbackData *call)
 {
     const void *words = call->functionParams;

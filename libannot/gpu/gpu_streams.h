@@ -8,8 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Registers the stream of a launching call on the calling thread. Cost: a comparison for a recently
- * used stream. */
+/* Registers a launching call's stream, on its thread. Cost: a comparison for a recent stream. */
 void gpu_stream_met(CUpti_CallbackId id, const CUpti_CallbackData *call);
 
 /* Called before the stream is destroyed. */

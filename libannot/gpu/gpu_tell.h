@@ -157,8 +157,8 @@ uint32_t gpu_tell_name(const char *text);
 /* Returns a name with values common to all its spans; without room for them, as gpu_tell_name(). */
 uint32_t gpu_tell_label(const char *text, const struct gpu_values *values);
 void gpu_tell_span(const struct gpu_span *span);
-/* Emits an anchor: CUPTI's clock and annot's at one instant, at most error_ns apart; before spans
- * in that clock. */
+/* Emits an anchor: CUPTI's and annot's clock at one instant, at most error_ns apart; before
+ * spans. */
 void gpu_tell_anchor(uint64_t cupti_ns, uint64_t time, uint32_t error_ns);
 /* Emits an instant about the observation: category and name, with values. */
 void gpu_tell_fact(const char *category, const char *text, const struct gpu_values *values);

@@ -130,8 +130,7 @@ static void leave(void)
     is_subscribed = false;
 }
 
-/* One attempt per recording: CUPTI must not be taken from another tool right after that released
- * it. */
+/* One attempt per recording: CUPTI must not be taken from another tool right after its release. */
 static bool try_subscribe(void)
 {
     has_failed = has_failed || subscribe(failure, sizeof(failure)) != 0;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Names of objects: see inject_objects.h.
  *
- * An entry is taken by one swap of its kind, then gets its value; a thread that meets it before
- * that goes on to the next, so an object may, rarely, have two entries: the first that is found
- * counts. */
+ * An entry is taken by one swap of its kind, then gets its value; a thread that finds it in between
+ * uses the next, so an object may, rarely, have two entries: the first that is found counts. */
 #include "inject_objects.h"
 
 #include <annot_barrier.h>

@@ -77,8 +77,7 @@ static APART annot_name intern_code(char *text, const struct code_text *code)
 
 static annot_name name_code(const struct code_text *code)
 {
-    if (codes_domain == 0) /* partner: the loads when a call is emitted; a concurrent call gets the
-                              same number */
+    if (codes_domain == 0) /* partner: the loads of emitted calls; concurrent calls get the same */
         annot_store_relaxed(&codes_domain, annot_domain_create(ANNOT_PYTHON_DOMAIN));
     char *scratch = scratch_take();
     annot_name name = scratch ? intern_code(scratch, code) : 0;
@@ -106,9 +105,8 @@ annot_name annot_code_name_least(const char *qualname, const char *file, uint32_
 
 /* ---- Calls of traced functions --------------------------------------------------------------- */
 
-/* Two tries, as for a range (fast.h): the first one, `quickly`, makes no calls; the second one
- * handles clocks that are not one instruction, and numbers that wrap. Each returns 0 without
- * effect. */
+/* Two tries, as for a range (fast.h): the first, `quickly`, makes no calls; the second handles
+ * clocks that are not one instruction, and numbers that wrap. Each returns 0 without effect. */
 static FAST int code_begins(struct control *control, uint64_t generation, int quickly,
                             uint32_t *ret_at)
 {
@@ -450,8 +448,7 @@ annot_name annot_function_name(const char *file, uint64_t offset, uint64_t inode
     FORWARD_VALUE(function_name, 0, file, offset, inode);
     if (!file)
         return annot_name_intern(file);
-    if (calls_domain == 0) /* partner: the loads when a call is emitted; a concurrent call gets the
-                              same number */
+    if (calls_domain == 0) /* partner: the loads of emitted calls; concurrent calls get the same */
         annot_store_relaxed(&calls_domain, annot_domain_create(ANNOT_FUNCTIONS_DOMAIN));
     char *scratch = scratch_take();
     annot_name name = scratch ? intern_function(scratch, file, offset, inode) : 0;

@@ -3,9 +3,9 @@
  *
  * Threads: any. Free blocks stand on a Treiber stack with a tagged head, most recently freed first,
  * so that a block is reused while it is still in cache; blocks never used are taken by raising
- * high_water. Indexes found in shared memory are bounded before use. Invariants: a block belongs to
- * the thread that popped it until it stores RELEASED, then to the collector until it pushes it. A
- * block is touched only once its memory is reserved. */
+ * high_water. Indexes found in shared memory are bounded before use.
+ * Invariants: a block belongs to the thread that popped it until it stores RELEASED, then to the
+ * collector until it pushes it. A block is touched only once its memory is reserved. */
 #ifndef ANNOT_BLOCK_H
 #define ANNOT_BLOCK_H
 

@@ -75,8 +75,7 @@ static uint32_t count_open(const struct calls *calls, const struct annot_call *m
 }
 
 /* Finds the call that returns: the innermost one of the function on this side of its stack pointer,
- * or, if its frame is removed already, the outermost one below that. CALLS_KEPT: its begin was not
- * seen. */
+ * or, if its frame is removed already, the outermost one below that. CALLS_KEPT: not recorded. */
 static uint32_t find_call(const struct calls *calls, const struct annot_call *made, int is_down)
 {
     uintptr_t stack = (uintptr_t)made->stack;
@@ -130,8 +129,7 @@ APART int calls_enter(struct control *control, struct emission *emission)
         return 0;
     }
     int is_ready = strings_sync_one(control->segment, emission->name);
-    emission->domain = 0; /* cleared after the filter's check; a record without attributes is
-                             shorter */
+    emission->domain = 0; /* the filter's; a record without attributes is shorter */
     calls->at[calls->count] = (struct call){
         .function = (uintptr_t)made->function,
         .site = (uintptr_t)made->site,

@@ -3,10 +3,10 @@
  *
  * Threads: all for the control block's own thread, with its BUSY mark set. The list lies in
  * separate private memory that is mapped at the first call, and outlives fork; entries deeper than
- * CALLS_KEPT are only counted, and lost. Stacks grow down. A call with a lower stack pointer than a
- * later one was left, unless the later one is on another stack. When another call begins, the
- * position of its return address shows if the innermost call is still open: its frame lies
- * below. */
+ * CALLS_KEPT are only counted, and lost.
+ * Stacks grow down. A call with a lower stack pointer than a later one was left, unless the later
+ * one is on another stack. When another call begins, the position of its return address shows if
+ * the innermost call is still open: its frame lies below. */
 #ifndef ANNOT_CALLS_H
 #define ANNOT_CALLS_H
 

@@ -46,8 +46,7 @@ uint32_t codes_from(const struct control *control, uint32_t level)
     return count;
 }
 
-/* Removes calls and moves the levels above them down. Watched ranges are identified by levels
- * without calls, so they keep theirs. */
+/* Removes calls and moves other levels down. Watched ranges count levels without calls. */
 static void remove_calls(struct control *control, uint32_t level)
 {
     uint32_t to = level;
@@ -162,8 +161,7 @@ static uint32_t live_index(const struct control *control, uint32_t level)
     return index;
 }
 
-/* After the first one that is lost, the rest is not begun again: calls are removed, ranges
- * dropped. */
+/* After the first one that is lost, the rest does not begin again: calls go, ranges are dropped. */
 void codes_reopen(struct control *control, uint32_t level)
 {
     uint32_t live = live_index(control, level);

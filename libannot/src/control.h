@@ -77,13 +77,10 @@ struct control {
     uint64_t attached_generation;
     uint32_t block_index, serial;
     uint32_t block_state;     /* as published: the tag of this claim */
-    uint32_t sharer;          /* tid of a task that uses this by mistake, or 0; W: that task, the
-                                 owner */
-    uint32_t deep_suppressed; /* first suppressed level, deeper ones are too; 0 = none; >=
-                                 LEVELS_KEPT */
+    uint32_t sharer;          /* tid of a task that shares this by mistake, or 0; W: it, owner */
+    uint32_t deep_suppressed; /* first level of the suppressed ones, 0 = none; >= LEVELS_KEPT */
     uint32_t deep_counted;    /* of the suppressed ones, pushes that were counted as lost */
-    uint32_t gap_pending;     /* a recorded range was closed without a record: the next record needs
-                                 a new block */
+    uint32_t gap_pending;     /* a recorded range closed without a record: new block first */
     uint32_t last_cause;      /* enum annot_loss of the last loss */
     uint32_t shown;           /* levels that are SHOWN; all of them below LEVELS_KEPT */
     uint32_t hide_later;      /* number of these to hide when the depth allows it */
@@ -91,10 +88,9 @@ struct control {
     uint64_t reported[ANNOT_LOSS_COUNT]; /* part of thread->lost that block headers have reported */
     uint64_t records;                    /* OVERWRITE_OLDEST: in the blocks released so far */
     uint64_t range_next, range_end;      /* ids taken from the process's counter */
-    uint64_t id_next;       /* of a batch of ids of flows and tracks; at a multiple, a new batch is
-                               taken */
-    uint64_t current;       /* of annot_current: identity of process and thread, mixed */
-    struct calls *calls;    /* of instrumented functions, or NULL: calls.h */
+    uint64_t id_next;    /* of a batch of ids of flows and tracks; at a multiple, take a new one */
+    uint64_t current;    /* of annot_current: identity of process and thread, mixed */
+    struct calls *calls; /* of instrumented functions, or NULL: calls.h */
     uint64_t next_register; /* timestamp of the next attempt to get a record */
     /* Events of signal handlers that met BUSY; applied by the next event. */
     uint64_t nested_bits;  /* bit 0: the innermost nested push counts as lost */
@@ -157,8 +153,7 @@ extern __thread const uint64_t *annot_mask __attribute__((tls_model("initial-exe
 extern __thread struct annot_thread *annot_live __attribute__((tls_model("initial-exec")));
 extern struct control control_dummy;
 
-/* Replaces a block that was closed: a task that shares the thread's storage may be about to
- * write. */
+/* Replaces a block that was closed: a task that shares the storage may be about to write. */
 extern union control_scrap {
     struct annot_block block;
     uint8_t bytes[ANNOT_BLOCK_SIZE];
@@ -244,8 +239,7 @@ static inline int control_is_stale(uintptr_t marked, uintptr_t frame)
  * checked when a block is claimed, and at each event after such a task was found. Until then both
  * write into one block, which may mix their records up, but has no other effect. */
 int control_is_foreign(const struct control *control);
-/* By such a task: from now on each event checks. By the owner: stops the checks if that task has
- * ended. */
+/* By such a task: from now on each event checks. By the owner: not if that task has ended. */
 void control_share(struct control *control);
 void control_unshare(struct control *control);
 

@@ -185,8 +185,7 @@ static int spell_named(const char *named, struct refusal *refusal)
     return 0;
 }
 
-/* Opens or makes the directory named by directory_path, or chooses one and stores its path
- * there. */
+/* Opens or makes the directory named by directory_path, or chooses one and writes its path. */
 static APART int open_chosen(int named, struct refusal *refusal)
 {
     struct annot_place_refusal why;

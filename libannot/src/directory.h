@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The directory that programs and collectors share, and its wake page.
  *
- * Threads: directory_setup runs once, in the constructor; the rest from any thread. Everything is
- * async-signal-safe; descriptors live only inside a call. Untrusted bytes are copied by pread,
- * bounded and checked. */
+ * Threads: directory_setup runs once, in the constructor; the rest from any thread.
+ * Everything is async-signal-safe; descriptors live only inside a call. Untrusted bytes are copied
+ * by pread, bounded and checked. */
 #ifndef ANNOT_DIRECTORY_H
 #define ANNOT_DIRECTORY_H
 

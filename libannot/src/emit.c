@@ -283,8 +283,7 @@ static APART void end(struct control *control, struct emission *emission, uint64
 /* ---- Both -------------------------------------------------------------------------------------
  */
 
-/* A call or a return of an instrumented function, after closing the calls that it proves to be
- * left. */
+/* Handles a call or a return of an instrumented function, after closing calls that were left. */
 static APART void call(struct control *control, struct emission *emission)
 {
     static const struct emission pop = {.kind = ANNOT_REC_POP};

@@ -158,8 +158,7 @@ static struct control *join(uint64_t generation)
     struct segment *segment = process_join(generation);
     if (!segment) {
         leave();
-        if (!process_takes_no_part(generation)) /* the thread that makes the segment has not
-                                                   finished */
+        if (!process_takes_no_part(generation)) /* the segment's maker has not finished */
             process_lose(process_is_put_off() ? ANNOT_LOSS_NO_MEMORY : ANNOT_LOSS_INTERRUPTED);
         else
             process_miss();
@@ -186,8 +185,7 @@ static struct control *join(uint64_t generation)
     return control;
 }
 
-/* A handler that jumped out of a join would leave descriptors open: signals are blocked during the
- * join. */
+/* A handler that jumped out of a join would leave descriptors open: signals are blocked. */
 static struct control *join_undisturbed(uint64_t generation)
 {
     if (process_takes_no_part(generation)) {
@@ -255,8 +253,7 @@ static struct control *enter(struct emission *emission, uintptr_t frame)
     return control;
 }
 
-/* Repeats if a handler forked between enter and the mark: the child's control block is a new
- * one. */
+/* Repeats if a handler forked between enter and the mark: the child has a new control block. */
 struct control *entry_busy(struct emission *emission, uintptr_t frame, struct entry *entry)
 {
     struct control *control;

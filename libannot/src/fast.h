@@ -16,8 +16,8 @@
 
 #define FAST inline __attribute__((always_inline))
 
-/* Frame size that public functions allow for: later events detect by the mark that siglongjmp left
- * this one. */
+/* Frame size of the other functions: quick ones mark as if they had it, so that later events can
+ * detect one that siglongjmp left. */
 enum { FAST_FRAME = 128 };
 
 /* The gate does not change inside of a comparison, so it needs no register. */
@@ -185,8 +185,7 @@ static FAST int quick_push(struct control *control, annot_name name)
     record_base(record_at(block, committed), time, record_head(ANNOT_REC_PUSH, 1, 0, 0), name);
     record_commit_to(control, block, next);
     struct annot_thread *thread = control->thread;
-    uint32_t depth = control->live_depth; /* at most control->depth, unless another task shares
-                                             it */
+    uint32_t depth = control->live_depth; /* at most control->depth, unless a task shares it */
     uint32_t deeper = depth + 1;
     struct annot_open *open =
         (void *)((uint8_t *)thread->live + depth % ANNOT_LIVE_DEPTH * sizeof(*open));

@@ -2,8 +2,8 @@
 /* The filter in a process: applied when it joins, and to each number that it makes later. The
  * collector does the rest, including every change of the rules.
  *
- * Threads: any. Async-signal-safe; callers block signals, so that no handler forks meanwhile. Cost:
- * while everything is wanted, loads. Else a new number opens and reads the session file. */
+ * Threads: any. Async-signal-safe; callers block signals, so that no handler forks meanwhile.
+ * Cost: while everything is wanted, loads. Else a new number opens and reads the session file. */
 #ifndef ANNOT_FILTER_SRC_H
 #define ANNOT_FILTER_SRC_H
 

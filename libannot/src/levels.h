@@ -20,8 +20,7 @@ int levels_can_record(const struct control *control);
 void levels_push(struct control *control, enum level_state state, uint32_t name, uint64_t time,
                  int counted);
 
-/* Returns the number of levels up to and including the innermost range that a pop closes; 0 without
- * one. */
+/* Returns the number of levels up to and including the innermost range that a pop closes; or 0. */
 uint32_t levels_own(const struct control *control);
 
 /* Closes that range. There must be one. Returns its state; ret_counted is 1 if a suppressed range's

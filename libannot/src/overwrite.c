@@ -68,8 +68,7 @@ static int take(uint32_t *word, uint32_t state)
     return annot_cas_acq_rel(word, &state, next);
 }
 
-/* SUMS_DONE -> FREE, the same: of a thread that has stopped counting. Counted first, in case of a
- * kill. */
+/* SUMS_DONE -> FREE, the same: of a thread that stopped counting. Counted first, for a kill. */
 static int take_sums(struct segment *segment, uint32_t index, uint32_t state)
 {
     uint64_t *lost = &segment->header->shared.lost[ANNOT_LOSS_OVERWRITTEN];
@@ -104,8 +103,7 @@ int overwrite_claim(struct segment *segment, uint32_t *ret_index)
         uint32_t index = (uint32_t)(place % segment->block_count);
         uint32_t state = annot_load_acquire(&segment->block_states[index]);
         TESTPOINT("overwrite:state-read");
-        uint64_t now = annot_load_acquire(hand); /* the state belongs to this position of the
-                                                    hand */
+        uint64_t now = annot_load_acquire(hand); /* the state is from this position of the hand */
         if (now != place) {
             place = now;
             continue;

@@ -4,8 +4,9 @@
  * Threads: any, lock-free. Overwritten records stay counted, exactly: each block header has the
  * totals of the earlier blocks of its thread, so any later block of that thread accounts for them.
  * The last block of a thread that has left is marked; the thread that takes it adds its totals to
- * the counters of the segment. Invariant: blocks of one thread are overwritten in their order; the
- * rest is the end of its stream, without holes. */
+ * the counters of the segment.
+ * Invariant: blocks of one thread are overwritten in their order; the rest is the end of its
+ * stream, without holes. */
 #ifndef ANNOT_OVERWRITE_H
 #define ANNOT_OVERWRITE_H
 

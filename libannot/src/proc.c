@@ -191,8 +191,7 @@ static int64_t offset_of(const char *text, const char *name)
     return (int64_t)((negative ? -numbers[0] : numbers[0]) + numbers[1]);
 }
 
-/* True if the process shares its time namespace with its children: /proc has the children's
- * offsets. */
+/* True if the process shares its children's time namespace: /proc has their offsets. */
 static APART int shares_with_children(void)
 {
     struct stat own, children;
@@ -267,8 +266,7 @@ enum { FIRST_REALTIME = 32, KERNEL_SET_SIZE = 8 };
 /* The bit of a signal in the kernel's set. */
 #define BIT(number) (UINT64_C(1) << ((number)-1))
 
-/* Excludes the C library's internal signals, between the kernel's first real-time signal and its
- * own. */
+/* Excludes the C library's internal signals, below its own first real-time signal. */
 static uint64_t blockable(void)
 {
     const uint64_t synchronous = BIT(SIGSEGV) | BIT(SIGBUS) | BIT(SIGFPE) | BIT(SIGILL) |

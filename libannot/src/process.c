@@ -96,8 +96,7 @@ static uint64_t make_identity(uint32_t attempt)
     uint64_t pid = (uint64_t)getpid();
     hash = proc_hash(hash, &start, sizeof(start));
     hash = proc_hash(hash, &copy, sizeof(copy));
-    hash = proc_hash(hash, &pid, sizeof(pid)); /* forks before libannot was loaded: all else is
-                                                  equal */
+    hash = proc_hash(hash, &pid, sizeof(pid)); /* forks before libannot was loaded: else equal */
     if (attempt)
         hash = proc_hash(hash, &attempt, sizeof(attempt));
     return hash ? hash : 1;
@@ -496,8 +495,7 @@ void process_tell_numbers(void)
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
     segment = current_get();
     if (segment) {
-        strings_sync(segment); /* before the masks: the collector maintains those of visible
-                                  strings */
+        strings_sync(segment); /* before the masks: the collector maintains visible ones */
         filter_numbers(segment);
         segment_put(segment);
     }

@@ -36,8 +36,7 @@ static inline uint8_t *record_next(const struct control *control)
 }
 
 /* Sets the offset up to which records may be written without further checks: the end of the block,
- * or 0. The quick functions of fast.h require a clock that is one instruction, and numbers that
- * don't wrap. */
+ * or 0. fast.h's quick functions require a clock of one instruction and numbers that don't wrap. */
 static inline void record_limit(struct control *control, uint32_t limit)
 {
     if (annot_load_relaxed(&control->sharer)) /* partner: control_share */

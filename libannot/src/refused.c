@@ -24,8 +24,7 @@ enum { APPEND_ALLOWED = 1 << 20 };
 static struct annot_refusals *pages; /* W: constructor */
 
 /* Reserved, so that a full file system does not cause SIGBUS later. Other processes may do the same
- * concurrently, and count already: if it cannot be reserved it is appended, which erases no
- * counts. */
+ * concurrently, and count already: an append, the fallback, erases no counts. */
 static int extend(int fd)
 {
     static const struct annot_refusals none;

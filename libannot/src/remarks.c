@@ -12,8 +12,7 @@
 
 enum { REMARKS_MAX = 8, LINE_SIZE = 320 };
 
-static char remarks[REMARKS_MAX][ANNOT_PROCESS_NOTE_MAX + 1]; /* W: the thread that reserved the
-                                                                 index */
+static char remarks[REMARKS_MAX][ANNOT_PROCESS_NOTE_MAX + 1]; /* W: the index's owner */
 static uint32_t taken;                                        /* W: all, atomic */
 static uint32_t ready;                                        /* bits; W: all, atomic */
 

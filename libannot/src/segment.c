@@ -360,13 +360,11 @@ void segment_put(struct segment *segment)
     annot_store_release(&segment->refs, 0u);
 }
 
-/* Returns the new address of the parent's memory, or NULL. The mask is kept: it decides which
- * events count. */
+/* Returns the new address of the parent's memory, or NULL. The mask is kept for counting. */
 static uint8_t *make_shadow(struct segment *segment)
 {
     const struct annot_control control = segment->header->control;
-    uint8_t *moved = mremap(segment->base, 0, segment->size, MREMAP_MAYMOVE); /* maps it a second
-                                                                                 time */
+    uint8_t *moved = mremap(segment->base, 0, segment->size, MREMAP_MAYMOVE); /* a second mapping */
     void *base = mmap(segment->base, segment->size, PROT_READ | PROT_WRITE,
                       MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
     if (base != MAP_FAILED)

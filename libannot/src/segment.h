@@ -3,8 +3,9 @@
  *
  * Threads: descriptors live in a static table and are counted: one reference for being the current
  * one, one per attached thread. The last reference unmaps. Pointers and sizes are constant from
- * creation on and never read back from shared memory. Invariant: no page is touched before it was
- * populated, so a full file system is an error code and never a SIGBUS. */
+ * creation on and never read back from shared memory.
+ * Invariant: no page is touched before it was populated, so a full file system is an error code and
+ * never a SIGBUS. */
 #ifndef ANNOT_SEGMENT_H
 #define ANNOT_SEGMENT_H
 

@@ -94,8 +94,7 @@ void session_setup(void)
     environment_policy = policy ? parse_policy(policy) : -1;
 }
 
-/* True if the process has other mounts, another root, another user namespace, or another ANNOT_DIR
- * than its collector's. */
+/* True if mounts, root, user namespace or ANNOT_DIR differ from the collector's. */
 static APART int is_elsewhere(int directory_fd)
 {
     char place[40];

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Session files, as a program reads them.
  *
- * Threads: session_setup runs once, in the constructor; the rest from any thread. Everything is
- * async-signal-safe; descriptors live only inside a call. Untrusted bytes are copied by pread,
- * bounded and checked. */
+ * Threads: session_setup runs once, in the constructor; the rest from any thread.
+ * Everything is async-signal-safe; descriptors live only inside a call. Untrusted bytes are copied
+ * by pread, bounded and checked. */
 #ifndef ANNOT_SESSION_H
 #define ANNOT_SESSION_H
 
@@ -15,8 +15,7 @@ struct session {
     uint64_t category_mask[ANNOT_LEVELS];
     uint64_t late_ticks;
     uint32_t block_count, thread_count, strings_size, policy;
-    uint32_t is_late; /* this process was running before: ranges may be open without a recorded
-                         begin */
+    uint32_t is_late; /* this process ran before: ranges may be open without a recorded begin */
     /* Set by filter_join, not read from the file: */
     uint32_t is_filtered, filter_sequence;
 };

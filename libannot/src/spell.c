@@ -64,8 +64,7 @@ uint32_t spell_ready(struct control *control, uint32_t name)
     return name < control->name_limit || strings_copy(control->segment, name) ? name : 0;
 }
 
-/* Writes the name into the record: that of an id in the mirror, but not in this segment; or for 0,
- * as `intern` left it. */
+/* Writes the name into the record: of an id that is only in the mirror, or the key's. */
 static APART void spell_inline(struct control *control, struct spelled *spelled, uint32_t id)
 {
     struct string_key *key = &spelled->key;

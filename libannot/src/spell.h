@@ -25,8 +25,7 @@ enum spell_manner {
     SPELL_INLINE = 2,  /* a text that rarely repeats */
 };
 
-/* Resolves a name. `text`: used if the id is 0; NULL is "(null)". The key's length is 0 if there is
- * an id. */
+/* Resolves a name. `text`: used if the id is 0; NULL is "(null)". Key length 0: there is an id. */
 void spell_name(struct control *control, const char *text, struct spelled *spelled);
 
 /* The slot of a text's address in keep->by_address. */

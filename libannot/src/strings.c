@@ -108,8 +108,7 @@ static int equal(uint32_t id, const struct string_key *key, uint32_t hash)
            memcmp(string_bytes(string), key->bytes, key->length) == 0;
 }
 
-/* Reserves by one swap of the first word at the end; a thread that finds the end taken moves it
- * on. */
+/* Reserves by one swap of the first word at the end; a thread that finds it taken moves the end. */
 static uint32_t reserve(const struct string_key *key)
 {
     const uint32_t limit = mirror_size / 4 * (4 - (uint32_t)key->sparing);

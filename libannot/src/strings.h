@@ -3,10 +3,10 @@
  *
  * The mirror is inherited by forked children and outlives segments, and the table of every segment
  * has the same offsets: an id cached at a call site stays valid for the life of the process and its
- * children. Threads: any, also signal handlers; lock-free, append-only. Invariants: the first word
- * of a string (length, kind) is stored in one swap with its reservation, so a reader of the table
- * can always step over unfinished ones. A record refers only to strings that are ready in its
- * segment. */
+ * children. Threads: any, also signal handlers; lock-free, append-only.
+ * Invariants: the first word of a string (length, kind) is stored in one swap with its reservation,
+ * so a reader of the table can always step over unfinished ones. A record refers only to strings
+ * that are ready in its segment. */
 #ifndef ANNOT_STRINGS_H
 #define ANNOT_STRINGS_H
 

@@ -338,8 +338,8 @@ static int has_room(struct control *control, uint32_t size)
     return stream_next(control);
 }
 
-/* Writes them to this block or the next. They are invisible before the commit, so a block that is
- * too short is just closed. */
+/* Writes them to this block or the next. Nothing is visible before the commit, so a full block can
+ * be closed. */
 static int64_t put_values_somewhere(struct control *control, const struct emission *emission,
                                     uint32_t record_size)
 {

@@ -35,8 +35,7 @@
 #else
 #define annot_fence_release() __atomic_thread_fence(__ATOMIC_RELEASE)
 #define annot_fence_acquire() __atomic_thread_fence(__ATOMIC_ACQUIRE)
-/* For two threads that each write and then read the other's word: at least one sees the other's
- * write. */
+/* For two threads that each write and then read the other's word: one of them sees the other's. */
 #define annot_fence_full()    __atomic_thread_fence(__ATOMIC_SEQ_CST)
 #endif
 

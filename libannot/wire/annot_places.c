@@ -98,8 +98,7 @@ int annot_place_open(const char *path, struct annot_place_refusal *ret_refusal)
     return error;
 }
 
-/* True for the state between mkdir under a narrow umask and chmod, in another process of this
- * user. */
+/* True for the state between mkdir under a narrow umask and chmod, in another process of ours. */
 static int is_half_made(const char *path)
 {
     struct stat status;

@@ -168,8 +168,7 @@ struct annot_refusals {
 
 enum annot_session_flags {
     ANNOT_SESSION_DESCENDANTS = 1u << 0, /* processes below collector_pid join on their own */
-    ANNOT_SESSION_ENDED = 1u << 1,       /* no process joins from here on; its segments still belong
-                                            to it */
+    ANNOT_SESSION_ENDED = 1u << 1,       /* no process joins from here on; it keeps its segments */
 };
 
 /* Written by its collector before the generation changes; the collector holds flock(LOCK_EX) of the
@@ -354,11 +353,11 @@ enum annot_open_mark {
 #define ANNOT_OPEN_MARK(kind, domain) ((uint64_t)(domain) << 2 | (kind))
 #define ANNOT_OPEN_MARK_END           (UINT64_C(1) << 18)
 
-/* W: the owning thread; `state` also by the thread that frees the record of a dead one. live[(depth
- * - 1) % ANNOT_LIVE_DEPTH] is the innermost open range. An entry is written before depth is raised
- * (release); depth is lowered before an entry is reused. The sampler finds this record through the
- * live word in TLS, and checks pid and tid: in a forked child the word still points at the parent's
- * record until the child's first event. */
+/* W: the owning thread; `state` also by the thread that frees the record of a dead one.
+ * live[(depth - 1) % ANNOT_LIVE_DEPTH] is the innermost open range. An entry is written before
+ * depth is raised (release); depth is lowered before an entry is reused. The sampler finds this
+ * record through the live word in TLS, and checks pid and tid: in a forked child the word still
+ * points at the parent's record until the child's first event. */
 struct annot_thread {
     uint32_t state;    /* enum annot_thread_state */
     uint32_t serial;   /* registration number in this process; names the thread in the stream */
@@ -454,8 +453,7 @@ enum annot_block_state {
 enum annot_block_bits {
     ANNOT_BLOCK_STATE_MASK = 0xff,
     ANNOT_BLOCK_BACKED = 0x100, /* memory reserved for this block alone, beside backed_extents */
-    ANNOT_BLOCK_LAST = 0x200,   /* OVERWRITE_OLDEST: its thread has left, and this is its last
-                                   block */
+    ANNOT_BLOCK_LAST = 0x200,   /* OVERWRITE_OLDEST: the last block of a thread that has left */
     ANNOT_BLOCK_TAG = 0x400,    /* this and the bits above: raised by each claim */
 };
 
@@ -557,8 +555,7 @@ struct annot_record {
 #define ANNOT_RECORD_LEVEL(x)      ((x)&7u)
 #define ANNOT_RECORD_VALUE_KIND(x) (((x) >> 3) & 7u)
 #define ANNOT_RECORD_HAS_COLOR     0x40u
-/* Of a begin: it continues a range that was already counted. Its time counts, the begin does
- * not. */
+/* Of a begin: it continues a counted range. Its time counts, the begin does not. */
 #define ANNOT_RECORD_CONTINUES 0x80u
 
 struct annot_attr {

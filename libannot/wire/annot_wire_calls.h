@@ -4,7 +4,8 @@
  * A CODE, "QUALNAME\x1fFILE\x1fLINE\x1fKIND", is a function of a program in Python, or one that
  * such a program calls; a PUSH with its id is a call. From minor version 10 "\x1fLEAST" may follow:
  * calls shorter than LEAST nanoseconds, without records inside of them, are dropped. Counts at a
- * place in a CODE are a sum. docs/wire-format.md, sections 5 to 8. */
+ * place in a CODE are a sum.
+ * docs/wire-format.md, sections 5 to 8. */
 #ifndef ANNOT_WIRE_CALLS_H
 #define ANNOT_WIRE_CALLS_H
 

@@ -62,8 +62,7 @@ extern "C" {
 #ifndef ANNOT_EMIT
 #define ANNOT_EMIT ANNOT_API
 #endif
-/* Excludes annot's inline functions from -finstrument-functions, which makes every function a
- * range. */
+/* Excludes annot's inline functions from the ranges of -finstrument-functions. */
 #if defined(__GNUC__)
 #define ANNOT_UNTRACED          __attribute__((no_instrument_function))
 #define ANNOT_UNLIKELY(x)       __builtin_expect(!!(x), 0)
@@ -91,8 +90,8 @@ struct annot_gate {
 extern ANNOT_API struct annot_gate annot_gate_v1;
 #endif
 
-/* Returns nonzero while events are recorded. Use it to skip preparing expensive payloads. Cost: one
- * load. */
+/* Returns nonzero while events are recorded. Use it to skip preparing expensive payloads.
+ * Cost: one load. */
 ANNOT_UNTRACED static inline int annot_enabled(void)
 {
 #ifdef ANNOT_DISABLE
@@ -102,9 +101,8 @@ ANNOT_UNTRACED static inline int annot_enabled(void)
 #endif
 }
 
-/* Returns the reason why this process does not record, as a short constant English text;
- * "recording" or "nobody records" if there is no error. Never NULL. For diagnosis: may take a
- * system call. */
+/* Returns why this process does not record, as a short constant English text; "recording" or
+ * "nobody records" if there is no error. Never NULL. For diagnosis: may take a system call. */
 ANNOT_API const char *annot_status(void);
 
 /* ---- Names ------------------------------------------------------------------------------------
@@ -118,8 +116,8 @@ typedef uint16_t annot_schema;   /* 0: no schema */
 typedef uint64_t annot_range;    /* 0: no range; unique over all processes of a recording */
 
 /* Interns a name; the same text gives the same value. Callable at any time, also without a
- * recording. Returns 0 if the table of names is full: events must then pass the text itself. Cost:
- * a hash and a comparison of the whole text; about 1 P the first time. */
+ * recording. Returns 0 if the table of names is full: events must then pass the text itself.
+ * Cost: a hash and a comparison of the whole text; about 1 P the first time. */
 ANNOT_API annot_name annot_name_intern(const char *text);
 
 /* A domain names the library or layer that events come from ("io", "mylib"). The same text gives
@@ -221,8 +219,7 @@ ANNOT_UNTRACED static inline void annot_push_event(const struct annot_event *eve
         annot_emit_push_event(event);
 }
 
-/* Close the calling thread's innermost range. A pop without an open range has no effect
- * (counted). */
+/* Close the calling thread's innermost range. Without an open range it has no effect (counted). */
 ANNOT_UNTRACED static inline void annot_pop(void)
 {
     if (ANNOT_UNLIKELY(annot_enabled()))

@@ -13,8 +13,8 @@
  * function here allocates or throws. A range that was not opened is not closed.
  *
  * Texts are literals, const char *, or any type that converts to std::string_view (a copy of at
- * most 1,025 bytes on the stack; it ends at a NUL). Threads, costs and losses: see annot.h. With
- * ANNOT_DISABLE it compiles to nothing.
+ * most 1,025 bytes on the stack; it ends at a NUL). Threads, costs and losses: see annot.h.
+ * With ANNOT_DISABLE it compiles to nothing.
  *
  * C++17 and later. */
 #ifndef ANNOT_ANNOT_HPP

@@ -28,8 +28,8 @@ struct annot_call {
                           frame was removed, just above that address */
 };
 
-/* Records of calls have the level ANNOT_CALL_LEVEL; filters match them as domain "functions". Cost
- * of the two: 1.5 P; of an unwanted function, a third of that. */
+/* Records of calls have the level ANNOT_CALL_LEVEL; filters match them as domain "functions".
+ * Cost of the two: 1.5 P; of an unwanted function, a third of that. */
 #define ANNOT_CALL_LEVEL 4
 ANNOT_EMIT void annot_emit_call(annot_name name, const struct annot_call *call);
 /* `is_down`: the frame was already removed. */

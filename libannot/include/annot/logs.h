@@ -40,8 +40,8 @@ ANNOT_EMIT void annot_emit_log_format(enum annot_severity severity, const char *
 /* ---- Logs, crashes, other tools ----------------------------------------------------------------
  */
 
-/* A mark with a severity, as a key-value. The text is not interned, so every text may differ. Cost:
- * 2 P. */
+/* A mark with a severity, as a key-value. The text is not interned, so every text may differ.
+ * Cost: 2 P. */
 ANNOT_UNTRACED static inline void annot_log(enum annot_severity severity, const char *text)
 {
     if (ANNOT_UNLIKELY(annot_enabled()))

@@ -70,8 +70,7 @@ enum annot_pool_role {
 
 enum annot_asyncio_role {
     ANNOT_ASYNCIO_TASK = 1,
-    ANNOT_ASYNCIO_BLOCKED = 2, /* a mark: a turn of the event loop that took long, or is still
-                                  running */
+    ANNOT_ASYNCIO_BLOCKED = 2, /* a mark: a turn of the event loop that took long, or still runs */
     ANNOT_ASYNCIO_AWAITED = 3, /* a mark on a task's track, when it resumes: it was suspended */
 };
 
@@ -93,8 +92,7 @@ enum annot_subprocess_role {
 
 enum annot_calls_role {
     ANNOT_CALLS_ESTIMATED = 1, /* a mark, named by a function: its calls were measured so far, their
-                                  number is its value; from here on the function appears in samples
-                                  only */
+                                  number is its value; from here only samples show it */
     ANNOT_CALLS_WHOLE = 2,     /* a range on a track below that of a task: a call of a coroutine,
                                   from begin to end; not counted as another call */
     ANNOT_CALLS_AWAITING = 3,  /* inside of those: the task is suspended */

@@ -24,9 +24,8 @@ typedef uint32_t annot_span_clock; /* of the times of spans */
 /* Nanoseconds of CLOCK_MONOTONIC. Make other clocks with annot_clock_create(). */
 #define ANNOT_SPAN_CLOCK_MONOTONIC ((annot_span_clock)0xffffffffu)
 
-/* In place of a queue: the span is an action of a thread of the program and lies between the ranges
- * of that thread, which is origin.thread. origin.time is any instant at which the thread had that
- * number. */
+/* In place of a queue: the span is an action of the thread origin.thread and lies between its
+ * ranges. origin.time is any instant at which the thread had that number. */
 #define ANNOT_QUEUE_OWN_LANE ((annot_queue)0xffffffffu)
 
 /* The numbers are those of the recording format. */
@@ -76,8 +75,7 @@ enum annot_queue_role {
 #define ANNOT_QUEUE_KEY_MEMORY      "memory" /* the same words */
 #define ANNOT_QUEUE_KEY_ADDRESS     "address"
 #define ANNOT_QUEUE_KEY_POOL        "pool" /* its address */
-/* Memory of this kind and device that the process holds then, of the allocations in the
- * recording. */
+/* Memory of this kind and device that the process holds then, if allocated in the recording. */
 #define ANNOT_QUEUE_KEY_HELD "held [bytes]"
 /* Of calls of the program. */
 #define ANNOT_QUEUE_KEY_FUNCTION "function" /* exact, where the name omits a version */
@@ -169,8 +167,8 @@ ANNOT_API annot_queue annot_queue_create(enum annot_queue_kind kind, uint64_t id
                                          annot_queue parent, const char *name);
 
 /* Returns a name with key-values common to all spans of this label (kinds up to
- * ANNOT_PAYLOAD_STRING): stored once, so they take no room in the spans. A name that is too long is
- * cut. Returns 0 if the table of names is full. */
+ * ANNOT_PAYLOAD_STRING): stored once, taking no room in the spans. A longer name is cut. 0 as
+ * above. */
 ANNOT_API annot_name annot_queue_label(const char *name, const struct annot_value *values,
                                        size_t count);
 

@@ -134,8 +134,7 @@ template <typename... Arguments> class formatted_text
                 .out;
         };
 #if defined(__cpp_exceptions)
-        /* A formatter of the program may throw: how much it wrote is unknown, so the text is
-         * empty. */
+        /* A formatter of the program may throw: its output is unknown, so the text is empty. */
         try {
             return static_cast<std::size_t>(std::apply(format, self.arguments_) - bytes);
         } catch (...) {

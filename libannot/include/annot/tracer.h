@@ -39,8 +39,7 @@ enum annot_sum_kind {
  * of whole words: there is no later flush, and a kill of the process loses nothing. */
 struct annot_sum {
     uint64_t count; /* how often something began there */
-    uint64_t ticks; /* time spent there, by annot_queue_time(), exclusive among the sums of that
-                       kind */
+    uint64_t ticks; /* exclusive time there, by annot_queue_time(), among sums of that kind */
     uint64_t since; /* start of time that also counts, up to now; 0: no */
 };
 
@@ -86,8 +85,7 @@ ANNOT_API uint32_t annot_code_enter_values(annot_name code, const struct annot_v
 ANNOT_API void annot_code_leave_values(uint32_t token, const struct annot_value *values,
                                        size_t count);
 
-/* Returns nonzero if calls are wanted now, so that a tracer need not resolve them otherwise. Cost:
- * loads. */
+/* Returns nonzero if calls are wanted now, so that resolving them is worthwhile. Cost: loads. */
 ANNOT_API int annot_code_wanted(void);
 
 /* Opens sums of the calling thread in its current recording. Returns 1, or 0 without a recording.

@@ -41,7 +41,8 @@ ANNOT_EMIT int annot_emit_wants(const struct annot_event *event);
  */
 
 /* Returns a flow that is unique on this machine; 0 where annot is off by design (a set-uid
- * program). Cost: 0.2 P. */
+ * program).
+ * Cost: 0.2 P. */
 ANNOT_API annot_flow annot_flow_new(void);
 
 /* Returns the flow of a number that both sides have (of a request, a message): the same scope and

@@ -32,8 +32,9 @@ typedef void annot_watch_fn(void *context, int begins, uint64_t time);
  *
  * Watches stay until the process ends, and so must `fn` and `context`. Returns 0, -ENOSPC (there
  * are ANNOT_WATCHES_MAX), -ENOMEM (the table of names is full), -EINVAL, or -ENOSYS (the serving
- * copy of libannot does not support watches). Threads: any. Cost: zero without a watch, and without
- * a recording. With one, each event of the process takes the general path: 3 to 4 P. */
+ * copy of libannot does not support watches). Threads: any.
+ * Cost: zero without a watch, and without a recording. With one, each event of the process takes
+ * the general path: 3 to 4 P. */
 ANNOT_API int annot_watch_range(const char *name, const char *domain, annot_watch_fn *fn,
                                 void *context);
 

@@ -108,8 +108,7 @@ static void leave(struct part *part)
     pthread_mutex_unlock(&part->lock);
 }
 
-/* Returns the link to the newest object of the key; it points to NULL if there is no such
- * object. */
+/* Returns the link to the newest object of the key, or to NULL at the end. */
 static struct itt_open **find(struct itt_open **at, const struct itt_key *key)
 {
     while (*at && memcmp(&(*at)->key, key, sizeof(*key)) != 0)

@@ -16,8 +16,7 @@ enum { ITT_VALUES_MAX = 16, ITT_TEXT_SIZE = 1200 };
 struct itt_values {
     struct itt_values *next; /* in the list of idle ones */
     uint32_t count, text_size;
-    uint32_t depths[ITT_VALUES_MAX]; /* for nested tasks: how many were open, with the value's
-                                        own */
+    uint32_t depths[ITT_VALUES_MAX]; /* open nested tasks, including the value's own */
     struct annot_value values[ITT_VALUES_MAX];
     char text[ITT_TEXT_SIZE];
 };

@@ -26,7 +26,8 @@ static void end_of(const struct itt_key *key)
         end_range(&open);
 }
 
-/* Ignored while one of the key is open, except one that a parent had open when it forked. */
+/* Begins a range, unless one of the key is open; one that a parent had open at its fork does not
+ * count. */
 static void begin_once(const struct itt_key *key, const struct annot_event *event)
 {
     struct itt_open known;

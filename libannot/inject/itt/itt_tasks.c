@@ -215,7 +215,7 @@ static void task_begin(const struct itt_domain *domain, struct itt_id id, struct
 {
     if (!ITT_RARELY(annot_enabled()))
         return;
-    /* Partner of all: itt_domain_find, itt_name_find; the values never change. */
+    /* Partner of both: itt_domain_find, itt_name_find; the values never change. */
     int number = domain ? annot_load_relaxed(&domain->extra1) : 0;
     int known = name ? annot_load_relaxed(&name->extra1) : 0;
     if (ITT_RARELY(!number || !known || annot_load_relaxed(&itt_is_paused) || itt_self ||

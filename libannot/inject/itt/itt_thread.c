@@ -95,8 +95,7 @@ void itt_push(const struct annot_event *event)
     inject_emit.push_event(event);
 }
 
-/* Returns the index of the first value of the task that ends; `itt_depth` is already
- * decremented. */
+/* Returns the index of the first value of the task that ends; `itt_depth` excludes it already. */
 static uint32_t first_of_ended(const struct itt_values *values)
 {
     uint32_t first = values->count;

@@ -138,8 +138,7 @@ static uint64_t nvtx_product_of(uint64_t type, const struct nvtx_layout *layout,
     return at ? product : 0;
 }
 
-/* Returns a length from another payload of the event: by its type, or the first entry of its
- * schema. */
+/* Returns a length from another payload: by its type, or the first entry of its schema. */
 static uint64_t length_in_blob(const struct nvtx_decoding *decoding, uint64_t index)
 {
     if (index >= decoding->blob_count || !decoding->blobs[index].bytes)
@@ -228,8 +227,7 @@ static int is_null_text(const struct nvtx_frame *frame, const struct nvtx_entry 
            nvtx_bits_of(frame->bytes.at + offset, NVTX_POINTER_SIZE) == 0;
 }
 
-/* Finds an entry's elements and moves the cursor past the entry. Returns 0 if they cannot be
- * found. */
+/* Finds an entry's elements and moves the cursor past it. Returns 0 if they cannot be found. */
 static int nvtx_find_place(struct nvtx_frame *frame, uint32_t index, struct nvtx_place *place)
 {
     const struct nvtx_entry *entry = &frame->schema->entries[index];
@@ -308,8 +306,7 @@ static uint32_t nvtx_path_put_entry(struct nvtx_frame *frame, uint32_t index)
     return nvtx_path_put_number(frame->decoding, "", index, "");
 }
 
-/* Returns room for a value with the key of an entry, or NULL. The last one is reserved for the
- * count. */
+/* Returns room for a value with the key of an entry, or NULL. The last one is the count's. */
 static struct annot_value *add_value(struct nvtx_frame *frame, uint32_t index)
 {
     struct nvtx_decoding *decoding = frame->decoding;
@@ -711,8 +708,7 @@ struct nvtx_decoding *nvtx_decoding_take(annot_domain domain, const struct nvtx_
     struct nvtx_decoding *decoding = take_place();
     if (!decoding)
         return NULL;
-    /* One by one: a compiler turns that into a few wide stores, a memset into a slow
-     * instruction. */
+    /* One by one: a compiler makes that a few wide stores, a memset a slow instruction. */
     decoding->is_deferred = 0;
     decoding->flexible = (struct nvtx_bytes){NULL, 0};
     decoding->message = (struct nvtx_message){0, NULL};

@@ -65,8 +65,7 @@ struct nvtx_decoding {
     uint8_t copies[NVTX_COPY_ROOM];
 };
 
-/* Takes a buffer for an event with these payloads; NULL: all are taken. Return it with
- * nvtx_decoding_give. */
+/* Takes a buffer for an event with these payloads; NULL: all are taken. Give it back. */
 struct nvtx_decoding *nvtx_decoding_take(annot_domain domain, const struct nvtx_blob_said *blobs,
                                          size_t count);
 void nvtx_decoding_give(struct nvtx_decoding *decoding);

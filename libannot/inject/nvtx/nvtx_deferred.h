@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Deferred events of extension PAYLOAD: events with explicit times, as spans of a queue. Threads:
- * any. */
+/* Deferred events of extension PAYLOAD: events with explicit times, as spans of a queue.
+ * Threads: any. */
 #ifndef ANNOT_NVTX_DEFERRED_H
 #define ANNOT_NVTX_DEFERRED_H
 

@@ -10,8 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Reads a number of a predefined type, as a value without a key. Returns 0 if it is not a single
- * number. */
+/* Reads a number of a predefined type, as a value without a key. Returns 0 for other types. */
 int nvtx_number_of(uint64_t type, const struct nvtx_layout *layout, const uint8_t *bytes,
                    struct annot_value *ret_value);
 /* Reads 1, 2, 4 or 8 bytes as an unsigned number. */

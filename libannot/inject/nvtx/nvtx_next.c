@@ -212,7 +212,7 @@ static nvtxDomainHandle_t domain_of(nvtxDomainHandle_t theirs)
     return (nvtxDomainHandle_t)(uintptr_t)(ours <= UINT16_MAX ? ours : 0);
 }
 
-/* Returns the handle for the program: theirs, unless it is 0. */
+/* Returns the next tool's handle for the program, or ours if that is 0. */
 static void *both(enum nvtx_map map, void *theirs, const void *ours)
 {
     if (!theirs)

@@ -17,8 +17,7 @@
 /* Initialises the next tool, if there is one, for an image. */
 void nvtx_next_offer(NvtxGetExportTableFunc_t get_table);
 
-/* The same for an extension of an image: slots that only the next tool fills are copied to the
- * image. */
+/* The same for an extension of an image; slots that only the next tool fills are copied to it. */
 void nvtx_next_offer_extension(struct nvtx_extension *extension);
 
 /* True if the next tool has been initialised. */

@@ -295,8 +295,7 @@ static uint8_t domain_is_enabled(nvtxDomainHandle_t domain)
 
 /* ---- Times ----------------------------------------------------------------------------------- */
 
-/* Returns the next tool's timestamp, if it has one: then annot converts such times only by sync
- * points. */
+/* Returns the next tool's timestamp, if it has one: then annot's conversion needs sync points. */
 static int64_t timestamp_get(void)
 {
     int64_t (*next)(void) = NEXT(TIMESTAMP_GET, int64_t(*)(void));

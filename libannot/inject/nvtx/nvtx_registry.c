@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* See nvtx_registry.h. An entry of the table is claimed by one swap; objects are complete
- * before. */
+/* See nvtx_registry.h. A table entry is claimed by one swap; objects are complete before. */
 #include "nvtx_registry.h"
 
 #include "nvtx_extension.h"

@@ -45,8 +45,7 @@ static inline const char *nvtx_numbers_of(const char *text)
 }
 
 /* `numbers`: from nvtx_numbers_of(). Returns 0 if the name is too long, and is recorded whole. Long
- * texts after the name are cut. Ids of inputs are dropped, as each is the op_id of another
- * event. */
+ * texts after the name are cut. Ids of inputs are dropped: each is the op_id of another event. */
 int nvtx_numbered_read(struct nvtx_numbered *read, const char *text, const char *numbers);
 
 #endif

@@ -103,8 +103,7 @@ static void pop_now(const struct annot_value *values, size_t count)
 
 /* ---- Values of ranges that were popped too early --------------------------------------------- */
 
-/* Makes a value permanent, because its texts are invalid when the range ends: interned names
- * stay. */
+/* Makes a value permanent, as its texts are invalid when the range ends: interned names stay. */
 static struct annot_value value_that_stays(struct annot_value value)
 {
     if (!value.key_name)
