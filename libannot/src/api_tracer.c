@@ -77,7 +77,7 @@ static APART annot_name intern_code(char *text, const struct code_text *code)
 
 static annot_name name_code(const struct code_text *code)
 {
-    if (codes_domain == 0) /* partner: the loads of emitted calls; concurrent calls get the same */
+    if (codes_domain == 0) /* partner: loads of emitted calls; concurrent calls get the same id */
         annot_store_relaxed(&codes_domain, annot_domain_create(ANNOT_PYTHON_DOMAIN));
     char *scratch = scratch_take();
     annot_name name = scratch ? intern_code(scratch, code) : 0;
@@ -448,7 +448,7 @@ annot_name annot_function_name(const char *file, uint64_t offset, uint64_t inode
     FORWARD_VALUE(function_name, 0, file, offset, inode);
     if (!file)
         return annot_name_intern(file);
-    if (calls_domain == 0) /* partner: the loads of emitted calls; concurrent calls get the same */
+    if (calls_domain == 0) /* partner: loads of emitted calls; concurrent calls get the same id */
         annot_store_relaxed(&calls_domain, annot_domain_create(ANNOT_FUNCTIONS_DOMAIN));
     char *scratch = scratch_take();
     annot_name name = scratch ? intern_function(scratch, file, offset, inode) : 0;

@@ -68,7 +68,8 @@ static int take(uint32_t *word, uint32_t state)
     return annot_cas_acq_rel(word, &state, next);
 }
 
-/* SUMS_DONE -> FREE, the same: of a thread that stopped counting. Counted first, for a kill. */
+/* SUMS_DONE -> FREE, the same: of a thread that stopped counting. Counted first: a kill may
+ * follow. */
 static int take_sums(struct segment *segment, uint32_t index, uint32_t state)
 {
     uint64_t *lost = &segment->header->shared.lost[ANNOT_LOSS_OVERWRITTEN];

@@ -266,7 +266,7 @@ enum { FIRST_REALTIME = 32, KERNEL_SET_SIZE = 8 };
 /* The bit of a signal in the kernel's set. */
 #define BIT(number) (UINT64_C(1) << ((number)-1))
 
-/* Excludes the C library's internal signals, below its own first real-time signal. */
+/* Excludes the C library's internal signals: from the kernel's first real-time one to its own. */
 static uint64_t blockable(void)
 {
     const uint64_t synchronous = BIT(SIGSEGV) | BIT(SIGBUS) | BIT(SIGFPE) | BIT(SIGILL) |

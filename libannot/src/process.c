@@ -200,7 +200,7 @@ static APART int create_and_publish(int directory_fd, const struct session *sess
     return 0;
 }
 
-/* Moves losses from before the process had a place to it. */
+/* Moves losses that the process counted before it had a place. */
 static void move_to_place(uint64_t place, int cause)
 {
     if (annot_load_relaxed(&wiped->lost[cause]))

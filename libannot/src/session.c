@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Choice of a process's session: see directory.h.
  *
- * In order: the target file of this very process, if one attached to it; the environment; the
- * session that this process, or the one it was forked from, was in before; the nearest collector or
- * attached process above this process, which also covers children that were given an empty
- * environment. A session with a free lock is over. */
+ * In order: the target file of this very process, if a collector attached to it; the environment;
+ * the session that this process, or the one it was forked from, was in before; the nearest
+ * collector or attached process above this process, which also covers children that were given an
+ * empty environment. A session with a free lock is over. */
 #include "session.h"
 
 #include "proc.h"
