@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What a sample says in numbers, its parts, and its set. Numbers of later versions have a name as
- * well: unknown. Thread-safety: one thread per object. */
+/* Values of a sample, its parts, and its set. Numbers of later versions are named "unknown".
+ * Thread-safety: one thread per object. */
 #include "sample.h"
 #include "vec.h"
 
@@ -45,7 +45,8 @@ const char *stack_end_name(unsigned end)
 
 struct off_share sample_off_share(const struct sample_sets *sets, const struct sample *sample)
 {
-    if (sample->set == SAMPLE_SET_OFF_CPU && sample->value_count == 2) /* as its types say */
+    if (sample->set == SAMPLE_SET_OFF_CPU && sample->value_count == 2) /* shortcut for the fixed
+                                                                        * set */
         return (struct off_share){.blocked_ns = (uint64_t)sample->values[0],
                                   .runnable_ns = (uint64_t)sample->values[1]};
     enum sample_role role = sample_role(sets, sample);
@@ -74,11 +75,11 @@ void sample_set_wait(struct sample *sample, int64_t wake_ns, int64_t values[2])
     sample->value_count = 2;
 }
 
-/* Each part is as long as it is in what is left; they come one behind the other. */
+/* Cuts the parts, which follow each other, to [from_ns, to_ns). */
 static void cut_parts(struct sample *sample, int64_t from_ns, int64_t to_ns, int64_t *values)
 {
     uint64_t at = (uint64_t)sample->time_ns, from = (uint64_t)from_ns, to = (uint64_t)to_ns;
-    uint64_t begin = 0, low = from - at, high = to - at; /* since its begin */
+    uint64_t begin = 0, low = from - at, high = to - at; /* since the sample's begin */
     int count = sample->value_count < SAMPLE_VALUES_MAX ? sample->value_count : SAMPLE_VALUES_MAX;
     for (int i = 0; i < count; i++) {
         uint64_t end = begin + (uint64_t)sample->values[i];
@@ -92,13 +93,14 @@ static void cut_parts(struct sample *sample, int64_t from_ns, int64_t to_ns, int
     sample->end_ns = to_ns;
 }
 
-/* How much of a value that is spread evenly over `whole_ns` comes in the first of them. */
+/* Share of a value that is spread evenly over `whole_ns` in its first `first_ns`. */
 static int64_t part_of(int64_t value, int64_t first_ns, int64_t whole_ns)
 {
     return (int64_t)((double)value * ((double)first_ns / (double)whole_ns));
 }
 
-/* Short waits: nobody knows where in the interval. Those of all parts of it add up to its own. */
+/* Short waits have no known place in their interval. Cutting at one time gives parts that add
+ * up. */
 static bool cut_evenly(struct sample *sample, int64_t from_ns, int64_t to_ns, int64_t *values)
 {
     int64_t begin_ns = sample->time_ns, whole_ns = sample_told_ns(sample) - begin_ns;
@@ -141,7 +143,7 @@ bool sample_cut(const struct sample_sets *sets, struct sample *sample, int64_t f
 enum { SLAB_BYTES = 16384 };
 
 union row {
-    union row *next; /* of those that are free */
+    union row *next; /* in a free row */
     int64_t value;
 };
 
@@ -150,7 +152,7 @@ struct slab {
     union row rows[];
 };
 
-/* Of the row in which so many values fit: 0 to 3. */
+/* Index of the size class for so many values: 0 to 3. */
 static unsigned class_of(unsigned count)
 {
     return count > 4 ? 3 : count > 2 ? 2 : count > 1;
@@ -326,7 +328,7 @@ static uint8_t counted_role(const struct sample_set *set)
     return of_lines ? SAMPLE_ROLE_LINES : SAMPLE_ROLE_CALLS;
 }
 
-/* A set with a flag that nobody knows may mean anything. */
+/* A set with an unknown flag has no known meaning. */
 static uint8_t role_of(const struct sample_set *set)
 {
     if (set->flags & ~(unsigned)SAMPLE_SET_FLAGS_KNOWN)
@@ -349,7 +351,7 @@ static bool same_set(const struct sample_set *a, const struct sample_set *b)
            a->count == b->count && memcmp(a->types, b->types, a->count * sizeof(a->types[0])) == 0;
 }
 
-/* What is empty has no name and no values. */
+/* True if it has no name, no values and no flags. */
 static bool is_empty(const struct sample_set *set)
 {
     return set->name == 0 && set->count == 0 && set->flags == 0;

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Values at a stack: what a thread was doing at an instant on a CPU, in a stretch off it, what it
- * allocated there. Its set says which.
- *
- * Stacks, frames and range paths are ordinals of model/stacks.h, threads those of the trace. Times
- * are CLOCK_MONOTONIC nanoseconds. Samples of one thread come in order of time_ns, but for those
- * with an end, which come then. Thread-safety: plain data. */
+/* Values at a stack: the activity of a thread at an instant on a CPU, a stretch off the CPU, or an
+ * allocation, by its set. Stacks, frames and range paths are ordinals of model/stacks.h, threads
+ * those of the trace. Times are CLOCK_MONOTONIC nanoseconds. Samples of one thread are in order of
+ * time_ns, but those with an end are in order of their end. Thread-safety: plain data. */
 #ifndef ANNOT_MODEL_SAMPLE_H
 #define ANNOT_MODEL_SAMPLE_H
 
@@ -17,13 +15,11 @@
 /* ---- Sets -------------------------------------------------------------------------------------
  */
 
-/* What samples measure: value types, and the sets of them that samples bring.
- *
- * A sample belongs to a set, which says how many values it has, of which types, and what its times
- * mean. Readers go by types and flags, never by a set's number: CPU time is whatever has the type
- * VALUE_TYPE_CPU. Numbers below VALUE_TYPE_OWN and SAMPLE_SET_OWN are the format's, the same in
- * every recording; those from there on are defined by each recording, with names. What is not
- * defined has no type, no flag and no name. */
+/* Value types, and the sets of values that samples have. A sample belongs to a set, which gives the
+ * number of its values, their types, and the meaning of its times. Readers go by types and flags,
+ * never by a set's number: every value of type VALUE_TYPE_CPU is CPU time. Numbers below
+ * VALUE_TYPE_OWN and SAMPLE_SET_OWN are the format's, the same in every recording; higher ones are
+ * defined by each recording, with names. An undefined number has no type, no flag and no name. */
 
 /* Numbers are those of the recording format: explicit and append-only. */
 enum value_type_number {
@@ -46,32 +42,33 @@ enum value_type_number {
     VALUE_TYPE_FLOPS = 16,
     VALUE_TYPE_DRAM_BYTES = 17,
     VALUE_TYPE_ENERGY = 18,      /* microjoules */
-    VALUE_TYPE_CALLEES = 19,     /* calls of functions that are traced themselves, */
+    VALUE_TYPE_CALLEES = 19,     /* calls of functions that are traced too, */
     VALUE_TYPE_CALLEE_TIME = 20, /* and nanoseconds in them */
     VALUE_TYPE_FIXED = 21,
     VALUE_TYPE_OWN = 64,
 };
 
-/* Whether values of a type add up. Numbers of the recording format. */
+/* How values of a type add up. Numbers of the recording format. */
 enum value_sum {
-    VALUE_SUM_UNKNOWN = 0, /* nothing is known of it */
+    VALUE_SUM_UNKNOWN = 0, /* not recorded */
     VALUE_SUM_ADDS = 1,
-    VALUE_SUM_LEVEL = 2, /* a temperature: there is no sum */
+    VALUE_SUM_LEVEL = 2, /* such as a temperature: has no sum */
 };
 
 struct value_type {
-    uint32_t name, unit; /* strings; of fixed ones 0: value_type_name() */
+    uint32_t name, unit; /* strings; 0 for fixed types: value_type_name() */
     uint8_t sum;         /* enum value_sum */
 };
 
 enum sample_set_flags {
-    SAMPLE_SET_EXACT = 1u << 0,    /* each counts for itself: nothing was left out between them */
+    SAMPLE_SET_EXACT = 1u << 0,    /* each counts for itself: the samples are complete */
     SAMPLE_SET_STRETCH = 1u << 1,  /* from time_ns to end_ns; the values are its parts, in order */
     SAMPLE_SET_HEAP = 1u << 2,     /* `id` is the address of a block */
-    SAMPLE_SET_INTERVAL = 1u << 3, /* what was counted from time_ns to end_ns: no instant */
-    SAMPLE_SET_LAUNCH = 1u << 4,   /* at time_ns its thread launched work of a queue, whose spans
-                                      have that origin_ns; one value: launches it stands for */
-    SAMPLE_SET_LINES = 1u << 5,    /* counts how often lines ran, where others count calls */
+    SAMPLE_SET_INTERVAL = 1u << 3, /* counted from time_ns to end_ns, not at an instant */
+    SAMPLE_SET_LAUNCH = 1u << 4,   /* at time_ns its thread launched work of a queue; the spans of
+                                    * that work have this origin_ns; one value: the launches that it
+                                    * stands for */
+    SAMPLE_SET_LINES = 1u << 5,    /* counts executions of lines, where others count calls */
     SAMPLE_SET_FLAGS_KNOWN = (1u << 6) - 1,
 };
 
@@ -79,31 +76,31 @@ enum sample_set_number {
     SAMPLE_SET_NONE = 0,
     SAMPLE_SET_CPU = 1,         /* {cpu} */
     SAMPLE_SET_OFF_CPU = 2,     /* STRETCH {blocked, runnable} */
-    SAMPLE_SET_SHORT_WAITS = 3, /* INTERVAL {blocked, runnable}: sums of stretches that are too
-                                   short to be recorded one by one */
+    SAMPLE_SET_SHORT_WAITS = 3, /* INTERVAL {blocked, runnable}: sums of stretches too short to be
+                                 * recorded one by one */
     SAMPLE_SET_FIXED = 4,
     SAMPLE_SET_OWN = 16,
     SAMPLE_SET_MAX = 4096,
 };
 
-/* What readers of CPU time and waits take a set for; from its flags and types. */
+/* How readers of CPU time and waits treat a set; derived from its flags and types. */
 enum sample_role {
     SAMPLE_ROLE_OTHER = 0,
     SAMPLE_ROLE_CPU = 1,         /* at an instant, with CPU time */
     SAMPLE_ROLE_OFF_CPU = 2,     /* stretches of blocked or runnable time */
-    SAMPLE_ROLE_SHORT_WAITS = 3, /* sums of such time in an interval, in none of the stretches */
-    SAMPLE_ROLE_LAUNCH = 4,      /* where work of queues came from */
+    SAMPLE_ROLE_SHORT_WAITS = 3, /* sums of such time in an interval, outside of all stretches */
+    SAMPLE_ROLE_LAUNCH = 4,      /* launches of queued work */
     SAMPLE_ROLE_CALLS = 5,       /* EXACT INTERVAL: calls of the leaf that began in an interval, and
-                                    the wall time in the leaf itself: nothing that was sampled */
-    SAMPLE_ROLE_LINES = 6,       /* the same of lines that ran, with all that these called; or
-                                    what of that is traced itself: callees and their time */
+                                  * the wall time in the leaf itself: counted, not sampled */
+    SAMPLE_ROLE_LINES = 6,       /* the same for lines, callees included; or the part of that in
+                                  * callees that are traced too: their calls and time */
 };
 
 enum { SAMPLE_VALUES_MAX = 8, VALUE_TYPE_MAX = 4096 };
 
 struct sample_set {
-    uint32_t name;   /* string; of fixed ones 0: sample_set_name() */
-    uint32_t period; /* of the first value: one sample stands for so much; 0: not constant */
+    uint32_t name;   /* string; 0 for fixed sets: sample_set_name() */
+    uint32_t period; /* first value that one sample stands for; 0: not constant */
     uint8_t flags;   /* enum sample_set_flags, and unknown ones */
     uint8_t count;   /* of types: at most SAMPLE_VALUES_MAX */
     uint8_t role;    /* enum sample_role: derived */
@@ -122,8 +119,8 @@ extern const struct sample_set sample_sets_fixed[SAMPLE_SET_FIXED];
 struct sample_sets *sample_sets_create(void);
 void sample_sets_destroy(struct sample_sets *sets);
 
-/* Never NULL: what is not defined is all zero. `sets` NULL: fixed ones only. Valid until the next
- * one is added. */
+/* Never NULL: an undefined set is all zero. `sets` NULL: fixed sets only. Valid until the next one
+ * is added. */
 static inline const struct sample_set *sample_set_get(const struct sample_sets *sets,
                                                       unsigned number)
 {
@@ -137,12 +134,12 @@ const struct value_type *value_type_get(const struct sample_sets *sets, unsigned
 unsigned sample_sets_count(const struct sample_sets *sets);
 unsigned value_types_count(const struct sample_sets *sets);
 
-/* The number of a new one. -ENOMEM; -ENOSPC: too many. */
+/* Adds one and returns its number. -ENOMEM; -ENOSPC: too many. */
 int64_t sample_sets_add(struct sample_sets *sets, const struct sample_set *set);
 int64_t value_types_add(struct sample_sets *sets, const struct value_type *type);
 
-/* For readers, whose numbers are given. What the format defines stays as it is. -ENOMEM; -EBADMSG:
- * no such number can be, or there is another definition of it. */
+/* For readers, which get numbers from the file. Fixed definitions stay as they are. -ENOMEM;
+ * -EBADMSG: the number is out of range or has another definition. */
 int sample_sets_define(struct sample_sets *sets, unsigned number, const struct sample_set *set);
 int value_types_define(struct sample_sets *sets, unsigned number, const struct value_type *type);
 
@@ -151,7 +148,7 @@ const char *sample_set_fixed_name(unsigned number);
 const char *value_type_fixed_name(unsigned number);
 const char *value_type_fixed_unit(unsigned number);
 
-/* Where in the set's values those of a type are; -1: it has none. */
+/* Index of the values of a type in the set; -1 if it has no such type. */
 static inline int sample_set_index(const struct sample_set *set, unsigned type)
 {
     for (int i = 0; i < set->count; i++)
@@ -163,10 +160,10 @@ static inline int sample_set_index(const struct sample_set *set, unsigned type)
 /* ---- Samples ----------------------------------------------------------------------------------
  */
 
-/* What an off-CPU thread waited for, before it became runnable. */
+/* Why an off-CPU thread waited before it became runnable. */
 enum wait_reason {
     WAIT_UNKNOWN = 0,
-    WAIT_PREEMPTED = 1, /* nothing: another thread had the CPU */
+    WAIT_PREEMPTED = 1, /* another thread had the CPU */
     WAIT_DISK = 2,
     WAIT_PAGE_FAULT = 3,
     WAIT_PIPE = 4,
@@ -188,7 +185,8 @@ const char *wait_reason_name(enum wait_reason reason);
 enum sample_flags {
     SAMPLE_PATH_KNOWN = 1u << 0, /* `path` was read from the live range stack at that instant; else
                                     it follows from the events of the thread */
-    SAMPLE_PATH_CUT = 1u << 1,   /* more ranges were open than `path` has: the outermost miss */
+    SAMPLE_PATH_CUT = 1u << 1,   /* more ranges were open than `path` has: the outermost are left
+                                  * out */
     SAMPLE_IN_KERNEL = 1u << 2,
     SAMPLE_GC = 1u << 3,
     SAMPLE_HOLDS_GIL = 1u << 4,
@@ -198,26 +196,26 @@ enum sample_flags {
 struct sample {
     int64_t time_ns, end_ns; /* end: of sets with STRETCH or INTERVAL; else 0 */
     uint64_t id;             /* of sets with HEAP; else 0 */
-    const int64_t *values;   /* value_count many; never negative; whoever keeps the sample keeps
-                                them as well (struct value_pool) */
+    const int64_t *values;   /* value_count many; never negative; kept by the keeper of the sample
+                              * (struct value_pool) */
     uint32_t thread;         /* ordinal in the trace */
-    uint32_t stack;          /* ordinal of its leaf, 0 = none */
-    uint32_t path;           /* ordinal of the innermost open range, 0 = none */
+    uint32_t stack;          /* ordinal of its leaf, 0 = not taken */
+    uint32_t path;           /* ordinal of the innermost open range, 0 = outside of ranges */
     uint16_t set;            /* struct sample_set */
     uint16_t cpu;
     uint8_t reason;                 /* enum wait_reason */
     uint8_t flags;                  /* enum sample_flags */
     uint8_t native_end, python_end; /* enum stack_end (numbers of the recording format too) */
-    uint8_t value_count;            /* as its set says, if that is known */
+    uint8_t value_count;            /* as in its set, if that is defined */
 };
 
-/* In an initializer: .set = SAMPLE_SET_CPU, SAMPLE_VALUES(10000). They last as long as the block.
- */
+/* In an initializer: .set = SAMPLE_SET_CPU, SAMPLE_VALUES(10000). The values live as long as the
+ * block. */
 #define SAMPLE_VALUES(...)                                                                         \
     .values = (const int64_t[]){__VA_ARGS__},                                                      \
     .value_count = sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t)
 
-/* When a sample is told: its instant, or its end. */
+/* Time at which readers order it: its instant, or its end. */
 static inline int64_t sample_told_ns(const struct sample *sample)
 {
     return sample->end_ns > sample->time_ns ? sample->end_ns : sample->time_ns;
@@ -229,7 +227,7 @@ static inline enum sample_role sample_role(const struct sample_sets *sets,
     return (enum sample_role)sample_set_get(sets, sample->set)->role;
 }
 
-/* 0: its set has none of that type. */
+/* 0 if its set has no value of that type. */
 static inline int64_t sample_value(const struct sample_sets *sets, const struct sample *sample,
                                    unsigned type)
 {
@@ -248,32 +246,32 @@ static inline uint64_t sample_cpu_ns(const struct sample_sets *sets, const struc
 /* The parts of a stretch off the CPU, which make up all of it; zeros for other samples. */
 struct off_share {
     uint64_t runnable_ns; /* it could have run, but others had the CPUs */
-    uint64_t blocked_ns;  /* it waited for something */
+    uint64_t blocked_ns;  /* it waited for an event */
 };
 
-/* Every output that tells them takes them from here, so that they agree. Also of short waits. */
+/* All outputs of these times use this function, so that they agree. Also for short waits. */
 struct off_share sample_off_share(const struct sample_sets *sets, const struct sample *sample);
 
-/* Makes it one off the CPU from time_ns to end_ns that was woken at `wake_ns`: 0 = not at all, or
- * it was preempted, which `reason` says. `values` are its own from then on. */
+/* Makes it a stretch off the CPU from time_ns to end_ns, woken at `wake_ns`: 0 = never woken, or
+ * preempted according to `reason`. The sample keeps a pointer to `values`. */
 void sample_set_wait(struct sample *sample, int64_t wake_ns, int64_t values[2]);
 
-/* The part of it in [from, to): false if there is none. Short waits are spread evenly over their
- * interval; what another one counted is not divided: all of it, or nothing. `values`: room for new
+/* Cuts it to [from, to); false if that leaves no part. Short waits are spread evenly over their
+ * interval; other counts are not divided: they stay whole or are dropped. `values`: room for new
  * ones. */
 bool sample_cut(const struct sample_sets *sets, struct sample *sample, int64_t from_ns,
                 int64_t to_ns, int64_t values[SAMPLE_VALUES_MAX]);
 
-/* Copies of values, for samples that are kept. `{0}` is empty. Memory: 8 to 64 bytes a sample, kept
- * for others when one is dropped. */
+/* Copies of values, for samples that are kept. `{0}` is empty. Memory: 8 to 64 bytes a sample,
+ * reused after a drop. */
 struct value_pool {
     void *free[4]; /* rows of 1, 2, 4 and 8 values */
     void *slabs;
 };
 
-/* The sample's values become the pool's. 0 or -ENOMEM. */
+/* Copies the sample's values into the pool. 0 or -ENOMEM. */
 int value_pool_keep(struct value_pool *pool, struct sample *sample);
-/* A sample that was kept goes. */
+/* Frees the values of a kept sample. */
 void value_pool_drop(struct value_pool *pool, const struct sample *sample);
 void value_pool_free(struct value_pool *pool);
 

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The tables behind stacks.h: entries in order of appearance, and an index by content.
- *
- * A stack costs its 8 bytes and about 6 of index. The index covers the entries up to `indexed` and
- * is brought up to date by the first look-up, so that readers, which only append, have none. What
- * is forgotten leaves the front of the table; ordinals go on. Invariant: an entry's parent has a
- * smaller ordinal, so walks towards the root end. Thread-safety: none. */
+/* Tables of stacks.h: entries in order of appearance, and an index by content. A stack costs its 8
+ * bytes and about 6 of index. The index covers the entries up to `indexed` and is brought up to
+ * date by the first look-up, so that readers, which only append, have no index. Forgotten stacks
+ * leave the front of the table; ordinals go on. Invariant: an entry's parent has a smaller ordinal,
+ * so walks towards the root end. Thread-safety: none. */
 #include "stacks.h"
 
 #include "hash.h"
@@ -20,7 +19,7 @@ enum { FIRST_CAPACITY = 256 };
 
 #define ORDINAL_MAX UINT32_C(0x7fffffff)
 
-/* How many leading bytes of an entry say where it is looked for, and whether it is the one. */
+/* Leading bytes of an entry that are hashed, and that must be equal. */
 struct key_size {
     uint32_t hashed, compared;
 };
@@ -28,7 +27,7 @@ struct key_size {
 struct interned {
     uint8_t *items;
     uint32_t item_size, capacity;
-    uint32_t base, count; /* ordinals that are there: [base, count) */
+    uint32_t base, count; /* existing ordinals: [base, count) */
     uint32_t *slots;      /* ordinal of an entry; 0 = free, as entry 0 needs no look-up */
     uint32_t slot_count, indexed;
     struct key_size (*key_size)(const void *item); /* NULL: all of it */
@@ -38,7 +37,7 @@ enum { RECENT_PATH_BITS = 8 };
 
 struct stacks {
     struct interned modules, sources, labels, frames, stacks, paths;
-    uint32_t recent_paths[1 << RECENT_PATH_BITS]; /* by a hash: what was added or found last */
+    uint32_t recent_paths[1 << RECENT_PATH_BITS]; /* by a hash: the last one added or found */
     VEC(struct frame_name) names;
 };
 
@@ -74,7 +73,7 @@ static int64_t append(struct interned *table, const void *item)
     return table->count++;
 }
 
-/* Where `item` is, or the free slot for it. */
+/* The slot of `item`, or the free slot for it. */
 static uint32_t *slot_of(const struct interned *table, const void *item)
 {
     struct key_size key = table->key_size ? table->key_size(item)
@@ -168,7 +167,7 @@ bool frame_is_named_late(const struct frame *frame)
            (frame->kind == FRAME_NATIVE || frame->kind == FRAME_KERNEL || frame->kind == FRAME_JIT);
 }
 
-/* One that has no name yet is the one that lies there, whatever that is called. */
+/* A frame without a label yet equals any frame at its place, whatever its label. */
 static struct key_size frame_key_size(const void *item)
 {
     const struct frame *frame = item;
@@ -426,7 +425,7 @@ uint32_t stacks_kept_count(const struct stacks *stacks)
 /* ---- Inlined functions ------------------------------------------------------------------------
  */
 
-/* So deep are functions inlined into each other; foreign recordings may have circles. */
+/* Maximum depth of inlining; foreign recordings may have cycles. */
 enum { INLINED_MAX = 64 };
 
 static bool has_inlined(const struct stacks *stacks)
@@ -437,7 +436,7 @@ static bool has_inlined(const struct stacks *stacks)
     return false;
 }
 
-/* The stack of a frame, with those that its code lies in between. 0: out of memory. */
+/* Pushes a frame and the frames that it is inlined into. 0: out of memory. */
 static uint32_t push_inlined(struct stacks *stacks, uint32_t parent, uint32_t frame)
 {
     uint32_t chain[INLINED_MAX], count = 0;
@@ -527,7 +526,7 @@ const struct range_path *stacks_get_path(const struct stacks *stacks, uint32_t o
     return get(&stacks->paths, ordinal);
 }
 
-/* Both kinds of node begin with {parent, what}. */
+/* Both kinds of node begin with {parent, content}. */
 _Static_assert(sizeof(struct stack) == 8 && offsetof(struct range_path, name) == 4,
                "nodes are alike");
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tables behind trace.h. Invariant: string 0 is the empty string. Thread-safety: one owner. */
+/* Tables of trace.h. Invariant: string 0 is the empty string. Thread-safety: one owner. */
 #include "trace_parts.h"
 
 #include "number.h"
@@ -69,7 +69,7 @@ void trace_destroy(struct trace *trace)
 
 typedef int64_t strtab_put_fn(struct strtab *table, const char *bytes, size_t length);
 
-/* Puts text as it is, or repaired. */
+/* Puts text unchanged, or repaired. */
 static int64_t put_text(struct trace *trace, const char *bytes, size_t length, strtab_put_fn *put)
 {
     if (utf8_is_text(bytes, length))
@@ -279,7 +279,7 @@ struct trace_fact *trace_fact(struct trace *trace, uint32_t index)
     return index < trace->facts.count ? &trace->facts.items[index] : NULL;
 }
 
-/* The fact of that name, made if new. */
+/* The fact of that name, added if new. */
 static int64_t find_fact(struct trace *trace, uint32_t name)
 {
     for (size_t i = 0; i < trace->facts.count; i++)
@@ -388,7 +388,7 @@ static const struct wide_key *scope_key(const struct scope *scope, struct wide_k
     return key;
 }
 
-/* The first of equal ones is found. */
+/* The first of equal scopes is found. */
 static int index_all(struct trace *trace)
 {
     struct wide_key key;
@@ -567,16 +567,12 @@ const struct trace_stream *trace_stream_get(const struct trace *trace, uint32_t 
 
 /* ---- References ------------------------------------------------------------------------------ */
 
-/* Of tables that somebody else has written: each reference leads to an entry that is there, parents
- * to a first one, so that nobody who follows them needs to look. Strings need none of this:
- * trace_string knows every ordinal. */
+/* References between the tables of a foreign trace. Afterwards each leads to an existing entry and
+ * parents lead to a root, so users need no check. Strings need no check: trace_string accepts every
+ * ordinal. Thread-safety: the trace's owner. */
 
-/* References between the tables of a trace that somebody else has written: each leads to an entry
- * that is there, parents to a first one, so that nobody who follows them needs to look. Strings
- * need none of this: trace_string knows every ordinal. Thread-safety: the trace's owner. */
-
-/* Parents that go round: the link that closes the circle goes. `walk[i]` is the number of the walk
- * that came by process i, 0: none did. */
+/* Cycles of parents: removes the link that closes the cycle. `walk[i]` is the number of the walk
+ * that visited process i, 0: not visited. */
 static int check_parents(struct trace *trace)
 {
     size_t count = trace->processes.count;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Names that stand for labels: see trace.h. Invariant: both are there, so that nobody who follows a
- * name to its label needs to look. Thread-safety: the trace's owner. */
+/* Names that stand for labels: see trace.h. Invariant: both exist, so users that follow a name to
+ * its label need no check. Thread-safety: the trace's owner. */
 #include "trace_parts.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@ static uint32_t number_at(const ordinal_vec *numbers, uint32_t index)
     return index < numbers->count ? numbers->items[index] : 0;
 }
 
-/* 0 or -ENOMEM. */
+/* Extends `numbers` to `index`. 0 or -ENOMEM. */
 static int reach(ordinal_vec *numbers, uint32_t index)
 {
     while (numbers->count <= index)
@@ -22,7 +22,7 @@ static int reach(ordinal_vec *numbers, uint32_t index)
     return 0;
 }
 
-/* The first name of a label is the one that others get. */
+/* trace_label_name returns the first name of a label. */
 static int link_name(struct trace *trace, const struct trace_label_name *name)
 {
     if (reach(&trace->names_by_label, name->label) != 0 ||

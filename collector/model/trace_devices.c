@@ -50,7 +50,7 @@ const struct trace_device *trace_device_of_thread(const struct trace *trace, uin
 
 /* ---- Which are the same ---------------------------------------------------------------------- */
 
-/* 1 + ordinal; 0: of nobody that is known. */
+/* 1 + ordinal; 0: unknown. */
 static uint32_t host_of(const struct trace *trace, const struct trace_device *device)
 {
     const struct trace_lane *lane = device->lane ? trace_lane_get(trace, device->lane - 1) : NULL;
@@ -73,7 +73,7 @@ static bool is_same_text(const struct trace *trace, uint32_t one, uint32_t other
            (one == other || strcmp(text_of(trace, one), text_of(trace, other)) == 0);
 }
 
-/* "00000000:1A:00.0" is "0000:1a:00.0": domains have more digits or fewer. */
+/* "00000000:1A:00.0" is "0000:1a:00.0": the number of digits of a domain varies. */
 static bool is_same_place(const struct trace *trace, uint32_t one, uint32_t other)
 {
     const char *left = text_of(trace, one), *right = text_of(trace, other);

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* What a human calls a process, a thread or a function.
- *
- * A command line becomes the program, or for interpreters program and script. A forked child is
- * "(worker N)" of the program it was forked from, counted by start among its like siblings; a
- * worker of a worker is "(worker N.M)". Foreign recordings may hold cycles: every walk upwards is
- * bounded. Thread-safety: reads the trace only. */
+/* Display names of processes, threads and functions. A command line becomes the program, or for
+ * interpreters program and script. A forked child is "(worker N)" of the program it was forked
+ * from, counted by start among similar siblings; a worker of a worker is "(worker N.M)". Foreign
+ * recordings may hold cycles: every walk upwards is bounded. Thread-safety: reads the trace
+ * only. */
 #include "sample.h"
 #include "stacks.h"
 #include "text.h"
@@ -16,10 +15,10 @@
 
 enum { WORD_SIZE = 4096, WORDS_MAX = 64, GENERATIONS_MAX = 8, PLACE_SIZE = 512 };
 
-/* How a process came to be, as far as its label goes. */
+/* Origin of a process, as far as its label needs it. */
 enum role {
     ROLE_PROGRAM,
-    ROLE_FORKED,     /* runs what its parent ran              */
+    ROLE_FORKED,     /* runs its parent's program */
     ROLE_SPAWNED,    /* multiprocessing, start method spawn   */
     ROLE_FORKSERVER, /* multiprocessing's server of forks     */
     ROLE_TRACKER,    /* multiprocessing's resource tracker    */
@@ -62,7 +61,7 @@ static bool is_python(const char *program)
     return strncmp(program, "python", 6) == 0 || strncmp(program, "pypy", 4) == 0;
 }
 
-/* What follows the program's name: "script.py", "-m module", "-c", or nothing. */
+/* Adds the argument that identifies the script: "script.py", "-m module", "-c", or no text. */
 static void add_script(struct text *text, const char *rest, bool python)
 {
     char word[WORD_SIZE];
@@ -90,7 +89,7 @@ static const char *string_of(const struct trace *trace, uint32_t ordinal)
     return trace_string(trace, ordinal)->bytes;
 }
 
-/* The program without what multiprocessing passes to it. */
+/* Adds the program without the arguments of multiprocessing. */
 static void add_program(struct text *text, const struct trace *trace,
                         const struct trace_process *process, enum role role)
 {
@@ -135,7 +134,7 @@ static int64_t start_of(const struct trace_process *process)
     return process->fork_ns ? process->fork_ns : process->start_ns;
 }
 
-/* 1 for the first of the unnamed children of the same parent that came to be in the same way. */
+/* 1 + the earlier unnamed children of the same parent with the same role. */
 static uint32_t number_among_siblings(const struct trace *trace, uint32_t ordinal, enum role role)
 {
     const struct trace_process *self = trace_process_get(trace, ordinal);
@@ -151,7 +150,7 @@ static uint32_t number_among_siblings(const struct trace *trace, uint32_t ordina
     return number;
 }
 
-/* The chain of forked unnamed processes from `ordinal` up; at the end the one they stem from. */
+/* The chain of forked unnamed processes from `ordinal` up; it ends with their origin. */
 static uint32_t fork_chain(const struct trace *trace, uint32_t ordinal, uint32_t *chain)
 {
     uint32_t length = 0;
@@ -165,7 +164,8 @@ static uint32_t fork_chain(const struct trace *trace, uint32_t ordinal, uint32_t
     return length;
 }
 
-/* The program that people started: of the parent, for what multiprocessing starts by itself. */
+/* Adds the program that the user started: the parent's, for processes that multiprocessing
+ * starts. */
 static void add_base(struct text *text, const struct trace *trace,
                      const struct trace_process *process)
 {
@@ -188,7 +188,7 @@ static bool has_children(const struct trace *trace, uint32_t ordinal)
     return false;
 }
 
-/* Where only its workers are annotated, the server itself is not here, and they look like it. */
+/* If only its workers are annotated, the server itself is missing, and they look like it. */
 static bool is_servers_orphan(const struct trace *trace, uint32_t ordinal)
 {
     return !parent_of(trace, trace_process_get(trace, ordinal)) && !has_children(trace, ordinal);
@@ -385,7 +385,7 @@ int64_t trace_python_frame(struct trace *trace, const char *function, const char
     return label < 0 ? label : stacks_frame(trace_stacks(trace), &frame);
 }
 
-/* Of code without a file, as the sampler says it where nothing is known. */
+/* Code without a file gets the sampler's text for unknown code. */
 size_t trace_frame_place(const struct trace *trace, uint32_t ordinal, char *buffer, size_t size)
 {
     const struct frame *frame = stacks_get_frame(trace_stacks_get(trace), ordinal);
@@ -455,17 +455,14 @@ const char *trace_value_unit(const struct trace *trace, unsigned type)
 
 /* ---- Order of processes ---------------------------------------------------------------------- */
 
-/* Trees from their roots, siblings by start, each process followed by its own children. Foreign
- * recordings may hold cycles of parents; every process comes exactly once all the same. */
-
-/* The order of processes for people: trees from their roots, siblings by start, each process
- * followed by its own children. Foreign recordings may hold cycles of parents; every process comes
- * exactly once all the same. No recursion. Thread-safety: reads the trace only. */
+/* Display order of processes: trees from their roots, siblings by start, each process followed by
+ * its own children. Foreign recordings may hold cycles of parents; each process appears exactly
+ * once. No recursion. Thread-safety: reads the trace only. */
 
 struct node {
     int64_t start_ns;
     uint32_t process;
-    uint32_t first_child, next_sibling; /* process + 1; 0 = none */
+    uint32_t first_child, next_sibling; /* process + 1; 0 = end of the list */
     bool placed;
 };
 
@@ -491,7 +488,7 @@ static void link_children(const struct trace *trace, const struct node *by_start
     }
 }
 
-/* Appends a process and all below it. `stack` holds the siblings that are still to come. */
+/* Appends a process and its descendants. `stack` holds the siblings to visit. */
 static uint32_t place_tree(struct node *nodes, uint32_t root, uint32_t *order, uint32_t placed,
                            uint32_t *stack)
 {

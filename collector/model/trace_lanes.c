@@ -18,7 +18,7 @@ int64_t trace_lane_add(struct trace *trace, uint64_t id)
     return error ? error : ordinal;
 }
 
-/* The ids of tracks are the same in all processes, those of the others are not. */
+/* Ids of tracks are the same in all processes, ids of other lanes are per process. */
 #define LANE_KEY(kind, process, id) WIDE_KEY(kind, (kind) == LANE_TRACK ? 0 : (process), id)
 
 int trace_lane_set_id(struct trace *trace, uint32_t ordinal, uint64_t id)

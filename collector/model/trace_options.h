@@ -5,11 +5,10 @@
 
 #include "trace.h"
 
-/* The FACT_COUNT of functions of Python that calls, or lines, were traced of; in each process. */
+/* The FACT_COUNT of Python functions with traced calls or lines; in each process. */
 #define TRACE_FACT_TRACED "functions of Python traced"
 
-/* Begins FACT_NOTEs: an option of `annot record` that could not do what it is for, and the reason.
- */
+/* Prefix of FACT_NOTEs: an option of `annot record` without effect, and the reason. */
 #define TRACE_FACT_IDLE_OPTION "option without effect: "
 
 uint32_t trace_idle_option_count(const struct trace *trace);

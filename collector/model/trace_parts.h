@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a trace holds. Shared by trace*.c only. */
+/* Contents of a trace. Shared by trace*.c only. */
 #ifndef ANNOT_TRACE_PARTS_H
 #define ANNOT_TRACE_PARTS_H
 
@@ -14,10 +14,11 @@ typedef VEC(uint32_t) ordinal_vec;
 
 struct trace {
     struct strtab strings;
-    struct strtab *unknown; /* texts for ordinals that are not there, made on demand */
+    struct strtab *unknown; /* texts for unknown ordinals, made on demand */
     VEC(struct scope) scopes;
     struct wide_map scopes_known; /* the four numbers -> ordinal */
-    uint32_t scopes_indexed;      /* in scopes_known; readers, which only set, look nothing up */
+    uint32_t scopes_indexed;      /* in scopes_known; readers only set scopes and never look one
+                                   * up */
     VEC(struct trace_host) hosts;
     VEC(struct trace_clock) clocks;
     VEC(struct trace_anchor) anchors;
@@ -37,7 +38,7 @@ struct trace {
     struct trace_session session;
     struct trace_sampling sampling;
     VEC(struct trace_label_name) label_names;
-    ordinal_vec names_by_label, labels_by_name; /* by ordinal; shorter if there is nothing */
+    ordinal_vec names_by_label, labels_by_name; /* by ordinal; may be shorter than the tables */
     struct stacks *stacks;
     struct sample_sets *sets;
 };
