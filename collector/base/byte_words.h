@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Whether a text has bytes of some kind, looked at eight at a time. Thread-safety: no state. */
+/* Searches texts for kinds of bytes, eight bytes at a time. Thread-safety: no state. */
 #ifndef ANNOT_BYTE_WORDS_H
 #define ANNOT_BYTE_WORDS_H
 
@@ -10,7 +10,7 @@
 
 #define BYTE_WORDS_ONES UINT64_C(0x0101010101010101)
 
-/* Not 0: one of the eight bytes is less than `limit`, at most 128; is `byte`. */
+/* Not 0 if one of the eight bytes is less than `limit`, at most 128; equals `byte`. */
 static inline uint64_t byte_word_less(uint64_t word, uint8_t limit)
 {
     return (word - BYTE_WORDS_ONES * limit) & ~word & BYTE_WORDS_ONES << 7;
@@ -21,7 +21,7 @@ static inline uint64_t byte_word_has(uint64_t word, uint8_t byte)
     return byte_word_less(word ^ BYTE_WORDS_ONES * byte, 1);
 }
 
-/* Those of a text of one to seven bytes, some of them several times. */
+/* Word made of a text of one to seven bytes; some appear several times. */
 static inline uint64_t byte_word_short(const char *bytes, size_t length)
 {
     uint32_t first, last;
@@ -35,7 +35,7 @@ static inline uint64_t byte_word_short(const char *bytes, size_t length)
     return first | (uint64_t)last << 32;
 }
 
-/* Does `test`, which is one of the above or several, hold for any? */
+/* True if `test`, one of the above or a combination, holds for any byte. */
 static inline bool byte_words_any(const char *bytes, size_t length, uint64_t (*test)(uint64_t))
 {
     uint64_t word;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* clock_gettime as one number, without what a time namespace adds to it. Thread-safety: yes. */
+/* clock_gettime as one number, without the offset of a time namespace. Thread-safety: yes. */
 #include "clock_now.h"
 
 #include "file_io.h"
@@ -18,7 +18,7 @@
 static int64_t monotonic_ahead_ns, boot_ahead_ns; /* W: once */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-/* Whether the offsets that /proc has are those of the process: they are its children's. */
+/* True if the offsets in /proc, which are those of the children, apply to this process. */
 static bool shares_with_children(void)
 {
     struct stat own, children;
@@ -52,7 +52,7 @@ struct timespec clock_own_time(int64_t machine_ns)
     return (struct timespec){ns / SECOND_NS, ns % SECOND_NS};
 }
 
-/* The kernel's sum is unsigned: of what began before its namespace's clock did, it is huge. */
+/* The kernel's sum is unsigned: it is huge for processes older than the clock of the namespace. */
 uint64_t clock_machine_ticks(uint64_t own_ticks)
 {
     pthread_once(&once, read_ahead);

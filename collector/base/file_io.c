@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Loops around read and write. SIGXFSZ is blocked in the calling thread while it writes, and taken
- * off the queue if the write raised it. Thread-safety: yes. */
+/* Loops around read and write. SIGXFSZ is blocked in the calling thread while it writes, and
+ * removed from the queue if the write raised it. Thread-safety: yes. */
 #include "file_io.h"
 
 #include <errno.h>

@@ -7,7 +7,7 @@
 
 /* ---- Of 128 bits ----------------------------------------------------------------------------- */
 
-/* Two lanes of 64 bits that are mixed with each other after every 16 bytes. */
+/* Two lanes of 64 bits, mixed after every 16 bytes. */
 
 static uint64_t turn(uint64_t x, int bits)
 {
@@ -52,7 +52,7 @@ struct hash128 hash128_bytes(const void *bytes, size_t size, struct hash128 seed
 
 /* ---- Checksum -------------------------------------------------------------------------------- */
 
-/* CRC-32C: by the SSE4.2 instruction where there is one, else eight tables at a time ("slicing by
+/* CRC-32C: by the SSE4.2 instruction if the CPU has it, else eight tables at a time ("slicing by
  * eight", Kounavis and Berry 2005), made at first use. Thread-safety: tables are made once. */
 
 enum { TABLES = 8 };

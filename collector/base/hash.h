@@ -40,21 +40,21 @@ static inline uint64_t hash_bytes(const void *bytes, size_t size)
 /* ---- Of 128 bits ----------------------------------------------------------------------------- */
 
 /* A hash of 128 bits for keys of files: MurmurHash3 x64 128 by Austin Appleby (public domain),
- * written from its description. Fast and even, but no protection against somebody who looks for two
- * inputs of one hash. Thread-safety: pure function. Cost: about 0.2 ns a byte. */
+ * written from its description. Fast and even, but without protection against deliberate
+ * collisions. Thread-safety: pure function. Cost: about 0.2 ns a byte. */
 
 struct hash128 {
     uint64_t low, high;
 };
 
-/* `seed`: zero, or the hash of what goes before. */
+/* `seed`: zero, or the hash of the preceding bytes. */
 struct hash128 hash128_bytes(const void *bytes, size_t size, struct hash128 seed);
 
 /* ---- Checksum -------------------------------------------------------------------------------- */
 
 /* CRC-32C (Castagnoli polynomial, RFC 3720 appendix B.4): the checksum of recordings.
- * Thread-safety: pure function. Cost: about 0.15 ns a byte where the CPU has an instruction for
- * it, else 0.6. */
+ * Thread-safety: pure function. Cost: about 0.15 ns a byte if the CPU has an instruction for it,
+ * else 0.6. */
 
 /* `crc` is 0 for the first part, then the result so far. */
 uint32_t checksum_crc32c(uint32_t crc, const void *bytes, size_t size);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Linear probing behind hash_map.h. Invariant: at most 3/4 full, so every probe ends at a free
- * entry. Thread-safety: none. */
+/* Linear probing for hash_map.h. Invariant: at most 3/4 full, so every probe ends at a free entry.
+ * Thread-safety: none. */
 #include "hash_map.h"
 
 #include "hash.h"
@@ -63,7 +63,7 @@ uint64_t *map64_find(const struct map64 *map, uint64_t key)
     return entry->key != 0 ? &entry->value : NULL;
 }
 
-/* Moves the entries behind a hole back, so that none is cut off from its home. */
+/* Moves the entries after a hole back, so that all stay reachable from their home. */
 static void map64_close_hole(struct map64 *map, size_t hole)
 {
     size_t mask = map->capacity - 1;
@@ -98,7 +98,7 @@ void map64_free(struct map64 *map)
 
 /* ---- From several ---------------------------------------------------------------------------- */
 
-/* Never 0. Only where to look: what lies there is compared. */
+/* Never 0. Only a hash: the keys are compared as well. */
 static uint64_t mark_of(const struct wide_key *key)
 {
     static const uint64_t odd[WIDE_KEY_WORDS] = {
@@ -165,7 +165,7 @@ uint64_t *wide_map_find(const struct wide_map *map, const struct wide_key *key)
     return entry->mark != 0 ? &entry->value : NULL;
 }
 
-/* Moves the entries behind a hole back, so that none is cut off from its home. */
+/* Moves the entries after a hole back, so that all stay reachable from their home. */
 static void wide_close_hole(struct wide_map *map, size_t hole)
 {
     size_t mask = map->capacity - 1;

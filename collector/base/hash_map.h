@@ -12,7 +12,7 @@
 
 /* ---- From one number ------------------------------------------------------------------------- */
 
-/* A nonzero one. */
+/* An entry with a nonzero key. */
 
 struct map64_entry {
     uint64_t key; /* 0 = free */
@@ -30,20 +30,20 @@ int map64_put(struct map64 *map, uint64_t key, uint64_t value);
 /* NULL if absent. Valid until the next put or remove. */
 uint64_t *map64_find(const struct map64 *map, uint64_t key);
 
-/* Whether it was there; its value in *ret_value. */
+/* Removes the key. Returns true if it existed, with its value in *ret_value. */
 bool map64_take(struct map64 *map, uint64_t key, uint64_t *ret_value);
 
 void map64_free(struct map64 *map);
 
 /* ---- From several ---------------------------------------------------------------------------- */
 
-/* For keys that one number cannot hold. The whole key is kept and compared, so two keys never
- * meet. */
+/* For keys that do not fit one number. The whole key is kept and compared, so keys never
+ * collide. */
 
 enum { WIDE_KEY_WORDS = 4 };
 
 struct wide_key {
-    uint64_t words[WIDE_KEY_WORDS]; /* those that are not used are 0 */
+    uint64_t words[WIDE_KEY_WORDS]; /* unused ones are 0 */
 };
 
 #define WIDE_KEY(...) (&(const struct wide_key){.words = {__VA_ARGS__}})
@@ -65,7 +65,7 @@ int wide_map_put(struct wide_map *map, const struct wide_key *key, uint64_t valu
 /* NULL if absent. Valid until the next put or remove. */
 uint64_t *wide_map_find(const struct wide_map *map, const struct wide_key *key);
 
-/* Whether it was there; its value in *ret_value. */
+/* Removes the key. Returns true if it existed, with its value in *ret_value. */
 bool wide_map_take(struct wide_map *map, const struct wide_key *key, uint64_t *ret_value);
 
 void wide_map_free(struct wide_map *map);

@@ -21,7 +21,7 @@ static const char digit_pairs[] =
     "34353637383940414243444546474849505152535455565758596061626364656667"
     "6869707172737475767778798081828384858687888990919293949596979899";
 
-/* As many digits as it has, at most eight. */
+/* Without leading zeros, at most eight digits. */
 static uint8_t *put_first(uint8_t *at, uint32_t value)
 {
     uint8_t text[8];
@@ -40,7 +40,7 @@ static uint8_t *put_first(uint8_t *at, uint32_t value)
     return mempcpy(at, text + begin, sizeof(text) - begin);
 }
 
-/* Eight, whose pairs do not wait for each other. */
+/* Eight digits; independent pairs, for parallel execution. */
 static uint8_t *put_eight(uint8_t *at, uint32_t value)
 {
     uint32_t halves[] = {value / 10000, value % 10000};
@@ -116,14 +116,14 @@ static bool needs_escape(uint8_t byte)
     return byte < 0x20 || byte == '"' || byte == '\\' || byte == 0x7f || byte == 0xc2;
 }
 
-/* U+0080 to U+009F, control characters of terminals, begin with it; so does other text. */
+/* U+0080 to U+009F, control characters of terminals, begin with this byte; so does other text. */
 static bool is_control(const char *bytes, size_t size)
 {
     return (uint8_t)bytes[0] == 0xc2 && size > 1 && (uint8_t)bytes[1] >= 0x80 &&
            (uint8_t)bytes[1] < 0xa0;
 }
 
-/* One of eight bytes. */
+/* Marks bytes that may need an escape. */
 static inline uint64_t need_escape(uint64_t word)
 {
     return byte_word_less(word, 0x20) | byte_word_has(word, '"') | byte_word_has(word, '\\') |
@@ -135,13 +135,13 @@ bool json_is_plain(const char *bytes, size_t length)
     return !byte_words_any(bytes, length, need_escape);
 }
 
-/* And what may be no whole character. */
+/* Marks those and bytes of multibyte characters, which may be malformed. */
 static inline uint64_t need_care(uint64_t word)
 {
     return need_escape(word) | (word & BYTE_WORDS_ONES << 7);
 }
 
-/* Copies a text of nothing like that; false: it may have some. */
+/* Copies a text without such bytes; false if it may have some. */
 static bool copy_plain(uint8_t *to, const char *bytes, size_t length)
 {
     if (byte_words_any(bytes, length, need_care))
@@ -189,7 +189,7 @@ void json_string(struct out_stream *out, const char *bytes, size_t length)
 
 /* ---- Documents ------------------------------------------------------------------------------- */
 
-/* The text as it is, or repaired. */
+/* Writes the text, repaired if needed. */
 static void put_text(struct json_doc *doc, const char *bytes, size_t size)
 {
     if (!byte_words_any(bytes, size, need_care)) {
@@ -213,10 +213,11 @@ static void put_comma(struct json_doc *doc)
     doc->any[doc->depth] = true;
 }
 
-/* Texts up to this go out at once. */
+/* Texts up to this size are written at once. */
 enum { SHORT_TEXT = 1024 };
 
-/* What stands before a value: a comma, its key. Returns where it goes to, with so much room. */
+/* Writes the comma and the key before a value. Returns the place of the value, with so much
+ * room. */
 static uint8_t *begin_value(struct json_doc *doc, const char *key, size_t room)
 {
     size_t length = key ? strlen(key) : 0;
@@ -233,7 +234,7 @@ static uint8_t *begin_value(struct json_doc *doc, const char *key, size_t room)
     return at;
 }
 
-/* It goes up to there. */
+/* Ends the value at `at`. */
 static void end_value(const struct json_doc *doc, const uint8_t *at)
 {
     out_advance(doc->out, (size_t)(at - doc->begin));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* By integers and snprintf, never the locale. */
+/* Formats by integers and snprintf, independent of the locale. */
 #include "number.h"
 
 #include <math.h>

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Numbers as people read them: times and sizes with a sensible unit, counts with separators. The
- * same everywhere: no locale. Each call writes at most NUMBER_TEXT_SIZE bytes with NUL and returns
- * its buffer. Pure functions.
- */
+/* Numbers for people: times and sizes with a sensible unit, counts with separators. Independent of
+ * the locale. Each call writes at most NUMBER_TEXT_SIZE bytes with NUL and returns its buffer. Pure
+ * functions. */
 #ifndef ANNOT_NUMBER_H
 #define ANNOT_NUMBER_H
 
@@ -16,7 +15,7 @@ const char *number_time(uint64_t ns, char *buffer);
 /* The same without padding, for running text: "12.48 s". */
 const char *number_time_plain(uint64_t ns, char *buffer);
 
-/* With the three digits that people compare: "348 ms", "12.5 s", "0". Not padded. */
+/* With the three digits needed for comparison: "348 ms", "12.5 s", "0". Not padded. */
 const char *number_time_short(uint64_t ns, char *buffer);
 
 /* With two digits: "28 %", "4.6 %", "<0.1 %", "0 %". `whole` 0: "-". */

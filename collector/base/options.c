@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The option parser of options.h, and numbers with units as people type them: times, sizes, counts.
- *
- * Operands may stand between options: argv is reordered stably, options to the front. Every text
- * in an error is cut by snprintf; nothing is assumed about what the user typed. Own code for
- * numbers because strtod follows the locale and accepts hexadecimal, "inf" and signs. Exact:
- * integers throughout, fractions cut below the unit's resolution. */
+ * Operands may stand between options: argv is reordered stably, options to the front. Every text in
+ * an error is cut by snprintf; user input is not trusted. Numbers are parsed here because strtod
+ * follows the locale and accepts hexadecimal, "inf" and signs. Exact: integers throughout,
+ * fractions cut below the unit's resolution. */
 #include "options.h"
 
 #include <ctype.h>
@@ -108,7 +107,7 @@ unsigned options_distance(const char *a, const char *b)
     size_t a_length = strlen(a), b_length = strlen(b);
     if (a_length > WORD_MAX || b_length > WORD_MAX)
         return UINT_MAX;
-    unsigned rows[3][WORD_MAX + 1]; /* the row before the last, the last, this one */
+    unsigned rows[3][WORD_MAX + 1]; /* the row before the last, the last, the current one */
     unsigned *before = rows[0], *last = rows[1], *row = rows[2];
     for (size_t j = 0; j <= b_length; j++)
         last[j] = before[j] = (unsigned)j;
@@ -198,7 +197,7 @@ static const char *form_hint(enum option_kind kind)
 /* Finds the choice with the most similar spelling. Returns its length, or 0. */
 static size_t near_choice(const char *choices, const char *text, const char **ret_choice)
 {
-    unsigned best = options_near_limit(text) - 1; /* of few words, most are short */
+    unsigned best = options_near_limit(text) - 1; /* most choices are short */
     size_t found = 0;
     best = best > 0 ? best : 1;
     for (size_t length; *choices; choices += length + (choices[length] == '|')) {
@@ -241,7 +240,7 @@ static int add_to_list(const struct option_spec *spec, const char *text, struct 
     return 0;
 }
 
-/* Without a text, the first of the words. */
+/* Without a text, the first of the choices. */
 static int store_choice(const struct option_spec *spec, const char *text, const char **ret_word)
 {
     *ret_word = text ? text : spec->value_name;
@@ -294,7 +293,7 @@ static int store_value(struct options *options, const struct option_spec *spec, 
     return rc == 0 ? 0 : fail_value(options, spec, text);
 }
 
-/* One that is on the command line. */
+/* Stores the value of an option and marks it as given. */
 static int take_value(struct options *options, const struct option_spec *spec, const char *text)
 {
     size_t index = (size_t)(spec - options->specs);
@@ -327,7 +326,8 @@ static int fail_joined(struct options *options, const struct option_spec *spec)
     return -EINVAL;
 }
 
-/* Words of argv that one option takes: 1 or 2; 0: it is the first operand; or -EINVAL. */
+/* Returns the words of argv that the option takes: 1 or 2; 0: it is the first operand; or
+ * -EINVAL. */
 static int take_long(struct options *options, const char *word, const char *next)
 {
     size_t length = strcspn(word, "=");
@@ -396,7 +396,7 @@ static int store_fallbacks(struct options *options)
     return 0;
 }
 
-/* Moves argv[at .. at + count) down to argv[to ..), keeping the order of what lies between. */
+/* Moves argv[at .. at + count) down to argv[to ..), keeping the order of the words between. */
 static void move_down(char **argv, int to, int at, int count)
 {
     for (int i = 0; i < count; i++) {

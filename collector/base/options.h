@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Which C type the value has in the command's struct. */
+/* C type of the value in the command's struct. */
 enum option_kind {
     OPTION_FLAG = 0,    /* bool, no value on the command line                                 */
     OPTION_TEXT = 1,    /* const char *, into argv                                            */
@@ -27,23 +27,23 @@ enum option_kind {
 
 struct option_spec {
     const char *name; /* long name without dashes; NULL ends the table */
-    char letter;      /* short name; 0 = none */
+    char letter;      /* short name; 0 = long name only */
     enum option_kind kind;
     size_t offset;          /* of the value in the command's struct */
-    const char *value_name; /* what help calls the value: "FILE" */
-    const char *help;       /* a phrase; help adds the default. NULL: of an older name, which is
-                               understood, and told nowhere */
-    const char *fallback;   /* the value if not given, as one would type it; NULL = zero */
+    const char *value_name; /* name of the value in the help: "FILE" */
+    const char *help;       /* a phrase; help adds the default. NULL: an older name, still accepted
+                             * but undocumented */
+    const char *fallback;   /* default value, as one would type it; NULL = zero */
 };
 
 enum { OPTION_LIST_MAX = 32, OPTIONS_MAX = 128 };
 
-/* What was given, in the order of the command line. */
+/* Values given, in the order of the command line. */
 struct option_list {
     uint32_t count;
 
     struct {
-        const struct option_spec *spec; /* which option */
+        const struct option_spec *spec; /* the option */
         const char *text;               /* into argv */
     } items[OPTION_LIST_MAX];
 };
@@ -52,23 +52,25 @@ struct option_list {
 struct options {
     const struct option_spec *specs;
     void *values;         /* zeroed by the caller */
-    bool command_follows; /* the first operand ends the options: the rest is somebody's command */
+    bool command_follows; /* the first operand ends the options: the rest is another program's
+                           * command */
 
-    char **operands; /* inside argv, which is put in order */
+    char **operands; /* inside argv, which is reordered */
     int operand_count;
-    bool help;        /* -h or --help was there; nothing after it was looked at */
-    char unknown[40]; /* the option that is in no table, with its dashes; "" = none */
-    bool near;        /* and the hint names one that is spelt like it */
+    bool help;        /*
+                       * -h or --help was given; later words were not parsed */
+    char unknown[40]; /* the option that is in no table, with its dashes; else "" */
+    bool near;        /* the hint names an option of similar spelling */
     char choice[40];  /* "NAME=WORD": an option whose choices lack that word; or empty */
     uint64_t given[OPTIONS_MAX / 64]; /* bits of the rows of the table: options_given */
     char error[192];
     char hint[320];
 };
 
-/* argv[0] is the first word to look at. 0, or -EINVAL with error and hint. */
+/* argv[0] is the first word to parse. 0, or -EINVAL with error and hint. */
 int options_parse(struct options *options, int argc, char **argv);
 
-/* After a parse: was the option of this long name on the command line? */
+/* After a parse: true if the option of this long name was on the command line. */
 bool options_given(const struct options *options, const char *name);
 
 /* 0, -EINVAL (not of that form), -ERANGE (too large). */
@@ -77,8 +79,9 @@ int options_parse_size(const char *text, uint64_t *ret_bytes);
 int options_parse_count(const char *text, uint64_t *ret_count);
 int options_parse_number(const char *text, double *ret_number);
 
-/* How many letters must change to make one word of the other (swapped neighbours are one change);
- * large for words that share nothing. For "did you mean": the best below options_near_limit(). */
+/* Number of letters to change to turn one word into the other (swapped neighbours are one change);
+ * large for words without anything in common. For "did you mean": the best below
+ * options_near_limit(). */
 unsigned options_distance(const char *a, const char *b);
 unsigned options_near_limit(const char *word);
 

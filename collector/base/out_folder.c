@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* See out_stream.h. The files are written into a folder under a temporary name beside the final
- * one. */
+/* See out_stream.h. The files are written into a folder with a temporary name, in the same place as
+ * the final one. */
 #include "out_folder.h"
 
 #include "out_stream.h"
@@ -18,7 +18,7 @@ struct out_folder {
     char *path, *temporary;
     const char *const *names;
     struct out_stream *streams[OUT_FOLDER_FILES];
-    bool replaces; /* a folder is there */
+    bool replaces; /* a folder of this path exists */
 };
 
 static void destroy(struct out_folder *folder)
@@ -36,7 +36,7 @@ static bool is_ours(const char *const *names, const char *name)
     return found;
 }
 
-/* Has it nothing but files of these names? 0, -ENOTEMPTY, -errno. */
+/* Checks that the folder has only files of these names. 0, -ENOTEMPTY, -errno. */
 static int check_contents(const char *path, const char *const *names)
 {
     const struct dirent *entry;
@@ -60,7 +60,7 @@ static void remove_files(const char *path, const char *const *names)
     rmdir(path);
 }
 
-/* Without slashes at its end, and not through links. */
+/* Removes slashes at the end of the path; of an existing folder, resolves links. */
 static int find_place(struct out_folder *folder, const char *path, bool overwrite)
 {
     struct stat status;
@@ -139,8 +139,8 @@ struct out_stream *out_folder_stream(const struct out_folder *folder, unsigned f
     return folder->streams[file];
 }
 
-/* The other one takes the temporary name and is removed, if it has gained nothing meanwhile. File
- * systems that cannot exchange names are left without either for a moment. */
+/* Exchanges the folders and removes the old one, unless it has gained other files meanwhile. On
+ * file systems that cannot exchange names, the path is missing for a moment. */
 static int replace(const struct out_folder *folder)
 {
     int error = check_contents(folder->path, folder->names);

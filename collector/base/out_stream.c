@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Buffer, gzip and destination behind out_stream.h. A regular file is written under a temporary
- * name beside its final one; anything else (a pipe, a device) directly. After an error the buffer
- * is recycled as scratch space. Thread-safety: one thread per stream. */
+/* Buffer, gzip and destination of out_stream.h. A regular file is written under a temporary name in
+ * the same folder; other files (a pipe, a device) directly. After an error the buffer is recycled
+ * as scratch space. Thread-safety: one thread per stream. */
 #include "out_stream.h"
 
 #include "file_io.h"
@@ -23,8 +23,8 @@ enum {
     BUFFER_SIZE = 256 * 1024,
     GZIP_SIZE = 256 * 1024,
     /* Measured on Chrome JSON of ranges of random length, by the deflate alone: level 1 2.9 M
-     * slices/s of 15.7 bytes; 5 1.3 M of 13.5; 5 with Z_FILTERED, which wants longer matches among
-     * the noise of digits, 1.4 M of 12.7; 6 with it 1.0 M of 12.6. */
+     * slices/s of 15.7 bytes; 5 1.3 M of 13.5; 5 with Z_FILTERED, which prefers longer matches in
+     * noisy digits, 1.4 M of 12.7; 6 with it 1.0 M of 12.6. */
     GZIP_LEVEL = 5,
     GZIP_WINDOW = 15 + 16,
     GZIP_MEMORY = 9,
@@ -38,7 +38,7 @@ struct out_stream {
     int error;
     bool overwrite, to_stdout, gzip;
     char *path, *temporary; /* NULL: written in place */
-    struct out_taker taker; /* its `take` NULL: nobody */
+    struct out_taker taker; /* its `take` NULL: not used */
     VEC(uint8_t) piece;     /* for the taker */
     z_stream z;
     uint8_t *z_buffer;
@@ -231,7 +231,8 @@ static int start_gzip(struct out_stream *out, int level)
     return 0;
 }
 
-/* A name of our own beside the final one; a rest of a killed process does not stop us. */
+/* A unique temporary name in the folder of the final one; leftovers of killed processes are
+ * skipped. */
 static int open_temporary(struct out_stream *out)
 {
     for (int attempt = 0; attempt < 100; attempt++) {
@@ -348,7 +349,7 @@ void out_stream_abandon(struct out_stream *out)
 
 #define REPLACEMENT "\xef\xbf\xbd"
 
-/* NULL: the character stands for itself. `size` 0: no character of UTF-8. */
+/* NULL: no escape. `size` 0: invalid UTF-8. */
 static const char *escape_of(const char *at, size_t size)
 {
     if (size == 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the kernel tells about other processes, in texts of /proc and by other calls. */
+/* Facts of the kernel about other processes, from /proc and system calls. */
 #include "proc_info.h"
 
 #include "clock_now.h"
@@ -27,17 +27,17 @@
 
 /* ---- Processes ------------------------------------------------------------------------------- */
 
-/* Reading /proc. Its texts are foreign: a process chooses its own comm, so fields are counted
- * from the last parenthesis. */
+/* Reading /proc. Its texts are foreign: a process chooses its own comm, so fields are counted from
+ * the last parenthesis. */
 
-/* The kernel's own decimal number. */
+/* Parses a decimal number written by the kernel. */
 static int number(const char *text)
 {
     return (int)strtol(text, NULL, 10);
 }
 
 enum {
-    FIELD_STATE = 3, /* behind the last parenthesis */
+    FIELD_STATE = 3, /* follows the last parenthesis */
     FIELD_PARENT = 4,
     FIELD_THREADS = 20,
     FIELD_START = 22,
@@ -46,7 +46,7 @@ enum {
     FIELD_EXIT = 52,
 };
 
-/* Field `wanted` of a text that begins with the state; 0: it is not there. */
+/* Field `wanted` of a text that begins with the state; 0 if the text is too short. */
 static uint64_t field(const char *text, int wanted)
 {
     for (int i = FIELD_STATE; text && i < wanted; i++) {
@@ -152,7 +152,7 @@ pid_t proc_pid_inside(pid_t pid)
     return file_read_text(path, text, sizeof(text)) > 0 ? proc_innermost(text) : 0;
 }
 
-/* Of one thread. */
+/* As proc_pid_inside, for one thread. */
 static pid_t tid_inside(pid_t pid, pid_t tid)
 {
     char path[64], text[4096];
@@ -165,7 +165,7 @@ pid_t proc_tid_outside(pid_t pid, pid_t ns_tid)
     char path[64];
     pid_t found = 0;
     const struct dirent *entry;
-    if (proc_pid_inside(pid) == pid) /* one namespace for both of us */
+    if (proc_pid_inside(pid) == pid) /* both are in one namespace */
         return ns_tid;
     snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
     DIR *folder = opendir(path);
@@ -229,7 +229,7 @@ pid_t proc_find(uint64_t pid_ns, pid_t ns_pid)
 
 /* Reads "begin-end perms offset major:minor inode    path". Thread-safety: pure. */
 
-/* A number at *at followed by `behind`; moves *at behind both. */
+/* Parses a number at *at that this character ends; moves *at past both. */
 static bool take_number(char **at, int base, char behind, uint64_t *ret_value)
 {
     if (!isxdigit((unsigned char)**at))
@@ -288,8 +288,8 @@ int maps_each(int32_t pid, maps_take *take, void *context)
 
 /* ---- Who has mapped a file ------------------------------------------------------------------- */
 
-/* Since Linux 6.11 the kernel tells the next shared mapping of a file, without writing the paths of
- * all others. Its interface stands here, for headers may be older. */
+/* Since Linux 6.11 an ioctl finds the next shared mapping of a file, without writing the paths of
+ * all others. Declared here, for headers may be older. */
 
 enum {
     QUERY_SHARED = 0x08,
@@ -299,8 +299,8 @@ enum {
 };
 
 struct query {
-    uint64_t size, flags, address;                              /* asked */
-    uint64_t begin, end, permissions, page_size, offset, inode; /* told */
+    uint64_t size, flags, address;                              /* input */
+    uint64_t begin, end, permissions, page_size, offset, inode; /* output */
     uint32_t major, minor, name_size, build_size;               /* sizes: 0 = not wanted */
     uint64_t name, build;
 };
@@ -312,7 +312,7 @@ static int path_of(pid_t pid, char path[64])
     return snprintf(path, 64, "/proc/%d/maps", (int)pid);
 }
 
-/* 1, 0, -errno; -ENOTTY: it cannot be asked. */
+/* 1, 0, -errno; -ENOTTY: not supported. */
 static int ask(int fd, dev_t device, ino_t inode)
 {
     struct query query = {.size = sizeof(query),
@@ -324,7 +324,7 @@ static int ask(int fd, dev_t device, ino_t inode)
             return -EIO;
         query.address = query.end;
     }
-    return errno == ENOENT || errno == ESRCH ? 0 : -errno; /* no further one, or no memory */
+    return errno == ENOENT || errno == ESRCH ? 0 : -errno; /* no further mapping, or no memory */
 }
 
 int proc_has_mapped_by_text(pid_t pid, dev_t device, ino_t inode)
@@ -360,9 +360,9 @@ int proc_has_mapped(pid_t pid, dev_t device, ino_t inode)
 
 /* ---- Ends ------------------------------------------------------------------------------------ */
 
-/* pidfd, and two ways to an exit status: the kernel's memory of it, and a zombie's stat. */
+/* pidfd, and two sources of an exit status: the one kept by the kernel, and a zombie's stat. */
 
-enum { SPARE_FILES = 16 }; /* for other work, however many processes there are */
+enum { SPARE_FILES = 16 }; /* left for other work, for any number of processes */
 
 /* From linux/pidfd.h of 6.15; the headers of older systems lack it. */
 struct pidfd_info_v1 {
@@ -405,12 +405,12 @@ int proc_end_status(int fd, pid_t pid, int *ret_wait_status)
 
 /* ---- Watches --------------------------------------------------------------------------------- */
 
-/* By pidfd where one is left, else by /proc. */
+/* By pidfd if descriptors are left, else by /proc. */
 
 /* Inode of the first pid namespace, fixed by the kernel. */
 #define FIRST_PID_NS UINT64_C(0xeffffffc)
 
-/* Whether every process of the machine has a pid in our namespace. */
+/* True if every process of the machine has a pid in our namespace. */
 static bool sees_all(void)
 {
     return proc_pid_namespace(0) == FIRST_PID_NS;
@@ -423,19 +423,19 @@ void process_watch_open(struct process_watch *watch, const struct process_watche
     *watch = (struct process_watch){.pidfd = -1, .ended = true};
     watch->pid = ours ? who->pid : proc_find(who->pid_ns, who->pid);
     if (watch->pid <= 0) {
-        watch->ended = sees_all(); /* else it may live where we cannot see it */
+        watch->ended = sees_all(); /* else it may run where it is invisible */
         return;
     }
-    watch->pidfd = proc_end_open(watch->pid); /* without, /proc tells the end, too */
+    watch->pidfd = proc_end_open(watch->pid); /* if this fails, /proc shows the end too */
     int error = proc_stat(watch->pid, &stat);
     bool same = error == 0
                     ? who->start_ticks == 0 || clock_same_ticks(stat.start_ticks, who->start_ticks)
-                    : error != -ESRCH; /* not to be found out now is not dead */
+                    : error != -ESRCH; /* an error of the read does not mean that it ended */
     if (same) {
         watch->ended = false;
         return;
     }
-    process_watch_close(watch); /* the pid belongs to somebody else by now */
+    process_watch_close(watch); /* the pid was reused */
     watch->pid = 0;
 }
 

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* An external merge sort: see sorter.h.
- *
- * Records are collected until the memory is full, put in order and written as a run, compressed. In
- * the end all runs are merged; too many of them are made one before. Files have no name, so nothing
- * is left of them, whatever happens. */
+/* An external merge sort: see sorter.h. Records are collected until the memory is full, sorted and
+ * written as a compressed run. At the end all runs are merged; if there are too many, some are
+ * joined earlier. Files are unnamed, so they vanish with the process. */
 #include "sorter.h"
 
 #include "file_io.h"
@@ -25,7 +23,8 @@ enum {
     RUN_BLOCK = 128 << 10,
     RUN_LEVEL = -20,
     HEAD_MAX = 4 * VARINT_MAX, /* of a record in a run */
-    SHORT_RUN = 32,            /* entries; what is shorter is made as long before it is merged */
+    SHORT_RUN = 32,            /* entries; shorter stretches are extended to this before they are
+                                * merged */
 };
 
 struct entry {
@@ -33,38 +32,39 @@ struct entry {
     size_t offset; /* of its size, a uint32_t, and its bytes */
 };
 
-/* Of each record, beside its bytes: the other entry is what the sort needs. */
+/* Per record, besides its bytes: the second entry is for the sort. */
 enum { RECORD_COST = 2 * sizeof(struct entry) + sizeof(uint32_t) };
 
-/* A run that is read: of a file, block by block. */
+/* A run while it is read: from a file, block by block. */
 struct run {
     int fd;
     uint64_t offset;
     uint8_t *packed;
     uint8_t *bytes;
-    size_t at, end, capacity; /* at: of the bytes of the next record */
-    uint32_t size;            /* of these */
+    size_t at, end, capacity; /* at: start of the next record's bytes */
+    uint32_t size;            /* size of these */
 };
 
-/* Runs are in order of their coming, so of equal keys that of the lower number comes first. */
+/* Runs are in order of adding, so of equal keys the one of the lower number is first. */
 struct waiting_run {
     struct sorter_key key; /* of its next record */
     unsigned run;
 };
 
 struct sorter {
-    char *folder; /* NULL: where temporary files lie */
+    char *folder; /* NULL: the folder of temporary files */
     size_t memory_bytes;
     uint8_t *records;
     size_t used, capacity;
     VEC(struct entry) entries;
     VEC(struct entry) spare; /* for their sort */
-    size_t next;             /* of the entries, when they are handed out */
+    size_t next;             /* index of the next entry to return */
     struct run runs[RUNS_MAX];
-    unsigned run_count, joined;        /* joined: the first ones, which were several */
-    struct waiting_run heap[RUNS_MAX]; /* the one with the first record first */
+    unsigned run_count, joined;        /* joined: number of runs at the front that were made by
+                                        * joining */
+    struct waiting_run heap[RUNS_MAX]; /* a heap: the run with the first record is at 0 */
     unsigned heap_count;
-    bool merging, told; /* the first run of the heap was handed out */
+    bool merging, told; /* told: the record of heap[0] was returned */
     uint64_t count;
     ZSTD_CCtx *packer;
     ZSTD_DCtx *unpacker;
@@ -123,10 +123,10 @@ static inline bool is_before(const struct sorter_key *a, const struct sorter_key
 
 /* ---- In memory ------------------------------------------------------------------------------- */
 
-/* Files, and what threads emit, are in order for the most part: stretches that rise are merged, and
- * of each two only what overlaps is moved. */
+/* Input from files and threads is mostly in order: the sort merges rising stretches, and of each
+ * two moves only the overlap. */
 
-/* Where a stretch that begins at `at` ends. A short one takes in what comes next. */
+/* End of the rising stretch at `at`. A short one is extended by insertion. */
 static size_t end_of_stretch(struct entry *items, size_t at, size_t count)
 {
     size_t end = at + 1;
@@ -142,7 +142,7 @@ static size_t end_of_stretch(struct entry *items, size_t at, size_t count)
     return end;
 }
 
-/* The first in [at, end) that is behind `key`; `equal`: or has the same. */
+/* The first in [at, end) with a larger key; with `equal`: with the same or a larger one. */
 static size_t first_behind(const struct entry *items, size_t at, size_t end,
                            const struct sorter_key *key, bool equal)
 {
@@ -156,7 +156,7 @@ static size_t first_behind(const struct entry *items, size_t at, size_t end,
     return at;
 }
 
-/* Two stretches, one behind the other, become one. `spare` has room for the first. */
+/* Merges two adjacent stretches. `spare` has room for the first. */
 static void merge_stretches(struct entry *items, size_t middle, size_t end, struct entry *spare)
 {
     if (!is_before(&items[middle].key, &items[middle - 1].key))
@@ -169,14 +169,14 @@ static void merge_stretches(struct entry *items, size_t middle, size_t end, stru
                        *right_end = items + end;
     while (left < left_end && right < right_end) {
         bool takes_right = is_before(&right->key, &left->key);
-        *out++ = takes_right ? *right : *left; /* no branch: nobody can predict it */
+        *out++ = takes_right ? *right : *left; /* branchless: the order is unpredictable */
         right += takes_right;
         left += !takes_right;
     }
     memcpy(out, left, (size_t)(left_end - left) * sizeof(*left));
 }
 
-/* `ends`: of all stretches. Neighbours are merged until there is one. */
+/* `ends`: of all stretches. Merges neighbours until one is left. */
 static void merge_all(struct entry *items, size_t *ends, size_t count, struct entry *spare)
 {
     while (count > 1) {
@@ -212,8 +212,8 @@ static int sort_entries(struct sorter *sorter)
 
 /* ---- Writing runs ---------------------------------------------------------------------------- */
 
-/* A run as it is written. A record has what its first key is beyond that before, the other keys and
- * its size, then its bytes. */
+/* A run while it is written. A record is the difference of its first key to the one before, the
+ * other keys and its size, then its bytes. */
 struct run_file {
     int fd;
     ZSTD_CCtx *packer;
@@ -222,7 +222,8 @@ struct run_file {
     int64_t first; /* key of the last record */
 };
 
-/* -errno. */
+/*
+ * -errno on failure. */
 static int open_unnamed(const char *folder)
 {
     char path[PATH_MAX];
@@ -254,7 +255,7 @@ static int begin_file(struct sorter *sorter, struct run_file *file)
     return file->fd < 0 ? file->fd : 0;
 }
 
-/* Sizes, and the block. 0 or -errno. */
+/* Writes the sizes and the block. 0 or -errno. */
 static int flush_block(struct run_file *file)
 {
     if (!file->used)
@@ -295,7 +296,7 @@ static int put_record(struct run_file *file, const struct sorter_key *key, const
     return 0;
 }
 
-/* The file is a run of the sorter, or closed. */
+/* Adds the file to the runs of the sorter, or closes it. */
 static int end_file(struct sorter *sorter, struct run_file *file, int error)
 {
     if (!error)
@@ -365,7 +366,8 @@ static int read_block(struct sorter *sorter, struct run *run)
     return 1;
 }
 
-/* Whether there is one; its key in place of that before. */
+/* Reads the head of the next record into `key`, which holds the key before. 1; 0 at the end;
+ * -errno. */
 static int look_at_next(struct sorter *sorter, struct run *run, struct sorter_key *key)
 {
     int more = run->at < run->end ? 1 : read_block(sorter, run);
@@ -390,7 +392,7 @@ static inline bool run_is_before(const struct waiting_run *a, const struct waiti
     return a->run < b->run && !is_before(&b->key, &a->key);
 }
 
-/* Which of the two below comes first; 0: there is none. */
+/* The child of `at` that sorts first; 0 if it has no child. */
 static unsigned first_below(const struct sorter *sorter, unsigned at)
 {
     unsigned child = 2 * at + 1;
@@ -401,7 +403,7 @@ static unsigned first_below(const struct sorter *sorter, unsigned at)
     return child + second;
 }
 
-/* The first of the heap has changed: to where it belongs, for the most part where it is. */
+/* Moves the changed first run of the heap to its place, which is mostly the same. */
 static void sink_first(struct sorter *sorter)
 {
     struct waiting_run *heap = sorter->heap;
@@ -425,7 +427,7 @@ static void add_waiting(struct sorter *sorter, struct waiting_run run)
     heap[at] = run;
 }
 
-/* Of the runs from that one on. */
+/* Begins to merge the runs from `first` on. */
 static int begin_merge(struct sorter *sorter, unsigned first)
 {
     sorter->heap_count = 0;
@@ -446,8 +448,8 @@ static int begin_merge(struct sorter *sorter, unsigned first)
     return 0;
 }
 
-/* Whether there is a record: of the first run of the heap. -errno. What was handed out before is
- * over. */
+/* Advances to the next record, that of the heap's first run. 1; 0 at the end; -errno. Invalidates
+ * the previous record. */
 static int merge_next(struct sorter *sorter)
 {
     struct waiting_run *first = &sorter->heap[0];
@@ -465,8 +467,8 @@ static int merge_next(struct sorter *sorter)
     return sorter->told;
 }
 
-/* Those that were not joined so far as one: each is read again once, as long as there are few of
- * joined ones. */
+/* Joins the runs not joined yet into one: each record is read again once, while joined runs are
+ * few. */
 static int join_runs(struct sorter *sorter)
 {
     struct run_file file;
@@ -489,7 +491,7 @@ static int join_runs(struct sorter *sorter)
 
 /* ---- All of it ------------------------------------------------------------------------------- */
 
-/* Room for so many bytes more, which the memory has. */
+/* Makes room for so many bytes more, within the memory limit. */
 static int grow(struct sorter *sorter, size_t need)
 {
     size_t capacity = sorter->capacity ? sorter->capacity : RUN_BLOCK;
@@ -506,7 +508,7 @@ static int grow(struct sorter *sorter, size_t need)
     return 0;
 }
 
-/* The memory is full. */
+/* Writes a run when the memory is full. */
 static int make_room(struct sorter *sorter)
 {
     int error = spill(sorter);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Arena and open addressing behind strtab.h. Invariant: slots are at most half full; each holds
- * the first ordinal of its text. Thread-safety: none. */
+/* Arena and open addressing of strtab.h. Invariant: slots are at most half full; each holds the
+ * first ordinal of its text. Thread-safety: none. */
 #include "strtab.h"
 
 #include "hash.h"
@@ -29,7 +29,7 @@ static char *arena_copy(struct strtab *table, const char *bytes, size_t length)
     return copy;
 }
 
-/* The slot of this text, or the free one where it belongs. */
+/* The slot of this text, or the free one for it. */
 static uint32_t *probe(const struct strtab *table, const char *bytes, size_t length)
 {
     size_t mask = table->slot_count - 1;

@@ -12,11 +12,11 @@
 #include <stdint.h>
 
 struct strtab_entry {
-    const char *bytes; /* with NUL behind */
+    const char *bytes; /* NUL-terminated */
     uint32_t length;
 };
 
-enum { STRTAB_BLOCK = 4096 }; /* entries that lie together */
+enum { STRTAB_BLOCK = 4096 }; /* entries of one block */
 
 struct strtab {
     VEC(struct strtab_entry *) blocks;
@@ -30,7 +30,7 @@ struct strtab {
 /* The ordinal of a text, added if new; -ENOMEM. */
 int64_t strtab_add(struct strtab *table, const char *bytes, size_t length);
 
-/* Always a new ordinal, even for a text that is there; -ENOMEM. */
+/* Always a new ordinal, even for a known text; -ENOMEM. */
 int64_t strtab_append(struct strtab *table, const char *bytes, size_t length);
 
 /* `ordinal` < count. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* libiberty gives the text piece by piece; a short mangled name can stand for one that would fill
- * the memory, so the last piece that fits leaves it by longjmp. The C++ part keeps everything on
- * its stack; the Rust part may lose one small buffer, which a name that is cut inside of Unicode
- * letters costs. */
+/* libiberty passes the text to a callback in pieces; a short mangled name can expand to one that
+ * would fill the memory, so the callback leaves by longjmp when the buffer is full. The C++ part
+ * keeps everything on its stack; the Rust part may leak one small buffer, for a name cut inside of
+ * Unicode letters. */
 #include "symbol_name.h"
 
 #include "text.h"
@@ -37,7 +37,7 @@ static void take_piece(const char *bytes, size_t length, void *opaque)
     longjmp(piecewise->full, 1);
 }
 
-/* In a function of its own: longjmp leaves the locals of its caller undefined. */
+/* A separate function: longjmp leaves the locals of its caller undefined. */
 static bool run(const char *name, struct piecewise *piecewise)
 {
     static const int options = DMGL_PARAMS | DMGL_ANSI;
@@ -49,7 +49,7 @@ static bool run(const char *name, struct piecewise *piecewise)
     return cplus_demangle_v3_callback(name, options, take_piece, piecewise) != 0;
 }
 
-/* false: not mangled, or in a way that nobody here knows. */
+/* false: not mangled, or in an unknown way. */
 static bool demangle(const char *name, char *buffer, size_t size, bool *ret_cut)
 {
     if (name[0] != '_' || (name[1] != 'Z' && name[1] != 'R'))
@@ -73,7 +73,7 @@ static bool demangle(const char *name, char *buffer, size_t size, bool *ret_cut)
 
 #endif
 
-/* Foreign text to text that can be shown. Whether all of it found room. */
+/* Makes foreign text printable. Returns true if all of it fit. */
 static bool add_clean(struct text *text, const char *bytes, size_t length)
 {
     char clean[3 * SYMBOL_NAME_SIZE];
@@ -87,7 +87,7 @@ static bool add_clean(struct text *text, const char *bytes, size_t length)
     return size <= room;
 }
 
-/* Bytes of a name without what may come behind it. */
+/* Bytes of a name, with room for the suffixes. */
 enum { NAME_ROOM = SYMBOL_NAME_SIZE - (sizeof(ellipsis) - 1) - (sizeof(stub_mark) - 1) };
 
 static size_t compose(const char *name, size_t length, bool cut, const char *mark, char *buffer)

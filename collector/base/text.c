@@ -27,7 +27,8 @@ static size_t multibyte_length(uint8_t lead)
     return in(lead, 0xc2, 0xdf) ? 2 : in(lead, 0xe0, 0xef) ? 3 : in(lead, 0xf0, 0xf4) ? 4 : 0;
 }
 
-/* Leads that narrow their second byte: no overlong forms, no surrogates, no more than U+10FFFF. */
+/* Lead bytes that narrow their second byte: no overlong forms, no surrogates, no more than
+ * U+10FFFF. */
 static bool second_fits(uint8_t lead, uint8_t second)
 {
     switch (lead) {
@@ -179,7 +180,7 @@ bool text_matches(const char *pattern, const char *text)
     return strcmp(pattern, text) == 0 || fnmatch(pattern, text, 0) == 0;
 }
 
-/* Eight digits of the four bytes of a number, those of the highest first in memory. */
+/* Eight digits of the four bytes of a number, the highest byte's first in memory. */
 static uint64_t eight_digits(uint32_t value)
 {
     const uint64_t ones = UINT64_C(0x0101010101010101);
@@ -212,7 +213,7 @@ char *text_hex(char *at, const uint8_t *bytes, size_t size)
 
 /* Arguments joined by blanks, quoted where a shell would need it. */
 
-/* One argument as a shell would take it. */
+/* Adds one argument, quoted for a shell. */
 static void add_argument(struct text *text, const char *word, size_t length)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"

@@ -9,8 +9,8 @@
 
 /* ---- Of bounded size ------------------------------------------------------------------------- */
 
-/* Text of bounded size, built piece by piece; what does not fit is cut at a character. The buffer
- * always ends with NUL. Thread-safety: none. */
+/* Text of bounded size, built piece by piece; an overflow is cut at a character. The buffer always
+ * ends with NUL. Thread-safety: none. */
 
 struct text {
     char *buffer;
@@ -22,13 +22,13 @@ struct text text_init(char *buffer, size_t size);
 void text_add(struct text *text, const char *bytes, size_t length);
 __attribute__((format(printf, 2, 3))) void text_format(struct text *text, const char *format, ...);
 
-/* What a path ends with: behind its last slash; all of it, if that is its last character. */
+/* The part of a path after its last slash; all of it, if the slash is its last character. */
 const char *text_base_name(const char *path);
 
-/* Is the ending there, and something before it? */
+/* True if the text ends so and has a character before the ending. */
 bool text_ends_with(const char *text, const char *ending);
 
-/* Is it the text itself, or a pattern for it, with *, ? and [] as in a shell? */
+/* True if the pattern equals the text, or matches it with *, ? and [] as in a shell. */
 bool text_matches(const char *pattern, const char *text);
 
 /* Two hexadecimal digits for each byte, and NUL: 2 * size + 1 bytes at `at`. Returns the NUL. */
@@ -36,41 +36,42 @@ char *text_hex(char *at, const uint8_t *bytes, size_t size);
 
 /* ---- UTF-8 ----------------------------------------------------------------------------------- */
 
-/* UTF-8: is it, and if not, make it so. Thread-safety: pure functions. */
+/* Checks and repairs UTF-8. Thread-safety: pure functions. */
 
 /* Bytes of the well-formed character at the start (1..4), or 0. NUL counts as a character. Follows
  * table 3-7 of the Unicode standard: no overlong forms, no surrogates, at most U+10FFFF. */
 size_t utf8_character(const char *bytes, size_t size);
 
 /* Bytes of the control character at the start of a text that ends with NUL: 1 of C0 and DEL, 2 of
- * C1; 0: it is none. */
+ * C1; 0 for another character. */
 size_t utf8_control(const char *text);
 
-/* Well-formed throughout and without NUL. */
+/* True for well-formed text without NUL. */
 bool utf8_is_text(const char *bytes, size_t size);
 
-/* Replaces NUL and each byte that starts no well-formed character by U+FFFD. `out` has room for
- * 3 * size bytes. Returns the bytes written. */
+/* Replaces NUL and each byte that does not start a well-formed character by U+FFFD. `out` has room
+ * for 3 * size bytes. Returns the bytes written. */
 size_t utf8_repair(const char *bytes, size_t size, char *out);
 
-/* The most bytes, at most `limit`, at which `bytes` may be cut without splitting a character. */
+/* The largest number of bytes, at most `limit`, at which `bytes` may be cut without splitting a
+ * character. */
 size_t utf8_cut(const char *bytes, size_t size, size_t limit);
 
-/* The size without a character at the end that is not whole. */
+/* The size without an incomplete character at the end. */
 size_t utf8_whole(const char *bytes, size_t size);
 
-/* Writes a character, of 1 to 4 bytes. Returns where the next one goes. */
+/* Writes a character, of 1 to 4 bytes. Returns the position after it. */
 char *utf8_put(char *at, uint32_t character);
 
 /* ---- Command lines --------------------------------------------------------------------------- */
 
-/* A command line as one text: the same wherever it comes from, so that equal ones are equal.
- * Thread-safety: pure functions. */
+/* A command line as one text, in one form for all sources, so that equal command lines compare
+ * equal. Thread-safety: pure functions. */
 
 enum { COMMAND_TEXT_SIZE = 8192 };
 
-/* `arguments` as /proc/PID/cmdline has them: each ends with NUL. At most COMMAND_TEXT_SIZE - 1
- * bytes and NUL; returns the length. */
+/* `arguments` as in /proc/PID/cmdline: each ends with NUL. At most COMMAND_TEXT_SIZE - 1 bytes and
+ * NUL; returns the length. */
 size_t command_text(const char *arguments, size_t size, char *buffer);
 
 #endif

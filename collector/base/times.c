@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A natural merge sort: events of several threads are a few stretches that rise. */
+/* A natural merge sort: events of several threads form a few rising stretches. */
 #include "times.h"
 
 #include <stdbool.h>
@@ -13,12 +13,12 @@ static size_t end_of_run(const struct time_place *places, size_t begin, size_t c
     return end;
 }
 
-/* [begin, middle) and [middle, end) of `from` to `to`. */
+/* Merges [begin, middle) and [middle, end) of `from` into `to`. */
 static void merge(const struct time_place *from, size_t begin, size_t middle, size_t end,
                   struct time_place *to)
 {
     size_t left = begin, right = middle;
-    while (left < middle && right < end) { /* without a branch that nobody can predict */
+    while (left < middle && right < end) { /* branchless: the order is unpredictable */
         bool is_left = from[left].time_ns <= from[right].time_ns;
         to[begin++] = from[is_left ? left : right];
         left += is_left;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Times in nanoseconds: arithmetic, and sorting of what is nearly in order. Thread-safety:
- * functions without state. */
+/* Times in nanoseconds: arithmetic, and sorting of nearly sorted times. Thread-safety: functions
+ * without state. */
 #ifndef ANNOT_TIMES_H
 #define ANNOT_TIMES_H
 
@@ -17,7 +17,7 @@ static inline int64_t time_earliest(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* Foreign times may add up to anything. */
+/* Saturates, as sums of foreign times may overflow. */
 static inline int64_t time_add(int64_t a, int64_t b)
 {
     int64_t sum;
@@ -29,8 +29,8 @@ struct time_place {
     uint32_t index;
 };
 
-/* Equal times stay in the order in which they were. `spare` has room for as many. Cost: count times
- * the logarithm of the number of stretches. */
+/* Stable sort by time. `spare` has room for `count`. Cost: count times the logarithm of the number
+ * of rising stretches. */
 void time_order_sort(struct time_place *places, struct time_place *spare, size_t count);
 
 #endif

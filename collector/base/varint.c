@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Protocol buffer messages in memory. A message starts with one byte for its length, which most
- * fit; proto_end moves the contents up if it takes more. */
+/* Protocol buffer messages in memory. A message starts with one byte for its length, enough for
+ * most; proto_end moves the contents up if it takes more. */
 #include "varint.h"
 
 #include <assert.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Integers of variable length, and the messages of protocol buffers that are made of them. */
+/* Integers of variable length, and protocol buffer messages, which consist of them. */
 #ifndef ANNOT_VARINT_H
 #define ANNOT_VARINT_H
 
@@ -34,7 +34,7 @@ static inline uint8_t *varint_put(uint8_t *at, uint64_t value)
     return at;
 }
 
-/* A place in foreign bytes. Reading past the end gives 0 and sets `at` to NULL, which sticks. */
+/* A position in foreign bytes. Reading past the end gives 0 and sets `at` to NULL, which sticks. */
 struct varint_reader {
     const uint8_t *at, *end;
 };
@@ -67,7 +67,7 @@ static inline uint8_t varint_get_byte(struct varint_reader *reader)
     return 0;
 }
 
-/* Passes over a size and so many bytes. */
+/* Skips a size and that many bytes. */
 static inline void varint_skip_sized(struct varint_reader *reader)
 {
     uint64_t size = varint_get(reader);
@@ -79,11 +79,10 @@ static inline void varint_skip_sized(struct varint_reader *reader)
 
 /* ---- Messages -------------------------------------------------------------------------------- */
 
-/* Protocol buffer messages, built in memory one at a time.
- *
- * proto_begin and proto_end nest; lengths are put in when a message ends, in as few bytes as
- * possible. Errors (out of memory) stick in `error`. Thread-safety: one thread per writer.
- * For hot paths there is varint_put, which writes at a cursor. */
+/* Protocol buffer messages, built in memory one at a time. proto_begin and proto_end nest; lengths
+ * are put in when a message ends, in as few bytes as possible. Errors (out of memory) stick in
+ * `error`. Thread-safety: one thread per writer. Hot paths use varint_put, which writes at a
+ * cursor. */
 
 enum { PROTO_DEPTH_MAX = 8 }; /* messages within messages */
 
@@ -91,7 +90,7 @@ enum { PROTO_DEPTH_MAX = 8 }; /* messages within messages */
 struct proto_writer {
     uint8_t *bytes; /* the message so far */
     size_t size, capacity;
-    size_t begins[PROTO_DEPTH_MAX]; /* where the contents of the open messages start */
+    size_t begins[PROTO_DEPTH_MAX]; /* start of the contents of each open message */
     unsigned depth;
     int error; /* 0 or -ENOMEM */
 };
@@ -100,7 +99,7 @@ struct proto_writer {
 void proto_reset(struct proto_writer *writer);
 void proto_destroy(struct proto_writer *writer);
 
-/* A message as field `field` of the one that is open, until proto_end. */
+/* Opens a message as field `field` of the current one, until proto_end. */
 void proto_begin(struct proto_writer *writer, uint32_t field);
 void proto_end(struct proto_writer *writer);
 
@@ -111,7 +110,7 @@ void proto_fixed64(struct proto_writer *writer, uint32_t field, uint64_t value);
 void proto_bytes(struct proto_writer *writer, uint32_t field, const void *bytes, size_t size);
 void proto_text(struct proto_writer *writer, uint32_t field, const char *text);
 
-/* Whole fields that another writer has made. */
+/* Appends whole fields from another writer. */
 void proto_fields(struct proto_writer *writer, const void *bytes, size_t size);
 
 #endif

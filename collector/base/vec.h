@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A typed array that grows.
- *
  *     VEC(struct span) spans = {0};
  *     int error = vec_push(&spans, ((struct span){1, 2}));
- *
  * `{0}` is empty. Items move when it grows. Growing doubles, so a push is O(1) over time.
  * Thread-safety: none. */
 #ifndef ANNOT_VEC_H
@@ -18,7 +16,7 @@
     }
 
 /* Room for `need` items of `item_size` bytes; new ones are not initialised. 0 or -ENOMEM, then
- * nothing has changed. */
+ * unchanged. */
 int vec_grow(void **items, size_t *capacity, size_t need, size_t item_size);
 
 /* Room for `extra` more items. 0 or -ENOMEM. */
