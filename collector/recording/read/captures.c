@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* When the processes of a recording with --capture-range recorded: while a range of that name was
- * open in them. What says so are the begins and ends of those ranges, on all threads; so all events
- * are read once, before samples are.
- *
- * As the program counts (libannot/src/watched.c): ranges of all threads, on the stack or with an
- * id; a forked child begins with those that were open where it was forked. */
+/* Finds the times when the processes of a recording with --capture-range recorded: while a range of
+ * that name was open in them. The begins and ends of those ranges are on all threads, so all events
+ * are read once, before samples are. Counts like the program (libannot/src/watched.c): ranges of
+ * all threads, on the stack or with an id; a forked child begins with those that were open where it
+ * was forked. */
 #include "captures.h"
 
 #include "pass_state.h"
@@ -17,8 +16,8 @@
 
 #define CAPTURE_PREFIX "capture-range="
 
-/* A range opens (+1) or closes (-1), or a pop closes one that was open before its thread began (0).
- */
+/* A range opens (+1) or closes (-1), or a pop closes one that was open before its thread began
+ * (0). */
 struct edge {
     uint32_t process;
     int32_t change;
@@ -30,7 +29,7 @@ struct end {
     struct edge edge;
 };
 
-/* The ranges of that name which are open on the stack of a thread: how many are around each. */
+/* The ranges of that name open on a thread's stack: the number of ranges around each. */
 struct thread_stack {
     VEC(uint32_t) around;
     uint32_t depth;
@@ -39,16 +38,17 @@ struct thread_stack {
 struct scan {
     struct trace *trace;
     char name[512], domain[512];     /* patterns; "": all domains */
-    VEC(uint8_t) named;              /* by name: 1 it is, 2 it is not */
+    VEC(uint8_t) named;              /* by name: 1 matches, 2 does not */
     VEC(struct thread_stack) stacks; /* by thread */
     VEC(struct edge) edges;
     VEC(struct end) ends;
     struct map64 starts;
 };
 
-/* ---- Which range ----------------------------------------------------------------------------- */
+/* ---- Selected range -------------------------------------------------------------------------- */
 
-/* Where the rules of the filter begin behind it (capture_parse() refuses names that look so). */
+/* Length of the name, up to the rules of the filter after it (capture_parse() refuses names that
+ * look like rules). */
 static size_t length_of(const char *text)
 {
     size_t length = 0;
@@ -59,7 +59,7 @@ static size_t length_of(const char *text)
     return length;
 }
 
-/* A pattern of filters, which have no [] and nothing that escapes, as one of text_matches. */
+/* Converts a pattern of filters, which have no [] and no escapes, to one of text_matches. */
 static void take_pattern(char *pattern, const char *bytes, size_t length)
 {
     for (size_t i = 0; i < length; i++) {
@@ -70,7 +70,7 @@ static void take_pattern(char *pattern, const char *bytes, size_t length)
     *pattern = 0;
 }
 
-/* From "capture-range=NAME@DOMAIN RULES". False: there is none. */
+/* Parses "capture-range=NAME@DOMAIN RULES". False if it has another form. */
 static bool read_capture(struct scan *scan)
 {
     const struct trace_filter *filter =
@@ -97,7 +97,7 @@ static bool is_domain(const struct scan *scan, const struct event *event)
     return !scan->domain[0] || text_matches(scan->domain, domain[0] ? domain : "default");
 }
 
-/* 1, 0 or -ENOMEM. */
+/* Matches the name, cached. 1, 0 or -ENOMEM. */
 static int is_capture(struct scan *scan, const struct event *event)
 {
     uint8_t observer = trace_scope(scan->trace, event->scope)->observer;
@@ -119,14 +119,14 @@ static int add_edge(struct scan *scan, const struct event *event, int64_t time_n
     return thread ? vec_push(&scan->edges, edge) : 0;
 }
 
-/* How many are open after an event that closes some; what a forked child inherits has no push. */
+/* Ranges open after an event that closes some; those inherited by a forked child have no push. */
 static uint32_t left_open(const struct thread_stack *stack, const struct event *event)
 {
     uint32_t depth = stack->depth - (event->kind == EVENT_POP);
     return event->kind == EVENT_EDGE ? 0 : event->depth < depth ? event->depth : depth;
 }
 
-/* 0 or -ENOMEM. */
+/* Closes the ranges above the level left open. 0 or -ENOMEM. */
 static int close_some(struct scan *scan, struct thread_stack *stack, const struct event *event)
 {
     int64_t time_ns = event->kind == EVENT_LOST ? event->end_ns : event->time_ns;
@@ -161,7 +161,7 @@ static int start(struct scan *scan, const struct event *event)
     return error == 0 ? add_edge(scan, event, event->time_ns, 1) : error;
 }
 
-/* Its start may come later, from another thread. */
+/* Keeps the end, since its start may come later, from another thread. */
 static int end(struct scan *scan, const struct event *event)
 {
     const struct trace_thread *thread = trace_thread_get(scan->trace, event->thread);
@@ -218,7 +218,8 @@ static int compare_edges(const void *a, const void *b)
         return left->process < right->process ? -1 : 1;
     if (left->time_ns != right->time_ns)
         return left->time_ns < right->time_ns ? -1 : 1;
-    return right->change - left->change; /* one that begins when another ends goes on */
+    return right->change - left->change; /* begins first, so that the recording continues if another
+                                          * range ends at the same time */
 }
 
 static int match_ends(struct scan *scan)
@@ -234,7 +235,7 @@ static int match_ends(struct scan *scan)
     return error;
 }
 
-/* Whether a process was forked where its parent recorded. */
+/* True if a process was forked where its parent recorded. */
 static bool begins_inside(const struct trace *trace, uint32_t process)
 {
     const struct trace_process *child = trace_process_get(trace, process);
@@ -247,7 +248,8 @@ static bool begins_inside(const struct trace *trace, uint32_t process)
     return count > 0 && near->process == (uint32_t)child->parent && near->from_ns <= child->fork_ns;
 }
 
-/* One process, from its first edge on; moves to the next one's. 0 or -ENOMEM. */
+/* Adds the times of one process, from its first edge on; moves to the next process. 0 or
+ * -ENOMEM. */
 static int add_process(struct scan *scan, uint32_t process, size_t *at)
 {
     int64_t inherited = begins_inside(scan->trace, process), open = inherited;
@@ -279,7 +281,7 @@ static int add_all(struct scan *scan)
     return error;
 }
 
-/* Recordings that are read as one had different ranges each, or none: all of it is shown. */
+/* Recordings read as one had different ranges each, or no range: all of them is shown. */
 static bool is_joined(const struct trace *trace)
 {
     for (uint32_t i = 0; i < trace_process_count(trace); i++)

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Samples wait on the lane of their thread until its events have come so far: then it is known what
- * was open, whether that agrees with what was read, and when the thread did not run.
- *
- * Before an event changes what is open, the lane is compared with the samples that are near enough.
- * Stretches off the CPU add up lane by lane; what they have in common with a range is the
- * difference of two such sums. Thread-safety: none. */
+/* Samples wait on the lane of their thread for its events of that time, which give the open ranges,
+ * their agreement with the path read, and the off-CPU time. Before an event changes the open
+ * ranges, the lane is compared with the samples nearby. Stretches off the CPU add up lane by lane;
+ * their overlap with a range is the difference of two such sums. Thread-safety: none. */
 #include "lane_samples.h"
 
 #include "origins.h"
@@ -22,15 +20,14 @@ static bool sample_path_same_names(const struct stacks *stacks, uint32_t a, uint
 
 /* ---- Sample paths ---------------------------------------------------------------------------- */
 
-/* The path of ranges of a sample: what was read together with it, held against what the events of
- * its thread tell; of a forked process outside of its own ranges, what it inherited. Where both
- * contradict each other, the events are believed, of which the rows of reports are made, and the
- * sample is counted. Where events were lost, ranges that only the live stack knows are
- * RANGE_PATH_UNRECORDED. Thread-safety: none. */
+/* The path of ranges of a sample: the path read with it, compared with the events of its thread; in
+ * a forked process outside of its own ranges, the inherited path. If both contradict each other,
+ * the events win, since they make the rows of reports, and the sample is counted. Where events were
+ * lost, ranges seen only on the live stack are RANGE_PATH_UNRECORDED. Thread-safety: none. */
 
 enum { GENERATIONS_MAX = 64 };
 
-/* The process whose ranges at its fork the thread inherited, or NULL. */
+/* The process of the thread if its main thread inherited ranges at a fork, or NULL. */
 static const struct trace_process *heir_process(const struct trace *trace, uint32_t ordinal)
 {
     const struct trace_thread *thread = trace_thread_get(trace, ordinal);
@@ -40,7 +37,7 @@ static const struct trace_process *heir_process(const struct trace *trace, uint3
     return forked && thread->tid == process->ns_pid ? process : NULL;
 }
 
-/* What was open when its process was forked, or the one before; -1: not known yet. */
+/* The path open when its process was forked, or an ancestor of it; -1: not yet known. */
 static int64_t inherited_path(const struct pass *pass, uint32_t thread)
 {
     const struct trace *trace = pass->source.trace;
@@ -54,7 +51,7 @@ static int64_t inherited_path(const struct pass *pass, uint32_t thread)
     return 0;
 }
 
-/* The path of a sample that was read. -ENOMEM. */
+/* Decides the path of a sample that has one. -ENOMEM. */
 static int64_t judge(struct pass *pass, const struct sample *sample,
                      const struct waiting_sample *answer)
 {
@@ -95,7 +92,8 @@ static int tell_with_path(struct pass *pass, const struct sample *sample, int64_
     return sample_tell(pass, &told);
 }
 
-/* What the thread inherited, as the events of those who forked tell it, with domains. */
+/* Reports the sample with the inherited path, which the events of the forking threads give with
+ * domains. */
 static int tell_inherited(struct pass *pass, const struct sample *sample, uint32_t path,
                           uint32_t told)
 {
@@ -170,7 +168,7 @@ int sample_tell(struct pass *pass, struct sample *sample)
 
 /* ---- Paths ----------------------------------------------------------------------------------- */
 
-/* Paths are taken apart from the leaf outwards and put together again. Thread-safety: none. */
+/* Paths are split from the leaf outwards and joined again. Thread-safety: none. */
 
 enum { NODES_MAX = 256 };
 
@@ -198,13 +196,12 @@ static int64_t put_together(struct stacks *stacks, uint32_t outer, struct nodes 
     return path;
 }
 
-/* Whether it is. */
 static bool sample_path_is_inherited(const struct stacks *stacks, uint32_t path)
 {
     return stacks_get_path(stacks, path)->kind == RANGE_PATH_INHERITED;
 }
 
-/* What a process inherited is around all of its own: it goes if there are any. */
+/* Drops the inherited ranges, which are outermost, if there are others inside. */
 static void drop_inherited(struct nodes *nodes)
 {
     while (nodes->count > 0 && nodes->items[0].kind != RANGE_PATH_INHERITED &&
@@ -225,7 +222,8 @@ static void add_node(struct nodes *nodes, const struct range_path *node)
         nodes->items[nodes->count++] = *node;
 }
 
-/* What an observer knows at this place of `told`, whose next range is the thread's own then. */
+/* Adds the probed ranges of `told` at this place; returns the path at the thread's own next
+ * range. */
 static uint32_t add_probed(const struct stacks *stacks, uint32_t told, struct nodes *nodes)
 {
     for (uint32_t own = sample_path_own(stacks, told); told != own;) {
@@ -236,12 +234,12 @@ static uint32_t add_probed(const struct stacks *stacks, uint32_t told, struct no
     return told;
 }
 
-/* Both agree: the thread's ranges are those of `told`, with their domains; ranges of tracks stay
- * where they were read, and what was inherited goes if there is anything else. */
+/* Both agree: the thread's ranges are those of `told`, with their domains; ranges of tracks stay at
+ * their place in `read`; inherited ranges are dropped if there are any others. */
 static int64_t sample_path_agreed(struct stacks *stacks, uint32_t read, uint32_t told)
 {
     struct nodes nodes, joined;
-    joined.count = 0; /* the rest is not looked at */
+    joined.count = 0; /* the items need no initialisation */
     take_apart(stacks, read, &nodes);
     drop_inherited(&nodes);
     if (told != 0 && nodes.count > 0 && nodes.items[0].kind == RANGE_PATH_INHERITED)
@@ -257,7 +255,7 @@ static int64_t sample_path_agreed(struct stacks *stacks, uint32_t read, uint32_t
     return put_together(stacks, told, &joined);
 }
 
-/* Whether all ranges of `told` are among those of the thread, in this order. */
+/* True if all ranges of `told` are among those of the thread, in this order. */
 static bool is_among(const struct stacks *stacks, const struct nodes *nodes, uint32_t told,
                      bool cut)
 {
@@ -270,12 +268,12 @@ static bool is_among(const struct stacks *stacks, const struct nodes *nodes, uin
     return told == 0 || cut;
 }
 
-/* Events may be missing: of the thread's ranges that were read, those that are no part of `told`
- * become RANGE_PATH_UNRECORDED. `cut`: the outermost are missing in `read`. */
+/* Events may be missing: ranges of the thread in `read` that are not part of `told` become
+ * RANGE_PATH_UNRECORDED. `cut`: the outermost are missing in `read`. */
 static int64_t sample_path_unsure(struct stacks *stacks, uint32_t read, uint32_t told, bool cut)
 {
     struct nodes nodes, joined;
-    joined.count = 0; /* the rest is not looked at */
+    joined.count = 0; /* the items need no initialisation */
     take_apart(stacks, read, &nodes);
     drop_inherited(&nodes);
     while (!is_among(stacks, &nodes, told, cut))
@@ -304,7 +302,7 @@ int64_t sample_path_inherited(struct stacks *stacks, uint32_t path)
     return put_together(stacks, 0, &nodes);
 }
 
-/* Whether both have the same names. */
+/* True if both have the same names. */
 static bool sample_path_same_names(const struct stacks *stacks, uint32_t a, uint32_t b)
 {
     for (;;) {
@@ -343,7 +341,7 @@ void lane_samples_free(struct lane *lane)
     lane->samples = NULL;
 }
 
-/* ---- What was open --------------------------------------------------------------------------- */
+/* ---- Open ranges ----------------------------------------------------------------------------- */
 
 int64_t range_path_add(struct pass *pass, uint32_t parent, const struct event *begin)
 {
@@ -373,8 +371,8 @@ int64_t lane_path(struct pass *pass, struct lane *lane)
     return parent;
 }
 
-/* Whether the thread's own ranges that were read are those that the events tell. A name that found
- * no room in the program's table is any. */
+/* True if the thread's own ranges in the path read equal those of the events. A name that did not
+ * fit the program's table equals any. */
 static bool agrees(const struct stacks *stacks, const struct sample *sample, uint32_t told)
 {
     const struct range_path *node;
@@ -391,11 +389,11 @@ static bool agrees(const struct stacks *stacks, const struct sample *sample, uin
     return told == 0 || (sample->flags & SAMPLE_PATH_CUT);
 }
 
-/* What is open from the lane's since_ns until that time. */
+/* Path open from the lane's since_ns until that time. */
 struct stretch {
     int64_t until_ns;
     uint32_t path;
-    bool unsure; /* events are missing before, or none follow */
+    bool unsure; /* events were lost before, or later ones are missing */
 };
 
 static void compare(const struct pass *pass, const struct lane *lane, struct waiting_sample *at,
@@ -421,7 +419,8 @@ static uint64_t smaller(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* What waits moves: few values lie beside their sample, and are found before they are used. */
+/* Waiting items move: up to two values are stored with their sample, and the pointer is set before
+ * use. */
 static void waiting_values(struct waiting_sample *at)
 {
     if (at->sample.value_count <= 2)
@@ -443,7 +442,7 @@ static bool is_stretch(const struct pass *pass, const struct waiting_sample *at)
            at->sample.end_ns > at->sample.time_ns;
 }
 
-/* Where the next stretch begins, at which this one ends at the latest. */
+/* Begin of the next stretch, the latest end of this one. */
 static int64_t next_stretch_ns(const struct pass *pass, const struct lane_samples *samples,
                                size_t index)
 {
@@ -454,7 +453,7 @@ static int64_t next_stretch_ns(const struct pass *pass, const struct lane_sample
     return INT64_MAX;
 }
 
-/* Of a stretch that is cut off at its end, what lies before that time: blocked first. */
+/* The part before `time_ns` of a stretch that is cut at `cut_ns`: blocked first. */
 static struct off_share share_before(const struct pass *pass, const struct sample *sample,
                                      int64_t cut_ns, int64_t time_ns)
 {
@@ -470,7 +469,7 @@ static struct off_share share_before(const struct pass *pass, const struct sampl
     return part;
 }
 
-/* Adds what lies before that time of the stretch at off_next. Whether that is all of it. */
+/* Adds the part before that time of the stretch at off_next. Returns true if that completes it. */
 static bool add_stretch(const struct pass *pass, struct lane_samples *samples, int64_t time_ns)
 {
     const struct sample *sample = &samples->items.items[samples->off_next].sample;
@@ -500,7 +499,7 @@ struct off_share lane_off_until(const struct pass *pass, struct lane *lane, int6
     return samples->off;
 }
 
-/* What a stretch has until `off_ns` adds to all ranges that are open, but for what lies before they
+/* Adds the part of a stretch before `off_ns` to all open ranges, except the part before they
  * began. */
 static struct off_share add_passed(const struct pass *pass, struct lane *lane,
                                    const struct sample *sample, int64_t cut_ns)
@@ -519,8 +518,8 @@ static struct off_share add_passed(const struct pass *pass, struct lane *lane,
     return passed;
 }
 
-/* A stretch, at `index` by now, that began before `off_ns`. Its rest, if it has one, is counted as
- * its lane goes on: of those that are not it is the first then, unless it overlaps others. */
+/* Adds a stretch, now at `index`, that began before `off_ns`. Its rest, if any, is added as the
+ * lane goes on, as the first unfinished stretch, unless it overlaps others. */
 static void add_late(const struct pass *pass, struct lane *lane, size_t index)
 {
     struct lane_samples *samples = lane->samples;
@@ -540,8 +539,8 @@ static void add_late(const struct pass *pass, struct lane *lane, size_t index)
     }
 }
 
-/* Until when a stretch can be in ranges, if no events come before that time: others may go on when
- * the thread's process has ended. */
+/* Latest time at which a stretch can be in ranges, if no events come before `until_ns`: earlier
+ * than that only for a thread with an ended process. */
 static int64_t ranges_until(const struct pass *pass, uint32_t thread, int64_t until_ns)
 {
     const struct trace *trace = pass->source.trace;
@@ -551,7 +550,7 @@ static int64_t ranges_until(const struct pass *pass, uint32_t thread, int64_t un
                                           : until_ns;
 }
 
-/* No events come before that time; INT64_MAX: none at all. */
+/* No events come before `until_ns`; INT64_MAX: no more events. */
 static void settle_off(struct pass *pass, uint32_t thread, int64_t until_ns)
 {
     struct lane *lane = &pass->lanes.items[thread];
@@ -565,7 +564,7 @@ static void settle_off(struct pass *pass, uint32_t thread, int64_t until_ns)
 
 /* ---- Waiting --------------------------------------------------------------------------------- */
 
-/* Forgets those that nobody needs any more. */
+/* Drops the samples that were handed out and added up. */
 static void drop_passed(struct pass *pass, struct lane_samples *samples)
 {
     size_t passed = samples->next;
@@ -592,7 +591,7 @@ static int finish_fork(struct pass *pass, const struct waiting_sample *at)
     return 0;
 }
 
-/* Threads without events have no path but what was read. */
+/* Threads without events have only the path that was read. */
 static bool has_events(const struct trace *trace, uint32_t thread)
 {
     const struct trace_thread *entry = trace_thread_get(trace, thread);
@@ -609,15 +608,15 @@ static int hand_out(struct pass *pass, struct lane_samples *samples)
     return sample_finish(pass, &at.sample, told ? &at : NULL);
 }
 
-/* Whether a sample is none of those that are compared until that time. `changes`: what is open does
- * so then; else only samples that lie before it as a whole are looked at. */
+/* True if a sample is not to be compared until that time. `changes`: the open ranges change then;
+ * else only samples wholly before it are compared. */
 static bool is_later(const struct waiting_sample *at, int64_t until_ns, bool changes)
 {
     int64_t last_ns = changes ? edge_before(at->time_ns) : edge_after(at->time_ns);
     return last_ns >= until_ns && until_ns != INT64_MAX;
 }
 
-/* Compares those that are near enough, and hands out those that lie behind. */
+/* Compares those near enough, and hands out those before. */
 static int settle(struct pass *pass, struct lane *lane, const struct stretch *stretch, bool changes)
 {
     struct lane_samples *samples = lane->samples;
@@ -640,7 +639,7 @@ static int settle_lane(struct pass *pass, struct lane *lane, int64_t until_ns, b
     struct lane_samples *samples = lane->samples;
     if (samples->next == samples->items.count ||
         is_later(&samples->items.items[samples->next], until_ns, changes))
-        return 0; /* before the path is asked for, which would be made for each range */
+        return 0; /* saves computing a path for each range */
     bool ended = trace_session_get(pass->source.trace)->end_ns != 0;
     int64_t path = lane_path(pass, lane);
     const struct stretch stretch = {until_ns, (uint32_t)path, lane->lossy || (final && !ended)};
@@ -654,8 +653,8 @@ int lane_samples_settle(struct pass *pass, struct lane *lane, int64_t until_ns, 
     return status;
 }
 
-/* Of a recording that was cut, nobody knows what a thread would have told: its last samples wait
- * for the end as long as there is room. */
+/* A recording that was cut may lack the last events of a thread: its last samples wait for the end
+ * as long as there is room. */
 int samples_settle(struct pass *pass, int64_t until_ns, bool final)
 {
     bool ended = trace_session_get(pass->source.trace)->end_ns != 0;
@@ -678,7 +677,7 @@ int samples_settle(struct pass *pass, int64_t until_ns, bool final)
     return status;
 }
 
-/* By time: they come nearly so. */
+/* Inserts the last item by time: the input is nearly sorted. */
 static void put_in_place(struct pass *pass, struct lane *lane)
 {
     struct lane_samples *samples = lane->samples;
@@ -723,7 +722,7 @@ static int take_whole(struct pass *pass, const struct sample *sample)
     const struct sample_set *set = sample_set_get(pass->sets, sample->set);
     if (!pass_selects_sample(&pass->selection, pass->sets, &fresh.sample, values))
         return 0;
-    if (set->flags & SAMPLE_SET_INTERVAL) /* no instant at which anything was open */
+    if (set->flags & SAMPLE_SET_INTERVAL) /* it has no instant, and so no path */
         return sample_tell(pass, &fresh.sample);
     bool path = (pass->wants & WANT_PATHS) && has_events(pass->source.trace, sample->thread);
     bool times = (pass->wants & WANT_TIMES) && set->role == SAMPLE_ROLE_OFF_CPU &&
@@ -733,7 +732,7 @@ static int take_whole(struct pass *pass, const struct sample *sample)
     return sample_finish(pass, &fresh.sample, NULL);
 }
 
-/* Of a recording of one range alone, what lies inside: a wait may outlast several of them. */
+/* With --capture-range, takes the parts inside of it: a wait may outlast several ranges. */
 static int take_captured(struct pass *pass, const struct sample *sample)
 {
     const struct trace *trace = pass->source.trace;

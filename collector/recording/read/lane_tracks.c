@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Ranges of tracks: events of one track come from any threads, so they wait to be put in order of
- * time until nothing earlier can come; if that is not known, or too many wait, the older half goes
- * on. Tracks on which ranges are open have a slot; there are far fewer of these than tracks.
- * Thread-safety: none. */
+/* Ranges of tracks: events of one track come from any threads, so they wait to be sorted until no
+ * earlier one can come; if that is unknown, or too many wait, the older half goes on. Tracks with
+ * open ranges have a slot; they are far fewer than all tracks. Thread-safety: none. */
 #include "lane_tracks.h"
 
 #include "open_ranges.h"
@@ -14,11 +13,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ARGS_MAX = 1 << 20 }; /* key-values of all events that wait */
+enum { ARGS_MAX = 1 << 20 }; /* key-values of all waiting events */
 
 struct waiting {
     struct event event;
-    struct arg *args; /* owned; NULL: none */
+    struct arg *args; /* owned; NULL: without key-values */
     uint32_t arg_count;
     struct track_told told;
     bool passed_on;
@@ -26,7 +25,7 @@ struct waiting {
 
 struct open_track {
     struct open_ranges open;
-    uint64_t hidden; /* open ones inside no other */
+    uint64_t hidden; /* open hidden ranges outside of any other */
     uint64_t track;
     int64_t last_ns;    /* of its last event */
     uint32_t next_free; /* index + 1 */
@@ -34,11 +33,11 @@ struct open_track {
 
 struct tracks {
     VEC(struct waiting) waiting; /* as they arrived */
-    /* Of them, in order of time while they are passed on; and as much room again. */
+    /* Their places, in order of time while they are passed on; and as much spare room. */
     VEC(struct time_place) places;
-    size_t arg_count;           /* of all that wait */
-    size_t limit;               /* when so many wait, some are passed on */
-    int64_t first_ns;           /* of those that wait */
+    size_t arg_count;           /* of all waiting events */
+    size_t limit;               /* number of waiting events at which some are passed on */
+    int64_t first_ns;           /* of the waiting events */
     struct map64 open_by_track; /* track + 1 -> index + 1 */
     VEC(struct open_track) open;
     uint32_t first_free;   /* index + 1 */
@@ -101,7 +100,7 @@ static struct open_track *need_open(struct tracks *tracks, uint64_t track)
     return open;
 }
 
-/* Its place is free when nothing is open on it. */
+/* Frees its slot if no range is open on it. */
 static void leave(struct tracks *tracks, struct open_track *open)
 {
     uint64_t index;
@@ -121,7 +120,7 @@ static int close_top(struct pass *pass, struct open_track *open, const struct ra
     return status;
 }
 
-/* Where hidden ranges that are open in the innermost one are counted. */
+/* The count of hidden ranges that are open in the innermost range. */
 static uint64_t *hidden_of(struct open_track *open)
 {
     struct open_range *top = open_ranges_top(&open->open);
@@ -232,7 +231,8 @@ static int mark(struct pass *pass, const struct event *event, const struct args 
     return status || !wanted ? status : tell_point(pass, ITEM_INSTANT, event, args, open);
 }
 
-/* Nobody knows of an end in the time that was not recorded, and what is inside ends with it. */
+/* Ends missed while recording was off are unknown: the thread's ranges, and those inside, end
+ * here. */
 static int edge(struct pass *pass, const struct event *event)
 {
     struct tracks *tracks = pass->tracks;
@@ -300,7 +300,7 @@ static void drop_passed_on(struct tracks *tracks)
     tracks->waiting.count = kept;
 }
 
-/* The first `count` of those that wait, after sort_waiting. */
+/* Passes on the first `count` waiting events, after sort_waiting. */
 static int pass_on_first(struct pass *pass, size_t count)
 {
     struct tracks *tracks = pass->tracks;
@@ -319,7 +319,7 @@ static int pass_on_first(struct pass *pass, size_t count)
     return status;
 }
 
-/* Those before which nothing can come, or half of them if that is not known or there is no room. */
+/* Passes on the settled events, or half of all if that time is unknown or the room is full. */
 static int make_room(struct pass *pass)
 {
     struct tracks *tracks = pass->tracks;
@@ -376,7 +376,7 @@ int tracks_take(struct pass *pass, const struct event *event, const struct args 
     return pass->merge ? pass_on(pass, event, args, told) : add_waiting(pass, event, args, told);
 }
 
-/* ---- Spans that come as a whole -------------------------------------------------------------- */
+/* ---- Complete spans -------------------------------------------------------------------------- */
 
 static bool is_of_selection(const struct pass *pass, const struct lane *lane,
                             const struct event *span)
@@ -387,7 +387,7 @@ static bool is_of_selection(const struct pass *pass, const struct lane *lane,
     return lane->wanted && (begins || lasts);
 }
 
-/* Is it of the range, by its own name or by where it was launched? 1, 0, -ENOMEM. */
+/* Selected by its own name or by its launch: 1, 0, -ENOMEM. */
 static int is_of_range(struct pass *pass, const struct event *span, uint32_t path)
 {
     const char *range = pass->selection.range;
@@ -404,11 +404,11 @@ int span_tell(struct pass *pass, const struct event *event, const struct args *a
     int of_range = is_of_range(pass, event, origin->path);
     if (of_range != 1)
         return of_range;
-    if (event->time_ns < pass->selection.from_ns) { /* and so is what caused it */
+    if (event->time_ns < pass->selection.from_ns) { /* and so did its cause */
         span.time_ns = pass->selection.from_ns;
         span.origin_ns = EVENT_NO_ORIGIN;
     }
-    struct item *item = &pass->queue_span; /* all else in it stays 0 */
+    struct item *item = &pass->queue_span; /* all other fields stay 0 */
     item->event = &span;
     item->args = *args;
     item->begin_ns = span.time_ns;
@@ -447,7 +447,7 @@ int tracks_begin(struct pass *pass)
     return status;
 }
 
-/* Nothing outlives what is around it. */
+/* A range ends at the latest with the range around it. */
 static int finish_track(struct pass *pass, struct open_track *open)
 {
     struct range_end end = {.time_ns = open->last_ns, .flags = ITEM_UNFINISHED};

@@ -11,21 +11,21 @@
 int span_take(struct pass *pass, struct lane *lane, const struct event *event,
               const struct args *args);
 
-/* What its thread did when it launched the work of a span: {0} where that is not known. */
+/* Path and stack of the thread at the launch of a span's work: {0} if unknown. */
 struct span_origin {
     uint32_t path, stack;
 };
 
-/* Hands it out, if the selection has it. */
+/* Hands it out, if it is selected. */
 int span_tell(struct pass *pass, const struct event *event, const struct args *args,
               const struct span_origin *origin);
 struct tracks *tracks_create(void);
 void tracks_destroy(struct tracks *tracks);
 
-/* What is known of an event of a track when its thread tells it. */
+/* State of the thread of a track event, when the event is read. */
 struct track_told {
-    bool wanted; /* its thread is */
-    bool inside; /* of one of the selection's ranges */
+    bool wanted; /* the thread is selected */
+    bool inside; /* the event is inside one of the selection's ranges */
 };
 
 /* EVENT_TRACK_..., or EVENT_EDGE: ends the ranges that its thread began. */

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* What waits lies in runs, each in order of time; a heap holds the first of each run. As long as
- * the next of a run is before all other runs, nothing moves.
- *
- * Events: the run of a thread goes on with its next batch. What is out of order within a thread
- * begins another run, so that all that waits comes as a stable sort would tell it. Samples: a few
- * runs are open at once; each sample goes behind one that is not later. Thread-safety: none. */
+/* Waiting items are in runs, each in order of time; a heap holds the first of each run. As long as
+ * the next item of a run is before all other runs, the heap stays unchanged. Events: the run of a
+ * thread continues with its next batch. An event out of order within a thread begins another run,
+ * so that the output equals a stable sort. Samples: a few runs are open at once; each sample is
+ * appended to one with an end that is not later. Thread-safety: none. */
 #include "merge.h"
 
 #include "pass_state.h"
@@ -17,7 +16,7 @@
 
 struct run {
     int64_t told_ns;  /* of its first */
-    uint64_t arrival; /* likewise: what has the same time goes on as it came */
+    uint64_t arrival; /* of its first, too: equal times keep the order of arrival */
 
     union {
         struct block *block;
@@ -27,7 +26,7 @@ struct run {
 
 typedef VEC(struct run) run_heap;
 
-/* No branch: nobody can predict it. */
+/* Branchless: the order is unpredictable. */
 static inline bool run_is_before(const struct run *a, const struct run *b)
 {
     return (a->told_ns < b->told_ns) | ((a->told_ns == b->told_ns) & (a->arrival < b->arrival));
@@ -55,7 +54,7 @@ static void heap_remove_first(run_heap *heap)
         heap_replace(heap, last);
 }
 
-/* There is room for it. */
+/* The heap has room for it. */
 static void heap_add(run_heap *heap, struct run run)
 {
     struct run *runs = heap->items;
@@ -67,12 +66,12 @@ static void heap_add(run_heap *heap, struct run run)
     runs[at] = run;
 }
 
-/* ---- What can go on -------------------------------------------------------------------------- */
+/* ---- Progress -------------------------------------------------------------------------------- */
 
 struct progress {
     int64_t settled_ns;
-    int64_t ready_ns; /* until then, inclusive, all has been read */
-    int64_t last_ns;  /* the latest that was handed out */
+    int64_t ready_ns; /* until then, inclusive, all was read */
+    int64_t last_ns;  /* the latest handed out */
     uint64_t late_count;
     bool live, ended;
 };
@@ -89,7 +88,7 @@ static void progress_settle(struct progress *progress, int64_t settled_ns)
         progress->settled_ns = settled_ns;
 }
 
-/* The source was read as far as it goes for now. */
+/* The source was read as far as possible for now. */
 static void progress_read(struct progress *progress)
 {
     int64_t settled_ns = progress->settled_ns;
@@ -108,21 +107,21 @@ static inline void progress_hand_out(struct progress *progress, int64_t told_ns)
 
 /* ---- Events ---------------------------------------------------------------------------------- */
 
-/* Large batches are cut, so that what was handed out does not stay long. */
+/* Large batches are split, so that handed out events are freed soon. */
 enum { BLOCK_EVENTS = 128 };
 
 struct block {
     struct block *next; /* of its run */
     uint64_t arrival;
-    struct arg *args; /* behind the events */
+    struct arg *args; /* after the events */
     uint32_t thread;
     uint32_t at, count, arg_count; /* [at, count) wait */
     struct event events[];
 };
 
-/* Where the next batch of a thread goes. */
+/* Where the next batch of a thread is appended. */
 struct merge_tail {
-    struct block *block; /* NULL: nothing of it waits */
+    struct block *block; /* NULL: the thread has no waiting events */
     int64_t told_ns;     /* of its last event */
 };
 
@@ -173,7 +172,7 @@ uint64_t merge_late_count(const struct merge *merge)
     return merge->progress.late_count;
 }
 
-/* How many of them, from the first on, are in order and not too many for a block. */
+/* Number of events, from the first on, that are in order and fit a block. */
 static uint32_t stretch_length(const struct event *events, uint32_t count, int64_t *ret_told_ns)
 {
     int64_t told_ns = event_told_ns(events);
@@ -188,7 +187,7 @@ static uint32_t stretch_length(const struct event *events, uint32_t count, int64
     return end;
 }
 
-/* With copies of the events and their key-values. NULL: out of memory. */
+/* A block with copies of the events and their key-values. NULL: out of memory. */
 static struct block *make_block(const struct event_batch *batch, uint32_t at, uint32_t count)
 {
     const struct event *events = batch->events + at;
@@ -212,7 +211,7 @@ static struct block *make_block(const struct event_batch *batch, uint32_t at, ui
     return block;
 }
 
-/* A stretch that is in order, the last of which is told at `told_ns`. 0 or -ENOMEM. */
+/* Adds a sorted block; `told_ns`: time of its last event. 0 or -ENOMEM. */
 static int add_block(struct merge *merge, struct block *block, int64_t told_ns)
 {
     if (!block || vec_reserve(&merge->runs, 1) != 0) {
@@ -252,8 +251,8 @@ static int take_batch(struct merge *merge, const struct event_batch *batch)
     return 0;
 }
 
-/* A batch; of a live source all there is, as what settles it counts for all of that. 0 or -errno.
- */
+/* Reads a batch; of a live source all available ones, since its settled time refers to all of them.
+ * 0 or -errno. */
 static int read_events(struct merge *merge)
 {
     struct event_batch batch;
@@ -295,7 +294,7 @@ int merge_peek(struct merge *merge, int64_t *ret_told_ns)
     return status;
 }
 
-/* The block of the first run has nothing left. */
+/* Removes the block of the first run, which is empty. */
 static void leave_block(struct merge *merge, struct block *block)
 {
     struct merge_tail *tail = &merge->tails.items[block->thread];
@@ -334,7 +333,7 @@ int merge_next(struct merge *merge, struct event_batch *ret_batch)
         return 1;
     }
     event++;
-    __builtin_prefetch(event + 1); /* of many threads, the processor does not see it coming */
+    __builtin_prefetch(event + 1); /* helps when there are many threads */
     heap_replace(
         &merge->runs,
         (struct run){.told_ns = event_told_ns(event), .arrival = block->arrival, .block = block});
@@ -354,7 +353,7 @@ struct sample_slot {
 };
 
 struct sample_tail {
-    uint32_t slot; /* NO_SLOT: none */
+    uint32_t slot; /* NO_SLOT: an empty run */
     int64_t told_ns;
 };
 
@@ -367,7 +366,7 @@ struct sample_merge {
     struct sample spent; /* handed out last */
     uint32_t free_slot;
     struct sample_tail tails[OPEN_RUNS];
-    unsigned next_tail; /* the next that is left for another run */
+    unsigned next_tail; /* the next to be reused for another run */
     uint64_t arrivals;
     size_t waiting;
 };

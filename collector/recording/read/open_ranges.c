@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Ranges begin, lie inside of one another and end: the rules of all lanes that nest. */
+/* Opening, nesting and ending of ranges: the rules of all lanes that nest. */
 #include "open_ranges.h"
 
 #include "pass_state.h"
@@ -9,13 +9,14 @@
 
 /* ---- Numbers in logs ------------------------------------------------------------------------- */
 
-/* The numbers that programs write into their logs (annot_current): docs/wire-format.md says how
- * they are made. */
+/* The numbers that programs write into their logs (annot_current), made as in
+ * docs/wire-format.md. */
 
-/* Registration numbers from here on are of threads whose process has several segments. */
+/* Registration numbers from here on are of threads in processes with several segments. */
 enum { SERIAL_PLAIN_MAX = 1 << 20 };
 
-/* Part of the wire: the finalizer of SplitMix64, and what serial and instance are spread by. */
+/* Part of the wire: the finalizer of SplitMix64, and the factors that spread serial and
+ * instance. */
 #define SPREAD_SERIAL   UINT64_C(0x9e3779b97f4a7c15)
 #define SPREAD_INSTANCE UINT64_C(0xbf58476d1ce4e5b9)
 
@@ -86,12 +87,12 @@ static uint64_t number_of(const struct pass *pass, const struct open_range *rang
                            : 0;
 }
 
-/* One that is wanted, inside of `depth` others. */
+/* Reports the begin of a wanted range, inside of `depth` others. */
 static int tell_begin(struct pass *pass, enum lane_kind kind, struct open_ranges *open,
                       size_t index, uint32_t depth)
 {
     struct open_range *range = &open->items[index];
-    struct item *item = &pass->opened; /* all else in it stays 0 */
+    struct item *item = &pass->opened; /* all other fields stay 0 */
     item->lane = (uint8_t)kind;
     item->flags = range->cut ? ITEM_CUT_BEGIN : 0;
     item->depth = depth;
@@ -103,7 +104,7 @@ static int tell_begin(struct pass *pass, enum lane_kind kind, struct open_ranges
     item->parents = open->begins;
     item->number = number_of(pass, range);
     range->told = true;
-    if (!pass->selects_all) /* else it was counted as it came */
+    if (!pass->selects_all) /* else it was counted on arrival */
         pass_count(pass, &pass->lanes.items[range->begin.thread], range->begin.kind,
                    range->begin.time_ns);
     return sinks_tell(kind == LANE_THREAD ? &pass->begins : &pass->events, item);
@@ -130,13 +131,13 @@ int open_ranges_tell(struct pass *pass, enum lane_kind kind, struct open_ranges 
 /* The end that the selection makes counts for the thread that began the range. */
 static void count_cut_end(struct pass *pass, enum lane_kind kind, const struct event *begin)
 {
-    if (begin->kind == EVENT_SPAN) /* which was one event */
+    if (begin->kind == EVENT_SPAN) /* it was one event */
         return;
     pass_count(pass, &pass->lanes.items[begin->thread],
                kind == LANE_THREAD ? EVENT_POP : EVENT_TRACK_END, pass->selection.to_ns);
 }
 
-/* Foreign times may say more than the range has room for. */
+/* Foreign times may exceed the length of the range. */
 static struct off_share off_between(const struct pass *pass, const struct open_range *range,
                                     const struct range_end *end)
 {
@@ -183,7 +184,7 @@ static int tell_span(struct pass *pass, enum lane_kind kind, struct open_ranges 
     return sinks_tell(&pass->events, item);
 }
 
-/* The begins that were not told yet, without what the end tells. */
+/* Reports the pending begins, without the key-values of the end. */
 static int tell_before_end(struct pass *pass, enum lane_kind kind, struct open_ranges *open,
                            const struct range_end *end)
 {

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The ranges that are open on a lane: pushed, popped, and reported to the sinks of a pass.
- *
- * Key-values of ranges lie in one array, in the order of the ranges. Thread-safety: one thread per
- * object. */
+/* The ranges open on a lane: pushed, popped, and reported to the sinks of a pass. Thread-safety:
+ * one thread per object. */
 #ifndef ANNOT_OPEN_RANGES_H
 #define ANNOT_OPEN_RANGES_H
 
@@ -21,19 +19,19 @@ struct pass;
 
 struct open_range {
     struct event begin; /* first, see open_ranges_parent(); never before the selection. An
-                           EVENT_SPAN: it ends by itself */
-    uint64_t level;     /* threads: open ranges below it, as the producer counts; tracks: hidden
-                           ranges that began directly inside it and are open */
+                         * EVENT_SPAN has its end */
+    uint64_t level;     /* threads: open ranges below it, as the producer counts; tracks: open
+                         * hidden ranges that began directly inside it */
     int64_t child_ns, ranges_ns; /* as struct item */
     struct off_share off;        /* of its thread, until it began */
     size_t first_arg;
-    uint32_t path;     /* of model/stacks.h; 0: nobody asked for it yet */
-    uint32_t instance; /* of its thread's pushes; 0: not known */
-    bool wanted;       /* the selection has it */
-    bool cut;          /* it began before that */
-    bool told;         /* ITEM_OPENED is out */
+    uint32_t path;     /* of model/stacks.h; 0: not yet computed */
+    uint32_t instance; /* of its thread's pushes; 0: unknown */
+    bool wanted;       /* selected */
+    bool cut;          /* it began before the selection */
+    bool told;         /* ITEM_OPENED was reported */
     bool call;         /* event_is_python_call() */
-    uint32_t ranges;   /* that are wanted and no calls: around it, and itself */
+    uint32_t ranges;   /* selected ones that are not calls: around it, and itself */
 };
 
 /* Below `parent`, or NULL. */
@@ -45,13 +43,13 @@ static inline void open_range_place(struct open_range *range, const struct open_
     range->ranges = (parent ? parent->ranges : 0) + !call;
 }
 
-/* How many are around it. */
+/* Number of ranges around it. */
 static inline uint32_t open_range_outer(const struct open_range *range)
 {
     return range->ranges - !range->call;
 }
 
-/* What it adds to the one around it. */
+/* Adds its durations to the range around it. */
 static inline void open_range_add(struct open_range *parent, const struct open_range *range,
                                   int64_t duration_ns)
 {
@@ -59,27 +57,27 @@ static inline void open_range_add(struct open_range *parent, const struct open_r
     parent->ranges_ns = time_add(parent->ranges_ns, range->call ? range->ranges_ns : duration_ns);
 }
 
-/* Innermost last. Their key-values lie in one array, in the order of the ranges. */
+/* Innermost last. Their key-values are in one array, in the order of the ranges. */
 struct open_ranges {
     struct open_range *items;
-    const struct event **begins; /* of those that are wanted */
+    const struct event **begins; /* of the wanted ones */
     size_t count, capacity, wanted_count, begins_capacity;
     VEC(struct arg) args;
 };
 
-/* The innermost range; NULL: none is open. */
+/* The innermost range; NULL if the lane has no open range. */
 static inline struct open_range *open_ranges_top(const struct open_ranges *open)
 {
     return open->count ? &open->items[open->count - 1] : NULL;
 }
 
-/* The innermost that is wanted. */
+/* The innermost wanted range. */
 static inline struct open_range *open_ranges_parent(const struct open_ranges *open)
 {
     return open->wanted_count ? (struct open_range *)open->begins[open->wanted_count - 1] : NULL;
 }
 
-/* The item lies inside all of them that are wanted: its depth and its parents. */
+/* Sets the depth and parents of an item inside of all wanted ranges. */
 static inline void open_ranges_place(const struct open_ranges *open, struct item *item)
 {
     const struct open_range *parent = open_ranges_parent(open);
@@ -126,7 +124,8 @@ static inline bool open_ranges_inside(const struct open_ranges *open)
 
 /* ---- Reporting ------------------------------------------------------------------------------- */
 
-/* ITEM_OPENED of the innermost, which is wanted; of all that is wanted and was not told. */
+/* Reports ITEM_OPENED of the innermost range, which is wanted; of all wanted ranges not reported
+ * yet. */
 int open_ranges_tell_top(struct pass *pass, enum lane_kind kind, struct open_ranges *open);
 int open_ranges_tell(struct pass *pass, enum lane_kind kind, struct open_ranges *open);
 
@@ -134,11 +133,11 @@ int open_ranges_tell(struct pass *pass, enum lane_kind kind, struct open_ranges 
 struct range_end {
     int64_t time_ns;
     uint32_t thread, flags;
-    uint32_t arg_count;   /* key-values of the end, which open_ranges_keep_args keeps already */
+    uint32_t arg_count;   /* key-values of the end, already kept by open_ranges_keep_args */
     struct off_share off; /* of its thread, until it ended */
 };
 
-/* Ends the innermost range, and tells it if it is wanted and of the selection. */
+/* Ends the innermost range, and reports it if it is wanted and selected. */
 int open_ranges_close(struct pass *pass, enum lane_kind kind, struct open_ranges *open,
                       const struct range_end *end);
 

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Where the work of queues came from: which ranges the launching thread had open at the origin of a
- * span, and its stack, if a sample was taken there.
- *
- * Spans come late, when their thread has gone on, so each thread of a process that has queues keeps
- * notes: from when on which path was open, and which stacks were sampled at launches. A span that
- * comes before its thread has got to its origin waits for that. What a forked process had open at
- * the fork is around all that it launches. Memory: 8 bytes a change of a path, 64 MiB at most; of
- * the thread that would need more, the older half is forgotten, and what began there has no path.
- * Spans wait as samples do, SAMPLES_WAITING_MAX at most. Thread-safety: none. */
+/* Launches of queued work: the ranges that the launching thread had open at the origin of a span,
+ * and its stack, if it was sampled there. Spans come late, after their thread has advanced, so each
+ * thread of a process with queues keeps notes: the path from each time on, and the stacks sampled
+ * at launches. A span that comes before its thread has reached its origin waits for that. The path
+ * open at the fork of a process is around all its launches. Memory: 8 bytes a change of a path, 64
+ * MiB at most; a thread that would need more forgets the older half, and spans launched then have
+ * no path. Spans wait like samples, SAMPLES_WAITING_MAX at most. Thread-safety: none. */
 #include "origins.h"
 
 #include "lane_samples.h"
@@ -20,7 +18,7 @@
 
 enum { NOTES_MAX_BYTES = 64 << 20, GENERATIONS_MAX = 64 };
 
-/* A path from a time on: counted from that of its base. */
+/* A path from a time on, relative to that of its base. */
 struct path_note {
     uint32_t after_ns, path;
 };
@@ -34,7 +32,7 @@ struct path_notes {
     VEC(struct path_note) items;
     VEC(struct path_base) bases;
     int64_t last_ns; /* of the last one */
-    size_t near;     /* behind what was found last */
+    size_t near;     /* just after the note found last */
 };
 
 /* The stack of a launch. */
@@ -45,26 +43,26 @@ struct launch_note {
 
 struct waiting_span {
     struct event event;
-    struct arg *args; /* owned; NULL: none */
+    struct arg *args; /* owned; NULL: without key-values */
 };
 
 struct lane_origins {
     struct path_notes paths;
     VEC(struct launch_note) launches;
-    VEC(struct waiting_span) waiting; /* as they came */
-    size_t next;                      /* of those not told */
+    VEC(struct waiting_span) waiting; /* in order of arrival */
+    size_t next;                      /* the first not handed out */
     bool listed;                      /* in origins->lanes */
 };
 
 struct origins {
-    VEC(uint8_t) noted;     /* by process: it has queues, or children that have */
-    VEC(int64_t) inherited; /* by process: the path that was open at its fork; -1: not looked for */
+    VEC(uint8_t) noted;     /* by process: it, or a descendant, has queues */
+    VEC(int64_t) inherited; /* by process: the path open at its fork; -1: not yet looked up */
     VEC(uint32_t) lanes;    /* in which spans wait */
     size_t note_bytes, waiting_count;
-    bool all; /* of a live source: nobody knows who will have queues */
+    bool all; /* of a live source: any process may get queues */
 };
 
-/* ---- Whose ranges are noted ------------------------------------------------------------------ */
+/* ---- Processes with notes -------------------------------------------------------------------- */
 
 static int mark_process(struct origins *origins, const struct trace *trace, uint32_t process)
 {
@@ -83,7 +81,7 @@ static int mark_process(struct origins *origins, const struct trace *trace, uint
     return 0;
 }
 
-/* Whether there are any queues. -ENOMEM. */
+/* Returns true if there are any queues. -ENOMEM. */
 static int mark_processes(struct origins *origins, const struct trace *trace)
 {
     bool any = false;
@@ -155,7 +153,7 @@ static struct lane_origins *need(struct lane *lane)
 
 /* ---- Notes ----------------------------------------------------------------------------------- */
 
-/* The older half goes. */
+/* Drops the older half. */
 static void forget_paths(struct origins *origins, struct path_notes *notes)
 {
     size_t gone = (notes->items.count + 1) / 2, kept = 0;
@@ -196,7 +194,7 @@ static int note_path(struct origins *origins, struct path_notes *notes, int64_t 
     return 0;
 }
 
-/* The base of that time, or NULL: it was before all notes. *ret_end: where its notes end. */
+/* The base of that time, or NULL before all notes. *ret_end: the end of its notes. */
 static const struct path_base *base_of(const struct path_notes *notes, int64_t time_ns,
                                        size_t *ret_end)
 {
@@ -209,8 +207,8 @@ static const struct path_base *base_of(const struct path_notes *notes, int64_t t
     return NULL;
 }
 
-/* What was open at that time; 0: nothing, or it is not known. Work of a queue was launched in
- * order, mostly: so one looks near to what was found last. */
+/* The path open at that time; 0: outside of ranges, or unknown. Queued work mostly comes in order
+ * of its launch, so the search begins near the last result. */
 static uint32_t find_path(struct path_notes *notes, int64_t time_ns)
 {
     const struct path_note *items = notes->items.items;
@@ -226,7 +224,7 @@ static uint32_t find_path(struct path_notes *notes, int64_t time_ns)
         low = low - base->first > step ? low - step : base->first;
         step *= 2;
     }
-    while (high < end && items[high].after_ns <= after_ns) { /* and not before `low` */
+    while (high < end && items[high].after_ns <= after_ns) { /* it is not before `low` */
         low = high + 1;
         high = end - high > step ? high + step : end;
         step *= 2;
@@ -270,7 +268,7 @@ int origins_note(struct pass *pass, struct lane *lane)
     return path < 0 ? (int)path : origins_note_path(pass, own, (uint32_t)path, lane->since_ns);
 }
 
-/* The older half goes. */
+/* Drops the older half. */
 static void forget_launches(struct origins *origins, struct lane_origins *own)
 {
     size_t gone = (own->launches.count + 1) / 2;
@@ -281,7 +279,7 @@ static void forget_launches(struct origins *origins, struct lane_origins *own)
                 own->launches.count * sizeof(*own->launches.items));
 }
 
-/* They are in order but for a few. */
+/* Samples of launches are nearly sorted. */
 int origins_launch(struct pass *pass, const struct sample *sample)
 {
     struct origins *origins = pass->origins;
@@ -304,7 +302,7 @@ int origins_launch(struct pass *pass, const struct sample *sample)
     return 0;
 }
 
-/* What the thread had open by itself. -ENOMEM. */
+/* The path that the thread opened itself. -ENOMEM. */
 static int64_t own_path(struct pass *pass, uint32_t thread, int64_t time_ns)
 {
     struct lane *lane = thread < pass->lanes.count ? &pass->lanes.items[thread] : NULL;
@@ -317,7 +315,8 @@ static int64_t own_path(struct pass *pass, uint32_t thread, int64_t time_ns)
 
 /* ---- Forks ----------------------------------------------------------------------------------- */
 
-/* The process in which the thread is what was forked, at the latest by that time; or NULL. */
+/* The process that was forked, at the latest by that time, with this thread as its main thread; or
+ * NULL. */
 static const struct trace_process *forked_process(const struct trace *trace, uint32_t thread,
                                                   int64_t time_ns)
 {
@@ -329,7 +328,7 @@ static const struct trace_process *forked_process(const struct trace *trace, uin
     return forked ? process : NULL;
 }
 
-/* As a rule looked for soon after the fork, and once; the generations before are few. -ENOMEM. */
+/* Mostly looked up once, soon after the fork; the generations before are few. -ENOMEM. */
 static int64_t fork_path(struct pass *pass, uint32_t thread, int64_t time_ns, int generation)
 {
     struct origins *origins = pass->origins;
@@ -353,7 +352,7 @@ static int64_t fork_path(struct pass *pass, uint32_t thread, int64_t time_ns, in
     return path;
 }
 
-/* ---- Telling --------------------------------------------------------------------------------- */
+/* ---- Reporting ------------------------------------------------------------------------------- */
 
 /* -ENOMEM. */
 static int64_t path_of(struct pass *pass, const struct event *span)
@@ -361,7 +360,7 @@ static int64_t path_of(struct pass *pass, const struct event *span)
     if (span->origin_ns == EVENT_NO_ORIGIN)
         return 0;
     int64_t path = own_path(pass, span->thread, span->origin_ns);
-    if (path > 0) /* the launching call itself is none of the program's ranges */
+    if (path > 0) /* the launching call is not one of the program's ranges */
         path = sample_path_own(trace_stacks_get(pass->source.trace), (uint32_t)path);
     return path == 0 ? fork_path(pass, span->thread, span->origin_ns, 0) : path;
 }
@@ -390,7 +389,8 @@ static int tell(struct pass *pass, const struct event *event, const struct args 
     return path < 0 ? (int)path : span_tell(pass, event, args, &origin);
 }
 
-/* Whether all is known about an origin that anybody will tell: for a forked process, by others. */
+/* True if no further event or sample can change the origin: for a forked process, of other threads
+ * too. */
 static bool is_passed(const struct pass *pass, const struct event *span)
 {
     bool in_time = pass->merge || pass->finished || span->origin_ns == EVENT_NO_ORIGIN;

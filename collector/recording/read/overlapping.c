@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Overlapping ranges: starts and ends find one another by process and id, in whichever order
- * threads tell them. Thread-safety: none. */
+/* Overlapping ranges: starts and ends are matched by process and id, in the order of arrival from
+ * any thread. Thread-safety: none. */
 #include "overlapping.h"
 
 #include "pass.h"
@@ -12,7 +12,7 @@
 /* A start without its end, or an end without its start. */
 struct open_start {
     struct event event; /* of a start, never before the selection */
-    struct arg *args;   /* owned; NULL: none */
+    struct arg *args;   /* owned; NULL: without key-values */
     uint32_t arg_count;
     uint32_t process;
     uint32_t next_free; /* index + 1 */
@@ -24,7 +24,7 @@ struct starts {
     uint32_t first_free; /* index + 1 */
     struct wide_map index;
     VEC(struct arg) joined;
-    struct item opened, span; /* filled in, not made anew */
+    struct item opened, span; /* reused, so that few fields are written */
 };
 
 struct starts *starts_create(void)
@@ -64,7 +64,7 @@ static int tell_opened(struct pass *pass, struct open_start *start)
     return sinks_tell(&pass->events, item);
 }
 
-/* Tells what the selection has of it; the item knows the end. */
+/* Reports the selected part; the item holds the end. */
 static int tell_span(struct pass *pass, struct open_start *start)
 {
     struct item *item = &pass->starts->span;
@@ -130,7 +130,7 @@ static int64_t new_entry(struct starts *starts)
     return index;
 }
 
-/* A start waits for its end, or the other way round. */
+/* Keeps a start until its end comes, or an end until its start comes. */
 static int remember(struct pass *pass, const struct wide_key *key, const struct event *event,
                     const struct args *args, bool wanted)
 {
@@ -163,7 +163,7 @@ static void forget(struct starts *starts, uint64_t index)
     starts->first_free = (uint32_t)index;
 }
 
-/* An earlier entry of the same key that is no partner: the id was used twice. */
+/* Removes an earlier entry of the same key that is no partner: the id was used twice. */
 static int displace(struct pass *pass, struct open_start *old, const struct event *by)
 {
     if (old->event.kind == EVENT_START)
@@ -172,7 +172,7 @@ static int displace(struct pass *pass, struct open_start *old, const struct even
     return 0;
 }
 
-/* Those of the start, then those of the end. 0 or -ENOMEM. */
+/* Joins the key-values of the start and the end. 0 or -ENOMEM. */
 static int join_args(struct starts *starts, const struct args *start, const struct args *end,
                      struct args *ret_args)
 {
@@ -188,7 +188,7 @@ static int join_args(struct starts *starts, const struct args *start, const stru
     return 0;
 }
 
-/* `end_told`: ITEM_ORPHAN is out. */
+/* `end_told`: ITEM_ORPHAN was reported. */
 static int join(struct pass *pass, struct open_start *start, const struct event *end,
                 const struct args *end_args, bool end_told)
 {
@@ -230,19 +230,20 @@ static int take_end(struct pass *pass, const struct wide_key *key, const struct 
     return status || !told ? status : tell_lone_end(pass, event, args);
 }
 
-/* The two parts in their order; the one that came first is `old`. */
+/* Joins the two parts in their order; `old` came first. */
 static int meet(struct pass *pass, struct open_start *old, const struct event *event,
                 const struct args *args, bool wanted)
 {
     if (event->kind == EVENT_END)
         return join(pass, old, event, args, false);
-    if (event->time_ns >= pass->selection.to_ns) { /* begins behind it: the end is alone in it */
+    if (event->time_ns >= pass->selection.to_ns) { /* the start is after the selection: only the end
+                                                    * is in it */
         pass->counts.orphans += old->wanted;
         return 0;
     }
     struct open_start start = {
         .event = *event,
-        .args = (struct arg *)args->items, /* of the event at hand */
+        .args = (struct arg *)args->items, /* of the current event */
         .arg_count = args->count,
         .wanted = wanted,
         .cut = event->time_ns < pass->selection.from_ns,

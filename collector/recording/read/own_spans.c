@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Spans that an outside observer reports of a thread, put between the thread's own events.
- *
- * They come late and in any order. So of a thread that has such spans (trace_thread.probed) all
- * events wait here until nothing earlier can come, or too many wait. Then they go on in order of
- * time: of what has the same time, ends of spans first, then the thread's own events, then spans,
- * the longest first. Each span is followed by an EVENT_SPAN_END at its end.
- *
- * A range that begins inside of a span may outlast it. Whether it does is looked up in what waits:
- * its EVENT_PUSH goes on with an end_ns, when it ends at the earliest. Threads without such spans
- * pass through uncopied. Thread-safety: none. */
+/* Puts spans that an outside observer reports of a thread between the thread's own events. They
+ * come late and in any order. So all events of a thread with such spans (trace_thread.probed) wait
+ * here until no earlier one can come, or too many wait. Then they go on in order of time: at equal
+ * times ends of spans first, then the thread's own events, then spans, the longest first. Each span
+ * is followed by an EVENT_SPAN_END at its end. A range that begins inside of a span may outlast it;
+ * the waiting events show if it does: its EVENT_PUSH goes on with an end_ns, its earliest end.
+ * Threads without such spans pass through uncopied. Thread-safety: none. */
 #include "own_spans.h"
 
 #include "pass_state.h"
@@ -17,43 +14,44 @@
 #include <string.h>
 
 enum {
-    HELD_MAX = 1 << 20,   /* events that wait; a chunk has fewer */
-    BEHIND_MAX = 1 << 19, /* events of others that wait for one whose range's end is not known */
+    HELD_MAX = 1 << 20,   /* waiting events; a chunk has fewer */
+    BEHIND_MAX = 1 << 19, /* events of other threads waiting for a range with an unknown end */
 };
 
 struct held {
     struct event event;
-    struct arg *args; /* owned; NULL: none */
-    int64_t key_ns;   /* when it is told, and not before the event before it */
+    struct arg *args; /* owned; NULL: without key-values */
+    int64_t key_ns;   /* its time, but not before the preceding event's */
 };
 
 typedef VEC(struct held) held_list;
 
 struct own_lane {
     uint32_t thread;
-    held_list events, spans;      /* as they came; in order of time, but for new ones */
-    size_t next_event, next_span; /* the first that wait */
-    bool unsorted;                /* spans */
-    VEC(int64_t) ends;            /* of spans that went on: a heap, the earliest first */
-    int64_t latest_end_ns;        /* of all that went on */
+    held_list events, spans;      /* in order of arrival; sorted by time, except new ones */
+    size_t next_event, next_span; /* the first waiting ones */
+    bool unsorted;                /* spans need sorting */
+    VEC(int64_t) ends;            /* of spans passed on: a heap, the earliest first */
+    int64_t latest_end_ns;        /* of all passed on */
     uint64_t depth;               /* open ranges at next_event, as the producer counts them */
-    size_t scanned;               /* events before it do not end the range that begins there */
-    int64_t last_ns, passed_ns;   /* of the last event that came; that went on */
-    int64_t hold_ns;              /* it waits for the end of a range that begins then */
+    size_t scanned;               /* events before it do not end the range that begins at
+                                   * next_event */
+    int64_t last_ns, passed_ns;   /* of the last event that came; of the last passed on */
+    int64_t hold_ns;              /* begin of a range with an unknown end, for which it waits */
 };
 
 struct own_spans {
     struct own_source source;
     VEC(struct own_lane) lanes;
     VEC(uint32_t) lane_of; /* by thread: index + 1 */
-    size_t at;             /* the next lane of this round: before the limit, all goes on */
+    size_t at;             /* the next lane of this round, which passes on all before the limit */
     int64_t limit_ns;
-    int64_t settled_ns, told_ns; /* as the source says, and as is passed on */
+    int64_t settled_ns, told_ns; /* of the source, and as passed on */
     int64_t hold_ns;             /* of all lanes */
     size_t held, behind;
-    bool forced, final; /* this round: ends that are not known are not waited for; all has come */
+    bool forced, final; /* this round: unknown ends are not waited for; the source has ended */
     bool ended, has_parked;
-    struct event_batch parked; /* of another thread: it came when the round began */
+    struct event_batch parked; /* of another thread: its arrival began the round */
     VEC(struct event) out;
     VEC(struct arg) out_args;
     uint64_t late_count;
@@ -120,7 +118,7 @@ static struct own_lane *need_lane(struct own_spans *own, uint32_t thread)
     return &own->lanes.items[*index - 1];
 }
 
-/* What went on makes room. Returns of how many. */
+/* Frees the room of items passed on. Returns their number. */
 static size_t forget_passed(held_list *list, size_t *next)
 {
     size_t gone = *next;
@@ -132,7 +130,7 @@ static size_t forget_passed(held_list *list, size_t *next)
     return gone;
 }
 
-/* One that comes too late begins where its thread is. */
+/* A late span begins at the time that its thread has reached. */
 static struct held place_span(struct own_spans *own, const struct own_lane *lane,
                               const struct event *event)
 {
@@ -195,7 +193,7 @@ static int compare_spans(const void *left, const void *right)
 
 /* ---- Going on -------------------------------------------------------------------------------- */
 
-/* What waits for the lane's thread next. */
+/* The next waiting item of the lane's thread. */
 struct next {
     int64_t key_ns;
 
@@ -257,8 +255,8 @@ static bool ends_range(const struct event *event, uint64_t level)
            event_depth_after(event, 0) <= level;
 }
 
-/* When the range ends that begins at next_event, or a time beyond the ends of all spans that went
- * on, by which it has not. False: that is not known yet. */
+/* End of the range that begins at next_event, or a time after the ends of all spans passed on at
+ * which it is still open. False: not yet known. */
 static bool find_end(const struct own_spans *own, struct own_lane *lane, int64_t *ret_end_ns)
 {
     int64_t limit_ns = lane->latest_end_ns;
@@ -313,7 +311,7 @@ static int pass_span(struct own_spans *own, struct own_lane *lane)
     return error ? error : pass_on(own, held);
 }
 
-/* 1; 0: its end is not known; -ENOMEM. */
+/* Passes on an event. 1; 0: the end of its range is unknown; -ENOMEM. */
 static int pass_event(struct own_spans *own, struct own_lane *lane)
 {
     struct held *held = &lane->events.items[lane->next_event];
@@ -327,7 +325,7 @@ static int pass_event(struct own_spans *own, struct own_lane *lane)
     return pass_on(own, held) != 0 ? -ENOMEM : 1;
 }
 
-/* 1; 0: nothing that is settled; -ENOMEM. */
+/* 1; 0: no settled item; -ENOMEM. */
 static int pass_next(struct own_spans *own, struct own_lane *lane)
 {
     struct next next = find_next(lane);
@@ -343,7 +341,7 @@ static int pass_next(struct own_spans *own, struct own_lane *lane)
     return next.what == NEXT_EVENT || status < 0 ? status : 1;
 }
 
-/* What is settled of one lane. 0 or -ENOMEM. */
+/* Passes on the settled items of one lane. 0 or -ENOMEM. */
 static int release(struct own_spans *own, struct own_lane *lane)
 {
     int status;
@@ -386,7 +384,7 @@ static int take_batch(struct own_spans *own, const struct event_batch *batch)
     return 0;
 }
 
-/* A batch of the source, which begins a round if more is settled. 0 or -errno. */
+/* Reads a batch of the source, which begins a round if more is settled. 0 or -errno. */
 static int read_on(struct own_spans *own)
 {
     struct event_batch batch;
@@ -402,7 +400,7 @@ static int read_on(struct own_spans *own)
     return status;
 }
 
-/* The rest of the round, lane by lane: 1, 0, -ENOMEM. */
+/* Continues the round, lane by lane: 1, 0, -ENOMEM. */
 static int next_of_round(struct own_spans *own, struct event_batch *ret_batch)
 {
     own->out.count = own->out_args.count = 0;

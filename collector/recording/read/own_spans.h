@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Puts spans that an observer reports of a thread among the events that the thread reports itself,
- * in order of time. The first step of a pass. Memory: at most about 100 MiB. Thread-safety: one
- * thread per object. */
+/* Puts spans that an observer reports of a thread among the thread's own events, in order of time.
+ * The first step of a pass. Memory: at most about 100 MiB. Thread-safety: one thread per object. */
 #ifndef ANNOT_OWN_SPANS_H
 #define ANNOT_OWN_SPANS_H
 
@@ -24,14 +23,14 @@ struct own_source {
 struct own_spans *own_spans_create(const struct own_source *source);
 void own_spans_destroy(struct own_spans *own);
 
-/* A batch that was read before: 0 or -ENOMEM. */
+/* Takes a batch that was already read: 0 or -ENOMEM. */
 int own_spans_take(struct own_spans *own, const struct event_batch *batch);
 
 /* As pass_source.next_events, and merge_settle. */
 int own_spans_next(struct own_spans *own, struct event_batch *ret_batch);
 void own_spans_settle(struct own_spans *own, int64_t settled_ns);
 
-/* Spans that came too late. */
+/* Spans that came too late for their place. */
 uint64_t own_spans_late_count(const struct own_spans *own);
 
 #endif

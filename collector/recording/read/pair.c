@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Events of threads, each in its order. An open range remembers the level that the producer gave
- * it (how many were open below), so that a pop finds its range even when others were lost in
- * between. Thread-safety: none. */
+/* Events of threads, each in its order. An open range keeps the producer's level (the number of
+ * ranges open below), so that a pop finds its range even when others were lost in between.
+ * Thread-safety: none. */
 #include "pair.h"
 
 #include "lane_samples.h"
@@ -19,7 +19,7 @@ static int pair_take_run(struct pass *pass, struct lane *lane, const struct even
 
 static const struct args no_args;
 
-/* Its ranges are about to change. */
+/* Before its ranges change. */
 static int settle(struct pass *pass, struct lane *lane, int64_t time_ns)
 {
     int error = pass->origins ? origins_note(pass, lane) : 0;
@@ -44,7 +44,7 @@ static bool is_open(const struct lane *lane, uint64_t level)
     return top && top->level >= level;
 }
 
-/* That, and it is the thread's own. */
+/* The same, for a range that the thread pushed itself. */
 static bool is_pushed(const struct lane *lane, uint64_t level)
 {
     return is_open(lane, level) && open_ranges_top(&lane->open)->begin.kind != EVENT_SPAN;
@@ -57,7 +57,7 @@ static int close_top(struct pass *pass, struct lane *lane, struct range_end *end
     return open_ranges_close(pass, LANE_THREAD, &lane->open, end);
 }
 
-/* The ranges at `level` and above, innermost first. Of a span the end is known. */
+/* Closes the ranges at `level` and above, innermost first. A span has a known end. */
 static int close_from(struct pass *pass, struct lane *lane, uint64_t level, int64_t end_ns,
                       uint32_t flags)
 {
@@ -73,14 +73,14 @@ static int close_from(struct pass *pass, struct lane *lane, uint64_t level, int6
     return status;
 }
 
-/* The innermost range, if it is a span that ends before `end_ns`. */
+/* True if the innermost range is a span that ends before `end_ns`. */
 static bool top_ends_before(const struct lane *lane, int64_t end_ns)
 {
     const struct open_range *top = open_ranges_top(&lane->open);
     return top && top->begin.kind == EVENT_SPAN && top->begin.end_ns < end_ns;
 }
 
-/* What begins inside of a span and outlasts it ends it. */
+/* Ends spans that a range beginning inside of them outlasts. */
 static int cut_spans(struct pass *pass, struct lane *lane, const struct event *begin)
 {
     struct range_end end = {.time_ns = begin->time_ns, .flags = ITEM_CROSSED};
@@ -93,7 +93,8 @@ static int cut_spans(struct pass *pass, struct lane *lane, const struct event *b
     return status;
 }
 
-/* Spans that have ended by then; one around a range that outlasts it ends with that. */
+/* Ends the spans that are over by then; one around a range that outlasts it ends with that
+ * range. */
 static int end_spans(struct pass *pass, struct lane *lane, int64_t time_ns)
 {
     int status = 0;
@@ -122,11 +123,12 @@ static int tell_point(struct pass *pass, enum item_kind kind, const struct event
                       const struct args *args)
 {
     struct lane *lane = &pass->lanes.items[event->thread];
-    struct item *item = &pass->point; /* all else in it stays 0 */
+    struct item *item = &pass->point; /* all other fields stay 0 */
     item->kind = (uint8_t)kind;
     open_ranges_place(&lane->open, item);
     item->event = event;
-    item->args.items = args->items; /* as they were written: a copy of both would wait for that */
+    item->args.items = args->items; /* one by one, as they were written: copying both at once would
+                                     * stall */
     item->args.count = args->count;
     item->end_thread = event->thread;
     item->begin_ns = event->time_ns;
@@ -136,7 +138,7 @@ static int tell_point(struct pass *pass, enum item_kind kind, const struct event
     return sinks_tell(&pass->events, item);
 }
 
-/* An end of something that nobody saw begin. */
+/* An end without a begin. */
 static int tell_orphan(struct pass *pass, const struct lane *lane, const struct event *event,
                        const struct args *args)
 {
@@ -167,13 +169,13 @@ static int take_pop(struct pass *pass, struct lane *lane, const struct event *ev
 
 /* ---- Begins, points -------------------------------------------------------------------------- */
 
-/* What is wanted of what happens at this place of the thread. */
+/* True if items at this place of the thread are selected. */
 static bool is_wanted(const struct pass *pass, const struct lane *lane)
 {
     return lane->wanted && (!pass->selection.range || open_ranges_inside(&lane->open));
 }
 
-/* Of a push; 0: not known. */
+/* Number of a push; 0: unknown. */
 static uint32_t next_instance(const struct pass *pass, struct lane *lane, uint32_t thread)
 {
     const struct trace_thread *entry = trace_thread_get(pass->source.trace, thread);
@@ -181,7 +183,7 @@ static uint32_t next_instance(const struct pass *pass, struct lane *lane, uint32
     return lane->instances_unknown || (entry && entry->unnumbered) ? 0 : lane->instances;
 }
 
-/* A push, or a span that an observer reports. */
+/* Opens a push, or a span that an observer reports. */
 static inline int open_top(struct pass *pass, struct lane *lane, const struct event *event,
                            const struct args *args)
 {
@@ -223,7 +225,7 @@ static int take_own_span(struct pass *pass, struct lane *lane, const struct even
     return status ? status : open_top(pass, lane, event, args);
 }
 
-/* Records that were there take their numbers with them; those that never were have none. */
+/* Records lost after they were written had numbers; those never written had not. */
 static bool took_records(uint8_t cause)
 {
     return cause == LOSS_OVERWRITTEN || cause == LOSS_CORRUPT;
@@ -280,7 +282,7 @@ static int take_start(struct pass *pass, const struct lane *lane, const struct e
 
 /* ---- All of them ----------------------------------------------------------------------------- */
 
-/* Where a reader begins that has not read all before. */
+/* The start of a reader that has not read all before. */
 static void resume(struct lane *lane, const struct event *event)
 {
     lane->depth = event->depth;
@@ -324,7 +326,7 @@ static int take_kind(struct pass *pass, struct lane *lane, const struct event *e
                                     : take_point_or_gap(pass, lane, event, args);
 }
 
-/* What ends at the first instant is not of the selection. */
+/* False for ends at the first instant, which the selection does not contain. */
 static bool is_after_begin(const struct pass *pass, uint8_t kind, int64_t told_ns)
 {
     bool is_end =
@@ -346,7 +348,8 @@ static int end_lane(struct pass *pass, struct lane *lane, const struct event *ev
                : tracks_take(pass, event, &no_args, (struct track_told){0});
 }
 
-/* Times that go back behind the selection's begin, where the lane is already: there they stay. */
+/* A time that goes back before the selection's begin, after the lane has begun, becomes that
+ * begin. */
 static int take_from_begin(struct pass *pass, struct lane *lane, const struct event *event,
                            const struct args *args)
 {
@@ -355,7 +358,7 @@ static int take_from_begin(struct pass *pass, struct lane *lane, const struct ev
     return take_kind(pass, lane, &moved, args);
 }
 
-/* What lies on its thread, as far as the selection has it. */
+/* Takes an event on its thread, as far as it is selected. */
 static int take_selected(struct pass *pass, struct lane *lane, const struct event *event,
                          const struct args *args)
 {
@@ -402,7 +405,7 @@ static int take(struct pass *pass, struct lane *lane, const struct event *event,
 
 /* ---- Batches --------------------------------------------------------------------------------- */
 
-/* Of a selection of all, events are counted as they come. */
+/* If all is selected, events are counted on arrival. */
 static void count(struct pass *pass, const struct event *event)
 {
     pass->counts.events[event_known_kind(event->kind)] += event->kind != EVENT_SPAN_END;
@@ -454,7 +457,7 @@ int pair_batch(struct pass *pass, const struct event_batch *batch)
     return status || !pass->origins ? status : origins_lane_passed(pass, batch->thread);
 }
 
-/* Not before the thread's last event, so that nothing outlives what is around it. */
+/* Not before the thread's last event, so that no range ends after the one around it. */
 int64_t pair_end_ns(const struct pass *pass, uint32_t thread)
 {
     int64_t end_ns =
@@ -474,19 +477,17 @@ int pair_finish_thread(struct pass *pass, uint32_t thread)
 
 /* ---- Pair run -------------------------------------------------------------------------------- */
 
-/* Runs of pushes and pops that meet.
- *
- * Nearly all that there is are pushes and pops without key-values that meet, of threads without
- * samples, in a selection of all: here they take a third of the way of the others. What a lane
- * knows stands in registers meanwhile. Thread-safety: none. */
+/* Runs of matching pushes and pops. Nearly all events are matching pushes and pops without
+ * key-values, of threads without samples, in a selection of all: here they take a third of the time
+ * of the others. Meanwhile the state of the lane is in registers. Thread-safety: none. */
 
 struct pair_run {
     struct pass *pass;
     struct open_range *items, *end, *limit; /* open: [items, end) */
     const struct event **begins;
     size_t arg_count;
-    struct lane_origins *noted; /* NULL: its paths are not */
-    int64_t since_ns;           /* when the path last changed; only if it is noted */
+    struct lane_origins *noted; /* NULL: its paths are not noted */
+    int64_t since_ns;           /* time of the last change of the path; only if it is noted */
 };
 
 static inline bool run_has_room(const struct pair_run *run)
@@ -494,7 +495,7 @@ static inline bool run_has_room(const struct pair_run *run)
     return run->end < run->limit;
 }
 
-/* The pop of the innermost range, which has no key-values. */
+/* True for the pop of the innermost range, which has no key-values. */
 static inline bool run_meets(const struct pair_run *run, const struct event *pop)
 {
     if (run->end == run->items)
@@ -503,7 +504,7 @@ static inline bool run_meets(const struct pair_run *run, const struct event *pop
     return top->level == pop->depth && top->first_arg == run->arg_count;
 }
 
-/* Before it changes. */
+/* Notes the path before it changes. */
 static int run_note(struct pair_run *run, int64_t time_ns)
 {
     uint32_t path = run->end > run->items ? run->end[-1].path : 0;
@@ -512,7 +513,7 @@ static int run_note(struct pair_run *run, int64_t time_ns)
     return origins_note_path(run->pass, run->noted, path, since_ns);
 }
 
-/* Of the innermost range, which was opened now. */
+/* Finds the path of the innermost range, which was just opened. */
 static int run_find_path(struct pair_run *run)
 {
     struct open_range *range = run->end - 1;
@@ -584,15 +585,15 @@ static void end_run(struct lane *lane, const struct pair_run *run, size_t event_
     lane->open.count = lane->open.wanted_count = open;
 }
 
-/* What is open then has its path. */
+/* Finds the paths of the ranges already open. */
 static int run_begin_notes(struct pair_run *run, struct lane *lane)
 {
     int error = origins_find(run->pass, lane, &run->noted);
     return error || (run->noted && lane_path(run->pass, lane) < 0) ? -ENOMEM : 0;
 }
 
-/* Takes events from `at` on as long as they make a run, and moves it. 0, -ENOMEM, or what a sink
- * returned. Not inline: its caller takes all other events, and needs the registers. */
+/* Takes events from `at` on as long as they make a run, and moves it. 0, -ENOMEM, or the result of
+ * a sink. Not inline: its caller takes all other events, and needs the registers. */
 __attribute__((noinline)) static int pair_take_run(struct pass *pass, struct lane *lane,
                                                    const struct event_batch *batch, uint32_t *at)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* See pass.h. A pass reads a batch of events, first the samples that fall into its time, and
- * pairs it; or, in order of time, one event or sample after the other. Thread-safety: none. */
+/* See pass.h. A pass reads a batch of events, then the samples of its time, and pairs it; or, in
+ * order of time, one event or sample after the other. Thread-safety: none. */
 #include "pass.h"
 
 #include "captures.h"
@@ -21,7 +21,7 @@
 
 /* ---- Lanes ----------------------------------------------------------------------------------- */
 
-/* Nobody has the events of threads that the trace does not know. 1, 0 at the end, -errno. */
+/* Skips events of threads missing in the trace. 1, 0 at the end, -errno. */
 static int next_known(const struct pass *pass, struct event_batch *ret_batch,
                       const struct trace_thread **ret_thread)
 {
@@ -39,7 +39,8 @@ static int next_stored(void *context, struct event_batch *ret_batch)
     return next_known(context, ret_batch, &thread);
 }
 
-/* The first of a thread that has spans of its own: from now on all is read through own_spans. */
+/* At the first batch of a thread with observed spans: from then on all events are read through
+ * own_spans. */
 static int begin_own_spans(struct pass *pass, const struct event_batch *batch)
 {
     const struct own_source source = {next_stored, pass, pass->source.trace, pass->source.live};
@@ -72,14 +73,14 @@ int64_t range_end_ns(const struct trace *trace, uint32_t process, int64_t last_n
 
 /* ---- Lane by lane ---------------------------------------------------------------------------- */
 
-/* Whether the pass reads samples at all. */
+/* True if the pass reads samples at all. */
 static bool pass_reads_samples(const struct pass *pass)
 {
     bool wanted = (pass->wants & (WANT_SAMPLES | WANT_TIMES)) || pass->launches;
     return pass->source.next_samples && wanted;
 }
 
-/* Samples that no event can concern any more. */
+/* Settles samples that no later event can affect. */
 static int settle_samples(struct pass *pass, int64_t until_ns, bool final)
 {
     int status = pass->waiting_lanes.count ? samples_settle(pass, until_ns, final) : 0;
@@ -88,7 +89,7 @@ static int settle_samples(struct pass *pass, int64_t until_ns, bool final)
     return status;
 }
 
-/* The events that wait, once the samples of their time were read, a batch a step. */
+/* Takes the waiting events, once the samples of their time were read, a batch a step. */
 static int take_batch(struct pass *pass)
 {
     const struct event_batch *batch = &pass->batch;
@@ -107,7 +108,7 @@ static int take_batch(struct pass *pass)
     return status || !news || !pass->origins ? status : origins_settle(pass);
 }
 
-/* Are there samples behind the last event? */
+/* True if samples may follow the last event. */
 static bool has_more_samples(const struct pass *pass)
 {
     return pass_reads_samples(pass) && !pass->samples_ended &&
@@ -122,7 +123,7 @@ static int take_last_samples(struct pass *pass)
     return settle_samples(pass, samples_room(pass) ? pass->samples_settled_ns : INT64_MAX, true);
 }
 
-/* All that is left once there are no more events, and no more samples lane by lane. */
+/* Finishes after the last event, and after the last sample of each lane. */
 static int finish(struct pass *pass)
 {
     int status = 0;
@@ -140,7 +141,7 @@ static int finish(struct pass *pass)
     return status ? status : tracks_finish(pass);
 }
 
-/* 1: a batch waits; 0: no more will come; -errno. */
+/* 1: a batch waits; 0: at the end; -errno. */
 static int await_batch(struct pass *pass)
 {
     bool events = pass->wants & (WANT_EVENTS | WANT_PATHS | WANT_TIMES);
@@ -168,8 +169,8 @@ static int step_in_lanes(struct pass *pass)
 
 /* ---- In order of time ------------------------------------------------------------------------ */
 
-/* The first instant of the selection has passed: all that is open yet begins there. (Lanes with
- * events at that instant have begun by themselves.) */
+/* The first instant of the selection has passed: all ranges still open begin there. (Lanes with
+ * events at that instant have already begun.) */
 static int begin_all(struct pass *pass)
 {
     int status = 0;
@@ -209,7 +210,7 @@ static int take_sample(struct pass *pass)
     return status > 0 ? sample_tell(pass, &sample) : status;
 }
 
-/* Which comes next: 1 an event, 2 a sample, 0 none; -errno. */
+/* Chooses the next item: 1 an event, 2 a sample, 0 at the end; -errno. */
 static int choose(struct pass *pass, int64_t *ret_time_ns)
 {
     int64_t event_ns = INT64_MAX, sample_ns = INT64_MAX;
@@ -279,10 +280,10 @@ static int start_in_time(struct pass *pass)
     return pass->merge && (pass->samples_merge || !sampled) ? 0 : -ENOMEM;
 }
 
-/* Clocks and what is read from outside differ by a little. */
+/* Clocks, and samples read from outside, differ by a little. */
 enum { SEEK_MARGIN_NS = 1000000 };
 
-/* From when on events are needed: a forked process that is there has ranges of its parent. */
+/* Time from which events are needed: a selected forked process needs the ranges of its parent. */
 static int64_t needed_from_ns(const struct pass *pass)
 {
     const struct trace *trace = pass->source.trace;
@@ -296,7 +297,7 @@ static int64_t needed_from_ns(const struct pass *pass)
     return from_ns;
 }
 
-/* Whether an EVENT_START was inside of a range, only all that came before tells. */
+/* To find the range around an EVENT_START, all events before it must be read. */
 static int seek(struct pass *pass)
 {
     const struct pass_source *source = &pass->source;
@@ -310,7 +311,7 @@ static int seek(struct pass *pass)
                : 0;
 }
 
-/* Were stacks of launches sampled? */
+/* True if stacks of launches were sampled. */
 static bool has_launches(const struct pass *pass)
 {
     for (unsigned i = 0; i < sample_sets_count(pass->sets); i++)
@@ -468,7 +469,7 @@ bool pass_thread_span(const struct pass *pass, uint32_t thread, int64_t *ret_fir
     return lane->first_ns <= lane->last_told_ns;
 }
 
-/* ---- What a selection has -------------------------------------------------------------------- */
+/* ---- Selections ------------------------------------------------------------------------------ */
 
 struct pass_selection pass_select_block(const struct trace *trace)
 {
@@ -493,7 +494,7 @@ bool pass_selects_time(const struct pass_selection *selection, int64_t time_ns)
     return time_ns >= selection->from_ns && time_ns < selection->to_ns;
 }
 
-/* By the program itself, and looked at when its block was over. */
+/* Counted by the program itself, and collected after its block. */
 static bool is_counted(const struct sample_sets *sets, const struct sample *sample)
 {
     enum sample_role role = sample_role(sets, sample);
@@ -513,7 +514,7 @@ bool pass_selects_sample(const struct pass_selection *selection, const struct sa
            sample_cut(sets, sample, from_ns, to_ns, values);
 }
 
-/* Parents come first. */
+/* Parents precede their children. */
 int path_matches(struct path_matches *matches, const struct trace *trace, const char *range,
                  uint32_t path)
 {
