@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* See out_stream.h. The files are written into a folder with a temporary name, in the same place as
+/* See out_folder.h. The files are written into a folder with a temporary name, in the same place as
  * the final one. */
 #include "out_folder.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* See store_parts.h. A push is kept with the level that its thread gave it and its number among the
- * thread's pushes; an EVENT_RESUME before it says both, and one at the end of each thread where it
- * stands. Programs decide how much is open: above a limit nothing more is kept, and there is no
- * checkpoint until the thread is below it again. Thread-safety: none. */
+/* See checkpoint.h. A push is kept with its level in its thread and its number among the thread's
+ * pushes; an EVENT_RESUME before it gives both, and one at the end of each thread gives the current
+ * state. The depth is under control of the program: above a limit no more pushes are kept, and
+ * there is no checkpoint until the thread is below it again. Thread-safety: none. */
 #include "checkpoint.h"
 
 #include "event_encode.h"
@@ -21,14 +21,14 @@ enum {
     STARTS_MAX = 1 << 16,
     ARGS_MAX = 256, /* of an event */
     BATCH_EVENTS = 4096,
-    IDS_BITS = 12, /* so many ids are remembered, those that were used last */
+    IDS_BITS = 12, /* number of remembered ids, the last used ones */
 };
 
 /* An event with its key-values. */
 struct kept {
     struct event event;
-    struct arg *args; /* owned; NULL: none */
-    uint32_t number;  /* of a push, among those of its thread; 0: not known */
+    struct arg *args; /* owned; NULL: without key-values */
+    uint32_t number;  /* of a push, among those of its thread; 0: unknown */
     uint64_t level;   /* of a push */
     uint32_t process; /* of a start */
     uint32_t next_free;
@@ -48,14 +48,14 @@ struct id_place {
     uint64_t tag;
     int64_t last_ns, before_ns; /* of the last one, and of the one before it */
     uint32_t thread;            /* of the last one */
-    uint8_t kind;               /* of the one that waits for its partner; 0: none does */
+    uint8_t kind;               /* of the one that waits for its partner; 0: not waiting */
 };
 
 struct checkpoint {
     VEC(struct open_thread) threads;
-    struct id_place *ids; /* by tag; NULL: none yet */
+    struct id_place *ids; /* by tag; NULL: not yet used */
     bool ids_mixed;
-    VEC(struct kept) starts; /* those that are used have an event kind */
+    VEC(struct kept) starts; /* used ones have an event kind */
     uint32_t first_free;     /* index + 1 */
     uint32_t start_count;
     struct wide_map start_index; /* process, id -> index + 1 */
@@ -129,7 +129,7 @@ static int keep_args(struct kept *kept, const struct event_batch *batch, const s
     return 0;
 }
 
-/* NULL: no memory. */
+/* NULL: out of memory. */
 static struct kept *new_start(struct checkpoint *checkpoint, uint64_t *ret_index)
 {
     uint32_t index = checkpoint->first_free;
@@ -157,7 +157,8 @@ static uint8_t forget_start(struct checkpoint *checkpoint, uint64_t index)
     return kind;
 }
 
-/* A start or an end: two of them with one id are no more, unless they are alike. */
+/* Takes a start or an end. Both of one id cancel each other; of two alike, the later one is
+ * kept. */
 static int take_start(struct checkpoint *checkpoint, const struct trace *trace,
                       const struct event_batch *batch, const struct event *event)
 {
@@ -177,9 +178,9 @@ static int take_start(struct checkpoint *checkpoint, const struct trace *trace,
     return error ? error : wide_map_put(&checkpoint->start_index, key, index);
 }
 
-/* ---- Ids that several threads use ------------------------------------------------------------ */
+/* ---- Ids used by several threads ------------------------------------------------------------- */
 
-/* Where an end is told before its start, both orders give one pair. */
+/* An end before its start gives the same pair in both orders. */
 static void note_id(struct checkpoint *checkpoint, uint32_t process, const struct event *event)
 {
     uint64_t tag = ((uint64_t)process << 32 ^ event->id) * UINT64_C(0x9e3779b97f4a7c15) + 1;
@@ -223,14 +224,14 @@ bool checkpoint_ids_mixed(const struct checkpoint *checkpoint)
     return checkpoint->ids_mixed;
 }
 
-/* ---- What is open ---------------------------------------------------------------------------- */
+/* ---- Open ranges ----------------------------------------------------------------------------- */
 
-/* The pushes of a batch, by level: the last one, which is open if nothing has closed the level
+/* The pushes of a batch, by level: the last one, which is open unless an event has closed the level
  * since. Levels above the limit share a place. */
 struct batch_stack {
-    uint32_t at[LEVELS_MAX + 1];      /* 1 + index in the batch; 0: none of it */
-    uint32_t numbers[LEVELS_MAX + 1]; /* of the push; 0: not known */
-    uint64_t depth, low;              /* now; the lowest since the batch began */
+    uint32_t at[LEVELS_MAX + 1];      /* 1 + index in the batch; 0: no push of the batch */
+    uint32_t numbers[LEVELS_MAX + 1]; /* of the push; 0: unknown */
+    uint64_t depth, low;              /* current; the lowest since the batch began */
     uint32_t number, known;           /* of the last push; all ones: known, else 0 */
 };
 
@@ -239,7 +240,7 @@ static inline size_t place_of(uint64_t level)
     return level < LEVELS_MAX ? (size_t)level : LEVELS_MAX;
 }
 
-/* The depth is set without pushes: nobody knows what was pushed on levels that it rises above. */
+/* Sets the depth without pushes: pushes on the levels that it rises above are unknown. */
 static void set_depth(struct batch_stack *stack, uint64_t depth)
 {
     for (uint64_t level = stack->depth; level < depth && level < LEVELS_MAX; level++)
@@ -262,7 +263,7 @@ static int take_rare(struct checkpoint *checkpoint, const struct trace *trace,
         checkpoint_told(checkpoint, event->end_ns);
         set_depth(stack, event->depth);
         return 0;
-    case EVENT_POP: /* of a push that is not known */
+    case EVENT_POP: /* of an unknown push */
         set_depth(stack, event->depth);
         return 0;
     case EVENT_EDGE:
@@ -288,7 +289,7 @@ static int know_thread(struct checkpoint *checkpoint, uint32_t thread)
     return 0;
 }
 
-/* Without branches that nobody can predict: whether a range begins or ends is anybody's guess. */
+/* Without unpredictable branches: the order of pushes and pops is random. */
 static int scan_batch(struct checkpoint *checkpoint, const struct trace *trace,
                       struct batch_stack *stack, const struct event_batch *batch)
 {
@@ -309,7 +310,7 @@ static int scan_batch(struct checkpoint *checkpoint, const struct trace *trace,
             low = stack->low;
             continue;
         }
-        size_t place = place_of(depth); /* a pop leaves something above the top: no matter */
+        size_t place = place_of(depth); /* a pop leaves an entry above the top, which is harmless */
         number += pushes;
         number += number == 0;
         stack->at[place] = i + 1;
@@ -323,8 +324,8 @@ static int scan_batch(struct checkpoint *checkpoint, const struct trace *trace,
     return error;
 }
 
-/* The same where nothing is rare, from what the encoder has counted: only what is open behind the
- * batch is looked for, from its last event back, and mostly that is nothing. */
+/* The same for batches without rare events, from the counts of the encoder: finds only the ranges
+ * open after the batch, which are few, from its last event back. */
 static void scan_back(struct batch_stack *stack, const struct event_batch *batch,
                       const struct thread_state *after)
 {
@@ -351,7 +352,7 @@ static void scan_back(struct batch_stack *stack, const struct event_batch *batch
     }
 }
 
-/* What is open behind the batch and was pushed in it. 0 or -ENOMEM. */
+/* Keeps the ranges open after the batch and pushed in it. 0 or -ENOMEM. */
 static int keep_pushes(struct checkpoint *checkpoint, struct open_thread *thread,
                        const struct batch_stack *stack, const struct event_batch *batch)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Chunks: where they are, whether they are whole, and what is in them. Foreign bytes: sizes are
- * limited before memory is taken. Thread-safety: none. */
+/* Chunks: their places, their integrity, and their contents. Foreign bytes: sizes are limited
+ * before memory is allocated. Thread-safety: none. */
 #include "chunk.h"
 
 #include "file_io.h"
@@ -46,7 +46,7 @@ bool chunk_header_is_whole(const struct store_chunk_header *header)
            header->raw_size <= STORE_RAW_MAX && header->stored_size <= STORE_STORED_MAX;
 }
 
-/* The first whole header that begins in `window`, whose last 63 bytes belong to the next one. */
+/* The first whole header that begins in `window`; its last 63 bytes belong to the next window. */
 static size_t search_window(const uint8_t *window, size_t size, uint64_t file_id)
 {
     struct store_chunk_header header;
@@ -65,7 +65,8 @@ static size_t search_window(const uint8_t *window, size_t size, uint64_t file_id
 int chunk_find(int fd, uint64_t offset, uint64_t file_size, uint64_t file_id, uint64_t *ret_offset)
 {
     uint8_t *window = malloc(SEARCH_WINDOW);
-    size_t window_size = SEARCH_WINDOW_FIRST; /* many small damages must not each read much */
+    size_t window_size = SEARCH_WINDOW_FIRST; /* small first, since there may be many small
+                                               * damages */
     int error = window ? 0 : -ENOMEM;
     *ret_offset = file_size;
     while (!error && offset + STORE_HEADER_SIZE <= file_size) {
@@ -142,8 +143,8 @@ void chunk_buffer_free(struct chunk_buffer *buffer)
 
 /* ---- Scan ------------------------------------------------------------------------------------ */
 
-/* Headers in a row; after a bad one the search for the next good one. Invariant: `offset` only
- * grows, so the walk ends on any bytes. Thread-safety: none. */
+/* Reads headers in a row; after a bad one searches the next good one. Invariant: `offset` only
+ * grows, so the walk ends on any bytes. */
 
 int scan_add_damage(struct scan *scan, uint64_t offset, uint64_t length, const char *reason)
 {
@@ -161,7 +162,7 @@ int scan_add_damage(struct scan *scan, uint64_t offset, uint64_t length, const c
                         .path = scan->path, .offset = offset, .length = length, .reason = reason}));
 }
 
-/* The header is unreadable: the first chunk, which repeats what matters, decides what this is. */
+/* For an unreadable file header: the first chunk, which repeats the necessary fields, decides. */
 static int start_without_header(struct scan *scan)
 {
     struct store_chunk_header chunk;
@@ -211,7 +212,7 @@ static bool is_of_file(const struct scan *scan, const struct store_chunk_header 
            header->major == scan->header.major;
 }
 
-/* Why no chunk could be taken at `offset`; NULL if one can. */
+/* Returns the reason why there is no chunk at `offset`; NULL if there is one. */
 static const char *judge(const struct scan *scan, uint64_t offset,
                          const struct store_chunk_header *header, ssize_t size)
 {
@@ -227,7 +228,7 @@ static const char *judge(const struct scan *scan, uint64_t offset,
     return NULL;
 }
 
-/* May the rest of it still be written? */
+/* True if the rest of the chunk may still be written. */
 static bool is_under_way(const struct scan *scan, const struct store_chunk_header *header,
                          ssize_t size)
 {
@@ -248,7 +249,7 @@ int scan_refresh(struct scan *scan)
     return scan->file_size < scan->offset ? -ESTALE : 0;
 }
 
-/* Skips what is no chunk and notes it. */
+/* Skips bytes up to the next chunk and notes the damage. */
 static int skip_damage(struct scan *scan, const char *reason)
 {
     uint64_t next;

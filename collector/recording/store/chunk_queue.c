@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* See store_parts.h. The list goes from `first`, which is being written, to `last`. Everything the
- * thread and its caller share is behind `lock`, but for the payload of a chunk, its compressed form
- * and the file, which belong to whoever writes. */
+/* See chunk_queue.h. The list goes from `first`, which is being written, to `last`. `lock` protects
+ * all that the thread and its caller share, except the payload of a chunk, its compressed form and
+ * the file, which belong to the writing thread. */
 #include "chunk_queue.h"
 
 #include "chunk.h"
@@ -20,27 +20,27 @@
 #include <unistd.h>
 #include <zstd.h>
 
-/* How much data shrink is taken from the last ones. Before, they are thought to shrink to a
- * quarter, which counts as much as so many bytes do. */
+/* Compression ratio of recent data. The initial estimate, a quarter, has the weight of
+ * RATIO_FIRST_BYTES. */
 enum { RATIO_BYTES = 4 << 20, RATIO_FIRST_BYTES = 256 << 10 };
 
 struct chunk_queue {
     pthread_mutex_t lock;
-    pthread_cond_t filled, emptied; /* of the thread and of its caller */
+    pthread_cond_t filled, emptied; /* signalled for the thread and for its caller */
     struct queued_chunk *first, *last;
     struct queued_chunk *spare; /* most recent first: still in cache */
     uint32_t count;
     uint64_t tickets, written;
     uint64_t offset, former;
-    uint64_t waiting_bytes;         /* payloads behind the last turn */
-    uint32_t turn_count;            /* that wait */
-    uint64_t data_raw, data_stored; /* of chunks of late */
+    uint64_t waiting_bytes;         /* payloads after the last turn */
+    uint32_t turn_count;            /* number of waiting turns */
+    uint64_t data_raw, data_stored; /* of recent chunks */
     uint32_t next_number;
     int error;
     bool beside, running, ending;
     pthread_t thread;
     int event_fd;
-    /* Of whoever writes. */
+    /* Owned by the writing thread. */
     int fd, first_fd; /* the first one is the caller's */
     uint64_t file_id;
     int compression;
@@ -74,7 +74,7 @@ static void drop_turn(struct queued_chunk *chunk)
     chunk->turn_fd = -1;
 }
 
-/* Once: a descriptor is gone even if its close fails, and its number may be another's then. 0 or
+/* Only one attempt: a descriptor is closed even if close fails, and its number may be reused. 0 or
  * -errno. */
 static int close_file(struct chunk_queue *queue)
 {
@@ -128,7 +128,7 @@ void chunk_queue_begin(struct chunk_queue *queue, const struct chunk_queue_place
 
 /* ---- Writing --------------------------------------------------------------------------------- */
 
-/* Compresses behind the header's place; data that do not shrink are stored as they are. */
+/* Compresses into the place after the header; data that do not shrink are stored uncompressed. */
 static int compress(struct chunk_queue *queue, struct queued_chunk *chunk)
 {
     struct store_chunk_header *header = &chunk->header;
@@ -160,11 +160,11 @@ static int write_chunk(struct chunk_queue *queue, struct queued_chunk *chunk, ui
     error = file_write_all(queue->fd, queue->stored.items,
                            sizeof(chunk->header) + chunk->header.stored_size);
     if (error != 0 && ftruncate(queue->fd, (off_t)offset) != 0)
-        return error; /* a cut chunk stays; readers name it */
+        return error; /* the cut chunk stays; readers list it as damage */
     return error;
 }
 
-/* From here on the file is another one. */
+/* Switches to another file. */
 static int begin_file(struct chunk_queue *queue, struct queued_chunk *chunk)
 {
     struct store_file_header header;
@@ -192,7 +192,7 @@ static void note_ratio(struct chunk_queue *queue, const struct store_chunk_heade
     queue->data_stored += sizeof(*header) + header->stored_size;
 }
 
-/* With the lock: what was written of a chunk, or of a file's header. */
+/* With the lock: updates the state after a chunk, or a file's header, was written. */
 static void note_written(struct chunk_queue *queue, const struct queued_chunk *chunk, bool turned)
 {
     if (turned) {
@@ -208,7 +208,7 @@ static void note_written(struct chunk_queue *queue, const struct queued_chunk *c
         queue->written = chunk->ticket;
 }
 
-/* Writes the first one; with the lock, which is let go meanwhile. */
+/* Writes the first one; with the lock, which is released meanwhile. */
 static void write_first(struct chunk_queue *queue)
 {
     struct queued_chunk *chunk = queue->first;
@@ -249,7 +249,7 @@ static void *run(void *context)
     return NULL;
 }
 
-/* Signals are for the other threads. */
+/* Signals are left to the other threads. */
 static void start(struct chunk_queue *queue)
 {
     sigset_t all, before;
@@ -341,7 +341,7 @@ int chunk_queue_turn(struct chunk_queue *queue, int fd, const struct store_file_
     return chunk_queue_put(queue, chunk);
 }
 
-/* Goes with the last chunk that was put, if that still waits. */
+/* The ticket belongs to the last chunk that was put, if it still waits. */
 uint64_t chunk_queue_mark(struct chunk_queue *queue)
 {
     pthread_mutex_lock(&queue->lock);

@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* No two clocks are so different: a thousandth. */
+/* Limit of the drift between two clocks: a thousandth. */
 #define DRIFT_MAX 1e-3
 
 enum { FEW_HOLES = 1 << 16, MANY_HOLES = 1 << 20 };
@@ -31,7 +31,7 @@ enum { FEW_HOLES = 1 << 16, MANY_HOLES = 1 << 20 };
     {                                                                                              \
         offsetof(type, member), sizeof(((type *)0)->member[0]), FIELD_UNSIGNED, count, 0, 0        \
     }
-/* How many there are and which, of a table that is a part of the trace. */
+/* Count and getter of a table that is a part of the trace. */
 #define IN_STACKS(count, count_all, get, get_one)                                                  \
     IN_PART(trace_stacks_get, count, count_all, get, get_one)
 #define IN_SETS(count, count_all, get, get_one)                                                    \
@@ -46,7 +46,7 @@ enum { FEW_HOLES = 1 << 16, MANY_HOLES = 1 << 20 };
     {                                                                                              \
         return get_one(part(trace), ordinal);                                                      \
     }
-/* What a recording says of it is appended; of what damage took, nothing. */
+/* Appends the entry; an empty one for an entry lost by damage. */
 #define APPENDED(put, type, append)                                                                \
     static int put(struct trace *trace, uint32_t ordinal, const void *entry)                       \
     {                                                                                              \
@@ -54,7 +54,7 @@ enum { FEW_HOLES = 1 << 16, MANY_HOLES = 1 << 20 };
         (void)ordinal;                                                                             \
         return append(trace_stacks(trace), entry ? entry : &nothing) < 0 ? -ENOMEM : 0;            \
     }
-/* An entry that is there is replaced, another one made; of what damage took, an empty one. */
+/* Replaces an existing entry, or adds one; an empty one for an entry lost by damage. */
 #define REPLACED(put, type, count, add, get_one)                                                   \
     static int put(struct trace *trace, uint32_t ordinal, const void *entry)                       \
     {                                                                                              \
@@ -63,7 +63,7 @@ enum { FEW_HOLES = 1 << 16, MANY_HOLES = 1 << 20 };
             replace(get_one(trace, ordinal), entry, sizeof(type));                                 \
         return added < 0 ? (int)added : 0;                                                         \
     }
-/* What adds up: of what damage took, nothing. */
+/* Adds an entry; ignores entries lost by damage. */
 #define ADDED(put, add)                                                                            \
     static int put(struct trace *trace, uint32_t ordinal, const void *entry)                       \
     {                                                                                              \
@@ -73,14 +73,14 @@ enum { FEW_HOLES = 1 << 16, MANY_HOLES = 1 << 20 };
     }
 #define FIELDS(list) (list), sizeof(list) / sizeof((list)[0])
 
-/* Most entries are had by ordinal. */
+/* Most entries are read by ordinal. */
 #define GET(get, get_one)                                                                          \
     static const void *get(const struct trace *trace, uint32_t ordinal)                            \
     {                                                                                              \
         return get_one(trace, ordinal);                                                            \
     }
 
-/* In place of an entry comes another one: it keeps its revision, raised. */
+/* Replaces an entry, whose revision is kept and raised. */
 static void replace(void *place, const void *entry, size_t size)
 {
     uint32_t revision;
@@ -298,7 +298,7 @@ GET(get_thread, trace_thread_get)
 REPLACED(put_thread, struct trace_thread, trace_thread_count, trace_thread_add(trace, 0),
          trace_thread)
 
-/* ---- What adds up: refusals, filters, units ---- */
+/* ---- Added up: refusals, filters, units ---- ---- */
 
 static const struct field refusal_fields[] = {
     SIGNED(struct trace_refusal, pid),
@@ -405,7 +405,7 @@ static uint32_t count_frames(const struct trace *trace)
     return stacks_frame_count(trace_stacks_get(trace));
 }
 
-/* Without the label, if that is told apart. */
+/* Without the label, if it is stored apart. */
 static const void *get_frame(const struct trace *trace, uint32_t ordinal)
 {
     static _Thread_local struct frame bare;
@@ -503,7 +503,7 @@ static const struct field device_fields[] = {
 GET(get_device, trace_device_get)
 REPLACED(put_device, struct trace_device, trace_device_count, trace_device_add(trace), trace_device)
 
-/* ---- What samples measure ---- */
+/* ---- Value types, sample sets ---- ---- */
 
 /* Numbers from here on may be defined: those of format 1.0 are fixed. */
 enum { FIRST_VALUE_TYPE = VALUE_TYPE_FIXED, FIRST_SAMPLE_SET = SAMPLE_SET_FIXED };

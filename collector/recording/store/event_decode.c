@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Columns to events. The payload is foreign: each section is read inside its bounds, counts are
- * limited before memory is taken, and nothing loops longer than the payload is. Thread-safety:
- * none. */
+ * limited before memory is allocated, and loops are bounded by the length of the payload.
+ * Thread-safety: none. */
 #include "event_decode.h"
 
 #include "event.h"
@@ -20,7 +20,7 @@ struct shape_arg {
     uint64_t last_value;
 };
 
-/* A dictionary entry: an event with all that its shape decides. */
+/* A dictionary entry: an event with all fields that its shape determines. */
 struct shape {
     struct event event; /* kind 0: to be dropped */
     uint64_t last_value, last_length;
@@ -31,7 +31,7 @@ struct shape {
 };
 
 struct event_decoder {
-    bool is_checkpoint; /* EVENT_RESUME is known */
+    bool is_checkpoint; /* EVENT_RESUME is allowed */
     bool has_causes;    /* of a declared stream */
     struct varint_reader batches, extras;
     const uint8_t *tokens, *tokens_end;
@@ -41,13 +41,13 @@ struct event_decoder {
     int64_t last_batch_ns;
     uint64_t last_id;
     uint64_t depth;      /* of the batch's thread */
-    uint64_t told_depth; /* by the last event; 0 if it told none */
+    uint64_t told_depth; /* of the last event; 0 if it has no depth */
     uint32_t last_shape_name, last_arg_key;
     uint32_t shape_count;
     struct event *events;
     size_t capacity;
     VEC(struct arg) args;             /* of the batch */
-    VEC(struct shape_arg) shape_args; /* behind the last one: those of `unlisted` */
+    VEC(struct shape_arg) shape_args; /* after the last one: those of `unlisted` */
     struct shape unlisted;            /* of one event, when the dictionary is full */
     struct shape shapes[STORE_SHAPES_MAX];
 };
@@ -101,7 +101,7 @@ void event_decoder_take_causes(struct event_decoder *decoder)
     decoder->has_causes = true;
 }
 
-/* The next time difference. Reads 8 bytes: the slack behind the payload makes that safe. */
+/* The next time difference. Reads 8 bytes, which the slack after the payload makes safe. */
 static int64_t next_time(struct event_decoder *decoder, int64_t last_ns)
 {
     static const uint8_t lengths[4] = {1, 2, 3, 8};
@@ -120,7 +120,8 @@ static uint8_t known_value_kind(uint32_t kind)
     return kind <= VALUE_STRING ? (uint8_t)kind : VALUE_NONE;
 }
 
-/* The keys of a new shape's key-values, behind those of all listed ones. 0, -EBADMSG, -ENOMEM. */
+/* The keys of a new shape's key-values, appended to those of all listed ones. 0, -EBADMSG,
+ * -ENOMEM. */
 static int read_shape_args(struct event_decoder *decoder, struct shape *shape)
 {
     struct varint_reader *extras = &decoder->extras;
@@ -139,7 +140,7 @@ static int read_shape_args(struct event_decoder *decoder, struct shape *shape)
     return 0;
 }
 
-/* What fields of a later version bring, or those of this one that have a length, too. */
+/* Skips fields of later versions, and those of this one that have a length. */
 static void skip_sized(struct varint_reader *extras, uint32_t fields)
 {
     for (fields >>= STORE_FIELD_SIZED_SHIFT; fields; fields &= fields - 1)
@@ -251,8 +252,8 @@ static void take_lane(struct varint_reader *extras, struct shape *shape, struct 
     }
 }
 
-/* Only of an EVENT_SPAN, and of a declared stream, whose reader checks it, the thread is another
- * one than the batch's. */
+/* Only an EVENT_SPAN of a declared stream may have another thread than its batch; its reader checks
+ * the thread. */
 static void take_cause(struct event_decoder *decoder, struct event *event)
 {
     struct varint_reader *extras = &decoder->extras, own = *extras;
@@ -291,7 +292,7 @@ static int take_extras(struct event_decoder *decoder, struct shape *shape, struc
     return error;
 }
 
-/* Whether the shape leaves nothing to read but the implied depth. */
+/* True if the shape has no fields to read other than the implied depth. */
 static bool is_plain(const struct shape *shape)
 {
     return !(shape->fields & ~(STORE_FIELD_COLOR | STORE_FIELD_DEPTH_IMPLIED));
@@ -321,7 +322,7 @@ static int take_events(struct event_decoder *decoder, struct event_batch *batch,
             depth++;
         else if (shape->traits & EVENT_CLOSES)
             depth = decoder->told_depth;
-        event += event->kind != 0; /* kinds we do not know are left out */
+        event += event->kind != 0; /* drops unknown kinds */
     }
     decoder->depth = depth;
     batch->events = decoder->events;

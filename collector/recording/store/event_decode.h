@@ -14,21 +14,22 @@ struct event_decoder;
 struct event_decoder *event_decoder_create(void);
 void event_decoder_destroy(struct event_decoder *decoder);
 
-/* The payload stays the caller's and unchanged until the last batch. 0 or -EBADMSG. */
+/* The payload is owned by the caller and must stay unchanged until the last batch. 0 or
+ * -EBADMSG. */
 int event_decoder_start(struct event_decoder *decoder, const uint8_t *payload, size_t size);
 
-/* From here on spans have the threads that caused them, which need not be known. */
+/* From here on spans keep the threads that caused them, which may be undefined. */
 void event_decoder_take_causes(struct event_decoder *decoder);
 
-/* The same for the payload of a CHECKPOINT: events of kind EVENT_RESUME are known, too. */
+/* The same for the payload of a CHECKPOINT, which may hold EVENT_RESUME. */
 int event_decoder_start_checkpoint(struct event_decoder *decoder, const uint8_t *payload,
                                    size_t size);
 
-/* What a batch says of its thread's state before it. */
+/* State of a batch's thread before the batch, as stored. */
 struct batch_before {
     uint64_t first_index;
     uint64_t depth;
-    uint64_t stored_count; /* with events of kinds that we do not know */
+    uint64_t stored_count; /* including events of unknown kinds */
     uint64_t depth_after;
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Events to columns. Invariant: every section has room for a whole batch of the widest events
- * before its first event is written, so the inner loop checks nothing. Thread-safety: none. */
+ * before its first event is written, so the inner loop needs no checks. Thread-safety: none. */
 #include "event_encode.h"
 
 #include "event.h"
@@ -25,8 +25,8 @@ enum {
     BATCH_SIZE_MAX = 8 * VARINT_MAX,
 };
 
-/* All that a shape decides but its key-values, in words: the bytes of struct event from `kind` to
- * `name`, with the fields mask in place of flags; scope and colour. */
+/* All fields that a shape determines except its key-values, as words: the bytes of struct event
+ * from `kind` to `name`, with the fields mask in place of flags; scope and colour. */
 struct shape_key {
     uint64_t kind_name, scope_color;
 };
@@ -36,9 +36,9 @@ struct shape_arg {
     uint64_t last_value;
 };
 
-/* What the next event of the shape is told against. */
+/* Reference for the differences of the shape's next event. */
 struct shape_last {
-    uint64_t value; /* or the id, if it has one of its own */
+    uint64_t value; /* or the id, if the shape has an id */
     uint64_t length;
     uint32_t lane;
 };
@@ -62,7 +62,7 @@ struct event_encoder {
     int64_t last_batch_ns;
     uint64_t last_id;
     uint32_t last_shape_name, last_arg_key;
-    uint32_t shape_count;       /* index 0 is no shape: token 0 means a new one */
+    uint32_t shape_count;       /* index 0 is unused: token 0 means a new one */
     VEC(struct shape_arg) args; /* of the shapes */
     struct shape shapes[STORE_SHAPES_MAX];
     uint16_t slots[SLOT_COUNT]; /* index of a shape; 0 = free */
@@ -139,7 +139,7 @@ static const uint16_t kind_fields[256] = {
     [EVENT_RESUME] = STORE_FIELD_DEPTH,
 };
 
-/* A key has the lowest eight; the others follow from the kind. */
+/* A key has the lowest eight bits; the others follow from the kind. */
 enum { FIELDS_IN_KEY = 0xff };
 
 /* In the key of an EVENT_SPAN, which has no id: STORE_FIELD_CAUSE. In that of a begin, which has no
@@ -161,7 +161,7 @@ static inline uint32_t fields_of_key(const struct shape_key *key)
     return event_can_continue(kind) ? fields & ~(uint32_t)CONTINUES_IN_KEY : fields;
 }
 
-/* As they are in the key. */
+/* The fields as in the key. */
 static inline uint32_t fields_of(const struct event *event, uint64_t depth, uint32_t thread)
 {
     uint32_t fields = kind_fields[event->kind];
@@ -201,7 +201,7 @@ static inline bool is_equal(const struct shape_key *a, const struct shape_key *b
     return a->kind_name == b->kind_name && a->scope_color == b->scope_color;
 }
 
-/* `args` NULL: none. */
+/* True if the shape has the keys and kinds of `args`, which may be NULL. */
 static inline bool has_args(const struct event_encoder *encoder, const struct shape *shape,
                             const struct args *args)
 {
@@ -250,12 +250,12 @@ static uint8_t *put_shape(struct event_encoder *encoder, uint8_t *at, const stru
         encoder->last_arg_key = args->items[i].key;
     }
     if (fields & STORE_FIELD_CAUSE)
-        *at++ = 0; /* bytes that describe it */
+        *at++ = 0; /* length of its description */
     encoder->last_shape_name = event->name;
     return at;
 }
 
-/* The slot of a shape that is known in this chunk, or the free one where it belongs. */
+/* The slot of a shape that is in this chunk's dictionary, or the free slot for it. */
 static inline uint32_t find_shape(const struct event_encoder *encoder, const struct shape_key *key,
                                   const struct args *args)
 {
@@ -307,7 +307,7 @@ static uint8_t *put_value(uint8_t *at, uint8_t kind, uint64_t value, uint64_t la
     return varint_put(at, zigzag((int64_t)(value - last)));
 }
 
-/* Behind its length, so that a reader that does not know it passes over it. */
+/* Preceded by its length, so that readers that do not know it can skip it. */
 static uint8_t *put_cause(uint8_t *at, uint32_t thread, const struct event *event)
 {
     uint8_t *end = varint_put(at + 1, zigzag((int64_t)event->thread - thread));
@@ -358,7 +358,7 @@ static uint8_t *put_extras(struct event_encoder *encoder, uint8_t *at, const str
     return at;
 }
 
-/* `own`: of a shape in the dictionary; NULL: of one that is not. */
+/* `own`: of a shape in the dictionary; NULL: of an unlisted one. */
 static uint8_t *put_args(uint8_t *at, const struct args *args, struct shape_arg *own)
 {
     for (uint32_t i = 0; i < args->count; i++) {
@@ -372,13 +372,13 @@ static uint8_t *put_args(uint8_t *at, const struct args *args, struct shape_arg 
     return at;
 }
 
-/* Where the next event goes: copies of the sections' ends, which a store of a byte into a section
+/* Place of the next event: copies of the sections' ends, which a store of a byte into a section
  * cannot change, so they stay in registers. */
 struct cursor {
     uint8_t *token, *extras;
 };
 
-/* An event that brings extras or a new shape. */
+/* An event with extras or a new shape. */
 static uint8_t *put_details(struct event_encoder *encoder, uint8_t *at, const struct event *event,
                             const struct shape_key *key, uint32_t slot)
 {
@@ -410,7 +410,7 @@ static void put_event_with_args(struct event_encoder *encoder, struct cursor *cu
     cursor->extras = put_args(at, args, shape ? encoder->args.items + shape->first_arg : NULL);
 }
 
-/* Apart from the loop over plain ranges, which keeps all it needs in registers. */
+/* Separate from the loop over plain ranges, which keeps all its state in registers. */
 __attribute__((noinline)) static void put_event(struct event_encoder *encoder,
                                                 struct cursor *cursor,
                                                 const struct event_batch *batch,
@@ -449,7 +449,7 @@ static void put_batch(struct event_encoder *encoder, const struct event_batch *b
     encoder->last_batch_ns = first_ns;
 }
 
-/* Does more than to open a range, to close the innermost, or to lie in it? */
+/* True for events other than opening a range, closing the innermost, or lying in it. */
 static bool is_rare(const struct event *event, uint64_t depth)
 {
     switch (event->kind) {
@@ -462,7 +462,7 @@ static bool is_rare(const struct event *event, uint64_t depth)
     }
 }
 
-/* How far apart the events are: four length classes in a byte, then the bytes. */
+/* Differences of times: four length classes in a byte, then the bytes. */
 static void put_times(struct event_encoder *encoder, const struct event_batch *batch)
 {
     uint8_t *at = encoder->times.bytes + encoder->times.size;
@@ -493,8 +493,8 @@ static void put_times(struct event_encoder *encoder, const struct event_batch *b
     encoder->last_ns = latest_ns;
 }
 
-/* The index of the shape of a range that has a name, a level and a scope only, and ends as it
- * began; 0: it is another one, or a new shape. */
+/* The index of the shape of a push or pop with only a name, a level and a scope, and without other
+ * changes of the depth; 0: another event, or a new shape. */
 static inline uint32_t plain_shape(const struct event_encoder *encoder, const struct event *event,
                                    uint64_t depth)
 {
@@ -508,7 +508,7 @@ static inline uint32_t plain_shape(const struct event_encoder *encoder, const st
     return encoder->slots[find_shape(encoder, &key, NULL)];
 }
 
-/* Which shapes they have, and what these bring. */
+/* The shapes of the events, and their extras. */
 static void put_shapes(struct event_encoder *encoder, const struct event_batch *batch,
                        struct thread_state *state)
 {

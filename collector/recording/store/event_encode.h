@@ -12,14 +12,13 @@
 
 struct event_encoder;
 
-/* What is known of a thread between its batches: how many of its events went before, and how many
- * pushed ranges are open. */
+/* State of a thread between its batches: the number of its events so far, and of its open pushed
+ * ranges. */
 struct thread_state {
     uint64_t next_index;
     uint64_t depth;
-    /* Of the last batch that was encoded: the lowest depth since before it, how many ranges were
-     * pushed, and whether there is more in it than pushes, pops of the innermost range, marks and
-     * counters. */
+    /* Of the last encoded batch: the lowest depth since before it, the number of pushes, and true
+     * if it has other events than pushes, pops of the innermost range, marks and counters. */
     uint64_t low;
     uint32_t pushes;
     bool rare;
@@ -29,8 +28,8 @@ struct thread_state {
 struct event_encoder *event_encoder_create(void);
 void event_encoder_destroy(struct event_encoder *encoder);
 
-/* At most STORE_BATCH_MAX / 2 events, which have `arg_count` key-values, at most
- * STORE_BATCH_ARGS_MAX. Updates `state`. 0 or -ENOMEM, then nothing was added. */
+/* At most STORE_BATCH_MAX / 2 events with `arg_count` key-values, at most STORE_BATCH_ARGS_MAX.
+ * Updates `state`. 0 or -ENOMEM, in which case the encoder is unchanged. */
 int event_encoder_add(struct event_encoder *encoder, const struct event_batch *batch,
                       uint32_t arg_count, struct thread_state *state);
 

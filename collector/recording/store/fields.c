@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Definitions from and to columns, driven by the tables of definitions.c.
- *
- * Foreign bytes: an entry is bounded by its length and by STORE_ROWS_MAX, its first column has a
- * byte a definition at least, so that few bytes are not many definitions; unknown numbers and
- * further columns are skipped, and ordinals run ahead only so far that a damaged chunk explains it.
- * Thread-safety: none. */
+/* Definitions from and to columns, driven by the tables of definitions.c. Foreign bytes: an entry
+ * is bounded by its length and by STORE_ROWS_MAX; its first column has at least a byte per
+ * definition, so that few bytes cannot make many definitions; unknown numbers and further columns
+ * are skipped; and gaps in ordinals are limited to the size of a damaged chunk. Thread-safety:
+ * none. */
 #include "fields.h"
 
 #include "definitions.h"
@@ -34,7 +33,7 @@ uint64_t field_load(const void *entry, const struct field *field, unsigned eleme
     return value;
 }
 
-/* What the field cannot hold is 0. */
+/* A value out of the field's range is stored as 0. */
 void field_save(void *entry, const struct field *field, unsigned element, uint64_t value)
 {
     uint8_t *place = (uint8_t *)entry + field->offset + (size_t)element * field->width;
@@ -83,7 +82,7 @@ struct rows {
     uint32_t begin, end;
 };
 
-/* Returns the column's end, or NULL: no memory; *ret_any: not all are 0. */
+/* Returns the column's end, or NULL: out of memory; *ret_any: not all are 0. */
 static uint8_t *put_numbers(const struct rows *rows, const struct field *field,
                             struct definitions_buffer *buffer, bool *ret_any)
 {
@@ -148,7 +147,7 @@ static uint8_t *put_bytes(const struct rows *rows, const struct field *field,
     return at;
 }
 
-/* A column behind its size; one of zeros is empty, but for the first. 0 or -ENOMEM. */
+/* Writes a column after its size; a column of zeros is empty, except the first. 0 or -ENOMEM. */
 static int put_column(const struct rows *rows, const struct field *field,
                       struct definitions_buffer *buffer)
 {
@@ -168,7 +167,7 @@ static int put_column(const struct rows *rows, const struct field *field,
     return 0;
 }
 
-/* Empty columns at the end are left out. */
+/* Empty columns at the end are omitted. */
 static int put_columns(const struct rows *rows, struct definitions_buffer *buffer)
 {
     size_t end = 0;
@@ -220,7 +219,7 @@ static size_t weight_of(const struct table *table, const void *entry)
     return text_length(&string);
 }
 
-/* The definitions from `begin` on that are one entry: all are new or changed. */
+/* End of the definitions from `begin` on that form one entry: all are new or changed. */
 static uint32_t find_end(const struct rows *rows, const struct definitions_state *state,
                          unsigned number)
 {
@@ -346,7 +345,7 @@ static void take_bytes(const struct taken *taken, const struct field *field,
     }
 }
 
-/* Columns behind the end of the body are zeros: an older writer did not know them. */
+/* Missing columns at the end of the body are zeros: an older writer did not have them. */
 static int take_columns(const struct taken *taken, struct varint_reader *body)
 {
     for (unsigned i = 0; i < taken->table->field_count && body->at < body->end; i++) {
@@ -370,7 +369,7 @@ static int take_columns(const struct taken *taken, struct varint_reader *body)
     return 0;
 }
 
-/* Makes entries that damage took: those below `ordinal`. */
+/* Makes entries for those lost by damage, below `ordinal`. */
 static int fill(struct trace *trace, struct definitions_holes *holes, unsigned number,
                 uint64_t ordinal)
 {
@@ -392,7 +391,8 @@ static void set_none(void *entry, const struct field *field, unsigned element)
     field_save(entry, field, element, field->reference == REFERENCE_SIGNED ? UINT64_MAX : 0);
 }
 
-/* References that lead nowhere become none. Strings know every ordinal. Whether one did. */
+/* Clears references to missing entries. Strings accept every ordinal. Returns true if it cleared
+ * any. */
 static bool check_entry(const struct trace *trace, const struct table *table, void *entry)
 {
     bool changed = false;
@@ -428,7 +428,7 @@ static int make_needed(struct trace *trace, struct definitions_holes *holes,
     return error;
 }
 
-/* What does not change refers to what came before it, and is taken once. */
+/* Constant entries refer to earlier ones, and are put once. */
 static int put_one(struct trace *trace, struct definitions_holes *holes, unsigned number,
                    uint64_t ordinal, void *entry)
 {

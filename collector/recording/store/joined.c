@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Several recordings read as one: each has a reader and a trace of its own, whose ordinals and
- * times become those of the trace of all. The one goes on that is behind, so that what is settled
- * advances. Thread-safety: none. */
+/* Several recordings read as one: each has a reader and a trace, whose ordinals and times are
+ * mapped to those of the common trace. The part with the earliest settled time goes on, so that the
+ * common one advances. Thread-safety: none. */
 #include "joined.h"
 
 #include "fields.h"
@@ -18,8 +18,8 @@
 
 /* ---- Joined twice ---------------------------------------------------------------------------- */
 
-/* Processes that several recordings have at the same time: copies, snapshots that overlap, programs
- * that two collectors looked at. Thread-safety: none. */
+/* Processes that several recordings have at the same time: copies, overlapping snapshots, programs
+ * recorded by two collectors. */
 
 /* From a process' first record to its last one. */
 struct presence {
@@ -56,7 +56,7 @@ static int find_presences(struct presences *presences)
     return 0;
 }
 
-/* One process has one number on its host, at a time. */
+/* A process has one number on its host, at a time. */
 static int compare_processes(const struct trace_process *a, const struct trace_process *b)
 {
     if (a->host != b->host)
@@ -74,7 +74,7 @@ static int by_process_and_time(const void *left, const void *right, void *contex
     return a->begin_ns < b->begin_ns ? -1 : a->begin_ns > b->begin_ns;
 }
 
-/* Collectors in containers number processes differently; the number inside says more. */
+/* Collectors in containers number processes differently; the inner pid is more precise. */
 static bool is_one_process(const struct trace_process *a, const struct trace_process *b)
 {
     if (a->pid == 0 || compare_processes(a, b) != 0)
@@ -101,7 +101,7 @@ static bool counts_twice(const struct presences *presences, const struct presenc
                           trace_process_get(presences->trace, b->process));
 }
 
-/* The one that is told is of one session, if any is. */
+/* Prefers to report a process of one session. */
 static void note_twice(const struct presences *presences, const struct presence *a,
                        const struct presence *b, struct store_twice *twice)
 {
@@ -118,7 +118,7 @@ static void look_for_twice(const struct presences *presences, struct store_twice
 {
     const struct presence *items = presences->items.items;
     const struct presence *last = items; /* of the process, the one that ends last */
-    bool counted = false;                /* the process is */
+    bool counted = false;                /* the process was counted */
     for (size_t i = 1; i < presences->items.count; i++) {
         bool other = compare_processes(trace_process_get(presences->trace, last->process),
                                        trace_process_get(presences->trace, items[i].process)) != 0;
@@ -164,16 +164,16 @@ void store_twice_text(const struct trace *trace, const struct store_twice *twice
 
 struct joined_part {
     struct store_reader *reader;
-    struct remap remap; /* of the first reader; those beside it have its maps */
+    struct remap remap; /* owned by the first reader; other readers share its maps */
     struct event_batch batch;
-    uint32_t process_end; /* behind its processes */
+    uint32_t process_end; /* end of its processes' ordinals */
     bool has_batch, ended, samples_ended;
 };
 
 struct joined {
     VEC(struct joined_part) parts;
     struct store_twice twice;
-    bool again; /* the maps are another's */
+    bool again; /* the maps are borrowed */
     VEC(struct event) events;
     VEC(struct arg) args;
     VEC(struct sample) samples;
@@ -197,7 +197,7 @@ void joined_destroy(struct joined *joined)
 
 /* ---- Opening --------------------------------------------------------------------------------- */
 
-/* What is to be said wherever the recording is shown. */
+/* Adds a note, which all outputs show. */
 static int tell_error(struct trace *trace, const struct trace_host *host)
 {
     char text[512];
@@ -209,7 +209,7 @@ static int tell_error(struct trace *trace, const struct trace_host *host)
     return trace_fact_set(trace, FACT_NOTE, text, 1);
 }
 
-/* Hosts beyond the first say how their times were changed. */
+/* Sets the conversion of times of the hosts other than the first. */
 static int describe_hosts(const struct joined_part *part, struct trace *trace, uint32_t known)
 {
     const struct store_time_map *time = &part->remap.time;
@@ -266,7 +266,7 @@ const struct store_twice *joined_twice(const struct joined *joined)
     return &joined->twice;
 }
 
-/* When the part ended, or its last event; INT64_MIN: it has none. */
+/* End of the part, or time of its last event; INT64_MIN: without events. */
 static int64_t end_of(const struct store_reader *reader)
 {
     int64_t ended_ns = trace_session_get(reader->trace)->end_ns, last_ns;
@@ -278,7 +278,7 @@ static int64_t end_of(const struct store_reader *reader)
     return end_ns;
 }
 
-/* The session of all may go on for hours after the part. */
+/* The common session may go on for hours after the part. */
 static void note_ends(const struct joined_part *part, struct trace *trace, uint32_t first_process)
 {
     int64_t end_ns = end_of(part->reader);
@@ -343,7 +343,7 @@ int joined_again(const struct joined *first, struct joined **ret_joined)
 
 /* ---- Events ---------------------------------------------------------------------------------- */
 
-/* What no event of the part that was not handed out is before; INT64_MIN: not known. */
+/* No event of the part still to be handed out is before this; INT64_MIN: unknown. */
 static int64_t settled_of(const struct joined_part *part)
 {
     if (!part->has_batch)
@@ -351,7 +351,7 @@ static int64_t settled_of(const struct joined_part *part)
     return part->batch.settled_ns ? remap_time(&part->remap, part->batch.settled_ns) : INT64_MIN;
 }
 
-/* The part that is behind has its next batch; NULL: there are none. */
+/* Chooses the part with the earliest settled time, which has its next batch; NULL at the end. */
 static int choose(struct joined *joined, struct joined_part **ret_part)
 {
     *ret_part = NULL;

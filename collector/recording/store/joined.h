@@ -16,12 +16,12 @@
 struct joined;
 struct trace;
 
-/* Opens the parts of a manifest, and brings what they know into the trace of the reader. -errno: of
- * a part, too. destroy accepts NULL. */
+/* Opens the parts of a manifest, and adds their definitions to the trace of the reader. -errno:
+ * also of a part. destroy accepts NULL. */
 int joined_open(const struct store_manifest *manifest, struct trace *trace,
                 struct joined **ret_joined);
 
-/* What that found when it was opened. */
+/* Processes found in several parts at opening. */
 const struct store_twice *joined_twice(const struct joined *joined);
 int joined_again(const struct joined *first, struct joined **ret_joined);
 void joined_destroy(struct joined *joined);
@@ -41,7 +41,7 @@ void joined_info(const struct joined *joined, struct store_info *ret_info);
 
 enum { STORE_TWICE_TEXT_SIZE = 512 };
 
-/* A sentence that says so. */
+/* Describes it in a sentence. */
 void store_twice_text(const struct trace *trace, const struct store_twice *twice,
                       char text[STORE_TWICE_TEXT_SIZE]);
 

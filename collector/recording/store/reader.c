@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Reading a recording: all definitions first, then batch by batch.
- *
- * Every byte is foreign. Memory: one chunk, one batch, 20 bytes a thread, 88 and less a chunk.
- * Where a damaged chunk took events of a thread, the next batch of that thread tells how many, and
- * an EVENT_LOST of cause LOSS_CORRUPT stands in their place. Thread-safety: none. */
+/* Reading a recording: all definitions first, then batch by batch. Every byte is foreign. Memory:
+ * one chunk, one batch, 20 bytes a thread, 88 or less a chunk. If a damaged chunk held events of a
+ * thread, the next batch of that thread gives their number, and an EVENT_LOST of cause LOSS_CORRUPT
+ * is put in their place. Thread-safety: none. */
 #include "reader.h"
 #include "reader_parts.h"
 
@@ -28,12 +27,12 @@ static inline uint64_t chunk_order(const struct chunk_place *chunk)
 
 /* ---- Reader outline -------------------------------------------------------------------------- */
 
-/* What a reader knows before the first event: where all chunks are, in which order they are read,
- * and all definitions. Every byte is foreign. Thread-safety: none. */
+/* Read before the first event: the places of all chunks, the order in which they are read, and all
+ * definitions. Every byte is foreign. */
 
 enum { LOST_THREADS_MAX = 1 << 16, LOST_TRACKS_MAX = 1 << 16 };
 
-/* Whether another volume comes behind this END; files of other writers may say less. */
+/* Reads if another volume follows this END; files of other writers may have a shorter payload. */
 static void read_end(struct volume *volume, const uint8_t *payload, size_t size)
 {
     struct store_end end = {0};
@@ -83,11 +82,11 @@ static int take_chunk(struct store_reader *reader, const struct chunk_place *chu
     }
 }
 
-/* What a chunk's events name, at most; damage is left to the second pass. */
+/* Highest ordinals in a chunk's events; damage is left to the second pass. */
 struct named {
     uint32_t thread;      /* ordinal */
     uint64_t track_count; /* 1 + ordinal */
-    uint64_t track_limit; /* what lies beyond is no ordinal */
+    uint64_t track_limit; /* larger numbers are not ordinals */
 };
 
 static void note_named(struct named *named, const struct event_batch *batch)
@@ -117,8 +116,8 @@ static int find_named(struct store_reader *reader, const struct chunk_place *chu
     return status == -EBADMSG ? 0 : status;
 }
 
-/* Damage may have taken the definitions of threads and tracks whose events or samples are whole:
- * these get entries that say nothing, threads in a process of their own. */
+/* If damage took the definitions of threads and tracks with intact events or samples, these get
+ * empty entries, the threads in a separate process. */
 static int define_lost(struct store_reader *reader)
 {
     uint32_t count = trace_thread_count(reader->trace);
@@ -142,7 +141,7 @@ static int define_lost(struct store_reader *reader)
     return process < 0 ? -ENOMEM : 0;
 }
 
-/* Chunks of streams, each from its place on: the one goes on whose next chunk begins first. */
+/* Chunks of streams, each with its position: the stream with the earliest next chunk goes on. */
 struct stream_chunks {
     VEC(struct events_chunk) items;
     size_t next;
@@ -171,7 +170,7 @@ static struct stream_chunks *first_stream(struct stream_chunks *streams)
     return first;
 }
 
-/* A stream that is late delays no other: its chunks come where their times are. */
+/* A late stream does not delay others: its chunks come at their times. */
 static int order_streams(struct store_reader *reader)
 {
     struct stream_chunks *streams = calloc(STORE_STREAMS_MAX, sizeof(*streams)), *first;
@@ -185,7 +184,7 @@ static int order_streams(struct store_reader *reader)
     return error;
 }
 
-/* From the last chunk to the first: what is still to come. */
+/* From the last chunk to the first: the earliest time still to come. */
 static void settle_chunks(struct store_reader *reader)
 {
     int64_t settled_ns = INT64_MAX;
@@ -223,7 +222,7 @@ static void sum_up(struct store_reader *reader)
     reader->info.complete = last->scan.ended && !last->follows;
 }
 
-/* Of one that grows, the last volume is looked at again. */
+/* In a growing recording, the last volume is read again. */
 static int reader_read_chunks(struct store_reader *reader)
 {
     struct volumes *volumes = reader->volumes;
@@ -255,7 +254,7 @@ static int note_end(struct store_reader *reader)
                            "no end mark: the recording was cut or not completed");
 }
 
-/* The first pass over a recording whose volumes are open. */
+/* The first pass over a recording with open volumes. */
 static int reader_read_outline(struct store_reader *reader)
 {
     int status = reader_read_chunks(reader);
@@ -271,7 +270,7 @@ static int reader_read_outline(struct store_reader *reader)
     return status ? status : note_end(reader);
 }
 
-/* A place for each thread of the trace. 0 or -ENOMEM. */
+/* Makes room for each thread of the trace. 0 or -ENOMEM. */
 static int know_threads(struct store_reader *reader)
 {
     uint32_t count = trace_thread_count(reader->trace) + 1;
@@ -343,7 +342,7 @@ static int expand(struct store_reader *reader)
     return stacks_expand(stacks, &reader->stack_map);
 }
 
-/* What is there when all definitions are read. */
+/* Completes the trace after all definitions were read. */
 static int finish_opening(struct store_reader *reader)
 {
     int error = trace_name_places(reader->trace);
@@ -379,7 +378,7 @@ int store_reader_follow(const char *path, struct store_reader **ret_reader)
     return open_reader(path, true, ret_reader);
 }
 
-/* The volume that grows; the one behind it may have come only now. */
+/* Refreshes the growing volume, and looks for one after it. */
 static int refresh(struct store_reader *reader)
 {
     struct volume *last = &reader->volumes->items.items[reader->volumes->items.count - 1];
@@ -394,7 +393,7 @@ int store_reader_more(struct store_reader *reader)
 {
     uint64_t count = reader->info.chunk_count;
     if (reader->next_chunk == reader->chunks.count && !reader->in_chunk)
-        reader->chunks.count = reader->next_chunk = 0; /* read, and not asked for again */
+        reader->chunks.count = reader->next_chunk = 0; /* read, and not needed again */
     sample_stream_forget(&reader->samples);
     int status = refresh(reader);
     if (!status)
@@ -406,14 +405,14 @@ int store_reader_more(struct store_reader *reader)
     return status ? status : reader->info.chunk_count > count;
 }
 
-/* Are the first volumes missing? */
+/* True if the first volumes are missing. */
 static bool begins_late(const struct store_reader *reader)
 {
     return reader->volumes->items.items[0].number > 0;
 }
 
-/* Nothing but the end mark and what is before the first volume may be missing: what damage took, a
- * checkpoint would hide. */
+/* Only the end mark and volumes before the first may be missing: a checkpoint would hide other
+ * damage. */
 static bool is_whole(const struct store_reader *reader)
 {
     size_t allowed = (size_t)!reader->info.complete + begins_late(reader);
@@ -474,7 +473,7 @@ void store_reader_close(struct store_reader *reader)
     free(reader);
 }
 
-/* Notes the damage of the chunk at hand, once. */
+/* Notes the damage of the current chunk, once. */
 static int note_damage(struct store_reader *reader, const char *reason)
 {
     struct events_chunk *at = &reader->chunks.items[reader->next_chunk - 1];
@@ -484,13 +483,13 @@ static int note_damage(struct store_reader *reader, const char *reason)
     return volumes_add_damage(reader->volumes, &at->chunk, reason);
 }
 
-/* A checkpoint stands for it. */
+/* True if a checkpoint replaces it. */
 static bool is_before(const struct store_reader *reader, const struct chunk_place *chunk)
 {
     return chunk->header.stream == STORE_STREAM_EVENTS && chunk_order(chunk) < reader->begin_order;
 }
 
-/* Loads the next chunk: 1, 0 at the end, -errno. A damaged one is noted and left. */
+/* Loads the next chunk: 1, 0 at the end, -errno. A damaged one is noted and skipped. */
 static int open_chunk(struct store_reader *reader)
 {
     while (reader->next_chunk < reader->chunks.count &&
@@ -514,20 +513,21 @@ static int open_chunk(struct store_reader *reader)
     return error ? error : 1;
 }
 
-/* When its thread had told it. */
+/* Time at which its thread had written it. */
 static int64_t known_ns(const struct event *event)
 {
     return event->kind == EVENT_SPAN ? event->end_ns : event_told_ns(event);
 }
 
-/* How many volumes are missing before the chunk at hand. */
+/* Number of missing volumes before the current chunk. */
 static uint32_t missing_before(const struct store_reader *reader)
 {
     uint32_t index = reader->chunks.items[reader->next_chunk - 1].chunk.volume;
     return reader->volumes->items.items[index].number - index;
 }
 
-/* Events of this thread are missing before `batch`: an EVENT_LOST says so, the batch waits. */
+/* Events of this thread are missing before `batch`: an EVENT_LOST replaces them, and the batch
+ * waits. */
 static void insert_lost(struct store_reader *reader, const struct thread_position *position,
                         const struct batch_before *before, struct event_batch *batch)
 {
@@ -550,7 +550,7 @@ static void insert_lost(struct store_reader *reader, const struct thread_positio
     batch->source.end_offset = batch->source.begin_offset;
 }
 
-/* 1, or 0 if the batch's thread is not known. */
+/* 1, or 0 if the batch's thread is unknown. */
 static int deliver(struct store_reader *reader, struct event_batch *batch,
                    const struct batch_before *before)
 {
@@ -558,7 +558,7 @@ static int deliver(struct store_reader *reader, struct event_batch *batch,
     bool known = batch->thread < trace_thread_count(reader->trace);
     batch->late = late ? store_reader_stream(reader) - STORE_STREAM_DECLARED + 1 : 0;
     batch->emitter = batch->thread;
-    if (!known || late) /* in any order: only the file as a whole tells what is missing */
+    if (!known || late) /* in any order: losses show only in the file as a whole */
         return known;
     struct thread_position *position = &reader->threads[batch->thread];
     struct thread_position old = *position;
@@ -574,7 +574,7 @@ static int deliver(struct store_reader *reader, struct event_batch *batch,
     return 1;
 }
 
-/* The next batch as it is stored: 1, 0 at the end, -errno. */
+/* The next batch as stored: 1, 0 at the end, -errno. */
 static int next_stored(struct store_reader *reader, struct event_batch *batch,
                        struct batch_before *before)
 {
@@ -596,8 +596,8 @@ static int next_stored(struct store_reader *reader, struct event_batch *batch,
     }
 }
 
-/* Of what is left of a batch, the first that one thread caused; the last of them has its source. 1;
- * 0: there are none of a thread that is known; -ENOMEM. */
+/* From the rest of a batch, the events that the first thread caused; the last of them has its
+ * source. 1; 0: of an unknown thread; -ENOMEM. */
 static int next_spans(struct store_reader *reader, struct event_batch *ret_batch)
 {
     *ret_batch = event_batch_take(&reader->spans);
@@ -661,7 +661,7 @@ int64_t store_reader_samples_settled_ns(const struct store_reader *reader)
     return sample_stream_settled_ns(&reader->samples);
 }
 
-/* The one that a recording begins with whose first volumes are missing; NULL: there is none. */
+/* The checkpoint at the begin of a recording without its first volumes; or NULL. */
 static const struct chunk_place *first_checkpoint(const struct store_reader *reader)
 {
     bool any = begins_late(reader) && is_whole(reader) && reader->checkpoints.count > 0;
@@ -673,7 +673,7 @@ static const struct chunk_place *first_checkpoint(const struct store_reader *rea
     return first;
 }
 
-/* So many checkpoints are looked at for one where no START is open. */
+/* Number of checkpoints tried, to find one without an open START. */
 enum { TRIES_MAX = 16 };
 
 /* 0, -errno. */
@@ -701,8 +701,8 @@ static int has_open_start(struct store_reader *reader, const struct chunk_place 
     return status;
 }
 
-/* The last checkpoint before which all was told earlier, and, `nested`, where no START is open.
- * NULL: there is none, or it cannot be read. 0 or -errno. */
+/* The last checkpoint with only earlier events before it, and, `nested`, without an open START.
+ * NULL: not found, or unreadable. 0 or -errno. */
 static int find_checkpoint(struct store_reader *reader, int64_t from_ns, bool nested,
                            const struct chunk_place **ret_place)
 {
@@ -740,8 +740,8 @@ static bool any_probed(const struct trace *trace)
     return i < count;
 }
 
-/* Where a span that an observer reports of a thread ends, its ranges from the span's begin on
- * decide: so from the begins of what lasts until `from_ns` on all is needed. */
+/* The end of a span that an observer reports of a thread depends on the thread's ranges from the
+ * span's begin on: so reading starts at the begin of the spans that last until `from_ns`. */
 static int64_t needed_from_ns(const struct store_reader *reader, int64_t from_ns)
 {
     int64_t needed_ns = from_ns;
@@ -754,7 +754,7 @@ static int64_t needed_from_ns(const struct store_reader *reader, int64_t from_ns
     return needed_ns;
 }
 
-/* A checkpoint has what is open of an id where all before it is read in the order of the file. */
+/* A checkpoint keeps open ids in the order of the file. */
 static bool ids_may_be_mixed(const struct store_reader *reader)
 {
     bool mixed = !store_reader_ended(reader);
@@ -777,7 +777,7 @@ int store_reader_seek(struct store_reader *reader, int64_t from_ns, bool nested,
         return error;
     error = start_checkpoint(reader, place);
     if (error)
-        return error == -EBADMSG ? 0 : error; /* from the first event on */
+        return error == -EBADMSG ? 0 : error; /* starts at the first event */
     sample_stream_seek(&reader->samples, from_ns);
     reader->begin_order = chunk_order(place);
     reader->in_chunk = reader->in_checkpoint = true;

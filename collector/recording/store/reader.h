@@ -17,52 +17,52 @@
 struct store_manifest;
 struct trace;
 
-/* A recording that is read with others: the ordinal behind its processes, in the trace of all. */
+/* A recording that is read with others: the end of its processes' ordinals, in the trace of all. */
 struct joined_source {
-    uint64_t session; /* 0: not known */
+    uint64_t session; /* 0: unknown */
     uint32_t process_end;
     bool sampled;
 };
 
-/* Opens it; the trace has nothing that is not in the file. */
+/* Opens it; the trace has only the contents of the file. */
 int store_reader_open_bare(const char *path, struct store_reader **ret_reader);
 
-/* Of the last batch. */
+/* The stream of the last batch. */
 uint32_t store_reader_stream(const struct store_reader *reader);
 
-/* Opens a recording, of which any volume is named, or a manifest, whose parts it opens, and reads
- * all definitions, so that the trace is complete before the first event. -ENOENT..., -EBADMSG: not
- * a recording; -EPROTONOSUPPORT: newer major version; -ENODATA: an empty or cut header. Damage is
- * no error here: see store_reader_damage. */
+/* Opens a recording by any of its volumes, or a manifest with its parts, and reads all definitions,
+ * so that the trace is complete before the first event. -ENOENT..., -EBADMSG: not a recording;
+ * -EPROTONOSUPPORT: newer major version; -ENODATA: an empty or cut header. Damage is not an error
+ * here: see store_reader_damage. */
 int store_reader_open(const char *path, struct store_reader **ret_reader);
 
-/* The same of a manifest that is in no file; its paths can be opened from here. */
+/* The same for a manifest in memory; its paths are relative to the working directory. */
 int store_reader_open_parts(const struct store_manifest *manifest,
                             struct store_reader **ret_reader);
 void store_reader_twice(const struct store_reader *reader, struct store_twice *ret_twice);
 
-/* Opens a recording that may still be written, to be read as it grows. A chunk that is not whole
- * yet is left for later, and a missing end is no damage. The trace grows with store_reader_more;
- * batches don't know what is settled. As store_reader_open. */
+/* Opens a recording that may still be written, to be read as it grows. An incomplete chunk is left
+ * for later, and a missing end is not damage. The trace grows with store_reader_more; batches have
+ * no settled time. As store_reader_open. */
 int store_reader_follow(const char *path, struct store_reader **ret_reader);
 
-/* A second place in the events of a recording that is read as a whole, from the first of them on:
- * it has no samples, the trace is that of `first`, which outlives it. 0, or -ENOMEM: close it all
- * the same. */
+/* A second position in the events of a recording that is read as a whole, from the first event on:
+ * it has no samples, and shares the trace of `first`, which outlives it. 0, or -ENOMEM: close it
+ * all the same. */
 int store_reader_again(const struct store_reader *first, struct store_reader **ret_reader);
 
-/* Looks for what was written since: definitions go into the trace, events and samples are handed
- * out by the functions below. 1: there is more; 0: there is not; -ESTALE: the file was cut;
+/* Reads chunks written since: definitions go into the trace, events and samples are handed out by
+ * the functions below. 1: new chunks; 0: unchanged; -ESTALE: the file was cut;
  * -ENOMEM, -EIO. */
 int store_reader_more(struct store_reader *reader);
 
-/* Was the end mark the last that was read? */
+/* True if the last chunk read was the end mark. */
 bool store_reader_ended(const struct store_reader *reader);
 
-/* The next batch: 1, or 0 at the end. In file order, but declared streams have places in the file
- * of their own: the stream whose next chunk begins first goes on (not in a recording that is
- * followed). Damaged chunks are skipped and listed.
- * EVENT_SPANs come by the thread that caused them. The batch is valid until the next call. -ENOMEM,
+/* The next batch: 1, or 0 at the end. In file order, but declared streams have separate positions
+ * in the file: the stream with the earliest next chunk goes on (not in a recording that is
+ * followed). Damaged chunks are skipped and listed. EVENT_SPANs come by the thread that caused
+ * them. The batch is valid until the next call. -ENOMEM,
  * -EIO. */
 int store_reader_next(struct store_reader *reader, struct event_batch *ret_batch);
 
@@ -71,31 +71,31 @@ int store_reader_next(struct store_reader *reader, struct event_batch *ret_batch
 int store_reader_next_samples(struct store_reader *reader, const struct sample **ret_samples,
                               uint32_t *ret_count);
 
-/* No sample that was not handed out yet begins before this; INT64_MIN: not known (a recording that
- * is followed). */
+/* No sample still to be handed out begins before this; INT64_MIN: unknown (a recording that is
+ * followed). */
 int64_t store_reader_samples_settled_ns(const struct store_reader *reader);
 
 /* Back to the first event and the first sample. */
 int store_reader_rewind(struct store_reader *reader);
 
-/* As near as is known before this time: instead of all events before it, which were told before,
- * come those that matter behind it (what is open), with an EVENT_RESUME for each thread; no sample
- * that was told before it. Without a checkpoint before it, or in a damaged recording, from the
- * first event on. `nested`: only to where no EVENT_START is open, as what was around it is not
- * known. `in_time`: events are put in order of time afterwards; where several threads used an id so
- * that its pairs are others then, or where that is not known, from the first event on. 0, -ENOMEM,
+/* Moves as near as possible before this time: the events before are replaced by those of the
+ * checkpoint (open ranges), with an EVENT_RESUME for each thread; earlier samples are skipped.
+ * Without a checkpoint before it, or in a damaged recording, starts at the first event. `nested`:
+ * only to where no EVENT_START is open, as the ranges around it are unknown. `in_time`: events are
+ * put in order of time afterwards; if several threads used an id so that its pairs differ then, or
+ * if that is unknown, starts at the first event. 0, -ENOMEM,
  * -EIO. */
 int store_reader_seek(struct store_reader *reader, int64_t from_ns, bool nested, bool in_time);
 
-/* Nothing is known of what was before this, as the volumes with it are missing; 0: they are not. */
+/* Events before this are unknown, as their volumes are missing; 0: all volumes are present. */
 int64_t store_reader_begin_ns(const struct store_reader *reader);
 
-/* The files that are there, in order. False: there are not so many. */
+/* The existing files, in order. False for an index past the end. */
 struct store_volume {
     const char *path;
     uint32_t number;
     uint64_t file_bytes;
-    uint64_t set_id; /* the same in all volumes of a recording, and in copies; 0: not known */
+    uint64_t set_id; /* the same in all volumes of a recording, and in copies; 0: unknown */
 };
 
 bool store_reader_volume(const struct store_reader *reader, uint32_t index,
@@ -104,9 +104,8 @@ bool store_reader_volume(const struct store_reader *reader, uint32_t index,
 /* Owned by the reader. */
 struct trace *store_reader_trace(struct store_reader *reader);
 
-/* Damage found so far (all of it once store_reader_next and store_reader_next_samples have returned
- * 0). Without the end mark the
- * file was cut: that is one entry as well. */
+/* Damage found so far (complete after store_reader_next and store_reader_next_samples have returned
+ * 0). A missing end mark means that the file was cut: that is an entry as well. */
 uint32_t store_reader_damage_count(const struct store_reader *reader);
 const struct store_damage *store_reader_damage(const struct store_reader *reader, uint32_t index);
 

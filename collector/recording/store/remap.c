@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* See store_parts.h. Entries that have places of their own (threads, ...) are appended, so that
- * their new ordinals are known before any is copied: they refer to each other. The others are
- * interned in an order in which what they refer to comes first. Thread-safety: none. */
+/* See remap.h. Entries with places (threads, ...) are appended first, so that their new ordinals
+ * are known before any is copied, as they refer to each other. The others are interned after all
+ * entries that they refer to. Thread-safety: none. */
 #include "remap.h"
 
 #include "fields.h"
@@ -37,7 +37,7 @@ int64_t remap_time_back(const struct remap *remap, int64_t time_ns)
     return store_time(moved - (int64_t)(behind * map->drift));
 }
 
-/* ---- What is there once ---------------------------------------------------------------------- */
+/* ---- Interned entries ------------------------------------------------------------------------ */
 
 static int64_t add_string(struct trace *to, uint32_t ordinal, const void *entry)
 {
@@ -52,7 +52,7 @@ static int64_t add_scope(struct trace *to, uint32_t ordinal, const void *entry)
     return trace_scope_add(to, entry);
 }
 
-/* Is `text` one of those that `list` joins? */
+/* True if `text` is one of those joined in `list`. */
 static bool is_among(const char *list, const char *text)
 {
     size_t length = strlen(text);
@@ -64,7 +64,7 @@ static bool is_among(const char *list, const char *text)
     return false;
 }
 
-/* "a; b", unless it says so already. */
+/* "a; b", unless b is in a already. */
 static uint32_t join_texts(struct trace *trace, uint32_t left, uint32_t right)
 {
     const struct trace_string *a = trace_string(trace, left), *b = trace_string(trace, right);
@@ -129,7 +129,7 @@ static void join_rates(struct trace_sampling *joined, const struct trace_samplin
     joined->first_hz = most_hz > joined->frequency_hz ? most_hz : 0;
 }
 
-/* The better way of both, and the rates and waits of both. */
+/* The better rung of both, and the rates and waits of both. */
 static int64_t add_sampling(struct trace *to, uint32_t ordinal, const void *entry)
 {
     const struct trace_sampling *other = entry;
@@ -148,7 +148,7 @@ static int64_t add_sampling(struct trace *to, uint32_t ordinal, const void *entr
     return 0;
 }
 
-/* Of one recording alone: several may be of the same time, or have a gap between them. */
+/* True for facts of one recording only: several may overlap in time, or have a gap between them. */
 static bool is_of_one(const struct trace *trace, uint32_t name)
 {
     const char *text = trace_string(trace, name)->bytes;
@@ -194,7 +194,7 @@ static int64_t add_host(struct trace *to, uint32_t ordinal, const void *entry)
     return added;
 }
 
-/* By its place alone: the same function, whoever knows its name. */
+/* By its place alone: the same function, named in any of the recordings. */
 static int64_t add_frame_of_build(struct stacks *stacks, const struct frame *frame)
 {
     const struct frame place = {
@@ -212,7 +212,7 @@ static int64_t add_frame_of_build(struct stacks *stacks, const struct frame *fra
     return stacks_name_frame(stacks, &name) != 0 ? -ENOMEM : ordinal;
 }
 
-/* At one address of another kernel, another process or another build lies other code. */
+/* Another kernel, process or build has other code at the same address. */
 static int64_t add_frame(struct trace *to, uint32_t ordinal, const void *entry)
 {
     struct frame frame = *(const struct frame *)entry;
@@ -220,13 +220,13 @@ static int64_t add_frame(struct trace *to, uint32_t ordinal, const void *entry)
     (void)ordinal;
     if (!frame_is_named_late(&frame))
         return stacks_frame(stacks, &frame);
-    frame.caller = 0; /* it comes later: with the name */
+    frame.caller = 0; /* it is set later, with the name */
     if (stacks_get_module(stacks, frame.module)->build_id_size > 0)
         return add_frame_of_build(stacks, &frame);
     return frame.label ? stacks_frame(stacks, &frame) : stacks_append_frame(stacks, &frame);
 }
 
-/* Frames have come with their names, but for what their code was inlined into. */
+/* Frames were added with their names, except the frames that they are inlined into. */
 static int64_t add_name(struct trace *to, uint32_t ordinal, const void *entry)
 {
     const struct frame_name *name = entry;
@@ -295,7 +295,7 @@ static int64_t add_sample_set(struct trace *to, uint32_t ordinal, const void *en
     return sample_sets_add(sets, other);
 }
 
-/* The ordinal of an entry whose references are new already; NULL: it gets its own. */
+/* The ordinal of an entry with mapped references; NULL: it gets a new one. */
 static int64_t (*const add_once[STORE_DEFINE_COUNT])(struct trace *, uint32_t, const void *) = {
     [STORE_DEFINE_STRING] = add_string,
     [STORE_DEFINE_SCOPE] = add_scope,
@@ -354,7 +354,7 @@ static void map_entry(const struct remap *remap, const struct table *table, void
     }
 }
 
-/* Room for all; those that are appended have their places at once. */
+/* Allocates the map; ordinals of appended entries are assigned at once. */
 static int begin_map(struct remap *remap, unsigned number, const struct trace *to,
                      const struct trace *from)
 {
@@ -381,7 +381,7 @@ static int copy_entry(struct remap *remap, unsigned number, struct trace *to, ui
     return added < 0 ? (int)added : 0;
 }
 
-/* A frame with the name that it got last. */
+/* A frame with its latest name. */
 static const void *entry_of(unsigned number, const struct trace *from, uint32_t ordinal)
 {
     if (number == STORE_DEFINE_FRAME)
@@ -403,7 +403,8 @@ static int copy_table(struct remap *remap, unsigned number, struct trace *to,
     return error;
 }
 
-/* The name of a label is no other's, whatever its text. What has such names comes behind them. */
+/* The name of a label is unique, whatever its text. Entries that refer to such names are mapped
+ * later. */
 static int map_label_names(struct remap *remap, struct trace *to, const struct trace *from)
 {
     for (uint32_t i = 0; i < trace_label_name_count(from); i++) {
@@ -419,7 +420,7 @@ static int map_label_names(struct remap *remap, struct trace *to, const struct t
     return 0;
 }
 
-/* Recordings of made-up programs say nothing of their host. */
+/* Generated recordings have no host. */
 static int know_host(struct trace *from)
 {
     if (trace_host_count(from) > 0)
@@ -431,8 +432,8 @@ static int know_host(struct trace *from)
     return 0;
 }
 
-/* Another host has processors of its own; recordings of one share them. All are known together or
- * not at all. */
+/* Hosts add up their processors; recordings of one host share them. The sum is known only if all
+ * are. */
 static void add_processors(const struct remap *remap, struct trace *to, const struct trace *from)
 {
     struct trace_host *host = trace_host(to, remap_ordinal(remap, STORE_DEFINE_HOST, 0));
@@ -500,7 +501,8 @@ void remap_sample(const struct remap *remap, struct sample *sample)
     sample->path = remap_ordinal(remap, STORE_DEFINE_PATH, sample->path);
     if (sample->set < remap->counts[STORE_DEFINE_SAMPLE_SET])
         sample->set = (uint16_t)remap->maps[STORE_DEFINE_SAMPLE_SET][sample->set];
-    int64_t length_ns = sample->end_ns ? sample->end_ns - sample->time_ns : 0; /* its values' sum */
+    int64_t length_ns = sample->end_ns ? sample->end_ns - sample->time_ns : 0; /* the sum of its
+                                                                                * values */
     sample->time_ns = remap_time(remap, sample->time_ns);
     sample->end_ns = length_ns ? sample->time_ns + length_ns : 0;
 }

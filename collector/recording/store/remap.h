@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* From the ordinals and the clock of one recording to those of another, driven by the tables of
- * fields (definitions.c). Thread-safety: none. */
+/* Maps the ordinals and times of one recording to those of another, driven by the tables of fields
+ * (definitions.c). Thread-safety: none. */
 #ifndef ANNOT_REMAP_H
 #define ANNOT_REMAP_H
 
@@ -14,20 +14,20 @@
 
 struct trace;
 
-/* New ordinals by old ones. `{0}`: nothing. */
+/* New ordinals by old ones. `{0}`: empty. */
 struct remap {
     uint32_t *maps[STORE_DEFINE_COUNT];
     uint32_t counts[STORE_DEFINE_COUNT];
     struct store_time_map time;
 };
 
-/* Adds all that `from` knows to `to`: what has the same content becomes one entry, but for
- * processes, threads, lanes, clocks and streams. `from` gets a host if it has none. 0, -ENOMEM,
+/* Adds the contents of `from` to `to`: equal contents become one entry, except processes, threads,
+ * lanes, clocks and streams. A missing host of `from` is added. 0, -ENOMEM,
  * -ENOSPC. */
 int remap_trace(struct remap *remap, struct trace *to, struct trace *from);
 void remap_free(struct remap *remap);
 
-/* To the new clock, and back. The limits of int64_t stay. */
+/* To the new clock, and back. The limits of int64_t are kept. */
 int64_t remap_time(const struct remap *remap, int64_t time_ns);
 int64_t remap_time_back(const struct remap *remap, int64_t time_ns);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Columns to samples. The payload is foreign: each column is read inside its bounds, and a sample
- * takes at least a byte of it, so nothing loops longer than it is. Thread-safety: none. */
+ * takes at least a byte of it, which bounds all loops. Thread-safety: none. */
 #include "sample_decode.h"
 
 #include "format.h"
@@ -13,9 +13,9 @@
 #include <string.h>
 
 struct sample_shape {
-    struct sample sample; /* with all that the shape decides */
+    struct sample sample; /* with all fields that the shape determines */
     uint8_t fields;
-    bool listed; /* it stays until the next chunk */
+    bool listed; /* valid until the next chunk */
     int64_t values[SAMPLE_VALUES_MAX];
 };
 
@@ -127,7 +127,7 @@ static int64_t between(int64_t time_ns, int64_t low_ns, int64_t high_ns)
     return time_ns < low_ns ? low_ns : time_ns > high_ns ? high_ns : time_ns;
 }
 
-/* Within their limits and in order. */
+/* Clamps times to their limits, in order. */
 static void read_times(struct sample_decoder *decoder, uint8_t fields, struct sample *sample,
                        struct sample_before *before)
 {

@@ -14,7 +14,8 @@ struct sample_decoder;
 struct sample_decoder *sample_decoder_create(void);
 void sample_decoder_destroy(struct sample_decoder *decoder);
 
-/* The payload stays the caller's and unchanged until the last sample. 0 or -EBADMSG. */
+/* The payload is owned by the caller and must stay unchanged until the last sample. 0 or
+ * -EBADMSG. */
 int sample_decoder_start(struct sample_decoder *decoder, const uint8_t *payload, size_t size);
 
 /* 1, 0 at the end, -EBADMSG, -ENOMEM. The sample's values are in `values` or in the decoder, where

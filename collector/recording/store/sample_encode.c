@@ -20,7 +20,7 @@ struct column {
 struct sample_encoder {
     struct column columns[STORE_SAMPLE_COLUMNS];
     struct sample_threads threads;
-    struct wide_map shapes; /* by all that a shape decides */
+    struct wide_map shapes; /* by all fields that a shape determines */
     struct sample last;
     uint64_t last_id;
     uint64_t count;
@@ -57,7 +57,7 @@ void sample_threads_free(struct sample_threads *threads)
     vec_free(&threads->items);
 }
 
-/* A sample within the limits of the format, and what of it is stored. */
+/* A sample within the limits of the format, and its stored fields. */
 struct normal {
     struct sample sample; /* its values are those below */
     int64_t values[SAMPLE_VALUES_MAX];
@@ -69,7 +69,7 @@ static int64_t between(int64_t value, int64_t low, int64_t high)
     return value < low ? low : value > high ? high : value;
 }
 
-/* What the set's times mean; of a set that is not known, whether there is an end. */
+/* From the set's flags; for an unknown set, from the sample itself. */
 static uint8_t fields_of(const struct sample_set *set, const struct sample *sample)
 {
     bool known = set->count > 0;
@@ -81,7 +81,7 @@ static uint8_t fields_of(const struct sample_set *set, const struct sample *samp
                      (id ? STORE_SAMPLE_FIELD_ID : 0));
 }
 
-/* The first part is what the others leave. */
+/* The first part is the rest. */
 static void limit_parts(struct normal *normal)
 {
     int64_t left = normal->sample.end_ns - normal->sample.time_ns;
@@ -128,7 +128,7 @@ void sample_encoder_destroy(struct sample_encoder *encoder)
 
 static void put(struct sample_encoder *encoder, enum store_sample_column column, uint64_t value)
 {
-    struct column *to = &encoder->columns[column]; /* there is room: sample_encoder_add */
+    struct column *to = &encoder->columns[column]; /* reserved by sample_encoder_add */
     to->bytes.count =
         (size_t)(varint_put(to->bytes.items + to->bytes.count, value) - to->bytes.items);
 }
@@ -139,11 +139,11 @@ static void put_signed(struct sample_encoder *encoder, enum store_sample_column 
     put(encoder, column, zigzag((int64_t)(value - before)));
 }
 
-/* All that a shape decides. */
+/* All fields that a shape determines. */
 struct shape_key {
     uint16_t set;
     uint8_t reason, flags, native_end, python_end, fields, value_count;
-    int64_t values[WIDE_KEY_WORDS - 1]; /* if they are not in their column */
+    int64_t values[WIDE_KEY_WORDS - 1]; /* unless they are in their column */
 };
 
 enum {
@@ -161,7 +161,7 @@ static uint64_t find_shape(const struct sample_encoder *encoder, const struct sh
     return found ? *found : 0;
 }
 
-/* Behind its token: the description, numbered if there is room. 0 or -ENOMEM. */
+/* After its token: the description, numbered if there is room. 0 or -ENOMEM. */
 static int put_new_shape(struct sample_encoder *encoder, const struct shape_key *key)
 {
     struct wide_key whole;
@@ -182,8 +182,8 @@ static int put_new_shape(struct sample_encoder *encoder, const struct shape_key 
     return 0;
 }
 
-/* Values that repeat are of the shape; of sets with many, and once there are many shapes, they have
- * their column. */
+/* Repeated values are part of the shape; for sets with many values, and once there are many shapes,
+ * they are in their column. */
 static int put_shape(struct sample_encoder *encoder, struct normal *normal)
 {
     const struct sample *sample = &normal->sample;
@@ -211,7 +211,7 @@ static int put_shape(struct sample_encoder *encoder, struct normal *normal)
     return number ? 0 : put_new_shape(encoder, &key);
 }
 
-/* A thread that was preempted could run all the time: all that is left has a code of its own. */
+/* A preempted thread was runnable all the time: the whole rest has a separate code. */
 static void put_parts(struct sample_encoder *encoder, const struct normal *normal)
 {
     int64_t left = normal->sample.end_ns - normal->sample.time_ns;

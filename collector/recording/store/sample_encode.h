@@ -12,10 +12,10 @@
 
 struct sample_encoder;
 
-/* What later samples of the same thread are told against. */
+/* Reference for the differences of later samples of the same thread. */
 struct sample_before {
-    int64_t time_ns, step_ns; /* of those without an end; the last two differ by the step */
-    int64_t end_ns;           /* of those with one */
+    int64_t time_ns, step_ns; /* of those without an end; step: difference of the last two */
+    int64_t end_ns;           /* of those with an end */
     uint32_t stack, path;
     uint16_t cpu;
 };
@@ -26,8 +26,8 @@ struct sample_threads {
     VEC(struct sample_before) items;
 };
 
-/* The state of a thread; of one that did not come yet, made from the sample before it. NULL: out
- * of memory. Valid until the next call. */
+/* The state of a thread; of a new one, made from the sample before it. NULL: out of memory. Valid
+ * until the next call. */
 struct sample_before *sample_thread(struct sample_threads *threads, uint32_t thread,
                                     const struct sample *before);
 void sample_threads_reset(struct sample_threads *threads);
@@ -37,8 +37,8 @@ void sample_threads_free(struct sample_threads *threads);
 struct sample_encoder *sample_encoder_create(void);
 void sample_encoder_destroy(struct sample_encoder *encoder);
 
-/* 0 or -ENOMEM; then the chunk at hand is of no use any more. `set`: of the sample; one without
- * types: unknown. */
+/* 0 or -ENOMEM, after which the current chunk is unusable. `set`: of the sample; a set without
+ * types is unknown. */
 int sample_encoder_add(struct sample_encoder *encoder, const struct sample_set *set,
                        const struct sample *sample);
 

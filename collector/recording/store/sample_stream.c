@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Samples in file order. A chunk that is damaged is left where it becomes unreadable; what came
- * before that was handed out. Thread-safety: none. */
+/* Samples in file order. A damaged chunk is dropped where it becomes unreadable; the samples before
+ * were handed out. Thread-safety: none. */
 #include "sample_stream.h"
 
 #include "chunk.h"
@@ -62,7 +62,7 @@ int sample_stream_highest_thread(struct sample_stream *stream, struct volumes *v
     return 0;
 }
 
-/* Notes the damage of the chunk at hand, once. */
+/* Notes the damage of the current chunk, once. */
 static int note_damage(struct sample_stream *stream, struct volumes *volumes, const char *reason)
 {
     struct samples_chunk *at = &stream->chunks.items[stream->next_chunk - 1];
@@ -88,7 +88,7 @@ static int open_chunk(struct sample_stream *stream, struct volumes *volumes)
     return error ? error : 1;
 }
 
-/* Whether it is as its set says; one that is not known says nothing. */
+/* True if it agrees with its set, or the set is unknown. */
 static bool is_of_its_set(const struct sample *sample, const struct sample_set *set)
 {
     uint64_t length = (uint64_t)sample->end_ns - (uint64_t)sample->time_ns;
@@ -103,7 +103,7 @@ static bool is_of_its_set(const struct sample *sample, const struct sample_set *
     return !(set->flags & SAMPLE_SET_STRETCH) || length == 0;
 }
 
-/* NULL: it is fine; what damage took of the definitions is nothing. */
+/* NULL: valid; references to definitions lost by damage become 0. */
 static const char *find_flaw(struct sample *sample, const struct trace *trace)
 {
     const struct stacks *stacks = trace_stacks_get(trace);
@@ -117,7 +117,7 @@ static const char *find_flaw(struct sample *sample, const struct trace *trace)
     return is_of_its_set(sample, set) ? NULL : "samples that are not as their set says";
 }
 
-/* Some of the chunk at hand; 0: it is at its end. */
+/* Reads some samples of the current chunk; 0 at its end. */
 static int take_some(struct sample_stream *stream, struct volumes *volumes,
                      const struct trace *trace, uint32_t *ret_count)
 {

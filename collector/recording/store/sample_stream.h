@@ -31,19 +31,19 @@ struct sample_stream {
     VEC(struct samples_chunk) chunks;
     size_t next_chunk;
     bool in_chunk;
-    bool settled;    /* the chunks know what is settled */
-    int64_t from_ns; /* chunks that end before are passed over */
+    bool settled;    /* the settled times of the chunks are set */
+    int64_t from_ns; /* chunks that end earlier are skipped */
 };
 
-/* 0 or -ENOMEM. fini accepts a stream of zeros or half initialised. */
+/* 0 or -ENOMEM. fini accepts a zeroed or half initialised stream. */
 int sample_stream_init(struct sample_stream *stream);
 void sample_stream_fini(struct sample_stream *stream);
 
-/* A chunk more. 0 or -ENOMEM. */
+/* Adds a chunk. 0 or -ENOMEM. */
 int sample_stream_add(struct sample_stream *stream, const struct chunk_place *chunk);
 
 /* Raises *highest to the largest thread ordinal of all samples. 0, -ENOMEM, -EIO. To be called
- * before the first sample_stream_next; damage is left to that. */
+ * before the first sample_stream_next, which reports damage. */
 int sample_stream_highest_thread(struct sample_stream *stream, struct volumes *volumes,
                                  uint32_t *highest);
 
@@ -53,12 +53,12 @@ int sample_stream_next(struct sample_stream *stream, struct volumes *volumes,
                        const struct trace *trace, const struct sample **ret_samples,
                        uint32_t *ret_count);
 
-/* All chunks are there: says of each what is settled. Then: no sample that was not handed out
- * begins before this; INT64_MIN: not known. */
+/* Sets the settled time of each chunk, after all were added. Then: no sample still to be handed out
+ * begins before the result; INT64_MIN: unknown. */
 void sample_stream_settle(struct sample_stream *stream);
 int64_t sample_stream_settled_ns(const struct sample_stream *stream);
 
-/* Drops the chunks that were read: nobody will rewind. */
+/* Drops the chunks that were read, if there will be no rewind. */
 void sample_stream_forget(struct sample_stream *stream);
 void sample_stream_rewind(struct sample_stream *stream);
 void sample_stream_seek(struct sample_stream *stream, int64_t from_ns);

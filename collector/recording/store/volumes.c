@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* See store_parts.h. A file belongs to the recording if its name says so, and its header the same
- * set and number. Thread-safety: none. */
+/* See volumes.h. A file belongs to the recording if its name matches, and its header has the same
+ * set and the right number. Thread-safety: none. */
 #include "volumes.h"
 
 #include "chunk.h"
@@ -24,7 +24,7 @@ static const char suffix[] = ".annot";
 
 /* ---- Names ----------------------------------------------------------------------------------- */
 
-/* Where the number goes: before the suffix, or at the end. */
+/* Length of the path before the number: up to the suffix, or all of it. */
 static size_t stem_length(const char *path)
 {
     size_t length = strlen(path), end = sizeof(suffix) - 1;
@@ -40,7 +40,8 @@ char *store_volume_path(const char *path, uint32_t number)
     return asprintf(&text, "%.*s.%u%s", (int)stem, path, number, path + stem) < 0 ? NULL : text;
 }
 
-/* "run.2.annot" as number 2 is of "run.annot". NULL: its name says another number; or no memory. */
+/* "run.2.annot" as number 2 gives "run.annot". NULL: another number in its name; or out of
+ * memory. */
 static char *first_path(const char *path, uint32_t number)
 {
     char digits[16];
@@ -54,7 +55,7 @@ static char *first_path(const char *path, uint32_t number)
     return asprintf(&text, "%.*s%s", (int)(stem - length), path, path + stem) < 0 ? NULL : text;
 }
 
-/* The number in a name of the folder; 0: it is none of a later volume. */
+/* The number in the name of a file; 0: not a later volume. */
 static uint32_t number_of(const char *name, const char *first, size_t stem)
 {
     char *end;
@@ -104,7 +105,7 @@ static void free_volume(struct volume *volume)
     *volume = (struct volume){.fd = -1};
 }
 
-/* What the first definitions say, where the file's header cannot be read; 0: nothing. */
+/* The session id in the first definitions, if the file's header is unreadable; 0: unknown. */
 static uint64_t defined_session(const struct volume *volume)
 {
     struct damage_list damage = {0};
@@ -144,7 +145,7 @@ static int open_volume(struct volumes *volumes, char *path, struct volume *ret_v
     return error;
 }
 
-/* Is it what its name says? Another file may have the name of a volume. */
+/* True if the header matches the name. Another file may have the name of a volume. */
 static bool is_ours(const struct volumes *volumes, const struct volume *volume, uint32_t number)
 {
     const struct store_file_header *header = &volume->scan.header;
@@ -181,7 +182,7 @@ static int compare_volumes(const void *a, const void *b)
     return x->number < y->number ? -1 : x->number > y->number;
 }
 
-/* Descriptors of all are kept as far as there may be so many. */
+/* Keeps the descriptors of all open up to VOLUMES_OPEN_MAX. */
 static void close_some(struct volumes *volumes)
 {
     for (size_t i = 0; i < volumes->items.count && volumes->open_count > VOLUMES_OPEN_MAX; i++) {
@@ -354,13 +355,13 @@ int volumes_note_missing(struct volumes *volumes)
 /* ---- Manifest -------------------------------------------------------------------------------- */
 
 /* Manifests: text, a line a recording (docs/recording-format.md, "Manifest"). Foreign bytes: sizes
- * and numbers are bounded, anything else is refused. Thread-safety: functions without state. */
+ * and numbers are bounded, malformed ones rejected. Thread-safety: functions without state. */
 
 static const char first_line[] = "annot manifest 1\n";
 
 enum { MANIFEST_BYTES_MAX = 1 << 24 };
 
-/* Drift is told in parts of 10^12. */
+/* The unit of drift is 10^-12. */
 #define DRIFT_UNIT 1e12
 
 #define DRIFT_MAX INT64_C(1000000000)
@@ -373,7 +374,7 @@ void store_manifest_free(struct store_manifest *manifest)
     *manifest = (struct store_manifest){0};
 }
 
-/* "KEY=NUMBER " at *at, which is behind it then. */
+/* Parses "KEY=NUMBER " at *at and moves *at past it. */
 static bool take_number(const char **at, const char *end, const char *key, int64_t *ret_number)
 {
     size_t length = strlen(key);
@@ -438,7 +439,7 @@ int store_manifest_parse(const char *text, size_t size, struct store_manifest *r
     return error ? error : ret_manifest->count ? 0 : -EBADMSG;
 }
 
-/* 0, -EBADMSG, -ENOMEM, -EIO...; the text is the caller's. */
+/* 0, -EBADMSG, -ENOMEM, -EIO...; the caller frees the text. */
 static int read_text(const char *path, char **ret_text, size_t *ret_size)
 {
     struct stat status;

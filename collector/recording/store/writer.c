@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Writing a recording: events and samples into columns, definitions before those that need them,
- * all of it as chunks into the queue that writes them. Thread-safety: none. */
+/* Writing a recording: events and samples into columns, definitions before their users, all of it
+ * as chunks into the queue that writes them. Thread-safety: none. */
 #include "writer.h"
 
 #include "checkpoint.h"
@@ -31,19 +31,20 @@ struct late_stream {
     VEC(struct thread_state) threads;
 };
 
-/* The file that is written. */
+/* The current file. */
 struct written_volume {
-    char *path; /* of volume 0; owned; NULL: there is no other one */
+    char *path; /* of volume 0; owned; NULL: no further volumes */
     uint64_t set_id, bytes_max;
     uint32_t number;
     bool overwrite;
     uint64_t definition_bytes, data_bytes; /* put so far, uncompressed */
-    uint64_t retry_bytes;                  /* of data; no other file could be made before */
+    uint64_t retry_bytes;                  /* size of data before the next attempt to make another
+                                            * file */
 };
 
 struct store_writer {
     int fd;      /* the first file that it wrote */
-    int lock_fd; /* the first volume, where that is another one; else -1 */
+    int lock_fd; /* the first volume, if that is another file; else -1 */
     int error;
     struct written_volume volume;
     const struct trace *trace;
@@ -69,7 +70,7 @@ enum { CHECKPOINT_PART = 16 };
 
 /* ---- Chunks ---------------------------------------------------------------------------------- */
 
-/* The next chunk: its payload is copied. 0 or -errno. */
+/* Puts the next chunk, with a copy of the payload. 0 or -errno. */
 static int writer_put_chunk(struct store_writer *writer, const struct store_chunk_header *header,
                             const void *payload, size_t size)
 {
@@ -102,7 +103,7 @@ static int writer_put_definitions(struct store_writer *writer)
     return 0;
 }
 
-/* The number that the next chunk will have. */
+/* The number of the next chunk. */
 static uint32_t writer_next_number(const struct store_writer *writer)
 {
     struct chunk_queue_state state;
@@ -110,7 +111,7 @@ static uint32_t writer_next_number(const struct store_writer *writer)
     return state.number;
 }
 
-/* NULL: there is none that is small enough; *ret_error: -ENOMEM. */
+/* NULL: not available or too large; *ret_error: -ENOMEM. */
 static struct queued_chunk *make_checkpoint(struct store_writer *writer, size_t size_max,
                                             int *ret_error)
 {
@@ -147,7 +148,7 @@ static int put_checkpoint(struct store_writer *writer)
     return chunk ? chunk_queue_put(writer->queue, chunk) : error;
 }
 
-/* What is open where a volume begins, if that is known. */
+/* The ranges open at the begin of a volume, if they are known. */
 static int writer_put_first_checkpoint(struct store_writer *writer)
 {
     int error;
@@ -222,7 +223,7 @@ static int put_samples(struct store_writer *writer)
     return chunk_queue_put(writer->queue, chunk);
 }
 
-/* All that was added. */
+/* Puts all that was added. */
 static int writer_put_all(struct store_writer *writer)
 {
     int error = writer_put_definitions(writer);
@@ -258,7 +259,7 @@ int store_writer_flush(struct store_writer *writer)
 
 /* ---- Adding ---------------------------------------------------------------------------------- */
 
-/* What fits an encoder at once of the events from `begin` on. */
+/* The part of the events from `begin` on that fits an encoder at once. */
 struct part_size {
     uint32_t events, args;
 };
@@ -455,12 +456,12 @@ void store_writer_await_room(struct store_writer *writer)
 
 /* ---- Writer turn ----------------------------------------------------------------------------- */
 
-/* From one volume to the next. The full one gets its end, which says that another follows; that one
- * has a name before, so that whoever finds the end finds it too. It begins with all definitions and
- * with what is open, so that it can be read alone. If it cannot be made, the full one goes on.
- * Thread-safety: none. */
+/* Turns from one volume to the next. The full one gets its end, which announces the next; the next
+ * file is created before, so that a reader that finds the end finds the file too. Each volume
+ * begins with all definitions and the open ranges, so that it can be read alone. If the next cannot
+ * be made, the full one goes on. */
 
-/* The header of the volume that is written. 0 or -EIO. */
+/* The header of the current volume. 0 or -EIO. */
 static int writer_make_header(const struct store_writer *writer,
                               struct store_file_header *ret_header)
 {
@@ -477,7 +478,7 @@ static int writer_make_header(const struct store_writer *writer,
     return 0;
 }
 
-/* What is on its way will shrink as what came before it did. */
+/* Queued data is expected to shrink like the data before it. */
 static bool is_full(const struct store_writer *writer)
 {
     const struct written_volume *volume = &writer->volume;
@@ -490,8 +491,8 @@ static bool is_full(const struct store_writer *writer)
     return (double)state.present + raw * state.ratio >= (double)volume->bytes_max;
 }
 
-/* How many chunks may wait. Where a volume could end with them, if they didn't shrink, it is one:
- * then no more than that is beyond its end. */
+/* Number of chunks that may wait. One if a volume could end with the waiting chunks, uncompressed:
+ * then no more than that one exceeds its limit. */
 static uint32_t writer_queue_max(const struct store_writer *writer)
 {
     struct chunk_queue_state state;
@@ -503,7 +504,7 @@ static uint32_t writer_queue_max(const struct store_writer *writer)
     return most < bytes_max ? CHUNK_QUEUE_MAX : 1;
 }
 
-/* Has the name of a volume and is one, or has nothing yet? */
+/* True if the file is a volume of this number, or empty. */
 static bool is_leftover(const char *path, uint32_t number)
 {
     struct damage_list damage = {0};
@@ -516,8 +517,8 @@ static bool is_leftover(const char *path, uint32_t number)
     return error == -ENODATA || (error == 0 && scan.header.volume == number);
 }
 
-/* Are names free that later volumes of `path` will have? Volumes that an older recording left are
- * no hindrance to one who overwrites. 0, -EEXIST or -ENOMEM. */
+/* Checks that the names of later volumes of `path` are free. With `overwrite`, volumes of an older
+ * recording are ignored. 0, -EEXIST or -ENOMEM. */
 static int writer_look_beside(const char *path, bool overwrite)
 {
     struct volume_numbers numbers = {0};
@@ -534,7 +535,8 @@ static int writer_look_beside(const char *path, bool overwrite)
     return error;
 }
 
-/* -errno: there will be no other volume. */
+/* Makes the next volume's file;
+ * -errno: there will be no next volume. */
 static int make_file(const struct written_volume *volume)
 {
     if (volume->number >= VOLUME_NUMBER_MAX)
@@ -589,7 +591,7 @@ static int writer_turn(struct store_writer *writer)
     return error ? error : writer_put_first_checkpoint(writer);
 }
 
-/* Whoever writes a recording holds its first file. */
+/* The writer of a recording holds a lock on its first file. */
 static int look_for_writer(const char *first)
 {
     int fd = file_open_regular(AT_FDCWD, first, O_RDONLY, NULL);
@@ -599,8 +601,9 @@ static int look_for_writer(const char *first)
     return error;
 }
 
-/* The file at the path, which is locked, will be another recording: if it is the first of one, the
- * volumes behind it go. 0, -ENOMEM; -EBUSY: it is a volume of one that is being written. */
+/* The locked file at the path will be overwritten by another recording: if it is the first volume
+ * of one, removes its later volumes. 0, -ENOMEM; -EBUSY: it is a volume of a recording that is
+ * being written. */
 static int writer_leave_recording(const char *path)
 {
     struct volumes volumes = {0};
@@ -617,14 +620,14 @@ static int writer_leave_recording(const char *path)
 
 /* ---- Writer open ----------------------------------------------------------------------------- */
 
-/* A writer's begin and end: a new recording, one that goes on after its collector died, names that
- * are added to a whole one. Thread-safety: none. */
+/* Opening and closing of a writer: a new recording, one continued after its collector died, names
+ * added to a complete one. */
 
 /* Measured: level 3 costs a third more CPU for the same size, -1 saves little for a fifth more
  * bytes. */
 enum { COMPRESSION_DEFAULT = 1 };
 
-/* A checkpoint comes after so many bytes of events, uncompressed. */
+/* Bytes of events between checkpoints, uncompressed. */
 enum { CHECKPOINT_BYTES = 4 << 20 };
 
 static void destroy(struct store_writer *writer)
@@ -686,7 +689,7 @@ static struct store_writer *create(const struct trace *trace,
     return NULL;
 }
 
-/* What was there before is cut off once the file is ours; devices and pipes have no length. */
+/* Old contents are cut off after the file is locked; devices and pipes have no length. */
 static int open_new(struct store_writer *writer, const char *path, bool overwrite)
 {
     writer->fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | (overwrite ? 0 : O_EXCL), 0666);
@@ -698,7 +701,7 @@ static int open_new(struct store_writer *writer, const char *path, bool overwrit
     return error;
 }
 
-/* Nobody else's files may be in the way of later volumes. */
+/* Fails if foreign files have the names of later volumes. */
 static int plan_volumes(struct store_writer *writer, const char *path,
                         const struct store_writer_options *options)
 {
@@ -730,7 +733,7 @@ int store_writer_create(const char *path, const struct trace *trace,
         error = write_file_header(writer);
     if (error) {
         if (writer->fd >= 0 && (!options->overwrite || is_empty(writer->fd)))
-            unlink(path); /* ours, or nothing was lost with it */
+            unlink(path); /* created here, or still empty */
         destroy(writer);
         return error;
     }
@@ -743,8 +746,8 @@ static const struct volume *last_volume(const struct store_reader *reader)
     return &reader->volumes->items.items[reader->volumes->items.count - 1];
 }
 
-/* Takes over where the recording stands: its threads. All processes and threads are defined once
- * more, as `trace` may know more of them by now. */
+/* Takes over the threads of the recording. All processes and threads are defined once more, as
+ * `trace` may have changed them. */
 static int take_over(struct store_writer *writer, const struct store_reader *reader)
 {
     writer->event_count = last_volume(reader)->event_count;
@@ -772,8 +775,8 @@ static int read_through(struct store_reader *reader, struct store_writer *writer
     return status;
 }
 
-/* Reads the recording to its end: only then the state of each thread is known. A volume that has
- * not got beyond its definitions defines everything. */
+/* Reads the recording to its end, which gives the state of each thread. A volume that has only
+ * definitions defines everything. */
 static int read_state(struct store_reader *reader, struct store_writer *writer)
 {
     int error = read_through(reader, writer);
@@ -793,7 +796,7 @@ static int open_locked(const char *path)
     return error ? error : fd;
 }
 
-/* Opens the last volume, at `place`; whoever writes a recording holds its first one, too. */
+/* Opens the last volume, at `place`, and locks the first one, too, as every writer does. */
 static int open_behind(struct store_writer *writer, const struct store_reader *reader,
                        struct chunk_queue_place *place)
 {
@@ -808,7 +811,7 @@ static int open_behind(struct store_writer *writer, const struct store_reader *r
     if (fstat(writer->fd, &status) != 0)
         return -errno;
     if ((uint64_t)status.st_size != last->scan.file_size)
-        return -ESTALE; /* it was not locked yet when it was read */
+        return -ESTALE; /* it changed before it was locked */
     if (ftruncate(writer->fd, (off_t)place->offset) != 0 ||
         lseek(writer->fd, (off_t)place->offset, SEEK_SET) < 0)
         return -errno;
@@ -817,7 +820,7 @@ static int open_behind(struct store_writer *writer, const struct store_reader *r
     return 0;
 }
 
-/* The volume that was to follow has nothing yet: it is not needed. */
+/* Removes the next volume, which was begun and is empty. */
 static void remove_begun(const struct store_reader *reader)
 {
     char *path = reader->volumes->next_begun ? volumes_next_path(reader->volumes) : NULL;
@@ -854,8 +857,8 @@ int store_writer_resume(const char *path, const struct trace *trace,
     return 0;
 }
 
-/* Cuts off what a writer that was killed here left of a chunk, and nothing else. Ordinals are those
- * of the first reading: whoever added definitions since has given some of them to others. */
+/* Cuts off only the partial chunk of a killed writer. Ordinals are those of the first reading:
+ * definitions added since may have reused some of them. */
 static int open_at_end(struct store_writer *writer, const char *path,
                        const struct store_reader *read)
 {
@@ -868,7 +871,7 @@ static int open_at_end(struct store_writer *writer, const char *path,
                                       .offset = scan->whole_offset,
                                       .number = scan->last_number + 1};
     definitions_state_resume(&writer->defined, store_reader_trace(reader));
-    /* Inlined functions made more of them for who reads. */
+    /* Expanding inlined functions added stacks for readers. */
     writer->defined.next[STORE_DEFINE_STACK] = stacks_stack_count(trace_stacks_get(writer->trace));
     error = store_reader_ended(reader) ? 0 : -ENODATA;
     if (!error && scan->file_size != last_volume(read)->scan.file_size)
@@ -893,7 +896,7 @@ int store_add_names(const char *path, const struct store_reader *read)
     return error;
 }
 
-/* `follows`: another volume does. */
+/* `follows`: another volume follows. */
 static int writer_put_end(struct store_writer *writer, bool follows)
 {
     struct store_end end = {.event_count = writer->event_count,
@@ -904,8 +907,8 @@ static int writer_put_end(struct store_writer *writer, bool follows)
     return writer_put_chunk(writer, &header, &end, sizeof(end));
 }
 
-/* The last definitions hold all processes, threads and facts: what damage takes of the earlier ones
- * is then known all the same. */
+/* The last definitions hold all processes, threads and facts, which replaces earlier ones lost by
+ * damage. */
 static int write_ending(struct store_writer *writer)
 {
     definitions_state_repeat(&writer->defined);
