@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Sorted, then those that are the same are added up. */
+/* Sorts the keys, then adds up equal ones. */
 #include "call_keys.h"
 
 #include "stacks.h"
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* With what it was before it was sorted. */
+/* A key with its index before sorting. */
 struct placed_key {
     struct call_key key;
     uint32_t index;
@@ -73,7 +73,7 @@ static void add(struct call_numbers *sum, const struct call_numbers *more)
     sum->total_ns += more->total_ns;
 }
 
-/* One of each; `place` has where each function went. */
+/* Keeps one of each; `place` gets the new index of each function. */
 static void take_keys(struct call_keys *keys, const struct placed_key *placed, uint32_t count,
                       uint32_t *place)
 {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Functions and callers as other programs tell them apart: by file, line and name.
- *
- * What is the same by these is one. A name says if there is an estimate among its numbers. Memory:
- * 100 bytes a function, 60 a caller. Thread-safety: one thread per object. */
+/* Functions and callers by the key of other programs: file, line and name. Functions with equal
+ * keys become one. The name shows if its numbers contain an estimate. Memory: 100 bytes a function,
+ * 60 a caller. Thread-safety: one thread per object. */
 #ifndef ANNOT_CALL_KEYS_H
 #define ANNOT_CALL_KEYS_H
 
@@ -14,10 +13,10 @@
 #define CALL_KEY_ESTIMATED " [estimated]"
 
 struct call_key {
-    const char *file; /* NULL: none is known */
+    const char *file; /* NULL: unknown */
     int32_t line;
     const char *name;
-    bool estimated; /* the name is to end in CALL_KEY_ESTIMATED */
+    bool estimated; /* the name ends in CALL_KEY_ESTIMATED */
     struct call_numbers sum;
 };
 
@@ -31,7 +30,7 @@ struct call_keys {
 /* Accepts {0}. */
 void call_keys_fini(struct call_keys *keys);
 
-/* The state of exporters of counted calls, and what they do until all is read. */
+/* The state of exporters of counted calls, and their actions until all is read. */
 struct calls_export {
     const struct export_job *job;
     struct calls *calls;
@@ -40,8 +39,8 @@ struct calls_export {
 
 int calls_export_begin(void *state, const struct export_job *job);
 int calls_export_take(void *state, const struct item *item);
-/* Edges in order of the callees, or of the callers. 0, -ENOMEM, or -ENODATA: there were no calls.
- * Call call_keys_fini after success and failure. */
+/* Edges in order of the callees, or of the callers. 0, -ENOMEM, or -ENODATA: without calls. Call
+ * call_keys_fini after success and failure. */
 int calls_export_finish(const struct calls_export *export, bool by_callee, struct call_keys *keys);
 void calls_export_destroy(void *state);
 

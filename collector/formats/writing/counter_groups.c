@@ -61,12 +61,13 @@ uint32_t counter_unit(struct counter_groups *groups, const struct event *event)
         return known ? (uint32_t)*known : 0;
     uint32_t unit = unit_of_group(groups, event);
     return wide_map_put(&groups->units, key, unit) ? 0
-                                                   : unit; /* without it, it is looked for again */
+                                                   : unit; /* not cached: it is computed again */
 }
 
 /* ---- Groups ---------------------------------------------------------------------------------- */
 
-/* Where several series came at once there is a group; then also one series is of it. */
+/* Several series at one instant make a group; from then on a single series belongs to it as
+ * well. */
 static int find_group(struct counter_groups *groups, struct counter_run *run, size_t length)
 {
     const struct trace_string *name = trace_string(groups->trace, run->events[0].name);
@@ -90,7 +91,7 @@ int counter_groups_finish(struct counter_groups *groups)
     return error ? error : groups->put(groups->context, &run);
 }
 
-/* Whether the held values and this one are series of one group at one instant. */
+/* True if the held values and this one are series of one group at one instant. */
 static bool belongs(const struct counter_groups *groups, const struct event *event, size_t length)
 {
     const struct event *first = &groups->held[0];

@@ -29,7 +29,7 @@ uint32_t exporter_wants(const struct exporter *exporter, const struct export_opt
     return exporter->choose ? exporter->choose(options) : exporter->wants;
 }
 
-/* Where an option's value is, and whether there is one. */
+/* True if an option has a value. */
 static bool is_given(const struct option_spec *spec, const struct export_options *options)
 {
     const char *at = (const char *)options + spec->offset;
@@ -74,7 +74,7 @@ static bool ends_with(const char *text, size_t length, const char *ending)
     return length > size && memcmp(text + length - size, ending, size) == 0;
 }
 
-/* What other tools call such files. */
+/* File extensions of other tools. */
 static const struct {
     const char *extension, *name;
 } other_names[] = {
@@ -88,7 +88,7 @@ const struct exporter *exporter_by_path(const char *path)
 {
     const struct exporter *found = NULL;
     size_t whole = strlen(path), length;
-    while (whole > 1 && path[whole - 1] == '/') /* as shells complete folders */
+    while (whole > 1 && path[whole - 1] == '/') /* added by the completion of shells */
         whole--;
     length = whole;
     if (ends_with(path, length, ".gz"))
@@ -105,8 +105,8 @@ const struct exporter *exporter_by_path(const char *path)
     return found;
 }
 
-/* Exporters reckon with times: none may be so far out that a sum of two has no room. Only a file
- * that was made to deceive has such. */
+/* Limits times and values so that exporters can add two without overflow. Only a crafted file
+ * exceeds the limits. */
 static struct sample within_reason(const struct sample_sets *sets, const struct sample *sample,
                                    int64_t values[SAMPLE_VALUES_MAX])
 {
@@ -162,7 +162,7 @@ static int read_all(struct run *run, const struct export_job *job, struct pass_c
     int status = pass ? 1 : -ENOMEM;
     while (status == 1) {
         status = pass_step(pass);
-        if (status >= 0 && out_error(job->out)) /* a full disk need not wait for the last event */
+        if (status >= 0 && out_error(job->out)) /* a full disk ends the export early */
             status = out_error(job->out);
     }
     if (pass && ret_counts)
@@ -171,7 +171,7 @@ static int read_all(struct run *run, const struct export_job *job, struct pass_c
     return status;
 }
 
-/* In place of the recording's own samples. */
+/* Replaces the recording's own samples. */
 static int read_gpu(const struct export_job *job, struct export_options *options,
                     struct gpu_stacks **ret_gpu)
 {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Exporters: one file per format behind one const struct, chosen by name or by file extension.
- *
- * An exporter is a sink of one reading (read/pass.h): it sees spans, marks, counters, gaps and
- * samples, and writes into a stream (base/out_stream.h). It never sees a ring or a file of ours.
+/* Exporters: one file per format with one const struct, chosen by name or by file extension. An
+ * exporter is a sink of one reading (read/pass.h): it receives spans, marks, counters, gaps and
+ * samples, and writes into a stream (base/out_stream.h). It never sees a ring or a recording file.
  * Adding one: docs/extending.md. */
 #ifndef ANNOT_EXPORT_H
 #define ANNOT_EXPORT_H
@@ -12,27 +11,27 @@
 #include "out_stream.h"
 #include "pass.h"
 
-/* For streams that exports go to. Measured: level 1 writes twice as fast and 15 % more; level 6
+/* For the output streams of exports. Measured: level 1 writes twice as fast and 15 % more; level 6
  * costs 35 % more time for 1 % less. */
 enum { EXPORT_GZIP_LEVEL = 5 };
 
-/* What was written of ranges as spans, and what was left out. */
+/* Counts of ranges written as spans, and of omitted items. */
 struct span_counts {
     uint64_t spans;
-    uint64_t brief;  /* ranges that took less than --min-duration */
+    uint64_t brief;  /* ranges shorter than --min-duration */
     uint64_t marks;  /* in no span, or beyond the limits of one */
     uint64_t values; /* key-values beyond these */
-    uint64_t flows;  /* points that are no link: in no span, or without another end */
+    uint64_t flows;  /* points without a link: in no span, or without another end */
 };
 
 struct flame_counts;
 struct gpu_stacks_totals;
 
-/* What people may ask of an export: each exporter's table of options says which of these it has.
- * All zero: the default. */
+/* Options of an export: each exporter's table of options lists the ones it has. All zero: the
+ * default. */
 struct export_options {
     bool no_flame_chart;      /* no spans made of consecutive samples */
-    bool flame_chart;         /* what used to ask for them: they are there by themselves */
+    bool flame_chart;         /* --flame-chart: accepted, without effect */
     bool scheduler;           /* CPUs and the kernel's states of threads */
     bool python;              /* no native frames below or above Python functions: call_tree.h */
     bool native;              /* all native frames: enum frame_choice */
@@ -43,21 +42,23 @@ struct export_options {
     const char *table;             /* "ranges|samples|counters|marks" */
     const char *value;             /* of samples, as sample_weight_find takes it; NULL: CPU time */
     /* Flame graphs: flame_svg.h. */
-    bool gpu;              /* what GPUs did, by who launched it: profile/gpu_stacks.h */
+    bool gpu;              /* work of GPUs, by its launch: profile/gpu_stacks.h */
     const char *gpu_value; /* "time|bytes|launches" of that */
-    bool off_cpu;          /* stretches off the CPU, in place of CPU time */
-    bool idle;             /* and beside it */
+    bool off_cpu;          /* stretches off the CPU, instead of CPU time */
+    bool idle;             /* and in addition to it */
     bool root_at_bottom;
     const char *title;
     double min_width;           /* pixels */
     double min_share, min_edge; /* of call graphs: percent */
     const char *min_duration;   /* of ranges, as options_parse_time takes it */
-    const char *service;        /* what the program is called; NULL: as it is */
-    /* Not asked for by people. */
-    const char *subtitle;                    /* what was selected; NULL: everything */
-    struct flame_counts *ret_flame;          /* what was drawn; NULL: nobody asks */
-    struct span_counts *ret_spans;           /* what was written; NULL: nobody asks */
-    struct gpu_stacks_totals *ret_gpu;       /* of `gpu`, from export_run; NULL: nobody asks */
+    const char *service;        /* name of the program; NULL: as recorded */
+    /* Set by the caller, not by the user. */
+    const char *subtitle;                    /* description of the selection; NULL: everything */
+    struct flame_counts *ret_flame;          /* counts of the drawn graph; NULL: not wanted */
+    struct span_counts *ret_spans;           /* counts of written and omitted items; NULL: not
+                                              * wanted */
+    struct gpu_stacks_totals *ret_gpu;       /* totals of `gpu`, from export_run; NULL: not
+                                              * wanted */
     const struct gpu_stacks_totals *gpu_all; /* the same for exporters */
 };
 
@@ -124,23 +125,23 @@ struct export_options {
         "flame-chart", 0, OPTION_FLAG, EXPORT_AT(flame_chart), NULL, NULL, NULL                    \
     }
 
-/* What is to be written, and where. */
+/* Input and output of an export. */
 struct export_job {
     const struct pass_source *source;
-    const struct pass_selection *selection; /* NULL: all of it; exporters are given one */
-    const struct export_options *options;   /* NULL: the default; exporters are given them */
+    const struct pass_selection *selection; /* NULL: all of it; exporters always get one */
+    const struct export_options *options;   /* NULL: the default; exporters always get them */
     struct out_stream *out;
-    struct out_stream *metadata; /* of a folder, its second file; NULL: nobody wants it */
+    struct out_stream *metadata; /* of a folder, its second file; NULL: not wanted */
 };
 
-/* What a format has no place for; whoever exports is told once. */
+/* Contents that a format cannot hold; the user gets one warning. */
 enum export_lacks {
     EXPORT_LACKS_MARKS = 1u << 0,
     EXPORT_LACKS_COUNTERS = 1u << 1,
     EXPORT_LACKS_FLOWS = 1u << 2,
     EXPORT_LACKS_WAITS = 1u << 3,
-    EXPORT_LACKS_OTHER_SAMPLES = 1u << 4, /* but for those of --value */
-    EXPORT_LACKS_EVENTS = 1u << 5,        /* nothing that programs report is in it */
+    EXPORT_LACKS_OTHER_SAMPLES = 1u << 4, /* except those of --value */
+    EXPORT_LACKS_EVENTS = 1u << 5,        /* it has no events of programs */
     EXPORT_LACKS_SAMPLES = 1u << 6,
     EXPORT_LACKS_NO_NUMBERS = 1u << 7, /* values of counters that are infinite, or NaN */
 };
@@ -149,24 +150,25 @@ struct exporter {
     const char *name;      /* "chrome" */
     const char *extension; /* ".json" */
     const char *summary;   /* one line of help */
-    const char *carries;   /* what of a recording is in it, for the list of formats */
-    const char *viewer;    /* what opens it, "at ui.perfetto.dev"; NULL: many programs */
+    const char *carries;   /* contents of the file, for the list of formats */
+    const char *viewer;    /* how to open it, "at ui.perfetto.dev"; NULL: many programs */
     uint32_t lacks;        /* enum export_lacks */
-    bool waits;            /* what it has of samples are stretches off the CPU, too */
+    bool waits;            /* its samples include stretches off the CPU */
     bool binary;           /* not for terminals */
-    bool compressed;       /* whatever the output's name ends with */
-    bool counts_lines;     /* of lines that were counted: nothing else is in it */
-    bool tells_missing;    /* the file has room for what the recording lacks */
-    bool counts_calls;     /* it is made of calls that were counted; -ENODATA: there are none */
-    /* Its own, into struct export_options; a fallback holds for this format. NULL: none. */
+    bool compressed;       /* independent of the output's name */
+    bool counts_lines;     /* it holds only counted lines */
+    bool tells_missing;    /* the file has room for losses of the recording */
+    bool counts_calls;     /* it holds counted calls; -ENODATA: without calls */
+    /* Its options, in struct export_options; a fallback applies to this format. NULL: without
+     * options. */
     const struct option_spec *options;
-    /* It is a folder of these and NULL, and `out` the first of them. NULL: it is one file. */
+    /* Names of the files of its folder, ended by NULL; `out` is the first. NULL: it is one file. */
     const char *const *files;
-    uint32_t wants; /* enum sink_wants: of which items `take` is called */
-    uint32_t (*choose)(const struct export_options *options); /* in its place; may be NULL */
+    uint32_t wants; /* enum sink_wants: the items for which `take` is called */
+    uint32_t (*choose)(const struct export_options *options); /* overrides `wants`; may be NULL */
     size_t state_size;                                        /* zeroed memory for `state` */
     /* Each returns 0 or -errno. `job` outlives the state. Items come lane by lane: samples before
-     * or behind events of their time. */
+     * or after events of their time. */
     int (*begin)(void *state, const struct export_job *job);
     int (*take)(void *state, const struct item *item);
     int (*end)(void *state);
@@ -176,26 +178,24 @@ struct exporter {
 /* NULL-terminated table of all formats. */
 extern const struct exporter *const exporters[];
 
-/* One of them: flame graphs. -ENODATA if no sample was to be drawn. */
+/* The table entry for flame graphs. -ENODATA if no sample was drawn. */
 extern const struct exporter export_svg;
 
-/* Two more, which can be pushed to a server. */
+/* The table entries of formats that can be pushed to a server. */
 extern const struct exporter export_otlp, export_pprof;
 
-/* Of which items `take` is called under these options: enum sink_wants. */
+/* The items for which `take` is called with these options: enum sink_wants. */
 uint32_t exporter_wants(const struct exporter *exporter, const struct export_options *options);
 
-/* NULL if unknown. By extension, the longest that fits, perhaps with ".gz" behind it. */
+/* NULL if unknown. By extension: the longest match, optionally followed by ".gz". */
 const struct exporter *exporter_by_name(const char *name);
 const struct exporter *exporter_by_path(const char *path);
 
-/* The name of an option that was asked for and that the exporter does not have; NULL: there is
- * none.
- */
+/* The name of an option that is set but not supported by the exporter; NULL: all are supported. */
 const char *export_refuses(const struct exporter *exporter, const struct export_options *options);
 
-/* One reading through an exporter; options that were not asked for have their fallbacks. What was
- * read goes to `ret_counts`, which may be NULL. 0 or -errno. */
+/* One reading through an exporter; options that are not set get their fallbacks. The counts of the
+ * pass go to `ret_counts`, which may be NULL. 0 or -errno. */
 int export_run(const struct exporter *exporter, const struct export_job *job,
                struct pass_counts *ret_counts);
 

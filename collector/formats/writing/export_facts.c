@@ -41,7 +41,7 @@ static void tell_count(const struct visit *visit, const char *name, uint64_t cou
             &(struct fact){.name = name, .kind = VALUE_UINT64, .value = {.uint64 = count}});
 }
 
-/* Facts of the sampling and refusals have their places, with more than a number. */
+/* Facts of the sampling and refusals have separate visits, with more than a number. */
 static void tell_missing(void *context, const struct missing *missing)
 {
     char label[MISSING_LABEL_SIZE];
@@ -65,7 +65,7 @@ static void tell_refusals(const struct visit *visit)
     }
 }
 
-/* Each time it changed; the first from the begin. */
+/* Each change of the filter; the first from the begin. */
 static void tell_filters(const struct visit *visit)
 {
     for (uint32_t i = 0; i < trace_filter_count(visit->trace) && i < FILTERS_TOLD; i++) {
@@ -94,7 +94,7 @@ static const char *rung_name(unsigned rung)
     return "unknown";
 }
 
-/* How threads were sampled, and what the recording says of itself in numbers. */
+/* The sampling method, and the recording's own facts with numbers. */
 static void tell_sampling(const struct visit *visit)
 {
     const struct trace_sampling *sampling = trace_sampling_get(visit->trace);
@@ -232,8 +232,8 @@ void track_facts_init(struct track_facts *facts, const struct track_groups *grou
 
 /* ---- Key-values ----------------------------------------------------------------------------- */
 
-/* A table by string holds which event had a key last, so that an event of
- * thousands of key-values costs no more than as many of one. */
+/* A table by string holds the last event with each key, so that an event of thousands of key-values
+ * costs no more than as many events with one. */
 
 static const char *const own_names[] = {
     "payload",    "domain",       "level",     "color",       "category",    "track",
@@ -274,7 +274,7 @@ static uint8_t look_at(const struct export_keys *keys, const char *text)
     return 1;
 }
 
-/* The trace has more strings by now. */
+/* The trace has gained strings. */
 static void grow(struct export_keys *keys)
 {
     uint32_t count = trace_string_count(keys->trace);

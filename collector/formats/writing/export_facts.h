@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What every export tells about the recording as a whole: where and how it was made, what was
- * lost and why, which processes could not take part. Thread-safety: reads the trace only. */
+/* Facts about the whole recording, for every export: its origin, losses and their causes, processes
+ * that could not take part. Thread-safety: reads the trace only. */
 #ifndef ANNOT_EXPORT_FACTS_H
 #define ANNOT_EXPORT_FACTS_H
 
@@ -20,12 +20,12 @@ struct fact {
 
 typedef void fact_visitor(void *context, const struct fact *fact);
 
-/* In a fixed order; what is unknown or zero is left out. A fact is valid during its call. */
+/* In a fixed order; unknown and zero facts are left out. A fact is valid during its call. */
 void session_facts(const struct trace *trace, fact_visitor *visit, void *context);
-/* Of these, what a reader must know to trust the numbers. */
+/* Only the facts needed to judge the numbers. */
 void session_brief(const struct trace *trace, fact_visitor *visit, void *context);
 
-/* What people call the recording: the command it recorded, else its host. Never empty. */
+/* Title of the recording: the command it recorded, else its host. Never empty. */
 const char *session_title(const struct trace *trace);
 
 /* The end of the session; of the last event if the collector died before. CLOCK_MONOTONIC. */
@@ -33,11 +33,11 @@ int64_t session_end_ns(const struct trace *trace);
 
 /* ---- Of one item ----------------------------------------------------------------------------- */
 
-/* What exports tell of an item beside its times and attributes: of the end of a range, and of an
- * event of a track: which track it is where several share a group, and which thread emitted it.
- * Thread-safety: no state. */
+/* Facts of an item besides its times and attributes: of the end of a range, and of an event of a
+ * track: its track if several share a group, and the thread that emitted it. Thread-safety: no
+ * state. */
 
-/* Nobody knows when it ended. */
+/* The time of its end is unknown. */
 enum { ITEM_LACKS_END = ITEM_UNFINISHED | ITEM_END_LOST };
 
 /* A fact without a name ends the list. */
@@ -47,7 +47,7 @@ struct end_facts {
 
 void end_facts_init(struct end_facts *facts, const struct export_ids *ids, const struct item *item);
 
-/* A thread by its number of the export; 0 if the recording does not define it. */
+/* The export's number of a thread; 0 if the recording does not define it. */
 struct fact tid_fact(const struct export_ids *ids, const char *name, uint32_t thread);
 
 /* A fact without a name ends the list. Points into itself. */
@@ -61,11 +61,10 @@ void track_facts_init(struct track_facts *facts, const struct track_groups *grou
 
 /* ---- Key-values ----------------------------------------------------------------------------- */
 
-/* Key-values of events as arguments of viewers: what they are called, and what logs are.
- *
- * Viewers keep one argument of a name: a second one replaces the first without a word. So a key
- * that comes again in the same event, or that is the name of an argument of ours, gets a number
- * behind it, and a key without a text gets one. Thread-safety: none. */
+/* Key-values of events as arguments of viewers: their names, and log messages. Viewers keep one
+ * argument of a name: a second one silently replaces the first. So a key that is repeated in an
+ * event, or that equals the name of one of annot's arguments, gets a number after it, and an empty
+ * key gets a text. Thread-safety: one thread per object. */
 
 struct export_key {
     const char *text; /* never empty */
@@ -74,52 +73,52 @@ struct export_key {
 };
 
 struct export_key_use {
-    uint32_t event;  /* the last that had it */
-    uint16_t number; /* how often, in that event */
-    uint8_t state;   /* 0 not looked at, 1 usual, 2 one of ours */
+    uint32_t event;  /* the last event with it */
+    uint16_t number; /* number of its uses in that event */
+    uint8_t state;   /* 0 unchecked, 1 usual, 2 an argument of annot */
 };
 
 struct export_keys {
     const struct trace *trace;
-    struct export_key_use *uses; /* of string */
+    struct export_key_use *uses; /* by string */
     uint32_t count;
     uint32_t event;
-    bool plain;                /* there are no arguments of ours beside them */
-    const char *const *others; /* arguments of this format alone; NULL ends them; NULL: none */
+    bool plain;                /* the event has no arguments of annot */
+    const char *const *others; /* arguments of this format only; ended by NULL; or NULL */
 };
 
 /* 0 or -ENOMEM. */
 int export_keys_init(struct export_keys *keys, const struct trace *trace);
 void export_keys_fini(struct export_keys *keys);
 
-/* Another event; then its keys one after the other. */
+/* Starts another event; then its keys one after the other. */
 void export_keys_restart(struct export_keys *keys);
 struct export_key export_keys_next(struct export_keys *keys, uint32_t key);
 
-/* " (2)", or nothing. Returns the length. */
+/* " (2)", or an empty text. Returns the length. */
 enum { EXPORT_KEY_NUMBER_SIZE = 16 };
 
 size_t export_key_number(const struct export_key *key, char *buffer);
 
-/* What OBSERVER_LOG tells is a message of a log, its role 1 + a severity of annot.h. */
+/* An event of OBSERVER_LOG is a message of a log, its role 1 + a severity of annot.h. */
 enum export_severity {
     EXPORT_SEVERITY_DEBUG = 0,
     EXPORT_SEVERITY_INFO = 1,
     EXPORT_SEVERITY_WARNING = 2,
     EXPORT_SEVERITY_ERROR = 3,
     EXPORT_SEVERITY_FATAL = 4,
-    EXPORT_SEVERITY_NONE = 5, /* no message */
+    EXPORT_SEVERITY_NONE = 5, /* not a message */
 };
 
-/* The category that messages have beside their own. */
+/* The additional category of messages. */
 #define EXPORT_LOG_CATEGORY "log"
 
-/* That of calls of functions of Python. */
+/* The category of calls of Python functions. */
 #define EXPORT_CALL_CATEGORY "python calls"
 
 enum export_severity export_severity(const struct trace *trace, uint32_t scope);
 
-/* What the recorded program is called, if nobody says how: its main process, else the command. A
+/* The name of the recorded program, unless set by an option: its main process, else the command. A
  * copy to be freed; NULL: out of memory. */
 char *export_service(const struct export_job *job);
 

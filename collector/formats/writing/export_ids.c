@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Numbers and labels that all exporters share. Thread-safety: see export_ids.h. */
+/* Numbers and labels shared by all exporters. Thread-safety: see export_ids.h. */
 #include "export_ids.h"
 
 #include "export_facts.h"
@@ -19,7 +19,7 @@ struct numbering {
     struct export_ids *ids;
     const struct trace *trace;
     struct map64 used;
-    struct map64 main_seen; /* processes (+ 1) whose main thread was met */
+    struct map64 main_seen; /* processes (+ 1) with a main thread already seen */
 };
 
 static int allocate(struct export_ids *ids, uint32_t processes, uint32_t threads)
@@ -36,7 +36,7 @@ static int allocate(struct export_ids *ids, uint32_t processes, uint32_t threads
     return whole ? 0 : -ENOMEM;
 }
 
-/* The wished number if nobody has it, else a synthetic one. 0 or -ENOMEM. */
+/* Takes the wished number if it is free, else a synthetic one. 0 or -ENOMEM. */
 static int take_number(struct numbering *n, int32_t wish, uint32_t *ret_number)
 {
     bool usable = wish > 0 && wish < EXPORT_SYNTHETIC_ID && !map64_find(&n->used, (uint64_t)wish);
@@ -103,7 +103,7 @@ uint64_t export_process_lost(const struct trace_process *process)
     return lost;
 }
 
-/* A child that its parent outlived: what pools do with their workers when they are done. */
+/* A child terminated while its parent was running: pools stop their workers this way. */
 static bool was_stopped(const struct trace *trace, const struct trace_process *process)
 {
     const struct trace_process *parent =

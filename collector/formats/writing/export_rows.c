@@ -49,7 +49,7 @@ int rows_paths_add(struct rows_paths *paths, uint32_t name, uint32_t scope)
     return out_error(paths->text) ? -ENOMEM : vec_push(&paths->links, link);
 }
 
-/* To the path of this range. 0 or -ENOMEM. */
+/* Changes the path to that of this range. 0 or -ENOMEM. */
 static int rows_paths_take(struct rows_paths *paths, const struct item *item)
 {
     size_t same = 0;
@@ -70,7 +70,7 @@ static int rows_paths_take(struct rows_paths *paths, const struct item *item)
 
 enum { TEXTS_MAX = 32 << 20, KEPT_MAX = 1 << 20 };
 
-/* What the key of a text is of: the upper half. */
+/* Kind of a text, in the upper half of its key. */
 enum text_kind {
     TEXT_STRING = 1,
     TEXT_PROCESS,
@@ -80,7 +80,7 @@ enum text_kind {
     TEXT_STACK,
     TEXT_SET,
     TEXT_REASON,
-    TEXT_KIND, /* of lane */
+    TEXT_KIND, /* of a lane */
 };
 
 /* ---- Columns --------------------------------------------------------------------------------- */
@@ -150,7 +150,7 @@ const struct option_spec rows_options[] = {
     {0},
 };
 
-/* Which of them is asked for: --table. */
+/* The table chosen by --table. */
 static enum rows_table rows_table_of(const struct export_options *options)
 {
     enum rows_table table = ROWS_RANGES;
@@ -215,13 +215,13 @@ static struct rows_cell *put_text(struct rows_cell *at, enum text_kind kind, uin
     return at + 1;
 }
 
-/* Number 0 is none. */
+/* Number 0 gives an empty cell. */
 static struct rows_cell *put_known(struct rows_cell *at, enum text_kind kind, uint32_t number)
 {
     return number ? put_text(at, kind, number) : put_none(at);
 }
 
-/* What was made in rows->made. */
+/* A cell with the contents of rows->made. */
 static struct rows_cell *put_made(struct rows *rows, struct rows_cell *at)
 {
     size_t length;
@@ -360,7 +360,7 @@ static void put_counter(struct rows *rows, const struct item *item)
     put_known(at, TEXT_STRING, trace_unit_find(rows->trace, domain, event->name));
 }
 
-/* Of sets that are neither CPU time nor waits. */
+/* Values of sets other than CPU time and waits. */
 static struct rows_cell *put_values(struct rows *rows, struct rows_cell *at,
                                     const struct sample *sample)
 {
@@ -507,7 +507,7 @@ static void forget_texts(struct rows *rows)
     rows->text_bytes = 0;
 }
 
-/* The text of a key that is new; one that is long is not kept. NULL: no memory. */
+/* Makes the text of a new key; long texts are not kept. NULL: out of memory. */
 static const char *add_text(struct rows *rows, uint64_t key, size_t *ret_length)
 {
     out_stream_memory_reset(rows->text);

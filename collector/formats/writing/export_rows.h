@@ -8,19 +8,19 @@
 #include "json_writer.h"
 #include "strtab.h"
 
-/* The same names as in annot query where it has them; times count from the begin of the recording.
- * Texts have keys, by which a writer knows them again without a look at their bytes. Memory: the
- * texts that were asked for, up to 32 MiB. Thread-safety: none. */
+/* Column names are those of annot query; times count from the begin of the recording. Texts have
+ * keys, by which a writer recognizes them without comparing their bytes. Memory: the texts
+ * requested, up to 32 MiB. Thread-safety: none. */
 
 enum rows_table { ROWS_RANGES = 0, ROWS_SAMPLES, ROWS_COUNTERS, ROWS_MARKS, ROWS_TABLES };
 
 enum rows_type {
     ROWS_INTEGER = 0,
-    ROWS_TIME,   /* an integer; not far from that of the row before */
+    ROWS_TIME,   /* an integer close to that of the row before */
     ROWS_NUMBER, /* an integer or not */
-    ROWS_TEXT,   /* one of many that come again */
+    ROWS_TEXT,   /* one of few texts, which are repeated */
     ROWS_PATH,   /* of ranges, as text */
-    ROWS_BYTES,  /* text that seldom comes again */
+    ROWS_BYTES,  /* text that is rarely repeated */
 };
 
 struct rows_column {
@@ -43,14 +43,14 @@ struct rows_cell {
 
 enum { ROWS_COLUMNS_MAX = 20, ROWS_RECENT = 256 };
 
-/* ---- Paths of ranges: rows_paths.c ----
+/* ---- Paths of ranges ----
  *
- * The path of one range, from the root. Ranges of a lane follow each other, so most of a path is
- * that of the range before, and only what differs is made. Memory: the path. */
+ * The path of one range, from the root. Consecutive ranges of a lane share most of their path, so
+ * only the difference is made. Memory: the path. */
 
 struct rows_link {
     uint32_t name, scope;
-    uint32_t number; /* the caller's, 0 of one that is new */
+    uint32_t number; /* the caller's, 0 for a new one */
     size_t end;      /* of its text within that of the path */
 };
 
@@ -64,17 +64,17 @@ struct rows_paths {
 int rows_paths_init(struct rows_paths *paths, const struct trace *trace);
 void rows_paths_fini(struct rows_paths *paths);
 
-/* The first `count` of its ranges, no more than there are; one more below them: 0 or -ENOMEM. */
+/* Cuts the path to its first `count` ranges, if it has more; adds one: 0 or -ENOMEM. */
 void rows_paths_cut(struct rows_paths *paths, size_t count);
 int rows_paths_add(struct rows_paths *paths, uint32_t name, uint32_t scope);
 
 /* Valid until the next call. */
 const char *rows_paths_text(const struct rows_paths *paths, size_t *ret_length);
 
-/* ---- Rows: rows.c ---------------------------------------------------------------------------- */
+/* ---- Rows ------------------------------------------------------------------------------------ */
 
 struct rows_recent {
-    uint64_t key; /* 0: none */
+    uint64_t key; /* 0: unused */
     const char *bytes;
     size_t length;
 };
@@ -86,7 +86,7 @@ struct rows {
     const struct rows_column *columns;
     uint32_t count; /* of columns */
     int64_t begin_ns;
-    struct rows_cell cells[ROWS_COLUMNS_MAX]; /* of the present row */
+    struct rows_cell cells[ROWS_COLUMNS_MAX]; /* of the current row */
     const char *bytes;                        /* of its one CELL_BYTES */
     struct rows_paths paths;                  /* of its one CELL_PATH */
     struct out_stream *made, *text;           /* memory: of cells of the row; of a text */
@@ -103,18 +103,18 @@ uint32_t rows_wants(const struct export_options *options);
 int rows_init(struct rows *rows, const struct export_job *job);
 void rows_fini(struct rows *rows);
 
-/* 1: the item is a row, whose cells are there until the next call; 0: it is none; -ENOMEM. */
+/* 1: the item is a row, with cells valid until the next call; 0: it is not; -ENOMEM. */
 int rows_take(struct rows *rows, const struct item *item);
 
-/* The text of a key; valid until the next call. NULL: no memory. */
+/* The text of a key; valid until the next call. NULL: out of memory. */
 const char *rows_text(struct rows *rows, uint64_t key, size_t *ret_length);
 
-/* Key-values as members of a JSON object that is open; a value behind its key. */
+/* Key-values as members of an open JSON object; a value after its key. */
 void rows_put_values(struct json_doc *doc, const struct trace *trace, const struct args *args);
 void rows_put_value(struct json_doc *doc, const struct trace *trace, uint32_t kind,
                     union value value);
 
-/* What the exporters of rows have in common. */
+/* Common fields of the exporters of rows. */
 extern const struct option_spec rows_options[];
 
 #define ROWS_EXPORTER                                                                              \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Each thread keeps the functions that are open, from the root. What is open after a wait is known
- * with the next sample only; until then, those of the wait stay open. */
+/* Each thread keeps the open functions, from the root. Those open after a wait are known with the
+ * next sample only; until then, those of the wait stay open. */
 #include "flame_chart.h"
 
 #include "call_label.h"
@@ -17,10 +17,11 @@ enum { DEPTH_MAX = 2048, GAP_PERIODS = 2 };
 
 struct flame_thread {
     VEC(uint32_t) open; /* labels */
-    int64_t last_ns;    /* of what is known */
+    int64_t last_ns;    /* up to which its stack is known */
     int64_t period_ns;
-    bool seen, waited; /* what is open is the stack of a wait, which ended at last_ns */
-    bool gone;         /* nothing comes after it */
+    bool seen, waited; /* waited: the open functions are the stack of a wait, which ended at
+                        * last_ns */
+    bool gone;         /* it has ended */
 };
 
 /* Labels from the root. */
@@ -58,7 +59,7 @@ size_t flame_chart_label(const struct trace *trace, uint32_t label, const char *
     return call_label(trace, label, prefixes, buffer, size);
 }
 
-/* ---- What is open ---------------------------------------------------------------------------- */
+/* ---- Open functions -------------------------------------------------------------------------- */
 
 static int end_down_to(struct flame_chart *chart, uint32_t thread, size_t depth, int64_t time_ns)
 {
@@ -93,7 +94,7 @@ static uint32_t count_same(const struct flame_thread *state, const struct functi
     return same;
 }
 
-/* From then on the functions are open, and no others. */
+/* Makes exactly these functions open from then on. */
 static int change_to(struct flame_chart *chart, uint32_t thread, const struct functions *functions,
                      int64_t time_ns)
 {
@@ -111,14 +112,14 @@ static int change_to(struct flame_chart *chart, uint32_t thread, const struct fu
 
 /* ---- Samples --------------------------------------------------------------------------------- */
 
-/* When what is open ends if nothing is known before `until_ns`. */
+/* End of the open functions without a sample before `until_ns`. */
 static int64_t end_of_known(const struct flame_thread *state, int64_t until_ns)
 {
     int64_t end_ns = state->last_ns + state->period_ns;
     return end_ns < until_ns ? end_ns : until_ns;
 }
 
-/* `next` is what is known next. */
+/* `next` is the next known stack. */
 static int end_wait(struct flame_chart *chart, uint32_t thread, const struct functions *next)
 {
     struct flame_thread *state = &chart->threads[thread];
@@ -129,7 +130,7 @@ static int end_wait(struct flame_chart *chart, uint32_t thread, const struct fun
     return end_down_to(chart, thread, same ? same : 1, state->last_ns);
 }
 
-/* `period_ns` of the sample that comes now: a recording slows down. */
+/* `period_ns` of the current sample: the rate may fall during a recording. */
 static int end_gap(struct flame_chart *chart, uint32_t thread, int64_t now_ns, int64_t period_ns)
 {
     const struct flame_thread *state = &chart->threads[thread];
@@ -144,7 +145,7 @@ static int add_running(struct flame_chart *chart, const struct sample *sample)
     struct functions functions;
     int64_t now_ns = sample->time_ns;
     if (state->seen && now_ns < state->last_ns)
-        return 0; /* not in order: nothing to draw it between */
+        return 0; /* out of order: there is no place to draw it */
     find_functions(chart, sample->stack, &functions);
     int64_t period_ns = (int64_t)sample_cpu_ns(trace_sets_get(chart->trace), sample);
     int error = end_gap(chart, sample->thread, now_ns, period_ns);

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Spans made of the samples of a thread: what was on its stack, as far as samples tell.
- *
- * A function is open from the first sample that has it at its place in the stack to the first that
- * has not. While the thread waits, the functions that wait stay open. From the end of a wait to
- * whatever is known next, those are open that are on both stacks, or the outermost of the wait. A
- * thread is shown without a break until its end, so the outermost functions add up to what it ran,
- * waited and could have run (thread_states.h). Where a recording has no waits, and the next sample
- * is more than two periods away, everything ends. Thread-safety: none. */
+/* Spans made of the samples of a thread: its stack over time, as far as sampled. A function is open
+ * from the first sample that has it at its place in the stack to the first that lacks it. While the
+ * thread waits, the functions that wait stay open. From the end of a wait to the next sample, the
+ * functions on both stacks are open, or the outermost of the wait. A thread is shown without a
+ * break until its end, so the outermost functions add up to the time that it ran, waited and could
+ * have run (thread_states.h). If a recording has no waits, and the next sample is more than two
+ * periods away, all functions end. Thread-safety: one thread per object. */
 #ifndef ANNOT_FLAME_CHART_H
 #define ANNOT_FLAME_CHART_H
 
@@ -16,7 +15,7 @@
 #include "stacks.h"
 #include "trace.h"
 
-/* The label of samples that have no stack. */
+/* The label of samples without a stack. */
 enum { FLAME_CHART_NO_STACK = 0 };
 
 struct flame_chart_event {
@@ -37,16 +36,16 @@ struct flame_chart {
     struct flame_chart_sink sink;
     struct flame_thread *threads;
     struct chosen_frames frames;
-    bool waits; /* the recording has all of them */
+    bool waits; /* the recording has all waits */
     uint32_t thread_count;
-    int64_t to_ns; /* what comes afterwards is not known */
+    int64_t to_ns; /* end of the known time */
 };
 
 /* At most size - 1 bytes and NUL: call_label, or "[no stack]". Returns the length. */
 size_t flame_chart_label(const struct trace *trace, uint32_t label, const char *prefixes,
                          char *buffer, size_t size);
 
-/* What the job points to outlives the chart. 0 or -ENOMEM; then call fini all the same. */
+/* The pointers of the job must outlive the chart. 0 or -ENOMEM; then call fini all the same. */
 int flame_chart_init(struct flame_chart *chart, const struct export_job *job,
                      const struct flame_chart_sink *sink);
 void flame_chart_fini(struct flame_chart *chart);

@@ -37,7 +37,7 @@ static uint32_t name_of(const struct flow_point *points, size_t count)
     return 0;
 }
 
-/* How many of the points behind `points[0]` its arrows lead to: the ends, and the first step. */
+/* Number of points after `points[0]` that its arrows reach: the ends, and the first step. */
 static size_t reach(const struct flow_point *points, size_t count)
 {
     size_t end = 1;
@@ -50,7 +50,7 @@ static size_t reach(const struct flow_point *points, size_t count)
 
 static int place_stretch(struct flow_arrows *arrows, const struct flow_point *points, size_t count)
 {
-    uint64_t arriving = 0, arriving_end = 0; /* numbers for the points that come next */
+    uint64_t arriving = 0, arriving_end = 0; /* numbers of arrows for the next points */
     uint32_t name = name_of(points, count);
     int status = 0;
     for (size_t i = 0; !status && i < count; i++) {
@@ -89,7 +89,7 @@ static bool is_whole(const struct flow_point *points, size_t count)
     return points[0].kind == EVENT_FLOW_BEGIN && points[count - 1].kind == EVENT_FLOW_END;
 }
 
-/* Places all flows; those that are not whole stay for later if there is a later. */
+/* Places all flows; incomplete ones are kept, up to `keep_max` points. */
 static int settle(struct flow_arrows *arrows, size_t keep_max)
 {
     struct flow_point *points = arrows->points.items;

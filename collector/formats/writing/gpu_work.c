@@ -152,7 +152,7 @@ size_t gpu_path_text(const struct trace *trace, uint32_t path, char *buffer, siz
     return text.length;
 }
 
-/* By the names that copies have where no value says it. */
+/* From the name of a copy, if no value gives it. */
 const char *gpu_copy_direction(const struct gpu_keys *keys, const struct event *event,
                                const struct args *args)
 {

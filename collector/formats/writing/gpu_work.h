@@ -1,40 +1,39 @@
 /* SPDX-License-Identifier: MIT */
-/* What exports tell of the work of GPUs: what an event is, and what its key-values are.
- * Thread-safety: none. */
+/* GPU work in exports: the roles of events, and their key-values. Thread-safety: none. */
 #ifndef ANNOT_GPU_WORK_H
 #define ANNOT_GPU_WORK_H
 
 #include "trace.h"
 
-/* What an event is to whoever observes a GPU. */
+/* Role of an event of the GPU observer. */
 enum queue_role gpu_role_of(const struct trace *trace, uint32_t scope);
 
-/* Did a call of the program start it on the device? */
+/* True if a call of the program started it on the device. */
 static inline bool gpu_role_is_launched(enum queue_role role)
 {
     return role == QUEUE_ROLE_KERNEL || role == QUEUE_ROLE_COPY || role == QUEUE_ROLE_SET ||
            role == QUEUE_ROLE_GRAPH;
 }
 
-/* Has the recording anything that lies on queues, of whatever kind? */
+/* True if the recording has items on queues, of any kind. */
 bool gpu_has_queues(const struct trace *trace);
-/* Has the recording anything of GPUs? Does it have calls of programs to their drivers? */
+/* True if the recording has any GPU data; if it has calls of programs to their drivers. */
 bool gpu_is_recorded(const struct trace *trace);
 bool gpu_has_calls(const struct trace *trace);
 
-/* Is a queue's lane a stream? Observers have lanes of their own beside these, with numbers that no
- * stream has. */
+/* True if a queue's lane is a stream. Observers have additional lanes, with numbers that no stream
+ * has. */
 static inline bool gpu_is_stream(const struct trace_lane *lane)
 {
     return (uint32_t)lane->id < UINT32_C(0xfffffff0);
 }
 
-/* The device of a queue's lane, as 1 + its ordinal; 0: none is known. */
+/* The device of a queue's lane, as 1 + its ordinal; 0: unknown. */
 uint32_t gpu_device_of(const struct trace *trace, uint32_t lane);
 
 /* ---- Key-values ------------------------------------------------------------------------------ */
 
-/* Those that formats have words of their own for; keys as annot/queues.h has them. */
+/* Key-values with special fields in other formats; keys as in annot/queues.h. */
 enum gpu_value {
     GPU_VALUE_OTHER,
     GPU_VALUE_GRID,
@@ -64,10 +63,10 @@ enum gpu_value {
     GPU_VALUE_COUNT,
 };
 
-/* What keys are, looked at once. */
+/* The meaning of keys, cached. */
 struct gpu_keys {
     const struct trace *trace;
-    uint8_t *values; /* by string: 1 + enum gpu_value; 0: not looked at */
+    uint8_t *values; /* by string: 1 + enum gpu_value; 0: unchecked */
     uint32_t count;
 };
 
@@ -77,17 +76,17 @@ void gpu_keys_fini(struct gpu_keys *keys);
 
 enum gpu_value gpu_key_value(const struct gpu_keys *keys, uint32_t key);
 
-/* The value that says this; NULL: none does. */
+/* The key-value of this meaning; or NULL. */
 const struct arg *gpu_value_find(const struct gpu_keys *keys, const struct args *args,
                                  enum gpu_value value);
-/* As a number; 0 if it is none. As a text; "" if it is none. */
+/* As a number; 0 for other kinds. As a text; "" for other kinds. */
 uint64_t gpu_value_number(const struct arg *value);
 const char *gpu_value_text(const struct gpu_keys *keys, const struct arg *value);
 
 /* "epoch/step/forward": the ranges of a path, outermost first; cut at a character. */
 size_t gpu_path_text(const struct trace *trace, uint32_t path, char *buffer, size_t size);
 
-/* "HtoD", of a copy; "": not known. */
+/* "HtoD", of a copy; "": unknown. */
 const char *gpu_copy_direction(const struct gpu_keys *keys, const struct event *event,
                                const struct args *args);
 

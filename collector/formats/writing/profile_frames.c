@@ -40,7 +40,7 @@ static int64_t append(struct profile_frames *frames, const struct profile_frame 
     return vec_push(&frames->frames, *frame) ? -ENOMEM : number;
 }
 
-/* `place` has its number + 1, or gets it. */
+/* `place` holds its number + 1, or is set to it. */
 static int64_t add_at(struct profile_frames *frames, uint32_t *place,
                       const struct profile_frame *frame)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What stacks and timelines of profiles for other viewers are made of, numbered in order of first
- * use: functions, ranges, why a thread waited. Memory: 16 bytes each. Thread-safety: none. */
+/* Frames of stacks and timelines for other viewers, numbered in order of first use: functions,
+ * ranges, reasons of waits. Memory: 16 bytes each. Thread-safety: one thread per object. */
 #ifndef ANNOT_PROFILE_FRAMES_H
 #define ANNOT_PROFILE_FRAMES_H
 
@@ -27,7 +27,7 @@ struct profile_frames {
     const struct trace *trace;
     const char *prefixes; /* of file names: profile/call_label.h */
     struct chosen_frames chosen;
-    uint32_t *of_label; /* frame + 1; 0: none yet */
+    uint32_t *of_label; /* frame + 1; 0: not yet numbered */
     uint32_t *of_name;  /* the same of ranges without a domain */
     uint32_t label_count, name_count;
     struct wide_map others;
@@ -44,15 +44,15 @@ void profile_frames_fini(struct profile_frames *frames);
 int64_t profile_frames_add(struct profile_frames *frames, const struct profile_frame *frame);
 int64_t profile_frames_range(struct profile_frames *frames, const struct event *event);
 
-/* Those that are shown of a stack, from the root; room for PROFILE_DEPTH_MAX. Their count, at least
- * 1, or -ENOMEM. */
+/* The shown frames of a stack, from the root; room for PROFILE_DEPTH_MAX. Their count, at least 1,
+ * or -ENOMEM. */
 int64_t profile_frames_stack(struct profile_frames *frames, uint32_t stack, uint32_t *ret_frames);
 
-/* What a frame is called and where it is. Valid until the next call. */
+/* Name and place of a frame. Valid until the next call. */
 struct profile_frame_text {
-    const char *name, *file; /* file: NULL: not known */
+    const char *name, *file; /* file: NULL: unknown */
     size_t name_length;
-    int32_t line; /* 0: not known */
+    int32_t line; /* 0: unknown */
     char buffer[CALL_LABEL_SIZE];
     char *owned;
 };
@@ -62,7 +62,7 @@ void profile_frame_describe(const struct trace *trace, const char *prefixes,
 void profile_frame_text_fini(struct profile_frame_text *text);
 
 /* "python job.py 4000"; "reader 4001"; both, "python job.py 4000 / reader 4001". Room for
- * PROFILE_TITLE_SIZE; nothing of what the trace does not know. */
+ * PROFILE_TITLE_SIZE; unknown parts are left out. */
 enum { PROFILE_TITLE_SIZE = 2400 };
 
 void profile_process_title(const struct trace *trace, uint32_t process, char *buffer);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* See sample_order.h. One sample is enough: what is told late is tens of microseconds old. */
+/* See sample_order.h. Holding one sample is enough: late ones are tens of microseconds old. */
 #include "sample_order.h"
 
 #include <errno.h>

@@ -37,7 +37,7 @@ static int grow(struct shelves *shelves)
     return 0;
 }
 
-/* The lowest shelf whose last range has ended by then. */
+/* The lowest shelf with a last range that has ended by then. */
 static int64_t find_shelf(struct shelves *shelves, int64_t start_ns)
 {
     if ((shelves->capacity == 0 || shelves->ends[1] > start_ns) && grow(shelves) < 0)
@@ -71,7 +71,7 @@ static int add_gap(struct shelves *shelves, int64_t begin_ns, int64_t end_ns, ui
     return 0;
 }
 
-/* The lowest one, or NULL. */
+/* The lowest gap, or NULL. */
 static struct shelf_gap *find_gap(const struct shelves *shelves, int64_t start_ns, int64_t end_ns)
 {
     struct shelf_gap *found = NULL;
@@ -135,7 +135,7 @@ static bool is_hex(char byte)
     return is_digit(byte) || (byte >= 'a' && byte <= 'f') || (byte >= 'A' && byte <= 'F');
 }
 
-/* The length of the hexadecimal word at `text`, 0 if there is none. */
+/* The length of the hexadecimal word at `text`, 0 for other text. */
 static size_t hex_word(const char *text, size_t length)
 {
     bool prefix = length > 2 && text[0] == '0' && text[1] == 'x';
@@ -175,9 +175,9 @@ size_t track_family(const char *name, size_t length, char *buffer, size_t size)
 
 /* ---- The plan ---- */
 
-#define UNKNOWN UINT32_MAX /* number of a track that has none yet */
+#define UNKNOWN UINT32_MAX /* not yet numbered */
 
-/* Tracks whose names differ in numbers only, below parents of one family. */
+/* Tracks with names that differ only in numbers, below parents of one family. */
 struct family {
     uint32_t names; /* different ones */
 };
@@ -187,15 +187,15 @@ struct planner {
     const struct trace *trace;
     struct wide_map families_by_key, names, groups_by_key;
     struct strtab family_names;
-    struct family *families; /* as many as tracks at most */
+    struct family *families; /* at most as many as tracks */
     uint32_t family_count;
-    uint32_t *family_of; /* of track */
+    uint32_t *family_of; /* by track */
 };
 
-/* What has a group: by its family's name, by its own, or as one of too many. */
+/* Owner of a group: a family, a single name, or the rest beyond the limit. */
 enum group_kind { GROUP_FAMILY, GROUP_NAME, GROUP_OTHER };
 
-/* The number of a family's name, which is in `buffer` then; -ENOMEM. */
+/* The number of a family's name, which is written to `buffer`; -ENOMEM. */
 static int64_t family_name(struct planner *planner, uint32_t name, char *buffer)
 {
     const struct trace_string *text = trace_string(planner->trace, name);
@@ -203,8 +203,8 @@ static int64_t family_name(struct planner *planner, uint32_t name, char *buffer)
     return strtab_add(&planner->family_names, buffer, length);
 }
 
-/* The parent of a track if it has its number in `numbers` already: parents come first (resolve),
- * but for those of a ring. NULL: none. */
+/* The parent's number if it is set in `numbers`: parents come first (resolve), except in a cycle.
+ * NULL: not set. */
 static const uint32_t *number_of_parent(const struct planner *planner, uint32_t track,
                                         const uint32_t *numbers)
 {
@@ -213,7 +213,7 @@ static const uint32_t *number_of_parent(const struct planner *planner, uint32_t 
     return known && numbers[parent - 1] != UNKNOWN ? &numbers[parent - 1] : NULL;
 }
 
-/* Numbers a track, after all those above it that have none yet. */
+/* Numbers a track, after its unnumbered ancestors. */
 static int resolve(struct planner *planner, uint32_t track, const uint32_t *numbers,
                    int (*number)(struct planner *planner, uint32_t track))
 {
@@ -226,7 +226,7 @@ static int resolve(struct planner *planner, uint32_t track, const uint32_t *numb
     }
     int error = 0;
     while (!error && count-- > 0) {
-        if (numbers[chain[count]] == UNKNOWN) /* in a ring it comes again */
+        if (numbers[chain[count]] == UNKNOWN) /* in a cycle it is already numbered */
             error = number(planner, chain[count]);
     }
     return error;
@@ -274,7 +274,7 @@ static int64_t add_group(struct planner *planner, const struct wide_key *key,
     return wide_map_put(&planner->groups_by_key, key, (uint64_t)index) ? -ENOMEM : index;
 }
 
-/* The group for what there is too much of, in the process of `group`. */
+/* The group for tracks beyond the limit, in the process of `group`. */
 static int64_t find_other(struct planner *planner, struct track_group group)
 {
     const struct wide_key *key = WIDE_KEY(GROUP_OTHER, group.process);
@@ -416,7 +416,8 @@ int track_group_id(struct track_groups *groups, uint32_t group, int64_t time_ns,
     return shelf_id(groups, group, 0, time_ns, ret_id);
 }
 
-/* A shelf of the track's group, from the time of the event on; of a range that is open there. */
+/* A shelf of the track's group, from the time of the event on; that of an open range of the track,
+ * if there is one. */
 static int64_t take_shelf(struct track_groups *groups, const struct event *event, uint32_t depth,
                           int64_t end_ns)
 {

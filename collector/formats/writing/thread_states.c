@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* See thread_states.h. Each thread keeps since when it runs, and what is known last. */
+/* See thread_states.h. Each thread keeps the time from which it runs, and the last known time. */
 #include "thread_states.h"
 
 #include "export_facts.h"
@@ -10,8 +10,8 @@
 #define NS_PER_SECOND INT64_C(1000000000)
 
 struct thread_life {
-    int64_t run_ns;  /* since when it runs, if it does */
-    int64_t last_ns; /* of all that is known */
+    int64_t run_ns;  /* since when it runs, if it runs */
+    int64_t last_ns; /* last known time */
     bool seen, runs;
 };
 
@@ -54,8 +54,8 @@ void thread_states_fini(struct thread_states *states)
 
 /* ---- When threads end ------------------------------------------------------------------------ */
 
-/* One that runs is sampled now and then: where no sample and no event of it comes any more, it is
- * gone. */
+/* A running thread is sampled regularly: after its last sample and event it is taken to have
+ * ended. */
 int64_t thread_gone_ns(const struct trace *trace, uint32_t thread, int64_t last_ns, bool runs)
 {
     const struct trace_thread *entry = trace_thread_get(trace, thread);
@@ -64,7 +64,7 @@ int64_t thread_gone_ns(const struct trace *trace, uint32_t thread, int64_t last_
     int64_t period_ns = NS_PER_SECOND / (frequency ? frequency : 1);
     int64_t end_ns = process && process->end != PROCESS_RUNNING ? process->end_ns : 0;
     int64_t limit_ns = end_ns > 0 ? end_ns : session_end_ns(trace);
-    bool told = entry->serial == 0 && entry->last_ns > entry->first_ns; /* of no annotations */
+    bool told = entry->serial == 0 && entry->last_ns > entry->first_ns; /* has no annotations */
     int64_t seen_ns = told ? entry->last_ns : last_ns + 2 * period_ns;
     if (entry->last_ns > seen_ns)
         seen_ns = entry->last_ns;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What a thread was doing, as stretches one behind the other: it ran, could have run, or waited.
- *
- * Only recordings that have waits tell that. A thread runs between two stretches off the CPU, from
- * the first that is known of it until its end. Thread-safety: none. */
+/* Activity of a thread as consecutive stretches: it ran, could have run, or waited. Needs a
+ * recording with waits. A thread runs between two stretches off the CPU, from its first known time
+ * until its end. Thread-safety: one thread per object. */
 #ifndef ANNOT_THREAD_STATES_H
 #define ANNOT_THREAD_STATES_H
 
@@ -16,10 +15,10 @@ struct thread_stretch {
     uint32_t thread;
     uint8_t state;             /* enum thread_doing */
     int64_t begin_ns, end_ns;  /* never empty */
-    const struct sample *wait; /* the one that it is a part of; NULL: it ran */
+    const struct sample *wait; /* the wait that it is a part of; NULL: it ran */
 };
 
-/* "running", "runnable", else what it waited for: constant text. */
+/* "running", "runnable", else the reason of the wait: constant text. */
 const char *thread_stretch_name(const struct thread_stretch *stretch);
 
 /* Stretches of a thread in order of time. 0 or -errno. */
@@ -33,8 +32,9 @@ struct thread_states {
     struct thread_states_sink sink;
     struct thread_life *threads;
     uint32_t thread_count;
-    int64_t to_ns; /* what comes afterwards is not known */
-    bool pieces;   /* of a selection: what is between two waits may be left out, so nothing runs */
+    int64_t to_ns; /* end of the known time */
+    bool pieces;   /* of a selection: time between two waits may be left out, so it is not shown as
+                    * running */
 };
 
 /* `trace` outlives the states. 0 or -ENOMEM; then call fini all the same. */
@@ -47,14 +47,14 @@ void thread_states_fini(struct thread_states *states);
 int thread_states_add(struct thread_states *states, const struct sample *sample);
 int thread_states_finish(struct thread_states *states);
 
-/* When a thread is known to be gone, 0: it is not. Nothing was told of it after `last_ns`; `runs`:
- * and then it was on a CPU. */
+/* The time by which a thread is known to have ended, 0: it has not. Its last item was at `last_ns`;
+ * `runs`: it was on a CPU then. */
 int64_t thread_gone_ns(const struct trace *trace, uint32_t thread, int64_t last_ns, bool runs);
 
-/* The same with an answer for each thread: the end of the recording, or of the selection. */
+/* The same with a result for each thread: the end of the recording, or of the selection. */
 int64_t thread_last_ns(const struct trace *trace, uint32_t thread, int64_t last_ns, int64_t to_ns);
 
-/* Whether a selection leaves out parts of what a thread did between its begin and its end. */
+/* True if a selection leaves out parts of a thread's time between its begin and its end. */
 bool thread_in_pieces(const struct pass_selection *selection);
 
 #endif
