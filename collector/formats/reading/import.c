@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One import: the format is chosen, and its importer reads into a sink. */
+/* One import: chooses the format; its importer reads into a sink. */
 #include "input.h"
 #include "sink.h"
 
@@ -19,7 +19,7 @@ const struct import_format *import_format(unsigned index)
     return importers[count] ? &importers[count]->format : NULL;
 }
 
-/* NULL: none. *ret_error: 0 or -errno. */
+/* NULL: not recognized. *ret_error: 0 or -errno. */
 static const struct importer *choose(struct import_input *input,
                                      const struct import_options *options, int *ret_error)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The table of importers. Of those that take a file, the first one reads it. */
+/* The table of importers. The first one that recognizes a file reads it. */
 #include "import_formats.h"
 
 #include <stddef.h>

@@ -13,9 +13,9 @@ struct import_sink;
 
 struct importer {
     struct import_format format;
-    /* Whether it is that, by its first bytes. */
+    /* Returns true for a file of the format, by its first bytes. */
     bool (*sniff)(const char *bytes, size_t size);
-    /* 0, or -errno: then result->problem says what is wrong, if anything does. */
+    /* 0, or -errno: then result->problem describes the error, if it is in the file. */
     int (*read)(struct import_input *input, struct import_sink *sink);
 };
 

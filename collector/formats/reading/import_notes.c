@@ -61,7 +61,7 @@ int import_cut_check(struct import_sink *sink)
     return sink->error;
 }
 
-/* ---- What was left out ----------------------------------------------------------------------- */
+/* ---- Omitted items --------------------------------------------------------------------------- */
 
 static const char *const left_texts[LEFT_COUNT] = {
     [LEFT_MALFORMED] = "left out: events without what they need, or with impossible times",

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The file that is imported: see input.h. Members of gzip and frames of zstd that follow one
- * another are one file. Below what is handed out lie up to two layers: bytes are decompressed, then
- * UTF-16 becomes UTF-8. */
+/* The imported file: see input.h. Consecutive members of gzip and frames of zstd are one file. Up
+ * to two layers convert the bytes: decompression, then UTF-16 to UTF-8. */
 #include "input.h"
 
 #include "file_io.h"
@@ -25,18 +24,19 @@ enum encoding { ENCODING_BYTES, ENCODING_UTF16_LE, ENCODING_UTF16_BE };
 enum { UTF8_MAX = 4 }; /* bytes of a character */
 
 struct import_input {
-    int fd;       /* -1: all is in `raw` */
-    char *buffer; /* what may be looked at: [at, end) */
+    int fd;       /*
+                   * -1: all is in `raw` */
+    char *buffer; /* bytes available to the caller: [at, end) */
     size_t at, end, size;
-    uint8_t *raw; /* as it is in the file; of compressed ones */
+    uint8_t *raw; /* bytes of the file; only if compressed */
     size_t raw_at, raw_end;
     uint64_t taken;
     enum packing packing;
-    bool raw_ended, ended; /* nothing more comes */
+    bool raw_ended, ended; /* at the end */
     bool inside;           /* of a member or frame */
-    bool broken;           /* the compressed data are cut or damaged: all before that is there */
+    bool broken;           /* the compressed data are cut or damaged here */
     enum encoding encoding;
-    uint8_t *wide; /* UTF-16 that waits: [wide_at, wide_end) */
+    uint8_t *wide; /* waiting UTF-16: [wide_at, wide_end) */
     size_t wide_at, wide_end;
     bool wide_ended;
     z_stream gzip;
@@ -67,7 +67,7 @@ static int fill_raw(struct import_input *input)
     return 0;
 }
 
-/* Bytes that came out, at `bytes`; or -errno. */
+/* Returns the bytes written to `bytes`; or -errno. */
 static int64_t unpack_gzip(struct import_input *input, char *bytes, size_t size)
 {
     z_stream *z = &input->gzip;
@@ -109,7 +109,7 @@ static int64_t unpack(struct import_input *input, char *bytes, size_t size)
         int64_t got = input->packing == PACKING_GZIP ? unpack_gzip(input, bytes, size)
                                                      : unpack_zstd(input, bytes, size);
         if (got == 0 && dry && input->inside)
-            got = -EBADMSG; /* cut */
+            got = -EBADMSG; /* the file is cut */
         input->broken = got == -EBADMSG;
         if (got != 0)
             return input->broken ? 0 : got;
@@ -132,7 +132,7 @@ static uint32_t unit_at(const struct import_input *input, size_t at)
                                                 : (uint32_t)(bytes[1] | bytes[0] << 8);
 }
 
-/* The next character; halves of a pair that are alone are U+FFFD. False: more is needed. */
+/* The next character; unpaired halves of a pair are U+FFFD. False: more bytes are needed. */
 static bool next_character(struct import_input *input, uint32_t *ret_character)
 {
     size_t rest = input->wide_end - input->wide_at;
@@ -164,7 +164,7 @@ static int fill_wide(struct import_input *input)
     return 0;
 }
 
-/* Bytes of UTF-8; 0: the end; -errno. */
+/* Bytes of UTF-8; 0 at the end; -errno. */
 static int64_t read_wide(struct import_input *input, char *bytes, size_t size)
 {
     char *at = bytes;
@@ -188,8 +188,8 @@ static int64_t read_text(struct import_input *input, char *bytes, size_t size)
 
 /* ---- Looking --------------------------------------------------------------------------------- */
 
-/* More behind `end`: what is wanted, or one piece. A buffer that was large once is not filled again
- * for less. 0 or -errno. */
+/* Reads more after `end`: up to `want`, or one piece. A buffer that was enlarged once is not filled
+ * again for smaller pieces. 0 or -errno. */
 static int read_more(struct import_input *input, size_t want)
 {
     size_t room = input->size - input->end, missing = want - input->end;
@@ -203,7 +203,7 @@ static int read_more(struct import_input *input, size_t want)
     return 0;
 }
 
-/* So that `want` bytes have room. */
+/* Makes room for `want` bytes. */
 static int make_room(struct import_input *input, size_t want)
 {
     if (want > INPUT_PIECE_MAX)
@@ -289,7 +289,7 @@ int import_input_file(struct import_input *input)
 
 /* ---- Begin and end --------------------------------------------------------------------------- */
 
-/* What is in the buffer so far is raw after all. */
+/* Turns the bytes in the buffer into raw input. */
 static int begin_unpacking(struct import_input *input)
 {
     size_t raw_size = input->end > INPUT_READ ? input->end : INPUT_READ;
@@ -307,7 +307,7 @@ static int begin_unpacking(struct import_input *input)
     return input->zstd ? 0 : -ENOMEM;
 }
 
-/* What is in the buffer so far is UTF-16 after all. */
+/* Turns the bytes in the buffer into UTF-16 input. */
 static int begin_wide(struct import_input *input, enum encoding encoding)
 {
     size_t have = input->end - input->at;
@@ -322,7 +322,7 @@ static int begin_wide(struct import_input *input, enum encoding encoding)
     return 0;
 }
 
-/* By the mark at its begin; JSON in UTF-16 may have none. The mark is no part of the text. */
+/* By the byte order mark; JSON in UTF-16 may lack one. The mark is not part of the text. */
 static int begin_encoding(struct import_input *input)
 {
     const char *bytes;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Tokens of JSON: see json_reader.h.
- *
- * A token lies in one piece of the input, so texts without escapes, which nearly all are, are used
- * where they stand. Structure is checked: what is open is known by depth. */
+/* Tokens of JSON: see json_reader.h. A token is in one piece of the input, so texts without
+ * escapes, nearly all of them, are used in place. Structure is checked by depth. */
 #include "json_reader.h"
 
 #include "input.h"
@@ -42,8 +40,7 @@ static int fail_cut(struct json_reader *reader)
     return fail(reader, "the file ends in the middle");
 }
 
-/* What lies at `at` stays, and more than `have` bytes of it can be looked at. 1; 0: there are no
- * more; -errno. */
+/* Extends the piece at `at` to more than `have` bytes. 1; 0 at the end; -errno. */
 static int look_further(struct json_reader *reader, size_t have)
 {
     const char *bytes;
@@ -67,7 +64,7 @@ static int hex_digit(char digit)
     return digit >= 'a' && digit <= 'f' ? digit - 'a' + 10 : -1;
 }
 
-/* The number behind "\u"; -1: it is none. */
+/* The number after "\u"; -1 if it is malformed. */
 static int32_t hex_number(const char *at, const char *end)
 {
     int32_t number = 0;
@@ -82,7 +79,7 @@ static int32_t hex_number(const char *at, const char *end)
     return number;
 }
 
-/* `*at` is behind "\u"; halves of a pair that are alone become U+FFFD. NULL: no number. */
+/* `*at` is after "\u"; unpaired halves of a pair become U+FFFD. NULL: malformed. */
 static char *put_escaped_number(char *out, const char **at, const char *end)
 {
     int32_t number = hex_number(*at, end);
@@ -113,7 +110,7 @@ static char *put_escaped(char *out, const char **at, const char *end)
     return *out ? out + 1 : NULL;
 }
 
-/* An escape never gets longer. */
+/* Replaces escapes in place, since they never get longer. */
 static int unescape(struct json_reader *reader, struct json_token *token)
 {
     const char *at = token->text, *end = at + token->length;
@@ -159,13 +156,13 @@ static inline const char *skip_plain(const char *at, const char *end)
     return at;
 }
 
-/* So much of a text is kept, as it stands in the file: of any escapes more than a sink keeps. */
+/* Maximum of a text that is kept, as in the file: more than a sink keeps, with any escapes. */
 enum { TEXT_RAW_MAX = 8 << 20, ESCAPE_MAX = 6 };
 
 _Static_assert(TEXT_RAW_MAX / ESCAPE_MAX > SINK_TEXT_MAX + ESCAPE_MAX,
                "a text that is cut is told");
 
-/* Up to the quote that ends the text, behind which `at` is then. */
+/* Moves `at` past the quote that ends the text. */
 static int pass_text(struct json_reader *reader)
 {
     for (;;) {
@@ -184,8 +181,8 @@ static int pass_text(struct json_reader *reader)
     return 0;
 }
 
-/* What was seen of it is enough: `seen` bytes from the quote on, of which `escape` is the last
- * escape; one that may go on behind them is left out. */
+/* Cuts a text to `seen` bytes from the quote on; `escape` is its last escape, which is dropped if
+ * it may be incomplete. */
 static int cut_text(struct json_reader *reader, size_t seen, size_t escape,
                     struct json_token *token)
 {
@@ -196,7 +193,7 @@ static int cut_text(struct json_reader *reader, size_t seen, size_t escape,
     return error ? error : pass_text(reader);
 }
 
-/* `at` is at the quote. */
+/* Reads a text; `at` is at its quote. */
 static int read_text(struct json_reader *reader, struct json_token *token)
 {
     size_t seen = 1, escape = 0;
@@ -236,7 +233,7 @@ static bool text_is(const char *text, size_t length, const char *word)
     return length == strlen(word) && memcmp(text, word, length) == 0;
 }
 
-/* Numbers as other languages write them as well: checked by who wants one. */
+/* True for numbers, also in the form of other languages; the caller checks further. */
 static bool may_be_number(const char *text, size_t length)
 {
     size_t sign = *text == '-' || *text == '+';
@@ -277,7 +274,7 @@ static int read_word(struct json_reader *reader, struct json_token *token)
 
 /* ---- Structure ------------------------------------------------------------------------------- */
 
-/* The next character that is no blank: 1; 0: there is none; -errno. */
+/* Skips to the next character that is not blank: 1; 0 at the end; -errno. */
 static int skip_blanks(struct json_reader *reader)
 {
     for (;;) {
@@ -324,7 +321,7 @@ static int read_key(struct json_reader *reader, struct json_token *token)
     int error = *reader->at == '"' ? read_text(reader, token) : fail(reader, "not JSON");
     if (error)
         return error;
-    /* What follows may move the input, and the key with it. */
+    /* Further bytes may move the input, and the key with it. */
     bool here = reader->at < reader->end && *reader->at == ':';
     reader->wants_value = true;
     if (here)
@@ -335,7 +332,7 @@ static int read_key(struct json_reader *reader, struct json_token *token)
     return 1;
 }
 
-/* The comma, or the colon, that stands before the next token. 1, 0, -errno. */
+/* Skips the comma or colon before the next token. 1, 0, -errno. */
 static int skip_between(struct json_reader *reader)
 {
     int more = skip_blanks(reader);
@@ -474,7 +471,7 @@ int json_member(struct json_reader *reader, char key[JSON_KEY_SIZE], struct json
     if (more < 0 || ret_value->kind == JSON_OBJECT_END)
         return more < 0 ? more : 0;
     size_t length = ret_value->length < JSON_KEY_SIZE ? ret_value->length : JSON_KEY_SIZE - 1;
-    if (length > 0) /* else there may be no text at all */
+    if (length > 0) /* else the text may be NULL */
         memcpy(key, ret_value->text, length);
     key[length] = 0;
     return json_next(reader, ret_value);
@@ -483,7 +480,7 @@ int json_member(struct json_reader *reader, char key[JSON_KEY_SIZE], struct json
 /* ---- Numbers --------------------------------------------------------------------------------- */
 
 /* Times have up to nineteen digits: they are read as decimals, since a double of microseconds since
- * 1970 is no exact nanosecond. */
+ * 1970 is not an exact nanosecond. */
 
 static bool is_numeric(const struct json_token *token)
 {
@@ -502,7 +499,7 @@ bool json_double(const struct json_token *token, double *ret_value)
     return *end == 0 && (token->kind == JSON_NUMBER || isfinite(*ret_value));
 }
 
-/* With an exponent, or more digits than it can have. */
+/* With an exponent, or more digits than the decimal parser supports. */
 static bool read_as_double(const struct json_token *token, int64_t scale_ns, int64_t *ret_ns)
 {
     double value;
@@ -568,7 +565,7 @@ bool json_int(const struct json_token *token, int64_t *ret_value)
     bool negative = *at == '-';
     at += negative;
     size_t digits = read_digits(at, end, ret_value);
-    if (digits == 19) /* perhaps the largest there are */
+    if (digits == 19) /* perhaps the largest 64-bit number */
         return read_long(token, ret_value);
     if (negative)
         *ret_value = -*ret_value;

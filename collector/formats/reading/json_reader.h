@@ -20,14 +20,14 @@ enum json_kind {
     JSON_ARRAY,
     JSON_ARRAY_END,
     JSON_STRING, /* `text` without escapes */
-    JSON_NUMBER, /* `text` as it stands there */
+    JSON_NUMBER, /* `text` as in the file */
     JSON_TRUE,
     JSON_FALSE,
     JSON_NULL,
 };
 
-/* Of a longer text, 8 MiB as they stand in the file, the rest is passed over. What is left is more
- * than the sink keeps of a text, which therefore counts it as cut. */
+/* A text longer than 8 MiB in the file is cut. The kept part is longer than a sink keeps, which
+ * therefore counts it as cut. */
 struct json_token {
     enum json_kind kind;
     bool key; /* the name of a member: its value is the next token */
@@ -39,25 +39,25 @@ enum { JSON_DEPTH_MAX = 256 };
 
 struct json_reader {
     struct import_input *input;
-    const char *at, *end, *base; /* what was looked at; base: where the input stands */
-    char *scratch;               /* of texts with escapes */
+    const char *at, *end, *base; /* the current piece; base: position of the input */
+    char *scratch;               /* for texts with escapes */
     size_t scratch_size;
     unsigned depth;
     uint8_t in_object[JSON_DEPTH_MAX]; /* by depth */
-    bool wants_value;                  /* behind a key */
+    bool wants_value;                  /* after a key */
     bool wants_comma;
     const char *problem; /* constant text; of the first error */
-    bool cut;            /* it is that the file ends */
+    bool cut;            /* the error is the end of the file */
 };
 
 void json_reader_init(struct json_reader *reader, struct import_input *input);
 void json_reader_fini(struct json_reader *reader);
 
-/* 1; 0: JSON_END; -EBADMSG: no JSON, or cut: `problem`; -errno. The text stays until the next call.
- */
+/* 1; 0: JSON_END; -EBADMSG: not JSON, or cut: `problem`; -errno. The text is valid until the next
+ * call. */
 int json_next(struct json_reader *reader, struct json_token *ret_token);
 
-/* The rest of the value that begins with the token: 0 or as json_next. */
+/* Skips the rest of the value that begins with the token: 0 or as json_next. */
 int json_skip_nested(struct json_reader *reader, const struct json_token *first);
 
 static inline int json_skip(struct json_reader *reader, const struct json_token *first)
@@ -66,25 +66,25 @@ static inline int json_skip(struct json_reader *reader, const struct json_token 
     return nested ? json_skip_nested(reader, first) : 0;
 }
 
-/* The same, as compact JSON, of which the first `size` - 1 bytes are kept, with NUL. */
+/* The same, with a copy as compact JSON, cut to `size` - 1 bytes, with NUL. */
 int json_copy(struct json_reader *reader, const struct json_token *first, struct text *copy);
 
-/* A text, with quotes. */
+/* Appends a text, with quotes. */
 void json_copy_text(struct text *copy, const char *bytes, size_t length);
 
-/* Of an object whose '{' was taken: the next name, cut, and the first token of its value: 1; 0: its
- * end was taken; as json_next. */
+/* In an object after its '{': the next name, cut, and the first token of its value: 1; 0: at its
+ * end; as json_next. */
 enum { JSON_KEY_SIZE = 32 };
 
 int json_member(struct json_reader *reader, char key[JSON_KEY_SIZE], struct json_token *ret_value);
 
-/* A document that is read as far as it goes: the end in its middle is no error, but the sink's. */
+/* Ends a document: a file that is cut is not an error, but noted in the sink. */
 int json_end(struct json_reader *reader, struct import_sink *sink, int error);
 
 /* Where the next token begins. */
 uint64_t json_offset(const struct json_reader *reader);
 
-/* Numbers. False: it is none, or too large. `scale`: nanoseconds of 1, a power of ten. */
+/* Numbers. False: not a number, or too large. `scale`: nanoseconds of 1, a power of ten. */
 bool json_time(const struct json_token *token, int64_t scale_ns, int64_t *ret_ns);
 bool json_int(const struct json_token *token, int64_t *ret_value);
 bool json_double(const struct json_token *token, double *ret_value);

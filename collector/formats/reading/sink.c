@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a file names, as a trace; its events go to the sorter: see sink.h. */
+/* Names and definitions of a file go into a trace, its events into the sorter: see sink.h. */
 #include "sink.h"
 
 #include "hash.h"
@@ -85,7 +85,7 @@ static uint32_t add_string(struct import_sink *sink, const char *bytes, size_t l
     return ordinal;
 }
 
-/* Most texts came a moment ago: they need no check. */
+/* Most texts are repeated soon: these need no check. */
 uint32_t import_string(struct import_sink *sink, const char *bytes, size_t length)
 {
     sink->left[LEFT_LONG] += length > SINK_TEXT_MAX;
@@ -238,8 +238,8 @@ uint32_t import_thread(struct import_sink *sink, uint32_t process, const struct 
 
 /* ---- Events ---------------------------------------------------------------------------------- */
 
-/* Ranges before what lies in them, and at one time before all else; of a flow its begin before its
- * end. */
+/* Ranges before the items inside of them, and at equal times before all else; the begin of a flow
+ * before its end. */
 static struct sorter_key key_of(const struct event *event)
 {
     struct sorter_key key = {event->time_ns, 1, 0};
@@ -364,7 +364,7 @@ int import_counters(struct import_sink *sink, const struct event *event, const s
 
 /* ---- Work of queues -------------------------------------------------------------------------- */
 
-/* No number of a stream. */
+/* Not a valid stream number. */
 #define WAITS UINT32_C(0xfffffffe)
 
 /* The lane of a stream, below that of its device. */
@@ -438,7 +438,7 @@ void import_lanes_name(struct import_sink *sink, const struct import_lanes *lane
 
 enum { BATCH = 1024 };
 
-/* A sample as it is sorted; its values follow. */
+/* A sample in the sorter; its values follow. */
 struct stored {
     struct sample sample;
     int64_t values[SAMPLE_VALUES_MAX];
@@ -491,7 +491,7 @@ struct stretch {
     int64_t begin_ns, end_ns;
 };
 
-/* What a sample is about: its own stretch, or the time that it stands for. */
+/* The time of a sample: its own stretch, or the time that it stands for. */
 static struct stretch stretch_of(const struct import_sink *sink, const struct sample *sample)
 {
     const struct sample_sets *sets = trace_sets_get(sink->trace);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Where importers put a file's content: a trace, and a recording of it, in any order. Ranges become
- * pushed ranges of their threads as far as they nest; others become ranges of the process. Files
- * are foreign bytes: the sink checks them, so that later code need not. Thread-safety: one thread
- * per sink. */
+/* Destination of importers: a trace, and a recording of it, in any order. Ranges become pushed
+ * ranges of their threads as far as they nest; others become ranges of the process. Files are
+ * foreign bytes: the sink checks them, so that later code need not. Thread-safety: one thread per
+ * sink. */
 #ifndef ANNOT_SINK_H
 #define ANNOT_SINK_H
 
@@ -32,23 +32,23 @@ struct import_later {
     uint64_t id;
 };
 
-/* One that began and has no end yet, of those that files call by one id: they nest. */
+/* A range that has begun, not yet ended, of those with one id in the file: they nest. */
 struct import_pair {
     uint64_t id;     /* in the recording */
     uint32_t around; /* 1 + index of the one around it; of a free entry, of the next free one */
     uint32_t thread; /* where it began */
 };
 
-/* What has come of a flow. */
+/* State of a flow. */
 enum import_flow { FLOW_BEGAN = 1, FLOW_ARRIVED = 2 };
 
 /* A thread, while its events are written. */
 struct import_thread {
     VEC(struct import_open) open;   /* ranges, the outermost first */
     VEC(struct import_later) later; /* ends of those that don't nest: a heap, the earliest first */
-    VEC(struct event) events;       /* that wait to be written */
+    VEC(struct event) events;       /* waiting to be written */
     VEC(struct arg) args;
-    bool busy; /* it is in the list of those that have any of this */
+    bool busy; /* it is in `busy`, as it has any of this */
 };
 
 enum { SINK_RECENT = 4096 };
@@ -60,31 +60,31 @@ struct import_sink {
     const char *output;
     char *folder; /* of the output */
     struct sorter *events;
-    struct sorter *samples; /* NULL: none yet */
-    VEC(uint8_t) record;    /* that is made at present */
+    struct sorter *samples; /* NULL: not yet used */
+    VEC(uint8_t) record;    /* being made */
     VEC(char) text;         /* the same */
-    struct wide_map joined; /* by two names and what is between: the name of both */
+    struct wide_map joined; /* by two names and the character between: the joined name */
     struct wide_map processes, threads;
     VEC(struct import_thread) writing; /* by thread */
-    VEC(uint32_t) busy;                /* threads that are */
-    size_t waiting, later_count;       /* of all of them */
+    VEC(uint32_t) busy;                /* threads with waiting items */
+    size_t waiting, later_count;       /* of all threads */
     struct map64 flows;                /* by id: enum import_flow */
     struct map64 paired;               /* by the file's id: 1 + index of the innermost */
     VEC(struct import_pair) pairs;
-    uint32_t free_pair; /* 1 + index; 0: none */
+    uint32_t free_pair; /* 1 + index; 0: empty list */
     uint64_t text_bytes;
     uint32_t recent[SINK_RECENT]; /* strings, by a part of their hash */
     uint64_t last_id;             /* of ranges of processes */
     uint64_t left[LEFT_COUNT];
-    uint32_t other_text; /* string: in place of those beyond the limit; 0: not made yet */
+    uint32_t other_text; /* string: replaces those beyond the limit; 0: not yet made */
     uint32_t other_process, other_thread; /* the same: 1 + ordinal */
-    bool cut;                             /* the file ends in the middle, at `cut_offset` */
+    bool cut;                             /* the file ends early, at `cut_offset` */
     uint64_t cut_offset;
-    bool samples_end; /* samples are taken at the end of the CPU time that they stand for */
+    bool samples_end; /* a sample is taken at the end of the CPU time that it stands for */
     int64_t first_ns, last_ns, shift_ns;
-    int64_t realtime_ns; /* of the file's time 0; 0: not known */
+    int64_t realtime_ns; /* of the file's time 0; 0: unknown */
     struct store_writer *writer;
-    int error; /* the first one of what returns none */
+    int error; /* the first one of functions without a result */
 };
 
 enum {
@@ -96,7 +96,7 @@ enum {
     SINK_THREADS_MAX = 1 << 17, /* and processes */
 };
 
-/* In place of texts beyond the limits. */
+/* Replacements beyond the limits. */
 #define IMPORT_OTHER "[other text]"
 
 #define IMPORT_OTHER_PROCESSES "[other processes]"
@@ -113,46 +113,47 @@ void import_sink_fini(struct import_sink *sink);
 
 /* ---- Names, processes and threads ------------------------------------------------------------ */
 
-/* Who something is, as the file has it: a number, or a text. */
+/* Identity of a process or thread in the file: a number, or a text. */
 struct import_id {
     uint32_t text; /* string; 0: the number */
     int64_t number;
 };
 
-/* The string; beyond the limits that of all others. Out of memory: 0, and the sink's error. */
+/* The string of a text; beyond the limits a common one. Out of memory: 0, and the sink's error. */
 uint32_t import_string(struct import_sink *sink, const char *bytes, size_t length);
 
-/* A string, a number or a truth of JSON as a value. False: it is none, or none that can be kept. */
+/* A string, number or boolean of JSON as a value. False: another token, or a value that cannot be
+ * kept. */
 bool import_scalar(struct import_sink *sink, const struct json_token *token, struct arg *arg);
 uint32_t import_text(struct import_sink *sink, const char *text);
 
-/* The name that two make, with a character between; as often as they come. */
+/* The name joined of two, with a character between; cached. */
 uint32_t import_joined(struct import_sink *sink, uint32_t first, char between, uint32_t second);
 uint32_t import_scope(struct import_sink *sink, const struct scope *scope);
 
 /* The name of calls of a Python function; `file` may be empty, `line` 0. */
 uint32_t import_call(struct import_sink *sink, uint32_t function, uint32_t file, int32_t line);
 
-/* A process, and a thread of it; made if new; beyond the limits one for all others. Out of memory:
- * 0, and the sink's error. */
+/* A process, and a thread of it; added if new; beyond the limits a common one. Out of memory: 0,
+ * and the sink's error. */
 uint32_t import_process(struct import_sink *sink, const struct import_id *id);
 uint32_t import_thread(struct import_sink *sink, uint32_t process, const struct import_id *id);
 
-/* The same of those that are there; -1: it is not. */
+/* The same without adding; -1 if unknown. */
 int64_t import_process_find(const struct import_sink *sink, const struct import_id *id);
 int64_t import_thread_find(const struct import_sink *sink, uint32_t process,
                            const struct import_id *id);
 
 /* ---- Events ---------------------------------------------------------------------------------- */
 
-/* As it is; an EVENT_START is closed by the next EVENT_END of its id, inner ones first, those of
- * the same process before others. An EVENT_PUSH is a whole range until its end_ns (INT64_MAX: it
- * has none); of equal ones, that of the smaller depth is around the other. Of impossible times:
- * counted. 0 or -errno. */
+/* Adds the event unchanged; an EVENT_START is closed by the next EVENT_END of its id, inner ones
+ * first, those of the same process before others. An EVENT_PUSH is a whole range until its end_ns
+ * (INT64_MAX: without end); of equal ones, the one of smaller depth is outside. Impossible times
+ * are counted and dropped. 0 or -errno. */
 int import_add(struct import_sink *sink, const struct event *event, const struct arg *args);
 
-/* A counter for each value of the event: "NAME/KEY"; of a single one called "value", or by its
- * unit, "NAME". Texts are counted as left out. 0 or -errno. */
+/* A counter for each value of the event: "NAME/KEY"; a single one called "value", or by its unit,
+ * is "NAME". Texts are counted as omitted. 0 or -errno. */
 int import_counters(struct import_sink *sink, const struct event *event, const struct arg *args,
                     size_t count);
 
@@ -161,13 +162,13 @@ int import_counters(struct import_sink *sink, const struct event *event, const s
 #define IMPORT_NO_DEVICE INT64_C(-1)
 
 struct import_work {
-    int64_t device, stream, context; /* context 0: not known */
+    int64_t device, stream, context; /* context 0: unknown */
     int64_t launch_ns;
     bool has_launch;
-    bool is_own; /* nobody launched it: a wait, overhead */
+    bool is_own; /* without a launch: a wait, overhead */
 };
 
-/* Ordinals; of new ones the names are to be told. */
+/* Ordinals; the caller names new ones. */
 struct import_lanes {
     uint32_t queue, device;
     bool is_new;
@@ -177,14 +178,14 @@ struct import_lanes {
 int import_work(struct import_sink *sink, const struct import_work *work, struct event *event,
                 const struct arg *args, struct import_lanes *ret_lanes);
 
-/* The same of a wait of a thread, which lies beside the streams of its context. */
+/* The same for a wait of a thread, on a lane beside the streams of its context. */
 int import_wait(struct import_sink *sink, const struct import_work *work, struct event *event);
 void import_lanes_name(struct import_sink *sink, const struct import_lanes *lanes,
                        uint32_t queue_name, uint32_t device_name);
 
 /* ---- Samples --------------------------------------------------------------------------------- */
 
-/* A frame by what outputs show of it; lines 0, strings 0: not known. */
+/* A frame with the fields shown by outputs; lines 0, strings 0: unknown. */
 struct import_frame {
     uint32_t function, file, module; /* strings */
     int32_t line, first_line;
@@ -196,16 +197,16 @@ struct import_frame {
 uint32_t import_frame(struct import_sink *sink, const struct import_frame *frame);
 uint32_t import_stack(struct import_sink *sink, uint32_t parent, uint32_t frame);
 
-/* The number of a set. 0: the sink's error. That of samples of wall-clock time, of profilers that
- * do not say whether threads ran. */
+/* The number of a set. 0: see the sink's error. import_wall_set: samples of wall-clock time, of
+ * profilers that do not record if threads ran. */
 uint16_t import_set(struct import_sink *sink, const struct sample_set *set);
 uint16_t import_wall_set(struct import_sink *sink);
 
-/* Of any thread, in any order. One of CPU time covers what it stands for: from its instant on, or
- * up to it (sink->samples_end). 0 or -errno. */
+/* Of any thread, in any order. A sample of CPU time covers the time from its instant on, or up to
+ * it (sink->samples_end). 0 or -errno. */
 int import_sample(struct import_sink *sink, const struct sample *sample);
 
-/* Writes them, in order of time. 0 or -errno. */
+/* Writes the samples, in order of time. 0 or -errno. */
 int import_samples_write(struct import_sink *sink);
 
 /* Writes the recording. 0 or -errno. */

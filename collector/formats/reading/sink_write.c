@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The recording of what was sorted: see sink.h.
- *
- * Events come in order of time. What a thread has open is known by its end, so ends are written
- * when time has got there. Events wait until there are many, then they go to the writer thread by
- * thread.
- */
+/* The recording of the sorted events: see sink.h. Events come in order of time. Open ranges have
+ * known ends, which are written when time reaches them. Events wait until there are many, then they
+ * go to the writer thread by thread. */
 #include "import.h"
 #include "sink.h"
 #include "text.h"
@@ -23,17 +20,17 @@
 
 enum {
     WAITING_MAX = 1 << 15, /* events of all threads */
-    ROOM_KEPT = 4,         /* of a thread: times what it used last */
-    /* A range that ends so much later than the one around it was rounded: tools write whole
-     * microseconds. */
+    ROOM_KEPT = 4,         /* of a thread: multiple of its last use */
+    /* A range that ends at most this much later than the one around it was rounded: tools write
+     * whole microseconds. */
     ROUNDING_NS = 1000,
     OPEN_MAX = 1 << 20,    /* of a thread */
-    AT_ONCE_MAX = 1 << 20, /* of all threads, beyond ranges that nest */
-    PAIRS_SEEN = 64,       /* of those that are open under one id */
-    FLOWS_MAX = 1 << 20,   /* that are looked at */
+    AT_ONCE_MAX = 1 << 20, /* of all threads, other than nested ranges */
+    PAIRS_SEEN = 64,       /* searched among those open under one id */
+    FLOWS_MAX = 1 << 20,   /* tracked */
 };
 
-/* Times before that are none to readers. */
+/* Readers treat earlier times as unset. */
 #define EARLIEST_NS INT64_C(1000000000)
 
 /* ---- Events of a thread ---------------------------------------------------------------------- */
@@ -64,7 +61,7 @@ static int put_pop(struct import_sink *sink, struct import_thread *thread, uint3
     return put(sink, thread, &pop, NULL);
 }
 
-/* Of those that end at one time, the one that began last. */
+/* At equal ends, the one that began last is first. */
 static bool ends_before(const struct import_later *a, const struct import_later *b)
 {
     return a->end_ns != b->end_ns ? a->end_ns < b->end_ns : a->id > b->id;
@@ -108,7 +105,7 @@ static int put_end(struct import_sink *sink, struct import_thread *thread, uint3
     return put(sink, thread, &end, NULL);
 }
 
-/* The ends until then. */
+/* Writes the ends until then. */
 static int advance(struct import_sink *sink, uint32_t ordinal, int64_t now_ns)
 {
     struct import_thread *thread = &sink->writing.items[ordinal];
@@ -129,7 +126,7 @@ static int advance(struct import_sink *sink, uint32_t ordinal, int64_t now_ns)
 
 /* ---- Ranges ---------------------------------------------------------------------------------- */
 
-/* It goes to the ranges of the process, which may overlap. */
+/* Makes it a range of the process, which may overlap. */
 static int put_overlapping(struct import_sink *sink, const struct event *range,
                            const struct arg *args)
 {
@@ -178,7 +175,7 @@ static int put_span(struct import_sink *sink, const struct event *span, const st
 
 /* ---- Pairs by an id -------------------------------------------------------------------------- */
 
-/* Those that are left have no end. */
+/* The open pairs are left without an end. */
 static uint64_t count_open_pairs(const struct import_sink *sink)
 {
     uint64_t open = sink->pairs.count;
@@ -187,7 +184,7 @@ static uint64_t count_open_pairs(const struct import_sink *sink)
     return open;
 }
 
-/* Where a file leaves out ends, nearly all that is open has none. */
+/* Gives up: in a file that omits ends, nearly all open pairs have no end. */
 static void forget_pairs(struct import_sink *sink)
 {
     sink->left[LEFT_AT_ONCE] += sink->pairs.count;
@@ -228,7 +225,7 @@ static uint32_t process_of(const struct import_sink *sink, uint32_t thread)
     return trace_thread_get(sink->trace, thread)->process;
 }
 
-/* Where the one that a thread ends is named: one that began in its process, else the innermost. */
+/* The link to the pair that a thread ends: one that began in its process, else the innermost. */
 static uint32_t *find_pair(struct import_sink *sink, uint32_t *innermost, uint32_t thread)
 {
     uint32_t *place = innermost;
@@ -241,7 +238,7 @@ static uint32_t *find_pair(struct import_sink *sink, uint32_t *innermost, uint32
     return innermost;
 }
 
-/* Takes the one that a thread ends out of those that are open. */
+/* Removes the pair that a thread ends from the open ones. */
 static struct import_pair take_pair(struct import_sink *sink, uint64_t key, uint64_t *open,
                                     uint32_t thread)
 {
@@ -258,7 +255,7 @@ static struct import_pair take_pair(struct import_sink *sink, uint64_t key, uint
     return pair;
 }
 
-/* In another process than the begin, it is told where that was. */
+/* An end in another process than the begin is written to the begin's thread. */
 static int put_paired_end(struct import_sink *sink, const struct event *event,
                           const struct arg *args)
 {
@@ -278,7 +275,7 @@ static int put_paired_end(struct import_sink *sink, const struct event *event,
 
 /* ---- Flows ----------------------------------------------------------------------------------- */
 
-/* Counts flows that have not arrived, and points of flows that nothing has begun. */
+/* Counts flows without an arrival, and points of flows without a begin. */
 static int note_flow(struct import_sink *sink, const struct event *event)
 {
     uint64_t key = event->id ? event->id : UINT64_MAX;
@@ -315,7 +312,7 @@ static int put_any(struct import_sink *sink, const struct event *event, const st
 
 /* ---- The recording --------------------------------------------------------------------------- */
 
-/* Its events go to the writer. */
+/* Hands the thread's events to the writer. */
 static int write_thread(struct import_sink *sink, uint32_t ordinal)
 {
     struct import_thread *thread = &sink->writing.items[ordinal];
@@ -332,8 +329,8 @@ static int write_thread(struct import_sink *sink, uint32_t ordinal)
     return store_writer_add(sink->writer, &batch);
 }
 
-/* Room for events that many others may need as well, and all of it where nothing comes any more.
- * Returns whether something may. */
+/* Frees room that other threads may need, and all of it for a thread without open ranges. Returns
+ * true if the thread is still busy. */
 static bool release_room(struct import_thread *thread)
 {
     size_t events = thread->events.count, args = thread->args.count;
@@ -349,7 +346,7 @@ static bool release_room(struct import_thread *thread)
     return false;
 }
 
-/* What waits, as far as it is settled. */
+/* Writes the waiting events, as far as they are settled. */
 static int flush(struct import_sink *sink, int64_t now_ns)
 {
     size_t busy = 0;
@@ -389,7 +386,7 @@ static int write_events(struct import_sink *sink)
     return more < 0 ? more : flush(sink, INT64_MAX - 1);
 }
 
-/* A host of its own, so that a merge knows that its clock is another one. */
+/* A separate host, so that a merge treats its clock as another one. */
 static int describe_host(struct import_sink *sink)
 {
     struct trace *trace = sink->trace;
@@ -498,7 +495,7 @@ static int take_name(const struct import_sink *sink, const char *temporary)
     return rename(temporary, sink->output) == 0 ? 0 : -errno;
 }
 
-/* Beside the output, whose name it gets in the end. */
+/* Writes to a temporary name, then renames to the output. */
 static int write_beside(struct import_sink *sink)
 {
     char *temporary;

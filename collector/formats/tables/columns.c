@@ -108,7 +108,7 @@ int column_paths_take(struct column_paths *paths, struct rows_paths *path, uint3
 
 /* ---- Texts ----------------------------------------------------------------------------------- */
 
-/* Is the node a part of the path that was spelled last? */
+/* True if the node is on the path spelled last. */
 static bool is_there(const struct column_paths *paths, uint32_t node)
 {
     const struct rows_paths *spelled = &paths->spelled;
@@ -143,7 +143,8 @@ enum { TEXTS_MAX = 32 << 20 };
 
 uint8_t *column_room(struct column_bytes *bytes, size_t size)
 {
-    if (bytes->failed || vec_reserve(&bytes->vec, size + 1) != 0) { /* never no place at all */
+    if (bytes->failed || vec_reserve(&bytes->vec, size + 1) != 0) { /* never a NULL address for size
+                                                                     * 0 */
         bytes->failed = true;
         return NULL;
     }
@@ -354,8 +355,8 @@ int columns_take(struct columns *columns, const struct item *item)
 
 /* ---- Order ----------------------------------------------------------------------------------- */
 
-/* Ranges come in order of their ends. In that of their begins, the times of a lane only grow, which
- * takes half of the bytes. */
+/* Ranges come in order of their ends. Sorted by begins, the times of a lane only grow, which halves
+ * the bytes. */
 
 static bool is_before(const struct row_key *a, const struct row_key *b)
 {
@@ -363,10 +364,10 @@ static bool is_before(const struct row_key *a, const struct row_key *b)
         return a->lane < b->lane;
     if (a->begin_ns != b->begin_ns)
         return a->begin_ns < b->begin_ns;
-    return a->row > b->row; /* the one around comes after its children */
+    return a->row > b->row; /* the outer one after its children */
 }
 
-/* How many of the first are before `key`, as the very first is: looked for in growing steps. */
+/* Number of leading keys before `key`, of which the first is: found in growing steps. */
 static uint32_t count_before(const struct row_key *keys, uint32_t count, const struct row_key *key)
 {
     uint32_t low = 0, high = 1;
@@ -389,7 +390,7 @@ struct keys {
     uint32_t left;
 };
 
-/* What is in order of one side, in one piece; its first is the least. */
+/* Moves all keys before `other` from one side, in one piece; the first is the least. */
 static struct row_key *take_run(struct keys *from, const struct row_key *other, struct row_key *out)
 {
     uint32_t count = count_before(from->at, from->left, other);
@@ -399,8 +400,8 @@ static struct row_key *take_run(struct keys *from, const struct row_key *other, 
     return out + count;
 }
 
-/* Rows of a lane come in pieces, so that runs of one side are long, or short: then it is quicker to
- * take one after the other. */
+/* Rows of a lane come in pieces, so the runs of one side are long or short: short ones are faster
+ * moved one by one. */
 static void merge(struct keys left, struct keys right, struct row_key *out)
 {
     enum { LONG = 8 };
@@ -437,7 +438,7 @@ static void sort_run(struct row_key *keys, uint32_t count)
     }
 }
 
-/* A merge sort: half the time of qsort(), and these keys are a good part of what there is to do. */
+/* A merge sort: half the time of qsort(), and a large part of the total work. */
 static int sort_keys(struct row_key *keys, uint32_t rows)
 {
     enum { RUN = 16 };
@@ -480,7 +481,7 @@ static void reorder_words(uint32_t *values, const uint32_t *places, uint32_t cou
     memcpy(values, moved, count * sizeof(*moved));
 }
 
-/* Texts with their lengths before them. */
+/* Texts are preceded by their lengths. */
 static int reorder_bytes(struct column_bytes *bytes, const uint32_t *places, uint32_t count,
                          uint64_t *begins)
 {
@@ -503,7 +504,7 @@ static int reorder_bytes(struct column_bytes *bytes, const uint32_t *places, uin
     return moved.failed ? -ENOMEM : 0;
 }
 
-/* Where the values of the rows are: those before a row that are there. */
+/* Indices of the rows' values: the number of present rows before each. */
 static uint32_t find_places(const struct column *column, const uint32_t *order, uint32_t rows,
                             uint32_t *ranks, uint32_t *places)
 {
@@ -518,7 +519,7 @@ static uint32_t find_places(const struct column *column, const uint32_t *order, 
     return count;
 }
 
-/* Have all rows the same? */
+/* True if all rows have the same value. */
 static bool is_one(const struct column *column, uint32_t rows)
 {
     if (column->count == 0)
@@ -530,7 +531,7 @@ static bool is_one(const struct column *column, uint32_t rows)
     return memcmp(column->values, column->values + 1, (rows - 1ul) * sizeof(*column->values)) == 0;
 }
 
-/* `order`: the rows; `places` and `scratch` are as long. */
+/* `order`: the rows; `places` and `scratch` have the same length. */
 static int reorder_column(struct column *column, const uint32_t *order, uint32_t rows,
                           uint32_t *places, void *scratch)
 {

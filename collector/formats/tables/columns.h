@@ -3,7 +3,7 @@
  *
  * Rows come in groups of COLUMNS_ROWS_MAX, or fewer if their texts are long. Ranges of a group are
  * put in order of lane and begin. Every column may lack values. Memory: 12 bytes a cell of a group,
- * and its texts. Thread-safety: none. */
+ * and its texts. Thread-safety: one thread per object. */
 #ifndef ANNOT_COLUMNS_H
 #define ANNOT_COLUMNS_H
 
@@ -12,7 +12,7 @@
 
 /* ---- Bytes ----------------------------------------------------------------------------------- */
 
-/* Grows; what does not fit for want of memory sets `failed`. */
+/* A growing buffer; out of memory sets `failed`. */
 struct column_bytes {
     VEC(uint8_t) vec;
     bool failed;
@@ -23,19 +23,19 @@ void column_put(struct column_bytes *bytes, const void *data, size_t size);
 /* The length of a text, in four bytes. */
 void column_put_size(struct column_bytes *bytes, size_t size);
 
-/* So many more; where they begin. NULL: no memory. */
+/* So many bytes more; returns their begin. NULL: out of memory. */
 uint8_t *column_room(struct column_bytes *bytes, size_t size);
 uint8_t *column_zeros(struct column_bytes *bytes, size_t size);
 
-/* ---- Paths: column_paths.c ----
+/* ---- Paths of ranges ----
  *
  * The paths of a group, as words of a dictionary that are spelled when they are written: each range
- * of them is kept once, below the one around it. */
+ * on them is kept once, below the one around it. */
 
 struct path_node {
     uint32_t parent, name, scope;
-    uint32_t depth; /* of itself and those around it: how many */
-    uint32_t word;  /* + 1; 0: it is only around others */
+    uint32_t depth; /* number of itself and those around it */
+    uint32_t word;  /* + 1; 0: only an ancestor of words */
 };
 
 struct path_word {
@@ -44,28 +44,29 @@ struct path_word {
 };
 
 struct column_paths {
-    VEC(struct path_node) nodes; /* the first is around all others */
+    VEC(struct path_node) nodes; /* the first is the root */
     VEC(struct path_word) words;
-    uint32_t *slots; /* by what they are: their place; 0: free */
+    uint32_t *slots; /* hash table of nodes: index; 0: free */
     size_t slot_count;
     VEC(uint32_t) way;            /* scratch */
-    struct rows_paths spelled;    /* the last word that was; its links' numbers are nodes */
-    size_t word_bytes, all_bytes; /* of texts: each once, as often as they occur */
+    struct rows_paths spelled;    /* the word spelled last; its links' numbers are nodes */
+    size_t word_bytes, all_bytes; /* of texts: each once, and with repetitions */
 };
 
 /* 0 or -ENOMEM; then fini all the same. */
 int column_paths_init(struct column_paths *paths, const struct trace *trace);
 void column_paths_fini(struct column_paths *paths);
 
-/* The word of a path, whose links get the numbers of nodes: a new one is words.count - 1. 0 or
+/* The word of a path, whose links are set to the numbers of nodes: a new one is words.count - 1. 0
+ * or
  * -ENOMEM. */
 int column_paths_take(struct column_paths *paths, struct rows_paths *path, uint32_t *ret_word);
 
-/* The text of a word is then that of paths->spelled, whose first *ret_same bytes are those of the
- * word before. 0 or -ENOMEM. */
+/* Spells a word into paths->spelled; its first *ret_same bytes equal those of the word before. 0 or
+ * -ENOMEM. */
 int column_paths_spell(struct column_paths *paths, uint32_t word, size_t *ret_same);
 
-/* ---- Columns: columns.c ---------------------------------------------------------------------- */
+/* ---- Columns --------------------------------------------------------------------------------- */
 
 enum column_type { COLUMN_INTEGER = 0, COLUMN_REAL, COLUMN_TEXT };
 
@@ -73,21 +74,21 @@ enum column_type { COLUMN_INTEGER = 0, COLUMN_REAL, COLUMN_TEXT };
 struct column {
     const char *name;
     enum column_type type;
-    bool dictionary;            /* texts are indices of words, which `bytes` has, or `paths` */
-    struct column_paths *paths; /* NULL: it has none */
-    bool in_order;              /* integers that are not far from the one before */
+    bool dictionary;            /* texts are indices of words, in `bytes` or `paths` */
+    struct column_paths *paths; /* NULL: without paths */
+    bool in_order;              /* integers close to the one before */
     uint32_t *present;          /* by row: 0 or 1 */
-    int64_t *values;            /* those that are there: integers, bits of doubles */
-    uint32_t *indices;          /* the same of words */
+    int64_t *values;            /* of the rows that have one: integers, bits of doubles */
+    uint32_t *indices;          /* the same for words */
     uint32_t count;             /* of these */
     uint32_t word_count;        /* of the dictionary */
-    struct column_bytes bytes;  /* texts, each behind its length in four bytes */
+    struct column_bytes bytes;  /* texts, each after its length in four bytes */
 };
 
 enum { COLUMNS_ROWS_MAX = 1 << 18, COLUMN_LAST_WORDS = 64 };
 
 struct column_word {
-    uint64_t key; /* 0: none */
+    uint64_t key; /* 0: unused */
     uint32_t index, length;
 };
 
@@ -97,11 +98,11 @@ struct column_words {
     struct column_word last[COLUMN_LAST_WORDS];
 };
 
-/* By which rows are put in order. */
+/* Sort key of a row. */
 struct row_key {
     uint64_t lane;
     int64_t begin_ns;
-    uint32_t row; /* as it came */
+    uint32_t row; /* its number before sorting */
 };
 
 struct columns {
@@ -122,7 +123,7 @@ void columns_fini(struct columns *columns);
 /* 1: the group is full; 0; -ENOMEM. */
 int columns_take(struct columns *columns, const struct item *item);
 
-/* Puts the rows of the group in order; what is around comes first. 0 or -ENOMEM. */
+/* Sorts the rows of the group; outer ranges first. 0 or -ENOMEM. */
 int columns_sort(struct columns *columns);
 
 /* Begins a new group. */

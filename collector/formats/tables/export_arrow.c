@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A table as an Arrow file (Feather version 2): record batches whose buffers are compressed with
- * zstd.
- *
- * A group of rows (columns.h) is a record batch. Memory: that group three times, and 24 bytes for
- * each batch that is written. Thread-safety: none. */
+/* A table as an Arrow file (Feather version 2): record batches with buffers compressed with zstd. A
+ * group of rows (columns.h) is a record batch. Memory: that group three times, and 24 bytes for
+ * each written batch. Thread-safety: none. */
 #include "columns.h"
 
 #include <errno.h>
@@ -11,7 +9,7 @@
 #include <string.h>
 #include <zstd.h>
 
-/* Where bytes are in the body of a message; of a field, its rows and those without a value. */
+/* Place of a buffer in the body of a message; rows of a field, and those without a value. */
 struct arrow_buffer {
     int64_t offset, length;
 };
@@ -20,7 +18,7 @@ struct arrow_node {
     int64_t rows, nulls;
 };
 
-/* The columns of a group, one after the other; each buffer is compressed by itself. */
+/* The columns of a group in sequence; each buffer is compressed separately. */
 struct arrow_body {
     struct column_bytes bytes, plain;
     VEC(struct arrow_buffer) buffers;
@@ -40,8 +38,8 @@ struct arrow_blocks {
 
 /* ---- Bodies ---------------------------------------------------------------------------------- */
 
-/* Integers and reals have a slot for each row; texts are spelled out, with the place where each
- * ends, as readers like them best. */
+/* Integers and reals have a slot for each row; texts are stored in full, with the offset of each
+ * end, which readers handle best. */
 
 enum { LEVEL = 3, ALIGNMENT = 8, TEXT_SLACK = 32 };
 
@@ -63,7 +61,7 @@ static void arrow_body_fini(struct arrow_body *body)
 
 /* ---- Buffers --------------------------------------------------------------------------------- */
 
-/* Behind its size. */
+/* Compresses body->plain after its size. */
 static size_t compress(struct arrow_body *body, uint8_t *at, size_t bound)
 {
     const uint64_t size = body->plain.vec.count;
@@ -93,7 +91,7 @@ static void end_buffer(struct arrow_body *body)
 
 /* ---- Columns --------------------------------------------------------------------------------- */
 
-/* Nothing, if all rows have a value. */
+/* An empty buffer, if all rows have a value. */
 static void put_presence(struct arrow_body *body, const struct column *column, uint32_t rows)
 {
     uint8_t *at = column->count < rows ? column_zeros(&body->plain, (rows + 7) / 8) : NULL;
@@ -117,7 +115,7 @@ static void put_numbers(struct arrow_body *body, const struct column *column, ui
     end_buffer(body);
 }
 
-/* A text of a column, behind its length. */
+/* A text of a column, after its length. */
 static const uint8_t *text_at(const struct column *column, uint32_t place, uint32_t *ret_length)
 {
     const uint8_t *at = column->bytes.vec.items + place;
@@ -125,7 +123,7 @@ static const uint8_t *text_at(const struct column *column, uint32_t place, uint3
     return at + sizeof(*ret_length);
 }
 
-/* Where the texts are; NULL: no memory. */
+/* Offsets of the texts; NULL: out of memory. */
 static uint32_t *find_texts(const struct column *column)
 {
     uint32_t count = column->dictionary ? column->word_count : column->count, place = 0, length;
@@ -138,14 +136,14 @@ static uint32_t *find_texts(const struct column *column)
     return places;
 }
 
-/* Of the rows, one after the other. */
+/* The texts of the rows in sequence. */
 struct texts {
     const struct column *column;
     const uint32_t *places;
     uint32_t value; /* of the next row that has one */
 };
 
-/* NULL: the row has none. */
+/* NULL: the row has no text. */
 static const uint8_t *next_text(struct texts *texts, uint32_t row, uint32_t *ret_length)
 {
     const struct column *column = texts->column;
@@ -157,7 +155,7 @@ static const uint8_t *next_text(struct texts *texts, uint32_t row, uint32_t *ret
                    ret_length);
 }
 
-/* One behind the other. A short one is copied with what follows it, which takes less time. */
+/* Appends a text. A short one is copied with the bytes after it, which takes less time. */
 static uint8_t *copy_text(uint8_t *at, const uint8_t *text, uint32_t length, const uint8_t *end)
 {
     if (length <= TEXT_SLACK && text + TEXT_SLACK <= end)
@@ -167,7 +165,7 @@ static uint8_t *copy_text(uint8_t *at, const uint8_t *text, uint32_t length, con
     return at + length;
 }
 
-/* Returns that of the last. */
+/* Returns the end of the last. */
 static uint32_t put_ends(struct arrow_body *body, struct texts texts, uint32_t rows)
 {
     uint32_t end = 0, length;
@@ -204,7 +202,7 @@ static void put_texts(struct arrow_body *body, const struct column *column, uint
     free(places);
 }
 
-/* Of one that every row has. */
+/* Of a column with a path in every row. */
 static void put_paths(struct arrow_body *body, const struct column *column)
 {
     struct column_paths *paths = column->paths;
@@ -226,7 +224,7 @@ static void put_paths(struct arrow_body *body, const struct column *column)
     end_buffer(body);
 }
 
-/* In place of what it had. 0 or -ENOMEM. */
+/* Replaces its contents. 0 or -ENOMEM. */
 static int arrow_body_fill(struct arrow_body *body, const struct columns *columns)
 {
     uint32_t rows = columns->row_count;
@@ -249,9 +247,9 @@ static int arrow_body_fill(struct arrow_body *body, const struct columns *column
 
 /* ---- Metadata -------------------------------------------------------------------------------- */
 
-/* FlatBuffers, written from front to back: what a table refers to stands behind it. A field takes
- * eight bytes whatever its type, so all are aligned, and a small number is the first bytes of a
- * large one. */
+/* FlatBuffers, written from front to back: tables come before the objects that they refer to. A
+ * field takes eight bytes for any type, so all are aligned, and a small number is the first bytes
+ * of a large one. */
 
 enum { FIELD_BYTES = 8 };
 
@@ -264,13 +262,13 @@ static void put_at(struct column_bytes *out, size_t place, uint64_t value, unsig
         out->vec.items[place + i] = (uint8_t)(value >> 8 * i);
 }
 
-/* So that what is `before` bytes behind the end is at a multiple of eight. */
+/* Pads so that the position `before` bytes after the end is a multiple of eight. */
 static void align(struct column_bytes *out, size_t before)
 {
     column_zeros(out, -(out->vec.count + before) & 7);
 }
 
-/* Its place. `there` has a bit for each of its first fields. */
+/* Returns its place. `there` has a bit for each of its fields. */
 static size_t add_table(struct column_bytes *out, unsigned there)
 {
     unsigned fields = there ? 32 - (unsigned)__builtin_clz(there) : 0;
@@ -304,7 +302,7 @@ static void refer(struct column_bytes *out, size_t place, size_t target)
     put_at(out, place, target - place, 4);
 }
 
-/* Of items of zeros: where the first is; four bytes before it is the vector. */
+/* A vector of zeros: returns the place of the first item; the vector is four bytes before it. */
 static size_t add_vector(struct column_bytes *out, size_t count, size_t item_size)
 {
     align(out, 4);
@@ -330,7 +328,7 @@ static void add_text(struct column_bytes *out, size_t table, unsigned field, con
     column_zeros(out, 1); /* NUL */
 }
 
-/* The outermost table. */
+/* Begins the outermost table. */
 static size_t begin_buffer(struct column_bytes *out, unsigned there)
 {
     out->vec.count = 0;
@@ -408,7 +406,7 @@ static size_t begin_message(struct column_bytes *out, int kind, int64_t body_byt
     return message;
 }
 
-/* Each in place of what `out` had, and a multiple of eight bytes long. */
+/* Each replaces the contents of `out`, with a length that is a multiple of eight bytes. */
 static void arrow_put_schema(struct column_bytes *out, const struct columns *columns)
 {
     size_t message = begin_message(out, HEADER_SCHEMA, 0);
@@ -460,7 +458,7 @@ static void arrow_put_footer(struct column_bytes *out, const struct columns *col
     align(out, 0);
 }
 
-static const char magic[8] = "ARROW1"; /* at the begin with its two zeros */
+static const char magic[8] = "ARROW1"; /* at the begin followed by its two zeros */
 
 enum { MAGIC_BYTES = 6, PREFIX_BYTES = 8 };
 
@@ -472,7 +470,7 @@ struct state {
     struct arrow_blocks batches;
 };
 
-/* The prefix of a message: its metadata has so many bytes. */
+/* The prefix of a message: the size of its metadata in bytes. */
 static void put_prefix(struct out_stream *out, uint32_t size)
 {
     const uint32_t prefix[] = {UINT32_MAX, size};
@@ -480,7 +478,7 @@ static void put_prefix(struct out_stream *out, uint32_t size)
     out_write(out, prefix, sizeof(prefix));
 }
 
-/* s->metadata. */
+/* Writes s->metadata. */
 static int put_metadata(struct state *s)
 {
     put_prefix(s->out, (uint32_t)s->metadata.vec.count);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A table as lines: comma-separated values (RFC 4180, lines end in \n), and JSON objects.
- *
- * In CSV, what is not known is an empty cell, an empty text "". JSON objects lack what is not
- * known; integers beyond 2^53 are numbers all the same. Thread-safety: none. */
+/* A table as lines: comma-separated values (RFC 4180, lines end in
+ * ), and JSON objects. In CSV, an unknown value is an empty cell, an empty text is "". JSON objects
+ * omit unknown values; integers beyond 2^53 are still numbers. Thread-safety: none. */
 #include "byte_words.h"
 #include "export_rows.h"
 #include "json_writer.h"
@@ -16,15 +15,15 @@ enum { SHORT_TEXT = 128, CELL_SIZE = SHORT_TEXT + 64, PREFIX_SIZE = 24 };
 struct state {
     struct out_stream *out;
     struct rows rows;
-    uint8_t *begin, *at; /* of what is written of the row, but not yet told to `out` */
-    bool any;            /* a member of the row */
+    uint8_t *begin, *at; /* of the part of the row not yet advanced in `out` */
+    bool any;            /* the row has a member */
     char prefixes[ROWS_COLUMNS_MAX][PREFIX_SIZE];
     uint8_t prefix_sizes[ROWS_COLUMNS_MAX];
 };
 
 /* ---- Rows ------------------------------------------------------------------------------------ */
 
-/* Room for what comes of the row, if its texts are short. */
+/* Reserves room for the rest of the row, if its texts are short. */
 static void begin_part(struct state *s)
 {
     s->begin = s->at = out_reserve(s->out, (size_t)ROWS_COLUMNS_MAX * CELL_SIZE);
@@ -46,7 +45,7 @@ static void put_number(struct state *s, const struct rows_cell *cell)
                                        : json_put_double(s->at, cell->real);
 }
 
-/* Bytes of a cell that is a text; NULL: no memory. */
+/* Bytes of a cell with a text; NULL: out of memory. */
 static const char *text_of(struct rows *rows, const struct rows_cell *cell, size_t *ret_length)
 {
     if (cell->kind == CELL_TEXT)
@@ -78,7 +77,7 @@ static int finish(void *state)
 
 /* ---- CSV ------------------------------------------------------------------------------------- */
 
-/* One of eight bytes. */
+/* Marks bytes that need quotes. */
 static inline uint64_t need_quotes(uint64_t word)
 {
     return byte_word_less(word, 0x20) | byte_word_has(word, '"') | byte_word_has(word, ',');
@@ -89,7 +88,7 @@ static bool is_plain(const char *bytes, size_t length)
     return length > 0 && !byte_words_any(bytes, length, need_quotes);
 }
 
-/* In pieces for which there is room with each byte twice. */
+/* In pieces, with room for each byte twice. */
 static void put_quoted(struct out_stream *out, const char *bytes, size_t length)
 {
     enum { PIECE = 16 << 10 };
@@ -181,7 +180,7 @@ static int put_member(struct state *s, uint32_t column)
     if (s->any)
         *s->at++ = ',';
     s->any = true;
-    memcpy(s->at, s->prefixes[column], PREFIX_SIZE); /* of known size: faster */
+    memcpy(s->at, s->prefixes[column], PREFIX_SIZE); /* a constant size is faster */
     s->at += s->prefix_sizes[column];
     if (is_number(cell)) {
         put_number(s, cell);
@@ -197,7 +196,7 @@ static int put_member(struct state *s, uint32_t column)
         return 0;
     }
     end_part(s);
-    if (cell->kind == CELL_BYTES) /* JSON already */
+    if (cell->kind == CELL_BYTES) /* already JSON */
         out_write(s->out, text, length);
     else
         json_string(s->out, text, length);

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A table as a Parquet file: texts as dictionaries, integers as differences, pages compressed with
- * zstd.
- *
- * A group of rows (columns.h) is written column by column. Memory: that group, and 2 KiB for each
- * group that is written. Thread-safety: none. */
+ * zstd. A group of rows (columns.h) is written column by column. Memory: that group, and 2 KiB for
+ * each written group. Thread-safety: none. */
 #include "columns.h"
 #include "out_stream.h"
 #include "varint.h"
@@ -61,8 +59,8 @@ enum parquet_type { PARQUET_INT64 = 2, PARQUET_DOUBLE = 5, PARQUET_BYTES = 6 };
 struct parquet_pages {
     struct out_stream *out;
     struct column_bytes body, packed, header;
-    struct column_bytes lengths, texts; /* of one encoding that has three parts */
-    enum parquet_encoding encoding;     /* of the present column */
+    struct column_bytes lengths, texts; /* of the encoding with three parts */
+    enum parquet_encoding encoding;     /* of the current column */
     struct ZSTD_CCtx_s *zstd;
     int error;
 };
@@ -81,7 +79,7 @@ static void put_byte(struct parquet_thrift *thrift, unsigned byte)
     column_put(thrift->out, &value, 1);
 }
 
-/* The number of a field is told as the step from the one before. */
+/* The number of a field is stored as the difference to the one before. */
 static void begin_field(struct parquet_thrift *thrift, int field, enum parquet_thrift_type type)
 {
     int *last = &thrift->last[thrift->depth];
@@ -91,7 +89,7 @@ static void begin_field(struct parquet_thrift *thrift, int field, enum parquet_t
 }
 
 /* A struct, as a field or as a member of a list (field 0); the outermost is open from the start.
- * thrift_end of that one ends all. */
+ * thrift_end of that one ends the document. */
 static void thrift_struct(struct parquet_thrift *thrift, int field)
 {
     if (field)
@@ -131,7 +129,7 @@ static void thrift_text(struct parquet_thrift *thrift, int field, const char *te
     thrift_member_text(thrift, text);
 }
 
-/* Its members follow. */
+/* The caller writes its members next. */
 static void thrift_list(struct parquet_thrift *thrift, int field, enum parquet_thrift_type type,
                         uint32_t count)
 {
@@ -150,7 +148,7 @@ static unsigned bits_of(uint64_t value)
     return value ? 64 - (unsigned)__builtin_clzll(value) : 0;
 }
 
-/* Bits one after the other, from the lowest. */
+/* Packs bits in sequence, from the lowest. */
 struct packer {
     uint8_t *at;
     uint64_t bits;
@@ -169,7 +167,7 @@ static inline void pack(struct packer *packer, uint64_t value, unsigned width)
     packer->bits = packer->used ? value >> (width - packer->used) : 0;
 }
 
-/* `count` values, and zeros up to `places` of them: a multiple of eight. */
+/* `count` values, then zeros up to `places`: a multiple of eight. */
 static void put_bits(struct column_bytes *out, const uint64_t *values, unsigned count,
                      unsigned places, unsigned width)
 {
@@ -189,7 +187,7 @@ static void put_bits(struct column_bytes *out, const uint64_t *values, unsigned 
 
 /* ---- Differences ----------------------------------------------------------------------------- */
 
-/* Differences less the smallest of them, in as few bits as each 32 of them need. */
+/* Differences minus their minimum, in as few bits as each 32 of them need. */
 static void put_block(struct column_bytes *out, const uint64_t *deltas, unsigned count)
 {
     uint64_t rest[DELTA_BLOCK];
@@ -214,7 +212,7 @@ static void put_block(struct column_bytes *out, const uint64_t *deltas, unsigned
     }
 }
 
-/* `count` values, `first` is that of the first, or 0; the others follow, and a flush ends them. */
+/* `count` values; `first` is the first one, or 0; the others follow, and a flush ends them. */
 static void parquet_delta_begin(struct parquet_delta *delta, struct column_bytes *out,
                                 uint32_t count, int64_t first)
 {
@@ -245,7 +243,7 @@ static void put_run(struct column_bytes *out, uint32_t value, uint32_t length, u
     column_put(out, bytes, (width + 7) / 8);
 }
 
-/* Groups of eight; the last is filled with zeros. */
+/* Groups of eight; the last is padded with zeros. */
 static void put_packed(struct column_bytes *out, const uint32_t *values, uint32_t count,
                        unsigned width)
 {
@@ -270,11 +268,11 @@ static uint32_t run_at(const uint32_t *values, uint32_t count)
     return length;
 }
 
-/* Only whole groups may stand before something else, so a run gives up what fills the last one. */
+/* Only whole groups may precede a run, so a run gives up the values that fill the last group. */
 static void parquet_hybrid(struct column_bytes *out, const uint32_t *values, uint32_t count,
                            unsigned width)
 {
-    uint32_t packed = 0; /* before `at` that are not written yet */
+    uint32_t packed = 0; /* values before `at` not yet written */
     for (uint32_t at = 0; at < count;) {
         uint32_t run = run_at(values + at, count - at), fill = (8 - packed % 8) % 8;
         if (run < RUN_MIN + fill) {
@@ -292,8 +290,8 @@ static void parquet_hybrid(struct column_bytes *out, const uint32_t *values, uin
 
 /* ---- Pages ----------------------------------------------------------------------------------- */
 
-/* A column of a row group has a page of its dictionary, if it has one, and one page of data; each
- * is compressed by itself. */
+/* A column of a row group has a page for its dictionary, if any, and one page of data; each is
+ * compressed separately. */
 
 enum { LEVEL = 3, CODEC_ZSTD = 6, PAGE_DATA = 0, PAGE_DICTIONARY = 2 };
 
@@ -323,10 +321,10 @@ static enum parquet_type parquet_type_of(const struct column *column)
     return types[column->type];
 }
 
-/* What a column's metadata says of its pages. */
+/* Sizes of a column's pages, for its metadata. */
 struct sizes {
-    uint64_t begin, data;   /* where they are, and that of the data is */
-    uint64_t whole, packed; /* with headers */
+    uint64_t begin, data;   /* offset of the first page; of the data page */
+    uint64_t whole, packed; /* including headers */
 };
 
 static void compress(struct parquet_pages *pages)
@@ -375,7 +373,7 @@ static void put_page(struct parquet_pages *pages, int type, uint32_t values, int
     sizes->packed += pages->header.vec.count + pages->packed.vec.count;
 }
 
-/* Which rows have a value: their number of bytes first. */
+/* Marks rows with a value, after the number of bytes. */
 static void put_presence(struct column_bytes *body, const uint32_t *present, uint32_t rows)
 {
     size_t begin = body->vec.count;
@@ -399,8 +397,8 @@ static void put_deltas(struct column_bytes *body, const int64_t *values, uint32_
     parquet_delta_flush(&delta);
 }
 
-/* Those of calls and loops come again, and zstd finds whole ones; what is random takes less as
- * differences. The first of them tell. */
+/* Integers of calls and loops repeat, and zstd compresses repeated ones well; random ones are
+ * smaller as differences. Decides by the first values. */
 static enum parquet_encoding choose_integers(struct parquet_pages *pages,
                                              const struct column *column)
 {
@@ -421,8 +419,8 @@ static enum parquet_encoding choose_integers(struct parquet_pages *pages,
     return pages->packed.vec.count < as_deltas ? PARQUET_PLAIN : PARQUET_DELTA;
 }
 
-/* Paths that seldom come again are told by what they share with the one before: a dictionary would
- * spell nearly all of them. */
+/* If paths rarely repeat, stores them as differences to the one before: a dictionary would spell
+ * nearly all of them. */
 static enum parquet_encoding choose_encoding(struct parquet_pages *pages,
                                              const struct column *column)
 {
@@ -453,7 +451,8 @@ static int put_words(struct column_bytes *body, const struct column *column)
     return 0;
 }
 
-/* How much of each path is that of the one before, and the rest. The first shares nothing. */
+/* Stores the length that each path shares with the one before, and the rest. The first shares 0
+ * bytes. */
 static int put_paths(struct parquet_pages *pages, const struct column *column)
 {
     struct column_paths *paths = column->paths;
