@@ -9,14 +9,15 @@
 
 /* ---- Pieces ---------------------------------------------------------------------------------- */
 
-/* JSON, written piece by piece into a stream: strings escaped, numbers fast. The put functions
- * write at a cursor and return the position after the last byte; the caller has reserved the room
- * that each states. Thread-safety: no state. */
+/* JSON, written piece by piece into a stream: strings escaped, numbers fast.
+ *
+ * The put functions write at a cursor and return the position after the last byte; the caller has
+ * reserved the room that each states. Thread-safety: no state. */
 
 enum {
     JSON_INTEGER_MAX = 20, /* bytes of any 64-bit integer */
-    JSON_MICROS_MAX = 24,  /* bytes of json_put_micros    */
-    JSON_DOUBLE_MAX = 32,  /* bytes of json_put_double    */
+    JSON_MICROS_MAX = 24,  /* bytes of json_put_micros */
+    JSON_DOUBLE_MAX = 32,  /* bytes of json_put_double */
 };
 
 uint8_t *json_put_uint(uint8_t *at, uint64_t value);
@@ -44,11 +45,13 @@ void json_escaped(struct out_stream *out, const char *bytes, size_t length);
 /* ---- Documents ------------------------------------------------------------------------------- */
 
 /* A JSON document, value after value, with commas and brackets.
+ *
  *     json_doc_object(&doc, NULL);          {
  *     json_doc_text(&doc, "name", "load");  "name":"load"
  *     json_doc_array(&doc, "stack");        ,"stack":[
  *     json_doc_close(&doc);                 ]
  *     json_doc_close(&doc);                 }
+ *
  * Keys are trusted constants, NULL inside arrays. Texts are made valid UTF-8. Integers beyond 2^53
  * are strings, since not all readers hold them. At most JSON_DOC_DEPTH levels. Errors stick in the
  * stream. Thread-safety: none. */

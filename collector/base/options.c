@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The option parser of options.h, and numbers with units as people type them: times, sizes, counts.
+ *
  * Operands may stand between options: argv is reordered stably, options to the front. Every text in
  * an error is cut by snprintf; user input is not trusted. Numbers are parsed here because strtod
  * follows the locale and accepts hexadecimal, "inf" and signs. Exact: integers throughout,

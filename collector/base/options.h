@@ -13,16 +13,16 @@
 
 /* C type of the value in the command's struct. */
 enum option_kind {
-    OPTION_FLAG = 0,    /* bool, no value on the command line                                 */
-    OPTION_TEXT = 1,    /* const char *, into argv                                            */
-    OPTION_COUNT = 2,   /* uint64_t: "20"                                                     */
-    OPTION_TIME = 3,    /* int64_t nanoseconds: "12.5s", "300ms", "2min", bare = seconds      */
-    OPTION_SIZE = 4,    /* uint64_t bytes: "16M", "1.5GiB", "4096"                            */
-    OPTION_CHOICE = 5,  /* const char *, one of the words of value_name: "path|name|thread"   */
-    OPTION_LIST = 6,    /* struct option_list; several options may share one                  */
-    OPTION_NUMBER = 7,  /* double above 0: "0.1"                                              */
-    OPTION_COMMAND = 8, /* no value: it is the first operand, as in "-m MODULE ARGUMENT..."   */
-    OPTION_MODE = 9,    /* as CHOICE, but "--name=WORD" alone; "--name" is the first word    */
+    OPTION_FLAG = 0,    /* bool, no value on the command line */
+    OPTION_TEXT = 1,    /* const char *, into argv */
+    OPTION_COUNT = 2,   /* uint64_t: "20" */
+    OPTION_TIME = 3,    /* int64_t nanoseconds: "12.5s", "300ms", "2min", bare = seconds */
+    OPTION_SIZE = 4,    /* uint64_t bytes: "16M", "1.5GiB", "4096" */
+    OPTION_CHOICE = 5,  /* const char *, one of the words of value_name: "path|name|thread" */
+    OPTION_LIST = 6,    /* struct option_list; several options may share one */
+    OPTION_NUMBER = 7,  /* double above 0: "0.1" */
+    OPTION_COMMAND = 8, /* no value: it is the first operand, as in "-m MODULE ARGUMENT..." */
+    OPTION_MODE = 9,    /* as CHOICE, but "--name=WORD" alone; "--name" is the first word */
 };
 
 struct option_spec {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* A buffered output with a sticky error, to be checked once at the end. Writes to a file, to
- * standard output, into memory, or in pieces to a callback; gzip-compressed on request.
- * Thread-safety: one thread per stream. */
+/* A buffered output with a sticky error, to be checked once at the end.
+ *
+ * Writes to a file, to standard output, into memory, or in pieces to a callback; gzip-compressed on
+ * request. Thread-safety: one thread per stream. */
 #ifndef ANNOT_OUT_STREAM_H
 #define ANNOT_OUT_STREAM_H
 

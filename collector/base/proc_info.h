@@ -9,8 +9,10 @@
 
 /* ---- Processes ------------------------------------------------------------------------------- */
 
-/* State of other processes. Pids are those of the collector's namespace. A process may end at any
- * time: every function may report it as ended (-ESRCH or 0). Thread-safety: pure functions. */
+/* State of other processes.
+ *
+ * Pids are those of the collector's namespace. A process may end at any time: every function may
+ * report it as ended (-ESRCH or 0). Thread-safety: pure functions. */
 
 struct proc_stat {
     char state; /* 'Z': ended, not yet reaped */

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* An external merge sort: see sorter.h. Records are collected until the memory is full, sorted and
- * written as a compressed run. At the end all runs are merged; if there are too many, some are
- * joined earlier. Files are unnamed, so they vanish with the process. */
+/* An external merge sort: see sorter.h.
+ *
+ * Records are collected until the memory is full, sorted and written as a compressed run. At the
+ * end all runs are merged; if there are too many, some are joined earlier. Files are unnamed, so
+ * they vanish with the process. */
 #include "sorter.h"
 
 #include "file_io.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Sorts records of any size by three keys; records with equal keys keep the order of their adding.
- * In memory as far as there is room, else in unnamed files. Thread-safety: none. */
+ * In memory as far as there is room, else in unnamed files. Thread-safety: one thread per
+ * object. */
 #ifndef ANNOT_SORTER_H
 #define ANNOT_SORTER_H
 

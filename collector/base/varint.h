@@ -80,9 +80,10 @@ static inline void varint_skip_sized(struct varint_reader *reader)
 /* ---- Messages -------------------------------------------------------------------------------- */
 
 /* Protocol buffer messages, built in memory one at a time. proto_begin and proto_end nest; lengths
- * are put in when a message ends, in as few bytes as possible. Errors (out of memory) stick in
- * `error`. Thread-safety: one thread per writer. Hot paths use varint_put, which writes at a
- * cursor. */
+ * are put in when a message ends, in as few bytes as possible.
+ *
+ * Errors (out of memory) stick in `error`. Thread-safety: one thread per writer. Hot paths use
+ * varint_put, which writes at a cursor. */
 
 enum { PROTO_DEPTH_MAX = 8 }; /* messages within messages */
 

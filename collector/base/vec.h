@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* A typed array that grows.
+ *
  *     VEC(struct span) spans = {0};
  *     int error = vec_push(&spans, ((struct span){1, 2}));
+ *
  * `{0}` is empty. Items move when it grows. Growing doubles, so a push is O(1) over time.
  * Thread-safety: none. */
 #ifndef ANNOT_VEC_H

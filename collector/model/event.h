@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The in-memory event, shared by the collector, the recording and the exporters. Thread-safety:
- * plain data.
- * Times are CLOCK_MONOTONIC nanoseconds. Strings, threads and scopes are ordinals of the
- * recording's struct trace. Events of one thread are in time order; events of different threads are
- * in the order in which they were collected. */
+/* The in-memory event, shared by the collector, the recording and the exporters.
+ *
+ * Thread-safety: plain data. Times are CLOCK_MONOTONIC nanoseconds. Strings, threads and scopes are
+ * ordinals of the recording's struct trace. Events of one thread are in time order; events of
+ * different threads are in the order in which they were collected. */
 #ifndef ANNOT_MODEL_EVENT_H
 #define ANNOT_MODEL_EVENT_H
 
@@ -13,23 +13,23 @@
 
 /* Numbers are those of the recording format: explicit and append-only. */
 enum event_kind {
-    EVENT_PUSH = 1,       /* name, attributes                                                     */
-    EVENT_POP = 2,        /* depth = open pushed ranges after it                                  */
-    EVENT_START = 3,      /* id, name, attributes: a range of the process, may overlap            */
-    EVENT_END = 4,        /* id                                                                   */
-    EVENT_MARK = 5,       /* name, attributes                                                     */
-    EVENT_COUNTER = 6,    /* name, scope, value                                                   */
+    EVENT_PUSH = 1,       /* name, attributes */
+    EVENT_POP = 2,        /* depth = open pushed ranges after it */
+    EVENT_START = 3,      /* id, name, attributes: a range of the process, may overlap */
+    EVENT_END = 4,        /* id */
+    EVENT_MARK = 5,       /* name, attributes */
+    EVENT_COUNTER = 6,    /* name, scope, value */
     EVENT_LOST = 7,       /* value.uint64 = records lost, level = enum loss, from time_ns to end_ns;
                            * depth = pushed ranges still open afterwards: those above closed inside
                            * the gap at unknown times */
     EVENT_EDGE = 8,       /* recording was switched off and on again: all open ranges of the thread
                            * end here, unfinished */
     EVENT_FLOW_BEGIN = 9, /* id = flow, name or 0: an arrow leaves the open range */
-    EVENT_FLOW_STEP = 10, /* id = flow                                                      */
-    EVENT_FLOW_END = 11,  /* id = flow: the arrow arrives                                   */
-    EVENT_TRACK_BEGIN = 12,  /* lane, name, attributes                                         */
+    EVENT_FLOW_STEP = 10, /* id = flow */
+    EVENT_FLOW_END = 11,  /* id = flow: the arrow arrives */
+    EVENT_TRACK_BEGIN = 12,  /* lane, name, attributes */
     EVENT_TRACK_END = 13,    /* lane: closes its innermost range */
-    EVENT_TRACK_MARK = 14,   /* lane, name, attributes                                         */
+    EVENT_TRACK_MARK = 14,   /* lane, name, attributes */
     EVENT_TRACK_HIDDEN = 15, /* lane: a begin that the filter holds back; not shown, but an
                               * EVENT_TRACK_END closes it */
     EVENT_SPAN = 16,    /* lane, name, attributes, end_ns, origin_ns: a complete span of work from
@@ -51,10 +51,10 @@ enum resume_flags {
 /* Minimum meaning of a kind, for readers that do not know the kind itself. Recordings store it for
  * each shape of events, so that a reader that drops a kind still counts right. */
 enum event_trait {
-    EVENT_OPENS = 1u << 0,   /* opens one more range of its thread */
-    EVENT_CLOSES = 1u << 1,  /* leaves event.depth ranges open, 0 if the event has no depth */
-    EVENT_CALL = 1u << 2,    /* stands for a call of the program, as losses and edges do not */
-    EVENT_HAS_END = 1u << 3, /* event.end_ns                                                      */
+    EVENT_OPENS = 1u << 0,    /* opens one more range of its thread */
+    EVENT_CLOSES = 1u << 1,   /* leaves event.depth ranges open, 0 if the event has no depth */
+    EVENT_CALL = 1u << 2,     /* stands for a call of the program, as losses and edges do not */
+    EVENT_HAS_END = 1u << 3,  /* event.end_ns */
     EVENT_OWN_TIME = 1u << 4, /* is not ordered by time with the other events of its thread */
     EVENT_GOES_ON = 1u << 5,  /* has EVENT_CONTINUES */
 };

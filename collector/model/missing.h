@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* What a recording lost, and API calls that had no or only part of their effect: for every output,
- * in one order and wording. Thread-safety: reads the trace only. */
+ * in one order and wording.
+ *
+ * Thread-safety: reads the trace only. */
 #ifndef ANNOT_MODEL_MISSING_H
 #define ANNOT_MODEL_MISSING_H
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Values at a stack: the activity of a thread at an instant on a CPU, a stretch off the CPU, or an
- * allocation, by its set. Stacks, frames and range paths are ordinals of model/stacks.h, threads
- * those of the trace. Times are CLOCK_MONOTONIC nanoseconds. Samples of one thread are in order of
- * time_ns, but those with an end are in order of their end. Thread-safety: plain data. */
+ * allocation, by its set.
+ *
+ * Stacks, frames and range paths are ordinals of model/stacks.h, threads those of the trace. Times
+ * are CLOCK_MONOTONIC nanoseconds. Samples of one thread are in order of time_ns, but those with an
+ * end are in order of their end. Thread-safety: plain data. */
 #ifndef ANNOT_MODEL_SAMPLE_H
 #define ANNOT_MODEL_SAMPLE_H
 
@@ -15,11 +17,13 @@
 /* ---- Sets -------------------------------------------------------------------------------------
  */
 
-/* Value types, and the sets of values that samples have. A sample belongs to a set, which gives the
- * number of its values, their types, and the meaning of its times. Readers go by types and flags,
- * never by a set's number: every value of type VALUE_TYPE_CPU is CPU time. Numbers below
- * VALUE_TYPE_OWN and SAMPLE_SET_OWN are the format's, the same in every recording; higher ones are
- * defined by each recording, with names. An undefined number has no type, no flag and no name. */
+/* Value types, and the sets of values that samples have.
+ *
+ * A sample belongs to a set, which gives the number of its values, their types, and the meaning of
+ * its times. Readers go by types and flags, never by a set's number: every value of type
+ * VALUE_TYPE_CPU is CPU time. Numbers below VALUE_TYPE_OWN and SAMPLE_SET_OWN are the format's, the
+ * same in every recording; higher ones are defined by each recording, with names. An undefined
+ * number has no type, no flag and no name. */
 
 /* Numbers are those of the recording format: explicit and append-only. */
 enum value_type_number {

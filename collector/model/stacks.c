@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Tables of stacks.h: entries in order of appearance, and an index by content. A stack costs its 8
- * bytes and about 6 of index. The index covers the entries up to `indexed` and is brought up to
- * date by the first look-up, so that readers, which only append, have no index. Forgotten stacks
- * leave the front of the table; ordinals go on. Invariant: an entry's parent has a smaller ordinal,
- * so walks towards the root end. Thread-safety: none. */
+/* Tables of stacks.h: entries in order of appearance, and an index by content.
+ *
+ * A stack costs its 8 bytes and about 6 of index. The index covers the entries up to `indexed` and
+ * is brought up to date by the first look-up, so that readers, which only append, have no index.
+ * Forgotten stacks leave the front of the table; ordinals go on. Invariant: an entry's parent has a
+ * smaller ordinal, so walks towards the root end. Thread-safety: none. */
 #include "stacks.h"
 
 #include "hash.h"

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Modules, sources, labels, frames, stacks and range paths of a recording, each kept once. A frame
- * is a place in code, and its label the function that the place belongs to. A stack is a tree node:
- * a frame and the stack that called it; so is a range path: a name and the path around it. Ordinal
- * 0 of each is the empty entry and the parent of every root. Entries never change, except labels of
- * frames, which may come late. The store writes new entries at each of its turns; after that stacks
- * may be forgotten. Thread-safety: none. */
+/* Modules, sources, labels, frames, stacks and range paths of a recording, each kept once.
+ *
+ * A frame is a place in code, and its label the function that the place belongs to. A stack is a
+ * tree node: a frame and the stack that called it; so is a range path: a name and the path around
+ * it. Ordinal 0 of each is the empty entry and the parent of every root. Entries never change,
+ * except labels of frames, which may come late. The store writes new entries at each of its turns;
+ * after that stacks may be forgotten. Thread-safety: none. */
 #ifndef ANNOT_MODEL_STACKS_H
 #define ANNOT_MODEL_STACKS_H
 
@@ -16,8 +17,8 @@ enum frame_kind {
     FRAME_NATIVE = 1,
     FRAME_PYTHON = 2,
     FRAME_KERNEL = 3,
-    FRAME_JIT = 4,       /* named by /tmp/perf-PID.map, or anonymous code          */
-    FRAME_COLLECTOR = 5, /* an interpreter's garbage collector                      */
+    FRAME_JIT = 4,       /* named by /tmp/perf-PID.map, or anonymous code */
+    FRAME_COLLECTOR = 5, /* an interpreter's garbage collector */
     FRAME_NOTE = 6,      /* no frame: describes a gap, "[stack cut: no unwind table]" */
 };
 

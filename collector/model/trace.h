@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* State of a recording besides its events: strings, processes, threads, losses, the session. Built
- * by the intake while recording and by the store's reader from a file. Ordinals count from 0 in
- * order of appearance and never change; entries only gain information. String ordinal 0 is the
+/* State of a recording besides its events: strings, processes, threads, losses, the session.
+ *
+ * Built by the intake while recording and by the store's reader from a file. Ordinals count from 0
+ * in order of appearance and never change; entries only gain information. String ordinal 0 is the
  * empty string. Each change of an entry raises its `revision`; the store's writer writes entries
- * with a new revision again. Thread-safety: none; one owner at a time. */
+ * with a new revision again.
+ *
+ * Thread-safety: none; one owner at a time. */
 #ifndef ANNOT_MODEL_TRACE_H
 #define ANNOT_MODEL_TRACE_H
 
@@ -12,12 +15,12 @@
 #include <stdbool.h>
 
 enum process_end {
-    PROCESS_RUNNING = 0,        /* still running when the recording ended             */
-    PROCESS_EXITED = 1,         /* end_value = exit status                            */
-    PROCESS_SIGNALED = 2,       /* end_value = signal                                 */
+    PROCESS_RUNNING = 0,        /* still running when the recording ended */
+    PROCESS_EXITED = 1,         /* end_value = exit status */
+    PROCESS_SIGNALED = 2,       /* end_value = signal */
     PROCESS_EXITED_ORDERLY = 3, /* ran its exit handlers; the status is unknown */
     PROCESS_VANISHED = 4,       /* ended by a signal or _exit; the status is unknown */
-    PROCESS_EXEC = 5,           /* replaced itself by another program                 */
+    PROCESS_EXEC = 5,           /* replaced itself by another program */
 };
 
 /* API calls without effect by contract; numbers of the wire. */

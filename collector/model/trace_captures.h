@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Times when processes recorded, if `--capture-range` restricted them. Thread-safety: none; one
- * owner at a time. */
+/* Times when processes recorded, if `--capture-range` restricted them.
+ *
+ * Thread-safety: none; one owner at a time. */
 #ifndef ANNOT_MODEL_TRACE_CAPTURES_H
 #define ANNOT_MODEL_TRACE_CAPTURES_H
 

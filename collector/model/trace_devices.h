@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Identity of a machine's devices across numberings. A program numbers those that it may use (CUDA:
- * in an order that its environment decides), the driver all of the machine. Both report the
- * device's UUID and its place on the PCI bus. These link the driver's counters of a device to the
- * lane of a program. Thread-safety: none. */
+/* Identity of a machine's devices across numberings.
+ *
+ * A program numbers those that it may use (CUDA: in an order that its environment decides), the
+ * driver all of the machine. Both report the device's UUID and its place on the PCI bus. These link
+ * the driver's counters of a device to the lane of a program. Thread-safety: none. */
 #ifndef ANNOT_TRACE_DEVICES_H
 #define ANNOT_TRACE_DEVICES_H
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Display names of processes, threads and functions. A command line becomes the program, or for
- * interpreters program and script. A forked child is "(worker N)" of the program it was forked
- * from, counted by start among similar siblings; a worker of a worker is "(worker N.M)". Foreign
- * recordings may hold cycles: every walk upwards is bounded. Thread-safety: reads the trace
- * only. */
+/* Display names of processes, threads and functions.
+ *
+ * A command line becomes the program, or for interpreters program and script. A forked child is
+ * "(worker N)" of the program it was forked from, counted by start among similar siblings; a worker
+ * of a worker is "(worker N.M)". Foreign recordings may hold cycles: every walk upwards is bounded.
+ * Thread-safety: reads the trace only. */
 #include "sample.h"
 #include "stacks.h"
 #include "text.h"
@@ -19,9 +20,9 @@ enum { WORD_SIZE = 4096, WORDS_MAX = 64, GENERATIONS_MAX = 8, PLACE_SIZE = 512 }
 enum role {
     ROLE_PROGRAM,
     ROLE_FORKED,     /* runs its parent's program */
-    ROLE_SPAWNED,    /* multiprocessing, start method spawn   */
-    ROLE_FORKSERVER, /* multiprocessing's server of forks     */
-    ROLE_TRACKER,    /* multiprocessing's resource tracker    */
+    ROLE_SPAWNED,    /* multiprocessing, start method spawn */
+    ROLE_FORKSERVER, /* multiprocessing's server of forks */
+    ROLE_TRACKER,    /* multiprocessing's resource tracker */
 };
 
 /* The next word of a command line as a shell would split it; false at the end. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Files of other tools as recordings. Memory is bounded for files of any size: items to be sorted
- * that do not fit are kept in unnamed files in the output's folder. Thread-safety: one thread per
- * import. */
+/* Files of other tools as recordings.
+ *
+ * Memory is bounded for files of any size: items to be sorted that do not fit are kept in unnamed
+ * files in the output's folder. Thread-safety: one thread per import. */
 #ifndef ANNOT_IMPORT_H
 #define ANNOT_IMPORT_H
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Tokens of JSON: see json_reader.h. A token is in one piece of the input, so texts without
- * escapes, nearly all of them, are used in place. Structure is checked by depth. */
+/* Tokens of JSON: see json_reader.h.
+ *
+ * A token is in one piece of the input, so texts without escapes, nearly all of them, are used in
+ * place. Structure is checked by depth. */
 #include "json_reader.h"
 
 #include "input.h"

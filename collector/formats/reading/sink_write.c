@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The recording of the sorted events: see sink.h. Events come in order of time. Open ranges have
- * known ends, which are written when time reaches them. Events wait until there are many, then they
- * go to the writer thread by thread. */
+/* The recording of the sorted events: see sink.h.
+ *
+ * Events come in order of time. Open ranges have known ends, which are written when time reaches
+ * them. Events wait until there are many, then they go to the writer thread by thread. */
 #include "import.h"
 #include "sink.h"
 #include "text.h"

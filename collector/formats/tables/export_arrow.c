@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A table as an Arrow file (Feather version 2): record batches with buffers compressed with zstd. A
- * group of rows (columns.h) is a record batch. Memory: that group three times, and 24 bytes for
+/* A table as an Arrow file (Feather version 2): record batches with buffers compressed with zstd.
+ *
+ * A group of rows (columns.h) is a record batch. Memory: that group three times, and 24 bytes for
  * each written batch. Thread-safety: none. */
 #include "columns.h"
 

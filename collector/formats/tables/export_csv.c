@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* A table as lines: comma-separated values (RFC 4180, lines end in
- * ), and JSON objects. In CSV, an unknown value is an empty cell, an empty text is "". JSON objects
- * omit unknown values; integers beyond 2^53 are still numbers. Thread-safety: none. */
+/* A table as lines: comma-separated values (RFC 4180, lines end in \n), and JSON objects.
+ *
+ * In CSV, an unknown value is an empty cell, an empty text is "". JSON objects omit unknown values;
+ * integers beyond 2^53 are still numbers. Thread-safety: none. */
 #include "byte_words.h"
 #include "export_rows.h"
 #include "json_writer.h"

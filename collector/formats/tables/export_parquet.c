@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* A table as a Parquet file: texts as dictionaries, integers as differences, pages compressed with
- * zstd. A group of rows (columns.h) is written column by column. Memory: that group, and 2 KiB for
- * each written group. Thread-safety: none. */
+ * zstd.
+ *
+ * A group of rows (columns.h) is written column by column. Memory: that group, and 2 KiB for each
+ * written group. Thread-safety: none. */
 #include "columns.h"
 #include "out_stream.h"
 #include "varint.h"

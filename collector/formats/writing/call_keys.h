@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Functions and callers by the key of other programs: file, line and name. Functions with equal
- * keys become one. The name shows if its numbers contain an estimate. Memory: 100 bytes a function,
- * 60 a caller. Thread-safety: one thread per object. */
+/* Functions and callers by the key of other programs: file, line and name.
+ *
+ * Functions with equal keys become one. The name shows if its numbers contain an estimate. Memory:
+ * 100 bytes a function, 60 a caller. Thread-safety: one thread per object. */
 #ifndef ANNOT_CALL_KEYS_H
 #define ANNOT_CALL_KEYS_H
 

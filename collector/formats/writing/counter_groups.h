@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Counters for viewers: series of one group together, and units. The series of a group are recorded
- * at one instant, as consecutive counters "GROUP/SERIES". A slash alone makes no group:
- * "requests/s" is a counter. Thread-safety: one thread per object. */
+/* Counters for viewers: series of one group together, and units.
+ *
+ * The series of a group are recorded at one instant, as consecutive counters "GROUP/SERIES". A
+ * slash alone makes no group: "requests/s" is a counter. Thread-safety: one thread per object. */
 #ifndef ANNOT_COUNTER_GROUPS_H
 #define ANNOT_COUNTER_GROUPS_H
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Exporters: one file per format with one const struct, chosen by name or by file extension. An
- * exporter is a sink of one reading (read/pass.h): it receives spans, marks, counters, gaps and
+/* Exporters: one file per format with one const struct, chosen by name or by file extension.
+ *
+ * An exporter is a sink of one reading (read/pass.h): it receives spans, marks, counters, gaps and
  * samples, and writes into a stream (base/out_stream.h). It never sees a ring or a recording file.
  * Adding one: docs/extending.md. */
 #ifndef ANNOT_EXPORT_H

@@ -61,10 +61,11 @@ void track_facts_init(struct track_facts *facts, const struct track_groups *grou
 
 /* ---- Key-values ----------------------------------------------------------------------------- */
 
-/* Key-values of events as arguments of viewers: their names, and log messages. Viewers keep one
- * argument of a name: a second one silently replaces the first. So a key that is repeated in an
- * event, or that equals the name of one of annot's arguments, gets a number after it, and an empty
- * key gets a text. Thread-safety: one thread per object. */
+/* Key-values of events as arguments of viewers: their names, and log messages.
+ *
+ * Viewers keep one argument of a name: a second one silently replaces the first. So a key that is
+ * repeated in an event, or that equals the name of one of annot's arguments, gets a number after
+ * it, and an empty key gets a text. Thread-safety: one thread per object. */
 
 struct export_key {
     const char *text; /* never empty */

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Process and thread numbers for formats that use them as identity. A pid is not unique: it is
- * reused, and namespaces repeat it; so is a tid. Viewers take equal numbers for the same thing and
- * would draw one over the other. So each number here is unique in the recording: the real one if it
- * is free (processes first, then threads, by order), else one from EXPORT_SYNTHETIC_ID on, with the
- * real one in the label. A thread with a tid already used in its process gets a separate track in
- * the same way. The main thread has its process's number, as on Linux. Thread-safety: constant
- * after init, except next_synthetic. */
+/* Process and thread numbers for formats that use them as identity.
+ *
+ * A pid is not unique: it is reused, and namespaces repeat it; so is a tid. Viewers take equal
+ * numbers for the same thing and would draw one over the other. So each number here is unique in
+ * the recording: the real one if it is free (processes first, then threads, by order), else one
+ * from EXPORT_SYNTHETIC_ID on, with the real one in the label. A thread with a tid already used in
+ * its process gets a separate track in the same way. The main thread has its process's number, as
+ * on Linux. Thread-safety: constant after init, except next_synthetic. */
 #ifndef ANNOT_EXPORT_IDS_H
 #define ANNOT_EXPORT_IDS_H
 

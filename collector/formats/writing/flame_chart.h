@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Spans made of the samples of a thread: its stack over time, as far as sampled. A function is open
- * from the first sample that has it at its place in the stack to the first that lacks it. While the
- * thread waits, the functions that wait stay open. From the end of a wait to the next sample, the
- * functions on both stacks are open, or the outermost of the wait. A thread is shown without a
- * break until its end, so the outermost functions add up to the time that it ran, waited and could
- * have run (thread_states.h). If a recording has no waits, and the next sample is more than two
- * periods away, all functions end. Thread-safety: one thread per object. */
+/* Spans made of the samples of a thread: its stack over time, as far as sampled.
+ *
+ * A function is open from the first sample that has it at its place in the stack to the first that
+ * lacks it. While the thread waits, the functions that wait stay open. From the end of a wait to
+ * the next sample, the functions on both stacks are open, or the outermost of the wait. A thread is
+ * shown without a break until its end, so the outermost functions add up to the time that it ran,
+ * waited and could have run (thread_states.h). If a recording has no waits, and the next sample is
+ * more than two periods away, all functions end. Thread-safety: one thread per object. */
 #ifndef ANNOT_FLAME_CHART_H
 #define ANNOT_FLAME_CHART_H
 

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Points of flows become arrows, the same in each format. An arrow goes from a begin or a step to
- * each later step and end of that flow, up to the next begin or step: a flow with a reused number
- * starts anew, and several ends are all reached. The result is numbers of arrows, each at two
- * points; a point without another end has no arrow. As points come in the order of collection, they
- * are kept (32 bytes each) until all have come, or FLOW_POINTS_MAX of them; then complete flows are
- * handed out, incomplete ones stay. Thread-safety: one thread per object. */
+/* Points of flows become arrows, the same in each format.
+ *
+ * An arrow goes from a begin or a step to each later step and end of that flow, up to the next
+ * begin or step: a flow with a reused number starts anew, and several ends are all reached. The
+ * result is numbers of arrows, each at two points; a point without another end has no arrow. As
+ * points come in the order of collection, they are kept (32 bytes each) until all have come, or
+ * FLOW_POINTS_MAX of them; then complete flows are handed out, incomplete ones stay. Thread-safety:
+ * one thread per object. */
 #ifndef ANNOT_FLOW_ARROWS_H
 #define ANNOT_FLOW_ARROWS_H
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Puts ranges that may overlap onto shelves on which they don't. Each range takes the lowest shelf
- * that is free at its start. Ranges may come in any order; the closer to the order of their ends,
- * the fewer shelves. A tree of the shelves' ends finds the shelf in O(log n). Thread-safety: none.
- * `{0}` is empty. */
+/* Puts ranges that may overlap onto shelves on which they don't.
+ *
+ * Each range takes the lowest shelf that is free at its start. Ranges may come in any order; the
+ * closer to the order of their ends, the fewer shelves. A tree of the shelves' ends finds the shelf
+ * in O(log n). Thread-safety: none. `{0}` is empty. */
 #ifndef ANNOT_SHELVES_H
 #define ANNOT_SHELVES_H
 
@@ -39,12 +40,13 @@ void shelves_fini(struct shelves *shelves);
 
 /* ---- Groups of tracks ------------------------------------------------------------------------ */
 
-/* The tracks of a recording as groups in a viewer, so that 100,000 of them stay usable. Tracks of
- * one name below the same parent share a group. Names that differ only in numbers ("request 17")
- * have separate groups up to TRACK_NAMES_MAX of them, else they share one ("request #"). Beyond
- * TRACK_GROUPS_MAX groups the rest is together in "other tracks". A group has as many shelves as
- * its ranges overlap; ranges nested inside of a range of a track are on that range's shelf.
- * Children of a track are below its group. Thread-safety: none. */
+/* The tracks of a recording as groups in a viewer, so that 100,000 of them stay usable.
+ *
+ * Tracks of one name below the same parent share a group. Names that differ only in numbers
+ * ("request 17") have separate groups up to TRACK_NAMES_MAX of them, else they share one ("request
+ * #"). Beyond TRACK_GROUPS_MAX groups the rest is together in "other tracks". A group has as many
+ * shelves as its ranges overlap; ranges nested inside of a range of a track are on that range's
+ * shelf. Children of a track are below its group. Thread-safety: none. */
 
 enum {
     TRACK_NAMES_MAX = 32,

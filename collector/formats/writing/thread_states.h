@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Activity of a thread as consecutive stretches: it ran, could have run, or waited. Needs a
- * recording with waits. A thread runs between two stretches off the CPU, from its first known time
- * until its end. Thread-safety: one thread per object. */
+/* Activity of a thread as consecutive stretches: it ran, could have run, or waited.
+ *
+ * Needs a recording with waits. A thread runs between two stretches off the CPU, from its first
+ * known time until its end. Thread-safety: one thread per object. */
 #ifndef ANNOT_THREAD_STATES_H
 #define ANNOT_THREAD_STATES_H
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Finds the times when the processes of a recording with --capture-range recorded: while a range of
  * that name was open in them. The begins and ends of those ranges are on all threads, so all events
- * are read once, before samples are. Counts like the program (libannot/src/watched.c): ranges of
- * all threads, on the stack or with an id; a forked child begins with those that were open where it
- * was forked. */
+ * are read once, before samples are.
+ *
+ * Counts like the program (libannot/src/watched.c): ranges of all threads, on the stack or with an
+ * id; a forked child begins with those that were open where it was forked. */
 #include "captures.h"
 
 #include "pass_state.h"

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Samples wait on the lane of their thread for its events of that time, which give the open ranges,
- * their agreement with the path read, and the off-CPU time. Before an event changes the open
- * ranges, the lane is compared with the samples nearby. Stretches off the CPU add up lane by lane;
- * their overlap with a range is the difference of two such sums. Thread-safety: none. */
+ * their agreement with the path read, and the off-CPU time.
+ *
+ * Before an event changes the open ranges, the lane is compared with the samples nearby. Stretches
+ * off the CPU add up lane by lane; their overlap with a range is the difference of two such sums.
+ * Thread-safety: none. */
 #include "lane_samples.h"
 
 #include "origins.h"

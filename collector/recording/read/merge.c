@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Waiting items are in runs, each in order of time; a heap holds the first of each run. As long as
- * the next item of a run is before all other runs, the heap stays unchanged. Events: the run of a
- * thread continues with its next batch. An event out of order within a thread begins another run,
- * so that the output equals a stable sort. Samples: a few runs are open at once; each sample is
- * appended to one with an end that is not later. Thread-safety: none. */
+ * the next item of a run is before all other runs, the heap stays unchanged.
+ *
+ * Events: the run of a thread continues with its next batch. An event out of order within a thread
+ * begins another run, so that the output equals a stable sort. Samples: a few runs are open at
+ * once; each sample is appended to one with an end that is not later. Thread-safety: none. */
 #include "merge.h"
 
 #include "pass_state.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The ranges open on a lane: pushed, popped, and reported to the sinks of a pass. Thread-safety:
- * one thread per object. */
+/* The ranges open on a lane: pushed, popped, and reported to the sinks of a pass.
+ *
+ * Thread-safety: one thread per object. */
 #ifndef ANNOT_OPEN_RANGES_H
 #define ANNOT_OPEN_RANGES_H
 

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Launches of queued work: the ranges that the launching thread had open at the origin of a span,
- * and its stack, if it was sampled there. Spans come late, after their thread has advanced, so each
- * thread of a process with queues keeps notes: the path from each time on, and the stacks sampled
- * at launches. A span that comes before its thread has reached its origin waits for that. The path
- * open at the fork of a process is around all its launches. Memory: 8 bytes a change of a path, 64
- * MiB at most; a thread that would need more forgets the older half, and spans launched then have
- * no path. Spans wait like samples, SAMPLES_WAITING_MAX at most. Thread-safety: none. */
+ * and its stack, if it was sampled there.
+ *
+ * Spans come late, after their thread has advanced, so each thread of a process with queues keeps
+ * notes: the path from each time on, and the stacks sampled at launches. A span that comes before
+ * its thread has reached its origin waits for that. The path open at the fork of a process is
+ * around all its launches. Memory: 8 bytes a change of a path, 64 MiB at most; a thread that would
+ * need more forgets the older half, and spans launched then have no path. Spans wait like samples,
+ * SAMPLES_WAITING_MAX at most. Thread-safety: none. */
 #include "origins.h"
 
 #include "lane_samples.h"

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Puts spans that an outside observer reports of a thread between the thread's own events. They
- * come late and in any order. So all events of a thread with such spans (trace_thread.probed) wait
- * here until no earlier one can come, or too many wait. Then they go on in order of time: at equal
- * times ends of spans first, then the thread's own events, then spans, the longest first. Each span
- * is followed by an EVENT_SPAN_END at its end. A range that begins inside of a span may outlast it;
- * the waiting events show if it does: its EVENT_PUSH goes on with an end_ns, its earliest end.
- * Threads without such spans pass through uncopied. Thread-safety: none. */
+/* Puts spans that an outside observer reports of a thread between the thread's own events.
+ *
+ * They come late and in any order. So all events of a thread with such spans (trace_thread.probed)
+ * wait here until no earlier one can come, or too many wait. Then they go on in order of time: at
+ * equal times ends of spans first, then the thread's own events, then spans, the longest first.
+ * Each span is followed by an EVENT_SPAN_END at its end.
+ *
+ * A range that begins inside of a span may outlast it; the waiting events show if it does: its
+ * EVENT_PUSH goes on with an end_ns, its earliest end. Threads without such spans pass through
+ * uncopied. Thread-safety: none. */
 #include "own_spans.h"
 
 #include "pass_state.h"

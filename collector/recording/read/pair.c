@@ -477,9 +477,11 @@ int pair_finish_thread(struct pass *pass, uint32_t thread)
 
 /* ---- Pair run -------------------------------------------------------------------------------- */
 
-/* Runs of matching pushes and pops. Nearly all events are matching pushes and pops without
- * key-values, of threads without samples, in a selection of all: here they take a third of the time
- * of the others. Meanwhile the state of the lane is in registers. Thread-safety: none. */
+/* Runs of matching pushes and pops.
+ *
+ * Nearly all events are matching pushes and pops without key-values, of threads without samples, in
+ * a selection of all: here they take a third of the time of the others. Meanwhile the state of the
+ * lane is in registers. Thread-safety: none. */
 
 struct pair_run {
     struct pass *pass;

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* One reading of a recording: events and samples go in, finished items go out to any number of
- * sinks. Pushes are paired with pops, starts with ends, begins of tracks with their ends; samples
- * get the path of open ranges, spans the time in which their thread did not run. Selections are
- * applied here, so all outputs agree on every duration and sum. By default, items of one lane come
- * in its order, and lanes in any: that needs no sorting. A sink may request order of time between
- * lanes. Memory: the open ranges; samples waiting for their lane's events; events of tracks and, in
- * order of time, all events until no earlier one can come. Foreign times are taken as they are:
- * late items are reported late and counted. Thread-safety: one thread per object. */
+ * sinks.
+ *
+ * Pushes are paired with pops, starts with ends, begins of tracks with their ends; samples get the
+ * path of open ranges, spans the time in which their thread did not run. Selections are applied
+ * here, so all outputs agree on every duration and sum.
+ *
+ * By default, items of one lane come in its order, and lanes in any: that needs no sorting. A sink
+ * may request order of time between lanes. Memory: the open ranges; samples waiting for their
+ * lane's events; events of tracks and, in order of time, all events until no earlier one can come.
+ * Foreign times are taken as they are: late items are reported late and counted. Thread-safety: one
+ * thread per object. */
 #ifndef ANNOT_READ_PASS_H
 #define ANNOT_READ_PASS_H
 
@@ -19,13 +23,13 @@
 
 enum item_kind {
     ITEM_OPENED = 0, /* a range began, inside `depth` others of its lane */
-    ITEM_SPAN,       /* it ended: children before parents, within a lane ordered by end           */
-    ITEM_INSTANT,    /* a mark                                                                    */
+    ITEM_SPAN,       /* it ended: children before parents, within a lane ordered by end */
+    ITEM_INSTANT,    /* a mark */
     ITEM_COUNTER,
     ITEM_FLOW,   /* a point of a flow, unpaired */
-    ITEM_LOST,   /* a gap, after the ranges that it ended                                         */
-    ITEM_EDGE,   /* recording was off until then; follows the pushed ranges that it ended, or in
-                  * order of time everything */
+    ITEM_LOST,   /* a gap, after the ranges that it ended */
+    ITEM_EDGE,   /* recording was off until then; after the pushed ranges that it ended; in order of
+                  * time, after all ranges that it ended */
     ITEM_ORPHAN, /* an end without a begin. LANE_PROCESS: its start may still come, from another
                   * thread: the span then has ITEM_END_TOLD */
     ITEM_SAMPLE,

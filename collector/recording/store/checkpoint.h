@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Open ranges at a place in the recording: all that a reader would have learned from the events
  * before it. A CHECKPOINT stores that as events, so that a reader which begins there follows the
- * same rules as one that has read all before. Updated while events are written: the open pushed
- * ranges of each thread, starts without an end and ends without a start. The open ranges of tracks
- * depend on the order of time between threads, which is still unknown: after the first event of a
- * track there are no more checkpoints. Thread-safety: none. */
+ * same rules as one that has read all before.
+ *
+ * Updated while events are written: the open pushed ranges of each thread, starts without an end
+ * and ends without a start. The open ranges of tracks depend on the order of time between threads,
+ * which is still unknown: after the first event of a track there are no more checkpoints.
+ * Thread-safety: none. */
 #ifndef ANNOT_CHECKPOINT_H
 #define ANNOT_CHECKPOINT_H
 

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Chunks on their way into the file, in the order in which they were put: compressed, sealed,
- * written. This happens in the call that puts them, or, after chunk_queue_beside, on a separate
- * thread, so that neither compression nor a stalled disk blocks the caller. The queue does not
- * interpret chunks. One write per chunk, always at the end of the file, which may change. The first
- * error sticks: the partly written chunk is cut off again, and no more chunks are written.
- * Thread-safety: one caller; the thread is internal to the queue. */
+ * written.
+ *
+ * This happens in the call that puts them, or, after chunk_queue_beside, on a separate thread, so
+ * that neither compression nor a stalled disk blocks the caller. The queue does not interpret
+ * chunks. One write per chunk, always at the end of the file, which may change. The first error
+ * sticks: the partly written chunk is cut off again, and no more chunks are written. Thread-safety:
+ * one caller; the thread is internal to the queue. */
 #ifndef ANNOT_CHUNK_QUEUE_H
 #define ANNOT_CHUNK_QUEUE_H
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Definitions: the contents of a trace, as entries of a DEFINITIONS chunk. Each kind of definition
- * is one table of fields in definitions.c, which drives writing, reading and the checks of
- * references (fields.c). An entry holds up to STORE_ROWS_MAX definitions of consecutive ordinals,
- * column by column. To add a field: a row at the end of its table; a kind: a number in format.h and
- * a table. Thread-safety: none. */
+/* Definitions: the contents of a trace, as entries of a DEFINITIONS chunk.
+ *
+ * Each kind of definition is one table of fields in definitions.c, which drives writing, reading
+ * and the checks of references (fields.c). An entry holds up to STORE_ROWS_MAX definitions of
+ * consecutive ordinals, column by column. To add a field: a row at the end of its table; a kind: a
+ * number in format.h and a table. Thread-safety: none. */
 #ifndef ANNOT_STORE_DEFINITIONS_H
 #define ANNOT_STORE_DEFINITIONS_H
 
@@ -18,16 +19,16 @@ enum field_kind {
     FIELD_SIGNED,
     FIELD_TIME,     /* signed, within STORE_TIME_MAX: of the host's clock; 0: unknown */
     FIELD_DURATION, /* likewise, of no clock */
-    FIELD_FLAG,     /* bool                          */
-    FIELD_TEXT,     /* {bytes, length}               */
+    FIELD_FLAG,     /* bool */
+    FIELD_TEXT,     /* {bytes, length} */
     FIELD_BYTES,
 };
 
 /* Null value of a field that refers to another table. */
 enum field_reference {
     REFERENCE_ORDINAL = 0, /* 0, the empty entry of that table */
-    REFERENCE_NEXT,        /* 0; else 1 + ordinal                         */
-    REFERENCE_SIGNED,      /* -1                                          */
+    REFERENCE_NEXT,        /* 0; else 1 + ordinal */
+    REFERENCE_SIGNED,      /* -1 */
     REFERENCE_NEEDED,      /* cannot be null: a missing entry is made */
     REFERENCE_NUMBER,      /* 0; undefined numbers are kept */
 };

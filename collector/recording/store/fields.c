@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Definitions from and to columns, driven by the tables of definitions.c. Foreign bytes: an entry
- * is bounded by its length and by STORE_ROWS_MAX; its first column has at least a byte per
- * definition, so that few bytes cannot make many definitions; unknown numbers and further columns
- * are skipped; and gaps in ordinals are limited to the size of a damaged chunk. Thread-safety:
- * none. */
+/* Definitions from and to columns, driven by the tables of definitions.c.
+ *
+ * Foreign bytes: an entry is bounded by its length and by STORE_ROWS_MAX; its first column has at
+ * least a byte per definition, so that few bytes cannot make many definitions; unknown numbers and
+ * further columns are skipped; and gaps in ordinals are limited to the size of a damaged chunk.
+ * Thread-safety: none. */
 #include "fields.h"
 
 #include "definitions.h"

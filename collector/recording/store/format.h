@@ -17,18 +17,18 @@
     "AN"
 
 enum {
-    STORE_HEADER_SIZE = 64, /* of the file and of a chunk                         */
+    STORE_HEADER_SIZE = 64, /* of the file and of a chunk */
     STORE_HEADER_SIZE_MAX = 4096,
-    STORE_RAW_MAX = 8 << 20,        /* a chunk's payload, uncompressed                    */
+    STORE_RAW_MAX = 8 << 20,        /* a chunk's payload, uncompressed */
     STORE_STORED_MAX = 9 << 20,     /* stored in the file */
-    STORE_RAW_TARGET = 1 << 20,     /* a writer ends the chunk at this size               */
-    STORE_BATCH_MAX = 65536,        /* events                                             */
-    STORE_BATCH_ARGS_MAX = 65536,   /* key-values of a batch                              */
-    STORE_SHAPES_MAX = 16384,       /* in the dictionary of an EVENTS chunk               */
+    STORE_RAW_TARGET = 1 << 20,     /* a writer ends the chunk at this size */
+    STORE_BATCH_MAX = 65536,        /* events */
+    STORE_BATCH_ARGS_MAX = 65536,   /* key-values of a batch */
+    STORE_SHAPES_MAX = 16384,       /* in the dictionary of an EVENTS chunk */
     STORE_SHAPE_ARGS_MAX = 65536,   /* key-values of all its shapes together */
-    STORE_STRING_MAX = 1 << 20,     /* bytes                                              */
-    STORE_SAMPLE_SHAPES_MAX = 1024, /* in the dictionary of a SAMPLES chunk              */
-    STORE_ROWS_MAX = 4096,          /* definitions in one entry                           */
+    STORE_STRING_MAX = 1 << 20,     /* bytes */
+    STORE_SAMPLE_SHAPES_MAX = 1024, /* in the dictionary of a SAMPLES chunk */
+    STORE_ROWS_MAX = 4096,          /* definitions in one entry */
 };
 
 /* Times lie within +-(2^62 - 1) ns (146 years), so that differences of any two fit 64 bits. Readers
@@ -104,9 +104,9 @@ struct store_events_header {
     uint32_t event_count;
     uint32_t batches_size;  /* thread, count, source: one entry a batch */
     uint32_t tokens_size;   /* one or two bytes an event: its shape */
-    uint32_t controls_size; /* two bits an event: length of its time                        */
-    uint32_t times_size;    /* differences of times                                         */
-    uint32_t extras_size;   /* new shapes, values, ids                                      */
+    uint32_t controls_size; /* two bits an event: length of its time */
+    uint32_t times_size;    /* differences of times */
+    uint32_t extras_size;   /* new shapes, values, ids */
 };
 
 /* Fields of a shape in the extras: lane and origin, then the others in this order. Each unknown bit
@@ -114,20 +114,20 @@ struct store_events_header {
  * and of each of its events. */
 enum store_shape_fields {
     STORE_FIELD_COLOR = 1u << 0,         /* the shape has a colour; no bytes per event */
-    STORE_FIELD_DEPTH = 1u << 1,         /* depth, varint                                   */
+    STORE_FIELD_DEPTH = 1u << 1,         /* depth, varint */
     STORE_FIELD_DEPTH_IMPLIED = 1u << 2, /* depth is one less than before; no bytes in extras */
-    STORE_FIELD_ID = 1u << 3,            /* difference to the chunk's last id, signed       */
-    STORE_FIELD_END = 1u << 4,           /* end_ns - time_ns less the shape's last, signed  */
+    STORE_FIELD_ID = 1u << 3,            /* difference to the chunk's last id, signed */
+    STORE_FIELD_END = 1u << 4,           /* end_ns - time_ns less the shape's last, signed */
     STORE_FIELD_SHAPE_ID = 1u << 5,      /* also an id: difference to the shape's last one */
-    STORE_FIELD_VALUE = 1u << 6,         /* by value kind, against the shape's last value   */
-    STORE_FIELD_ARGS = 1u << 7,          /* values of the shape's key-values, likewise      */
-    STORE_FIELD_LANE = 1u << 8,          /* lane: difference to the shape's last one        */
+    STORE_FIELD_VALUE = 1u << 6,         /* by value kind, against the shape's last value */
+    STORE_FIELD_ARGS = 1u << 7,          /* values of the shape's key-values, likewise */
+    STORE_FIELD_LANE = 1u << 8,          /* lane: difference to the shape's last one */
     STORE_FIELD_ORIGIN = 1u << 9,        /* 0: without origin; else 1 + signed time_ns -
                                           * origin_ns */
     STORE_FIELD_CAUSE = 1u << 10,        /* the thread that caused it, minus the batch's: length,
                                           * and a signed number of so many bytes */
     STORE_FIELDS_KNOWN = (1u << 11) - 1,
-    STORE_FIELD_SIZED_SHIFT = 10, /* from this bit on they begin with their length   */
+    STORE_FIELD_SIZED_SHIFT = 10, /* from this bit on they begin with their length */
 };
 
 /* Tokens: 0 = a new shape follows in the extras; below this one byte, else two. */
@@ -145,10 +145,10 @@ enum store_sample_column {
     STORE_SAMPLE_CPUS = 3,
     STORE_SAMPLE_STACKS = 4,
     STORE_SAMPLE_PATHS = 5,
-    STORE_SAMPLE_ENDS = 6,   /* FIELD_END                                         */
-    STORE_SAMPLE_VALUES = 7, /* FIELD_VALUES, FIELD_PARTS                         */
-    STORE_SAMPLE_IDS = 8,    /* FIELD_ID                                          */
-    STORE_SAMPLE_EXTRAS = 9, /* new shapes, extensions                            */
+    STORE_SAMPLE_ENDS = 6,   /* FIELD_END */
+    STORE_SAMPLE_VALUES = 7, /* FIELD_VALUES, FIELD_PARTS */
+    STORE_SAMPLE_IDS = 8,    /* FIELD_ID */
+    STORE_SAMPLE_EXTRAS = 9, /* new shapes, extensions */
     STORE_SAMPLE_COLUMNS = 10,
 };
 
@@ -160,12 +160,12 @@ struct store_samples_header {
 
 /* Unknown bits make the chunk unreadable. */
 enum store_sample_fields {
-    STORE_SAMPLE_FIELD_END = 1u << 0,       /* end_ns - time_ns                            */
-    STORE_SAMPLE_FIELD_VALUES = 1u << 1,    /* all values; else the shape has them         */
+    STORE_SAMPLE_FIELD_END = 1u << 0,       /* end_ns - time_ns */
+    STORE_SAMPLE_FIELD_VALUES = 1u << 1,    /* all values; else the shape has them */
     STORE_SAMPLE_FIELD_PARTS = 1u << 2,     /* with END: all but the first value, which is the rest
                                              * of the time */
-    STORE_SAMPLE_FIELD_ID = 1u << 3,        /* difference to the chunk's last id, signed   */
-    STORE_SAMPLE_FIELD_EXTENSION = 1u << 6, /* length, and as many bytes: to be skipped    */
+    STORE_SAMPLE_FIELD_ID = 1u << 3,        /* difference to the chunk's last id, signed */
+    STORE_SAMPLE_FIELD_EXTENSION = 1u << 6, /* length, and as many bytes: to be skipped */
     STORE_SAMPLE_FIELDS_KNOWN = 15u | 1u << 6,
 };
 

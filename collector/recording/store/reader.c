@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Reading a recording: all definitions first, then batch by batch. Every byte is foreign. Memory:
- * one chunk, one batch, 20 bytes a thread, 88 or less a chunk. If a damaged chunk held events of a
- * thread, the next batch of that thread gives their number, and an EVENT_LOST of cause LOSS_CORRUPT
- * is put in their place. Thread-safety: none. */
+/* Reading a recording: all definitions first, then batch by batch.
+ *
+ * Every byte is foreign. Memory: one chunk, one batch, 20 bytes a thread, 88 or less a chunk. If a
+ * damaged chunk held events of a thread, the next batch of that thread gives their number, and an
+ * EVENT_LOST of cause LOSS_CORRUPT is put in their place. Thread-safety: none. */
 #include "reader.h"
 #include "reader_parts.h"
 

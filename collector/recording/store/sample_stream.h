@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The samples of a recording, chunk by chunk; part of a store_reader. Thread-safety: none. */
+/* The samples of a recording, chunk by chunk; part of a store_reader. Thread-safety: one thread per
+ * object. */
 #ifndef ANNOT_SAMPLE_STREAM_H
 #define ANNOT_SAMPLE_STREAM_H
 

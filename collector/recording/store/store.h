@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The recording: a file of self-delimiting, checksummed, zstd-compressed chunks.
- * docs/recording-format.md describes every byte. In a cut or damaged file, all whole chunks are
- * read, and the damage is listed. Thread-safety: one thread per object. */
+ * docs/recording-format.md describes every byte.
+ *
+ * In a cut or damaged file, all whole chunks are read, and the damage is listed. Thread-safety: one
+ * thread per object. */
 #ifndef ANNOT_STORE_H
 #define ANNOT_STORE_H
 

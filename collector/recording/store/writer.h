@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Writes a recording, or continues one. docs/recording-format.md describes every byte.
+ *
  * Thread-safety: one thread per object; after store_writer_beside an internal thread compresses and
  * writes. */
 #ifndef ANNOT_WRITER_H
