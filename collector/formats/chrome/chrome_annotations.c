@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Ranges on streams: see chrome_annotations.h. A launch is known when its work is told, after the
- * range around it has ended, and inner ranges end before outer ones. So both are kept, and joined
- * at the end; but of ranges without a launch so far only the last half million or more. */
+/* Ranges on streams: see chrome_annotations.h.
+ *
+ * A launch is known when its work is reported, after the range around it has ended, and inner
+ * ranges end before outer ones. So both are kept, and joined at the end; but of ranges without a
+ * launch so far only the last half million or more. */
 #include "chrome_annotations.h"
 
 #include "chrome_gpu.h"
@@ -13,11 +15,11 @@
 #include <string.h>
 
 enum {
-    RANGES_WINDOW = 1 << 20, /* not judged yet: 32 MiB */
-    LAUNCHES_MAX = 1 << 22,  /* 128 MiB; what is launched later is annotated with nothing */
+    RANGES_WINDOW = 1 << 20, /* not yet checked for launches: 32 MiB */
+    LAUNCHES_MAX = 1 << 22,  /* 128 MiB; later launches get no annotation */
 };
 
-/* What a range did on a queue, while the range is open or as a slice of it. */
+/* Extent of a range's work on a queue, while the range is open or as a slice of it. */
 struct extent {
     uint32_t range, queue; /* ordinals */
     uint32_t next;         /* of the same range: 1 + index; 0: the last */
@@ -28,7 +30,7 @@ struct extent {
 struct row {
     uint32_t queue, tid;
     int64_t last_begin_ns;
-    VEC(int64_t) ends; /* of what is open on it, outermost first */
+    VEC(int64_t) ends; /* of the slices open on it, outermost first */
 };
 
 struct open {
@@ -44,7 +46,7 @@ struct join {
     VEC(struct row) rows;
 };
 
-/* ---- What comes ------------------------------------------------------------------------------ */
+/* ---- Input ----------------------------------------------------------------------------------- */
 
 static int by_launch(const void *left, const void *right)
 {
@@ -75,7 +77,7 @@ static bool has_launch(const struct chrome_annotations *all, const struct chrome
            all->launches.items[low].origin_ns < range->end_ns;
 }
 
-/* Of the older half. */
+/* Drops ranges without launches among the older half. */
 static void forget_idle(struct chrome_annotations *all)
 {
     struct chrome_annotated *items = all->ranges.items;
@@ -125,9 +127,9 @@ int chrome_annotations_launch(struct chrome_gpu *gpu, const struct item *item,
     return vec_push(&all->launches, work) != 0 ? -ENOMEM : 0;
 }
 
-/* ---- Which range has which work -------------------------------------------------------------- */
+/* ---- Work of ranges -------------------------------------------------------------------------- */
 
-/* Widens what the innermost open range did on that queue. */
+/* Widens the extent of the innermost open range on that queue. */
 static int widen(struct join *join, const struct extent *by)
 {
     struct open *open = &join->open.items[join->open.count - 1];
@@ -150,7 +152,7 @@ static int widen(struct join *join, const struct extent *by)
     return 0;
 }
 
-/* What was done in a range was done in the one around it as well. */
+/* Work in a range is also work in the one around it. */
 static int close_range(struct join *join)
 {
     struct open open = join->open.items[--join->open.count];
@@ -164,7 +166,7 @@ static int close_range(struct join *join)
     return 0;
 }
 
-/* Those that have ended by then; all of another thread. */
+/* Closes the ranges that have ended by then; all of another thread. */
 static int close_ended(struct join *join, uint32_t thread, int64_t time_ns)
 {
     int error = 0;
@@ -235,7 +237,7 @@ static void describe_row(struct join *join, const struct row *row, size_t ordina
                                        .value = {.uint64 = queue->stream}});
 }
 
-/* Whether it lies inside of what is open there, or behind everything. */
+/* True if it lies inside of the open slice, or after all slices. */
 static bool fits(struct row *row, const struct extent *extent)
 {
     if (extent->begin_ns < row->last_begin_ns)
@@ -245,7 +247,7 @@ static bool fits(struct row *row, const struct extent *extent)
     return !row->ends.count || extent->end_ns <= row->ends.items[row->ends.count - 1];
 }
 
-/* The row for it, made if none is free; NULL: out of memory. */
+/* The row for it, added if all are taken; NULL: out of memory. */
 static struct row *find_row(struct join *join, const struct extent *extent)
 {
     size_t ordinal = 1;
@@ -303,7 +305,7 @@ static int by_range(const void *left, const void *right)
     return (a->depth > b->depth) - (a->depth < b->depth);
 }
 
-/* What is around others comes first; ranges of one thread are in its order already. */
+/* Outer extents first; ranges of one thread are already in order. */
 static int by_place(const void *left, const void *right)
 {
     const struct extent *a = left, *b = right;

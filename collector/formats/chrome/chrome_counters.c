@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Counters have numbers only: what the format's readers take for none is made one. */
+/* Counters are numbers: values that readers would not take as numbers are converted. */
 static struct fact value_fact(const struct event *event, const char *name)
 {
     struct fact fact = {.name = name, .kind = event->value_kind, .value = event->value};
@@ -68,7 +68,7 @@ static int run_name(struct chrome_counters *counters, const struct counter_run *
     return 0;
 }
 
-/* Where they stand; on a device instead of the thread, if it has a lane. */
+/* Place of a counter: a thread, or the device if it has a lane. */
 struct counter_place {
     const char *name;
     uint32_t pid; /* of the device */
@@ -124,7 +124,7 @@ static int put_run_at(struct chrome_counters *counters, const struct counter_run
     return error;
 }
 
-/* Of a device: beside the streams of each program that uses it. */
+/* For a counter of a device: beside the streams of each program that uses it. */
 static int put_on_devices(struct chrome_counters *counters, const struct counter_run *run,
                           bool *ret_placed)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Counters: an event of one argument, of a group one argument a series. The format knows no units:
- * that of a counter is the name of its argument, of a series it stands behind. JSON has no NaN and
- * no infinity: such values are left out and counted. */
+/* Counters: an event with one argument, for a group one argument a series. The format has no units:
+ * that of a counter is the name of its argument, that of a series is appended to its name. JSON has
+ * no NaN and no infinity: such values are left out and counted. */
 #ifndef ANNOT_CHROME_COUNTERS_H
 #define ANNOT_CHROME_COUNTERS_H
 
@@ -18,7 +18,7 @@ struct chrome_counters {
     struct chrome_writer *writer;
     struct chrome_gpu *gpu;
     struct counter_groups groups;
-    struct export_text label, series; /* of the one that is written */
+    struct export_text label, series; /* of the one being written */
     uint64_t left_out;                /* values */
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* See chrome_gpu.h. Complete events of one thread must nest or be apart: what overlaps on a
- * stream goes to another shelf, which is a thread of its own. */
+/* See chrome_gpu.h. Complete events of one thread must nest or be disjoint: overlapping ones of a
+ * stream go to another shelf, which is a separate thread. */
 #include "chrome_gpu.h"
 
 #include "chrome_annotations.h"
@@ -15,7 +15,7 @@
 
 /* ---- Devices and the rank, in the document --------------------------------------------------- */
 
-/* Where readers of torch.profiler expect devices: below all programs. */
+/* Rank at which readers of torch.profiler expect devices: below all programs. */
 enum { DEVICE_RANK = 5000000 };
 
 #define DAY_NS INT64_C(86400000000000)
@@ -65,7 +65,7 @@ uint32_t chrome_device_pid(struct chrome_gpu *gpu, uint32_t lane)
 
 /* ---- Marks ----------------------------------------------------------------------------------- */
 
-/* The lane is called as the mark is. */
+/* True if the lane has the name of the mark. */
 static bool is_lane_of(const struct trace *trace, uint32_t lane, const struct event *mark)
 {
     const struct trace_lane *entry = trace_lane_get(trace, lane);
@@ -125,8 +125,8 @@ bool chrome_put_rank(struct out_stream *out, const struct trace *trace,
     return true;
 }
 
-/* HolisticTraceAnalysis takes the files of all ranks for times since one instant. Since a day began
- * they fit into a double to the nanosecond. */
+/* HolisticTraceAnalysis compares times in the files of all ranks, so they count from a common
+ * instant. Times since the begin of a day fit into a double to the nanosecond. */
 void chrome_put_base(struct chrome_writer *writer)
 {
     const struct trace_session *session = trace_session_get(writer->trace);
@@ -178,14 +178,14 @@ void chrome_put_devices(struct chrome_gpu *gpu)
 
 #define AC2G "ac2g" /* from an asynchronous call to the GPU */
 
-/* Numbers of launches that say none, and of arrows beside the first of a launch. */
+/* Numbers of launches without one, and of arrows after the first of a launch. */
 #define OWN_LAUNCHES (UINT64_C(1) << 50)
 
 #define OWN_ARROWS (UINT64_C(1) << 51)
 
 enum { NAME_SIZE = 128, PATH_SIZE = 2048 };
 
-/* ---- Where they lie -------------------------------------------------------------------------- */
+/* ---- Places ---------------------------------------------------------------------------------- */
 
 static bool is_taken(const struct chrome_gpu *gpu, uint32_t pid, uint32_t tid)
 {
@@ -203,7 +203,7 @@ static uint32_t pid_of_process(const struct chrome_gpu *gpu, uint32_t process)
     return process < gpu->ids->process_count ? gpu->ids->pids[process] : 0;
 }
 
-/* The queue of a lane, made if new. NULL: out of memory. */
+/* The queue of a lane, added if new. NULL: out of memory. */
 static struct chrome_queue *find_queue(struct chrome_gpu *gpu, uint32_t lane)
 {
     const struct trace *trace = gpu->writer->trace;
@@ -286,7 +286,7 @@ static void add_word(struct text *text, const char *before, const char *word, co
                 behind);
 }
 
-/* "Memcpy HtoD (Pinned -> Device)", "Memset (Device)": readers tell copies by their names. */
+/* "Memcpy HtoD (Pinned -> Device)", "Memset (Device)": readers recognize copies by their names. */
 static void put_copy_name(struct chrome_gpu *gpu, enum queue_role role, const struct item *item)
 {
     const struct gpu_keys *keys = &gpu->keys;
@@ -316,7 +316,7 @@ static void put_number(struct chrome_gpu *gpu, const char *name, uint64_t number
         &(struct fact){.name = name, .kind = VALUE_UINT64, .value = {.uint64 = number}});
 }
 
-/* "64,1,1" as [64,1,1]. False: it is none. */
+/* "64,1,1" as [64,1,1]. False: another format. */
 static bool put_dimensions(struct chrome_gpu *gpu, const char *name, const char *text)
 {
     char json[64];
@@ -343,7 +343,7 @@ static bool put_known_value(struct chrome_gpu *gpu, const struct arg *value)
     };
     enum gpu_value kind = gpu_key_value(&gpu->keys, value->key);
     if (kind == GPU_VALUE_CORRELATION)
-        return true; /* told as the number of the launch */
+        return true; /* written as the number of the launch */
     if (!names[kind])
         return false;
     if (value->kind == VALUE_STRING)
@@ -363,7 +363,7 @@ static void put_values(struct chrome_gpu *gpu, const struct args *values)
 
 /* ---- Launches -------------------------------------------------------------------------------- */
 
-/* A call's number, unique in the recording: in each process the driver counts from 1. */
+/* A call's number, made unique in the recording: the driver counts from 1 in each process. */
 static uint64_t number_of_call(const struct chrome_gpu *gpu, uint32_t thread,
                                const struct args *args)
 {
@@ -408,7 +408,7 @@ static void put_waiting(struct chrome_gpu *gpu)
     gpu->waiting.count = 0;
 }
 
-/* A launch that comes first. */
+/* The first launch of its number. */
 static void add_launch(struct chrome_gpu *gpu, const struct chrome_launch *launch)
 {
     if (!gpu->has_calls)
@@ -438,7 +438,7 @@ static struct chrome_launch *find_launch(struct chrome_gpu *gpu, const struct ev
     return &gpu->launches[mixed >> 52];
 }
 
-/* The number of the launch of a span, whose mark is written with its first; 0: it is not known.
+/* The number of the launch of a span, with its mark written at the first one; 0: unknown.
  * *ret_arrow: the number of the arrow that leads to the span. */
 static uint64_t number_of_launch(struct chrome_gpu *gpu, const struct item *item,
                                  uint64_t *ret_arrow)
@@ -485,7 +485,7 @@ static void put_where(struct chrome_gpu *gpu, const struct chrome_queue *queue,
         put_number(gpu, "device", queue->device);
     if (queue->is_stream)
         put_number(gpu, "context", queue->context);
-    /* Readers take what has a stream for what the device did. */
+    /* Readers take events with a stream for work of the device. */
     if (queue->is_stream && gpu_role_is_launched(role))
         put_number(gpu, "stream", queue->stream);
 }

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* GPUs in the Chrome exporter.
  *
- * As torch.profiler writes them, so that readers of its files read these: a process for each
- * device, which has the device's number if no program has it as its pid; in it a thread for each
+ * Written like torch.profiler's files, so that readers of those read these: a process for each
+ * device, which has the device's number unless a program has it as its pid; in it a thread for each
  * stream, with the stream's number, and one more for each shelf; categories, names of copies and of
  * values as there. A launch is an instant of its thread; if its call is not in the recording, it is
- * a call without a duration, so that readers that join by the number of a call find one. Which of
- * both it is, is known when all calls have come: launches are kept until then, or
- * CHROME_LAUNCHES_MAX of them. An arrow leads from there to the launched work. Thread-safety: one
- * thread per object. */
+ * a call without a duration, so that readers that join by the number of a call find one. This is
+ * decided when all calls have come: launches are kept until then, or CHROME_LAUNCHES_MAX of them.
+ * An arrow leads from there to the launched work. Thread-safety: one thread per object. */
 #ifndef ANNOT_CHROME_GPU_H
 #define ANNOT_CHROME_GPU_H
 
@@ -32,16 +31,16 @@ struct trace;
 /* A lane of a GPU. */
 struct chrome_queue {
     uint32_t lane, pid, stream, context;
-    uint32_t device; /* its number; UINT32_MAX: not known */
+    uint32_t device; /* its number; UINT32_MAX: unknown */
     bool is_stream;
     struct shelves shelves;
     VEC(uint32_t) tids; /* of the shelves */
 };
 
-/* A device, and what a mark said of it. */
+/* A device, and the values of its mark. */
 struct chrome_device {
     uint32_t lane, pid, number;
-    struct arg values[GPU_VALUE_COUNT]; /* by enum gpu_value; kind 0: not told */
+    struct arg values[GPU_VALUE_COUNT]; /* by enum gpu_value; kind 0: not given */
 };
 
 struct chrome_launch {
@@ -61,40 +60,40 @@ struct chrome_gpu {
     VEC(struct chrome_device) devices;
     struct chrome_launch *launches;
     VEC(struct chrome_launch) waiting;
-    struct map64 calls; /* numbers of those that were met, while launches wait */
+    struct map64 calls; /* numbers of the calls seen, while launches wait */
     struct chrome_annotations annotations;
     uint64_t last_launch, last_arrow;
     int error; /* 0 or -ENOMEM: of calls */
 };
 
 enum {
-    CHROME_LAUNCHES = 1 << 12,     /* recent ones that are known again */
-    CHROME_LAUNCHES_MAX = 1 << 21, /* that wait for calls: 48 MiB */
+    CHROME_LAUNCHES = 1 << 12,     /* cache of recent ones */
+    CHROME_LAUNCHES_MAX = 1 << 21, /* waiting for calls: 48 MiB */
 };
 
 /* 0 or -ENOMEM; then fini all the same. */
 int chrome_gpu_init(struct chrome_gpu *gpu, struct chrome_writer *writer, struct export_ids *ids);
 void chrome_gpu_fini(struct chrome_gpu *gpu);
 
-/* What lies on queues. False: it is of no GPU, and not taken; *ret_error: 0 or -ENOMEM. */
+/* Takes items on queues. False: not of a GPU, and not taken; *ret_error: 0 or -ENOMEM. */
 bool chrome_gpu_take(struct chrome_gpu *gpu, const struct item *item, int *ret_error);
 
-/* The launches that wait. 0 or -ENOMEM. */
+/* Writes the waiting launches. 0 or -ENOMEM. */
 int chrome_gpu_finish(struct chrome_gpu *gpu);
 
-/* In place of chrome_attributes, of what lies on threads: calls to the driver as torch.profiler has
- * them; ranges without a category of their own are "user_annotation". */
+/* Replaces chrome_attributes for items on threads: calls to the driver as in torch.profiler; ranges
+ * without a category are "user_annotation". */
 void chrome_gpu_attributes(struct chrome_gpu *gpu, const struct event *event,
                            const struct args *values);
 
-/* A mark that may tell of a device. */
+/* A mark that may describe a device. */
 void chrome_gpu_mark(struct chrome_gpu *gpu, const struct event *event, const struct args *values);
 
-/* The process of a device, made if new. UINT32_MAX: out of memory. */
+/* The process of a device, added if new. UINT32_MAX: out of memory. */
 uint32_t chrome_device_pid(struct chrome_gpu *gpu, uint32_t lane);
 
-/* Members of the document, with commas behind and before them. Whether the rank is known; with
- * _put_base, what the file calls 0 is from here on when the day (UTC) began. */
+/* Members of the document, with commas after and before them. Returns true if the rank is known;
+ * after _put_base, time 0 of the file is the begin of the day (UTC). */
 bool chrome_put_rank(struct out_stream *out, const struct trace *trace,
                      const struct export_options *options);
 void chrome_put_base(struct chrome_writer *writer);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* See chrome_rows.h. Rows of samples are flame charts, and the states beside them. The format
- * has rows for threads only, so each is a thread of its own; viewers that go by sort indices put it
+/* See chrome_rows.h. Rows of samples are flame charts, and the states beside them. The format has
+ * rows for threads only, so each row is a separate thread; viewers that follow sort indices put it
  * below its thread. */
 #include "chrome_rows.h"
 
@@ -40,7 +40,7 @@ static struct chrome_row *describe_row(struct chrome_rows *rows, uint32_t thread
     return row;
 }
 
-/* What stands in the events of a row beside name and time. */
+/* The constant part of the events of a row, besides name and time. */
 static const char *place_of(struct chrome_rows *rows, uint32_t thread, enum chrome_row_kind kind)
 {
     struct chrome_row *row = &rows->rows[CHROME_ROW_KINDS * (size_t)thread + kind];
@@ -78,7 +78,7 @@ static int on_end(void *context, const struct flame_chart_event *event)
 
 /* ---- States ---------------------------------------------------------------------------------- */
 
-/* One of the colours that the format has names for. */
+/* One of the colour names of the format. */
 static const char *color_of(const struct thread_stretch *stretch)
 {
     if (stretch->state == THREAD_RUNNING)
@@ -311,7 +311,7 @@ static int put_end(struct chrome_shelves *shelves, const struct item *item)
     return error ? error : put_end_at(shelves, item, id);
 }
 
-/* Of a lane on which they may overlap. */
+/* For a lane with overlapping items. */
 static int put_whole(struct chrome_shelves *shelves, const struct item *item)
 {
     uint64_t id;

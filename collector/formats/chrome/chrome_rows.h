@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* Rows of the Chrome exporter beside the ranges of threads.
  *
- * Shelves: ranges that lie on no thread, "b" and "e" with an id. Overlapping ranges have one each;
- * those of the recording's tracks have that of their shelf (shelves.h), inside of which they nest.
- * The format has no names for such lines: the Perfetto UI takes that of the first event of an id.
- * So each shelf begins with an instant that is called like its line. The category is what ids are
- * scoped by, so it is the line's as well.
+ * Shelves: ranges on lanes other than threads, "b" and "e" with an id. Overlapping ranges have one
+ * each; those of the recording's tracks have that of their shelf (shelves.h), inside of which they
+ * nest. The format has no names for such lines: the Perfetto UI takes that of the first event of an
+ * id. So each shelf begins with an instant that has the name of its line. The category is the scope
+ * of ids, so it is the line's as well.
  *
- * Rows of samples: the flame chart of each thread (flame_chart.h) as begins and ends on a thread of
- * its own beside it, "NAME: stacks": on the thread itself they would mix with its ranges. Its
- * states (thread_states.h) on another one, "NAME: run state", as complete events with the colours
- * that the format has for them. Thread-safety: one thread per object. */
+ * Rows of samples: the flame chart of each thread (flame_chart.h) as begins and ends on a separate
+ * thread beside it, "NAME: stacks": on the thread itself they would mix with its ranges. Its states
+ * (thread_states.h) on another one, "NAME: run state", as complete events with the format's colours
+ * for them. Thread-safety: one thread per object. */
 #ifndef ANNOT_CHROME_ROWS_H
 #define ANNOT_CHROME_ROWS_H
 
@@ -43,7 +43,7 @@ int chrome_shelves_take(struct chrome_shelves *shelves, const struct item *item)
 
 enum chrome_row_kind { CHROME_ROW_STATE, CHROME_ROW_STACKS, CHROME_ROW_KINDS };
 
-/* Where a row stands in its process: a thread, its rows, its losses. */
+/* Rank of a row in its process: a thread, its rows, its losses. */
 static inline uint64_t chrome_thread_rank(const struct export_ids *ids, uint32_t thread)
 {
     return (CHROME_ROW_KINDS + 2ull) * ids->thread_rank[thread];
@@ -56,14 +56,14 @@ static inline uint64_t chrome_row_rank(const struct export_ids *ids, uint32_t th
 }
 
 struct chrome_row {
-    char place[48]; /* ,"pid":1,"tid":1; empty: not there yet */
+    char place[48]; /* ,"pid":1,"tid":1; empty: not yet described */
 };
 
 struct chrome_rows {
     struct chrome_writer *writer;
     struct export_ids *ids;
     const char *prefixes;      /* of file names: profile/call_label.h */
-    struct sample_order order; /* in front of these */
+    struct sample_order order; /* before these */
     struct flame_chart chart;
     struct thread_states states;
     struct chrome_row *rows; /* CHROME_ROW_KINDS of each thread */

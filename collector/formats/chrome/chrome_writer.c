@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Pieces of Chrome trace events. Texts that all events of a thread share are prepared once.
+/* Pieces of Chrome trace events. Texts shared by all events of a thread are prepared once.
  * Thread-safety: none. */
 #include "chrome_writer.h"
 
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 
 enum {
-    NAME_PLAIN_MAX = 4096, /* longer names go out in pieces */
+    NAME_PLAIN_MAX = 4096, /* longer names are written in pieces */
     NUMBERS_MAX = 128,     /* room for times and constant text of one event */
 };
 
@@ -20,13 +20,14 @@ enum {
 
 static int64_t find_origin(const struct trace *trace)
 {
-    int64_t origin_ns = trace_begin_ns(trace); /* viewers drop what is before zero */
+    int64_t origin_ns = trace_begin_ns(trace); /* viewers drop negative times */
     for (uint32_t i = 0; i < trace_thread_count(trace); i++) {
         int64_t first_ns = trace_thread_get(trace, i)->first_ns;
         if (first_ns > 0 && first_ns < origin_ns)
             origin_ns = first_ns;
     }
-    /* What a GPU's observer did may have begun before the recording; when, is known later. */
+    /* Activity of a GPU's observer may have begun before the recording; its begin is known
+     * later. */
     return gpu_is_recorded(trace) ? origin_ns - GPU_BEFORE_NS : origin_ns;
 }
 
@@ -119,7 +120,7 @@ void chrome_plain_range(struct chrome_writer *writer, const struct event *event,
     *at++ = '"';
     at = mempcpy(at, name->bytes, name->length);
     *at++ = '"';
-    memcpy(at, thread->place, CHROME_PLACE_MAX); /* the rest is overwritten */
+    memcpy(at, thread->place, CHROME_PLACE_MAX); /* the excess is overwritten */
     at += thread->place_size;
     at = json_put_micros(at, event->time_ns - writer->origin_ns);
     at = json_put_literal(at, ",\"dur\":");
@@ -163,7 +164,7 @@ void chrome_place(struct chrome_writer *writer, uint32_t thread, int64_t time_ns
     put(writer, begin, json_put_micros(at, time_ns - writer->origin_ns));
 }
 
-/* `key` is a constant of ours. */
+/* `key` is a trusted constant. */
 static void put_key(struct chrome_writer *writer, const char *key)
 {
     size_t length = strlen(key);
@@ -216,7 +217,7 @@ static uint8_t *put_quoted(uint8_t *at, const struct fact *fact)
     return at;
 }
 
-/* Nothing for a text. */
+/* Writes no bytes for a text. */
 static uint8_t *put_scalar(uint8_t *at, const struct fact *fact)
 {
     switch (fact->kind) {
@@ -286,7 +287,7 @@ void chrome_put_metadata(struct chrome_writer *writer, const char *place, const 
     chrome_end(writer);
 }
 
-/* The usual: a plain key, and no text. False: it is not. */
+/* The usual case: a plain key, and a value other than text. False: another case. */
 static bool put_plain_value(struct chrome_writer *writer, const struct export_key *key,
                             const struct arg *value)
 {
@@ -343,7 +344,7 @@ static void put_category(struct chrome_writer *writer, const struct event *event
     out_write(writer->out, "\"", 1);
 }
 
-/* Whether the category stands in the event already, because it says what an id belongs to. */
+/* True if the event already has its category, as the scope of an id. */
 static bool is_scoped(const struct event *event)
 {
     return event->kind == EVENT_START || event->kind == EVENT_TRACK_BEGIN ||
@@ -351,8 +352,8 @@ static bool is_scoped(const struct event *event)
            (event->kind == EVENT_SPAN && !event_is_own_span(event));
 }
 
-/* Colour names of the trace viewer in Chrome (catapult, color_scheme) with the colours they stand
- * for there: the format knows colours by name only. */
+/* Colour names of the trace viewer in Chrome (catapult, color_scheme) with their colours there: the
+ * format has colours by name only. */
 static const struct {
     const char *name;
     uint32_t rgb;
@@ -391,7 +392,7 @@ static uint32_t distance(uint32_t a, uint32_t b)
     return sum;
 }
 
-/* The name whose colour is nearest to 0xAARRGGBB. */
+/* The name of the colour nearest to 0xAARRGGBB. */
 static const char *color_name(uint32_t color)
 {
     size_t best = 0;
@@ -402,7 +403,7 @@ static const char *color_name(uint32_t color)
     return color_names[best].name;
 }
 
-/* Where its function is. The level of calls is always the same. */
+/* Place of its function. The level of calls is constant. */
 static void put_source(struct chrome_writer *writer, const struct event *event)
 {
     int32_t line;

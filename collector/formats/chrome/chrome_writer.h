@@ -42,13 +42,13 @@ struct chrome_writer {
     const struct trace *trace;
     struct out_stream *out;
     const struct export_ids *ids;
-    int64_t origin_ns; /* what the file calls 0 */
+    int64_t origin_ns; /* time 0 of the file */
     struct export_keys keys;
     struct chrome_thread *threads;
     uint32_t thread_count;
-    uint8_t *plain; /* of string: 0 not looked at, 1 needs no escapes, 2 does */
+    uint8_t *plain; /* by string: 0 unchecked, 1 needs no escapes, 2 does */
     uint32_t string_count;
-    bool any_event, any_argument; /* written: in the file, in the present event */
+    bool any_event, any_argument; /* written: in the file, in the current event */
 };
 
 /* 0 or -ENOMEM; then call fini all the same. */
@@ -67,23 +67,23 @@ void chrome_micros(struct chrome_writer *writer, const char *key, int64_t time_n
 void chrome_string(struct chrome_writer *writer, const char *key, uint32_t string);
 void chrome_text(struct chrome_writer *writer, const char *key, const char *text);
 
-/* Category (but for ranges on no thread: see chrome_shelves below), colour as the nearest of the
+/* Category (except of ranges outside of threads: see chrome_shelves), colour as the nearest of the
  * format's names; then the arguments: payload, domain, ..., key-values. */
 void chrome_attributes(struct chrome_writer *writer, const struct event *event,
                        const struct args *values);
 
-/* Of these, the key-values alone. */
+/* Only the key-values. */
 void chrome_values(struct chrome_writer *writer, const struct args *values);
 void chrome_argument(struct chrome_writer *writer, const struct fact *argument);
 
-/* Whether it is JSON, is the caller's care. */
+/* The caller ensures that it is JSON. */
 void chrome_raw(struct chrome_writer *writer, const char *key, const char *json);
 void chrome_end(struct chrome_writer *writer);
 
 /* "key":value without a comma. */
 void chrome_fact(struct chrome_writer *writer, const struct fact *fact);
 
-/* The category that viewers filter by: that of a scope, else its domain; 0 = none. */
+/* The category that viewers filter by: that of a scope, else its domain; 0 = unset. */
 uint32_t chrome_category(const struct chrome_writer *writer, uint32_t scope);
 void chrome_put_metadata(struct chrome_writer *writer, const char *place, const char *name,
                          const struct fact *argument);

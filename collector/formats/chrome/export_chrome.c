@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* The Chrome trace event format (JSON), for ui.perfetto.dev, chrome://tracing and many others.
  *
- * A pushed range is one complete event ("X"). Readers nest those by time and, where begin and end
- * are equal, by their place in the file: a range that begins together with the one around it is
- * therefore held until that one is written. Gaps lie on a thread of their own, "NAME: lost",
- * because a complete event that overlaps another would be dropped; a gap that would is an instant
- * there. Of the samples this format has the flame charts and the states. Thread-safety: none. */
+ * A pushed range is one complete event ("X"). Readers nest those by time and, if begin and end are
+ * equal, by their place in the file: a range that begins together with the one around it is
+ * therefore held until that one is written. Gaps lie on a separate thread, "NAME: lost", because a
+ * complete event that overlaps another would be dropped; a gap that would overlap is an instant
+ * there. Samples become flame charts and states. Thread-safety: none. */
 #include "call_label.h"
 #include "chrome_annotations.h"
 #include "chrome_counters.h"
@@ -21,11 +21,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { HELD_MAX = 1 << 20 }; /* events of all threads; more go out unsorted */
+enum { HELD_MAX = 1 << 20 }; /* events of all threads; further ones are written unsorted */
 
 struct held {
     struct event begin;
-    struct arg *values; /* owned; NULL = none */
+    struct arg *values; /* owned; NULL = without values */
     uint32_t value_count;
     int64_t end_ns;
     uint32_t flags, depth;
@@ -33,7 +33,7 @@ struct held {
 
 struct thread_state {
     VEC(struct held) held;
-    uint32_t lost_tid; /* 0: no gap yet */
+    uint32_t lost_tid; /* 0: without gaps so far */
     int64_t lost_begin_ns, lost_end_ns;
 };
 
@@ -122,10 +122,10 @@ static void describe_thread(struct state *s, uint32_t thread, uint32_t tid, cons
 /* ---- Flows ----------------------------------------------------------------------------------- */
 
 /* Points of flows are instants of their threads, with arrows ("s", "f") between these. Readers bind
- * an arrow to what the thread's innermost slice is at that time. Without an instant, the Perfetto
- * UI takes a complete event that is over already. */
+ * an arrow to the thread's innermost slice at that time. Without an instant, the Perfetto UI takes
+ * a complete event that is over already. */
 
-/* Both ends of an arrow have the same name, category and id, or they are no pair. */
+/* Both ends of an arrow need the same name, category and id. */
 static void put_arrow_end(struct chrome_writer *writer, char phase, const struct flow_point *point,
                           uint64_t arrow)
 {
@@ -134,7 +134,7 @@ static void put_arrow_end(struct chrome_writer *writer, char phase, const struct
     chrome_text(writer, "cat", FLOW_UNNAMED);
     chrome_number(writer, "id", arrow);
     if (phase == 'f')
-        chrome_text(writer, "bp", "e"); /* what is around it, not what comes next */
+        chrome_text(writer, "bp", "e"); /* binds to the enclosing slice, not to the next */
     chrome_end(writer);
 }
 
@@ -165,7 +165,7 @@ static int put_flow(void *context, const struct flow_place *place)
     return 0;
 }
 
-/* Members before the events are those that readers look for without reading these. */
+/* Members before the events are those that readers find without parsing the events. */
 static void put_head(struct state *s, const struct export_job *job)
 {
     struct out_stream *out = s->writer.out;
@@ -271,8 +271,8 @@ static void put_held(struct state *s, struct held *held)
     held->values = NULL;
 }
 
-/* Writes what was held inside a range that is written now, outer ranges first. All of it begins
- * with that range, so two held ranges of the same depth are one after the other already. */
+/* Writes the ranges held inside of the one being written, outer ranges first. All begin with that
+ * range, so two held ranges of the same depth are already in order. */
 static void release(struct state *s, struct thread_state *thread, uint32_t depth)
 {
     size_t first = thread->held.count;
@@ -398,7 +398,7 @@ static void put_session_fact(void *context, const struct fact *fact)
     chrome_fact(&s->writer, fact);
 }
 
-/* Last words, on the threads that said them. */
+/* The annot_abort_note of each process, on the thread that called it. */
 static void put_notes(struct state *s)
 {
     for (uint32_t i = 0; i < s->ids.process_count; i++) {
@@ -438,7 +438,7 @@ static int end(void *state)
     out_text(s->writer.out, ",\"otherData\":{");
     s->writer.any_argument = false;
     session_facts(s->writer.trace, put_session_fact, s);
-    struct fact fact = {.name = "begin_monotonic_ns", /* before the machine began, it is below 0 */
+    struct fact fact = {.name = "begin_monotonic_ns", /* negative if it is before the boot */
                         .kind = VALUE_INT64,
                         .value = {.int64 = s->writer.origin_ns}};
     put_session_fact(s, &fact);

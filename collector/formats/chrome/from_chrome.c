@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Chrome traces (JSON): of VizTracer, torch.profiler, JAX, py-spy, browsers, and of annot itself.
  *
- * The document is an array of events, or an object that has one as "traceEvents". It is read as a
- * stream; of an object, what is behind the events as well. An array need not be closed: the format
- * allows programs to end without that. */
+ * The document is an array of events, or an object with one as "traceEvents". It is read as a
+ * stream, in an object also after the events. An array need not be closed: the format allows
+ * programs to end without that. */
 #include "from_chrome.h"
 
 #include "from_chrome_gpu.h"
@@ -60,8 +60,8 @@ static uint8_t look_up_key(const struct from_chrome_reader *reader, uint32_t key
     return CHROME_KEY_PLAIN;
 }
 
-/* What the string says as a key, and what it is called in recordings: the string itself for most.
- */
+/* The meaning of a string as a key, cached, and its name in recordings: mostly the string
+ * itself. */
 static enum from_chrome_key from_chrome_key_of(struct from_chrome_reader *reader, uint32_t key)
 {
     static const uint8_t none;
@@ -114,7 +114,7 @@ static int take_value(struct from_chrome_reader *reader, const struct json_token
     return 1;
 }
 
-/* Numbers; XLA writes them as texts. */
+/* Reads an integer; XLA writes them as texts. */
 static void note_int(const struct from_chrome_reader *reader, const struct arg *arg,
                      int64_t *ret_value, bool *ret_has)
 {
@@ -127,7 +127,7 @@ static void note_int(const struct from_chrome_reader *reader, const struct arg *
     *ret_has = json_int(&digits, ret_value);
 }
 
-/* What else a value is. */
+/* Notes values with a further meaning. */
 static void note_known(struct from_chrome_reader *reader, const struct arg *arg)
 {
     struct from_chrome_event *event = &reader->event;
@@ -215,7 +215,7 @@ static void take_id(struct from_chrome_reader *reader, const struct json_token *
         id->text = import_string(reader->sink, token->text, token->length);
 }
 
-/* Numbers and texts: 12 and "12" are one, "0xc" and "12" are not. */
+/* Numbers and texts: 12 and "12" are equal, "0xc" and "12" are not. */
 static void take_pair_id(struct from_chrome_event *event, const struct json_token *token,
                          bool local)
 {
@@ -385,7 +385,7 @@ static int take_member(struct from_chrome_reader *reader, enum member member,
     return json_skip(&reader->json, token);
 }
 
-/* The members of an event whose '{' was taken. 0 or as json_next. */
+/* Reads the members of an event after its '{'. 0 or as json_next. */
 static int from_chrome_event_read(struct from_chrome_reader *reader)
 {
     struct json_token token;
@@ -407,7 +407,7 @@ static int from_chrome_event_read(struct from_chrome_reader *reader)
 
 /* ---- Members of the document ----------------------------------------------------------------- */
 
-/* [{"id": 0, "name": "NVIDIA H100"}, ...]: one of them. */
+/* An entry of [{"id": 0, "name": "NVIDIA H100"}, ...]. */
 static int read_device(struct from_chrome_reader *reader)
 {
     struct from_chrome_device device = {0};
@@ -563,7 +563,8 @@ static int read_chrome(struct import_input *input, struct import_sink *sink)
     return error;
 }
 
-/* An object with the member, or an array of objects with a phase, as far as can be seen. */
+/* True for an object with the member, or an array of objects with a phase, within the first
+ * bytes. */
 static bool sniff(const char *bytes, size_t size)
 {
     size_t at = 0;

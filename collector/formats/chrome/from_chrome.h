@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* State of the reader of Chrome traces, which its files share. Thread-safety: one thread per
+/* State of the reader of Chrome traces, shared by its files. Thread-safety: one thread per
  * reader. */
 #ifndef ANNOT_FROM_CHROME_H
 #define ANNOT_FROM_CHROME_H
@@ -17,7 +17,7 @@
 
 enum { CHROME_CATEGORY_MAX = 256, CHROME_COPY_SIZE = 4096 };
 
-/* What a key of a value says of it; other keys are CHROME_KEY_PLAIN. */
+/* The meaning of a value's key; other keys are CHROME_KEY_PLAIN. */
 enum from_chrome_key {
     CHROME_KEY_PLAIN = 1,
     CHROME_KEY_CORRELATION,
@@ -28,10 +28,10 @@ enum from_chrome_key {
     CHROME_KEY_FILE,
     CHROME_KEY_META,
     CHROME_KEY_DATA,
-    CHROME_KEY_KERNEL, /* of XLA: what it is, and more of it */
+    CHROME_KEY_KERNEL, /* of XLA: kind of the event, with details */
     CHROME_KEY_COPY,
     CHROME_KEY_SET,
-    CHROME_KEY_GRID, /* from here on: called otherwise in recordings */
+    CHROME_KEY_GRID, /* from here on: renamed in recordings */
     CHROME_KEY_BLOCK,
     CHROME_KEY_REGISTERS,
     CHROME_KEY_SHARED,
@@ -40,7 +40,7 @@ enum from_chrome_key {
     CHROME_KEY_EXTERNAL,
 };
 
-/* Values that say where an event belongs, beside being values. */
+/* Values that also describe the place of an event. */
 struct from_chrome_known {
     int64_t correlation, device, stream, context, line;
     uint32_t file; /* string */
@@ -49,32 +49,32 @@ struct from_chrome_known {
     enum from_chrome_key what; /* and their key */
 };
 
-/* One event as it stands there. */
+/* One event as in the file. */
 struct from_chrome_event {
     char phase;
     bool has_ts, has_dur, has_id, has_pid, has_tid;
-    bool empty;              /* XLA ends its files with one */
-    uint32_t name, category; /* strings; 0: none */
+    bool empty;              /* XLA writes an empty event at the end */
+    uint32_t name, category; /* strings; 0: unset */
     struct import_id pid, tid;
     int64_t ts_ns, dur_ns;
-    uint64_t id;   /* of a pair: mixed of all that it goes by */
+    uint64_t id;   /* of a pair: mixed from all parts of its identity */
     bool id_local; /* of its process */
     uint64_t bind; /* a flow that comes in, goes out, or both */
     bool flow_in, flow_out;
-    uint64_t frame; /* of stackFrames: its id; 0: none */
-    uint32_t stack; /* that stands in the event, if has_stack */
+    uint64_t frame; /* id in stackFrames; 0: unset */
+    uint32_t stack; /* stack in the event itself, if has_stack */
     bool has_stack;
     uint32_t meta; /* string: the value "name" or "labels" of metadata */
     struct from_chrome_known known;
 };
 
-/* What a category says of its events. */
+/* The meaning of a category. */
 enum from_chrome_class {
     CHROME_PLAIN = 1,
     CHROME_CALL,       /* of Python: "name (file:line)" */
     CHROME_CALL_TORCH, /* of Python: "file(line): name" */
     CHROME_DRIVER,     /* a call of the program to the driver of a GPU */
-    CHROME_REPEATED,   /* told again what other events tell */
+    CHROME_REPEATED,   /* repeats other events */
     CHROME_KERNEL,     /* from here on: of queues */
     CHROME_COPY,
     CHROME_SET,
@@ -83,19 +83,19 @@ enum from_chrome_class {
     CHROME_CLASSES,
 };
 
-/* Begins that wait for their ends, of a thread. */
+/* Begins of a thread waiting for their ends. */
 struct from_chrome_open {
     VEC(struct event) begins;
     VEC(struct arg) args;
 };
 
-/* Names of processes and threads: the file may tell them before, behind and without the rest. */
+/* Names of processes and threads: they may come before or after the events, and without them. */
 struct from_chrome_meta {
     struct import_id pid, tid;
     bool thread;
     uint32_t name, labels; /* strings */
-    int64_t device;        /* of a process of XLA that stands for one; -1: it does not */
-    bool stream;           /* of a thread: it stands for one of a device */
+    int64_t device;        /* of an XLA process that stands for a device; else -1 */
+    bool stream;           /* of a thread: it stands for a stream of a device */
 };
 
 /* A device that the document describes. */
@@ -104,9 +104,9 @@ struct from_chrome_device {
     uint32_t name; /* string */
 };
 
-/* One of the tree "stackFrames". */
+/* A node of the tree "stackFrames". */
 struct from_chrome_frame {
-    uint64_t parent; /* id; 0: none */
+    uint64_t parent; /* id; 0: a root */
     uint32_t name;   /* string */
 };
 
@@ -116,25 +116,25 @@ struct from_chrome_reader {
     struct from_chrome_event event;
     VEC(struct arg) args;              /* of the event */
     VEC(struct from_chrome_open) open; /* by thread */
-    size_t open_count;                 /* begins of all of them, and their values */
+    size_t open_count;                 /* begins of all threads, and their values */
     VEC(struct from_chrome_meta) metas;
     VEC(struct from_chrome_device) devices;
     struct map64 meta_index; /* by a mixed id: 1 + index */
     struct map64 classes;    /* by category: class << 32 | scope */
-    struct map64 calls;      /* by name: of the call */
-    struct sorter *work;     /* of GPUs and their launches, by their numbers; NULL: none yet */
-    struct sorter *samples;  /* that wait for their stacks; NULL: none yet */
+    struct map64 calls;      /* by name: name of the call */
+    struct sorter *work;     /* of GPUs and their launches, by their numbers; NULL: not yet used */
+    struct sorter *samples;  /* waiting for their stacks; NULL: not yet used */
     VEC(struct from_chrome_frame) frames;
     struct map64 frame_index, frame_stacks; /* by id: 1 + index; the stack that ends there */
     struct map64 sampled;                   /* threads by their numbers alone */
-    VEC(uint8_t) keys;                      /* by string: enum from_chrome_key; 0: not met as one */
+    VEC(uint8_t) keys;                      /* by string: enum from_chrome_key; 0: unchecked */
     struct v8_profiles profiles;
     struct v8_chunk chunk;       /* of them, in the event */
     struct map64 profile_index;  /* by a mixed id */
-    bool has_devices;            /* a process stands for one */
-    uint32_t with;               /* string: the key whose value becomes a part of names; 0: none */
+    bool has_devices;            /* there is a process that stands for a device */
+    uint32_t with;               /* string: the key with values to be appended to names; 0: unset */
     char copy[CHROME_COPY_SIZE]; /* of nested values */
-    int64_t base_ns;             /* is added to all times */
+    int64_t base_ns;             /* added to all times */
 };
 
 static inline uint64_t from_chrome_mix(uint64_t a, uint64_t b)
@@ -144,7 +144,7 @@ static inline uint64_t from_chrome_mix(uint64_t a, uint64_t b)
     return mixed ^ mixed >> 32;
 }
 
-/* The name of a key in recordings: the string itself for most. */
+/* The name of a key in recordings: mostly the string itself. */
 uint32_t from_chrome_key_becomes(struct from_chrome_reader *reader, uint32_t key);
 
 #endif

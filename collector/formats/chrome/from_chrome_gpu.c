@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Work of GPUs in Chrome traces of torch.profiler, of XLA, and of annot.
  *
- * A kernel and the call that launched it have the same number, and stand anywhere in the file. So
- * both are put in order of that number, and each kernel gets the time and the thread of its call.
- */
+ * A kernel and the call that launched it have the same number, and may be anywhere in the file. So
+ * both are sorted by that number, and each kernel gets the time and the thread of its call. */
 #include "from_chrome_gpu.h"
 
 #include "from_chrome.h"
@@ -21,14 +20,14 @@
 /* ---- Traces of XLA --------------------------------------------------------------------------- */
 
 /* As JAX and TensorFlow write them: devices are processes ("/device:GPU:0"), their streams threads
- * ("Stream #13(Compute)"). Other threads of a device repeat the same work in other words (steps,
+ * ("Stream #13(Compute)"). Other threads of a device repeat the same work in other forms (steps,
  * modules, operations), and stay threads. Events have no category, and all values are texts. */
 
 #define DEVICE "/device:"
 
 #define STREAM "Stream #"
 
-/* The number behind the last colon, as far as there is one. */
+/* The number after the last colon; -1 if it is malformed. */
 static int64_t number_of_device(const char *name)
 {
     const char *colon = strrchr(name, ':');
@@ -79,7 +78,7 @@ static int add_value(struct from_chrome_reader *reader, const char *key,
     return reader->args.count < SINK_ARGS_MAX ? vec_push(&reader->args, arg) : 0;
 }
 
-/* "regs:16": as the observer of annot has it. */
+/* "regs:16": renamed to the keys of annot's observer. */
 static int take_detail(struct from_chrome_reader *reader, const char *word, size_t length)
 {
     static const char *const names[][2] = {
@@ -117,10 +116,10 @@ struct launch {
     uint32_t thread, process;
 };
 
-/* What lies on a queue; its values follow. */
+/* Work on a queue; its values follow. */
 struct work {
     struct event event;
-    struct import_id pid, tid; /* where the file has it */
+    struct import_id pid, tid; /* as in the file */
     int64_t device, stream, context;
     enum from_chrome_class class;
 };
@@ -166,14 +165,14 @@ static int add_direction(struct from_chrome_reader *reader, const struct event *
     return 0;
 }
 
-/* Keys as the observer of annot has them. */
+/* Renames keys to those of annot's observer. */
 static void rename_keys(struct from_chrome_reader *reader)
 {
     for (size_t i = 0; i < reader->args.count; i++)
         reader->args.items[i].key = from_chrome_key_becomes(reader, reader->args.items[i].key);
 }
 
-/* Waits of threads and what the tool itself took have no stream: they have a queue of their own. */
+/* Waits of threads and overhead of the tool have no stream: they get a separate queue. */
 static void place(const struct from_chrome_event *read, struct work *work)
 {
     const struct from_chrome_known *known = &read->known;
@@ -211,7 +210,7 @@ int from_chrome_gpu_add(struct from_chrome_reader *reader, enum from_chrome_clas
                size);
 }
 
-/* ---- Where it lies --------------------------------------------------------------------------- */
+/* ---- Places ---------------------------------------------------------------------------------- */
 
 static uint32_t device_name(struct from_chrome_reader *reader, const struct work *work)
 {
@@ -243,7 +242,7 @@ static uint32_t stream_name(struct from_chrome_reader *reader, const struct work
     return import_text(reader->sink, text);
 }
 
-/* Without a launch, it is of the first thread that there is. */
+/* Work without a launch belongs to the first thread. */
 static uint32_t some_thread(struct from_chrome_reader *reader, const struct work *work)
 {
     if (trace_thread_count(reader->sink->trace) > 0)

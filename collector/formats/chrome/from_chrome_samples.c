@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Samples in Chrome traces: events of phase P, and the document's "samples". Their stacks stand in
- * them, or are leaves of the tree "stackFrames", which mostly comes behind them. */
+/* Samples in Chrome traces: events of phase P, and the document's "samples". They contain their
+ * stack, or refer to a leaf of the tree "stackFrames", which mostly comes after them. */
 #include "from_chrome_samples.h"
 
 #include "from_chrome.h"
@@ -19,14 +19,14 @@
 
 enum { SORT_BYTES = 16 << 20, DEPTH_MAX = 1024 };
 
-/* What nobody says otherwise. */
+/* CPU time of a sample without a weight. */
 #define SAMPLE_NS INT64_C(10000000)
 
-/* A sample that waits for the tree. */
+/* A sample waiting for the tree. */
 struct waiting {
     int64_t time_ns, tid;
-    uint64_t frame;  /* id; 0: none */
-    uint32_t thread; /* NO_THREAD: one that only `tid` names */
+    uint64_t frame;  /* id; 0: unset */
+    uint32_t thread; /* NO_THREAD: identified by `tid` only */
     uint32_t stack;
 };
 
@@ -108,7 +108,7 @@ int from_chrome_stack_read(struct from_chrome_reader *reader, const struct json_
     }
 }
 
-/* From the leaf up, as far as there is no stack yet, and down again. */
+/* From the leaf up to a frame with a known stack, and down again. */
 static uint32_t stack_of(struct from_chrome_reader *reader, uint64_t leaf)
 {
     uint64_t ids[DEPTH_MAX];
@@ -138,7 +138,7 @@ static uint32_t stack_of(struct from_chrome_reader *reader, uint64_t leaf)
 
 static int keep(struct from_chrome_reader *reader, const struct waiting *waiting)
 {
-    const struct sorter_key key = {0}; /* as they come */
+    const struct sorter_key key = {0}; /* in order of arrival */
     if (!reader->samples)
         reader->samples = sorter_create(reader->sink->folder, SORT_BYTES);
     return reader->samples ? sorter_add(reader->samples, key, waiting, sizeof(*waiting)) : -ENOMEM;
@@ -196,7 +196,7 @@ int from_chrome_samples_read(struct from_chrome_reader *reader, const struct jso
     }
 }
 
-/* The thread of that number, of whatever process; else a process of its own. */
+/* The thread of that number, in any process; else one in a new process. */
 static uint32_t look_up_thread(struct from_chrome_reader *reader, int64_t tid)
 {
     struct trace *trace = reader->sink->trace;
@@ -269,8 +269,8 @@ void from_chrome_samples_fini(struct from_chrome_reader *reader)
 
 /* ---- CPU profiles of V8 ---------------------------------------------------------------------- */
 
-/* Events "Profile" and "ProfileChunk", of Chrome up to 66 one event "CpuProfile". Their content
- * stands in "data", as values of other events do, mostly before the event's name. */
+/* Events "Profile" and "ProfileChunk", in Chrome up to 66 one event "CpuProfile". Their content is
+ * in "data", like the values of other events, mostly before the event's name. */
 
 /* {"nodes": [...], "samples": [...]} */
 static int read_profile(struct v8_reader *reader)
@@ -288,7 +288,7 @@ static int read_profile(struct v8_reader *reader)
     return more;
 }
 
-/* 1: what the member has is no text; 0: it is copied; as json_next. */
+/* 1: the member was consumed; 0: its text is to be copied; as json_next. */
 static int read_member(struct v8_reader *reader, const char *key, const struct json_token *value,
                        bool *profile)
 {
@@ -350,14 +350,14 @@ void from_chrome_profile_leave(struct from_chrome_reader *reader)
     reader->sink->left[LEFT_SAMPLES] += chunk->values[V8_NODE].count;
 }
 
-/* The profiler's own thread tells the pieces; "Profile", which comes first, is of the one that is
- * profiled. */
+/* The profiler's own thread reports the pieces; "Profile", which comes first, is on the profiled
+ * one. */
 int from_chrome_profile_take(struct from_chrome_reader *reader)
 {
     const struct from_chrome_event *event = &reader->event;
     uint64_t key =
         from_chrome_mix(event->id, from_chrome_mix(event->pid.text, (uint64_t)event->pid.number));
-    if (!event->has_id) /* it is of its thread */
+    if (!event->has_id) /* it belongs to its thread */
         key = from_chrome_mix(key, from_chrome_mix(event->tid.text, (uint64_t)event->tid.number));
     const uint64_t *found = map64_find(&reader->profile_index, key | 1);
     struct v8_chunk *chunk = &reader->chunk;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What an event of a Chrome trace becomes. */
+/* Converts events of a Chrome trace. */
 #include "from_chrome_take.h"
 
 #include "from_chrome.h"
@@ -18,7 +18,7 @@ enum { METAS_MAX = 2 * SINK_THREADS_MAX }; /* of processes and threads */
 
 /* ---- Calls ----------------------------------------------------------------------------------- */
 
-/* The digits from `at` to `end` as a number; -1: there are other characters, or too many. */
+/* The digits from `at` to `end` as a number; -1: other characters, or too many. */
 static int32_t read_line(const char *at, const char *end)
 {
     int32_t line = 0;
@@ -32,7 +32,7 @@ static int32_t read_line(const char *at, const char *end)
     return line;
 }
 
-/* "leaf (/srv/app.py:12)", as VizTracer has them. 0: it is none. */
+/* "leaf (/srv/app.py:12)", as written by VizTracer. 0: another format. */
 static uint32_t call_of_viztracer(struct from_chrome_reader *reader,
                                   const struct trace_string *name)
 {
@@ -47,7 +47,7 @@ static uint32_t call_of_viztracer(struct from_chrome_reader *reader,
     return import_call(reader->sink, function, file, line);
 }
 
-/* "/srv/app.py(12): leaf", as torch.profiler has them. */
+/* "/srv/app.py(12): leaf", as written by torch.profiler. */
 static uint32_t call_of_torch(struct from_chrome_reader *reader, const struct trace_string *name)
 {
     const char *begin = name->bytes, *end = begin + name->length;
@@ -61,7 +61,7 @@ static uint32_t call_of_torch(struct from_chrome_reader *reader, const struct tr
     return import_call(reader->sink, function, file, line);
 }
 
-/* The name of a call, made of the one that stands there. */
+/* The name of a call, made from the name in the file. */
 static uint32_t from_chrome_call_name(struct from_chrome_reader *reader, uint32_t name,
                                       enum from_chrome_class class)
 {
@@ -160,7 +160,7 @@ int from_chrome_metas_finish(struct from_chrome_reader *reader)
 }
 
 enum {
-    OPEN_MAX = 1 << 16,     /* begins of a thread that wait for their ends */
+    OPEN_MAX = 1 << 16,     /* begins of a thread waiting for their ends */
     OPEN_ALL_MAX = 1 << 20, /* of all threads, with their values */
 };
 
@@ -238,7 +238,7 @@ static enum from_chrome_class find_class(struct from_chrome_reader *reader, uint
 
 /* ---- Names ----------------------------------------------------------------------------------- */
 
-/* "aten::mm [[8, 16], [16, 4]]", if the value is wanted there and is a text. */
+/* "aten::mm [[8, 16], [16, 4]]", if the value is requested and is a text. */
 static uint32_t name_with(struct from_chrome_reader *reader, uint32_t name)
 {
     uint32_t value = 0;
@@ -248,7 +248,7 @@ static uint32_t name_with(struct from_chrome_reader *reader, uint32_t name)
     return value ? import_joined(reader->sink, name, ' ', value) : name;
 }
 
-/* ---- Where it lies --------------------------------------------------------------------------- */
+/* ---- Places ---------------------------------------------------------------------------------- */
 
 uint32_t from_chrome_thread(struct from_chrome_reader *reader)
 {
@@ -340,8 +340,7 @@ int from_chrome_open_finish(struct from_chrome_reader *reader)
 
 /* ---- All of them ----------------------------------------------------------------------------- */
 
-/* What pairs of begins and ends go by: plain ids are those of all processes, as some end in another
- * one. */
+/* The id that pairs begins and ends: plain ids are global, as some end in another process. */
 static uint64_t pair_id(const struct from_chrome_reader *reader)
 {
     const struct from_chrome_event *event = &reader->event;
@@ -381,7 +380,7 @@ static int take_pair(struct from_chrome_reader *reader, enum event_kind kind, st
         event->name = event->scope = 0;
     if (kind == EVENT_START || kind == EVENT_END)
         return add(reader, event);
-    reader->args.count = 0; /* flows have none */
+    reader->args.count = 0; /* flows have no values */
     return add(reader, event);
 }
 
@@ -416,12 +415,12 @@ static int take_by_phase(struct from_chrome_reader *reader, enum from_chrome_cla
         return take_pair(reader, EVENT_FLOW_BEGIN, event);
     case 't':
         return take_pair(reader, EVENT_FLOW_STEP, event);
-    default: /* 'f': others were sorted out */
+    default: /* 'f': others were handled before */
         return take_pair(reader, EVENT_FLOW_END, event);
     }
 }
 
-/* A point of the flow that the event is bound to, where it begins. */
+/* A point of the flow that the event is bound to, at its begin. */
 static int take_bound(struct from_chrome_reader *reader, const struct event *event)
 {
     const struct from_chrome_event *read = &reader->event;

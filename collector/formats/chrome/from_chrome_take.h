@@ -16,21 +16,21 @@ static inline bool from_chrome_is_work(enum from_chrome_class class)
     return class >= CHROME_KERNEL;
 }
 
-/* Sends it on. 0 or -errno. */
+/* Sends the event to the sink. 0 or -errno. */
 int from_chrome_event_take(struct from_chrome_reader *reader);
 
-/* What began and has no end. 0 or -errno. */
+/* Sends ranges that have no end. 0 or -errno. */
 int from_chrome_open_finish(struct from_chrome_reader *reader);
 
 /* The thread of the event. */
 uint32_t from_chrome_thread(struct from_chrome_reader *reader);
 
-/* The name that metadata give; 0: none. `tid` NULL: of the process. */
+/* The name from metadata; NULL: unknown. `tid` NULL: of the process. */
 const struct from_chrome_meta *from_chrome_meta_find(const struct from_chrome_reader *reader,
                                                      const struct import_id *pid,
                                                      const struct import_id *tid);
 
-/* Those that events belong to get their names. */
+/* Names the processes and threads that have events. */
 int from_chrome_metas_finish(struct from_chrome_reader *reader);
 
 #endif

@@ -4,9 +4,9 @@
  * Pushed ranges are a begin and an end on their thread's sequence; ranges that may overlap lie on
  * shelves below their process, gaps on a track "lost" below their thread; both go onto the
  * session's sequence, as they are known only when they end. Samples, thread states and flame charts
- * have sequences behind those of the threads. The reader sorts by time, and events of equal time by
+ * have sequences after those of the threads. The reader sorts by time, and events of equal time by
  * their place in the file, which is right for each track. Times are CLOCK_MONOTONIC, which is made
- * the trace's clock, so that the reader converts nothing. Thread-safety: none. */
+ * the trace's clock, so that the reader converts nothing. Thread-safety: one thread per object. */
 #include "call_label.h"
 #include "export.h"
 #include "flame_chart.h"
@@ -33,7 +33,7 @@ struct state {
     struct perfetto_groups groups;
     struct flow_arrows flows;
     struct perfetto_samples samples;
-    struct sample_order order; /* in front of those that follow */
+    struct sample_order order; /* before the sinks below */
     struct perfetto_states states;
     struct perfetto_chart chart;
     struct perfetto_state_rows rows;
@@ -78,8 +78,9 @@ static int begin_samples(struct state *s, const struct export_job *job)
     return error;
 }
 
-/* Where ranges lie. Older readers put a thread's own track below all that are below the thread, and
- * these by name: beside rows of samples ranges are on one of these, and stand above them. */
+/* The track of a thread's ranges. Older readers put a thread's own track below all its children,
+ * and these in the order of their names: beside rows of samples, ranges are on such a child, which
+ * sorts above them. */
 static uint64_t track_of(struct state *s, uint32_t thread)
 {
     return s->has_chart || s->has_rows ? perfetto_thread_child(&s->tracks, thread, PERFETTO_RANGES)
@@ -108,9 +109,10 @@ static int put_counter(void *context, const struct event *event, uint64_t uuid)
     return s->px.error;
 }
 
-/* A point of a flow is an instant of its thread, where the thread's ranges are. The reader draws an
- * arrow from the end of one slice to the begin of another. Of a range that waits for what it sent,
- * the arrow would go back in time; an instant inside of the range has the time of the point. */
+/* A point of a flow is an instant of its thread, on the track of the thread's ranges. The reader
+ * draws an arrow from the end of one slice to the begin of another. From a range that waits for a
+ * reply to its message, the arrow would go back in time; an instant inside of the range has the
+ * time of the point. */
 static int put_flow(void *context, const struct flow_place *place)
 {
     struct state *s = context;
@@ -171,8 +173,8 @@ static int begin_toolkit(struct state *s, const struct export_job *job)
     return error ? error : perfetto_groups_init(&s->groups, &s->tracks);
 }
 
-/* Viewers drop what is before zero. In a merge the clock of the first host may have begun after the
- * recording of another one; what lasts then may have begun before that. */
+/* Viewers drop negative times. In a merge the clock of the first host may have started after the
+ * recording of another one, and ranges of that recording may have begun still earlier. */
 #define BEFORE_BEGIN_NS INT64_C(3600000000000)
 
 static int begin(void *state, const struct export_job *job)
@@ -198,7 +200,7 @@ static int begin(void *state, const struct export_job *job)
     return error ? error : begin_samples(s, job);
 }
 
-/* On the thread's own track. */
+/* Puts it on the thread's own track. */
 static int put_named(struct state *s, uint8_t type, const struct item *item)
 {
     const struct event *event = item->event;
@@ -327,7 +329,7 @@ static int take(void *state, const struct item *item)
     return item->kind == ITEM_SPAN ? take_overlapping(s, item) : 0;
 }
 
-/* Last words, on the threads that said them. */
+/* The annot_abort_note of each process, on the thread that called it. */
 static void put_notes(struct state *s)
 {
     const union value yes = {.uint64 = 1};

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Perfetto traces: packets of track events, their clocks, and samples of stacks.
  *
- * Packets of one sequence come in order; numbers that stand for names, and clocks that count from
- * the packet before, are the sequence's. Tracks may be described behind their events, so these wait
- * in a sorter. Other data sources (ftrace, heap profiles, ...) are counted. */
+ * Packets of one sequence come in order; interned numbers, and clocks that count from the packet
+ * before, are per sequence. Tracks may be described after their events, so these wait in a sorter.
+ * Other data sources (ftrace, heap profiles, ...) are counted. */
 #include "from_perfetto.h"
 
 #include "event.h"
@@ -67,8 +67,8 @@ static bool perfetto_to_ns(uint64_t value, uint64_t multiplier, int64_t *ret_ns)
     return true;
 }
 
-/* Clocks at one instant: each by how far the trace's, which is the first of the format's own, is
- * from it. */
+/* Clocks at one instant: the offset of each from the trace's clock, which is the first of the
+ * format's own. */
 static int perfetto_take_clocks(struct perfetto *trace, struct perfetto_sequence *sequence,
                                 struct proto message)
 {
@@ -106,7 +106,7 @@ static int perfetto_take_clocks(struct perfetto *trace, struct perfetto_sequence
     return 0;
 }
 
-/* The time of a packet, whose clock may count from here on. False: it cannot be. */
+/* The time of a packet; advances an incremental clock. False: impossible. */
 static bool perfetto_find_time(struct perfetto_sequence *sequence, uint64_t clock_id,
                                uint64_t value, int64_t *ret_ns)
 {
@@ -142,13 +142,13 @@ enum { SORT_BYTES = 32 << 20 };
 
 /* ---- Tables ---------------------------------------------------------------------------------- */
 
-/* Of events of a sequence that name none: it is apart. */
+/* The separate track for events of a sequence that name no track. */
 static uint64_t own_track(uint64_t sequence)
 {
     return UINT64_MAX - 1 - sequence;
 }
 
-/* Made if new. NULL: out of memory, or beyond the limit. */
+/* Added if new. NULL: out of memory, or beyond the limit. */
 static struct perfetto_sequence *find_sequence(struct perfetto *trace, uint64_t id)
 {
     const uint64_t *index = map64_find(&trace->sequence_index, id + 1);
@@ -189,7 +189,7 @@ int64_t perfetto_track(struct perfetto *trace, uint64_t uuid, size_t most)
 
 /* ---- Packets --------------------------------------------------------------------------------- */
 
-/* What a packet has, found before any of it is used. */
+/* Fields of a packet, all found before any is used. */
 struct packet {
     uint64_t sequence, timestamp, clock, flags;
     bool has_clock, has_time;
@@ -250,7 +250,7 @@ static void take_packet_field(struct packet *packet, const struct proto_field *f
     }
 }
 
-/* Anew: what it had before counts no more. */
+/* Starts anew: earlier counter tracks are dropped. */
 static void forget_value_tracks(struct perfetto *trace, struct perfetto_sequence *sequence)
 {
     for (int kind = 0; kind < PERFETTO_VALUE_KINDS; kind++) {
@@ -291,7 +291,7 @@ static int take_defaults(struct perfetto *trace, struct perfetto_sequence *seque
     return error;
 }
 
-/* The thread of a sequence: events that name no track are its. */
+/* The thread of a sequence, for its events that name no track. */
 static int take_thread(struct perfetto *trace, struct perfetto_sequence *sequence,
                        struct proto message)
 {
@@ -330,7 +330,7 @@ static int add_sample(struct perfetto *trace, struct perfetto_sequence *sequence
     return import_sample(trace->sink, &sample);
 }
 
-/* Callstacks, and by how much each is later than the one before. */
+/* Callstacks, and the time of each after the one before. */
 static int take_profile(struct perfetto *trace, struct perfetto_sequence *sequence,
                         struct proto message)
 {
@@ -379,7 +379,7 @@ static int take_sample(struct perfetto *trace, struct perfetto_sequence *sequenc
     return add_sample(trace, sequence, ids, &sample, stack);
 }
 
-/* What says how to read others. */
+/* Takes the parts that describe how to read others. */
 static int take_context(struct perfetto *trace, struct perfetto_sequence *sequence,
                         const struct packet *packet)
 {
@@ -399,7 +399,7 @@ static int take_context(struct perfetto *trace, struct perfetto_sequence *sequen
     return error;
 }
 
-/* Of packets without a time: that of the event itself, which may count from the one before. */
+/* For packets without a time: that of the event itself, which may count from the one before. */
 static bool find_event_time(struct perfetto_sequence *sequence, struct proto event, int64_t *ret_ns)
 {
     struct proto_field field;
@@ -446,7 +446,7 @@ static int take_told(struct perfetto *trace, struct perfetto_sequence *sequence,
     return error;
 }
 
-/* Of a packet of a sequence beyond the limit: tracks are the trace's. */
+/* Of a packet of a sequence beyond the limit, takes the track only, since tracks are global. */
 static int take_track_alone(struct perfetto *trace, const struct packet *packet)
 {
     trace->unsequenced++;
@@ -478,7 +478,7 @@ static int take_plain(struct perfetto *trace, const struct packet *packet)
 
 enum { UNPACK_STEP = 256 << 10 };
 
-/* Room for more; as inflate_packets. */
+/* Makes room for more; results as inflate_packets. */
 static int make_room(struct perfetto *trace)
 {
     if (trace->unpacked.count >= INPUT_PIECE_MAX)
@@ -540,7 +540,7 @@ static int unzstd_packets(struct perfetto *trace, const struct proto *packed)
 
 static int take_packet(struct perfetto *trace, struct proto message);
 
-/* A trace within the trace; the format knows of one level. */
+/* A trace within the trace; the format allows one level. */
 static int take_packed(struct perfetto *trace, const struct packet *packet)
 {
     struct proto_field field;
@@ -574,14 +574,14 @@ static int take_packet(struct perfetto *trace, struct proto message)
 
 /* ---- The file -------------------------------------------------------------------------------- */
 
-/* The file ends in the middle of a packet. */
+/* Notes that the file ends inside of a packet. */
 static int64_t find_cut(struct import_input *input, struct import_sink *sink)
 {
     import_cut(sink, import_input_offset(input));
     return 0;
 }
 
-/* A packet's length stands before it: so many bytes; 0: the file ends; -errno. */
+/* Reads the length before a packet and the packet: its size in bytes; 0: the file ends; -errno. */
 static int64_t find_packet(struct import_input *input, struct import_sink *sink,
                            const char **ret_bytes, uint64_t *ret_size)
 {
@@ -697,7 +697,7 @@ static int read_perfetto(struct import_input *input, struct import_sink *sink)
     return error;
 }
 
-/* A packet, and what follows it begins one as well. */
+/* True for a packet that is followed by the begin of another one. */
 static bool sniff(const char *bytes, size_t size)
 {
     struct proto file = {(const uint8_t *)bytes, (const uint8_t *)bytes + size, false};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Track events of a Perfetto trace, and the tracks that they lie on. */
+/* Track events of a Perfetto trace, and their tracks. */
 #include "from_perfetto_events.h"
 
 #include "from_perfetto.h"
@@ -16,16 +16,16 @@
 
 /* ---- Output, once all tracks are known ------------------------------------------------------- */
 
-/* Events of threads' tracks become ranges of these threads, others lie on tracks of the recording.
- */
+/* Events of threads' tracks become ranges of these threads, others lie on tracks of the
+ * recording. */
 
 enum {
-    OPEN_MAX = 1 << 16,     /* begins of a track that wait for their ends */
+    OPEN_MAX = 1 << 16,     /* begins of a track waiting for their ends */
     OPEN_ALL_MAX = 1 << 20, /* of all tracks, with their values */
     LEVELS_MAX = TRACE_LANE_LEVELS,
 };
 
-/* ---- Where tracks lie ------------------------------------------------------------------------ */
+/* ---- Places of tracks ------------------------------------------------------------------------ */
 
 static struct perfetto_track *find_track(struct perfetto *trace, uint64_t uuid)
 {
@@ -33,7 +33,7 @@ static struct perfetto_track *find_track(struct perfetto *trace, uint64_t uuid)
     return index ? &trace->tracks.items[*index - 1] : NULL;
 }
 
-/* The process of the track, or of one above it; -1: none. */
+/* The process of the track, or of an ancestor; -1: unknown. */
 static int64_t perfetto_pid(struct perfetto *trace, const struct perfetto_track *track)
 {
     for (int i = 0; track && i < LEVELS_MAX; i++) {
@@ -44,7 +44,7 @@ static int64_t perfetto_pid(struct perfetto *trace, const struct perfetto_track 
     return -1;
 }
 
-/* The thread, of a counter or of what is above it; -1: none. */
+/* The thread, of a counter or of its ancestors; -1: unknown. */
 static int64_t tid_of(struct perfetto *trace, const struct perfetto_track *track)
 {
     for (int i = 0; track && i < LEVELS_MAX; i++) {
@@ -155,7 +155,7 @@ static int tell_end(struct perfetto *trace, struct perfetto_track *track, int64_
     return import_add(trace->sink, &range, track->args.items + range.args);
 }
 
-/* With its duration; on a track that is no thread's, as a begin and an end. */
+/* With its duration; on a track other than a thread's, as a begin and an end. */
 static int tell_whole(struct perfetto *trace, const struct perfetto_track *track,
                       struct event *event, const struct arg *args)
 {
@@ -274,7 +274,8 @@ enum { FLOW_IN = 1, FLOW_OUT = 2, FLOW_INOUT = 3 };
 
 struct legacy {
     uint64_t phase, name, id, bind, direction;
-    int64_t duration_us, pid, tid; /* -1: not told */
+    int64_t duration_us, pid, tid; /*
+                                    * -1: not set */
     uint32_t scope;                /* string */
     bool has_id, is_local, has_bind;
 };
@@ -325,9 +326,9 @@ static void take_legacy_field(struct perfetto *trace, struct legacy *legacy,
     }
 }
 
-/* ---- Where it lies --------------------------------------------------------------------------- */
+/* ---- Places of events ------------------------------------------------------------------------ */
 
-/* A track of its own for a thread that only numbers name. 0 or -errno. */
+/* A separate track for a thread that only has numbers. 0 or -errno. */
 static int take_place(struct perfetto *trace, const struct legacy *legacy,
                       struct perfetto_told *told)
 {
@@ -351,7 +352,7 @@ static int take_place(struct perfetto *trace, const struct legacy *legacy,
     return 0;
 }
 
-/* ---- What it is ------------------------------------------------------------------------------ */
+/* ---- Phases ---------------------------------------------------------------------------------- */
 
 static uint64_t mix(uint64_t a, uint64_t b)
 {
@@ -359,8 +360,8 @@ static uint64_t mix(uint64_t a, uint64_t b)
     return hash_bytes((const char *)words, sizeof(words));
 }
 
-/* What begins and ends go by: numbers are those of a category, and of a process if they are local.
- */
+/* The id that pairs begins and ends: numbers are per category, and per process if they are
+ * local. */
 static uint64_t pair_id(struct perfetto *trace, const struct legacy *legacy,
                         const struct perfetto_told *told)
 {
@@ -387,7 +388,7 @@ static uint8_t kind_of_phase(char phase)
     return 0;
 }
 
-/* Events that name a process or thread are no events. */
+/* Events that name a process or thread are metadata, not events. */
 static int take_name(struct perfetto *trace, const struct perfetto_told *told,
                      const struct event *event)
 {
@@ -433,8 +434,8 @@ static int take_phase(struct perfetto *trace, const struct legacy *legacy,
     return 0;
 }
 
-/* What the event's LegacyEvent says: the kind, if its type says none, and 0 if it is to be left
- * out; its track, times and flow. 0 or -errno. */
+/* Applies the event's LegacyEvent: the kind, if its type gives none, and 0 if it is to be dropped;
+ * its track, times and flow. 0 or -errno. */
 static int perfetto_apply_legacy(struct perfetto *trace, const struct perfetto_sequence *sequence,
                                  struct perfetto_told *told, struct event *event)
 {
@@ -457,7 +458,7 @@ static int perfetto_apply_legacy(struct perfetto *trace, const struct perfetto_s
 
 /* ---- Values: debug annotations --------------------------------------------------------------- */
 
-/* Dicts and arrays become JSON, as texts. */
+/* Dicts and arrays become JSON texts. */
 
 enum { DEPTH_MAX = 32, TEXT_SIZE = 4096 };
 
@@ -537,7 +538,7 @@ static bool is_nested(const struct proto_field *field)
                                field->number == PX_ANNOTATION_ARRAY_VALUES);
 }
 
-/* What the annotation is, without its name. */
+/* The annotation's value, without its name. */
 static void put_json_value(struct perfetto *trace, const struct perfetto_sequence *sequence,
                            struct proto message, struct text *text, int depth)
 {
@@ -581,7 +582,7 @@ static bool take_nested(struct perfetto *trace, const struct perfetto_sequence *
     return true;
 }
 
-/* DebugAnnotation: one more of trace->args. 0 or -ENOMEM. */
+/* DebugAnnotation: appends to trace->args. 0 or -ENOMEM. */
 static int perfetto_take_value(struct perfetto *trace, const struct perfetto_sequence *sequence,
                                struct proto message)
 {
@@ -601,7 +602,7 @@ static int perfetto_take_value(struct perfetto *trace, const struct perfetto_seq
     return 0;
 }
 
-/* Tracks that say where others belong come late as well. */
+/* Tracks that describe the place of others may be late as well. */
 enum { OWNERS_MAX = PERFETTO_TRACKS_MAX + SINK_THREADS_MAX };
 
 #define CALL_CATEGORY "python calls"
@@ -770,11 +771,11 @@ static int put(struct perfetto *trace, const struct event *event)
     memcpy(sink->record.items, event, sizeof(*event));
     if (args_size)
         memcpy(sink->record.items + sizeof(*event), trace->args.items, args_size);
-    const struct sorter_key key = {0}; /* as they come */
+    const struct sorter_key key = {0}; /* in order of arrival */
     return sorter_add(trace->records, key, sink->record.items, (uint32_t)size);
 }
 
-/* What an event says of flows: points of them, beside the event. */
+/* Points of flows in an event, put in addition to it. */
 static int put_flows(struct perfetto *trace, struct proto message, const struct event *event,
                      const struct perfetto_told *told)
 {
@@ -796,8 +797,8 @@ static int put_flows(struct perfetto *trace, struct proto message, const struct 
     return error || !told->binds ? error : put(trace, &point);
 }
 
-/* What a counter is, by the description of its track. Differences begin anew with the state of the
- * sequence. */
+/* Scales the value of a counter as its track describes. Differences start anew with the state of
+ * the sequence. */
 static void take_value(struct perfetto *trace, const struct perfetto_sequence *sequence,
                        struct event *event)
 {
@@ -820,7 +821,7 @@ static void take_value(struct perfetto *trace, const struct perfetto_sequence *s
     track->state = sequence->state;
 }
 
-/* The value of another counter than the event's own. */
+/* The value of a counter other than the event's own. */
 static int put_value(struct perfetto *trace, const struct perfetto_sequence *sequence,
                      struct event *value, uint64_t uuid)
 {
@@ -832,7 +833,8 @@ static int put_value(struct perfetto *trace, const struct perfetto_sequence *seq
     return put(trace, value);
 }
 
-/* Values of counters beside the event: of the tracks that it names, or its sequence. */
+/* Values of counters in addition to the event's: of the tracks that it names, or those of its
+ * sequence. */
 static int put_values(struct perfetto *trace, const struct perfetto_sequence *sequence, int kind,
                       int64_t time_ns)
 {
@@ -852,7 +854,7 @@ static int put_values(struct perfetto *trace, const struct perfetto_sequence *se
     return error;
 }
 
-/* Calls of Python functions, as annot writes them: where these are stands in the values. */
+/* Calls of Python functions, as annot writes them: their file and line are in the values. */
 static void make_call(struct perfetto *trace, struct event *event)
 {
     const struct scope calls = {.observer = OBSERVER_PYTHON_CALLS};
@@ -883,7 +885,7 @@ static uint8_t kind_of(uint64_t type)
                                   : 0;
 }
 
-/* What is known of all its fields: whether it is told, and where. */
+/* Decides from all fields if the event is kept, and its track. */
 static int place(struct perfetto *trace, const struct perfetto_sequence *sequence,
                  struct perfetto_told *told, struct event *event)
 {

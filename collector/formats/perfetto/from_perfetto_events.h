@@ -10,14 +10,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Of an event: what is not in struct event. */
+/* Fields of an event that struct event lacks. */
 struct perfetto_told {
     uint64_t type, track;
     uint32_t category;
     struct proto legacy; /* LegacyEvent */
     bool has_stack;
     uint64_t bound; /* a flow that it is a point of, if `binds` */
-    uint8_t binds;  /* enum event_kind; 0: of none */
+    uint8_t binds;  /* enum event_kind; 0: not a point */
 };
 
 /* TrackEvent and TrackDescriptor. 0 or -errno. */
@@ -25,7 +25,7 @@ int perfetto_take_event(struct perfetto *trace, const struct perfetto_sequence *
                         struct proto message, int64_t time_ns);
 int perfetto_take_track(struct perfetto *trace, struct proto message);
 
-/* Sends everything to the sink, once all is known. 0 or -errno. */
+/* Sends all events to the sink, after the file was read. 0 or -errno. */
 int perfetto_tell(struct perfetto *trace);
 
 #endif

@@ -49,7 +49,7 @@ uint32_t perfetto_text(struct perfetto *trace, const struct proto *bytes)
 
 /* ---- Tables ---------------------------------------------------------------------------------- */
 
-/* Maps are half empty, as a rule. */
+/* Maps are half empty on average. */
 enum { ENTRY_BYTES = 2 * sizeof(struct wide_entry) };
 
 bool perfetto_hold(struct perfetto *trace, size_t bytes)
@@ -67,7 +67,7 @@ uint64_t perfetto_find(const struct perfetto_sequence *sequence, enum perfetto_t
     return found ? *found : 0;
 }
 
-/* One that is not known yet needs room. */
+/* Sets an entry; a new one needs room. */
 static int keep(struct perfetto *trace, struct perfetto_sequence *sequence,
                 enum perfetto_table table, const uint64_t entry[2])
 {
@@ -121,7 +121,7 @@ static int intern_frame(struct perfetto *trace, struct perfetto_sequence *sequen
     return keep(trace, sequence, PERFETTO_FRAMES, (uint64_t[]){iid, function << 32 | mapping});
 }
 
-/* The parts of the path; the last one tells enough. */
+/* Its path has several parts; the last one suffices. */
 static int intern_mapping(struct perfetto *trace, struct perfetto_sequence *sequence,
                           struct proto message)
 {
@@ -136,7 +136,7 @@ static int intern_mapping(struct perfetto *trace, struct perfetto_sequence *sequ
     return keep(trace, sequence, PERFETTO_MAPPINGS, (uint64_t[]){iid, path});
 }
 
-/* One that does not fit is not known. */
+/* A callstack that does not fit stays unknown. */
 static int intern_callstack(struct perfetto *trace, struct perfetto_sequence *sequence,
                             struct proto message)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Names, frames and stacks that packets of a sequence call by numbers. Thread-safety: one thread
+/* Names, frames and stacks that packets of a sequence refer to by number. Thread-safety: one thread
  * per reader. */
 #ifndef ANNOT_FROM_PERFETTO_INTERNED_H
 #define ANNOT_FROM_PERFETTO_INTERNED_H
@@ -13,7 +13,7 @@
 struct proto;
 struct proto_field;
 
-/* What sequences call by numbers of their own. */
+/* Tables of interned numbers of a sequence. */
 enum perfetto_table {
     PERFETTO_CATEGORIES,
     PERFETTO_NAMES,
@@ -27,18 +27,18 @@ enum perfetto_table {
     PERFETTO_STACKS, /* of a callstack: the ordinal */
 };
 
-/* Adds what the field has: one, or all of a packed one. Too many are counted. 0 or -ENOMEM. */
+/* Adds the values of a field, single or packed. Too many are counted. 0 or -ENOMEM. */
 int perfetto_numbers(struct perfetto *trace, struct perfetto_numbers *numbers,
                      const struct proto_field *field);
 
-/* The same of doubles, by their bits. */
+/* The same for doubles, as their bits. */
 int perfetto_doubles(struct perfetto *trace, struct perfetto_numbers *numbers,
                      const struct proto_field *field);
 
-/* Room for so many bytes more of what sequences know; false, and counted: there is none. */
+/* Reserves so many bytes more for entries of sequences; false, and counted: beyond the limit. */
 bool perfetto_hold(struct perfetto *trace, size_t bytes);
 
-/* What a number stands for; 0: it is not known. */
+/* The value of a number; 0: unknown. */
 uint64_t perfetto_find(const struct perfetto_sequence *sequence, enum perfetto_table table,
                        uint64_t iid);
 
@@ -46,10 +46,10 @@ uint64_t perfetto_find(const struct perfetto_sequence *sequence, enum perfetto_t
 int perfetto_intern(struct perfetto *trace, struct perfetto_sequence *sequence,
                     struct proto message);
 
-/* The ordinal of a callstack; 0: none is known, or the sink's error. */
+/* The ordinal of a callstack; 0: unknown, or see the sink's error. */
 uint32_t perfetto_stack(struct perfetto *trace, struct perfetto_sequence *sequence, uint64_t iid);
 
-/* Its numbers mean nothing from here on. */
+/* Drops the meanings of its numbers. */
 void perfetto_forget(struct perfetto *trace, struct perfetto_sequence *sequence);
 uint32_t perfetto_text(struct perfetto *trace, const struct proto *bytes);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* See perfetto_counters.h. Only the first values of a counter wait for their group, as its track
- * is then known. Thread-safety: none. */
+/* See perfetto_counters.h. Only the first values of a counter wait for their group, as its track is
+ * known afterwards. Thread-safety: one thread per object. */
 #include "perfetto_counters.h"
 
 #include "perfetto_sequence.h"
@@ -25,7 +25,8 @@ static uint64_t key_of(const struct perfetto_counters *counters, const struct ev
     return process_uuid(counters, event) << 32 | event->name;
 }
 
-/* Index + 1 of the first of a chain, and of the counter itself in *ret_index; 0 = none. */
+/* Returns index + 1 of the first of a chain, and that of the counter itself in *ret_index; 0 = not
+ * found. */
 static uint32_t find(const struct perfetto_counters *counters, const struct event *event,
                      uint32_t *ret_index)
 {
@@ -80,7 +81,7 @@ static uint64_t describe_below(struct perfetto_counters *counters, const struct 
     return uuid;
 }
 
-/* `group_length` of the name belong to the group; 0 = none. */
+/* The first `group_length` bytes of the name are the group; 0 = without group. */
 static uint64_t describe(struct perfetto_counters *counters, const struct event *event,
                          size_t group_length)
 {
@@ -88,7 +89,7 @@ static uint64_t describe(struct perfetto_counters *counters, const struct event 
     size_t name_length = trace_string(counters->tracks->px->trace, event->name)->length;
     uint64_t parent = process_uuid(counters, event);
     size_t name = 0;
-    if (group_length) { /* the domain stands before the group */
+    if (group_length) { /* the domain precedes the group */
         size_t before = label->count - name_length + group_length;
         parent = describe_group(counters, event, label->items, before);
         name = before + 1;
@@ -107,7 +108,7 @@ static int push(struct perfetto_counters *counters, const struct event *event, u
     return vec_push(&counters->counters, counter);
 }
 
-/* The track of a device's lane; 0: it shares one with others. */
+/* The track of a device's lane; 0: it shares its track with others. */
 static int find_device(struct perfetto_counters *counters, uint32_t lane, int64_t time_ns,
                        uint64_t *ret_uuid)
 {
@@ -119,8 +120,8 @@ static int find_device(struct perfetto_counters *counters, uint32_t lane, int64_
                : track_group_id(groups, group, time_ns, ret_uuid);
 }
 
-/* Of a device that programs use: a track with each of them, one behind the other from the present
- * end of the list. */
+/* For a device that programs use: a track in each of them, chained from the current end of the
+ * list. */
 static int push_on_devices(struct perfetto_counters *counters, const struct event *event,
                            uint32_t next)
 {
@@ -146,7 +147,7 @@ static int push_on_devices(struct perfetto_counters *counters, const struct even
     return error;
 }
 
-/* Unless it is there: its index + 1 goes to *ret_index. */
+/* Adds the counter if it is new: its index + 1 goes to *ret_index. */
 static int add_counter(struct perfetto_counters *counters, const struct event *event,
                        size_t group_length, uint32_t *ret_index)
 {

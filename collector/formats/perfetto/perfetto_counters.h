@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Tracks of counters: one for each process, domain and name, with its unit; the series of a group
- * below a track of the group's name. What the driver counts of a GPU stands below the track of that
- * GPU, in each program that has one; else below a process of its own. */
+ * below a track with the group's name. The driver's counters of a GPU are below the track of that
+ * GPU, in each program that has one; else below a separate process. */
 #ifndef ANNOT_PERFETTO_COUNTERS_H
 #define ANNOT_PERFETTO_COUNTERS_H
 
@@ -21,19 +21,19 @@ struct perfetto_counter {
     uint64_t uuid;
     uint32_t domain;
     uint32_t next; /* counter + 1 with the same process and name */
-    uint32_t more; /* counter + 1 that is this one on another track */
+    uint32_t more; /* counter + 1 of the same counter on another track */
 };
 
 struct perfetto_counters {
     struct perfetto_tracks *tracks;
-    struct perfetto_groups *groups_of_tracks; /* set by the caller, as what follows */
+    struct perfetto_groups *groups_of_tracks; /* set by the caller, like the next two */
     int (*put)(void *context, const struct event *event, uint64_t uuid);
     void *context;
     struct counter_groups groups;
     struct map64 by_key;          /* process and name: index + 1 of the first of a chain */
     struct wide_map group_by_key; /* process and name: uuid */
     struct strtab group_names;
-    struct export_text label; /* of the one that is described */
+    struct export_text label; /* of the one being described */
     VEC(struct perfetto_counter) counters;
 };
 

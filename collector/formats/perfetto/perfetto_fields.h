@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Field numbers of the Perfetto trace format, as far as we write it.
+/* Field numbers of the Perfetto trace format, as far as annot uses it.
  *
  * Source: protos/perfetto/trace/ of the Perfetto project (trace_packet.proto, clock_snapshot.proto,
  * trace_packet_defaults.proto, interned_data/, track_event/, system_info.proto, profiling/,

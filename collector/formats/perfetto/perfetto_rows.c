@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Rows of threads that are made of samples: flame charts, and the states beside them. The reader
- * sorts by time, and events of one track and time by their place in the file, which is the order of
- * both. */
+/* Rows of threads made of samples: flame charts, and the states beside them. The reader sorts by
+ * time, and events of one track and time by their place in the file, which is the order of both. */
 #include "perfetto_rows.h"
 
 #include "perfetto_sequence.h"
@@ -118,7 +117,7 @@ uint32_t perfetto_innermost(const struct trace *trace, uint32_t stack)
     return native;
 }
 
-/* What a wait has to tell: where, why it could not run, that it did not end. */
+/* Facts of a wait: its place, and that it did not end. */
 static void put_wait_facts(const struct perfetto_state_rows *rows,
                            const struct thread_stretch *stretch, struct fact *at, char *label)
 {

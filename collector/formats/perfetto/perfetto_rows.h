@@ -21,25 +21,25 @@ struct perfetto_chart {
     const char *prefixes; /* of file names: profile/call_label.h */
     uint32_t sequence;
     bool begun;
-    uint64_t *track_uuids; /* of thread; 0: none yet */
-    bool *known;           /* of label */
+    uint64_t *track_uuids; /* by thread; 0: not yet made */
+    bool *known;           /* by label */
     uint32_t label_count;
 };
 
-/* Nothing is written before the first sample. The caller feeds and finishes `chart`. 0 or -errno;
- * then call fini all the same. */
+/* The first sample begins the output. The caller feeds and finishes `chart`. 0 or -errno; then call
+ * fini all the same. */
 int perfetto_chart_init(struct perfetto_chart *chart, struct perfetto_tracks *tracks,
                         const struct export_job *job, uint32_t number);
 void perfetto_chart_fini(struct perfetto_chart *chart);
 
-/* The innermost function of Python, else of native code, of a stack; 0 = none. */
+/* The innermost Python function of a stack, else the innermost of native code; 0 = not found. */
 uint32_t perfetto_innermost(const struct trace *trace, uint32_t stack);
 
 struct perfetto_state_rows {
     struct perfetto_tracks *tracks;
     const char *prefixes; /* of file names: profile/call_label.h */
     struct thread_states states;
-    uint64_t *track_uuids; /* of thread; 0: none yet */
+    uint64_t *track_uuids; /* by thread; 0: not yet made */
 };
 
 /* The caller feeds and finishes `states`. 0 or -ENOMEM; then call fini all the same. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The sequence of samples: what a stack needs is interned in the packet that needs it first.
+/* The sequence of samples: the parts of a stack are interned in the first packet that needs them.
  * Numbers of frames and names are those of the recording, then one for samples without a stack,
  * then those of processes. */
 #include "perfetto_samples.h"
@@ -20,7 +20,7 @@
  * time, the unit, and a sample becomes as many rows as it has units. The rest of its weight is
  * carried to the next sample of its thread. */
 
-/* More rows than that are written only where there are more samples. */
+/* Limit of rows, unless there are more samples. */
 enum { ROWS_MAX = 100000, NEARLY = 16 };
 
 #define NS_PER_SECOND INT64_C(1000000000)
@@ -55,7 +55,7 @@ static int no_events(void *context, struct event_batch *ret_batch)
     return 0;
 }
 
-/* Ranges that are selected need the events; nothing else does. */
+/* Selected ranges need the events; other selections do not. */
 static int add_all(const struct export_job *job, struct sums *sums)
 {
     const struct sink sink = {add, sums, WANT_SAMPLES};
@@ -66,9 +66,9 @@ static int add_all(const struct export_job *job, struct sums *sums)
     return error ? error : source.seek(source.context, INT64_MIN, false, false);
 }
 
-/* The least weight, but not much less than the shortest period of the recording, where samples
+/* The smallest weight, but not much less than the shortest period of the recording, if samples
  * bring the CPU time since the one before; never more than the mean, as a rate may be wrong; nor so
- * little that there are more than ROWS_MAX rows and more than samples. 0: one row a sample. */
+ * small that there are more than ROWS_MAX rows and more rows than samples. 0: one row a sample. */
 static int find_unit(const struct export_job *job, int64_t *ret_ns)
 {
     const struct trace *trace = job->source->trace;
@@ -120,8 +120,8 @@ static void perfetto_weights_fini(struct perfetto_weights *weights)
     *weights = (struct perfetto_weights){0};
 }
 
-/* How many rows the next sample of a known thread is. Of all samples together not more than
- * samples, or 100,000, and one a thread. */
+/* Number of rows of the next sample of a known thread. In total at most as many as samples, or
+ * 100,000, and one a thread. */
 static uint64_t perfetto_weights_rows(struct perfetto_weights *weights, uint32_t thread,
                                       uint64_t cpu_ns)
 {
@@ -142,7 +142,7 @@ enum {
     NS_PER_US = 1000,
 };
 
-/* Modules of frames that have no file, numbered behind the strings. */
+/* Modules of frames without a file, numbered after the strings. */
 static const char *const kind_modules[] = {
     [0] = "[unknown]",           [FRAME_NATIVE] = "[native]",
     [FRAME_PYTHON] = "[python]", [FRAME_KERNEL] = "[kernel]",
@@ -186,7 +186,7 @@ void perfetto_samples_fini(struct perfetto_samples *samples)
     *samples = (struct perfetto_samples){0};
 }
 
-/* Whether it is new, and no longer. */
+/* Returns true the first time, and remembers it. */
 static bool learn(struct perfetto_samples *samples, uint32_t number, uint8_t what)
 {
     bool is_new = !(samples->known[number] & what);
@@ -262,7 +262,7 @@ static void put_frame(struct perfetto_samples *samples, struct proto_writer *pac
     proto_end(packet);
 }
 
-/* A frame of ours, behind all others: 0 = "[no stack]", then processes. Its number. */
+/* The number of a frame made by annot, after all others: 0 = "[no stack]", then processes. */
 static uint32_t put_note(struct perfetto_samples *samples, struct proto_writer *packet,
                          uint32_t ordinal, const char *text)
 {
@@ -314,7 +314,7 @@ static void put_stack(struct perfetto_samples *samples, struct proto_writer *pac
 
 /* ---- Samples --------------------------------------------------------------------------------- */
 
-/* The number of a stack in a process; *ret_new: the reader does not know it yet. 0 or -ENOMEM. */
+/* The number of a stack in a process; *ret_new: not yet described to the reader. 0 or -ENOMEM. */
 static int find_stack(struct perfetto_samples *samples, struct perfetto_stack *stack, bool *ret_new)
 {
     uint64_t key = (uint64_t)stack->process << 32 | stack->stack;
@@ -327,7 +327,7 @@ static int find_stack(struct perfetto_samples *samples, struct perfetto_stack *s
     return map64_put(&samples->stacks, key + 1, stack->number);
 }
 
-/* All of one time: the thread had this stack at that instant, and at no other one for sure. */
+/* All with one time: the only instant at which the thread is known to have had this stack. */
 static void put_rows(struct proto_writer *packet, uint64_t stack, int64_t delta_us, uint64_t count)
 {
     for (uint64_t i = 0; i < count; i++) {
@@ -377,7 +377,7 @@ static int compare_times(const void *a, const void *b)
     return (left->time_ns > right->time_ns) - (left->time_ns < right->time_ns);
 }
 
-/* The `count` earliest of those that wait. */
+/* Passes on the `count` earliest waiting samples. */
 static int pass_on(struct perfetto_samples *samples, size_t count)
 {
     struct sample *items = samples->waiting.items;

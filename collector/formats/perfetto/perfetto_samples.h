@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* The viewer counts rows, so a sample becomes as many as its CPU time has units.
+/* CPU samples of all processes, each below a frame of its process, on the single thread of the
+ * session. The viewer counts rows, so a sample becomes as many rows as its CPU time has units. The
+ * UI opens the flame graph of the thread that was sampled last: so it is that of all processes, and
+ * no track repeats the flame charts.
  *
- * CPU samples of all processes, each below a frame of its process, on the one thread of the
- * session. The UI opens the flame graph of the thread that was sampled last: so it is that of all
- * processes, and no track shows again what the flame charts show.
- *
- * They have a sequence of their own, on which each frame and stack is told once. The reader joins
- * frames of one name, so frames keep their addresses. Python functions are named with file and
- * line, as the reader shows no others, and their file stands for the module. Times are differences
- * in microseconds, so samples are put in order of time again, in which lanes are not. */
+ * The samples have a separate sequence, on which each frame and stack is described once. The reader
+ * joins frames of one name, so frames keep their addresses. Python functions are named with file
+ * and line, as the reader shows no others, and their file stands for the module. Times are
+ * differences in microseconds, so samples, which come lane by lane, are sorted by time again. */
 #ifndef ANNOT_PERFETTO_SAMPLES_H
 #define ANNOT_PERFETTO_SAMPLES_H
 
@@ -25,7 +24,7 @@ struct perfetto_tracks;
 
 struct perfetto_weights {
     int64_t unit_ns;  /* CPU time of a row; 0: each sample is one row */
-    int64_t *left_ns; /* of thread: what its rows lack */
+    int64_t *left_ns; /* by thread: weight carried over */
 };
 
 struct perfetto_stack {
@@ -40,17 +39,17 @@ struct perfetto_samples {
     struct chosen_frames frames;
     struct perfetto_weights weights;
     bool begun;
-    uint8_t *known; /* bits KNOWN_*, of everything that is numbered */
+    uint8_t *known; /* bits KNOWN_*, by number */
     uint32_t frame_count, label_count, stack_count, string_count;
     struct map64 stacks; /* process and stack: number */
     uint64_t stacks_told;
     int64_t last_us;
     struct value_pool values;
     VEC(struct sample) waiting;
-    bool in_order; /* those that wait are */
+    bool in_order; /* the waiting ones are sorted */
 };
 
-/* Nothing is written before the first sample. `number`: of the sequence. 0 or -errno. */
+/* The first sample begins the output. `number`: of the sequence. 0 or -errno. */
 int perfetto_samples_init(struct perfetto_samples *samples, struct perfetto_tracks *tracks,
                           const struct export_job *job, uint32_t number);
 int perfetto_samples_put(struct perfetto_samples *samples, const struct sample *sample);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Packets of events: a general way through the proto writer, and a fast one that copies what is
- * the same in all packets of a sequence. Both write the same fields. */
+/* Packets of events: a general way through the proto writer, and a fast one that copies the
+ * constant part of a sequence's packets. Both write the same fields. */
 #include "perfetto_sequence.h"
 
 #include "perfetto_tracks.h"
@@ -54,7 +54,7 @@ bool perfetto_knows(const struct name_set *set, uint32_t name)
     return word < set->word_count && (set->words[word] >> (name % 64) & 1);
 }
 
-/* Whether the name could be added: the budget may be used up. */
+/* Returns true if the name was added: the budget may be used up. */
 static bool learn(struct perfetto_output *px, struct name_set *set, uint32_t name)
 {
     if (name / 64 >= set->word_count) {
@@ -192,7 +192,7 @@ struct perfetto_name_use perfetto_use_name(struct perfetto_output *px, struct na
     return (struct perfetto_name_use){.by_number = learned, .is_new = learned};
 }
 
-/* Where a name goes, as a number (`first`: that of string 0) or spelled out. */
+/* Fields of a name, by number (`first`: that of string 0) or in full. */
 struct name_fields {
     uint32_t number, text;
     uint64_t first;
@@ -215,14 +215,14 @@ static uint32_t category_of(const struct perfetto_output *px, const struct event
     return scope->category ? scope->category : scope->domain;
 }
 
-/* What an event adds to what its sequence knows. */
+/* Names that an event adds to its sequence. */
 struct news {
     struct perfetto_name_use name, category, message, file;
     uint32_t path; /* of the file */
     struct perfetto_new_keys keys;
 };
 
-/* Of a call: where its function is. */
+/* Of a call: file and line of its function. */
 static void put_call(struct perfetto_output *px, struct perfetto_sequence *sequence,
                      const struct event *event, struct news *news)
 {
@@ -373,11 +373,11 @@ void perfetto_put(struct perfetto_output *px, struct perfetto_sequence *sequence
 
 /* ---- The usual events ------------------------------------------------------------------------ */
 
-/* Starts a packet whose length goes to *ret_length; NULL if its time needs the general way. */
+/* Starts a packet, to be completed at *ret_length; NULL if its time needs the general way. */
 static inline uint8_t *begin_hot(struct perfetto_output *px, struct perfetto_sequence *sequence,
                                  int64_t time_ns, uint8_t **ret_length)
 {
-    if (time_ns < sequence->last_ns) /* always, where times are absolute */
+    if (time_ns < sequence->last_ns) /* always, if times are absolute */
         return NULL;
     uint8_t *at = out_reserve(px->out, HOT_PACKET_MAX + 2);
     *at++ = PX_TRACE_PACKET << 3 | BYTES_TAG;
@@ -394,7 +394,7 @@ static inline void end_hot(struct perfetto_output *px, uint8_t *length, const ui
     out_advance(px->out, (size_t)(end - length) + 1);
 }
 
-/* Nothing but its name and a category, which the sequence has numbers for. */
+/* True for an event with only a name and a category, both numbered in the sequence. */
 static inline bool is_plain(const struct perfetto_sequence *sequence, const struct scope *scope,
                             const struct event *event)
 {
@@ -415,7 +415,7 @@ static inline uint8_t *put_hot_names(uint8_t *at, uint8_t type, uint32_t categor
     return varint_put(at, name);
 }
 
-/* Behind the number of its name. */
+/* Begins with the number of its name. */
 static inline uint8_t *begin_hot_attribute(uint8_t *at, enum perfetto_argument name,
                                            uint8_t **ret_length)
 {
@@ -426,7 +426,7 @@ static inline uint8_t *begin_hot_attribute(uint8_t *at, enum perfetto_argument n
     return at;
 }
 
-/* As put_call, of a file that the sequence has a number for; 0: none. */
+/* As put_call, for a file that is numbered in the sequence; 0: without file. */
 static inline uint8_t *put_hot_call(uint8_t *at, uint32_t path, int32_t line)
 {
     uint8_t *length;
@@ -445,7 +445,7 @@ static inline uint8_t *put_hot_call(uint8_t *at, uint32_t path, int32_t line)
     return at;
 }
 
-/* Whether the event is written: a call, in the fast way. */
+/* Writes a call in the fast way, and returns true if it could. */
 static bool put_call_fast(struct perfetto_output *px, struct perfetto_sequence *sequence,
                           uint8_t type, const struct event *event)
 {
@@ -476,7 +476,7 @@ void perfetto_put_named(struct perfetto_output *px, struct perfetto_sequence *se
     uint8_t *length;
     uint8_t *at = plain ? begin_hot(px, sequence, event->time_ns, &length) : NULL;
     if (at) {
-        memcpy(at, sequence->head, PERFETTO_TAIL_SIZE); /* the rest is overwritten */
+        memcpy(at, sequence->head, PERFETTO_TAIL_SIZE); /* the excess is overwritten */
         at += sequence->head_size;
         uint8_t *event_length = at++;
         at = put_hot_names(at, type, scope->category, event->name);

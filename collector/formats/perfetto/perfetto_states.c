@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* State events of one thread at a time: a thread runs from the end of one stretch off the CPU to
- * the begin of the next, and where it ran is told by whatever comes next of it. */
+ * the begin of the next, on the CPU of its next sample or stretch. */
 #include "perfetto_states.h"
 
 #include "perfetto_sequence.h"
@@ -13,8 +13,8 @@
 #include <stdlib.h>
 
 struct state_thread {
-    int64_t run_ns;  /* since when it runs; 0: it does not, or nothing is known yet */
-    int64_t last_ns; /* of all that is known */
+    int64_t run_ns;  /* since when it runs; 0: not running, or unknown */
+    int64_t last_ns; /* last known time */
     uint16_t cpu;
     bool run_told, seen;
 };
@@ -37,7 +37,7 @@ void perfetto_states_fini(struct perfetto_states *states)
 
 /* ---- Packets --------------------------------------------------------------------------------- */
 
-/* The reader's kernel events have a clock of their own; here it is the same. */
+/* The reader's kernel events have a separate clock, here with equal times. */
 static void begin_sequence(struct perfetto_states *states)
 {
     struct perfetto_output *px = states->tracks->px;
@@ -90,7 +90,8 @@ static bool waits_for_io(const struct sample *sample)
     return sample->reason == WAIT_DISK || sample->reason == WAIT_PAGE_FAULT;
 }
 
-/* Why the state that the thread is in at that time: as the kernel tells it when a wait ends. */
+/* The reason of the thread's state at that time, in the form of the kernel's event at the end of a
+ * wait. */
 static void put_reason(struct perfetto_states *states, const struct sample *sample, int64_t time_ns)
 {
     uint32_t tid = states->tracks->ids->tids[sample->thread];
@@ -135,7 +136,7 @@ static int end_run(struct perfetto_states *states, uint32_t thread, uint16_t cpu
     return states->runs.count < PERFETTO_RUNS_MAX ? vec_push(&states->runs, run) : 0;
 }
 
-/* It was moved to another CPU without a switch that was recorded. */
+/* It was moved to another CPU without a recorded switch. */
 static int change_cpu(struct perfetto_states *states, const struct sample *sample)
 {
     struct state_thread *state = &states->threads[sample->thread];
@@ -215,7 +216,7 @@ int perfetto_states_put(struct perfetto_states *states, const struct sample *sam
 
 /* ---- The end --------------------------------------------------------------------------------- */
 
-/* Of CPU: until when somebody is known to have run there. */
+/* By CPU: until when a thread is known to have run on it. */
 struct cpu_ends {
     int64_t *items;
     size_t count, capacity;
@@ -235,8 +236,8 @@ static int find_cpu_ends(const struct perfetto_states *states, struct cpu_ends *
     return 0;
 }
 
-/* Nothing told where the thread ran last: on a CPU that nobody else had from then on, rather where
- * it ran before. */
+/* CPU of a thread's last run, if no sample shows it: one not used by others since then, preferably
+ * the CPU of its run before. */
 static uint16_t guess_cpu(const struct state_thread *state, const struct cpu_ends *ends)
 {
     if (state->cpu >= ends->count || ends->items[state->cpu] <= state->run_ns)
@@ -256,7 +257,7 @@ static int finish_thread(struct perfetto_states *states, uint32_t thread, struct
     int64_t last_ns = end_ns > 0 ? end_ns : session_end_ns(trace);
     if (last_ns > states->to_ns) {
         last_ns = states->to_ns;
-        end_ns = 0; /* nobody sees it */
+        end_ns = 0; /* the end is outside of the selection */
     }
     if (!state->run_told && state->run_ns)
         state->cpu = guess_cpu(state, ends);
@@ -279,7 +280,7 @@ static int compare_runs(const void *a, const void *b)
     return (left->end_ns < right->end_ns) - (left->end_ns > right->end_ns);
 }
 
-/* Is the CPU free for an outer run when run `index` ends? */
+/* True if the CPU is free for an outer run when run `index` ends. */
 static bool is_free_after(const struct perfetto_states *states, uint32_t index)
 {
     const struct perfetto_run *run = &states->runs.items[index];
@@ -293,7 +294,7 @@ static bool is_free_after(const struct perfetto_states *states, uint32_t index)
     return true;
 }
 
-/* `outer` was pushed aside by `inner` on its CPU: it could have run then, and ran again after. */
+/* `inner` displaced `outer` on its CPU: outer was runnable then, and ran again afterwards. */
 static void put_aside(struct perfetto_states *states, const struct perfetto_run *outer,
                       const struct perfetto_run *inner, bool free_after)
 {
@@ -331,7 +332,7 @@ static int resolve_overlaps(struct perfetto_states *states)
     return error;
 }
 
-/* First those whose CPU is known, so that others are not put there. */
+/* First the threads with a known CPU, so that others are not put there. */
 static int finish_threads(struct perfetto_states *states)
 {
     struct cpu_ends ends = {0};

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Threads as in a system trace: when each ran and where, when it could have, what it waited for.
+/* Threads as in a system trace: when and where each ran, when it was runnable, and the reasons of
+ * its waits.
  *
- * From switches come the reader's thread states (running, runnable, sleeping, uninterruptible with
- * I/O wait) and its tracks of CPUs; the reason is the "blocked function" of a state. The reader
- * stands tracks of its own above the program: of CPUs, of kernel events, of counts. So it is asked
- * for. Where a stretch off the CPU was too short to be recorded and another thread ran in it, the
- * thread counts as runnable there. */
+ * The reader makes its thread states (running, runnable, sleeping, uninterruptible with I/O wait)
+ * and its tracks of CPUs from switches; the reason is the "blocked function" of a state. The reader
+ * adds tracks above the program: of CPUs, of kernel events, of counts. So this is an option. If a
+ * stretch off the CPU was too short to be recorded and another thread ran in it, the thread counts
+ * as runnable there. */
 #ifndef ANNOT_PERFETTO_STATES_H
 #define ANNOT_PERFETTO_STATES_H
 
@@ -31,14 +32,14 @@ struct perfetto_states {
     struct perfetto_tracks *tracks;
     uint32_t sequence;
     bool begun;
-    uint32_t symbols; /* bits: reasons whose names are told */
+    uint32_t symbols; /* bits: reasons with a name already written */
     struct state_thread *threads;
     uint32_t thread_count;
     VEC(struct perfetto_run) runs;
-    int64_t to_ns; /* what comes afterwards is not known */
+    int64_t to_ns; /* end of the known time */
 };
 
-/* Nothing is written before the first switch. 0 or -errno. */
+/* The first switch begins the output. 0 or -errno. */
 int perfetto_states_init(struct perfetto_states *states, struct perfetto_tracks *tracks,
                          uint32_t number);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Track descriptors. Order is told in every field the format has for it: rank among siblings, and
- * the older sort index. Labels of a process tell how it ended. Thread-safety: none. */
+/* Track descriptors. Order is written to every field the format has for it: rank among siblings,
+ * and the older sort index. Labels of a process describe how it ended. Thread-safety: one thread
+ * per object. */
 #include "perfetto_tracks.h"
 
 #include "call_label.h"
@@ -50,8 +51,8 @@ static int place_all(struct perfetto_launches *launches)
     return status;
 }
 
-/* The number of the arrow to a span goes to *ret_arrow; 0: its launch is not known. 0, -ENOMEM, or
- * what `place` returned. */
+/* The number of the arrow to a span goes to *ret_arrow; 0: its launch is unknown. 0, -ENOMEM, or
+ * the result of `place`. */
 static int perfetto_launches_add(struct perfetto_launches *launches, const struct event *span,
                                  uint64_t *ret_arrow)
 {
@@ -110,7 +111,7 @@ void perfetto_track_end(struct perfetto_tracks *tracks)
     perfetto_packet_end(tracks->px);
 }
 
-/* The track of all tracks: says that processes and threads are in an order of ours. */
+/* The root track: declares that processes and threads are explicitly ordered. */
 static void describe_root(struct perfetto_tracks *tracks)
 {
     struct proto_writer *packet = perfetto_track_begin(tracks, 0);
@@ -296,7 +297,7 @@ static int take_shelf(struct perfetto_tracks *tracks, struct perfetto_shelves *g
     int64_t shelf = shelves_take(&group->shelves, start_ns, end_ns);
     if (shelf < 0)
         return (int)shelf;
-    if (shelf >= group->uuid_count) { /* shelves are opened one after the other */
+    if (shelf >= group->uuid_count) { /* shelves are opened in sequence */
         uint64_t *uuids = realloc(group->uuids, ((size_t)shelf + 1) * sizeof(*uuids));
         if (!uuids)
             return -ENOMEM;
@@ -307,7 +308,7 @@ static int take_shelf(struct perfetto_tracks *tracks, struct perfetto_shelves *g
     return 0;
 }
 
-/* The group of a key; a new one is as `model` says. NULL: out of memory. */
+/* The group of a key; a new one is a copy of `model`. NULL: out of memory. */
 static struct perfetto_shelves *find_group(struct perfetto_tracks *tracks, uint64_t key,
                                            const struct perfetto_shelves *model)
 {
@@ -385,7 +386,7 @@ void perfetto_tracks_fini(struct perfetto_tracks *tracks)
 
 /* ---- Tracks of the recording ----------------------------------------------------------------- */
 
-/* What is told of something on a queue, beside what all tracks tell. */
+/* Facts of an item on a queue, in addition to those of all tracks. */
 struct queue_facts {
     struct track_facts track;
     struct fact items[10];
@@ -393,7 +394,7 @@ struct queue_facts {
 };
 
 /* Children of a group are below its first shelf: the reader puts tracks of one name together only
- * where they have the same parent. */
+ * if they have the same parent. */
 static int describe_group(void *context, uint32_t group, int64_t time_ns, uint64_t *ret_id)
 {
     struct perfetto_groups *groups = context;
@@ -480,7 +481,7 @@ static int put_end(struct perfetto_groups *groups, const struct item *item)
     return error ? error : put_end_at(groups, item, uuid);
 }
 
-/* Which ranges its thread had open when it launched this, and where it was. */
+/* The ranges that its thread had open at the launch, and the place in code. */
 static void add_launch_facts(const struct perfetto_groups *groups, const struct item *item,
                              struct queue_facts *facts)
 {
@@ -500,7 +501,7 @@ static void add_launch_facts(const struct perfetto_groups *groups, const struct 
     at->name = NULL;
 }
 
-/* On a queue, where they may overlap. */
+/* On a queue, where items may overlap. */
 static int put_whole(struct perfetto_groups *groups, const struct item *item)
 {
     const struct event *begin = item->event;

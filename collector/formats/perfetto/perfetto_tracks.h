@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /* Tracks of the Perfetto exporter.
  *
- * Descriptions of what events lie on: the session, processes, threads and tracks below them. All go
- * onto the session's sequence. Track numbers (uuid) count from 1: processes, threads, then whatever
- * turns up.
+ * Descriptions of the session, processes, threads and tracks below them. All go onto the session's
+ * sequence. Track numbers (uuid) count from 1: processes, threads, then the others as they appear.
  *
  * Groups: ranges and marks of the recording's tracks, a Perfetto track for each shelf of shelves.h.
- * All lie on the session's sequence. The reader shows the shelves of a line, which have one name,
- * as one.
+ * All lie on the session's sequence. The reader merges the shelves of a line, which have one name,
+ * into one.
  *
- * Launches: an arrow leads from where a thread launched something to the work of a queue. The
- * launch is an instant on the thread, inside of whatever range or call was open: the reader draws
- * arrows from the end of a slice. One launch may lead to several spans, which come in any order: so
- * launches are kept until all have come, or PERFETTO_LAUNCHES_MAX of them: then a later span of one
- * launch has another instant at the same place. Thread-safety: one thread per object. */
+ * Launches: an arrow leads from a thread's launch to the launched work of a queue. The launch is an
+ * instant on the thread, inside of the open range or call: the reader draws arrows from the end of
+ * a slice. One launch may lead to several spans, which come in any order: so launches are kept
+ * until all have come, or PERFETTO_LAUNCHES_MAX of them: then a later span of one launch has
+ * another instant at the same place. Thread-safety: one thread per object. */
 #ifndef ANNOT_PERFETTO_TRACKS_H
 #define ANNOT_PERFETTO_TRACKS_H
 
@@ -62,7 +61,7 @@ struct perfetto_tracks {
     struct perfetto_sequence *session;
     struct export_ids *ids;
     uint64_t next_uuid, session_uuid;
-    uint32_t session_pid;        /* of a process that stands for the recording, and its thread */
+    uint32_t session_pid;        /* of the process that stands for the recording, and its thread */
     struct map64 shelves_by_key; /* index into shelves */
     VEC(struct perfetto_shelves) shelves;
 };
@@ -78,12 +77,11 @@ enum { PERFETTO_RANK_TRACKS = 50000, PERFETTO_RANK_COUNTERS = 100000 };
 struct proto_writer *perfetto_track_begin(struct perfetto_tracks *tracks, uint64_t uuid);
 void perfetto_track_end(struct perfetto_tracks *tracks);
 
-/* Everything that is known before the first event. */
+/* All descriptions known before the first event. */
 void perfetto_describe_all(struct perfetto_tracks *tracks);
 
 /* A process "annot", below all others, and its thread "all processes", with one slice over the
- * whole recording that carries its facts; `cut_flows`: from how many points arrows may be missing.
- */
+ * whole recording that carries its facts; `cut_flows`: number of points that may lack arrows. */
 void perfetto_begin_session(struct perfetto_tracks *tracks);
 void perfetto_end_session(struct perfetto_tracks *tracks, uint64_t cut_flows);
 
@@ -93,11 +91,12 @@ int perfetto_range_track(struct perfetto_tracks *tracks, const struct event *beg
 int perfetto_lost_track(struct perfetto_tracks *tracks, const struct event *lost,
                         uint64_t *ret_uuid);
 
-/* Tracks below a thread, in the order in which they should stand; older readers put them in that of
- * their names, and a thread's own track below them. "main: ranges": they do not show the thread. */
+/* Tracks below a thread, in display order; older readers sort them by their names, and put a
+ * thread's own track below them. The names include the thread's, "main: ranges", as these readers
+ * do not show it. */
 enum perfetto_child { PERFETTO_RANGES, PERFETTO_STATE, PERFETTO_STACKS };
 
-/* A new one. Its number. */
+/* Makes one and returns its number. */
 uint64_t perfetto_thread_child(struct perfetto_tracks *tracks, uint32_t thread,
                                enum perfetto_child child);
 void perfetto_tracks_fini(struct perfetto_tracks *tracks);
@@ -105,7 +104,7 @@ void perfetto_tracks_fini(struct perfetto_tracks *tracks);
 struct perfetto_groups {
     struct perfetto_tracks *tracks;
     struct track_groups groups;
-    struct perfetto_launches launches; /* of what lies on queues; the caller sets `place` */
+    struct perfetto_launches launches; /* of items on queues; the caller sets `place` */
     const char *prefixes;              /* of file names: profile/call_label.h */
 };
 

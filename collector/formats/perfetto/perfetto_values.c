@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* See perfetto_values.h. Values that the reader cannot hold go as text: integers beyond 63 bits,
- * and NaN, which its database takes for nothing. */
+/* See perfetto_values.h. Values that the reader cannot hold become texts: integers beyond 63 bits,
+ * and NaN, which its database stores as NULL. */
 #include "perfetto_values.h"
 
 #include "perfetto_sequence.h"
@@ -84,7 +84,7 @@ static void put_value(struct perfetto_output *px, enum value_kind kind, union va
     }
 }
 
-/* ---- Arguments of ours ----------------------------------------------------------------------- */
+/* ---- Arguments of annot ---------------------------------------------------------------------- */
 
 void perfetto_begin_attribute(struct perfetto_output *px, enum perfetto_argument name)
 {
@@ -105,7 +105,7 @@ void perfetto_put_attributes(struct perfetto_output *px, const struct event *eve
         put_value(px, VALUE_STRING, (union value){.string = domain});
         proto_end(&px->packet);
     }
-    if (event->level && !event_is_python_call(px->trace, event)) { /* theirs is always the same */
+    if (event->level && !event_is_python_call(px->trace, event)) { /* that of calls is constant */
         perfetto_begin_attribute(px, PERFETTO_LEVEL);
         proto_uint(&px->packet, PX_ANNOTATION_INT, event->level);
         proto_end(&px->packet);
@@ -132,18 +132,18 @@ void perfetto_put_argument(struct perfetto_output *px, const struct fact *argume
     proto_end(&px->packet);
 }
 
-/* ---- What a key says ------------------------------------------------------------------------- */
+/* ---- Parts of a key -------------------------------------------------------------------------- */
 
 /* The parts of "base[index] [unit]". */
 struct key_parts {
     size_t base_length;
     bool indexed;
     uint32_t index;
-    const char *unit; /* NULL = none */
+    const char *unit; /* NULL = without unit */
     size_t unit_length;
 };
 
-/* The opening bracket of a text that ends in a closing one, if what is between has none. */
+/* The opening bracket of a text that ends in a closing one, if there is no bracket between. */
 static const char *find_bracket(const char *text, size_t length)
 {
     if (length < 3 || text[length - 1] != ']')
@@ -186,14 +186,14 @@ static struct key_parts split_key(const char *text, size_t length)
     return parts;
 }
 
-/* A name without parts that the reader would change, but for the unit. */
+/* True for a name without parts that the reader would change, except the unit. */
 static bool is_simple(const char *text, const struct key_parts *parts)
 {
     return !parts->indexed && !memchr(text, '.', parts->base_length) &&
            !memchr(text, '[', parts->base_length) && !memchr(text, ']', parts->base_length);
 }
 
-/* "base (index) (unit) (number)" with what there is. Returns the length. */
+/* "base (index) (unit) (number)" with the parts that exist. Returns the length. */
 static size_t compose_name(const struct key_parts *parts, const char *base,
                            const char *index_and_number, char *buffer)
 {
@@ -208,13 +208,13 @@ static size_t compose_name(const struct key_parts *parts, const char *base,
 
 /* ---- Key-values ------------------------------------------------------------------------------ */
 
-/* Key-values of one event, on their way. */
+/* Key-values of one event, while they are written. */
 struct value_list {
     const struct arg *items;
     uint32_t count, next;
 };
 
-/* How many values from `next` on are elements 0, 1, 2... of one array. */
+/* Number of values from `next` on that are elements 0, 1, 2... of one array. */
 static uint32_t count_elements(const struct perfetto_output *px, const struct value_list *list)
 {
     const struct trace_string *first = trace_string(px->trace, list->items[list->next].key);
@@ -236,7 +236,8 @@ static uint32_t count_elements(const struct perfetto_output *px, const struct va
     return count;
 }
 
-/* Opens an annotation of that name, inside of those that its dots name. Returns how many. */
+/* Opens an annotation of that name, inside of those named before its dots. Returns the number
+ * opened. */
 static unsigned begin_path(struct perfetto_output *px, struct key_parts parts, const char *base,
                            const char *index_and_number)
 {
@@ -259,7 +260,7 @@ static unsigned begin_path(struct perfetto_output *px, struct key_parts parts, c
     return level;
 }
 
-/* A value, or the elements of an array, whose name is told in full. */
+/* A value, or the elements of an array, with its name in full. */
 static void put_long(struct perfetto_output *px, struct value_list *list,
                      const struct export_key *key)
 {
@@ -277,7 +278,8 @@ static void put_long(struct perfetto_output *px, struct value_list *list,
     for (uint32_t i = 0; i < elements; i++, list->next++) {
         const struct arg *value = &list->items[list->next];
         if (i > 0)
-            export_keys_next(&px->keys, value->key); /* it was there, in case it comes again */
+            export_keys_next(&px->keys, value->key); /* counts its use, in case the key is
+                                                      * repeated */
         proto_begin(&px->packet, PX_ANNOTATION_ARRAY_VALUES);
         put_value(px, value->kind, value->value);
         proto_end(&px->packet);
@@ -286,8 +288,8 @@ static void put_long(struct perfetto_output *px, struct value_list *list,
         proto_end(&px->packet);
 }
 
-/* Whether the key has a number in this sequence, perhaps from now on. What is not simple gets none,
- * so one with a number needs no second look. */
+/* Returns true if the key has a number in this sequence, which may be new. Only simple keys get
+ * numbers, so a numbered one needs no check. */
 static bool has_number(struct perfetto_output *px, struct perfetto_sequence *sequence,
                        const struct arg *value, const struct export_key *key,
                        struct perfetto_new_keys *new_keys)

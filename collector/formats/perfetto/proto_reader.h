@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Fields of a message of protocol buffers, in the order of the bytes, which are foreign. Nothing is
+/* Fields of a protocol buffer message, in the order of the bytes, which are foreign. Fields are not
  * copied. Thread-safety: one thread per message. */
 #ifndef ANNOT_PROTO_READER_H
 #define ANNOT_PROTO_READER_H
@@ -11,14 +11,14 @@
 
 struct proto {
     const uint8_t *at, *end;
-    bool bad; /* what is left makes no sense, and was not taken */
+    bool bad; /* the rest is malformed and was not read */
 };
 
 struct proto_field {
     uint32_t number;
     bool is_bytes;
     uint64_t value;     /* of numbers of all widths */
-    struct proto bytes; /* of the others */
+    struct proto bytes; /* of other types */
 };
 
 static inline double proto_double(const struct proto_field *field)
