@@ -216,8 +216,8 @@ static void put_comma(struct json_doc *doc)
 /* Texts up to this size are written at once. */
 enum { SHORT_TEXT = 1024 };
 
-/* Writes the comma and the key before a value. Returns the place of the value, with so much
- * room. */
+/* Writes the comma and the key before a value. Returns the place of the value, with `room` bytes
+ * reserved. */
 static uint8_t *begin_value(struct json_doc *doc, const char *key, size_t room)
 {
     size_t length = key ? strlen(key) : 0;

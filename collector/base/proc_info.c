@@ -229,7 +229,7 @@ pid_t proc_find(uint64_t pid_ns, pid_t ns_pid)
 
 /* Reads "begin-end perms offset major:minor inode    path". Thread-safety: pure. */
 
-/* Parses a number at *at that this character ends; moves *at past both. */
+/* Parses a number at *at that a given character follows; moves *at past both. */
 static bool take_number(char **at, int base, char behind, uint64_t *ret_value)
 {
     if (!isxdigit((unsigned char)**at))
@@ -286,7 +286,7 @@ int maps_each(int32_t pid, maps_take *take, void *context)
     return result;
 }
 
-/* ---- Who has mapped a file ------------------------------------------------------------------- */
+/* ---- Mappings of a file ---------------------------------------------------------------------- */
 
 /* Since Linux 6.11 an ioctl finds the next shared mapping of a file, without writing the paths of
  * all others. Declared here, for headers may be older. */

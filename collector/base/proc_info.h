@@ -83,7 +83,7 @@ bool maps_line_parse(char *line, struct maps_line *ret_line);
 typedef int maps_take(void *context, const struct maps_line *line);
 int maps_each(int32_t pid, maps_take *take, void *context);
 
-/* ---- Who has mapped a file ------------------------------------------------------------------- */
+/* ---- Mappings of a file ---------------------------------------------------------------------- */
 
 /* Checks if a process shares a file by a mapping. The collector checks every process before it
  * removes a directory, so this must be cheap. Thread-safety: pure. */

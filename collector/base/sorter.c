@@ -493,7 +493,7 @@ static int join_runs(struct sorter *sorter)
 
 /* ---- All of it ------------------------------------------------------------------------------- */
 
-/* Makes room for so many bytes more, within the memory limit. */
+/* Makes room for `need` bytes more, within the memory limit. */
 static int grow(struct sorter *sorter, size_t need)
 {
     size_t capacity = sorter->capacity ? sorter->capacity : RUN_BLOCK;

@@ -79,7 +79,7 @@ void sample_set_wait(struct sample *sample, int64_t wake_ns, int64_t values[2])
 static void cut_parts(struct sample *sample, int64_t from_ns, int64_t to_ns, int64_t *values)
 {
     uint64_t at = (uint64_t)sample->time_ns, from = (uint64_t)from_ns, to = (uint64_t)to_ns;
-    uint64_t begin = 0, low = from - at, high = to - at; /* since the sample's begin */
+    uint64_t begin = 0, low = from - at, high = to - at; /* since the sample's start */
     int count = sample->value_count < SAMPLE_VALUES_MAX ? sample->value_count : SAMPLE_VALUES_MAX;
     for (int i = 0; i < count; i++) {
         uint64_t end = begin + (uint64_t)sample->values[i];
@@ -152,7 +152,7 @@ struct slab {
     union row rows[];
 };
 
-/* Index of the size class for so many values: 0 to 3. */
+/* Size class for `count` values: 0 to 3. */
 static unsigned class_of(unsigned count)
 {
     return count > 4 ? 3 : count > 2 ? 2 : count > 1;

@@ -174,11 +174,11 @@ enum { TRACE_SCOPES_MAX = 1 << 20 }; /* further ones get scope 0 */
 /* One boot of one kernel: its CLOCK_MONOTONIC is one clock, and pids, tids and CPUs are its own. */
 struct trace_host {
     uint32_t revision;
-    uint8_t boot_id[16];   /* zeros: not known */
+    uint8_t boot_id[16];   /* zeros: unknown */
     uint32_t name, kernel; /* strings */
     int32_t rank;          /* in a parallel program, -1 = not part of one */
     uint32_t processors;   /* to be used; 0 for recordings read as one; not stored */
-    /* Change of its times to those of host 0: at the begin of its recording, with the maximum
+    /* Change of its times to those of host 0: at the start of its recording, with the maximum
      * error, and the drift per nanosecond after that. */
     int64_t offset_ns, error_ns;
     double drift;
@@ -351,7 +351,7 @@ struct trace_sampling {
     bool slowed;           /* lowered from first_hz to frequency_hz during the recording */
     bool mixed;            /* a merge of rates from frequency_hz to first_hz; not stored */
     uint32_t frequency_hz; /* samples have their own weight: sample_cpu_ns() */
-    uint32_t first_hz;     /* at the begin; 0 = frequency_hz */
+    uint32_t first_hz;     /* at the start; 0 = frequency_hz */
     int64_t off_cpu_threshold_ns;
     uint32_t reason; /* string: why not a higher rung, one line; 0 = it is the highest */
     uint32_t hint;   /* string: the command that makes it available */
@@ -390,7 +390,7 @@ enum fact_kind {
 #define TRACE_FACT_USED_MS   "processors: ms used by all programs"
 #define TRACE_FACT_STOLEN_MS "processors: ms taken by the host of this virtual machine"
 
-/* FACT_COUNTs of the block of a program that requested the recording (pyannot.record): its begin
+/* FACT_COUNTs of the block of a program that requested the recording (pyannot.record): its start
  * after that of the recording, and its duration. A merge has neither. */
 #define TRACE_FACT_BLOCK_BEGIN "block: ns after the recording began"
 #define TRACE_FACT_BLOCK_TIME  "block: ns long"
@@ -445,8 +445,8 @@ static inline bool event_is_python_call(const struct trace *trace, const struct 
     return event->scope && trace_scope(trace, event->scope)->observer == OBSERVER_PYTHON_CALLS;
 }
 
-/* Sources of events that are late by amounts of their own: ordinals from 0. -ENOMEM, -ENOSPC. NULL
- * for an unknown ordinal. */
+/* Sources of late events, each with a separate settled time: ordinals from 0. -ENOMEM, -ENOSPC.
+ * NULL for an unknown ordinal. */
 int64_t trace_stream_add(struct trace *trace, uint32_t name);
 uint32_t trace_stream_count(const struct trace *trace);
 struct trace_stream *trace_stream(struct trace *trace, uint32_t ordinal);
@@ -612,7 +612,7 @@ int trace_process_order(const struct trace *trace, uint32_t *order);
 /* A range path's innermost range: "load", "nvtx:step". */
 size_t trace_range_label(const struct trace *trace, uint32_t path, char *buffer, size_t size);
 
-/* Time zero of outputs: the begin of the session. */
+/* Time zero of outputs: the start of the session. */
 int64_t trace_begin_ns(const struct trace *trace);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Ranges on streams, "gpu_user_annotation": a range of the launching thread, from the begin of the
+/* Ranges on streams, "gpu_user_annotation": a range of the launching thread, from the start of the
  * first to the end of the last work that was launched inside of it to a stream, one for each
  * stream. They begin together with kernels that are written before, and readers nest by the order
  * in the file: so they lie on separate threads, "stream 7: ranges". Thread-safety: one thread per

@@ -126,7 +126,7 @@ bool chrome_put_rank(struct out_stream *out, const struct trace *trace,
 }
 
 /* HolisticTraceAnalysis compares times in the files of all ranks, so they count from a common
- * instant. Times since the begin of a day fit into a double to the nanosecond. */
+ * instant. Times since the start of a day fit into a double to the nanosecond. */
 void chrome_put_base(struct chrome_writer *writer)
 {
     const struct trace_session *session = trace_session_get(writer->trace);

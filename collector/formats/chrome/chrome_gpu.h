@@ -93,7 +93,7 @@ void chrome_gpu_mark(struct chrome_gpu *gpu, const struct event *event, const st
 uint32_t chrome_device_pid(struct chrome_gpu *gpu, uint32_t lane);
 
 /* Members of the document, with commas after and before them. Returns true if the rank is known;
- * after _put_base, time 0 of the file is the begin of the day (UTC). */
+ * after _put_base, time 0 of the file is the start of the day (UTC). */
 bool chrome_put_rank(struct out_stream *out, const struct trace *trace,
                      const struct export_options *options);
 void chrome_put_base(struct chrome_writer *writer);

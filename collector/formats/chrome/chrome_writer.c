@@ -26,7 +26,7 @@ static int64_t find_origin(const struct trace *trace)
         if (first_ns > 0 && first_ns < origin_ns)
             origin_ns = first_ns;
     }
-    /* Activity of a GPU's observer may have begun before the recording; its begin is known
+    /* Activity of a GPU's observer may have begun before the recording; its start is known
      * later. */
     return gpu_is_recorded(trace) ? origin_ns - GPU_BEFORE_NS : origin_ns;
 }

@@ -19,7 +19,7 @@
 
 enum { SORT_BYTES = 16 << 20, DEPTH_MAX = 1024 };
 
-/* CPU time of a sample without a weight. */
+/* CPU time of a sample, unless an option sets it. */
 #define SAMPLE_NS INT64_C(10000000)
 
 /* A sample waiting for the tree. */

@@ -420,7 +420,7 @@ static int take_by_phase(struct from_chrome_reader *reader, enum from_chrome_cla
     }
 }
 
-/* A point of the flow that the event is bound to, at its begin. */
+/* A point of the flow that the event is bound to, at its start. */
 static int take_bound(struct from_chrome_reader *reader, const struct event *event)
 {
     const struct from_chrome_event *read = &reader->event;

@@ -110,7 +110,7 @@ static int put_counter(void *context, const struct event *event, uint64_t uuid)
 }
 
 /* A point of a flow is an instant of its thread, on the track of the thread's ranges. The reader
- * draws an arrow from the end of one slice to the begin of another. From a range that waits for a
+ * draws an arrow from the end of one slice to the start of another. From a range that waits for a
  * reply to its message, the arrow would go back in time; an instant inside of the range has the
  * time of the point. */
 static int put_flow(void *context, const struct flow_place *place)

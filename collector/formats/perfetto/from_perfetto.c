@@ -697,7 +697,7 @@ static int read_perfetto(struct import_input *input, struct import_sink *sink)
     return error;
 }
 
-/* True for a packet that is followed by the begin of another one. */
+/* True for a packet that is followed by the start of another one. */
 static bool sniff(const char *bytes, size_t size)
 {
     struct proto file = {(const uint8_t *)bytes, (const uint8_t *)bytes + size, false};

@@ -35,7 +35,7 @@ int perfetto_numbers(struct perfetto *trace, struct perfetto_numbers *numbers,
 int perfetto_doubles(struct perfetto *trace, struct perfetto_numbers *numbers,
                      const struct proto_field *field);
 
-/* Reserves so many bytes more for entries of sequences; false, and counted: beyond the limit. */
+/* Reserves `bytes` more for entries of sequences; false, and counted: beyond the limit. */
 bool perfetto_hold(struct perfetto *trace, size_t bytes);
 
 /* The value of a number; 0: unknown. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* State events of one thread at a time: a thread runs from the end of one stretch off the CPU to
- * the begin of the next, on the CPU of its next sample or stretch. */
+ * the start of the next, on the CPU of its next sample or stretch. */
 #include "perfetto_states.h"
 
 #include "perfetto_sequence.h"

@@ -52,7 +52,7 @@ void import_cut(struct import_sink *sink, uint64_t offset);
  * -EBADMSG, with a problem, if the file was cut before any item was read. 0; -ENOMEM. */
 int import_cut_check(struct import_sink *sink);
 
-/* Records so many losses in the recording, which its outputs report. */
+/* Records `count` losses in the recording, which its outputs report. */
 void import_lost(struct import_sink *sink, const char *what, uint64_t count);
 
 /* One line in the recording and on standard error. */

@@ -26,7 +26,7 @@ void import_input_close(struct import_input *input);
  * -errno of the read. */
 int64_t import_input_peek(struct import_input *input, size_t want, const char **ret_bytes);
 
-/* Consumes so many bytes. */
+/* Consumes `count` bytes. */
 void import_input_take(struct import_input *input, size_t count);
 
 /* At its end: true if the compressed data are cut or damaged. */

@@ -355,7 +355,7 @@ int columns_take(struct columns *columns, const struct item *item)
 
 /* ---- Order ----------------------------------------------------------------------------------- */
 
-/* Ranges come in order of their ends. Sorted by begins, the times of a lane only grow, which halves
+/* Ranges come in order of their ends. Sorted by starts, the times of a lane only grow, which halves
  * the bytes. */
 
 static bool is_before(const struct row_key *a, const struct row_key *b)

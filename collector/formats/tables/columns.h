@@ -23,7 +23,7 @@ void column_put(struct column_bytes *bytes, const void *data, size_t size);
 /* The length of a text, in four bytes. */
 void column_put_size(struct column_bytes *bytes, size_t size);
 
-/* So many bytes more; returns their begin. NULL: out of memory. */
+/* Appends room for `size` bytes and returns it. NULL: out of memory. */
 uint8_t *column_room(struct column_bytes *bytes, size_t size);
 uint8_t *column_zeros(struct column_bytes *bytes, size_t size);
 

@@ -256,7 +256,7 @@ enum { FIELD_BYTES = 8 };
 
 /* ---- FlatBuffers ----------------------------------------------------------------------------- */
 
-/* Places count from the begin of the buffer. */
+/* Places count from the start of the buffer. */
 static void put_at(struct column_bytes *out, size_t place, uint64_t value, unsigned size)
 {
     for (unsigned i = 0; i < size && !out->failed; i++)
@@ -459,7 +459,7 @@ static void arrow_put_footer(struct column_bytes *out, const struct columns *col
     align(out, 0);
 }
 
-static const char magic[8] = "ARROW1"; /* at the begin followed by its two zeros */
+static const char magic[8] = "ARROW1"; /* at the start followed by its two zeros */
 
 enum { MAGIC_BYTES = 6, PREFIX_BYTES = 8 };
 

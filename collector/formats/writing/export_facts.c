@@ -65,7 +65,7 @@ static void tell_refusals(const struct visit *visit)
     }
 }
 
-/* Each change of the filter; the first from the begin. */
+/* Each change of the filter; the first from the start. */
 static void tell_filters(const struct visit *visit)
 {
     for (uint32_t i = 0; i < trace_filter_count(visit->trace) && i < FILTERS_TOLD; i++) {

@@ -8,7 +8,7 @@
 #include "json_writer.h"
 #include "strtab.h"
 
-/* Column names are those of annot query; times count from the begin of the recording. Texts have
+/* Column names are those of annot query; times count from the start of the recording. Texts have
  * keys, by which a writer recognizes them without comparing their bytes. Memory: the texts
  * requested, up to 32 MiB. Thread-safety: none. */
 

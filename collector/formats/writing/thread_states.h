@@ -55,7 +55,7 @@ int64_t thread_gone_ns(const struct trace *trace, uint32_t thread, int64_t last_
 /* The same with a result for each thread: the end of the recording, or of the selection. */
 int64_t thread_last_ns(const struct trace *trace, uint32_t thread, int64_t last_ns, int64_t to_ns);
 
-/* True if a selection leaves out parts of a thread's time between its begin and its end. */
+/* True if a selection leaves out parts of a thread's time between its start and its end. */
 bool thread_in_pieces(const struct pass_selection *selection);
 
 #endif

@@ -348,8 +348,7 @@ static int end_lane(struct pass *pass, struct lane *lane, const struct event *ev
                : tracks_take(pass, event, &no_args, (struct track_told){0});
 }
 
-/* A time that goes back before the selection's begin, after the lane has begun, becomes that
- * begin. */
+/* A time before the selection's start, after the lane has begun, is raised to that start. */
 static int take_from_begin(struct pass *pass, struct lane *lane, const struct event *event,
                            const struct args *args)
 {

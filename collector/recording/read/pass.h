@@ -40,7 +40,7 @@ enum item_flags {
                                   an edge; end_ns is that time */
     ITEM_END_LOST = 1u << 1,   /* the end fell into a gap; end_ns is the end of the gap */
     ITEM_CUT_BEGIN = 1u << 2,  /* it began before the selection: begin_ns is the selection's
-                                * begin */
+                                * start */
     ITEM_CUT_END = 1u << 3,    /* it ends with the selection */
     ITEM_END_TOLD = 1u << 4,   /* its end was reported before as ITEM_ORPHAN */
     ITEM_CROSSED = 1u << 5, /* an EVENT_SPAN of LANE_THREAD that does not nest: its reported end was
@@ -247,7 +247,7 @@ int64_t range_end_ns(const struct trace *trace, uint32_t process, int64_t last_n
 
 /* ---- Recordings ------------------------------------------------------------------------------ */
 
-/* A recording as source of a pass: from the reader's position, or the selection's begin, to its
+/* A recording as source of a pass: from the reader's position, or the selection's start, to its
  * end. */
 struct pass_source recording_pass_source(struct store_reader *reader);
 

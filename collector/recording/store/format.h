@@ -125,7 +125,7 @@ enum store_shape_fields {
     STORE_FIELD_ORIGIN = 1u << 9,        /* 0: without origin; else 1 + signed time_ns -
                                           * origin_ns */
     STORE_FIELD_CAUSE = 1u << 10,        /* the thread that caused it, minus the batch's: length,
-                                          * and a signed number of so many bytes */
+                                          * and a signed number of that many bytes */
     STORE_FIELDS_KNOWN = (1u << 11) - 1,
     STORE_FIELD_SIZED_SHIFT = 10, /* from this bit on they begin with their length */
 };

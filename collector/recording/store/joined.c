@@ -33,7 +33,7 @@ struct presences {
     const struct joined_source *sources;
 };
 
-/* One for each process; those without records have an end before their begin. */
+/* One for each process; those without records have an end before their start. */
 static int find_presences(struct presences *presences)
 {
     const struct trace *trace = presences->trace;

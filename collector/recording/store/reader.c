@@ -662,7 +662,7 @@ int64_t store_reader_samples_settled_ns(const struct store_reader *reader)
     return sample_stream_settled_ns(&reader->samples);
 }
 
-/* The checkpoint at the begin of a recording without its first volumes; or NULL. */
+/* The checkpoint at the start of a recording without its first volumes; or NULL. */
 static const struct chunk_place *first_checkpoint(const struct store_reader *reader)
 {
     bool any = begins_late(reader) && is_whole(reader) && reader->checkpoints.count > 0;
@@ -742,7 +742,8 @@ static bool any_probed(const struct trace *trace)
 }
 
 /* The end of a span that an observer reports of a thread depends on the thread's ranges from the
- * span's begin on: so reading starts at the begin of the spans that last until `from_ns`. */
+ * span's start on: so reading goes back to the first start of a chunk that lasts until
+ * `from_ns`. */
 static int64_t needed_from_ns(const struct store_reader *reader, int64_t from_ns)
 {
     int64_t needed_ns = from_ns;

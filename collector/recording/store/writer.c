@@ -148,7 +148,7 @@ static int put_checkpoint(struct store_writer *writer)
     return chunk ? chunk_queue_put(writer->queue, chunk) : error;
 }
 
-/* The ranges open at the begin of a volume, if they are known. */
+/* The ranges open at the start of a volume, if they are known. */
 static int writer_put_first_checkpoint(struct store_writer *writer)
 {
     int error;

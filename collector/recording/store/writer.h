@@ -90,7 +90,7 @@ struct store_progress {
 
 void store_writer_look(struct store_writer *writer, struct store_progress *ret_progress);
 
-/* True if fewer than eight chunks wait, and near a volume's end fewer than the limit there; await:
+/* True if fewer than eight chunks wait, or, near the end of a volume, if the queue is empty; await:
  * waits for that, or an error. */
 bool store_writer_has_room(const struct store_writer *writer);
 void store_writer_await_room(struct store_writer *writer);
