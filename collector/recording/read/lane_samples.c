@@ -224,8 +224,8 @@ static void add_node(struct nodes *nodes, const struct range_path *node)
         nodes->items[nodes->count++] = *node;
 }
 
-/* Adds the probed ranges of `told` at this place; returns the path at the thread's own next
- * range. */
+/* Adds the probed ranges at this place of the events' path; returns the path at the thread's own
+ * next range. */
 static uint32_t add_probed(const struct stacks *stacks, uint32_t told, struct nodes *nodes)
 {
     for (uint32_t own = sample_path_own(stacks, told); told != own;) {
@@ -236,8 +236,8 @@ static uint32_t add_probed(const struct stacks *stacks, uint32_t told, struct no
     return told;
 }
 
-/* Both agree: the thread's ranges are those of `told`, with their domains; ranges of tracks stay at
- * their place in `read`; inherited ranges are dropped if there are any others. */
+/* Both agree: the thread's ranges are those of the events, with their domains; ranges of tracks
+ * stay at their place in `read`; inherited ranges are dropped if there are any others. */
 static int64_t sample_path_agreed(struct stacks *stacks, uint32_t read, uint32_t told)
 {
     struct nodes nodes, joined;
@@ -257,7 +257,7 @@ static int64_t sample_path_agreed(struct stacks *stacks, uint32_t read, uint32_t
     return put_together(stacks, told, &joined);
 }
 
-/* True if all ranges of `told` are among those of the thread, in this order. */
+/* True if all ranges of the events' path are among those of the thread, in this order. */
 static bool is_among(const struct stacks *stacks, const struct nodes *nodes, uint32_t told,
                      bool cut)
 {
@@ -270,7 +270,7 @@ static bool is_among(const struct stacks *stacks, const struct nodes *nodes, uin
     return told == 0 || cut;
 }
 
-/* Events may be missing: ranges of the thread in `read` that are not part of `told` become
+/* Events may be missing: ranges of the thread in `read` that the events lack become
  * RANGE_PATH_UNRECORDED. `cut`: the outermost are missing in `read`. */
 static int64_t sample_path_unsure(struct stacks *stacks, uint32_t read, uint32_t told, bool cut)
 {
