@@ -52,8 +52,7 @@ struct option_list {
 struct options {
     const struct option_spec *specs;
     void *values;         /* zeroed by the caller */
-    bool command_follows; /* the first operand ends the options: the rest is another program's
-                           * command */
+    bool command_follows; /* the first operand ends the options; another command follows */
 
     char **operands; /* inside argv, which is reordered */
     int operand_count;

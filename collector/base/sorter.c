@@ -25,8 +25,7 @@ enum {
     RUN_BLOCK = 128 << 10,
     RUN_LEVEL = -20,
     HEAD_MAX = 4 * VARINT_MAX, /* of a record in a run */
-    SHORT_RUN = 32,            /* entries; shorter stretches are extended to this before they are
-                                * merged */
+    SHORT_RUN = 32,            /* entries; shorter stretches are extended before they are merged */
 };
 
 struct entry {
@@ -62,8 +61,7 @@ struct sorter {
     VEC(struct entry) spare; /* for their sort */
     size_t next;             /* index of the next entry to return */
     struct run runs[RUNS_MAX];
-    unsigned run_count, joined;        /* joined: number of runs at the front that were made by
-                                        * joining */
+    unsigned run_count, joined;        /* joined: number of joined runs, which are at the front */
     struct waiting_run heap[RUNS_MAX]; /* a heap: the run with the first record is at 0 */
     unsigned heap_count;
     bool merging, told; /* told: the record of heap[0] was returned */

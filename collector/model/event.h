@@ -136,8 +136,7 @@ struct event {
         int64_t origin_ns; /* EVENT_SPAN; EVENT_NO_ORIGIN: unknown */
     };
 
-    int64_t end_ns;     /* EVENT_LOST, EVENT_SPAN; EVENT_PUSH: set by read/own_spans.c, never
-                         * stored */
+    int64_t end_ns;     /* EVENT_LOST, EVENT_SPAN; EVENT_PUSH: from read/own_spans.c, not stored */
     uint32_t args;      /* index of the first in the batch's array */
     uint16_t arg_count; /* at most EVENT_ARGS_MAX */
 };

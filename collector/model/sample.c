@@ -45,8 +45,7 @@ const char *stack_end_name(unsigned end)
 
 struct off_share sample_off_share(const struct sample_sets *sets, const struct sample *sample)
 {
-    if (sample->set == SAMPLE_SET_OFF_CPU && sample->value_count == 2) /* shortcut for the fixed
-                                                                        * set */
+    if (sample->set == SAMPLE_SET_OFF_CPU && sample->value_count == 2) /* fast path */
         return (struct off_share){.blocked_ns = (uint64_t)sample->values[0],
                                   .runnable_ns = (uint64_t)sample->values[1]};
     enum sample_role role = sample_role(sets, sample);

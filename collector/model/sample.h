@@ -189,8 +189,7 @@ const char *wait_reason_name(enum wait_reason reason);
 enum sample_flags {
     SAMPLE_PATH_KNOWN = 1u << 0, /* `path` was read from the live range stack at that instant; else
                                     it follows from the events of the thread */
-    SAMPLE_PATH_CUT = 1u << 1,   /* more ranges were open than `path` has: the outermost are left
-                                  * out */
+    SAMPLE_PATH_CUT = 1u << 1,   /* more ranges were open than `path` has: it lacks the outermost */
     SAMPLE_IN_KERNEL = 1u << 2,
     SAMPLE_GC = 1u << 3,
     SAMPLE_HOLDS_GIL = 1u << 4,

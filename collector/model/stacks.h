@@ -115,8 +115,7 @@ struct range_path {
     uint32_t parent; /* the path around it; 0 = outermost */
     uint32_t name;   /* string */
     uint32_t kind;   /* enum range_path_kind */
-    uint32_t scope;  /* in a recording, of tracks only: the scope of a thread's ranges is in the
-                      * events */
+    uint32_t scope;  /* in a recording, of tracks only: for threads, the events have it */
 };
 
 struct stacks; /* of one trace: trace_stacks() */

@@ -247,8 +247,7 @@ struct trace_process {
     uint32_t note_thread; /* 1 + ordinal of the thread that called it; 0 = unknown */
     int64_t note_ns;
     uint64_t queued[QUEUED_COUNT];
-    int64_t known_until_ns; /* of a merge: the end of its own recording; 0 = the session's; not
-                             * stored */
+    int64_t known_until_ns; /* of a merge: its own recording's end; 0 = the session's; not stored */
 };
 
 struct trace_thread {
@@ -263,16 +262,14 @@ struct trace_thread {
     uint64_t lost[LOSS_COUNT];
     bool probed; /* an outside observer reports spans of it (EVENT_SPAN on EVENT_OWN_LANE), which
                   * may be late: readers put them between its own ranges */
-    bool unnumbered; /* short calls of it were left out: the push numbers of its ranges are
-                      * unknown */
+    bool unnumbered; /* short calls of it were left out: its push numbers are unknown */
     uint8_t reserved[6];
 };
 
 /* Kinds of timelines. Numbers are those of the recording format: explicit and append-only. */
 enum lane_kind {
     LANE_THREAD = 1,  /* of a thread: every struct trace_thread is one */
-    LANE_PROCESS = 2, /* of a process, for ranges that begin and end on any thread, and may
-                       * overlap */
+    LANE_PROCESS = 2, /* of a process, for ranges of any thread, which may overlap */
     LANE_TRACK = 3,   /* made by a program */
     LANE_QUEUE = 4,   /* of work that others do for a process: a GPU's stream */
     LANE_CPU = 5,

@@ -17,8 +17,7 @@ struct trace {
     struct strtab *unknown; /* texts for unknown ordinals, made on demand */
     VEC(struct scope) scopes;
     struct wide_map scopes_known; /* the four numbers -> ordinal */
-    uint32_t scopes_indexed;      /* in scopes_known; readers only set scopes and never look one
-                                   * up */
+    uint32_t scopes_indexed;      /* in scopes_known; readers only set scopes, without look-ups */
     VEC(struct trace_host) hosts;
     VEC(struct trace_clock) clocks;
     VEC(struct trace_anchor) anchors;

@@ -68,8 +68,7 @@ struct perfetto {
     struct sorter *records; /* events in order of arrival; event.lane: the track's index */
     VEC(struct perfetto_sequence) sequences;
     VEC(struct perfetto_track) tracks;
-    uint32_t other_tracks; /* 1 + the index of the track for those beyond the limit; 0: not yet
-                            * made */
+    uint32_t other_tracks; /* 1 + the index of the track for those beyond the limit; 0: unset */
     size_t open_count;     /* begins of all tracks, and their values */
     struct map64 sequence_index, track_index; /* by id | mixed: 1 + index */
     VEC(struct arg) args;                     /* of the current event */

@@ -67,8 +67,7 @@ struct perfetto_event {
     const struct flow_place *flow;          /* NULL: not a point of a flow */
     const struct perfetto_launch *launches; /* that leave it: `launch_count` many */
     uint32_t launch_count;
-    const struct fact *arguments; /* additional facts, ended by one without a name; NULL = without
-                                   * facts */
+    const struct fact *arguments; /* more facts, ended by one without a name; NULL = no facts */
 };
 
 /* The first packet of a sequence: its clock, its track (0 = without track). */

@@ -278,8 +278,7 @@ static void put_long(struct perfetto_output *px, struct value_list *list,
     for (uint32_t i = 0; i < elements; i++, list->next++) {
         const struct arg *value = &list->items[list->next];
         if (i > 0)
-            export_keys_next(&px->keys, value->key); /* counts its use, in case the key is
-                                                      * repeated */
+            export_keys_next(&px->keys, value->key); /* counts its use, for repetitions */
         proto_begin(&px->packet, PX_ANNOTATION_ARRAY_VALUES);
         put_value(px, value->kind, value->value);
         proto_end(&px->packet);

@@ -56,10 +56,8 @@ struct export_options {
     /* Set by the caller, not by the user. */
     const char *subtitle;                    /* description of the selection; NULL: everything */
     struct flame_counts *ret_flame;          /* counts of the drawn graph; NULL: not wanted */
-    struct span_counts *ret_spans;           /* counts of written and omitted items; NULL: not
-                                              * wanted */
-    struct gpu_stacks_totals *ret_gpu;       /* totals of `gpu`, from export_run; NULL: not
-                                              * wanted */
+    struct span_counts *ret_spans;           /* of written and omitted items; NULL: not wanted */
+    struct gpu_stacks_totals *ret_gpu;       /* of `gpu`, from export_run; NULL: not wanted */
     const struct gpu_stacks_totals *gpu_all; /* the same for exporters */
 };
 

@@ -19,8 +19,7 @@ struct flame_thread {
     VEC(uint32_t) open; /* labels */
     int64_t last_ns;    /* up to which its stack is known */
     int64_t period_ns;
-    bool seen, waited; /* waited: the open functions are the stack of a wait, which ended at
-                        * last_ns */
+    bool seen, waited; /* waited: `open` is the stack of a wait, which ended at last_ns */
     bool gone;         /* it has ended */
 };
 

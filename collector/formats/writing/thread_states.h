@@ -34,8 +34,7 @@ struct thread_states {
     struct thread_life *threads;
     uint32_t thread_count;
     int64_t to_ns; /* end of the known time */
-    bool pieces;   /* of a selection: time between two waits may be left out, so it is not shown as
-                    * running */
+    bool pieces;   /* of a selection: gaps between waits may be left out, so are not running */
 };
 
 /* `trace` outlives the states. 0 or -ENOMEM; then call fini all the same. */

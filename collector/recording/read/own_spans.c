@@ -37,8 +37,7 @@ struct own_lane {
     VEC(int64_t) ends;            /* of spans passed on: a heap, the earliest first */
     int64_t latest_end_ns;        /* of all passed on */
     uint64_t depth;               /* open ranges at next_event, as the producer counts them */
-    size_t scanned;               /* events before it do not end the range that begins at
-                                   * next_event */
+    size_t scanned;               /* events before it do not end the range that begins there */
     int64_t last_ns, passed_ns;   /* of the last event that came; of the last passed on */
     int64_t hold_ns;              /* begin of a range with an unknown end, for which it waits */
 };

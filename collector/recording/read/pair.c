@@ -127,8 +127,7 @@ static int tell_point(struct pass *pass, enum item_kind kind, const struct event
     item->kind = (uint8_t)kind;
     open_ranges_place(&lane->open, item);
     item->event = event;
-    item->args.items = args->items; /* one by one, as they were written: copying both at once would
-                                     * stall */
+    item->args.items = args->items; /* one by one, as written: copying both at once would stall */
     item->args.count = args->count;
     item->end_thread = event->thread;
     item->begin_ns = event->time_ns;

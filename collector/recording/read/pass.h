@@ -39,8 +39,7 @@ enum item_flags {
     ITEM_UNFINISHED = 1u << 0, /* no end: open at the thread's, process's or recording's end, or at
                                   an edge; end_ns is that time */
     ITEM_END_LOST = 1u << 1,   /* the end fell into a gap; end_ns is the end of the gap */
-    ITEM_CUT_BEGIN = 1u << 2,  /* it began before the selection: begin_ns is the selection's
-                                * start */
+    ITEM_CUT_BEGIN = 1u << 2,  /* it began before the selection: begin_ns is where that starts */
     ITEM_CUT_END = 1u << 3,    /* it ends with the selection */
     ITEM_END_TOLD = 1u << 4,   /* its end was reported before as ITEM_ORPHAN */
     ITEM_CROSSED = 1u << 5, /* an EVENT_SPAN of LANE_THREAD that does not nest: its reported end was

@@ -54,8 +54,7 @@ struct lane {
     uint64_t depth;                 /* as the producer counts it */
     int64_t last_ns;                /* of its last batch */
     int64_t since_ns;               /* when its path last changed */
-    int64_t first_ns, last_told_ns; /* of its events in the selection; first > last: without
-                                     * events */
+    int64_t first_ns, last_told_ns; /* of its selected events; first > last: without events */
     uint32_t instances;             /* pushes so far */
     bool instances_unknown;
     bool known;  /* the next field is set */

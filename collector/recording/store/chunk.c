@@ -65,8 +65,7 @@ static size_t search_window(const uint8_t *window, size_t size, uint64_t file_id
 int chunk_find(int fd, uint64_t offset, uint64_t file_size, uint64_t file_id, uint64_t *ret_offset)
 {
     uint8_t *window = malloc(SEARCH_WINDOW);
-    size_t window_size = SEARCH_WINDOW_FIRST; /* small first, since there may be many small
-                                               * damages */
+    size_t window_size = SEARCH_WINDOW_FIRST; /* small first: there may be many small damages */
     int error = window ? 0 : -ENOMEM;
     *ret_offset = file_size;
     while (!error && offset + STORE_HEADER_SIZE <= file_size) {

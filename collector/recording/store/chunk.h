@@ -58,8 +58,7 @@ struct scan {
     bool any;             /* a chunk was found */
     uint32_t last_number; /* of it */
     bool ended;           /* END was found, followed only by DEFINITIONS */
-    bool follow;          /* a writer may be active: a cut chunk at the end is incomplete, not
-                           * damaged */
+    bool follow;          /* a writer may be active: a cut chunk at the end is not damage */
     /* Where a writer continues: after the last chunk other than END. */
     uint64_t resume_offset;
     uint32_t resume_number;

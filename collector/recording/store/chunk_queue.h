@@ -74,12 +74,10 @@ struct chunk_queue_state {
     uint64_t written;         /* the last ticket that is completely in the file */
     uint64_t offset;          /* the end of the last whole chunk in the file */
     uint64_t former;          /* bytes of the files before it */
-    uint64_t present;         /* bytes of the file to which chunks are put, which may be a later
-                               * one */
+    uint64_t present;         /* bytes of the file to which chunks are put, maybe a later one */
     uint64_t waiting_bytes;   /* its waiting bytes, uncompressed */
     double ratio;             /* of bytes in the file to uncompressed bytes, of recent data */
-    int64_t waiting_since_ns; /* time at which the oldest unwritten chunk was put; 0: all are
-                               * written */
+    int64_t waiting_since_ns; /* time when the oldest unwritten chunk was put; 0: all are written */
     uint32_t number;          /* of the next chunk that is put */
     int error;
 };

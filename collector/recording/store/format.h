@@ -122,8 +122,7 @@ enum store_shape_fields {
     STORE_FIELD_VALUE = 1u << 6,         /* by value kind, against the shape's last value */
     STORE_FIELD_ARGS = 1u << 7,          /* values of the shape's key-values, likewise */
     STORE_FIELD_LANE = 1u << 8,          /* lane: difference to the shape's last one */
-    STORE_FIELD_ORIGIN = 1u << 9,        /* 0: without origin; else 1 + signed time_ns -
-                                          * origin_ns */
+    STORE_FIELD_ORIGIN = 1u << 9,        /* 0: no origin; else 1 + signed time_ns - origin_ns */
     STORE_FIELD_CAUSE = 1u << 10,        /* the thread that caused it, minus the batch's: length,
                                           * and a signed number of that many bytes */
     STORE_FIELDS_KNOWN = (1u << 11) - 1,

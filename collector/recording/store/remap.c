@@ -501,8 +501,7 @@ void remap_sample(const struct remap *remap, struct sample *sample)
     sample->path = remap_ordinal(remap, STORE_DEFINE_PATH, sample->path);
     if (sample->set < remap->counts[STORE_DEFINE_SAMPLE_SET])
         sample->set = (uint16_t)remap->maps[STORE_DEFINE_SAMPLE_SET][sample->set];
-    int64_t length_ns = sample->end_ns ? sample->end_ns - sample->time_ns : 0; /* the sum of its
-                                                                                * values */
+    int64_t length_ns = sample->end_ns ? sample->end_ns - sample->time_ns : 0; /* sum of values */
     sample->time_ns = remap_time(remap, sample->time_ns);
     sample->end_ns = length_ns ? sample->time_ns + length_ns : 0;
 }

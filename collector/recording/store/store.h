@@ -28,8 +28,7 @@ struct store_reader;
 
 /* A part of a file that could not be read, or volumes that are missing. */
 struct store_damage {
-    const char *path;               /* of the file, the first one that is missing; owned by the
-                                     * reader */
+    const char *path;               /* of the file, the first missing one; owned by the reader */
     uint64_t offset, length;        /* 0 for missing volumes */
     uint32_t volume, missing_count; /* number of missing volumes, from `volume` on; 0: a part of one
                                      * is damaged */

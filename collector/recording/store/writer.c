@@ -38,8 +38,7 @@ struct written_volume {
     uint32_t number;
     bool overwrite;
     uint64_t definition_bytes, data_bytes; /* put so far, uncompressed */
-    uint64_t retry_bytes;                  /* size of data before the next attempt to make another
-                                            * file */
+    uint64_t retry_bytes;                  /* data size before the next attempt at another file */
 };
 
 struct store_writer {

@@ -83,7 +83,7 @@ int store_writer_seal(struct store_writer *writer, uint64_t *ret_ticket);
 
 struct store_progress {
     uint64_t written;         /* the last ticket that is completely in the file */
-    int64_t waiting_since_ns; /* time at which the oldest unwritten chunk was full; 0: all are
+    int64_t waiting_since_ns; /* time when the oldest unwritten chunk was full; 0: all are
                                * written */
     int error;                /* the first one */
 };
