@@ -56,8 +56,7 @@ struct options {
 
     char **operands; /* inside argv, which is reordered */
     int operand_count;
-    bool help;        /*
-                       * -h or --help was given; later words were not parsed */
+    bool help;        /* -h or --help was given; later words were not parsed */
     char unknown[40]; /* the option that is in no table, with its dashes; else "" */
     bool near;        /* the hint names an option of similar spelling */
     char choice[40];  /* "NAME=WORD": an option whose choices lack that word; or empty */

@@ -222,8 +222,7 @@ struct run_file {
     int64_t first; /* key of the last record */
 };
 
-/*
- * -errno on failure. */
+/* -errno on failure. */
 static int open_unnamed(const char *folder)
 {
     char path[PATH_MAX];

@@ -47,8 +47,7 @@ struct perfetto_sequence {
 struct perfetto_track {
     uint64_t uuid, parent;
     uint32_t name, unit; /* strings */
-    int64_t pid, tid;    /*
-                          * -1: not set */
+    int64_t pid, tid;    /* -1: not set */
     uint32_t process_name;
     bool counter, described;
     bool incremental; /* a counter's values are differences */

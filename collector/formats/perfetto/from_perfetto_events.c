@@ -274,8 +274,7 @@ enum { FLOW_IN = 1, FLOW_OUT = 2, FLOW_INOUT = 3 };
 
 struct legacy {
     uint64_t phase, name, id, bind, direction;
-    int64_t duration_us, pid, tid; /*
-                                    * -1: not set */
+    int64_t duration_us, pid, tid; /* -1: not set */
     uint32_t scope;                /* string */
     bool has_id, is_local, has_bind;
 };

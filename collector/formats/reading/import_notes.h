@@ -48,8 +48,7 @@ void import_problem(struct import_sink *sink, const char *problem, uint64_t offs
  * missing. */
 void import_cut(struct import_sink *sink, uint64_t offset);
 
-/*
- * -EBADMSG, with a problem, if the file was cut before any item was read. 0; -ENOMEM. */
+/* -EBADMSG, with a problem, if the file was cut before any item was read. 0; -ENOMEM. */
 int import_cut_check(struct import_sink *sink);
 
 /* Records `count` losses in the recording, which its outputs report. */

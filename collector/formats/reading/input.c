@@ -24,8 +24,7 @@ enum encoding { ENCODING_BYTES, ENCODING_UTF16_LE, ENCODING_UTF16_BE };
 enum { UTF8_MAX = 4 }; /* bytes of a character */
 
 struct import_input {
-    int fd;       /*
-                   * -1: all is in `raw` */
+    int fd;       /* -1: all is in `raw` */
     char *buffer; /* bytes available to the caller: [at, end) */
     size_t at, end, size;
     uint8_t *raw; /* bytes of the file; only if compressed */

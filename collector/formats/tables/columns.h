@@ -58,8 +58,7 @@ int column_paths_init(struct column_paths *paths, const struct trace *trace);
 void column_paths_fini(struct column_paths *paths);
 
 /* The word of a path, whose links are set to the numbers of nodes: a new one is words.count - 1. 0
- * or
- * -ENOMEM. */
+ * or -ENOMEM. */
 int column_paths_take(struct column_paths *paths, struct rows_paths *path, uint32_t *ret_word);
 
 /* Spells a word into paths->spelled; its first *ret_same bytes equal those of the word before. 0 or

@@ -22,8 +22,7 @@ struct spool {
     VEC(struct spool_stream) streams;
     size_t held; /* bytes of capacity */
     uint64_t file_size;
-    int fd;    /*
-                * -1: not yet open */
+    int fd;    /* -1: not yet open */
     int error; /* 0 or the first -errno */
 };
 

@@ -31,8 +31,7 @@ int checkpoint_add(struct checkpoint *checkpoint, const struct trace *trace,
                    const struct event_batch *batch, const struct thread_state *after);
 
 /* The next events of any thread, including those that no checkpoint holds: checks for mixed ids. 0
- * or
- * -ENOMEM. */
+ * or -ENOMEM. */
 int checkpoint_note_ids(struct checkpoint *checkpoint, const struct trace *trace,
                         const struct event_batch *batch);
 

@@ -34,8 +34,8 @@ void chunk_header_seal(struct store_chunk_header *header);
 /* Magic, checksum and limits hold; the major version may be another. */
 bool chunk_header_is_whole(const struct store_chunk_header *header);
 
-/* The first offset >= `offset` of a whole chunk header of this file, or `file_size`.
- * -EIO..., -ENOMEM. */
+/* The first offset >= `offset` of a whole chunk header of this file, or `file_size`. -EIO...,
+ * -ENOMEM. */
 int chunk_find(int fd, uint64_t offset, uint64_t file_size, uint64_t file_id, uint64_t *ret_offset);
 
 /* 0; -EBADMSG: damaged, with a text in *ret_reason; -EIO..., -ENOMEM. At least EVENT_DECODER_SLACK

@@ -52,8 +52,7 @@ int store_reader_follow(const char *path, struct store_reader **ret_reader);
 int store_reader_again(const struct store_reader *first, struct store_reader **ret_reader);
 
 /* Reads chunks written since: definitions go into the trace, events and samples are handed out by
- * the functions below. 1: new chunks; 0: unchanged; -ESTALE: the file was cut;
- * -ENOMEM, -EIO. */
+ * the functions below. 1: new chunks; 0: unchanged; -ESTALE: the file was cut; -ENOMEM, -EIO. */
 int store_reader_more(struct store_reader *reader);
 
 /* True if the last chunk read was the end mark. */
@@ -62,8 +61,7 @@ bool store_reader_ended(const struct store_reader *reader);
 /* The next batch: 1, or 0 at the end. In file order, but declared streams have separate positions
  * in the file: the stream with the earliest next chunk goes on (not in a recording that is
  * followed). Damaged chunks are skipped and listed. EVENT_SPANs come by the thread that caused
- * them. The batch is valid until the next call. -ENOMEM,
- * -EIO. */
+ * them. The batch is valid until the next call. -ENOMEM, -EIO. */
 int store_reader_next(struct store_reader *reader, struct event_batch *ret_batch);
 
 /* The next samples, in file order, independently of store_reader_next: 1, or 0 at the end. Valid
@@ -83,8 +81,7 @@ int store_reader_rewind(struct store_reader *reader);
  * Without a checkpoint before it, or in a damaged recording, starts at the first event. `nested`:
  * only to where no EVENT_START is open, as the ranges around it are unknown. `in_time`: events are
  * put in order of time afterwards; if several threads used an id so that its pairs differ then, or
- * if that is unknown, starts at the first event. 0, -ENOMEM,
- * -EIO. */
+ * if that is unknown, starts at the first event. 0, -ENOMEM, -EIO. */
 int store_reader_seek(struct store_reader *reader, int64_t from_ns, bool nested, bool in_time);
 
 /* Events before this are unknown, as their volumes are missing; 0: all volumes are present. */

@@ -22,8 +22,7 @@ struct remap {
 };
 
 /* Adds the contents of `from` to `to`: equal contents become one entry, except processes, threads,
- * lanes, clocks and streams. A missing host of `from` is added. 0, -ENOMEM,
- * -ENOSPC. */
+ * lanes, clocks and streams. A missing host of `from` is added. 0, -ENOMEM, -ENOSPC. */
 int remap_trace(struct remap *remap, struct trace *to, struct trace *from);
 void remap_free(struct remap *remap);
 

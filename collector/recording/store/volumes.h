@@ -15,8 +15,7 @@
 
 struct volume {
     char *path; /* owned */
-    int fd;     /*
-                 * -1: closed at present */
+    int fd;     /* -1: closed at present */
     uint32_t number;
     struct scan scan;
     uint64_t event_count;

@@ -534,8 +534,7 @@ static int writer_look_beside(const char *path, bool overwrite)
     return error;
 }
 
-/* Makes the next volume's file;
- * -errno: there will be no next volume. */
+/* Makes the next volume's file; -errno: there will be no next volume. */
 static int make_file(const struct written_volume *volume)
 {
     if (volume->number >= VOLUME_NUMBER_MAX)
