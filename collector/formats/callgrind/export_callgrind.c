@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* What callgrind writes: for each function what it cost itself, and what its calls of others did,
- * as text for callgrind_annotate and KCacheGrind.
+/* Writes the callgrind format, text for callgrind_annotate and KCacheGrind: each function's own
+ * cost and the inclusive cost of its calls.
  *
- * The one cost is wall time in nanoseconds. Which line of a function makes a call is not known:
- * everything of a function stands at its first line. Files and names are written once, with a
- * number. Thread-safety: none. */
+ * The only cost is wall time in nanoseconds. The recording has no line for a call, so all cost of a
+ * function is put on its first line. Each file and function name is written once, with a number.
+ * Thread-safety: none. */
 #include "call_keys.h"
 #include "export.h"
 #include "json_writer.h"
@@ -23,7 +23,7 @@ static void put_number(struct out_stream *out, uint64_t number, char behind)
     out_advance(out, (size_t)(at - first));
 }
 
-/* What would end a line becomes a blank; so do blanks at the begin, which readers leave out. */
+/* Replaces line breaks, tabs and leading blanks, which readers strip, and a leading parenthesis. */
 static void put_name(struct out_stream *out, const char *name, const char *ending)
 {
     if (!*name || *name == ' ' || *name == '(')
@@ -40,7 +40,7 @@ static void put_name(struct out_stream *out, const char *name, const char *endin
     out_text(out, ending);
 }
 
-/* Numbers by key; those that were written have their text no more. */
+/* State by key. A file or function name is written in full only at its first use. */
 struct writing {
     struct out_stream *out;
     const struct call_keys *keys;
@@ -116,7 +116,7 @@ static void put_head(const struct writing *w, const struct trace *trace)
     put_number(w->out, sum_ns, '\n');
 }
 
-/* Keys are in order of files. */
+/* Keys are sorted by file. */
 static void put_all(struct writing *w, const struct trace *trace)
 {
     uint32_t at = 0;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* A call graph in Graphviz's language: a box for each function with its share of all samples and
- * its own, an arrow for each pair of caller and callee.
+/* Exports a call graph in Graphviz's language: a box for each function with its total and own share
+ * of all samples, an arrow for each pair of caller and callee.
  *
- * A function counts once for each sample that it is in, however often it calls itself; so does a
- * pair. What is below the thresholds is left out, and the graph's title says how much that is.
- * Memory: that of call_tree.h, 40 bytes a function and 80 a pair. Thread-safety: none. */
+ * Recursion counts a function, and a pair, once per sample. Functions and pairs below the
+ * thresholds are left out; the graph's title gives their share. Memory: that of call_tree.h, 40
+ * bytes a function and 80 a pair. Thread-safety: none. */
 #include "call_label.h"
 #include "call_tree.h"
 #include "export.h"
@@ -27,7 +27,7 @@ enum { LINE_SIZE = 256, WRAP_AT = 40 };
 
 struct function {
     uint32_t item;
-    uint32_t on_path; /* how often it is, while the tree is walked */
+    uint32_t on_path; /* occurrences on the path to the current node of the walk */
     uint64_t self, total;
 };
 
@@ -42,10 +42,10 @@ struct state {
     struct call_tree *tree;
     struct sample_weight weight;
     enum sample_unit unit;
-    struct function *functions; /* by item */
+    struct function *functions; /* indexed by item */
     uint32_t function_count;
     VEC(struct pair) pairs;
-    struct map64 by_pair; /* items: index + 1 */
+    struct map64 by_pair; /* pair of items to index + 1 */
     uint64_t all;
 
     struct {
@@ -71,7 +71,7 @@ static int take(void *state, const struct item *item)
 
 /* ---- From the tree to the graph -------------------------------------------------------------- */
 
-/* NULL: no memory. */
+/* NULL: out of memory. */
 static struct pair *find_pair(struct state *s, uint32_t caller, uint32_t callee)
 {
     uint64_t key = ((uint64_t)caller << 32 | callee) + 1;
@@ -112,7 +112,7 @@ static void leave(struct state *s, uint32_t at)
         pair->on_path--;
 }
 
-/* The next node in preorder, after those that are left. 0: that was all. */
+/* Returns the next node in preorder after leaving finished ones, or 0 at the end. */
 static uint32_t next_node(struct state *s, uint32_t at)
 {
     const struct call_node *node = call_tree_node(s->tree, at);
@@ -165,7 +165,7 @@ static bool is_pair_shown(const struct state *s, const struct pair *pair)
            share_of(s, pair->total) >= s->job->options->min_edge;
 }
 
-/* Between double quotes. Lines that are long are broken. */
+/* Escapes text for a quoted string. Breaks long lines if `wraps`. */
 static void put_text(struct out_stream *out, const char *text, bool wraps)
 {
     size_t column = 0;
@@ -173,7 +173,7 @@ static void put_text(struct out_stream *out, const char *text, bool wraps)
         unsigned char byte = (unsigned char)*text;
         if (byte == '"' || byte == '\\')
             out_write(out, "\\", 1);
-        if (byte == '&') { /* or it may begin an entity */
+        if (byte == '&') { /* it could begin an entity */
             out_text(out, "&amp;");
             continue;
         }
@@ -198,7 +198,7 @@ static void put_weight(const struct state *s, uint64_t weight, char buffer[NUMBE
         number_count(weight, buffer);
 }
 
-/* From pale to strong with the share. */
+/* Fills the box from pale to strong by its share. */
 static void put_function(struct state *s, const struct function *function)
 {
     struct out_stream *out = s->job->out;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The processed profile of the Firefox Profiler, version 60 of its format: a thread for each thread
- * and each line of tracks, CPU samples as samples, ranges, marks and waits as markers, counters.
+/* Exports the processed profile of the Firefox Profiler, format version 60: a thread for each
+ * thread and each shelf of tracks; CPU samples as samples; ranges, marks and waits as markers;
+ * counters.
  *
- * All threads share one table of stacks and of names. Tables are written column by column, which
- * the recording does not have in one piece, so they go through a spool. Times are milliseconds
- * since the recording began. Memory: 8 bytes a distinct stack. Thread-safety: none. */
+ * All threads share one table of stacks and one of names. Tables are written column by column,
+ * while events arrive row by row, so columns go through a spool. Times are milliseconds since the
+ * recording began. Memory: 8 bytes a distinct stack. Thread-safety: none. */
 #include "event.h"
 #include "export.h"
 #include "export_facts.h"
@@ -31,7 +32,7 @@ struct out_stream;
 struct sorter;
 struct trace;
 
-/* Indices of the profile's categories. */
+/* Indices into the profile's categories. */
 enum firefox_category {
     FIREFOX_OTHER = 0,
     FIREFOX_PYTHON,
@@ -41,7 +42,7 @@ enum firefox_category {
     FIREFOX_RANGES,
 };
 
-/* Columns of a thread's tables, each a stream. */
+/* Columns of a thread's tables, one stream each. */
 enum firefox_column {
     MARKER_DATA = 0,
     MARKER_NAME,
@@ -52,7 +53,7 @@ enum firefox_column {
     SAMPLE_STACK,
     SAMPLE_TIME,
     SAMPLE_WEIGHT, /* CPU time, in milliseconds */
-    SAMPLE_CPU,    /* and in nanoseconds */
+    SAMPLE_CPU,    /* the same in nanoseconds */
     FIREFOX_COLUMNS,
 };
 
@@ -69,7 +70,7 @@ struct firefox_counter {
     uint32_t process, name, domain;
     uint32_t times, values; /* streams */
     uint64_t count;
-    double sum; /* of what was written */
+    double sum; /* of the written changes */
 };
 
 struct firefox {
@@ -83,12 +84,13 @@ struct firefox {
     VEC(struct firefox_counter) counters;
     uint64_t cpu_ns, cpu_count; /* of all CPU samples */
     struct wide_map by_counter; /* index */
-    struct sorter *values;      /* doubles by counter and time: threads tell one counter in turns */
-    /* Stacks of the profile: a frame on another. */
+    struct sorter
+        *values; /* doubles by counter and time, since several threads may set one counter */
+    /* Stacks of the profile: a frame on a prefix stack. */
     struct map64 by_node;                     /* prefix + 1 and frame: index + 1 */
     struct map64 by_stack;                    /* stack + 1: index + 1 */
-    VEC(uint32_t) node_frames, node_prefixes; /* prefix + 1; 0: none */
-    struct out_stream *text;                  /* memory */
+    VEC(uint32_t) node_frames, node_prefixes; /* prefix + 1; 0 for a root */
+    struct out_stream *text;                  /* memory stream */
 };
 
 /* ---- The file -------------------------------------------------------------------------------- */
@@ -127,7 +129,7 @@ static void put_real(struct firefox *fx, double number)
     out_advance(fx->job->out, (size_t)(json_put_double(at, number) - at));
 }
 
-/* What one name stands for in all rows of a table: "1,1,1". */
+/* Writes a column of equal values: "1,1,1". */
 static void put_same(struct firefox *fx, const char *name, const char *value, size_t count)
 {
     out_text(fx->job->out, name);
@@ -195,7 +197,7 @@ static void put_thread(struct firefox *fx, const struct firefox_thread *thread)
     out_text(out, "}");
 }
 
-/* The main thread of the process, or the first that is in the profile. */
+/* The main thread of the process, or the first of its threads in the profile. */
 static uint32_t main_thread_of(const struct firefox *fx, uint32_t process)
 {
     uint32_t found = UINT32_MAX;
@@ -281,7 +283,7 @@ static void put_frames(struct firefox *fx)
     out_text(out, "}");
 }
 
-/* Of each function its name, which has its own number, its file and line. */
+/* Writes for each function its name, by its own number, file and line. */
 static int put_functions(struct firefox *fx, struct strtab *files)
 {
     struct out_stream *out = fx->job->out;
@@ -345,7 +347,7 @@ static void put_stacks(struct firefox *fx)
     out_text(out, "}");
 }
 
-/* Names of frames have the numbers of these; those of files stand behind. */
+/* Names of frames come first, with the frames' numbers; names of files follow. */
 static void put_strings(struct firefox *fx, const struct strtab *files)
 {
     struct out_stream *out = fx->job->out;
@@ -406,7 +408,8 @@ static void put_meta(struct firefox *fx)
              "\"extensions\":{\"id\":[],\"name\":[],\"baseURL\":[],\"length\":0},"
              "\"sampleUnits\":{\"time\":\"ms\",\"eventDelay\":\"ms\",\"threadCPUDelta\":\"ns\"},"
              "\"interval\":");
-    if (trace_sampling_get(fx->trace)->first_hz && fx->cpu_count) /* it slowed down: the mean */
+    if (trace_sampling_get(fx->trace)->first_hz &&
+        fx->cpu_count) /* the rate was lowered during the recording: use the mean interval */
         put_real(fx, (double)fx->cpu_ns / (double)fx->cpu_count / 1e6);
     else
         put_real(fx, hertz ? 1e3 / hertz : 1);
@@ -445,16 +448,16 @@ struct firefox_marker {
     uint32_t category;
     int64_t begin_ns, end_ns;
     bool instant;
-    const struct event *event; /* NULL: a wait */
+    const struct event *event; /* NULL for a wait */
     const struct args *args;
-    int64_t stack; /* -1: none */
+    int64_t stack; /* -1 without a stack */
 };
 
 /* ---- Columns --------------------------------------------------------------------------------- */
 
 enum { CELL_SIZE = 64, SORT_BYTES = 4 << 20 };
 
-/* 0 or -ENOMEM; then fini all the same. */
+/* 0 or -ENOMEM. Call fini in both cases. */
 static int firefox_init(struct firefox *fx, const struct export_job *job)
 {
     fx->job = job;
@@ -487,7 +490,7 @@ static void firefox_fini(struct firefox *fx)
     sorter_destroy(fx->values);
 }
 
-/* Their numbers, or -ENOMEM. */
+/* Returns the new thread's number, or -ENOMEM. */
 static int64_t firefox_add_thread(struct firefox *fx, const struct firefox_thread *like,
                                   const char *name)
 {
@@ -532,7 +535,7 @@ static int64_t firefox_stack(struct firefox *fx, uint32_t stack)
 
 /* ---- Cells ----------------------------------------------------------------------------------- */
 
-/* Nanoseconds as milliseconds, exactly. */
+/* Writes nanoseconds as milliseconds without rounding. */
 static uint8_t *put_ms(uint8_t *at, int64_t time_ns)
 {
     uint64_t rest = time_ns < 0 ? 0 - (uint64_t)time_ns : (uint64_t)time_ns;
@@ -579,7 +582,8 @@ static void put_value(struct json_doc *doc, const struct trace *trace, uint32_t 
         json_doc_uint(doc, NULL, value.uint64);
 }
 
-/* Key-values as one text, {"rows":3}: their names are not known before, as a schema wants them. */
+/* Writes all key-values as one JSON text, {"rows":3}: a marker schema would need their names in
+ * advance. */
 static void put_details(struct firefox *fx, const struct firefox_marker *marker)
 {
     const struct event *event = marker->event;
@@ -622,7 +626,7 @@ static void put_data(struct firefox *fx, const struct firefox_marker *marker)
     out_text(fx->text, "}");
 }
 
-/* Errors stick in the spool. */
+/* Errors are kept in the spool. */
 static void firefox_put_marker(struct firefox *fx, uint32_t thread,
                                const struct firefox_marker *marker)
 {
@@ -692,14 +696,14 @@ static int firefox_put_value(struct firefox *fx, const struct event *event)
     double value = event->value_kind == VALUE_DOUBLE   ? event->value.float64
                    : event->value_kind == VALUE_UINT64 ? (double)event->value.uint64
                                                        : (double)event->value.int64;
-    if (!(value - value == 0)) /* no number: JSON has none for it */
+    if (!(value - value == 0)) /* JSON has no NaN and no infinity */
         return 0;
     struct sorter_key key = {.first = counter, .second = event->time_ns};
     return sorter_add(fx->values, key, &value, sizeof(value));
 }
 
-/* The profile has what a counter changed by, which viewers add up: by what their sum is off, where
- * it has too few digits, the next change is other. */
+/* Writes the change of a counter, which viewers add up. The sum follows the rounded changes, so
+ * each change corrects the rounding of earlier ones. */
 static void put_change(struct firefox *fx, const struct sorter_key *key, const void *bytes)
 {
     struct firefox_counter *counter = &fx->counters.items[key->first];
@@ -714,7 +718,7 @@ static void put_change(struct firefox *fx, const struct sorter_key *key, const v
     counter->sum += change;
 }
 
-/* Once, after the last value. 0 or -errno. */
+/* Call once, after the last value. 0 or -errno. */
 static int firefox_finish_values(struct firefox *fx)
 {
     struct sorter_key key;
@@ -730,10 +734,10 @@ static int firefox_finish_values(struct firefox *fx)
 
 struct state {
     struct firefox fx;
-    uint32_t *of_thread; /* thread of the profile + 1; 0: none yet */
+    uint32_t *of_thread; /* thread of the profile + 1; 0 until added */
     uint32_t thread_count;
     struct track_groups groups;
-    uint32_t *of_group; /* the same */
+    uint32_t *of_group; /* likewise, by track group */
 };
 
 /* ---- Threads --------------------------------------------------------------------------------- */
@@ -755,7 +759,7 @@ static int64_t profile_thread(struct state *s, uint32_t thread)
     return number;
 }
 
-/* A line of tracks is a thread of its process. */
+/* Each track group becomes a thread of its process. */
 static int64_t track_thread(struct state *s, uint32_t lane)
 {
     uint32_t group = track_groups_find(&s->groups, lane);
@@ -835,7 +839,7 @@ static int take_sample(struct state *s, const struct sample *sample)
     return 0;
 }
 
-/* A counter is shown beside a thread of its process. */
+/* A counter belongs to a thread of its process. */
 static int take_value(struct state *s, const struct event *event)
 {
     int64_t thread = profile_thread(s, event->thread);

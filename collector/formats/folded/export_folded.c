@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Collapsed stacks: one line each, "root;caller;leaf WEIGHT", for the many tools that draw them.
+/* Exports collapsed stacks, one line each, "root;caller;leaf WEIGHT", which many tools draw.
  *
- * Weights are microseconds of CPU time, or another value of samples, of times in microseconds; of
- * GPU time, nanoseconds; whole numbers as readers want them. They are rounded so that the lines add
- * up to the whole. Kernel functions end in "_[k]". What would end a frame or a line (";", control
- * characters) is replaced. Lines are sorted. Thread-safety: none. */
+ * Weights are whole numbers: microseconds of CPU time, or another value of samples, with times in
+ * microseconds; nanoseconds of GPU time. Rounding errors carry over, so that the lines add up to
+ * the whole. Kernel functions end in "_[k]". Characters that would end a frame or a line (";",
+ * control characters) are replaced. Lines are sorted. Thread-safety: none. */
 #include "call_label.h"
 #include "call_tree.h"
 #include "export.h"
@@ -20,9 +20,9 @@ struct state {
     const struct export_job *job;
     struct call_tree *tree;
     VEC(char) line;
-    VEC(uint32_t) lengths; /* of the line at each level of the tree */
+    VEC(uint32_t) lengths; /* line length at each level of the tree */
     struct sample_weight weight;
-    uint64_t unit; /* of what is written, in that of the samples */
+    uint64_t unit; /* of the output, in units of the samples */
     uint64_t told, written;
 };
 
@@ -44,7 +44,7 @@ static int take(void *state, const struct item *item)
     return export_tree_add(s->job, s->weight, s->tree, item->sample);
 }
 
-/* Readers take ';' for the next frame and the end of the line for its end. */
+/* Replaces ';' and control characters, which end a frame or a line. */
 static void make_harmless(char *label)
 {
     for (; *label; label++) {
@@ -70,7 +70,7 @@ static int push_label(struct state *s, uint32_t item)
     return 0;
 }
 
-/* A line whose weight rounds to nothing counts for the next one. */
+/* Writes the line. A weight that rounds to 0 carries over to the next line. */
 static void put_line(struct state *s, uint64_t self)
 {
     s->told += self;
@@ -86,7 +86,7 @@ static void put_line(struct state *s, uint64_t self)
     out_advance(s->job->out, (size_t)(at - begin));
 }
 
-/* The next node in preorder; the line loses what is left behind. 0: that was all. */
+/* Returns the next node in preorder and cuts the line back to its parent. 0 at the end. */
 static uint32_t next_node(struct state *s, uint32_t at)
 {
     const struct call_node *node = call_tree_node(s->tree, at);

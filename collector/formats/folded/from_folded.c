@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Collapsed stacks: "root;caller;leaf WEIGHT" a line, of py-spy (raw), flamegraph.pl's scripts,
- * inferno, async-profiler, annot and many others.
+/* Imports collapsed stacks, "root;caller;leaf WEIGHT" a line, of py-spy (raw), flamegraph.pl's
+ * scripts, inferno, async-profiler, annot and many others.
  *
- * They have neither times nor threads. They become samples of CPU time of one thread, one behind
- * the other. What 1 is, no file says: a sample of SAMPLE_NS, unless the user says it. */
+ * The format has neither times nor threads. Lines become consecutive samples of CPU time of one
+ * thread. The format does not define the unit of a weight: it is SAMPLE_NS per 1 unless the user
+ * gives a unit. */
 #include "import_formats.h"
 #include "input.h"
 #include "json_reader.h"
@@ -18,13 +19,13 @@
 
 enum { SNIFF_LINES = 20, FRAMES_MAX = 1 << 14, SAMPLES_MAX = 4096, ONE_BY_ONE_NS = 1000000 };
 
-#define SAMPLE_NS INT64_C(10000000) /* py-spy's and annot's: about 100 a second */
+#define SAMPLE_NS INT64_C(10000000) /* 100 a second, like py-spy and annot */
 
 struct folded {
     struct import_sink *sink;
     uint32_t thread;
     int64_t unit_ns, now_ns;
-    struct map64 frames; /* by string: ordinal */
+    struct map64 frames; /* string to ordinal */
     uint64_t lines, wrong;
 };
 
@@ -39,7 +40,7 @@ static bool take_ending(const char *text, size_t *length, const char *ending)
     return true;
 }
 
-/* "leaf (app.py:12)": whether it is one. */
+/* Parses "leaf (app.py:12)". Returns false for any other form. */
 static bool take_python(struct import_sink *sink, const char *text, size_t length,
                         struct import_frame *frame)
 {
@@ -61,7 +62,7 @@ static bool take_python(struct import_sink *sink, const char *text, size_t lengt
     return true;
 }
 
-/* "vfs_read_[k]", "Foo::bar_[j]", and the inlined "_[i]". */
+/* Makes a frame, by its ending: "vfs_read_[k]", "Foo::bar_[j]", or the inlined "_[i]". */
 static uint32_t make_frame(struct import_sink *sink, const char *text, size_t length)
 {
     struct import_frame frame = {.kind = FRAME_NATIVE};
@@ -77,7 +78,7 @@ static uint32_t make_frame(struct import_sink *sink, const char *text, size_t le
     return import_frame(sink, &frame);
 }
 
-/* Its ordinal. 0: out of memory, and the sink's error. */
+/* Returns the frame's ordinal, or 0 and sets the sink's error if out of memory. */
 static uint32_t find_frame(struct folded *folded, const char *text, size_t length)
 {
     uint32_t name = import_string(folded->sink, text, length);
@@ -92,8 +93,8 @@ static uint32_t find_frame(struct folded *folded, const char *text, size_t lengt
 
 /* ---- Lines ----------------------------------------------------------------------------------- */
 
-/* Where the weight stands; NULL: there is none. The stack before it may be empty: py-spy writes
- * what threads do before their first frame so. */
+/* Returns the position of the weight, or NULL. The stack before it may be empty: py-spy writes
+ * threads that have no frame yet in this way. */
 static const char *find_weight(const char *line, size_t length, int64_t *ret_weight)
 {
     const char *blank = memrchr(line, ' ', length);
@@ -111,7 +112,8 @@ static const char *find_weight(const char *line, size_t length, int64_t *ret_wei
     return blank;
 }
 
-/* What takes a millisecond or more is a sample each; less, and all of a line is one. */
+/* With a unit of 1 ms or more, adds a sample per unit of weight, at most SAMPLES_MAX; with a
+ * smaller unit, one sample per line. */
 static int add_samples(struct folded *folded, uint32_t stack, int64_t weight)
 {
     int64_t count = folded->unit_ns < ONE_BY_ONE_NS ? 1
@@ -213,7 +215,7 @@ static int read_folded(struct import_input *input, struct import_sink *sink)
     return error;
 }
 
-/* The first lines, as far as they are whole, end in a number, and one has two frames. */
+/* True if all complete lines of the start end in a number and one has two frames. */
 static bool sniff(const char *bytes, size_t size)
 {
     const char *at = bytes, *end = bytes + size;

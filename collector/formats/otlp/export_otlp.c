@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* OpenTelemetry's traces (OTLP): ranges as spans, as TracesData in protocol buffers, or as JSON,
- * a message a line.
+/* Exports ranges as OpenTelemetry spans (OTLP): TracesData as protocol buffers, or as JSON with one
+ * message per line.
  *
- * Ids are those that a program writes into its traceparent and its logs: the trace is session and
- * process, the span annot_current(). Where that is not known, and off the threads, it is a hash of
- * all that tells a range from others. A range is written when it ends, if it lasted long enough, or
- * if somebody may name it: a range inside of it that is written, a link, the span of another
- * service. Memory: the open ranges, with at most OTLP_EVENTS_MAX marks each; 40 bytes for each of
- * FLOWS_MAX flows. Thread-safety: none. */
+ * Ids match those that a program writes into its traceparent and its logs: the trace id is session
+ * and process identity, the span id is annot_current(). Ranges off the threads, and ranges without
+ * a number, get a hash of their lane, depth and begin time. A range is written when it ends, if it
+ * is long enough or may be referred to: by a written range inside it, by a link, or by the span of
+ * another service. Memory: the open ranges, with at most OTLP_EVENTS_MAX marks each; 40 bytes for
+ * each of FLOWS_MAX flows. Thread-safety: none. */
 #include "call_label.h"
 #include "event.h"
 #include "export.h"
@@ -29,25 +29,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* OpenTelemetry's own limits; what is beyond them is counted in the span. */
+/* OpenTelemetry's default limits. The span counts dropped entries. */
 enum { OTLP_ATTRIBUTES_MAX = 128, OTLP_EVENTS_MAX = 128, OTLP_LINKS_MAX = 128 };
 
 struct otlp_context {
     uint64_t trace[2], span;
 };
 
-/* A mark, or a gap. */
+/* A mark or a gap. */
 struct otlp_mark {
     struct event event;
-    size_t first_arg; /* of its lane's */
+    size_t first_arg; /* index into the lane's args */
 };
 
 struct otlp_span {
     const struct item *item;
     struct otlp_context context;
-    uint64_t parent; /* 0: none */
+    uint64_t parent; /* 0 for a root span */
     const struct otlp_mark *marks;
-    const struct arg *mark_args; /* of the lane */
+    const struct arg *mark_args; /* all of the lane */
     const struct otlp_context *links;
     uint32_t mark_count, link_count;
     uint32_t marks_dropped, links_dropped;
@@ -55,32 +55,32 @@ struct otlp_span {
 
 struct otlp_part {
     uint8_t *bytes; /* owned */
-    size_t size;    /* 0: not made yet */
+    size_t size;    /* 0 until built */
 };
 
 struct otlp_spans {
     const struct trace *trace;
     struct otlp_writer w, made;
-    struct otlp_part *threads; /* attributes of spans of each */
+    struct otlp_part *threads; /* encoded attributes of each thread's spans */
     uint32_t thread_count;
     struct export_keys keys;
-    int64_t unix_offset_ns;                 /* from CLOCK_MONOTONIC to Unix time */
-    uint64_t values_dropped, marks_dropped; /* as spans were too large */
+    int64_t unix_offset_ns;                 /* added to CLOCK_MONOTONIC to get Unix time */
+    uint64_t values_dropped, marks_dropped; /* because a span was too large */
 };
 
 /* ---- Spans ----------------------------------------------------------------------------------- */
 
-/* Events in a range are its events, flows that reached it its links, an exception that left it its
- * status. */
+/* Marks in a range become span events, flows that end in it become links, and an exception that
+ * left it sets its status. */
 
-/* Attributes that begin behind it are left out and counted. */
+/* Attributes and marks that would begin beyond this size are dropped and counted. */
 enum { SPAN_BYTES_MAX = 1 << 20 };
 
 enum { SPAN_KIND_INTERNAL = 1, STATUS_ERROR = 2 };
 
 #define KEY_EXCEPTION "exception"
 
-/* Of Span; that of the list stands in ScopeSpans. */
+/* Fields of Span; the number of the list itself belongs to ScopeSpans. */
 static const struct otlp_field the_span = {2, NULL}, span_trace = {1, "traceId"},
                                span_id = {2, "spanId"}, span_parent = {4, "parentSpanId"},
                                span_name = {5, "name"}, span_kind = {6, "kind"},
@@ -95,13 +95,13 @@ static const struct otlp_field the_span = {2, NULL}, span_trace = {1, "traceId"}
                                span_status = {15, "status"}, status_message = {2, "message"},
                                status_code = {3, "code"};
 
-/* Of Span.Event and Span.Link. */
+/* Fields of Span.Event and Span.Link. */
 static const struct otlp_field event_time = {1, "timeUnixNano"}, event_name = {2, "name"},
                                event_attributes = {3, "attributes"},
                                event_attributes_dropped = {4, "droppedAttributesCount"},
                                link_trace = {1, "traceId"}, link_span = {2, "spanId"};
 
-/* Attributes of ours that other exports do not have. */
+/* Attributes that only this export writes. */
 static const char *const own_keys[] = {
     "thread.id",
     "thread.name",
@@ -113,7 +113,7 @@ static const char *const own_keys[] = {
     NULL,
 };
 
-/* 0 or -ENOMEM; then fini all the same. */
+/* 0 or -ENOMEM. Call fini in both cases. */
 static int otlp_spans_init(struct otlp_spans *spans, const struct trace *trace, bool json)
 {
     const struct trace_session *session = trace_session_get(trace);
@@ -140,7 +140,7 @@ static void otlp_spans_fini(struct otlp_spans *spans)
     otlp_writer_fini(&spans->w);
 }
 
-/* 0 there means that it is not known. */
+/* Returns 0 if the time is before 1970 or overflows. */
 static uint64_t unix_time(const struct otlp_spans *spans, int64_t time_ns)
 {
     int64_t unix_ns;
@@ -193,7 +193,7 @@ static int put_arg(struct otlp_spans *spans, const struct arg *arg)
     return 0;
 }
 
-/* The payload first. Returns how many were left out, or -ENOMEM. */
+/* Writes the payload, then the args. Returns the number of dropped values, or -ENOMEM. */
 static int64_t put_values(struct otlp_spans *spans, const struct event *event,
                           const struct args *args)
 {
@@ -216,7 +216,7 @@ static int64_t put_values(struct otlp_spans *spans, const struct event *event,
     return dropped;
 }
 
-/* Behind the begin of the list, in `made`. */
+/* Appends to the list begun in `made`. */
 static void make_thread(struct otlp_spans *spans, uint32_t thread)
 {
     char label[EXPORT_LABEL_SIZE];
@@ -225,7 +225,7 @@ static void make_thread(struct otlp_spans *spans, uint32_t thread)
     otlp_text_fact(&spans->made, "thread.name", label);
 }
 
-/* The same for all spans of the thread, so it is made once. */
+/* The attributes are the same for all spans of a thread, so they are encoded once. */
 static int put_thread(struct otlp_spans *spans, uint32_t thread)
 {
     if (thread >= spans->thread_count)
@@ -248,7 +248,7 @@ static int put_thread(struct otlp_spans *spans, uint32_t thread)
     return 0;
 }
 
-/* Of a call. */
+/* Writes the source location of a call. */
 static void put_code(struct otlp_spans *spans, uint32_t name)
 {
     int32_t line = 0;
@@ -334,7 +334,7 @@ static void put_exception(struct otlp_spans *spans, int64_t time_ns, const char 
     otlp_end(&spans->w);
 }
 
-/* The type of an exception that left the range; NULL: none did. */
+/* The type of the exception that left the range, or NULL. */
 static const char *exception_of(const struct trace *trace, const struct args *args)
 {
     for (uint32_t i = args->count; i-- > 0;) {
@@ -388,7 +388,7 @@ static void put_links(struct otlp_spans *spans, const struct otlp_span *span)
 
 /* ---- Spans ----------------------------------------------------------------------------------- */
 
-/* Leaves the span in spans->w, alone. 0 or -ENOMEM. */
+/* Encodes the span as the only content of spans->w. 0 or -ENOMEM. */
 static int otlp_put_span(struct otlp_spans *spans, const struct otlp_span *span)
 {
     const struct item *item = span->item;
@@ -421,9 +421,9 @@ static int otlp_put_span(struct otlp_spans *spans, const struct otlp_span *span)
 
 /* ---- Batches --------------------------------------------------------------------------------- */
 
-/* Spans of one process are written together, in messages of about OTLP_BATCH_SIZE, each of which is
- * flushed; those of processes that have few, in one message. Memory: OTLP_BATCHES_SIZE and two
- * messages. Thread-safety: none. */
+/* Collects spans by process and writes messages of about OTLP_BATCH_SIZE, each of which is flushed.
+ * Processes with few spans share a message. Memory: OTLP_BATCHES_SIZE and two messages.
+ * Thread-safety: none. */
 
 enum { OTLP_BATCH_SIZE = 512 << 10, OTLP_BATCHES_SIZE = 8 << 20 };
 
@@ -436,24 +436,24 @@ struct otlp_batches {
     const struct trace *trace;
     struct out_stream *out;
     struct otlp_writer message;
-    struct otlp_batch *items; /* of process, the last of none */
+    struct otlp_batch *items; /* by process; the last is for spans without one */
     uint32_t process_count;
-    size_t held; /* bytes in all of them */
+    size_t held; /* bytes in all batches */
     char *service;
 };
 
 static int otlp_batches_finish(struct otlp_batches *batches);
 
-/* Messages of spans, those of one process below what is known of it as a resource. */
+/* Messages: the spans of a process under its resource attributes. */
 
-/* Of TracesData, ResourceSpans, ScopeSpans and InstrumentationScope. */
+/* Fields of TracesData, ResourceSpans, ScopeSpans and InstrumentationScope. */
 static const struct otlp_field traces_data = {0, NULL}, resource_spans = {1, "resourceSpans"},
                                resource = {1, "resource"}, attributes = {1, "attributes"},
                                scope_spans = {2, "scopeSpans"}, scope = {1, "scope"},
                                scope_name = {1, "name"}, scope_version = {2, "version"},
                                spans = {2, "spans"};
 
-/* 0 or -ENOMEM; then fini all the same. */
+/* 0 or -ENOMEM. Call fini in both cases. */
 static int otlp_batches_init(struct otlp_batches *batches, const struct export_job *job, bool json)
 {
     const struct trace *trace = job->source->trace;
@@ -537,7 +537,7 @@ static void put_scope(struct otlp_batches *batches)
     otlp_end(&batches->message);
 }
 
-/* Into the message, which is begun if it was not. */
+/* Appends to the open message, or begins one. */
 static void put_batch(struct otlp_batches *batches, uint32_t process)
 {
     struct otlp_batch *batch = &batches->items[process];
@@ -560,7 +560,7 @@ static void put_batch(struct otlp_batches *batches, uint32_t process)
     batch->size = 0;
 }
 
-/* If there is one. */
+/* Closes and writes the open message, if any. */
 static int send(struct otlp_batches *batches)
 {
     struct otlp_writer *w = &batches->message;
@@ -588,7 +588,7 @@ static int append(struct otlp_batch *batch, const void *bytes, size_t size)
     return 0;
 }
 
-/* A span of the process. 0 or -ENOMEM. */
+/* Adds a span of the process. 0 or -ENOMEM. */
 static int otlp_batches_add(struct otlp_batches *batches, uint32_t process, const void *bytes,
                             size_t size)
 {
@@ -621,12 +621,12 @@ static int otlp_batches_finish(struct otlp_batches *batches)
 
 enum { FLOWS_MAX = 1 << 20 };
 
-/* A range, and the last one that was open at its depth. */
+/* The range open at a depth, or the last one that was. */
 struct open_span {
     int64_t begin_ns;
     uint64_t id;
-    uint64_t repeats; /* how many before it began at that time and depth */
-    bool kept;        /* it is written, however short it is */
+    uint64_t repeats; /* earlier ranges of this depth that began at the same time */
+    bool kept;        /* written even if it is short */
     size_t first_mark, first_link;
     uint32_t marks_dropped, links_dropped;
 };
@@ -644,9 +644,9 @@ struct state {
     struct otlp_batches batches;
     int64_t min_ns;
     uint64_t session;
-    struct span_lane *lanes; /* of threads, of lanes, of what is neither */
+    struct span_lane *lanes; /* of threads, then lanes, then one for all others */
     uint32_t thread_count, lane_count;
-    struct map64 flows; /* to 1 + index of where it was last */
+    struct map64 flows; /* flow to 1 + index of its last origin */
     VEC(struct otlp_context) origins;
     struct span_counts counts, *ret_counts;
 };
@@ -659,13 +659,13 @@ static uint32_t process_of(const struct state *s, uint32_t thread)
     return entry ? entry->process : UINT32_MAX;
 }
 
-/* As annot_trace_context() writes it. */
+/* The ids that annot_trace_context() writes. */
 static struct otlp_context context_of(const struct state *s, uint32_t thread, uint64_t span)
 {
     const struct trace_process *process = trace_process_get(s->trace, process_of(s, thread));
     struct otlp_context context = {{s->session, process ? process->identity : 0}, span};
     if ((context.trace[0] | context.trace[1]) == 0)
-        context.trace[1] = 1; /* 0 is none */
+        context.trace[1] = 1; /* an all-zero trace id is invalid */
     return context;
 }
 
@@ -689,7 +689,7 @@ static uint64_t id_of(const struct state *s, const struct item *item, uint64_t r
 static struct span_lane *lane_of(const struct state *s, const struct item *item)
 {
     const struct event *event = item->event;
-    uint32_t place = s->thread_count + s->lane_count; /* neither */
+    uint32_t place = s->thread_count + s->lane_count; /* neither thread nor lane */
     if (item->lane == LANE_THREAD && event->thread < s->thread_count)
         place = event->thread;
     else if ((item->lane == LANE_TRACK || item->lane == LANE_QUEUE) && event->lane < s->lane_count)
@@ -697,7 +697,7 @@ static struct span_lane *lane_of(const struct state *s, const struct item *item)
     return &s->lanes[place];
 }
 
-/* The range of the item begins. NULL: out of memory. */
+/* Begins the range of the item. Returns NULL if out of memory. */
 static struct open_span *open_span(struct state *s, struct span_lane *lane, const struct item *item)
 {
     while (lane->spans.count <= item->depth)
@@ -713,7 +713,7 @@ static struct open_span *open_span(struct state *s, struct span_lane *lane, cons
     return span;
 }
 
-/* The innermost range around an item; NULL: there is none. */
+/* The innermost range around an item, or NULL. */
 static struct open_span *span_around(const struct span_lane *lane, const struct item *item)
 {
     return item->depth > 0 && item->depth <= lane->spans.count ? &lane->spans.items[item->depth - 1]
@@ -754,7 +754,7 @@ static int take_mark(struct state *s, const struct item *item)
     return vec_push(&lane->marks, mark);
 }
 
-/* The flow goes on from here. */
+/* Records the latest origin of the flow. */
 static int note_origin(struct state *s, uint64_t flow, struct otlp_context context)
 {
     const uint64_t *known = map64_find(&s->flows, flow);
@@ -827,7 +827,7 @@ static int write_span(struct state *s, const struct item *item, const struct spa
                  : otlp_batches_add(&s->batches, process_of(s, item->event->thread), bytes, size);
 }
 
-/* What happened in a range that is not written happened in the one around it. */
+/* Moves the marks of a range that is not written to the range around it. */
 static void hand_up(struct state *s, struct span_lane *lane, const struct open_span *span,
                     struct open_span *around)
 {

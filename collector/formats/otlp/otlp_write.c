@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* See otlp_write.h. JSON is as protocol buffers map to it, but for what OTLP says of its
- * own: ids are hexadecimal, enumerations are numbers. Integers of 64 bits are strings there. */
+/* See otlp_write.h. JSON follows the protocol buffers mapping with the deviations that OTLP
+ * defines: ids are hexadecimal, enumerations are numbers. 64-bit integers are strings. */
 #include "otlp_write.h"
 
 #include "event.h"
@@ -13,7 +13,7 @@
 
 enum { INTEGER_SIZE = JSON_INTEGER_MAX + 1, ID_PARTS_MAX = 2 };
 
-/* Of KeyValue and AnyValue. */
+/* Fields of KeyValue and AnyValue. */
 static const struct otlp_field attribute_key = {1, "key"}, attribute_value = {2, "value"},
                                value_string = {1, "stringValue"}, value_bool = {2, "boolValue"},
                                value_int = {3, "intValue"}, value_double = {4, "doubleValue"};
@@ -179,7 +179,7 @@ static void put_double(struct otlp_writer *w, double value)
         proto_double(&w->proto, value_double.number, value);
 }
 
-/* There are no unsigned integers: what does not fit is a text. */
+/* AnyValue has no unsigned integers: values above INT64_MAX are written as text. */
 static void put_uint(struct otlp_writer *w, uint64_t value)
 {
     char text[INTEGER_SIZE];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The messages of opentelemetry/proto, written once for both encodings: in protocol buffers fields
- * have numbers, in JSON names, and what is repeated is an array. Thread-safety: one thread per
- * writer. */
+/* Writes opentelemetry/proto messages in either encoding from one sequence of calls: fields have
+ * numbers in protocol buffers and names in JSON, where repeated fields are arrays. Thread-safety:
+ * one thread per writer. */
 #ifndef ANNOT_OTLP_WRITE_H
 #define ANNOT_OTLP_WRITE_H
 
@@ -26,42 +26,43 @@ enum { OTLP_DEPTH_MAX = 8 };
 struct otlp_writer {
     bool json;
     struct proto_writer proto;
-    struct out_stream *text; /* memory, of JSON */
+    struct out_stream *text; /* memory stream for JSON */
     struct json_doc doc;
     unsigned depth;
 
     struct {
-        uint32_t number; /* of its field */
+        uint32_t number; /* of the level's field */
         bool list;
     } levels[OTLP_DEPTH_MAX];
 };
 
-/* 0 or -ENOMEM; then fini all the same. */
+/* 0 or -ENOMEM. Call fini in both cases. */
 int otlp_writer_init(struct otlp_writer *w, bool json);
 void otlp_writer_fini(struct otlp_writer *w);
 
-/* Forgets all. What was written, valid until the next call; 0 or -ENOMEM. */
+/* otlp_restart discards all output. otlp_bytes returns the output, valid until the next call.
+ * otlp_error returns 0 or -ENOMEM. */
 void otlp_restart(struct otlp_writer *w);
 const uint8_t *otlp_bytes(const struct otlp_writer *w, size_t *ret_size);
 int otlp_error(const struct otlp_writer *w);
 
-/* A message; a list of messages, and one of these; otlp_end ends each. */
+/* Opens a message, a list of messages, or a message in that list. otlp_end closes each. */
 void otlp_begin(struct otlp_writer *w, const struct otlp_field *field);
 void otlp_list(struct otlp_writer *w, const struct otlp_field *field);
 void otlp_item(struct otlp_writer *w);
 void otlp_end(struct otlp_writer *w);
 
-/* Into a list: messages that another writer has made, in JSON with commas between them. */
+/* Appends messages of another writer to the open list; in JSON they are joined by commas. */
 void otlp_items(struct otlp_writer *w, const void *bytes, size_t size);
 void otlp_uint(struct otlp_writer *w, const struct otlp_field *field, uint32_t value);
 void otlp_time(struct otlp_writer *w, const struct otlp_field *field, uint64_t unix_ns);
 void otlp_text(struct otlp_writer *w, const struct otlp_field *field, const char *text);
 
-/* `count` numbers of 64 bits, the most significant byte first. */
+/* Writes an id of `count` 64-bit words, most significant byte first. */
 void otlp_id(struct otlp_writer *w, const struct otlp_field *field, const uint64_t *parts,
              unsigned count);
 
-/* An attribute, into a list of them. */
+/* These append an attribute to the open list of attributes. */
 void otlp_fact(struct otlp_writer *w, const struct trace *trace, const struct fact *fact);
 void otlp_text_fact(struct otlp_writer *w, const char *key, const char *text);
 void otlp_int_fact(struct otlp_writer *w, const char *key, int64_t value);

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* What `perf script` prints:
+/* Imports the text of `perf script`:
  *
  *     comm PID/TID [CPU] SECONDS:    PERIOD EVENT:
  *             ADDRESS function+0x1 (/path/of/module)        the innermost first
  *
- * with the fields that it prints by default, and with PID, CPU and PERIOD or without. A frame may
- * follow the event on its line. Clocks and cycles become CPU time, other events sets of samples of
- * their own. */
+ * with its default fields; PID, CPU and PERIOD are optional. A frame may follow the event on its
+ * line. Clocks and cycles become CPU time; each other event becomes its own set of samples. */
 #include "import_formats.h"
 #include "input.h"
 #include "json_reader.h"
@@ -23,14 +22,14 @@ enum { FRAMES_MAX = 1024, TOKENS_MAX = 64, EVENTS_MAX = 256, SNIFF_LINES = 50 };
 
 #define RECORD_PREFIX "PERF_RECORD_"
 
-#define SAMPLE_NS INT64_C(250000) /* perf record takes 4,000 a second, if nobody says otherwise */
+#define SAMPLE_NS INT64_C(250000) /* the default of perf record is 4,000 a second */
 
 struct piece {
     const char *at;
     size_t length;
 };
 
-/* A kind of event. */
+/* An event type. */
 struct measured {
     uint32_t name; /* string */
     uint16_t set;
@@ -40,13 +39,13 @@ struct measured {
 struct perf {
     struct import_sink *sink;
     VEC(struct measured) events;
-    struct map64 frames; /* by string, and whether the address is the kernel's: ordinal */
+    struct map64 frames; /* string, and whether the address is the kernel's, to ordinal */
     uint32_t stack[FRAMES_MAX], depth;
-    bool inside; /* a sample waits for its frames */
+    bool inside; /* the sample is collecting frames */
     struct sample sample;
     int64_t value, unit_ns;
     uint64_t samples, odd, cut;
-    uint64_t lost, throttled, others; /* lines of records that are no samples */
+    uint64_t lost, throttled, others; /* lines of records other than samples */
     bool guessed;
 };
 
@@ -57,7 +56,7 @@ static bool is_blank(char letter)
     return letter == ' ' || letter == '\t';
 }
 
-/* Parts between blanks; at most TOKENS_MAX. */
+/* Splits at blanks into at most TOKENS_MAX pieces. */
 static size_t split(const char *line, size_t length, struct piece pieces[TOKENS_MAX])
 {
     const char *at = line, *end = line + length;
@@ -80,7 +79,7 @@ static bool take_int(const char *at, size_t length, int64_t *ret_value)
     return json_int(&token, ret_value) && *ret_value >= 0;
 }
 
-/* "84930.178357:" */
+/* Parses "84930.178357:". */
 static bool take_time(const struct piece *piece, int64_t *ret_ns)
 {
     const struct json_token token = {JSON_NUMBER, false, piece->at, piece->length - 1};
@@ -90,7 +89,7 @@ static bool take_time(const struct piece *piece, int64_t *ret_ns)
            json_time(&token, 1000000000, ret_ns);
 }
 
-/* "12/34", "34". */
+/* Parses "12/34" or "34". */
 static bool take_ids(const struct piece *piece, int64_t *ret_pid, int64_t *ret_tid)
 {
     const char *slash = memchr(piece->at, '/', piece->length);
@@ -102,7 +101,7 @@ static bool take_ids(const struct piece *piece, int64_t *ret_pid, int64_t *ret_t
                  : take_int(piece->at, piece->length, ret_tid);
 }
 
-/* A line that begins a sample. */
+/* The first line of a sample. */
 struct head {
     struct piece comm, event, rest;
     int64_t pid, tid, cpu, time_ns, period;
@@ -143,7 +142,7 @@ static bool begins_with(const struct piece *piece, const char *text)
     return piece->length >= length && memcmp(piece->at, text, length) == 0;
 }
 
-/* The name of a file without its folders. */
+/* The base name of a path. */
 static struct piece base_of(const struct piece *path)
 {
     const char *slash = memrchr(path->at, '/', path->length);
@@ -151,16 +150,15 @@ static struct piece base_of(const struct piece *path)
     return (struct piece){at, (size_t)(path->at + path->length - at)};
 }
 
-/* The upper half of the address space, without the page of vsyscall. Addresses of 32-bit kernels
- * are like those of programs: the image says what they are. */
+/* True in the upper half of the address space, except the vsyscall page. On 32-bit kernels kernel
+ * and user addresses look alike; there the image decides. */
 static bool is_kernel_address(const struct piece *address)
 {
     return address->length == 16 && address->at[0] >= '8' && !begins_with(address, "ffffffffff60");
 }
 
-/* "[kernel.kallsyms]", "[guest.kernel.kallsyms]", "/boot/vmlinux-6.1",
- * "/lib/modules/.../ext4.ko.xz"
- */
+/* True for "[kernel.kallsyms]", "[guest.kernel.kallsyms]", "/boot/vmlinux-6.1",
+ * "/lib/modules/.../ext4.ko.xz". */
 static bool is_kernel_image(const struct piece *module, const struct piece *base)
 {
     return begins_with(module, "[kernel.") || begins_with(module, "[guest.kernel.") ||
@@ -170,8 +168,7 @@ static bool is_kernel_image(const struct piece *module, const struct piece *base
            memmem(base->at, base->length, ".ko.", 4) != NULL;
 }
 
-/* Code that a program made: "/tmp/perf-7.map", "jitted-7-1.so", "[JIT] tid 7", "[JIT app cache]".
- */
+/* True for generated code: "/tmp/perf-7.map", "jitted-7-1.so", "[JIT] tid 7", "[JIT app cache]". */
 static bool is_made_code(const struct piece *module, const struct piece *base)
 {
     bool map = begins_with(base, "perf-") && memmem(base->at, base->length, ".map", 4) != NULL;
@@ -186,7 +183,7 @@ static uint8_t kind_of(const struct piece *module, bool kernel_address)
     return kernel_address || is_kernel_image(module, &base) ? FRAME_KERNEL : FRAME_NATIVE;
 }
 
-/* "py::leaf:/srv/app.py", as CPython writes into perf's maps. */
+/* Parses "py::leaf:/srv/app.py", which CPython writes into perf maps. */
 static bool take_python(struct import_sink *sink, const struct piece *symbol,
                         struct import_frame *frame)
 {
@@ -220,7 +217,7 @@ static uint32_t make_frame(struct import_sink *sink, struct piece symbol, struct
     return import_frame(sink, &frame);
 }
 
-/* The bracket that the last one closes: "leaf (/tmp/busy (deleted))". NULL: there is none. */
+/* Returns the bracket that matches the last one, as in "leaf (/tmp/busy (deleted))", or NULL. */
 static const char *open_bracket(const char *at, const char *end)
 {
     int depth = 0;
@@ -232,7 +229,7 @@ static const char *open_bracket(const char *at, const char *end)
     return NULL;
 }
 
-/* "    1165 leaf+0xc (/tmp/busy)": false if it is none. */
+/* Parses "    1165 leaf+0xc (/tmp/busy)". Returns false for any other form. */
 static bool take_frame(struct perf *perf, const char *line, size_t length)
 {
     const char *at = line, *end = line + length;
@@ -267,7 +264,7 @@ static bool take_frame(struct perf *perf, const char *line, size_t length)
 
 /* ---- Events ---------------------------------------------------------------------------------- */
 
-/* "cpu_core/cycles/P:" as "cycles". */
+/* Reduces "cpu_core/cycles/P:" to "cycles". */
 static struct piece plain_event(struct piece event)
 {
     while (event.length && event.at[event.length - 1] == ':')
@@ -306,7 +303,7 @@ static uint16_t make_set(struct import_sink *sink, const struct piece *event, ui
     return number < 0 ? 0 : (uint16_t)number;
 }
 
-/* NULL: out of memory, or too many. */
+/* Returns NULL if out of memory or if there are too many events. */
 static const struct measured *find_event(struct perf *perf, struct piece event)
 {
     event = plain_event(event);
@@ -357,8 +354,8 @@ static uint32_t find_thread(struct perf *perf, const struct head *head)
     return thread;
 }
 
-/* "PERF_RECORD_LOST lost 24", as perf script --show-lost-events and others of its options print
- * what is no sample. */
+/* Counts a record such as "PERF_RECORD_LOST lost 24", which perf script prints with
+ * --show-lost-events and similar options. */
 static int take_record(struct perf *perf, const struct head *head)
 {
     struct piece words[TOKENS_MAX];
@@ -452,7 +449,7 @@ static int read_perf(struct import_input *input, struct import_sink *sink)
     return error;
 }
 
-/* One of the first lines begins a sample, and none is binary. */
+/* True if one of the first lines begins a sample and all of them are text. */
 static bool sniff(const char *bytes, size_t size)
 {
     const char *at = bytes, *end = bytes + size;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* pprof's profile.proto, compressed: samples by stack, each with its number, CPU time, time off the
- * CPU and their sum, and the values of other sets; its process, thread, path of ranges and cause of
- * waiting are labels.
+/* Exports pprof's profile.proto, compressed: samples by stack with their number, CPU time, time off
+ * the CPU, the sum of both, and the values of other sets. Process, thread, path of ranges and cause
+ * of waiting are labels.
  *
- * Messages may come in any order there, so what is summed up is written whenever it gets large;
- * equal stacks are added up by the reader. Functions, locations, mappings and texts are written at
- * first use. Thread-safety: none. */
+ * Messages may come in any order, so the sums are written whenever they get large; readers add up
+ * equal stacks. Functions, locations, mappings and texts are written at first use. Thread-safety:
+ * none. */
 #include "chosen_frames.h"
 #include "export_facts.h"
 #include "export_tree.h"
@@ -26,15 +26,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Samples of one stack, thread, range path and cause of waiting, added up by type of value. Memory:
- * PPROF_ROWS_MAX rows, 80 bytes and 8 for each type. Thread-safety: none. */
+/* Sums of samples with equal stack, thread, range path and cause of waiting, for each type of
+ * value. Memory: PPROF_ROWS_MAX rows of 80 bytes and 8 for each type. Thread-safety: none. */
 
 enum pprof_value {
     PPROF_SAMPLES = 0,
     PPROF_CPU,
     PPROF_WALL,
     PPROF_OFF_CPU,
-    PPROF_OTHERS, /* from here on values of other sets */
+    PPROF_OTHERS, /* first of the values of other sets */
     PPROF_VALUES_MAX = 32,
 };
 
@@ -47,14 +47,14 @@ struct pprof_type {
 
 struct pprof_row {
     uint32_t stack, path, thread;
-    uint32_t reason; /* enum wait_reason + 1; 0: it did not wait */
+    uint32_t reason; /* enum wait_reason + 1; 0 for CPU samples */
 };
 
 struct pprof_sums {
     const struct sample_sets *sets;
-    struct pprof_type types[PPROF_VALUES_MAX]; /* from PPROF_OTHERS on */
+    struct pprof_type types[PPROF_VALUES_MAX]; /* indexed from PPROF_OTHERS */
     uint32_t value_count;
-    struct wide_map by_key; /* row */
+    struct wide_map by_key; /* key to row */
     VEC(struct pprof_row) rows;
     VEC(int64_t) values;        /* value_count for each row */
     uint64_t cpu_ns, cpu_count; /* of all CPU samples */
@@ -68,7 +68,7 @@ static bool is_other(const struct sample_set *set)
            set->role != SAMPLE_ROLE_SHORT_WAITS;
 }
 
-/* With the values of all sets that add up. */
+/* Adds a type for each additive value of the other sets. */
 static void pprof_sums_init(struct pprof_sums *sums, const struct trace *trace)
 {
     *sums = (struct pprof_sums){.sets = trace_sets_get(trace), .value_count = PPROF_OTHERS};
@@ -96,7 +96,7 @@ static void pprof_sums_clear(struct pprof_sums *sums)
     sums->rows.count = sums->values.count = 0;
 }
 
-/* Its values; NULL: no memory. */
+/* Returns the values of the row, or NULL if out of memory. */
 static int64_t *find_row(struct pprof_sums *sums, const struct pprof_row *row)
 {
     const struct wide_key *key =
@@ -113,7 +113,7 @@ static int64_t *find_row(struct pprof_sums *sums, const struct pprof_row *row)
     return &sums->values.items[index * sums->value_count];
 }
 
-/* 0 or -ENOMEM. Beyond PPROF_ROWS_MAX rows, the caller writes and clears them. */
+/* 0 or -ENOMEM. Beyond PPROF_ROWS_MAX rows the caller must write and clear them. */
 static int pprof_sums_add(struct pprof_sums *sums, const struct sample *sample)
 {
     const struct off_share share = sample_off_share(sums->sets, sample);
@@ -165,10 +165,10 @@ struct state {
     struct chosen_frames frames;
     struct strtab strings;
     struct proto_writer message;
-    struct out_stream *text; /* memory */
-    uint8_t *known;          /* bits KNOWN_*, of everything that is numbered */
+    struct out_stream *text; /* memory stream */
+    uint8_t *known;          /* KNOWN_* bits by number: already written */
     uint32_t frame_count, label_count, module_count;
-    uint32_t *process_names, *thread_names; /* strings; 0: none yet */
+    uint32_t *process_names, *thread_names; /* strings; 0 until written */
     struct map64 path_names;                /* path: string */
     uint32_t thread_count;
     int error;
@@ -184,7 +184,7 @@ static void send(struct state *s)
     proto_reset(&s->message);
 }
 
-/* The number of a text, which is written if it is new, past the message that is open. */
+/* Returns the number of a text. Writes a new text at once, even while another message is open. */
 static uint64_t number_text(struct state *s, const char *text, size_t length)
 {
     uint8_t head[2 * VARINT_MAX], *at = head;
@@ -241,13 +241,13 @@ static void put_module(struct state *s, uint32_t number)
     proto_uint(&s->message, 1, number);
     proto_uint(&s->message, 5, path);
     proto_uint(&s->message, 6, build);
-    for (uint32_t field = 7; field <= 10; field++) /* names, files, lines, inlined are there */
+    for (uint32_t field = 7; field <= 10; field++) /* has names, files, lines, inlined functions */
         proto_uint(&s->message, field, 1);
     proto_end(&s->message);
     send(s);
 }
 
-/* The program before the libraries: pprof takes the first one for what was profiled. */
+/* Writes the program before the libraries: pprof treats the first mapping as the main binary. */
 static void put_program(struct state *s)
 {
     for (uint32_t i = 1; i < s->module_count; i++) {
@@ -268,7 +268,8 @@ static void put_function(struct state *s, uint64_t id, const struct profile_fram
     uint64_t file = text.file ? number_word(s, text.file) : 0;
     proto_begin(&s->message, PP_FUNCTION);
     proto_uint(&s->message, 1, id);
-    proto_uint(&s->message, 2, name); /* and no system_name, else pprof cuts "<module>" out of it */
+    proto_uint(&s->message, 2,
+               name); /* without system_name, from which pprof would cut "<module>" */
     proto_uint(&s->message, 4, file);
     proto_int(&s->message, 5, text.line);
     proto_end(&s->message);
@@ -298,7 +299,7 @@ static void put_location(struct state *s, uint32_t number)
     send(s);
 }
 
-/* What samples without a stack have; its numbers are behind those of all others. */
+/* The location of samples without a stack. Its numbers follow all others. */
 static uint32_t no_stack(struct state *s)
 {
     if (!is_new(s, s->frame_count, KNOWN_FRAME))
@@ -343,7 +344,7 @@ static uint64_t number_path(struct state *s, uint32_t path)
     return number;
 }
 
-/* Inside a sample. */
+/* Call inside an open sample. */
 static void put_label(struct state *s, const char *key, uint64_t text)
 {
     uint64_t key_number = number_word(s, key);
@@ -370,7 +371,7 @@ static void put_labels(struct state *s, const struct pprof_row *row)
         put_label(s, "wait", number_word(s, wait_reason_name((enum wait_reason)(row->reason - 1))));
 }
 
-/* Varints in one field; the leaf comes first. */
+/* Writes packed varints, leaf first. */
 static void put_stack(struct state *s, const uint32_t *frames, uint32_t count)
 {
     uint8_t bytes[PROFILE_DEPTH_MAX * 5], *at = bytes;
@@ -461,7 +462,7 @@ static void put_times(struct state *s)
     proto_int(&s->message, PP_TIME, session->begin_realtime_ns);
     proto_int(&s->message, PP_DURATION, duration_ns > 0 ? duration_ns : 0);
     proto_uint(&s->message, PP_DEFAULT_TYPE, default_type);
-    if (hertz) /* of a recording that began faster: the mean */
+    if (hertz) /* after a higher first rate, the mean */
         proto_uint(&s->message, PP_PERIOD,
                    trace_sampling_get(s->trace)->first_hz && s->sums.cpu_count
                        ? s->sums.cpu_ns / s->sums.cpu_count
@@ -503,7 +504,7 @@ static int end(void *state)
     if (error)
         return error;
     put_times(s);
-    session_brief(s->trace, put_comment, s); /* pprof prints them above each table */
+    session_brief(s->trace, put_comment, s); /* pprof prints comments above each table */
     return s->error;
 }
 

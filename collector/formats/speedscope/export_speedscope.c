@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* speedscope's own format: a profile for each timeline, of ranges ("evented"), and one for the CPU
- * samples and one for the waits of each thread ("sampled").
+/* Exports speedscope's own format: an "evented" profile of ranges for each timeline, and for each
+ * thread a "sampled" one of its CPU samples and one of its waits.
  *
- * Ranges that may overlap are put on as many profiles as it takes (shelves.h). The format wants
- * each profile in one piece, so they go through a spool. Times are nanoseconds since the recording
+ * Ranges that may overlap are spread over several profiles (shelves.h). The format wants each
+ * profile in one piece, so they go through a spool. Times are nanoseconds since the recording
  * began. Thread-safety: none. */
 #include "export_facts.h"
 #include "json_writer.h"
@@ -24,18 +24,18 @@ enum profile_kind { PROFILE_RANGES = 0, PROFILE_SAMPLES, PROFILE_WAITS, PROFILE_
 
 struct profile {
     uint8_t kind;           /* enum profile_kind */
-    uint32_t events;        /* stream; of sampled ones: the stacks */
+    uint32_t events;        /* stream of events; of stacks if sampled */
     uint32_t weights;       /* stream */
-    uint64_t count, weight; /* of entries; their sum */
+    uint64_t count, weight; /* number of entries, and their sum */
     int64_t first_ns, last_ns;
-    VEC(uint32_t) open; /* frames */
+    VEC(uint32_t) open; /* open frames */
     char *title;        /* owned */
 };
 
-/* Ranges of one lane that may overlap. */
+/* Ranges of a lane that may overlap. */
 struct lane_shelves {
     struct shelves shelves;
-    VEC(uint32_t) profiles; /* of shelf */
+    VEC(uint32_t) profiles; /* by shelf */
 };
 
 struct state {
@@ -45,14 +45,14 @@ struct state {
     struct profile_frames frames;
     struct spool spool;
     VEC(struct profile) profiles;
-    uint32_t (*of_thread)[PROFILE_KINDS]; /* profile + 1; 0: none yet */
+    uint32_t (*of_thread)[PROFILE_KINDS]; /* profile + 1; 0 until added */
     uint32_t thread_count;
     struct track_groups groups;
     struct map64 lanes; /* kind << 32 | process or lane: index + 1 of `shelves` */
     VEC(struct lane_shelves) shelves;
-    struct sample_weight weight; /* of the option */
+    struct sample_weight weight; /* chosen by an option */
     struct map64 stacks;         /* stack + 1: begin << 32 | end in `texts` */
-    VEC(char) texts;             /* frames of a stack as numbers with commas */
+    VEC(char) texts;             /* frames of each stack: numbers joined by commas */
 };
 
 /* ---- Profiles -------------------------------------------------------------------------------- */
@@ -84,7 +84,7 @@ static int64_t thread_profile(struct state *s, uint32_t thread, enum profile_kin
     return number;
 }
 
-/* An "O" or "C". Foreign times may go back; in a profile they must not. */
+/* Writes an "O" or "C" event. Clamps times that go back, as those of foreign recordings may. */
 static void put_event(struct state *s, struct profile *profile, char type, uint32_t frame,
                       int64_t time_ns)
 {
@@ -149,7 +149,7 @@ static uint32_t process_of(const struct state *s, const struct item *item)
     return thread < s->thread_count ? trace_thread_get(s->trace, thread)->process : UINT32_MAX;
 }
 
-/* A profile for a shelf of a process's overlapping ranges, or of a queue's. */
+/* Adds a profile for a shelf of overlapping ranges of a process or queue. */
 static int64_t add_shelf(struct state *s, const struct item *item, size_t shelf)
 {
     char title[PROFILE_TITLE_SIZE + 1400], name[1200] = "overlapping ranges";
@@ -176,8 +176,8 @@ static struct lane_shelves *find_lane(struct state *s, const struct item *item)
     return &s->shelves.items[s->shelves.count - 1];
 }
 
-/* What begins before the last one of each shelf has ended gets another, so that each profile is in
- * order of time. */
+/* Puts a range on the first shelf that is free at its begin, so that each profile is ordered by
+ * time. */
 static int take_overlapping(struct state *s, const struct item *item)
 {
     struct lane_shelves *lane = item->kind == ITEM_SPAN ? find_lane(s, item) : NULL;
@@ -229,7 +229,7 @@ static int take_track(struct state *s, const struct item *item)
 
 /* ---- Samples --------------------------------------------------------------------------------- */
 
-/* The frames of a stack, "3,17,4"; as often as it comes. */
+/* Returns the frames of a stack as text, "3,17,4". Texts are cached up to KNOWN_TEXT_MAX bytes. */
 static int find_text(struct state *s, uint32_t stack, const char **ret_text, size_t *ret_size)
 {
     uint32_t frames[PROFILE_DEPTH_MAX];
@@ -261,7 +261,7 @@ static int find_text(struct state *s, uint32_t stack, const char **ret_text, siz
 
 enum { NO_LEAF = -1 };
 
-/* `leaf`: a frame above the stack, NO_LEAF, or -ENOMEM. */
+/* Writes a sample. `leaf` is a frame above the stack, NO_LEAF, or -ENOMEM. */
 static int put_sample(struct state *s, int64_t number, const struct sample *sample, int64_t leaf,
                       uint64_t weight)
 {
@@ -291,7 +291,7 @@ static int put_sample(struct state *s, int64_t number, const struct sample *samp
     return 0;
 }
 
-/* Its parts are two samples: what it waited for, then for a CPU. */
+/* Writes a wait as two samples: blocked, with its reason, then runnable. */
 static int take_wait(struct state *s, const struct sample *sample)
 {
     const struct off_share share = sample_off_share(trace_sets_get(s->trace), sample);
@@ -417,7 +417,7 @@ static void put_frames(struct state *s)
     }
 }
 
-/* In order of what came first. */
+/* Writes the profiles in the order in which they were added. */
 static int put_profiles(struct state *s)
 {
     int error = 0;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* speedscope's own format (JSON): of py-spy, speedscope, annot and others.
+/* Imports speedscope's own format (JSON): of py-spy, speedscope, annot and others.
  *
- * A profile has samples and their weights in two arrays, or begins and ends of frames; what the
- * frames are called may stand behind all profiles. So everything goes to a sorter first, by its
- * profile and its place there, and is told when all is known. */
+ * A profile has samples and their weights in two arrays, or begins and ends of frames; the table of
+ * frames may follow all profiles. So entries are sorted by profile and index first, and sent to the
+ * sink at the end of the file. */
 #include "import_formats.h"
 #include "json_reader.h"
 #include "number.h"
@@ -18,7 +18,7 @@
 
 struct from_speedscope_profile {
     uint32_t name; /* string */
-    double scale;  /* nanoseconds of 1; 0: it is no time */
+    double scale;  /* nanoseconds per unit; 0 if the unit is not a time */
     bool bytes, none;
     double start;
 };
@@ -28,17 +28,18 @@ struct from_speedscope_frame {
     int32_t line;
 };
 
-/* A stack by the numbers of its frames, which may be described later. */
+/* A stack of frame numbers, whose frames may be read later. */
 struct from_speedscope_node {
-    uint32_t parent, frame; /* 1 + index, 0: none; index */
+    uint32_t parent, frame; /* parent: 1 + index, 0 for a root; frame: index */
 };
 
-/* What is told of a profile at an index: both meet in the sorter. */
+/* Kinds of records of a profile. A sample and its weight have the same index and meet in the
+ * sorter. */
 enum { SPEEDSCOPE_SAMPLE, SPEEDSCOPE_WEIGHT, SPEEDSCOPE_OPEN, SPEEDSCOPE_CLOSE };
 
 struct from_speedscope_record {
     uint32_t kind;
-    uint32_t node; /* of a sample: 1 + index, 0: an empty stack; else a frame */
+    uint32_t node; /* of a sample: 1 + index, 0 for an empty stack; else a frame */
     double value;  /* weight, or time */
 };
 
@@ -50,11 +51,11 @@ struct from_speedscope {
     VEC(struct from_speedscope_frame) frames;
     VEC(struct from_speedscope_node) nodes;
     struct map64 node_index; /* by parent and frame: 1 + index */
-    uint32_t name;           /* string: of the document */
-    bool has_profiles;       /* the list is there, if empty */
-    bool by_sampler;         /* begins and ends are made of samples: pyinstrument */
-    bool by_annot;           /* what a profile is, its name says */
-    bool by_memray;          /* what has no unit are allocations */
+    uint32_t name;           /* string: name of the document */
+    bool has_profiles;       /* the list exists, even if empty */
+    bool by_sampler;         /* events are made from samples, as by pyinstrument */
+    bool by_annot;           /* profile names give thread and kind */
+    bool by_memray;          /* profiles without a unit count allocations */
 };
 
 /* ---- Output, once all is known --------------------------------------------------------------- */
@@ -65,7 +66,7 @@ enum { OPEN_MAX = 1 << 16 };
 
 struct open {
     uint32_t frame;
-    uint32_t stack; /* with those around it; of a sampler's */
+    uint32_t stack; /* including its ancestors; only if by_sampler */
     int64_t begin_ns;
 };
 
@@ -73,16 +74,16 @@ struct told {
     struct from_speedscope *reader;
     VEC(uint32_t) stacks; /* by node: ordinals */
     VEC(struct open) open;
-    uint32_t process, thread, profile; /* at present; profile: 1 + index */
+    uint32_t process, thread, profile; /* of the current profile; profile: 1 + index */
     double scale;
-    double now;           /* of the file's unit */
-    int64_t sample_index; /* of the sample that waits */
-    uint32_t node;        /* of the sample that waits for its weight */
-    bool waits;           /* its samples are times in which the thread did not run */
-    uint16_t bytes;       /* the set of samples of memory; 0: not made yet */
-    uint16_t objects;     /* ... and of allocations */
-    uint16_t wall;        /* ... and of wall-clock time */
-    int64_t since_ns;     /* of a sampler's: what is open has not changed since then */
+    double now;           /* in the file's unit */
+    int64_t sample_index; /* of the pending sample */
+    uint32_t node;        /* of the sample that awaits its weight */
+    bool waits;           /* the samples are times off the CPU */
+    uint16_t bytes;       /* set of memory samples; 0 until made */
+    uint16_t objects;     /* set of allocation samples */
+    uint16_t wall;        /* set of wall-clock samples */
+    int64_t since_ns;     /* with by_sampler: time of the last change of the stack */
 };
 
 /* ---- Stacks ---------------------------------------------------------------------------------- */
@@ -140,7 +141,7 @@ static uint16_t make_set(struct import_sink *sink, const char *name, uint16_t ty
     return import_set(sink, &set);
 }
 
-/* Bytes were in use, or allocated: the file does not say which. */
+/* The file does not distinguish bytes in use from bytes allocated. */
 static uint16_t set_of(struct told *told, const struct from_speedscope_profile *profile)
 {
     struct import_sink *sink = told->reader->sink;
@@ -165,7 +166,7 @@ static bool to_int(double value, int64_t *ret)
     return true;
 }
 
-/* Of what, the file does not say. */
+/* Reports a wait; the file does not give its reason. */
 static int tell_wait(struct told *told, int64_t time_ns, int64_t length_ns)
 {
     const int64_t values[] = {length_ns, 0};
@@ -222,8 +223,8 @@ static int tell_range(struct told *told, const struct open *open, int64_t end_ns
     return import_add(sink, &range, NULL);
 }
 
-/* A sampler's begins and ends say between which samples a frame was met, not that it was called:
- * what was open between two changes is a sample of that time. */
+/* Events of a sampler mark the samples between which a frame was seen, not calls: the stack between
+ * two changes becomes a sample of that time. */
 static int tell_sampled(struct told *told, int64_t time_ns)
 {
     struct import_sink *sink = told->reader->sink;
@@ -272,7 +273,7 @@ static int tell_event(struct told *told, const struct from_speedscope_record *re
 
 /* ---- Profiles -------------------------------------------------------------------------------- */
 
-/* Those that are open end unfinished. */
+/* Frames still open at the end become unfinished ranges. */
 static int end_profile(struct told *told)
 {
     int error = 0;
@@ -285,7 +286,7 @@ static int end_profile(struct told *told)
     return error;
 }
 
-/* The thread of a profile; of those of annot, as their names say, which are "THREAD: WHAT". */
+/* The thread of a profile. In files of annot, profile names are "THREAD: KIND". */
 static uint32_t find_thread(struct told *told, uint32_t index)
 {
     struct import_sink *sink = told->reader->sink;
@@ -371,7 +372,7 @@ static void note_unit(struct told *told)
     import_note(sink, text);
 }
 
-/* What was read goes to the sink. 0 or -errno. */
+/* Sends all records to the sink. 0 or -errno. */
 static int from_speedscope_tell(struct from_speedscope *reader)
 {
     struct told told = {.reader = reader};
@@ -426,7 +427,7 @@ static int add(struct from_speedscope *reader, int64_t index,
 
 /* ---- Samples --------------------------------------------------------------------------------- */
 
-/* 1 + its index; 0 and -ENOMEM in *ret_error. Beyond the limit the parent's. */
+/* Returns 1 + the node's index; the parent beyond NODES_MAX; 0 with -ENOMEM in *ret_error. */
 static uint32_t find_node(struct from_speedscope *reader, uint32_t parent, uint32_t frame,
                           int *ret_error)
 {
@@ -452,7 +453,7 @@ static bool is_index(const struct json_token *token, int64_t *ret_index)
     return json_int(token, ret_index) && *ret_index >= 0 && *ret_index < UINT32_MAX;
 }
 
-/* [0, 4, 7]: frames, the outermost first. */
+/* Reads [0, 4, 7], outermost frame first. */
 static int read_sample(struct from_speedscope *reader, const struct json_token *first,
                        int64_t index)
 {
@@ -491,7 +492,7 @@ static int read_weight(struct from_speedscope *reader, const struct json_token *
 
 /* ---- Begins and ends ------------------------------------------------------------------------- */
 
-/* {"type": "O", "frame": 0, "at": 12} */
+/* Reads {"type": "O", "frame": 0, "at": 12}. */
 static int read_event(struct from_speedscope *reader, const struct json_token *first, int64_t index)
 {
     struct from_speedscope_record record = {.kind = SPEEDSCOPE_SAMPLE};

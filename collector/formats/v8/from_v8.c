@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Files of V8's CPU profiler (.cpuprofile): of node --cpu-prof and of browsers' developer tools. */
+/* Imports files of V8's CPU profiler (.cpuprofile): of node --cpu-prof and of browsers' developer
+ * tools. */
 #include "import_formats.h"
 #include "json_reader.h"
 #include "sink.h"
@@ -52,7 +53,7 @@ static int read_v8(struct import_input *input, struct import_sink *sink)
     return error;
 }
 
-/* Its first nodes, which stand first. */
+/* Looks for the first nodes, which stand at the start of the file. */
 static bool sniff(const char *bytes, size_t size)
 {
     return size > 0 && bytes[0] == '{' && memmem(bytes, size, "\"nodes\"", strlen("\"nodes\"")) &&

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Samples of V8's profiles, once all is read: see v8_profile.h. */
+/* Builds the samples of V8 profiles once all input is read: see v8_profile.h. */
 #include "v8_profile.h"
 
 #include "json_reader.h"
@@ -13,16 +13,16 @@
 
 enum { SORT_BYTES = 16 << 20, DEPTH_MAX = 1024 };
 
-/* A value of a sample, by its place. */
+/* One value of a sample; the sorter key has its index. */
 struct record {
     int64_t value;
 };
 
-/* A sample at its time. */
+/* A sample with its time. */
 struct met {
-    uint64_t node; /* id */
+    uint64_t node; /* node id */
     int64_t time_ns;
-    int32_t line; /* 0: not known */
+    int32_t line; /* 0 if unknown */
 };
 
 void v8_chunk_clear(struct v8_chunk *chunk)
@@ -162,7 +162,7 @@ static uint32_t frame_of(const struct v8_profiles *profiles, const struct v8_nod
     return import_frame(sink, &frame);
 }
 
-/* Of what is around a node, "(root)" left out; then with the node itself. */
+/* Interns the stack of the node's ancestors, without "(root)", then with the node itself. */
 static uint32_t stack_of(struct v8_profiles *profiles, uint32_t profile, struct v8_node *leaf)
 {
     struct v8_node *path[DEPTH_MAX];
@@ -184,7 +184,8 @@ static uint32_t stack_of(struct v8_profiles *profiles, uint32_t profile, struct 
     return leaf->stack;
 }
 
-/* The next line of those that the node's ticks count, so that in the end each has as many. */
+/* Takes a line from the node's line ticks, so that in the end each line has as many samples as
+ * ticks. */
 static int32_t next_line(struct v8_profiles *profiles, struct v8_node *node)
 {
     while (node->tick_at < node->tick_end) {
@@ -211,7 +212,7 @@ static uint32_t stack_at(struct v8_profiles *profiles, uint32_t profile, struct 
 
 /* ---- Samples --------------------------------------------------------------------------------- */
 
-/* Each with its time. */
+/* Sorts a sample by its time. */
 static int place_sample(struct v8_profiles *profiles, uint32_t profile, const struct met *met)
 {
     struct v8_profile *of = &profiles->items.items[profile];
@@ -225,7 +226,7 @@ static int place_sample(struct v8_profiles *profiles, uint32_t profile, const st
     return sorter_add(profiles->samples, key, met, sizeof(*met));
 }
 
-/* The values of one place come one after the other. */
+/* Joins the values of each sample index, which the sorter returns consecutively. */
 static int place_samples(struct v8_profiles *profiles)
 {
     struct met met = {0};
@@ -261,7 +262,8 @@ static int place_samples(struct v8_profiles *profiles)
     return error ? error : more;
 }
 
-/* Another profile of the thread, which is told already, is of the same time. */
+/* True if an earlier profile of the same thread overlaps in time; its samples were already
+ * reported. */
 static bool is_told(const struct v8_profiles *profiles, uint32_t profile)
 {
     const struct v8_profile *of = &profiles->items.items[profile];
@@ -280,7 +282,7 @@ static bool is_idle(const struct v8_profiles *profiles, uint32_t profile, const 
     return node && is_called(profiles, node, "(idle)");
 }
 
-/* One that lasts until `end_ns`: V8 ran, or had nothing to do. */
+/* Reports a sample that lasts until `end_ns`: CPU time, or idle time of V8. */
 static int tell(struct v8_profiles *profiles, uint32_t profile, const struct met *met,
                 int64_t end_ns)
 {
@@ -323,7 +325,7 @@ static int tell_samples(struct v8_profiles *profiles)
         memcpy(&met, bytes, sizeof(met));
         bool same = key.first == profile;
         if (same && is_idle(profiles, (uint32_t)profile, &before) &&
-            is_idle(profiles, (uint32_t)profile, &met)) { /* one wait */
+            is_idle(profiles, (uint32_t)profile, &met)) { /* still the same wait */
             profiles->overlapping += told;
             continue;
         }
@@ -390,7 +392,8 @@ static int read_array(struct v8_reader *reader, const struct json_token *first, 
     }
 }
 
-/* A full chunk goes to its profile, if that is known. 1: there is room; 0: there is none. */
+/* Moves a full chunk to its profile. Returns 1 if there is room, 0 if the profile is not known yet,
+ * or -errno. */
 static int make_room(struct v8_reader *reader, size_t count)
 {
     if (count < CHUNK_MAX)
@@ -427,7 +430,7 @@ static int read_frame(struct v8_reader *reader, const struct json_token *first,
     return error ? error : more < 0 ? more : 0;
 }
 
-/* Nodes count from 1; 0 is none. */
+/* Node ids start at 1. Returns 0 for an invalid one. */
 static uint64_t id_of(const struct json_token *token)
 {
     int64_t id;
@@ -443,7 +446,7 @@ static int read_child(struct v8_reader *reader, const struct json_token *token,
     return error ? error : json_skip(reader->json, token);
 }
 
-/* {"line": 5, "ticks": 3} */
+/* Reads {"line": 5, "ticks": 3}. */
 static int read_tick(struct v8_reader *reader, const struct json_token *first, struct v8_node *node)
 {
     struct v8_tick tick = {0};
@@ -471,7 +474,7 @@ static int read_tick(struct v8_reader *reader, const struct json_token *first, s
     return vec_push(&reader->chunk->ticks, tick);
 }
 
-/* Its children name it by its id, which stands before them. */
+/* The id stands before the children, which refer to it. */
 static int read_node(struct v8_reader *reader, const struct json_token *first,
                      struct v8_node *unused)
 {
@@ -518,7 +521,8 @@ static int add_value(struct v8_reader *reader, const struct json_token *token, e
     bool good = kind == V8_DELTA ? json_time(token, 1000, &value) : json_int(token, &value);
     int room = make_room(reader, reader->chunk->values[kind].count);
     int error = room < 0 ? room : room ? vec_push(&reader->chunk->values[kind], value) : 0;
-    reader->sink->left[LEFT_MALFORMED] += !good; /* it counts all the same: others have places */
+    reader->sink->left[LEFT_MALFORMED] +=
+        !good; /* counted anyway, to keep the indices of later values */
     return error ? error : json_skip(reader->json, token);
 }
 
