@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* See ctf_records.h. Numbers are little-endian as the metadata says, which is how this machine has
- * them; nothing is aligned. Thread-safety: none. */
+/* See ctf_records.h. Numbers are little-endian, as declared in the metadata and native here, and
+ * unaligned. Thread-safety: none. */
 #include "ctf_records.h"
 
 #include "call_label.h"
@@ -18,15 +18,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* For the sort; what is open until the end, or a wait, is told long before or behind its time. */
+/* Memory of the sort: waits and ranges open until the end are reported far from their times. */
 enum { SORT_BYTES = 96 << 20 };
 
-/* Times so far out have no sum with the clock's offset. */
+/* Limits times, so that adding the clock's offset cannot overflow. */
 #define TIME_MAX_NS (INT64_MAX / 4)
 
-/* A piece begins with a number of variable length: what it is, and above that how many bytes
- * follow, the string, the thread (thread_count: none) and the event, the field of 64 bits, which
- * part, or how many events were lost. */
+/* A piece begins with a varint: the kind, and above it the number of bytes that follow, the string,
+ * the thread (thread_count: no thread) and the event, the 64-bit field, the number of a known part,
+ * or the number of lost events. */
 enum piece {
     PIECE_PLAIN = 0,
     PIECE_STRING = 1,
@@ -46,7 +46,7 @@ enum {
 
 #define LOST_MAX (UINT64_MAX >> PIECE_BITS)
 
-/* Of fields that many records have. */
+/* Limits of the shared fields. */
 enum { KNOWN_MAX = 1 << 16, KNOWN_BYTES_MAX = 16 << 20 };
 
 int ctf_records_init(struct ctf_records *records, const struct trace *trace)
@@ -93,7 +93,7 @@ static void put_number(struct ctf_records *records, enum piece piece, uint64_t n
     records->plain = 0;
 }
 
-/* Small ones that come together are one piece. */
+/* Small values in a row share one piece. */
 static void put(struct ctf_records *records, const void *bytes, size_t size)
 {
     if (!has_room(records, size))
@@ -153,7 +153,7 @@ void ctf_put_made(struct ctf_records *records)
     out_stream_memory_reset(records->made);
 }
 
-/* ---- Who it is of ---------------------------------------------------------------------------- */
+/* ---- Contexts -------------------------------------------------------------------------------- */
 
 static int add(ctf_bytes *to, const void *bytes, size_t size)
 {
@@ -166,8 +166,8 @@ static int add(ctf_bytes *to, const void *bytes, size_t size)
     return 0;
 }
 
-/* Texts of recordings are UTF-8 without NUL. An empty one is written as "-": in its place
- * babeltrace2 2.0 prints one of an event before. */
+/* Texts of recordings are UTF-8 without NUL. An empty text becomes "-": babeltrace2 2.0 prints a
+ * text of an earlier event in its place. */
 static int add_text(ctf_bytes *to, const char *text, size_t length)
 {
     return length ? add(to, text, length + 1) : add(to, "-", sizeof("-"));
@@ -234,7 +234,7 @@ void ctf_end(struct ctf_records *records, int64_t time_ns, uint64_t lost)
     int64_t after_ns = time_ns <= records->origin_ns                 ? 0
                        : time_ns >= records->origin_ns + TIME_MAX_NS ? TIME_MAX_NS
                                                                      : time_ns - records->origin_ns;
-    if (lost) /* as many as nobody counts */
+    if (lost) /* LOST_MAX stands for an unknown number */
         put_number(records, PIECE_LOST, lost < LOST_MAX ? lost : LOST_MAX);
     if (records->pieces.count > UINT32_MAX)
         records->error = -EMSGSIZE;
@@ -243,7 +243,7 @@ void ctf_end(struct ctf_records *records, int64_t time_ns, uint64_t lost)
                                     records->pieces.items, (uint32_t)records->pieces.count);
 }
 
-/* ---- As the trace has it --------------------------------------------------------------------- */
+/* ---- Encoding -------------------------------------------------------------------------------- */
 
 static int spell_begin(const struct ctf_records *records, uint64_t number, ctf_bytes *bytes)
 {
@@ -293,7 +293,7 @@ int ctf_spell_out(const struct ctf_records *records, const void *pieces, uint32_
     return error;
 }
 
-/* ---- What many have -------------------------------------------------------------------------- */
+/* ---- Shared fields --------------------------------------------------------------------------- */
 
 bool ctf_put_known(struct ctf_records *records, const struct wide_key *key)
 {
@@ -327,8 +327,8 @@ void ctf_keep(struct ctf_records *records, const struct wide_key *key)
 
 /* ---- Packets --------------------------------------------------------------------------------- */
 
-/* A packet ends when it is large enough, and after events that report a loss, so that readers show
- * the loss where it was. */
+/* A packet ends when it is large enough, and after an event that reports a loss, so that readers
+ * show losses in place. */
 
 enum { PACKET_BYTES = 128 << 10 };
 
@@ -336,7 +336,7 @@ enum { PACKET_BYTES = 128 << 10 };
 
 #define DISCARDED_MAX UINT64_C(0x7fffffffffffffff)
 
-/* As the metadata describes them. */
+/* Layout as in the metadata. */
 struct __attribute__((packed)) packet_head {
     uint32_t magic, stream_id;
     uint64_t begin_ns, end_ns;
@@ -349,7 +349,7 @@ struct packets {
     const struct ctf_records *records;
     struct out_stream *out;
     ctf_bytes body;
-    size_t whole; /* bytes of it that belong to the packet; the event behind them may not */
+    size_t whole; /* bytes of complete events; the last event may be beyond */
     uint64_t begin_ns, end_ns, discarded, count;
 };
 
@@ -373,7 +373,7 @@ static void put_packet(struct packets *packets)
     packets->begin_ns = packets->end_ns;
 }
 
-/* Of the first packet, readers only say that something may be missing: it has no loss. */
+/* Readers cannot quantify a loss of the first packet, so it never has one. */
 static int take(struct packets *packets, uint64_t time_ns, const void *record, uint32_t size)
 {
     uint64_t lost;
@@ -419,8 +419,8 @@ int ctf_put_packets(struct ctf_records *records, struct out_stream *out)
 
 /* ---- Metadata -------------------------------------------------------------------------------- */
 
-/* The trace in the language of CTF 1.8 (TSDL): types, the clock, the layout of packets and events.
- * All but the clock and the facts is constant. */
+/* The trace in the language of CTF 1.8 (TSDL): types, clock, layout of packets and events. Constant
+ * except for the clock and the facts. */
 
 enum { FACT_MAX = 4096, NS_PER_SECOND = 1000000000 };
 
@@ -482,7 +482,7 @@ static const char layout[] =
     "enum thread_state : uint8_t { running = 0, runnable = 1, waiting = 2 };\n"
     "struct sample_value { string name; int64_t value; };\n";
 
-/* Fields of events, as export_ctf.c puts them. */
+/* Event fields, in the order in which export_ctf.c writes them. */
 #define NAMES "string name; string domain; string category; "
 
 static const struct schema {
@@ -515,7 +515,7 @@ static const struct schema {
     {CTF_PROCESS_END, "process_end", "string how; "},
 };
 
-/* What stands between quotes is bounded and has no control characters. */
+/* Values of facts are cut at FACT_MAX and escaped. */
 static void put_fact(struct out_stream *out, const char *name, const struct trace_string *value)
 {
     size_t length = utf8_cut(value->bytes, value->length, FACT_MAX);
@@ -544,14 +544,14 @@ static void put_environment(const struct trace *trace, struct out_stream *out)
     out_text(out, "};\n\n");
 }
 
-/* So far out only a file that was made to deceive is. */
+/* Limits times of malicious files. */
 static int64_t within_reason(int64_t time_ns)
 {
     const int64_t limit_ns = INT64_MAX / 4;
     return time_ns < -limit_ns ? -limit_ns : time_ns > limit_ns ? limit_ns : time_ns;
 }
 
-/* From 1970, or if that is not known, from the begin of the recording. */
+/* Offset from 1970, or if unknown, from the begin of the recording. */
 static void put_clock(const struct trace *trace, int64_t origin_ns, struct out_stream *out)
 {
     const struct trace_session *session = trace_session_get(trace);

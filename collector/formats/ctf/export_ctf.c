@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* CTF 1.8, the Common Trace Format: a folder with the description of the trace ("metadata") and one
- * stream of events in order of time ("stream"), for babeltrace2 and Trace Compass.
+/* Exports CTF 1.8, the Common Trace Format: a folder with the description of the trace ("metadata")
+ * and one stream of events in order of time ("stream"), for babeltrace2 and Trace Compass.
  *
- * The recording is read lane by lane; a sort brings its events into order. Thread-safety: none. */
+ * The recording is read lane by lane; a sort puts its events in order. Thread-safety: none. */
 #include "ctf_records.h"
 #include "export_facts.h"
 #include "export_rows.h"
@@ -17,12 +17,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of struct range_begin, range_end. */
+/* Values of struct range_begin and range_end. */
 enum ctf_range_kind { CTF_PUSHED = 0, CTF_OVERLAPPING = 1, CTF_TRACK = 2, CTF_QUEUE = 3 };
 
 enum ctf_range_end { CTF_ENDED = 0, CTF_UNFINISHED = 1, CTF_END_LOST = 2 };
 
-/* Numbers of open ranges, by depth; 0: none. */
+/* Numbers of open ranges by depth, or 0. */
 struct open_numbers {
     uint64_t *items;
     size_t count, capacity;
@@ -34,11 +34,11 @@ struct state {
     struct ctf_records records;
     struct thread_states states;
     bool has_states;
-    struct open_numbers *open; /* of threads, of lanes */
+    struct open_numbers *open; /* of threads, then of lanes */
     uint32_t thread_count, lane_count;
-    struct wide_map open_elsewhere; /* of those that may overlap: key_of() */
+    struct wide_map open_elsewhere; /* numbers of ranges that may overlap, by key_of() */
     uint64_t last_number;
-    uint64_t (*lost)[LOSS_COUNT]; /* of process: told as events */
+    uint64_t (*lost)[LOSS_COUNT]; /* by process: losses reported as events */
 };
 
 struct gap {
@@ -47,7 +47,7 @@ struct gap {
     int64_t begin_ns, end_ns;
 };
 
-/* Of times that may be anything. */
+/* 0 if the times are reversed; they may be arbitrary. */
 static uint64_t length_ns(int64_t begin_ns, int64_t end_ns)
 {
     return end_ns > begin_ns ? (uint64_t)end_ns - (uint64_t)begin_ns : 0;
@@ -88,7 +88,7 @@ static void put_lane(struct state *s, const struct item *item)
     ctf_put_text(&s->records, label, strlen(label));
 }
 
-/* Where that of a call is. */
+/* Source file and line of a call's function. */
 static void put_function(struct state *s, const struct event *event)
 {
     const struct stacks *stacks = trace_stacks_get(s->trace);
@@ -97,7 +97,7 @@ static void put_function(struct state *s, const struct event *event)
     ctf_put_uint32(&s->records, label->first_line > 0 ? (uint32_t)label->first_line : 0);
 }
 
-/* As a JSON object, the payload first; `event` NULL: without it. */
+/* Writes a JSON object, payload first. Without `event`, no payload. */
 static void put_args(struct state *s, const struct event *event, const struct args *args)
 {
     struct json_doc doc = {.out = s->records.made};
@@ -126,8 +126,7 @@ static enum ctf_range_kind kind_of(const struct item *item)
                                       : CTF_PUSHED;
 }
 
-/* An open range that has no place: by its process and the program's number, or by how many are
- * around it. */
+/* Key of an open range without a depth slot: by process and the program's number, or by depth. */
 static struct wide_key key_of(const struct state *s, const struct item *item)
 {
     const struct event *event = item->event;
@@ -141,8 +140,8 @@ static struct wide_key key_of(const struct state *s, const struct item *item)
                                        overlaps ? event->id : item->depth}};
 }
 
-/* Where the number of an open range of a thread or lane stands; NULL: it has no place, or there is
- * no memory for it. */
+/* The slot for the number of an open range of a thread or lane. NULL if it has no slot or if out of
+ * memory. */
 static uint64_t *place_of(struct state *s, const struct item *item)
 {
     uint32_t of = has_lane(item) ? item->event->lane : item->event->thread;
@@ -166,7 +165,8 @@ static int note_number(struct state *s, const struct item *item, uint64_t number
     return 0;
 }
 
-/* The number of a range that ends; 0: it has none yet. What lies on a queue comes as a whole. */
+/* Returns and clears the number of a range that ends; 0 if it has no number. Spans of queues arrive
+ * complete, without a begin. */
 static uint64_t take_number(struct state *s, const struct item *item)
 {
     uint64_t *place = item->lane == LANE_QUEUE ? NULL : place_of(s, item);
@@ -179,7 +179,7 @@ static uint64_t take_number(struct state *s, const struct item *item)
     return wide_map_take(&s->open_elsewhere, &key, &number) ? number : 0;
 }
 
-/* What a begin or an end has in common with most others of that name. */
+/* Key of the fields that most begins or ends of a name share. */
 static struct wide_key begin_key(const struct item *item)
 {
     const struct event *event = item->event;
@@ -251,7 +251,7 @@ static int take_begin(struct state *s, const struct item *item)
     return error ? error : put_begin(s, item, s->last_number);
 }
 
-/* Of what lies on a queue: on the thread that launched it. */
+/* Writes the launch of a queue's span, on the launching thread. */
 static int put_launch(struct state *s, const struct item *item, uint64_t number)
 {
     const struct event *event = item->event;
@@ -323,7 +323,7 @@ static int take_flow(struct state *s, const struct event *event)
     return s->records.error;
 }
 
-/* The record was begun. Of `time_ns` and some time before. */
+/* Completes the record begun by the caller: lost events of the gap that ends at its time. */
 static void put_lost(struct state *s, const struct gap *gap)
 {
     const char *text = loss_name(gap->cause);
@@ -360,7 +360,7 @@ static void put_values(struct state *s, const struct sample *sample)
     }
 }
 
-/* Functions from the root. */
+/* Writes the functions from the root. */
 static void put_stack(struct state *s, uint32_t stack)
 {
     const struct stacks *stacks = trace_stacks_get(s->trace);
@@ -412,7 +412,7 @@ static int take_stretch(void *context, const struct thread_stretch *stretch)
     return s->records.error;
 }
 
-/* ---- What the recording knows beside the events ---------------------------------------------- */
+/* ---- Facts of the recording ------------------------------------------------------------------ */
 
 static void put_fact(void *context, const struct fact *fact)
 {
@@ -457,7 +457,7 @@ static void put_process_end(struct state *s, uint32_t process)
     ctf_end(&s->records, entry->end_ns, 0);
 }
 
-/* What is missing of a process, nobody knows where. */
+/* Writes losses of a process with unknown time. */
 static void put_rest_lost(struct state *s, uint32_t process)
 {
     const struct trace_process *entry = trace_process_get(s->trace, process);
@@ -474,7 +474,7 @@ static void put_rest_lost(struct state *s, uint32_t process)
     }
 }
 
-/* Of a part of the recording, nothing is told of processes as such. */
+/* Writes process events only for a complete recording, not for a selection. */
 static void put_processes(struct state *s)
 {
     bool all = pass_selects_all(s->job->selection);
@@ -520,7 +520,7 @@ static int take(void *state, const struct item *item)
 
 static int begin(void *state, const struct export_job *job)
 {
-    /* The clock of a merge is that of its first host, which may have begun after another one. */
+    /* The clock of a merge is that of its first host; others may have begun earlier. */
     const int64_t before_ns = INT64_C(3600000000000), earliest_ns = INT64_MIN / 4;
     struct state *s = state;
     const struct thread_states_sink sink = {take_stretch, s};

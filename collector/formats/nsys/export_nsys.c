@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Databases as `nsys export --type sqlite` writes them, for `nsys stats`, `nsys analyze` and
- * people's own SQL. Times count from the begin of the recording. Built without SQLite, there are
- * none: -ENOSYS. */
+/* Exports databases like those of `nsys export --type sqlite`, for `nsys stats`, `nsys analyze` and
+ * SQL. Times count from the begin of the recording. Returns -ENOSYS if built without SQLite. */
 #include "export_nsys.h"
 
 #include "export.h"
@@ -21,7 +20,7 @@
 
 #include <stdlib.h>
 
-/* ---- Who, when ------------------------------------------------------------------------------- */
+/* ---- Processes, threads, times --------------------------------------------------------------- */
 
 int64_t nsys_process(const struct nsys *nsys, uint32_t process)
 {

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Reports of Nsight Systems as `nsys export --type sqlite` writes them: NVTX ranges and marks,
+/* Imports reports of Nsight Systems exported by `nsys export --type sqlite`: NVTX ranges and marks,
  * calls of CUDA and of the operating system, work and memory of GPUs, samples and waits.
  *
- * Tables and columns come and go with versions: a table that is missing is empty, a column that is
- * missing is NULL. Views, and tables that are none in the file, are not read: they may ask for
- * anything. */
+ * Tables and columns vary with versions: a missing table counts as empty, a missing column as NULL.
+ * Views and virtual tables are not read, as they could run arbitrary queries. */
 #include "from_nsys.h"
 
 #include "from_nsys_take.h"
@@ -26,18 +25,18 @@ static bool nsys_has_table(struct nsys *nsys, const char *table);
 
 /* ---- Samples, and waits of annot export ------------------------------------------------------ */
 
-/* Nsight Systems takes 1,000 a second, if nobody says otherwise. */
+/* The default of Nsight Systems is 1,000 a second. */
 #define SAMPLE_NS INT64_C(1000000)
 
 enum { SAMPLE_QUERY_SIZE = 2048, REASON_SIZE = 64 };
 
-/* Columns of the queries; those of a frame follow. */
+/* Columns of the queries, followed by those of a frame. */
 enum { AT_NUMBER, AT_START, AT_TID, AT_CPU, AT_VALUE, AT_NAME, AT_SYMBOL };
 
-/* An event with its callchain, a row for each frame, the outermost first. */
+/* A kind of event with callchains: a row for each frame, outermost first. */
 struct nsys_chained {
     const char *table, *number, *value, *name; /* columns */
-    const char *chains, *chain;                /* table, and the column that leads there */
+    const char *chains, *chain;                /* table, and the column that refers to it */
     bool (*begin)(struct nsys *nsys, sqlite3_stmt *row, struct sample *sample);
 };
 
@@ -56,7 +55,7 @@ static uint32_t string_at(struct nsys *nsys, sqlite3_stmt *row, int column)
     return text && size > 0 ? import_string(nsys->sink, text, (size_t)size) : 0;
 }
 
-/* The sample's stack gets the row's frame as its leaf. */
+/* Pushes the row's frame onto the sample's stack. */
 static void take_frame(struct nsys *nsys, sqlite3_stmt *row, struct sample *sample)
 {
     const char *module = (const char *)sqlite3_column_text(row, AT_SYMBOL + 1);
@@ -115,7 +114,7 @@ static bool begin_wait(struct nsys *nsys, sqlite3_stmt *row, struct sample *samp
     return nsys->values[ready] >= 0;
 }
 
-/* Behind its wait a thread could have gone on: one stretch. */
+/* Merges a following "[ready]" row of the thread into the wait: one stretch. */
 static bool extends_wait(struct nsys *nsys, sqlite3_stmt *row, struct sample *sample)
 {
     const char *name = (const char *)sqlite3_column_text(row, AT_NAME);
@@ -218,7 +217,7 @@ static int nsys_read_samples(struct nsys *nsys)
             continue;
         nsys->any = true;
         make_query(nsys, chained, &query);
-        /* Versions that lack one of these columns have nothing that could be read. */
+        /* Versions without one of these columns have no readable rows. */
         if (sqlite3_prepare_v2(nsys->database, bytes, -1, &row, NULL) == SQLITE_OK)
             error = read_rows(nsys, chained, row);
         sqlite3_finalize(row);
@@ -226,7 +225,7 @@ static int nsys_read_samples(struct nsys *nsys)
     return error;
 }
 
-/* Says what samples and waits were taken for, where the file does not. */
+/* Notes the assumed meaning of samples and waits. */
 static void nsys_tell_guess(struct nsys *nsys)
 {
     char text[160], unit[NUMBER_TEXT_SIZE];
@@ -243,9 +242,9 @@ static void nsys_tell_guess(struct nsys *nsys)
         import_note(nsys->sink, text);
 }
 
-/* ---- Waits by events of the scheduler -------------------------------------------------------- */
+/* ---- Waits from scheduler events ------------------------------------------------------------- */
 
-/* Those of annot export are rows of OSRT_API, with their reasons: above. */
+/* Waits of annot export are OSRT_API rows with reasons, read above. */
 
 enum { AT_THREAD, AT_TIME, AT_IN, AT_STATE };
 
@@ -293,7 +292,7 @@ static int read_switches(struct nsys *nsys, sqlite3_stmt *row)
     return error ? error : status == SQLITE_DONE ? 0 : status == SQLITE_NOMEM ? -ENOMEM : -EBADMSG;
 }
 
-/* Waits: from where a thread left a CPU to where it came back. 0 or -errno. */
+/* Reads waits, from where a thread left a CPU to its return. 0 or -errno. */
 static int nsys_read_waits(struct nsys *nsys)
 {
     static const char *const queries[] = {
@@ -315,14 +314,14 @@ static int nsys_read_waits(struct nsys *nsys)
     return error;
 }
 
-/* ---- Tables that nothing is read from -------------------------------------------------------- */
+/* ---- Unread tables --------------------------------------------------------------------------- */
 
-/* They are named, with their rows. */
+/* Unknown tables are listed with their numbers of rows. */
 
 enum { TABLES_MAX = 4096, TOLD_MAX = 20 };
 
 struct left_table {
-    char name[64]; /* cut */
+    char name[64]; /* may be truncated */
     int64_t rows;
 };
 
@@ -330,7 +329,7 @@ struct left_tables {
     VEC(struct left_table) items;
 };
 
-/* Numbers by names, the machine, the session: no events. */
+/* True for tables without events: enums, machine, session. */
 static bool is_fact(const char *name)
 {
     static const char *const begins[] = {"ENUM_",     "TARGET_INFO_", "META_DATA_",
@@ -384,7 +383,7 @@ static int list(struct nsys *nsys, struct left_tables *tables)
     return error;
 }
 
-/* Names the tables that are not known and have rows. 0 or -ENOMEM. */
+/* Notes unknown tables that have rows. 0 or -ENOMEM. */
 static int nsys_tell_left(struct nsys *nsys)
 {
     struct left_tables tables = {0};
@@ -408,7 +407,7 @@ enum { QUERY_SIZE = 4096, CACHE_KIB = 16 << 10 };
 
 /* ---- Queries --------------------------------------------------------------------------------- */
 
-/* `table` stays: it is known from here on. */
+/* Stores the pointer `table` in the list of known tables. */
 static bool nsys_has_table(struct nsys *nsys, const char *table)
 {
     static const char query[] =
@@ -429,7 +428,7 @@ static bool has_column(struct nsys *nsys, const char *table, const char *column)
                                          NULL, NULL) == SQLITE_OK;
 }
 
-/* "@column": the text of that number. */
+/* "@column" stands for the text of that StringIds number. */
 static void put_column(struct nsys *nsys, struct text *query, const char *table, const char *column)
 {
     bool is_text = column[0] == '@';
@@ -442,7 +441,7 @@ static void put_column(struct nsys *nsys, struct text *query, const char *table,
         text_format(query, "t.\"%s\"", column);
 }
 
-/* The call that launched what a table has, by the number that both have in a process. */
+/* Joins work with the call that launched it, by correlationId and process. */
 static void put_launch(struct nsys *nsys, struct text *query, const char *table, bool selects)
 {
     bool joins = nsys->has_calls && has_column(nsys, table, "correlationId") &&
@@ -504,7 +503,7 @@ static int read_table(struct nsys *nsys, const struct nsys_table *table)
 
 /* ---- The file -------------------------------------------------------------------------------- */
 
-/* Nothing in the file is run, and nothing is written. */
+/* Prevents SQL in the file from running, and limits memory. */
 static int make_safe(struct nsys *nsys)
 {
     char pragma[64];
@@ -515,7 +514,7 @@ static int make_safe(struct nsys *nsys)
     return sqlite3_exec(nsys->database, pragma, NULL, NULL, NULL) == SQLITE_OK ? 0 : -EBADMSG;
 }
 
-/* One that is compressed, or comes by a pipe, has to fit in memory. */
+/* A compressed or piped database must fit in memory. */
 static int open_memory(struct nsys *nsys, struct import_input *input)
 {
     const char *bytes;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What rows of Nsight Systems' tables become. */
+/* Converts rows of Nsight Systems' tables to events. */
 #include "from_nsys_take.h"
 
 #include "from_nsys.h"
@@ -15,11 +15,11 @@
 static int nsys_take_usage(struct nsys *nsys, const struct nsys_table *table, sqlite3_stmt *row);
 static int nsys_take_overhead(struct nsys *nsys, const struct nsys_table *table, sqlite3_stmt *row);
 
-/* ---- jsonText of NVTX_EVENTS: the members of its object are key-values ----------------------- */
+/* ---- NVTX_EVENTS.jsonText: an object of key-values ------------------------------------------- */
 
 enum { NESTED_SIZE = 4096 };
 
-/* What is nested stays JSON. */
+/* Nested values remain JSON text. */
 static int take_nested(struct nsys *nsys, struct json_reader *reader,
                        const struct json_token *token, struct arg *arg)
 {
@@ -43,7 +43,7 @@ static int read_member(struct nsys *nsys, struct json_reader *reader, const stru
     bool nested = value.kind == JSON_OBJECT || value.kind == JSON_ARRAY;
     if (nested)
         status = take_nested(nsys, reader, &value, &arg);
-    else if (value.kind != JSON_NULL) /* which stays a value without a kind */
+    else if (value.kind != JSON_NULL) /* null remains a value without a kind */
         status = import_scalar(nsys->sink, &value, &arg) ? 0 : -ERANGE;
     else
         status = 0;
@@ -67,7 +67,7 @@ static int read_object(struct nsys *nsys, struct json_reader *reader)
     return status < 0 ? status : object ? 0 : -EBADMSG;
 }
 
-/* Adds to the args of the row at hand. 0 or -ENOMEM. */
+/* Appends to the args of the current row. 0 or -ENOMEM. */
 static int nsys_take_json(struct nsys *nsys, const char *bytes, size_t size)
 {
     struct import_input *input = import_input_memory((const uint8_t *)bytes, size);
@@ -97,7 +97,7 @@ void nsys_fini(struct nsys *nsys)
 
 /* ---- Columns --------------------------------------------------------------------------------- */
 
-/* A string; 0: there is none, "(no name)". */
+/* A string, or 0 for "(no name)". */
 static uint32_t nsys_text_at(struct nsys *nsys, sqlite3_stmt *row, int column)
 {
     const char *text = (const char *)sqlite3_column_text(row, column);
@@ -111,8 +111,8 @@ static uint32_t nsys_name_at(struct nsys *nsys, sqlite3_stmt *row, int column)
     return name ? name : import_text(nsys->sink, "(no name)");
 }
 
-/* Whether the row has a time that can be, and an end that is not before it; without one: INT64_MAX.
- */
+/* Reads begin and end of the row; a missing end becomes INT64_MAX. Returns false and counts the row
+ * as malformed if they are out of range or reversed. */
 static bool nsys_times_at(struct nsys *nsys, sqlite3_stmt *row, struct event *event)
 {
     event->time_ns = sqlite3_column_int64(row, 0);
@@ -124,13 +124,13 @@ static bool nsys_times_at(struct nsys *nsys, sqlite3_stmt *row, struct event *ev
     return good;
 }
 
-/* Of a map: not 0. */
+/* Map keys must not be 0. */
 static uint64_t key_of(int64_t number)
 {
     return number == -1 ? 1 : 1 + (uint64_t)number;
 }
 
-/* Of a globalTid. */
+/* The process of a globalTid. */
 static uint32_t process_of(struct nsys *nsys, int64_t global)
 {
     const struct import_id id = {.number = global >> NSYS_TID_BITS & NSYS_TID_MASK};
@@ -170,7 +170,7 @@ static int add(struct nsys *nsys, struct event *event)
     return import_add(nsys->sink, event, nsys->args.items);
 }
 
-/* ---- Who: processes, threads, devices, domains ----------------------------------------------- */
+/* ---- Processes, threads, devices, domains ---------------------------------------------------- */
 
 static int take_product(struct nsys *nsys, const struct nsys_table *table, sqlite3_stmt *row)
 {
@@ -205,13 +205,13 @@ static uint64_t domain_key(int64_t global, int64_t domain)
     return (process ^ (uint64_t)domain) << 1 | 1;
 }
 
-/* Categories are numbered in each domain. */
+/* Categories are numbered within each domain. */
 static uint64_t category_key(uint64_t domain, int64_t category)
 {
     return (domain ^ (uint64_t)category << 32) * UINT64_C(0x9e3779b97f4a7c15) | 1;
 }
 
-/* Of the rows of NVTX_EVENTS those that tell the names of domains and categories. */
+/* Takes the NVTX_EVENTS rows that name domains and categories. */
 static int take_domain(struct nsys *nsys, const struct nsys_table *table, sqlite3_stmt *row)
 {
     int64_t type = sqlite3_column_int64(row, 0);
@@ -313,7 +313,7 @@ static int take_nvtx(struct nsys *nsys, const struct nsys_table *table, sqlite3_
     struct event event = {.kind = type == NSYS_MARK ? EVENT_MARK : EVENT_PUSH};
     (void)table;
     if (type != NSYS_MARK && type != NSYS_PUSH_POP && type != NSYS_START_END)
-        return 0; /* names of domains, categories and resources */
+        return 0; /* names domains, categories and resources */
     if (!nsys_times_at(nsys, row, &event))
         return 0;
     nsys->args.count = 0;
@@ -336,7 +336,8 @@ static int take_nvtx(struct nsys *nsys, const struct nsys_table *table, sqlite3_
 
 /* ---- Calls of CUDA and of the operating system ----------------------------------------------- */
 
-/* Not a call, in databases of ours. What is called like "[lock]" is a wait: nsys_read_samples. */
+/* True for rows of annot's databases that are not calls. Names such as "[lock]" are waits: see
+ * nsys_read_samples. */
 static bool is_made_up(const struct nsys *nsys, const struct nsys_table *table, sqlite3_stmt *row)
 {
     const char *name = (const char *)sqlite3_column_text(row, 3);
@@ -364,7 +365,7 @@ static int take_call(struct nsys *nsys, const struct nsys_table *table, sqlite3_
 
 /* ---- Work of GPUs ---------------------------------------------------------------------------- */
 
-/* What all of these tables begin with; then those of their own. */
+/* Columns common to all work tables; their own columns follow. */
 #define WORK_COLUMNS "start", "end", "globalPid", "deviceId", "contextId", "streamId"
 
 enum { WORK_OWN = 6 };
@@ -386,7 +387,7 @@ static void nsys_add_number(struct nsys *nsys, const char *key, int64_t number)
     nsys_add_arg(nsys, key, (struct arg){.kind = VALUE_INT64, .value = {.int64 = number}});
 }
 
-/* Names of new lanes: of a queue, and of its device. */
+/* Names a new queue lane and its device lane. */
 static void nsys_name_lanes(struct nsys *nsys, const struct import_lanes *lanes, int64_t device,
                             const char *queue)
 {
@@ -415,7 +416,7 @@ static struct import_work work_at(sqlite3_stmt *row, int launch)
                                 .launch_ns = sqlite3_column_int64(row, launch)};
 }
 
-/* `launch`: the column with its begin. */
+/* `launch` is the column with the begin of the launch. */
 static int add_work(struct nsys *nsys, const struct nsys_table *table, sqlite3_stmt *row,
                     struct event *event, int launch)
 {
@@ -433,7 +434,7 @@ static int add_work(struct nsys *nsys, const struct nsys_table *table, sqlite3_s
     return error;
 }
 
-/* A piece of work without an end is none. */
+/* Work without an end is malformed. */
 static bool begin_work(struct nsys *nsys, sqlite3_stmt *row, struct event *event)
 {
     nsys->args.count = 0;
@@ -494,7 +495,7 @@ static const char *direction_of(int64_t kind)
     return kind > 0 && kind < NSYS_COPY_KINDS ? nsys_copy_kinds[kind] : NULL;
 }
 
-/* bytes, and of copies copyKind */
+/* bytes; for copies also copyKind */
 static int take_memory(struct nsys *nsys, const struct nsys_table *table, sqlite3_stmt *row)
 {
     struct event event = {0};
@@ -516,7 +517,7 @@ static int take_memory(struct nsys *nsys, const struct nsys_table *table, sqlite
     return add_work(nsys, table, row, &event, WORK_OWN + 2);
 }
 
-/* ---- All of them ----------------------------------------------------------------------------- */
+/* ---- The tables ------------------------------------------------------------------------------ */
 
 const struct nsys_table nsys_tables[] = {
     {.name = NSYS_EXPORT, .columns = {"name", "value"}, .take = take_product},
@@ -595,11 +596,11 @@ const struct nsys_table nsys_names[] = {
 
 enum { PROCESS = 2, DEVICE, BYTES, KIND, OPERATION, ADDRESS, VARIABLE, LAUNCH, LAUNCHER };
 
-/* No number of a stream: what memory of a device does has a lane of its own. */
+/* Pseudo stream number of the lane for a device's memory operations. */
 #define MEMORY_LANE INT64_C(0xfffffffd)
 
-/* What is taken and not given back, of a process's memory of a kind. Memory that was taken before
- * the report began is given back without having been taken. */
+/* Returns the bytes in use by a process, device and kind of memory. May see frees of memory
+ * allocated before the report began. */
 static uint64_t hold(struct nsys *nsys, sqlite3_stmt *row, bool takes, uint64_t bytes)
 {
     uint64_t process = (uint64_t)sqlite3_column_int64(row, PROCESS) >> NSYS_TID_BITS;
@@ -643,7 +644,7 @@ static int add_to_memory(struct nsys *nsys, sqlite3_stmt *row, struct event *eve
     return error;
 }
 
-/* Memory of a GPU that was taken or given back: start, start, globalPid, deviceId, bytes, memKind,
+/* GPU memory allocations and frees: start, start, globalPid, deviceId, bytes, memKind,
  * memoryOperationType, address, name. */
 static int nsys_take_usage(struct nsys *nsys, const struct nsys_table *table, sqlite3_stmt *row)
 {
@@ -668,7 +669,7 @@ static int nsys_take_usage(struct nsys *nsys, const struct nsys_table *table, sq
     return add_to_memory(nsys, row, &event);
 }
 
-/* What the profiler did on a thread: start, end, globalTid, @nameId. */
+/* Profiler overhead on a thread: start, end, globalTid, @nameId. */
 static int nsys_take_overhead(struct nsys *nsys, const struct nsys_table *table, sqlite3_stmt *row)
 {
     struct event event = {0};

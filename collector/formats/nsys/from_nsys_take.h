@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The tables of Nsight Systems that are read row by row, and their columns. Thread-safety: one
+/* The tables of Nsight Systems that are read row by row, with their columns. Thread-safety: one
  * thread per reader. */
 #ifndef ANNOT_FROM_NSYS_TAKE_H
 #define ANNOT_FROM_NSYS_TAKE_H
@@ -12,17 +12,17 @@
 
 enum { NSYS_COLUMNS = 20 };
 
-/* A table, and the columns that its rows are taken with; NULL behind the last. */
+/* A table and the columns passed to `take`, NULL-terminated. */
 struct nsys_table {
     const char *name;
     const char *columns[NSYS_COLUMNS];
     int (*take)(struct nsys *nsys, const struct nsys_table *table, sqlite3_stmt *row);
-    bool is_work; /* of a GPU: begin and thread of its launch follow the columns */
+    bool is_work; /* GPU work: begin and thread of the launch follow the columns */
     uint8_t role; /* enum queue_role */
 };
 
-/* In the order in which they are read; without a name behind the last. Names come last: they are of
- * processes and threads that told something. */
+/* In reading order, terminated by an entry without a name. nsys_names comes last, as it names only
+ * processes and threads that have events. */
 extern const struct nsys_table nsys_tables[], nsys_names[];
 
 void nsys_fini(struct nsys *nsys);

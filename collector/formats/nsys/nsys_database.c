@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* See nsys_database.h. Nothing is ever rolled back, so there is no journal. Memory: the
- * cache, 16 MiB. */
+/* See nsys_database.h. There are no rollbacks, so there is no journal. Memory: the cache, 16
+ * MiB. */
 #include "nsys_database.h"
 
 #include "file_io.h"
@@ -17,10 +17,10 @@
 enum {
     SQL_SIZE = 4096,
     COPY_SIZE = 64 << 10,
-    FEW_ROWS = 64, /* that are not worth a statement of many */
+    FEW_ROWS = 64, /* below this, batch statements do not pay */
 };
 
-/* Ids of texts that are no strings of the trace. */
+/* First id of texts that are not strings of the trace. */
 #define MADE_TEXTS (INT64_C(1) << 32)
 
 /* ---- Tables ---------------------------------------------------------------------------------- */
@@ -33,9 +33,9 @@ enum {
     "start INTEGER NOT NULL, end INTEGER NOT NULL, deviceId INTEGER, contextId INTEGER, "          \
     "greenContextId INTEGER, streamId INTEGER, correlationId INTEGER, globalPid INTEGER"
 
-/* Columns stand in the order in which rows are made. */
+/* Columns are in the order in which rows are written. */
 static const struct {
-    const char *name, *columns, *last; /* last: no column */
+    const char *name, *columns, *last; /* last: SQL after the columns */
 } tables[NSYS_TABLES] = {
     [NSYS_TABLE_STRINGS] = {NSYS_STRINGS, "id INTEGER NOT NULL PRIMARY KEY, value TEXT NOT NULL"},
     [NSYS_TABLE_THREADS] = {NSYS_THREAD_NAMES,
@@ -155,7 +155,7 @@ static void run(struct nsys_database *db, const char *sql)
         check(db, sqlite3_exec(db->file, sql, NULL, NULL, NULL));
 }
 
-/* Inserts those that wait. */
+/* Inserts the waiting rows. */
 static void insert(struct nsys_database *db, struct nsys_rows *rows)
 {
     if (rows->waiting && !db->error) {
@@ -176,7 +176,7 @@ void nsys_run(struct nsys_database *db, const char *sql)
 
 /* ---- Begin and end --------------------------------------------------------------------------- */
 
-/* The file loses its name at once: nobody else opens it, and it goes with the process. */
+/* Unlinks the file at once, so that other processes cannot open it and it is freed on exit. */
 static int open_file(struct nsys_database *db)
 {
     char path[FILE_TEMPORARY_SIZE];
@@ -248,7 +248,7 @@ int nsys_database_copy(struct nsys_database *db, struct out_stream *out)
 
 /* ---- Rows ------------------------------------------------------------------------------------ */
 
-/* A statement for `size` rows, of which as many are inserted as its last parameter says. */
+/* Prepares a statement for up to `size` rows; its last parameter is their number. */
 static void make_insert(struct nsys_database *db, enum nsys_table table, int size)
 {
     char sql[SQL_SIZE];
@@ -282,7 +282,8 @@ static void make_table(struct nsys_database *db, enum nsys_table table)
     make_insert(db, table, 1);
 }
 
-/* Which rows of ours are there already is seen at once: they come one by one. */
+/* Switches a table to batches after FEW_ROWS. The private tables are queried between inserts, so
+ * they stay at one row. */
 static void make_wide(struct nsys_database *db, enum nsys_table table)
 {
     struct nsys_rows *rows = &db->tables[table];
@@ -307,7 +308,7 @@ void nsys_begin_row(struct nsys_database *db, enum nsys_table table)
     db->put = 0;
 }
 
-/* The parameter of the next column, which is not NULL; 0: there is no row. */
+/* Marks the next column as not NULL and returns its parameter, or 0 outside of a row. */
 static int next_parameter(struct nsys_database *db)
 {
     if (!db->rows)
@@ -359,7 +360,7 @@ void nsys_end_row(struct nsys_database *db)
     struct nsys_rows *rows = db->rows;
     if (!rows)
         return;
-    uint64_t stale = rows->put[rows->waiting] & ~db->put; /* of the row that was there before */
+    uint64_t stale = rows->put[rows->waiting] & ~db->put; /* columns set by an earlier row */
     for (; stale; stale &= stale - 1)
         sqlite3_bind_null(rows->insert, rows->waiting * rows->columns + 1 + __builtin_ctzll(stale));
     rows->put[rows->waiting++] = db->put;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The database that the exporter for Nsight Systems fills: rows and their columns in order. Errors
- * stick. Thread-safety: one thread per database. */
+/* The database that the exporter for Nsight Systems fills, with rows and columns in order. Errors
+ * are kept. Thread-safety: one thread per database. */
 #ifndef ANNOT_NSYS_DATABASE_H
 #define ANNOT_NSYS_DATABASE_H
 
@@ -41,62 +41,63 @@ enum nsys_table {
     NSYS_TABLE_SWITCHES,
     NSYS_TABLE_SAMPLES,
     NSYS_TABLE_CHAINS,
-    NSYS_TABLE_LAUNCHED, /* of ours, not in the output: launches, by thread and time */
-    NSYS_TABLE_CALLED,   /* the same: numbers of calls, by process */
+    NSYS_TABLE_LAUNCHED, /* private, not in the output: launches by thread and time */
+    NSYS_TABLE_CALLED,   /* likewise: numbers of calls by process */
     NSYS_TABLES
 };
 
-/* Rows of a table that wait to be inserted together: those of a table that has few, one by one. */
+/* Rows are inserted in batches; the first rows of a table one by one. */
 enum { NSYS_ROWS_MAX = 32 };
 
 struct nsys_rows {
-    sqlite3_stmt *insert;        /* NULL: not made yet */
-    int columns, size;           /* size: rows that it takes */
-    int waiting, seen;           /* seen: of the first ones */
-    uint64_t put[NSYS_ROWS_MAX]; /* columns that are not NULL, a bit each */
+    sqlite3_stmt *insert;        /* NULL until made */
+    int columns, size;           /* size: rows per statement */
+    int waiting, seen;           /* seen: counts the first rows */
+    uint64_t put[NSYS_ROWS_MAX]; /* bit mask of columns that are not NULL */
 };
 
 struct nsys_database {
     sqlite3 *file;
-    int fd; /* of the same file; -1: none */
+    int fd; /* of the same file, or -1 */
     sigset_t signals;
     bool holds_signals;
     struct nsys_rows tables[NSYS_TABLES];
     sqlite3_stmt *find_launch;
-    struct nsys_rows *rows; /* of the row that is made at present */
+    struct nsys_rows *rows; /* of the open row */
     int column;
-    uint64_t put; /* of it */
+    uint64_t put; /* bit mask of the open row */
     const struct trace *trace;
-    uint8_t *told; /* by string: it is in StringIds */
+    uint8_t *told; /* by string: written to StringIds */
     uint32_t string_count;
-    struct strtab made; /* texts that are no strings of the trace */
-    int error;          /* the first one sticks, and makes all else a no-op */
+    struct strtab made; /* texts that are not strings of the trace */
+    int error;          /* the first error; turns all later calls into no-ops */
 };
 
-/* 0 or -errno; then fini all the same. */
+/* 0 or -errno. Call fini in both cases. */
 int nsys_database_init(struct nsys_database *db, const struct trace *trace);
 void nsys_database_fini(struct nsys_database *db);
 
-/* Statements without rows. */
+/* Runs statements without results. */
 void nsys_run(struct nsys_database *db, const char *sql);
 
 /* Ends the transaction and copies the file. 0 or -errno. */
 int nsys_database_copy(struct nsys_database *db, struct out_stream *out);
 
-/* A row: its columns in their order; those that were not put are NULL. It may be inserted later;
- * statements see all rows. */
+/* Writes a row: columns in order, NULL if not put. The insert may be delayed, but statements see
+ * all rows. */
 void nsys_begin_row(struct nsys_database *db, enum nsys_table table);
 void nsys_put(struct nsys_database *db, int64_t number);
 void nsys_put_real(struct nsys_database *db, double number);
 
-/* The first is copied, the other lasts until the database is copied. */
+/* nsys_put_text copies the text; that of nsys_put_lasting must stay valid until
+ * nsys_database_copy. */
 void nsys_put_text(struct nsys_database *db, const char *bytes, size_t length);
 void nsys_put_lasting(struct nsys_database *db, const char *bytes, size_t length);
 void nsys_skip(struct nsys_database *db, int columns);
 void nsys_end_row(struct nsys_database *db);
 
-/* The id of a text in StringIds, where it is from then on: of a string of the trace; of another
- * one. Not while a row is made. */
+/* Return the id in StringIds, adding the text if new: a string of the trace, or any other text.
+ * Must not be called inside a row. */
 int64_t nsys_string(struct nsys_database *db, uint32_t string);
 int64_t nsys_text(struct nsys_database *db, const char *text);
 

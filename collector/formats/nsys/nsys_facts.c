@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the database says of the whole: processes and threads, when and where, devices, what its
- * numbers mean. */
+/* Facts about the recording: processes and threads, time and place, devices, enums. */
 #include "nsys_facts.h"
 
 #include "export_nsys.h"
@@ -41,7 +40,7 @@ static void put_process(struct nsys *nsys, uint32_t process)
     nsys_end_row(&nsys->db);
 }
 
-/* Those with a thread that was chosen; of a whole recording, all. */
+/* Writes processes that have a selected thread, or all of them without a selection. */
 static void put_programs(struct nsys *nsys)
 {
     const struct pass_selection *selection = nsys->job->selection;
@@ -83,7 +82,7 @@ static void put_number_value(struct nsys *nsys, const struct arg *value)
         nsys_skip(&nsys->db, 1);
 }
 
-/* What several processes use has one row. */
+/* A device used by several processes has one row. */
 static void put_gpu(struct nsys *nsys, const struct nsys_device *device)
 {
     const struct arg *values = device->values;
@@ -205,7 +204,7 @@ static void put_pair(struct nsys *nsys, enum nsys_table table, const char *name,
     nsys_end_row(&nsys->db);
 }
 
-/* The facts that every export has of the recording: command, host, losses, ... */
+/* Writes the facts common to all exports: command, host, losses, ... */
 static void put_fact(void *context, const struct fact *fact)
 {
     char number[NUMBER_SIZE] = "";
@@ -230,7 +229,7 @@ static void put_session(struct nsys *nsys)
         put_pair(nsys, NSYS_TABLE_EXPORT, "EXPORT_PRODUCT_VERSION", version);
 }
 
-/* ---- What numbers mean ----------------------------------------------------------------------- */
+/* ---- Enums ----------------------------------------------------------------------------------- */
 
 struct meaning {
     int number;
@@ -296,7 +295,7 @@ static const struct meaning thread_states[] = {
 
 static const struct {
     const char *table;
-    const struct meaning *meanings; /* until one without a name */
+    const struct meaning *meanings; /* ends with an entry without a name */
 } enums[] = {{"ENUM_NSYS_EVENT_TYPE", event_types},
              {"ENUM_NSYS_EVENT_CLASS", event_classes},
              {"ENUM_CUDA_MEMCPY_OPER", copy_kinds},
@@ -328,6 +327,6 @@ void nsys_put_facts(struct nsys *nsys)
     put_streams(nsys);
     put_session(nsys);
     put_enums(&nsys->db);
-    /* as versions of 2022 call it */
+    /* the name in versions of 2022 */
     nsys_run(&nsys->db, "CREATE VIEW EXPORT_META_DATA AS SELECT * FROM " NSYS_EXPORT);
 }

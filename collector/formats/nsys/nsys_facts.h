@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Rows about the whole recording: processes and threads, times, devices, meanings of numbers.
- * Thread-safety: one thread per exporter. */
+/* Rows about the whole recording: processes, threads, times, devices, enums. Thread-safety: one
+ * thread per exporter. */
 #ifndef ANNOT_NSYS_FACTS_H
 #define ANNOT_NSYS_FACTS_H
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* What GPUs did, and the calls that asked for it.
+/* GPU work, and the calls that launched it.
  *
- * Readers find the launch of a kernel by correlationId and process. Where calls were not recorded,
- * a call "launch" without a duration stands where and when its thread launched it, and both have a
- * number of ours. What has no table of its own is a range of its queue: nsys_ranges.c. */
+ * Readers find the launch of a kernel by correlationId and process. For launches without a recorded
+ * call, a call "launch" without duration is written at the time and thread of the launch, with a
+ * generated number for both. Work without a table of its own becomes a range of its queue:
+ * nsys_ranges.c. */
 #include "nsys_gpu.h"
 
 #include "export_nsys.h"
@@ -18,17 +19,17 @@
 
 enum { SHORT_NAME_SIZE = 256 };
 
-/* Beyond all numbers of CUPTI. */
+/* Above all numbers of CUPTI. */
 #define OWN_LAUNCHES (INT64_C(1) << 32)
 
-/* ---- Where ----------------------------------------------------------------------------------- */
+/* ---- Devices and contexts -------------------------------------------------------------------- */
 
 static uint64_t context_key(const struct trace_lane *lane)
 {
     return (lane->process + UINT64_C(1)) << 32 | (lane->id >> 32);
 }
 
-/* A wait says its context only: its device is that of the context's streams. */
+/* Waits only have a context. Their device is that of the context's streams. */
 int nsys_gpu_init(struct nsys *nsys)
 {
     int error = gpu_keys_init(&nsys->keys, nsys->trace);
@@ -84,7 +85,7 @@ static int64_t told_number(const struct nsys *nsys, const struct item *item)
     return (int64_t)(gpu_value_number(value) & UINT32_MAX);
 }
 
-/* What the row has that is there already: of another span of the same launch. */
+/* Finds the number of an existing launch row, of another span of the same launch. */
 static int64_t find_launch(struct nsys_database *db, const struct nsys_launch *launch)
 {
     int64_t number = launch->number;
@@ -120,7 +121,7 @@ static void put_launch(struct nsys *nsys, struct nsys_launch *launch)
         nsys->own_launches++;
 }
 
-/* The number that joins a span with its launch; 0: there is none. */
+/* The number that joins a span with its launch, or 0. */
 static int64_t number_of(struct nsys *nsys, const struct item *item)
 {
     const struct event *event = item->event;
@@ -145,7 +146,7 @@ void nsys_gpu_finish(struct nsys *nsys)
     if (!db->tables[NSYS_TABLE_LAUNCHED].insert || db->error)
         return;
     int64_t name = nsys_text(db, NSYS_LAUNCH);
-    nsys_begin_row(db, NSYS_TABLE_CALLS); /* the tables are made */
+    nsys_begin_row(db, NSYS_TABLE_CALLS); /* creates the tables */
     nsys_begin_row(db, NSYS_TABLE_CALLED);
     snprintf(sql, sizeof(sql),
              "INSERT INTO " NSYS_CALLS " (start, end, eventClass, globalTid, correlationId, nameId)"
@@ -158,7 +159,7 @@ void nsys_gpu_finish(struct nsys *nsys)
 
 /* ---- Calls ----------------------------------------------------------------------------------- */
 
-/* A call whose thread is not known lies on a queue that has its number. */
+/* A call of an unknown thread lies on a queue with the thread's number. */
 static int64_t caller_of(const struct nsys *nsys, const struct item *item)
 {
     const struct trace_lane *lane = trace_lane_get(nsys->trace, item->event->lane);
@@ -211,7 +212,7 @@ static void take_overhead(struct nsys *nsys, const struct item *item)
 
 /* ---- Work of streams ------------------------------------------------------------------------- */
 
-/* What all of these begin with. */
+/* Writes the columns common to all work tables. */
 static void begin_work(struct nsys *nsys, enum nsys_table table, const struct item *item)
 {
     const struct trace_lane *lane = trace_lane_get(nsys->trace, item->event->lane);
@@ -227,7 +228,7 @@ static void begin_work(struct nsys *nsys, enum nsys_table table, const struct it
     nsys_put_who(nsys, process_of(nsys, item));
 }
 
-/* "64,8,1" */
+/* Writes "64,8,1" as three columns. */
 static void put_shape(struct nsys *nsys, const struct item *item, enum gpu_value which)
 {
     const struct arg *value = gpu_value_find(&nsys->keys, &item->args, which);
@@ -241,7 +242,7 @@ static void put_shape(struct nsys *nsys, const struct item *item, enum gpu_value
     nsys_put(&nsys->db, z);
 }
 
-/* "vectorized_elementwise_kernel" of "at::native::vectorized_elementwise_kernel<...>". */
+/* Reduces "at::native::vectorized_elementwise_kernel<...>" to "vectorized_elementwise_kernel". */
 static int64_t short_name(struct nsys *nsys, uint32_t name)
 {
     char text[SHORT_NAME_SIZE];
@@ -273,7 +274,7 @@ static void take_kernel(struct nsys *nsys, const struct item *item)
     put_value(db, gpu_value_find(&nsys->keys, &item->args, GPU_VALUE_REGISTERS));
     put_shape(nsys, item, GPU_VALUE_GRID);
     put_shape(nsys, item, GPU_VALUE_BLOCK);
-    nsys_put(db, 0); /* the sum is known: of static shared memory and the other */
+    nsys_put(db, 0); /* only the sum of static and dynamic shared memory is known */
     put_value(db, gpu_value_find(&nsys->keys, &item->args, GPU_VALUE_SHARED));
     put_value(db, gpu_value_find(&nsys->keys, &item->args, GPU_VALUE_LOCAL));
     nsys_end_row(db);
@@ -359,7 +360,7 @@ static void take_memory(struct nsys *nsys, const struct item *item, bool gives_b
     nsys_end_row(db);
 }
 
-/* Memory that is taken, given back, or moved by itself; faults have no table. */
+/* Memory allocations, frees and automatic migrations. Faults have no table. */
 static bool take_of_memory(struct nsys *nsys, const struct item *item)
 {
     const char *name = trace_string(nsys->trace, item->event->name)->bytes;
@@ -374,7 +375,7 @@ static bool take_of_memory(struct nsys *nsys, const struct item *item)
     return true;
 }
 
-/* ---- All of them ----------------------------------------------------------------------------- */
+/* ---- Items ----------------------------------------------------------------------------------- */
 
 bool nsys_gpu_take(struct nsys *nsys, const struct item *item)
 {

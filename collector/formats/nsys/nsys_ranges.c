@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Ranges and marks as rows of NVTX_EVENTS. Those of tracks and queues, which Nsight Systems does
- * not have, are ranges of start and end, as they may overlap; their lane is among the key-values.
- */
+/* Ranges and marks as rows of NVTX_EVENTS. Nsight Systems has no tracks or queues: their ranges
+ * become start-end ranges, as they may overlap, with the lane among the key-values. */
 #include "nsys_ranges.h"
 
 #include "code_owner.h"
@@ -15,12 +14,12 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Longer texts are in StringIds, once. Most queries of other people read `text` only. */
+/* Longer texts go to StringIds, once. Most third-party queries read only `text`. */
 enum { TEXT_IN_ROW = 256 };
 
 /* ---- Names of domains and categories --------------------------------------------------------- */
 
-/* Each process has its own. */
+/* Domain and category names are written for each process. */
 static void put_name(struct nsys *nsys, const struct event *event, enum nsys_event_type type,
                      uint32_t name)
 {
@@ -45,8 +44,7 @@ static void put_name(struct nsys *nsys, const struct event *event, enum nsys_eve
     nsys_end_row(db);
 }
 
-/* Readers join with these rows, so there is one of each name in a process: `category` 0, of the
- * domain. */
+/* Readers join with these rows, so a process has one per name. `category` 0 names the domain. */
 static void name_once(struct nsys *nsys, const struct event *event, uint64_t process,
                       uint32_t category)
 {
@@ -62,7 +60,7 @@ static void name_once(struct nsys *nsys, const struct event *event, uint64_t pro
         put_name(nsys, event, NSYS_DOMAIN, domain);
 }
 
-/* Domain 0 is the default one, scope 0 of neither. */
+/* Domain 0 is the default; scope 0 has neither domain nor category. */
 static void name_scope(struct nsys *nsys, const struct event *event)
 {
     const struct trace_thread *thread = trace_thread_get(nsys->trace, event->thread);
@@ -110,7 +108,7 @@ static void put_payload(struct nsys_database *db, const struct event *event)
     }
 }
 
-/* All that has no column, as one JSON object. */
+/* Writes all values without a column as one JSON object. */
 static void put_json(struct nsys *nsys, const struct item *item)
 {
     const struct event *event = item->event;
@@ -208,16 +206,16 @@ void nsys_take_mark(struct nsys *nsys, const struct item *item)
 
 /* ---- Samples, waits and switches of threads -------------------------------------------------- */
 
-/* A sample of CPU time is a COMPOSITE_EVENT whose count is that time. A wait is a row of OSRT_API
- * that is named after its reason, "[lock]": no call of the program, as its begin and end are those
- * of the wait itself. The time after it in which others had the CPUs is a row of its own,
- * "[ready]". When the thread left a CPU and was back on one is in SCHED_EVENTS. */
+/* A sample of CPU time is a COMPOSITE_EVENT with that time as its count. A wait is an OSRT_API row
+ * named by its reason, "[lock]"; it is not a call, and begin and end are those of the wait. The
+ * runnable time after it is a separate row, "[ready]". SCHED_EVENTS has the times at which the
+ * thread left a CPU and returned. */
 
 enum { DEPTH_MAX = 2048, STATE_RUNNING = 1, REASON_SIZE = 64 };
 
 /* ---- Callchains ------------------------------------------------------------------------------ */
 
-/* A file of code or of source; 0: not known. */
+/* The binary or source file of a frame; 0 if unknown. */
 static uint32_t module_of(const struct stacks *stacks, const struct frame *frame,
                           const struct label *label)
 {
@@ -263,7 +261,7 @@ static void put_chain(struct nsys *nsys, enum nsys_table table, int64_t chain, u
         put_frame(nsys, table, chain, frames[count - 1 - i], i);
 }
 
-/* Waits share those of equal stacks. */
+/* Waits with equal stacks share one chain. */
 static bool put_shared_chain(struct nsys *nsys, uint32_t stack)
 {
     if (!stack || stack >= nsys->stack_count)
@@ -291,7 +289,7 @@ static void put_sample(struct nsys *nsys, const struct sample *sample)
     put_chain(nsys, NSYS_TABLE_CHAINS, id, sample->stack);
 }
 
-/* A part of the stretch. */
+/* Writes one part of a stretch. */
 static void put_part(struct nsys *nsys, const struct sample *sample, const char *called,
                      int64_t begin_ns, uint64_t length_ns)
 {
@@ -318,7 +316,7 @@ static void put_switch(struct nsys *nsys, const struct sample *sample, bool is_i
     struct nsys_database *db = &nsys->db;
     nsys_begin_row(db, NSYS_TABLE_SWITCHES);
     nsys_put_time(nsys, is_in ? sample->end_ns : sample->time_ns);
-    if (is_in) /* on which one it goes on is not recorded */
+    if (is_in) /* the CPU on which it resumes is not recorded */
         nsys_skip(db, 1);
     else
         nsys_put(db, sample->cpu);
@@ -327,7 +325,7 @@ static void put_switch(struct nsys *nsys, const struct sample *sample, bool is_i
     nsys_end_row(db);
 }
 
-/* What a selection cuts off has no switch there. */
+/* Ends cut off by the selection have no switch. */
 static void put_stretch(struct nsys *nsys, const struct sample *sample)
 {
     const struct pass_selection *selection = nsys->job->selection;

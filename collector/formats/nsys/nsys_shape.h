@@ -1,22 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* Tables and numbers of Nsight Systems' SQLite, as the exporter writes and the importer reads them.
- * Schema: docs.nvidia.com/nsight-systems, "Exporting". */
+/* Tables and numbers of Nsight Systems' SQLite schema, for exporter and importer. Schema:
+ * docs.nvidia.com/nsight-systems, "Exporting". */
 #ifndef ANNOT_NSYS_SHAPE_H
 #define ANNOT_NSYS_SHAPE_H
 
 #include <stdint.h>
 
-/* A globalTid has the process in bits 24 to 47, the thread in those below; a globalPid is that of
- * thread 0. */
+/* A globalTid has the process in bits 24 to 47 and the thread below; a globalPid has thread 0. */
 enum { NSYS_TID_BITS = 24, NSYS_TID_MASK = (1 << NSYS_TID_BITS) - 1 };
 
 /* NVTX_EVENTS.eventType. */
 enum nsys_event_type {
-    NSYS_CATEGORY = 33, /* its name */
+    NSYS_CATEGORY = 33, /* names a category */
     NSYS_MARK = 34,
     NSYS_PUSH_POP = 59,
     NSYS_START_END = 60,
-    NSYS_DOMAIN = 75, /* its name */
+    NSYS_DOMAIN = 75, /* names a domain */
 };
 
 /* eventClass of calls. */
@@ -34,26 +33,26 @@ static const char *const nsys_copy_kinds[NSYS_COPY_KINDS] = {"",     "HtoD", "Dt
                                                              "AtoA", "AtoD", "DtoA", "DtoD", "HtoH",
                                                              "PtoP", "HtoD", "DtoH", "DtoD"};
 
-/* SYNCHRONIZATION.syncType: CUpti_ActivitySynchronizationType, as libannot-gpu calls them. */
+/* SYNCHRONIZATION.syncType: CUpti_ActivitySynchronizationType, with the names of libannot-gpu. */
 enum { NSYS_WAIT_KINDS = 5 };
 
 static const char *const nsys_wait_kinds[NSYS_WAIT_KINDS] = {
     "wait", "wait for event", "stream waits for event", "wait for stream", "wait for context"};
 
-/* CUDA_GPU_MEMORY_USAGE_EVENTS: memoryOperationType, and memKind as libannot-gpu calls them. */
+/* CUDA_GPU_MEMORY_USAGE_EVENTS: memoryOperationType, and memKind with the names of libannot-gpu. */
 enum { NSYS_TAKES = 0, NSYS_GIVES_BACK = 1, NSYS_MEMORY_KINDS = 7 };
 
 static const char *const nsys_memory_kinds[NSYS_MEMORY_KINDS] = {
     "pageable", "pinned", "device", "array", "managed", "device static", "managed static"};
 
-/* SCHED_EVENTS.threadState of a thread that could have gone on. */
+/* SCHED_EVENTS.threadState of a runnable thread. */
 enum { NSYS_STATE_RUNNING = 1 };
 
-/* The name of rows of OSRT_API in which a thread could have gone on, but had no processor; those of
- * waits are called like their reasons, "[lock]". */
+/* Name of OSRT_API rows of a runnable thread without a CPU. Rows of waits are named by their
+ * reasons, "[lock]". */
 #define NSYS_READY "[ready]"
 
-/* ---- Tables that both sides know ------------------------------------------------------------- */
+/* ---- Tables of exporter and importer --------------------------------------------------------- */
 
 #define NSYS_STRINGS      "StringIds"
 #define NSYS_THREAD_NAMES "ThreadNames"
@@ -76,11 +75,12 @@ enum { NSYS_STATE_RUNNING = 1 };
 #define NSYS_WAITS        "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION"
 #define NSYS_GRAPHS       "CUPTI_ACTIVITY_KIND_GRAPH_TRACE"
 
-/* Of META_DATA_EXPORT, in databases of annot: samples count nanoseconds, and rows of OSRT_API are
+/* In META_DATA_EXPORT of databases by annot: samples count nanoseconds, and OSRT_API rows are
  * waits. */
 #define NSYS_PRODUCT      "EXPORT_PRODUCT_NAME"
 #define NSYS_PRODUCT_OURS "annot"
-/* And a call without a duration that is called so stands for a launch whose call is not known. */
+/* In databases by annot, a call of this name without duration is a launch without a recorded
+ * call. */
 #define NSYS_LAUNCH "launch"
 
 #endif
