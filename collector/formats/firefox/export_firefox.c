@@ -235,7 +235,7 @@ static void put_counter(struct firefox *fx, const struct firefox_counter *counte
     out_text(out, line);
 }
 
-/* ---- What all threads share ------------------------------------------------------------------ */
+/* ---- Shared tables --------------------------------------------------------------------------- */
 
 static enum firefox_category category_of(const struct firefox *fx, size_t number)
 {
@@ -393,7 +393,7 @@ static int put_shared(struct firefox *fx)
     return error;
 }
 
-/* ---- The whole ------------------------------------------------------------------------------- */
+/* ---- The profile ----------------------------------------------------------------------------- */
 
 static void put_meta(struct firefox *fx)
 {

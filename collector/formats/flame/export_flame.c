@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The flame graph (flame_svg.h) as an exporter: samples are added up into a tree, which is drawn at
- * the end. `annot flame` is a front of it. Thread-safety: none. */
+/* Exports the flame graph (flame_svg.h): adds samples up into a tree and draws it at the end.
+ * `annot flame` uses it. Thread-safety: none. */
 #include "call_label.h"
 #include "call_tree.h"
 #include "export.h"
@@ -15,7 +15,7 @@ struct state {
     struct call_tree *tree;
     struct sample_weight weight; /* without `off_cpu` */
     bool any;
-    uint64_t cpu_ns, hidden_ns; /* as struct flame_counts */
+    uint64_t cpu_ns, hidden_ns; /* see struct flame_counts */
 };
 
 static int begin(void *state, const struct export_job *job)
@@ -72,7 +72,7 @@ static void describe_gpu(const struct state *s, struct flame_options *drawing)
     drawing->unit = sample_unit_of(trace, sample_weight_type(trace, s->weight));
 }
 
-/* What is drawn, and what it is called. */
+/* Sets the title texts and units of the drawing. */
 static void describe(const struct state *s, char rate[SAMPLING_RATE_SIZE],
                      struct flame_options *drawing)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A flame graph of two sides (flame_svg.h): the stacks of all recordings become those of one trace
- * that is made for it, whose tree is drawn; a tree for each side tells what that side took. */
+/* Differential flame graph (see flame_svg.h): the stacks of all recordings are copied to one trace,
+ * from which the drawn tree is built. A tree for each side has that side's times. */
 #include "flame_diff.h"
 
 #include "call_tree.h"
@@ -22,20 +22,21 @@
 enum { SIDES = 2, FRAMES_MAX = 2048, KEY_SIZE = 16384 };
 
 struct flame_diff {
-    struct trace *trace; /* of all */
+    struct trace *trace; /* merged, of all recordings */
     struct call_tree *all, *sides[SIDES];
     size_t runs[SIDES];
-    double cpu_ns[SIDES], squares[SIDES]; /* of the samples of all runs; of their weights */
-    struct strtab keys; /* of functions: the label's is that of the same ordinal */
+    double cpu_ns[SIDES],
+        squares[SIDES]; /* sum of all runs' sample weights, and of their squares */
+    struct strtab keys; /* of functions: ordinal = index into labels */
     VEC(uint32_t) labels;
     bool any;
 };
 
-/* A recording that is being read. */
+/* A recording being added. */
 struct adding {
     struct flame_diff *diff;
     const struct trace *from;
-    uint32_t *stacks; /* by stack of the recording: that of all + 1; 0: not looked at */
+    uint32_t *stacks; /* stack of the recording to merged stack + 1; 0: not mapped yet */
     uint32_t count;
     unsigned side;
 };
@@ -74,7 +75,7 @@ void flame_diff_destroy(struct flame_diff *diff)
     free(diff);
 }
 
-/* ---- Stacks of all --------------------------------------------------------------------------- */
+/* ---- Merged stacks --------------------------------------------------------------------------- */
 
 static int64_t copy_string(const struct adding *a, uint32_t string)
 {
@@ -82,7 +83,7 @@ static int64_t copy_string(const struct adding *a, uint32_t string)
     return trace_string_add(a->diff->trace, text->bytes, text->length);
 }
 
-/* A new function, as the first recording that has it calls it. */
+/* Makes a label from the first recording that has the function. */
 static int64_t make_label(const struct adding *a, const struct label *label)
 {
     struct stacks *stacks = trace_stacks(a->diff->trace);
@@ -104,7 +105,7 @@ static int64_t make_label(const struct adding *a, const struct label *label)
     return stacks_label(stacks, &copy);
 }
 
-/* Without folders: another checkout of the same program lies in another one. */
+/* The key has no folders, as checkouts of a program may differ in them. */
 static int64_t label_of(const struct adding *a, const struct label *label)
 {
     const struct stacks *from = trace_stacks_get(a->from);
@@ -133,7 +134,7 @@ static int64_t push_frame(const struct adding *a, uint32_t parent, uint32_t fram
     int64_t label = label_of(a, stacks_label_of(from, frame));
     if (label < 0)
         return label;
-    /* A frame of the function, wherever in it: told apart by that alone. */
+    /* One frame per function, wherever in it the sample was. */
     struct frame copy = {
         .kind = stacks_get_frame(from, frame)->kind,
         .label = (uint32_t)label,
@@ -198,9 +199,9 @@ int flame_diff_add(struct flame_diff *diff, unsigned side, struct store_reader *
     return rc;
 }
 
-/* ---- What changed ---------------------------------------------------------------------------- */
+/* ---- Changes --------------------------------------------------------------------------------- */
 
-/* The child of a side's node that stands for the same; UINT32_MAX: the side has none. */
+/* Returns the matching child of a side's node, or UINT32_MAX. */
 static uint32_t same_child(const struct call_tree *side, uint32_t node,
                            const struct call_item *item)
 {
@@ -215,8 +216,8 @@ static uint32_t same_child(const struct call_tree *side, uint32_t node,
     return UINT32_MAX;
 }
 
-/* Two standard deviations, as if samples came at random. Times are those of a run; a sum of weights
- * has the variance of itself times the mean weight, by weight. */
+/* Significant beyond two standard deviations, for randomly arriving samples. Times are per run. The
+ * variance of a sum of weights is the sum times the mean weight, averaged by weight. */
 static int level_of(const struct flame_diff *diff, const uint64_t times[SIDES])
 {
     double a = (double)times[0], b = (double)times[1], variance = 0;
@@ -244,7 +245,7 @@ static void set_change(const struct flame_diff *diff, const uint32_t nodes[SIDES
     *ret_change = (struct flame_change){times[0], times[1], level_of(diff, times)};
 }
 
-/* A parent has a smaller number than its children: one walk finds those of both sides. */
+/* A parent has a smaller number than its children, so one walk matches the nodes of both sides. */
 static struct flame_change *find_changes(const struct flame_diff *diff)
 {
     uint32_t count = call_tree_node_count(diff->all);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* A flame graph of two sides: one tree of the calls of both, as wide as the mean of both, with the
- * colours of what changed: blue-green where B has less, red-brown where it has more. Functions are
- * the same by name, file and module, so that lines may move. Memory: that of the trees.
- * Thread-safety: one thread per object. */
+/* A differential flame graph: one tree with the calls of both sides, as wide as the mean of both.
+ * Boxes are blue-green where B has less and red-brown where it has more. Functions match by name,
+ * file and module, so lines may move. Memory: that of the trees. Thread-safety: one thread per
+ * object. */
 #ifndef ANNOT_FLAME_DIFF_H
 #define ANNOT_FLAME_DIFF_H
 
@@ -19,7 +19,7 @@ void flame_diff_destroy(struct flame_diff *diff);
 /* Reads a recording of side 0 or 1. 0 or -errno. */
 int flame_diff_add(struct flame_diff *diff, unsigned side, struct store_reader *reader);
 
-/* After all were added. -ENODATA: neither side has samples. */
+/* Call after all recordings were added. 0 or -errno; -ENODATA if neither side has samples. */
 int flame_diff_write(struct flame_diff *diff, const char *title, struct out_stream *out);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The writer of flame_svg.h. Boxes are written in preorder. What stands above them is measured
- * before, as their place depends on it. */
+/* Writes flame_svg.h. Boxes are written in preorder. The notes above them are measured first, as
+ * they determine the boxes' positions. */
 #include "flame_svg.h"
 
 #include "call_label.h"
@@ -34,14 +34,14 @@ enum {
     TITLE_COLUMNS = 105,
     NOTES_MAX = 64,
     NOTE_SIZE = MISSING_LABEL_SIZE + 32,
-    SWATCH = 18, /* width of one with its gap */
-    GAP = 22,    /* between two notes */
+    SWATCH = 18, /* width with its gap */
+    GAP = 22,    /* between notes */
     PADDING = 6, /* of a label */
     LABEL_COLUMNS_LEAST = 3,
-    ASIDE_LEAST = 240, /* so wide is a box that has a place and a share at its right end */
+    ASIDE_LEAST = 240, /* least width of a box with place and share at its right end */
 };
 
-/* Widths of letters in boxes and above them: no viewer tells. */
+/* Estimated widths of letters in boxes and above them; real ones depend on the viewer. */
 #define FLAME_CODE_LETTER 7.4
 #define FLAME_TEXT_LETTER 6.7
 
@@ -50,12 +50,12 @@ struct child {
     uint32_t node, rank; /* rank: by label */
 };
 
-/* A piece of the lines above the boxes. */
+/* A note above the boxes. */
 struct note {
     char text[NOTE_SIZE];
     enum flame_tone tone;
     bool loss;
-    uint64_t weight; /* of a key of the legend */
+    uint64_t weight; /* of a legend key */
     int x, line;
 };
 
@@ -65,23 +65,23 @@ struct flame {
     const struct flame_options *options;
     struct out_stream *out;
     struct flame_counts counts;
-    uint32_t *sizes; /* of node: how many nodes it and those below it are */
+    uint32_t *sizes; /* by node: number of nodes in its subtree */
     uint64_t limit_ns;
     uint32_t rows;
-    VEC(struct child) children; /* of all that are being drawn */
+    VEC(struct child) children; /* stack of the children being drawn */
     uint64_t tone_ns[FLAME_TONES];
     bool tone_seen[FLAME_TONES];
     uint64_t reason_ns[WAIT_REASON_COUNT];
     struct note *notes; /* losses, then the legend */
     unsigned note_count;
-    int line_count, top; /* lines of notes; where the first row is */
+    int line_count, top; /* lines of notes; top of the first row */
 };
 
 static int flame_notes_measure(struct flame *f);
 static void flame_notes_put(struct flame *f);
 
-/* A row counts if it has a box that is so wide that it has a label, or so many times wider than
- * what is drawn at all. */
+/* A row is kept if one of its boxes is wide enough for a label, or this many times as wide as the
+ * limit. */
 static const double row_pixels = 30, row_part = 50;
 
 static void flame_put(struct flame *f, const char *format, ...)
@@ -129,7 +129,7 @@ static const char *ending_of(const struct flame *f, uint64_t count)
     return f->options->piece[strlen(f->options->piece) - 1] == 'h' ? "es" : "s";
 }
 
-/* "of CPU time": what is measured has a name of the recording. */
+/* Writes "of CPU time"; the measure may be a name from the recording. */
 static void put_measure(struct flame *f)
 {
     out_text(f->out, " of ");
@@ -143,14 +143,14 @@ struct box {
     const struct call_node *node;
     double x, width;
     int y;
-    const char *class, *label, *name, *place; /* name: what stands in it; place: of a file */
+    const char *class, *label, *name, *place; /* name: text in the box; place: source location */
     const char *aside;
-    const struct flame_change *change; /* NULL: nothing is compared */
+    const struct flame_change *change; /* NULL without a comparison */
     uint64_t start_ns;
     uint32_t depth;
 };
 
-/* Columns of a character: those of East Asia and pictures take two. */
+/* Columns of a character: East Asian characters and pictograms take two. */
 static unsigned columns_of(const char *text, size_t length, size_t *ret_size)
 {
     size_t size = utf8_character(text, length);
@@ -158,7 +158,7 @@ static unsigned columns_of(const char *text, size_t length, size_t *ret_size)
     return size >= 3 ? 2 : 1;
 }
 
-/* How many letters wide it is, and as much of it as fits into so many. */
+/* Width of a text in columns. */
 static unsigned flame_text_columns(const char *text)
 {
     unsigned columns = 0;
@@ -168,7 +168,7 @@ static unsigned flame_text_columns(const char *text)
     return columns;
 }
 
-/* As much of the text as fits into `columns`. */
+/* Writes as much of the text as fits into `columns`. */
 static void flame_put_fitting(struct flame *f, const char *text, unsigned columns)
 {
     size_t length = strlen(text), cut = 0, at = 0, size;
@@ -221,7 +221,7 @@ static void put_title(struct flame *f, const struct box *box)
     out_text(f->out, "</title>");
 }
 
-/* Place and share at the right end, or the share alone, if they fit beside the name. */
+/* Writes place and share at the right end, or only the share, if they fit beside the name. */
 static void put_aside(struct flame *f, const struct box *box, double room)
 {
     char share[NUMBER_TEXT_SIZE], both[CALL_LABEL_SIZE];
@@ -273,7 +273,7 @@ static void flame_one_line(char *label)
     }
 }
 
-/* Where a function is: its file and line, or its module. */
+/* The location of a function: file and line, or module. */
 static void place_of(const struct flame *f, const struct call_item *item, char *buffer, size_t size)
 {
     const struct stacks *stacks = trace_stacks_get(f->trace);
@@ -288,7 +288,7 @@ static void place_of(const struct flame *f, const struct call_item *item, char *
         text_format(&text, "%s", trace_string(f->trace, module)->bytes);
 }
 
-/* What stands in a box: the name alone, as its place is at the other end. */
+/* Sets the text of a box: the name only, as the place is at the right end. */
 static void name_of(const struct flame *f, const struct call_item *item, struct box *box,
                     char buffers[2][CALL_LABEL_SIZE])
 {
@@ -315,7 +315,7 @@ static void name_of(const struct flame *f, const struct call_item *item, struct 
     box->aside = "";
 }
 
-/* Where the boxes of a row are. */
+/* The y coordinate of a row. */
 static int row_top(const struct flame *f, uint32_t depth)
 {
     return f->top + ROW * (int)(f->options->root_at_bottom ? f->rows - 1 - depth : depth);
@@ -358,7 +358,7 @@ static int largest_first(const void *left, const void *right)
     return (a->rank > b->rank) - (a->rank < b->rank);
 }
 
-/* Those of a node that are drawn, onto the stack of children. How many, or -ENOMEM. */
+/* Pushes the visible children of a node. Returns their number, or -ENOMEM. */
 static int64_t push_children(struct flame *f, uint32_t index, bool room)
 {
     size_t first = f->children.count;
@@ -379,7 +379,7 @@ static int64_t push_children(struct flame *f, uint32_t index, bool room)
     return count;
 }
 
-/* As deep as the tree: some thousand levels at most. */
+/* Recursion is as deep as the tree: a few thousand levels at most. */
 static int put_subtree(struct flame *f, uint32_t index, uint64_t start_ns, uint32_t depth)
 {
     size_t first = f->children.count;
@@ -395,7 +395,7 @@ static int put_subtree(struct flame *f, uint32_t index, uint64_t start_ns, uint3
     return error;
 }
 
-/* ---- What is drawn --------------------------------------------------------------------------- */
+/* ---- Selection of boxes ---------------------------------------------------------------------- */
 
 static uint32_t frames_at_least(const struct flame *f, uint64_t limit_ns)
 {
@@ -482,7 +482,7 @@ static void put_head(struct flame *f)
     flame_notes_put(f);
 }
 
-/* What is left out. */
+/* Writes the line about boxes left out. */
 static void put_foot(struct flame *f)
 {
     char count[NUMBER_TEXT_SIZE];
@@ -526,7 +526,7 @@ out:
 
 /* ---- Losses and the legend with the time of each owner --------------------------------------- */
 
-/* Time by what ran and by what was waited for. All work is a GPU's. */
+/* Sums the time by tone and by reason of waiting. GPU work has a single tone. */
 static void sum_tones(struct flame *f)
 {
     const uint64_t *colours = call_tree_colours(f->tree);
@@ -548,7 +548,7 @@ static void sum_tones(struct flame *f)
 
 /* ---- Above the boxes ------------------------------------------------------------------------- */
 
-/* NULL: there are too many. */
+/* NULL if all NOTES_MAX are in use. */
 static struct note *add_note(struct flame *f)
 {
     return f->note_count < NOTES_MAX ? &f->notes[f->note_count++] : NULL;
@@ -565,7 +565,7 @@ static void add_missing(void *context, const struct missing *missing)
     snprintf(note->text, sizeof(note->text), "%s: %" PRIu64, label, missing->count);
 }
 
-/* "your code 1.20 s 45 %" */
+/* Adds a legend key such as "your code 1.20 s 45 %". */
 static void add_key(struct flame *f, enum flame_tone tone, const char *name, uint64_t weight)
 {
     char text[NUMBER_TEXT_SIZE], share[NUMBER_TEXT_SIZE];
@@ -579,7 +579,7 @@ static void add_key(struct flame *f, enum flame_tone tone, const char *name, uin
              weight ? number_share(weight, flame_total_ns(f), share) : "");
 }
 
-/* Of how many the stack is known itself. */
+/* Adds a note on how much work has an exact stack. */
 static void add_stacks(struct flame *f)
 {
     const struct gpu_stacks_totals *work = f->options->work;
@@ -604,7 +604,7 @@ static void add_legend(struct flame *f)
         }
 }
 
-/* Notes in lines, those of losses apart from the legend. */
+/* Arranges notes in lines; losses are separate from the legend. */
 static void place_notes(struct flame *f, struct note *notes)
 {
     int x = 0, line = -1;
@@ -625,7 +625,7 @@ static void place_notes(struct flame *f, struct note *notes)
     f->line_count = line + 1;
 }
 
-/* Losses and the legend, and so where the first row is. 0 or -ENOMEM. */
+/* Makes the notes (losses, then the legend), which sets the top of the first row. 0 or -ENOMEM. */
 static int flame_notes_measure(struct flame *f)
 {
     sum_tones(f);

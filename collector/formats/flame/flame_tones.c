@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Colours of flame graphs, from the page's style: page_tones.h is made of that. A viewer need not
- * know variables of CSS. */
+/* Colours of flame graphs. page_tones.h is generated from the page's style sheet, as SVG viewers
+ * may not support CSS variables. */
 #include "flame_tones.h"
 
 #include "call_tree.h"
@@ -17,7 +17,7 @@
 
 enum { LIGHT, DARK, THEMES };
 
-/* Of a box and of the text on it. */
+/* Colours of a box and of its text, for each theme. */
 static const struct tone {
     const char *class, *text;
     const char *fill[THEMES], *ink[THEMES];
@@ -43,7 +43,7 @@ static const struct tone {
     [TONE_OF_OTHER] = {"other", "", {TONE_W_OTHER}, {TONE_WAIT_INK}},
 };
 
-/* ---- Whose ----------------------------------------------------------------------------------- */
+/* ---- Classes --------------------------------------------------------------------------------- */
 
 enum flame_tone flame_tone_of_reason(uint32_t reason)
 {
@@ -101,7 +101,7 @@ static void put_rule(struct out_stream *out, const char *class, const char *fill
     out_text(out, rule);
 }
 
-/* "#fff" and "#1a1d23" as red, green, blue. */
+/* Parses "#fff" or "#1a1d23" into red, green, blue. */
 static void channels_of(const char *colour, unsigned channels[3])
 {
     unsigned long value = strtoul(colour + 1, NULL, 16);
@@ -110,7 +110,7 @@ static void channels_of(const char *colour, unsigned channels[3])
         channels[i] = brief ? (value >> (8 - 4 * i) & 0xf) * 0x11 : value >> (16 - 8 * i) & 0xff;
 }
 
-/* So much of `colour` on a ground. */
+/* Blends `part` of `colour` over a ground. */
 static void mix(const char *colour, const char *ground, double part, char mixed[8])
 {
     unsigned over[3], under[3];
@@ -121,7 +121,7 @@ static void mix(const char *colour, const char *ground, double part, char mixed[
     snprintf(mixed, 8, "#%02x%02x%02x", over[0] & 0xff, over[1] & 0xff, over[2] & 0xff);
 }
 
-/* The stronger the colour, the more less or more of it B has. */
+/* The larger the change in B, the stronger the colour. */
 static void put_changes(struct out_stream *out, int theme)
 {
     static const char *const less[] = {TONE_BETTER}, *const more[] = {TONE_WORSE};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Colours of a flame graph: the class of each box by the owner of its code, or by the reason of a
- * wait, and the style sheet. Thread-safety: reads the trace only. */
+/* Colours of a flame graph: the style sheet, and the class of each box by the owner of its code or
+ * the reason of its wait. Thread-safety: reads the trace only. */
 #ifndef ANNOT_FLAME_TONES_H
 #define ANNOT_FLAME_TONES_H
 
@@ -12,15 +12,15 @@ struct out_stream;
 struct trace;
 
 enum flame_tone {
-    TONE_OF_OWN, /* as enum code_colour */
+    TONE_OF_OWN, /* in the order of enum code_colour */
     TONE_OF_LIBRARY,
     TONE_OF_INTERPRETER,
     TONE_OF_NATIVE,
     TONE_OF_KERNEL,
     TONE_OF_COLLECTOR,
-    TONE_OF_NOTHING, /* no stack; and what is no function: processes, threads, notes */
+    TONE_OF_NOTHING, /* without a stack; also processes, threads and notes */
     TONE_OF_RANGE,
-    TONE_OF_WORK, /* of a queue */
+    TONE_OF_WORK, /* of a GPU queue */
     TONE_OF_READY,
     TONE_OF_LOCK,
     TONE_OF_GIL,
@@ -38,12 +38,12 @@ enum flame_tone flame_tone_of(const struct trace *trace, const struct call_tree 
                               uint32_t item);
 enum flame_tone flame_tone_of_reason(uint32_t reason);
 
-/* The class of its boxes, and what the legend calls it. */
+/* The CSS class of the boxes, and the name in the legend. */
 const char *flame_tone_class(enum flame_tone tone);
 const char *flame_tone_text(enum flame_tone tone);
 
-/* Rules of CSS for both themes: of the page, its texts, and the boxes; with `changes` those of
- * comparisons, of the classes "d0" to "d6". */
+/* Writes the CSS rules of page, texts and boxes for both themes; with `changes` also the classes
+ * "d0" to "d6" of comparisons. */
 void flame_style_write(struct out_stream *out, bool changes);
 
 #endif

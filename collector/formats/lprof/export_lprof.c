@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What line_profiler writes: a pickle (protocol 2) of its class LineStats, with `timings`, a dict
- * {(file, first line, function): [(line, hits, time)]}, and `unit`, the seconds of a time: here a
- * nanosecond. `python -m line_profiler FILE` prints it. Thread-safety: none. */
+/* Exports the format of line_profiler: a pickle (protocol 2) of its class LineStats, with
+ * `timings`, a dict {(file, first line, function): [(line, hits, time)]}, and `unit`, the seconds
+ * per unit of time, here a nanosecond. `python -m line_profiler FILE` prints it. Thread-safety:
+ * none. */
 #include "call_label.h"
 #include "code_owner.h"
 #include "export.h"
@@ -49,7 +50,7 @@ static void put_bytes(struct out_stream *out, uint64_t number, unsigned count)
     out_write(out, bytes, count);
 }
 
-/* BININT, or LONG1 of nine bytes: none that is negative. */
+/* BININT, or LONG1 of nine bytes. Numbers are never negative. */
 static void put_integer(struct out_stream *out, uint64_t number)
 {
     if (number <= INT32_MAX) {
@@ -70,7 +71,7 @@ static void put_text(struct out_stream *out, const char *text)
     out_write(out, text, size);
 }
 
-/* BINFLOAT: its bits, the highest first. */
+/* BINFLOAT: the bits, most significant byte first. */
 static void put_double(struct out_stream *out, double value)
 {
     uint64_t bits;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Values of the pickle are looked at by kind and count: a file that another program made may hold
- * anything. One line is one sample. */
+/* Converts the pickle to a recording. The file is untrusted, so kind and count of each value are
+ * checked. One line becomes one sample. */
 #include "lprof.h"
 
 #include "pickle.h"
@@ -19,7 +19,7 @@
 
 enum { HEAD_SIZE = 256, LINE_VALUES = 2, BATCH = 1024, BEGIN_NS = 1 };
 
-/* More than a value of a recording can be; as of what a program counts. */
+/* Limit of values, far above real counts and times. */
 #define VALUE_MAX (INT64_C(1) << 50)
 
 #define NOTHING_ELSE_NOTE                                                                          \
@@ -36,8 +36,8 @@ struct lprof {
     uint32_t thread;
     unsigned set;
     VEC(struct counted_line) lines;
-    int64_t longest_ns; /* what one of the functions took */
-    /* while it is read */
+    int64_t longest_ns; /* longest time of a function */
+    /* Valid while reading: */
     const struct pickle *pickle;
     size_t lines_max;
     int64_t function_ns;
@@ -59,7 +59,7 @@ bool lprof_begins(const void *bytes, size_t size)
     return size > 2 && head[0] == '\x80' && memmem(head, size, class, sizeof(class) - 1);
 }
 
-/* ---- What the trace says --------------------------------------------------------------------- */
+/* ---- The trace ------------------------------------------------------------------------------- */
 
 static int64_t add_text(struct lprof *lprof, const struct pickle_value *text)
 {
@@ -71,7 +71,7 @@ static int64_t add_constant(struct lprof *lprof, const char *text)
     return trace_string_add(lprof->trace, text, strlen(text));
 }
 
-/* One process with one thread, whose ids nobody knows. */
+/* Adds one process with one thread; their ids are unknown. */
 static int add_thread(struct lprof *lprof)
 {
     int64_t process = trace_process_add(lprof->trace);
@@ -120,7 +120,7 @@ static const struct pickle_value *only(const struct pickle_value *value, enum pi
     return value && value->kind == kind ? value : NULL;
 }
 
-/* A tuple of three; of the kinds in the other argument. False: it is something else. */
+/* Gets the items of a tuple of three of the given kinds. Returns false for any other value. */
 static bool open_three(const struct lprof *lprof, const struct pickle_value *tuple,
                        const uint8_t kinds[3], const struct pickle_value *items[3])
 {
@@ -140,7 +140,7 @@ static bool is_line_number(const struct pickle_value *value)
     return value->integer >= 0 && value->integer <= INT32_MAX;
 }
 
-/* A time in nanoseconds; negative: it is none. */
+/* A time in nanoseconds, or -1 if out of range. */
 static int64_t time_of(const struct lprof *lprof, const struct pickle_value *value)
 {
     double ns = (double)value->integer * lprof->unit_ns;
@@ -156,7 +156,7 @@ static int add_line(struct lprof *lprof, uint32_t label, const struct pickle_val
     int64_t hits = items[1]->integer, time_ns = time_of(lprof, items[2]);
     if (hits < 0 || hits > VALUE_MAX || time_ns < 0 || time_ns > VALUE_MAX - lprof->function_ns)
         return fail(lprof, "hits or time of a line are out of range");
-    if (lprof->lines.count >= lprof->lines_max) /* containers may hold themselves */
+    if (lprof->lines.count >= lprof->lines_max) /* containers may contain themselves */
         return fail(lprof, "it names the same lines again and again");
     const struct frame frame = {
         .kind = FRAME_PYTHON, .label = label, .line = (int32_t)items[0]->integer};
@@ -211,7 +211,7 @@ static bool is_text(const struct pickle_value *value, const char *text)
            memcmp(value->text, text, value->count) == 0;
 }
 
-/* Whatever the module that it is in is called. */
+/* True for an object of class LineStats, in any module. */
 static bool is_results(const struct pickle *pickle, const struct pickle_value *object)
 {
     uint32_t place = 0;
@@ -224,7 +224,7 @@ static bool is_results(const struct pickle *pickle, const struct pickle_value *o
     return is_text(pickle_next(pickle, class, &place), "LineStats");
 }
 
-/* NULL: it has none of that name. */
+/* Returns NULL if the object has no such attribute. */
 static const struct pickle_value *attribute(const struct pickle *pickle, const char *name)
 {
     const struct pickle_value *object = pickle_root(pickle), *key, *value, *found = NULL;

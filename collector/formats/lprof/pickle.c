@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A pickle is a program for a machine with a stack. Of its operations those are here that build
- * plain data, of protocols 1 to 5; a class stays a name. Values are numbered from 1, a mark on the
- * stack is 0; what containers hold are chains of links, as a value may be in several. */
+/* A pickle is a program for a stack machine. This runs the operations of protocols 1 to 5 that
+ * build plain data; a class remains a name. Values are numbered from 1; 0 on the stack is a mark.
+ * Containers are linked lists, as a value may be in several. */
 #include "pickle.h"
 #include "lprof.h"
 
@@ -14,7 +14,7 @@
 
 enum { MARK = 0, DIGITS_MAX = 20, PROTOCOL_MAX = 5 };
 
-/* Operations, as Python's pickletools calls them. */
+/* Operations, with the names of Python's pickletools. */
 enum {
     OP_MARK = '(',
     OP_STOP = '.',
@@ -63,7 +63,7 @@ struct pickle {
     VEC(struct pickle_value) values;
     VEC(struct link) links;
     VEC(uint32_t) stack;
-    VEC(uint32_t) memo; /* MARK: nothing is there */
+    VEC(uint32_t) memo; /* MARK: unset */
     uint32_t root;
 };
 
@@ -75,7 +75,7 @@ static int fail(struct pickle *pickle, const char *what)
 
 /* ---- Bytes ----------------------------------------------------------------------------------- */
 
-/* NULL: they end before. */
+/* NULL if fewer bytes remain. */
 static const uint8_t *take(struct pickle *pickle, uint64_t count)
 {
     const uint8_t *at = pickle->bytes + pickle->at;
@@ -87,7 +87,7 @@ static const uint8_t *take(struct pickle *pickle, uint64_t count)
     return at;
 }
 
-/* False: they end before. */
+/* False if fewer bytes remain. */
 static bool take_number(struct pickle *pickle, unsigned size, uint64_t *ret_number)
 {
     const uint8_t *bytes = take(pickle, size);
@@ -98,7 +98,7 @@ static bool take_number(struct pickle *pickle, unsigned size, uint64_t *ret_numb
     return bytes != NULL;
 }
 
-/* A line without its end. NULL: it has none. */
+/* A line without its line feed, or NULL if it has no end. */
 static const char *take_line(struct pickle *pickle, uint32_t *ret_length)
 {
     const char *line = (const char *)pickle->bytes + pickle->at;
@@ -114,7 +114,7 @@ static const char *take_line(struct pickle *pickle, uint32_t *ret_length)
 
 /* ---- Values ---------------------------------------------------------------------------------- */
 
-/* The number of a new value; -ENOMEM. */
+/* Returns the new value's number, or -ENOMEM. */
 static int64_t add(struct pickle *pickle, const struct pickle_value *value)
 {
     int error = vec_push(&pickle->values, *value);
@@ -136,7 +136,7 @@ static int push_integer(struct pickle *pickle, int64_t integer)
     return push_new(pickle, &(struct pickle_value){.kind = PICKLE_INTEGER, .integer = integer});
 }
 
-/* `text` NULL: the fault is known. */
+/* With `text` NULL the fault is already recorded. */
 static int push_text(struct pickle *pickle, const void *text, uint64_t length)
 {
     if (!text)
@@ -145,13 +145,13 @@ static int push_text(struct pickle *pickle, const void *text, uint64_t length)
                                 .kind = PICKLE_TEXT, .count = (uint32_t)length, .text = text});
 }
 
-/* MARK: there is none. */
+/* Returns MARK if the stack is empty. */
 static uint32_t pop(struct pickle *pickle)
 {
     return pickle->stack.count ? pickle->stack.items[--pickle->stack.count] : (uint32_t)MARK;
 }
 
-/* NULL: there is none of that kind, which is a fault. */
+/* Returns the top of the stack, or NULL and a fault if it is of another kind. */
 static struct pickle_value *top(struct pickle *pickle, enum pickle_kind kind)
 {
     size_t count = pickle->stack.count;
@@ -178,7 +178,7 @@ static int hold(struct pickle *pickle, struct pickle_value *container, uint32_t 
     return 0;
 }
 
-/* The last `count` values of the stack go into the container; and a mark before them. */
+/* Adds the last `count` values of the stack to the container. */
 static int hold_last(struct pickle *pickle, struct pickle_value *container, size_t count)
 {
     int error = 0;
@@ -187,7 +187,7 @@ static int hold_last(struct pickle *pickle, struct pickle_value *container, size
     return error;
 }
 
-/* How many values lie behind the last mark; -EBADMSG. */
+/* Returns the number of values above the last mark, or -EBADMSG. */
 static int64_t count_marked(struct pickle *pickle)
 {
     size_t at = pickle->stack.count;
@@ -214,7 +214,7 @@ static int read_line_integer(struct pickle *pickle)
     return *end || errno ? fail(pickle, "a number is out of range") : push_integer(pickle, number);
 }
 
-/* Two's complement, the lowest byte first. */
+/* Two's complement, least significant byte first. */
 static int read_long(struct pickle *pickle)
 {
     uint64_t size, number = 0;
@@ -258,7 +258,7 @@ static int read_text(struct pickle *pickle, unsigned size)
     return push_text(pickle, take(pickle, length), length);
 }
 
-/* 1: it is none of these. */
+/* Returns 1 for any other operation. */
 static int run_plain(struct pickle *pickle, unsigned op)
 {
     switch (op) {
@@ -303,7 +303,7 @@ static int make_tuple(struct pickle *pickle, int64_t count, bool is_marked)
     return push_new(pickle, &tuple);
 }
 
-/* What lies on the stack goes into the list or dict below it. */
+/* Pops `count` values, and the mark, and adds them to the list or dict below. */
 static int extend(struct pickle *pickle, enum pickle_kind kind, int64_t count, bool is_marked)
 {
     size_t taken = (size_t)(count < 0 ? 0 : count) + is_marked;
@@ -320,7 +320,7 @@ static int extend(struct pickle *pickle, enum pickle_kind kind, int64_t count, b
     return error;
 }
 
-/* 1: it is none of these. */
+/* Returns 1 for any other operation. */
 static int run_container(struct pickle *pickle, unsigned op)
 {
     switch (op) {
@@ -353,7 +353,7 @@ static int run_container(struct pickle *pickle, unsigned op)
 
 /* ---- Objects --------------------------------------------------------------------------------- */
 
-/* Its module and name lie on the stack. */
+/* Makes a class from the module and name on the stack. */
 static int make_class(struct pickle *pickle)
 {
     struct pickle_value made = {.kind = PICKLE_CLASS};
@@ -398,7 +398,7 @@ static int give_state(struct pickle *pickle)
                              : hold(pickle, object, state);
 }
 
-/* 1: it is none of these. */
+/* Returns 1 for any other operation. */
 static int run_object(struct pickle *pickle, unsigned op)
 {
     switch (op) {
@@ -415,9 +415,9 @@ static int run_object(struct pickle *pickle, unsigned op)
     }
 }
 
-/* ---- What was there before ------------------------------------------------------------------- */
+/* ---- The memo -------------------------------------------------------------------------------- */
 
-/* Numbers go up one by one, from 0 or 1: none is larger than the pickle. */
+/* Numbers increase by one from 0 or 1, so a valid one is at most the size of the pickle. */
 static int keep(struct pickle *pickle, uint64_t number)
 {
     size_t count = pickle->stack.count;
@@ -438,7 +438,7 @@ static int recall(struct pickle *pickle, uint64_t number)
     return push(pickle, pickle->memo.items[number]);
 }
 
-/* 1: it is none of these. */
+/* Returns 1 for any other operation. */
 static int run_memo(struct pickle *pickle, unsigned op)
 {
     uint64_t number;
@@ -452,14 +452,14 @@ static int run_memo(struct pickle *pickle, unsigned op)
     case OP_BINGET:
     case OP_LONG_BINGET:
         return take_number(pickle, size, &number) ? recall(pickle, number) : -EBADMSG;
-    case OP_FRAME: /* its length says nothing new */
+    case OP_FRAME: /* its length is redundant */
         return take(pickle, 8) ? 0 : -EBADMSG;
     default:
         return 1;
     }
 }
 
-/* ---- The whole ------------------------------------------------------------------------------- */
+/* ---- Reading --------------------------------------------------------------------------------- */
 
 static int run(struct pickle *pickle)
 {
@@ -487,7 +487,7 @@ static int begin(struct pickle *pickle)
     const uint8_t *head = take(pickle, 2);
     if (!head || head[0] != OP_PROTO || head[1] > PROTOCOL_MAX)
         return fail(pickle, "it is no pickle");
-    /* neither is a value or a link */
+    /* Number 0 is not a value or link. */
     return vec_push(&pickle->values, (struct pickle_value){0}) ||
                    vec_push(&pickle->links, (struct link){0})
                ? -ENOMEM

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Python's pickles, as far as they hold plain data: numbers, texts, tuples, lists, dicts, and
- * objects of which only the name of the class and the state are kept. Nothing is executed.
+/* Reads Python pickles of plain data: numbers, texts, tuples, lists, dicts, and objects, reduced to
+ * class name and state. Never executes code.
  *
- * The bytes are foreign. Whatever a pickle can do beyond that is an error; memory: at most 32 bytes
- * for each of its bytes. Thread-safety: one thread per object. */
+ * The bytes are untrusted. All other pickle operations are errors. Memory: at most 32 bytes for
+ * each input byte. Thread-safety: one thread per object. */
 #ifndef ANNOT_PICKLE_H
 #define ANNOT_PICKLE_H
 
@@ -21,30 +21,31 @@ enum pickle_kind {
     PICKLE_LIST,
     PICKLE_DICT,   /* a key, its value, the next key, ... */
     PICKLE_CLASS,  /* its module and name */
-    PICKLE_OBJECT, /* its class, and its state if it has one */
+    PICKLE_OBJECT, /* its class, then its state if any */
 };
 
 struct pickle_value {
     uint8_t kind;         /* enum pickle_kind */
-    uint32_t count;       /* of items; of a text bytes */
-    uint32_t first, last; /* links to these; 0: none */
+    uint32_t count;       /* of items; bytes of a text */
+    uint32_t first, last; /* links to the items, 0 if empty */
 
     union {
         int64_t integer;
         double number;
-        const char *text; /* within the bytes, no NUL behind it */
+        const char *text; /* in the input, not NUL-terminated */
     };
 };
 
 struct pickle;
 
-/* The bytes outlive the object. 0; -EBADMSG: `ret_fault` says why; -ENOMEM. */
+/* The bytes must outlive the object. 0; -EBADMSG with the reason in `ret_fault`; -ENOMEM. */
 int pickle_read(const void *bytes, size_t size, struct lprof_fault *ret_fault,
                 struct pickle **ret_pickle);
 void pickle_destroy(struct pickle *pickle); /* accepts NULL */
 const struct pickle_value *pickle_root(const struct pickle *pickle);
 
-/* The next item; `place` is 0 at first. NULL: there is none. Items may hold themselves. */
+/* Returns the next item, or NULL at the end. `place` starts at 0. Containers may contain
+ * themselves. */
 const struct pickle_value *pickle_next(const struct pickle *pickle,
                                        const struct pickle_value *container, uint32_t *place);
 

@@ -720,7 +720,7 @@ static struct open_span *span_around(const struct span_lane *lane, const struct 
                                                                : NULL;
 }
 
-/* ---- What happens in ranges ------------------------------------------------------------------ */
+/* ---- Marks and flows in ranges --------------------------------------------------------------- */
 
 static void forget_marks(struct span_lane *lane, size_t count)
 {
@@ -801,7 +801,7 @@ static int take_flow(struct state *s, const struct item *item)
     return note_origin(s, event->id, context_of(s, event->thread, span->id));
 }
 
-/* ---- Ranges that have ended ------------------------------------------------------------------ */
+/* ---- Ended ranges ---------------------------------------------------------------------------- */
 
 static int write_span(struct state *s, const struct item *item, const struct span_lane *lane,
                       const struct open_span *span)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* What cProfile writes: a dict of functions with their numbers and callers, in Python's marshal
- * format (version 2, which every Python 3 reads). pstats.Stats(FILE), snakeviz and gprof2dot open
- * it.
+/* Exports the format of cProfile: a dict of functions with their numbers and callers, in Python's
+ * marshal format (version 2, which every Python 3 reads). pstats.Stats(FILE), snakeviz and
+ * gprof2dot open it.
  *
- * {(file, line, name): (primitive calls, calls, own, total, callers)}, where callers is
- * {(file, line, name): (calls, primitive calls, own, total)}, times in seconds. A function that is
- * not written in Python is in the file "~", in line 0, as cProfile has it. Thread-safety: none. */
+ * {(file, line, name): (primitive calls, calls, own, total, callers)}, where callers is {(file,
+ * line, name): (calls, primitive calls, own, total)}, times in seconds. As in cProfile, functions
+ * not written in Python have the file "~" and line 0. Thread-safety: none. */
 #include "call_keys.h"
 #include "export.h"
 
@@ -76,7 +76,7 @@ static void put_times(struct out_stream *out, const struct call_numbers *sum)
 
 /* ---- The file -------------------------------------------------------------------------------- */
 
-/* The edges from `at` on that are of this callee; returns where those of the next begin. */
+/* Writes the edges of the callee, starting at `at`. Returns the first edge of the next callee. */
 static uint32_t put_callers(struct out_stream *out, const struct call_keys *keys, uint32_t callee,
                             uint32_t at)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Files of cProfile, profile and pstats: {(file, line, name): (primitive calls, calls, own time,
- * total time, {caller: (calls, primitive calls, own time, total time)})}, marshalled. */
+/* Imports files of cProfile, profile and pstats: {(file, line, name): (primitive calls, calls, own
+ * time, total time, {caller: (calls, primitive calls, own time, total time)})}, marshalled. */
 #include "from_pstats_rings.h"
 #include "import_formats.h"
 #include "input.h"
@@ -18,35 +18,35 @@
 
 /* ---- Stacks ---------------------------------------------------------------------------------- */
 
-/* Stacks that have the sums of a file of pstats.
+/* Builds stacks with the sums of a pstats file.
  *
- * The file says what each function took, and what of it came from which caller, but not by which
- * stacks. So, as gprof does, what a function calls is taken to be the same for all its callers:
- * from those without callers on, what flows into a function flows on to those that it calls, by
- * their shares. That keeps the calls and times of all functions and of all pairs of caller and
- * callee; stacks of three and more are estimates.
+ * The file has the time of each function and of each pair of caller and callee, but no stacks. As
+ * in gprof, the callees of a function are assumed to be the same for all its callers: starting at
+ * functions without callers, the inflow of a function is distributed over its callees by their
+ * shares. That preserves the calls and times of all functions and pairs; stacks of three and more
+ * frames are estimates.
  *
- * Functions that call each other in a ring are entered as one: what they call of each other and
- * outside has one share, that of what came in, and stands on the widest way from where that was, or
- * on one with detours (from_pstats_enter.c). So the total times of all callers of the ring are
- * those of the file. What is too little to flow on is told with its caller where that was met. */
+ * A ring of functions that call each other is entered as one: all its calls, inside and outside,
+ * get the share of the inflow, on the widest way from the entry, or on one with detours
+ * (from_pstats_rings.c). So the total times of all callers of the ring match the file. Amounts too
+ * small to distribute are reported below their caller's main stack. */
 
 enum { DEPTH_MAX = 200, STACKS_MAX = 500000 };
 
-#define LEAST_PART 1e-7 /* of all: less does not flow on */
+#define LEAST_PART 1e-7 /* of all time; less is not distributed */
 
-/* Of an edge: what was told of it. Rounding is made good by what comes next. */
+/* The amounts of an edge that were distributed and reported. Rounding errors carry over. */
 struct flow {
-    double calls, own_ns; /* as they are */
+    double calls, own_ns; /* distributed, unrounded */
     int64_t told_calls, told_ns;
 };
 
-/* Of a function. */
+/* The stacks of a function. */
 struct place {
     uint32_t frame;
-    uint32_t stack; /* where it is, as a part of its ring */
-    uint32_t home;  /* where most of it is; 0: nowhere */
-    double share;   /* of that */
+    uint32_t stack; /* the current one, as a member of its ring */
+    uint32_t home;  /* the one with the largest share; 0 until set */
+    double share;   /* of the home stack */
 };
 
 struct teller {
@@ -65,7 +65,7 @@ static double part_of(double part, double whole)
     return whole > 0 && part > 0 ? (part < whole ? part / whole : 1) : 0;
 }
 
-/* What part of all that the ring of a function does comes from these calls of it. */
+/* The share of these calls of a function in the inflow of its ring. */
 static double share_of(const struct teller *teller, uint32_t function,
                        const struct from_pstats_sums *sums)
 {
@@ -92,7 +92,7 @@ static int put(struct teller *teller, uint32_t stack, int64_t calls, int64_t own
     return values[0] || values[1] ? import_sample(teller->sink, &sample) : 0;
 }
 
-/* A part of an edge, but no more than is left of it. */
+/* Reports a share of an edge, up to its remaining amount. */
 static int put_edge(struct teller *teller, uint32_t index, uint32_t stack, double share)
 {
     const struct from_pstats_sums *sums = &teller->stats->edges.items[index].sums;
@@ -107,11 +107,11 @@ static int put_edge(struct teller *teller, uint32_t index, uint32_t stack, doubl
     return put(teller, stack, calls, own_ns);
 }
 
-/* ---- What flows on --------------------------------------------------------------------------- */
+/* ---- Distribution ---------------------------------------------------------------------------- */
 
 static int flow_on(struct teller *teller, uint32_t function, uint32_t stack, double share);
 
-/* What is too little is told in the end. */
+/* Reports a share of an edge and descends into the callee. Small shares are left to tell_rests. */
 static int flow_edge(struct teller *teller, uint32_t index, uint32_t stack, double share)
 {
     const struct from_pstats_edge *edge = &teller->stats->edges.items[index];
@@ -137,7 +137,7 @@ static void stand(struct place *place, uint32_t stack, double share)
     place->share = share;
 }
 
-/* All that the ring does, from one of its members on. */
+/* Distributes a share of the ring, entered at one of its members. */
 static int flow_members(struct teller *teller, uint32_t function, uint32_t stack, double share)
 {
     struct from_pstats *stats = teller->stats;
@@ -162,7 +162,7 @@ static int flow_members(struct teller *teller, uint32_t function, uint32_t stack
     return error;
 }
 
-/* Into a ring, and by its detours. */
+/* Distributes a share of a ring over the direct ways and the detours. */
 static int flow_on(struct teller *teller, uint32_t function, uint32_t stack, double share)
 {
     static const struct from_pstats_detours none;
@@ -211,7 +211,7 @@ static int tell_rest(struct teller *teller, uint32_t index)
     return put_edge(teller, index, stack, 1);
 }
 
-/* Rings are there in such an order that the callers' come last. */
+/* Rings are sorted callees first, so this visits callers before callees. */
 static int tell_rests(struct teller *teller)
 {
     const struct from_pstats *stats = teller->stats;
@@ -225,7 +225,7 @@ static int tell_rests(struct teller *teller)
     return error;
 }
 
-/* ---- All of it ------------------------------------------------------------------------------- */
+/* ---- The document ---------------------------------------------------------------------------- */
 
 static void make_frames(struct teller *teller)
 {
@@ -248,7 +248,7 @@ static uint16_t make_calls_set(struct import_sink *sink)
     return import_set(sink, &set);
 }
 
-/* A thread, and a set; the time that all of it took. 0 or -errno. */
+/* Makes thread and set, and sums up the total time. 0 or -errno. */
 static int begin(struct teller *teller)
 {
     struct import_sink *sink = teller->sink;
@@ -299,7 +299,8 @@ static void note(const struct from_pstats *stats)
         import_note(stats->sink, text);
 }
 
-/* Samples of calls, by stacks that have the sums of all functions and edges. 0 or -errno. */
+/* Reports samples of calls, on stacks that have the sums of all functions and edges. 0 or
+ * -errno. */
 static int from_pstats_tell(struct from_pstats *stats)
 {
     struct teller teller = {.stats = stats, .sink = stats->sink};
@@ -334,7 +335,7 @@ static bool is_function(const struct marshal_reader *reader, const struct marsha
             marshal_item(reader, value, 2)->kind == MARSHAL_CODE);
 }
 
-/* Made if new. -EBADMSG, -ENOMEM. */
+/* Finds or adds a function. -EBADMSG or -ENOMEM on failure. */
 static int64_t find_function(struct from_pstats *stats, struct marshal_reader *reader,
                              const struct marshal_value *value)
 {
@@ -357,8 +358,8 @@ static int64_t find_function(struct from_pstats *stats, struct marshal_reader *r
     return (int64_t)stats->functions.count - 1;
 }
 
-/* Calls, and those that are not recursive, in an order that differs by tool; own and total
- * seconds. */
+/* The order of all calls and primitive calls differs by tool, so the larger number is used. Own and
+ * total times are in seconds. */
 static struct from_pstats_sums take_sums(const struct marshal_reader *reader,
                                          const struct marshal_value *value)
 {
@@ -368,7 +369,7 @@ static struct from_pstats_sums take_sums(const struct marshal_reader *reader,
                                      .total_ns = 1e9 * number_of(marshal_item(reader, value, 3))};
 }
 
-/* pyinstrument's number of calls. */
+/* True for -1, pyinstrument's number of calls. */
 static bool is_sampled(const struct marshal_reader *reader, const struct marshal_value *sums)
 {
     const struct marshal_value *calls = marshal_item(reader, sums, 0);
@@ -388,7 +389,7 @@ static int take_callers(struct from_pstats *stats, struct marshal_reader *reader
         if (value->kind == MARSHAL_TUPLE && value->count == 4)
             edge.sums = take_sums(reader, value), edge.timed = true;
         else if (value->kind == MARSHAL_INT)
-            edge.sums.calls = number_of(value); /* of the module profile: no times */
+            edge.sums.calls = number_of(value); /* of the module profile, which has no times */
         else
             return -EBADMSG;
         if (vec_push(&stats->edges, edge) != 0)
@@ -481,7 +482,7 @@ static int read_pstats(struct import_input *input, struct import_sink *sink)
     return error;
 }
 
-/* A dict whose first key is a tuple of three. */
+/* True for a dict with a tuple of three as its first key. */
 static bool sniff(const char *bytes, size_t size)
 {
     return size >= 3 && (bytes[0] & 0x7f) == '{' &&

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* Functions that call each other in rings: Tarjan's strongly connected components, and Dijkstra's
- * widest ways in them. Nothing calls itself here, as files may be as deep as they are long. */
+/* Rings of functions that call each other: Tarjan's strongly connected components, and Dijkstra's
+ * widest paths in them. Iterative, as the call depth may equal the file's length. */
 #include "from_pstats_rings.h"
 
 #include <errno.h>
 #include <math.h>
 #include <string.h>
 
-/* A function that is looked at, and the next of its edges. */
+/* A function on the search path, and its next edge. */
 struct visit {
     uint32_t function, edge;
 };
 
 struct search {
     struct from_pstats *stats;
-    VEC(uint32_t) numbers; /* by function: when it was met, from 1 on; 0: not yet */
-    VEC(uint32_t) lowest;  /* by function: the first one that it leads to and that has no ring */
+    VEC(uint32_t) numbers; /* by function: order of the visit from 1; 0: not visited */
+    VEC(uint32_t) lowest;  /* by function: lowest number reachable among functions without a ring */
     VEC(struct visit) path;
-    VEC(uint32_t) waiting; /* functions without a ring so far */
+    VEC(uint32_t) waiting; /* visited functions without a ring */
     uint32_t number;
 };
 
@@ -38,7 +38,8 @@ static void lower(struct search *search, uint32_t function, uint32_t to)
     *lowest = to < *lowest ? to : *lowest;
 }
 
-/* The function leads to none that came before it: those that came since and wait are its ring. */
+/* Closes a ring: the function reaches nothing earlier, so all functions waiting since it belong to
+ * its ring. */
 static int close_ring(struct search *search, uint32_t function)
 {
     struct from_pstats *stats = search->stats;
@@ -54,7 +55,7 @@ static int close_ring(struct search *search, uint32_t function)
     return vec_push(&stats->rings, ring) != 0 ? -ENOMEM : 0;
 }
 
-/* One edge further, or back. */
+/* Follows one edge, or returns to the caller. */
 static int step(struct search *search)
 {
     struct from_pstats *stats = search->stats;
@@ -101,13 +102,13 @@ int from_pstats_rings(struct from_pstats *stats)
 
 /* ---- Ways ------------------------------------------------------------------------------------ */
 
-/* Of two ways to a function the wider one is better: that whose narrowest call took longest. */
+/* Prefers the way with the longer shortest call, then the one with fewer steps. */
 static bool is_wider(const struct from_pstats_way *a, const struct from_pstats_way *b)
 {
     return a->width_ns > b->width_ns || (a->width_ns == b->width_ns && a->steps < b->steps);
 }
 
-/* A heap, the widest first. */
+/* Pushes onto a heap, widest first. */
 static int push(struct from_pstats *stats, const struct from_pstats_way *way)
 {
     if (vec_push(&stats->ways, *way) != 0)
@@ -160,7 +161,7 @@ int from_pstats_ways(struct from_pstats *stats, uint32_t function)
     const struct from_pstats_way begin = {
         .function = function, .above = FROM_PSTATS_NO_FUNCTION, .width_ns = INFINITY};
     for (uint32_t i = 0; i < ring->count; i++)
-        functions[members[i]].above = members[i]; /* not met yet */
+        functions[members[i]].above = members[i]; /* not visited */
     stats->ways.count = 0;
     int error = push(stats, &begin);
     while (!error && stats->ways.count) {
@@ -168,7 +169,7 @@ int from_pstats_ways(struct from_pstats *stats, uint32_t function)
         if (functions[way.function].above != way.function)
             continue;
         functions[way.function].above = way.above;
-        members[found++] = way.function; /* what stood there is met again: all lead to all */
+        members[found++] = way.function; /* safe to overwrite: all members are reachable */
         error = push_callees(stats, &way);
     }
     return error;
@@ -176,22 +177,22 @@ int from_pstats_ways(struct from_pstats *stats, uint32_t function)
 
 /* ---- Calls into rings ------------------------------------------------------------------------ */
 
-/* What comes into each ring from outside, and how it goes on in it: see from_pstats.c.
+/* The inflow of each ring and its distribution inside: see from_pstats.c.
  *
- * Outside of rings, and of a function that calls itself, the time of a call is that of its own code
- * and of its callees. In a ring of several, it says nothing of who called whom below: what comes in
- * at A and ends at C may have passed B or not. The total time of B, which the file has, says how
- * much of it did. So a part of all that the ring does makes a detour by B, just as large that its
- * total time comes out; of several such members, the parts lie in each other, and are adjusted one
- * by one until they fit, as far as they can. */
+ * Outside of rings, and for functions that call themselves, the time of a call is that of its own
+ * code and its callees. In a ring of several functions it does not give the calls below: a call
+ * that enters at A and ends at C may have passed B or not. The total time of B in the file gives
+ * the amount that did. So a part of the ring's time is routed through B, just large enough to match
+ * B's total time. With several such members the parts are nested and are adjusted in turn until
+ * they fit as well as possible. */
 
 enum {
-    EDGES_MAX = 1 << 14, /* of rings with detours */
-    ENTRIES_MAX = 16,    /* of a ring that are looked at */
+    EDGES_MAX = 1 << 14, /* limit for rings with detours */
+    ENTRIES_MAX = 16,    /* considered per ring */
     ROUNDS = 24,
 };
 
-#define DEFICIT_MIN 1e-4 /* of the total time of a member */
+#define DEFICIT_MIN 1e-4 /* as part of a member's total time */
 
 #define UNFIT_MIN 1e-2
 
@@ -200,7 +201,7 @@ static double part_of(double part, double whole)
     return whole > 0 && part > 0 ? fmin(part / whole, 1) : 0;
 }
 
-/* ---- What comes from outside ----------------------------------------------------------------- */
+/* ---- Inflow ---------------------------------------------------------------------------------- */
 
 static void add_sums(struct from_pstats_sums *sums, const struct from_pstats_sums *more, int sign)
 {
@@ -209,8 +210,8 @@ static void add_sums(struct from_pstats_sums *sums, const struct from_pstats_sum
     sums->total_ns += sign * more->total_ns;
 }
 
-/* Without times of edges, they have the share of the callee's that their calls have: of the total
- * time, among calls from outside of the ring. */
+/* If the file has no times for edges, splits the total time of each callee by calls: among its
+ * calls from outside the ring. */
 static void share_times(struct from_pstats *stats)
 {
     for (size_t i = 0; i < stats->functions.count; i++)
@@ -237,7 +238,7 @@ static double below(const struct from_pstats_sums *sums)
     return fmax(sums->total_ns - sums->own_ns, 0);
 }
 
-/* What members call outside, and their own time there: all that a ring does. */
+/* The total time of a ring: the members' own time and their calls to functions outside. */
 static double time_of_ring(const struct from_pstats *stats, const struct from_pstats_ring *ring)
 {
     double all_ns = 0;
@@ -252,7 +253,7 @@ static double time_of_ring(const struct from_pstats *stats, const struct from_ps
     return all_ns;
 }
 
-/* Of the time that no edge brings, each member that nobody called has its share. */
+/* Gives members without callers their share of the time that no edge brings in. */
 static void share_roots(struct from_pstats *stats, struct from_pstats_ring *ring)
 {
     double rest_ns = time_of_ring(stats, ring), calls = 0, entered = 0;
@@ -263,7 +264,8 @@ static void share_roots(struct from_pstats *stats, struct from_pstats_ring *ring
         calls += fmax(member->root.calls, 0);
         entered += member->outside.calls;
     }
-    bool uncalled = calls < 0.5 && entered < 0.5; /* the profiler itself, in the module profile */
+    bool uncalled =
+        calls < 0.5 && entered < 0.5; /* such as the profiler itself in the module profile */
     for (uint32_t i = ring->first; i < ring->first + ring->count; i++) {
         struct from_pstats_function *member = &stats->functions.items[stats->members.items[i]];
         struct from_pstats_sums *root = &member->root;
@@ -302,16 +304,16 @@ struct plan {
     struct from_pstats *stats;
     const struct from_pstats_ring *ring;
     struct from_pstats_detours detours;
-    struct ranked entries[ENTRIES_MAX]; /* members by what comes in there */
+    struct ranked entries[ENTRIES_MAX]; /* members by inflow */
     uint32_t entry_count;
-    VEC(double) covered_ns; /* by function: how long it is on the stacks */
-    VEC(uint32_t) passed;   /* by function: the turn in which the way so far has passed it */
+    VEC(double) covered_ns; /* by function: time on the stacks */
+    VEC(uint32_t) passed;   /* by function: last turn with a way through it */
     uint32_t turn;
-    double all_ns; /* of what comes in at the entries */
+    double all_ns; /* inflow of all entries */
     int error;
 };
 
-/* The largest first. Returns how many there are then. */
+/* Inserts into a list sorted by descending size. Returns the new count. */
 static uint32_t rank(struct ranked *largest, uint32_t count, uint32_t max, struct ranked fresh)
 {
     uint32_t at = count < max ? count : max - 1;
@@ -329,7 +331,7 @@ static void cover(struct plan *plan, uint32_t function, double time_ns)
         plan->covered_ns.items[function] += time_ns;
 }
 
-/* The way so far goes on to the function. */
+/* Extends the way to the function. */
 static void pass(struct plan *plan, uint32_t function)
 {
     const struct from_pstats_function *functions = plan->stats->functions.items;
@@ -337,7 +339,8 @@ static void pass(struct plan *plan, uint32_t function)
         plan->passed.items[at] = plan->turn;
 }
 
-/* What the edge takes lies on the way to its caller, and if it stays inside, on its callee. */
+/* Adds an edge's time to the functions on the way to its caller, and for an inner edge to its
+ * callee. */
 static double cover_edge(struct plan *plan, const struct from_pstats_edge *edge, double part)
 {
     const struct from_pstats_function *functions = plan->stats->functions.items;
@@ -352,7 +355,7 @@ static double cover_edge(struct plan *plan, const struct from_pstats_edge *edge,
     return time_ns;
 }
 
-/* All members from where the way has got to. */
+/* Adds the time of all members, reached from the end of the current way. */
 static void cover_members(struct plan *plan, double part)
 {
     const struct from_pstats *stats = plan->stats;
@@ -375,7 +378,7 @@ static void look(struct plan *plan, uint32_t function)
     plan->error = plan->error ? plan->error : error;
 }
 
-/* What comes in at an entry, with all detours. */
+/* Adds the inflow of an entry, with all detours. */
 static void cover_from(struct plan *plan, const struct ranked *entry)
 {
     const struct from_pstats_detours *detours = &plan->detours;
@@ -409,14 +412,14 @@ static double missing(const struct plan *plan, uint32_t function)
     return plan->stats->functions.items[function].sums.total_ns - plan->covered_ns.items[function];
 }
 
-/* What part of that which does not pass by the function has to. */
+/* The part of the time not passing the function that must be routed through it. */
 static double part_missing(const struct plan *plan, uint32_t function)
 {
     double elsewhere_ns = plan->ring->below_ns - plan->covered_ns.items[function];
     return elsewhere_ns > 0 ? missing(plan, function) / elsewhere_ns : 0;
 }
 
-/* The largest parts first. */
+/* Keeps the largest parts, in descending order. */
 static void set_parts(struct plan *plan, const struct ranked *parts, uint32_t count)
 {
     struct from_pstats_detours *detours = &plan->detours;
@@ -431,7 +434,7 @@ static void set_parts(struct plan *plan, const struct ranked *parts, uint32_t co
     detours->part[count] = 0;
 }
 
-/* The members whose total times lack most. */
+/* Chooses the members with the largest missing times. */
 static void choose(struct plan *plan)
 {
     struct ranked lack[FROM_PSTATS_DETOURS];
@@ -448,7 +451,7 @@ static void choose(struct plan *plan)
     set_parts(plan, lack, count);
 }
 
-/* Each by what it lacks or has too much. */
+/* Changes each part by the member's missing or excess time. */
 static void adjust(struct plan *plan)
 {
     const struct from_pstats_detours *detours = &plan->detours;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Functions of a file of pstats, their calls, and the rings of functions that call each other.
+/* Functions of a pstats file, their calls, and the rings of functions that call each other.
  * Thread-safety: one thread per object. */
 #ifndef ANNOT_FROM_PSTATS_RINGS_H
 #define ANNOT_FROM_PSTATS_RINGS_H
@@ -18,40 +18,41 @@ struct from_pstats_sums {
 };
 
 struct from_pstats_function {
-    uint32_t name, file; /* strings; file 0: no code of Python */
+    uint32_t name, file; /* strings; file 0: not Python code */
     int32_t line;
     struct from_pstats_sums sums;
-    struct from_pstats_sums root;    /* of the calls that no function made */
-    struct from_pstats_sums outside; /* of those, and of calls by functions of other rings */
-    uint32_t first, count;           /* edges to those that it calls */
+    struct from_pstats_sums root;    /* of calls without a caller */
+    struct from_pstats_sums outside; /* of those, and of calls from other rings */
+    uint32_t first, count;           /* edges to its callees */
     uint32_t ring;
-    uint32_t above; /* function: one step back on the way here; NO_FUNCTION: it begins here */
+    uint32_t above; /* previous function on the way; NO_FUNCTION: start of the way */
 };
 
 struct from_pstats_edge {
     uint32_t caller, callee; /* functions */
     struct from_pstats_sums sums;
-    bool timed; /* the file has its times */
+    bool timed; /* the file has its time */
 };
 
-/* Functions that call each other in a ring, each of them by way of the others; most are alone. On
- * any stack, those of one ring follow one another without others between them. */
+/* A strongly connected component of the call graph, usually a single function. On every stack the
+ * members of a ring are contiguous. */
 struct from_pstats_ring {
-    uint32_t first, count; /* of the members */
-    uint32_t detours;      /* 1 + index; 0: none */
-    double calls;          /* from outside */
-    double below_ns;       /* of those, without their own time */
+    uint32_t first, count; /* range of members */
+    uint32_t detours;      /* 1 + index; 0 without detours */
+    double calls;          /* from outside the ring */
+    double below_ns;       /* total minus own time of those calls */
 };
 
-/* To a function of a ring. */
+/* A way to a function of a ring. */
 struct from_pstats_way {
     uint32_t function, above, steps;
-    double width_ns; /* the shortest time of a pair of caller and callee */
+    double width_ns; /* the shortest time of a call on the way */
 };
 
 enum { FROM_PSTATS_DETOURS = 48 };
 
-/* What a ring does comes by way of all of these members up to one: parts of it, that fall. */
+/* Members through which a part of the ring's time passes. Parts decrease: part i passes members 0
+ * to i. */
 struct from_pstats_detours {
     uint32_t via[FROM_PSTATS_DETOURS];    /* functions */
     double part[FROM_PSTATS_DETOURS + 1]; /* the last is 0 */
@@ -61,13 +62,13 @@ struct from_pstats_detours {
 struct from_pstats {
     struct import_sink *sink;
     VEC(struct from_pstats_function) functions;
-    VEC(struct from_pstats_edge) edges; /* by caller */
-    struct wide_map index;              /* by name, file and line: the function */
+    VEC(struct from_pstats_edge) edges; /* sorted by caller */
+    struct wide_map index;              /* name, file and line to function */
     VEC(struct from_pstats_ring) rings;
-    VEC(uint32_t) members; /* functions, by ring */
+    VEC(uint32_t) members; /* functions, sorted by ring */
     VEC(struct from_pstats_detours) detours;
-    VEC(struct from_pstats_way) ways; /* that are looked at */
-    uint64_t unfit;                   /* functions whose total times do not come out */
+    VEC(struct from_pstats_way) ways; /* heap of the search */
+    uint64_t unfit;                   /* functions with total times that cannot be met */
     bool sampled;                     /* by pyinstrument: times without calls */
 };
 
@@ -79,15 +80,15 @@ static inline bool from_pstats_inside(const struct from_pstats *stats,
 
 enum { FROM_PSTATS_NO_FUNCTION = UINT32_MAX };
 
-/* Finds the rings, once all edges are there. 0 or -ENOMEM. */
+/* Finds the rings. Call once all edges are added. 0 or -ENOMEM. */
 int from_pstats_rings(struct from_pstats *stats);
 
-/* The widest ways from a function to all of its ring, as `above`: those that most likely led there.
- * A member comes behind the one above it then. 0 or -ENOMEM. */
+/* Finds the widest way, and so the most likely one, from a function to each member of its ring.
+ * Sets `above` and sorts the members so that each follows the one above it. 0 or -ENOMEM. */
 int from_pstats_ways(struct from_pstats *stats, uint32_t function);
 
-/* What comes from outside of each ring, and the detours in it that make the total times of its
- * members those of the file. 0 or -ENOMEM. */
+/* Computes the input of each ring, and detours that make the total times of its members match the
+ * file. 0 or -ENOMEM. */
 int from_pstats_enter(struct from_pstats *stats);
 
 #endif

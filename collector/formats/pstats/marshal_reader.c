@@ -19,7 +19,7 @@ static int64_t fail(struct marshal_reader *reader, const char *problem)
     return -EBADMSG;
 }
 
-/* NULL: there are no so many bytes. */
+/* NULL if fewer bytes remain. */
 static const char *take(struct marshal_reader *reader, size_t size)
 {
     const char *at = reader->at;
@@ -32,7 +32,7 @@ static const char *take(struct marshal_reader *reader, size_t size)
     return at;
 }
 
-/* Little-endian, with its sign. */
+/* Little-endian, signed. */
 static bool take_int(struct marshal_reader *reader, size_t size, int64_t *ret_value)
 {
     const char *at = take(reader, size);
@@ -71,13 +71,13 @@ static int64_t add_int(struct marshal_reader *reader, size_t size)
     return take_int(reader, size, &value.number) ? add(reader, &value) : -EBADMSG;
 }
 
-/* So many bytes are passed over. */
+/* Skips `size` bytes and adds a value of no kind. */
 static int64_t add_passed(struct marshal_reader *reader, size_t size)
 {
     return take(reader, size) ? add(reader, &(struct marshal_value){0}) : -EBADMSG;
 }
 
-/* Digits of fifteen bits, with the sign in their number. */
+/* Digits of 15 bits; the sign is that of their count. */
 static int64_t add_long(struct marshal_reader *reader)
 {
     struct marshal_value value = {.kind = MARSHAL_INT};
@@ -150,7 +150,7 @@ static int64_t add_reference(struct marshal_reader *reader)
     return value < UINT32_MAX ? (int64_t)value : fail(reader, "not marshal: a wrong reference");
 }
 
-/* A text of Python 2 that stood there before. */
+/* Refers to an earlier text of Python 2. */
 static int64_t add_interned(struct marshal_reader *reader)
 {
     int64_t index;
@@ -177,9 +177,9 @@ static int64_t read_value(struct marshal_reader *reader, int depth);
 
 /* ---- Code objects ---------------------------------------------------------------------------- */
 
-/* Their layout depends on the version of Python, which the file does not say: 2.7 has four numbers
- * before the bytes of the code, 3.8 to 3.10 six, the others five. Then come seven or eight values,
- * among them the name; the line; and one value more, of 3.11 and later two. */
+/* The layout of code depends on the Python version, which the file does not give: 2.7 has four
+ * numbers before the code bytes, 3.8 to 3.10 six, the others five. Then come seven or eight values,
+ * including the name; the line; and one more value, or two from 3.11. */
 enum { CODE_NAME_OLD = 7, CODE_NAME = 6, CODE_VALUES = 8, CODE_KINDS = 4 };
 
 static size_t numbers_of_code(const struct marshal_reader *reader)
@@ -208,7 +208,7 @@ static int64_t add_code(struct marshal_reader *reader, int depth)
         value = read_value(reader, depth + 1);
         values[i] = (uint32_t)value;
     }
-    /* The fifth value is text in 3.11 and later, before a tuple: names of cells. */
+    /* From 3.11 on the fifth value is text, before that a tuple: names of cells. */
     bool modern = value >= 0 && marshal_get(reader, values[CODE_KINDS])->kind == MARSHAL_TEXT;
     if (value >= 0)
         value = add_passed(reader, 4);
@@ -227,7 +227,7 @@ static int64_t add_code(struct marshal_reader *reader, int depth)
 
 /* ---- Containers ------------------------------------------------------------------------------ */
 
-/* What was put on `open` since becomes the items. */
+/* Makes a container from the items pushed to `open` since `first`. */
 static int64_t close_items(struct marshal_reader *reader, uint32_t kind, size_t first)
 {
     size_t count = reader->open.count - first;
@@ -260,7 +260,7 @@ static int64_t add_tuple(struct marshal_reader *reader, bool is_short, int depth
     return close_items(reader, MARSHAL_TUPLE, first);
 }
 
-/* What is whole of the outermost one, if the bytes end in it. */
+/* Makes a dict from the complete pairs if the input ends inside the outermost one. */
 static int64_t close_cut(struct marshal_reader *reader, size_t first, size_t whole, int depth)
 {
     if (!reader->cut || depth > 0 || whole == first)
@@ -290,7 +290,7 @@ static int64_t add_dict(struct marshal_reader *reader, int depth)
     }
 }
 
-/* What constants of code have besides. */
+/* Kinds that occur only among constants of code. */
 static int64_t read_constant(struct marshal_reader *reader, char kind, int depth)
 {
     switch (kind) {
@@ -354,7 +354,7 @@ static int64_t read_kind(struct marshal_reader *reader, char kind, int depth)
     }
 }
 
-/* -ENODATA: the mark behind a dict. */
+/* Returns -ENODATA for the mark that ends a dict. */
 static int64_t read_value(struct marshal_reader *reader, int depth)
 {
     const char *at = take(reader, 1);

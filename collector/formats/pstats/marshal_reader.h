@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Values as Python's marshal writes them, of the kinds that plain data have: all of them in memory.
+/* Reads plain data in Python's marshal format into memory.
  *
  * The format is that of CPython's Python/marshal.c, versions 0 to 5, of Python 2.7 and later. The
- * module profile names the program that it ran by its code object: of such a one the name is kept,
- * and all else in it passed over. Nothing is ever run. Thread-safety: none. */
+ * module profile identifies the profiled program by a code object: of such an object only the name
+ * is kept. Never executes code. Thread-safety: none. */
 #ifndef ANNOT_MARSHAL_READER_H
 #define ANNOT_MARSHAL_READER_H
 
@@ -16,13 +16,13 @@
 struct import_sink;
 
 enum marshal_kind {
-    MARSHAL_NONE, /* or one of a kind that is passed over */
+    MARSHAL_NONE, /* also values of unsupported kinds */
     MARSHAL_INT,
     MARSHAL_DOUBLE,
-    MARSHAL_TEXT, /* of `count` bytes, from the `first` of the file on */
-    MARSHAL_CODE, /* of code objects, its name: the same */
+    MARSHAL_TEXT, /* `count` bytes at file offset `first` */
+    MARSHAL_CODE, /* name of a code object, stored like a text */
     MARSHAL_TUPLE,
-    MARSHAL_DICT, /* keys and values by turns */
+    MARSHAL_DICT, /* keys and values alternate */
 };
 
 struct marshal_value {
@@ -42,19 +42,20 @@ struct marshal_reader {
     const char *begin, *at, *end;
     VEC(struct marshal_value) values;
     VEC(uint32_t) items;    /* values of tuples and dicts */
-    VEC(uint32_t) refs;     /* values that may be named again */
-    VEC(uint32_t) interned; /* texts of Python 2 that may be named again */
-    VEC(uint32_t) open;     /* items of what is not whole yet */
-    bool cut;               /* the bytes end in the middle of a value */
+    VEC(uint32_t) refs;     /* values that the file may refer to */
+    VEC(uint32_t) interned; /* texts that Python 2 files may refer to */
+    VEC(uint32_t) open;     /* items of unfinished containers */
+    bool cut;               /* the input ends inside a value */
     const char *problem;    /* constant text */
 };
 
-/* The value that all bytes are: its index, or -EBADMSG and `problem`, or -ENOMEM. Of a dict that is
- * cut, what is whole: at least one pair. */
+/* Reads the one value of the input. Returns its index; -EBADMSG and sets `problem`; -ENOMEM. Of a
+ * truncated dict, returns the complete pairs if there is at least one. */
 int64_t marshal_read(struct marshal_reader *reader, const char *bytes, size_t size);
 void marshal_fini(struct marshal_reader *reader);
 
-/* The string of a text, or "<code object NAME>". Out of memory: 0, and the sink's error. */
+/* The string of a text, or "<code object NAME>". If out of memory, returns 0 and sets the sink's
+ * error. */
 uint32_t marshal_text(struct marshal_reader *reader, const struct marshal_value *value);
 
 static inline const struct marshal_value *marshal_get(const struct marshal_reader *reader,
@@ -63,7 +64,7 @@ static inline const struct marshal_value *marshal_get(const struct marshal_reade
     return &reader->values.items[value];
 }
 
-/* Of a tuple or dict; `index` < count. */
+/* Returns an item of a tuple or dict; `index` < count. */
 static inline const struct marshal_value *
 marshal_item(const struct marshal_reader *reader, const struct marshal_value *value, uint32_t index)
 {

@@ -58,7 +58,7 @@ struct from_speedscope {
     bool by_memray;          /* profiles without a unit count allocations */
 };
 
-/* ---- Output, once all is known --------------------------------------------------------------- */
+/* ---- Output ---------------------------------------------------------------------------------- */
 
 enum { OPEN_MAX = 1 << 16 };
 

@@ -62,7 +62,7 @@ int64_t v8_profile_add(struct v8_profiles *profiles, uint32_t thread)
     return vec_push(&profiles->items, profile) == 0 ? (int64_t)profiles->items.count - 1 : -ENOMEM;
 }
 
-/* ---- What comes ------------------------------------------------------------------------------ */
+/* ---- Joining values -------------------------------------------------------------------------- */
 
 static int take_nodes(struct v8_profiles *profiles, uint32_t profile, const struct v8_chunk *chunk)
 {
