@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The one reading behind a page, the order of its data, and the file: head, data, script, and the
- * limit of its size. */
+/* Reads the recording for a page, and writes the file: head, data, script; limits its size. */
 #include "page.h"
 
 #include "headline.h"
@@ -30,7 +29,7 @@
 #include <string.h>
 #include <zlib.h>
 
-/* As range_stats has it, but for what only the reading tells of a recording that was cut. */
+/* The span of range_stats, except that for truncated recordings reading may find a later end. */
 static struct page_span find_span(const struct trace *trace, const struct pass_selection *selection)
 {
     const struct trace_session *session = trace_session_get(trace);
@@ -79,7 +78,7 @@ static int begin(struct page *page)
                : page_samples_init(&page->samples, page->trace, options->range, &page->span);
 }
 
-/* Once all paths are known. */
+/* Call once all paths are known. */
 static int name_paths(struct page *page)
 {
     const struct stacks *stacks = trace_stacks_get(page->trace);
@@ -178,7 +177,7 @@ bool page_has_stacks(const struct page *page)
 
 /* ---- The data -------------------------------------------------------------------------------- */
 
-/* Threads and processes come first: the others refer to them. */
+/* Threads and processes come first, as the others refer to them. */
 static int put_all(struct page *page, struct json_doc *doc)
 {
     static int (*const all[])(struct page *, struct json_doc *) = {
@@ -217,10 +216,10 @@ enum {
     GZIP_LEVEL = 6,
     PIECE = 16 * 1024,
     TRIES = 10,
-    HEAD_SIZE = 8192, /* what is in the file beside data, script and style, at most */
+    HEAD_SIZE = 8192, /* limit of the file without data, script and style */
 };
 
-/* ---- Compressed ------------------------------------------------------------------------------ */
+/* ---- Compression ----------------------------------------------------------------------------- */
 
 struct bytes {
     VEC(uint8_t) items;
@@ -254,7 +253,7 @@ static int compress_bytes(const uint8_t *bytes, size_t size, struct bytes *into)
     return error;
 }
 
-/* The data, compressed. 0 or -errno. */
+/* Makes the compressed data. 0 or -errno. */
 static int make_data(struct page *page, struct bytes *into)
 {
     struct out_stream *json = out_stream_memory();
@@ -269,7 +268,7 @@ static int make_data(struct page *page, struct bytes *into)
     return error;
 }
 
-/* ---- Not too long ---------------------------------------------------------------------------- */
+/* ---- Size limit ------------------------------------------------------------------------------ */
 
 static bool is_too_long(const struct bytes *data)
 {
@@ -277,8 +276,8 @@ static bool is_too_long(const struct bytes *data)
            PAGE_BYTES_MAX;
 }
 
-/* Names first: long ones say no more than their beginnings. Then what is drawn, and tables; sums of
- * time in the end. */
+/* Reduces the data: first shortens names, then halves drawn ranges and table rows, at last the
+ * sums. */
 static int make_shorter(struct page *page, unsigned attempt)
 {
     static const uint32_t text_limits[] = {300, 120, 80};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The tree of calls and the sums of CPU time and waits, as columns. Only what has time is written,
- * with numbers of its own. */
+/* The tree of calls and the sums of CPU time and waits, as columns. Writes only entries that have
+ * time, renumbered. */
 #include "page_calls.h"
 
 #include "code_owner.h"
@@ -18,19 +18,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- Folding: the frames of a stack that people see ------------------------------------------ */
+/* ---- Folding: visible frames of a stack ------------------------------------------------------ */
 
 enum { NO_FRAME = -1 };
 
-/* What of a path decides. */
+/* Properties of a path that decide about its frames. */
 struct outline {
     const struct own_time *own;
     const struct stacks *stacks;
     const uint32_t *labels; /* by call path */
     const uint32_t *paths;
     uint32_t count;
-    int64_t bootstrap, first_python, last_python; /* NO_FRAME: there is none */
-    int64_t last_other;                           /* of Python, that does not import */
+    int64_t bootstrap, first_python, last_python; /* NO_FRAME if absent */
+    int64_t last_other;                           /* last Python frame that does not import */
 };
 
 static uint32_t label_at(const struct outline *outline, uint32_t at)
@@ -70,7 +70,7 @@ static struct outline look_at(const struct own_time *own, const struct page_path
     return outline;
 }
 
-/* Is it of the module whose bootstrap runs there, or native code between its functions? */
+/* True for frames of the bootstrap's module, and for native code between its functions. */
 static bool is_bootstrap(const struct outline *outline, uint32_t at)
 {
     const struct label *label = entry_at(outline, at);
@@ -79,7 +79,7 @@ static bool is_bootstrap(const struct outline *outline, uint32_t at)
     return label->source == entry_at(outline, (uint32_t)outline->bootstrap)->source;
 }
 
-/* The first frame that may be shown. Behind a bootstrap, its module runs what it was given. */
+/* The first frame that may be shown. After a bootstrap, skips the frames of its module. */
 static uint32_t start_of(const struct outline *outline)
 {
     uint32_t at = 0;
@@ -95,7 +95,7 @@ static uint32_t start_of(const struct outline *outline)
     return at;
 }
 
-/* Of what is imported, the import is shown where nothing else is. */
+/* Decides about a frame. An import is shown, once, if no other Python frame follows it. */
 static bool is_shown(const struct outline *outline, uint32_t at, bool *importing)
 {
     const struct own_label *label = own_time_label(outline->own, label_at(outline, at));
@@ -110,8 +110,8 @@ static bool is_shown(const struct outline *outline, uint32_t at, bool *importing
     return first;
 }
 
-/* Which frames of a path are shown, outermost first: indices into `paths` (of which there are
- * `count`, the outermost first) are left at its front. Returns how many. */
+/* Moves the indices of the shown frames to the front of `paths`, which has `count` entries,
+ * outermost first. Returns their number. */
 static uint32_t page_fold(const struct own_time *own, const struct page_paths *call_paths,
                           uint32_t *paths, uint32_t count)
 {
@@ -126,7 +126,7 @@ static uint32_t page_fold(const struct own_time *own, const struct page_paths *c
 
 /* ---- Roles ----------------------------------------------------------------------------------- */
 
-/* Of its length. */
+/* Returns a length. */
 static size_t without_number(const char *name)
 {
     size_t all = strlen(name), length = all;
@@ -142,8 +142,8 @@ void page_cut_number(char *name)
     name[without_number(name)] = '\0';
 }
 
-/* Names of worker processes: "worker 3", "app.py (worker 3)", and Python's own: "ForkPoolWorker-1",
- * "SpawnProcess-2". */
+/* True for names of worker processes: "worker 3", "app.py (worker 3)", and Python's
+ * "ForkPoolWorker-1", "SpawnProcess-2". */
 static bool is_worker_name(const char *name)
 {
     static const char *const begins[] = {"Fork", "Spawn", "Loky", "Process"};
@@ -156,7 +156,7 @@ static bool is_worker_name(const char *name)
     return false;
 }
 
-/* "Thread-12 (consume)", Python's own name of a thread without one, is "thread consume". */
+/* "Thread-12 (consume)", Python's default name for a thread, becomes "thread consume". */
 static void name_thread(struct text *text, const char *name)
 {
     size_t length = without_number(name);
@@ -172,8 +172,8 @@ static void name_thread(struct text *text, const char *name)
     text_format(text, "thread %.*s", (int)length, name);
 }
 
-/* "bash helper (worker 2)" does not what the workers of the command itself do: the length of
- * "bash helper"; 0: it is one of these. */
+/* For workers of another program than the command, "bash helper (worker 2)", returns the length of
+ * "bash helper"; else 0. */
 static size_t other_program(const struct trace *trace, const char *name)
 {
     char own[256];
@@ -215,7 +215,7 @@ enum { ROOT = 0, ROLE_SIZE = 300 };
 
 /* ---- Functions ------------------------------------------------------------------------------- */
 
-/* The index, or -ENOMEM. */
+/* Returns the index, or -ENOMEM. */
 static int64_t function_of(struct page_nodes *nodes, enum page_function_kind kind, uint32_t id)
 {
     uint64_t key = ((uint64_t)kind << 32 | id) + 1;
@@ -231,7 +231,7 @@ static int64_t function_of(struct page_nodes *nodes, enum page_function_kind kin
 
 /* ---- Roles ----------------------------------------------------------------------------------- */
 
-/* Roles of equal names are one. The index, or -ENOMEM. */
+/* Roles with equal names are one. Returns the index, or -ENOMEM. */
 static int64_t find_role(struct page_nodes *nodes, uint32_t thread)
 {
     char name[ROLE_SIZE];
@@ -260,8 +260,8 @@ static int64_t role_of(struct page_nodes *nodes, uint32_t thread)
 
 /* ---- Nodes ----------------------------------------------------------------------------------- */
 
-/* The child of a node; `variant` 0, or 1 + the own function that it counts for, where the one of
- * that name counts for another. -ENOMEM. */
+/* Finds or adds a child. `variant` is 0, or 1 + the own function that it counts for if the child
+ * with this name counts for another one. -ENOMEM. */
 static int64_t child_of(struct page_nodes *nodes, uint32_t parent, int64_t function,
                         uint64_t variant)
 {
@@ -283,7 +283,7 @@ static int64_t own_of(struct page_nodes *nodes, uint32_t stack)
 {
     int32_t line;
     uint32_t row = own_time_row_of(nodes->own, stack, &line);
-    if (row == UINT32_MAX) /* it was joined with another one */
+    if (row == UINT32_MAX) /* merged into another row */
         return function_of(nodes, PAGE_PURPOSE, PURPOSE_NONE);
     const struct own_row *own = own_time_row(nodes->own, row);
     if (own->label)
@@ -293,7 +293,7 @@ static int64_t own_of(struct page_nodes *nodes, uint32_t stack)
     return function_of(nodes, PAGE_PURPOSE, own->purpose);
 }
 
-/* The node itself, or its like that counts for that function. */
+/* Returns the node, or a sibling with the same function that counts for `own`. */
 static int64_t end_at(struct page_nodes *nodes, uint32_t node, int64_t own)
 {
     if (own < 0)
@@ -311,7 +311,7 @@ static int64_t end_at(struct page_nodes *nodes, uint32_t node, int64_t own)
 
 /* ---- Lines ----------------------------------------------------------------------------------- */
 
-/* Where most of the time at a call path is, of what is in the rows of own functions. */
+/* The line with most of the time at a call path, in rows of own functions. */
 struct path_line {
     int32_t line;
     uint64_t time_ns;
@@ -351,7 +351,7 @@ static void take_lines(const struct stack_line *lines, size_t count, struct path
     }
 }
 
-/* NULL: out of memory. */
+/* Returns NULL if out of memory. */
 static struct path_line *find_lines(const struct own_time *own, const struct page_paths *paths)
 {
     const struct stacks *stacks = trace_stacks_get(own_time_trace(own));
@@ -378,14 +378,14 @@ static struct path_line *find_lines(const struct own_time *own, const struct pag
     return NULL;
 }
 
-/* ---- From a path to a node ------------------------------------------------------------------- */
+/* ---- Paths to nodes -------------------------------------------------------------------------- */
 
 struct walker {
     struct page_nodes *nodes;
     const struct page_paths *paths;
     struct path_line *lines;
-    struct page_lines *sources; /* NULL: time is not told apart by lines */
-    VEC(uint32_t) frames;       /* call paths, the outermost first */
+    struct page_lines *sources; /* NULL: time is not split by lines */
+    VEC(uint32_t) frames;       /* call paths, outermost first */
 };
 
 static int list_frames(struct walker *walker, uint32_t path)
@@ -422,7 +422,7 @@ static int64_t walk(struct walker *walker, uint32_t role, uint32_t path)
         return (int64_t)*found;
     if (list_frames(walker, path) != 0)
         return -ENOMEM;
-    uint32_t *frames = walker->frames.items; /* NULL: of path 0 there are none */
+    uint32_t *frames = walker->frames.items; /* NULL for path 0 */
     uint32_t count =
         frames ? page_fold(nodes->own, walker->paths, frames, (uint32_t)walker->frames.count) : 0;
     int64_t node = child_of(nodes, ROOT, function_of(nodes, PAGE_ROLE, role), 0);
@@ -439,7 +439,7 @@ static int64_t walk(struct walker *walker, uint32_t role, uint32_t path)
     return node;
 }
 
-/* ---- All of it ------------------------------------------------------------------------------- */
+/* ---- Making the tree ------------------------------------------------------------------------- */
 
 static int take_sums(struct walker *walker, const struct page_sums *from)
 {
@@ -471,7 +471,7 @@ static int take_sums(struct walker *walker, const struct page_sums *from)
     return error;
 }
 
-/* Those that count as own: in a tree of own code they are shown. */
+/* Marks functions that count as own; trees of own code show them. */
 static void mark_own(struct page_nodes *nodes)
 {
     const struct stacks *stacks = trace_stacks_get(nodes->trace);
@@ -493,7 +493,7 @@ static int begin(struct page_nodes *nodes, const struct own_time *own)
     *nodes = (struct page_nodes){.trace = own_time_trace(own), .own = own};
     nodes->thread_count = trace_thread_count(nodes->trace);
     nodes->role_of = malloc(((size_t)nodes->thread_count + 1) * sizeof(*nodes->role_of));
-    nodes->sums.limit = SIZE_MAX; /* fewer than there were of paths */
+    nodes->sums.limit = SIZE_MAX; /* nodes cannot be more than paths */
     if (!nodes->role_of)
         return -ENOMEM;
     for (uint32_t i = 0; i <= nodes->thread_count; i++)
@@ -505,12 +505,12 @@ static int begin(struct page_nodes *nodes, const struct own_time *own)
 int page_nodes_make(struct page_nodes *nodes, struct page_samples *samples,
                     const struct own_time *own, struct page_lines *lines)
 {
-    bool exact =
-        samples->sums.node_steps == 0 && !samples->sums.no_lines; /* a line is its stack's */
+    bool exact = samples->sums.node_steps == 0 &&
+                 !samples->sums.no_lines; /* the line of a sum is that of its stack */
     struct walker walker = {
         .nodes = nodes, .paths = &samples->paths, .sources = exact ? lines : NULL};
     int error = begin(nodes, own);
-    page_sums_sort(&samples->sums); /* nothing is looked for there any more */
+    page_sums_sort(&samples->sums); /* frees the index, which is not used afterwards */
     walker.lines = error ? NULL : find_lines(own, &samples->paths);
     if (!error)
         error = walker.lines ? take_sums(&walker, &samples->sums) : -ENOMEM;
@@ -550,7 +550,7 @@ void page_nodes_fini(struct page_nodes *nodes)
 
 enum { NAME_SIZE = 1024 };
 
-/* Numbers as they are written; PAGE_NONE: not at all. */
+/* Numbers in the output; PAGE_NONE: not written. */
 struct calls {
     const struct page *page;
     struct json_doc *doc;
@@ -577,7 +577,7 @@ static void number(uint32_t *numbers, size_t count)
             numbers[i] = next++;
 }
 
-/* What sums refer to, and what that lies in. */
+/* Marks nodes and paths that sums refer to, with their ancestors. */
 static void find_used(struct calls *calls)
 {
     const struct page_nodes *nodes = &calls->page->nodes;
@@ -606,10 +606,11 @@ static void find_used(struct calls *calls)
 
 /* ---- Functions ------------------------------------------------------------------------------- */
 
-/* Behind enum code_colour. */
+/* Follow enum code_colour. */
 enum { ROLE = COLOUR_COUNT, REST };
 
-/* "json" of "json/decoder.py", "numpy" of "numpy/linalg/linalg.py", the library of native code. */
+/* "json" for "json/decoder.py", "numpy" for "numpy/linalg/linalg.py", the library of native
+ * code. */
 static void put_module(const struct calls *calls, const struct label *label, const char *file)
 {
     const struct stacks *stacks = trace_stacks_get(calls->page->trace);
@@ -657,8 +658,8 @@ static void put_label(const struct calls *calls, uint32_t ordinal)
     json_doc_text(calls->doc, NULL, code_owner_name(code_owner_of(trace, ordinal)));
 }
 
-/* What is no function: a role, or what the time outside of own functions was for, called as in the
- * report. */
+/* Writes the name of an entry that is not a function: a role, or the purpose of time outside own
+ * functions, named as in the report. */
 static void put_other(const struct calls *calls, const struct page_function *function)
 {
     const struct page_nodes *nodes = &calls->page->nodes;
@@ -706,7 +707,7 @@ static void put_node_column(const struct calls *calls, const char *name, enum no
 {
     const struct page_nodes *nodes = &calls->page->nodes;
     json_doc_array(calls->doc, name);
-    json_doc_int(calls->doc, NULL, column == NODE_LINE ? 0 : -1); /* the root */
+    json_doc_int(calls->doc, NULL, column == NODE_LINE ? 0 : -1); /* root */
     for (size_t i = 1; i < nodes->items.count; i++) {
         const struct page_node *node = &nodes->items.items[i];
         if (calls->nodes[i] == PAGE_NONE)

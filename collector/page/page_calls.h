@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The tree of calls: call paths below the role of their thread, without the functions of the
+/* The tree of calls: call paths below the role of their thread, without functions of the
  * interpreter and of start-up between Python functions. A path counts for the same own function as
  * in the report. Thread-safety: one thread per page. */
 #ifndef ANNOT_PAGE_CALLS_H
@@ -22,18 +22,19 @@ struct trace;
 enum page_function_kind {
     PAGE_FUNCTION = 0,
     PAGE_ROLE,    /* id: role */
-    PAGE_PURPOSE, /* id: enum code_purpose: what is in no own function */
+    PAGE_PURPOSE, /* id: enum code_purpose, for time outside own functions */
     PAGE_PROGRAM, /* id: string */
 };
 
 struct page_function {
     uint8_t kind; /* enum page_function_kind */
-    bool mine;    /* counts as own here (own_time.h) */
+    bool mine;    /* counts as own code here (own_time.h) */
     uint32_t id;  /* label */
 };
 
 struct page_node {
-    uint32_t function, own; /* own: the function that it counts for; PAGE_NONE: nothing ends here */
+    uint32_t function,
+        own; /* own: function that its time counts for; PAGE_NONE: no stack ends here */
     int32_t line;
     uint64_t line_ns;
 };
@@ -45,26 +46,25 @@ struct page_nodes {
     VEC(uint32_t) parents;
     VEC(struct page_function) functions;
     VEC(char *) roles;
-    uint32_t *role_of; /* by thread; PAGE_NONE: not asked for yet */
+    uint32_t *role_of; /* by thread; PAGE_NONE: not looked up */
     uint32_t thread_count;
     struct wide_map child_by_key;
     struct map64 node_by_path, function_by_key;
-    struct page_sums sums; /* by these nodes */
+    struct page_sums sums; /* with these nodes */
 };
 
-/* Of finished times: the tree, and the sums by its nodes, of which there are few enough then. 0 or
- * -ENOMEM. */
+/* Makes the tree and the sums by its nodes, from finished times. 0 or -ENOMEM. */
 int page_nodes_make(struct page_nodes *nodes, struct page_samples *samples,
                     const struct own_time *own, struct page_lines *lines);
 void page_nodes_fini(struct page_nodes *nodes);
 
-/* "worker 3" is "worker": cuts what tells apart those that do the same. */
+/* Cuts the number that distinguishes threads of one role: "worker 3" becomes "worker". */
 void page_cut_number(char *name);
 
-/* What a thread is called together with those that do the same: "main", "worker". */
+/* The common name of a thread and others of its role: "main", "worker". */
 void page_role_name(const struct trace *trace, uint32_t thread, char *buffer, size_t size);
 
-/* functions, nodes, paths, lines, cpu, off */
+/* Writes functions, nodes, paths, lines, cpu, off. */
 int page_put_calls(struct page *page, struct json_doc *doc);
 
 #endif

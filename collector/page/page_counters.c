@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Counters: least, greatest and last value of each of a number of slots. */
+/* Counters: least, greatest and last value of each time slot. */
 #include "page_counters.h"
 
 #include "page_data.h"
@@ -36,7 +36,7 @@ void page_counters_fini(struct page_counters *counters)
     map64_free(&counters->index);
 }
 
-/* One number for a process, a domain and a name, of which there are few of each. */
+/* Hashes process, domain and name, each of which has few values. */
 static uint64_t key_of(uint32_t process, uint32_t domain, uint32_t name)
 {
     return ((uint64_t)process * 0x9e3779b97f4a7c15 ^ (uint64_t)domain << 32 ^ name) | 1;
@@ -48,7 +48,7 @@ static bool is_same(const struct page_counter *counter, const struct page_counte
            counter->name == other->name;
 }
 
-/* *ret_counter NULL: there is no room for it. */
+/* Sets *ret_counter to NULL beyond PAGE_COUNTERS_MAX. */
 static int find_counter(struct page_counters *counters, const struct page_counter *wanted,
                         struct page_counter **ret_counter)
 {
@@ -141,7 +141,7 @@ static void put_column(struct json_doc *doc, const char *key, const struct page_
     json_doc_close(doc);
 }
 
-/* Where it stands with programs that have the device which it is about. */
+/* Writes the programs that use the counter's device, with its number in each. */
 static void put_devices(const struct page *page, struct json_doc *doc,
                         const struct page_counter *counter)
 {

@@ -18,7 +18,7 @@ struct page_counters {
     struct page_span span;
     VEC(struct page_counter *) items;
     struct map64 index;
-    uint64_t refused; /* values of counters for which there was no room */
+    uint64_t refused; /* values of counters beyond PAGE_COUNTERS_MAX */
 };
 
 int page_counters_take(struct page_counters *counters, const struct item *item);

@@ -18,7 +18,7 @@ uint32_t page_slot(const struct page_span *span, uint32_t slots, int64_t time_ns
     uint64_t after_ns = (uint64_t)time_ns - (uint64_t)span->begin_ns;
     if (after_ns >= span->length_ns)
         return slots - 1;
-    if (after_ns < UINT64_MAX / slots) /* always, but for foreign times */
+    if (after_ns < UINT64_MAX / slots) /* true except for extreme imported times */
         return (uint32_t)(after_ns * slots / span->length_ns);
     return (uint32_t)((unsigned __int128)after_ns * slots / span->length_ns);
 }
@@ -51,9 +51,9 @@ void page_put_text(const struct page *page, struct json_doc *doc, const char *ke
     json_doc_text(doc, key, cut);
 }
 
-enum { ENCODE_SIZE = 3 * 4096 }; /* bytes at once: a multiple of three */
+enum { ENCODE_SIZE = 3 * 4096 }; /* bytes per step, a multiple of three */
 
-/* Returns the end. */
+/* Returns the end of the output. */
 static uint8_t *encode(const uint8_t *bytes, size_t size, uint8_t *at)
 {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";

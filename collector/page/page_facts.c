@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a recording is, in words: title, facts, headline, and what the page leaves out. */
+/* Describes the recording in words: title, facts, headline, and the page's omissions. */
 #include "page_facts.h"
 
 #include "gpu_stacks.h"
@@ -26,7 +26,7 @@ static const char *string_of(const struct page *page, uint32_t ordinal)
     return trace_string(page->trace, ordinal)->bytes;
 }
 
-/* The next word of a command as it was typed, up to `size` bytes of it. */
+/* Copies the next word of a command, up to `size` bytes. */
 static const char *take_word(const char *command, char *word, size_t size)
 {
     command += strspn(command, " ");
@@ -35,8 +35,8 @@ static const char *take_word(const char *command, char *word, size_t size)
     return command + length;
 }
 
-/* "python3 -u jobs/pipeline.py --all" is known by its script, "python3 -m pytest" by its module,
- * all else by the program. */
+/* The title is the script for "python3 -u jobs/pipeline.py --all", the module for "python3 -m
+ * pytest", else the program. */
 static void command_title(const char *command, char *title, size_t size)
 {
     char word[PAGE_TEXT_MAX];
@@ -111,7 +111,7 @@ static void put_gpu_headline(const struct page *page, struct json_doc *doc)
     json_doc_close(doc);
 }
 
-/* What GPUs did beside all else. */
+/* The GPU sentence of the headline. */
 static void put_gpu(const struct page *page, struct json_doc *doc)
 {
     char sentence[HEADLINE_SIZE];
@@ -127,7 +127,7 @@ static void put_headline(const struct page *page, struct json_doc *doc)
         put_gpu_headline(page, doc);
         return;
     }
-    bool gpu_first = !facts->wall && !facts->own; /* nothing is known of processors */
+    bool gpu_first = !facts->wall && !facts->own; /* without CPU data */
     json_doc_array(doc, "headline");
     if (gpu_first)
         put_gpu(page, doc);
@@ -170,7 +170,7 @@ int page_put_facts(struct page *page, struct json_doc *doc)
     return 0;
 }
 
-/* ---- What is left out ------------------------------------------------------------------------ */
+/* ---- Omissions ------------------------------------------------------------------------------- */
 
 static void put_sentence(struct json_doc *doc, const char *before, uint64_t count,
                          const char *after)
@@ -248,7 +248,7 @@ int page_put_left_out(struct page *page, struct json_doc *doc)
 
 /* ---- Trust in the numbers -------------------------------------------------------------------- */
 
-/* How it was recorded, and what is missing. */
+/* How it was recorded, and losses. */
 
 enum { TEXT_SIZE = 600 };
 
@@ -372,8 +372,8 @@ static void put_part(struct json_doc *doc, const char *state, int cause, const c
     json_doc_close(doc);
 }
 
-/* On all processors, on one by a thread that had no other beside it, or in between: of two
- * processors one ran, and others were ready for the one that it did not get. */
+/* Running time: on all processors, on one by a single thread, or in between. With two processors,
+ * the last is one running and others ready. */
 static void put_running(struct json_doc *doc, const struct wall *wall)
 {
     const struct wall_totals *totals = wall_totals(wall);
@@ -390,7 +390,7 @@ static void put_running(struct json_doc *doc, const struct wall *wall)
     put_part(doc, "running", -1, "one thread running", one_ns);
 }
 
-/* "asleep in call_api": the longest ones, then by cause what is left. */
+/* "asleep in call_api": the longest waits, then the rest by cause. */
 static void put_waits(const struct page *page, struct json_doc *doc)
 {
     const struct wall_wait *waits;

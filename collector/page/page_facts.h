@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Facts about the recording, the wall bar, what limits the trust in the numbers, and what the page
- * leaves out. Thread-safety: one thread per page. */
+/* Facts about the recording, the wall bar, limits of the numbers' accuracy, and the page's
+ * omissions. Thread-safety: one thread per page. */
 #ifndef ANNOT_PAGE_FACTS_H
 #define ANNOT_PAGE_FACTS_H
 
@@ -10,7 +10,7 @@
 
 struct page;
 
-/* What the page is called: at most size - 1 bytes and NUL. */
+/* Writes the page's title: at most size - 1 bytes and NUL. */
 void page_title(const struct page *page, char *buffer, size_t size);
 int page_put_facts(struct page *page, struct json_doc *doc);
 int page_put_wall(struct page *page, struct json_doc *doc);

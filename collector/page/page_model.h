@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* All that the one reading of a recording gathers for a page. Thread-safety: one thread per page.
- */
+/* All data gathered for a page while the recording is read. Thread-safety: one thread per page. */
 #ifndef ANNOT_PAGE_MODEL_H
 #define ANNOT_PAGE_MODEL_H
 
@@ -32,9 +31,10 @@ struct page {
     struct page_counters counters;
     struct page_ranges ranges;
     struct page_pools pools;
-    uint32_t *thread_index; /* by thread: as it is written; others have the last number */
+    uint32_t
+        *thread_index; /* by thread: number on the page; threads not shown share the last one */
     uint32_t *process_index;
-    uint32_t *name_of_path; /* by path of ranges */
+    uint32_t *name_of_path; /* indexed by range path */
     uint32_t path_count;
     uint32_t row_limit, text_limit;
     bool has_samples;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The processes and threads on the page: those that used most of the processors and waited most,
- * in the order in which people want to see them. */
+/* The processes and threads on the page: the most active ones, in display order. */
 #include "page_owners.h"
 
 #include "page_calls.h"
@@ -15,7 +14,7 @@
 
 enum { LABEL_SIZE = 512 };
 
-/* ---- Which ones ------------------------------------------------------------------------------ */
+/* ---- Selection ------------------------------------------------------------------------------- */
 
 struct activity {
     uint64_t value;
@@ -30,7 +29,7 @@ static int most_first(const void *left, const void *right)
     return a->thread < b->thread ? -1 : 1;
 }
 
-/* Marks the threads that are shown: 0, the others PAGE_NONE. */
+/* Sets shown threads to 0, the others to PAGE_NONE. */
 static int choose_threads(struct page *page)
 {
     uint32_t count = trace_thread_count(page->trace);
@@ -56,7 +55,7 @@ static int choose_threads(struct page *page)
     return made ? 0 : -ENOMEM;
 }
 
-/* Processes of threads that are shown, and their parents. */
+/* Marks processes of shown threads, and their ancestors. */
 static void choose_processes(struct page *page)
 {
     uint32_t count = trace_process_count(page->trace);

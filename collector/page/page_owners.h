@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Processes and threads. They are written first: the other data refer to them. Thread-safety: one
- * thread per page. */
+/* Processes and threads. They are written first, as the other data refer to them. Thread-safety:
+ * one thread per page. */
 #ifndef ANNOT_PAGE_OWNERS_H
 #define ANNOT_PAGE_OWNERS_H
 

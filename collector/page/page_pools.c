@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The pools on the page: their workers, and the way of each task. Of too many, those that ran
- * longest are kept. */
+/* The pools on the page: their workers and the times of each task. Beyond the limit, the tasks that
+ * ran longest are kept. */
 #include "page_pools.h"
 
 #include "page_data.h"
@@ -125,7 +125,7 @@ static void put_tasks(const struct page *page, struct json_doc *doc, const struc
     json_doc_close(doc);
 }
 
-/* The function that most of the tasks ran. */
+/* The function run by most of the tasks (majority vote). */
 static void put_function(const struct page *page, struct json_doc *doc, const struct tasks *tasks)
 {
     const struct page_names *names = &page->names;
@@ -152,7 +152,7 @@ static void put_workers(const struct page *page, struct json_doc *doc, uint32_t 
     json_doc_close(doc);
 }
 
-/* `pool` POOL_NONE: of tasks whose pool is not known. */
+/* Without `pool`, writes tasks of unknown pools. */
 static void put_pool(const struct page *page, struct json_doc *doc, uint32_t index,
                      const struct pool *pool)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Workers of pools, and the way of each task, as the tables count them. Thread-safety: one thread
+/* Workers of pools and the times of each task, counted as in the tables. Thread-safety: one thread
  * per page. */
 #ifndef ANNOT_PAGE_POOLS_H
 #define ANNOT_PAGE_POOLS_H
@@ -22,7 +22,7 @@ struct page_task {
 struct page_pools {
     struct page_names *names;
     VEC(struct page_task) items;
-    uint64_t least_ns, dropped; /* tasks that ran shorter */
+    uint64_t least_ns, dropped; /* minimum run time; tasks dropped below it */
 };
 
 int page_pools_take(void *pools, const struct pool_task *task);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* How the durations of a range are spread: a histogram, the longest ones, how many there were over
- * time. By rows of the report's statistics, so that they are of the same ranges. */
+/* Distribution of the durations of a range: histogram, longest ones, number over time. By rows of
+ * the report's statistics, to cover the same ranges. */
 #include "page_ranges.h"
 
 #include "page_data.h"
@@ -15,7 +15,7 @@
 
 /* ---- Cells ----------------------------------------------------------------------------------- */
 
-/* Counts of ranges by row, thread and slot, in bounded memory, for filters of threads. */
+/* Counts of ranges by row, thread and slot, in bounded memory, for the thread filter. */
 
 enum { SLOT_BITS = 7, THREAD_BITS = 32 };
 
@@ -131,14 +131,14 @@ enum { OUTLIERS = 5, SHAPES_MAX = 5000, LABEL_SIZE = 4096 };
 
 struct outlier {
     int64_t begin_ns;
-    uint64_t length_ns; /* 0: none */
+    uint64_t length_ns; /* 0 if unused */
     uint32_t thread;
 };
 
 struct range_shape {
     uint32_t bins[PAGE_BINS];
     uint32_t over_time[PAGE_SLOTS];
-    struct outlier longest[OUTLIERS]; /* the longest first */
+    struct outlier longest[OUTLIERS]; /* longest first */
 };
 
 void page_ranges_fini(struct page_ranges *ranges)
@@ -149,7 +149,7 @@ void page_ranges_fini(struct page_ranges *ranges)
     page_cells_fini(&ranges->cells);
 }
 
-/* The first bin is of all that is shorter, the last one of all that is longer. */
+/* The first and last bin also take all shorter and longer durations. */
 static unsigned bin_of(uint64_t length_ns)
 {
     static const uint64_t quarters[] = {1000, 1778, 3162, 5623};
@@ -309,7 +309,7 @@ void page_names_fini(struct page_names *names)
     map64_free(&names->index);
 }
 
-/* "load", "nvtx:step", as the tables have them; null where nothing refers to it. */
+/* Writes "load", "nvtx:step", as in the tables; null for unused names. */
 int page_put_names(struct page *page, struct json_doc *doc)
 {
     const struct page_names *names = &page->names;

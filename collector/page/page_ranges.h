@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Ranges as the tables count them: histograms of durations, cells of counts by slot and thread; and
- * names of ranges, each once, as numbers. Thread-safety: one thread per page. */
+/* Ranges, counted as in the tables: histograms of durations, counts by slot and thread; and the
+ * table of range names. Thread-safety: one thread per page. */
 #ifndef ANNOT_PAGE_RANGES_H
 #define ANNOT_PAGE_RANGES_H
 
@@ -22,13 +22,13 @@ struct page_names {
     uint8_t *used; /* by name: it was written. Set while a page is written; or NULL */
 };
 
-/* How many of a row began when, by thread. Of too many, first the slots are joined,
- * then the threads are. */
+/* Number of ranges of a row that began in a slot on a thread. If there are too many cells, the
+ * slots are joined first, then all cells are dropped. */
 struct page_cell {
     uint32_t row, thread;
-    uint8_t slot; /* of PAGE_SLOTS, or 0 */
+    uint8_t slot; /* by name: was written; NULL before page_names_begin */
     uint32_t count;
-    uint64_t time_ns; /* they took together */
+    uint64_t time_ns; /* total of these ranges */
 };
 
 struct page_cells {
@@ -40,26 +40,27 @@ struct page_cells {
 struct page_ranges {
     struct page_span span;
     struct page_cells cells;
-    VEC(struct range_shape *) items; /* by row; NULL: none of it came */
-    uint32_t count;                  /* that are there */
+    VEC(struct range_shape *) items; /* by row; NULL without ranges */
+    uint32_t count;                  /* non-NULL items */
 };
 
-/* -ENOMEM. */
+/* Returns the number of the name, or -ENOMEM. */
 int64_t page_name_of(struct page_names *names, uint32_t domain, uint32_t name);
 
-/* Before anything of a page is written: 0 or -ENOMEM. Whoever writes a name's number uses it. */
+/* Call page_names_begin before writing the page: 0 or -ENOMEM. page_use_name marks a name as used
+ * and returns its number for output. */
 int page_names_begin(struct page_names *names);
 int64_t page_use_name(const struct page_names *names, uint32_t name);
 void page_names_fini(struct page_names *names);
 
-/* Gives up the next of these: 0 or -ENOMEM. */
+/* Drops slots, and at the second call all cells. 0 or -ENOMEM. */
 int page_cells_shrink(struct page_cells *cells);
 
-/* By row. Nothing is added any more. */
+/* Sorts by row. Cells must not be added afterwards. */
 void page_cells_sort(struct page_cells *cells);
 int page_ranges_take(void *ranges, uint32_t row, const struct item *span);
 void page_ranges_fini(struct page_ranges *ranges);
 int page_put_ranges(struct page *page, struct json_doc *doc);
-int page_put_names(struct page *page, struct json_doc *doc); /* after those that use them */
+int page_put_names(struct page *page, struct json_doc *doc); /* after all data that use names */
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the page takes from samples: sums by slot, thread, stack, range and cause. */
+/* Sums of samples by slot, thread, stack, range and cause. */
 #include "page_samples.h"
 
 #include "page_data.h"
@@ -45,7 +45,7 @@ static int put(struct page_sums *sums, const struct page_sum *sum)
     return 0;
 }
 
-/* The key that counts for it by now. */
+/* The sum's key at the current resolution. */
 static struct page_sum coarse(const struct page_sums *sums, struct page_sum sum)
 {
     sum.slot = sum.slot >> sums->slot_shift << sums->slot_shift;
@@ -78,7 +78,7 @@ static int largest_first(const void *left, const void *right)
     return a < b ? 1 : a > b ? -1 : 0;
 }
 
-/* The time of each node and of what is below it. NULL: out of memory. */
+/* The time of each node including its descendants. NULL if out of memory. */
 static uint64_t *node_totals(const struct page_sums *sums)
 {
     uint64_t *totals = calloc((size_t)sums->node_count + 1, sizeof(*totals));
@@ -89,7 +89,7 @@ static uint64_t *node_totals(const struct page_sums *sums)
     return totals;
 }
 
-/* A parent has as much as its child, so whatever is kept has its parents. `totals` are sorted. */
+/* A parent has at least the time of its child, so kept nodes keep their parents. Sorts `totals`. */
 static uint64_t threshold_of(uint64_t *totals, uint32_t count, uint32_t keep)
 {
     qsort(totals, count, sizeof(*totals), largest_first);
@@ -106,7 +106,7 @@ static int begin_into(struct page_sums *sums)
     return sums->into ? 0 : -ENOMEM;
 }
 
-/* Nodes that differ by lines alone are one from here on: no function is lost by that. */
+/* Joins nodes that differ only by lines. Keeps all functions. */
 static int join_lines(struct page_sums *sums)
 {
     int error = begin_into(sums);
@@ -163,7 +163,8 @@ static int halve_nodes(struct page_sums *sums)
 
 /* ---- Making room ----------------------------------------------------------------------------- */
 
-/* What is given up, in this order; the last one again and again. */
+/* Takes the next step: s joins slots, n halves the nodes, l drops lines, p paths, t threads. The
+ * last step repeats. */
 static int make_room(struct page_sums *sums)
 {
     static const char steps[] = "ssnnlspnnnsnnssstn";
@@ -216,7 +217,7 @@ static int in_order(const void *left, const void *right)
     return (int)a->idle - (int)b->idle;
 }
 
-/* The index is of no use then. */
+/* Frees the index, which refers to the old order. */
 void page_sums_sort(struct page_sums *sums)
 {
     if (sums->items.count > 0)
@@ -244,7 +245,7 @@ static int push_path(struct page_paths *paths, uint32_t parent, uint32_t label, 
     return error ? error : vec_push(&paths->stacks, stack);
 }
 
-/* Stacks that differ by lines alone have one path. A caller's stack has a smaller number. */
+/* Stacks that differ only by lines share a path. A caller's stack has a smaller number. */
 static int find_paths(struct page_paths *paths, const struct stacks *stacks)
 {
     struct map64 path_by_key = {0};
@@ -292,7 +293,7 @@ void page_samples_fini(struct page_samples *samples)
     *samples = (struct page_samples){0};
 }
 
-/* A part of a stretch, cut at the ends of slots. It counts once, where it begins. */
+/* Adds a part of a stretch, split at slot boundaries. It counts once, in its first slot. */
 static int add_part(struct page_samples *samples, struct page_sum sum, int64_t from_ns)
 {
     const struct page_span *span = &samples->span;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The text of source files, with the time of each line: the hottest files, and of long ones the
+/* The text of source files with the time of each line: the hottest files, and for long ones the
  * part around their hottest lines. */
 #include "page_sources.h"
 
@@ -18,7 +18,7 @@
 #include <stdlib.h>
 
 enum {
-    LINES_MAX = 4000, /* of all files */
+    LINES_MAX = 4000, /* in all files */
     FILE_LINES_MAX = 400,
     FILES_MAX = 60,
     AROUND = 12,
@@ -27,11 +27,11 @@ enum {
 
 struct hot_file {
     uint32_t source;
-    size_t first, count; /* of its lines */
+    size_t first, count; /* its lines */
     uint64_t time_ns;
 };
 
-/* CPU time says more than waits of the same length. */
+/* CPU time is weighted higher than waits. */
 static uint64_t heat_of(const struct file_line *line)
 {
     return line->own.cpu_ns * 4 + line->own.waiting_ns + line->own.ready_ns;
@@ -45,7 +45,7 @@ static int hottest_first(const void *left, const void *right)
     return a->source < b->source ? -1 : 1;
 }
 
-/* Lines are sorted by file. */
+/* `lines` is sorted by file. */
 static size_t find_files(const struct page *page, const struct file_line *lines, uint32_t count,
                          struct hot_file *files)
 {
@@ -68,8 +68,8 @@ struct part {
     uint32_t first, last; /* lines, from 1 */
 };
 
-/* All of a short file; else as much around the hottest line as there is room, if something is hot
- * there. */
+/* All of a short file; else a part around the hottest line, as far as `room` allows and lines have
+ * time. */
 static struct part find_part(const struct file_line *lines, const struct hot_file *file,
                              uint32_t line_count, uint32_t room)
 {
@@ -89,7 +89,7 @@ static struct part find_part(const struct file_line *lines, const struct hot_fil
             last = high;
         }
     }
-    first = first < line_count ? first : line_count; /* the text may be of another version */
+    first = first < line_count ? first : line_count; /* the text may be of a different version */
     first = first > AROUND ? first - AROUND : 1;
     last = last + AROUND < line_count ? last + AROUND : line_count;
     return (struct part){(uint32_t)first, (uint32_t)last};
@@ -137,7 +137,7 @@ static void put_text(const struct page *page, struct json_doc *doc, uint32_t sou
     json_doc_close(doc);
 }
 
-/* Returns how many lines it took. */
+/* Returns the number of lines written. */
 static uint32_t put_file(const struct page *page, struct json_doc *doc,
                          const struct file_line *lines, const struct hot_file *file, uint32_t room)
 {
@@ -189,7 +189,7 @@ int page_put_sources(struct page *page, struct json_doc *doc)
 
 /* ---- Lines ----------------------------------------------------------------------------------- */
 
-/* The line of source that time counts for, as annot report --source has it. */
+/* The line of a stack's time, as in annot report --source. */
 
 int64_t page_line_of(struct page_lines *lines, uint32_t stack)
 {
@@ -214,7 +214,7 @@ void page_lines_fini(struct page_lines *lines)
     *lines = (struct page_lines){0};
 }
 
-/* By their numbers; null: time is not told apart by lines. */
+/* Writes lines by number; null if time is not split by lines. */
 void page_put_lines(const struct page *page, struct json_doc *doc)
 {
     const struct page_lines *lines = &page->lines;
@@ -238,8 +238,8 @@ void page_put_lines(const struct page *page, struct json_doc *doc)
 
 /* ---- Counted lines --------------------------------------------------------------------------- */
 
-/* By function, beside their text, as annot report --source shows them. Own functions come first,
- * then those with most time. */
+/* Counted lines by function with their text, as in annot report --source. Own functions come first,
+ * then those with the most time. */
 
 enum { COUNTED_LINES_MAX = 4000, FUNCTIONS_MAX = 500 };
 
@@ -303,7 +303,7 @@ static void put_place(const struct page *page, struct json_doc *doc, uint32_t or
     json_doc_text(doc, "owner", code_owner_name(code_owner_of(trace, ordinal)));
 }
 
-/* Returns how many lines it took. */
+/* Returns the number of lines written. */
 static uint32_t put_function(const struct page *page, struct json_doc *doc,
                              const struct line_count_function *function, uint32_t room)
 {

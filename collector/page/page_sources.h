@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The text of source files: time by line, and lines that were counted. Lines of sources with a text
- * are numbers from 1. Thread-safety: one thread per page. */
+/* The text of source files with time by line, and counted lines. Lines of sources with a text are
+ * numbered from 1. Thread-safety: one thread per page. */
 #ifndef ANNOT_PAGE_SOURCES_H
 #define ANNOT_PAGE_SOURCES_H
 
@@ -18,13 +18,13 @@ struct page_line {
 };
 
 struct page_lines {
-    const struct line_stats *stats; /* NULL: none is known */
+    const struct line_stats *stats; /* NULL without line times */
     struct source_texts *texts;
     VEC(struct page_line) items;
     struct map64 index;
 };
 
-/* The line that a stack's time counts for; 0: none. -ENOMEM. */
+/* The number of the line that a stack's time counts for, 0 if unknown, or -ENOMEM. */
 int64_t page_line_of(struct page_lines *lines, uint32_t stack);
 void page_lines_fini(struct page_lines *lines);
 void page_put_lines(const struct page *page, struct json_doc *doc);

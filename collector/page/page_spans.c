@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which ranges are drawn: the longest ones. What is shorter counts for its lane. */
+/* Selects the drawn ranges: the longest ones. Shorter ranges are summed up in their lane. */
 #include "page_spans.h"
 
 #include "awaits.h"
@@ -41,7 +41,7 @@ void page_spans_fini(struct page_spans *spans)
     *spans = (struct page_spans){0};
 }
 
-/* ---- The longest ones ------------------------------------------------------------------------ */
+/* ---- Longest ranges -------------------------------------------------------------------------- */
 
 static int shortest_first(const void *left, const void *right)
 {
@@ -49,7 +49,7 @@ static int shortest_first(const void *left, const void *right)
     return a < b ? -1 : a > b;
 }
 
-/* The length from which on there are so many, or more of that very length. */
+/* The length of the shortest of the `limit` longest ranges. */
 static int find_least(const struct page_longest *longest, size_t limit, uint64_t *ret_ns)
 {
     size_t count = longest->items.count;
@@ -64,7 +64,7 @@ static int find_least(const struct page_longest *longest, size_t limit, uint64_t
     return 0;
 }
 
-/* What is dropped goes to whoever counts it. */
+/* Called for each dropped range. */
 typedef int drop_range(struct page_spans *spans, const struct page_range *range);
 
 static int keep_longest(struct page_longest *longest, size_t limit, struct page_spans *spans,
@@ -115,7 +115,7 @@ static int add_range(struct page_longest *longest, const struct page_range *rang
 
 /* ---- Lanes ----------------------------------------------------------------------------------- */
 
-/* A range that is too short covers a part of its lane; what is inside of it does so itself. */
+/* Adds a dropped range to the density of its lane. Ranges inside it are added separately. */
 static int drop_drawn(struct page_spans *spans, const struct page_range *range)
 {
     struct page_lane *lane = &spans->lanes.items[range->lane];
@@ -136,8 +136,8 @@ int page_spans_limit(struct page_spans *spans, size_t limit)
     return keep_longest(&spans->drawn, limit, spans, drop_drawn);
 }
 
-/* Tracks that are made for each request lie on one lane: that of the track above, or of all whose
- * names differ by a number. */
+/* Tracks made per request share a lane: that of their outermost track, or of all tracks with names
+ * that differ only in a number. */
 static uint32_t outermost_track(const struct trace *trace, uint32_t track)
 {
     for (unsigned i = 0; i < TRACE_LANE_LEVELS; i++) {
@@ -162,7 +162,7 @@ static int64_t push_lane(struct page_spans *spans, const struct page_lane *lane)
     return (int64_t)spans->lanes.count - 1;
 }
 
-/* The lane of tracks of a name: -1: there is no room for it. */
+/* The lane of tracks by name, or -1 beyond PAGE_LANES_MAX. */
 static int64_t track_lane(struct page_spans *spans, const struct item *item, bool task)
 {
     const struct trace *trace = spans->trace;
@@ -204,7 +204,7 @@ static int64_t new_lane(struct page_spans *spans, const struct item *item, bool 
                                          .process = process});
 }
 
-/* -1: there is no room for it. */
+/* Returns -1 beyond PAGE_LANES_MAX. */
 static int64_t lane_of(struct page_spans *spans, const struct item *item, bool task)
 {
     uint32_t id = item->event->lane;
@@ -262,8 +262,8 @@ static int take_span(struct page_spans *spans, const struct item *item)
                                .depth = item->depth};
     range.length_ns =
         item->end_ns > item->begin_ns ? (uint64_t)item->end_ns - (uint64_t)item->begin_ns : 0;
-    bool outermost = on_track && item->depth == 0 && !item->call; /* those are a task's */
-    int64_t name = 0; /* of what is dropped nobody asks for it */
+    bool outermost = on_track && item->depth == 0 && !item->call; /* calls belong to a task */
+    int64_t name = 0; /* dropped ranges do not need it */
     if (outermost || range.length_ns >= spans->drawn.least_ns)
         name = page_name_of(spans->names, scope->domain, item->event->name);
     if (lane < -1 || name < 0)
@@ -291,14 +291,14 @@ int page_spans_take(struct page_spans *spans, const struct item *item)
 
 /* ---- Lanes ----------------------------------------------------------------------------------- */
 
-/* Ranges that are drawn, in rows. What may overlap is laid out: each track, or each range that
- * nests in none, takes the first rows that are free. */
+/* Lays drawn ranges out in rows. Ranges that may overlap take the first free rows: each track, or
+ * each outermost range. */
 
 enum { ROWS_MAX = 64, LABEL_SIZE = 512 };
 
-/* Ranges of one track from first to last. */
+/* Nested ranges of one track. */
 struct block {
-    size_t first, count; /* of the sorted ranges */
+    size_t first, count; /* in the sorted ranges */
     int64_t begin_ns, end_ns;
     uint32_t rows;
 };
@@ -331,7 +331,7 @@ static int64_t end_of(const struct page_range *range)
     return range->begin_ns + (int64_t)range->length_ns;
 }
 
-/* The blocks of a lane's ranges. Ranges of a process and of a queue are each one of their own. */
+/* Finds the blocks of a lane. With `single`, for processes and queues, each range is a block. */
 static size_t find_blocks(const struct page_range *ranges, size_t count, bool single,
                           struct block *blocks)
 {
@@ -351,7 +351,7 @@ static size_t find_blocks(const struct page_range *ranges, size_t count, bool si
     return found;
 }
 
-/* The first row from which on as many are free as the block has. */
+/* The first of as many consecutive free rows as the block has. */
 static uint32_t find_row(const int64_t *free_at, const struct block *block)
 {
     uint32_t rows = block->rows < ROWS_MAX ? block->rows : ROWS_MAX;
@@ -457,7 +457,7 @@ static int put_lane(const struct page *page, struct json_doc *doc, const struct 
     return error;
 }
 
-/* Once: depths become rows. */
+/* Call once: converts depths to rows. */
 int page_lanes_finish(struct page_spans *spans)
 {
     struct page_longest *drawn = &spans->drawn;

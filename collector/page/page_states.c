@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What each thread was doing, slot by slot. Where waits were recorded, a thread runs from its first
- * sign of life to its last, but for its waits; else, in the time that its samples stand for. */
+/* The state of each thread by slot. If waits were recorded, a thread runs from its first sign of
+ * life to its last, except in its waits; otherwise in the time covered by its samples. */
 #include "page_states.h"
 
 #include "page_calls.h"
@@ -16,16 +16,16 @@
 enum { OWN_MAX = 256, ROLE_SIZE = 256 };
 
 struct thread_life {
-    int64_t begin_ns, end_ns; /* 0: not seen */
+    int64_t begin_ns, end_ns; /* 0 before the first sample */
 };
 
-/* Of a thread, or of all others of a role: parts of each slot, 1 is all of it for one thread. */
+/* State of a thread, or the sum of other threads of a role: shares of each slot, 1 per thread. */
 struct page_state {
-    uint32_t thread;  /* PAGE_NONE: several */
-    uint32_t threads; /* how many */
+    uint32_t thread;  /* PAGE_NONE for several threads */
+    uint32_t threads; /* number of threads */
     char role[ROLE_SIZE];
     float ready[PAGE_STATE_SLOTS], waiting[PAGE_STATE_SLOTS], running[PAGE_STATE_SLOTS];
-    float weight[PAGE_STATE_SLOTS];  /* of the cause with most of the slot so far */
+    float weight[PAGE_STATE_SLOTS];  /* of the current cause */
     uint8_t cause[PAGE_STATE_SLOTS]; /* 1 + enum wait_reason */
 };
 
@@ -77,7 +77,7 @@ static struct page_state *state_of_role(struct page_states *states, uint32_t thr
     return state;
 }
 
-/* NULL: out of memory. */
+/* Returns NULL if out of memory. */
 static struct page_state *state_of(struct page_states *states, uint32_t thread)
 {
     struct page_state *state = states->by_thread[thread];
@@ -96,7 +96,7 @@ static struct page_state *state_of(struct page_states *states, uint32_t thread)
     return state;
 }
 
-/* Adds `part` of a stretch to the slots that it touches. */
+/* Adds `part` of a stretch to the slots it overlaps. */
 static void add_stretch(const struct page_states *states, float *slots, struct thread_life stretch,
                         double part)
 {
@@ -113,7 +113,7 @@ static void add_stretch(const struct page_states *states, float *slots, struct t
     }
 }
 
-/* The cause of most of the waits in each slot, as far as one can tell without keeping all. */
+/* Estimates the most frequent cause of waits in each slot, without a sum per cause. */
 static void add_cause(const struct page_states *states, struct page_state *state, uint8_t cause,
                       struct thread_life stretch)
 {
@@ -134,7 +134,7 @@ static void add_cause(const struct page_states *states, struct page_state *state
     }
 }
 
-/* Foreign times may be beyond all others. */
+/* Imported times may be extreme. */
 static int64_t later(int64_t time_ns, uint64_t by_ns)
 {
     int64_t sum;
@@ -161,7 +161,7 @@ static void add_wait(const struct page_states *states, struct page_state *state,
     add_stretch(states, state->ready, ready, 1);
 }
 
-/* Of short waits it is not known when in the interval they were. */
+/* Spreads short waits over their interval, as their times are unknown. */
 static void add_short(const struct page_states *states, struct page_state *state,
                       const struct sample *sample, const struct off_share *off)
 {
@@ -205,7 +205,7 @@ struct sink page_states_sink(struct page_states *states)
 
 /* ---- Writing --------------------------------------------------------------------------------- */
 
-/* As the wall time has it (profile/wall_changes.c): main threads live as long as their process. */
+/* As for the wall time (profile/wall_changes.c): main threads live as long as their process. */
 static struct thread_life life_of(const struct page_states *states, uint32_t ordinal)
 {
     const struct trace_thread *thread = trace_thread_get(states->trace, ordinal);
@@ -222,7 +222,7 @@ static struct thread_life life_of(const struct page_states *states, uint32_t ord
     return life;
 }
 
-/* Alive and not waiting. */
+/* Running: alive and not waiting. */
 static void find_running(const struct page_states *states)
 {
     for (uint32_t i = 0; i < states->thread_count; i++)
@@ -267,7 +267,7 @@ static void join(struct page_state *into, const struct page_state *from)
     }
 }
 
-/* Those behind the first ones, by their role. Returns how many are left. */
+/* Joins the threads beyond PAGE_STATES_MAX by role. Returns the number of remaining items. */
 static size_t join_rest(const struct page_states *states)
 {
     struct page_state **items = states->items.items;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* States of threads: whether each ran, was ready or waited, and for which reason, by small slots.
- * Memory: 80 KiB a thread, of which the first ones have their own, the others one for their role.
- * Thread-safety: one thread per page. */
+/* States of threads by small slots: running, ready or waiting, with the cause. Memory: 80 KiB an
+ * entry; the first threads have one each, the others share one per role. Thread-safety: one thread
+ * per page. */
 #ifndef ANNOT_PAGE_STATES_H
 #define ANNOT_PAGE_STATES_H
 
@@ -20,12 +20,12 @@ struct trace;
 struct page_states {
     const struct trace *trace;
     struct page_span span;
-    struct page_state **by_thread; /* NULL: not seen */
+    struct page_state **by_thread; /* NULL before a thread's first sample */
     struct thread_life *lives;     /* by thread */
     uint32_t thread_count;
     VEC(struct page_state *) items;
-    VEC(struct page_state *) roles; /* of the items: those of several threads */
-    size_t shown;                   /* of the items, after finish */
+    VEC(struct page_state *) roles; /* items shared by several threads */
+    size_t shown;                   /* number of items written, set at the end */
     bool off_cpu;
 };
 

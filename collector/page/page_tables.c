@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The tables of the report on the page: all of them, the first rows of each. */
+/* Writes all tables of the report, the first rows of each. */
 #include "page_tables.h"
 
 #include "page_data.h"
@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Rows of a rest are the last ones, and so few. */
+/* Rest rows come last, so few suffice. */
 enum { RESTS_MAX = 4 };
 
 static void put_column(struct json_doc *doc, const struct table_column *column)
@@ -85,7 +85,7 @@ static void put_row(const struct page *page, struct json_doc *doc, const struct 
     json_doc_close(doc);
 }
 
-/* The first ones and the rests. Returns how many are not there. */
+/* Writes the first rows and the rests. Returns the number of omitted rows. */
 static uint64_t put_rows(const struct page *page, struct json_doc *doc, const struct table *table,
                          struct table_row *row)
 {

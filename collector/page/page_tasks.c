@@ -14,7 +14,7 @@
 
 /* ---- Blocks of event loops ------------------------------------------------------------------- */
 
-/* One by one: the table "loop_blocks" of the report has their sums. Of too many, the longest are
+/* Single blocks; the report's table "loop_blocks" has their sums. Beyond the limit, the longest are
  * kept. */
 
 enum block_column { BLOCK_ROW, BLOCK_BEGIN, BLOCK_LENGTH, BLOCK_TIME, BLOCK_OTHERS, BLOCK_THREAD };
@@ -100,14 +100,14 @@ int page_put_loops(struct page *page, struct json_doc *doc)
 
 /* ---- Requests -------------------------------------------------------------------------------- */
 
-/* Their status is a value "status" of the range, given at its begin or at its end. */
+/* The status is a value "status" of the range, given at its begin or end. */
 
-/* A number, or a string with the mark, or none: 0. */
+/* A number, a string with the mark IS_WORD, or 0 if absent. */
 enum { NUMBER_MAX = 1 << 30 };
 
 #define IS_WORD (UINT32_C(1) << 31)
 
-/* As people and OpenTelemetry call it. */
+/* Common key names, including OpenTelemetry's. */
 static bool is_status(const struct trace *trace, const struct arg *value)
 {
     static const char *const keys[] = {"status", "status_code", "http.status_code",
@@ -134,7 +134,7 @@ static uint32_t encode(const struct arg *value)
     }
 }
 
-/* The last one: what is known at the end is right. */
+/* Uses the last one, as the status at the end is final. */
 uint32_t page_status_of(const struct trace *trace, const struct args *values)
 {
     for (uint32_t i = values->count; i-- > 0;)
@@ -153,7 +153,7 @@ static void put_status(const struct page *page, struct json_doc *doc, uint32_t s
         json_doc_uint(doc, NULL, status - 1);
 }
 
-/* No column if no request has one. */
+/* Omits the column if all requests lack a status. */
 static void page_put_statuses(const struct page *page, struct json_doc *doc,
                               const struct page_longest *requests)
 {

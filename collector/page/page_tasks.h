@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Tasks of event loops, blocks of these loops, and requests with their status. Thread-safety: one
- * thread per page. */
+/* Tasks of event loops, blocked times of these loops, and requests with their status.
+ * Thread-safety: one thread per page. */
 #ifndef ANNOT_PAGE_TASKS_H
 #define ANNOT_PAGE_TASKS_H
 
@@ -13,12 +13,13 @@ struct page;
 struct page_spans;
 struct trace;
 
-/* What became of a request: "status" among its values, as a number or a word. */
+/* The status of a request, a number or a word, from the value "status"; 0 if absent. */
 uint32_t page_status_of(const struct trace *trace, const struct args *values);
 
-/* In order of time. */
+/* Sorts tasks and requests by time. */
 int page_tasks_finish(struct page_spans *spans);
-int page_put_tasks(struct page *page, struct json_doc *doc); /* of event loops, and requests */
-int page_put_loops(struct page *page, struct json_doc *doc); /* what blocked event loops */
+int page_put_tasks(struct page *page,
+                   struct json_doc *doc); /* tasks of event loops, and requests */
+int page_put_loops(struct page *page, struct json_doc *doc); /* blocked times of event loops */
 
 #endif
