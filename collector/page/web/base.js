@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* What every part of the page stands on: elements, numbers as the report writes them, colours,
- * canvases, the tip. All files of this folder are joined into one strict function: names at the
- * top of a file are shared by all of them. */
+/* Basics for all parts of the page: elements, numbers in the report's format, colours, canvases,
+ * the tip. All files of this folder are joined into one strict function, so top-level names are
+ * shared. */
 
 const NARROW = '\u202f';
 
 // ---- Elements -----------------------------------------------------------------------------------
 
 /* el('td', {class: 'l', css: {width: '3em'}, on: {click: f}, title: name}, child, [child, ...]).
- * Texts become text nodes, never markup; an attribute that is null or false is left out. */
+ * Texts become text nodes, never markup; attributes that are null or false are omitted. */
 function el(tag, attributes, ...children) {
     return fill_element(document.createElement(tag), attributes, children);
 }
@@ -25,7 +25,7 @@ function fill_element(node, attributes, children) {
     return node;
 }
 
-/* Nested lists; what is null, undefined or false is left out, which append() would write. */
+/* Appends nested lists. Skips null, undefined and false, which append() would write as text. */
 function add_to(node, ...children) {
     for (const child of children.flat(9))
         if (child !== null && child !== undefined && child !== false)
@@ -48,7 +48,7 @@ function set_attribute(node, name, value) {
 
 // ---- Numbers: the digits of collector/base/number.c ---------------------------------------------
 
-/* Like %.*f: to the even digit if the value lies exactly between two. */
+/* Like %.*f: rounds ties to the even digit. */
 function fixed(value, decimals) {
     const scaled = value * 10 ** decimals;
     if (!Number.isInteger(value * 2 ** (decimals + 1)) || scaled % 1 !== 0.5)
@@ -59,7 +59,7 @@ function fixed(value, decimals) {
 
 const TIME_UNITS = [[1e9, 's'], [1e6, 'ms'], [1e3, 'µs'], [1, 'ns']];
 
-/* ["348", "ms"], ["0", ""]: three digits that count, one unit. */
+/* ["348", "ms"], ["0", ""]: three significant digits, one unit. */
 function time_parts(ns) {
     if (!(ns > 0))
         return ['0', ''];
@@ -74,13 +74,13 @@ function time_text(ns) {
     return unit ? digits + NARROW + unit : digits;
 }
 
-/* For columns: the unit in a slot of fixed width, so that digits line up. */
+/* For columns: the unit has a fixed width, so that digits line up. */
 function time_cell(ns) {
     const [digits, unit] = time_parts(ns);
     return [digits, el('span', {class: 'unit'}, unit)];
 }
 
-/* "28 %", "4.6 %", "< 0.1 %", "0 %", "-" of nothing. */
+/* "28 %", "4.6 %", "< 0.1 %", "0 %"; "-" if the whole is 0. */
 function share_text(part, whole = 1) {
     if (!(whole > 0))
         return '-';
@@ -94,7 +94,7 @@ function count_text(count) {
     return String(Math.round(count)).replace(/\B(?=(\d{3})+$)/g, NARROW);
 }
 
-/* "1 task", "2 tasks"; some have a plural of their own. */
+/* "1 task", "2 tasks"; `plural` is for irregular nouns. */
 function counted(count, noun, plural = noun + 's') {
     return count_text(count) + ' ' + (count === 1 ? noun : plural);
 }
@@ -122,7 +122,7 @@ function value_text(value) {
 
 let tones = {};
 
-/* The colour of a token of page.css in the theme at hand, for canvases: tone('own'). */
+/* The colour of a token of page.css in the current theme, for canvases: tone('own'). */
 function tone(name) {
     if (!tones[name])
         tones[name] = getComputedStyle(document.documentElement).getPropertyValue('--' + name)
@@ -134,13 +134,13 @@ const TEXT_FONT = '-apple-system, "Segoe UI", Roboto, "Noto Sans", "Liberation S
     'sans-serif';
 const CODE_FONT = 'ui-monospace, "SF Mono", "Cascadia Mono", "DejaVu Sans Mono", Menlo, monospace';
 
-/* A small square of a colour; the word beside it says the same. */
+/* A small coloured square; the word beside it has the same meaning. */
 function swatch(token, more = '') {
     return el('i', {class: ('sw ' + more + (token === 'ready' ? ' hatch' : '')).trim(),
         css: {'background-color': 'var(--' + token + ')'}});
 }
 
-/* parts: [[token, share], ...] of the width. */
+/* parts: [[token, share of the width], ...]. */
 function mini_bar(parts, width) {
     return el('span', {class: 'minibar', css: width ? {width} : {}}, parts.map(([token, share]) =>
         el('i', {css: {width: 100 * Math.max(0, Math.min(1, share)) + '%',
@@ -158,8 +158,8 @@ const resized = new ResizeObserver((entries) => {
         }
 });
 
-/* A canvas as wide as its place. options: {label, height: number or f(width), class, draw(g, width,
- * height, canvas)}. A view's canvas is forgotten when it leaves the document. */
+/* A canvas as wide as its container. options: {label, height: number or f(width), class, draw(g,
+ * width, height, canvas)}. Canvases of a view are dropped when they leave the document. */
 function canvas_box(options) {
     const canvas = el('canvas', {class: options.class || 'full', role: 'img',
         'aria-label': options.label});
@@ -171,7 +171,7 @@ function canvas_box(options) {
 
 function draw_canvas(canvas) {
     const {height, draw} = canvas.options;
-    const width = canvas.known_width || canvas.clientWidth; // asking makes the browser lay out
+    const width = canvas.known_width || canvas.clientWidth; // clientWidth forces a layout
     if (!width)
         return;
     const tall = typeof height === 'function' ? height(width) : height;
@@ -180,7 +180,7 @@ function draw_canvas(canvas) {
     const g = canvas.getContext('2d');
     if (canvas.width !== size[0] || canvas.height !== size[1]) {
         [canvas.width, canvas.height] = size;
-        g.known_font = null; // the browser has reset it
+        g.known_font = null; // the browser has reset the font
     }
     canvas.known_width = width;
     if (canvas.style.height !== tall + 'px')
@@ -190,7 +190,7 @@ function draw_canvas(canvas) {
     draw(g, width, tall, canvas);
 }
 
-/* Draws it before the next frame, once however often it is asked for. */
+/* Draws the canvas before the next frame, once for any number of calls. */
 function redraw(canvas) {
     if (canvas.asked)
         return;
@@ -215,7 +215,7 @@ function forget_canvas(canvas) {
     resized.unobserve(canvas);
 }
 
-/* As much of the text as fits, with "…"; nothing if not even five letters do. */
+/* Cuts the text to the width and adds "…"; empty if fewer than five letters fit. */
 function fit_label(g, text, width) {
     const short = text.length > 400 ? text.slice(0, 400) : text;
     if (short === text && g.measureText(text).width <= width)
@@ -231,7 +231,7 @@ function fit_label(g, text, width) {
     return low > 4 ? short.slice(0, low) + '…' : '';
 }
 
-/* The same for a font of one width, without asking the browser for it. */
+/* The same for a monospaced font, without measuring. */
 function fit_code(text, width, letter) {
     const room = Math.floor(width / letter);
     if (text.length <= room)
@@ -241,7 +241,7 @@ function fit_code(text, width, letter) {
 
 const plain_letters = /^[\x20-\x7e]*$/;
 
-/* The end of an axis of time, with three to width / 110 ticks. */
+/* The step of a time axis with three to width / 110 ticks. */
 function axis_step(span, width) {
     const ticks = Math.max(2, width / 110);
     for (let exponent = 0; ; exponent++)
@@ -250,7 +250,7 @@ function axis_step(span, width) {
                 return digit * 10 ** exponent;
 }
 
-/* A time on an axis up to `longest`, as exact as its steps. */
+/* A time on an axis up to `longest`, with the precision of its steps. */
 function axis_label(ns, step, longest) {
     if (ns === 0)
         return '0';
@@ -259,7 +259,7 @@ function axis_label(ns, step, longest) {
     return (ns / size).toFixed(Math.min(9, decimals)) + NARROW + unit;
 }
 
-/* A line at height y from x on, with times of [from, to] below it. */
+/* A line at height y from x, with times of [from, to] below it. */
 function draw_axis(g, place, from, to) {
     const {x, y, width} = place;
     const step = axis_step(to - from, width);
@@ -282,7 +282,7 @@ function draw_axis(g, place, from, to) {
 
 const tip = el('div', {class: 'tip', role: 'status', hidden: true});
 
-/* At the pointer; at a place {clientX, clientY} for keys. */
+/* Shows the tip at the pointer, or for keys at {clientX, clientY}. */
 function show_tip(at, ...children) {
     tip.replaceChildren(...children.flat(9).filter((one) => one !== null && one !== false));
     tip.hidden = false;
@@ -299,7 +299,7 @@ function hide_tip() {
         tip.hidden = true;
 }
 
-/* A foreign name for a tip: a page is no place for all of 10,000 characters. */
+/* Cuts a name from the recording for a tip; names can have 10,000 characters. */
 function cut_name(text, most = 200) {
     return text.length > most ? text.slice(0, most - 1) + '…' : text;
 }

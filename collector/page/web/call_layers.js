@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The layers of a call graph: callers above, what calls in a circle broken up, few crossings. */
+/* Layered layout of a call graph: callers above, cycles broken, few crossings. */
 
 const SWEEPS = 24;
 
-/* edges: [{from, to, ns}] of nodes that are objects. Gives each node `layer` and `x`, and returns
- * {layers, edges}: an edge has `points`, nodes and bends from top to bottom, and `back` if it is
- * drawn against its direction. size(node) is its width; gap the space between two. */
+/* edges: [{from, to, ns}] of node objects. Sets `layer` and `x` of each node and returns {layers,
+ * edges}. An edge gets `points`, nodes and bends from top to bottom, and `back` if it is drawn
+ * against its direction. size(node) is its width; gap the space between two nodes. */
 function layer_graph(nodes, edges, size, gap) {
     break_circles(nodes, edges);
     set_layers(nodes, edges);
@@ -21,7 +21,7 @@ function layer_graph(nodes, edges, size, gap) {
     return {layers, edges};
 }
 
-/* An edge to a node that is still being gone through closes a circle. */
+/* An edge to a node still being visited closes a cycle. */
 function break_circles(nodes, edges) {
     const out = new Map(nodes.map((node) => [node, []]));
     for (const edge of [...edges].sort((a, b) => b.ns - a.ns))
@@ -44,7 +44,7 @@ function break_circles(nodes, edges) {
 const upper_of = (edge) => edge.back ? edge.to : edge.from;
 const lower_of = (edge) => edge.back ? edge.from : edge.to;
 
-/* As high as callers permit, then as low as callees do, so that edges are short. */
+/* As high as callers permit, then as low as callees permit, to shorten edges. */
 function set_layers(nodes, edges) {
     for (const node of nodes)
         node.layer = 0;
@@ -88,7 +88,7 @@ function join_neighbours(edges) {
         }
 }
 
-/* The mean of what f says of neighbours, each as heavy as its edge. */
+/* The mean of f over the neighbours, weighted by their edges. */
 function mean_of(near, f) {
     let sum = 0, weight = 0;
     for (const {node, ns} of near) {
@@ -114,7 +114,8 @@ function sort_layers(layers, downward) {
     }
 }
 
-/* Side by side, then each towards the middle of its neighbours as far as there is room. */
+/* Places nodes side by side, then moves each towards the middle of its neighbours if there is
+ * room. */
 function place_layers(layers, size, gap) {
     for (const layer of layers) {
         let x = 0;

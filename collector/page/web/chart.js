@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Charts over time that several views share: dots by how long something took, and the tail of a
- * distribution. Lengths have a logarithmic scale. */
+/* Time charts shared by several views: dots by duration, and the tail of a distribution. Durations
+ * have a logarithmic scale. */
 
-const DOTS_ROUND = 4000; // beyond that, squares: they take a tenth of the time
+const DOTS_ROUND = 4000; // beyond that, squares: they draw ten times faster
 
 /* Whole decades around the values, in nanoseconds. */
 function decades_of(values) {
@@ -15,7 +15,7 @@ function decades_of(values) {
     return {first, last: Math.max(first + 1, Math.ceil(Math.log10(Math.max(high, 1000))))};
 }
 
-/* {x, y, width, height, from, to, decades}: where, of which time, of which lengths. */
+/* place: {x, y, width, height, from, to, decades}: rectangle, time window, range of durations. */
 const dot_x = (place, time) => place.x + (time - place.from) / (place.to - place.from) *
     place.width;
 const dot_y = (place, ns) => place.y + place.height * (1 - (Math.log10(Math.max(1, ns)) -
@@ -35,7 +35,7 @@ function draw_decades(g, place) {
     }
 }
 
-/* dots: [{time, ns, token}]; the tokens of a few colours. */
+/* dots: [{time, ns, token}], with few different tokens. */
 function draw_dots(g, place, dots) {
     const round = dots.length <= DOTS_ROUND;
     g.save();
@@ -63,7 +63,7 @@ function add_dot(g, x, y, round) {
     g.arc(x, y, 2.4, 0, 2 * Math.PI);
 }
 
-/* The dot within seven pixels of a place, the nearest, or null. */
+/* The nearest dot within seven pixels of a point, or null. */
 function dot_near(place, dots, x, y) {
     let best = null, nearest = 49;
     for (const dot of dots) {
@@ -77,7 +77,7 @@ function dot_near(place, dots, x, y) {
     return best;
 }
 
-/* Tips of a canvas: what(x, y) makes what it says, or null. */
+/* Tips of a canvas: what(x, y) returns {tip, ...} or null. */
 function chart_pointer(canvas, what, choose) {
     const at = (event) => {
         const box = canvas.getBoundingClientRect();
@@ -103,12 +103,12 @@ function chart_pointer(canvas, what, choose) {
 
 const to_timeline = (begin, length) => go({view: 'timeline', at: window_around(begin, length)});
 
-/* The stretch that is looked at, in nanoseconds. */
+/* The selected stretch, in nanoseconds. */
 const seen_stretch = () => ({from: slot_ns(state.from), to: slot_ns(state.to)});
 
 // ---- Percentiles --------------------------------------------------------------------------------
 
-/* The value that a share of them does not exceed; `sorted` ascending, not empty. */
+/* The value not exceeded by a share of the values; `sorted` is ascending and not empty. */
 function quantile(sorted, share) {
     return sorted[Math.max(0, Math.min(sorted.length - 1, Math.ceil(share * sorted.length) - 1))];
 }
@@ -124,8 +124,8 @@ function quantiles_of(values) {
 
 const TAIL_SHARES = [[0, 'least'], [0.5, 'p50'], [0.9, 'p90'], [0.99, 'p99'], [0.999, 'p99.9']];
 
-/* Curves of percentiles: lines: [{sorted, token, name}]. Each nine takes the same width, so that
- * the tail, which users notice, is not at the edge. */
+/* Percentile curves: lines: [{sorted, token, name}]. Each nine has the same width, which keeps the
+ * tail off the edge. */
 function draw_tail(g, width, height, lines) {
     const most = Math.max(...lines.map((line) => line.sorted.length));
     const nines = Math.min(3, Math.max(1, Math.log10(most)));

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* The data of the page: decoded once, with the indexes that all views use. */
+/* The data of the page, decoded once, with the indexes used by all views. */
 
-let data = null; // see docs: one object, columns of equal length
+let data = null; // see docs/page-data.md: one object, with columns of equal length
 let functions = []; // {index, name, file, line, owner: of OWNERS, module, python, mine, place}
 let node_count = 0;
 let node_parent = null, node_function = null, node_line = null, node_own = null; // typed arrays
-let path_text = []; // "process_file/file/parse" of each path of ranges
+let path_text = []; // by path of ranges: "process_file/file/parse"
 
-/* By owner: the token of its colour, that of letters on it, and its word. */
+/* By owner: tokens of its colour and of letters on it, and its name. */
 const OWNERS = [
     ['own', 'your code'], ['lib', 'libraries'], ['interp', 'interpreter'],
     ['native', 'native code'], ['kernel', 'kernel'], ['gc', 'garbage collector'], ['role', ''],
@@ -37,7 +37,7 @@ function bytes_of(base64) {
     return Uint8Array.from(atob(base64 || ''), (letter) => letter.charCodeAt(0));
 }
 
-/* Parts that a page of less than all has not. */
+/* Defaults for parts that a partial page lacks. */
 const ABSENT = {tables: [], states: {slots: 1, threads: []}, lanes: [], range_stats: [],
     range_slots: 0, pools: [], tasks: {name_of: [], begin: []}, requests: {name_of: [], begin: []},
     loop_blocks: {begin: []}, counters: [], sources: [], trust: [],
@@ -71,25 +71,25 @@ function make_function([name, file, line, owner, module, kind, word, mine], inde
         place: line > 0 ? file + ':' + line : file || module};
 }
 
-/* Without the number that Python gives a thread whose name it makes of its function's. */
+/* Removes the number from Python's default thread names. */
 function thread_title(name) {
     return name.replace(/Thread-\d+ \((.*)\)$/, '$1');
 }
 
-/* With how many threads there are of it: "worker × 4". */
+/* A role with the number of its threads: "worker × 4". */
 function role_name(name) {
     const count = data.threads.filter((thread) => thread.role === name).length;
     return thread_title(name) + (count > 1 ? ` × ${count_text(count)}` : '');
 }
 
-/* Without the domain of what observes Python. */
+/* Removes the domain of the Python observers. */
 function range_title(name) {
     return name.replace(/(^|\/|: )python:/g, '$1');
 }
 
 let name_set = null;
 
-/* The name of the range that a path ends with: names may have a "/" of their own. */
+/* The name of the innermost range of a path. Names may contain "/". */
 function last_name(path) {
     name_set = name_set || new Set(data.names);
     for (let at = 0; at >= 0; at = path.indexOf('/', at) + 1 || -1)
@@ -109,7 +109,7 @@ function index_paths() {
 
 let cause_tokens = []; // by cause
 let ready_cause = -1;
-/* {thread, or -1 for `threads` of them of one role; running, ready, waiting, cause: a byte a slot
+/* {thread, or -1 for `threads` threads of a role; running, ready, waiting, cause: a byte per slot
  * of data.states.slots} */
 let states = [];
 let state_of_thread = new Map();
@@ -118,7 +118,7 @@ function cause_text(cause) {
     return cause === ready_cause ? 'ready, no processor' : data.causes[cause] || 'unknown';
 }
 
-/* The function's name with its colour by owner, for tables. */
+/* The function's name in its owner's colour, for tables. */
 function name_el(one) {
     const kind = one.owner === OWNER_OWN ? 'own' : one.owner === 1 ? '' : 'dim';
     return el('code', {class: kind, dir: 'auto', title: cut_name(one.name, 1000)},
@@ -129,7 +129,7 @@ function place_of(one, line) {
     return line > 0 ? one.file + ':' + line : one.place;
 }
 
-/* A function without its line: where a click on its place leads. */
+/* The index of a function's source, which its location links to, or -1. */
 function source_of(one) {
     return data.sources.findIndex((source) => source.file === one.file);
 }
@@ -139,7 +139,7 @@ function process_name(index) {
     return process ? process.name : '';
 }
 
-/* Short for people: the process alone for its main thread if it has one only. */
+/* A short name: only the process, for the main thread of a single-threaded process. */
 function thread_name(index) {
     const thread = data.threads[index];
     const process = process_name(thread.process);
@@ -157,7 +157,7 @@ function table_of(name) {
     return data.tables.find((table) => table.name === name) || null;
 }
 
-/* A row of a table as an object by the names of its columns, with `role` and so on. */
+/* A table row as an object with column names as keys, plus `role` etc. */
 function row_object(table, row) {
     const object = {role: row.role || 'plain', few: row.few, rest: row.rest,
         observed: row.observed};
@@ -173,8 +173,8 @@ function table_rows(name) {
     return table ? table.rows.map((row) => row_object(table, row)) : [];
 }
 
-/* Mean shares of running and of ready in [from, to) of the slots, 0 to 1, of a thread, or of an
- * entry of `states`. */
+/* Mean shares of running and ready, 0 to 1, in slots [from, to) of a thread or an entry of
+ * `states`. */
 function state_share(thread, from, to) {
     const entry = typeof thread === 'object' ? thread : state_of_thread.get(thread);
     if (!entry)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The strip of time that stays in sight: how many threads run and are ready, and the stretch that
- * all views are filtered by. */
+/* The time strip at the top: the number of running and ready threads over time, and the stretch by
+ * which all views are filtered. */
 
-/* The timeline has an axis of its own: there the strip is a low one without. */
+/* The timeline has its own axis, so there the strip is low and has no axis. */
 const STRIP_HEIGHT = 74, STRIP_AXIS = 18, STRIP_TOP = 5, STRIP_LOW = 24;
 const is_low_strip = () => state.view === 'timeline';
 
@@ -16,15 +16,15 @@ function make_dock() {
     boxes.strip.setAttribute('aria-valuemin', '0');
     boxes.strip.setAttribute('aria-valuemax', String(data.slots));
     follow_brush(boxes.strip);
-    if (data.gpu || !was_sampled()) // sums by who launched it have no place in time
+    if (data.gpu || !was_sampled()) // GPU sums by launcher have no times
         return el('div', {class: 'docked'}, el('div', {class: 'dockline'}, boxes.filter));
     return el('div', {class: 'docked'}, el('div', {class: 'dockline'}, boxes.dock_head,
         boxes.filter), boxes.strip);
 }
 
-const MENU_MOST = 200; // entries of a kind
+const MENU_MOST = 200; // entries per kind
 
-/* Processes, threads, ranges and tasks, one of each at a time. */
+/* A menu of processes, threads, ranges and tasks; one of each can be chosen. */
 function make_filter_menu() {
     const groups = filter_choices().map(([field, label, choices]) => choices.length < 2 ? null
         : el('optgroup', {label}, choices.slice(0, MENU_MOST).map(([value, text]) =>
@@ -42,7 +42,7 @@ function make_filter_menu() {
         el('option', {value: ''}, 'Filter …'), groups);
 }
 
-/* [field, label, [[value, text], ...]], the busiest first. */
+/* [field, label, [[value, text], ...]], busiest first. */
 function filter_choices() {
     const times = new Map();
     data.threads.forEach((thread) => times.set(thread.process,
@@ -56,13 +56,13 @@ function filter_choices() {
         ['task', 'Tasks', task_functions().map((name) => [name, name])]];
 }
 
-/* Of those that samples lie in, each once. */
+/* Names of ranges that contain samples, without duplicates. */
 function range_names() {
     return [...new Set(data.paths.name.filter((name) => name >= 0)
         .map((name) => data.names[name]))];
 }
 
-/* Functions that tasks run, of pools and of asyncio. */
+/* Functions run by tasks of pools and of asyncio. */
 function task_functions() {
     const names = new Set([...data.pools.map((pool) => pool.function),
         ...data.tasks.name_of.map((name) => data.names[name])]);
@@ -71,7 +71,7 @@ function task_functions() {
 
 // ---- The curve ----------------------------------------------------------------------------------
 
-let strip_curve = null; // {width, running, ready}: sums over the threads, by pixel
+let strip_curve = null; // {width, running, ready}: sums over the threads by pixel
 
 function make_curve(width) {
     const key = [width, state.thread, state.process].join();
@@ -90,7 +90,7 @@ function make_curve(width) {
     return strip_curve;
 }
 
-/* Threads of a role together have no thread or process to be chosen by. */
+/* Entries of a role have no thread or process, so such filters exclude them. */
 function passing_states() {
     const shown = passing_threads();
     const any = state.thread < 0 && state.process < 0;
@@ -207,7 +207,7 @@ function show_moment(event, slot) {
     show_tip(event, lines);
 }
 
-/* Arrows move the stretch by a slot, with Shift they make it longer or shorter. */
+/* Arrow keys move the stretch by a slot; with Shift they resize it. */
 function strip_key(event) {
     const way = {ArrowLeft: -1, ArrowRight: 1}[event.key];
     if (!way)
@@ -221,7 +221,7 @@ function strip_key(event) {
     go({from, to: from + longer});
 }
 
-// ---- What it says -------------------------------------------------------------------------------
+// ---- Head of the dock ---------------------------------------------------------------------------
 
 function chip(text, changes) {
     return el('button', {type: 'button', class: 'chip', title: 'Remove this filter',

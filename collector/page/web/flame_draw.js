@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Boxes of a tree of stacks in a canvas: layout, painting, pointer and keys. */
+/* Boxes of a stack tree in a canvas: layout, painting, pointer and keys. */
 
 const ROW_HEIGHT = 21;
 const ROWS_MOST = 80;
-const BOX_LEAST = 0.6; // narrower boxes are not drawn, nor what they call
-const DEPTH_LEAST = 9; // so wide must a box be for its row to count for the height
+const BOX_LEAST = 0.6; // narrower boxes and their callees are not drawn
+const DEPTH_LEAST = 9; // least width of a box that counts for the graph's height
 
-/* Boxes of `top` and all below it in a width: [{item, x, width, row}], callers of `top` first, each
- * as wide as everything. */
+/* Lays out `top` and its descendants in a width: [{item, x, width, row}], preceded by callers of
+ * `top` at full width. */
 function lay_out(top, width, with_callers) {
     const boxes = [];
     const callers = with_callers ? callers_of(top) : [];
@@ -39,9 +39,9 @@ function item_colors(item) {
     return [tone(token), tone(ink)];
 }
 
-let code_letter = 0; // the width of one in the font of the boxes
+let code_letter = 0; // width of a letter in the boxes' font
 
-/* Setting a font makes the browser compute styles: once for a canvas. */
+/* Setting a font makes the browser compute styles, so it is set once per canvas. */
 function box_font(g) {
     if (g.known_font !== CODE_FONT) {
         g.font = '12px ' + CODE_FONT;
@@ -51,7 +51,7 @@ function box_font(g) {
     code_letter = code_letter || g.measureText('0').width;
 }
 
-/* A graph: {layout, upward, whole, matches, hover, selected, unit}. */
+/* graph: {layout, upward, whole, matches, hover, selected, unit}. */
 function paint_boxes(g, graph) {
     box_font(g);
     for (const box of graph.layout.boxes)
@@ -85,7 +85,7 @@ function paint_box(g, graph, box) {
     paint_label(g, graph, box, y);
 }
 
-/* A module's own code by its file; the root by what its tree says. */
+/* The text of an item: a module's own code shows its file, the root its root_text. */
 function label_of(item) {
     if (!item.up && item.root_text !== undefined)
         return item.root_text;
@@ -111,7 +111,7 @@ function paint_label(g, graph, box, y) {
         g.fillText(more, x + width - 8 - more.length * code_letter, middle);
 }
 
-/* Found itself, or called by what was found. */
+/* True if the item or one of its callers matches. */
 function in_match_or_below(graph, item) {
     if (item.cause >= 0)
         return in_match_or_below(graph, item.up);
@@ -136,7 +136,8 @@ function outline_box(g, graph, item) {
 // ---- One canvas ---------------------------------------------------------------------------------
 
 /* options: {tree, top, whole, callers: draw those of `top` too, upward, matches, label,
- * choose(item), tip(item)}. The canvas has `graph`; changing graph.top and redraw() zooms. */
+ * choose(item), tip(item)}. Sets `graph` of the canvas; to zoom, change graph.top and call
+ * redraw(). */
 function flame_canvas(options) {
     const graph = {...options, hover: null, selected: null, layout: {boxes: [], rows: 1}, rows: 1};
     const canvas = canvas_box({label: options.label,
@@ -146,7 +147,7 @@ function flame_canvas(options) {
                 [graph.laid, graph.width] = [graph.top, width];
                 graph.rows = Math.max(graph.rows, graph.layout.rows);
             }
-            return graph.rows * ROW_HEIGHT; // what stands below must not jump
+            return graph.rows * ROW_HEIGHT; // never shrinks, so that content below does not jump
         },
         draw: (g) => paint_boxes(g, graph)});
     canvas.graph = graph;
@@ -204,7 +205,7 @@ function select_item(canvas, graph, item) {
     return undefined;
 }
 
-/* Down is to what it calls, up to its caller, to the sides to others that the caller calls. */
+/* Down selects a callee, up the caller, left and right other callees of the caller. */
 function graph_key(event, canvas, graph) {
     const drawn = (item) => graph.layout.boxes.some((box) => box.item === item);
     const here = graph.selected && drawn(graph.selected) ? graph.selected : null;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* The page around the views: head, headline, wall bar, diagnosis, tabs, keys, theme, search. */
 
-const boxes = {}; // parts that are made once
+const boxes = {}; // parts made once
 
 // ---- Headline and wall bar ----------------------------------------------------------------------
 
 const WALL_TOKENS = {ready: 'ready', short: 'w-other', other: 'w-other'};
 
 const WALL_ORDER = ['running', 'ready', 'waiting', 'short', 'other'];
-const WALL_LEAST = 0.001; // of the whole: smaller parts are one
+const WALL_LEAST = 0.001; // of the whole: smaller parts are joined
 
-/* The parts of the wall bar: [{token, text, ns}], the largest of a state first. */
+/* The parts of the wall bar: [{token, text, ns}], ordered by state, then by size. */
 function wall_parts() {
     const whole = data.wall.reduce((sum, part) => sum + part.ns, 0);
     const large = data.wall.filter((part) => part.ns >= WALL_LEAST * whole);
@@ -51,20 +51,20 @@ function bar_legend(parts, whole) {
         el('span', {class: 'dim'}, time_text(part.ns)))));
 }
 
-/* A bar of parts of a whole, with its legend. */
+/* A stacked bar with its legend. */
 function share_bar(parts, whole, label) {
     return [el('div', {class: 'bar', role: 'img', 'aria-label': label + ': ' + parts.map((part) =>
         cut_name(part.text, 60) + ' ' + share_text(part.ns, whole)).join(', ')},
     parts.map((part) => bar_part(part, whole))), bar_legend(parts, whole)];
 }
 
-/* "Hottest: render (io_bound.py:17)" with its numbers in bold. */
+/* "Hottest: render (io_bound.py:17)" with numbers in bold. */
 function with_numbers(text) {
     return text.split(/(<?\d[\d.,]*\s(?:%|s|ms|us|µs|ns)(?!\w))/).map((part, index) =>
         index % 2 ? el('b', {}, part.replace(/\s/g, NARROW).replace('us', 'µs')) : part);
 }
 
-/* The first sentence is the title; what else the report says first stands below it. */
+/* The first sentence of the headline is the title; the others stand below it. */
 function make_hero(title) {
     const [first, ...more] = data.headline.join(' ').split(/(?<=[.!?])\s+(?=[A-Z0-9])/);
     title.replaceChildren(cut_name(first || data.title, 400)
@@ -91,7 +91,7 @@ function make_cards() {
         findings.map(make_card));
 }
 
-/* "of the wall time sleeps in call_api ...": the share is said above it. */
+/* "of the wall time sleeps in call_api ...": the share is shown above the text. */
 function make_card(finding) {
     const share = finding.whole > 0 ? finding.cost / finding.whole : finding.share;
     const whole = /^(of (?:the |all )?[\w ]*?time|of [\w ]+?)\s(.*)$/s.exec(finding.finding) ||
@@ -146,14 +146,15 @@ function search_input(event) {
 
 let views_shown = null;
 
-/* Those that have data: that does not change, and looking at the tables takes as long as a step of
- * a zoom. */
+/* Views that have data. Cached, as it does not change and checking the tables takes as long as a
+ * step of a zoom. */
 function shown_views() {
     views_shown = views_shown || views.filter((view) => view.has());
     return views_shown;
 }
 
-/* Links, so that a tab can be opened beside this one. The filters go along, not the zoom. */
+/* Tabs are links, so that they can be opened in a new browser tab. They keep the filters, not the
+ * zoom. */
 function fill_tabs() {
     boxes.tabs.replaceChildren(...shown_views().map((view, index) => el('a', {
         href: address({view: view.key, zoom: -1}), title: view.question + (index < 9
@@ -241,7 +242,7 @@ function page_key(event) {
 
 // ---- Drawing ------------------------------------------------------------------------------------
 
-/* changes: what go() was given; null: anything. */
+/* changes: the argument of go(), or null for a full redraw. */
 function render(changes = null) {
     hide_tip();
     const view = shown_views().find((one) => one.key === state.view) || shown_views()[0];
@@ -266,7 +267,7 @@ function render(changes = null) {
     redraw_all();
 }
 
-/* What had the focus in the view that is made anew: its place among its kind. */
+/* The focused element of a view to be redrawn, as its index among elements of its kind. */
 function focus_mark() {
     const node = document.activeElement;
     if (!node || !boxes.view.contains(node) || node === boxes.view)
@@ -302,7 +303,7 @@ function make_colophon() {
             .join(' · ')));
 }
 
-/* The last file of the script calls it. What the file says without a script stays if it fails. */
+/* Called by the last script file. If it fails, the static content of the page remains. */
 async function start_page() {
     try {
         await open_page();
@@ -339,7 +340,7 @@ async function open_page() {
     document.documentElement.dataset.ready = '1';
 }
 
-/* Paper is white, for canvases too. */
+/* Prints use the light theme, in canvases too. */
 function print_theme(printing) {
     if (printing)
         document.documentElement.dataset.theme = 'light';

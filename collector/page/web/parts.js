@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Parts that several views are made of: heads, switches, tables, histograms, notes. */
+/* Parts shared by views: heads, switches, tables, histograms, notes. */
 
-/* The head of a view or a section: what it is, a sentence, at the right what can be switched. */
+/* The head of a view or section: title, sentence, and controls at the right. */
 function view_head(title, sentence, ...controls) {
     return el('div', {class: 'viewhead'}, el('h2', {}, title),
         sentence ? el('p', {class: 'sub'}, sentence) : null,
         el('span', {class: 'space'}), controls);
 }
 
-/* Buttons of which one is on: seg('time', 'What is shown', [['cpu', 'CPU'], ['wall', 'wall']]). */
+/* A group of buttons with one pressed: seg('time', 'What is shown', [['cpu', 'CPU'], ['wall',
+ * 'wall']]). */
 function seg(field, label, choices) {
     return el('span', {class: 'seg', role: 'group', 'aria-label': label},
         choices.map(([value, text, title]) => el('button', {type: 'button', title,
@@ -33,7 +34,7 @@ function tool_button(text, title, click) {
 }
 
 /* columns: [[title, class, width], ...]; rows: elements of table_row(); rest: cells of the last
- * row, which tells what the others have not. */
+ * row, for the remainder. */
 function simple_table(columns, rows, rest) {
     return el('table', {class: 'fixed'},
         el('colgroup', {}, columns.map(([, , width]) => el('col', {css: width ? {width} : {}}))),
@@ -43,7 +44,7 @@ function simple_table(columns, rows, rest) {
         el('tbody', {}, rows, rest ? el('tr', {class: 'rest'}, rest) : null));
 }
 
-/* choose: what a click or Enter does; on: whether it is chosen. */
+/* choose: called by click or Enter; on: the row is chosen. */
 function table_row(cells, choose, on, title) {
     if (!choose)
         return el('tr', {title}, cells);
@@ -63,7 +64,7 @@ const left_cell = (...children) => el('td', {class: 'l'}, children);
 
 const PLACE_MOST = 20;
 
-/* The end of a long path says more than its begin: the line, then the file. */
+/* Shortens a long path at its begin, as file and line are at its end. */
 function short_place(text) {
     if (text.length <= PLACE_MOST)
         return text;
@@ -71,7 +72,7 @@ function short_place(text) {
     return slash >= 0 ? '…' + text.slice(slash) : cut_name(text, 80);
 }
 
-/* Where a function is: a link to its source if the recording has it. */
+/* The location of a function, a link to its source if that was recorded. */
 function place_cell(one, line) {
     const text = place_of(one, line);
     const source = source_of(one);
@@ -87,7 +88,7 @@ function notes(...parts) {
 
 const legend_entry = (token, ...text) => el('span', {class: 'key'}, swatch(token), text.flat());
 
-/* 32 bins, four a decade from 1 us on; the height by the square root. */
+/* 32 bins, four per decade from 1 us; heights on a square root scale. */
 function histogram(bins, width, height = 20) {
     const most = Math.max(1, ...bins);
     const step = width / bins.length;
@@ -107,7 +108,7 @@ function histogram(bins, width, height = 20) {
 const FILTER_WORDS = {stretch: 'a stretch of time', process: 'a process', thread: 'a thread',
     range: 'a range', task: 'a task'};
 
-/* A sentence if any of these filters is set, which the numbers here do not heed. */
+/* A note if any of these filters is set but ignored by the numbers here. */
 function ignored_filters(...names) {
     const set = names.filter((name) => state[name] !== '' && state[name] !== -1)
         .map((name) => FILTER_WORDS[name]);
@@ -118,7 +119,7 @@ function ignored_filters(...names) {
     return el('p', {class: 'sub note ignored'}, `Numbers here are not filtered by ${list}.`);
 }
 
-/* A sentence instead of a view that has nothing under these filters. */
+/* A sentence for a view that is empty under these filters. */
 function nothing_here(text) {
     return el('p', {class: 'nothing'}, text, ' ', is_filtered()
         ? el('button', {type: 'button', class: 'link', on: {click: clear_filters}},

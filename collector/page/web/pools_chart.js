@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The chart of a pool: what each worker ran over time, and below how long each task ran. */
+/* The chart of a pool: tasks of each worker over time, and below each task's run time. */
 
 const WORKER_TOKENS = ['run1', 'own'];
 
-/* Tasks as objects, with what the columns of a pool say of each. */
+/* Converts the columns of a pool's tasks to objects. */
 function pool_tasks(pool) {
     if (!pool.list) {
         const {tasks} = pool;
@@ -22,20 +22,20 @@ function pool_tasks(pool) {
     return pool.list;
 }
 
-/* Those that begin in the stretch that is looked at. */
+/* Tasks that begin in the selected stretch. */
 function tasks_in_stretch(pool) {
     const {from, to} = seen_stretch();
     return pool_tasks(pool).filter((task) => task.begin >= from && task.begin < to);
 }
 
-/* Of them those on the thread or in the process that is looked at. */
+/* Those of them on the selected thread or process. */
 function seen_tasks(pool) {
     return tasks_in_stretch(pool).filter((task) => (state.thread < 0 ||
         task.worker === state.thread) && (state.process < 0 ||
         data.threads[task.worker] && data.threads[task.worker].process === state.process));
 }
 
-/* What is looked at; without a stretch the time in which the pool has tasks. */
+/* The selected stretch, else the time in which the pool has tasks. */
 function pool_stretch(pool) {
     const tasks = pool_tasks(pool);
     if (state.stretch || !tasks.length)
@@ -92,7 +92,7 @@ function draw_workers(g, pool, place, size) {
     });
 }
 
-/* Neighbours in turn light and dark; those narrower than a pixel become one. */
+/* Draws neighbours alternately light and dark, and joins those narrower than a pixel. */
 function draw_tasks(g, tasks, place, {y, height}) {
     const x_of = (time) => Math.max(place.x, Math.min(place.x + place.width,
         dot_x(place, time)));

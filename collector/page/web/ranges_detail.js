@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One range at length: how long it took, when, and its outliers. */
+/* Details of one range: distribution of durations, times, outliers. */
 
 const DECADES = ['1 µs', '10 µs', '100 µs', '1 ms', '10 ms', '100 ms', '1 s', '10 s', '100 s']
     .map((text) => text.replace(' ', NARROW));
@@ -41,7 +41,7 @@ function range_facts(row) {
         .filter(([, text]) => text !== null);
 }
 
-/* The place of a length among the bins: 0 is 1 us, four are a decade. */
+/* The position of a duration in units of bins: 0 is 1 us, a decade is 4. */
 const bin_of = (ns) => 4 * Math.log10(Math.max(1000, ns) / 1000);
 
 function draw_histogram(g, width, height, row) {
@@ -73,7 +73,7 @@ function draw_histogram(g, width, height, row) {
     draw_quantiles(g, row, {first, step, bottom, width});
 }
 
-/* Lines at p50, p90 and p99; a label that would lie on another goes below it. */
+/* Lines at p50, p90 and p99. A label that would overlap another goes below it. */
 function draw_quantiles(g, row, {first, step, bottom, width}) {
     let free = -1;
     for (const [name, ns] of [['p50', row.p50_ns], ['p90', row.p90_ns], ['p99', row.p99_ns]]) {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The tree of stacks as people look at it: under the filters, with frames folded. A tree is made of
- * items {one: a function, id: a node, self, total, kids: largest first, up, cause, lines}. */
+/* The displayed stack tree, filtered and with frames folded. Its items are {one: a function, id: a
+ * node, self, total, kids: largest first, up, cause, lines}. */
 
-/* Native functions that only pass a call on: the next one says more. As in chosen_frames.c. */
+/* Native functions that only forward calls; the next one is more informative. As in
+ * chosen_frames.c. */
 const GLUE = new RegExp('^(_?PyObject_(Vectorcall|Call|FastCall|MakeTpCall|CallOneArg)|_PyEval_|' +
     'PyEval_|_PyFunction_|cfunction_|method_vectorcall|vectorcall_|slot_tp_|type_call|' +
     'object_vacall|_PyObject_(FastCall|Call|MakeTpCall|Vectorcall)|call_recorded|observed_call|' +
@@ -74,8 +75,8 @@ function add_wait_item(root, place, wait, options) {
     add_self(leaf, wait.ns);
 }
 
-/* {run, wait}: functions of a node that give the item that its time is added to, with the callers
- * made. A wait stands right below the Python function: how the kernel was entered says nothing. */
+/* {run, wait}: functions that map a node to the item for its time, making the callers. A wait is
+ * put directly below the Python function, as the entry to the kernel is irrelevant. */
 function make_places(root, options) {
     const known = new Array(node_count).fill(null);
     known[0] = root;
@@ -97,7 +98,7 @@ function make_places(root, options) {
     return {run: (node) => place_leaf(node, upper), wait: (node) => upper(python_above(node))};
 }
 
-/* The innermost function on the stack that is shown by itself. */
+/* The innermost function of the stack shown as its own item. */
 function python_above(node) {
     let at = node;
     while (in_python(node) && at > 0 && is_native(at))
@@ -128,7 +129,7 @@ function is_folded(node, options) {
 
 let python_stacks = null; // by node: see in_python()
 
-/* Native code of a stack that runs Python: above, between or below its functions. */
+/* True for native code on a stack that runs Python: above, between or below its functions. */
 function in_python(node) {
     if (!python_stacks)
         python_stacks = find_python_stacks();
@@ -147,8 +148,8 @@ function find_python_stacks() {
     return found;
 }
 
-/* A native leaf below the last Python function: one item per owner of what ran, named by the
- * outermost function of that owner, which is what Python called. So an owner's area is its time. */
+/* Native leaves below the last Python function become one item per owner, named by that owner's
+ * outermost function, the one called by Python. So an owner's area equals its time. */
 function place_leaf(node, upper) {
     const owner = functions[node_function[node]].owner;
     if (owner === OWNER_OWN || owner === OWNER_ROLE || !in_python(node))
@@ -179,7 +180,7 @@ function finish_item(item, depth) {
         finish_item(kid, depth + 1);
 }
 
-/* The item of a tree that is drawn for a node, or null. */
+/* The drawn item for a node, or null. */
 function find_item(tree, id) {
     if (!tree.by_id) {
         tree.by_id = new Map();
@@ -195,7 +196,7 @@ function add_ids(item, by_id) {
         add_ids(kid, by_id);
 }
 
-/* Each item with what it is in: callers outermost first. */
+/* The item's callers, outermost first. */
 function callers_of(item) {
     const callers = [];
     for (let up = item.up; up; up = up.up)
@@ -205,7 +206,8 @@ function callers_of(item) {
 
 // ---- Search -------------------------------------------------------------------------------------
 
-/* f(function) -> whether it is searched for: a part of its name or file, without case. */
+/* Returns f(function): true if its name or location contains the query, ignoring case. Null without
+ * a query. */
 function matcher(query = state.query) {
     const wanted = query.trim().toLowerCase();
     if (!wanted)
@@ -222,7 +224,7 @@ function matcher(query = state.query) {
     };
 }
 
-/* Time of stacks that have a match, each stack counted once. */
+/* Time of stacks with a match, each counted once. */
 function matched_ns(item, matches) {
     if (matches(item.one))
         return item.total;
@@ -231,7 +233,7 @@ function matched_ns(item, matches) {
 
 // ---- Sums by owner ------------------------------------------------------------------------------
 
-/* CPU time by owner of the function that ran, as the report adds it up. */
+/* CPU time by owner of the running function, as in the report. */
 function owner_sums() {
     const {cpu} = filtered();
     const sums = new Float64Array(OWNERS.length);
@@ -240,7 +242,7 @@ function owner_sums() {
     return sums;
 }
 
-/* Times of each function: [{one, self, total, own_self}] by index, recursion counted once. */
+/* Times of each function: [{one, self, total, own_self}] by index. Recursion counts once. */
 function function_sums(tree) {
     const sums = new Map();
     const open = new Map();

@@ -1,4 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-/* The last file of the script: all views are there. */
+/* The last script file: starts the page once all views are defined. */
 
 start_page();

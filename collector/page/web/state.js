@@ -1,22 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* What is looked at: one object, the same in the address, so that a link shows the same again. What
- * an address has wrong is left as it was at first. */
+/* What is shown, as one object. The address holds the same state, so that links reproduce it.
+ * Invalid parts of an address keep their initial values. */
 
 const state = {};
 const fields = [];
 const views = [];
-let render_page = null; // page.js sets it
+let render_page = null; // set by page.js
 
-/* A part of the state: {name, key, initial, read(text) -> value or undefined, write(value)}. A view
- * may have its own. Its value is in the address if it differs from the initial one. */
+/* Adds a field of the state: {name, key, initial, read(text) -> value or undefined, write(value)}.
+ * Views may add their own. The address has its value if it differs from the initial one. */
 function add_field(field) {
     fields.push(field);
     state[field.name] = field.initial;
 }
 
-/* {key, title, question, has(), draw(box)}; also: keys: {k: f(event)}; searches: it heeds
- * state.query; follow(changes) -> whether it showed these changes itself, without being drawn
- * anew. */
+/* {key, title, question, has(), draw(box)}; optional: keys: {k: f(event)}; searches: uses
+ * state.query; follow(changes): returns true if it updated itself, so that no redraw is needed. */
 function add_view(view) {
     views.push(view);
 }
@@ -32,7 +31,7 @@ function flag_field(name) {
     return {name, key: name, initial: false, read: flag, write: () => '1'};
 }
 
-/* What opens: counted lines where nothing was sampled. */
+/* The first view; counted lines for recordings without samples. */
 function first_view() {
     const sampled = data.cpu.slot.length + data.off.slot.length > 0;
     return data.flame ? 'flame' : data.counted && !sampled ? 'lines' : 'summary';
@@ -67,7 +66,7 @@ function add_fields() {
         write: as_is});
 }
 
-/* A stretch of time in slots: "40-80"; state.from and state.to go by it. */
+/* Parses a stretch in slots, "40-80". state.from and state.to follow it. */
 function read_stretch(text) {
     const match = /^(\d{1,4})-(\d{1,4})$/.exec(text);
     if (!match || Number(match[1]) >= Number(match[2]) || Number(match[2]) > data.slots)
@@ -80,11 +79,11 @@ function follow_stretch() {
     [state.from, state.to] = [from, to];
 }
 
-/* What slots divide. */
+/* The time divided by slots. */
 const span_ns = () => data.facts.span_ns || data.facts.wall_ns;
 const slot_ns = (slot) => slot * span_ns() / data.slots;
 
-/* The address with these changes: for links. */
+/* The address with these changes, for links. */
 function address(changes = {}) {
     const parts = [];
     for (const field of fields) {
@@ -107,7 +106,7 @@ function read_address() {
 
 const pending = {asked: 0, step: false};
 
-/* Telling the browser takes longer than drawing a step of a zoom, so it waits for a pause. */
+/* Updates the address at the next pause, as that takes longer than drawing a step of a zoom. */
 function ask_address(step) {
     pending.step = pending.step || step;
     if (!pending.asked)
@@ -126,8 +125,8 @@ function forget_address() {
     [pending.asked, pending.step] = [0, false];
 }
 
-/* The one way to change what is shown: go({view: 'flame', zoom: 17}). `from`, `to` (slots) are
- * given together. Another view or another zoom is a step that the browser's "back" undoes. */
+/* The only way to change the state: go({view: 'flame', zoom: 17}). `from` and `to` (slots) must be
+ * given together. Changes of view or zoom become steps of the browser's history. */
 function go(changes) {
     if ('from' in changes || 'to' in changes) {
         const whole = changes.from <= 0 && changes.to >= data.slots;
@@ -153,7 +152,7 @@ const NO_FILTER = {from: 0, to: Infinity, thread: -1, process: -1, range: '', ta
 
 // ---- Sums under the filters ---------------------------------------------------------------------
 
-/* Which threads, paths and nodes the filters let through: a byte each. */
+/* Threads, paths and nodes that pass the filters, a byte each. */
 function passing_threads() {
     return Uint8Array.from(data.threads, (thread, index) =>
         Number((state.thread < 0 || index === state.thread) &&
@@ -169,7 +168,7 @@ function passing_paths() {
     return passes;
 }
 
-/* In a task: below the function that the task runs. */
+/* Nodes in a task: those below the function that the task runs. */
 function passing_nodes() {
     const passes = new Uint8Array(node_count).fill(state.task ? 0 : 1);
     if (state.task)
@@ -182,8 +181,8 @@ function passing_nodes() {
 const sums_cache = new Map();
 const SUMS_KEPT = 24;
 
-/* Sums under the filters: {cpu: ns by node, cpu_ns, samples, off: [{node, cause, thread, idle, ns,
- * count, max}], ready_ns, waiting_ns, cause_ns: by cause}. */
+/* Filtered sums: {cpu: ns by node, cpu_ns, samples, off: [{node, cause, thread, idle, ns, count,
+ * max}], ready_ns, waiting_ns, cause_ns: by cause}. */
 function filtered() {
     const key = [state.from, state.to, state.thread, state.process, state.range,
         state.task].join('\u0000');
@@ -198,8 +197,8 @@ function filtered() {
     return sums;
 }
 
-/* f(columns, index): whether a row of `cpu` or `off` passes the filters; `threads` false: those
- * of threads and processes let everything through. */
+/* Returns f(columns, index): true if a row of `cpu` or `off` passes the filters. With `threads`
+ * false, filters of threads and processes are ignored. */
 function make_filter(threads = true) {
     const passes = {thread: passing_threads(), path: passing_paths(), node: passing_nodes()};
     const any_thread = !threads || state.thread < 0 && state.process < 0;

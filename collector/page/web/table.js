@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* Tables of the views: columns that sort, rows that the arrow keys walk and Enter chooses, a
- * remainder that stays below, and more rows on demand.
+/* Tables of the views: sortable columns, rows selected by arrow keys and Enter, a remainder at the
+ * end, and more rows on demand.
  *
  * data_table({id, label, columns, rows, rest, notes, shown, sort, down, choose, chosen, key}):
- *   columns  [{title, type, width, narrow: false if it goes at 800 pixels, hint, class,
- *              value: (row) => what it sorts by, cell: (row) => nodes or a text}]; with a type
+ *   columns  [{title, type, width, narrow: false to hide it at 800 pixels, hint, class,
+ *              value: (row) => sort key, cell: (row) => nodes or a text}]; with a type
  *              ('time', 'count', 'share', 'bytes', 'value', 'text') `cell` comes from `value`
- *   rows     anything; rest: rows of the same kind that don't sort and stay below
- *   shown    so many of the rows before the rest is asked for
- *   minor    (row) => whether it is shown only then
+ *   rows     anything; rest: rows of the same kind, not sorted and always last
+ *   shown    number of rows shown initially
+ *   minor    (row) => true if it is not shown initially
  *   sort     the index of a column, and down: the largest first
- *   choose   what Enter and a click do with a row; chosen: (row) => whether it is lit
- *   key      (row) => a text that tells it apart, for the focus to stay where it was */
+ *   choose   called with a row by Enter and click; chosen: (row) => true to highlight it
+ *   key      (row) => a unique text, by which the focus survives a redraw */
 
-const table_orders = new Map(); // by id: what the user sorted it by, and whether all is shown
-let table_focus = null; // {id, key}: the row that had the focus when the view was drawn anew
+const table_orders = new Map(); // by id: the user's sort order, and if all rows are shown
+let table_focus = null; // {id, key}: the row that had the focus before a redraw
 
 const TYPED_CELLS = {
     time: (value) => time_cell(value), count: (value) => count_text(value),
@@ -57,9 +57,9 @@ function table_parts(spec, order, draw) {
     return parts.concat((spec.notes || []).map((note) => el('p', {class: 'sub note'}, note)));
 }
 
-const MINOR_SHOWN = 10; // where nothing else is there
+const MINOR_SHOWN = 10; // if all rows are minor
 
-/* All of them if only one or two would be hidden for lack of room. */
+/* The rows shown initially. Shows all if only one or two would be hidden by `shown`. */
 function first_rows(spec, all) {
     const important = spec.minor ? all.filter((row) => !spec.minor(row)) : all;
     const major = important.length ? important : all.slice(0, MINOR_SHOWN);
@@ -146,7 +146,7 @@ function more_button(order, hidden, draw) {
     }}}, hidden ? `Show ${count_text(hidden)} more` : 'Show fewer');
 }
 
-/* One row is in the order of Tab; arrows walk from there. */
+/* One row is in the tab order; arrow keys move from there. */
 function walk_rows(spec, body) {
     if (!spec.choose)
         return;
@@ -182,7 +182,7 @@ function row_key(spec, body, event) {
     event.stopPropagation();
 }
 
-/* A view that was drawn anew because of what a row was asked for gives it the focus back. */
+/* Restores the focus of a row after its choice redrew the view. */
 function keep_table_focus(spec, box) {
     if (!table_focus || table_focus.id !== spec.id || table_focus.key === undefined)
         return;
@@ -195,19 +195,18 @@ function keep_table_focus(spec, box) {
     });
 }
 
-// ---- A table of the report, as it is ------------------------------------------------------------
+// ---- Report tables ------------------------------------------------------------------------------
 
 const COLUMN_WIDTHS = {time: '84px', count: '72px', bytes: '84px', number: '72px', value: '84px',
     flag: '60px', share: '64px'};
 
-/* Columns of a table of the report, read by their names: {name: index}. */
+/* Columns of a report table by name: {name: index}. */
 function column_indexes(table) {
     return Object.fromEntries(table.columns.map((column, index) => [column.name, index]));
 }
 
-/* The report's table with its own titles; columns that no row has anything in are left out.
- * options: {id, shown, without: [names], narrow: [names that go at 800 pixels], text_widths:
- * {name: width}} */
+/* A report table with its own titles; empty columns are omitted. options: {id, shown, without:
+ * [names], narrow: [names hidden at 800 pixels], text_widths: {name: width}} */
 function report_table(table, options = {}) {
     const shows = (column, index) => column.title && !(options.without || [])
         .includes(column.name) && (column.type === 'share' ? column.whole > 0

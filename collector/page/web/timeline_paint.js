@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* What a row of the timeline looks like in a window of time: its pixels, then its labels.
+/* Paints a row of the timeline in a window of time: its pixels, then its labels.
  *
- * Work follows pixels, never ranges: what is narrower than a pixel is found by binary search
- * and becomes one pixel with the share that it covers. */
+ * Cost grows with pixels, not with ranges: ranges narrower than a pixel are skipped by binary
+ * search and become one pixel, shaded by the share they cover. */
 
 const packed_tones = new Map();
 
-/* The colour of a token as a pixel (ABGR); `pale` of it over the surface. */
+/* The colour of a token as a pixel (ABGR), blended over the surface by `pale`. */
 function pixel_of(token, pale = 1) {
     const key = token + pale + tone('surface') + tone(token);
     if (!packed_tones.has(key))
@@ -22,7 +22,7 @@ function packed_hex(text) {
     return (0xff000000 | (rgb & 0xff) << 16 | rgb & 0xff00 | rgb >> 16) >>> 0;
 }
 
-/* Pixel a with share of pixel b over it. */
+/* Pixel b over pixel a with opacity `share`. */
 function mixed(a, b, share) {
     const part = share >= 1 ? 256 : share <= 0 ? 0 : (share * 256) | 0;
     const rest = 256 - part;
@@ -31,7 +31,7 @@ function mixed(a, b, share) {
     return (0xff000000 | outer | green) >>> 0;
 }
 
-/* Colours of everything, in the theme at hand and under the filters at hand. */
+/* All colours for the current theme and filters. */
 function timeline_palette() {
     const hues = Array.from({length: 8}, (_, hue) => pixel_of('r' + hue));
     const faint = hues.map((hue) => mixed(pixel_of('surface'), hue, 0.22));
@@ -53,7 +53,8 @@ const sum_at = (sums, bytes, slot) => {
         (slot - whole) * bytes[whole];
 };
 
-/* Mean shares of a column of pixels, in slots from and to; `most` is all of it. */
+/* Mean shares in a column of pixels, from slot `from` to `to`; `most` is the value of a full
+ * share. */
 function column_states({running, ready, sums}, from, to, most) {
     const span = (to - from) * 255 * most;
     const share = (bytes, of) => Math.min(1,
@@ -101,7 +102,8 @@ function paint_column(pixels, size, x, {running, ready, ground, palette}) {
 
 // ---- Ranges -------------------------------------------------------------------------------------
 
-/* Ranges of a level as a line of pixels; what is wide enough for a label is put into `labels`. */
+/* Paints ranges of a level as a line of pixels, and adds ranges wide enough for a label to
+ * `labels`. */
 function paint_level(line, level, view, palette, labels) {
     const scale = line.length / (view.to - view.from);
     const {begin, end, cover, name} = level;
@@ -127,7 +129,7 @@ function paint_level(line, level, view, palette, labels) {
     }
 }
 
-/* As lower_bound, of a place that is likely near: steps that double, then halves. */
+/* Like lower_bound, for a nearby result: doubling steps, then binary search. */
 function next_bound(values, wanted, low) {
     let step = 1;
     while (low + step < values.length && values[low + step] < wanted) {
@@ -137,8 +139,8 @@ function next_bound(values, wanted, low) {
     return lower_bound(values, wanted, low, Math.min(values.length, low + step));
 }
 
-/* The first range behind the pixel in which this one begins. Only the last one of a pixel can reach
- * far beyond it: that one is drawn by itself. */
+/* The first range after the pixel in which this one begins. The last range of a pixel can reach far
+ * beyond it, so it is returned if it is wide enough to be drawn. */
 function end_of_pixel(level, index, view, scale) {
     const {begin, end} = level;
     const pixel = Math.max(0, Math.floor((begin[index] - view.from) * scale));
@@ -147,7 +149,7 @@ function end_of_pixel(level, index, view, scale) {
     return last > index && (end[last] - begin[last]) * scale >= 2 ? last : next;
 }
 
-/* From x to end, in parts of pixels at both ends. */
+/* Fills from x to end, with partial pixels at both ends. */
 function fill_line(line, x, end, color) {
     const first = Math.max(0, Math.ceil(x)), last = Math.min(line.length, Math.floor(end));
     if (first < last)
@@ -158,7 +160,7 @@ function fill_line(line, x, end, color) {
         line[last] = mixed(line[last], color, end - last);
 }
 
-/* The share that is covered by ranges too short to be drawn, as a thin line. */
+/* Paints the share covered by ranges too short to draw, as a thin line. */
 function paint_density(line, density, view, palette) {
     const per_time = density.length / data.facts.wall_ns;
     const step = (view.to - view.from) / line.length;
@@ -170,7 +172,7 @@ function paint_density(line, density, view, palette) {
     }
 }
 
-/* The whole row: pixels of the strip, of each level, of the density. Returns the labels. */
+/* Paints a row: strip, levels, density. Returns the labels. */
 function paint_row(image, row, view, palette, ratio) {
     const heights = row_heights(row);
     const pixels = new Uint32Array(image.data.buffer);
@@ -207,7 +209,7 @@ function copy_line(pixels, line, top, bottom) {
 
 const label_widths = new Map();
 
-/* As much of the name as fits; widths are asked for once a name. */
+/* Cuts a name to `room`. Widths are measured once per name. */
 function short_label(g, name, room) {
     let width = label_widths.get(name);
     if (width === undefined) {
@@ -240,7 +242,7 @@ function draw_labels(g, row, labels, palette, width) {
     });
 }
 
-/* Words for wide waits, so that no colour stands alone. */
+/* Labels wide waits, so that colour is not the only cue. */
 function draw_causes(g, row, view, width) {
     const known = row.kind === 'thread' && state_of(row.threads[0]);
     if (!known || !known.cause.length)
@@ -267,7 +269,7 @@ function draw_causes(g, row, view, width) {
     }
 }
 
-/* How far to the right one cause goes on with the thread hardly running. */
+/* The right end of a stretch with one cause in which the thread hardly runs. */
 function cause_end(thread, first, x, per_pixel, width) {
     const {cause, running, ready} = state_of(thread);
     const start = Math.floor(first + x * per_pixel);

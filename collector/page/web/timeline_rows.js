@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* The rows of the timeline: processes in the order of their begin, in each its threads, then its
- * tracks and queues; and the indexes by which a window of time is found in a row without looking
- * at the rest of it.
+/* The rows of the timeline: processes by begin, each with its threads, then its tracks and queues;
+ * and the indexes that find a window of time in a row without scanning it.
  *
  * A row: {kind: 'process' | 'quiet' | 'thread' | 'lane', key, process, threads: [index], name,
- * note, levels, density, short, indent; foldable, closed: of one that stands for others}. */
+ * note, levels, density, short, indent; foldable, closed: of a row that stands for others}. */
 
-const QUIET_SHARE = 0.005; // of all CPU time: less is no reason for a row of its own
-const LEVELS_MOST = 24; // of a row, until all are asked for
-const all_levels = new Set(); // keys of such rows
+const QUIET_SHARE = 0.005; // of all CPU time: threads with less are grouped
+const LEVELS_MOST = 24; // per row, until the user shows all
+const all_levels = new Set(); // keys of rows with all levels shown
 const HOLDER_HUE = 0, OTHER_HUE = 7, HUE_ORDER = [3, 5, 2, 4, 1, 6];
-const folded_groups = new Map(); // by key of a group: what the user made of it
+const folded_groups = new Map(); // by group key: the user's choice
 
 let timeline_groups = null; // made once
 let name_hues = null; // by name: 0 to 7
@@ -26,7 +25,7 @@ function lower_bound(values, wanted, low = 0, high = values.length) {
     return low;
 }
 
-/* By depth: {begin, end, name: arrays in order, cover: sums of the lengths before}. */
+/* By depth: {begin, end, name: sorted arrays, cover: prefix sums of lengths}. */
 function lane_levels(lane) {
     const counts = [];
     for (const depth of lane.depth)
@@ -45,7 +44,7 @@ function lane_levels(lane) {
     return levels;
 }
 
-/* Names with the most time of their own get a hue; those that only hold others stay grey. */
+/* Names with the most self time get a hue; names that mainly contain others stay grey. */
 function hues_of_names() {
     const own = new Float64Array(data.names.length);
     const whole = new Float64Array(data.names.length);
@@ -77,7 +76,7 @@ function add_own_times(lane, own, whole) {
     });
 }
 
-/* Sums of a byte a slot, so that the mean of any stretch takes two look-ups. */
+/* Prefix sums of slot bytes: the mean of a stretch takes two look-ups. */
 function running_sums(bytes) {
     const sums = new Float64Array(bytes.length + 1);
     for (let slot = 0; slot < bytes.length; slot++)
@@ -85,11 +84,11 @@ function running_sums(bytes) {
     return sums;
 }
 
-/* Of a thread, or of threads of a role, which stand for themselves in rows. */
+/* The states of a thread, or of an entry for a role, which rows hold directly. */
 const state_of = (thread) => typeof thread === 'object' ? thread : state_of_thread.get(thread);
 
-/* The states of a row with their sums: of one thread, or all of its threads added up. */
-const row_states = new Map(); // by the key of the row
+/* The states of a row with their prefix sums: of a thread, or the sum of its threads. */
+const row_states = new Map(); // by row key
 
 function states_of_row(row) {
     if (!row_states.has(row.key)) {
@@ -172,12 +171,12 @@ function lane_parts(lane, key) {
         density: lane.short > 0 ? bytes_of(lane.density) : null, short: lane.short};
 }
 
-// ---- What is shown ------------------------------------------------------------------------------
+// ---- Visible rows -------------------------------------------------------------------------------
 
 const group_folded = (key, initially) =>
     folded_groups.has(key) ? folded_groups.get(key) : initially;
 
-/* The rows to show, top down. */
+/* The visible rows, top down. */
 function timeline_rows() {
     if (!timeline_groups)
         timeline_groups = make_groups();
@@ -199,7 +198,7 @@ function timeline_rows() {
     return rows.concat(role_rows());
 }
 
-/* Threads that are too many for rows of their own: means by what they do. */
+/* Rows for threads without their own: the mean of each role. */
 function role_rows() {
     return states.filter((one) => one.thread < 0).map((one, index) => ({kind: 'thread',
         key: 'r' + index, process: -1, threads: [one], merged: true, levels: [], density: null,
@@ -241,7 +240,7 @@ function add_group(rows, group, indent = 0) {
             name: `${quiet.length} quiet threads`});
 }
 
-/* A row that stands for those that hardly anybody looks for, until it is opened. */
+/* A row that stands for quiet threads until it is opened. */
 function add_quiet(rows, key, members, {indent, name}) {
     const closed = group_folded(key, true);
     rows.push({kind: 'quiet', key, name, note: '', indent: indent + 1,
@@ -250,11 +249,11 @@ function add_quiet(rows, key, members, {indent, name}) {
         rows.push(...members.map((row) => Object.assign({}, row, {indent: indent + 2})));
 }
 
-const THIN_SHARE = 0.004; // of the whole time: a level with less needs no room for names
+const THIN_SHARE = 0.004; // of the whole time: levels with less have no room for names
 
 const THIN_SIZE = 6;
 
-/* The outer levels have room for names, however many are inside. */
+/* Outer levels have room for names, whatever the depth. */
 const level_size = (depth) => depth < 8 ? 16 : depth < 14 ? 10 : THIN_SIZE;
 
 /* Heights in CSS pixels: {strip, tops, sizes: of the levels, density: its top, whole}. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How one works with the timeline: wheel, drag, click, keys, and what the tip says. */
+/* Input of the timeline: wheel, drag, click, keys; and the text of the tip. */
 
 const DRAG_PIXELS = 4;
 
@@ -15,7 +15,7 @@ function listen_to_timeline(body) {
     body.addEventListener('keydown', timeline_key);
 }
 
-/* {row, share: of the width, time} of an event above the drawings, or null. */
+/* {row, share: of the width, time} of an event over the drawings, or null. */
 function timeline_place(event) {
     const box = timeline.axis.getBoundingClientRect();
     const share = (event.clientX - box.left) / box.width;
@@ -69,7 +69,7 @@ const time_at = (x) => {
     return timeline.from + share * (timeline.to - timeline.from);
 };
 
-/* A drag goes from slot to slot of the filter of time, and is shown as such. */
+/* A drag selects and shows whole slots of the time filter. */
 function dragged_slots(began, event) {
     const times = [began.time, time_at(event.clientX)].sort((a, b) => a - b);
     const slots = times.map((time) => time / data.facts.wall_ns * data.slots);
@@ -103,9 +103,9 @@ function finish_drag(began, place, event) {
         unpick_range();
 }
 
-// ---- What is where ------------------------------------------------------------------------------
+// ---- Hit testing and tips -----------------------------------------------------------------------
 
-/* The range of a level that is open at a time, or one within two pixels of it: its index or -1. */
+/* The index of the range of a level that is open at a time, or within two pixels of it, or -1. */
 function range_in_level(level, time) {
     const near = 2 * (timeline.to - timeline.from) / Math.max(1, timeline.axis.clientWidth);
     const index = lower_bound(level.end, time - near);
@@ -143,7 +143,7 @@ function timeline_pointer(event) {
         hide_tip();
 }
 
-/* A time of the recording with the digits that a pixel tells apart. */
+/* A time of the recording, as precise as a pixel. */
 function clock_text(time) {
     const per_pixel = (timeline.to - timeline.from) / Math.max(1, timeline.axis.clientWidth);
     return axis_label(Math.round(time), 10 ** Math.floor(Math.log10(Math.max(1, per_pixel))),
@@ -187,7 +187,7 @@ function state_words(thread, time) {
         .join(', ');
 }
 
-/* Of a folded group: how many of its threads. */
+/* The number of running and ready threads of a folded group. */
 function sum_words(row, time) {
     const {running, ready} = states_of_row(row);
     const slot = Math.min(data.states.slots - 1,
@@ -222,7 +222,7 @@ function row_name(row) {
     return row.threads.length === 1 && !row.merged ? thread_name(row.threads[0]) : row.name;
 }
 
-/* The names around it: "process_file › file ›". */
+/* The names of the enclosing ranges: "process_file › file ›". */
 function open_path(row, depth, index) {
     const time = row.levels[depth].begin[index];
     if (row.kind !== 'thread' || depth === 0)
@@ -285,7 +285,7 @@ function step_in_level(by) {
     show_picked(level.begin[next], level.end[next]);
 }
 
-/* Down and up through all levels of all rows, at the time of the chosen range. */
+/* Moves the choice down and up through all levels of all rows, at the time of the chosen range. */
 function step_level(by) {
     const places = timeline.rows.flatMap((row) => row.levels.map((_, depth) => ({row, depth})))
         .filter(({row, depth}) => row.levels[depth].begin.length > 0);
@@ -303,7 +303,7 @@ function step_level(by) {
     place.row.line.scrollIntoView({block: 'nearest'});
 }
 
-/* Moves the window if the range is not in it. */
+/* Moves the window to a range outside of it. */
 function show_picked(begin, end) {
     const span = timeline.to - timeline.from;
     if (begin > timeline.to || end < timeline.from) {

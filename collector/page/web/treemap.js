@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Treemap: areas are time, by file, function, and whose code ran in it. */
+/* Treemap: area is time, by file, function, and owner of the running code. */
 
 const TREEMAP_HEIGHT = 560, TREEMAP_STRIP = 20, TREEMAP_GAP = 6;
 
-/* {label, value, kids, item}: files, in them functions, in them what ran: the function itself and
- * the native leaves below it. */
+/* {label, value, kids, item}: files contain functions, which contain running code: the function
+ * itself and the native leaves below it. */
 function treemap_groups(tree) {
     const files = new Map();
     const group = (map, key, label) => {
@@ -46,7 +46,7 @@ function group_list(map) {
     return list;
 }
 
-/* Rows of rectangles that are as square as they can be; a list of {group, x, y, width, height}. */
+/* Packs rectangles in rows, as square as possible. Returns {group, x, y, width, height} of each. */
 function squarify(groups, area) {
     const placed = [];
     const total = groups.reduce((sum, group) => sum + group.value, 0);
@@ -98,7 +98,7 @@ function inner_area(place, strip) {
         height: Math.max(0, place.height - strip - TREEMAP_GAP / 2)};
 }
 
-/* Draws one level and the ones in it; returns the places of functions. */
+/* Draws a level and its inner levels. Returns the positions of functions. */
 function paint_treemap(g, groups, width, height, matches) {
     const functions_at = [];
     for (const file of squarify(groups, {x: 0, y: 0, width, height})) {
@@ -133,7 +133,8 @@ function paint_function(g, place, matches) {
     paint_function_label(g, place.group, area);
 }
 
-/* On a tag of the function's own colour, since its area has those of what ran below it. */
+/* The label has a tag in the function's own colour, as its area has the colours of code below
+ * it. */
 function paint_function_label(g, group, area) {
     const {token} = OWNERS[group.one.owner] || OWNERS[OWNER_KERNEL];
     g.font = '12px ' + CODE_FONT;

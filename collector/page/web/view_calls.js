@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Call graph: each function that matters once, callers above. */
+/* Call graph: each important function once, callers above. */
 
 const CALLS = {least: 0.01, least_native: 0.04, most: 36, height: 42, gap: 18, between: 54,
     letter: 7.3, width: 210};
 
-/* {nodes, edges} of the functions with most time; calls through others are calls of theirs. */
+/* {nodes, edges} of the functions with the most time; a call through others is an edge from the
+ * next caller among them. */
 function call_graph(tree, most) {
     const sums = function_sums(tree).filter((sum) => sum.one.index >= 0 && sum.total >=
         tree.total * (is_native_leaf(sum.one) ? CALLS.least_native : CALLS.least))
@@ -37,7 +38,7 @@ function is_native_leaf(one) {
     return !one.python && one.owner !== OWNER_OWN && one.owner !== OWNER_ROLE;
 }
 
-/* The largest graph that is not wider than the page. */
+/* The largest graph that fits the width of the page. */
 function fitting_graph(tree, width) {
     for (let most = CALLS.most; ; most -= 4) {
         const {nodes, edges} = call_graph(tree, most);
@@ -105,7 +106,7 @@ function draw_node(node, total) {
         time_text(node.total) + '\u2002' + share_text(node.total, total)));
 }
 
-/* The edges of what the pointer or the focus is on stand out. */
+/* Highlights the edges of the hovered or focused node. */
 function mark_edges(svg, event, on) {
     const node = event.target.closest('.node');
     if (!node)

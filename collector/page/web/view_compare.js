@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* A second recording beside this one: what became better or worse, and is that more than chance?
- * The tables are those of annot diff: a row is one number of one thing in both. */
+/* Comparison with a second recording: which changes are significant? The tables are those of annot
+ * diff: a row is one number of one thing in both. */
 
 add_field({name: 'differs', key: 'differs', initial: 'all', read: words('all', 'sure'),
     write: as_is});
 
-/* Words of annot diff, with a sign that says the same without colour. */
+/* Verdicts of annot diff, with a sign of the same meaning for readers without colour. */
 const VERDICTS = {slower: ['worse', '▲'], more: ['worse', '▲'], new: ['worse', '▲'],
     faster: ['better', '▼'], less: ['better', '▼'], gone: ['better', '▼']};
 const INTERVAL_WIDTH = 132, WIDEST_CHANGE = 1;
@@ -21,7 +21,7 @@ function value_cell(value, unit) {
         : value_text(value);
 }
 
-/* The change as a bar from 0, the interval as a line over it; both end at the scale's edge. */
+/* The change as a bar from 0, with its interval as a line; both are clipped to the scale. */
 function interval_svg(row, scale) {
     const middle = INTERVAL_WIDTH / 2;
     const x = (change) => middle + Math.max(-1, Math.min(1, change / scale)) * (middle - 2);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Counters: how the program's own numbers went. Each is a line of last values in a band from the
- * least to the greatest, 240 points over the whole time. */
+/* Counters: the program's own numbers over time. Each is a line of last values in a band from least
+ * to greatest, with 240 points over the whole time. */
 
 const COUNTER_HEIGHT = 132;
 
-/* [{slot, least, greatest, last}] of the slots that have a value. */
+/* [{slot, least, greatest, last}] of slots that have a value. */
 function counter_points(counter) {
     if (!counter.points)
         counter.points = counter.last.map((last, slot) => ({slot, last,

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Calls that were counted: how often each function was called, how long that took, and of the one
- * that is chosen who called it and what it called. The numbers are those of the report, of the
- * whole recording. */
+/* Counted calls: calls and time of each function, and callers and callees of the chosen one. The
+ * numbers are those of the report, for the whole recording. */
 
 const COUNTS_SHOWN = 25;
 
@@ -11,7 +10,7 @@ add_field({name: 'counted', key: 'counted', initial: 0, write: as_is,
 const count_row_kind = (owner) => owner === 'own' ? 'own' : owner === 'library' ||
     owner === 'stdlib' ? '' : 'dim';
 
-/* "~": an estimate is in the number, or calls are missing from it. */
+/* "~" marks numbers with estimates or missing calls. */
 const counted_cell = (callee, count) =>
     (callee && callee.known === 'estimated' ? '~' : '') + count_text(count);
 
@@ -46,7 +45,7 @@ function functions_counted(rows) {
             count_name('function', 'name'), count_place('location')].filter(Boolean)});
 }
 
-/* One side of the chosen function: with whom, how often, how long. */
+/* Callers or callees of the chosen function, with calls and times. */
 function edges_counted(rows, side) {
     const other = side === 'callers' ? 'caller' : 'callee';
     const edges = table_rows('call_edges')

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Flame graph: what is the shape of it; where else is this function? */
+/* Flame graph: the shape of the time, and all places of a function. */
 
 const flame_view = {canvas: null, tree: null, box: null};
 
@@ -37,7 +37,7 @@ function draw_flame(box) {
     add_to(box, flame_legend(tree));
 }
 
-/* What was found, or where the zoom is. */
+/* The status line: result of the search, or the zoom. */
 function flame_status(tree, matches) {
     const top = zoomed_item(tree);
     if (matches && tree.total)
@@ -70,7 +70,7 @@ function draw_icicle(box, tree, matches) {
     add_to(box, el('div', {class: 'panel'}, canvas));
 }
 
-/* Zooming needs nothing but the canvas and the line that says where one is. */
+/* Zooming only updates the canvas and the status line. */
 function follow_flame(changes) {
     const {canvas, tree, box} = flame_view;
     if (!canvas || !canvas.isConnected || Object.keys(changes).join() !== 'zoom')
@@ -78,7 +78,7 @@ function follow_flame(changes) {
     const zoomed = canvas.graph.top !== tree;
     canvas.graph.top = zoomed_item(tree);
     canvas.graph.hover = null;
-    if (state.query || zoomed !== (canvas.graph.top !== tree)) // else it says the same
+    if (state.query || zoomed !== (canvas.graph.top !== tree)) // else the status is unchanged
         box.querySelector('.second .sub').replaceChildren(
             ...[flame_status(tree, matcher())].flat());
     draw_canvas(canvas);
@@ -89,7 +89,7 @@ function follow_flame(changes) {
 
 const SANDWICH_ROWS = 24;
 
-/* Items of `tree` with this function and none of it among their callers. */
+/* Items of `tree` with this function that have no caller with it. */
 function outermost_items(tree, one) {
     const found = [];
     const visit = (item) => {
@@ -117,7 +117,7 @@ function merge_callees(into, item) {
     }
 }
 
-/* The callers of `item`, `ns` of whose time counts. */
+/* Adds the callers of `item`, weighted by `ns`. */
 function merge_up(into, item, ns) {
     into.total += ns;
     if (!item.up || !item.up.up)
@@ -178,7 +178,7 @@ function sandwich_graphs(tree, focus) {
 
 // ---- Legend -------------------------------------------------------------------------------------
 
-/* Sums of CPU time by owner: the report's, if nothing is filtered. */
+/* CPU time by owner, from the report if there is no filter. */
 function flame_legend(tree) {
     const sums = owner_sums();
     const total = sums.reduce((sum, ns) => sum + ns, 0);
@@ -197,7 +197,7 @@ function flame_legend(tree) {
         causes.length || idle_note(tree) ? notes(causes, idle_note(tree)) : null);
 }
 
-/* Whose functions are in the picture, or ran below what is. */
+/* Owners of functions in the graph, or of code below them. */
 function drawn_owners(tree) {
     const owners = new Set();
     const visit = (item) => {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* GPUs: how busy they were, with which kernels and copies, and which of the program's ranges
- * launched that or left them idle. The numbers are those of the report, of the whole recording. */
+/* GPUs: utilization, kernels and copies, and the program's ranges that launched them or left the
+ * GPU idle. The numbers are those of the report, for the whole recording. */
 
 const GPU_ROWS_SHOWN = 20;
 
@@ -31,7 +31,7 @@ function gpu_bar(part, whole = 80) {
         svg_el('rect', {x: 0, y: 0, width, height: 9, rx: 2, fill: 'var(--run1)'}));
 }
 
-/* Rows and rests of a table, with names for people. */
+/* Rows and rests of a table, with readable names. */
 function gpu_rows(name, name_of) {
     const rows = table_rows(name).map((row) => Object.assign(row,
         {whole_name: row.name || row.path, name: row.rest ? row.rest : name_of(row)}));
@@ -73,7 +73,7 @@ function gpu_queues_section() {
         ].filter(Boolean)});
 }
 
-/* What the driver counts of each device, as charts, with each program that uses it. */
+/* Charts of the driver's counters, for each device and each program that uses it. */
 function gpu_counters_section() {
     const cards_of = new Map();
     for (const counter of data.counters)
@@ -118,7 +118,7 @@ function gpu_kernels_section(whole) {
                 : null].filter(Boolean)});
 }
 
-/* Where most of its time was launched: the range, and of sampled launches the function. */
+/* Columns for the main origin of launches: the range, and the function if launches were sampled. */
 function gpu_from(rows) {
     const has = (name) => rows.some((row) => row[name]);
     const shown = (row) => row.range ? range_title(last_name(row.range))
@@ -135,7 +135,7 @@ function gpu_from(rows) {
             title: cut_name(row.location || '', 1000)}, cut_name(row.function || ''))} : null];
 }
 
-/* Each followed by those inside of it, which have the rest of its path as their name. */
+/* Orders rows as a tree; the name of an inner row is the rest of its path. */
 function gpu_tree(rows) {
     const by_path = new Map(rows.map((row) => [row.path, row]));
     const inside = new Map();
@@ -193,7 +193,7 @@ function gpu_ranges_section(whole) {
                     : null].filter(Boolean)});
 }
 
-/* Of graphs that are captured once and launched often. */
+/* For graphs that are captured once and launched often. */
 function gpu_captures_section(whole) {
     const [rows] = gpu_rows('gpu_captures', (row) => row.captured_in);
     return gpu_section('gpu_captures', 'Graphs by the ranges that captured them',
@@ -219,7 +219,7 @@ function gpu_operations_section() {
                 gpu_number('time', 'max', 'max_ns')].filter(Boolean)});
 }
 
-/* Each kernel, and below it why its warps stood still. */
+/* Each kernel, and below it the stall reasons of its warps. */
 function gpu_stalls_section() {
     const [rows] = gpu_rows('gpu_stalls', (row) => row.reason ||
         (row.kernel ? String(row.kernel) : ''));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Lines that were counted: how often each ran and how long that took, beside the text. As in the
- * report, own functions come first, then those with most time of their own; of long ones the hot
- * lines are shown, and what fits on a screen. A function that is chosen is shown whole, alone. The
- * numbers are exact, and of the whole recording. */
+/* Counted lines: runs and time of each line, beside its text. As in the report, own functions come
+ * first, then those with the most time of their own. Long functions show their hot lines, and the
+ * list stops at a screenful. A chosen function is shown alone and complete. The numbers are exact,
+ * for the whole recording. */
 
 const COUNTED = {around: 1, whole: 24, screen: 40, hot: 0.01, buttons: 12};
 
@@ -11,7 +11,7 @@ const counted_functions = () => data.counted ? data.counted.functions : [];
 add_field({name: 'counted_of', key: 'lines', initial: -1, write: as_is,
     read: number_below(() => counted_functions().length)});
 
-/* {at, text, hits, ns, self} of each line that has a text or ran. */
+/* {at, text, hits, ns, self} of each line with a text or a count. */
 function counted_lines(one) {
     const ran = one.line.map((at, index) => ({at, text: null, hits: one.hits[index],
         ns: one.ns[index], self: one.self_ns[index]}));
@@ -22,7 +22,7 @@ function counted_lines(one) {
         {at: one.first + index, hits: 0, ns: 0, self: 0}, {text}));
 }
 
-/* Of a long function the head and what is around its hot lines. */
+/* The shown lines of a long function: its first line, and hot lines with their neighbours. */
 function counted_shown(one, lines, whole) {
     if (whole || lines.length <= COUNTED.whole)
         return lines.map(() => true);
@@ -77,7 +77,7 @@ function counted_head() {
     el('span', {role: 'columnheader'}, 'source'));
 }
 
-/* The panel of a function, and how many lines it shows. */
+/* The panel of a function, and the number of its lines. */
 function counted_panel(one, index, whole) {
     const lines = counted_lines(one), shown = counted_shown(one, lines, whole);
     const place = `${one.file}:${one.at}` + (one.text ? '' : ', without its text');
@@ -93,7 +93,7 @@ function counted_panel(one, index, whole) {
     return {panel, count: shown.filter(Boolean).length};
 }
 
-/* Of all functions as many as fit. */
+/* Panels of as many functions as fit on the screen. */
 function counted_panels() {
     const panels = [];
     let lines = 0;
@@ -107,7 +107,7 @@ function counted_panels() {
     return panels;
 }
 
-/* All functions, the first ones as buttons. */
+/* A list of all functions, the first ones as buttons. */
 function counted_list() {
     const all = counted_functions();
     const label = (one) => `${cut_name(one.name, 60)}, ${time_text(one.own_ns)}`;

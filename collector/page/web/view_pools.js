@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Pools: how a task travels from submission to result, and whether the work is even. */
+/* Pools: the stages of tasks from submission to result, and the balance of the work. */
 
 const STAGES = {
     'hand over': 'the pool’s thread pickles and writes the task',
@@ -12,7 +12,7 @@ const EVEN_SHARE = 0.05; // of a pool's time, between the ends of its workers
 
 const times_differ = () => state.stretch !== '' || state.thread >= 0 || state.process >= 0;
 
-/* The report's rows of a function: the whole, then its parts. */
+/* The report's rows with the parts of a function. */
 function stage_rows(function_name) {
     const rows = table_rows('tasks');
     const first = rows.findIndex((row) => row.role === 'plain' && row.function === function_name);
@@ -22,7 +22,7 @@ function stage_rows(function_name) {
     return rows.slice(first + 1, next < 0 ? rows.length : next);
 }
 
-/* The same of the tasks that the filters let through, of the parts that each is known for. */
+/* The same for filtered tasks, for each part over tasks that have it. */
 function seen_stage_rows(tasks) {
     const known = (values) => quantiles_of(values.filter((value) => value >= 0));
     return [['queued', (task) => task.submitted < 0 ? -1 : task.begin - task.unpickle -
@@ -31,14 +31,14 @@ function seen_stage_rows(tasks) {
         ({part, ...known(tasks.map(value))}));
 }
 
-/* Tasks of a pool by the function that they run, those with most time first. */
+/* Tasks of a pool by function, largest total first. */
 function functions_of(pool, tasks) {
     return [...grouped(tasks, (task) => task.name || pool.function)].map(([name, list]) =>
         ({name, list, ...quantiles_of(list.map((task) => task.run))}))
         .sort((a, b) => b.total_ns - a.total_ns);
 }
 
-/* The report's table has a function once, whatever pools run it. */
+/* The report's table joins a function's tasks of all pools. */
 function is_in_other_pool(pool, name) {
     return data.pools.some((other) => other !== pool &&
         pool_tasks(other).some((task) => task.name === name));
@@ -118,7 +118,7 @@ function worker_table(pool) {
             time('last end', (row) => row.last)].filter(Boolean)}));
 }
 
-/* Whether the workers end together: the longest tasks should not come last. */
+/* Checks that the workers end together: the longest tasks should not come last. */
 function evenness(pool) {
     const tasks = tasks_in_stretch(pool);
     const rows = worker_rows(pool, tasks).filter((row) => row.count > 0);
@@ -159,7 +159,7 @@ function longest_table(pool, tasks) {
                 {title: 'began at', type: 'time', width: '80px', value: (task) => task.begin}]}));
 }
 
-/* Of the functions that this pool alone runs. */
+/* For functions that only this pool runs. */
 function unfinished_note(pool) {
     const names = new Set(pool_tasks(pool).map((task) => task.name));
     const rows = table_rows('tasks').filter((row) => row.role === 'plain' &&
@@ -194,7 +194,7 @@ function draw_pool(box, pool) {
             worker_table(pool)), longest_table(pool, tasks))));
 }
 
-/* Functions of executors that no chart is of. */
+/* Functions of executors without a chart. */
 function other_tasks() {
     const shown = new Set(data.pools.flatMap((pool) =>
         functions_of(pool, pool_tasks(pool)).slice(0, STAGE_TABLES_MOST).map((one) => one.name)));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Ranges: how long the program's own steps take, and which of them are outliers. The numbers are
- * those of the report; under filters, counts and times of samples are of what passes. */
+/* Ranges: durations of the program's own steps, and outliers. The numbers are those of the report;
+ * under filters, counts and sample times cover the filtered part. */
 
 const RANGE_TABLES = [['ranges', 'Ranges', 'per path, all threads together'],
     ['track_ranges', 'Ranges of tracks', 'tasks, requests and queues, which overlap'],
@@ -47,7 +47,7 @@ function path_depth(path) {
     return depth;
 }
 
-/* As a tree: those with most time first, each followed by what is inside of it. */
+/* Orders rows as a tree: largest time first, each followed by its inner ranges. */
 function in_tree_order(rows) {
     const by_path = new Map(rows.filter((row) => row.index >= 0).map((row) => [row.index, row]));
     const inside = new Map();
@@ -68,7 +68,7 @@ function in_tree_order(rows) {
     return out;
 }
 
-/* Times of samples by path, with what is inside, under all filters but that of a range. */
+/* Sample times by path, including inner paths, under all filters except the range. */
 function path_sums() {
     const count = data.paths.parent.length;
     const sums = {cpu: new Float64Array(count), ready: new Float64Array(count),
@@ -91,9 +91,10 @@ function path_sums() {
     return sums;
 }
 
-const RANGE_SLOTS = 128; // of `over_time` and `cells`, whatever data.slots are
+const RANGE_SLOTS = 128; // of `over_time` and `cells`, independent of data.slots
 
-/* How many began in what is looked at: {count, total_ns: null where a stretch may cut them}. */
+/* {count, total_ns} of ranges that began in the selection; total_ns is null if a stretch may cut
+ * ranges. */
 function range_counts(stats) {
     const of_time = (slot) => slot * data.slots / RANGE_SLOTS;
     const began = (slot) => of_time(slot) >= state.from && of_time(slot) < state.to;
@@ -111,13 +112,13 @@ function range_counts(stats) {
     return state.stretch ? {...sums, total_ns: null} : sums;
 }
 
-/* Whether ranges are counted under these filters, or by time alone. */
+/* True if the page has counts for the current filters. */
 const counts_by_thread = () => state.thread < 0 && state.process < 0 ||
     data.range_slots === RANGE_SLOTS || data.range_slots === 1 && !state.stretch;
 
 const range_filters = () => state.stretch || state.thread >= 0 || state.process >= 0 || state.task;
 
-/* What passes the filters in place of the whole recording's numbers. */
+/* Replaces numbers of the whole recording by filtered ones. */
 function filter_range_rows(rows) {
     if (!range_filters())
         return rows;
@@ -144,7 +145,7 @@ function filter_range_rows(rows) {
 const time_column = (title, name, more) => Object.assign({title, type: 'time', width: '78px',
     value: (row) => row[name] === undefined ? null : row[name]}, more);
 
-/* A number of the whole recording where filters would ask for a part of it. */
+/* A column of whole-recording numbers, dimmed under filters. */
 const whole_column = (title, name, more) => time_column(title, name, Object.assign({
     cell: (row) => row[name] === undefined || row[name] === null ? ''
         : el('span', {class: row.whole && !(name === 'total_ns' && row.exact) ? 'dim' : null},
@@ -206,7 +207,7 @@ function range_table(table_name, title, sentence) {
 const REST_WORDS = {outside: 'outside of all ranges',
     inherited: 'inherited from the parent process'};
 
-/* What is in no other row, if it is anything. */
+/* Rest rows that are not empty. */
 function rest_rows(rows) {
     return rows.filter((row) => row.role === 'rest' &&
         ['count', 'total_ns', 'cpu_ns', 'blocked_ns'].some((name) => row[name] > 0))

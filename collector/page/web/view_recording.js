@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The recording: whether it can be trusted, what was recorded, what is not on this page. */
+/* The recording: its reliability, its contents, and the page's omissions. */
 
-/* Good is a word and a mark, not a colour. */
+/* A bad value has a mark, so that colour is not the only cue. */
 function trust_list() {
     return el('dl', {class: 'trust'}, data.trust.map(({what, text, good}) => [
         el('dt', {}, what), el('dd', {class: good === false ? 'poor' : null},

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Source: which line? CPU time, waits and samples beside the text. */
+/* Source: CPU time, waits and samples beside each line of text. */
 
-const SOURCE_AROUND = 6; // lines shown before and after one that was hit
+const SOURCE_AROUND = 6; // lines shown before and after a line with samples
 const source_view = {all: new Set()};
 
 const LINE_TIMES = ['cpu_ns', 'wait_ns', 'ready_ns', 'hits'];
 const source_cache = {key: null, sources: null};
 
-/* Sources with the times that the filters let through; the recording's own without any, and where
- * time is not told apart by lines. */
+/* Sources with filtered times; unfiltered ones if there is no filter or time is not split by
+ * lines. */
 function seen_sources() {
     if (!is_filtered() || !data.lines)
         return data.sources;
@@ -43,7 +43,7 @@ function filter_sources() {
     return sources;
 }
 
-/* Files, those with most time first. */
+/* Files, largest time first. */
 function source_order() {
     const time = (source) => sum_of(source.cpu_ns) + sum_of(source.wait_ns) +
         sum_of(source.ready_ns || []);
@@ -54,7 +54,7 @@ function source_order() {
 
 const sum_of = (numbers) => numbers.reduce((sum, number) => sum + number, 0);
 
-/* Lines that are shown: hit ones, and some around each; true where the others are folded. */
+/* A byte per line: 1 for lines with time and their neighbours; the others are folded. */
 function shown_lines(source) {
     const shown = new Uint8Array(source.text.length);
     source.text.forEach((text, line) => {
@@ -87,7 +87,7 @@ function source_line(source, line, most) {
         el('span', {role: 'cell', css: shade}, coloured_code(source.text[line])));
 }
 
-// Strings, comments and words of Python; anything else stays plain.
+// Python strings, comments and keywords; other text stays plain.
 const CODE_PARTS = new RegExp('("(?:[^"\\\\]|\\\\.)*"|\'(?:[^\'\\\\]|\\\\.)*\')|(#.*$)|' +
     '\\b(def|class|return|yield|await|async|for|while|if|elif|else|in|not|and|or|is|with|as|' +
     'import|from|try|except|finally|raise|lambda|pass|break|continue|None|True|False|global|' +
@@ -162,7 +162,7 @@ function draw_source(box) {
 
 const FILES_MOST = 12;
 
-/* Buttons of the files with most time; all others in a list. */
+/* Buttons for the hottest files; a list for the others. */
 function file_list(order, index) {
     if (order.length < 2)
         return null;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Summary: which of the user's own functions, threads, places. */
+/* Summary: the user's own functions, threads and waits with the most time. */
 
-/* Time by own function, as the report has it: libraries work for the innermost one that called
- * them. What counts for none has a name in brackets.
- * [{one, cpu, itself, ready, waiting, all, line}] */
+/* Time by own function, as in the report: libraries count for the innermost own function that
+ * called them. Time outside own functions has a name in brackets. [{one, cpu, itself, ready,
+ * waiting, all, line}] */
 function own_times() {
     const sums = filtered();
     const times = new Map();
@@ -41,7 +41,7 @@ function finish_time(time) {
 
 let report_lines = null;
 
-/* The hottest line of an own function as the report has it, if all of the time is looked at. */
+/* The report's hottest line of an own function, unless a filter is set. */
 function report_line(one) {
     if (is_filtered())
         return 0;
@@ -51,12 +51,12 @@ function report_line(one) {
     return found ? Number(found[1]) : 0;
 }
 
-/* The function that what ends at a node counts for; -1 is the root's. */
+/* The function that a node's own time counts for; -1 for the root. */
 function own_of(node) {
     return node_own[node] >= 0 ? node_own[node] : node_function[node];
 }
 
-/* The line of it where most of a node's time is. */
+/* The line of that function with most of the node's time. */
 function own_line(node, index) {
     for (let at = node; at > 0; at = node_parent[at])
         if (node_function[at] === index)
@@ -66,7 +66,7 @@ function own_line(node, index) {
 
 const OWN_ROWS = 9;
 
-/* What shares are of: the wall time where the report's are, else all of these times. */
+/* The base of shares: the wall time if the report uses it, else the sum of these times. */
 function own_whole(sum) {
     const wall = slot_ns(state.to) - slot_ns(state.from);
     return data.by_wall && state.time === 'wall' && sum <= wall ? wall : sum;
@@ -124,7 +124,7 @@ function rest_row(rest, size, total, between) {
         el('td', {class: 'l', colspan: 2}, text)];
 }
 
-/* Of each thread what the other filters let through; the report's own numbers without any. */
+/* Filtered times of each thread; the report's numbers without such filters. */
 function thread_times() {
     if (!state.stretch && !state.range && !state.task)
         return data.threads;
@@ -209,8 +209,8 @@ function wait_section() {
 
 const RANGE_ROWS = 10;
 
-/* The program's own ranges with most time, and those that they are in, as a tree of their paths;
- * the tree with most time first. */
+/* The program's own ranges with the most time and the ranges that enclose them, as a tree; the
+ * largest tree first. */
 function range_rows(name) {
     const all = table_rows(name).filter((row) => ['plain', 'part'].includes(row.role) &&
         row.total_ns > 0);
@@ -248,11 +248,11 @@ function range_row(row, rows) {
     cell(time_cell(row.max_ns))], filter, filter ? state.range === last : undefined);
 }
 
-/* Whether there is CPU time, or waits: traces of other tools often have neither. */
+/* True with CPU time or waits; imported traces often have neither. */
 const was_sampled = () => node_count > 1 || data.threads.some((thread) =>
     thread.cpu_ns + thread.ready_ns + thread.waiting_ns > 0);
 
-/* Functions whose calls were counted, where nothing was sampled. */
+/* Functions with counted calls, for recordings without samples. */
 function counted_section() {
     const rows = table_rows('calls').map((row, index) => Object.assign(row, {index}));
     if (!rows.length)
@@ -272,7 +272,7 @@ function counted_section() {
             cell()] : null));
 }
 
-/* What there is, side by side: two columns of sections. */
+/* Lays the available sections out in two columns. */
 function draw_summary(box) {
     const ranges = [range_section('ranges', 'Ranges'),
         range_section('track_ranges', 'Tasks and requests')].filter(Boolean);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Requests and tasks of asyncio: how long they take, what the tail is, what blocked the loop. */
+/* asyncio requests and tasks: durations, tail, and blocks of the event loop. */
 
 const TASK_TOKENS = ['run1', 'own', 'r4', 'r6'];
 const LINES_MOST = 4;
 
-/* Columns as a list of objects with names, made once. */
+/* Converts columns to a list of objects with names, once. */
 function listed(columns) {
     if (!columns.list) {
         const keys = Object.keys(columns).filter((key) => Array.isArray(columns[key]));
@@ -20,14 +20,14 @@ const in_stretch = (begin) => {
     return begin >= from && begin < to;
 };
 
-/* Those that began in the stretch, on a thread that the filters let through. */
+/* Entries that began in the stretch, on a thread that passes the filters. */
 function seen_of(columns) {
     const threads = passing_threads();
     const any = state.thread < 0 && state.process < 0;
     return listed(columns).filter((one) => in_stretch(one.begin) && (any || threads[one.thread]));
 }
 
-/* {key: [those of the list that have it]}. */
+/* Map of key to entries of the list. */
 function grouped(list, key) {
     const groups = new Map();
     for (const one of list) {
@@ -40,7 +40,8 @@ function grouped(list, key) {
     return groups;
 }
 
-/* The report's numbers of a name, as far as nothing is filtered: its percentiles are of all. */
+/* Uses the report's numbers of a name if there is no filter, as its percentiles cover all
+ * entries. */
 function with_report(groups) {
     if (times_differ())
         return groups;
@@ -65,7 +66,7 @@ function name_column(title, tokens) {
 
 // ---- Requests -----------------------------------------------------------------------------------
 
-/* A status of 400 and more is a failure; so is a word that is none of success. */
+/* Failures are statuses of 400 and above, and words that indicate one. */
 const has_failed = (request) => typeof request.status === 'number' ? request.status >= 400
     : /error|fail|exception|cancel/i.test(String(request.status || ''));
 
@@ -141,7 +142,7 @@ function request_dots(all, tokens) {
 
 const has_status = (request) => request.status !== null && request.status !== undefined;
 
-/* How many ended how: what the program gave as "status". */
+/* Requests by outcome, from the "status" value given by the program. */
 function status_table(all) {
     const known = all.filter(has_status);
     if (!known.length)
@@ -212,11 +213,11 @@ function task_section() {
         : nothing_here('No task began in what is looked at.'));
 }
 
-// ---- What blocked the loop ----------------------------------------------------------------------
+// ---- Blocks of the event loop -------------------------------------------------------------------
 
 const loop_blocks = () => seen_of(data.loop_blocks);
 
-/* The report's row of what blocked it. */
+/* The report's row for the function that blocked the loop. */
 function blocker_of(block) {
     const table = table_of('loop_blocks');
     const row = table && block.row >= 0 ? table.rows[block.row] : null;
@@ -233,7 +234,7 @@ function draw_blocks(g, place) {
     }
 }
 
-/* By function, as in the report, and each for itself. */
+/* Blocks by function, as in the report, and individually. */
 function block_section() {
     const blocks = loop_blocks();
     if (!data.loop_blocks.begin.length)
@@ -249,7 +250,7 @@ function block_section() {
         ? count_text(data.loop_blocks.more) + ' shorter ones are only in the sums.' : null));
 }
 
-/* The report's numbers as long as nothing is filtered: it has what is left out here, too. */
+/* The report's rows if there is no filter, as they include blocks omitted from the page. */
 function blocker_rows(blocks) {
     if (!times_differ())
         return table_rows('loop_blocks').filter((row) => row.role !== 'rest');

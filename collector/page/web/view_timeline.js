@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* The timeline: what each thread did at a moment, and why it did not run.
+/* The timeline: the state of each thread over time, and the causes of its waits.
  *
- * Each row is a canvas of its own, drawn only while it is on the screen. The pointer's line, the
- * chosen stretch and the labels are elements: moving the pointer draws nothing anew. */
+ * Each row is a separate canvas, drawn only while it is visible. Pointer line, chosen stretch and
+ * labels are elements, so moving the pointer does not redraw. */
 
 const timeline = {from: 0, to: 0, rows: [], drawn: new Set(), palette: null, box: null,
     picked: null};
 const SHORTEST_NS = 2000;
-const NOTED_NAME = 16; // letters: a longer one needs the room of what is beside it
+const NOTED_NAME = 16; // letters: a longer name leaves no room for the note
 
 add_field({name: 'at', key: 'at', initial: '', write: as_is, read: (text) => {
     const match = /^(\d{1,16})-(\d{1,16})$/.exec(text);
@@ -15,7 +15,7 @@ add_field({name: 'at', key: 'at', initial: '', write: as_is, read: (text) => {
         Number(match[2]) <= data.facts.wall_ns ? text : undefined;
 }});
 
-/* A window of time that another view links to: a little wider than the stretch itself. */
+/* A time window for links from other views: a little wider than the stretch. */
 function window_around(begin, length) {
     const wall = data.facts.wall_ns;
     const margin = Math.max(length, SHORTEST_NS) * 0.6;
@@ -64,7 +64,7 @@ function timeline_head() {
             'Show all'));
 }
 
-/* How much of what is drawn the search is about; the rest is faint. */
+/* The number of drawn ranges that match the search; the others are faint. */
 function found_ranges() {
     if (!state.query)
         return null;
@@ -95,7 +95,7 @@ function timeline_row_el(row) {
     return line;
 }
 
-/* What is nested too deeply for a row of a usual height. */
+/* A button for levels too deep for the usual row height. */
 function deep_levels(row) {
     if (!row.deep)
         return null;
@@ -111,7 +111,7 @@ function deep_levels(row) {
         el('button', {type: 'button', class: 'link', on: {click}}, all ? 'Hide' : 'Show'));
 }
 
-/* A filter by a thread or process leaves the others faint. */
+/* With a thread or process filter, other rows are faint. */
 function is_faint(row) {
     const {thread, process} = state;
     if (row.kind === 'process' || row.kind === 'quiet')
@@ -170,7 +170,7 @@ function fold_row(row) {
     render_page();
 }
 
-/* After a new drawing the label that was pressed has the focus again. */
+/* Restores the focus of the pressed label after a redraw. */
 function restore_picked() {
     const {focus, picked} = timeline;
     if (focus)
@@ -220,7 +220,7 @@ function draw_picked(g, row, width) {
 
 const time_x = (time, width) => (time - timeline.from) / (timeline.to - timeline.from) * width;
 
-/* The axis, and above it which part of the whole is shown. */
+/* The axis, with the visible part of the whole above it. */
 function draw_timeline_axis(g, width) {
     const wall = data.facts.wall_ns;
     const x = timeline.from / wall * width, end = timeline.to / wall * width;
@@ -231,7 +231,7 @@ function draw_timeline_axis(g, width) {
     draw_axis(g, {x: 0, y: 12, width}, timeline.from, timeline.to);
 }
 
-/* All that is on the screen, in one go before the next frame. */
+/* Draws all visible rows before the next frame. */
 function draw_window() {
     if (timeline.asked)
         return;
@@ -247,7 +247,7 @@ function draw_window() {
     });
 }
 
-/* The stretch that all views are filtered by: what is outside is veiled. */
+/* Places the filter stretch; the time outside is dimmed. */
 function place_stretch() {
     const {stretch} = timeline.marks;
     stretch.hidden = !state.stretch;
@@ -279,7 +279,7 @@ function save_window() {
         history.replaceState(null, '', address());
 }
 
-/* By a factor, with the time at the share `at` of the window staying where it is. */
+/* Zooms by a factor; the time at the share `at` of the window stays in place. */
 function zoom_window(factor, at) {
     const span = timeline.to - timeline.from, time = timeline.from + at * span;
     const wanted = Math.max(SHORTEST_NS, span * factor);

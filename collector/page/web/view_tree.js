@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Call tree: who called it, on the CPU or in wall time? */
+/* Call tree by CPU or wall time. */
 
 const tree_view = {open: new Map(), all: new Set(), at: null};
-const TREE_SMALL = 0.004; // of all time: smaller rows are folded into one,
-const TREE_SMALL_LEAF = 0.015; // and so are native and interpreter's leaves below this
+const TREE_SMALL = 0.004; // of all time: smaller rows are folded into one
+const TREE_SMALL_LEAF = 0.015; // the same for native and interpreter leaves
 const TREE_DEEP = 60;
 
 const item_key = (item) => item.id + ' ' + item.cause;
 
-/* A row is open if it was opened, else if it is where the time is. */
+/* A row is open if the user opened it, or by default if it has much of the time. */
 function is_open(item, tree, matches) {
     const asked = tree_view.open.get(item_key(item));
     if (asked !== undefined)
@@ -18,7 +18,7 @@ function is_open(item, tree, matches) {
     return item.depth < 3 || (item.total > 0.1 * tree.total && item.depth < 14);
 }
 
-/* Rows as they are shown: {item, open} or {small: kids that are folded, up}. */
+/* Visible rows: {item, open} or {small: folded kids, up}. */
 function tree_rows(tree, matches) {
     const rows = [];
     const visit = (item) => {
@@ -213,7 +213,7 @@ function tree_notes(tree) {
         OWNERS[owner].text)), idle_note(tree));
 }
 
-/* What is left out of wall time, and a button that shows it. */
+/* The idle time omitted from wall time, with a button to show it. */
 function idle_note(tree) {
     if (state.time !== 'wall' || !(tree.idle_ns > 0 || state.idle))
         return null;

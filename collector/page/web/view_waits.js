@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Waits: what for, where, in whose code. Without filters the report's own tables; with them, sums
- * of what passes. */
+/* Waits by cause, place and own function: the report's tables, or filtered sums. */
 
 add_field({name: 'waits_of', key: 'waits', initial: 'own', read: words('own', 'all'),
     write: as_is});
@@ -37,8 +36,8 @@ function seen_causes() {
 
 // ---- Places -------------------------------------------------------------------------------------
 
-/* By place and cause. own: the innermost of one's own functions that waited, else the function
- * itself that waited. */
+/* By place and cause. own: the innermost own function on the stack, else the waiting function
+ * itself. */
 function waits_by_place(own) {
     if (own && !is_filtered() && table_of('wait_places'))
         return report_places();
