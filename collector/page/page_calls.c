@@ -95,7 +95,7 @@ static uint32_t start_of(const struct outline *outline)
     return at;
 }
 
-/* Decides about a frame. An import is shown, once, if no other Python frame follows it. */
+/* Decides about a frame. An import is shown, once, if no other Python code follows it. */
 static bool is_shown(const struct outline *outline, uint32_t at, bool *importing)
 {
     const struct own_label *label = own_time_label(outline->own, label_at(outline, at));

@@ -19,14 +19,14 @@ struct page_names {
     const struct trace *trace;
     VEC(uint64_t) items; /* domain << 32 | name: strings */
     struct map64 index;
-    uint8_t *used; /* by name: it was written. Set while a page is written; or NULL */
+    uint8_t *used; /* by name: was written; NULL before page_names_begin */
 };
 
 /* Number of ranges of a row that began in a slot on a thread. If there are too many cells, the
  * slots are joined first, then all cells are dropped. */
 struct page_cell {
     uint32_t row, thread;
-    uint8_t slot; /* by name: was written; NULL before page_names_begin */
+    uint8_t slot; /* less than PAGE_SLOTS, or 0 */
     uint32_t count;
     uint64_t time_ns; /* total of these ranges */
 };

@@ -23,7 +23,8 @@ static void put_number(struct out_stream *out, uint64_t number, char behind)
     out_advance(out, (size_t)(at - first));
 }
 
-/* Replaces line breaks, tabs and leading blanks, which readers strip, and a leading parenthesis. */
+/* Writes a name. Characters that would end the line become blanks. An empty name, or one with a
+ * leading blank (which readers strip) or parenthesis, gets a leading "_". */
 static void put_name(struct out_stream *out, const char *name, const char *ending)
 {
     if (!*name || *name == ' ' || *name == '(')

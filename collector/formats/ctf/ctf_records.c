@@ -234,7 +234,7 @@ void ctf_end(struct ctf_records *records, int64_t time_ns, uint64_t lost)
     int64_t after_ns = time_ns <= records->origin_ns                 ? 0
                        : time_ns >= records->origin_ns + TIME_MAX_NS ? TIME_MAX_NS
                                                                      : time_ns - records->origin_ns;
-    if (lost) /* LOST_MAX stands for an unknown number */
+    if (lost) /* at most LOST_MAX, far above real numbers */
         put_number(records, PIECE_LOST, lost < LOST_MAX ? lost : LOST_MAX);
     if (records->pieces.count > UINT32_MAX)
         records->error = -EMSGSIZE;
@@ -515,7 +515,7 @@ static const struct schema {
     {CTF_PROCESS_END, "process_end", "string how; "},
 };
 
-/* Values of facts are cut at FACT_MAX and escaped. */
+/* Values of facts are cut at FACT_MAX and escaped; control characters become blanks. */
 static void put_fact(struct out_stream *out, const char *name, const struct trace_string *value)
 {
     size_t length = utf8_cut(value->bytes, value->length, FACT_MAX);

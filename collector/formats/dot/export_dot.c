@@ -3,7 +3,7 @@
  * of all samples, an arrow for each pair of caller and callee.
  *
  * Recursion counts a function, and a pair, once per sample. Functions and pairs below the
- * thresholds are left out; the graph's title gives their share. Memory: that of call_tree.h, 40
+ * thresholds are left out; the graph's title gives their numbers. Memory: that of call_tree.h, 40
  * bytes a function and 80 a pair. Thread-safety: none. */
 #include "call_label.h"
 #include "call_tree.h"

@@ -80,8 +80,8 @@ struct flame {
 static int flame_notes_measure(struct flame *f);
 static void flame_notes_put(struct flame *f);
 
-/* A row is kept if one of its boxes is wide enough for a label, or this many times as wide as the
- * limit. */
+/* A row is kept if one of its boxes is wide enough for a label (row_pixels), or row_part times as
+ * wide as the limit. */
 static const double row_pixels = 30, row_part = 50;
 
 static void flame_put(struct flame *f, const char *format, ...)

@@ -503,7 +503,7 @@ static int read_table(struct nsys *nsys, const struct nsys_table *table)
 
 /* ---- The file -------------------------------------------------------------------------------- */
 
-/* Prevents SQL in the file from running, and limits memory. */
+/* Keeps the file's SQL from running and the file from being changed; limits memory. */
 static int make_safe(struct nsys *nsys)
 {
     char pragma[64];
