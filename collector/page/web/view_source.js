@@ -54,7 +54,7 @@ function source_order() {
 
 const sum_of = (numbers) => numbers.reduce((sum, number) => sum + number, 0);
 
-/* A byte per line: 1 for lines with time and their neighbours; the others are folded. */
+/* A byte per line: 1 for lines with samples or time and their neighbours; the others are folded. */
 function shown_lines(source) {
     const shown = new Uint8Array(source.text.length);
     source.text.forEach((text, line) => {
