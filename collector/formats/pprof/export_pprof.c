@@ -27,7 +27,7 @@
 #include <string.h>
 
 /* Sums of samples with equal stack, thread, range path and cause of waiting, for each type of
- * value. Memory: PPROF_ROWS_MAX rows of 80 bytes and 8 for each type. Thread-safety: none. */
+ * value. Memory: PPROF_ROWS_MAX rows of 80 bytes and 8 for each type. */
 
 enum pprof_value {
     PPROF_SAMPLES = 0,
