@@ -8,8 +8,8 @@
 #include <string.h>
 
 enum {
-    LATE_NEAR = 256, /* places from the end in which one that is late is put at once */
-    LOOK_NEAR = 32,  /* that are looked at one by one */
+    LATE_NEAR = 256, /* a late interval at most so many places from the end is inserted at once */
+    LOOK_NEAR = 32,  /* items searched linearly */
 };
 
 void gpu_busy_free(struct gpu_busy *busy)
@@ -22,7 +22,7 @@ void gpu_busy_free(struct gpu_busy *busy)
 
 /* ---- Adding ---------------------------------------------------------------------------------- */
 
-/* Room for so many more, and no more than that: there may be no others. 0 or -ENOMEM. */
+/* Reserves exactly `extra` more items, as no others may follow. 0 or -ENOMEM. */
 static int make_room(struct gpu_busy *busy, size_t extra)
 {
     size_t need = busy->items.count + extra;
@@ -36,7 +36,7 @@ static int make_room(struct gpu_busy *busy, size_t extra)
     return 0;
 }
 
-/* Grows by a quarter: there may be millions. 0 or -ENOMEM. */
+/* Grows by a quarter, as there may be millions of items. 0 or -ENOMEM. */
 static int push(struct gpu_busy *busy, struct gpu_interval added)
 {
     size_t count = busy->items.count;
@@ -46,7 +46,7 @@ static int push(struct gpu_busy *busy, struct gpu_interval added)
     return 0;
 }
 
-/* Puts it at `at`, in place of those from there on that it touches. 0 or -ENOMEM. */
+/* Inserts an interval at `at`, merging the following items that it touches. 0 or -ENOMEM. */
 static int put_at(struct gpu_busy *busy, size_t at, struct gpu_interval added)
 {
     struct gpu_interval *items = busy->items.items;
@@ -75,11 +75,12 @@ static int by_begin(const void *left, const void *right)
     return (a->begin_ns > b->begin_ns) - (a->begin_ns < b->begin_ns);
 }
 
-/* The first one from `begin` on that ends at that time or later. */
+/* Returns the first item from `begin` on that ends at `time_ns` or later. */
 static size_t first_ending(const struct gpu_busy *busy, size_t begin, int64_t time_ns)
 {
     const struct gpu_interval *items = busy->items.items;
-    for (size_t left = busy->items.count - begin; left > 0;) { /* without branches to be guessed */
+    for (size_t left = busy->items.count - begin;
+         left > 0;) { /* branch-free, against mispredictions */
         size_t half = left / 2;
         bool before = items[begin + half].end_ns < time_ns;
         begin = before ? begin + half + 1 : begin;
@@ -96,7 +97,7 @@ static void append(struct gpu_interval *items, size_t *count, struct gpu_interva
         items[*count - 1].end_ns = added.end_ns;
 }
 
-/* How many of these, in order, do not lie inside of one from `at` on. */
+/* Counts the sorted intervals that do not lie inside of an item from `at` on. */
 static size_t count_outside(const struct gpu_busy *busy, size_t at,
                             const struct gpu_interval *added, size_t count)
 {
@@ -110,7 +111,7 @@ static size_t count_outside(const struct gpu_busy *busy, size_t at,
     return outside;
 }
 
-/* Intervals in order go in between those that are there. 0 or -ENOMEM. */
+/* Merges sorted intervals into the items. 0 or -ENOMEM. */
 static int merge(struct gpu_busy *busy, const struct gpu_interval *added, size_t count)
 {
     if (count == 0)
@@ -140,7 +141,7 @@ static int merge_late(struct gpu_busy *busy)
     return error;
 }
 
-/* Behind the last one that ends before it, if that is near; else it waits. */
+/* Inserts an interval that came late if its place is near the end; otherwise queues it. */
 static int add_late(struct gpu_busy *busy, struct gpu_interval added)
 {
     size_t count = busy->items.count, least = count > LATE_NEAR ? count - LATE_NEAR : 0;
@@ -186,7 +187,7 @@ int gpu_busy_fill(struct gpu_busy *busy, uint64_t gap_ns)
     return error;
 }
 
-/* ---- What was busy --------------------------------------------------------------------------- */
+/* ---- Queries --------------------------------------------------------------------------------- */
 
 int gpu_busy_settle(struct gpu_busy *busy)
 {
@@ -232,7 +233,7 @@ int gpu_busy_index(struct gpu_busy *busy)
     return 0;
 }
 
-/* As first_ending, looked for from *near on, which becomes that. */
+/* As first_ending, but searches from *near on, and stores the result there. */
 static size_t first_ending_near(const struct gpu_busy *busy, int64_t time_ns, size_t *near)
 {
     const struct gpu_interval *items = busy->items.items;
@@ -245,7 +246,7 @@ static size_t first_ending_near(const struct gpu_busy *busy, int64_t time_ns, si
     return *near;
 }
 
-/* From the first one to a time that it does not end before. */
+/* Busy time up to `time_ns`, where `at` is the first item that does not end before it. */
 static uint64_t busy_until(const struct gpu_busy *busy, size_t at, int64_t time_ns)
 {
     if (at == busy->items.count)
@@ -287,7 +288,7 @@ int gpu_busy_minus(struct gpu_busy *ret_busy, const struct gpu_busy *from,
         for (; at < less->items.count && others[at].begin_ns < end_ns && !error; at++) {
             error = gpu_busy_add(ret_busy, begin_ns, others[at].begin_ns);
             begin_ns = others[at].end_ns;
-            if (begin_ns >= end_ns) /* it may reach into the next one */
+            if (begin_ns >= end_ns) /* it may extend into the next item */
                 break;
         }
         if (!error)

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* What threads did while a GPU had nothing to do. See gpu_stats.h.
+/* The time of threads while a GPU was starved. See gpu_stats.h.
  *
- * Queues tell their work late, so samples and waits are kept until it is known when GPUs were
- * starved, and until it is known which thread of a process launches. */
+ * Queues report their work late, so samples and waits are kept until the starved times and the
+ * launching thread of each process are known. */
 #include "gpu_stats_parts.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-/* What a thread did at a stack, in the low bits of a key beside its number. */
+/* State of a thread at a stack, stored in the low bits of a key beside its number. */
 enum host_state { HOST_WAITED, HOST_READY, HOST_RAN, HOST_STATES };
 
 enum { HOST_STATE_BITS = 2, HOST_THREADS_MAX = 1 << 30 };
@@ -66,7 +66,7 @@ int gpu_hosts_take(struct gpu_stats *work, const struct sample *sample)
     return error ? error : keep(work, sample, HOST_READY, (struct gpu_interval){woken_ns, runs_ns});
 }
 
-/* ---- Once all is in -------------------------------------------------------------------------- */
+/* ---- Results --------------------------------------------------------------------------------- */
 
 static uint64_t starved_in(const struct gpu_stay_list *list, const struct gpu_busy *starved)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Names of kernels, as a screen has room for them. */
+/* Short names of kernels, to fit a screen. */
 #include "gpu_stats.h"
 
 #include "text.h"
@@ -8,7 +8,7 @@
 
 static const char anonymous[] = "(anonymous namespace)";
 
-/* The length of "operator<<" and the like, with its signs: they are no brackets. */
+/* Returns the length of "operator<<" and the like, as their signs are not brackets. */
 static size_t operator_length(const char *name, const char *at)
 {
     static const char word[] = "operator";
@@ -20,7 +20,7 @@ static size_t operator_length(const char *name, const char *at)
     return length > 0 ? sizeof(word) - 1 + length : 0;
 }
 
-/* Behind the bracket that closes the one at `at`, or the end. */
+/* Returns the position after the bracket that closes the one at `at`, or the end. */
 static const char *behind_bracket(const char *name, const char *at)
 {
     unsigned depth = 0;
@@ -38,7 +38,7 @@ static const char *behind_bracket(const char *name, const char *at)
     return at;
 }
 
-/* Where the arguments begin, or the end. */
+/* Returns the begin of the arguments, or the end. */
 static const char *find_arguments(const char *name)
 {
     for (const char *at = name; *at; at++) {
@@ -55,7 +55,7 @@ static const char *find_arguments(const char *name)
     return name + strlen(name);
 }
 
-/* Behind the result: the last blank that is in no brackets. */
+/* Skips the result type: returns the position after the last blank outside of brackets. */
 static const char *skip_result(const char *name, const char *end)
 {
     const char *begin = name;
@@ -72,7 +72,7 @@ static const char *skip_result(const char *name, const char *end)
     return begin < end ? begin : name;
 }
 
-/* What stands in angle brackets, of a name's last one; each without what stands in its own. */
+/* Adds a template parameter, with its own angle brackets elided. */
 static void add_parameter(struct text *text, const char *at, const char *end)
 {
     while (at < end && *at == ' ')
@@ -114,7 +114,7 @@ static void add_name(const char *name, bool parameters, char *buffer, size_t siz
     const char *end = find_arguments(name);
     if (end == name)
         end = name + strlen(name);
-    bool whole = *end == '\0'; /* no function of C++ with its result */
+    bool whole = *end == '\0'; /* not a C++ function with its result */
     for (const char *at = whole ? name : skip_result(name, end); at < end;) {
         size_t length = operator_length(name, at);
         if (length > 0) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* When queues, devices and processes were busy. See gpu_stats.h. */
+/* Busy times of queues, devices and processes. See gpu_stats.h. */
 #include "gpu_busy.h"
 #include "gpu_stats_parts.h"
 
@@ -44,9 +44,9 @@ int gpu_queues_init(struct gpu_queues *queues, const struct trace *trace)
     return 0;
 }
 
-/* ---- As spans come --------------------------------------------------------------------------- */
+/* ---- Spans ----------------------------------------------------------------------------------- */
 
-/* The device above a queue: 1 + its lane. */
+/* Returns 1 + the lane of the device above a queue. */
 static uint32_t device_of(const struct trace *trace, uint32_t ordinal)
 {
     const struct trace_lane *lane = trace_lane_get(trace, ordinal);
@@ -89,8 +89,8 @@ static size_t gaps_of(const struct queue_busy *lane)
     return lane->busy.items.count + lane->asked.items.count;
 }
 
-/* Of too many gaps the short ones are given up, and then longer ones: a quarter, so that this is
- * rare. */
+/* Once there are more than GPU_GAPS_MAX gaps, closes the shortest, at least a quarter, so that this
+ * is rare. */
 static int limit_gaps(struct gpu_queues *queues)
 {
     size_t count = 0;
@@ -129,7 +129,7 @@ static int add_to(struct queue_busy *lane, const struct item *span, int64_t aske
     return gpu_busy_add(&lane->busy, span->begin_ns, span->end_ns);
 }
 
-/* To the queue, and to its device: what several of its queues do at once is one time. */
+/* Adds a span to its queue and to its device; simultaneous work of several queues counts once. */
 int gpu_queues_add(struct gpu_queues *queues, const struct trace *trace, const struct item *span,
                    int64_t asked_ns)
 {
@@ -168,9 +168,9 @@ int gpu_queues_synced(struct gpu_queues *queues, const struct trace *trace, cons
     return queues->syncs.count < GPU_SYNCS_MAX ? vec_push(&queues->syncs, sync) : 0;
 }
 
-/* ---- Once all is in -------------------------------------------------------------------------- */
+/* ---- Results --------------------------------------------------------------------------------- */
 
-/* When the process lived, of a time. */
+/* The part of an interval in which the process lived. */
 static struct gpu_interval life_of(const struct trace *trace, uint32_t ordinal,
                                    struct gpu_interval of)
 {
@@ -198,12 +198,12 @@ static int add_watched(struct gpu_busy *watched, struct gpu_interval life, int64
                         to_ns < life.end_ns ? to_ns : life.end_ns);
 }
 
-/* From window to window, and where work is known; where no window is told, all its life. 0 or
- * -ENOMEM. */
+/* Watched are the times between windows' edges, and those with known work; without edges, the whole
+ * life. 0 or -ENOMEM. */
 static int find_watched(const struct gpu_queues *queues, struct process_busy *process,
                         struct gpu_interval life)
 {
-    int64_t open_ns = INT64_MIN; /* nothing was told before the first edge */
+    int64_t open_ns = INT64_MIN; /* no report before the first edge */
     bool is_open = true;
     int error = 0;
     for (size_t i = 0; i < queues->edges.count && !error; i++) {
@@ -239,7 +239,7 @@ static int compare_rows(const void *left, const void *right)
     uint32_t second = b->is_device ? b->lane + 1 : b->device;
     if (a->process != b->process)
         return a->process < b->process ? -1 : 1;
-    if (first != second) /* those of no device last */
+    if (first != second) /* queues without a device last */
         return first - 1 < second - 1 ? -1 : 1;
     if (a->is_device != b->is_device)
         return a->is_device ? -1 : 1;
@@ -257,7 +257,7 @@ static struct process_busy *process_of(struct gpu_queues *queues, uint32_t proce
                : NULL;
 }
 
-/* What a device did, or a queue of none, goes to its process. 0 or -ENOMEM. */
+/* Adds the work of a device, or of a queue without one, to its process. 0 or -ENOMEM. */
 static int finish_busy(struct gpu_queues *queues, struct queue_busy *lane)
 {
     struct gpu_queue *queue = &lane->queue;
@@ -271,7 +271,7 @@ static int finish_busy(struct gpu_queues *queues, struct queue_busy *lane)
     return error;
 }
 
-/* After the first launch, and before the last end. */
+/* True after the first launch and before the last end. */
 static bool is_between(const struct gpu_interval *starved, const struct gpu_busy *asked)
 {
     size_t count = asked->items.count;
@@ -301,8 +301,8 @@ static int find_starved(struct gpu_queue *row, const struct gpu_busy *watched,
     return error;
 }
 
-/* A lane is done: when its process was watched is known. What was asked of it is that one's. 0 or
- * -ENOMEM. */
+/* Finishes a lane, once the watched time of its process is known, and moves its launched times to
+ * the process. 0 or -ENOMEM. */
 static int finish_lane(struct gpu_queues *queues, struct queue_busy *lane, struct gpu_interval life)
 {
     struct gpu_queue *row = &lane->queue;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Which ranges launched what, and how long GPUs were idle in them. See gpu_stats.h.
+/* The ranges that launched work, and the idle time of GPUs within ranges. See gpu_stats.h.
  *
- * Work is added up by the path that its thread had open at the launch, and goes to the rows of
- * ranges once all is in. Queues tell their work late; so ranges are kept until all of it is known.
- */
+ * Work is summed by the path that its thread had open at the launch, and distributed to the rows of
+ * ranges at the end. Queues report their work late, so ranges are kept until all work is known. */
 #include "gpu_busy.h"
 #include "gpu_stats_parts.h"
 
@@ -20,9 +19,9 @@ void gpu_places_fini(struct gpu_places *places)
     vec_free(&places->range_of_row);
 }
 
-/* ---- As work comes --------------------------------------------------------------------------- */
+/* ---- Spans ----------------------------------------------------------------------------------- */
 
-/* Where work of a path is added; NULL: out of memory. */
+/* Returns the sums for work of a path; NULL: out of memory. */
 static struct gpu_range *sums_of(struct gpu_stats *work, uint32_t owner, uint32_t path)
 {
     struct gpu_places *places = &work->places;
@@ -33,7 +32,7 @@ static struct gpu_range *sums_of(struct gpu_stats *work, uint32_t owner, uint32_
         if (recent->path == path && recent->owner == owner)
             return &recent->sums;
     }
-    uint64_t key = (uint64_t)owner << 32 | path; /* not 0: the path is not */
+    uint64_t key = (uint64_t)owner << 32 | path; /* nonzero, as the path is */
     const uint64_t *found = map64_find(&places->path_index, key);
     if (!found) {
         if (places->paths.count >= GPU_PATHS_MAX)
@@ -92,9 +91,9 @@ int gpu_launched_add(struct gpu_stats *work, const struct item *span, const stru
     return 0;
 }
 
-/* ---- Once all is in -------------------------------------------------------------------------- */
+/* ---- Results --------------------------------------------------------------------------------- */
 
-/* NULL: out of memory. Valid until the next one. */
+/* NULL: out of memory. Valid until the next call. */
 static struct gpu_range *range_of(struct gpu_places *places, uint32_t row)
 {
     while (places->range_of_row.count <= row)
@@ -142,7 +141,7 @@ static int spread(struct gpu_stats *work, const struct gpu_launched *launched)
     return 0;
 }
 
-/* Calls that only launch: not those that wait for a copy. */
+/* True for calls that only launch, in contrast to those that wait for a copy. */
 static bool is_launch(const struct gpu_stats *work, uint32_t row)
 {
     const struct scope *scope = range_stats_scope(work->stats, row);
@@ -153,7 +152,7 @@ static bool is_launch(const struct gpu_stats *work, uint32_t row)
     return strstr(name, "Launch") || (moves && strstr(name, "Async"));
 }
 
-/* The driver's call inside of the runtime's is part of that one. */
+/* The driver's call inside of the runtime's is part of the latter. */
 static bool is_in_launch(const struct gpu_stats *work, uint32_t row)
 {
     uint32_t at = range_stats_parent(work->stats, row);
@@ -182,7 +181,7 @@ static void add_calls(struct gpu_stats *work)
     }
 }
 
-/* While nobody watched, it is not known what was idle. */
+/* Counts stays only while the process was watched, as idle time is unknown otherwise. */
 static void add_stays_of(struct gpu_range *range, const struct process_busy *process,
                          const struct gpu_stay_list *list)
 {
@@ -220,7 +219,7 @@ static int add_stays(struct gpu_stats *work)
     return 0;
 }
 
-/* What is idle in a range inside is not idle in the range itself. */
+/* Subtracts the idle time of inner ranges from the self time of the outer one. */
 static void take_inner_idle(struct gpu_stats *work)
 {
     struct gpu_places *places = &work->places;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Where what GPUs did was launched from, by name: the range, and the function of one's own in the
- * stacks of launches that were sampled. See gpu_stats.h. */
+/* Where GPU work was launched from, by name: the range, and the own function in the stacks of
+ * sampled launches. See gpu_stats.h. */
 #include "gpu_stats_parts.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@ void gpu_sources_fini(struct gpu_sources *sources)
     map64_free(&sources->index);
 }
 
-/* Of those for which there is no room nothing is known. */
+/* Drops sources beyond the limit. */
 int gpu_sources_add(struct gpu_sources *sources, uint32_t row, uint32_t what, uint64_t time_ns)
 {
     uint32_t mixed = row * 0x9e3779b1u ^ what * 0x85ebca6bu;
@@ -34,13 +34,13 @@ int gpu_sources_add(struct gpu_sources *sources, uint32_t row, uint32_t what, ui
     return 0;
 }
 
-/* More time; of zero times too, the first one counts. */
+/* More time; among zero times the first one counts. */
 static bool is_more(const struct gpu_source *source, const struct gpu_from *from)
 {
     return from->count == 0 || source->time_ns > from->time_ns;
 }
 
-/* One of CUDA, in which everything is launched: nobody's range. */
+/* True for calls of CUDA: every launch is in one, and they are not ranges of the program. */
 static bool is_call(const struct gpu_stats *work, uint32_t row)
 {
     return range_stats_scope(work->stats, row)->observer == OBSERVER_CUPTI;

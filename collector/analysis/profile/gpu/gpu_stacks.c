@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* One pass adds spans up by thread, path and name, and sampled ones by stack as well; then what is
- * not known of each is divided. */
+/* One pass sums spans by thread, path and name, and sampled spans by stack as well; then each total
+ * is divided among its stacks. */
 #include "gpu_stacks.h"
 
 #include "hash.h"
@@ -19,24 +19,24 @@ enum { PATH_NAMES_MAX = 256 };
 
 typedef unsigned __int128 wide;
 
-/* What was launched by a thread in a path under a name. */
+/* The launches of a thread in one path under one name. */
 struct total {
     uint32_t thread, path, name;
-    bool orphaned;   /* nobody knows its launch; the thread is who told of it */
+    bool orphaned;   /* the launch is unknown; thread: the one that reported it */
     uint32_t shares; /* index + 1 of the first */
     uint32_t share_count;
-    int64_t first_ns; /* when the first was launched */
+    int64_t first_ns; /* time of the first launch */
     uint64_t values[LAUNCHED_VALUES];
 };
 
-/* Of a total: what its sampled launches with one stack took. */
+/* The sampled launches of a total with one stack. */
 struct share {
     uint32_t stack, next; /* next: index + 1 */
     wide weights[LAUNCHED_VALUES];
-    uint64_t values[LAUNCHED_VALUES]; /* of the total, that are its part */
+    uint64_t values[LAUNCHED_VALUES]; /* its part of the total's values */
 };
 
-/* A sampled span, until it is known how many launches it stands for. */
+/* A sampled span, until the number of launches it stands for is known. */
 struct sampled {
     uint64_t launch; /* key */
     uint32_t share;
@@ -52,11 +52,11 @@ struct gpu_stacks {
     VEC(struct share) shares;
     VEC(struct sampled) sampled;
     struct wide_map total_by_key, share_by_key;
-    struct map64 launches; /* that stand for more than themselves */
-    struct map64 called;   /* stacks without what lies between the caller and the GPU */
+    struct map64 launches; /* weights above 1 */
+    struct map64 called;   /* by stack: the part up to the launching call */
     struct gpu_stacks_totals all;
-    struct pass_source events; /* of gpu_stacks_source() */
-    size_t next_total;         /* of that */
+    struct pass_source events; /* for gpu_stacks_source() */
+    size_t next_total;         /* likewise */
     VEC(struct sample) batch;
     VEC(int64_t) batch_times;
 };
@@ -102,7 +102,7 @@ static uint64_t bytes_of(const struct gpu_stacks *stacks, const struct args *arg
     return 0;
 }
 
-/* Its index, or -ENOMEM. */
+/* Returns the index, or -ENOMEM. */
 static int64_t find_total(struct gpu_stacks *stacks, const struct item *item)
 {
     const struct event *event = item->event;
@@ -189,7 +189,7 @@ static void weigh(struct gpu_stacks *stacks)
 
 struct part {
     uint32_t share;
-    double rest; /* of the exact part, that it did not get */
+    double rest; /* remainder of the exact part after rounding down */
 };
 
 static int by_rest(const void *left, const void *right)
@@ -200,7 +200,7 @@ static int by_rest(const void *left, const void *right)
     return (a->share > b->share) - (a->share < b->share);
 }
 
-/* value * weight / sum, of which the last may be larger than 64 bits; and what is left, below 1. */
+/* Returns value * weight / sum, where sum may exceed 64 bits, and the remainder, below 1. */
 static uint64_t part_of(uint64_t value, wide weight, wide sum, double *ret_rest)
 {
     while (sum >> 64 != 0) {
@@ -212,8 +212,8 @@ static uint64_t part_of(uint64_t value, wide weight, wide sum, double *ret_rest)
     return (uint64_t)(product / sum);
 }
 
-/* By largest remainders, so that the parts add up to the whole. What has no weight of its own is
- * divided as the launches are. */
+/* Rounds by largest remainders, so that the parts add up to the whole. A value without weights is
+ * divided by the number of launches. */
 static void divide(struct gpu_stacks *stacks, const struct total *total, enum launched_value value,
                    struct part *parts)
 {
@@ -263,7 +263,7 @@ static int divide_all(struct gpu_stacks *stacks)
 
 /* ---- Stacks ---------------------------------------------------------------------------------- */
 
-/* Between the call that launches and the probe: the driver, CUPTI, and our library. */
+/* True for frames between the launching call and the probe: the driver, CUPTI, and our library. */
 static bool is_between(const struct trace *trace, uint32_t frame)
 {
     static const char *const libraries[] = {"libannot-gpu", "libcupti", "libcuda.so"};
@@ -290,7 +290,7 @@ static int64_t push_label(struct gpu_stacks *stacks, uint32_t parent, uint32_t t
     return place < 0 ? place : stacks_push(all, parent, (uint32_t)place);
 }
 
-/* The part of a stack that is the program's own. */
+/* Returns the part of a stack that belongs to the program. */
 static int64_t called_stack(struct gpu_stacks *stacks, uint32_t stack)
 {
     const uint64_t *found = map64_find(&stacks->called, (uint64_t)stack + 1);
@@ -303,7 +303,7 @@ static int64_t called_stack(struct gpu_stacks *stacks, uint32_t stack)
     return map64_put(&stacks->called, (uint64_t)stack + 1, called) ? -ENOMEM : (int64_t)called;
 }
 
-/* For those of whom no stack is known. */
+/* The stack for launches without a sampled one. */
 static int64_t unknown_stack(struct gpu_stacks *stacks, const struct total *total)
 {
     const char *text = total->orphaned ? "[launch not known]" : "[stack not sampled]";
@@ -318,7 +318,7 @@ static int64_t unknown_stack(struct gpu_stacks *stacks, const struct total *tota
     return push_label(stacks, (uint32_t)stack, (uint32_t)string, 0);
 }
 
-/* All that samples refer to, with what ran as the leaf. */
+/* Makes the stacks of all samples, with the name of the work as the leaf. */
 static int make_stacks(struct gpu_stacks *stacks)
 {
     for (size_t i = 0; i < stacks->totals.count; i++) {
@@ -491,7 +491,7 @@ static int next_events(void *context, struct event_batch *ret_batch)
     return stacks->events.next_events(stacks->events.context, ret_batch);
 }
 
-/* Those of one total at once. */
+/* Returns the samples of one total. */
 static int next_samples(void *context, struct sample_batch *ret_batch)
 {
     struct gpu_stacks *stacks = context;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* See gpu_stalls.h.
  *
- * Reasons have the names of CUPTI's metrics. What all of them begin with says nothing and is left
- * out; what one that ends in "_not_issued" counts, the one without that counts, too. */
+ * Reasons have the names of CUPTI's metrics, without their common prefix; the samples of one that
+ * ends in "_not_issued" are also part of the one without that suffix. */
 #include "gpu_stalls.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 #define REASON_PREFIX "smsp__pcsamp_warps_issue_stalled_"
 #define REASON_SUFFIX "_not_issued"
 
-/* What the key of a value means; a reason: 2 * index + NOT_ISSUED, from KEY_REASONS on. */
+/* Meaning of a value's key; a reason: 2 * index + NOT_ISSUED, from KEY_REASONS on. */
 enum { KEY_CUBIN, KEY_PC, KEY_REASONS };
 
 enum { NOT_ISSUED = 1 };
@@ -27,7 +27,7 @@ void gpu_stalls_fini(struct gpu_stalls *stalls)
 
 /* ---- Keys ------------------------------------------------------------------------------------ */
 
-/* The last reason is that of all for which there was no room. */
+/* The last reason collects those beyond the limit. */
 static uint32_t find_reason(struct gpu_stalls *stalls, const char *text, size_t length)
 {
     char name[GPU_REASON_SIZE];
@@ -77,7 +77,7 @@ static int key_of(struct gpu_stalls *stalls, uint32_t string, uint64_t *ret_key)
 
 /* ---- Rows ------------------------------------------------------------------------------------ */
 
-/* Index, or -ENOMEM. Of too many kernels, the last ones are one. */
+/* Returns the index, or -ENOMEM. Kernels beyond the limit share one row. */
 static int64_t row_of(struct gpu_stalls *stalls, uint32_t function, uint32_t reason)
 {
     if (stalls->rows.count >= GPU_STALLS_MAX &&
@@ -142,7 +142,7 @@ static uint64_t number_of(const struct arg *arg)
     return arg->kind == VALUE_UINT64 ? arg->value.uint64 : 0;
 }
 
-/* No count of CUPTI's is larger; so no sum of lies is too large. */
+/* CUPTI's counts are not larger, so sums of corrupt values cannot overflow. */
 static uint64_t samples_of(const struct arg *arg)
 {
     uint64_t number = number_of(arg);
@@ -213,7 +213,7 @@ int gpu_stalls_take(struct gpu_stalls *stalls, const struct item *mark)
     return scope->role == QUEUE_ROLE_PC ? take_place(stalls, mark) : 0;
 }
 
-/* ---- Once all is in -------------------------------------------------------------------------- */
+/* ---- Results --------------------------------------------------------------------------------- */
 
 static int order(const void *left, const void *right)
 {

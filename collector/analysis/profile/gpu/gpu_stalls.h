@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Why warps of GPUs did not go on, by kernel and place in it: marks of QUEUE_ROLE_PC, added up.
+/* Stall reasons of GPU warps by kernel and place in it: sums over marks of QUEUE_ROLE_PC.
  *
  * Memory: 80 bytes a kernel and reason, up to GPU_STALLS_MAX; 64 a place in one of these, up to
- * GPU_STALL_PLACES_MAX, beyond which no new place is looked at. Thread-safety: one thread per
- * object.
- */
+ * GPU_STALL_PLACES_MAX; samples at further places are left out. Thread-safety: one thread per
+ * object. */
 #ifndef ANNOT_GPU_STALLS_H
 #define ANNOT_GPU_STALLS_H
 
@@ -20,22 +19,22 @@ enum {
     GPU_REASON_SIZE = 64,
 };
 
-/* A reason in a kernel; or the kernel as a whole. */
+/* A stall reason of a kernel; or the kernel as a whole. */
 struct gpu_stall {
-    uint32_t function; /* string, as the compiler calls it; 0: those for which there was no room */
-    uint32_t reason;   /* index + 1; 0: all of the kernel */
+    uint32_t function; /* string, the compiler's name; 0: kernels beyond the limit */
+    uint32_t reason;   /* index + 1; 0: the whole kernel */
     uint64_t samples;
-    uint64_t not_issued; /* of these: no other warp of its scheduler went on either */
+    uint64_t not_issued; /* of these: no other warp of the scheduler issued either */
     uint64_t place_count;
-    uint64_t top_pc, top_samples; /* the place with most of them, in bytes from the begin */
+    uint64_t top_pc, top_samples; /* place with most samples, in bytes from the kernel's begin */
     uint64_t kernel_samples;      /* of the whole kernel; after finish */
 };
 
 struct gpu_stall_sums {
-    uint64_t samples; /* that have a place and a reason */
-    uint64_t taken;   /* by the device's own count, with all below */
+    uint64_t samples; /* with a place and a reason */
+    uint64_t taken;   /* the device's own count, including all below */
     uint64_t dropped, others, full;
-    uint64_t left_out; /* samples of places that were not looked at */
+    uint64_t left_out; /* samples at places beyond the limit */
 };
 
 struct gpu_stalls {
@@ -44,18 +43,18 @@ struct gpu_stalls {
     struct wide_map row_index;   /* by function and reason: index */
     struct wide_map place_index; /* by row, code and place: samples */
     uint64_t place_count;
-    struct map64 keys; /* by string + 1: what the key of a value means */
+    struct map64 keys; /* by string + 1: meaning of a value's key */
     char reasons[GPU_REASONS_MAX][GPU_REASON_SIZE];
     uint32_t reason_count;
     struct gpu_stall_sums sums;
 };
 
 void gpu_stalls_fini(struct gpu_stalls *stalls);
-/* A mark. 0 or -ENOMEM. */
+/* Takes a mark. 0 or -ENOMEM. */
 int gpu_stalls_take(struct gpu_stalls *stalls, const struct item *mark);
-/* From then on, each kernel stands before its reasons, and the one with most samples first. */
+/* Sorts the rows: each kernel before its reasons, most samples first. */
 void gpu_stalls_finish(struct gpu_stalls *stalls);
-/* "long_scoreboard"; "": of a whole kernel. */
+/* "long_scoreboard"; "": the whole kernel. */
 const char *gpu_stalls_reason(const struct gpu_stalls *stalls, const struct gpu_stall *row);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What GPUs did, by name. See gpu_stats.h. */
+/* Statistics of GPU work by name. See gpu_stats.h. */
 #include "gpu_stats_parts.h"
 
 #include "text.h"
@@ -12,7 +12,7 @@
 #define HISTOGRAM_LIMIT ((size_t)32 << 20)
 
 enum gpu_key {
-    KEY_NEW = 0, /* not looked at yet */
+    KEY_NEW = 0, /* not classified yet */
     KEY_GRID,
     KEY_BLOCK,
     KEY_REGISTERS,
@@ -83,7 +83,7 @@ const struct range_duration *gpu_stats_durations(const struct gpu_stats *work,
 
 /* ---- Key-values ------------------------------------------------------------------------------ */
 
-/* What a span says of itself: by key, the last such value; NULL: none. */
+/* The last value of each key among a span's key-values; NULL: missing. */
 struct told {
     const struct arg *values[KEY_COUNT];
 };
@@ -152,7 +152,7 @@ static uint32_t string_of(const struct arg *arg)
 
 /* ---- Rows ------------------------------------------------------------------------------------ */
 
-/* By the direction, else by the name: as libannot-gpu calls them. */
+/* By the direction, else by the name, in the spelling of libannot-gpu. */
 static enum gpu_way way_of(const char *direction, const char *name)
 {
     static const char *const to[] = {"HtoD", "HtoA", "copy host to device", "copy host to array"};
@@ -166,7 +166,7 @@ static enum gpu_way way_of(const char *direction, const char *name)
     return GPU_WAY_OTHER;
 }
 
-/* By the names that libannot-gpu gives them. */
+/* By the names that libannot-gpu writes. */
 static enum gpu_window window_of(uint8_t role, const char *name)
 {
     static const char begin[] = "overhead: window ";
@@ -180,7 +180,7 @@ static enum gpu_window window_of(uint8_t role, const char *name)
                                           : GPU_WINDOW_NONE;
 }
 
-/* Most names are of one role. */
+/* Most names have one role. */
 static int keep_by_name(struct gpu_stats *work, uint32_t name, uint32_t index)
 {
     while (work->row_of_name.count <= name && name < trace_string_count(work->trace))
@@ -191,7 +191,7 @@ static int keep_by_name(struct gpu_stats *work, uint32_t name, uint32_t index)
     return 0;
 }
 
-/* NULL: out of memory. Of too many names, those of a role are one. */
+/* NULL: out of memory. Names beyond the limit share one row per role. */
 static struct gpu_row *make_row(struct gpu_stats *work, struct gpu_row fresh)
 {
     if (work->rows.count >= GPU_ROWS_MAX)
@@ -240,7 +240,7 @@ static bool is_shape(const struct gpu_shape *one, const struct gpu_shape *other)
            one->registers == other->registers && one->shared_bytes == other->shared_bytes;
 }
 
-/* Index + 1; 0: there is no room. -ENOMEM. */
+/* Index + 1; 0: limit reached. -ENOMEM. */
 static int64_t find_shape(struct gpu_stats *work, struct gpu_row *row, struct gpu_shape *shape)
 {
     const struct wide_key *key = WIDE_KEY((uint64_t)shape->row << 32 | shape->grid,
@@ -258,7 +258,7 @@ static int64_t find_shape(struct gpu_stats *work, struct gpu_row *row, struct gp
     return row->shapes;
 }
 
-/* Where the index of a shape was kept when it was looked for last. */
+/* Returns the cache slot for the index of a shape. */
 static uint32_t *recent_shape(struct gpu_stats *work, const struct gpu_shape *shape)
 {
     uint32_t mixed = shape->row * 0x9e3779b1u ^ shape->grid * 0x85ebca6bu ^
@@ -292,7 +292,7 @@ static int add_shape(struct gpu_stats *work, struct gpu_row *row, const struct t
 
 /* ---- Spans ----------------------------------------------------------------------------------- */
 
-/* When it was launched, if that is known. */
+/* Time of the launch, or of the begin if it is unknown. */
 static int64_t asked_at(const struct item *span, bool is_node)
 {
     int64_t origin_ns = span->event->origin_ns;
@@ -320,7 +320,7 @@ static void count_kind(struct gpu_stats *work, const struct gpu_row *row, const 
     totals->pageable.time_ns += time_ns;
 }
 
-/* Not what only the GPU waits for, one stream for another. */
+/* False for waits of the GPU itself, one stream for another. */
 static bool is_sync(const struct gpu_stats *work, const struct gpu_row *row)
 {
     static const char *const streams[] = {"stream waits for event", "Stream Wait Event"};
@@ -394,7 +394,7 @@ struct sink gpu_stats_sink(struct gpu_stats *work)
     return (struct sink){take, work, any ? WANT_EVENTS | WANT_SAMPLES | WANT_ORIGINS : 0};
 }
 
-/* ---- Once all is in -------------------------------------------------------------------------- */
+/* ---- Results --------------------------------------------------------------------------------- */
 
 static int longest_first(const void *left, const void *right)
 {
@@ -412,10 +412,10 @@ static uint64_t hash_of(const char *text)
     uint64_t hash = UINT64_C(0xcbf29ce484222325);
     for (; *text; text++)
         hash = (hash ^ (uint8_t)*text) * UINT64_C(0x100000001b3);
-    return hash | 1; /* of keys, 0 is none */
+    return hash | 1; /* 0 is not a valid key */
 }
 
-/* Kernels that differ in what short names leave out. 0 or -ENOMEM. */
+/* Marks kernels whose short names collide. 0 or -ENOMEM. */
 static int find_ambiguous(struct gpu_stats *work)
 {
     struct map64 seen = {0}; /* by hash: index + 1 */
@@ -498,7 +498,7 @@ const struct gpu_shape *gpu_stats_shape(const struct gpu_stats *work, const stru
     const struct gpu_shape *most = NULL;
     for (uint32_t at = row->shapes; at != 0; at = work->shapes.items[at - 1].next) {
         const struct gpu_shape *shape = &work->shapes.items[at - 1];
-        if (!most || shape->count >= most->count) /* of the same count, the first one */
+        if (!most || shape->count >= most->count) /* the earliest shape wins ties */
             most = shape;
     }
     return most;

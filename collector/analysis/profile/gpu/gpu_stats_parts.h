@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the files behind gpu_stats.h share with each other only. */
+/* Declarations shared only by the files that implement gpu_stats.h. */
 #ifndef ANNOT_GPU_STATS_PARTS_H
 #define ANNOT_GPU_STATS_PARTS_H
 
@@ -15,18 +15,18 @@
 struct queue_busy {
     struct gpu_queue queue;
     struct gpu_busy busy;
-    struct gpu_busy asked; /* from a launch to its end; of devices, and of queues of none */
+    struct gpu_busy asked; /* from each launch to its end; of devices, and of queues without one */
 };
 
 struct process_busy {
     uint32_t process;
     struct gpu_busy busy;    /* of all its queues, with an index */
-    struct gpu_busy asked;   /* the same, from each launch on; without one */
+    struct gpu_busy asked;   /* from each launch to its end, of all its queues; not indexed */
     struct gpu_busy watched; /* when its GPUs were watched, with an index */
-    struct gpu_busy starved; /* of that none of them was asked for anything, with an index */
+    struct gpu_busy starved; /* part of `watched` without launched unfinished work, with an index */
 };
 
-/* From then on its GPUs were watched, or not any more. */
+/* Begin (opens) or end of the watched time of a process's GPUs. */
 struct gpu_edge {
     int64_t time_ns;
     uint32_t process;
@@ -34,46 +34,46 @@ struct gpu_edge {
 };
 
 struct gpu_queues {
-    VEC(struct queue_busy) lanes; /* by ordinal; what was not seen has no count */
+    VEC(struct queue_busy) lanes; /* by ordinal; unseen lanes have count 0 */
     VEC(struct gpu_queue) rows;
     VEC(struct process_busy) processes;
     VEC(struct gpu_edge) edges;
     VEC(struct gpu_edge) syncs; /* ends of waits of threads for a GPU */
     VEC(bool) has_queues;       /* by process */
-    uint64_t added;             /* since gaps were counted */
+    uint64_t added;             /* since gaps were last counted */
     uint64_t fill_ns;
 };
 
 /* 0 or -ENOMEM. */
 int gpu_queues_init(struct gpu_queues *queues, const struct trace *trace);
 void gpu_queues_fini(struct gpu_queues *queues);
-/* Work of a queue, asked for at `asked_ns`. 0 or -ENOMEM. */
+/* Adds work of a queue that was launched at `asked_ns`. 0 or -ENOMEM. */
 int gpu_queues_add(struct gpu_queues *queues, const struct trace *trace, const struct item *span,
                    int64_t asked_ns);
-/* From then on there are rows and processes; `filled_ns`: what was given up is added. `from_ns` to
- * `to_ns`: the recording, as far as it was selected. 0 or -ENOMEM. */
+/* Makes the rows and processes; adds the closed gaps to `filled_ns`. `from_ns` to `to_ns`: the
+ * recording within the selection. 0 or -ENOMEM. */
 int gpu_queues_finish(struct gpu_queues *queues, const struct trace *trace, int64_t from_ns,
                       int64_t to_ns, uint64_t *filled_ns);
-/* A window of observation opened, or was shut. 0 or -ENOMEM. */
+/* Adds the opening or shutting of a window of observation. 0 or -ENOMEM. */
 int gpu_queues_window(struct gpu_queues *queues, const struct trace *trace, const struct item *span,
                       bool opens);
-/* A thread of the program waited for a GPU. 0 or -ENOMEM. */
+/* Adds a wait of a thread for a GPU. 0 or -ENOMEM. */
 int gpu_queues_synced(struct gpu_queues *queues, const struct trace *trace,
                       const struct item *span);
-/* After finish: how long nothing was launched after such waits, between the first work of a process
- * and its last. */
+/* After finish: sums the starved time after such waits, between the first and last work of a
+ * process. */
 void gpu_queues_count_synced(struct gpu_queues *queues, struct gpu_totals *totals);
-/* NULL: it has none. */
+/* NULL: the process has no queues. */
 const struct process_busy *gpu_queues_of_process(const struct gpu_queues *queues, uint32_t process);
 
 /* ---- Launches by path: gpu_ranges.c ---- */
 
 struct gpu_launched {
     uint32_t owner, path;
-    struct gpu_range sums; /* as one of the innermost range */
+    struct gpu_range sums; /* as of the innermost range */
 };
 
-/* How long ranges of a row were open in a process, and what else has a row there: gpu_stays.c. */
+/* When ranges of a row were open in a process; also used for other keys: gpu_stays.c. */
 struct gpu_stay_list {
     uint32_t row, process;
     VEC(uint8_t) bytes;
@@ -83,9 +83,9 @@ struct gpu_stay_list {
 struct gpu_stays {
     VEC(struct gpu_stay_list) lists;
     struct map64 index;   /* by row and process: index + 1 */
-    VEC(uint32_t) recent; /* by row: the same of the process that had it last */
+    VEC(uint32_t) recent; /* by row: the same for its latest process */
     size_t size;          /* bytes of all lists */
-    uint64_t least_ns;    /* shorter ones are not looked at: */
+    uint64_t least_ns;    /* shorter ones are dropped and counted: */
     uint64_t short_count, short_ns;
 };
 
@@ -98,14 +98,14 @@ void gpu_stays_fini(struct gpu_stays *stays);
 /* 0 or -ENOMEM. */
 int gpu_stays_add(struct gpu_stays *stays, uint32_t row, uint32_t process, int64_t begin_ns,
                   int64_t end_ns);
-/* The next of a list; false: there is none. */
+/* Reads the next entry of a list; false at its end. */
 struct gpu_stay_reader gpu_stays_read(const struct gpu_stay_list *list);
 bool gpu_stays_next(struct gpu_stay_reader *reader, int64_t *ret_begin_ns, int64_t *ret_end_ns);
 
 struct gpu_places {
     VEC(struct gpu_launched) paths;
     struct map64 path_index; /* by owner and path: index + 1 */
-    size_t recent;           /* index of the last one */
+    size_t recent;           /* index of the latest path */
     struct gpu_stays stays;
     VEC(struct gpu_range) ranges;
     VEC(uint32_t) range_of_row; /* index + 1 */
@@ -113,12 +113,13 @@ struct gpu_places {
 
 void gpu_places_fini(struct gpu_places *places);
 
-/* ---- Where it was launched from: gpu_sources.c ---- */
+/* ---- Launch sources: gpu_sources.c ---- */
 
 enum { GPU_RECENT_BITS = 10 };
 
 struct gpu_source {
-    uint32_t row, what; /* `what`: 1 + index of a path, 0 of none; a stack; a label; a string */
+    uint32_t row,
+        what; /* `what`: 1 + index of a path, 0 outside of any; a stack; a label; a string */
     uint64_t time_ns, count;
 };
 
@@ -133,9 +134,9 @@ void gpu_sources_fini(struct gpu_sources *sources);
 int gpu_sources_add(struct gpu_sources *sources, uint32_t row, uint32_t what, uint64_t time_ns);
 int gpu_captures_finish(struct gpu_stats *work);
 
-/* ---- What threads did while GPUs were starved: gpu_hosts.c ---- */
+/* ---- Threads while GPUs were starved: gpu_hosts.c ------------- */
 
-/* The thread of a process that launched first. */
+/* The thread of a process with the first launch. */
 struct gpu_host {
     bool known;
     uint32_t thread;
@@ -144,17 +145,17 @@ struct gpu_host {
 
 struct gpu_hosts {
     VEC(struct gpu_host) of_process;
-    struct gpu_stays stays; /* `row`: a stack; `process`: a thread and what it did there */
+    struct gpu_stays stays; /* `row`: a stack; `process`: a thread and its state there */
     VEC(struct gpu_host_place) places;
 };
 
 void gpu_hosts_fini(struct gpu_hosts *hosts);
-/* Work that a thread launched. 0 or -ENOMEM. */
+/* Launched takes an event with work. 0 or -ENOMEM. */
 int gpu_hosts_launched(struct gpu_stats *work, const struct event *event);
 int gpu_hosts_take(struct gpu_stats *work, const struct sample *sample);
 int gpu_hosts_finish(struct gpu_stats *work, const struct own_time *own);
 
-/* ---- All of it ---- */
+/* ---- The whole ---- */
 
 struct gpu_stats {
     const struct trace *trace;
@@ -165,36 +166,36 @@ struct gpu_stats {
     VEC(const struct gpu_row *) sorted;
     struct range_keeper keeper; /* by row */
     struct wide_map row_index;
-    VEC(uint32_t) row_of_name; /* by string: index + 1 of one of its rows; 0: none */
-    size_t recent;             /* index + 1 of the row of the last span */
+    VEC(uint32_t) row_of_name; /* by string: index + 1 of one of its rows; 0: not seen */
+    size_t recent;             /* index + 1 of the latest span's row */
     VEC(struct gpu_shape) shapes;
     struct wide_map shape_index;                  /* by row and shape: index + 1 */
     uint32_t recent_shapes[1 << GPU_RECENT_BITS]; /* the same, by a part of their hash */
-    VEC(uint8_t) keys; /* by string: enum gpu_key, as far as it was looked at */
+    VEC(uint8_t) keys; /* by string: enum gpu_key, KEY_NEW until classified */
     struct gpu_queues queues;
     struct gpu_places places;
     struct gpu_stalls stalls;
     struct gpu_hosts hosts;
     struct gpu_sources from_paths, from_stacks, from_functions;
-    struct gpu_sources from_captures; /* of no row; `what`: the ranges, a string */
+    struct gpu_sources from_captures; /* `row` unused; `what`: the ranges, a string */
     VEC(struct gpu_from) captures;
     struct gpu_totals totals;
 };
 
-/* Of roles whose time is GPU time. */
+/* Roles that count as GPU time. */
 static inline bool gpu_role_is_work(uint8_t role)
 {
     return role == QUEUE_ROLE_KERNEL || role == QUEUE_ROLE_COPY || role == QUEUE_ROLE_SET ||
            role == QUEUE_ROLE_GRAPH;
 }
 
-/* What else there is to know of work. */
+/* Further properties of work. */
 struct gpu_launch {
-    uint64_t bytes; /* that it moved */
-    bool is_node;   /* of a graph: it waits for others of that, too */
+    uint64_t bytes; /* moved */
+    bool is_node;   /* node of a graph: may wait for other nodes */
 };
 
-/* Work, with the row that it counts for. 0 or -ENOMEM. */
+/* Adds work and its row. 0 or -ENOMEM. */
 int gpu_launched_add(struct gpu_stats *work, const struct item *span, const struct gpu_row *row,
                      const struct gpu_launch *launch);
 int gpu_launched_finish(struct gpu_stats *work);

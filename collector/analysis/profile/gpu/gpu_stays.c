@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* How long ranges were open, kept until it is known what queues did meanwhile, which they tell
- * late.
+/* When ranges were open, kept until the queues have reported their work, which is late.
  *
- * Those of one row and process are a string of numbers: when a range began, counted from where the
- * last one did, and how long it was open. So one takes about six bytes. See gpu_stats.h. */
+ * The entries of one row and process are a string of numbers: the begin of a range relative to the
+ * last begin, and its length, about six bytes together. See gpu_stats.h. */
 #include "gpu_stats_parts.h"
 
 #include "varint.h"
@@ -23,7 +22,7 @@ void gpu_stays_fini(struct gpu_stays *stays)
     *stays = (struct gpu_stays){0};
 }
 
-/* ---- One after the other --------------------------------------------------------------------- */
+/* ---- Reading and writing --------------------------------------------------------------------- */
 
 struct gpu_stay_reader gpu_stays_read(const struct gpu_stay_list *list)
 {
@@ -49,7 +48,7 @@ static uint8_t *put(uint8_t *at, int64_t last_ns, int64_t begin_ns, int64_t end_
     return varint_put(at, (uint64_t)end_ns - (uint64_t)begin_ns);
 }
 
-/* ---- As ranges end --------------------------------------------------------------------------- */
+/* ---- Adding ---------------------------------------------------------------------------------- */
 
 static void leave_out(struct gpu_stays *stays, uint64_t length_ns)
 {
@@ -57,7 +56,7 @@ static void leave_out(struct gpu_stays *stays, uint64_t length_ns)
     stays->short_ns += length_ns;
 }
 
-/* Goes to where it was: two steps in one are no longer than the two. */
+/* Rewrites in place: one step over a dropped entry is no longer than the two steps it replaces. */
 static void drop_short_of(struct gpu_stays *stays, struct gpu_stay_list *list)
 {
     struct gpu_stay_reader reader = gpu_stays_read(list);
@@ -76,7 +75,7 @@ static void drop_short_of(struct gpu_stays *stays, struct gpu_stay_list *list)
     list->bytes.count = at ? (size_t)(at - list->bytes.items) : 0;
 }
 
-/* A half of what there is at least goes, the shortest ones. */
+/* Drops at least half of the bytes, the shortest entries first. */
 static void drop_short(struct gpu_stays *stays)
 {
     while (stays->size > GPU_STAYS_MAX_BYTES / 2) {
@@ -89,7 +88,7 @@ static void drop_short(struct gpu_stays *stays)
     }
 }
 
-/* NULL: out of memory. Valid until the next one. */
+/* NULL: out of memory. Valid until the next call. */
 static struct gpu_stay_list *list_of(struct gpu_stays *stays, uint32_t row, uint32_t process)
 {
     while (stays->recent.count <= row)
@@ -133,7 +132,7 @@ int gpu_stays_add(struct gpu_stays *stays, uint32_t row, uint32_t process, int64
     return 0;
 }
 
-/* Launching calls are no ranges of the program's. */
+/* Launching calls are not ranges of the program. */
 static bool is_call(const struct gpu_stats *work, uint32_t scope)
 {
     return scope != 0 && trace_scope(work->trace, scope)->observer == OBSERVER_CUPTI;

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* What is known of single durations of ranges: their quantiles; and, for those that compare
- * recordings, durations one by one, in the order in which a pass tells them, evenly thinned out
- * where there is no room for all. */
+/* Single durations of ranges: their quantiles; and, for comparisons of recordings, durations one by
+ * one, in the order of the pass, evenly thinned out beyond the limit. */
 #include "range_parts.h"
 
 #include <stdlib.h>
 
-/* Of all rows together. */
+/* Over all rows. */
 enum { KEPT_MAX = 1 << 22 };
 
-/* Every second one goes, of what is there and of what comes. */
+/* Drops every second duration, of the kept and of future ones. */
 static void thin_out(struct range_kept *kept)
 {
     uint32_t left = 0;
@@ -19,7 +18,7 @@ static void thin_out(struct range_kept *kept)
     kept->stride *= 2;
 }
 
-/* Where the rows together have no room, the row has none. */
+/* Doubles the capacity of a row, unless it or all rows together are at the limit. */
 static void make_room(struct range_keeper *keeper, struct range_kept *kept)
 {
     uint32_t wanted = kept->capacity ? 2 * kept->capacity : 16;

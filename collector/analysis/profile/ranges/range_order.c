@@ -16,8 +16,8 @@ static uint64_t running_ns(const struct range_row *row)
     return all > off ? all - off : 0;
 }
 
-/* What samples told of a pushed range; of others when they used the CPU, but not for what the
- * threads that ran them waited. */
+/* Samples give waits to pushed ranges only; ranges of other kinds get CPU time, but not the waits
+ * of the threads that ran them. */
 static uint64_t sampled_value(const struct range_row *row, enum range_column column)
 {
     bool timed = column == RANGE_COLUMN_CPU || column == RANGE_COLUMN_CPU_SELF;
@@ -80,7 +80,7 @@ uint64_t range_stats_value(const struct range_stats *stats, uint32_t index,
     }
 }
 
-/* Its path, then whose it is. */
+/* The path, then the owner. */
 static size_t text_of(const void *context, uint32_t index, char *buffer, size_t size)
 {
     const struct range_stats *stats = context;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the files behind range_stats.h share with each other only. */
+/* Declarations shared only by the files that implement range_stats.h. */
 #ifndef ANNOT_RANGE_PARTS_H
 #define ANNOT_RANGE_PARTS_H
 
@@ -11,10 +11,10 @@
 
 /* ---- Paths: range_paths.c ----
  *
- * Range paths as numbers: a tree of (parent, name, domain), found again by hashing.
+ * Range paths as numbers: a tree of (parent, name, domain), found by hashing.
  *
- * Nodes count from 0 and stay. Node PATH_OTHER takes everything beyond the node limit, and its
- * children. Memory: about 50 bytes a node. Thread-safety: none. */
+ * Nodes count from 0 and are stable. Node PATH_OTHER takes everything beyond the node limit, and
+ * its children. Memory: about 50 bytes a node. Thread-safety: none. */
 
 #define PATH_OTHER 0u
 #define PATH_NONE  UINT32_MAX
@@ -22,16 +22,16 @@
 struct path_node {
     uint32_t parent; /* PATH_NONE: a root; then name and domain are the owner's two keys */
     uint32_t name, domain;
-    uint32_t last_child; /* most recently asked for; PATH_NONE = none yet */
-    uint32_t depth;      /* a root has 0 */
-    uint32_t head; /* the node above it, or itself, of depth PATH_HEAD; 0: it is not so deep */
+    uint32_t last_child; /* latest result; PATH_NONE: unset */
+    uint32_t depth;      /* 0 for a root */
+    uint32_t head;       /* the ancestor (or self) of depth PATH_HEAD; 0: the node is not so deep */
 };
 
-/* Where the head of a long path ends: labels show that, and what is innermost. */
+/* Depth at which the head of a long path ends; labels show the head and the innermost ranges. */
 enum { PATH_HEAD = 32 };
 
-/* Of a hash table: most nodes that are not the wanted one are told by their tag, without a look at
- * the node, which of many paths is not in the processor's caches. */
+/* Slot of a hash table: the tag rules out most other nodes without reading them, as with many paths
+ * they are not in the processor's caches. */
 struct path_slot {
     uint32_t tag;  /* more bits of the hash */
     uint32_t node; /* PATH_NONE: free */
@@ -41,7 +41,7 @@ struct path_tree {
     struct path_node *nodes;
     uint32_t count, capacity, limit;
     struct path_slot *slots;
-    VEC(uint64_t) named; /* bits, by name: there are nodes of it, other than roots */
+    VEC(uint64_t) named; /* bits, by name: has nodes other than roots */
     uint32_t slot_mask;
     int error; /* sticky: -ENOMEM; then new paths are PATH_OTHER */
 };
@@ -50,31 +50,32 @@ struct path_tree {
 int path_tree_init(struct path_tree *tree, uint32_t limit);
 void path_tree_fini(struct path_tree *tree);
 
-/* The node's number; new if not seen before. parent PATH_NONE makes a root. */
+/* Returns the node's number; adds new nodes. parent PATH_NONE makes a root. */
 uint32_t path_tree_child(struct path_tree *tree, uint32_t parent, uint32_t name, uint32_t domain);
 
 /* ---- Statistics: range_stats.c ---- */
 
-/* The nodes of open ranges that nest, outermost first. */
+/* The nodes of nested open ranges, outermost first. */
 typedef VEC(uint32_t) range_nodes;
 
-/* A range that was closed and may go on (EVENT_CONTINUES): only then its duration is known. */
+/* A closed range that may continue (EVENT_CONTINUES); its duration is final once it did not. */
 struct range_piece {
     uint32_t row, name, scope;
     struct range_duration duration; /* so far */
 };
 
-/* A thread: its open pushed ranges. */
+/* The open pushed ranges of a thread. */
 struct thread_path {
     range_nodes nodes;
-    VEC(struct range_piece) closed;    /* since the last begin that was none of theirs */
-    VEC(struct range_duration) before; /* of the open ranges that go on, by depth; zeros: begun */
-    int64_t last_ns;                   /* when its last range ended */
+    VEC(struct range_piece) closed; /* since the last begin of a new range */
+    VEC(struct range_duration)
+    before;          /* earlier pieces of the open ranges, by depth; zeros: first piece */
+    int64_t last_ns; /* end of its last range */
     uint32_t process;
     bool known;
 };
 
-/* A track on which ranges are open. */
+/* A track with open ranges. */
 struct track_path {
     range_nodes nodes;
     uint32_t next_free; /* index + 1 */
@@ -87,21 +88,21 @@ struct path_weight {
 };
 
 struct path_root {
-    uint32_t owner, node; /* PATH_OTHER: none */
+    uint32_t owner, node; /* PATH_OTHER: unset */
 };
 
-/* Durations of a row, every so manieth: range_kept.c. */
+/* The kept durations of a row, every `stride`-th: range_kept.c. */
 struct range_kept {
     struct range_duration *items;
     uint64_t seen;
     uint32_t count, capacity, stride;
 };
 
-/* Of all rows. */
+/* Kept durations of all rows. */
 struct range_keeper {
-    VEC(struct range_kept) rows; /* as far as there are any */
-    uint32_t limit;              /* of each; 0: none are kept */
-    uint64_t total;              /* that there is room for */
+    VEC(struct range_kept) rows; /* only as many as needed */
+    uint32_t limit;              /* for each row; 0: disabled */
+    uint64_t total;              /* sum of capacities */
     bool failed;                 /* out of memory */
 };
 
@@ -111,9 +112,9 @@ struct range_stats {
     struct sample_weight weight;
     int64_t from_ns, to_ns;
     struct range_watch watch;
-    bool has_pieces; /* ranges may be told in pieces */
+    bool has_pieces; /* ranges may consist of pieces */
     struct path_tree tree;
-    struct path_root roots[RANGE_KIND_COUNT]; /* the last of each kind */
+    struct path_root roots[RANGE_KIND_COUNT]; /* the latest of each kind */
     struct histogram_pool *histograms;
     VEC(struct range_row) rows;
     struct range_keeper keeper;
@@ -128,48 +129,49 @@ struct range_stats {
     int64_t last_ns;
 };
 
-/* One that another thread has open and is opened again around a task: it leads to what is inside of
- * it, and counts for nothing else. */
+/* True for a range of another thread that is reopened around a task: it is the parent of the ranges
+ * inside, and is not counted. */
 static inline bool range_is_inherited(const struct range_stats *stats, uint32_t scope)
 {
     return scope != 0 && trace_scope(stats->trace, scope)->observer == OBSERVER_INHERITED;
 }
 
-/* The row of a node; "(other)" of that kind for PATH_OTHER. */
+/* Returns the row of a node; the row "(other)" of that kind for PATH_OTHER. */
 struct range_row *range_row_at(struct range_stats *stats, enum range_kind kind, uint32_t node);
 
-/* Rows for nodes that came to be; false without memory. */
+/* Adds rows for new nodes; false: out of memory. */
 bool range_rows_follow(struct range_stats *stats, enum range_kind kind, uint32_t owner);
 
 /* NULL: out of memory. */
 struct thread_path *range_path_of(struct range_stats *stats, uint32_t thread);
 
-/* A range of a kind that nests began: its node goes on `nodes`. 0 or -ENOMEM. */
+/* Begins a nesting range: pushes its node on `nodes`. 0 or -ENOMEM. */
 int range_enter(struct range_stats *stats, enum range_kind kind, range_nodes *nodes,
                 const struct event *begin, uint32_t depth);
 
-/* It ended: its node leaves `nodes`. Returns its row; *ret_nested: it is inside itself, by name.
- * The thread that began it must be known (range_path_of). */
+/* Ends it: pops its node from `nodes`. Returns its row; *ret_nested: true if, by name, it is inside
+ * itself. The thread that began it must be known (range_path_of). */
 struct range_row *range_leave(struct range_stats *stats, enum range_kind kind, range_nodes *nodes,
                               const struct item *span, bool *ret_nested);
 
-/* Of a span, as far as it goes. */
+/* Returns the duration of a span up to now. */
 struct range_duration range_duration_of(const struct item *span);
-/* A duration of a row is known. */
+/* Adds a final duration to a row. */
 void range_add_duration(struct range_stats *stats, struct range_row *row,
                         struct range_duration duration);
 
-/* Ranges in pieces (range_pieces.c), only with has_pieces. One begins, or goes on; one ends,
- * perhaps for now: of `piece` the duration is that of the span. 0 or -ENOMEM. */
+/* Ranges in pieces (range_pieces.c), only with has_pieces. Opened: a range begins or continues;
+ * closed: it ends, perhaps for now, where the duration of `piece` is that of the span. 0 or
+ * -ENOMEM. */
 int range_piece_opened(struct range_stats *stats, struct thread_path *path,
                        const struct item *item);
 int range_piece_closed(struct thread_path *path, const struct item *span,
                        const struct range_piece *piece);
-/* Nothing goes on any more. */
+/* Ends all pieces; they cannot continue. */
 void range_pieces_end(struct range_stats *stats, struct thread_path *path);
 void range_pieces_free(struct thread_path *path);
 
-/* Whoever wants to know is told. */
+/* Calls the watch, if set. */
 static inline int range_tell(const struct range_stats *stats, const struct range_row *row,
                              const struct item *span)
 {
@@ -177,16 +179,16 @@ static inline int range_tell(const struct range_stats *stats, const struct range
     return stats->watch.told ? stats->watch.told(stats->watch.context, index, span) : 0;
 }
 
-/* Ranges of tracks begin and end. 0 or -ENOMEM. */
+/* Open and close a range of a track. 0 or -ENOMEM. */
 int range_track_opened(struct range_stats *stats, const struct event *begin, uint32_t depth);
 int range_track_closed(struct range_stats *stats, const struct item *span);
 void range_stats_free_tracks(struct range_stats *stats);
 
-/* 0 or -ENOMEM. finish: gives their time to the rows. */
+/* 0 or -ENOMEM. finish adds their time to the rows. */
 int range_stats_take_sample(struct range_stats *stats, const struct sample *sample);
 int range_stats_finish_samples(struct range_stats *stats);
 
-/* A failure is remembered. */
+/* Records a failure in `failed`. */
 void range_keep(struct range_keeper *keeper, size_t row, struct range_duration duration);
 void range_keeper_free(struct range_keeper *keeper);
 const struct range_duration *range_keeper_get(const struct range_keeper *keeper, size_t row,

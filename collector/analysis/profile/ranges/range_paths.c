@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* What samples add to the rows of range_stats.h.
+/* Adds samples to the rows of range_stats.h.
  *
- * CPU time is added up by path first, and goes to the rows once all is in. Ranges of the thread, of
- * the tracks that it ran, those that a forked process inherited, and those whose begin was lost
- * have rows of their own kinds, as if there were no others; what is in no further range is the
- * innermost's, of whichever kind, so that these times add up over all. Thread-safety: none. */
+ * CPU time is first summed by path, and added to the rows at the end. Ranges of the thread, of the
+ * tracks that it ran, inherited ranges of a forked process, and ranges with a lost begin have rows
+ * of separate kinds, each as if the others did not exist; self time belongs to the innermost range
+ * of any kind, so that its sum over all rows is the total. Thread-safety: none. */
 #include "range_parts.h"
 
 #include "hash.h"
@@ -62,7 +62,7 @@ int range_stats_take_sample(struct range_stats *stats, const struct sample *samp
         RANGE_INHERITED)
         stats->totals.cpu_inherited_ns += cpu_ns;
     uint32_t owner = range_stats_owner(stats, sample->thread);
-    uint64_t key = (uint64_t)owner << 32 | sample->path; /* not 0: the path is not */
+    uint64_t key = (uint64_t)owner << 32 | sample->path; /* nonzero, as the path is */
     uint64_t *found = map64_find(&stats->weight_index, key);
     if (!found) {
         struct path_weight fresh = {.owner = owner, .path = sample->path};
@@ -77,7 +77,7 @@ int range_stats_take_sample(struct range_stats *stats, const struct sample *samp
     return 0;
 }
 
-/* Where the ranges of one kind are, as a path is followed inwards. */
+/* Position among the ranges of one kind, while a path is followed inwards. */
 struct branch {
     uint32_t owner, root, parent;
     bool started;
@@ -90,11 +90,12 @@ static int start_branch(struct range_stats *stats, struct branch *branch, enum r
     branch->started = true;
     branch->owner = owner;
     branch->root = path_tree_child(&stats->tree, PATH_NONE, owner, kind);
-    branch->parent = kind == RANGE_TRACK ? PATH_OTHER : branch->root; /* a track has a first one */
+    branch->parent =
+        kind == RANGE_TRACK ? PATH_OTHER : branch->root; /* a track's path has its own root */
     return range_rows_follow(stats, kind, owner) ? 0 : -ENOMEM;
 }
 
-/* The ranges of a path, outermost first; at most RANGE_PATH_MAX, the innermost. */
+/* Returns the ranges of a path, outermost first; at most the RANGE_PATH_MAX innermost. */
 static uint32_t ranges_of(const struct stacks *stacks, uint32_t path, struct range_path *ranges)
 {
     uint32_t depth = 0, at = path;
@@ -108,7 +109,7 @@ static uint32_t ranges_of(const struct stacks *stacks, uint32_t path, struct ran
     return depth;
 }
 
-/* The node of a range, from which the branch goes on. 0 or -ENOMEM. */
+/* Moves the branch to the node of a range. 0 or -ENOMEM. */
 static int follow(struct range_stats *stats, struct branch *branch, enum range_kind kind,
                   uint32_t owner, const struct range_path *range)
 {
@@ -137,7 +138,8 @@ uint32_t range_stats_path_rows(struct range_stats *stats, uint32_t owner, uint32
         if (follow(stats, branch, kind, owner, &ranges[i]) != 0)
             return UINT32_MAX;
         rows[i] = (uint32_t)(range_row_at(stats, kind, branch->parent) - stats->rows.items);
-        /* Around a task, it is in the paths of the thread's own ranges, too. */
+        /* Around a task, an inherited range is also part of the paths of the thread's own
+         * ranges. */
         if (kind == RANGE_INHERITED && ranges[i].kind == RANGE_PATH_THREAD &&
             follow(stats, &branches[RANGE_PUSHED], RANGE_PUSHED, owner, &ranges[i]) != 0)
             return UINT32_MAX;
@@ -145,7 +147,7 @@ uint32_t range_stats_path_rows(struct range_stats *stats, uint32_t owner, uint32
     return depth;
 }
 
-/* Gives the time of a path to each of its ranges. */
+/* Adds the time of a path to each of its ranges. */
 static int spread(struct range_stats *stats, const struct path_weight *weight)
 {
     uint32_t rows[RANGE_PATH_MAX];
@@ -175,7 +177,7 @@ int range_stats_finish_samples(struct range_stats *stats)
 
 /* The tree of paths: an array of nodes and an open-addressing table of their numbers.
  *
- * Loops ask for the same child again and again, so each node remembers the last answer. */
+ * Each node caches its latest child, as loops look up the same child repeatedly. */
 
 static uint64_t hash_node(const struct path_node *node)
 {
@@ -183,7 +185,7 @@ static uint64_t hash_node(const struct path_node *node)
     return hash_u64(key ^ hash_u64(node->domain + 1ull));
 }
 
-/* The slot that holds the node, or the free one where it belongs, and its tag. */
+/* Returns the slot that holds the node, or its free slot, and its tag. */
 static struct path_slot *find_slot(const struct path_tree *tree, const struct path_node *wanted,
                                    uint32_t *ret_tag)
 {
@@ -208,7 +210,7 @@ static void fill_slot(const struct path_tree *tree, uint32_t node)
     *slot = (struct path_slot){tag, node};
 }
 
-/* Twice the nodes, and a table at most half full. */
+/* Doubles the nodes, with a table at most half full. */
 static int grow_slots(struct path_tree *tree)
 {
     uint32_t capacity = tree->capacity ? tree->capacity * 2 : 64;
@@ -248,8 +250,8 @@ void path_tree_fini(struct path_tree *tree)
     *tree = (struct path_tree){0};
 }
 
-/* When there is no room for new nodes, most paths of new names are told by a bit, which is in the
- * processor's caches where the table is not. Names from NAMED_MAX on may always be there. */
+/* At the node limit, a bit per name rules out most paths of new names; the bits stay in the
+ * processor's caches, the table does not. Names from NAMED_MAX on are always looked up. */
 enum { NAMED_MAX = 1 << 24 };
 
 static bool may_have_name(const struct path_tree *tree, uint32_t name)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Ranges that are told in pieces: where a traced function opened one and ended before it, that was
- * closed with the call and opened again, as what goes on. Their durations are those of all pieces.
+/* Ranges in pieces: if a traced function opens a range and ends before it, the range is closed with
+ * the call and reopened as a continuation. Its duration is the sum of all pieces.
  *
- * A piece is kept until something else begins: then it was the last one. Thread-safety: none. */
+ * A piece is kept until another range begins: then it was the last one. Thread-safety: none. */
 #include "range_parts.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@ void range_pieces_end(struct range_stats *stats, struct thread_path *path)
     path->closed.count = 0;
 }
 
-/* What the range took before; nothing if that is not known. */
+/* Returns the sum of the earlier pieces; zeros if unknown. */
 static struct range_duration take_piece(struct thread_path *path, const struct event *begin)
 {
     struct range_duration none = {0};

@@ -3,7 +3,7 @@
  *
  * Row i belongs to node i - RANGE_KIND_COUNT + 1 of the path tree; the first rows are "(other)",
  * one per kind. Each thread keeps the nodes of its open pushed ranges, so a range costs one look-up
- * when it opens and none when it closes. */
+ * when it opens, and no look-up when it closes. */
 #include "range_parts.h"
 
 #include "text.h"
@@ -64,7 +64,7 @@ static uint32_t owner_of(const struct range_stats *stats, enum range_kind kind, 
     return stats->grouping == RANGE_BY_THREAD ? thread : RANGE_NO_OWNER;
 }
 
-/* What the paths of an owner begin with; mostly the owner is that of the last one. */
+/* Returns the root of an owner's paths; mostly the owner is the same as last time. */
 static int64_t root_of(struct range_stats *stats, enum range_kind kind, uint32_t owner)
 {
     struct path_root *last = &stats->roots[kind];
@@ -75,7 +75,7 @@ static int64_t root_of(struct range_stats *stats, enum range_kind kind, uint32_t
     return range_rows_follow(stats, kind, owner) ? (int64_t)node : -ENOMEM;
 }
 
-/* The node for an event below `parent`, or at the top if that is PATH_NONE. Or -ENOMEM. */
+/* Returns the node for an event below `parent` (PATH_NONE: at the top), or -ENOMEM. */
 static int64_t node_of(struct range_stats *stats, enum range_kind kind, const struct event *event,
                        uint32_t parent)
 {
@@ -95,7 +95,8 @@ static int64_t node_of(struct range_stats *stats, enum range_kind kind, const st
     return node;
 }
 
-/* Is it new in the row? The first 64 have a bit, others an entry in the set; a full set says no. */
+/* Returns true if the pair is new in the row. The first 64 ordinals have a bit, others an entry in
+ * the set; false if the set is full. */
 static bool is_new(struct range_stats *stats, struct map64 *set, uint64_t *bits, uint64_t pair)
 {
     uint32_t ordinal = (uint32_t)pair;
@@ -161,7 +162,7 @@ struct range_duration range_duration_of(const struct item *span)
     return (struct range_duration){duration, ready_ns < duration ? ready_ns : 0};
 }
 
-/* What a part of a range has, too. */
+/* Adds the values that pieces of a range have, too. */
 static void add_part(struct range_row *row, const struct item *span)
 {
     row->total_ns += duration_of(span);
@@ -199,7 +200,7 @@ static int take_opened(struct range_stats *stats, const struct item *item)
     return path ? range_enter(stats, RANGE_PUSHED, &path->nodes, begin, item->ranges) : 0;
 }
 
-/* By name, a range inside one of the same name is in that one's total already. */
+/* By name, the total of the outer range already contains an inner one of the same name. */
 static bool is_nested_in_itself(const struct range_stats *stats, const range_nodes *nodes,
                                 uint32_t depth)
 {
@@ -231,8 +232,8 @@ struct range_row *range_leave(struct range_stats *stats, enum range_kind kind, r
     return row;
 }
 
-/* It leads to what is inside of it. It counts where it was opened first; here is nobody's time but
- * that of what is inside. */
+/* Ends an inherited range. It is counted where it was opened first; here, only the ranges inside
+ * cover time. */
 static void pass_through(struct range_stats *stats, struct thread_path *path,
                          const struct item *span)
 {
@@ -278,7 +279,7 @@ static int take_pushed(struct range_stats *stats, const struct item *span)
     return row ? range_tell(stats, row, span) : 0;
 }
 
-/* The row of something that has no parents. */
+/* Returns the row of an event without parents. */
 static int flat_row(struct range_stats *stats, enum range_kind kind, const struct event *event,
                     struct range_row **ret_row)
 {
@@ -313,7 +314,7 @@ static int take_span(struct range_stats *stats, const struct item *span)
         return take_flat(stats, RANGE_OVERLAPPING, span);
     case LANE_QUEUE:
         return trace_scope(stats->trace, span->event->scope)->observer == OBSERVER_CUPTI
-                   ? 0 /* that is left to gpu_stats.h */
+                   ? 0 /* counted by gpu_stats.h */
                    : take_flat(stats, RANGE_TRACK, span);
     default:
         return range_track_closed(stats, span);
@@ -373,7 +374,7 @@ static int take(void *context, const struct item *item)
 {
     struct range_stats *stats = context;
     struct range_row *row;
-    if (item->call) /* is none of the ranges that the program made */
+    if (item->call) /* calls are not ranges of the program */
         return 0;
     switch ((enum item_kind)item->kind) {
     case ITEM_OPENED:
@@ -447,7 +448,7 @@ void range_stats_destroy(struct range_stats *stats)
     free(stats);
 }
 
-/* To its end, or to the last that was seen of it. */
+/* Up to the session's end, or the last item. */
 static int64_t wall_of(struct range_stats *stats)
 {
     const struct trace_session *session = trace_session_get(stats->trace);
@@ -461,8 +462,8 @@ static int64_t wall_of(struct range_stats *stats)
     return end_ns > begin_ns ? end_ns - begin_ns : 0;
 }
 
-/* Threads are there from their first event to their last, or to the end of their last range. Those
- * with counters of devices ran nothing. */
+/* A thread lives from its first event to its last, or to the end of its last range. Threads that
+ * only hold counters of devices do not count. */
 static void add_threads(struct range_stats *stats, const struct pass *pass)
 {
     int64_t first_ns, last_ns;

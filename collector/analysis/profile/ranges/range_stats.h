@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* How often and how long: statistics of ranges, marks and counters, streamed over a recording.
+/* Counts and durations: statistics of ranges, marks and counters, streamed over a recording.
  *
  * One row per range path (root/.../leaf; names of different domains differ), or per name, each for
  * the whole recording or per process or thread. Overlapping ranges (start/end), ranges on tracks,
- * marks and counters have rows of their own kind; who began a range on a track, owns it. Samples
- * add CPU time to pushed ranges and to those of the track that the thread ran (a task's), and
- * stretches off the CPU what the threads of pushed ranges waited for. Every
- * duration is that of the pass (pass.h). Memory is bounded: rows, histogram bytes and thread sets
- * have limits, and what they leave out is counted here. Thread-safety: one thread per object. */
+ * marks and counters have rows of separate kinds; a range on a track belongs to the thread that
+ * began it. Samples add CPU time to pushed ranges and to those of the track that the thread ran (a
+ * task's), and stretches off the CPU add the waits of the threads of pushed ranges. Every duration
+ * is that of the pass (pass.h). Memory is bounded: rows, histogram bytes and thread sets have
+ * limits, and everything left out is counted here. Thread-safety: one thread per object. */
 #ifndef ANNOT_RANGE_STATS_H
 #define ANNOT_RANGE_STATS_H
 
@@ -22,7 +22,7 @@
 
 enum range_grouping {
     RANGE_BY_PATH = 0,
-    RANGE_BY_NAME = 1,    /* the leaf's name alone; total counts the outermost of nested ones */
+    RANGE_BY_NAME = 1,    /* the leaf's name alone; total counts the outermost of nested ranges */
     RANGE_BY_PROCESS = 2, /* path within one process */
     RANGE_BY_THREAD = 3,  /* path within one thread  */
 };
@@ -32,14 +32,14 @@ enum range_kind {
     RANGE_OVERLAPPING = 1, /* no parents and no self time */
     RANGE_MARK = 2,        /* only counted */
     RANGE_COUNTER = 3,     /* values; always per process */
-    RANGE_TRACK = 4,       /* ranges on tracks: by the path on their track, whichever that is */
-    /* Ranges that samples know and no event tells: only CPU time, and in no other row. */
-    RANGE_INHERITED = 5,  /* of forked processes: what their parents had open at the fork */
-    RANGE_UNRECORDED = 6, /* their begins were lost */
+    RANGE_TRACK = 4,       /* ranges on tracks: by the path on any track */
+    /* Ranges known from samples but not from events: only CPU time, in no other row. */
+    RANGE_INHERITED = 5,  /* of forked processes: ranges that were open in the parent at the fork */
+    RANGE_UNRECORDED = 6, /* ranges with a lost begin */
     RANGE_KIND_COUNT = 7,
 };
 
-/* Whether samples give rows of the kind CPU time. */
+/* True if samples give CPU time to rows of the kind. */
 static inline bool range_kind_has_cpu(enum range_kind kind)
 {
     return kind == RANGE_PUSHED || kind >= RANGE_TRACK;
@@ -50,19 +50,19 @@ static inline bool range_kind_has_cpu(enum range_kind kind)
 struct range_row {
     enum range_kind kind;
     uint32_t owner; /* ordinal of the process or thread, or RANGE_NO_OWNER */
-    uint32_t scope; /* of its latest event: its category and observer; 0 if only samples tell it */
-    uint64_t count; /* that began; what goes on in another piece did not */
-    uint64_t unfinished; /* of these: no end was seen */
-    uint64_t end_lost;   /* of these: the end fell into a gap */
+    uint32_t scope; /* of its latest event: its category and observer; 0 if only samples have it */
+    uint64_t count; /* begins, without continuations */
+    uint64_t unfinished; /* part of count: without an end */
+    uint64_t end_lost;   /* part of count: the end fell into a gap */
     uint64_t lost;       /* records lost directly inside: count may be too low, self too high */
     uint32_t process_count, thread_count;
 
     union {
         struct {
             uint64_t total_ns, self_ns, min_ns, max_ns;
-            uint64_t nested_ns; /* by name: the part of total_ns that is inside itself */
+            uint64_t nested_ns;               /* by name: part of total_ns inside of itself */
             uint64_t runnable_ns, blocked_ns; /* of total_ns - nested_ns; the rest was running */
-            uint64_t cpu_ns, cpu_self_ns;     /* by samples; self: in no range inside */
+            uint64_t cpu_ns, cpu_self_ns;     /* by samples; self: outside of inner ranges */
             uint64_t sample_count;            /* of cpu_ns */
             struct histogram durations;
         };
@@ -73,33 +73,33 @@ struct range_row {
         };
     };
 
-    uint64_t threads, processes; /* bits: the first 64 that were counted */
+    uint64_t threads, processes; /* bits: the ordinals below 64 already counted */
     uint32_t recent_thread;      /* + 1 */
-    bool has_durations;          /* min_ns is one */
+    bool has_durations;          /* min_ns is valid */
 };
 
 struct range_totals {
     uint64_t event_count[EVENT_KINDS];
-    int64_t begin_ns; /* of the recording, as far as it was selected */
+    int64_t begin_ns; /* of the recording within the selection */
     int64_t wall_ns;
     uint64_t thread_ns;        /* of all threads, each from its first event to its last end */
-    uint64_t covered_ns;       /* of these inside pushed ranges: sum of all self times */
-    uint64_t lost[LOSS_COUNT]; /* by cause, as far as the gaps among the events tell */
+    uint64_t covered_ns;       /* part of thread_ns inside pushed ranges: sum of all self times */
+    uint64_t lost[LOSS_COUNT]; /* by cause, according to the gaps among the events */
     uint64_t lost_outside;     /* records lost outside any pushed range */
     uint64_t cpu_ns;           /* of all samples */
-    uint64_t cpu_outside_ns;   /* of those outside any range */
+    uint64_t cpu_outside_ns;   /* part of cpu_ns outside any range */
     uint64_t cpu_inherited_ns; /* in RANGE_INHERITED rows: outside any range of its own process */
     uint64_t orphan_count;     /* ends without a start */
-    uint64_t other_count;      /* entries in the "(other)" rows, for want of room */
-    uint64_t quantile_count;   /* durations that are in no quantile, for want of room */
+    uint64_t other_count;      /* entries in the "(other)" rows, beyond the row limit */
+    uint64_t quantile_count;   /* durations missing from quantiles, beyond the histogram limit */
     bool threads_cut;          /* process and thread counts are lower bounds */
 };
 
-/* A range ended, and counts for this row. 0, or what ends the pass. */
+/* Called when a range of this row ends. Returns 0, or a value that ends the pass. */
 typedef int range_told(void *context, uint32_t row, const struct item *span);
 
 struct range_watch {
-    range_told *told; /* NULL: nobody is */
+    range_told *told; /* NULL: unused */
     void *context;
 };
 
@@ -107,10 +107,11 @@ struct range_stats_options {
     enum range_grouping grouping;
     uint32_t row_limit;           /* 0 = 200,000: about 60 MiB */
     size_t histogram_limit_bytes; /* 0 = 96 MiB */
-    struct sample_weight weight;  /* what samples count for: all that is called cpu here */
-    int64_t from_ns, to_ns;       /* the part of the recording that is fed; 0: no limit */
+    struct sample_weight weight;  /* weight of samples: the value of everything named cpu here */
+    int64_t from_ns, to_ns;       /* the part of the recording that is passed; 0: no limit */
     struct range_watch watch;
-    uint32_t durations; /* so many of each row are kept one by one, an even number; 0: none */
+    uint32_t durations; /* limit of durations kept one by one for each row, an even number; 0:
+                           disabled */
 };
 
 struct range_stats;
@@ -120,12 +121,12 @@ struct range_stats *range_stats_create(const struct trace *trace,
                                        const struct range_stats_options *options);
 void range_stats_destroy(struct range_stats *stats);
 
-/* What takes the items of a pass: events, and samples with their paths. Then, once that has read
- * all, finish. 0 or -ENOMEM. */
+/* The sink takes the items of a pass: events, and samples with their paths; call finish once after
+ * the last. 0 or -ENOMEM. */
 struct sink range_stats_sink(struct range_stats *stats);
 int range_stats_finish(struct range_stats *stats, struct pass *pass);
 
-/* After finish. Rows with count 0 and no samples exist (inner nodes) and mean nothing. */
+/* After finish. Rows with count 0 and no samples exist (inner nodes) and are to be ignored. */
 const struct range_totals *range_stats_totals(const struct range_stats *stats);
 uint32_t range_stats_row_count(const struct range_stats *stats);
 const struct range_row *range_stats_row(const struct range_stats *stats, uint32_t index);
@@ -133,16 +134,17 @@ uint64_t range_stats_quantile(const struct range_stats *stats, uint32_t index, d
 
 struct range_duration {
     uint64_t duration_ns;
-    uint64_t ready_ns; /* of it, as far as that is known: it could have run and had no processor */
+    uint64_t ready_ns; /* part of it, as far as known, in which the thread was runnable without a
+                          processor */
 };
 
-/* Durations of a row one by one, in the order of a pass; of more than there was room for, every
- * second, fourth, ... one. NULL: none were kept. Owned by the object. */
+/* Durations of a row one by one, in the order of a pass; beyond the limit every second, fourth, ...
+ * one. NULL: not kept. Owned by the object. */
 const struct range_duration *range_stats_durations(const struct range_stats *stats, uint32_t index,
                                                    uint32_t *ret_count);
 
-/* Is it a row "(other)": everything for which there was no room? They are the first ones, one per
- * kind. */
+/* True for the rows "(other)", which hold everything beyond the row limit. They are the first ones,
+ * one per kind. */
 static inline bool range_stats_is_other(uint32_t index)
 {
     return index < RANGE_KIND_COUNT;
@@ -153,7 +155,7 @@ static inline bool range_stats_is_other(uint32_t index)
 size_t range_stats_label(const struct range_stats *stats, uint32_t index, char *buffer,
                          size_t size);
 
-/* So many tell a time to within a third, in two of three cases; fewer say little. */
+/* So many samples give a time to within a third, in two of three cases; fewer are too rough. */
 enum { RANGE_FEW_SAMPLES = 10 };
 
 static inline bool range_row_is_rough(const struct range_row *row)
@@ -161,7 +163,7 @@ static inline bool range_row_is_rough(const struct range_row *row)
     return row->sample_count > 0 && row->sample_count < RANGE_FEW_SAMPLES;
 }
 
-/* Who reports them, and as what: of a row "(other)" the program. */
+/* Observer and role of a row's ranges; those of the program for a row "(other)". */
 const struct scope *range_stats_scope(const struct range_stats *stats, uint32_t index);
 
 static inline enum observer range_stats_observer(const struct range_stats *stats, uint32_t index)
@@ -169,31 +171,30 @@ static inline enum observer range_stats_observer(const struct range_stats *stats
     return (enum observer)range_stats_scope(stats, index)->observer;
 }
 
-/* A row's innermost range: its name, and its domain's ("" if it has none). NULL: a row "(other)".
- */
+/* The name of a row's innermost range, and its domain ("": no domain). NULL: a row "(other)". */
 const char *range_stats_name(const struct range_stats *stats, uint32_t index,
                              const char **ret_domain);
 
-/* The row of the range around it, or RANGE_NO_ROW. */
+/* The row of the enclosing range, or RANGE_NO_ROW. */
 #define RANGE_NO_ROW UINT32_MAX
 uint32_t range_stats_parent(const struct range_stats *stats, uint32_t index);
 
-/* While items come: the row of the pushed range that is open on a thread inside `depth` others;
- * RANGE_NO_ROW: none is. */
+/* During the pass: the row of a thread's open pushed range inside `depth` others; RANGE_NO_ROW: not
+ * open. */
 uint32_t range_stats_open(const struct range_stats *stats, uint32_t thread, uint32_t depth);
 
-/* Once all items came: the rows of the ranges of a path (model/stacks.h), outermost first, at most
- * RANGE_PATH_MAX; by name, a row may come again. `owner`: range_stats_owner of the thread. Returns
- * how many; UINT32_MAX: out of memory. */
+/* After the pass: writes the rows of the ranges of a path (model/stacks.h), outermost first, at
+ * most RANGE_PATH_MAX; by name, a row may repeat. `owner`: range_stats_owner of the thread. Returns
+ * their number; UINT32_MAX: out of memory. */
 enum { RANGE_PATH_MAX = 256 };
 
 uint32_t range_stats_path_rows(struct range_stats *stats, uint32_t owner, uint32_t path,
                                uint32_t rows[RANGE_PATH_MAX]);
 
-/* Whose the rows of what a thread does are, by the grouping; or RANGE_NO_OWNER. */
+/* The owner of rows of a thread, by the grouping; or RANGE_NO_OWNER. */
 uint32_t range_stats_owner(const struct range_stats *stats, uint32_t thread);
 
-/* Whether a row is that of one of the ranges around it. */
+/* Returns true if `row` is in `rows`. */
 static inline bool range_is_among(const uint32_t *rows, uint32_t count, uint32_t row)
 {
     while (count > 0 && rows[count - 1] != row)
@@ -226,12 +227,12 @@ enum range_column {
     RANGE_COLUMN_BLOCKED,
 };
 
-/* A column's number in nanoseconds or pieces; 0 for RANGE_COLUMN_PATH. */
+/* The value of a column in nanoseconds or as a count; 0 for RANGE_COLUMN_PATH. */
 uint64_t range_stats_value(const struct range_stats *stats, uint32_t index,
                            enum range_column column);
 
-/* The rows of one kind that have a count or samples, sorted; ties by path, then by whose
- * they are; "(other)" last. Owned by the caller (free). Returns their number, or -ENOMEM. */
+/* The rows of one kind that have a count or samples, sorted; ties by path, then by owner; "(other)"
+ * last. Owned by the caller (free). Returns their number, or -ENOMEM. */
 int64_t range_stats_sort(const struct range_stats *stats, enum range_kind kind,
                          enum range_column column, uint32_t **ret_rows);
 

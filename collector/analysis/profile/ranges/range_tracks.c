@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Ranges on tracks: as pushed ranges, but the path is that of their track, and the threads that
- * begin and end them have nothing to do with it. A track has a path while ranges are open on it.
- * Thread-safety: none. */
+/* Ranges on tracks: as pushed ranges, but with the path of their track, independent of the threads
+ * that begin and end them. A track has a path while ranges are open on it. Thread-safety: none. */
 #include "range_parts.h"
 
 #include <errno.h>
@@ -56,7 +55,7 @@ int range_track_closed(struct range_stats *stats, const struct item *span)
     struct track_path *path = find_track(stats, track);
     bool nested;
     if (!path)
-        return 0; /* it did not open */
+        return 0; /* without a begin */
     struct range_row *row = range_leave(stats, RANGE_TRACK, &path->nodes, span, &nested);
     range_add_duration(stats, row, range_duration_of(span));
     if (span->ranges == 0)
