@@ -11,7 +11,7 @@
 
 struct awaits {
     const struct trace *trace;
-    VEC(struct await_place) places; /* the first one: of those that found no room */
+    VEC(struct await_place) places; /* the first: waits beyond AWAITS_MAX */
     struct wide_map place_by_key;
 };
 
@@ -35,9 +35,9 @@ void awaits_destroy(struct awaits *awaits)
     free(awaits);
 }
 
-/* ---- What marks say -------------------------------------------------------------------------- */
+/* ---- Marks ----------------------------------------------------------------------------------- */
 
-/* Tasks that await each other, or what others of the program do. */
+/* Awaited operations that other tasks of the program complete. */
 bool awaits_names_inside(const char *awaits)
 {
     static const char *const names[] = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Labels of functions, and paths that are cut where a library begins. */
+/* Labels of functions, and paths shortened to the part below a library folder. */
 #include "call_label.h"
 
 #include "text.h"
@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* Behind "/lib/python3.11/" or "/lib64/python3.11/" in `path`, or NULL. */
+/* Returns the part of `path` after "/lib/python3.11/" or "/lib64/python3.11/", or NULL. */
 static const char *behind_stdlib(const char *path)
 {
     for (const char *at = path; (at = strstr(at, "/python")); at++) {
@@ -49,7 +49,7 @@ static bool is_word(const char *word, const char *prefix, size_t length)
     return length == strlen(word) && memcmp(prefix, word, length) == 0;
 }
 
-/* Behind one directory of the list, or `path` itself if it lies elsewhere. */
+/* Returns the part of `path` below one directory of the list, or `path` itself. */
 static const char *behind_prefix(const char *path, const char *prefix, size_t length)
 {
     if (is_word(CALL_STRIP_LIBRARIES, prefix, length))
@@ -105,7 +105,7 @@ size_t call_frame_label(const struct trace *trace, uint32_t frame, const char *p
                         char *buffer, size_t size)
 {
     uint32_t label = stacks_get_frame(trace_stacks_get(trace), frame)->label;
-    if (label == 0) /* of a recording that is followed: it may come */
+    if (label == 0) /* in a recording that is followed, the label may come later */
         return trace_frame_place(trace, frame, buffer, size);
     return call_label(trace, label, prefixes, buffer, size);
 }

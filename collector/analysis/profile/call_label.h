@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What outputs call a function, a process, a wait: one text each, the same in every output.
+/* Labels of functions, processes and waits, the same text in every output.
  *
- * A Python function is "name (file:line)" with its first line, so that all lines of a function are
- * one; everything else is its bare name. Thread-safety: pure functions. */
+ * A Python function is "name (file:line)" with its first line, so that all lines of a function
+ * share a label; every other function is its bare name. Thread-safety: pure functions. */
 #ifndef ANNOT_CALL_LABEL_H
 #define ANNOT_CALL_LABEL_H
 
@@ -15,11 +15,11 @@ enum { CALL_LABEL_SIZE = 2048 };
 /* The prefix list that stands for site-packages, dist-packages and the standard library. */
 #define CALL_STRIP_LIBRARIES "lib"
 
-/* The one that leaves the base name: "json.py"; "json/__init__.py" where that says too little. */
+/* Leaves the base name: "json.py"; keeps the folder of "json/__init__.py". */
 #define CALL_STRIP_FOLDERS "base"
 
-/* `path` without the longest of the directories of `prefixes`, which are separated by ':' and may
- * be one of the words above. A pointer into `path`. NULL: as it is. */
+/* Returns `path` without the longest matching directory of `prefixes`, a list separated by ':' that
+ * may contain the words above. The result points into `path`. NULL: no change. */
 const char *call_short_path(const char *path, const char *prefixes);
 
 /* At most size - 1 bytes and NUL; returns the length. */
@@ -37,12 +37,12 @@ size_t call_line_label(const struct trace *trace, const struct call_place *place
 size_t call_frame_label(const struct trace *trace, uint32_t frame, const char *prefixes,
                         char *buffer, size_t size);
 
-/* An order of labels that does not depend on how a recording numbers them: by text, file, module,
- * first line and kind. As strcmp. */
+/* Orders labels independently of their numbers in a recording: by text, file, module, first line
+ * and kind. Returns as strcmp. */
 int call_compare_labels(const struct trace *trace, uint32_t a, uint32_t b);
 
-/* Of the name of an event, if it stands for a function: the path of its file (string) and its first
- * line; 0: it has none, or is no function's. */
+/* Returns the path of the file (string) and the first line of the function that an event's name
+ * stands for; 0: no file, or the name is not a function's. */
 uint32_t call_source(const struct trace *trace, uint32_t name, int32_t *ret_line);
 
 /* A range as a part of a path: "domain:name". */
@@ -52,8 +52,8 @@ void call_put_range(const struct trace *trace, uint32_t name, uint32_t scope,
 /* "job/load": the ranges of a path, outermost first. */
 void call_put_path(const struct trace *trace, uint32_t path, struct out_stream *out);
 
-/* Leaves native frames out of a stack that has Python functions; one without stays as it is.
- * Returns how many are left. */
+/* Drops the native frames of a stack that has Python functions; leaves other stacks unchanged.
+ * Returns the number of frames left. */
 uint32_t call_python_frames(const struct stacks *stacks, uint32_t *frames, uint32_t count);
 
 #endif

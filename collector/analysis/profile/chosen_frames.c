@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Each label is looked at once, as its source's path has to be read for that. */
+/* Classifies each label once, as that reads the path of its source. */
 #include "chosen_frames.h"
 
 #include "call_label.h"
@@ -11,10 +11,11 @@
 
 enum label_class { LABEL_UNKNOWN = 0, LABEL_PLAIN, LABEL_IMPORTS, LABEL_BOOTSTRAP, LABEL_ANNOT };
 
-/* Of what is known of a label: the class below, the colour above. */
+/* A cached byte: the class in the low bits, the colour above. */
 enum { CLASS_BITS = 3, CLASS_MASK = (1 << CLASS_BITS) - 1 };
 
-/* Native functions that only pass a call on: the next one says more. web/stacks.js has the same. */
+/* Native functions that only forward a call; the next frame is shown instead. web/stacks.js has the
+ * same list. */
 static const char *const glue[] = {
     "_PyObject_Vectorcall",
     "_PyObject_Call",
@@ -116,7 +117,7 @@ static bool is_native(const struct chosen_frames *chosen, uint32_t frame)
     return kind == FRAME_NATIVE || kind == FRAME_JIT || kind == FRAME_KERNEL;
 }
 
-/* The innermost native frame outside of the kernel, if nothing else is above it. */
+/* Returns the innermost native frame outside of the kernel, if only native frames are above it. */
 static uint32_t find_leaf(const struct chosen_frames *chosen, const uint32_t *frames,
                           uint32_t count)
 {
@@ -127,8 +128,8 @@ static uint32_t find_leaf(const struct chosen_frames *chosen, const uint32_t *fr
     return UINT32_MAX;
 }
 
-/* Of a stack with Python functions. Code of annot that runs others' is as if it were not there; a
- * stack that ends in it has it. */
+/* Stack with Python functions. Skips annot's frames that call other code; a stack that ends in
+ * annot keeps them. */
 static uint32_t make_brief(struct chosen_frames *chosen, uint32_t *frames, uint32_t count)
 {
     uint32_t leaf = find_leaf(chosen, frames, count), kept = 0, inner = count;
@@ -165,7 +166,7 @@ static bool is_glue(const struct chosen_frames *chosen, uint32_t frame)
     return false;
 }
 
-/* Of native frames of others above everything else the outermost of the colour that ran. */
+/* Returns the outermost of the topmost library-native frames that has the colour of the leaf. */
 static uint32_t find_called(struct chosen_frames *chosen, const uint32_t *frames, uint32_t count)
 {
     uint32_t called = UINT32_MAX, any = UINT32_MAX;
@@ -193,8 +194,8 @@ static uint32_t source_of(const struct chosen_frames *chosen, uint32_t frame)
     return stacks_label_of(trace_stacks_get(chosen->trace), frame)->source;
 }
 
-/* The first frame that may be shown of a stack with Python functions: behind a bootstrap and the
- * functions of its module, which run what they were given. */
+/* Returns the first frame to show of a stack with Python functions: the one after a bootstrap and
+ * the functions of its module, which run their target. */
 static uint32_t begin_of(struct chosen_frames *chosen, const uint32_t *frames, uint32_t count)
 {
     uint32_t begin = 0;
@@ -214,7 +215,7 @@ static uint32_t begin_of(struct chosen_frames *chosen, const uint32_t *frames, u
     return begin;
 }
 
-/* Python of annot itself, which calls what it observes. */
+/* True for annot's own Python frames that call observed code. */
 static bool is_observer(struct chosen_frames *chosen, const uint32_t *frames, uint32_t count,
                         uint32_t at)
 {
@@ -223,7 +224,7 @@ static bool is_observer(struct chosen_frames *chosen, const uint32_t *frames, ui
            chosen_frames_colour(chosen, frames[at]) == COLOUR_INTERPRETER;
 }
 
-/* Of a stack with Python functions. */
+/* Stack with Python functions. */
 static uint32_t make_owners(struct chosen_frames *chosen, uint32_t *frames, uint32_t count)
 {
     uint32_t leaf = find_called(chosen, frames, count), kept = 0;
@@ -234,14 +235,14 @@ static uint32_t make_owners(struct chosen_frames *chosen, uint32_t *frames, uint
             continue;
         if (kept == 0 || !is_same_function(chosen, frames[kept - 1], frames[i]))
             kept++;
-        frames[kept - 1] = frames[i]; /* of one that calls itself the innermost line */
+        frames[kept - 1] = frames[i]; /* recursion keeps the innermost line */
     }
     if (leaf != UINT32_MAX && chosen->choice == FRAMES_OWNERS)
         frames[kept++] = leaf;
     return kept;
 }
 
-/* Of a stack without: a program begins with its own code. */
+/* Stack without Python functions: drops the frames before the program's own code. */
 static uint32_t without_start_up(const struct chosen_frames *chosen, uint32_t *frames,
                                  uint32_t count)
 {

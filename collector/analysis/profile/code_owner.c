@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tells code apart by where its file lies; names and places of functions. */
+/* Classifies code by where its file lies; names and places of functions. */
 #include "code_owner.h"
 
 #include "call_label.h"
@@ -39,7 +39,7 @@ static bool begins(const char *text, const char *with)
 
 /* ---- Python ---------------------------------------------------------------------------------- */
 
-/* Behind the folder of installed modules: "json/decoder.py"; NULL elsewhere. */
+/* Returns the part after the folder of installed modules: "json/decoder.py"; NULL elsewhere. */
 static const char *behind_installed(const char *path)
 {
     const char *behind = call_short_path(path, CALL_STRIP_LIBRARIES);
@@ -51,8 +51,8 @@ static bool is_in_packages(const char *path)
     return strstr(path, "/site-packages/") || strstr(path, "/dist-packages/");
 }
 
-/* A file of pyannot, wherever it was installed: FOLDER/pyannot/observe/names.py. The folder alone
- * says nothing, for a program may have one of that name. */
+/* True for a file of pyannot, wherever it was installed: FOLDER/pyannot/observe/names.py. The
+ * folder alone is not enough, as a program may have one of that name. */
 static bool is_annot(const char *path)
 {
     static const char name[] = "/pyannot/";
@@ -82,7 +82,7 @@ static bool names_python(const char *command)
     return false;
 }
 
-/* What multiprocessing gives to new interpreters with -c. */
+/* True if the program used multiprocessing's spawn, which starts new interpreters with -c. */
 static bool has_spawned(const struct trace *trace)
 {
     const struct stacks *stacks = trace_stacks_get(trace);
@@ -94,10 +94,10 @@ static bool has_spawned(const struct trace *trace)
     return false;
 }
 
-/* "<stdin>", cells of notebooks and tests in docstrings are what somebody typed. So are functions
- * of "<string>", text given to exec, but for the methods of data classes and named tuples. What
- * runs such a text as a whole is it after -c and in a program that embeds Python; elsewhere its
- * caller has it, or it is a line of a .pth file. */
+/* "<stdin>", cells of notebooks and tests in docstrings are typed by the user. So are functions of
+ * "<string>", text given to exec, except the methods of data classes and named tuples. The module
+ * code of such a text counts as the user's after -c and in a program that embeds Python; otherwise
+ * it belongs to its caller, or is a line of a .pth file. */
 static bool is_made_of_text(const struct trace *trace, const struct label *label)
 {
     const char *command = trace_string(trace, trace_session_get(trace)->command)->bytes;
@@ -117,8 +117,8 @@ static bool is_frozen(const char *path)
            begins(path, "<attrs generated") || begins(path, "<decorator-gen");
 }
 
-/* venv/bin/black: what installers make for a package's main function, in an environment: there is
- * code below venv/lib/python3.12/. */
+/* True for venv/bin/black, a script that installers make for a package's main function, in an
+ * environment: some source lies below venv/lib/python3.12/. */
 static bool is_start_script(const struct trace *trace, const char *path)
 {
     const struct stacks *stacks = trace_stacks_get(trace);
@@ -205,7 +205,7 @@ static bool is_of_system(const char *path)
     return path[0] != '/'; /* [vdso] */
 }
 
-/* A library that lies among the user's files is the user's own, but for those of an environment. */
+/* A library among the user's files is the user's own, unless it belongs to an environment. */
 static enum code_owner native_owner(const char *path)
 {
     const char *name = text_base_name(path);
@@ -221,7 +221,7 @@ static enum code_owner native_owner(const char *path)
     return shared && strstr(path, "/lib/") ? CODE_LIBRARY : CODE_OWN;
 }
 
-/* What a program begins with before its main(). */
+/* The entry point of a program, before its main(). */
 static bool is_entry(const char *function)
 {
     return strcmp(function, "_start") == 0;
@@ -361,7 +361,7 @@ size_t code_name(const struct trace *trace, uint32_t ordinal, char *buffer, size
     struct text text = text_init(buffer, size);
     const char *local;
     const char *at = name->bytes;
-    /* An inner function by its own name; "outer.<genexpr>" has none. */
+    /* An inner function by its own name; "outer.<genexpr>" has no such name. */
     while (label->kind == FRAME_PYTHON && (local = strstr(at, LOCALS))) {
         if (local[strlen(LOCALS)] == '<')
             break;
@@ -384,8 +384,8 @@ size_t code_rest_name(const struct trace *trace, unsigned purpose, uint32_t prog
     return text.length;
 }
 
-/* Behind the folder of a file that the command names: "python3 /srv/app/main.py". NULL: not below
- * one. */
+/* Returns the part of `path` below the folder of a script that the command names: "python3
+ * /srv/app/main.py". NULL: not below one. */
 static const char *behind_script(const char *command, const char *path)
 {
     for (const char *at = command; *at; at += strspn(at, " ")) {
@@ -400,7 +400,8 @@ static const char *behind_script(const char *command, const char *path)
     return NULL;
 }
 
-/* Relative to the working directory, the script's or that of a library; else as it is. */
+/* Makes a path relative to the working directory, the script's folder or a library folder; other
+ * paths stay absolute. */
 static const char *relative(const struct trace *trace, const char *path)
 {
     const struct trace_session *session = trace_session_get(trace);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Whose code a function is: the user's own, a library's, the interpreter's. People look for their
- * own code first, and only they can change it.
+/* Classifies functions by owner: the user, a library, the interpreter. Users look for their own
+ * code first, and can change only that.
  *
- * It is told by where the file lies, since nothing else says it. Thread-safety: none. */
+ * The classes follow from where the file lies, the only available source. Thread-safety: none. */
 #ifndef ANNOT_CODE_OWNER_H
 #define ANNOT_CODE_OWNER_H
 
@@ -15,37 +15,37 @@ enum code_owner {
     CODE_STDLIB = 3,      /* Python's own modules */
     CODE_INTERPRETER = 4, /* python and libpython; its garbage collector */
     CODE_KERNEL = 5,
-    CODE_ANNOT = 6, /* what records */
+    CODE_ANNOT = 6, /* the recorder */
     CODE_OWNERS = 7,
 };
 
-/* What code of others does there, whoever asked for it. From the weakest to the strongest: a stack
- * is for what its strongest frame is for. */
+/* What library and interpreter code does, whoever called it. Ordered from weakest to strongest: a
+ * stack has the strongest purpose of its frames. */
 enum code_purpose {
     PURPOSE_NONE = 0,
-    PURPOSE_GC,       /* collects garbage, outside of any function that is known */
-    PURPOSE_THREADS,  /* begins and ends threads */
+    PURPOSE_GC,       /* collects garbage, outside of any known function */
+    PURPOSE_THREADS,  /* starts and ends threads */
     PURPOSE_LOOP,     /* an event loop's own work */
     PURPOSE_POOL,     /* hands tasks to workers and takes their results */
     PURPOSE_IMPORT,   /* looks for modules and loads them */
     PURPOSE_START_UP, /* begins the interpreter and the script: see own_parts.h */
-    PURPOSE_LAUNCH,   /* begins the command, before its last exec: of stacks, see launch.h */
+    PURPOSE_LAUNCH,   /* starts the interpreter and the script: see own_parts.h */
     PURPOSE_COUNT,
 };
 
-/* "own", "library", ...: constant text. */
+/* starts the command, before its last exec: of stacks, see launch.h */
 const char *code_owner_name(unsigned owner);
-/* "imports", "multiprocessing", ...; "" of none. */
+/* "imports", "multiprocessing", ...; "" for PURPOSE_NONE. */
 const char *code_purpose_name(unsigned purpose);
 
-/* What tells functions apart in pictures; numbers are those of docs/page-data.md. */
+/* Colour classes of functions in pictures; the numbers are those of docs/page-data.md. */
 enum code_colour {
     COLOUR_OWN = 0,
     COLOUR_LIBRARY = 1, /* written in Python */
     COLOUR_INTERPRETER = 2,
     COLOUR_NATIVE = 3,    /* installed machine code */
-    COLOUR_KERNEL = 4,    /* and work of GPUs, where nothing else is shown */
-    COLOUR_COLLECTOR = 5, /* of garbage */
+    COLOUR_KERNEL = 4,    /* and work of GPUs, if a picture shows nothing else */
+    COLOUR_COLLECTOR = 5, /* of garbage collection */
     COLOUR_COUNT = 6,
 };
 
@@ -53,8 +53,8 @@ enum code_owner code_owner_of(const struct trace *trace, uint32_t label);
 enum code_colour code_colour_of(const struct trace *trace, uint32_t label);
 enum code_purpose code_purpose_of(const struct trace *trace, uint32_t label);
 
-/* What a Python function is where a program begins: the code of a module, or what runs that of the
- * main one after -m. */
+/* Python frames that start a program: the code of a module, or the code that runs the main module
+ * after -m. */
 enum code_begins { BEGINS_NOTHING = 0, BEGINS_MODULE, BEGINS_MAIN };
 
 enum code_begins code_begins(const struct trace *trace, uint32_t label);
@@ -62,14 +62,15 @@ enum code_begins code_begins(const struct trace *trace, uint32_t label);
 /* Native code of an installed Python module: numpy's loops, _zlib. */
 bool code_is_extension(const struct trace *trace, uint32_t label);
 
-/* What every program and thread of the C library begins with. */
+/* True for the functions at the root of every program and thread of the C library. */
 bool code_is_start_up(const struct trace *trace, uint32_t label);
 
-/* What processes and threads of Python begin with: what called it is the parent's, who forked. */
+/* True for the functions at the root of Python's processes and threads. Their callers belong to the
+ * parent that forked. */
 bool code_is_bootstrap(const struct trace *trace, uint32_t label);
 
-/* The file of the outermost frame that is not the C library's: the program that runs there, or the
- * library that began the thread. A string; 0: not known. */
+/* Returns the file of the outermost frame outside of the C library: the program that runs there, or
+ * the library that started the thread. A string; 0: unknown. */
 uint32_t code_beginner(const struct trace *trace, uint32_t stack);
 
 /* ---- Names and places for people ------------------------------------------------------------ */
@@ -78,17 +79,17 @@ uint32_t code_beginner(const struct trace *trace, uint32_t stack);
  * NUL, and return the length. */
 size_t code_name(const struct trace *trace, uint32_t label, char *buffer, size_t size);
 
-/* The same of what is no function: "imports"; of no purpose its program, "gzip", or "other code".
- */
+/* The same for time outside of functions: "imports"; without a purpose the name of its program,
+ * "gzip", or "other code". */
 size_t code_rest_name(const struct trace *trace, unsigned purpose, uint32_t program, char *buffer,
                       size_t size);
 
-/* Where it is: "io_bound.py:16" relative to where the command was begun or to the folder of its
- * script, "json/decoder.py:343" of what is installed, the module's name of code without a source.
- * `line` 0: where it begins. */
+/* Place of a function: "io_bound.py:16" relative to the command's working directory or its script's
+ * folder, "json/decoder.py:343" for installed files, the module's name for code without a source.
+ * `line` 0: the first line. */
 size_t code_location(const struct trace *trace, uint32_t label, int32_t line, char *buffer,
                      size_t size);
-/* The same of a file's path: a string. */
+/* The same for the path of a file (string). */
 size_t code_file_location(const struct trace *trace, uint32_t file, int32_t line, char *buffer,
                           size_t size);
 

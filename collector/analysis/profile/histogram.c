@@ -2,10 +2,10 @@
 /* The log-linear histogram of histogram.h.
  *
  * A value's page is its power of two, its slot the next six bits. Both a page (64 counters) and a
- * histogram's table (64 page numbers) are one block of 64 words. Block 0 stands for none.
+ * histogram's table (64 page numbers) are one block of 64 words. Block 0 is the null block.
  *
- * Of many histograms, tables and pages are not in the processor's caches. So values come together
- * in the struct, and go to their pages all at once, which waits for the memory of all together. */
+ * With many histograms, tables and pages are not in the processor's caches. So values are collected
+ * in the struct and written to their pages together, which overlaps the cache misses. */
 #include "histogram.h"
 
 #include <stdbool.h>
@@ -86,7 +86,7 @@ static uint64_t value_of(unsigned bucket)
     return (BLOCK_WORDS + slot) * width + width / 2;
 }
 
-/* Whether there was room. */
+/* Returns true if a page was available. */
 static bool count_in_page(struct histogram_pool *pool, const struct histogram *histogram,
                           unsigned bucket, uint32_t times)
 {
@@ -103,7 +103,7 @@ static bool count_in_page(struct histogram_pool *pool, const struct histogram *h
     return true;
 }
 
-/* The values that stand in the struct go to their pages. false: there are none. */
+/* Moves the inline values to their pages. Returns false if the pool has no block for the table. */
 static bool spill(struct histogram_pool *pool, struct histogram *histogram)
 {
     if (!histogram->table)
@@ -148,7 +148,7 @@ void histogram_join(struct histogram_pool *pool, struct histogram *histogram,
     }
 }
 
-/* Those that stand in the struct, in order. */
+/* Sorts the inline values. */
 static void sort_inline(const struct histogram *histogram, uint16_t sorted[HISTOGRAM_INLINE])
 {
     for (unsigned i = 0; i < histogram->inline_count; i++) {
@@ -160,7 +160,7 @@ static void sort_inline(const struct histogram *histogram, uint16_t sorted[HISTO
     }
 }
 
-/* The bucket of the value of that rank: of those in pages, and the sorted ones beside them. */
+/* Returns the bucket of the value of that rank, over the pages and the sorted inline values. */
 static unsigned bucket_at(const struct histogram_pool *pool, const struct histogram *histogram,
                           const uint16_t *sorted, uint64_t rank)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Which processes are gone before the command's last exec. See launch.h. */
+/* Finds the processes that ended before the command's last exec. See launch.h. */
 #include "launch.h"
 
 #include <stdlib.h>
 
-/* Ancestors further up than this are not looked for; damaged recordings may have cycles. */
+/* Limit of the walk to ancestors; damaged recordings may have cycles. */
 enum { ANCESTORS_MAX = 64 };
 
 static bool is_root(const struct trace_process *process)
@@ -12,7 +12,7 @@ static bool is_root(const struct trace_process *process)
     return process->parent < 0;
 }
 
-/* The earliest program without a recorded parent that was replaced by another; NULL: none. */
+/* Returns the earliest program without a recorded parent that was replaced by another, or NULL. */
 static const struct trace_process *find_first(const struct trace *trace)
 {
     const struct trace_process *first = NULL;
@@ -30,8 +30,8 @@ static bool is_same(const struct trace_process *a, const struct trace_process *b
     return a->pid == b->pid && a->host == b->host;
 }
 
-/* The program that the same process ran last; NULL: an earlier one was annotated, so it was no mere
- * start. */
+/* Returns the last program of the same process; NULL: an earlier one has events, so it was not only
+ * a start. */
 static const struct trace_process *find_last(const struct trace *trace,
                                              const struct trace_process *first)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A turn and a sample meet when the later of the two comes: a turn looks at the last samples of its
- * thread, a sample at the thread's turns. See loop_blocks.h. */
+/* Turns and samples are matched when the later of the two arrives: a turn searches the last samples
+ * of its thread, a sample the thread's turns. See loop_blocks.h. */
 #include "loop_blocks.h"
 
 #include "awaits.h"
@@ -9,10 +9,11 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* A turn that was over so long ago kept nobody waiting. */
+/* A task that continues later than this after a turn was not kept waiting by it. */
 enum { LOOP_AFTER_NS = 20000000 };
 
-/* What a thread did: ran at `begin_ns`, or waited from then on and was ready after that. */
+/* A moment of a thread: it ran at `begin_ns`, or was blocked from then on and runnable after
+ * that. */
 struct moment {
     int64_t begin_ns;
     uint64_t cpu_ns, blocked_ns, ready_ns;
@@ -23,13 +24,13 @@ struct moment {
 /* A long turn. */
 struct block {
     int64_t begin_ns, end_ns;
-    uint32_t thread, others; /* tasks that went on as soon as it was over */
+    uint32_t thread, others; /* tasks that continued right after it */
     uint64_t ready_ns;
 };
 
-/* Of a block: what its thread did at one stack. */
+/* The time of a block's thread at one stack. */
 struct part {
-    uint32_t block, row; /* the stack, until all is read */
+    uint32_t block, row; /* row: the stack, until all samples are read */
     uint8_t reason;
     uint64_t cpu_ns, blocked_ns;
 };
@@ -38,14 +39,14 @@ struct part {
 struct loop {
     VEC(uint32_t) blocks; /* in order of time */
     VEC(struct moment) recent;
-    uint32_t recent_next; /* the oldest, once there are LOOP_RECENT */
+    uint32_t recent_next; /* the oldest, if there are LOOP_RECENT */
 };
 
-/* What a place is made of. */
+/* A place and its waits. */
 struct place {
     struct loop_place place;
     uint64_t waits_ns[WAIT_REASON_COUNT];
-    uint32_t row, first; /* first: its number before they are in order */
+    uint32_t row, first; /* first: its index before sorting */
 };
 
 struct loop_blocks {
@@ -93,7 +94,7 @@ static struct loop *loop_of(struct loop_blocks *blocks, uint32_t thread)
     return &blocks->loops.items[thread];
 }
 
-/* ---- Turns and samples meet ------------------------------------------------------------------ */
+/* ---- Match turns and samples ----------------------------------------------------------------- */
 
 static uint64_t overlap_ns(const struct block *block, int64_t begin_ns, uint64_t length_ns)
 {
@@ -118,7 +119,7 @@ static int join(struct loop_blocks *blocks, uint32_t index, const struct moment 
     return counts ? vec_push(&blocks->parts, part) : 0;
 }
 
-/* The first of the loop's turns that ends at that time or later: an index into its blocks. */
+/* Returns the index (in the loop's blocks) of its first turn that ends at `time_ns` or later. */
 static size_t find_block(const struct loop_blocks *blocks, const struct loop *loop, int64_t time_ns)
 {
     size_t low = 0, high = loop->blocks.count;
@@ -146,7 +147,7 @@ static int join_known(struct loop_blocks *blocks, const struct loop *loop,
     return error;
 }
 
-/* The last ones; most threads have few, so their room grows with them. */
+/* Keeps the latest samples; the buffer grows on demand, as most threads have few. */
 static int keep(struct loop *loop, const struct moment *moment)
 {
     if (loop->recent.count < LOOP_RECENT)
@@ -180,7 +181,7 @@ static int take_sample(struct loop_blocks *blocks, const struct sample *sample)
 
 /* ---- Marks ------------------------------------------------------------------------- */
 
-/* A turn of a loop that runs inside of another's is a part of that. */
+/* A turn of a nested loop is merged into the outer loop's turn. */
 static int take_mark(struct loop_blocks *blocks, const struct event *mark,
                      const struct args *values)
 {
@@ -207,8 +208,8 @@ static int take_mark(struct loop_blocks *blocks, const struct event *mark,
     return error;
 }
 
-/* A task goes on, after it has awaited something outside of the program: if a turn is just over,
- * that kept it waiting. */
+/* A task continues after it awaited something outside of the program: a turn that ended just before
+ * kept it waiting. */
 static void take_awaited(struct loop_blocks *blocks, const struct event *mark,
                          const struct args *values)
 {
@@ -244,7 +245,7 @@ struct sink loop_blocks_sink(struct loop_blocks *blocks, bool with_samples)
     return (struct sink){take, blocks, any ? WANT_EVENTS | (with_samples ? WANT_SAMPLES : 0) : 0};
 }
 
-/* ---- What they are in the end ---------------------------------------------------------------- */
+/* ---- Results --------------------------------------------------------------------------------- */
 
 static uint64_t time_of(const struct block *block)
 {
@@ -298,7 +299,8 @@ static struct place *place_of(struct loop_blocks *blocks, const struct own_time 
     return &blocks->sums.items[blocks->sums.count - 1];
 }
 
-/* Its parts are those from `first` on: the row that has most of them; returns where they end. */
+/* Finds the row with most time among a block's parts, which start at `first`; returns the end of
+ * these parts. */
 static size_t find_row(const struct loop_blocks *blocks, uint32_t block, size_t first,
                        uint32_t *ret_row)
 {
@@ -373,7 +375,7 @@ static int by_time(const void *left, const void *right)
     return a->thread < b->thread ? -1 : a->thread > b->thread;
 }
 
-/* What was told by its place before that was given its rank. */
+/* Sorts the places and replaces the place indices of blocks by ranks. */
 static int rank_places(struct loop_blocks *blocks, uint32_t *ranks)
 {
     for (size_t i = 0; i < blocks->sums.count; i++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A queue of samples in an array, moved down when half of it is gone. See recent.h. */
+/* A queue of samples in an array, moved down when half of it is dropped. See recent.h. */
 #include "recent.h"
 
 #include "vec.h"
@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A stretch that goes on. */
+/* An unfinished stretch. */
 struct open_stretch {
-    struct sample sample; /* its thread; value_count 0: none */
+    struct sample sample; /* its thread; value_count 0: no stretch */
     int64_t values[2];
     uint64_t round;
 };
@@ -18,12 +18,12 @@ struct open_stretch {
 struct recent {
     const struct trace *trace;
     VEC(struct sample) samples;
-    size_t first; /* those before are gone */
+    size_t first; /* samples before it are dropped */
     struct value_pool values;
     VEC(struct open_stretch) open; /* by thread */
     uint64_t round;
     struct own_time *all;
-    struct own_time *held; /* what is told of it; NULL: all of it */
+    struct own_time *held; /* the frozen sums; NULL: not on hold */
     int64_t reset_ns, kept_ns, last_ns, held_ns;
 };
 
@@ -94,7 +94,7 @@ size_t recent_size(const struct recent *recent)
     return own_time_size(recent->all);
 }
 
-/* ---- Samples come and go --------------------------------------------------------------------- */
+/* ---- Samples --------------------------------------------------------------------------------- */
 
 static void drop_first(struct recent *recent)
 {
@@ -150,7 +150,7 @@ static int add_open(struct recent *recent, const struct sample *sample)
     return 0;
 }
 
-/* A sample of the thread that is later than the begin of what went on: that has ended. */
+/* A sample of the thread that is not earlier than the begin of its unfinished stretch ends it. */
 static void close_open(struct recent *recent, const struct sample *sample)
 {
     struct open_stretch *open =
@@ -212,7 +212,7 @@ static int take_part(const struct taking *taking, struct sample sample)
     return taking->take(taking->context, &sample);
 }
 
-/* It goes on: up to the end of the part. */
+/* Extends the unfinished stretch to the end of the part. */
 static int take_open(const struct taking *taking, const struct open_stretch *open)
 {
     struct sample sample = open->sample;

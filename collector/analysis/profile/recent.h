@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* What a program did in the last seconds, while it runs: its samples as they come.
+/* The last seconds of a running program: collects its samples as they arrive.
  *
- * Those of the last minute are kept one by one, so that any window that ends now can be cut out of
- * them exactly; all since the last reset are kept as sums (own_time.h). Stretches off the CPU that
- * go on are told again and again: the last word counts. Memory: 120 bytes a sample of the last
- * minute, of which there are RECENT_SAMPLES at most (then the window is shorter); 80 bytes for each
- * stack that a thread was in. Thread-safety: none. */
+ * Samples of the last minute are kept one by one, so that any window that ends now can be cut out
+ * of them exactly; all samples since the last reset are kept as sums (own_time.h). Unfinished
+ * stretches off the CPU are reported again and again; the latest report counts. Memory: 120 bytes a
+ * sample of the last minute, at most RECENT_SAMPLES (then the window is shorter); 80 bytes for each
+ * stack of a thread. Thread-safety: none. */
 #ifndef ANNOT_RECENT_H
 #define ANNOT_RECENT_H
 
@@ -27,55 +27,55 @@ struct recent;
 struct recent *recent_create(const struct trace *trace, int64_t now_ns);
 void recent_destroy(struct recent *recent);
 
-/* Those with SAMPLE_UNFINISHED are only what is known so far. 0 or -ENOMEM. */
+/* Samples with SAMPLE_UNFINISHED hold the values known so far. 0 or -ENOMEM. */
 int recent_add(struct recent *recent, const struct sample *sample);
 
-/* Before such stretches are told anew: what is not told again by the next time has ended. Forgets
- * what is older than a minute, too. */
+/* Call before each report of the unfinished stretches: a stretch missing from a round has ended.
+ * Also drops samples older than a minute. */
 void recent_renew(struct recent *recent, int64_t now_ns);
 
-/* Sums begin anew. 0 or -ENOMEM. */
+/* Clears the sums. 0 or -ENOMEM. */
 int recent_reset(struct recent *recent, int64_t now_ns);
 
-/* Sums stay as they are for those who ask, while samples still come; and go on. 0 or -ENOMEM. */
+/* true freezes the sums for readers while samples still arrive; false resumes. 0 or -ENOMEM. */
 int recent_hold(struct recent *recent, bool hold);
 
-/* Since when there are sums, and up to when; since when samples are complete. */
+/* Begin and end of the sums; begin of the complete samples. */
 int64_t recent_reset_ns(const struct recent *recent);
 int64_t recent_last_ns(const struct recent *recent);
 int64_t recent_kept_ns(const struct recent *recent);
 
-/* How many different sums there are: who follows a program for days begins anew at some number. */
+/* Number of distinct sums: a reader that follows a program for days resets them at some limit. */
 size_t recent_size(const struct recent *recent);
 
-/* A part of what there is. */
+/* A time window and a choice of threads. */
 struct recent_part {
     int64_t from_ns, to_ns; /* CLOCK_MONOTONIC, [from, to) */
     own_time_wants *wants;  /* threads; NULL: all */
     void *context;
 };
 
-/* Calls back for each sample, cut to the part, in no order. Ends at the first result that is not 0,
- * and returns that. */
+/* Calls `take` for each sample, cut to the part, in no order. Stops at the first nonzero result and
+ * returns it. */
 int recent_each(const struct recent *recent, const struct recent_part *part,
                 int (*take)(void *context, const struct sample *sample), void *context);
 
-/* Adds up to `own`: the samples of the part, or all since the reset (what goes on, up to the part's
- * end). 0 or -ENOMEM. */
+/* Add to `own` the samples of the part, or all since the reset (unfinished stretches up to the
+ * part's end). 0 or -ENOMEM. */
 int recent_sum(const struct recent *recent, const struct recent_part *part, struct own_time *own);
 int recent_sum_all(const struct recent *recent, const struct recent_part *part,
                    struct own_time *own);
 
 /* ---- Ranges: recent_ranges.c ----
  *
- * How often and how long ranges were open in the last seconds.
+ * Counts and durations of the ranges of the last seconds.
  *
  * Events go through a pass in order of time, about a second after they happened, into the same
- * statistics as a report's (range_stats.h); a window is what these have more now than at its begin.
- * A pushed range that is open counts as far as it has come; others when they end. CPU time is that
- * of samples, by the ranges that were read with them and the domains that the events tell: so it is
- * of the same time. Memory: that of the statistics, with RECENT_RANGES rows, 16 bytes of each for
- * each second of a minute, and 24 for each sample of it. Thread-safety: none. */
+ * statistics as a report's (range_stats.h); a window is the difference between these statistics now
+ * and at its begin. An open pushed range counts up to now; other ranges when they end. CPU time
+ * comes from samples, by the ranges that were read with them and the domains from the events, so
+ * both cover the same time. Memory: that of the statistics, with RECENT_RANGES rows, 16 bytes of
+ * each for each second of a minute, and 24 for each sample of it. Thread-safety: none. */
 
 enum { RECENT_RANGES = 2000 };
 
@@ -85,23 +85,24 @@ struct recent_ranges;
 struct recent_ranges *recent_ranges_create(struct trace *trace, int64_t now_ns);
 void recent_ranges_destroy(struct recent_ranges *ranges);
 
-/* As they come, of any threads; samples for their CPU time since the reset. 0 or -ENOMEM. */
+/* Add events of any thread in order of arrival, and samples for the CPU time since the reset. 0 or
+ * -ENOMEM. */
 int recent_ranges_add(struct recent_ranges *ranges, const struct event_batch *batch);
 int recent_ranges_add_sample(struct recent_ranges *ranges, const struct sample *sample);
 
-/* Takes in what happened up to then: all of that has come. 0 or -ENOMEM. */
-#define RECENT_HOLD_NS INT64_C(1000000000) /* whatever happened so long ago */
+/* Processes events up to `settled_ns`; all of them have arrived. 0 or -ENOMEM. */
+#define RECENT_HOLD_NS INT64_C(1000000000) /* delay after which all events have arrived */
 int recent_ranges_settle(struct recent_ranges *ranges, int64_t settled_ns);
 
-/* What is counted begins anew. 0 or -ENOMEM. */
+/* Clears the counts. 0 or -ENOMEM. */
 int recent_ranges_reset(struct recent_ranges *ranges);
 
-/* Ranges of one path, whatever their process. */
+/* The ranges of one path in all processes. */
 struct recent_range {
     const char *label;
     uint8_t kind; /* enum range_kind: PUSHED, OVERLAPPING or TRACK */
     uint64_t count, total_ns;
-    uint64_t open; /* that are, now */
+    uint64_t open; /* open now */
     uint64_t cpu_ns, cpu_self_ns;
 };
 
@@ -111,7 +112,7 @@ struct recent_range_rows {
     struct strtab labels; /* of the items, in their order: kind and text */
 };
 
-/* Adds those of the part, or of all since the reset. 0 or -ENOMEM. */
+/* Adds the ranges of the part, or all since the reset. 0 or -ENOMEM. */
 int recent_ranges_rows(const struct recent_ranges *ranges, const struct recent_part *part, bool all,
                        struct recent_range_rows *rows);
 void recent_ranges_free(struct recent_range_rows *rows);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A live pass, and what rows had at each of the last seconds. See recent.h. */
+/* A live pass, and the values of each row at each of the last seconds. See recent.h. */
 #include "recent.h"
 
 #include "hash_map.h"
@@ -15,7 +15,7 @@
 
 enum { PATH_BITS = 32, LABEL_SIZE = 1024, PATH_DEPTH = 64, MARKS = 64 };
 
-/* What a row had at some instant. */
+/* The values of a row at one instant. */
 struct mark {
     uint64_t count, total_ns;
 };
@@ -25,18 +25,18 @@ struct marks {
     VEC(struct mark) rows;
 };
 
-/* A pushed range that is open. */
+/* An open pushed range. */
 struct open_range {
     int64_t begin_ns;
     uint32_t name, scope;
 };
 
-/* Those of a thread. */
+/* The open ranges of a thread. */
 struct begins {
     VEC(struct open_range) open;
 };
 
-/* Of one sample, or the sum of several. */
+/* CPU time of one sample, or the sum of several. */
 struct path_time {
     int64_t time_ns;
     uint32_t path, thread;
@@ -54,14 +54,14 @@ struct recent_ranges {
     struct sink sink; /* of the statistics */
     struct pass *pass;
     struct pass_selection selection;
-    const struct event_batch *batch; /* that the pass has not taken yet */
+    const struct event_batch *batch; /* not taken by the pass yet */
     VEC(struct begins) begins;       /* by thread */
     struct marks marks[MARKS];       /* a ring */
     uint64_t mark_count;
     struct marks reset;
-    VEC(struct path_time) waiting; /* samples that events are not known for yet */
-    size_t sorted, taken;          /* so many of them are in order; so many are in `kept` */
-    VEC(struct path_time) kept;    /* those of the last minute, from `kept_first` on */
+    VEC(struct path_time) waiting; /* samples whose events have not arrived yet */
+    size_t sorted, taken;          /* number of sorted samples; number of those moved to `kept` */
+    VEC(struct path_time) kept;    /* samples of the last minute, from `kept_first` on */
     size_t kept_first;
     struct path_times cpu; /* since the reset */
     int64_t settled_ns;
@@ -90,7 +90,8 @@ static int add_cpu(struct path_times *times, const struct trace *trace,
     return vec_push(&times->items, *sample);
 }
 
-/* The innermost of a thread's open ranges, below one, that has the name; or none: 0. */
+/* Returns 1 + the index of the thread's innermost open range below `below` with that name; 0: not
+ * found. */
 static size_t find_open(const struct begins *begins, size_t below, uint32_t name)
 {
     while (below > 0 && begins->open.items[below - 1].name != name)
@@ -98,8 +99,8 @@ static size_t find_open(const struct begins *begins, size_t below, uint32_t name
     return below;
 }
 
-/* A sampler reads names of a thread's open ranges; their domains are in the events, so this is
- * asked when these have come as far. Returns the path, or -ENOMEM. */
+/* A sampler reads the names of a thread's open ranges; their domains are in the events, so this
+ * runs once these have arrived. Returns the path, or -ENOMEM. */
 static int64_t path_with_scopes(struct recent_ranges *ranges, const struct path_time *sample)
 {
     struct stacks *stacks = trace_stacks(ranges->trace);
@@ -132,7 +133,7 @@ static int by_time(const void *a, const void *b)
     return (first > second) - (first < second);
 }
 
-/* Samples that are earlier. They are in order since the last recent_ranges_settle. */
+/* Takes samples earlier than `until_ns`. They are sorted since the last recent_ranges_settle. */
 static int take_samples(struct recent_ranges *ranges, int64_t until_ns)
 {
     int error = 0;
@@ -163,7 +164,7 @@ static void sort_samples(struct recent_ranges *ranges)
     ranges->taken = 0;
 }
 
-/* Nobody asks for what was before the last minute. */
+/* Drops samples from before the last minute. */
 static void forget_samples(struct recent_ranges *ranges)
 {
     int64_t from_ns = ranges->settled_ns - RECENT_NS;
@@ -180,7 +181,7 @@ static void forget_samples(struct recent_ranges *ranges)
     ranges->kept_first = 0;
 }
 
-/* While nobody settles, the first stay. */
+/* Without calls of recent_ranges_settle the queue keeps its first samples. */
 int recent_ranges_add_sample(struct recent_ranges *ranges, const struct sample *sample)
 {
     const struct path_time time = {
@@ -220,7 +221,7 @@ static struct begins *begins_of(struct recent_ranges *ranges, uint32_t thread)
     return &ranges->begins.items[thread];
 }
 
-/* Keeps when open ranges began. */
+/* Remembers the begins of open ranges. */
 static int note_begin(struct recent_ranges *ranges, const struct item *item)
 {
     bool opened = item->kind == ITEM_OPENED;
@@ -290,7 +291,7 @@ void recent_ranges_destroy(struct recent_ranges *ranges)
     free(ranges);
 }
 
-/* The pass copies what it takes in. */
+/* The pass copies the batch. */
 int recent_ranges_add(struct recent_ranges *ranges, const struct event_batch *batch)
 {
     int64_t time_ns;
@@ -301,7 +302,7 @@ int recent_ranges_add(struct recent_ranges *ranges, const struct event_batch *ba
     return error < 0 ? error : 0;
 }
 
-/* Nobody ends the ranges of a process that is gone. */
+/* Closes the open ranges of ended processes. */
 static int finish_gone(struct recent_ranges *ranges)
 {
     int error = 0;
@@ -316,7 +317,7 @@ static int finish_gone(struct recent_ranges *ranges)
     return error;
 }
 
-/* ---- What rows have -------------------------------------------------------------------------- */
+/* ---- Values of rows -------------------------------------------------------------------------- */
 
 static void add_open(const struct recent_ranges *ranges, uint32_t thread, struct mark *rows)
 {
@@ -355,7 +356,7 @@ struct recent_ranges *recent_ranges_create(struct trace *trace, int64_t now_ns)
     ranges->trace = trace;
     ranges->settled_ns = now_ns;
     ranges->reset.time_ns = now_ns;
-    /* Before there is anything: where the first windows begin. */
+    /* Before any event: the begin of the first windows. */
     if (begin(ranges) == 0 && read_marks(ranges, &ranges->marks[ranges->mark_count++]) == 0)
         return ranges;
     recent_ranges_destroy(ranges);
@@ -389,7 +390,7 @@ int recent_ranges_reset(struct recent_ranges *ranges)
     return read_marks(ranges, &ranges->reset);
 }
 
-/* The latest that is no later than that; else the earliest. */
+/* Returns the latest marks that are not after `time_ns`; otherwise the earliest. */
 static const struct marks *marks_at(const struct recent_ranges *ranges, int64_t time_ns)
 {
     uint64_t kept = ranges->mark_count < MARKS ? ranges->mark_count : MARKS;
@@ -433,7 +434,7 @@ static bool wants_process(const struct recent_ranges *ranges, const struct recen
     return !part->wants;
 }
 
-/* Where it began and where it is by now. */
+/* Adds the difference between two marks of a row. */
 static int add_counted(const struct recent_ranges *ranges, uint32_t index, const struct marks *from,
                        const struct marks *now, struct recent_range_rows *rows)
 {
@@ -455,8 +456,8 @@ static int add_counted(const struct recent_ranges *ranges, uint32_t index, const
     return 0;
 }
 
-/* The path as the statistics call it; on a track, from there on. False: it is no range of its own.
- */
+/* Writes the path as the statistics name it; on a track, the part from there on. Returns false if
+ * the path has no row. */
 static bool path_key(const struct trace *trace, uint32_t path, char key[LABEL_SIZE])
 {
     const struct stacks *stacks = trace_stacks_get(trace);
@@ -545,7 +546,7 @@ static int add_all_counted(const struct recent_ranges *ranges, const struct rece
     return error;
 }
 
-/* Those of a window that ends where all is known. */
+/* Sums the samples of a window that ends at `settled_ns`. */
 static int sum_kept(const struct recent_ranges *ranges, int64_t length_ns, struct path_times *times)
 {
     int error = 0;

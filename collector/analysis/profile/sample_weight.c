@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Names of values, compared with what people typed. Texts are foreign. Thread-safety: none. */
+/* Compares names of values with user input. Texts are untrusted. Thread-safety: none. */
 #include "sample_weight.h"
 
 #include "text.h"
@@ -29,7 +29,7 @@ static bool adds_up(const struct trace *trace, const struct sample_set *set, uns
     return value_type_get(trace_sets_get(trace), set->types[index])->sum != VALUE_SUM_LEVEL;
 }
 
-/* Is `value` what people call it, or its full name? */
+/* True if `value` is the short or the full name of the value. */
 static bool is_value(const struct trace *trace, unsigned set, unsigned index, const char *value)
 {
     char label[LABEL_SIZE], buffer[NAME_SIZE];
@@ -38,7 +38,7 @@ static bool is_value(const struct trace *trace, unsigned set, unsigned index, co
            strcmp(value, trace_value_name(trace, entry->types[index], buffer)) == 0;
 }
 
-/* The value of a set that the rest of a name means; -1: there is none. */
+/* Returns the index of the value that the rest of a name refers to; -1: not found. */
 static int value_index(const struct trace *trace, unsigned set, const char *rest)
 {
     const struct sample_set *entry = sample_set_get(trace_sets_get(trace), set);
@@ -81,7 +81,7 @@ size_t sample_weight_list(const struct trace *trace, char *buffer, size_t size)
             const char *between = text.length ? ", " : "",
                        *owner = trace_set_name(trace, set, name);
             if (!adds_up(trace, entry, i) || entry->role == SAMPLE_ROLE_SHORT_WAITS)
-                continue; /* short waits are of no place */
+                continue; /* short waits have no place */
             if (entry->count == 1)
                 text_format(&text, "%s%s", between, owner);
             else

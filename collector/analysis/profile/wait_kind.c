@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-/* Functions that wait by locks of their own. */
+/* Library functions that wait by their own locks. */
 static const struct {
     const char *file, *function;
     enum wait_kind kind;
@@ -34,8 +34,8 @@ static bool is_called(const char *name, const char *function)
     return strcmp(last ? last + 1 : name, function) == 0;
 }
 
-/* SimpleQueue is implemented in C: in an extension module of its own, or, where that is part of the
- * interpreter, known by its name. */
+/* SimpleQueue is implemented in C: in its own extension module, or built into the interpreter,
+ * where its functions are recognized by name. */
 static bool is_native_queue(const struct trace *trace, const struct label *label)
 {
     const struct code_module *module = stacks_get_module(trace_stacks_get(trace), label->module);
@@ -61,7 +61,7 @@ static unsigned kind_of_label(const struct trace *trace, uint32_t ordinal, unsig
     return otherwise;
 }
 
-/* The outermost of these functions that own code has called. */
+/* Returns the kind of the outermost of these functions called by own code. */
 uint8_t wait_kind_of(const struct own_time *own, uint32_t stack, unsigned reason)
 {
     const struct trace *trace = own_time_trace(own);

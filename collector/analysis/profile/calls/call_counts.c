@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Spans of calls. Children are told before their parents: what they took is kept at the depth of
- * the call around them until that ends. */
+/* Spans of calls. Children end before their parents: their times are kept at the depth of the
+ * enclosing call until that ends. */
 #include "call_counts_parts.h"
 
 #include "stacks.h"
@@ -12,7 +12,7 @@
 enum {
     PATHS_DEFAULT = 1000000,
     OPEN_MAX = 1 << 20,
-    FIRST_CALLS = 2000, /* of a function: of these, own times are kept */
+    FIRST_CALLS = 2000, /* first calls of a function, with own times kept */
     FIRST_LIMIT = 4 << 20,
 };
 
@@ -204,7 +204,7 @@ static bool is_same(const struct call_open *open, const struct event *event)
     return open->begin_ns == event->time_ns && open->name == event->name;
 }
 
-/* 1 + the index of what a span is a call of. -ENOMEM. */
+/* Returns 1 + the index of the function that a span calls. -ENOMEM. */
 static int64_t function_of_event(struct calls *calls, const struct call_lane *lane,
                                  const struct event *event)
 {
@@ -218,7 +218,7 @@ static int64_t function_of_event(struct calls *calls, const struct call_lane *la
     return kept ? function : -ENOMEM;
 }
 
-/* What is open at a depth, below `path`. 0 or -ENOMEM. */
+/* Opens an entry at a depth, below the path around it. 0 or -ENOMEM. */
 static int open_at(struct calls *calls, struct call_lane *lane, uint32_t depth,
                    const struct event *event)
 {
@@ -235,12 +235,13 @@ static int open_at(struct calls *calls, struct call_lane *lane, uint32_t depth,
     int64_t path = function < 0 ? function : calls_path_of(calls, around, (uint32_t)function);
     if (path < 0)
         return (int)path;
-    open->path = path ? (uint32_t)path : around; /* no room: what it calls is called by that */
+    open->path =
+        path ? (uint32_t)path : around; /* limit reached: callees count for the enclosing path */
     open->function = open->is_call ? (uint32_t)function : 0;
     return 0;
 }
 
-/* Those around a span are known, itself too. 0 or -ENOMEM. */
+/* Opens the entries of a span and of those around it. 0 or -ENOMEM. */
 static int open_all(struct calls *calls, struct call_lane *lane, const struct item *item)
 {
     uint32_t known = item->depth;
@@ -259,7 +260,8 @@ static int open_all(struct calls *calls, struct call_lane *lane, const struct it
     return 0;
 }
 
-/* Of what is left and goes on, as generators do, no single call is known. */
+/* Adds a span to its function. The spans of generators, which are suspended and resumed, are not
+ * single calls. */
 static void note_span(struct calls *calls, struct call_function *function, uint64_t length_ns,
                       uint64_t own_ns, const struct item *item)
 {
@@ -274,7 +276,7 @@ static void note_span(struct calls *calls, struct call_function *function, uint6
     function->max_ns = length_ns > function->max_ns ? length_ns : function->max_ns;
 }
 
-/* What it took is nobody's own around it, up to the next call. */
+/* Subtracts the time of a call from the own time of the innermost call around it. */
 static void tell_outer(struct call_lane *lane, uint32_t depth, uint64_t length_ns, uint64_t off_ns)
 {
     while (depth > 0 && !lane->open.items[depth - 1].is_call)
@@ -312,13 +314,13 @@ static int take_span(struct calls *calls, const struct item *item)
     if (!function->context)
         note_span(calls, function, length_ns, count.own_ns, item);
     tell_outer(lane, item->depth, length_ns, off_ns);
-    open->begin_ns = INT64_MIN; /* the next one of this begin is another one */
+    open->begin_ns = INT64_MIN; /* another span of this begin is a new one */
     return 0;
 }
 
 /* ---- Inside of a range ----------------------------------------------------------------------- */
 
-/* 1, 0, -ENOMEM. */
+/* 1: matches, 0, -ENOMEM. */
 static int is_range(struct calls *calls, uint32_t name)
 {
     while (calls->named.count <= name)
@@ -331,8 +333,8 @@ static int is_range(struct calls *calls, uint32_t name)
     return *known == 1;
 }
 
-/* Of a span, itself too. Samples: those of a stack that has the range, or of its path. 1, 0,
- * -ENOMEM. */
+/* True for spans inside of the range, or the range itself; for samples with the range on their
+ * stack or path. 1, 0, -ENOMEM. */
 static int is_inside(struct calls *calls, const struct item *item)
 {
     const char *range = calls->options.range;
@@ -373,7 +375,7 @@ static int take(void *context, const struct item *item)
 struct sink calls_sink(struct calls *calls)
 {
     uint32_t wants = WANT_EVENTS | (calls->options.off_cpu ? WANT_TIMES : 0);
-    if (!calls->options.only_spans) /* with paths, samples come behind the marks before them */
+    if (!calls->options.only_spans) /* with paths, samples come after the marks that precede them */
         wants |= WANT_SAMPLES | WANT_PATHS;
     return (struct sink){take, calls, wants};
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What calls were made in: tasks and ranges; and coroutines as a whole. */
+/* The places of calls: tasks and ranges; and coroutines as a whole. */
 #include "call_counts_parts.h"
 
 #include "stacks.h"
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Ranges whose calls are told apart; names may be made up without end. */
+/* Limit of ranges with separate calls, as a program may generate names. */
 enum { RANGES_MAX = 256 };
 
 uint32_t calls_made(const struct calls *calls, const struct call_made **ret_made)
@@ -56,7 +56,7 @@ static uint32_t range_name(const struct calls *calls, const struct call_function
                           : context->name;
 }
 
-/* The index of a place, added if new. -ENOMEM. */
+/* Returns the index of a place, or adds it. -ENOMEM. */
 static int64_t place_of(struct call_places *places, struct map64 *by_key,
                         const struct call_place_made *place)
 {
@@ -69,7 +69,7 @@ static int64_t place_of(struct call_places *places, struct map64 *by_key,
     return (int64_t)places->items.count - 1;
 }
 
-/* A task's step begins anew: what the loop's thread has open is none of its ranges. */
+/* A task's step starts outside of ranges: those open on the loop's thread are not the task's. */
 static struct call_place_made inside(const struct calls *calls, struct call_place_made place,
                                      const struct call_function *context)
 {
@@ -163,7 +163,7 @@ static struct call_coroutine *coroutine_of(struct calls *calls, uint32_t name)
     return &calls->coroutines.items[calls->coroutines.count - 1];
 }
 
-/* Whether one of the same name is around the one of that depth. */
+/* Returns true if a parent above that depth has the name. */
 static bool is_inside_itself(const struct item *item, uint32_t name, uint32_t depth)
 {
     for (uint32_t i = 0; i < depth; i++)

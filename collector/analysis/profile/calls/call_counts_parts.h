@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the files of calls share with each other only. */
+/* Declarations shared only by the files of calls. */
 #ifndef ANNOT_CALL_COUNTS_PARTS_H
 #define ANNOT_CALL_COUNTS_PARTS_H
 
@@ -7,43 +7,43 @@
 #include "hash_map.h"
 #include "vec.h"
 
-/* A function called on one way from a root. 0: outside of all calls. */
+/* A function called on one path from a root. Path 0: outside of all calls. */
 struct call_path {
     uint32_t parent, function; /* function: 1 + index */
     uint64_t calls, own_ns, off_ns;
-    uint64_t unplaced_ns; /* of callees that have no path of their own */
+    uint64_t unplaced_ns; /* of callees without a separate path */
 };
 
-/* A span that is open as far as the ends of spans inside of it say. Two of the same begin and name
+/* An open span, as derived from the ends of spans inside of it. Spans with the same begin and name
  * at one depth are the same. */
 struct call_open {
     int64_t begin_ns;
-    uint32_t name, path; /* path: of the innermost call that it is or lies in */
+    uint32_t name, path; /* path: of the span, or of the innermost call around it */
     uint32_t function;
     bool is_call;
     uint64_t inner_ns, inner_off_ns; /* of calls directly inside of it */
 };
 
-/* A lane on which calls were spans. */
+/* A lane with spans of calls. */
 struct call_lane {
     VEC(struct call_open) open; /* by depth */
     uint32_t group;
 };
 
-/* CPU time at a stack whose innermost Python function was not counted then. */
+/* CPU time at a stack with an innermost Python function that was not being counted. */
 struct call_sampled {
     uint32_t group, process, stack;
     uint64_t time_ns;
 };
 
-/* When a process stopped counting a function, or went on. */
+/* Time at which a process stopped counting a function, or resumed. */
 struct call_stop {
     uint32_t process, label;
     int64_t since_ns;
     bool stopped;
 };
 
-/* What calls are made in. */
+/* A place of calls. */
 struct call_place_made {
     uint32_t task, range; /* as struct call_made */
 };
@@ -57,21 +57,21 @@ struct calls {
     VEC(struct call_made) made;
     VEC(struct call_coroutine) coroutines;
     struct map64 coroutine_by_name;
-    uint32_t range_count; /* that are places of calls */
+    uint32_t range_count; /* of ranges that are places */
     struct map64 path_by_key, lane_by_key, function_by_name;
     struct wide_map function_by_key;
     VEC(struct call_lane) lanes;
-    uint64_t last_key; /* of the lane that was looked for; 0: none */
+    uint64_t last_key; /* of the lane looked up last; 0: unset */
     uint32_t last_lane;
     uint32_t *path_of_stack; /* by stack: 1 + path, of one group */
     uint32_t stack_count, stack_group;
     struct map64 off_by_key; /* group, label: nanoseconds off the CPU */
     VEC(struct call_stop) stops;
-    struct map64 stop_by_key; /* process, label: index of the last */
+    struct map64 stop_by_key; /* process, label: index of the latest */
     VEC(struct call_sampled) sampled;
     struct wide_map sampled_by_key;
     struct histogram_pool *first; /* of functions */
-    VEC(uint8_t) named;           /* by string: 1 it is the range, 2 it is not; 0 not known yet */
+    VEC(uint8_t) named;           /* by string: 1 matches the range, 2 does not; 0: unknown yet */
     struct path_matches matches;  /* of the range */
     struct call_totals totals;
 };
@@ -82,25 +82,25 @@ static inline uint64_t calls_key(uint32_t first, uint32_t second)
     return ((uint64_t)first << 32 | second) + 1;
 }
 
-/* 1 + the index of a function of a group, added if new. -ENOMEM. */
+/* Returns 1 + the index of a function of a group, or adds it. -ENOMEM. */
 int64_t calls_function_of(struct calls *calls, uint32_t group, uint32_t label, uint32_t name);
 
-/* The same of a range that calls are made in; 0: there are too many, or it is none of the
- * program's. -ENOMEM. */
+/* The same for a range that is a place of calls; 0: limit reached, or not a range of the program.
+ * -ENOMEM. */
 int64_t calls_range_of(struct calls *calls, uint32_t group, const struct event *event);
 
-/* What thread items count for. */
+/* Returns the group in which items of a thread count. */
 uint32_t calls_group_of(const struct calls *calls, uint32_t thread);
 
-/* Of samples: call_counts_samples.c. 0 or -ENOMEM. */
+/* Samples: call_counts_samples.c. 0 or -ENOMEM. */
 int calls_take_sample(struct calls *calls, const struct sample *sample);
 int calls_take_mark(struct calls *calls, const struct item *item);
 int calls_estimate(struct calls *calls);
 
-/* The path of a function below another one; 0: there is no room. -ENOMEM. */
+/* Returns the path of a function below another path; 0: limit reached. -ENOMEM. */
 int64_t calls_path_of(struct calls *calls, uint32_t parent, uint32_t function);
 
-/* So many calls at a path, or, where that had no room, of a function. */
+/* Adds calls at a path, or to the function only if path is 0. */
 struct call_count {
     uint32_t parent, path, function;
     uint64_t calls, own_ns, off_ns;
@@ -108,11 +108,11 @@ struct call_count {
 
 void calls_add(struct calls *calls, const struct call_count *count);
 
-/* Spans of tracks that are whole calls of coroutines, and their waits: call_counts_made.c. */
+/* Take spans of tracks that are whole calls of coroutines, and their waits: call_counts_made.c. */
 int calls_take_whole(struct calls *calls, const struct item *item);
 void calls_sort_coroutines(struct calls *calls);
 
-/* By path: where it was called, an index of places; those that were added. 0 or -ENOMEM. */
+/* The places, and the place of each path, as an index. 0 or -ENOMEM. */
 struct call_places {
     VEC(struct call_place_made) items;
     uint32_t *of_path;
@@ -120,10 +120,10 @@ struct call_places {
 
 int call_places_find(struct calls *calls, struct call_places *places);
 void call_places_fini(struct call_places *places);
-/* The index of a function's calls at a place, added if new. -ENOMEM. */
+/* Returns the index of a function's calls at a place, or adds it. -ENOMEM. */
 int64_t calls_made_at(struct calls *calls, struct map64 *by_key, const struct call_places *places,
                       uint32_t path);
-/* After functions have got their order, of which `place` tells that of each. */
+/* After functions are sorted; `place` maps old indices to new ones. */
 void calls_sort_made(struct calls *calls, const uint32_t *place);
 
 /* Rows of paths: call_counts_rows.c. 0 or -ENOMEM. */

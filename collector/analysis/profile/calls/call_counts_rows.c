@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Functions and their callers, made of call paths: a walk through all of them that knows which
- * functions, and which calls of one by another, are open around each. */
+/* Makes functions and edges of call paths: walks all paths, and keeps the functions and edges open
+ * around each. */
 #include "call_counts_parts.h"
 
 #include "call_label.h"
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* 1 + caller, 1 + callee: the edge's index, added if new. -ENOMEM. */
+/* Takes 1 + caller, 1 + callee; returns the edge's index, or adds it. -ENOMEM. */
 int64_t calls_edge_of(struct calls *calls, struct map64 *edges, uint32_t caller, uint32_t callee)
 {
     uint64_t key = calls_key(caller, callee);
@@ -25,8 +25,8 @@ int64_t calls_edge_of(struct calls *calls, struct map64 *edges, uint32_t caller,
 struct walk {
     struct calls *calls;
     uint64_t *total_ns;            /* by path */
-    uint32_t *first, *next, *edge; /* by path; edge: 1 + index, 0: nobody called it */
-    uint32_t *made;                /* by path: 1 + index, 0: no function, or no place is known */
+    uint32_t *first, *next, *edge; /* by path; edge: 1 + index, 0: no caller */
+    uint32_t *made;                /* by path: 1 + index, 0: not a function, or no place */
     uint32_t *open_functions, *open_edges, *open_made;
     struct call_places places;
 };
@@ -72,7 +72,7 @@ static void leave(struct walk *walk, uint32_t at)
         walk->open_edges[walk->edge[at] - 1]--;
 }
 
-/* All paths, each before those inside of it. */
+/* Visits all paths, parents first. */
 static void go_through(struct walk *walk)
 {
     uint32_t at = walk->first[0];
@@ -99,7 +99,7 @@ static bool is_context(const struct calls *calls, uint32_t path)
     return function && calls->functions.items[function - 1].context;
 }
 
-/* The time of a place that is no function is that of the function around it. */
+/* Moves the time of a place that is not a function to the parent. */
 static void give_to_parent(struct walk *walk, uint32_t at)
 {
     struct calls *calls = walk->calls;
@@ -114,7 +114,7 @@ static void give_to_parent(struct walk *walk, uint32_t at)
     path->own_ns = path->unplaced_ns = path->off_ns = 0;
 }
 
-/* The function that is nearest around it; 0: none. */
+/* Returns the nearest function around a path; 0: outside of all. */
 static uint32_t caller_of(const struct calls *calls, uint32_t path)
 {
     uint32_t at = calls->paths.items[path].parent;
@@ -138,7 +138,7 @@ static int find_made(struct walk *walk)
     return made < 0 ? (int)made : 0;
 }
 
-/* Parents come before their children. */
+/* Parents have smaller indices than their children. */
 static int find_edges(struct walk *walk)
 {
     struct calls *calls = walk->calls;
@@ -202,7 +202,7 @@ int calls_add_up(struct calls *calls)
 
 struct sorting {
     const struct calls *calls;
-    const struct call_function *functions; /* as they were numbered */
+    const struct call_function *functions; /* in their original order */
 };
 
 static int compare(uint64_t a, uint64_t b)
@@ -219,7 +219,7 @@ static int by_names(const struct calls *calls, const struct call_function *a,
     return order ? order : compare(b->group, a->group);
 }
 
-/* What calls are made in; what is not in the range itself, and calls what is. */
+/* Places of calls; and callers of the range that are not inside of it. */
 static bool is_left_out(const struct calls *calls, const struct call_function *function)
 {
     return function->context ||

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Calls that were counted in the program, and what samples know of functions that it stopped
+/* Calls counted in the program, and estimates from samples for functions that it stopped
  * counting. */
 #include "call_counts_parts.h"
 
@@ -10,7 +10,7 @@
 
 /* ---- Counted in the program ------------------------------------------------------------------ */
 
-/* By stack, for one group at a time: 0 is not looked at. */
+/* Allocates the paths by stack, for one group at a time; 0: not resolved. */
 static int make_room(struct calls *calls, uint32_t group)
 {
     uint32_t count = stacks_stack_count(trace_stacks_get(calls->trace));
@@ -23,10 +23,10 @@ static int make_room(struct calls *calls, uint32_t group)
     return calls->path_of_stack ? 0 : -ENOMEM;
 }
 
-/* The stack's own and those below it, the innermost first, down to one that has a path. */
+/* Limit of the frames from a stack outwards to one with a known path. */
 enum { DEPTH_MAX = 4096 };
 
-/* 1 + the index of the function of a stack's innermost frame. -ENOMEM. */
+/* Returns 1 + the index of the function of a stack's innermost frame. -ENOMEM. */
 static int64_t function_of_stack(struct calls *calls, uint32_t group, uint32_t stack)
 {
     const struct stacks *stacks = trace_stacks_get(calls->trace);
@@ -34,7 +34,7 @@ static int64_t function_of_stack(struct calls *calls, uint32_t group, uint32_t s
     return calls_function_of(calls, group, stacks_get_frame(stacks, frame)->label, 0);
 }
 
-/* The path of a stack; 0: there is no room, or it has no frames. -ENOMEM. */
+/* Returns the path of a stack; 0: limit reached, or no frames. -ENOMEM. */
 static int64_t path_of_stack(struct calls *calls, uint32_t group, uint32_t stack)
 {
     const struct stacks *stacks = trace_stacks_get(calls->trace);
@@ -83,11 +83,12 @@ static int take_counts(struct calls *calls, const struct sample *sample)
     return 0;
 }
 
-/* ---- Functions that are not counted any more ------------------------------------------------- */
+/* ---- Functions that the program stopped counting --------------------------------------------- */
 
-#define ANY_PROCESS UINT32_MAX /* in keys of stops: a process has stopped counting the function */
+#define ANY_PROCESS UINT32_MAX /* in keys of stops: any process stopped counting the function */
 
-/* A mark with the function's name: from now on its calls are not counted (value true), or are. */
+/* Takes a mark with the function's name: from now on its calls are not counted (value true), or
+ * are. */
 int calls_take_mark(struct calls *calls, const struct item *item)
 {
     const struct trace_thread *thread = trace_thread_get(calls->trace, item->event->thread);
@@ -114,8 +115,8 @@ static bool is_stopped(const struct calls *calls, uint32_t process, uint32_t lab
     return stop && stop->stopped && stop->since_ns <= time_ns;
 }
 
-/* The next Python function of a stack, from `*stack` down; then *stack is what called it. 0: none.
- */
+/* Returns the next Python function of a stack from `*stack` outwards, and sets *stack to its
+ * caller. 0: not found. */
 static uint32_t next_python(const struct stacks *stacks, uint32_t *stack)
 {
     while (*stack != 0) {
@@ -180,13 +181,13 @@ int calls_take_sample(struct calls *calls, const struct sample *sample)
 
 /* ---- Estimates ------------------------------------------------------------------------------- */
 
-/* An empty function takes about that; the rest of the least own time that any has is what recording
- * the call took inside of it. Where all take longer than an empty one can, it is not known. */
+/* Approximate time of an empty function; the rest of the least own time of any function is the cost
+ * of recording the call. If all functions take longer than an empty one can, it is unknown. */
 enum { EMPTY_NS = 20, EMPTY_RECORDED_NS = 100, FEW_CALLS = 100 };
 
-#define LEAST_PART 0.05 /* below, times are those of clocks that were read late */
+#define LEAST_PART 0.05 /* quantile; lower times come from clocks that were read late */
 
-/* By functions that were called often enough. */
+/* Uses functions with enough calls. */
 static void find_recording(struct calls *calls)
 {
     uint64_t least_ns = UINT64_MAX;
@@ -201,8 +202,8 @@ static void find_recording(struct calls *calls)
     calls->totals.recording_ns = is_known ? least_ns - EMPTY_NS : 0;
 }
 
-/* So many calls take that long, as half of those that were counted did: a few that met an interrupt
- * or a cold cache took a hundred times as long. */
+/* Divides the time by the median of the counted calls: a few that met an interrupt or a cold cache
+ * took a hundred times as long. */
 static uint64_t estimate_calls(const struct calls *calls, const struct call_function *function,
                                uint64_t time_ns)
 {
@@ -212,7 +213,8 @@ static uint64_t estimate_calls(const struct calls *calls, const struct call_func
     return function->first.count == 0 || time_ns < each_ns ? 1 : (time_ns + each_ns / 2) / each_ns;
 }
 
-/* An estimate on its way: the callee, and what goes from whom called it to it. */
+/* An estimate: the sampled stack, and the time and calls that move from the caller to the
+ * callee. */
 struct estimate {
     struct calls *calls;
     struct map64 *edges;
@@ -220,16 +222,16 @@ struct estimate {
     uint64_t time_ns, count;
 };
 
-/* Are calls of the function recorded in this group, all or the first ones? Callers that the program
- * does not trace have samples, and no calls. */
+/* True if the group has recorded calls of the function, all or the first ones. Callers that the
+ * program does not trace have samples, but no calls. */
 static bool has_calls(const struct calls *calls, uint32_t group, uint32_t label)
 {
     const uint64_t *found = wide_map_find(&calls->function_by_key, WIDE_KEY(group, label, 0));
     return found && calls->functions.items[*found - 1].sources;
 }
 
-/* The next function of a stack whose calls are recorded or were until it was known, from `*stack`
- * down; then *stack is its caller's. 0: there is no such function. */
+/* Returns the next function of a stack, from `*stack` outwards, with calls that are recorded or
+ * were until it was stopped, and sets *stack to its caller. 0: not found. */
 static uint32_t next_counted(const struct calls *calls, const struct call_sampled *sampled,
                              uint32_t *stack)
 {
@@ -241,8 +243,8 @@ static uint32_t next_counted(const struct calls *calls, const struct call_sample
     return label;
 }
 
-/* The innermost function of a stack that is still counted has had the time as its own; 0: there is
- * no such function. */
+/* Returns the innermost function of a stack that is still counted: the time was added to its own
+ * time. 0: not found. */
 static uint32_t find_payer(const struct calls *calls, const struct call_sampled *sampled)
 {
     uint32_t stack = sampled->stack, label;
@@ -252,12 +254,12 @@ static uint32_t find_payer(const struct calls *calls, const struct call_sampled 
     return label;
 }
 
-/* Takes the time from there, as far as it goes. 0 or -ENOMEM. */
+/* Moves the time away from that function, as far as it has any. 0 or -ENOMEM. */
 static int take_from_payer(struct estimate *estimate)
 {
     struct calls *calls = estimate->calls;
     uint32_t label = find_payer(calls, estimate->sampled);
-    if (label == 0) { /* outside of all that was counted */
+    if (label == 0) { /* outside of all counted functions */
         calls->totals.own_ns += estimate->time_ns;
         return 0;
     }
@@ -289,7 +291,7 @@ static void give(struct estimate *estimate, int64_t callee)
     calls->totals.estimated_ns += estimate->time_ns;
 }
 
-/* The callee was the innermost one: it is called so often, and the time is its own. */
+/* Adds the time to an edge; calls and own time only if the callee is the innermost function. */
 static int give_edge(const struct estimate *estimate, int64_t caller, int64_t callee,
                      bool innermost)
 {
@@ -308,8 +310,8 @@ static int give_edge(const struct estimate *estimate, int64_t caller, int64_t ca
     return 0;
 }
 
-/* Down to the first caller that is still counted: stopped functions above it have the time in their
- * total. */
+/* Adds the time outwards, up to the first caller that is still counted; stopped functions on the
+ * way get it in their total. */
 static int give_callers(const struct estimate *estimate, int64_t callee)
 {
     struct calls *calls = estimate->calls;
@@ -345,7 +347,8 @@ static int estimate_one(struct calls *calls, struct map64 *edges,
     return give_callers(&estimate, callee);
 }
 
-/* Of functions that were counted at all, those whose innermost Python frame a stretch had. */
+/* Sets the time off the CPU of counted functions, by the innermost Python frame of the
+ * stretches. */
 static void take_off(struct calls *calls)
 {
     for (size_t i = 0; i < calls->functions.count; i++) {
@@ -361,8 +364,8 @@ static void take_off(struct calls *calls)
     }
 }
 
-/* Functions of which calls are missing: their numbers are estimates, or without a sample in the
- * function too low. */
+/* Marks functions with missing calls: their numbers are estimates, or too low without a sample in
+ * the function. */
 static void mark_partial(struct calls *calls)
 {
     for (size_t i = 0; i < calls->functions.count; i++) {
@@ -377,7 +380,7 @@ static void mark_partial(struct calls *calls)
     }
 }
 
-/* What went to others is no own time either by who called it. */
+/* Reduces the own time on edges by the part that moved to estimated callees. */
 static void take_given(struct calls *calls)
 {
     for (size_t i = 0; i < calls->edges.count; i++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The tree of call_tree.h: children are found by a map of (parent, item), and the node of a stack
- * that was met before by a map of (group, stack), so that most samples cost one look-up. */
+/* The tree of call_tree.h: a map of (parent, item) finds children, and a map of (group, stack) the
+ * node of a known stack, so that most samples cost one look-up. */
 #include "call_tree.h"
 
 #include "call_label.h"
@@ -14,7 +14,7 @@
 
 enum {
     NODES_MAX = 1000000,
-    DEPTH_MAX = 2048, /* frames of a stack; the root's end of longer ones is left out */
+    DEPTH_MAX = 2048, /* limit of frames; of longer stacks the root's end is dropped */
     RANGES_MAX = 256,
 };
 
@@ -89,7 +89,7 @@ static int64_t append_item(struct call_tree *tree, struct call_item item, uint64
     return index;
 }
 
-/* Ranges of one name may be of several domains. */
+/* Ranges of one name may have several domains. */
 static int64_t plain_item(struct call_tree *tree, struct call_item wanted)
 {
     uint64_t key = (uint64_t)wanted.kind << 32 | wanted.id;
@@ -113,7 +113,7 @@ static int64_t function_item(struct call_tree *tree, uint32_t frame)
 
 /* ---- Nodes ----------------------------------------------------------------------------------- */
 
-/* The child of a node, or -ENOSPC: no more nodes. */
+/* Returns the child of a node; -ENOSPC: limit reached. */
 static int64_t child_of(struct call_tree *tree, uint32_t parent, int64_t item)
 {
     if (item < 0)
@@ -175,8 +175,7 @@ static bool is_wait(const struct call_tree *tree, const struct sample *sample)
     return sample_role(trace_sets_get(tree->trace), sample) == SAMPLE_ROLE_OFF_CPU;
 }
 
-/* Down the stack from `node`; where there is no more room, the last node that there is and
- * *ret_cut. */
+/* Walks down the stack from `node`; at the node limit, returns the last node and sets *ret_cut. */
 static int64_t walk_stack(struct call_tree *tree, uint32_t node, const struct sample *sample,
                           bool *ret_cut)
 {
@@ -237,7 +236,7 @@ static uint64_t weight_of(const struct call_tree *tree, const struct sample *sam
                                     : call_sample_weight_ns(sets, sample);
 }
 
-/* Both parts of a stretch, or the one that samples are weighed by. */
+/* Returns both parts of a stretch, or only the one chosen as the weight. */
 static struct off_share share_of(const struct call_tree *tree, const struct sample *sample)
 {
     struct sample_weight weight = tree->options.weight;
@@ -249,7 +248,8 @@ static struct off_share share_of(const struct call_tree *tree, const struct samp
                               .blocked_ns = runnable ? 0 : part_ns};
 }
 
-/* The wait itself, then the time until it got a CPU; of a preempted thread, that alone. */
+/* Adds the wait itself, then the time until the thread got a CPU; a preempted thread has only the
+ * latter. */
 static int add_wait(struct call_tree *tree, uint32_t node, const struct sample *sample)
 {
     struct off_share share = share_of(tree, sample);
@@ -270,7 +270,7 @@ static unsigned colour_of(struct call_tree *tree, uint32_t stack)
     return stack && frame ? chosen_frames_colour(&tree->frames, frame) : COLOUR_COUNT;
 }
 
-/* How many it is: itself, or the calls that it stands for. */
+/* Returns 1, or the number of calls that the sample stands for. */
 static uint64_t count_of(const struct call_tree *tree, const struct sample *sample)
 {
     const struct sample_set *set = sample_set_get(trace_sets_get(tree->trace), sample->set);
@@ -315,7 +315,7 @@ static int compare_labels(const void *a, const void *b)
     return order ? order : (left->item > right->item) - (left->item < right->item);
 }
 
-/* ranks[item] = its place in the order of labels. */
+/* Fills ranks[item] with the position in the order of labels. */
 static int rank_items(const struct call_tree *tree, uint32_t *ranks)
 {
     size_t count = tree->items.count;
@@ -342,7 +342,7 @@ struct sorted_node {
     uint32_t rank, node;
 };
 
-/* Descending, as each is put before the siblings that are there. */
+/* Descending, as each node is inserted before its siblings. */
 static int compare_ranks(const void *a, const void *b)
 {
     const struct sorted_node *left = a, *right = b;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Samples added up into one tree of calls: what flame graphs and collapsed stacks are made of.
+/* Sums samples into one tree of calls, the source of flame graphs and collapsed stacks.
  *
- * Nodes are functions (call_label.h: all lines of a function are one, unless lines are wanted),
- * below nodes for what the samples are grouped by: process, thread, path of ranges; a wait has its
- * reason as the leaf, and from when it could run again on, that. Weights are nanoseconds, or
- * another value of samples (sample_weight.h), which is called time here all the same. Memory is
- * bounded by a limit of nodes; what is deeper then counts for the node above it and is told.
+ * Nodes are functions (call_label.h: all lines of a function are one node, unless lines are
+ * wanted), below nodes of the groups: process, thread, path of ranges; a wait has its reason as the
+ * leaf, and the time in which it was runnable another leaf. Weights are nanoseconds, or another
+ * value of samples (sample_weight.h), which is named time here as well. Memory is bounded by a
+ * limit of nodes; samples below that count for the node above and are counted as cut.
  * Thread-safety: one thread per object. */
 #ifndef ANNOT_CALL_TREE_H
 #define ANNOT_CALL_TREE_H
@@ -31,22 +31,22 @@ enum call_kind {
     CALL_NO_RANGE = 5,   /* outside all ranges */
     CALL_REASON = 6,     /* id: enum wait_reason */
     CALL_NO_STACK = 7,   /* a sample without frames */
-    CALL_RUNNABLE = 9,   /* it could run again and had no CPU */
-    CALL_NO_ROOM = 8,    /* a sample for which there was no node left */
-    CALL_INHERITED = 10, /* around ranges that a forked process had not opened itself */
+    CALL_RUNNABLE = 9,   /* runnable without a CPU */
+    CALL_NO_ROOM = 8,    /* a sample beyond the node limit */
+    CALL_INHERITED = 10, /* around ranges that a forked process inherited */
 };
 
 struct call_item {
     uint32_t kind; /* enum call_kind */
     uint32_t id;
     uint32_t domain; /* of a range: string */
-    int32_t line;    /* of a function, with options.lines; 0: not known, or all lines */
+    int32_t line;    /* of a function, with options.lines; 0: unknown, or all lines */
 };
 
 struct call_node {
     uint32_t item; /* call_tree_item() */
     uint32_t parent;
-    uint32_t first_child, next_sibling; /* 0 = none; after finish, sorted by label */
+    uint32_t first_child, next_sibling; /* 0: unset; after finish, sorted by label */
     uint64_t self_ns, total_ns;         /* total after finish */
     uint64_t count;                     /* samples that end here; after finish: at or below it */
 };
@@ -57,7 +57,7 @@ struct call_tree_options {
     const char *prefixes;        /* of file names, as in call_label.h */
     uint32_t node_limit;         /* 0 = 1,000,000: about 110 MiB */
     bool lines;                  /* a node is a line of a function */
-    enum frame_choice frames;    /* what is left out counts for the function that called it */
+    enum frame_choice frames;    /* frames left out count for their caller */
 };
 
 struct call_tree;
@@ -67,10 +67,10 @@ struct call_tree *call_tree_create(const struct trace *trace,
                                    const struct call_tree_options *options);
 void call_tree_destroy(struct call_tree *tree);
 
-/* The time that a sample stands for: CPU time, or how long it was off the CPU; 0 of other sets. */
+/* Returns the time of a sample: CPU time, or the time off the CPU; 0 for other sets. */
 uint64_t call_sample_weight_ns(const struct sample_sets *sets, const struct sample *sample);
 
-/* Samples in any order, then once finish. 0 or -ENOMEM. */
+/* Add samples in any order, then call finish once. 0 or -ENOMEM. */
 int call_tree_add(struct call_tree *tree, const struct sample *sample);
 int call_tree_finish(struct call_tree *tree);
 
@@ -79,11 +79,12 @@ uint32_t call_tree_node_count(const struct call_tree *tree);
 const struct call_node *call_tree_node(const struct call_tree *tree, uint32_t index);
 const struct call_item *call_tree_item(const struct call_tree *tree, uint32_t item);
 
-/* Weights of CPU samples by the colour of what ran, whatever frames are chosen; at COLOUR_COUNT
- * what has no stack. After finish they add up to the root's total less what waits took. */
+/* Weights of CPU samples by the colour of the innermost code, independent of the chosen frames;
+ * samples without a stack at COLOUR_COUNT. After finish, their sum is the root's total without
+ * waits. */
 const uint64_t *call_tree_colours(const struct call_tree *tree);
 
-/* Samples whose innermost frames were left out for want of room. */
+/* Samples with innermost frames dropped at the node limit. */
 uint64_t call_tree_cut_count(const struct call_tree *tree);
 
 /* The kind of a function's frames, else 0. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Each sample of the set says what one line of one thread did in an interval. */
+/* Each sample of the set holds the counts of one line of one thread in an interval. */
 #include "line_counts.h"
 
 #include "call_label.h"
@@ -51,7 +51,7 @@ void line_counts_destroy(struct line_counts *counts)
 
 /* ---- Samples --------------------------------------------------------------------------------- */
 
-/* NULL: no memory. */
+/* NULL: out of memory. */
 static struct line_count *line_of(struct line_counts *counts, const struct frame *frame)
 {
     uint64_t key = ((uint64_t)frame->label << 32 | (uint32_t)frame->line) + 1;
@@ -98,7 +98,7 @@ struct sink line_counts_sink(struct line_counts *counts)
 
 /* ---- Order ----------------------------------------------------------------------------------- */
 
-/* Also puts the line's numbers there. NULL: no memory. */
+/* Also adds the numbers of the line. NULL: out of memory. */
 static struct line_count_function *function_of(struct line_counts *counts, uint32_t label)
 {
     const uint64_t *found = map64_find(&counts->function_by_label, (uint64_t)label + 1);
@@ -123,7 +123,7 @@ static int most_first(const void *left, const void *right, void *context)
     return call_compare_labels(counts->trace, a->label, b->label);
 }
 
-/* `begin` of the functions is their place by then. */
+/* The map of functions holds their sorted positions by now. */
 static int by_place(const void *left, const void *right, void *context)
 {
     const struct line_count *a = left, *b = right;
@@ -140,7 +140,7 @@ static void sort_functions(struct line_counts *counts)
     qsort_r(counts->functions.items, counts->functions.count, sizeof(*counts->functions.items),
             most_first, counts);
     for (uint32_t i = 0; i < counts->functions.count; i++)
-        /* it is there: there is nothing to fail for */
+        /* the key exists, so this cannot fail */
         (void)map64_put(&counts->function_by_label, (uint64_t)counts->functions.items[i].label + 1,
                         (uint64_t)i + 1);
 }

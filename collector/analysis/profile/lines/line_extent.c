@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The text of a function whose lines were counted: from its first line on, and behind the last one
- * that ran as far as lines are indented. */
+/* The text of a function with counted lines: from its first line on, up to the end of the indented
+ * lines after the last one that ran. */
 #include "line_counts.h"
 
 #include "call_label.h"
@@ -23,7 +23,7 @@ static bool begins_with(const char *text, size_t length, const char *word)
     return length >= strlen(word) && strncmp(text, word, strlen(word)) == 0;
 }
 
-/* By how much "def" is indented, behind decorators; -1: it is no function of several lines. */
+/* Returns the indentation of "def", after decorators; -1: not a function of several lines. */
 static int64_t find_head(struct source_texts *texts, const struct line_extent *extent)
 {
     for (uint32_t line = extent->first; line > 0 && line <= extent->last; line++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Weights are added up by stack; lines are looked at once all samples are in. */
+/* Sums weights by stack; lines are resolved once all samples are added. */
 #include "line_stats.h"
 
 #include "call_label.h"
@@ -15,15 +15,15 @@ struct line_stats {
     const struct stacks *stacks;
     struct sample_weight weight;
     uint32_t stack_count;
-    struct line_sums *sums; /* by stack; the first: without one */
-    uint32_t *row_of_frame; /* 1 + index in `rows`; 0: not looked at */
+    struct line_sums *sums; /* by stack; the first: samples without one */
+    uint32_t *row_of_frame; /* 1 + index in `rows`; 0: not resolved */
     struct line_sums totals;
-    const struct own_time *own; /* from when rows are made */
+    const struct own_time *own; /* set by line_stats_finish() */
     bool with_waits;
     VEC(struct line_row) rows;
-    VEC(struct file_line) files; /* the first is none */
+    VEC(struct file_line) files; /* the first is unused */
     struct map64 row_by_key, file_by_key;
-    VEC(uint32_t) row_seen, file_seen; /* the last stack that counted there */
+    VEC(uint32_t) row_seen, file_seen; /* the last stack added there */
 };
 
 struct line_stats *line_stats_create(const struct trace *trace, struct sample_weight weight)
@@ -78,7 +78,7 @@ void line_stats_add(struct line_stats *stats, const struct sample *sample)
 
 /* ---- Rows ------------------------------------------------------------------------------------ */
 
-/* The row of a line of a file; 0: its file is not known. -ENOMEM. */
+/* Returns the row of a line of a file; 0: unknown file. -ENOMEM. */
 static int64_t file_of(struct line_stats *stats, const struct call_place *place)
 {
     uint32_t source = stacks_get_label(stats->stacks, place->label)->source;
@@ -125,7 +125,7 @@ static int64_t row_of(struct line_stats *stats, uint32_t ordinal)
     return row;
 }
 
-/* The frame that a stack's samples count for; 0: it has none. */
+/* Returns the frame to which a stack's samples belong; 0: no frames. */
 static uint32_t counted_frame(const struct line_stats *stats, uint32_t stack)
 {
     uint32_t leaf = stacks_get_stack(stats->stacks, stack)->frame, lined = 0;
@@ -192,7 +192,8 @@ static void add_times(struct own_times *to, const struct own_times *times)
     to->sample_count += times->sample_count;
 }
 
-/* For the innermost own function; without one, where all of its samples count. */
+/* Adds the times to the line of the innermost own function; without one, to the line that has all
+ * of the stack's samples. */
 static int take_own(void *context, const struct own_moment *moment, const struct own_times *times)
 {
     struct line_stats *stats = context;
@@ -243,7 +244,7 @@ static int by_place(const void *left, const void *right)
     return (a->line > b->line) - (a->line < b->line);
 }
 
-/* What `file_line` of the rows means is lost: nobody asks for it any more. */
+/* Sorting the rows makes their `file_line` invalid; it is not used after that. */
 int line_stats_finish(struct line_stats *stats, const struct own_time *own, bool with_waits)
 {
     const struct file_line none = {0};

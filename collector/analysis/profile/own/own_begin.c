@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What labels are, and which stacks are start-up: see own_parts.h. */
+/* Classifies labels, and finds the stacks of start-up: see own_parts.h. */
 #include "own_parts.h"
 
 #include "code_owner.h"
@@ -15,7 +15,7 @@ static void find_labels(const struct trace *trace, struct own_label *labels)
                                (uint8_t)code_begins(trace, i), code_is_bootstrap(trace, i)};
 }
 
-/* How far a stack has come, from its outermost frame on. */
+/* Progress of a stack, from its outermost frame inwards. */
 enum state { BEFORE, STARTS, HANDS_OVER, BEGUN };
 
 static enum state after(enum state before, const struct own_label *label)
@@ -29,7 +29,7 @@ static enum state after(enum state before, const struct own_label *label)
     return label->purpose == PURPOSE_IMPORT ? BEFORE : BEGUN;
 }
 
-/* A caller's stack has a smaller number. */
+/* A caller's stack has a smaller number, so its state is known. */
 bool *own_begin_stacks(const struct trace *trace, struct own_label *labels)
 {
     const struct stacks *stacks = trace_stacks_get(trace);

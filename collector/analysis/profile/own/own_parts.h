@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Inside of own times: sums, and which threads count. */
+/* Internals of own times: sums, and the threads that count. */
 #ifndef ANNOT_OWN_PARTS_H
 #define ANNOT_OWN_PARTS_H
 
@@ -7,15 +7,15 @@
 
 #include <stddef.h>
 
-/* In place of a reason: the sample is one of CPU time. */
+/* Stands for the reason in samples of CPU time. */
 enum { OWN_ON_CPU = 15 };
 
-/* What one thread did at one stack. */
+/* The time of one thread at one stack. */
 struct own_sum {
-    uint32_t stack, thread; /* which the trace may not know */
+    uint32_t stack, thread; /* may be unknown to the trace */
     uint8_t reason;         /* enum wait_reason, or OWN_ON_CPU */
     uint64_t count, time_ns, ready_ns, max_ns, unfinished;
-    uint64_t gil_ns; /* of CPU time: holding the GIL */
+    uint64_t gil_ns; /* part of CPU time holding the GIL */
 };
 
 enum own_thread_flags {
@@ -33,20 +33,20 @@ struct own_sums {
 /* enum own_thread_flags by thread, to be freed; NULL: out of memory (own_threads.c). */
 uint8_t *own_threads_find(const struct own_sums *sums, uint32_t *ret_busy_count);
 
-/* ---- Where programs begin (own_begin.c) --------------------------------------------------------
+/* ---- Begin of programs (own_begin.c) --------------------------------------------------------
  *
- * Start-up is what runs before the main module begins. The same functions are called later, too,
- * and then work for their callers. */
+ * Start-up is the code that runs before the main module begins. The same functions are called
+ * later, too, and then work for their callers. */
 
-/* Fills in `labels`, by label. Returns by stack whether its innermost frame is start-up; the caller
- * frees it. NULL: out of memory. */
+/* Fills in `labels`, by label. Returns an array by stack, true if the innermost frame is start-up;
+ * the caller frees it. NULL: out of memory. */
 bool *own_begin_stacks(const struct trace *trace, struct own_label *labels);
 
-/* Returns by stack whether only processes of the command's start (launch.h) were sampled there; the
- * caller frees it. NULL: out of memory (own_launch.c). */
+/* Returns an array by stack, true if all its samples are from processes of the command's start
+ * (launch.h); the caller frees it. NULL: out of memory (own_launch.c). */
 bool *own_launch_stacks(const struct own_sums *sums);
 
-/* Whether a Python function is on the stack. */
+/* Returns true if a Python function is on the stack. */
 bool own_begin_has_python(const struct stacks *stacks, uint32_t stack);
 
 #endif

@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: MIT */
-/* Threads whose waits say what the program waits for, and those that only help others: a pool's
- * own, a queue's consumer, a heartbeat. */
+/* Separates threads that hold up the program while they wait from helpers: a pool's own threads, a
+ * queue's consumer, a heartbeat. */
 #include "own_parts.h"
 
 #include <stdlib.h>
 
-/* A function that asks for a lock so often, or a thread that waits so often itself, works. */
+/* A function with so many waits for locks, or a thread with so many waits of its own code,
+ * works. */
 enum { WAITS_FEW = 3 };
 
 enum { BUSY_PART = 20 };
 
 struct thread_sums {
     uint64_t cpu_ns, all_ns;
-    uint64_t passive_ns;    /* waited for other threads, or to be told to end */
-    uint64_t outside_count; /* waits for something outside of the program, in own code */
+    uint64_t passive_ns;    /* waits for locks and signals */
+    uint64_t outside_count; /* waits of own code for something outside of the program */
     bool works;
 };
 
-/* The own Python function that asks for a lock itself; 0: none. A queue's consumer waits inside of
- * the queue. */
+/* Returns the own Python function that waits for a lock directly; 0: not one. A queue's consumer
+ * waits inside of the queue. */
 static uint32_t asks_for_lock(const struct own_sums *sums, const struct own_sum *sum)
 {
     const struct stacks *stacks = trace_stacks_get(sums->trace);
@@ -32,7 +33,7 @@ static uint32_t asks_for_lock(const struct own_sums *sums, const struct own_sum 
     return 0;
 }
 
-/* How often each function asked for a lock, whatever the thread. NULL: out of memory. */
+/* Counts the waits for locks of each function, over all threads. NULL: out of memory. */
 static uint64_t *count_locks(const struct own_sums *sums)
 {
     uint32_t labels = stacks_label_count(trace_stacks_get(sums->trace));
@@ -40,13 +41,13 @@ static uint64_t *count_locks(const struct own_sums *sums)
     for (size_t i = 0; i < sums->count && counts; i++)
         counts[asks_for_lock(sums, &sums->items[i])] += sums->items[i].count;
     if (counts)
-        counts[0] = 0; /* of none */
+        counts[0] = 0; /* waits outside of these functions */
     return counts;
 }
 
 struct own_place {
-    bool in_own;    /* own Python code is on the stack, */
-    bool is_called; /* which a pool called */
+    bool in_own;    /* own Python code is on the stack */
+    bool is_called; /* and a pool called it */
 };
 
 static struct own_place place_of(const struct own_sums *sums, uint32_t at)
@@ -91,7 +92,7 @@ static bool is_main(const struct trace *trace, uint32_t ordinal)
     return thread->tid == trace_process_get(trace, thread->process)->ns_pid;
 }
 
-/* By process: does its main thread wait for others most of the time? */
+/* Finds the processes with main threads that wait for locks and signals most of the time. */
 static void find_passive(const struct trace *trace, const struct thread_sums *threads,
                          bool *passive)
 {

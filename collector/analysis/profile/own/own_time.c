@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Sums by stack and thread, and what they are once all samples are in. See own_time.h. */
+/* Sums by stack and thread, and the rows made of them once all samples are added. See
+ * own_time.h. */
 #include "own_parts.h"
 
 #include "call_label.h"
@@ -11,14 +12,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The user's own code is worth a table of its own from this part of the CPU time and waits on. */
+/* Own code gets a separate table from this part (1/20) of the CPU time and waits on. */
 enum { OWN_PART = 20 };
 
 enum { REASON_BITS = 4, THREAD_BITS = 28, THREAD_UNKNOWN = (1 << 28) - 1 };
 
-/* Where a stack counts. */
+/* Row and line of a stack. */
 struct place {
-    uint32_t row; /* of `places`, before they are sorted; 0: not resolved */
+    uint32_t row; /* index + 1 into `rows`; 0: not resolved */
     int32_t line;
 };
 
@@ -39,7 +40,7 @@ struct own_time {
     uint32_t stack_count;
     struct map64 sum_by_key;
     VEC(struct own_sum) sums;
-    VEC(struct own_row) rows; /* as they were found: a row's number stays */
+    VEC(struct own_row) rows; /* in order of discovery: indices are stable */
     VEC(struct own_row) sorted;
     VEC(struct own_wait) waits;
     struct map64 row_by_key;
@@ -154,7 +155,7 @@ size_t own_time_size(const struct own_time *own)
     return own->sums.count;
 }
 
-/* ---- Where stacks count ---------------------------------------------------------------------- */
+/* ---- Rows of stacks -------------------------------------------------------------------------- */
 
 static bool is_own(enum own_level level, uint8_t owner)
 {
@@ -167,7 +168,7 @@ static bool is_own(enum own_level level, uint8_t owner)
     return owners[level] >> owner & 1;
 }
 
-/* Of installed code, native functions are what its Python functions call. */
+/* In installed code, native functions belong to the Python functions that call them. */
 bool own_time_is_own(const struct own_time *own, const struct frame *frame, bool in_python)
 {
     uint8_t owner = own->labels[frame->label].owner;
@@ -176,7 +177,7 @@ bool own_time_is_own(const struct own_time *own, const struct frame *frame, bool
     return owner == CODE_OWN || frame->kind == FRAME_PYTHON || !in_python;
 }
 
-/* What is imported is for the import, but for own code that this runs. */
+/* Time of imported modules belongs to the import, except own code that they run. */
 static struct own_row search(const struct own_time *own, uint32_t stack, int32_t *ret_line)
 {
     struct own_row row = {0};
@@ -233,7 +234,7 @@ static int resolve_all(struct own_time *own, enum own_level level)
     return 0;
 }
 
-/* Tables for what the trace knows by now. 0 or -ENOMEM. */
+/* Allocates tables for the current stacks and labels of the trace. 0 or -ENOMEM. */
 static int make_room(struct own_time *own)
 {
     free_tables(own);
@@ -245,9 +246,9 @@ static int make_room(struct own_time *own)
 
 /* ---- Rows ------------------------------------------------------------------------------------ */
 
-/* Waits outside of own code that say nothing: of a shell for what it has started, or for what that
- * prints; of a pool's threads and workers for tasks and results; of a library's threads for work.
- */
+/* True for waits outside of own code that carry no information: of a shell for its child processes
+ * or their output; of a pool's threads and workers for tasks and results; of a library's threads
+ * for work. */
 static bool is_by_design(const struct own_row *row, unsigned reason)
 {
     bool own = row->purpose == PURPOSE_NONE || row->purpose == PURPOSE_LAUNCH;
@@ -301,7 +302,7 @@ static int by_line(const void *left, const void *right)
     return a->line < b->line ? -1 : a->line > b->line;
 }
 
-/* The line with the most time of each row. */
+/* Finds the line with the most time of each row. */
 static void take_lines(struct own_time *own, struct line_sum *lines, size_t count)
 {
     uint64_t most_ns = 0;
@@ -366,7 +367,7 @@ static int add_wait(struct own_time *own, const struct own_sum *sum, struct map6
     return 0;
 }
 
-/* Equal numbers: an order that does not depend on how a recording numbers functions. */
+/* Breaks ties independently of the numbers of functions in a recording. */
 static int by_name(const struct own_time *own, const struct own_row *a, const struct own_row *b)
 {
     int order = call_compare_labels(own->trace, a->label, b->label);
@@ -394,9 +395,9 @@ static int longest_first(const void *left, const void *right, void *own)
     return order ? order : (int)a->kind - (int)b->kind;
 }
 
-/* ---- All of it ------------------------------------------------------------------------------- */
+/* ---- The whole ------------------------------------------------------------------------------- */
 
-/* Adds up what counts: CPU time of all threads, the rest of those that do not help others. */
+/* Sums the CPU time of all threads, and ready and waiting time of all but helpers. */
 static int add_up(struct own_time *own)
 {
     struct map64 wait_by_key = {0};
@@ -416,7 +417,7 @@ static int add_up(struct own_time *own)
     return error;
 }
 
-/* Of the user's own code, before anything else counts as own. */
+/* Keeps the times outside of the user's own code, before other code counts as own. */
 static void sum_purposes(struct own_time *own)
 {
     for (size_t i = 0; i < own->rows.count; i++) {
@@ -426,7 +427,8 @@ static void sum_purposes(struct own_time *own)
     }
 }
 
-/* What imports or hands over tasks has no function of its own that would be hotter. */
+/* True if own code has a sufficient part of the time, or if imports, pools and the like have most
+ * of it: then no other level has a hotter function. */
 static bool has_enough(const struct own_time *own)
 {
     uint64_t cpu_ns = 0, waiting_ns = 0, purpose_ns = 0;
@@ -464,7 +466,7 @@ int own_time_finish(struct own_time *own)
     }
     memcpy(own->totals.purposes, own->purposes, sizeof(own->purposes));
     if (!error)
-        error = vec_reserve(&own->sorted, own->rows.count); /* of own_time_rows() */
+        error = vec_reserve(&own->sorted, own->rows.count); /* for own_time_rows() */
     if (!error)
         error = find_lines(own);
     if (!error && own->waits.count > 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* From times of stacks to a tree of own functions. See own_tree.h. */
+/* Makes the tree of own functions from times of stacks. See own_tree.h. */
 #include "own_tree.h"
 
 #include "call_label.h"
@@ -9,21 +9,21 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* The root is no row. What it is given when there is no room for more nodes is in a child of it. */
+/* The root is not a row. Its time, if the node limit is reached, goes to a child of it. */
 enum { ROOT = 0, ROOT_REST = 1 };
 
-/* A function is looked for in so many nodes above, to fold recursion. */
+/* Limit of the search for the same function in the nodes above, which folds recursion. */
 enum { FOLD_MAX = 256 };
 
-/* Keys of children: the node, its label, and what tells it apart from others without a label. */
+/* Keys of children: the node, the label, and the purpose or reason of nodes without a label. */
 enum { KEY_LABEL_SHIFT = 8, KEY_PARENT_SHIFT = 40, KEY_PURPOSE = 1, KEY_REASON = 128 };
 
-/* Where a stack has come to. */
+/* The tree position of a stack. */
 struct place {
-    uint32_t own;    /* node of the innermost own function; 0: none */
-    uint32_t node;   /* that, or the library function that it called */
-    uint8_t purpose; /* of what was called since, as in own_time.h */
-    bool is_inside;  /* of a library function that has a node */
+    uint32_t own;    /* node of the innermost own function; 0: outside of any */
+    uint32_t node;   /* `own`, or the library function that it called */
+    uint8_t purpose; /* of the calls since, as in own_time.h */
+    bool is_inside;  /* inside of a library function that has a node */
     bool in_python;
 };
 
@@ -32,16 +32,16 @@ struct own_tree {
     const struct trace *trace;
     const struct stacks *stacks;
     bool by_wall;
-    VEC(struct own_node) nodes; /* 0: the root, for what is below no function */
+    VEC(struct own_node) nodes; /* 0: the root, for time outside of any function */
     struct map64 child_by_key;
     struct place *places; /* by stack */
-    uint32_t place_count; /* known */
+    uint32_t place_count; /* already located */
     VEC(struct own_node) rows;
 };
 
 /* ---- Nodes ----------------------------------------------------------------------------------- */
 
-/* The node, or its parent if there is no room for more. 0: out of memory. */
+/* Returns the node, or its parent if the limit is reached. 0: out of memory. */
 static uint32_t child_of(struct own_tree *tree, uint32_t parent, struct own_node node)
 {
     unsigned tag =
@@ -66,7 +66,7 @@ static uint32_t function_below(struct own_tree *tree, uint32_t parent, uint32_t 
     return child_of(tree, parent, (struct own_node){.label = label, .reason = OWN_NODE_RUNS});
 }
 
-/* The node of an own function: one above, if it has called itself. */
+/* Returns the node of an own function: an existing one above, in case of recursion. */
 static uint32_t own_below(struct own_tree *tree, uint32_t parent, uint32_t label)
 {
     uint32_t at = parent;
@@ -76,10 +76,10 @@ static uint32_t own_below(struct own_tree *tree, uint32_t parent, uint32_t label
     return function_below(tree, parent, label);
 }
 
-/* ---- Places of stacks ------------------------------------------------------------------------ */
+/* ---- Positions of stacks --------------------------------------------------------------------- */
 
-/* Does a function of others have a node? The first one that own code calls has, if it does
- * something for that alone; natively, of Python packages, not of the C library below all. */
+/* True if a library function gets a node: the first one called by own code, unless it has a
+ * purpose; natively only in extension modules of Python packages, not in the C library below. */
 static bool is_entry(const struct own_tree *tree, const struct place *place,
                      const struct frame *frame)
 {
@@ -91,7 +91,7 @@ static bool is_entry(const struct own_tree *tree, const struct place *place,
     return place->own != 0 && place->in_python && code_is_extension(tree->trace, frame->label);
 }
 
-/* What a frame does there: start-up only until the main module begins. */
+/* Updates the purpose at a frame; start-up only counts until the main module begins. */
 static void add_purpose(struct place *place, const struct own_label *label, bool starts)
 {
     if (!starts && place->purpose == PURPOSE_START_UP)
@@ -102,7 +102,7 @@ static void add_purpose(struct place *place, const struct own_label *label, bool
         place->purpose = label->purpose;
 }
 
-/* One frame further; `starts`: it is start-up. 0 or -ENOMEM. */
+/* Moves the place one frame inwards; `starts`: the frame is start-up. 0 or -ENOMEM. */
 static int step(struct own_tree *tree, struct place *place, const struct frame *frame, bool starts)
 {
     const struct own_label *label = own_time_label(tree->own, frame->label);
@@ -130,7 +130,7 @@ static int step(struct own_tree *tree, struct place *place, const struct frame *
     return node ? 0 : -ENOMEM;
 }
 
-/* A caller's stack has a smaller number. */
+/* A caller's stack has a smaller number, so its place is known. */
 static int find_places(struct own_tree *tree)
 {
     const bool *starts = own_time_starts(tree->own);
@@ -198,7 +198,7 @@ static uint64_t any_of(const struct own_times *times)
     return times->cpu_ns + times->ready_ns + times->waiting_ns;
 }
 
-/* Siblings beside each other, the smallest first. */
+/* Groups siblings, the smallest first. */
 static int by_parent(const void *left, const void *right, void *context)
 {
     const struct own_tree *tree = context;
@@ -229,7 +229,7 @@ static int push_children(const struct own_tree *tree, const uint32_t *order,
     return 0;
 }
 
-/* Nodes become rows, each before its children. */
+/* Makes rows of the nodes, each before its children. */
 static int walk(struct own_tree *tree, const uint32_t *order, const struct children *children,
                 uint32_t *stack)
 {
@@ -273,7 +273,7 @@ static int make_rows(struct own_tree *tree)
     return error;
 }
 
-/* ---- All of it ------------------------------------------------------------------------------- */
+/* ---- The whole ------------------------------------------------------------------------------- */
 
 struct own_tree *own_tree_create(const struct own_time *own, bool by_wall)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* See pool_parts.h. Thread-safety: none. */
+/* See pool_parts.h. */
 #include "pool_parts.h"
 
 #include "hash_map.h"
@@ -42,7 +42,7 @@ int pool_cpu_add(struct pool_cpu *cpu, const struct sample *sample)
     return 0;
 }
 
-/* The outermost range of a pool; NULL: none. */
+/* Returns the outermost range of a pool; NULL: outside of any. */
 static const struct range_path *find_range(const struct trace *trace, uint32_t path)
 {
     const struct stacks *stacks = trace_stacks_get(trace);

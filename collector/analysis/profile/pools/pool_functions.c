@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* See pool_functions.h. Thread-safety: none. */
+/* See pool_functions.h. */
 #include "pool_functions.h"
 
 #include "hash_map.h"
@@ -23,7 +23,7 @@ struct pool_functions {
     struct map64 index_of_name; /* name and is_local -> function + 1 */
     VEC(struct function_times) items;
     VEC(struct pool_function) sorted;
-    uint64_t cpu_ns[POOL_WHOLE]; /* of parts whose function is not told */
+    uint64_t cpu_ns[POOL_WHOLE]; /* of parts with unknown function */
     bool has_cpu;
 };
 
@@ -72,7 +72,7 @@ static uint64_t key_of(uint32_t name, bool is_local)
     return ((uint64_t)name << 1 | is_local) + 1;
 }
 
-/* Threads and processes have rows of their own: the way of a task is another. */
+/* Threads and processes have separate rows, as their tasks take different steps. */
 static struct function_times *function_of(struct pool_functions *functions, uint32_t name,
                                           bool is_local)
 {
@@ -140,7 +140,7 @@ static int by_time(const void *left, const void *right, void *context)
     return (int)a->is_local - (int)b->is_local;
 }
 
-/* The middle of its bucket may lie above all that is in it. */
+/* Limits the quantile, as the middle of its bucket may exceed the maximum. */
 static uint64_t quantile(const struct pool_functions *functions, const struct histogram *histogram,
                          double fraction, uint64_t max_ns)
 {
@@ -161,7 +161,8 @@ void pool_functions_add_cpu(struct pool_functions *functions, enum pool_part par
         functions->items.items[*found - 1].told.cpu_ns[part] += cpu_ns;
 }
 
-/* The only function of processes, whose pickling it must have been; NULL: there are several. */
+/* Returns the only function of process pools, which all pickling belongs to; NULL: there are
+ * several. */
 static struct pool_function *only_function(struct pool_functions *functions)
 {
     struct pool_function *only = NULL;

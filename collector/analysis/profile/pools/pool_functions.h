@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The functions that tasks of pools run: how much time went to which part of the tasks' way.
+/* The functions that tasks of pools run: the time of each step of the tasks.
  *
  * Memory: 50 KiB for a function with long tasks. Thread-safety: one thread per object. */
 #ifndef ANNOT_POOL_FUNCTIONS_H
@@ -10,17 +10,17 @@
 #include <stdbool.h>
 
 enum pool_part {
-    /* Of the time from its submission until the worker had all of its bytes: */
+    /* From the submission until the worker has all of the task's bytes: */
     POOL_HAND_OVER = 0, /* the parent pickled and wrote it */
-    POOL_START,         /* else: the worker that ran it was starting, with its initializer */
-    POOL_QUEUED,        /* the rest: it waited behind others */
-    /* After that, one after the other: */
+    POOL_START,         /* else: the worker was starting, with its initializer */
+    POOL_QUEUED,        /* the rest: the task waited for others */
+    /* After that, in sequence: */
     POOL_UNPICKLE, /* until the function was called */
     POOL_RUN,      /* until it returned */
     POOL_SEND,     /* the result is pickled and written */
-    POOL_WAITING,  /* it lies in the pipe, until the parent has read it */
+    POOL_WAITING,  /* the result is in the pipe, until the parent has read it */
     POOL_FETCH,    /* the parent unpickles it */
-    POOL_WHOLE,    /* all of them */
+    POOL_WHOLE,    /* sum of all parts */
     POOL_PART_COUNT,
 };
 
@@ -33,18 +33,19 @@ struct pool_part_times {
 
 struct pool_function {
     uint32_t name;             /* string */
-    bool is_local;             /* run by threads: queued and run are all there is */
-    uint64_t count;            /* tasks, or chunks, that are known from end to end */
+    bool is_local;             /* run by threads: only POOL_QUEUED and POOL_RUN apply */
+    uint64_t count;            /* complete tasks, or chunks */
     uint64_t item_count;       /* calls of the function in these */
-    uint64_t unfinished_count; /* begun, but something of the rest is missing */
-    uint64_t received_count;   /* of `count`: the worker ended in "send", the result had arrived */
+    uint64_t unfinished_count; /* begun, but incomplete */
+    uint64_t received_count;   /* part of `count`: the worker ended during "send", after the result
+                                  had arrived */
     uint64_t bytes_in, bytes_out;
     struct pool_part_times parts[POOL_PART_COUNT];
     uint64_t cpu_ns[POOL_PART_COUNT];
     uint32_t cpu_known; /* bit of each part */
 };
 
-/* A task from its submission to its result: its parts add up to the whole. */
+/* A task from its submission to its result: the sum of the parts is the whole. */
 struct pool_way {
     uint32_t name; /* of the function: string */
     bool is_local, was_received;
@@ -58,16 +59,16 @@ struct pool_functions;
 struct pool_functions *pool_functions_create(const struct trace *trace);
 void pool_functions_destroy(struct pool_functions *functions);
 
-/* Tasks that came to an end, and those that did not; then once finish. 0 or -ENOMEM. */
+/* Add complete and incomplete tasks; call finish once after the last. 0 or -ENOMEM. */
 int pool_functions_add(struct pool_functions *functions, const struct pool_way *way);
 int pool_functions_add_unfinished(struct pool_functions *functions, uint32_t name, bool is_local);
-/* Before finish, with samples: CPU time of a part. Of `name`, or for 0 of whatever there is: that
- * is known if there is one function of processes only. */
+/* Before finish, with samples: adds CPU time of a part. `name` 0: function unknown; the time is
+ * assigned if the processes run a single function. */
 void pool_functions_add_cpu(struct pool_functions *functions, enum pool_part part, uint32_t name,
                             bool is_local, uint64_t cpu_ns);
 int pool_functions_finish(struct pool_functions *functions);
 
-/* After that: the longest time first. Owned by the object. */
+/* After finish: the longest time first. Owned by the object. */
 uint32_t pool_functions_all(const struct pool_functions *functions,
                             const struct pool_function **ret_functions);
 

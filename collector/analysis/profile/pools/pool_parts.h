@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the files of pools share with each other only.
+/* Declarations shared only by the files of pools.
  *
  * CPU time of the parts of tasks, by samples: each counts for the outermost range of a pool that
  * was open in its thread.
@@ -20,7 +20,7 @@ void pool_cpu_destroy(struct pool_cpu *cpu);
 /* In any order. 0 or -ENOMEM. */
 int pool_cpu_add(struct pool_cpu *cpu, const struct sample *sample);
 
-/* CPU time of a thread in ranges of one role; `name`: a function's, of POOL_ROLE_RUN. */
+/* CPU time of a thread in ranges of one role; `name`: the function, for POOL_ROLE_RUN. */
 typedef void pool_cpu_told(void *context, uint32_t thread, uint16_t role, uint32_t name,
                            uint64_t cpu_ns);
 void pool_cpu_each(const struct pool_cpu *cpu, pool_cpu_told *tell, void *context);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Each thread's ranges of OBSERVER_POOL are followed; a flow's point binds the innermost of them
- * to a task. A worker's come as unpickle, the function (with the point), send; a parent's
- * as send or submit (the first point), and unpickle (the last one). In which order the
- * threads' batches arrive does not matter: a task is complete when all its times are there.
- * Thread-safety: none. */
+/* Follows each thread's ranges of OBSERVER_POOL; a flow's point binds the innermost of them to a
+ * task. A worker's ranges are unpickle, the function (with the point), send; a parent's are send or
+ * submit (the first point), and unpickle (the last one). The threads' batches may arrive in any
+ * order: a task is complete when all its times are known. */
 #include "pool_tasks.h"
 
 #include "hash_map.h"
@@ -18,7 +17,7 @@
 enum { OPEN_MAX = 8, KNOWN_ALL = (1 << TASK_INSTANTS) - 1 };
 
 struct stretch {
-    int64_t begin_ns, end_ns; /* the same: nothing */
+    int64_t begin_ns, end_ns; /* equal: empty */
 };
 
 struct task {
@@ -27,15 +26,15 @@ struct task {
     struct stretch start;     /* of the worker that ran it */
     uint64_t bytes_in, bytes_out, chunk;
     uint8_t known;           /* bit of each instant */
-    bool is_local, is_begun; /* a worker told of it */
-    bool is_call;            /* it was submitted by itself, not by a call that submits several */
-    bool is_handed;          /* the end of `hand_over` is still to come */
+    bool is_local, is_begun; /* a worker reported it */
+    bool is_call;            /* submitted alone, not by a call that submits several */
+    bool is_handed;          /* the end of `hand_over` has not been seen */
 };
 
 /* An open range of the category. */
 struct open_range {
-    uint64_t task;   /* whose function it is; 0: none */
-    uint64_t handed; /* what a parent sends; 0: nothing */
+    uint64_t task;   /* task of the function; 0: unknown */
+    uint64_t handed; /* task that a parent sends; 0: unset */
     int64_t begin_ns;
     uint64_t bytes, chunk, since_ns;
     uint32_t depth, name;
@@ -46,10 +45,10 @@ struct open_range {
 struct pool_thread {
     struct open_range open[OPEN_MAX];
     uint32_t open_count;
-    struct open_range closed;   /* last: it may go on (EVENT_CONTINUES) */
-    struct open_range unpickle; /* the last one, and its end; begin_ns 0: none */
+    struct open_range closed;   /* the latest; EVENT_CONTINUES may reopen it */
+    struct open_range unpickle; /* the latest, and its end; begin_ns 0: unset */
     int64_t unpickle_end_ns;
-    uint64_t sending; /* the task whose result goes next; 0: none */
+    uint64_t sending; /* the task to send the result of next; 0: unset */
     struct pool_worker told;
     bool is_worker;
 };
@@ -80,7 +79,7 @@ static bool is_of_pool(const struct pool_tasks *tasks, const struct event *event
 /* ---- Tasks ------------------------------------------------------------------------------------
  */
 
-/* The task of a flow, made if it is new. NULL: out of memory, or no room. */
+/* Returns the task of a flow, or a new one. NULL: out of memory, or limit reached. */
 static struct task *task_of(struct pool_tasks *tasks, uint64_t flow)
 {
     const uint64_t *found = map64_find(&tasks->index_of_flow, flow);
@@ -119,8 +118,8 @@ static struct stretch both(struct stretch one, struct stretch other)
     return both.end_ns > both.begin_ns ? both : (struct stretch){0};
 }
 
-/* The time until the worker has the task: what the parent did for it, what of the rest its worker
- * needed to start, and that it waited behind others. */
+/* Splits the time until the worker has the task: hand-over by the parent, start of the worker
+ * during the rest, and queueing. */
 static void split_queued(const struct task *task, uint64_t *parts_ns)
 {
     struct stretch all = {task->way.at_ns[TASK_SUBMITTED], task->way.at_ns[TASK_RECEIVED]};
@@ -133,9 +132,9 @@ static void split_queued(const struct task *task, uint64_t *parts_ns)
         time_between(all.begin_ns, all.end_ns) - parts_ns[POOL_HAND_OVER] - parts_ns[POOL_START];
 }
 
-/* Each part ends where the next begins. The parent may have read a result before the worker's call
- * that wrote it returns, and clocks of processors differ by some nanoseconds: an instant is no
- * earlier than the one before it, and a result was sent when it was read. */
+/* Each part ends at the begin of the next. The parent may have read a result before the worker's
+ * call that wrote it returns, and clocks of processors differ by some nanoseconds: an instant is
+ * not earlier than its predecessor, and a result was sent by the time it was read. */
 static int task_count(struct pool_tasks *tasks, struct task *task, bool was_received)
 {
     int64_t *at = task->way.at_ns;
@@ -161,7 +160,7 @@ static int task_count(struct pool_tasks *tasks, struct task *task, bool was_rece
     return pool_functions_add(tasks->functions, &way);
 }
 
-/* Counts a task of which everything is known, and forgets it. 0 or -ENOMEM. */
+/* Counts a complete task and removes it. 0 or -ENOMEM. */
 static int task_settle(struct pool_tasks *tasks, uint64_t flow, struct task *task)
 {
     const unsigned of_thread = 1u << TASK_SUBMITTED | 1u << TASK_BEGUN | 1u << TASK_ENDED;
@@ -213,7 +212,7 @@ static void read_value(const struct pool_tasks *tasks, const struct arg *value,
     }
 }
 
-/* A call that submits several tasks: the range tells which pool's it is. */
+/* A call that submits several tasks: its range names the pool. */
 static int take_call(struct pool_tasks *tasks, const struct event *begin, const struct args *values)
 {
     uint64_t pool = pools_number(tasks->trace, values, POOL_KEY_POOL);
@@ -234,11 +233,11 @@ static int take_opened(struct pool_tasks *tasks, const struct event *begin,
     struct pool_thread *thread = thread_of(tasks, begin->thread);
     if (!thread)
         return -ENOMEM;
-    if (thread->open_count == OPEN_MAX) /* no pool goes that deep; it would be damaged */
+    if (thread->open_count == OPEN_MAX) /* deeper than any pool nests: damaged */
         return 0;
     struct open_range *range = &thread->open[thread->open_count++];
     if (begin->flags & EVENT_CONTINUES && thread->closed.name == begin->name) {
-        *range = thread->closed; /* with what was told when it began */
+        *range = thread->closed; /* keeps the values of its begin */
         range->depth = depth;
         return 0;
     }
@@ -252,7 +251,7 @@ static int take_opened(struct pool_tasks *tasks, const struct event *begin,
     return is_call ? take_call(tasks, begin, values) : 0;
 }
 
-/* `received_ns`: it was unpickled from then on. */
+/* `received_ns`: begin of unpickling. */
 static void tell_worker(struct pool_thread *thread, const struct open_range *range,
                         int64_t received_ns, int64_t end_ns)
 {
@@ -271,7 +270,7 @@ static void tell_worker(struct pool_thread *thread, const struct open_range *ran
     }
 }
 
-/* The function of a task has returned. */
+/* Ends the run of a task's function. */
 static int end_run(struct pool_tasks *tasks, struct pool_thread *thread,
                    const struct open_range *range, const struct item *span)
 {
@@ -300,7 +299,7 @@ static int end_run(struct pool_tasks *tasks, struct pool_thread *thread,
     return task_settle(tasks, range->task, task);
 }
 
-/* The parent is through with pickling and writing it. */
+/* Ends the parent's pickling and writing of a task. */
 static int end_hand_over(struct pool_tasks *tasks, const struct open_range *range, int64_t end_ns)
 {
     struct task *task = task_of(tasks, range->handed);
@@ -311,7 +310,7 @@ static int end_hand_over(struct pool_tasks *tasks, const struct open_range *rang
     return task_settle(tasks, range->handed, task);
 }
 
-/* The result of the task before is out. */
+/* Ends the sending of the previous task's result. */
 static int end_send(struct pool_tasks *tasks, struct pool_thread *thread, int64_t end_ns)
 {
     uint64_t flow = thread->sending;
@@ -357,7 +356,7 @@ static int take_pushed(struct pool_tasks *tasks, const struct item *span)
     return 0;
 }
 
-/* Inside a function: it runs for this task. */
+/* Inside of a function: binds its run to the task. */
 static int bind(struct pool_tasks *tasks, struct open_range *range, const struct event *event)
 {
     struct task *task = range->task ? NULL : task_of(tasks, event->id);
@@ -371,7 +370,7 @@ static int bind(struct pool_tasks *tasks, struct open_range *range, const struct
     return 0;
 }
 
-/* In a parent: the task was submitted, or its result is there. */
+/* In a parent: submission of a task, or arrival of its result. */
 static int pass(struct pool_tasks *tasks, struct pool_thread *thread, const struct event *event)
 {
     struct open_range *range = &thread->open[thread->open_count - 1];
@@ -406,20 +405,19 @@ static int take_flow(struct pool_tasks *tasks, const struct event *event)
         return -ENOMEM;
     struct open_range *range = innermost(thread);
     if (!range)
-        return 0;                        /* of something else */
-    if (event->kind == EVENT_FLOW_BEGIN) /* the program may have flows of that name */
+        return 0;                        /* not of a pool */
+    if (event->kind == EVENT_FLOW_BEGIN) /* the program may use the same flow name */
         return is_text(tasks, event->name, POOL_FLOW) && hands_over(range)
                    ? pass(tasks, thread, event)
                    : 0;
     if (event->kind == EVENT_FLOW_END && range->has_bytes)
         return pass(tasks, thread, event);
     if (event->kind == EVENT_FLOW_END && range->role == POOL_ROLE_SEND)
-        return 0; /* of a job: it goes to its first task */
+        return 0; /* point of a job, which belongs to its first task */
     return bind(tasks, range, event);
 }
 
-/* A thread is one of a pool's workers; what is told again in a later recording tells nothing new.
- */
+/* Marks a thread as a pool's worker; repetitions in later recordings are ignored. */
 static int take_joined(struct pool_tasks *tasks, const struct item *item)
 {
     struct pool_thread *thread = thread_of(tasks, item->event->thread);
@@ -503,7 +501,7 @@ void pool_tasks_destroy(struct pool_tasks *tasks)
     free(tasks);
 }
 
-/* Whether only the end of "send" is missing of a task. */
+/* True if only the end of "send" is missing. */
 static bool is_received(const struct task *task)
 {
     unsigned all = (1u << TASK_INSTANTS) - 1;
@@ -520,7 +518,7 @@ static int count_rest(struct pool_tasks *tasks)
         struct task *task = &tasks->tasks.items[entry->value - 1];
         if (!task->is_begun) {
             tasks->unseen++;
-        } else if (task->known == KNOWN_ALL) { /* the parent never said it was out */
+        } else if (task->known == KNOWN_ALL) { /* the end of the parent's hand-over is missing */
             error = task_count(tasks, task, false);
         } else if (is_received(task)) {
             set(task, TASK_SENT, task->way.at_ns[TASK_READ]);
@@ -532,7 +530,7 @@ static int count_rest(struct pool_tasks *tasks)
     return error;
 }
 
-/* The part of a task's way that a range of a pool is. */
+/* Returns the part of a task to which a range of a pool belongs. */
 static enum pool_part part_of(uint16_t role, bool in_worker)
 {
     if (role == POOL_ROLE_RUN)
@@ -542,7 +540,7 @@ static enum pool_part part_of(uint16_t role, bool in_worker)
     return role != POOL_ROLE_UNPICKLE ? POOL_WHOLE : in_worker ? POOL_UNPICKLE : POOL_FETCH;
 }
 
-/* CPU time in a range of a pool: of the function, and of a worker in its tasks. */
+/* Adds CPU time in a range of a pool to the function, and to a worker if in its tasks. */
 static void take_cpu(void *context, uint32_t thread, uint16_t role, uint32_t name, uint64_t cpu_ns)
 {
     struct pool_tasks *tasks = context;

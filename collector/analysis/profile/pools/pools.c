@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* See pools.h. Thread-safety: none. */
+/* See pools.h. */
 #include "pools.h"
 
 #include "hash_map.h"
@@ -65,7 +65,7 @@ int64_t pools_start(const struct trace *trace, uint32_t thread)
     return process->fork_ns ? process->fork_ns : process->start_ns;
 }
 
-/* Made if it is new. NULL: out of memory, or the number is none. */
+/* Returns the pool, or a new one. NULL: out of memory, or id 0. */
 static struct pool *pool_of(struct pools *pools, uint64_t id)
 {
     const uint64_t *found = id ? map64_find(&pools->index_of_id, id) : NULL;
@@ -146,7 +146,7 @@ static int64_t later(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/* When it could take no more tasks: of a thread that is not known. */
+/* Returns the time after which the worker could not take tasks. The end of a thread is unknown. */
 static int64_t worker_end_ns(const struct pools *pools, const struct pool_worker *worker,
                              int64_t pool_end_ns)
 {
@@ -157,7 +157,7 @@ static int64_t worker_end_ns(const struct pools *pools, const struct pool_worker
     return worker->task_count > 0 ? later(end_ns, worker->last_ns) : end_ns;
 }
 
-/* What of the pool's use it was there for, and what it did then. */
+/* Splits the time of the pool's use in which the worker existed. */
 static void share_out(const struct pools *pools, const struct pool *pool,
                       struct pool_worker *worker)
 {

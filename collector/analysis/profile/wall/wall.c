@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Goes through the lives and waits of all threads in order of time. See wall.h. */
+/* Walks the lives and waits of all threads in order of time. See wall.h. */
 
 #include "wait_kind.h"
 #include "wall_parts.h"
@@ -42,7 +42,7 @@ void wall_destroy(struct wall *wall)
     free(wall);
 }
 
-/* Makes room: the shortest go. */
+/* Makes room by dropping the shortest stretches. */
 static void leave_out_short(struct wall *wall)
 {
     size_t kept = 0;
@@ -56,7 +56,7 @@ static void leave_out_short(struct wall *wall)
     wall->stretches.count = kept;
 }
 
-/* What finds no room counts as running. */
+/* Intervals beyond the limit count as running. */
 static int add_interval(struct wall *wall, const struct sample *sample)
 {
     struct off_share off = sample_off_share(trace_sets_get(wall->trace), sample);
@@ -102,7 +102,7 @@ int wall_add(struct wall *wall, const struct sample *sample)
 
 /* ---- While all wait -------------------------------------------------------------------------- */
 
-/* What a program waits for in itself: others of it end that. */
+/* True for waits that other threads of the program end. */
 static bool is_inside(unsigned reason)
 {
     switch (reason) {
@@ -146,7 +146,7 @@ static bool is_in_own_code(const struct wall *wall, const struct now *now)
     return now->row != UINT32_MAX && own_time_row(wall->own, now->row)->label != 0;
 }
 
-/* How much a thread's wait says of what the program waits for. */
+/* Ranks a thread's wait by its relevance for the program. */
 static unsigned rank_of(const struct wall *wall, uint32_t thread)
 {
     const struct now *now = &wall->now[thread];
@@ -157,7 +157,8 @@ static unsigned rank_of(const struct wall *wall, uint32_t thread)
     return is_in_own_code(wall, now) ? 4 : now->reason == WAIT_CHILD ? 2 : 3;
 }
 
-/* The first main thread that waits in own code; else one that does not wait for another one. */
+/* Returns the first main thread that waits in own code; otherwise one that does not wait for a
+ * child. */
 static uint32_t find_leader(const struct wall *wall)
 {
     uint32_t leader = 0;
@@ -170,11 +171,11 @@ static uint32_t find_leader(const struct wall *wall)
     return leader;
 }
 
-/* So many threads are looked at. */
+/* Limit of the searched threads. */
 enum { LOOK_MAX = 64 };
 
-/* For whom the leader waits, who waits for others himself: a thread of its process with a wait in
- * own code that may end from outside. Else the leader. */
+/* Finds the thread that a waiting leader depends on: one of its process, with a wait in own code
+ * that may end from outside. Otherwise returns the leader. */
 static uint32_t find_worker(const struct wall *wall, uint32_t leader)
 {
     uint32_t process = trace_thread_get(wall->trace, leader)->process;
@@ -188,8 +189,8 @@ static uint32_t find_worker(const struct wall *wall, uint32_t leader)
     return leader;
 }
 
-/* What ends the leader's wait: a thread that waits for something outside. A command is another
- * process. */
+/* Finds the wait that ends the leader's wait: a thread that waits for something outside. A command
+ * is another process. */
 static uint32_t find_outside(const struct wall *wall, uint32_t leader)
 {
     uint32_t at = wall->outside;
@@ -226,9 +227,9 @@ static int add_wait(struct wall *wall, uint64_t time_ns)
     return 0;
 }
 
-/* ---- As time goes on ------------------------------------------------------------------------- */
+/* ---- Time steps ------------------------------------------------------------------------------ */
 
-/* Threads that run for a part of the time leave the rest of it to their short waits. */
+/* Threads that run part of the time leave the rest to their short waits. */
 static void pass_running(struct wall *wall, uint64_t time_ns)
 {
     struct wall_totals *totals = &wall->totals;
@@ -242,7 +243,7 @@ static void pass_running(struct wall *wall, uint64_t time_ns)
     totals->short_ns += idle_ns - ready_ns;
 }
 
-/* The part of the time in which all processors are used, at least: threads that run partly need not
+/* Lower bound of the part of the time with all processors in use: threads that run partly need not
  * do so at the same time. */
 static double full_part(const struct wall *wall, double running)
 {
@@ -250,13 +251,13 @@ static double full_part(const struct wall *wall, double running)
     return wall->totals.processors == 0 || part < 0 ? 0 : part < 1 ? part : 1;
 }
 
-/* Nothing changes for so long. */
+/* Adds a time without changes of state. */
 static int pass_time(struct wall *wall, uint64_t time_ns)
 {
     struct wall_totals *totals = &wall->totals;
     if (time_ns == 0)
         return 0;
-    double whole = wall->running - wall->partly; /* threads that run all the time */
+    double whole = wall->running - wall->partly; /* threads without short waits */
     double running = whole + wall->partly_sum;
     totals->busy_ns += (uint64_t)(running * (double)time_ns);
     uint32_t able = wall->running + wall->ready;
@@ -282,7 +283,7 @@ static int pass_time(struct wall *wall, uint64_t time_ns)
     return 0;
 }
 
-/* A running thread joins those that run partly (1), or leaves them (-1). */
+/* Adds a running thread to those that run partly (by: 1), or removes it (-1). */
 static void count_partly(struct wall *wall, struct host_now *host, const struct now *now, int by)
 {
     if (now->state != RUNNING || now->interval == 0)
@@ -296,7 +297,7 @@ static void count_partly(struct wall *wall, struct host_now *host, const struct 
     host->partly_sum = host->partly ? host->partly_sum + by * interval->part : 0;
     wall->partly_log += by * log(rest > 1e-9 ? rest : 1e-9);
     wall->partly_ready += waits > 0 ? by * (double)interval->ready_ns / waits : 0;
-    if (wall->partly == 0) /* of what rounding left */
+    if (wall->partly == 0) /* clear rounding errors */
         wall->partly_sum = wall->partly_log = wall->partly_ready = 0;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* When threads begin, wait, are ready, run again and end. */
+/* Lists the times at which threads begin, wait, become ready, run again and end. */
 #include "wall_parts.h"
 
 #include "trace_captures.h"
@@ -8,7 +8,8 @@
 
 /* ---- Lives ----------------------------------------------------------------------------------- */
 
-/* A main thread lives as long as its process, others as long as they were seen. */
+/* A main thread lives as long as its process, other threads from the first to the last sign of
+ * them. */
 static struct life life_of(const struct wall *wall, uint32_t ordinal)
 {
     const struct wall_totals *totals = &wall->totals;
@@ -34,7 +35,8 @@ static struct life life_of(const struct wall *wall, uint32_t ordinal)
 static int add_change(struct wall *wall, int64_t time_ns, uint32_t thread, enum state state,
                       size_t stretch)
 {
-    /* Between a wait and the next one a thread runs; it begins before all, and ends after all. */
+    /* Order at equal times: a thread runs between a wait and the next one; its begin is first, its
+     * end last. */
     static const uint8_t orders[] = {[ABSENT] = 6, [RUNNING] = 3,   [BLOCKED] = 4,
                                      [READY] = 5,  [PART_ENDS] = 1, [PART_BEGINS] = 2};
     struct change change = {.time_ns = time_ns,
@@ -45,7 +47,7 @@ static int add_change(struct wall *wall, int64_t time_ns, uint32_t thread, enum 
     return vec_push(&wall->changes, change);
 }
 
-/* From begin to end; of a recording of one range alone, while its process was in that. */
+/* Adds begin and end; if only one range was recorded, its times in that process. */
 static int add_life(struct wall *wall, uint32_t thread)
 {
     const struct life life = wall->lives[thread];
@@ -116,7 +118,8 @@ static int intervals_by_thread(const void *left, const void *right)
     return by_thread(a->thread, b->thread, a->begin_ns, b->begin_ns);
 }
 
-/* How long of the interval its thread was in none of the stretches from `*at` on. */
+/* Returns the time of the interval in which its thread was outside of the stretches from `*at`
+ * on. */
 static uint64_t outside_of_stretches(const struct wall *wall, const struct interval *interval,
                                      size_t *at)
 {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The processors of one host are there for its threads alone: what each host of a merge did with
- * its own. See wall.h. */
+/* The processors of one host only serve its threads: sums for each host of a merge. See wall.h. */
 #include "wall_parts.h"
 
 #include <errno.h>
@@ -31,8 +30,8 @@ struct host_now *wall_host_of(struct wall *wall, uint32_t thread)
     return &wall->hosts[host < wall->host_count ? host : 0];
 }
 
-/* More threads than processors: they are all in use by them, or would be twice. Else others have
- * them. */
+/* True if more threads are able to run than there are processors, and they have all of these or are
+ * twice as many. Otherwise other programs use the processors. */
 static bool is_crowded(const struct host_now *host)
 {
     uint32_t processors = host->known.processors, able = host->running + host->ready;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Inside of the wall time: what is known of threads, and the changes that follow from it. */
+/* Internals of the wall time: facts about threads, and their changes of state. */
 #ifndef ANNOT_WALL_PARTS_H
 #define ANNOT_WALL_PARTS_H
 
@@ -14,18 +14,18 @@ struct stretch {
     uint8_t reason;
 };
 
-/* Short waits between two instants, whose places are not known: the thread ran for a part of the
- * time only, which is the same all over it. */
+/* Short waits between two instants, at unknown places: the thread ran for a constant part of the
+ * time. */
 struct interval {
     int64_t begin_ns, end_ns;
     uint64_t blocked_ns, ready_ns;
     uint32_t thread;
-    double part; /* of the time outside of its stretches: it ran */
+    double part; /* part of the time outside of its stretches in which it ran */
 };
 
 enum state { ABSENT = 0, RUNNING, BLOCKED, READY, PART_BEGINS, PART_ENDS };
 
-/* A thread comes into a state. Of equal times, the smaller `order` is first. */
+/* A thread enters a state. At equal times, the smaller `order` is first. */
 struct change {
     int64_t time_ns;
     uint32_t thread;
@@ -34,23 +34,23 @@ struct change {
 };
 
 struct life {
-    int64_t begin_ns, end_ns; /* as far as it was seen */
+    int64_t begin_ns, end_ns; /* first and last sign of it */
 };
 
-/* A thread while time goes on. */
+/* State of a thread during the walk. */
 struct now {
     uint8_t state, reason, kind;
-    uint32_t interval; /* 1 + index; 0: it runs all the time */
+    uint32_t interval; /* 1 + index; 0: runs all the time */
     uint32_t row;      /* BLOCKED: as own_time_row_of() */
     int32_t line;
-    uint32_t next, before; /* 1 + thread, of those that wait for something outside; 0: none */
-    uint64_t single_ns;    /* it alone was able to run */
+    uint32_t next, before; /* 1 + thread, among those that wait for something outside; 0: end */
+    uint64_t single_ns;    /* time as the only thread able to run */
 };
 
-/* A host while time goes on: its threads, as `struct wall` has those of all. */
+/* State of a host during the walk: its threads, as `struct wall` for all. */
 struct host_now {
     struct wall_host known;
-    int64_t since_ns; /* it has been as it is */
+    int64_t since_ns; /* time of the latest change */
     uint32_t running, ready, partly;
     double partly_sum;
 };
@@ -68,21 +68,22 @@ struct wall {
     struct map64 wait_by_key;
     struct now *now;
     struct host_now *hosts;       /* by ordinal */
-    struct wall_host *told_hosts; /* the busiest first */
+    struct wall_host *told_hosts; /* busiest first */
     uint32_t host_count;
-    uint32_t contended_hosts; /* on so many a thread is ready, and it is not for a crowd */
-    uint32_t starved_hosts;   /* on so many a thread is ready, and none runs */
-    uint32_t outside;         /* the first of those that wait for something outside */
+    uint32_t contended_hosts; /* hosts with a ready thread that no crowd explains */
+    uint32_t starved_hosts;   /* hosts with a ready thread but no running one */
+    uint32_t outside;         /* 1 + the first thread that waits for something outside; 0: empty */
     uint32_t running, ready, present;
-    uint64_t able_sum; /* of the numbers of threads that run or are ready: of one, its own */
-    uint32_t partly;   /* of running: in an interval with short waits */
-    /* Of them: the log of the part of the time in which none runs, the sum of their parts, and how
-     * much of their short waits they were ready. */
+    uint64_t able_sum; /* sum of the ordinals of threads that run or are ready; of a single one, its
+                          ordinal */
+    uint32_t partly;   /* part of running: in an interval with short waits */
+    /* Over these: log of the part of the time in which all wait, sum of the parts in which they
+     * run, and sum of the ready parts of their short waits. */
     double partly_log, partly_sum, partly_ready;
     struct wall_totals totals;
 };
 
-/* Takes the life in that a thread was seen. */
+/* Extends the life of a thread by a time at which it was seen. */
 static inline void wall_see(struct life *life, int64_t begin_ns, int64_t end_ns)
 {
     if (life->begin_ns == 0 || begin_ns < life->begin_ns)
@@ -96,15 +97,15 @@ static inline bool wall_is_main(const struct trace *trace, const struct trace_th
     return thread->tid == trace_process_get(trace, thread->process)->ns_pid;
 }
 
-/* wall_hosts.c. A change of a thread's state is between leave and enter of its host, in order of
- * time. 0 or -ENOMEM. */
+/* wall_hosts.c. A thread's state changes between leave and enter of its host, in order of time. 0
+ * or -ENOMEM. */
 int wall_begin_hosts(struct wall *wall);
 struct host_now *wall_host_of(struct wall *wall, uint32_t thread);
 void wall_host_leave(struct wall *wall, struct host_now *host, int64_t now_ns);
 void wall_host_enter(struct wall *wall, struct host_now *host);
 int wall_finish_hosts(struct wall *wall);
 
-/* All changes, in order of time. 0 or -ENOMEM (wall_changes.c). */
+/* Lists all changes, in order of time. 0 or -ENOMEM (wall_changes.c). */
 int wall_list_changes(struct wall *wall);
 
 #endif
