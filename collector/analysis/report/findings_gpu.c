@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* GPUs that have nothing to do, or do it in small pieces, and copies that the program waits for. */
+/* Starved GPUs, small pieces of GPU work, and copies that the program waits for. */
 #include "findings_gpu.h"
 
 #include "findings.h"
@@ -9,17 +9,17 @@
 #include <stdio.h>
 #include <string.h>
 
-/* From so many hundredths on. */
+/* Thresholds in hundredths. */
 enum {
-    STARVED_PART = 20,  /* of the time from the first work of a GPU to its last, */
-    BRIEF_PART = 10,    /* the same, */
-    BRIEF_KERNELS = 50, /* and of all kernels */
+    STARVED_PART = 20,  /* of the time from the first work of a GPU to its last */
+    BRIEF_PART = 10,    /* of the same time */
+    BRIEF_KERNELS = 50, /* of all kernels */
     PAGEABLE_PART = 10, /* of the GPU time */
-    CAUSE_PART = 50,    /* of that time, to be told as its cause */
-    RANGE_PART = 20,    /* to be named */
+    CAUSE_PART = 50,    /* of that time, to count as its cause */
+    RANGE_PART = 20,    /* of that time, to be named */
 };
 
-/* So many times say something of their mean. */
+/* Minimum number of times for a statement about their mean. */
 enum { FEW = 10 };
 
 enum { TIMES_SIZE = 2 * NUMBER_TEXT_SIZE + 32 };
@@ -35,12 +35,12 @@ static void tell_times(uint64_t count, uint64_t time_ns, char text[TIMES_SIZE])
         snprintf(text, TIMES_SIZE, "%s times, %s each", number_count(count, many), mean);
 }
 
-/* A GPU, and how long it had work. */
+/* A GPU and its time with work. */
 struct gpu_seen {
     const struct gpu_queue *device;
     char name[FINDING_NAME_SIZE];
-    uint64_t work_ns;    /* from its first launch to its last end, as far as it was watched */
-    uint64_t starved_ns; /* of that */
+    uint64_t work_ns;    /* from its first launch to its last end, while watched */
+    uint64_t starved_ns; /* part of work_ns */
     bool only_one;
 };
 
@@ -49,8 +49,8 @@ static uint64_t starved_between(const struct gpu_queue *device)
     return device->starved_ns - device->ends_ns;
 }
 
-/* Of those that do a tenth of what the busiest one does, the one that is starved for the longest
- * time; NULL: there is none. */
+/* Among devices with a tenth of the busiest one's time, returns the one that is starved longest;
+ * NULL: not found. */
 static const struct gpu_queue *find_starved_one(const struct gpu_queue *rows, uint32_t count,
                                                 uint32_t *ret_devices)
 {
@@ -91,7 +91,7 @@ static bool find_device(const struct findings *findings, struct gpu_seen *ret_se
     return true;
 }
 
-/* The range in which the GPU had nothing to do for the longest time. NULL: none is worth it. */
+/* Returns the range in which the GPU was starved longest. NULL: all are below the limit. */
 static const struct gpu_range *find_range(const struct findings *findings,
                                           const struct gpu_seen *seen)
 {
@@ -105,7 +105,7 @@ static const struct gpu_range *find_range(const struct findings *findings,
     return told ? most : NULL;
 }
 
-/* "64 % of that passes in data.load." Does its thread wait there? */
+/* Writes "64 % of that passes in data.load." Returns true if its thread waits there. */
 static bool tell_range(const struct findings *findings, const struct gpu_seen *seen,
                        const struct gpu_range *range, struct text *text)
 {
@@ -122,7 +122,8 @@ static bool tell_range(const struct findings *findings, const struct gpu_seen *s
     return waits;
 }
 
-/* "The thread that launches waits in load (train.py:12) for 64 % of it." */
+/* Writes "The thread that launches waits in load (train.py:12) for 64 % of it." Returns true if it
+ * waits. */
 static bool tell_place(const struct findings *findings, const struct gpu_seen *seen,
                        struct text *text)
 {
@@ -149,7 +150,8 @@ static bool tell_place(const struct findings *findings, const struct gpu_seen *s
     return waits;
 }
 
-/* "58 % of it follows waits of the program for the GPU, 60 of 61." Is that the cause? */
+/* Writes "58 % of it follows waits of the program for the GPU, 60 of 61." Returns true if that is
+ * the cause. */
 static bool tell_synced(const struct findings *findings, const struct gpu_seen *seen,
                         struct text *text)
 {
@@ -164,7 +166,7 @@ static bool tell_synced(const struct findings *findings, const struct gpu_seen *
     return true;
 }
 
-/* The program launches too late, or nothing. */
+/* Finding: the program launches too late. */
 static void find_starved(struct findings *findings, const struct gpu_seen *seen)
 {
     const struct gpu_queue *device = seen->device;
@@ -197,7 +199,7 @@ static void find_starved(struct findings *findings, const struct gpu_seen *seen)
                    "there keeps it from launching");
 }
 
-/* Kernels are so small that to launch them takes longer. */
+/* Finding: kernels take less time than their launches. */
 static void find_small(struct findings *findings, const struct gpu_seen *seen)
 {
     const struct gpu_queue *device = seen->device;

@@ -6,7 +6,7 @@
 
 #include "findings.h"
 
-/* GPUs that have nothing to do; only if the report has any. */
+/* Adds findings about GPUs, if the report has any. */
 void find_gpu(struct findings *findings);
 
 #endif

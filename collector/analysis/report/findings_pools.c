@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What pools cost, and how even the work of their workers is. */
+/* The cost of pools, and the balance of their workers. */
 #include "findings_pools.h"
 
 #include "findings.h"
@@ -10,17 +10,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* From so many hundredths on. */
+/* Thresholds in hundredths. */
 enum {
     HAND_OVER_PART = 20, /* of the CPU time */
     UNEVEN_PART = 10,    /* of the wall time */
-    IDLE_PART = 5,       /* of the wall time, of the pool's workers together */
+    IDLE_PART = 5,       /* of the wall time, for the pool's workers together */
 };
 
-/* From so many bytes of a call on, they are what its hand-over costs. */
+/* Bytes of a call from which they dominate the cost of hand-over. */
 enum { LARGE_BYTES = 65536 };
 
-/* The function with the most tasks; NULL: none in processes. */
+/* Returns the function with the most tasks in processes; NULL: no such function. */
 static const struct pool_function *busiest_function(const struct findings *findings)
 {
     const struct pool_function *functions, *busiest = NULL;
@@ -31,7 +31,7 @@ static const struct pool_function *busiest_function(const struct findings *findi
     return busiest;
 }
 
-/* Was it called with chunks, or by a method that would take a chunk size? */
+/* True if the pool was called with chunks, or by a method that accepts a chunk size. */
 static bool takes_chunks(const struct findings *findings, const struct pool *pool)
 {
     static const char *const methods[] = {"imap", "imap_unordered", "map", "starmap"};
@@ -42,7 +42,7 @@ static bool takes_chunks(const struct findings *findings, const struct pool *poo
     return pool->chunk_max > 0;
 }
 
-/* The pool with most tasks of those that take chunks; NULL: none. */
+/* Returns the pool with the most tasks among those that take chunks; NULL: not found. */
 static const struct pool *find_chunked(const struct findings *findings)
 {
     const struct pool *pools, *found = NULL;
@@ -54,7 +54,8 @@ static const struct pool *find_chunked(const struct findings *findings)
     return found;
 }
 
-/* "hand over 13.1 us, send 18.6 us": what a task costs beside its function, the longest two. */
+/* Writes "hand over 13.1 us, send 18.6 us": the two longest parts of a task outside of its
+ * function. */
 static void tell_parts(const struct pool_function *function, struct finding *finding)
 {
     static const enum pool_part parts[] = {POOL_HAND_OVER, POOL_UNPICKLE, POOL_SEND, POOL_FETCH};
@@ -76,8 +77,8 @@ static void tell_parts(const struct pool_function *function, struct finding *fin
              number_time_short(function->parts[next].sum_ns / function->count, second));
 }
 
-/* A chunk costs the same however many calls are in it, so twice as many halve what a call pays;
- * CHUNKS of them for each worker still share out the work. */
+/* The cost of a chunk is independent of its number of calls, so doubling that halves the cost per
+ * call; CHUNKS chunks for each worker still balance the work. */
 static void advise_chunk(const struct pool *pool, const struct pool_function *function,
                          struct finding *finding)
 {
@@ -99,7 +100,7 @@ static void advise_chunk(const struct pool *pool, const struct pool_function *fu
             2 * (unsigned long long)chunk);
 }
 
-/* What large objects cost grows with them, however many are in a chunk. */
+/* The cost of large objects is proportional to their size, for any chunk size. */
 static void advise_bytes(const struct pool_function *function, struct finding *finding)
 {
     char in[NUMBER_TEXT_SIZE], out[NUMBER_TEXT_SIZE];
@@ -135,11 +136,11 @@ void find_hand_over(struct findings *findings)
         advise_chunk(find_chunked(findings), function, finding);
 }
 
-/* Of the workers of one pool: how long they were idle while the last one still ran. */
+/* Idle time of one pool's workers while the last one still ran. */
 struct evenness {
-    uint32_t count, idle_count; /* that got tasks; that got none */
+    uint32_t count, idle_count; /* workers with tasks; without tasks */
     uint64_t task_count, lost_ns;
-    uint64_t others_cpu_ns; /* of all but the last, on average */
+    uint64_t others_cpu_ns; /* mean over all but the last */
     const struct pool_worker *last;
 };
 
@@ -149,10 +150,10 @@ static int latest_first(const void *left, const void *right)
     return ((*a)->last_ns < (*b)->last_ns) - ((*a)->last_ns > (*b)->last_ns);
 }
 
-/* Workers of one pool. */
+/* The workers of one pool. */
 typedef VEC(const struct pool_worker *) worker_list;
 
-/* Those that another one replaced ended for that: as many as there can be at once are left. */
+/* Workers that were replaced ended early: keeps the latest ones, up to the pool's size. */
 static void sum_evenness(worker_list *workers, uint64_t size, struct evenness *even)
 {
     qsort(workers->items, workers->count, sizeof(workers->items[0]), latest_first);
@@ -187,7 +188,7 @@ static struct evenness find_evenness(const struct findings *findings, const stru
     return even;
 }
 
-/* The CPU time of the last one while the others were idle, if it ran as much of that as before. */
+/* The CPU time of the last worker while the others were idle, assuming a constant rate. */
 static uint64_t tail_cpu_ns(const struct evenness *even)
 {
     double tail_ns = (double)even->lost_ns * even->count / (even->count - 1);
@@ -195,8 +196,8 @@ static uint64_t tail_cpu_ns(const struct evenness *even)
     return busy_ns > 0 ? (uint64_t)((double)even->last->cpu_ns * tail_ns / busy_ns) : 0;
 }
 
-/* Others that have the processors make workers end at different times as well: then the last one
- * has not done more. */
+/* Other programs on the processors also make workers end at different times: then the last one has
+ * not done more. */
 static bool is_uneven(const struct findings *findings, const struct evenness *even)
 {
     const struct wall_totals *wall = wall_totals(findings->report->samples.wall);

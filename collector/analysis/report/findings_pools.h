@@ -6,7 +6,7 @@
 
 #include "findings.h"
 
-/* The cost of pools; how even the work of their workers is. */
+/* The cost of pools; the balance of their workers. */
 void find_hand_over(struct findings *findings);
 void find_uneven(struct findings *findings);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Who had the processors, and for how many of them there was something to do. */
+/* The users of the processors, and the parallelism of the program's work. */
 #include "findings_processors.h"
 
 #include "findings.h"
@@ -11,19 +11,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* From so many hundredths on. */
+/* Thresholds in hundredths. */
 enum {
     HOST_PART = 20,    /* of the wall time */
     CROWD_PART = 30,   /* of the wall time */
-    GIL_PART = 30,     /* of the time in which busy threads wanted to run, */
-    GIL_ALL_PART = 10, /* and of all their time */
+    GIL_PART = 30,     /* of the time in which busy threads ran or waited for the GIL */
+    GIL_ALL_PART = 10, /* of all their time */
     SERIAL_PART = 25,  /* of the wall time */
-    ALONE_PART = 50,   /* of the wall time, of a program that has a pool of processes */
+    ALONE_PART = 50,   /* of the wall time, of a program with a pool of processes */
 };
 
-/* Where nobody else seems to have used the processors, only the time counts in which nothing of the
- * program ran, on one of its hosts: a short wait for a processor beside a thread that runs is the
- * scheduler's own. */
+/* If other programs seem not to have used the processors, only time counts in which the program did
+ * not run at all, on one of its hosts: a short wait for a processor beside a running thread is
+ * normal scheduling. */
 static uint64_t taken_ns(const struct findings *findings)
 {
     const struct wall_totals *wall = wall_totals(findings->report->samples.wall);
@@ -67,12 +67,11 @@ static uint32_t findings_host(const struct findings *findings, uint32_t thread)
     return trace_process_get(findings->trace, process)->host;
 }
 
-/* The busy threads of a host, and those of them that a native library began: they never run
- * Python. */
+/* The busy threads of a host, and those started by a native library: they never run Python. */
 struct native_threads {
-    uint32_t busy_count; /* all busy ones, */
-    uint32_t count;      /* and those */
-    uint32_t module;     /* string: what most of them were begun by; of several, the last */
+    uint32_t busy_count; /* all busy threads */
+    uint32_t count;      /* threads of native libraries */
+    uint32_t module;     /* string: the library that started most of them; of several, the last */
 };
 
 static struct native_threads find_native_threads(const struct findings *findings, uint32_t host)
@@ -109,7 +108,7 @@ static void advise_crowd(const struct findings *findings, const struct native_th
                            "OPENBLAS_NUM_THREADS=1) in processes that work side by side");
 }
 
-/* The host on which that was longest. */
+/* Returns the most crowded host. */
 static const struct wall_host *find_crowded(const struct findings *findings)
 {
     const struct wall_host *hosts, *most;
@@ -120,7 +119,7 @@ static const struct wall_host *find_crowded(const struct findings *findings)
     return most;
 }
 
-/* The program's own threads are too many. */
+/* Finding: the program has too many threads. */
 void find_crowd(struct findings *findings)
 {
     const struct wall_totals *wall = wall_totals(findings->report->samples.wall);
@@ -154,7 +153,7 @@ void find_crowd(struct findings *findings)
 
 /* ---- The GIL --------------------------------------------------------------------------------- */
 
-/* What busy threads did. */
+/* Times of busy threads. */
 struct gil_times {
     const struct own_time *own;
     uint64_t gil_ns, cpu_ns, all_ns, sample_count;
@@ -172,7 +171,7 @@ static int add_gil(void *context, const struct own_moment *moment, const struct 
     return 0;
 }
 
-/* Several threads want to run Python, and that is a good part of what they do. */
+/* True if several threads contend for the GIL for a relevant part of their time. */
 static bool waits_for_gil(const struct findings *findings, struct gil_times *ret_times)
 {
     struct gil_times times = {.own = findings->report->samples.own};
@@ -198,7 +197,7 @@ static int add_waiter(void *context, const struct own_moment *moment, const stru
     return 0;
 }
 
-/* Without memory, all busy threads. */
+/* Counts all busy threads if out of memory. */
 static uint32_t count_gil_waiters(const struct findings *findings)
 {
     uint32_t threads = trace_thread_count(findings->trace), count = 0;
@@ -262,7 +261,7 @@ static int add_alone(void *context, const struct own_moment *moment, const struc
     return 0;
 }
 
-/* The own function with most of a thread's CPU time; NULL: none, or out of memory. */
+/* Returns the own function with most of a thread's CPU time; NULL: not found, or out of memory. */
 static const struct own_row *hottest_of(const struct findings *findings, uint32_t thread)
 {
     struct alone alone = {.own = findings->report->samples.own, .thread = thread};
@@ -280,7 +279,7 @@ static const struct own_row *hottest_of(const struct findings *findings, uint32_
     return found;
 }
 
-/* Workers in processes of their own, with tasks. */
+/* True if there are workers with tasks in separate processes. */
 static bool has_process_pool(const struct findings *findings, uint32_t thread, bool *ret_is_worker)
 {
     const struct pool_worker *workers;
@@ -295,7 +294,8 @@ static bool has_process_pool(const struct findings *findings, uint32_t thread, b
     return found;
 }
 
-/* Are busy threads in several processes, or in one without Python, whose threads take turns? */
+/* True if busy threads are in several processes, or in one without Python: Python's threads take
+ * turns. */
 static bool can_be_parallel(const struct findings *findings)
 {
     const struct report_samples *samples = &findings->report->samples;
@@ -313,7 +313,8 @@ static bool can_be_parallel(const struct findings *findings)
     return !python;
 }
 
-/* The time in which one thread alone ran. Beside other programs it was ready for much of it. */
+/* The time in which a single thread ran; with other programs also the time in which it was
+ * ready. */
 static uint64_t alone_ns(const struct findings *findings)
 {
     const struct wall_totals *wall = wall_totals(findings->report->samples.wall);
@@ -328,13 +329,13 @@ static uint64_t begin_ns(const struct findings *findings)
     return findings_has_others(findings) ? cpu_ns + imports->ready_ns + start->ready_ns : cpu_ns;
 }
 
-/* It works on several processors, but hardly; or it does what it can. */
+/* True if the program uses several processors, but rarely. */
 static bool is_serial(const struct findings *findings, const struct wall_totals *wall)
 {
     uint64_t all_ns = alone_ns(findings), start_ns = begin_ns(findings);
     uint64_t single_ns = all_ns > start_ns ? all_ns - start_ns : 0;
     struct gil_times times;
-    if (waits_for_gil(findings, &times)) /* which lets one of them run */
+    if (waits_for_gil(findings, &times)) /* the GIL already serializes them */
         return false;
     bool is_worker, has_pool = has_process_pool(findings, wall->single, &is_worker);
     if (wall->processors < 2 || wall->busy_ns == 0 || is_worker) /* a worker alone: uneven */
@@ -346,8 +347,8 @@ static bool is_serial(const struct findings *findings, const struct wall_totals 
            findings_reach(wall->parallel_ns, wall->wall_ns, SERIAL_PART);
 }
 
-/* Amdahl's law: with a serial part s nothing makes a program faster than 1 / s times what it would
- * take on one processor. */
+/* Amdahl's law: with a serial part s the program runs at most 1 / s times faster than on one
+ * processor. */
 void find_serial(struct findings *findings)
 {
     const struct wall_totals *wall = wall_totals(findings->report->samples.wall);

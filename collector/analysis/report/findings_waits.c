@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One own function waits, while nothing else of the program runs. */
+/* Waits of a single own function, while no other thread of the program runs. */
 #include "findings_waits.h"
 
 #include "findings.h"
@@ -11,12 +11,12 @@
 
 /* ---- Event loops ----------------------------------------------------------------------------- */
 
-/* An event loop could not go on, while tasks of it were there to wait. */
+/* Blocked event loops: a turn kept other tasks waiting. */
 
-/* Hundredths of the wall time; or one turn alone, which somebody feels. */
+/* Hundredths of the wall time; or a single turn long enough to be noticed. */
 enum { LOOP_PART = 5, LOOP_LONG_NS = 500000000 };
 
-/* The same of awaits in one place, and so many of them. */
+/* The same for awaits in one place, and their minimum number. */
 enum { AWAIT_PART = 20, AWAITS_FEW = 3 };
 
 static uint64_t longest_ns(const struct loop_place *places, uint32_t count)
@@ -27,7 +27,7 @@ static uint64_t longest_ns(const struct loop_place *places, uint32_t count)
     return max_ns;
 }
 
-/* "read_settings (a.py:11)"; "its tasks": no sample shows what. */
+/* Writes "read_settings (a.py:11)"; "its tasks" without a sample. */
 static const char *name_place(const struct findings *findings, const struct loop_place *place,
                               char *buffer)
 {
@@ -92,7 +92,7 @@ void find_loop(struct findings *findings)
         tell_loop(findings, totals);
 }
 
-/* Were more than half of so long waits in that function an event loop's? */
+/* Returns true if more than half of the waits in that function blocked an event loop. */
 static bool findings_block_loop(const struct findings *findings, uint32_t label, uint64_t time_ns)
 {
     const struct loop_place *places;
@@ -132,8 +132,8 @@ static void tell_await(struct findings *findings, const struct await_place *plac
              "try several at once (asyncio.gather, TaskGroup), if one does not need the other");
 }
 
-/* The loop has nothing to do while one task after the other awaits something in one place: awaits
- * of several tasks at once are together longer than the loop waits. */
+/* The loop is idle while one task after the other awaits an operation in one place; awaits of
+ * concurrent tasks would add up to more than the loop's waits. */
 void find_awaits(struct findings *findings)
 {
     enum { ALONE_TENTHS = 11 };
@@ -153,20 +153,20 @@ void find_awaits(struct findings *findings)
             tell_await(findings, &places[i]);
 }
 
-/* From so many hundredths of the wall time on. */
+/* Hundredths of the wall time. */
 enum { WAIT_PART = 20, FAULT_PART = 10 };
 
-/* So many waits say something of their mean. */
+/* Minimum number of waits for a statement about their mean. */
 enum { WAITS_FEW = 3 };
 
-/* Short sleeps in one place. */
+/* Polling: short sleeps in one place. */
 enum { POLLS_FEW = 50, POLL_NS = 20000000 };
 
 struct wait_words {
     const char *does, *advice;
 };
 
-/* Waits that somebody can do something about: not those for events or other threads. */
+/* Waits that the user can reduce: not those for events or other threads. */
 static const struct wait_words wait_words[WAIT_REASON_COUNT] = {
     [WAIT_SLEEP] = {"sleeps", ""},
     [WAIT_SOCKET] = {"waits for the network", ""},
@@ -179,7 +179,7 @@ static const struct wait_words wait_words[WAIT_REASON_COUNT] = {
     [WAIT_TERMINAL] = {"waits for the terminal", ""},
 };
 
-/* What is known of all waits of that cause in that function. */
+/* Returns the sum of all waits of that cause in that function. */
 static struct own_wait find_wait(const struct findings *findings, const struct wall_wait *wanted)
 {
     const struct own_wait *waits;
@@ -190,7 +190,8 @@ static struct own_wait find_wait(const struct findings *findings, const struct w
     return (struct own_wait){0};
 }
 
-/* Other threads wait for a lock in the function that waits: does it hold the lock meanwhile? */
+/* Finds waits of other threads for a lock in the same function, which may hold the lock while it
+ * waits. */
 static const struct own_wait *find_convoy(const struct findings *findings,
                                           const struct wall_wait *wait)
 {

@@ -6,11 +6,11 @@
 
 #include "findings.h"
 
-/* One own function waits; pages are read from disk. */
+/* A single own function waits; pages are read from disk. */
 void find_waits(struct findings *findings);
 void find_faults(struct findings *findings);
 
-/* An event loop could not go on; its tasks await one thing after the other. */
+/* An event loop was blocked; its tasks await one operation after the other. */
 void find_loop(struct findings *findings);
 void find_awaits(struct findings *findings);
 

@@ -15,23 +15,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* In hundredths of the wall: causes below the first are "other waits"; from the second on they name
+/* Hundredths of the wall: causes below the first are "other waits"; from the second on they name
  * their places, which have at least the third. */
 enum { CAUSE_MIN = 1, CAUSE_PLACES = 10, PLACE_MIN = 5, PLACES_MAX = 2, SAMPLES_MIN = 5 };
 
-/* Of a processor: below, others do not matter. Their clocks are coarse: of a shorter time they say
- * nothing. */
+/* Part of a processor; below it, other programs do not matter. Their clocks are too coarse for
+ * shorter times. */
 #define OTHERS_MIN     0.05
 #define OTHERS_WALL_NS UINT64_C(300000000)
 
-/* Other waits are worth a word from this part of the wall on. */
+/* Other waits are mentioned from this part of the wall on. */
 enum { OTHER_PART = 1000 };
 
-/* Of the wall, in hundredths: from here on the share of what ran is written with tenths, as are all
- * shares below 10 %. */
+/* Hundredths of the wall from which the running share is written with tenths, as are all shares
+ * below 10 %. */
 enum { RUNNING_TENTHS = 90 };
 
-/* Names of roles, of which so many are told apart, and the first ones told. */
+/* Names of roles: limit of distinct ones, and the number printed. */
 enum { ROLE_NAME_SIZE = 64, ROLES_MAX = 64, ROLES_TOLD = 2, HOSTS_TOLD = 3 };
 
 const char *headline_brief(const struct trace *trace, char buffer[HEADLINE_BRIEF_SIZE])
@@ -50,7 +50,7 @@ const char *headline_brief(const struct trace *trace, char buffer[HEADLINE_BRIEF
 
 /* ---- The wall time --------------------------------------------------------------------------- */
 
-/* One part of the sentence. */
+/* One part of the sentence about waits. */
 struct part {
     unsigned kind; /* WAIT_PREEMPTED: ready; WAIT_KINDS: other waits */
     uint64_t time_ns;
@@ -69,8 +69,8 @@ static uint64_t if_small(const struct wall_totals *totals, uint64_t time_ns)
     return time_ns * 100 < totals->wall_ns * CAUSE_MIN ? time_ns : 0;
 }
 
-/* Waits by cause, the longest first, small ones together at the end, so that nothing is left out.
- * Returns how many. */
+/* Finds waits by cause, the longest first, small ones together at the end, so that the sum is
+ * complete. Returns their number. */
 static unsigned find_parts(const struct report_facts *facts, struct part parts[WAIT_KINDS + 1])
 {
     const struct wall_totals *totals = wall_totals(facts->wall);
@@ -92,7 +92,7 @@ static unsigned find_parts(const struct report_facts *facts, struct part parts[W
     return count;
 }
 
-/* " (poll_device awaits sleep)": where tasks of an event loop were suspended for longest. */
+/* " (poll_device awaits sleep)": the place where tasks of an event loop were suspended longest. */
 static bool add_awaits(const struct trace *trace, const struct report_facts *facts,
                        struct text *text)
 {
@@ -131,7 +131,8 @@ static void add_places(const struct trace *trace, const struct report_facts *fac
         text_format(text, ")");
 }
 
-/* The share of what ran. Beside a rest of a few tenths it has tenths too: the sentence adds up. */
+/* Writes the running share. Beside a rest of a few tenths it has tenths too, so that the sum
+ * matches. */
 static const char *running_share(const struct wall_totals *totals, char share[NUMBER_TEXT_SIZE])
 {
     double percent =
@@ -173,7 +174,7 @@ static void add_parts(const struct trace *trace, const struct report_facts *fact
                     number_share(totals->absent_ns, totals->wall_ns, share));
 }
 
-/* Without waits, CPU time is all that is known. */
+/* Without waits, only CPU time is known. */
 static void add_cpu(const struct trace *trace, const struct report_facts *facts, struct text *text)
 {
     uint64_t wall_ns = (uint64_t)facts->totals->wall_ns, cpu_ns = facts->samples->all.cpu_ns;
@@ -193,9 +194,9 @@ static void add_cpu(const struct trace *trace, const struct report_facts *facts,
         text_format(text, " (what it waited for was not recorded)");
 }
 
-/* ---- Who used the processors ----------------------------------------------------------------- */
+/* ---- Use of the processors ------------------------------------------------------------------- */
 
-/* Processes, or threads of the only one, whose names differ in a number at the end. */
+/* Processes, or threads of the only one, with the same name up to a number at the end. */
 struct role {
     char name[ROLE_NAME_SIZE];
     uint32_t first, count;
@@ -224,7 +225,7 @@ static void add_role(struct roles *roles, const char *name, uint32_t ordinal, ui
     struct role *role = roles->items;
     while (role < roles->items + roles->count && strcmp(role->name, name) != 0)
         role++;
-    if (role == roles->items + ROLES_MAX) /* they cannot be told: all that is left is one */
+    if (role == roles->items + ROLES_MAX) /* limit reached: the last role takes all others */
         role--;
     if (role == roles->items + roles->count) {
         *role = (struct role){.first = ordinal};
@@ -243,7 +244,7 @@ static int by_cpu_time(const void *left, const void *right)
     return strcmp(a->name, b->name);
 }
 
-/* Those with a hundredth of the CPU time, the most first. -ENOMEM. */
+/* Finds the roles with at least a hundredth of the CPU time, largest first. -ENOMEM. */
 static int find_roles(const struct trace *trace, const struct sample_stats *samples,
                       struct roles *roles)
 {
@@ -278,7 +279,7 @@ static int find_roles(const struct trace *trace, const struct sample_stats *samp
     return 0;
 }
 
-/* What Python's workers are to people; NULL: they have names of their own. */
+/* Returns a readable name for Python's workers; NULL: keep their names. */
 static const char *role_of_python(const struct roles *roles, const struct role *role)
 {
     static const char *const begins[] = {"Fork", "Spawn", "Loky", "Process"};
@@ -305,7 +306,7 @@ static void add_role_name(const struct trace *trace, const struct roles *roles,
         return;
     }
     if (role->count > 1 && roles->of_threads && strcmp(role->name, "thread") == 0) {
-        text_format(text, " by %u threads", role->count); /* that have no names */
+        text_format(text, " by %u threads", role->count); /* without names */
         return;
     }
     if (role->count > 1) {
@@ -317,11 +318,12 @@ static void add_role_name(const struct trace *trace, const struct roles *roles,
         trace_thread_label(trace, role->first, name, sizeof(name));
     else
         trace_process_label(trace, role->first, name, sizeof(name));
-    bool named = strncmp(name, "thread ", strlen("thread ")) != 0; /* "thread 25782" is not */
+    bool named =
+        strncmp(name, "thread ", strlen("thread ")) != 0; /* "thread 25782" is not a name */
     text_format(text, " by %s%s", roles->of_threads && named ? "thread " : "", name);
 }
 
-/* "; other programs used 0.41, the host of this virtual machine took 0.1", if it matters. */
+/* Adds "; other programs used 0.41, the host of this virtual machine took 0.1", if relevant. */
 static void add_others(const struct report_facts *facts, const struct wall_totals *totals,
                        struct text *text)
 {
@@ -347,8 +349,8 @@ static void add_others(const struct report_facts *facts, const struct wall_total
     }
 }
 
-/* " (1.02 of 2 on node1, 0.4 of 4 on node2)": the busiest hosts of a merge, or it and the idlest.
- */
+/* Adds " (1.02 of 2 on node1, 0.4 of 4 on node2)": the busiest hosts of a merge, or the busiest and
+ * the idlest. */
 static void add_hosts(const struct trace *trace, const struct report_facts *facts,
                       struct text *text)
 {
@@ -415,7 +417,7 @@ size_t headline_wall(const struct trace *trace, const struct report_facts *facts
 
 /* ---- The hottest function -------------------------------------------------------------------- */
 
-/* Where one thread did the work, samples of it may add up to more than the wall time. */
+/* If one thread did the work, its samples may sum up to more than the wall time. */
 static uint64_t no_more(const struct report_facts *facts, uint64_t cpu_ns)
 {
     uint64_t wall_ns = (uint64_t)facts->totals->wall_ns;
@@ -431,7 +433,8 @@ size_t headline_hottest(const struct trace *trace, const struct report_facts *fa
     char name[256], place[512], time[NUMBER_TEXT_SIZE], share[NUMBER_TEXT_SIZE];
     if (size > 0)
         buffer[0] = 0;
-    while (count > 0 && rows[0].label == 0) { /* a program's own time has no line */
+    while (count > 0 &&
+           rows[0].label == 0) { /* the program's time outside of own functions has no line */
         rows++;
         count--;
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The answer in words: how the wall time of a recording was spent, and what was hottest. The same
- * sentences on every screen and page. Pure functions. */
+/* The result in sentences: how the wall time of a recording was spent, and the hottest function.
+ * The same sentences on every screen and page. Pure functions. */
 #ifndef ANNOT_HEADLINE_H
 #define ANNOT_HEADLINE_H
 
@@ -18,18 +18,18 @@ enum { HEADLINE_SIZE = 1024 };
 size_t headline_wall(const struct trace *trace, const struct report_facts *facts, char *buffer,
                      size_t size);
 
-/* "render (io_bound.py:16), 192 ms, 63 % of 303 ms CPU time." Returns the length of the name that
- * it begins with; 0: too few samples to say, and the text is empty. */
+/* "render (io_bound.py:16), 192 ms, 63 % of 303 ms CPU time." Returns the length of the name at its
+ * begin; 0: too few samples, and the text is empty. */
 size_t headline_hottest(const struct trace *trace, const struct report_facts *facts, char *buffer,
                         size_t size);
 
 /* "GPU 0 was busy 62 % of 4.2 s, and had nothing to do for 30 %. gemm took 71 % of the GPU time;
- * forward launched 80 % of it. Of the idle 1.6 s, 85 % passed in data.load." 0: no GPU did
- * anything, as far as is known. */
+ * forward launched 80 % of it. Of the idle 1.6 s, 85 % passed in data.load." 0: no known GPU
+ * work. */
 size_t headline_gpu(const struct trace *trace, const struct report_facts *facts, char *buffer,
                     size_t size);
 
-/* "waits below 1 ms": those whose place and cause were not recorded. Returns the buffer. */
+/* "waits below 1 ms": the waits without a recorded place and cause. Returns the buffer. */
 enum { HEADLINE_BRIEF_SIZE = 64 };
 
 const char *headline_brief(const struct trace *trace, char buffer[HEADLINE_BRIEF_SIZE]);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The headline's sentences about GPUs: how busy they were, with what, and what ran while they were
- * idle. Each is a number of the tables; what has no clear answer is left out. */
+/* The headline's sentences about GPUs: how busy they were, the main kernel, and the range of most
+ * idle time. Each is a number of the tables; ambiguous ones are left out. */
 #include "headline.h"
 #include "report.h"
 
@@ -9,14 +9,14 @@
 
 #include <string.h>
 
-/* In hundredths: what is less is not told. */
+/* Hundredths; smaller shares are left out. */
 enum { PART_MIN = 10, IDLE_MIN = 5, DELAYED_MIN = 20, WATCHED_MOST = 95 };
 
 enum { NAME_SIZE = 160, NAME_MAX_TOLD = 60 };
 
 struct devices {
-    const struct gpu_queue *first; /* the busiest one, by its share */
-    const struct gpu_queue *last;  /* and the least busy */
+    const struct gpu_queue *first; /* the busiest device, by its share */
+    const struct gpu_queue *last;  /* the least busy device */
     uint32_t count;
     bool one_process;
 };
@@ -45,7 +45,7 @@ static struct devices find_devices(const struct gpu_stats *gpu)
     return found;
 }
 
-/* "GPU 0" of "GPU 0: NVIDIA H100". */
+/* Adds "GPU 0" for "GPU 0: NVIDIA H100". */
 static void add_device(const struct trace *trace, uint32_t ordinal, struct text *text)
 {
     const struct trace_lane *lane = trace_lane_get(trace, ordinal);
@@ -116,7 +116,7 @@ static bool is_work(const struct gpu_row *row)
            row->role == QUEUE_ROLE_SET || row->role == QUEUE_ROLE_GRAPH;
 }
 
-/* What is left of a name that would fill lines. */
+/* Cuts a name that would fill lines. */
 static void cut_name(char name[NAME_SIZE])
 {
     static const char ellipsis[] = "\xe2\x80\xa6";
@@ -142,7 +142,7 @@ static bool add_kernel(const struct gpu_stats *gpu, struct text *text)
     return true;
 }
 
-/* In which most idle time passed. */
+/* Returns the range with the most idle time. */
 static const struct gpu_range *find_idle(const struct gpu_stats *gpu)
 {
     const struct gpu_range *ranges, *most = NULL;
@@ -153,19 +153,19 @@ static const struct gpu_range *find_idle(const struct gpu_stats *gpu)
     return most;
 }
 
-/* A call of CUDA is where everything is launched: nobody's range. */
+/* A call of CUDA is not a range of the program, although all work is launched in one. */
 static bool is_call(const struct range_stats *ranges, uint32_t row)
 {
     return range_stats_scope(ranges, row)->observer == OBSERVER_CUPTI;
 }
 
-/* From which most was launched, and then, as long as there is one, the range inside that has half
- * of it. */
+/* Returns the range that launched most, then descends into inner ranges as long as one has half of
+ * it. */
 static const struct gpu_range *find_launcher(const struct report_facts *facts)
 {
     const struct gpu_range *ranges, *found = NULL;
     uint32_t count = gpu_stats_ranges(facts->gpu, &ranges);
-    for (uint32_t i = 0; i < count; i++) { /* the greatest ones first */
+    for (uint32_t i = 0; i < count; i++) { /* largest first */
         bool inside = !found || range_stats_parent(facts->ranges, ranges[i].row) == found->row;
         if (inside && !is_call(facts->ranges, ranges[i].row) && ranges[i].total_ns > 0 &&
             (!found || ranges[i].total_ns >= found->total_ns / 2))
@@ -190,7 +190,8 @@ static void add_launcher(const struct report_facts *facts, bool goes_on, struct 
         text_add(text, ".", 1);
 }
 
-/* " Of the idle 1.6 s, 85 % passed in data.load." Only of one device, whose idle time that is. */
+/* Adds " Of the idle 1.6 s, 85 % passed in data.load." Only for a single device with that idle
+ * time. */
 static void add_idle(const struct report_facts *facts, const struct gpu_queue *device,
                      struct text *text)
 {

@@ -25,8 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- What is missing --------------------------------------------------------------------------
- */
+/* ---- Losses -------------------------------------------------------------------------- */
 
 uint64_t loss_sums(const struct trace *trace, const uint64_t *gaps, uint64_t *ret_lost)
 {
@@ -164,8 +163,7 @@ static int add_sampling(struct report *report)
     return add_facts(report, "sampling", COUNTED(facts));
 }
 
-/* ---- Lists of what is missing, and notes -------------------------------------------------------
- */
+/* ---- Lists of losses, and notes ------------------------------------------------------- */
 
 struct found {
     const char *kind;
@@ -173,7 +171,7 @@ struct found {
     uint64_t count;
 };
 
-/* What fill_missing goes by: the table owns it, its texts are freed with the report. */
+/* The rows of fill_found: the table owns the array, the texts are freed with the report. */
 struct found_list {
     VEC(struct found) items;
     bool failed;
@@ -256,7 +254,7 @@ static int finish_gpu(struct report *report)
     return rc == 0 ? gpu_stats_find_sources(report->gpu, report->samples.own) : rc;
 }
 
-/* A range ended: whoever wants each of them has it. */
+/* Called when a range ends: passes it to the GPU statistics and to the caller's watch. */
 static int tell_range(void *context, uint32_t row, const struct item *span)
 {
     struct report *report = context;
@@ -265,7 +263,7 @@ static int tell_range(void *context, uint32_t row, const struct item *span)
     return rc == 0 && watch->told ? watch->told(watch->context, row, span) : rc;
 }
 
-enum { REPORT_OWN_SINKS = 6 }; /* one of calls, and one of lines that were counted */
+enum { REPORT_OWN_SINKS = 6 }; /* with calls and counted lines */
 
 /* One reading for all tables. */
 static int read_all(struct report *report)
@@ -302,10 +300,10 @@ static int read_all(struct report *report)
     if (rc == 0 && report->calls)
         rc = calls_finish(report->calls);
     pass_destroy(pass);
-    return rc == 0 ? finish_gpu(report) : rc; /* when the memory of the pass is free again */
+    return rc == 0 ? finish_gpu(report) : rc; /* after the pass has freed its memory */
 }
 
-/* Of the whole recording of one machine; a moment of annot's own is among the others'. */
+/* Only for a whole recording of one machine; annot's own use is briefly counted as others'. */
 static void find_others(struct report *report)
 {
     struct report_facts *facts = &report->facts;
@@ -362,7 +360,7 @@ static int add_tables(struct report *report)
     return rc;
 }
 
-/* If there are any: their sink costs. 0 or -ENOMEM. */
+/* Only if the recording has calls, as their sink has a cost. 0 or -ENOMEM. */
 static int begin_calls(struct report *report)
 {
     const struct calls_options options = {.off_cpu = trace_sampling_get(report->trace)->off_cpu,

@@ -12,16 +12,17 @@
 
 struct trace;
 
-/* A table whose context is the report; people see all rows of it if it has a title. */
+/* Adds a table with the report as its context; readers see all its rows if it has a title. */
 struct table *report_add_table(struct report *report, const char *name, table_fill *fill);
 
 /* "hottest functions inside ranges named load". 0 or -ENOMEM. */
 int report_title(const struct report *report, struct table *table, const char *title);
 
-/* The same, whatever range was chosen. */
+/* The same, independent of the chosen range. */
 int report_plain_title(struct table *table, const char *title);
 
-/* Is another process called the same? Of many, as if: to look for others would take long. */
+/* Returns true if another process has the same label, or if there are too many processes to
+ * compare. */
 bool report_has_namesake(const struct trace *trace, uint32_t process);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The tables of calls that were counted: functions, own code first, and who called whom. */
+/* The tables of counted calls: functions, own code first, and callers with callees. */
 #include "report_calls.h"
 
 #include "call_counts.h"
@@ -82,7 +82,7 @@ static const char *known_text(unsigned sources)
     return sources & CALLS_ESTIMATED ? "estimated" : sources & CALLS_EXACT ? "exact" : "counted";
 }
 
-/* Of the spans of native functions there is a name alone. */
+/* Spans of native functions only have a name. */
 static void fill_name(const struct report *report, struct table_row *row, unsigned column,
                       const struct call_function *function)
 {
@@ -151,7 +151,7 @@ static void fill_function(const struct table *table, uint64_t index, struct tabl
     fill_numbers(row, function);
 }
 
-/* ---- Who called whom ------------------------------------------------------------------------- */
+/* ---- Callers and callees --------------------------------------------------------------------- */
 
 enum {
     EDGE_CALLER,
@@ -188,7 +188,7 @@ static const struct table_column edge_columns[] = {
     [EDGE_CALLEE_ROW] = {.name = "callee_row", .type = COLUMN_NUMBER},
 };
 
-/* `rows` of the table: where each function stands in the table of functions. */
+/* `rows` of the table: the position of each function in the table of functions. */
 static void fill_edge(const struct table *table, uint64_t index, struct table_row *row)
 {
     const struct report *report = table->context;
@@ -219,7 +219,8 @@ static bool is_own(const struct report *report, const struct call_function *func
     return !function->label || code_owner_of(report->trace, function->label) == CODE_OWN;
 }
 
-/* Own code first; or, if wanted, where each function stands then. */
+/* Returns the functions with own code first; with `places`, the position of each function in that
+ * order. */
 static uint32_t *find_order(const struct report *report, bool places)
 {
     const struct call_function *functions = NULL;
@@ -330,8 +331,7 @@ int report_add_calls(struct report *report)
 
 /* ---- Calls by task and range ----------------------------------------------------------------- */
 
-/* The tables of calls by the task and the range that they were made in, and of coroutines as a
- * whole. */
+/* The tables of calls by task and range, and of coroutines as a whole. */
 
 /* ---- By task and range ----------------------------------------------------------------------- */
 
@@ -365,7 +365,7 @@ static const char *label_text(const struct report *report, uint32_t label)
     return trace_string(report->trace, stacks_get_label(stacks, label)->text)->bytes;
 }
 
-/* Of what pyannot calls "task fetch", "fetch". */
+/* Returns "fetch" for "task fetch", as pyannot names tasks. */
 static const char *behind(const char *text, const char *prefix)
 {
     size_t length = strlen(prefix);

@@ -5,7 +5,7 @@
 
 #include "report_model.h"
 
-int report_add_calls(struct report *report); /* calls, who called whom */
+int report_add_calls(struct report *report); /* calls, and edges from callers to callees */
 
 int report_add_calls_made(struct report *report); /* by task and range; coroutines as a whole */
 

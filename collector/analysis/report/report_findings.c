@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The diagnosis: what stands out in a recording, what it costs, and what to try. */
+/* The diagnosis: findings of a recording, their cost, and advice. */
 #include "report_findings.h"
 
 #include "findings.h"
@@ -17,14 +17,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* From so many hundredths on. */
+/* Thresholds in hundredths. */
 enum {
     START_UP_PART = 30, /* of the time of all threads */
     GC_PART = 5,        /* of the CPU time */
     LOST_PART = 1,      /* of all records */
 };
-
-/* ---- What rules have in common --------------------------------------------------------------- */
 
 /* ---- Start-up, garbage, losses --------------------------------------------------------------- */
 
@@ -58,7 +56,7 @@ static int add_importer(void *context, const struct own_moment *moment,
     return 0;
 }
 
-/* Processes with a good part of the imports; 0: out of memory. */
+/* Counts the processes with a relevant part of the imports; 0: out of memory. */
 static uint32_t count_importers(const struct findings *findings, uint64_t imports_ns)
 {
     struct importers importers = {.findings = findings};
@@ -103,7 +101,7 @@ static void find_start_up(struct findings *findings)
              processes > 1 ? "fewer processes that live longer, or " : "");
 }
 
-/* Collections in own code: not those of imports, which make objects once, nor the last one. */
+/* Collections in own code: not those of imports, which create objects once, nor the final one. */
 struct collections {
     const struct own_time *own;
     const struct stacks *stacks;
@@ -154,7 +152,7 @@ static void find_gc(struct findings *findings)
              "made");
 }
 
-/* What helps against the cause of most losses; "" where nothing is known to. */
+/* Returns advice against the cause of most losses; "": unknown. */
 static const char *lost_advice(const uint64_t *lost, enum loss *ret_cause)
 {
     static const char *const advice[LOSS_COUNT] = {
@@ -176,7 +174,8 @@ static void find_lost(struct findings *findings)
     enum loss cause;
     const struct report_facts *facts = &findings->report->facts;
     char count[NUMBER_TEXT_SIZE];
-    uint64_t lost = facts->lost_count - facts->lost[LOSS_OVERWRITTEN]; /* as was asked for */
+    uint64_t lost =
+        facts->lost_count - facts->lost[LOSS_OVERWRITTEN]; /* overwriting was requested */
     uint64_t all = facts->event_count + lost;
     if (!findings_reach(lost, all, LOST_PART))
         return;
@@ -225,7 +224,7 @@ static bool is_of_host(const struct finding *finding)
     return strcmp(finding->disease, "host") == 0;
 }
 
-/* What the program can change comes first. */
+/* Findings that the program cannot change come last. */
 static int largest_first(const void *left, const void *right)
 {
     double a = share_of(left), b = share_of(right);
@@ -242,8 +241,8 @@ static bool is_one_of(const struct finding *finding, const char *const *diseases
     return false;
 }
 
-/* A pool that mostly hands tasks over has threads that get in each other's way, and a parent that
- * is busy alone: its consequences. */
+/* If a pool mostly hands over tasks, contention of its threads and a busy parent are consequences:
+ * drops those findings. */
 static void leave_consequences(struct findings *findings)
 {
     static const char *const cause[] = {"overhead", NULL};

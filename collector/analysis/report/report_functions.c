@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The tables of functions, by CPU time or another value of samples. Shares are of all that was
- * sampled, or of what was sampled inside the range that was asked for. */
+/* The tables of functions, by CPU time or another value of samples. Shares are of all samples, or
+ * of the samples inside the chosen range. */
 #include "report_functions.h"
 
 #include "call_label.h"
@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Nameless code is worth a word from this part of the time on. */
+/* Part (1/20) of the time from which nameless code is mentioned. */
 enum { NAMELESS_PART = 20 };
 
 bool report_few_samples(uint64_t count)
@@ -106,9 +106,9 @@ enum {
     SAMPLES,
 };
 
-/* What fill goes by. */
+/* The rows of a table of functions. */
 struct functions {
-    bool python; /* only those, with the native code that they call */
+    bool python; /* only Python functions, including native code called there */
     bool few;    /* few samples are an estimate */
     uint32_t count;
     struct function_row items[];
@@ -126,7 +126,7 @@ static void fill_rest(const struct functions *functions, const struct function_r
         row_count(row, SAMPLES, from->count);
 }
 
-/* Without --all, those that have no time of the kind that sorts the table are not missed. */
+/* Without --all, rows without time in the sort column are summed up. */
 static enum row_role role_of(const struct report *report, const struct functions *functions,
                              const struct function_row *from)
 {
@@ -178,7 +178,7 @@ static const struct table_column columns[] = {
     [SAMPLES] = {.name = "sample_count", .type = COLUMN_COUNT},
 };
 
-/* In place of those of CPU time. */
+/* Names for values other than CPU time. */
 static const char *const value_names[sizeof(columns) / sizeof(*columns)] = {
     [SELF] = "value_self", [PYTHON] = "value_python", [TOTAL] = "value_total"};
 
@@ -196,7 +196,7 @@ static void add_columns(const struct report *report, struct table *table, bool p
     }
 }
 
-/* All rows, or those of Python; they are sorted for each table anew. */
+/* Collects all rows, or those of Python functions, sorted for each table. */
 static int collect(const struct report *report, struct table *table, bool python)
 {
     bool by_total = report->options.sort == RANGE_COLUMN_TOTAL;
@@ -223,7 +223,7 @@ static int collect(const struct report *report, struct table *table, bool python
     return 0;
 }
 
-/* Where only Python functions are known, both tables would be the same. */
+/* If only Python functions are known, both tables would be the same. */
 static bool has_native(const struct table *table)
 {
     const struct functions *functions = table->rows;
@@ -234,7 +234,7 @@ static bool has_native(const struct table *table)
     return false;
 }
 
-/* Code of JIT compilers has names where the program tells them. */
+/* True if much code has no name: JIT compilers' code only has names that the program reports. */
 static bool is_nameless(const struct report *report, const struct table *table)
 {
     const struct functions *functions = table->rows;
@@ -295,11 +295,12 @@ int report_add_functions(struct report *report)
 
 /* ---- Sums by function ------------------------------------------------------------------------ */
 
-/* Weights are added up by stack; functions are only looked at once all samples are in, once per
- * stack. A parent's ordinal is smaller than its children's, so one walk backwards gives each stack
- * the weight of all that it called. Thread-safety: none. */
+/* Weights are summed by stack; functions are resolved once per stack when all samples are added. A
+ * parent's ordinal is smaller than its children's, so one reverse walk gives each stack the weight
+ * of all its callees. Thread-safety: none. */
 
-/* Of the samples that end in a stack; from finish on, also of those that end further inside. */
+/* Sum over the samples that end at a stack; from finish on, also over those that end further
+ * inside. */
 struct stack_sum {
     uint64_t weight_ns, count;
 };
@@ -308,8 +309,8 @@ struct frame_stats {
     const struct trace *trace;
     const struct stacks *stacks;
     struct sample_weight weight;
-    struct stack_sum *sums;    /* by stack; the first: without one */
-    struct function_row *rows; /* by label; after finish those that were sampled */
+    struct stack_sum *sums;    /* by stack; the first: samples without one */
+    struct function_row *rows; /* by label; after finish only those that were sampled */
     uint32_t row_count;
     struct frame_totals totals;
 };
@@ -350,7 +351,7 @@ void frame_stats_add(struct frame_stats *stats, const struct sample *sample)
     sum->count++;
 }
 
-/* The label of its leaf; 0: none. */
+/* Returns the label of the leaf; 0: unknown. */
 static uint32_t function_of(const struct frame_stats *stats, uint32_t stack)
 {
     uint32_t frame = stacks_get_stack(stats->stacks, stack)->frame;
@@ -358,7 +359,8 @@ static uint32_t function_of(const struct frame_stats *stats, uint32_t stack)
     return label < stats->row_count ? label : 0;
 }
 
-/* The garbage collector interrupts a Python function, which is not to blame for its time. */
+/* The garbage collector interrupts a Python function, and its time does not belong to that
+ * function. */
 static bool is_python(const struct frame_stats *stats, uint32_t stack)
 {
     const struct stack *node = stacks_get_stack(stats->stacks, stack);
@@ -366,7 +368,7 @@ static bool is_python(const struct frame_stats *stats, uint32_t stack)
     return kind == FRAME_PYTHON || kind == FRAME_COLLECTOR;
 }
 
-/* Whose samples end here. */
+/* Adds the samples that end at a stack to its functions. */
 static void add_self(struct frame_stats *stats, uint32_t stack)
 {
     uint64_t weight_ns = stats->sums[stack].weight_ns;
@@ -381,7 +383,7 @@ static void add_self(struct frame_stats *stats, uint32_t stack)
     stats->rows[function_of(stats, at)].python_ns += weight_ns;
 }
 
-/* Is the function on the way to the root, too? Then that one counts. */
+/* True if the function is also nearer to the root; then that frame counts. */
 static bool is_nested(const struct frame_stats *stats, uint32_t stack, uint32_t function)
 {
     for (uint32_t at = stacks_get_stack(stats->stacks, stack)->parent; at != 0;
@@ -391,7 +393,7 @@ static bool is_nested(const struct frame_stats *stats, uint32_t stack, uint32_t 
     return false;
 }
 
-/* Functions of waits alone go; what no function has gets its row. */
+/* Drops functions that only waited, and adds a row for time outside of functions. */
 static void keep_sampled(struct frame_stats *stats, uint64_t no_stack_count)
 {
     uint32_t kept = 0;
@@ -476,20 +478,20 @@ uint32_t frame_stats_sort(struct frame_stats *stats, enum frame_order order,
 
 /* ---- Callers --------------------------------------------------------------------------------- */
 
-/* Who calls a function, and what it calls: of the functions of one name, or of a pattern.
+/* The callers and callees of functions of one name, or of a pattern.
  *
- * A stack counts once, at the outermost of these functions. Between Python functions native frames
- * are left out, as the calls of the interpreter that they are. Waits count where the other tables
- * of the report count them, and of functions that did nothing else. */
+ * A stack counts once, at the outermost of these functions. Native frames between Python functions
+ * are left out, as they are the interpreter's calls. Waits count as in the other tables of the
+ * report, also for functions that only waited. */
 
-/* Of samples that end in a stack. */
+/* Sums over samples that end at a stack. */
 struct times {
-    uint64_t value; /* CPU time, or what was asked for in its place */
+    uint64_t value; /* CPU time, or the chosen value */
     uint64_t ready_ns, waiting_ns;
 };
 
 struct neighbour {
-    uint32_t label; /* 0: none, it is the outermost; of what is called: its own time */
+    uint32_t label; /* 0: outermost function; among callees: own time */
     struct times times;
 };
 
@@ -507,7 +509,7 @@ struct callers {
     struct neighbours sides[2]; /* callers, callees */
 };
 
-/* What the tables' rows are made of: they are the tables'. */
+/* The rows of the tables, owned by them. */
 struct rows {
     bool with_waits;
     struct neighbour items[];
@@ -556,7 +558,7 @@ static int add(struct neighbours *side, uint32_t label, const struct times *time
     return 0;
 }
 
-/* The function that called it: of a Python function the next Python function. */
+/* Returns the caller: for a Python function the next Python function. */
 static uint32_t caller_of(const struct callers *callers, uint32_t stack)
 {
     bool python = kind_of(callers, stack) == FRAME_PYTHON;
@@ -566,14 +568,14 @@ static uint32_t caller_of(const struct callers *callers, uint32_t stack)
     return 0;
 }
 
-/* The kernel takes the processor away: nothing called it. */
+/* True if the kernel took the processor away: that is not a call. */
 static bool is_interrupt(const struct callers *callers, uint32_t stack, const struct times *times)
 {
     return times->value + times->waiting_ns == 0 && kind_of(callers, stack) == FRAME_KERNEL;
 }
 
-/* From the leaf to the outermost wanted function; what that called, on the way: the next Python
- * function, or, without one, what is next. */
+/* Walks from the leaf to the outermost wanted function, and finds its callee: the next Python
+ * function, or otherwise the next frame. */
 static int add_stack(struct callers *callers, uint32_t leaf, const struct times *times)
 {
     uint32_t found = 0, called = 0, next = 0, python = 0;
@@ -605,7 +607,7 @@ static int largest_first(const void *left, const void *right, void *context)
     return call_compare_labels(callers->report->trace, a->label, b->label);
 }
 
-/* A value has no waits beside it. */
+/* A chosen value has no waits. */
 static struct times times_of(const struct callers *callers, uint32_t stack)
 {
     const struct line_sums *sums = line_stats_stack(callers->report->samples.lines, stack);
@@ -631,7 +633,7 @@ static int sum(struct callers *callers)
     return error;
 }
 
-/* By its name, or by what tables call it. */
+/* Matches the name, or the label in tables. */
 static bool find_wanted(struct callers *callers)
 {
     const struct trace *trace = callers->report->trace;
@@ -697,7 +699,7 @@ static void fill_caller(const struct table *table, uint64_t index, struct table_
     report_name_cells(report, row, CALLER_NAME, &(struct call_place){neighbour->label, 0});
 }
 
-/* Without waits, the first time is CPU time, or the value that was asked for. */
+/* Without waits, the first time is CPU time, or the chosen value. */
 static struct table_column column_of(const struct callers *callers, unsigned at)
 {
     struct table_column column =

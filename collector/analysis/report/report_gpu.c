@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The tables of what GPUs did: each row is one of gpu_stats.h. */
+/* The tables of GPU work: each row is one of gpu_stats.h. */
 #include "report_gpu.h"
 
 #include "code_owner.h"
@@ -21,8 +21,8 @@
 
 /* ---- Graphs, by the ranges of their capture -------------------------------------------------- */
 
-/* The table of what graphs did, by the ranges in which they were captured. A model that is captured
- * once and launched a thousand times has its layers here, over all launches. See gpu_stats.h. */
+/* The table of graphs' work, by the ranges in which it was captured. A model that is captured once
+ * and launched a thousand times has its layers here, over all launches. See gpu_stats.h. */
 
 enum {
     CAPTURED_IN,
@@ -70,7 +70,7 @@ static int report_add_gpu_captures(struct report *report)
 
 /* ---- Devices and queues ---------------------------------------------------------------------- */
 
-/* The table of devices and queues: how busy they were. See gpu_stats.h. */
+/* The table of devices and queues and their busy times. See gpu_stats.h. */
 
 enum {
     QUEUE_LABEL,
@@ -203,7 +203,7 @@ static void add_columns(struct table *table, const struct table_column *some, si
 
 #define COLUMNS(columns) (columns), sizeof(columns) / sizeof(*(columns))
 
-/* Gigabytes a second, to four digits or to the whole; nothing, if that is not known. */
+/* Gigabytes a second, to four digits or to the whole; no cell if unknown. */
 static void row_pace(struct table_row *row, unsigned column, uint64_t bytes, uint64_t time_ns)
 {
     if (bytes == 0 || time_ns == 0)
@@ -221,7 +221,7 @@ static void row_delay(const struct report *report, struct table_row *row, unsign
         row_count(row, column, gpu_stats_quantile(report->gpu, &range->delays, fraction));
 }
 
-/* Not beyond what the row has as its least and greatest. */
+/* Limits the quantile to the row's minimum and maximum. */
 static void row_quantile(const struct report *report, struct table_row *row, unsigned column,
                          const struct gpu_row *of, double fraction)
 {
@@ -233,7 +233,7 @@ static void row_quantile(const struct report *report, struct table_row *row, uns
                                        : value);
 }
 
-/* ---- Where it was launched from -------------------------------------------------------------- */
+/* ---- Launch sources -------------------------------------------------------------------------- */
 
 enum {
     FROM_LABEL,
@@ -257,7 +257,7 @@ static const struct table_column from_columns[] = {
     [FROM_STACKS_TIME] = {.name = "stacks_ns", .type = COLUMN_TIME},
 };
 
-/* The range from which most of it was launched, and of sampled launches the function. */
+/* Fills in the range that launched most of it, and the function of its sampled launches. */
 static void fill_from(const struct report *report, const struct gpu_row *of, struct table_row *row,
                       unsigned column)
 {
@@ -288,7 +288,7 @@ static void fill_from(const struct report *report, const struct gpu_row *of, str
 
 /* ---- By name --------------------------------------------------------------------------------- */
 
-/* Which rows a table has. */
+/* The rows of a table. */
 struct gpu_list {
     uint32_t count;
     const struct gpu_row *rows[];
@@ -354,7 +354,7 @@ static const char *name_of(const struct report *report, const struct gpu_row *ro
     return row->name ? text_of(report, row->name) : "(other)";
 }
 
-/* GPU time that is no kernel's. */
+/* Fills in the GPU time outside of kernels. */
 static void fill_kernel_rest(const struct report *report, struct table_row *row)
 {
     const struct gpu_row *const *rows;
@@ -470,13 +470,13 @@ const struct range_duration *report_gpu_durations(const struct report *report,
                                       : NULL;
 }
 
-/* Marks of when nothing is kept take no time and are nothing that a GPU did. */
+/* True for marks of times without recording, which are not GPU work. */
 static bool is_mark(const struct gpu_row *row)
 {
     return row->edge == GPU_WINDOW_RESTS || row->edge == GPU_WINDOW_GOES_ON;
 }
 
-/* Kernels, or all else. 0 or -ENOMEM. */
+/* Lists kernels, or all other rows. 0 or -ENOMEM. */
 static int list_rows(const struct report *report, struct table *table, bool kernels)
 {
     const struct gpu_row *const *rows;
@@ -546,7 +546,7 @@ enum {
     RANGE_CALLS_TIME,
     RANGE_DELAY_P50,
     RANGE_DELAY_P95,
-    RANGE_MOVED, /* bytes and pace of each way */
+    RANGE_MOVED, /* bytes and rate of each way */
 };
 
 static const struct table_column range_columns[] = {
@@ -690,7 +690,7 @@ int report_add_gpu(struct report *report)
 
 /* ---- Stalls ---------------------------------------------------------------------------------- */
 
-/* The table of why warps of GPUs did not go on: a kernel, and below it each reason. */
+/* The table of stall reasons of GPU warps: a kernel, and below it each reason. */
 
 enum {
     LABEL,
@@ -722,7 +722,7 @@ static const struct table_column columns_stall[] = {
     [TOP_SAMPLES] = {.name = "top_samples", .title = "samples", .type = COLUMN_COUNT, .rank = 2},
 };
 
-/* Kernels are functions of C++. */
+/* Kernels have mangled C++ names. */
 static const char *name_of_stall(const struct report *report, const struct gpu_stall *row,
                                  char shown[SYMBOL_NAME_SIZE])
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The table of lines: the hottest of own code, with what libraries do for them, and their text. For
- * people, the lines of others are one row; programs have all of them. */
+/* The table of lines: the hottest of own code, including libraries called there, and their text.
+ * For readers, the lines of libraries are one row; programs get all of them. */
 #include "report_lines.h"
 
 #include "code_owner.h"
@@ -14,8 +14,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* People have a terminal of some width, and see where a longer line begins. A row from this part
- * of the time on is one of its own. */
+/* Width of a terminal: readers see the begin of a longer line. Part (1/500) of the time from which
+ * a line has its own row. */
 enum { SHOWN_BYTES = 100, SHOWN_PART = 500, READY_PART = 50 };
 
 enum {
@@ -79,11 +79,11 @@ static const struct table_column columns[] = {
 static const struct line_columns line_columns = {LOCATION, NAME,  FUNCTION, FILE_PATH,
                                                  LINE,     SHOWN, TEXT};
 
-/* In place of those of CPU time. */
+/* Names for values other than CPU time. */
 static const char *const value_names[sizeof(columns) / sizeof(*columns)] = {
     [SELF] = "value_self", [TOTAL] = "value_total"};
 
-/* Without what it is indented by, and as far as there is room. */
+/* Adds the text without its indentation, cut to the available space. */
 static void fill_text(struct table_row *row, unsigned column, const char *line, size_t length)
 {
     size_t size, indent = 0;
@@ -116,7 +116,7 @@ static void report_line_cells(const struct report *report, struct table_row *row
     fill_text(row, at->shown, text, utf8_cut(text, length, SHOWN_BYTES));
 }
 
-/* Of a value, all rows are alike. */
+/* With a chosen value, all rows are plain. */
 static enum row_role role_of(const struct report *report, const struct table *table,
                              const struct line_row *line)
 {
@@ -131,7 +131,7 @@ static enum row_role role_of(const struct report *report, const struct table *ta
                                                                                   : ROW_MINOR;
 }
 
-/* Nothing stands for 0. */
+/* 0 is not shown. */
 static void fill_number(struct table_row *row, unsigned column, uint64_t number)
 {
     row_count(row, column, number);
@@ -165,7 +165,7 @@ static void fill(const struct table *table, uint64_t index, struct table_row *ro
     row_count(row, WAITS, line->sums.waits);
 }
 
-/* As on the first screen: of the wall time, or of the time of threads if that is more. */
+/* As on the first screen: the wall time, or the time of threads if that is more. */
 uint64_t report_lines_whole(const struct report *report)
 {
     const struct own_totals *totals = own_time_totals(report->samples.own);
@@ -178,7 +178,8 @@ uint64_t report_lines_whole(const struct report *report)
     return sum_ns + wall->short_ns > wall->wall_ns ? sum_ns + wall->short_ns : wall->wall_ns;
 }
 
-/* What people see: of a value, that; else times of own code, ready time if there is much. */
+/* Returns the title of a column that readers see: with a chosen value its columns; otherwise times
+ * of own code, and ready time if there is much. */
 static const char *title_of(const struct report *report, unsigned column)
 {
     static const char *const of_value[sizeof(columns) / sizeof(*columns)] = {
@@ -253,7 +254,7 @@ struct source_texts *report_texts(const struct report *report)
 
 /* ---- Counted lines --------------------------------------------------------------------------- */
 
-/* The table of lines that were counted. `annot report --source` shows the same as the source. */
+/* The table of counted lines. `annot report --source` shows the same within the source. */
 
 enum { COUNTED_SHOWN_PART = 1000 };
 
@@ -347,7 +348,7 @@ int report_begin_line_counts(struct report *report)
     return report->line_counts ? 0 : -ENOMEM;
 }
 
-/* `rows` of the table: of each line the index of its function. */
+/* `rows` of the table: the index of each line's function. */
 static int find_functions(const struct report *report, struct table *table)
 {
     const struct line_count_function *functions;

@@ -14,26 +14,27 @@ struct source_texts;
 
 int report_add_lines(struct report *report);
 
-/* Columns of a line of source. function: with its kind and module, as above; text: without what it
- * is indented by, and `shown` as much of it as people see. */
+/* Columns of a line of source. function: with its kind and module, as above; text: without its
+ * indentation, and `shown` the part of it that readers see. */
 struct line_columns {
     uint8_t location, name, function, file, line, shown, text;
 };
 
-/* With options.lines: the lines of source, NULL if there are no samples; the texts of sources. */
+/* With options.lines: the lines of source, NULL without samples; the texts of sources. */
 const struct line_stats *report_lines(const struct report *report);
 struct source_texts *report_texts(const struct report *report);
 
-/* What shares of these lines are of: as on the first screen. */
+/* The whole for shares of these lines: as on the first screen. */
 uint64_t report_lines_whole(const struct report *report);
 
 struct line_counts;
 
-/* If the recording has any, before it is read: their sink costs. 0 or -ENOMEM. */
+/* Before reading: creates the line counts if the recording has any, as their sink has a cost. 0 or
+ * -ENOMEM. */
 int report_begin_line_counts(struct report *report);
 int report_add_line_counts(struct report *report);
 
-/* Lines that were counted; NULL: none. */
+/* Counted lines; NULL: not recorded. */
 const struct line_counts *report_line_counts(const struct report *report);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* All that the one reading of a recording gathers for a report, and its tables. Thread-safety: one
- * thread per report. */
+/* The data that the one reading of a recording gathers for a report, and its tables. Thread-safety:
+ * one thread per report. */
 #ifndef ANNOT_REPORT_MODEL_H
 #define ANNOT_REPORT_MODEL_H
 
@@ -19,8 +19,8 @@ struct report {
     struct loop_blocks *loops;
     struct awaits *awaits;
     struct gpu_stats *gpu;
-    struct calls *calls;             /* NULL: none were counted */
-    struct line_counts *line_counts; /* NULL: none were counted */
+    struct calls *calls;             /* NULL: not recorded */
+    struct line_counts *line_counts; /* NULL: not recorded */
     struct source_texts *texts;
     struct report_facts facts;
     struct table tables[REPORT_TABLES_MAX];

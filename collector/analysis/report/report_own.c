@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The tables of the user's own functions, of how the wall time was spent, and where threads waited.
- */
+/* The tables of the user's own functions, of the wall time by state, and of places of waits. */
 #include "report_own.h"
 
 #include "report_build.h"
@@ -15,9 +14,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* ---- What rows are called -------------------------------------------------------------------- */
+/* ---- Names of rows --------------------------------------------------------------------------- */
 
-/* Columns that rows of functions have in common, from the first on. */
+/* Leading columns that all rows of functions have. */
 enum { NAME, LOCATION, FUNCTION, KIND, MODULE, OWNER, PURPOSE, PLACE_COLUMNS };
 
 static const struct table_column place_columns[] = {
@@ -81,7 +80,7 @@ static void fill_own(const struct table *table, uint64_t index, struct table_row
     row_count(row, OWN_WAITS, own->wait_count);
 }
 
-/* Rows may be sorted anew for others: the table has its own. */
+/* Copies the rows, as others may sort them again. */
 static int copy_rows(struct table *table, const void *rows, size_t count, size_t size)
 {
     char *copy = calloc(count + 1, size);
@@ -109,7 +108,7 @@ static int add_own(struct report *report)
     return rc < 0 ? rc : report_title(report, table, "own functions, with what others do for them");
 }
 
-/* ---- Where threads waited -------------------------------------------------------------------- */
+/* ---- Places of waits ------------------------------------------------------------------------- */
 
 enum {
     WAIT_REASON_COLUMN = PLACE_COLUMNS,
@@ -130,7 +129,7 @@ static const struct table_column wait_columns[] = {
     {.name = "in_helpers", .type = COLUMN_FLAG},
 };
 
-/* A wait for a processor may come up anywhere. */
+/* A wait for a processor has no particular place. */
 static void fill_ready(const struct report *report, struct table_row *row)
 {
     const struct wait_share *wait = &report->samples.inside.runnable;
@@ -173,7 +172,7 @@ static uint64_t count_unfinished(const struct own_wait *waits, uint32_t count)
     return unfinished;
 }
 
-/* The own functions that called what waits. */
+/* The own functions on the stacks of waits. */
 static int add_waits(struct report *report)
 {
     static const struct table_note who = {
@@ -301,7 +300,7 @@ static void fill_tree(const struct table *table, uint64_t index, struct table_ro
     row_count(row, TREE_SAMPLES, node->total.sample_count);
 }
 
-/* For programs; people see it as a tree (tools/report/screen_tree.c). */
+/* For programs; readers see it as a tree (tools/report/screen_tree.c). */
 static int add_tree(struct report *report)
 {
     struct table *table = report_add_table(report, "call_tree", fill_tree);

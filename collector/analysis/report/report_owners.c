@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The tables of processes and of threads.
  *
- * A build or a shell script starts one program hundreds of times: processes that are called the
- * same are one row, and so are many forked children that did next to nothing. */
+ * A build or a shell script starts one program hundreds of times: processes with the same label are
+ * one row, and so are many forked children that used almost no time. */
 #include "report_owners.h"
 
 #include "report_build.h"
@@ -23,16 +23,15 @@
 struct owner {
     struct thread_share share;
     uint32_t ordinal;
-    uint32_t count; /* processes in this row; 0: it is in another one */
-    bool workers;   /* of its parent: they have no names of their own */
+    uint32_t count; /* processes in this row; 0: merged into another row */
+    bool workers;   /* unnamed children of its process */
 };
 
-/* So many forked children have a row each whatever they did. A minor one has at most so many
- * samples. */
+/* Limit of forked children with separate rows; a minor child has at most so many samples. */
 enum { FEW = 16, MINOR_SAMPLES_MAX = 4 };
 
-/* Who was not seen on a CPU is listed if it waited more than this part of the one that waited most:
- * a script's many helpers are not. */
+/* An owner without CPU samples is listed if it waited more than this part (1/20) of the longest
+ * waiting time, which leaves out a script's many helpers. */
 enum { LITTLE_PART = 20, OWNER_LABEL_SIZE = 4096 };
 
 static uint64_t off_cpu_ns(const struct owner *owner)
@@ -57,7 +56,7 @@ static void join(struct owner *owner, struct owner *other)
     *other = (struct owner){.ordinal = other->ordinal};
 }
 
-/* ---- Processes that are called the same ------------------------------------------------------ */
+/* ---- Processes with the same label ----------------------------------------------------------- */
 
 struct named_owner {
     char *text;
@@ -71,7 +70,8 @@ static int by_text(const void *left, const void *right)
     return texts ? texts : a->owner < b->owner ? -1 : a->owner > b->owner;
 }
 
-/* Forked children have numbers, and finding those takes long. */
+/* Merges programs with the same label. Labels of forked children have numbers, which are slow to
+ * find. */
 static int join_programs(const struct trace *trace, struct owner *owners, uint32_t count)
 {
     struct named_owner *labels = calloc((size_t)count + 1, sizeof(*labels));
@@ -99,7 +99,7 @@ static int join_programs(const struct trace *trace, struct owner *owners, uint32
     return failed ? -ENOMEM : 0;
 }
 
-/* As many as it would have at the steady rate. */
+/* True if the CPU time is below that of MINOR_SAMPLES_MAX samples at the steady rate. */
 static bool has_minor_time(const struct trace *trace, const struct thread_share *share)
 {
     uint64_t hertz = trace_sampling_get(trace)->frequency_hz;
@@ -114,7 +114,7 @@ static bool is_minor_worker(const struct trace *trace, const struct owner *owner
            process->end != PROCESS_RUNNING && has_minor_time(trace, &owner->share);
 }
 
-/* Those of one parent into the first of them, which is told by it. */
+/* Merges the minor children of one parent into the first of them, labelled by the parent. */
 static int join_workers(const struct trace *trace, struct owner *owners, uint32_t count)
 {
     uint32_t minor = 0, *first_of = calloc((size_t)count + 1, sizeof(*first_of)); /* + 1 */
@@ -142,10 +142,10 @@ enum { LABEL, PID, PROCESS, PROCESS_COUNT, CPU, SHARE, SAMPLES, RUNNABLE, BLOCKE
 
 enum { THREAD = PROCESS_COUNT }; /* of the table of threads */
 
-/* What fill goes by. */
+/* The rows of a table of owners. */
 struct owners {
     bool by_thread;
-    uint64_t worth; /* so many of the first are worth a row */
+    uint64_t worth; /* number of leading rows that are listed */
     struct owner items[];
 };
 
@@ -154,8 +154,8 @@ static bool is_seen(const struct owner *owner)
     return owner->share.sample_count + off_cpu_ns(owner) > 0;
 }
 
-/* Threads of a pool have one name: the kernel's number tells them apart. One without a name has the
- * function that it was started with. */
+/* Threads of a pool share one name: the kernel's number distinguishes them. A thread without a name
+ * gets its entry function's. */
 static size_t thread_name(const struct report *report, uint32_t ordinal, char *to, size_t size)
 {
     const struct trace *trace = report->trace;
@@ -245,7 +245,7 @@ struct order {
     const struct owners *owners;
 };
 
-/* What tells two apart that took the same time. */
+/* Writes a text that orders owners of the same time. */
 static size_t text_of(const void *context, uint32_t index, char *buffer, size_t size)
 {
     const struct order *order = context;
@@ -260,7 +260,7 @@ static size_t text_of(const void *context, uint32_t index, char *buffer, size_t 
     return text.length;
 }
 
-/* Those that were seen at all, first of all who used the CPU. How many, or -ENOMEM. */
+/* Sorts the owners with samples, by CPU time. Returns their number, or -ENOMEM. */
 static int64_t sort_owners(const struct report *report, struct owners *owners, uint32_t count)
 {
     const struct order order = {report, owners};
@@ -284,7 +284,7 @@ static int64_t sort_owners(const struct report *report, struct owners *owners, u
     return rc == 0 ? (int64_t)seen : rc;
 }
 
-/* Those that are worth a row come first. */
+/* Counts the leading owners that are worth a row. */
 static uint64_t count_worth(const struct report *report, const struct owners *owners,
                             uint64_t count)
 {
@@ -324,7 +324,7 @@ static int collect(const struct report *report, struct table *table, struct owne
 
 /* ---- Tables ---------------------------------------------------------------------------------- */
 
-/* Has any range of the program a row of its own? */
+/* True if any range of the program has a row. */
 static bool has_ranges(const struct range_stats *stats)
 {
     for (uint32_t i = 0; i < range_stats_row_count(stats); i++) {
@@ -388,7 +388,7 @@ static int add_table(struct report *report, bool by_thread, bool shown)
     return rc;
 }
 
-/* Behind the table before these: no function and no wait is in such a range. */
+/* Note after the previous table: no function and no wait is in the chosen ranges. */
 static int note_nothing(struct report *report)
 {
     const struct report_samples *samples = &report->samples;

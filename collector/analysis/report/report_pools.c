@@ -18,8 +18,8 @@
 
 /* ---- Tasks ----------------------------------------------------------------------------------- */
 
-/* The table of tasks of Python's pools and executors: a function's row has the whole way of its
- * tasks; below it, the parts of the way, which add up to it. */
+/* The table of tasks of Python's pools and executors: a function's row has the whole time of its
+ * tasks; below it, the parts, which sum up to it. */
 
 enum {
     LABEL,
@@ -65,7 +65,7 @@ static const struct table_column columns[] = {
 
 enum { COLUMNS = sizeof(columns) / sizeof(*columns) };
 
-/* A row: a part of a function, or the whole of it. */
+/* A row: a part of a function's tasks, or the whole. */
 struct place {
     uint32_t function;
     enum pool_part part;
@@ -105,12 +105,12 @@ static void fill_part(const struct pool_function *function, enum pool_part part,
     snprintf(label, sizeof(label), "  %s", pool_part_name(part));
     row_text(row, LABEL, label);
     row_text(row, PART, pool_part_name(part));
-    /* Bytes stand where they become objects. */
+    /* Bytes are shown where they become objects. */
     if (!function->is_local && (part == POOL_UNPICKLE || part == POOL_FETCH))
         row_count(row, PICKLED, part == POOL_UNPICKLE ? function->bytes_in : function->bytes_out);
 }
 
-/* As that of ranges with so few samples. */
+/* Same limit as for ranges with few samples. */
 static bool is_rough(const struct report *report, uint64_t cpu_ns)
 {
     double few_ns = RANGE_FEW_SAMPLES * sample_stats_weight_ns(&report->samples.all);
@@ -197,7 +197,7 @@ static const struct pools *pools_of(const struct report *report)
     return pool_tasks_pools(report->tasks);
 }
 
-/* "Pool 1", else its class, else a number. */
+/* Writes "Pool 1", otherwise its class, otherwise a number. */
 static void put_pool(const struct report *report, struct table_row *row, unsigned column,
                      uint32_t index)
 {
@@ -385,7 +385,7 @@ static const struct table_column worker_columns[] = {
                          .rank = 4},
 };
 
-/* Processes by their number, threads by their name. */
+/* Labels processes by number, threads by name. */
 static void put_worker(const struct report *report, const struct pool_worker *worker,
                        struct table_row *row)
 {

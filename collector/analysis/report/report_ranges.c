@@ -17,9 +17,9 @@
 
 /* ---- Imports --------------------------------------------------------------------------------- */
 
-/* The table of imports of Python modules, which pyannot makes ranges of: a row per module, whatever
- * imported it. By path they would outnumber the program's own ranges. An import is a range
- * "import MODULE" of OBSERVER_IMPORT. */
+/* The table of imports of Python modules, which pyannot records as ranges: a row per module,
+ * independent of the importer. By path they would outnumber the program's own ranges. An import is
+ * a range "import MODULE" of OBSERVER_IMPORT. */
 
 enum { MODULE_SIZE = 128, ROWS_SHOWN = 10 };
 
@@ -32,7 +32,7 @@ struct modules {
     VEC(struct module) rows;
 };
 
-/* The module that a row's range imports, or NULL. */
+/* Returns the module that a row's range imports, or NULL. */
 static const char *module_of(const struct range_stats *stats, uint32_t index)
 {
     const size_t length = sizeof(OBSERVER_IMPORT_PREFIX) - 1;
@@ -57,7 +57,8 @@ bool report_row_is_observed(const struct range_stats *stats, uint32_t index)
     }
 }
 
-/* The row of the innermost import that has nothing of the program inside on the way to this row. */
+/* Returns the row of the innermost import around this row, without ranges of the program in
+ * between. */
 static uint32_t import_of(const struct range_stats *stats, uint32_t index)
 {
     while (index != RANGE_NO_ROW && report_row_is_observed(stats, index) &&
@@ -66,7 +67,7 @@ static uint32_t import_of(const struct range_stats *stats, uint32_t index)
     return index != RANGE_NO_ROW && module_of(stats, index) ? index : RANGE_NO_ROW;
 }
 
-/* Is the row told by the table of imports: an import, or what pyannot saw inside of one? */
+/* True if the table of imports has the row: an import, or a range of pyannot inside of one. */
 static bool report_row_is_import(const struct range_stats *stats, uint32_t index)
 {
     return import_of(stats, index) != RANGE_NO_ROW;
@@ -91,7 +92,7 @@ static int add_row(struct modules *modules, const struct range_stats *stats, uin
 {
     struct module module = {0};
     const struct range_row *row = range_stats_row(stats, index);
-    bool is_timed = row->kind == RANGE_PUSHED || row->kind == RANGE_TRACK; /* a greenlet's */
+    bool is_timed = row->kind == RANGE_PUSHED || row->kind == RANGE_TRACK; /* of a greenlet */
     uint32_t import = is_timed ? import_of(stats, index) : RANGE_NO_ROW;
     if (import == RANGE_NO_ROW)
         return 0;
@@ -181,11 +182,12 @@ int report_add_imports(struct report *report)
 
 /* ---- Devices of counters --------------------------------------------------------------------- */
 
-/* Whose device a counter is about: what the driver counts of GPUs, in the words of programs. */
+/* The devices that counters refer to: the driver's counts for GPUs, by the names that programs have
+ * for the devices. */
 
 enum { DEVICE_SIZE = 256 };
 
-/* Of counters. Is there one of a device that a program has a lane for? */
+/* True if a counter's device has a lane of a program. */
 static bool report_has_devices(const struct report *report)
 {
     const struct trace *trace = report->trace;
@@ -197,8 +199,8 @@ static bool report_has_devices(const struct report *report)
     return false;
 }
 
-/* Into a cell, of the counter of a row of the statistics: "GPU 1: NVIDIA H100 (train.py, 17)" of
- * each program, or that it is of the whole of an instance; "" of another counter. */
+/* Fills a cell with the device of a row's counter: "GPU 1: NVIDIA H100 (train.py, 17)" for each
+ * program, or the whole of an instance; "" for other counters. */
 static void report_fill_device(const struct report *report, uint32_t index, struct table_row *row,
                                unsigned column)
 {
@@ -221,7 +223,7 @@ static void report_fill_device(const struct report *report, uint32_t index, stru
     row_take(row, column, text.length);
 }
 
-/* As the first program with the device would call it: "power: GPU 1 of train.py". */
+/* Fills a cell with the label by the first program of the device: "power: GPU 1 of train.py". */
 static void report_fill_device_label(const struct report *report, uint32_t index,
                                      struct table_row *row, unsigned column)
 {
@@ -247,7 +249,7 @@ static void report_fill_device_label(const struct report *report, uint32_t index
     row_take(row, column, text.length);
 }
 
-/* Numbers that are no enum range_column. */
+/* Fields besides enum range_column. */
 enum {
     FIELD_END_LOST = 64,
     FIELD_SAMPLES,
@@ -263,12 +265,12 @@ enum {
     FIELD_DEVICE_LABEL,
 };
 
-/* Texts come before the numbers. */
+/* Columns of text, before the numbers. */
 enum { LABEL = 0, PATH = 1, PID = 2, PROCESS = 3, TID = 4, THREAD = 5 };
 
 struct field {
     struct table_column column;
-    unsigned what; /* enum range_column, or of the above */
+    unsigned what; /* enum range_column, or one of the above */
 };
 
 #define NUMBER(called, heading, is, order)                                                         \
@@ -322,7 +324,7 @@ static const struct field counter_fields[] = {
     {{NUMBER("label", NULL, TEXT, 0)}, FIELD_DEVICE_LABEL},
 };
 
-/* What the ranges of the program lack. */
+/* Time outside of the program's ranges. */
 struct rest {
     const char *what;
     uint64_t self_ns, cpu_self_ns;
@@ -330,28 +332,28 @@ struct rest {
 
 enum { RESTS_MAX = 4 };
 
-/* What a table's rows are made by. */
+/* The data of a table's rows. */
 struct range_table {
     enum range_kind kind;
     bool has_owner, has_thread;
-    unsigned first; /* column of numbers */
+    unsigned first; /* first column of numbers */
     unsigned self, cpu_self;
-    unsigned whats[TABLE_COLUMNS_MAX]; /* of column first + i */
+    unsigned whats[TABLE_COLUMNS_MAX]; /* field of column first + i */
     struct rest rests[RESTS_MAX];
-    uint32_t count; /* of rows, without those */
+    uint32_t count; /* of rows, without the rests */
     uint32_t rows[];
 };
 
 /* ---- Cells ----------------------------------------------------------------------------------- */
 
-/* A range that is known from samples only has no times of its own. */
+/* A range known only from samples has no such number. */
 static bool is_untold(const struct range_row *row, unsigned what)
 {
     return row->count == 0 && what != RANGE_COLUMN_COUNT && what != RANGE_COLUMN_CPU &&
            what != RANGE_COLUMN_CPU_SELF && what != RANGE_COLUMN_LOST && what < FIELD_END_LOST;
 }
 
-/* What it counts, by the counter's name behind its domain. */
+/* Returns the unit of a counter, by its domain and name. */
 static const char *unit_of(const struct report *report, uint32_t index)
 {
     const char *domain, *name = range_stats_name(report->stats, index, &domain);
@@ -404,7 +406,7 @@ static void fill_number(const struct report *report, uint32_t index, unsigned wh
         cell->rough = is_rough(report, row) && cell->count > 0;
 }
 
-/* Whose a row is: "python3, main: ", or "812 python3: " */
+/* Adds the owner of a row: "python3, main: ", or "812 python3: " */
 static size_t owner_label(const struct report *report, const struct range_row *row,
                           struct text *text)
 {
@@ -415,7 +417,7 @@ static size_t owner_label(const struct report *report, const struct range_row *r
     size_t room = text->size / 2;
     const struct trace_process *entry = trace_process_get(report->trace, process);
     if (entry && report_has_namesake(report->trace, process))
-        text_format(text, "%u ", entry->pid); /* first: the end may be cut */
+        text_format(text, "%u ", entry->pid); /* first, as the end may be cut */
     if (text->length < room)
         text->length += trace_process_label(report->trace, process, text->buffer + text->length,
                                             room - text->length);
@@ -472,7 +474,8 @@ static void fill_owner(const struct report *report, const struct range_table *ra
     }
 }
 
-/* What observers of GPUs tell in marks beside notes for people: devices, windows. */
+/* True for marks by which observers of GPUs report devices and windows, in contrast to notes for
+ * readers. */
 static bool is_gpu_fact(const struct report *report, uint32_t index)
 {
     const char *domain, *name = range_stats_name(report->stats, index, &domain);
@@ -480,7 +483,7 @@ static bool is_gpu_fact(const struct report *report, uint32_t index)
            strncmp(name, "GPU: ", strlen("GPU: ")) != 0;
 }
 
-/* Marks that make up a table of their own. */
+/* True for marks that are shown elsewhere. */
 static bool is_told(const struct report *report, uint32_t index)
 {
     const struct scope *scope = range_stats_scope(report->stats, index);
@@ -489,8 +492,8 @@ static bool is_told(const struct report *report, uint32_t index)
            is_gpu_fact(report, index);
 }
 
-/* Imports have a table of their own; by what pyannot marks to be sure that marks arrive (as `annot
- * info` tells) nobody wants to know of his program. */
+/* Imports have a separate table; marks of pyannot's self-test (see `annot info`) are hidden, as
+ * they are not part of the program. */
 static enum row_role role_of(const struct report *report, enum range_kind kind, uint32_t index)
 {
     bool is_nested = kind == RANGE_PUSHED || kind == RANGE_TRACK;
@@ -543,7 +546,7 @@ static void fill(const struct table *table, uint64_t index, struct table_row *ro
 
 /* ---- Columns --------------------------------------------------------------------------------- */
 
-/* Whether the recording tells that number of such ranges. */
+/* True if the recording has that number for such ranges. */
 static bool is_known(const struct report *report, enum range_kind kind, unsigned what)
 {
     switch (what) {
@@ -587,7 +590,7 @@ static struct table_column value_column(const struct report *report, struct tabl
     column = report_value_column(report, column, self ? "value_self" : "value");
     if (report->options.value) {
         column.title = self ? "value self" : "value";
-        column.rank = 0; /* it was asked for */
+        column.rank = 0; /* explicitly requested */
     }
     return column;
 }
@@ -622,8 +625,7 @@ static void add_numbers(const struct report *report, struct table *table,
     }
 }
 
-/* ---- What is in none of the ranges ------------------------------------------------------------
- */
+/* ---- Time outside of the ranges ------------------------------------------------------------ */
 
 static uint64_t cpu_self_ns(const struct range_stats *stats, enum range_kind kind)
 {

@@ -19,17 +19,19 @@ int report_add_ranges(struct report *report);
 int report_add_imports(struct report *report);
 int report_add_plain(struct report *report); /* marks, counters */
 
-/* Is the row's range one that pyannot made, not the program itself? */
+/* True if the row's range was made by pyannot, not by the program. */
 bool report_row_is_observed(const struct range_stats *stats, uint32_t index);
 
-/* What people call a row's range: with whose it is, as they asked for. Returns the length. */
+/* Writes the display label of a row's range, with its owner if rows are grouped by it. Returns the
+ * length. */
 size_t report_range_label(const struct report *report, uint32_t index, char *buffer, size_t size);
 
-/* The module whose import took longest, with those that it imports; NULL: there is none. */
+/* Returns the module with the longest import, which includes the modules that it imports; NULL: not
+ * found. */
 const char *report_longest_import(const struct range_stats *stats, uint64_t *ret_total_ns);
 
-/* With options.durations: of a row of a table of ranges, as range_stats_durations. NULL: there are
- * none. */
+/* With options.durations: those of a row of a table of ranges, as range_stats_durations. NULL: not
+ * kept. */
 const struct range_duration *report_durations(const struct report *report,
                                               const struct table *table, uint64_t row,
                                               uint32_t *ret_count);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a report takes from samples. Thread-safety: none. */
+/* Collects the samples of a report. Thread-safety: none. */
 
 #include "report_samples.h"
 
@@ -54,7 +54,7 @@ void report_samples_fini(struct report_samples *samples)
     sample_stats_fini(&samples->inside);
 }
 
-/* The outermost function outside of Python's own module; 0: no Python. */
+/* Returns the outermost function outside of Python's own modules; 0: no Python. */
 static uint32_t entry_function(const struct trace *trace, uint32_t stack)
 {
     const struct stacks *stacks = trace_stacks_get(trace);
@@ -70,7 +70,8 @@ static uint32_t entry_function(const struct trace *trace, uint32_t stack)
     return found;
 }
 
-/* The first samples of a thread may lack it: it was not there yet, or its Python was not known. */
+/* The first samples of a thread may lack its entry function: it was not called yet, or the thread's
+ * Python state was unknown. */
 static void look_for_entry(struct report_samples *samples, const struct sample *sample)
 {
     struct thread_entry *entry = &samples->entries[sample->thread];
@@ -81,7 +82,7 @@ static void look_for_entry(struct report_samples *samples, const struct sample *
     entry->stack = sample->stack;
 }
 
-/* Is it of the functions and waits? */
+/* True if the sample counts for the functions and waits. */
 static int is_inside(struct report_samples *samples, const struct sample *sample)
 {
     return samples->range
@@ -116,7 +117,7 @@ struct sink report_samples_sink(struct report_samples *samples)
     return (struct sink){take, samples, wants};
 }
 
-/* One thread did the work, or several did it in turns: a script that a shell began. CPU time is an
+/* True if one thread did the work, or several in turns: a script started by a shell. CPU time is an
  * estimate, waits are exact. */
 static bool is_sequential(const struct own_totals *own, const struct wall_totals *wall)
 {
@@ -125,13 +126,13 @@ static bool is_sequential(const struct own_totals *own, const struct wall_totals
     return (own->busy_count <= 1 && off_ns <= most_ns) || own->cpu_ns + off_ns <= most_ns;
 }
 
-/* CPU time says little of threads that hardly used it. */
+/* CPU time is a poor measure for threads that hardly used it. */
 static bool is_mostly_idle(const struct own_totals *own)
 {
     return own->cpu_ns * 5 < own->cpu_ns + own->ready_ns + own->waiting_ns;
 }
 
-/* It has others do the work, and its own functions say which and when. */
+/* True if the program runs commands, and its own functions show which and when. */
 static bool waits_for_commands(const struct own_time *own, const struct wall_totals *wall)
 {
     enum { COMMANDS_PART = 3 };
@@ -149,7 +150,7 @@ int report_samples_finish(struct report_samples *samples, struct pass *pass,
 {
     const struct pass_counts *counts = pass_counts(pass);
     samples->off_cpu = counts->stretches > 0 || trace_sampling_get(samples->trace)->off_cpu;
-    if (samples->selection->flags) /* what threads did without these is not known */
+    if (samples->selection->flags) /* a filter leaves gaps in the threads' time */
         samples->off_cpu = false;
     samples->checks = counts->checks;
     samples->late = counts->late;
@@ -208,7 +209,7 @@ static unsigned known_end(unsigned end)
     return end < STACK_END_COUNT ? end : STACK_NOT_WALKED;
 }
 
-/* A thread that the interpreter does not know runs no Python: nothing of it is missing. */
+/* A thread unknown to the interpreter runs no Python: its stack is complete without. */
 static bool is_whole(const struct sample *sample, unsigned native, unsigned python)
 {
     return (native == STACK_COMPLETE || native == STACK_NOT_WALKED) &&

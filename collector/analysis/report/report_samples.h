@@ -22,7 +22,7 @@ struct trace;
 int report_samples_begin(struct report_samples *samples, const struct report_options *options);
 void report_samples_fini(struct report_samples *samples);
 
-/* What takes the samples of a pass; then, once that has read all, finish: 0 or -ENOMEM. */
+/* The sink takes the samples of a pass; call finish after the last: 0 or -ENOMEM. */
 struct sink report_samples_sink(struct report_samples *samples);
 int report_samples_finish(struct report_samples *samples, struct pass *pass,
                           const struct range_totals *totals);
@@ -30,11 +30,11 @@ int report_samples_finish(struct report_samples *samples, struct pass *pass,
 struct thread_share {
     uint64_t cpu_ns, sample_count;
     uint64_t runnable_ns, blocked_ns;             /* from stretches off the CPU */
-    uint64_t short_runnable_ns, short_blocked_ns; /* from those too short to be stretches */
+    uint64_t short_runnable_ns, short_blocked_ns; /* from waits too short to be stretches */
     uint64_t gc_ns, gil_ns;                       /* CPU time collecting garbage; holding the GIL */
 };
 
-/* Of stretches off the CPU that had such a part. */
+/* One part of stretches off the CPU, over those that have it. */
 struct wait_share {
     uint64_t count;
     uint64_t total_ns, max_ns;
@@ -45,51 +45,52 @@ struct sample_stats {
     struct thread_share *threads; /* by ordinal */
     uint32_t thread_count;
     struct thread_share all;
-    double cpu_squares;                         /* of the weights of CPU samples, ns^2 */
-    struct wait_share waits[WAIT_REASON_COUNT]; /* until it could run again */
-    struct wait_share runnable;                 /* and from then on */
+    double cpu_squares;                         /* sum of squared weights of CPU samples, ns^2 */
+    struct wait_share waits[WAIT_REASON_COUNT]; /* until runnable */
+    struct wait_share runnable;                 /* runnable */
     uint64_t stretch_count;
-    uint64_t walk_count, complete_count; /* CPU samples with a stack; to its root on each side */
-    uint64_t ends[2][STACK_END_COUNT];   /* how walks ended: native, Python; unknown ends are 0 */
+    uint64_t walk_count,
+        complete_count; /* CPU samples with a stack; with a complete one on both sides */
+    uint64_t ends[2][STACK_END_COUNT]; /* ends of walks: native, Python; unknown ends are 0 */
 };
 
-/* The function that a Python thread was started with. */
+/* The entry function of a Python thread. */
 struct thread_entry {
-    uint32_t label; /* 0: not known */
-    uint32_t tries; /* samples that did not show it */
-    uint32_t stack; /* of the last of these */
+    uint32_t label; /* 0: unknown */
+    uint32_t tries; /* samples without it */
+    uint32_t stack; /* of the latest of these */
 };
 
 struct report_samples {
     const struct trace *trace;
-    const struct pass_selection *selection; /* what is not of it counts nowhere */
-    bool present;                           /* there are samples; else all below is empty */
+    const struct pass_selection *selection; /* other samples count nowhere */
+    bool present;                           /* false: no samples; all below is empty */
     bool off_cpu;                           /* some are stretches off the CPU */
     bool by_wall, with_waits;               /* as struct report_facts */
     struct sample_weight weight;
-    const char *range; /* the functions and waits are of ranges of this name; or NULL */
+    const char *range; /* name of ranges for the functions and waits; or NULL */
     struct sample_stats all;
-    struct sample_stats inside;   /* of `range`; else the same as all */
-    struct frame_stats *frames;   /* of samples that have the weight */
-    struct own_time *own;         /* both by own functions */
-    struct own_tree *tree;        /* of these */
-    struct wall *wall;            /* of all */
-    struct line_stats *lines;     /* of samples that have the weight, and waits; or NULL */
+    struct sample_stats inside;   /* of `range`; otherwise the same as all */
+    struct frame_stats *frames;   /* samples with the weight */
+    struct own_time *own;         /* CPU time and waits by own functions */
+    struct own_tree *tree;        /* made of `own` */
+    struct wall *wall;            /* of all samples */
+    struct line_stats *lines;     /* of samples with the weight, and waits; or NULL */
     struct thread_entry *entries; /* by thread */
     struct path_matches matches;  /* of `range` */
-    struct sample_checks checks;  /* of all */
-    uint64_t late;                /* came too late to be given their ranges exactly */
+    struct sample_checks checks;  /* of all samples */
+    uint64_t late;                /* samples too late for an exact match with ranges */
 };
 
 /* `trace` outlives it. 0 or -ENOMEM. fini accepts a zeroed object. */
 int sample_stats_init(struct sample_stats *stats, const struct trace *trace);
 void sample_stats_fini(struct sample_stats *stats);
 
-/* Of sets that are neither CPU time nor off the CPU: nothing. */
+/* Ignores sets that are neither CPU time nor off the CPU. */
 void sample_stats_add(struct sample_stats *stats, const struct sample *sample);
 
-/* The weight of CPU samples, of which the mean is taken by weight: a sum of CPU time is as precise
- * as if all its samples had this one. 0 without samples. */
+/* Returns the mean weight of CPU samples, itself weighted: a sum of CPU time is as precise as if
+ * all its samples had this weight. 0 without samples. */
 double sample_stats_weight_ns(const struct sample_stats *stats);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The table of waits: what threads waited for. Where they did: report_own.c. */
+/* The table of waits by reason. For their places see report_own.c. */
 #include "report_waits.h"
 
 #include "report_build.h"
@@ -13,7 +13,7 @@
 
 /* ---- Awaits ---------------------------------------------------------------------------------- */
 
-/* The table of awaits: where tasks of asyncio were suspended, and what they awaited. */
+/* The table of awaits: places where tasks of asyncio were suspended, and the awaited operations. */
 
 enum { NAME, LOCATION, AWAITS, AWAIT_COUNT, AWAIT_TOTAL, AWAIT_MEAN, AWAIT_MAX };
 
@@ -98,7 +98,7 @@ static void fill_reason(const struct table *table, uint64_t index, struct table_
     row_count(row, MAX, of->wait.max_ns);
 }
 
-/* Waits for locks are those for queues, futures, ... where stacks say so. */
+/* Splits waits for locks into those for queues, futures, ... according to their stacks. */
 static void split_locks(const struct report *report, struct kind_row *rows)
 {
     const struct own_wait *waits;
@@ -129,7 +129,7 @@ static int longest_first(const void *left, const void *right)
     return (int)a->kind - (int)b->kind;
 }
 
-/* Those that came up, the longest first; then that for a CPU. Returns how many. */
+/* Finds the kinds that occurred, longest first, then the wait for a CPU. Returns their number. */
 static uint64_t find_kinds(const struct report *report, struct kind_row *rows)
 {
     const struct sample_stats *inside = &report->samples.inside;
@@ -163,7 +163,7 @@ int report_add_waits(struct report *report)
 
 /* ---- Blocks of event loops ------------------------------------------------------------------- */
 
-/* The table of what blocked event loops: functions that kept other tasks waiting. */
+/* The table of blocked event loops: functions that kept other tasks waiting. */
 
 enum { LOOP_NAME, LOOP_LOCATION, LOOP_COUNT, LOOP_TOTAL, LOOP_MEAN, LOOP_MAX, WAITING };
 

@@ -10,6 +10,6 @@ int report_add_waits(struct report *report);
 
 int report_add_awaits(struct report *report);
 
-int report_add_loops(struct report *report); /* what blocked event loops */
+int report_add_loops(struct report *report); /* functions that blocked event loops */
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What makers of tables (table.h) share: columns and cells. */
+/* Functions for makers of tables (table.h): columns and cells. */
 #include "table.h"
 
 #include "text.h"
@@ -59,7 +59,7 @@ char *row_room(struct table_row *row, size_t *ret_size)
     return row->texts + row->used;
 }
 
-/* The last byte is the end of any text that comes then. */
+/* The last byte is the terminator of all later texts. */
 static void take(struct table_row *row, unsigned column, size_t length)
 {
     row->cells[column] = (struct cell){.state = CELL_KNOWN, .text = row->texts + row->used};
@@ -68,7 +68,7 @@ static void take(struct table_row *row, unsigned column, size_t length)
         row->used = sizeof(row->texts) - 1;
 }
 
-/* The end of a text that had no more room; its new length. */
+/* Marks the end of a cut text; returns its new length. */
 static size_t mark_cut(char *text, size_t length)
 {
     static const char mark[] = "\u2026";
@@ -80,7 +80,7 @@ static size_t mark_cut(char *text, size_t length)
     return kept + size;
 }
 
-/* What fills its room is taken for cut: whoever made it does not say. */
+/* A text that fills its space counts as cut, as the caller does not say. */
 void row_take(struct table_row *row, unsigned column, size_t length)
 {
     size_t size;
