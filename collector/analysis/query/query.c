@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* See query.h. Thread-safety: none. */
+/* See query.h. */
 #include "query_functions.h"
 #include "query_report.h"
 #include "query_state.h"
@@ -27,7 +27,7 @@ const struct store_reader *query_reader(const struct query *query)
     return worst;
 }
 
-/* ---- What SQL may do ------------------------------------------------------------------------- */
+/* ---- Permissions ----------------------------------------------------------------------------- */
 
 static bool is_harmless_pragma(const char *name)
 {
@@ -64,7 +64,7 @@ static const char *action_name(int action)
     }
 }
 
-/* Reads, and nothing else. */
+/* Allows reading only. */
 static int authorize(void *context, int action, const char *first, const char *second,
                      const char *database, const char *inner)
 {
@@ -125,7 +125,7 @@ static void make_hint(struct query *query, const char *message)
                     sqlite3_libversion());
 }
 
-/* An SQLite status as -errno, with a text where the user's SQL is to blame. */
+/* Maps an SQLite status to -errno, with a text if the user's SQL is wrong. */
 static int explain(struct query *query, int status)
 {
     char *ends[] = {query->error, query->hint};
@@ -170,8 +170,8 @@ const char *query_hint(const struct query *query)
 
 enum { EXPLAIN_CODE = 1, EXPLAIN_CURSOR = 2 }; /* columns of EXPLAIN */
 
-/* Does the program of a statement ask rows of tables for their numbers, as OR of two conditions
- * does to tell whether it had a row already? Passes that read parts of a recording have none. */
+/* True if the program of a statement uses row numbers, as OR of two conditions does to skip rows it
+ * already has. Passes that read parts of a recording have no such numbers. */
 static bool asks_for_numbers(struct query *query, const char *sql, int size)
 {
     sqlite3_stmt *program = NULL;
@@ -194,7 +194,7 @@ static bool asks_for_numbers(struct query *query, const char *sql, int size)
     return asks;
 }
 
-/* *ret_statement NULL: there is nothing but blanks and comments. An SQLite status. */
+/* *ret_statement NULL: only blanks and comments are left. Returns an SQLite status. */
 static int prepare(struct query *query, const char **sql, sqlite3_stmt **ret_statement)
 {
     const char *begin = *sql, *end = begin;
@@ -301,7 +301,7 @@ int query_run(struct query *query, const char *sql, const struct query_sink *sin
 
 /* ---- The object ------------------------------------------------------------------------------ */
 
-/* What SQLite needs besides is small: sorts go on in temporary files, which have no names. */
+/* Limits SQLite's memory: its sorts spill to unnamed temporary files. */
 static int set_limits(struct query *query)
 {
     char text[96];
@@ -363,7 +363,7 @@ void query_close(struct query *query)
     sqlite3_close(query->db);
     query_report_destroy(query->report);
     for (size_t i = 0; i < query->places.count; i++) {
-        if (i > 0) /* the first one is the caller's */
+        if (i > 0) /* the first is the caller's */
             store_reader_close(query->places.items[i]->reader);
         free(query->places.items[i]);
     }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* SQL on a recording: tables of SQLite that read it while they are asked (`annot query`).
+/* SQL on a recording: virtual tables of SQLite that read the recording on demand (`annot query`).
  *
- * A table of events or samples is a pass (read/pass.h) that goes on as rows are wanted, so a query
- * takes the memory of its result, of what it sorts, and of a pass. What a query says of times,
- * threads and names is given to the pass where that pays. SQL can read and nothing else: no
- * statement changes anything, opens a file or loads code. Thread-safety: one thread per object. */
+ * A table of events or samples is a pass (read/pass.h) that advances as rows are requested, so a
+ * query takes the memory of its result, of its sorts, and of a pass. Conditions on times, threads
+ * and names are passed on to the pass where that reduces its work. SQL is read-only: no statement
+ * changes anything, opens a file or loads code. Thread-safety: one thread per object. */
 #ifndef ANNOT_QUERY_H
 #define ANNOT_QUERY_H
 
@@ -18,9 +18,9 @@
 
 struct query_column {
     const char *name; /* NULL ends a list */
-    const char *type; /* "INTEGER", "REAL", "TEXT"; "": of several */
+    const char *type; /* "INTEGER", "REAL", "TEXT"; "": various */
     const char *help;
-    uint8_t bound; /* what a condition on it is to the pass: query_state.h */
+    uint8_t bound; /* effect of a condition on the pass: query_state.h */
 };
 
 struct query_rows;
@@ -30,18 +30,18 @@ struct query_table {
     const char *help;
     const struct query_column *columns;
     const struct query_rows *rows; /* query_state.h */
-    unsigned kind;                 /* to these */
+    unsigned kind;                 /* selects one of the tables of `rows` */
     bool id_is_row;                /* the first column is the number of the row */
 };
 
-/* NULL ends the list. Of the tables of the report it has none: they are called "report_" and the
- * name that `annot report --json` has. */
+/* NULL ends the list. Does not contain the tables of the report: their names are "report_" followed
+ * by the name in `annot report --json`. */
 extern const struct query_table *const query_tables[];
 
-/* The same of their names, without "report_". */
+/* The names of the report's tables, without "report_"; NULL ends the list. */
 extern const char *const query_report_names[];
 
-/* What SQL can call beside SQLite's own functions; NULL ends the list. */
+/* Functions that annot adds to SQLite's own; NULL ends the list. */
 struct query_function {
     const char *usage, *help;
 };
@@ -54,13 +54,13 @@ struct query;
 
 struct query_options {
     const char *path;            /* of the recording */
-    struct store_reader *reader; /* of it, at its first event */
+    struct store_reader *reader; /* of the recording, at its first event */
     const struct pass_selection *selection;
-    const volatile sig_atomic_t *stop; /* becomes nonzero: the query ends with -EINTR */
-    uint64_t memory_bytes;             /* that SQLite may use */
+    const volatile sig_atomic_t *stop; /* nonzero ends the query with -EINTR */
+    uint64_t memory_bytes;             /* limit for SQLite */
 };
 
-/* What the options point to outlives it. 0, -ENOMEM; -ENOSYS: built without SQLite. */
+/* The options' pointees outlive it. 0, -ENOMEM; -ENOSYS: built without SQLite. */
 int query_open(const struct query_options *options, struct query **ret_query);
 void query_close(struct query *query);
 
@@ -70,7 +70,7 @@ struct query_cell {
     uint8_t type; /* enum query_cell_type */
     int64_t integer;
     double real;
-    const char *bytes; /* TEXT: UTF-8 unless SQL made it otherwise, and NUL behind it */
+    const char *bytes; /* TEXT: UTF-8 unless SQL produced other bytes, followed by NUL */
     size_t size;
 };
 
@@ -80,7 +80,7 @@ struct query_result {
     const struct query_cell *cells; /* of a row; NULL in `begin` */
 };
 
-/* Where results go, one after the other. A nonzero result ends the query, which returns it. */
+/* Receives the results in sequence. A nonzero result ends the query, which returns it. */
 struct query_sink {
     int (*begin)(void *context, const struct query_result *result);
     int (*row)(void *context, const struct query_result *result);
@@ -88,20 +88,20 @@ struct query_sink {
     void *context;
 };
 
-/* All statements of a text. 0; -errno of reading; -EINTR; -EINVAL: the SQL is wrong or asks for
- * what is not allowed, which query_error tells; what the sink returned. */
+/* Runs all statements of a text. 0; -errno of reading; -EINTR; -EINVAL: invalid or forbidden SQL,
+ * explained by query_error; or the sink's nonzero result. */
 int query_run(struct query *query, const char *sql, const struct query_sink *sink);
 
-/* One line, and what helps, or "". */
+/* One line, and a hint or "". */
 const char *query_error(const struct query *query);
 const char *query_hint(const struct query *query);
 
-/* The reader that saw the most damage. */
+/* Returns the reader that found most damage. */
 const struct store_reader *query_reader(const struct query *query);
 
-/* The columns of a table of the report, as SQL declares them; their help has the titles. Read once,
- * which reads all of the recording. -ENOENT: this recording's report has no such table. `columns`
- * are the query's. */
+/* The columns of a table of the report, as declared in SQL; their help has the titles. The first
+ * call reads the whole recording. -ENOENT: this recording's report has no such table. `columns` are
+ * owned by the query. */
 int query_report_columns(struct query *query, const char *name,
                          const struct query_column **ret_columns);
 

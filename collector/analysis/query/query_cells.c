@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Cells of rows, and how SQLite gets them. */
+/* Cells of rows, and their transfer to SQLite. */
 #include "query_cells.h"
 
 #include "query_state.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Cells of rows: made of what a trace knows, and given to SQLite. Thread-safety: one thread per
- * query. */
+/* Cells of rows: made from a trace, and passed to SQLite. Thread-safety: one thread per query. */
 #ifndef ANNOT_QUERY_CELLS_H
 #define ANNOT_QUERY_CELLS_H
 
@@ -13,7 +12,7 @@
 struct query;
 struct trace;
 
-/* Those whose texts stay where they are. */
+/* Cells with texts that outlive them. */
 static inline struct query_cell integer_cell(int64_t value)
 {
     return (struct query_cell){.type = QUERY_INTEGER, .integer = value};
@@ -28,20 +27,20 @@ struct query_cell string_cell(const struct trace *trace, uint32_t ordinal); /* 0
 struct query_cell constant_cell(const char *text);
 void put_cell(sqlite3_context *context, struct query_cell cell);
 
-/* Of a thread that something is of. */
+/* The owner of an event or sample, by its thread. */
 enum owner_part { OWNER_PROCESS, OWNER_THREAD, OWNER_PID, OWNER_TID };
 
 struct query_cell owner_cell(const struct trace *trace, uint32_t thread, enum owner_part part);
 
-/* Texts of the trace stay where they are. */
+/* Texts of the trace are not copied. */
 void put_string(sqlite3_context *context, const struct trace *trace, uint32_t ordinal);
 void put_constant(sqlite3_context *context, const char *text);
 void put_copy(sqlite3_context *context, const char *text, size_t size);
 
-/* The text in query->text. */
+/* Copies the text in query->text. */
 void put_made(sqlite3_context *context, const struct query *query);
 
-/* Times from the recording's begin on. */
+/* Times are relative to the recording's begin. */
 void put_time(sqlite3_context *context, const struct query *query, int64_t time_ns);
 
 #endif

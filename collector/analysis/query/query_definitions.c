@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The tables of what a recording knows beside its events and samples: a row for each definition.
- * Thread-safety: none. */
+/* The tables of a recording's definitions, one row each. Thread-safety: none. */
 #include "query_cells.h"
 #include "query_frames.h"
 #include "query_report.h"
@@ -470,7 +469,7 @@ static put_row *const put_of[] = {
     [TABLE_FRAMES] = put_frame_of,     [TABLE_STACKS] = put_stack,
 };
 
-/* Of frames and stacks with number 0, which is none. */
+/* Frames and stacks include number 0, which is unused. */
 static uint32_t rows_of(const struct query *query, unsigned kind)
 {
     const struct trace *trace = query->trace;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The tables of events: ranges, marks, counters, flows, losses. Each is a pass that goes on when
- * its rows were taken; a step of it makes the next ones. Thread-safety: none. */
+/* The tables of events: ranges, marks, counters, flows, losses. Each is a pass that makes the next
+ * rows step by step, after the previous ones were taken. Thread-safety: none. */
 
 #include "call_label.h"
 #include "event.h"
@@ -20,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The first ones are the same for all. */
+/* Leading columns, the same in all tables but losses. */
 enum {
     AT_NAME = 0,
     AT_DOMAIN,
@@ -94,7 +94,7 @@ enum {
 
 enum event_table { TABLE_RANGES, TABLE_MARKS, TABLE_COUNTERS, TABLE_FLOWS, TABLE_LOSSES };
 
-/* A range around another, for its path. */
+/* An outer range, for the path. */
 struct around {
     uint32_t name, scope;
 };
@@ -105,7 +105,7 @@ struct event_row {
     struct off_share off;
     size_t first_arg, first_around;
     uint32_t arg_count, depth, end_thread;
-    uint32_t path, stack; /* of a launch */
+    uint32_t path, stack; /* of the launch */
     uint16_t flags;
     uint8_t lane;
 };
@@ -114,9 +114,9 @@ struct event_scan {
     struct query_scan scan; /* first */
     unsigned kind;          /* enum event_table */
     bool keeps_args, keeps_path, keeps_shares;
-    const struct wide_key *group; /* that the present row is of, while they are in order */
+    const struct wide_key *group; /* of the current row, if sorted */
     char *name;                   /* owned; NULL: any */
-    VEC(uint8_t) names;           /* by string: whether it is that one */
+    VEC(uint8_t) names;           /* by string: NAME_UNKNOWN, NAME_MEANT, NAME_OTHER */
     VEC(struct event_row) rows;
     VEC(struct arg) args;
     VEC(struct around) around;
@@ -127,7 +127,7 @@ static struct query_cell query_event_cell(const struct trace *trace, const struc
 
 /* ---- Cells ----------------------------------------------------------------------------------- */
 
-/* The cells of the tables of events. Thread-safety: none. */
+/* The cells of the tables of events. */
 
 static void put_value(sqlite3_context *context, const struct trace *trace, uint8_t kind,
                       union value value)
@@ -136,7 +136,7 @@ static void put_value(sqlite3_context *context, const struct trace *trace, uint8
     case VALUE_INT64:
         put_integer(context, value.int64);
         break;
-    case VALUE_UINT64: /* SQLite has no larger integers */
+    case VALUE_UINT64: /* SQLite's integers are signed */
         if (value.uint64 <= INT64_MAX)
             put_integer(context, (int64_t)value.uint64);
         else
@@ -270,7 +270,7 @@ static void put_off(const struct event_scan *scan, const struct event_row *row, 
                     (int64_t)(column == RANGE_READY ? row->off.runnable_ns : row->off.blocked_ns));
 }
 
-/* What ranges and marks have. */
+/* Columns common to ranges and marks. */
 static void put_attribute(const struct event_scan *scan, const struct event_row *row,
                           unsigned column, sqlite3_context *context)
 {
@@ -294,7 +294,7 @@ static void put_attribute(const struct event_scan *scan, const struct event_row 
     }
 }
 
-/* Of what lies on queues. */
+/* Columns for ranges on queues. */
 static void put_launch(const struct event_scan *scan, const struct event_row *row, unsigned column,
                        sqlite3_context *context)
 {
@@ -441,7 +441,7 @@ static void put_loss(const struct event_scan *scan, const struct event_row *row,
         put_value(context, scan->scan.trace, VALUE_UINT64, event->value);
 }
 
-/* Of the columns that all tables but losses have, and of what else a group has. */
+/* Columns common to all tables but losses, and the other columns of a group. */
 static struct query_cell query_event_cell(const struct trace *trace, const struct event *event,
                                           uint8_t lane, unsigned column)
 {
@@ -471,7 +471,7 @@ static struct query_cell query_event_cell(const struct trace *trace, const struc
 typedef void put_event(const struct event_scan *scan, const struct event_row *row, unsigned column,
                        sqlite3_context *context);
 
-/* A cell of the present row. */
+/* Puts a cell of the current row. */
 static void query_put_event(const struct query_cursor *cursor, unsigned column,
                             sqlite3_context *context)
 {
@@ -628,7 +628,7 @@ static bool is_meant(struct event_scan *scan, uint32_t name)
 {
     while (scan->names.count <= name)
         if (vec_push(&scan->names, NAME_UNKNOWN) != 0)
-            return true; /* SQLite looks again */
+            return true; /* SQLite checks again */
     uint8_t *known = &scan->names.items[name];
     if (*known == NAME_UNKNOWN)
         *known = strcmp(trace_string(scan->scan.trace, name)->bytes, scan->name) == 0 ? NAME_MEANT
@@ -684,10 +684,10 @@ static int keep(struct event_scan *scan, const struct item *item)
     return error;
 }
 
-/* ---- In order -------------------------------------------------------------------------------- */
+/* ---- Sorting --------------------------------------------------------------------------------- */
 
-/* What is sorted of a range; those behind `flags` only if they are asked for. What is the same for
- * many ranges is in their group. */
+/* The sorted bytes of a range; members from `flags` on only if requested. Common values of many
+ * ranges are in their group. */
 struct sorted_range {
     int64_t begin_ns, end_ns;
     uint32_t depth;
@@ -747,7 +747,7 @@ static uint8_t lane_of_group(const struct wide_key *group)
     return (uint8_t)(group->words[1] >> 32);
 }
 
-/* Rows of a group come one after the other: what it says is written once. */
+/* Rows of a group are consecutive, so its values are written once. */
 static int make_row(struct query_scan *base, const struct wide_key *group, const void *bytes)
 {
     struct event_scan *scan = (struct event_scan *)base;
@@ -836,7 +836,7 @@ static int filter(struct query_cursor *cursor, const struct query_bounds *bounds
     scan->names.count = 0;
     if ((bounds->given & BIT_NAME) && !scan->name)
         return -ENOMEM;
-    if (scan->kind != TABLE_RANGES && (own.given & BIT_UNTIL)) { /* instants end at once */
+    if (scan->kind != TABLE_RANGES && (own.given & BIT_UNTIL)) { /* instants end at their begin */
         own.given |= BIT_ENDED;
         own.ended_ns = own.until_ns;
     }

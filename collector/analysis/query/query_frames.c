@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Frames in tables, whose code they are, and the frames of a stack, one a row. Thread-safety: none.
- */
+/* Frames in tables, the owners of their code, and the frames of a stack, one a row. */
 #include "query_frames.h"
 
 #include "query_cells.h"
@@ -110,8 +109,8 @@ const struct query_table query_stack_frames = {
     false};
 
 struct stack_scan {
-    uint32_t stack, last; /* present one; the last that is wanted */
-    uint32_t node;        /* of the frame; 0: the stack has no more */
+    uint32_t stack, last; /* current stack; last wanted stack */
+    uint32_t node;        /* of the frame; 0: end of the stack */
     uint32_t depth, inside;
 };
 

@@ -10,7 +10,7 @@
 
 struct query;
 
-/* What a frame is, for the tables that show frames. */
+/* Columns of the tables that show frames. */
 enum frame_part {
     FRAME_FUNCTION,
     FRAME_FILE,
@@ -21,13 +21,13 @@ enum frame_part {
     FRAME_FIRST_LINE,
 };
 
-/* NULL of frame 0. */
+/* NULL for frame 0. */
 struct query_cell frame_cell(struct query *query, uint32_t frame, enum frame_part part);
 
-/* Whose a label is (enum code_owner), looked up once for each. */
+/* Returns the owner of a label (enum code_owner), cached. */
 unsigned query_owner_of(struct query *query, uint32_t label);
 
-/* The innermost frame of a stack that is of own code, 0: there is none. */
+/* Returns the innermost frame of own code in a stack, 0: not found. */
 uint32_t query_own_frame(struct query *query, uint32_t stack);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What SQL can call beside SQLite's own functions. Thread-safety: none. */
+/* The functions that annot adds to SQLite's own. */
 #include "query_functions.h"
 
 #include "query_state.h"
@@ -25,7 +25,7 @@ const struct query_function query_functions[] = {
 enum { QUANTILE_BYTES = 1 << 20 };
 
 struct quantile {
-    struct histogram_pool *pool; /* NULL: nothing was added */
+    struct histogram_pool *pool; /* NULL: no values */
     struct histogram values;
     double part;
 };
@@ -65,7 +65,7 @@ static void finish(sqlite3_context *context)
 
 /* ---- Paths ----------------------------------------------------------------------------------- */
 
-/* Names may have slashes: any part of the path that lies between two is looked at. */
+/* Names may contain slashes: tries all parts of the path between two slashes. */
 static bool begins_with_name(char *begin, const char *name)
 {
     for (char *end = strchr(begin, '/'); end; end = strchr(end + 1, '/')) {

@@ -5,7 +5,7 @@
 
 #include <sqlite3.h>
 
-/* An SQLite status. */
+/* Returns an SQLite status. */
 int query_register_functions(sqlite3 *db);
 
 #endif

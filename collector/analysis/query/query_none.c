@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* In place of all of this folder where annot is built without SQLite: there are no queries, which
- * query_open says. Thread-safety: pure functions. */
+/* Replaces this folder if annot is built without SQLite: query_open returns -ENOSYS. Thread-safety:
+ * pure functions. */
 #include "query.h"
 
 #include <errno.h>

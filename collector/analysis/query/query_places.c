@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Places in the recording, one a scan: readers are made when they are needed, and used again. */
+/* Readers of the recording, one a scan: made on demand, and reused. */
 #include "query_places.h"
 
 #include "query_state.h"
@@ -8,7 +8,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* The first reader, at its first event again, or another one. -errno. */
+/* Makes a place: opens the recording with samples, or another reader on the options' trace.
+ * -errno. */
 static int make_place(struct query *query, bool samples, struct query_place **ret_place)
 {
     struct query_place *place = calloc(1, sizeof(*place));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Places in the recording from which scans read. Thread-safety: one thread per query. */
+/* Readers of the recording for scans. Thread-safety: one thread per query. */
 #ifndef ANNOT_QUERY_PLACES_H
 #define ANNOT_QUERY_PLACES_H
 
@@ -10,7 +10,7 @@
 struct query;
 struct query_place;
 
-/* A place at the first event, for a scan; one with samples if they are wanted. NULL: read_error. */
+/* Returns a reader at the first event, with samples if wanted. NULL: read_error. */
 struct query_place *query_take_place(struct query *query, bool samples);
 void query_give_place(struct query_place *place);
 

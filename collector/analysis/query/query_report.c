@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The tables of `annot report` as tables of SQL. The report is made when the first of them is asked
- * for, and kept. Thread-safety: none. */
+/* The tables of `annot report` as tables of SQL. The report is made on first use, and kept. */
 #include "query_report.h"
 
 #include "query_cells.h"
@@ -58,7 +57,7 @@ const char *const query_report_names[] = {
     NULL,
 };
 
-/* Before those of the report. */
+/* Columns before those of the report. */
 enum { COLUMN_REST, COLUMN_PART, COLUMNS_BEFORE };
 
 struct query_report {
@@ -150,7 +149,7 @@ void query_report_destroy(struct query_report *made)
     free(made);
 }
 
-/* UINT_MAX: there is none. */
+/* UINT_MAX: not found. */
 static unsigned find(const struct query_report *made, const char *name)
 {
     for (unsigned i = 0; i < report_table_count(made->report); i++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The tables of samples: all of them, and those that are waits. Thread-safety: none. */
+/* The tables of samples: all samples, and only the waits. */
 #include "query_samples.h"
 
 #include "query_cells.h"
@@ -23,7 +23,7 @@ enum sample_table { TABLE_SAMPLES, TABLE_WAITS };
 
 /* ---- Columns --------------------------------------------------------------------------------- */
 
-/* Those behind SAMPLE_ONLY are not in the table of waits. */
+/* The table of waits lacks the columns from SAMPLE_ONLY on. */
 enum {
     SAMPLE_PROCESS,
     SAMPLE_THREAD,
@@ -131,7 +131,7 @@ const struct query_table query_waits = {
 
 /* ---- A scan ---------------------------------------------------------------------------------- */
 
-/* What values of samples say; made if it is asked for. */
+/* Times from the values of a sample; only computed if requested. */
 struct sample_times {
     int64_t cpu_ns, ready_ns, waiting_ns;
 };
@@ -149,7 +149,7 @@ struct sample_scan {
     VEC(struct sample_row) rows;
 };
 
-/* What is sorted of a sample; its times only if they are asked for. The rest is in its group. */
+/* The sorted bytes of a sample; its times only if requested. The rest is in its group. */
 struct sorted_sample {
     int64_t time_ns, end_ns;
     struct sample_times times;
@@ -261,7 +261,7 @@ static struct query_cell stack_cell(const struct query_scan *scan, uint32_t stac
     return frame_cell(query, frame, (enum frame_part)(FRAME_FUNCTION + part));
 }
 
-/* The columns that rows can be sorted by. */
+/* The columns by which rows can be sorted. */
 static struct query_cell plain_cell(const struct query_scan *scan, const struct sample *sample,
                                     unsigned column)
 {

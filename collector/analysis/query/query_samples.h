@@ -10,7 +10,7 @@
 struct query;
 struct trace;
 
-/* "job/load", of a path of the scan's trace; NULL: none. */
+/* Writes "job/load" for a path of the scan's trace; NULL without a path. */
 void query_put_path(struct query *query, const struct trace *trace, uint32_t path,
                     sqlite3_context *context);
 

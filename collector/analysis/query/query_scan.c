@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Scans of a pass: it goes on when its rows were taken, and the rows may be sorted first.
- * Thread-safety: none. */
+/* Scans of a pass: it advances after its rows were taken, and the rows may be sorted first. */
 #include "query_scan.h"
 
 #include "query_places.h"
@@ -10,7 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* ---- What the pass is asked for -------------------------------------------------------------- */
+/* ---- Selection of the pass ------------------------------------------------------------------- */
 
 static bool wants_thread(void *context, uint32_t thread)
 {
@@ -29,8 +28,8 @@ int64_t query_time_plus(int64_t a, int64_t b)
     return __builtin_add_overflow(a, b, &sum) ? (b > 0 ? INT64_MAX : INT64_MIN) : sum;
 }
 
-/* What the pass is asked for is a little more, so that what it cuts off at these times is not
- * meant: SQLite looks at the rows again. A range that begins before the time has another begin
+/* Selects a slightly larger time, so that rows that the pass cuts at its edges are outside of the
+ * conditions: SQLite checks the rows again. A range that begins before the time gets a cut begin
  * there. */
 static void select_times(struct pass_selection *selection, const struct query_bounds *bounds,
                          int64_t begin_ns)
@@ -65,7 +64,7 @@ static void select_rows(struct query_scan *scan, const struct query_bounds *boun
 
 /* ---- Order ----------------------------------------------------------------------------------- */
 
-/* As SQLite has it: NULL, numbers, texts by their bytes. */
+/* SQLite's order: NULL, numbers, texts by their bytes. */
 static int compare_cells(const struct query_cell *a, const struct query_cell *b)
 {
     if (a->type != b->type || a->type == QUERY_NULL)
@@ -151,7 +150,7 @@ int query_scan_begin(struct query_cursor *cursor, const struct query_bounds *bou
     return scan->pass ? 0 : -ENOMEM;
 }
 
-/* Until there are rows, if they are wanted one by one. 1: there may be more, 0, -errno. */
+/* Advances the pass, if unsorted until it makes rows. 1: may have more, 0: end, -errno. */
 static int go_on(struct query_scan *scan)
 {
     const volatile sig_atomic_t *stop = scan->cursor->query->options.stop;

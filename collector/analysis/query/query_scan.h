@@ -21,8 +21,9 @@ struct query_place;
 struct query_sort;
 struct trace;
 
-/* What the tables of events and of samples share. A step of the pass makes rows, which are told
- * before the next step. In an order, all rows are sorted first, and made anew one by one. */
+/* The common state of scans of events and samples. A step of the pass makes rows, which are
+ * returned before the next step. With an order, all rows are sorted first, and made again one by
+ * one. */
 struct query_scan {
     struct query_cursor *cursor;
     struct query_place *place;
@@ -31,34 +32,34 @@ struct query_scan {
     struct pass_selection selection;
     const struct pass_selection *chosen; /* by the command's options */
     bool has_process, has_thread;
-    int64_t process, thread; /* of a condition */
-    int64_t until_ns;        /* no sample that begins later is meant */
-    size_t at;               /* of the present row */
+    int64_t process, thread; /* from conditions */
+    int64_t until_ns;        /* samples that begin later are not wanted */
+    size_t at;               /* index of the current row */
     unsigned order_count;
     struct query_order order[ORDER_MAX];
-    struct query_sort *sort; /* NULL: as they come */
+    struct query_sort *sort; /* NULL: unsorted */
     bool sorted;
     const struct query_scan_rows *rows;
 };
 
 struct query_scan_rows {
-    size_t (*count)(const struct query_scan *scan); /* that the last steps made */
-    void (*forget)(struct query_scan *scan);        /* these */
-    /* Makes the one row that a group and what was sorted are of. 0, -ENOMEM. */
+    size_t (*count)(const struct query_scan *scan); /* rows made by the latest steps */
+    void (*forget)(struct query_scan *scan);        /* drops these rows */
+    /* Makes one row from a group and the sorted bytes. 0, -ENOMEM. */
     int (*make)(struct query_scan *scan, const struct wide_key *group, const void *row);
-    /* A cell that all rows of a group have. */
+    /* Returns a cell that is the same for all rows of a group. */
     struct query_cell (*cell)(struct query_scan *scan, const struct wide_key *group,
                               unsigned column);
 };
 
-/* `scan` is the first member of the cursor's state. `row_size`: of what is sorted. The sink's
- * context is the state. 0 or -errno. */
+/* `scan` is the first member of the cursor's state, which is the sink's context. `row_size`: size
+ * of the sorted bytes. 0 or -errno. */
 int query_scan_begin(struct query_cursor *cursor, const struct query_bounds *bounds,
                      const struct query_scan_rows *rows, const struct sink *sink, size_t row_size);
 int query_scan_next(struct query_cursor *cursor);
 void query_scan_end(struct query_scan *scan);
 
-/* A sum of foreign times. */
+/* Adds untrusted times, saturating. */
 int64_t query_time_plus(int64_t a, int64_t b);
 
 #endif

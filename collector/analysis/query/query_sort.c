@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* See query_sort.h. Thread-safety: none. */
+/* See query_sort.h. */
 #include "query_sort.h"
 
 #include "file_io.h"
@@ -12,27 +12,27 @@
 
 enum { READ_SIZE = 64 << 10 };
 
-/* Rows in a file, in order. */
+/* Sorted rows in the file. */
 struct run {
     uint64_t offset, end;
-    uint8_t *rows; /* owned: those at `offset`; NULL: not read yet */
+    uint8_t *rows; /* owned: the rows at `offset`; NULL: not read yet */
     size_t at, count;
 };
 
 struct query_sort {
     struct query_sort_options options;
     size_t slot_size, capacity; /* a slot: the group's number and the row */
-    uint8_t *slots, *sorted;    /* owned; as they came, and in order */
-    size_t count, at;           /* of slots; of the next one to be told */
+    uint8_t *slots, *sorted;    /* owned; in order of arrival, and sorted */
+    size_t count, at;           /* number of slots; index of the next one to return */
     struct wide_map numbers;    /* of groups */
     VEC(struct wide_key) groups;
-    VEC(uint32_t) order, ranks; /* groups in order; by group its place in that */
+    VEC(uint32_t) order, ranks; /* sorted groups; rank by group */
     VEC(size_t) places;         /* by rank */
     VEC(struct run) runs;
-    size_t run_at; /* among runs, while one rank is told */
-    uint32_t rank; /* that is told */
+    size_t run_at; /* index of the run, while one rank is returned */
+    uint32_t rank; /* the rank being returned */
     uint64_t file_size;
-    int fd; /* -1: none */
+    int fd; /* -1: not open */
     bool file_failed;
 };
 
@@ -95,7 +95,7 @@ static int compare_groups(const void *a, const void *b, void *context)
     return order ? order : x < y ? -1 : x > y;
 }
 
-/* The first `old` of `order` are in order, and so are the others. */
+/* Merges the first `old` entries of `order` with the others; both parts are sorted. */
 static int merge_orders(struct query_sort *sort, size_t old)
 {
     uint32_t *order = sort->order.items;
@@ -115,8 +115,8 @@ static int merge_orders(struct query_sort *sort, size_t old)
     return 0;
 }
 
-/* Ranks of all groups so far. Groups that come later go between these, so runs that were made
- * before stay in order. */
+/* Ranks all groups so far. Later groups are inserted between these, so earlier runs remain
+ * sorted. */
 static int rank_groups(struct query_sort *sort)
 {
     size_t count = sort->groups.count, old = sort->order.count;
@@ -136,7 +136,7 @@ static int rank_groups(struct query_sort *sort)
     return 0;
 }
 
-/* From `slots` to `sorted`. */
+/* Sorts `slots` into `sorted`. */
 static int put_in_order(struct query_sort *sort)
 {
     int error = rank_groups(sort);
@@ -182,7 +182,7 @@ static int write_run(struct query_sort *sort)
     return 0;
 }
 
-/* 1: `run` has a row; 0: no more; -errno. */
+/* 1: `run` has a row; 0: end; -errno. */
 static int look_at_run(struct query_sort *sort, struct run *run)
 {
     size_t many = READ_SIZE / sort->slot_size + 1, size = many * sort->slot_size;
@@ -214,7 +214,7 @@ static uint32_t rank_at(const struct query_sort *sort, const struct run *run)
     return sort->ranks.items[group_of(run->rows + run->at * sort->slot_size)];
 }
 
-/* The least rank that a run is at: 1; 0: there is none; -errno. */
+/* Finds the least rank at the head of a run: 1; 0: all runs ended; -errno. */
 static int next_rank(struct query_sort *sort)
 {
     int found = 0;
@@ -232,7 +232,7 @@ static int next_rank(struct query_sort *sort)
     return found;
 }
 
-/* The next slot of the files: 1, 0, -errno. */
+/* Returns the next slot of the file: 1, 0, -errno. */
 static int next_of_runs(struct query_sort *sort, const uint8_t **ret_slot)
 {
     for (;;) {

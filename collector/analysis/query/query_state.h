@@ -13,18 +13,18 @@
 
 /* ---- Conditions ------------------------------------------------------------------------------ */
 
-/* What a column is to the pass, if a query compares it with something that is known. */
+/* The effect on the pass of comparing a column with a known value. */
 enum query_bound {
     BOUND_NONE = 0,
     BOUND_ID,      /* = */
-    BOUND_BEGIN,   /* >=, <= : when it begins */
-    BOUND_END,     /* <= : when it ends */
+    BOUND_BEGIN,   /* >=, <= : its begin */
+    BOUND_END,     /* <= : its end */
     BOUND_THREAD,  /* = */
     BOUND_PROCESS, /* = */
     BOUND_NAME,    /* = */
 };
 
-/* Which conditions a scan was given. They are hints: SQLite looks at all rows again. */
+/* The conditions passed to a scan. They are hints: SQLite checks all rows again. */
 enum bound_bit {
     BIT_ID = 1 << 0,
     BIT_FROM = 1 << 1,  /* begins then or later */
@@ -38,7 +38,7 @@ enum bound_bit {
 
 enum { ORDER_MAX = 8 };
 
-/* A term of GROUP BY or ORDER BY: the rows come in that order. */
+/* A term of GROUP BY or ORDER BY by which rows are sorted. */
 struct query_order {
     uint8_t column;
     bool down;
@@ -46,10 +46,10 @@ struct query_order {
 
 struct query_bounds {
     unsigned given;   /* enum bound_bit */
-    bool nothing;     /* no row can be meant */
-    uint64_t columns; /* that are asked for, a bit each */
+    bool nothing;     /* no row can match */
+    uint64_t columns; /* requested columns, a bit each */
     int64_t id, thread, process;
-    int64_t from_ns, until_ns, ended_ns; /* after the recording began */
+    int64_t from_ns, until_ns, ended_ns; /* relative to the recording's begin */
     const char *name;
     unsigned order_count; /* 0: in any order */
     struct query_order order[ORDER_MAX];
@@ -59,16 +59,16 @@ struct query_bounds {
 
 struct query_cursor;
 
-/* How a kind of tables is read. */
+/* Operations of a kind of tables. */
 struct query_rows {
     size_t state_size;                                         /* zeroed memory for `state` */
-    double (*count)(const struct query *query, unsigned kind); /* about how many rows */
-    /* Begins anew: 0 or -errno. `bounds` are valid during the call, but for their name. */
+    double (*count)(const struct query *query, unsigned kind); /* estimated number of rows */
+    /* Restarts the scan: 0 or -errno. `bounds` are valid during the call, except their name. */
     int (*filter)(struct query_cursor *cursor, const struct query_bounds *bounds);
-    int (*next)(struct query_cursor *cursor); /* 1: there is a row; 0, -errno */
+    int (*next)(struct query_cursor *cursor); /* 1: row available; 0: end; -errno */
     void (*put)(const struct query_cursor *cursor, unsigned column, sqlite3_context *context);
-    int64_t (*number)(const struct query_cursor *cursor); /* of the row, the same in any scan */
-    /* Can rows with these columns come in the order of those, a bit each? NULL: never. */
+    int64_t (*number)(const struct query_cursor *cursor); /* row number, the same in any scan */
+    /* True if rows with these columns can be sorted by `order`, a bit each. NULL: never. */
     bool (*can_sort)(unsigned kind, uint64_t order, uint64_t columns);
     void (*close)(struct query_cursor *cursor);
 };
@@ -87,27 +87,27 @@ struct query_cursor {
 
 /* ---- The query ------------------------------------------------------------------------------- */
 
-/* A place in the recording. */
+/* A reader of the recording for one scan. */
 struct query_place {
     struct store_reader *reader;
-    bool whole; /* with samples, and a trace of its own */
+    bool whole; /* with samples, and a separate trace */
     bool busy;
 };
 
 struct query {
     struct query_options options;
     const struct trace *trace;
-    int64_t begin_ns; /* the time that outputs call zero */
+    int64_t begin_ns; /* time zero of the outputs */
     sqlite3 *db;
-    VEC(struct query_place *) places; /* the first is that of the options */
-    struct out_stream *text;          /* where texts are made */
-    VEC(uint8_t) owners;              /* by label: 1 + enum code_owner; 0: not looked at */
-    struct query_report *report;      /* made when it is asked for */
-    bool plain;         /* rows are asked for their numbers, so all scans are of all rows */
-    bool file_failed;   /* that error is of a temporary file */
-    bool declares;      /* SQLite reads what a table of ours is */
-    const char *denied; /* what SQL wanted to do */
-    int read_error;     /* -errno of reading */
+    VEC(struct query_place *) places; /* the first is the options' reader */
+    struct out_stream *text;          /* buffer for generated texts */
+    VEC(uint8_t) owners;              /* by label: 1 + enum code_owner; 0: unknown yet */
+    struct query_report *report;      /* made on demand */
+    bool plain;                       /* row numbers are used, so all scans must be complete */
+    bool file_failed;                 /* the last error is of a temporary file */
+    bool declares;                    /* SQLite is reading the declaration of a table */
+    const char *denied;               /* the forbidden action */
+    int read_error;                   /* -errno of reading */
     char error[512], hint[256];
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Tables as SQLite sees them: modules whose cursors go through the rows, and what conditions of a
- * query are passed on to these. Thread-safety: none. */
+/* Tables as modules of SQLite: cursors over the rows, and the conditions of a query that are passed
+ * on to the scans. */
 #include "query_tables.h"
 
 #include "query_report.h"
@@ -34,14 +34,14 @@ const struct query_table *const query_tables[] = {&query_recording,
                                                   &query_facts,
                                                   NULL};
 
-/* A table that is connected. */
+/* A connected table. */
 struct query_vtab {
     sqlite3_vtab base; /* first */
     struct query *query;
-    struct query_table table; /* of the report: its columns are known by now */
+    struct query_table table; /* for the report: with its columns known */
 };
 
-/* What a module is of. */
+/* The context of a module. */
 struct module_of {
     struct query *query;
     struct query_table table;
@@ -115,7 +115,7 @@ static unsigned bit_of_time(uint8_t bound, unsigned char is)
     return most ? BIT_ENDED : 0;
 }
 
-/* What a condition is good for: an enum bound_bit, or 0. */
+/* Returns the enum bound_bit of a condition, or 0. */
 static unsigned bit_of(const struct query_table *table, sqlite3_index_info *info, int index)
 {
     const struct sqlite3_index_constraint *constraint = &info->aConstraint[index];
@@ -128,7 +128,7 @@ static unsigned bit_of(const struct query_table *table, sqlite3_index_info *info
         return 0;
 #if SQLITE_VERSION_NUMBER >= 3038000
     if (bound != BOUND_ID && sqlite3_vtab_in(info, index, -1))
-        return 0; /* one scan for all of a list */
+        return 0; /* one scan for a whole IN list */
 #endif
     bool exact = strcmp(sqlite3_vtab_collation(info, index), "BINARY") == 0;
     return bound == BOUND_ID        ? BIT_ID
@@ -138,7 +138,7 @@ static unsigned bit_of(const struct query_table *table, sqlite3_index_info *info
                                     : 0;
 }
 
-/* Can the rows come in the order that GROUP BY, ORDER BY or DISTINCT asks for? */
+/* True if the rows can be sorted for GROUP BY, ORDER BY or DISTINCT. */
 static bool takes_order(const struct query_vtab *vtab, const sqlite3_index_info *info)
 {
     const struct query_table *table = &vtab->table;
@@ -152,8 +152,8 @@ static bool takes_order(const struct query_vtab *vtab, const sqlite3_index_info 
            table->rows->can_sort(table->kind, columns, info->colUsed);
 }
 
-/* For read_columns: those that are asked for, and the terms of the order, each as twice its column,
- * and 1 more if it goes down. */
+/* Encodes for read_columns the requested columns and the terms of the order, each as twice its
+ * column, plus 1 if descending. */
 static char *describe_columns(const sqlite3_index_info *info, bool ordered)
 {
     char *text = sqlite3_mprintf("%llx", (unsigned long long)info->colUsed);
@@ -174,8 +174,8 @@ static void read_columns(struct query_bounds *bounds, const char *text)
     }
 }
 
-/* About what a scan costs, as part of one of all rows: a pass that begins late reads less, and one
- * that leaves out names and threads makes fewer rows. */
+/* Estimates the cost of a scan, as part of one of all rows: a pass that begins late reads less, and
+ * one that filters names and threads makes fewer rows. */
 static void set_costs(const struct query_vtab *vtab, unsigned bits, sqlite3_index_info *info)
 {
     const struct query_table *table = &vtab->table;
@@ -200,8 +200,8 @@ static void set_costs(const struct query_vtab *vtab, unsigned bits, sqlite3_inde
     info->estimatedRows = (sqlite3_int64)rows;
 }
 
-/* Which conditions are passed on: their bits are idxNum, their values come in order of these; and
- * which columns are asked for. Each is given as a hint, so SQLite looks again. */
+/* Chooses the conditions to pass on: idxNum has their bits, their values follow in the order of
+ * these; idxStr has the requested columns. They are hints, so SQLite checks again. */
 static int choose(sqlite3_vtab *base, sqlite3_index_info *info)
 {
     const struct query_vtab *vtab = (const struct query_vtab *)base;
@@ -235,7 +235,7 @@ static int64_t whole(double value, bool up)
     return rounded >= 9.2e18 ? INT64_MAX : rounded <= -9.2e18 ? INT64_MIN : (int64_t)rounded;
 }
 
-/* A number for a time; false: it says nothing. */
+/* Converts a number to a time; false: not a number. */
 static bool take_time(sqlite3_value *value, bool up, int64_t *ret_ns)
 {
     int type = sqlite3_value_type(value);
@@ -317,7 +317,7 @@ static int close_cursor(sqlite3_vtab_cursor *base)
     return SQLITE_OK;
 }
 
-/* -errno of reading, for the user. */
+/* Stores -errno of reading for the user; returns the SQLite status. */
 static int fail(struct query_cursor *cursor, int error)
 {
     cursor->query->read_error = error;
@@ -367,7 +367,7 @@ static int put_number(sqlite3_vtab_cursor *base, sqlite3_int64 *ret_number)
     return SQLITE_OK;
 }
 
-/* Without xCreate there is one table, of the module's own name. */
+/* Without xCreate a module has a single table, of its own name. */
 static const sqlite3_module table_module = {
     .xConnect = connect_table,
     .xBestIndex = choose,
@@ -391,7 +391,7 @@ static int add_module(struct query *query, const char *name, const struct query_
     return sqlite3_create_module_v2(query->db, name, &table_module, module, free);
 }
 
-/* Tables of the report that nothing else is like: they are found by their own names, too. */
+/* Tables of the report without a similar table: they also have their short names. */
 static bool has_short_name(const char *name)
 {
     return strcmp(name, "calls") == 0 || strcmp(name, "call_edges") == 0 ||

@@ -5,7 +5,7 @@
 
 struct query;
 
-/* An SQLite status. */
+/* Returns an SQLite status. */
 int query_register_tables(struct query *query);
 
 #endif
