@@ -7,18 +7,18 @@
 #include "trace.h"
 
 enum frame_choice {
-    FRAMES_BRIEF =
-        0, /* a stack with Python functions: these, and above the innermost one the native function
-              that ran last; a worker: the frames above its bootstrap; without the import system,
-              which Python's tracebacks leave out too, and annot's own functions that call others */
+    FRAMES_BRIEF = 0,  /* with Python functions these, and above the innermost one the native
+                          function that ran last; of a worker the frames above its bootstrap;
+                          not the import system, which Python's tracebacks leave out too, nor
+                          annot's own functions that call others */
     FRAMES_PYTHON = 1, /* call_python_frames */
     FRAMES_ALL = 2,
-    FRAMES_OWNERS =
-        3, /* as FRAMES_BRIEF, for areas: the leaf has the colour (code_colour_of) of the innermost
-              code and the name of the function that Python called; keeps own native functions,
-              shows a recursive function once, drops the frames that start programs and workers */
-    FRAMES_CALLERS = 4, /* waits: as FRAMES_OWNERS without that leaf, as the way into the kernel is
-                           no information */
+    FRAMES_OWNERS = 3,  /* as FRAMES_BRIEF, for areas: the leaf has the colour (code_colour_of)
+                           of the innermost code and the name of the function that Python called;
+                           with own native functions, recursion shown once, without the frames
+                           that start programs and workers */
+    FRAMES_CALLERS = 4, /* waits: as FRAMES_OWNERS without that leaf, as the way into the kernel
+                           is no information */
 };
 
 struct chosen_frames {

@@ -318,8 +318,7 @@ static void add_role_name(const struct trace *trace, const struct roles *roles,
         trace_thread_label(trace, role->first, name, sizeof(name));
     else
         trace_process_label(trace, role->first, name, sizeof(name));
-    bool named =
-        strncmp(name, "thread ", strlen("thread ")) != 0; /* "thread 25782" is not a name */
+    bool named = strncmp(name, "thread ", strlen("thread ")) != 0; /* "thread 25782" is no name */
     text_format(text, " by %s%s", roles->of_threads && named ? "thread " : "", name);
 }
 
@@ -433,8 +432,7 @@ size_t headline_hottest(const struct trace *trace, const struct report_facts *fa
     char name[256], place[512], time[NUMBER_TEXT_SIZE], share[NUMBER_TEXT_SIZE];
     if (size > 0)
         buffer[0] = 0;
-    while (count > 0 &&
-           rows[0].label == 0) { /* the program's time outside of own functions has no line */
+    while (count > 0 && rows[0].label == 0) { /* time outside of own functions has no line */
         rows++;
         count--;
     }

@@ -36,10 +36,8 @@ struct report_options {
     bool sorted;            /* explicitly requested: applies to all tables with such a column */
     struct sample_weight weight; /* of functions */
     const char *value;           /* its name; NULL: CPU time */
-    const char
-        *range; /* name or pattern of ranges that functions and waits are limited to; or NULL */
-    const char
-        *callers; /* name or pattern of functions for the tables of callers; NULL: no such tables */
+    const char *range;   /* name or pattern of ranges that limits functions and waits; or NULL */
+    const char *callers; /* functions of that name or pattern, for callers; NULL: no such tables */
     uint64_t limit, functions; /* rows shown to readers; `functions` 0: no table of functions */
     bool all;                  /* each process has a separate row */
     bool lines;                /* makes the table "lines" and report_lines */

@@ -49,9 +49,8 @@ struct sample_stats {
     struct wait_share waits[WAIT_REASON_COUNT]; /* until runnable */
     struct wait_share runnable;                 /* runnable */
     uint64_t stretch_count;
-    uint64_t walk_count,
-        complete_count; /* CPU samples with a stack; with a complete one on both sides */
-    uint64_t ends[2][STACK_END_COUNT]; /* ends of walks: native, Python; unknown ends are 0 */
+    uint64_t walk_count, complete_count; /* CPU samples with a stack; complete on both sides */
+    uint64_t ends[2][STACK_END_COUNT];   /* ends of walks: native, Python; unknown ends are 0 */
 };
 
 /* The entry function of a Python thread. */

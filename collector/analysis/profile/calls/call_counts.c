@@ -235,8 +235,7 @@ static int open_at(struct calls *calls, struct call_lane *lane, uint32_t depth,
     int64_t path = function < 0 ? function : calls_path_of(calls, around, (uint32_t)function);
     if (path < 0)
         return (int)path;
-    open->path =
-        path ? (uint32_t)path : around; /* limit reached: callees count for the enclosing path */
+    open->path = path ? (uint32_t)path : around; /* limit: callees belong to the caller around */
     open->function = open->is_call ? (uint32_t)function : 0;
     return 0;
 }

@@ -79,8 +79,7 @@ static int by_begin(const void *left, const void *right)
 static size_t first_ending(const struct gpu_busy *busy, size_t begin, int64_t time_ns)
 {
     const struct gpu_interval *items = busy->items.items;
-    for (size_t left = busy->items.count - begin;
-         left > 0;) { /* branch-free, against mispredictions */
+    for (size_t left = busy->items.count - begin; left > 0;) { /* free of unpredictable branches */
         size_t half = left / 2;
         bool before = items[begin + half].end_ns < time_ns;
         begin = before ? begin + half + 1 : begin;

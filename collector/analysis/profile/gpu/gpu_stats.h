@@ -136,11 +136,10 @@ struct gpu_totals {
     uint64_t kernel_count, brief_kernel_count;
     struct gpu_moved pageable; /* copies from or to memory that is not pinned */
     uint64_t pageable_count;
-    uint64_t sync_count; /* waits of threads for GPUs, up to GPU_SYNCS_MAX */
-    uint64_t synced_count,
-        synced_ns; /* those after which all devices of the process were starved, and for how long */
-    uint64_t filled_ns;             /* closed gaps: idle times are too short by that */
-    uint64_t short_count, short_ns; /* ranges dropped as too short */
+    uint64_t sync_count;              /* waits of threads for GPUs, up to GPU_SYNCS_MAX */
+    uint64_t synced_count, synced_ns; /* those that left all devices of the process starved */
+    uint64_t filled_ns;               /* closed gaps: idle times are too short by that */
+    uint64_t short_count, short_ns;   /* ranges dropped as too short */
 };
 
 struct gpu_stats;

@@ -118,8 +118,7 @@ void gpu_places_fini(struct gpu_places *places);
 enum { GPU_RECENT_BITS = 10 };
 
 struct gpu_source {
-    uint32_t row,
-        what; /* `what`: 1 + index of a path, 0 outside of any; a stack; a label; a string */
+    uint32_t row, what; /* `what`: 1 + index of a path, 0: outside; a stack; a label; a string */
     uint64_t time_ns, count;
 };
 

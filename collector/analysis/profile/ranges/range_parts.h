@@ -67,10 +67,9 @@ struct range_piece {
 /* The open pushed ranges of a thread. */
 struct thread_path {
     range_nodes nodes;
-    VEC(struct range_piece) closed; /* since the last begin of a new range */
-    VEC(struct range_duration)
-    before;          /* earlier pieces of the open ranges, by depth; zeros: first piece */
-    int64_t last_ns; /* end of its last range */
+    VEC(struct range_piece) closed;    /* since the last begin of a new range */
+    VEC(struct range_duration) before; /* earlier pieces of open ranges, by depth; zeros: none */
+    int64_t last_ns;                   /* end of its last range */
     uint32_t process;
     bool known;
 };

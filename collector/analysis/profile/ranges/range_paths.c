@@ -90,8 +90,7 @@ static int start_branch(struct range_stats *stats, struct branch *branch, enum r
     branch->started = true;
     branch->owner = owner;
     branch->root = path_tree_child(&stats->tree, PATH_NONE, owner, kind);
-    branch->parent =
-        kind == RANGE_TRACK ? PATH_OTHER : branch->root; /* a track's path has its own root */
+    branch->parent = kind == RANGE_TRACK ? PATH_OTHER : branch->root; /* has its own root */
     return range_rows_follow(stats, kind, owner) ? 0 : -ENOMEM;
 }
 
