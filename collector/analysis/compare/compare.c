@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What recordings say, put into rows: each is read by a report, whose tables name the numbers. */
+/* Reads recordings into rows: each becomes a report, and its tables supply the numbers. */
 #include "compare.h"
 
 #include "compare_facts.h"
@@ -85,7 +85,7 @@ const char *compare_text(struct compare *compare, const char *text)
     return at < 0 ? NULL : strtab_get(&compare->texts, (size_t)at)->bytes;
 }
 
-/* Of a row: as many as its kind has metrics. */
+/* Returns the number of values of a row: one per metric and run. */
 static size_t number_count(const struct compare *compare, size_t kind)
 {
     unsigned count = 0;
@@ -130,7 +130,7 @@ int compare_add_number(struct compare *compare, const struct compare_number *num
 
 /* ---- Rows of tables -------------------------------------------------------------------------- */
 
-/* A table that is being read. */
+/* The table being read. */
 struct reading {
     struct compare *compare;
     const struct report *report;
@@ -140,7 +140,7 @@ struct reading {
     int keys[KEYS_MAX], place;
     int columns[METRICS_MAX];
     struct table_row *row;
-    char whole[TABLE_LABEL_SIZE]; /* the name of the last row that is no part of another */
+    char whole[TABLE_LABEL_SIZE]; /* name of the last row that is not a part of another */
 };
 
 static int column_of(const struct table *table, const char *name)
@@ -165,8 +165,9 @@ static double number_of(const struct reading *r, int column)
     return r->table->columns[column].type == COLUMN_VALUE ? cell->value : (double)cell->count;
 }
 
-/* A function is called "parse (/home/me/io.py:16)": its file, by its base name, as another checkout
- * of the same program lies in another folder, and its first line. Without a place: "" and 0. */
+/* Splits the label of a function, "parse (/home/me/io.py:16)": returns the base name of the file,
+ * as another checkout of the same program lies in another folder, and the first line. Without a
+ * place: "" and 0. */
 static const char *place_of(const char *function, char file[TABLE_LABEL_SIZE], int32_t *ret_line)
 {
     const char *open = strrchr(function, '('), *colon = open ? strrchr(open, ':') : NULL;
@@ -187,8 +188,8 @@ struct identity {
     char tail[KEYS_MAX * TABLE_LABEL_SIZE], key[KEYS_MAX * TABLE_LABEL_SIZE];
 };
 
-/* Lines without a text are called by where they are, a state of the program by itself, a part as
- * the whole. */
+/* Lines without a text are named by their place, a state of the program by itself, a part by the
+ * whole. */
 static const char *name_of(const struct reading *r)
 {
     if (r->row->role == ROW_PART && !text_of(r, r->keys[0])[0])
@@ -254,7 +255,7 @@ static int by_number(const void *left, const void *right)
     return a < b ? -1 : a > b;
 }
 
-/* Sorts them. Of an even number the lower one, as in reports. */
+/* Sorts the values. Returns the lower median, as in reports. */
 static double median_of(uint64_t *values, size_t count)
 {
     qsort(values, count, sizeof(*values), by_number);
@@ -262,8 +263,8 @@ static double median_of(uint64_t *values, size_t count)
     return (double)values[middle];
 }
 
-/* Durations that follow each other are alike, as what disturbs them lasts: the median of some of
- * them is one measurement. */
+/* Consecutive durations are correlated, as disturbances last: the median of a batch is one
+ * measurement. */
 static int keep_batches(const struct reading *r, struct compare_row *row, uint64_t *values,
                         size_t count)
 {
@@ -281,10 +282,10 @@ static int keep_batches(const struct reading *r, struct compare_row *row, uint64
     return 0;
 }
 
-/* Medians of durations: exactly, where the report has them to within 0.8 %; and without the time
- * that they had no processor. */
+/* Exact medians of durations, while the report's are within 0.8 %; and without time runnable but
+ * without a processor. */
 struct middles {
-    double each, undisturbed; /* NaN: not known */
+    double each, undisturbed; /* NaN: unknown */
 };
 
 static int find_middles(const struct reading *r, struct compare_row *row, uint64_t index,
@@ -308,8 +309,8 @@ static int find_middles(const struct reading *r, struct compare_row *row, uint64
     return rc;
 }
 
-/* Did its threads do nothing but run in it, or wait for a processor? And had it next to nothing
- * inside? Each time again, as long as it was so in all recordings. */
+/* Sets `bound` if its threads only ran in it or were ready, and `speed` if it contains almost no
+ * other ranges. Both have to hold in all recordings. */
 static void find_speed(const struct reading *r, struct compare_row *row)
 {
     double total = number_of(r, column_of(r->table, "total_ns"));
@@ -376,7 +377,7 @@ static double fact_of(struct reading *r, const char *table, const char *column)
     return number_of(r, column_of(r->table, column));
 }
 
-/* In percent, of all devices together; NaN: there is none, or nobody watched. */
+/* Returns percent, over all devices; NaN: no device, or not watched. */
 static double gpu_busy_of(struct reading *r)
 {
     double busy_ns = 0, watched_ns = 0;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What stands beside the results of a comparison: how it was made, runs that stand out, and what
- * became of limits. */
+/* Facts around the results of a comparison: its conditions, outliers, and judgements of limits. */
 #include "compare_facts.h"
 
 #include "compare.h"
@@ -23,7 +22,7 @@
 
 /* ---- Settings and origins -------------------------------------------------------------------- */
 
-/* Lists the settings and origins in which two sides of recordings differ. */
+/* Names of the settings and origins of recordings. */
 
 static const char *const fact_names[FACTS] = {
     [FACT_COMMAND] = "command",
@@ -39,7 +38,7 @@ static const char *const fact_names[FACTS] = {
 
 /* ---- One recording --------------------------------------------------------------------------- */
 
-/* "Python 3.12" of a path with "python3.12" in it. */
+/* Writes "Python 3.12" for a path with "python3.12" in it. */
 static bool find_version(const char *path, char text[FACT_SIZE])
 {
     const char *at = strstr(path, "python3.");
@@ -50,7 +49,7 @@ static bool find_version(const char *path, char text[FACT_SIZE])
     return true;
 }
 
-/* By the file of the interpreter, or of its library, that was sampled. */
+/* Uses the file of the sampled interpreter, or of its library. */
 static void take_interpreter(const struct trace *trace, char text[FACT_SIZE])
 {
     const struct stacks *stacks = trace_stacks_get(trace);
@@ -105,7 +104,7 @@ void compare_take_facts(struct compare_run *run, const struct report *report,
                  : sampling->first_hz ? "%u Hz (at first %u Hz)"
                                       : "%u Hz",
                  sampling->frequency_hz, sampling->first_hz);
-    if (session->processors == 0) /* imported: neither of a machine nor of this annot */
+    if (session->processors == 0) /* imported: not of this machine or this annot */
         for (size_t i = 0; i < sizeof(of_recorder); i++)
             run->facts[of_recorder[i]][0] = '\0';
     run->period_ns = sample_stats_weight_ns(facts->samples);
@@ -116,9 +115,9 @@ void compare_take_facts(struct compare_run *run, const struct report *report,
     run->processes = trace_process_count(trace);
 }
 
-/* ---- Several --------------------------------------------------------------------------------- */
+/* ---- Several recordings ---------------------------------------------------------------------- */
 
-/* The first recording of a side that has the fact; NULL: none has. */
+/* Returns the fact of the first recording of a side that has one; NULL: not found. */
 static const char *fact_of(const struct compare *compare, enum compare_side side, int fact,
                            const char *other_than)
 {
@@ -131,7 +130,7 @@ static const char *fact_of(const struct compare *compare, enum compare_side side
     return NULL;
 }
 
-/* Where a side is uneven in itself, `ret_b` is another recording of A. */
+/* If the sides do not differ but A does within itself, `ret_b` is from another recording of A. */
 static bool find_difference(const struct compare *compare, int fact, const char **ret_a,
                             const char **ret_b)
 {
@@ -225,7 +224,7 @@ const char *compare_nothing(const struct compare *compare)
 
 /* ---- Outliers -------------------------------------------------------------------------------- */
 
-/* Nearer ones are of no interest, however alike the others are. */
+/* Minimum relative distance of an outlier, even among very similar values. */
 #define LEAST_OUT 0.05
 
 struct outliers {
@@ -276,7 +275,7 @@ size_t compare_find_outliers(const struct compare *compare, struct compare_outli
     for (size_t i = 0; i < list->rows.count; i++) {
         const struct compare_row *row = &list->rows.items[i];
         if (strcmp(row->name, "user") == 0 || strcmp(row->name, "system") == 0)
-            continue; /* parts of the CPU time, by coarse clocks */
+            continue; /* parts of the CPU time, from coarse clocks */
         look_at(&found, row, COMPARE_A);
         look_at(&found, row, COMPARE_B);
     }
@@ -365,7 +364,7 @@ void compare_facts_table(const struct compare *compare, struct table *ret_table)
     ret_table->row_count = 1;
 }
 
-/* ---- What recordings differ in --------------------------------------------------------------- */
+/* ---- Differences between recordings ---------------------------------------------------------- */
 
 enum { DIFFERENT_WHAT, DIFFERENT_A, DIFFERENT_B };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Which tables of a report are compared, what tells their rows apart, and which of their numbers.
- * Another table of reports is one more entry. */
+/* The tables of a report that are compared, with the columns that identify their rows, and their
+ * numbers. Another table of reports is one more entry. */
 
 #include "compare_kinds.h"
 
@@ -22,7 +22,7 @@
         (word), (column), COLUMN_VALUE, (flags)                                                    \
     }
 
-/* Ranges have durations one by one: "each" is the median of these. */
+/* Ranges have single durations: "each" is their median. */
 #define RANGE_METRICS                                                                              \
     {                                                                                              \
         TIME_OF("total", "total_ns", METRIC_TESTED | METRIC_SUM),                                  \
@@ -38,7 +38,7 @@
             TIME_OF("blocked", "blocked_ns", METRIC_SUM),                                          \
     }
 
-/* What a GPU did has durations one by one as well. */
+/* Work of GPUs has single durations as well. */
 #define WORK_METRICS                                                                               \
     {                                                                                              \
         TIME_OF("total", "total_ns", METRIC_TESTED | METRIC_SUM),                                  \

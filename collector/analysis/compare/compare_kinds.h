@@ -8,22 +8,22 @@
 #include <stdint.h>
 
 enum metric_flags {
-    METRIC_TESTED = 1u << 0,      /* it has a row in the tables */
-    METRIC_SUM = 1u << 1,         /* where a row is not there, it has 0 of it */
-    METRIC_SAMPLED = 1u << 2,     /* time by samples: one recording tells how sure it is */
-    METRIC_EACH = 1u << 3,        /* of durations one by one */
-    METRIC_UNDISTURBED = 1u << 6, /* the same, without the time that they had no processor */
-    METRIC_RELATIVE = 1u << 4,    /* that, as if all runs had been equally fast */
-    METRIC_TOLD = 1u << 5,        /* by programs: whether it is there is no matter of chance */
-    METRIC_BOTH = 1u << 7,        /* the sum of the two behind it: running and waiting */
+    METRIC_TESTED = 1u << 0,      /* has a row in the tables */
+    METRIC_SUM = 1u << 1,         /* missing rows count as 0 */
+    METRIC_SAMPLED = 1u << 2,     /* time from samples: a single recording gives its uncertainty */
+    METRIC_EACH = 1u << 3,        /* median of single durations */
+    METRIC_UNDISTURBED = 1u << 6, /* the same, without time runnable but without a processor */
+    METRIC_RELATIVE = 1u << 4,    /* METRIC_UNDISTURBED, scaled to equal speed of all runs */
+    METRIC_TOLD = 1u << 5,        /* reported by programs: its presence is not subject to chance */
+    METRIC_BOTH = 1u << 7,        /* sum of the next two metrics: running and waiting */
 };
 
-/* How rows of one side only are matched with those of the other. */
+/* How rows of one side only are matched with rows of the other. */
 enum match { MATCH_NAMES = 0, MATCH_NUMBERED, MATCH_CODE };
 
 struct compare_metric {
     const char *word;   /* "total" */
-    const char *column; /* of the table; NULL: made of others */
+    const char *column; /* of the table; NULL: computed from others */
     uint8_t unit;       /* enum column_type */
     uint8_t flags;
 };
@@ -32,20 +32,20 @@ enum { METRICS_MAX = 16, KEYS_MAX = 4 };
 
 struct compare_kind {
     const char *word;  /* "range" */
-    const char *table; /* of the report, and of the comparison; NULL: no table of a report */
+    const char *table; /* of the report, and of the comparison; NULL: not from a report */
     const char *title, *label;
-    const char *keys[KEYS_MAX + 1]; /* columns that tell rows of it apart; the first is its name */
-    const char *place;              /* a column; NULL: none */
+    const char *keys[KEYS_MAX + 1]; /* columns that identify its rows; the first is the name */
+    const char *place;              /* a column, or NULL */
     uint8_t match;                  /* enum match */
     struct compare_metric metrics[METRICS_MAX];
 };
 
-/* The first is that of whole runs: each row has one number, "value". */
+/* The first is for whole runs: each row has one number, "value". */
 extern const struct compare_kind compare_kinds[];
 
 extern const size_t compare_kind_count;
 
-/* NULL if no kind has the word. compare_metric_find: an index, or -1. */
+/* NULL: unknown word. compare_metric_find: an index, or -1. */
 const struct compare_kind *compare_kind_find(const char *word, size_t length);
 int compare_metric_find(const struct compare_kind *kind, const char *word);
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Limits that a comparison must keep: their grammar, and whether they hold.
+/* Limits of a comparison: their grammar, and their judgement.
  *
  *     limit  = [kind ":"] name [metric] ("<" | ">") value
  *     name   = words, patterns of names as in a shell, or any text in quotes
  *     value  = ["+" | "-"] number [unit]
  *
- * A value in percent, or with a sign, is the difference between the sides; another one is B's own.
- * Several rows of one pattern are judged together: each at a level at which all of them are right
- * in 95 of 100 comparisons. */
+ * A value in percent, or with a sign, is the difference between the sides; other values are B's
+ * own. Several rows of one pattern are judged together: each at a level at which all of them are
+ * right in 95 of 100 comparisons. */
 #include "compare_limit.h"
 
 #include "compare.h"
@@ -29,12 +29,12 @@
 
 #define LEVEL 0.95
 
-/* By so much at most, one run is taken to differ from another. */
+/* Assumed maximum factor between single runs. */
 #define RUN_FACTOR 2
 
 /* ---- The grammar ----------------------------------------------------------------------------- */
 
-/* A part of the text, without blanks around it. */
+/* A part of the text. */
 struct span {
     const char *from, *to;
 };
@@ -53,7 +53,7 @@ static size_t size_of(struct span span)
     return (size_t)(span.to - span.from);
 }
 
-/* The last "<" or ">" outside of quotes; NULL: there is none. */
+/* Returns the last "<" or ">" outside of quotes; NULL: not found. */
 static const char *find_sign(const char *text)
 {
     const char *found = NULL;
@@ -91,7 +91,7 @@ static bool set_unit(struct compare_limit *limit, struct span unit)
     return false;
 }
 
-/* Decimal digits and at most one point: strtod would take more. */
+/* Returns decimal digits and at most one point; strtod would accept more. */
 static struct span number_of(struct span value)
 {
     struct span digits = value;
@@ -137,7 +137,7 @@ static int take_value(struct compare_limit *limit, struct span value,
     return 0;
 }
 
-/* A word that some kind has as a metric: constant text, or NULL. */
+/* Returns the metric of any kind with that word: constant text, or NULL. */
 static const char *metric_of(const struct compare_kind *kind, struct span word)
 {
     char copy[32];
@@ -153,7 +153,8 @@ static const char *metric_of(const struct compare_kind *kind, struct span word)
     return NULL;
 }
 
-/* "function:" in front of the name; another text before a colon is a domain, and part of it. */
+/* Takes "function:" from the begin of the name; other text before a colon is a domain, and
+ * stays. */
 static const struct compare_kind *take_kind(struct span *name)
 {
     const char *colon = memchr(name->from, ':', size_of(*name));
@@ -209,9 +210,9 @@ int compare_limit_parse(const char *text, struct compare_limit *ret_limit,
     return rc;
 }
 
-/* ---- Which rows ------------------------------------------------------------------------------ */
+/* ---- Rows of a limit ------------------------------------------------------------------------- */
 
-/* The whole name, or what a path ends with; of a renamed function, either name. */
+/* Matches the whole name, or the last part of a path; of a renamed function, either name. */
 static bool is_meant(const struct compare_limit *limit, const char *name)
 {
     if (!name)
@@ -220,7 +221,7 @@ static bool is_meant(const struct compare_limit *limit, const char *name)
     return text_matches(limit->name, name) || (leaf && text_matches(limit->name, leaf + 1));
 }
 
-/* Without a kind, a run's number of that name comes first, then ranges, then functions. */
+/* Without a kind, a number of the run with that name comes first, then ranges, then functions. */
 static bool is_kind(const struct compare_limit *limit, size_t kind, bool found)
 {
     static const char *const plain[] = {"run", "range", "overlapping", "track", "call", "function"};
@@ -237,9 +238,9 @@ static int metric_in(const struct compare_limit *limit, size_t kind)
     return limit->metric ? compare_metric_find(&compare_kinds[kind], limit->metric) : 0;
 }
 
-/* ---- Whether it holds ------------------------------------------------------------------------ */
+/* ---- Judgement ------------------------------------------------------------------------------- */
 
-/* B's own number; A's if there is no B. Of one run it is what it is. */
+/* Judges B's own number, or A's without a B. A single run has no interval. */
 static void judge_own(const struct compare *compare, const struct compare_cell *cell, double level,
                       struct compare_judgement *judgement)
 {
@@ -256,7 +257,7 @@ static void judge_own(const struct compare *compare, const struct compare_cell *
     judgement->high = count > 1 ? middle.high : middle.median;
 }
 
-/* Where one run a side gives no measure of noise, B may be half or twice as much. */
+/* If one run a side gives no measure of noise, B may be half or twice as much. */
 static void judge_difference(const struct compare *compare, struct compare_judgement *judgement)
 {
     const struct compare_result *result = &judgement->result;
@@ -278,7 +279,7 @@ static enum compare_state state_of(const struct compare_judgement *judgement)
     return low > most ? COMPARE_FAILS : high <= most ? COMPARE_HOLDS : COMPARE_UNDECIDED;
 }
 
-/* A number of another unit than the limit's has nothing to do with it. */
+/* A number of another unit is not limited. */
 static bool has_unit(const struct compare_limit *limit, const struct compare_result *result)
 {
     return limit->relative || limit->unit == result->unit || result->unit == COLUMN_VALUE;

@@ -12,12 +12,12 @@ struct compare;
 struct compare_judgement;
 struct compare_limit;
 
-/* `text` is foreign. 0, or -EINVAL with a line that says what is wrong. */
+/* `text` is untrusted. 0, or -EINVAL with a line that explains the error. */
 int compare_limit_parse(const char *text, struct compare_limit *ret_limit,
                         char error[COMPARE_ERROR_SIZE]);
 
-/* Of all rows that the limit names: how many, or -ENOMEM. 0: there are none of that name, or none
- * with such a number. Owned by the caller (free). */
+/* Judges all rows that the limit names. Returns their number, or -ENOMEM. 0: no row of that name
+ * has such a number. Owned by the caller (free). */
 int64_t compare_judge(const struct compare *compare, const struct compare_limit *limit,
                       struct compare_judgement **ret_judgements);
 

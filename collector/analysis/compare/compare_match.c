@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Rows of one side only that are the same thing under another name.
+/* Matches rows of one side only that are the same item under different names.
  *
- * A function of A is one of B if it has the same name in another file, or if it
- * stands where that stands: on the same line of the same file, as far behind the same function, or
+ * A function of A is one of B if it has the same name in another file, or if it has the same
+ * position: on the same line of the same file, at the same distance after the same function, or
  * alone between the same two with a similar name. */
 #include "compare_match.h"
 
@@ -22,7 +22,7 @@
 
 enum { MATCH_FILES_MAX = 256 };
 
-/* Rows of one side only, by their names; files that became others. */
+/* Rows of one side only, sorted by name; pairs of renamed files. */
 struct matching {
     struct compare *compare;
     size_t kind;
@@ -30,13 +30,13 @@ struct matching {
 
     struct match_files {
         const char *of[COMPARE_SIDES]; /* in texts */
-        size_t count;                  /* names that both have */
+        size_t count;                  /* number of common names */
     } pairs[MATCH_FILES_MAX];
 
     size_t pair_count;
 };
 
-/* Of both lists the rows of one name; {0} is in front of the first. */
+/* The rows of one name in both lists; {0} is before the first. */
 struct match_group {
     size_t at[COMPARE_SIDES], end[COMPARE_SIDES];
 };
@@ -44,10 +44,10 @@ struct match_group {
 static int match_find_files(struct matching *m);
 static int compare_join_numbered(struct compare *compare);
 
-/* More functions of one side only than that are no renamed ones: other programs. */
+/* Maximum of unmatched functions of one side: beyond it the programs are different, not renamed. */
 enum { RENAMED_MAX = 128, KEY_SIZE = 3 * TABLE_LABEL_SIZE, ALIKE_MIN = 4, ALIKE_SIZE = 256 };
 
-/* Is any number of the row known of a side? */
+/* Returns true if any number of the row is known on a side. */
 static bool compare_row_has(const struct compare *compare, size_t kind,
                             const struct compare_row *row, enum compare_side side)
 {
@@ -59,7 +59,7 @@ static bool compare_row_has(const struct compare *compare, size_t kind,
     return false;
 }
 
-/* Removes rows that were merged; keys no longer lead to rows. */
+/* Removes merged rows; the keys become invalid. */
 static void compare_drop_merged(struct compare_list *list)
 {
     size_t kept = 0;
@@ -83,7 +83,7 @@ static int by_name(const void *left, const void *right)
     return order ? order : strcmp(a->file, b->file);
 }
 
-/* Of the kind: sorted by name. 0 or -ENOMEM. */
+/* Lists the rows of one side only, of the kind, sorted by name. 0 or -ENOMEM. */
 static int match_find_left(struct matching *m)
 {
     struct compare_list *list = &m->compare->lists[m->kind];
@@ -161,8 +161,8 @@ static bool match_next_group(const struct matching *m, struct match_group *group
     return true;
 }
 
-/* "<module>" and "__init__" are in many files, and are not the same thing there; what has the name
- * of a class or a function in front is. */
+/* "<module>" and "__init__" are in many files, and are different functions there; with the name of
+ * a class or a function in front they are not. */
 static bool is_common(const char *name)
 {
     return name[0] == '<' || strncmp(name, "__", 2) == 0;
@@ -204,8 +204,8 @@ static int pair_moved(struct matching *m)
 
 /* ---- Renamed functions ----------------------------------------------------------------------- */
 
-/* The function in front of it that both sides have, by the lines of one side; NULL: there is none.
- * `after`: the one behind it. */
+/* Returns the nearest function before it that both sides have, by the lines of one side; NULL: not
+ * found. `after`: the nearest one after it. */
 static const struct compare_row *anchor_of(const struct matching *m, const struct compare_row *row,
                                            enum compare_side side, bool after)
 {
@@ -225,7 +225,8 @@ static const struct compare_row *anchor_of(const struct matching *m, const struc
     return found;
 }
 
-/* Do they share a piece of at least half of the shorter one, or of ALIKE_MIN letters? */
+/* Returns true if the names share a piece of at least half of the shorter one, or of ALIKE_MIN
+ * letters. */
 static bool is_alike(const char *a, const char *b)
 {
     size_t a_size = strlen(a), b_size = strlen(b), most = 0;
@@ -265,7 +266,7 @@ static bool is_renamed(const struct matching *m, const struct compare_row *a,
            is_alike(a->name, b->name);
 }
 
-/* How many of the others it could be; `ret_found`: the last of them. */
+/* Counts the rows of the other side that it may be; `ret_found`: the last of them. */
 static size_t count_renamed(const struct matching *m, const struct compare_row *row,
                             enum compare_side other, struct compare_row **ret_found)
 {
@@ -281,7 +282,7 @@ static size_t count_renamed(const struct matching *m, const struct compare_row *
     return count;
 }
 
-/* 0 or -ENOMEM. Each must be the only one that the other can be. */
+/* Merges unique pairs only: each row is the only candidate of the other. 0 or -ENOMEM. */
 static int pair_renamed(struct matching *m)
 {
     int rc = match_find_left(m);
@@ -296,10 +297,10 @@ static int pair_renamed(struct matching *m)
     return rc;
 }
 
-/* ---- All of it ------------------------------------------------------------------------------- */
+/* ---- The whole ------------------------------------------------------------------------------- */
 
-/* A call as a row of own functions: the name, the file and what kind of code it is. 0 or -ENOMEM.
- */
+/* Adds a call as a row of own functions, with the name, the file and the kind of code. 0 or
+ * -ENOMEM. */
 static int borrow_row(struct compare *compare, size_t kind, const struct compare_row *call,
                       enum compare_side side)
 {
@@ -333,7 +334,7 @@ static bool has_rows(const struct compare *compare, size_t kind, enum compare_si
     return false;
 }
 
-/* Where one side has samples only, and the other one counted calls, these stand for samples. */
+/* If one side only has samples, and the other counted calls, the calls stand in for samples. */
 static int borrow_calls(struct compare *compare)
 {
     size_t own = (size_t)(compare_kind_find("own", 3) - compare_kinds);
@@ -379,12 +380,12 @@ int compare_match(struct compare *compare)
     return rc;
 }
 
-/* ---- Files that became others ---------------------------------------------------------------- */
+/* ---- Renamed files --------------------------------------------------------------------------- */
 
-/* Source files that only A has, and that only B has: which became which. Those that share the most
- * names of functions and lines are the same; so are the two that are left alone. */
+/* Pairs source files that only A has with those that only B has: by the most common names of
+ * functions and lines; a single remaining file on each side is a pair as well. */
 
-/* A file, and the sides that have it. */
+/* A file, and the sides with it. */
 struct file {
     const char *name; /* in texts */
     bool is_own, has[COMPARE_SIDES];
@@ -410,7 +411,7 @@ static int add_file(struct files *files, const struct matching *m, size_t kind,
     return 0;
 }
 
-/* Of the kind: the files of its rows. */
+/* Adds the files of the kind's rows. */
 static int add_files(struct files *files, const struct matching *m)
 {
     const struct compare_list *list = &m->compare->lists[m->kind];
@@ -480,8 +481,8 @@ static int by_count(const void *left, const void *right)
     return (a->count < b->count) - (a->count > b->count);
 }
 
-/* The one file of own code that only this side has, and that has no other yet; NULL: there is none,
- * or there are several. */
+/* Returns the only unpaired file of own code that only this side has; NULL: not found, or
+ * several. */
 static const char *find_alone(const struct files *files, const struct matching *m,
                               enum compare_side side)
 {
@@ -511,7 +512,7 @@ static void choose(struct files *files, struct matching *m)
         m->pairs[m->pair_count++] = (struct match_files){{a, b}, 0};
 }
 
-/* Which file of A is which of B: those that share the most names. 0 or -ENOMEM. */
+/* Pairs the files of A and B with the most common names. 0 or -ENOMEM. */
 static int match_find_files(struct matching *m)
 {
     struct files files = {0};
@@ -531,8 +532,8 @@ static int match_find_files(struct matching *m)
 
 /* ---- Numbered names -------------------------------------------------------------------------- */
 
-/* Ranges whose names have numbers: steps, requests, batches. Where A and B have other numbers, no
- * name is on both sides; their pattern is. */
+/* Ranges with numbered names: steps, requests, batches. If A and B have different numbers, the
+ * sides have no common names, but common patterns. */
 
 enum { PATTERN_SIZE = 8192, BATCHES = 20, METRIC_WORD = 16 };
 
@@ -543,8 +544,8 @@ struct member {
     size_t at;           /* of the row */
 };
 
-/* "step#6/forward" becomes "step#*" with the rest: numbers that no letter follows. Whether there
- * was one. */
+/* Makes "step#*" with the rest from "step#6/forward": replaces numbers without a letter after them.
+ * Returns true if there was a number. */
 static bool find_pattern(const char *name, struct text *text)
 {
     bool found = false;
@@ -565,7 +566,7 @@ static int by_pattern(const void *left, const void *right)
     return order ? order : (a->at > b->at) - (a->at < b->at);
 }
 
-/* ---- The numbers of several rows as those of one --------------------------------------------- */
+/* ---- Merging the numbers of rows ------------------------------------------------------------- */
 
 struct part {
     double value, weight;
@@ -577,7 +578,7 @@ static int by_value(const void *left, const void *right)
     return (a->value > b->value) - (a->value < b->value);
 }
 
-/* The value that a share of the weight is at or below. Sorts them. */
+/* Sorts the parts. Returns the value with a share of the weight at or below it. */
 static double quantile(struct part *parts, size_t count, double share)
 {
     double sum = 0, seen = 0;
@@ -619,7 +620,7 @@ static double join(const struct compare_metric *metric, struct part *parts, size
     return quantile(parts, count, share);
 }
 
-/* A number of one run. `parts` has room for all members. */
+/* Merges a number of each run. `parts` has room for all members. */
 static void join_cell(const struct compare *compare, const struct member *members, size_t count,
                       const struct compare_cell *cell, struct part *parts)
 {
@@ -644,7 +645,7 @@ static int by_number(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* Batches of all, one after the other, are put together again as few. 0 or -ENOMEM. */
+/* Merges all batches, in sequence, into the usual number of batches. 0 or -ENOMEM. */
 static int join_batches(const struct member *members, size_t count, enum compare_side side)
 {
     size_t all = 0, used = 0;
@@ -668,7 +669,7 @@ static int join_batches(const struct member *members, size_t count, enum compare
     return 0;
 }
 
-/* Into the first. 0 or -ENOMEM. */
+/* Merges a family into its first member. 0 or -ENOMEM. */
 static int join_family(struct compare *compare, size_t kind, struct member *members, size_t count)
 {
     struct part *parts = malloc(count * sizeof(*parts));
@@ -676,7 +677,7 @@ static int join_family(struct compare *compare, size_t kind, struct member *memb
     int rc = parts ? 0 : -ENOMEM;
     int counted = compare_metric_find(&compare_kinds[kind], "count");
     for (unsigned i = 0; i < METRICS_MAX && compare_kinds[kind].metrics[i].word && rc == 0; i++)
-        if ((int)i != counted) /* they weigh the others */
+        if ((int)i != counted) /* last, as counts are the weights of the others */
             join_cell(compare, members, count, &(struct compare_cell){kind, row, i}, parts);
     if (rc == 0 && counted >= 0)
         join_cell(compare, members, count, &(struct compare_cell){kind, row, (unsigned)counted},
@@ -692,7 +693,7 @@ static int join_family(struct compare *compare, size_t kind, struct member *memb
 
 /* ---- Families -------------------------------------------------------------------------------- */
 
-/* Is some of them on both sides, and some of them on one only? */
+/* Returns true if both sides have members, but at least one member is on one side only. */
 static bool is_uneven(const struct compare *compare, size_t kind, const struct member *members,
                       size_t count)
 {
@@ -707,7 +708,7 @@ static bool is_uneven(const struct compare *compare, size_t kind, const struct m
     return of[COMPARE_A] > 0 && of[COMPARE_B] > 0 && both < count;
 }
 
-/* Sorted by pattern. Returns how many, or -ENOMEM. */
+/* Sorts the members by pattern. Returns their number, or -ENOMEM. */
 static int64_t find_members(struct compare *compare, size_t kind, struct member *members)
 {
     struct compare_list *list = &compare->lists[kind];
@@ -744,8 +745,8 @@ static int join_kind(struct compare *compare, size_t kind)
     return rc;
 }
 
-/* Rows of numbered names ("step#6", "step#13"), where their numbers differ between the sides,
- * become one row of their pattern, "step#*". 0 or -ENOMEM. */
+/* Merges rows of numbered names ("step#6", "step#13") into one row of their pattern, "step#*", if
+ * their numbers differ between the sides. 0 or -ENOMEM. */
 static int compare_join_numbered(struct compare *compare)
 {
     int rc = 0;

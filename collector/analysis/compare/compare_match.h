@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Rows of one side only, matched with rows of the other that have another name. Thread-safety: one
- * thread per object. */
+/* Matches rows of one side only with renamed rows of the other. Thread-safety: one thread per
+ * object. */
 #ifndef ANNOT_COMPARE_MATCH_H
 #define ANNOT_COMPARE_MATCH_H
 
 struct compare;
 
-/* Those that are the same thing under another name become one row. 0 or -ENOMEM. */
+/* Merges rows that are the same item under different names. 0 or -ENOMEM. */
 int compare_match(struct compare *compare);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One side by itself: means with their intervals, for those who ran a command several times. */
+/* One side by itself: means with their intervals, for a command that was run several times. */
 #include "compare_means.h"
 
 #include "compare.h"
@@ -20,7 +20,7 @@
 
 #define LEVEL 0.95
 
-/* A number of a row, of the runs of one side. */
+/* A number of a row over the runs of one side. */
 struct number {
     const struct compare_row *row;
     uint32_t kind;
@@ -54,7 +54,7 @@ static bool measure(const struct compare *compare, enum compare_side side, struc
     struct compare_mean mean = compare_mean((struct compare_group){of, number->count}, LEVEL);
     number->mean = mean.mean;
     number->half = mean.half;
-    number->median = compare_middle(of, number->count, LEVEL).median; /* sorts them */
+    number->median = compare_middle(of, number->count, LEVEL).median; /* sorts the values */
     number->min = of[0];
     number->max = of[number->count - 1];
     return number->max > 0 || number->min < 0;
@@ -85,7 +85,7 @@ static int add_row(struct numbers *numbers, size_t kind, const struct compare_ro
     return 0;
 }
 
-/* Whole runs as they are; ranges with the most time first, those of a row together. */
+/* Whole runs in their order; ranges with the most time first, the numbers of a row together. */
 static int by_size(const void *left, const void *right)
 {
     const struct number *a = left, *b = right;
@@ -116,14 +116,14 @@ static int find_numbers(struct numbers *numbers)
 /* ---- The table ------------------------------------------------------------------------------- */
 
 enum {
-    LABEL, /* of people */
+    LABEL, /* for readers */
     OF,
     MEAN_TEXT,
     HALF_TEXT,
     MEDIAN_TEXT,
     MIN_TEXT,
     MAX_TEXT,
-    KIND, /* of programs */
+    KIND, /* for programs */
     NAME,
     METRIC,
     UNIT,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Tables of the first screen of a comparison: the rows that explain the change, then of each other
- * kind those that changed most. */
+/* Tables of the first screen of a comparison: the rows that explain the change, then the rows of
+ * each other kind with the largest changes. */
 #include "compare_screen.h"
 
 #include "compare.h"
@@ -23,14 +23,14 @@
 
 /* ---- Rows that explain the change ------------------------------------------------------------ */
 
-/* The rows that explain a change: of all that was measured on both sides, those that are no parts
- * of each other, with what each adds to the change of the whole. */
+/* The rows that explain a change: rows measured on both sides that do not overlap, with their
+ * contribution to the change of the whole. */
 
 #define LEVEL 0.95
 
 #define SURE_P 0.05
 
-/* Own code comes first, where rows of others are apart, from this part of the whole on. */
+/* Own code comes first, before rows of libraries, from this part of the whole on. */
 #define OWN_PART 0.005
 
 #define RANGES_PART 0.05
@@ -42,7 +42,7 @@ static size_t kind_of(const char *word)
     return (size_t)(compare_kind_find(word, strlen(word)) - compare_kinds);
 }
 
-/* The median of the runs of a side; NaN: in none of them is any. */
+/* Returns the median of a side's runs; NaN: no run has a value. */
 static double sum_of(const struct compare *compare, size_t kind, const char *metric,
                      enum compare_side side)
 {
@@ -79,7 +79,7 @@ static bool is_sure(const struct compare_result *result)
            result->verdict == COMPARE_NEW || result->verdict == COMPARE_GONE;
 }
 
-/* Of a row the result of one of its numbers; NULL: it was not tested. */
+/* Returns the result of one number of a row; NULL: not tested. */
 static const struct compare_result *tested(const struct compare *compare, size_t kind,
                                            const struct compare_row *row, const char *metric)
 {
@@ -94,7 +94,7 @@ static const struct compare_result *tested(const struct compare *compare, size_t
     return NULL;
 }
 
-/* With one run a side, times by samples come up by chance; others were measured. */
+/* With one run a side, times from samples are subject to chance; other numbers were measured. */
 static bool is_rough(const struct compare *compare, size_t kind, const struct compare_row *row,
                      const struct compare_part *part)
 {
@@ -122,8 +122,8 @@ static double middle_of(const struct compare *compare, size_t kind, const struct
                                : NAN;
 }
 
-/* A number of a row as a part of the first screen; of all rows of a kind, the largest change first.
- * 0 or -ENOMEM. */
+/* Makes a part of the first screen from a number of a row; compare_add_parts does so for all rows
+ * of a kind, the largest change first. 0 or -ENOMEM. */
 static int compare_make_part(const struct compare *compare, const struct compare_cell *cell,
                              struct compare_part *ret_part)
 {
@@ -183,7 +183,7 @@ static bool has_both(const struct compare *compare, const char *word, const char
            sum_of(compare, kind, metric, COMPARE_B) > 0;
 }
 
-/* So much of the wall time that they can explain it? */
+/* Returns true if ranges cover enough of the wall time to explain it. */
 static bool has_ranges(const struct compare *compare, enum compare_side side)
 {
     const struct compare_result *wall = run_result(compare, "wall");
@@ -221,7 +221,7 @@ static void set_sum(const struct compare *compare, size_t kind, const char *metr
     story->b = sum_of(compare, kind, metric, COMPARE_B);
 }
 
-/* Rows of own code that matter first, the rest by weight. */
+/* Moves relevant rows of own code to the front, the rest stays sorted by weight. */
 static void put_own_first(struct compare_story *story)
 {
     double least = OWN_PART * fmax(story->a, story->b);
@@ -273,7 +273,8 @@ const struct compare_story *compare_story(const struct compare *compare)
     return &compare->story;
 }
 
-/* Parts of the larger side's whole from which on rows are shown; sure ones of several runs. */
+/* Minimum parts of the larger side's whole for rows to be shown; smaller for sure rows of several
+ * runs. */
 #define ROW_PART 0.01
 
 #define SURE_PART 0.002
@@ -284,13 +285,13 @@ const struct compare_story *compare_story(const struct compare *compare)
 
 enum { MAIN_ROWS = 8, SECTION_ROWS = 4, SECTIONS_ROWS = 10, KINDS_MAX = 3 };
 
-/* ---- Which rows ------------------------------------------------------------------------------ */
+/* ---- Sections -------------------------------------------------------------------------------- */
 
 struct section {
     const char *name, *title, *label, *place;
     const char *kinds[KINDS_MAX + 1], *metric;
-    unsigned bases; /* enum compare_basis as bits: only with these */
-    bool waits;     /* only if both sides have them */
+    unsigned bases; /* enum compare_basis as bits that it applies to */
+    bool waits;     /* requires waits on both sides */
     bool sure;      /* rows with an interval */
 };
 
@@ -386,7 +387,8 @@ static const char *whole_name(enum compare_basis basis)
     return names[basis];
 }
 
-/* What is compared is known well enough that only sure rows count. */
+/* Returns true if only sure rows are shown: several runs, enough for a test, and no sure change of
+ * the wall time. */
 static bool is_strict(const struct compare *compare)
 {
     const struct compare_result *runs;
@@ -414,8 +416,8 @@ static bool is_shown(const struct compare *compare, const struct compare_part *p
 /* ---- Rows of a table ------------------------------------------------------------------------- */
 
 struct rows {
-    size_t count, capacity; /* of parts */
-    size_t plain;           /* the others are sums */
+    size_t count, capacity; /* of `parts` */
+    size_t plain;           /* rows before the sums */
     struct compare_part parts[];
 };
 
@@ -430,7 +432,7 @@ static double or_zero(double value)
     return isnan(value) ? 0 : value;
 }
 
-/* "1.10 -> 1.17 ms", or one number if both are the same. */
+/* Writes "1.10 -> 1.17 ms", or one number if both are the same. */
 static void put_pair(struct table_row *row, unsigned column, double a, double b, uint8_t unit)
 {
     char from[COMPARE_TEXT_SIZE], to[COMPARE_TEXT_SIZE], both[2 * COMPARE_TEXT_SIZE + 8];
@@ -561,7 +563,7 @@ static struct rows *new_rows(size_t capacity)
     return rows;
 }
 
-/* ---- The main one ---------------------------------------------------------------------------- */
+/* ---- The main table -------------------------------------------------------------------------- */
 
 static int add_sums(struct compare *compare, struct rows *rows, size_t more)
 {
@@ -613,7 +615,7 @@ static int add_main(struct compare *compare, uint64_t limit)
                : -ENOMEM;
 }
 
-/* ---- The others ------------------------------------------------------------------------------ */
+/* ---- Other tables ---------------------------------------------------------------------------- */
 
 static double wall_of(const struct compare *compare)
 {
@@ -625,7 +627,7 @@ static double wall_of(const struct compare *compare)
     return 0;
 }
 
-/* What only one side recorded at all did not change. */
+/* Rows that only one side recorded at all have not changed. */
 static bool has_old_and_new(const struct compare_parts *parts)
 {
     bool a = false, b = false;
@@ -648,7 +650,7 @@ static int find_parts(const struct compare *compare, const struct section *secti
     return rc;
 }
 
-/* `left`: rows that the screen has room for. */
+/* `left`: remaining rows of the screen. */
 static int add_section(struct compare *compare, const struct section *section, uint64_t limit,
                        size_t *left)
 {
@@ -677,7 +679,7 @@ static bool is_wanted(const struct compare *compare, const struct section *secti
            (!section->waits || compare_all(compare, COMPARE_WAITS));
 }
 
-/* ---- Durations that surely changed ----------------------------------------------------------- */
+/* ---- Sure changes of durations --------------------------------------------------------------- */
 
 static bool is_duration(const struct compare_result *result)
 {
@@ -689,7 +691,7 @@ static bool is_certain(const struct compare_result *result)
     return result->verdict == COMPARE_MORE || result->verdict == COMPARE_LESS;
 }
 
-/* Of the numbers of a row the one with the narrowest interval; NULL: none surely changed. */
+/* Returns the number of a row with the narrowest interval; NULL: no sure change. */
 static const struct compare_result *best_duration(const struct compare_list *list, size_t first)
 {
     const struct compare_result *best = NULL;
@@ -738,8 +740,7 @@ static int find_durations(const struct compare *compare, const struct section *s
     return 0;
 }
 
-/* Of several runs: where totals vary with the machine, the duration of one range is known better.
- */
+/* Several runs only: if totals vary with the machine, the duration of one range is more precise. */
 static int add_durations(struct compare *compare, uint64_t limit, size_t *left)
 {
     static const struct section section = {

@@ -14,7 +14,7 @@ int compare_find_story(struct compare *compare);
 const struct compare_story *compare_story(const struct compare *compare);
 
 /* Tables of the first screen, valid until the next call; `limit`: rows of each, 0: as many as fit.
- * `ret_tables` has room for COMPARE_TABLES_MAX. Their number, or -ENOMEM. */
+ * `ret_tables` has room for COMPARE_TABLES_MAX. Returns their number, or -ENOMEM. */
 int compare_screen(struct compare *compare, uint64_t limit, const struct table **ret_tables);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* How fast the machine was in each run, told by the ranges that did not change.
+/* The speed of the machine in each run, estimated from unchanged ranges.
  *
- * Neighbours on a processor, its clock and its caches make a run slower as a whole, mostly by more
- * than what is looked for. Ranges that do nothing but run feel all of that alike: what most of them
- * share is the run's speed. One that differs between the sides from what the others do has changed,
- * and tells nothing about the speed; it is left out, the most different one first, until the rest
- * agree. Where these are fewer than half of all, nobody knows which have changed. */
+ * Neighbours on a processor, its clock and its caches slow down a run as a whole, mostly by more
+ * than the differences of interest. Ranges that only run are affected equally: the common factor of
+ * most of them is the run's speed. A range that differs between the sides from the others has
+ * changed, and is no measure of the speed; the most different ones are left out, one by one, until
+ * the rest agree. If fewer than half of all remain, it is unknown which ones have changed. */
 #include "compare_speed.h"
 
 #include "compare.h"
@@ -18,14 +18,14 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Of the most time. */
+/* The ranges with the most time. */
 enum { CANDIDATES_MAX = 64, CANDIDATES_MIN = 3, RUNS_MIN = 4 };
 
 #define SURE_P      0.05
 #define LEAST_SHIFT 0.0025
 
 struct candidate {
-    double *logs; /* of "each", less their middle */
+    double *logs; /* of "undisturbed", minus their median */
     double total;
     bool changed;
 };
@@ -76,7 +76,7 @@ static int add_candidate(struct speeds *s, const struct compare_row *row)
     free(sorted);
     *candidate = (struct candidate){.logs = logs, .total = row->values[0]};
     s->count++;
-    if (s->count == CANDIDATES_MAX) { /* the least makes room */
+    if (s->count == CANDIDATES_MAX) { /* drops the least */
         qsort(s->candidates, s->count, sizeof(*s->candidates), by_total);
         free(s->candidates[--s->count].logs);
     }
@@ -93,7 +93,7 @@ static int find_candidates(struct speeds *s, const struct compare_list *list)
     return rc;
 }
 
-/* At first, some that have changed may be among them: the middle one counts. */
+/* Uses the median at first, as changed ranges may be among the candidates. */
 static void find_speeds(struct speeds *s, bool first)
 {
     for (size_t run = 0; run < s->runs; run++) {
@@ -106,7 +106,7 @@ static void find_speeds(struct speeds *s, bool first)
     }
 }
 
-/* The one that surely differs most: whether there is one, which is left out. Or -ENOMEM. */
+/* Marks the surely most different candidate as changed. Returns 1; 0: all agree; -ENOMEM. */
 static int leave_one_out(struct speeds *s)
 {
     size_t a_count = s->compare->counts[COMPARE_A], most_at = s->count;
@@ -143,7 +143,7 @@ static void set_relative(const struct speeds *s, struct compare_row *row)
     }
 }
 
-/* 1: the speeds are known; 0: they are not; -ENOMEM. */
+/* 1: the speeds are known; 0: unknown; -ENOMEM. */
 static int settle(struct speeds *s)
 {
     int rc = 1;

@@ -10,23 +10,23 @@
 #include "vec.h"
 
 struct compare_row {
-    const char *name, *place;         /* in texts; of both sides: B's */
-    const char *old_name, *old_place; /* A's, if they are others; NULL: they are not */
-    const char *file, *tail;          /* its source, "": none; what else tells it apart */
-    int32_t line[COMPARE_SIDES];      /* of the file, where it begins; 0: not known */
-    bool own;                         /* of the user: neither a library's nor an observer's */
-    bool merged;                      /* into another row: it goes */
-    size_t first_result;              /* of the list */
-    double *values;                   /* [metric][run of A, then of B]; NaN: none */
+    const char *name, *place;         /* in texts; of B if both sides have the row */
+    const char *old_name, *old_place; /* A's, if different; NULL: the same */
+    const char *file, *tail;          /* its source, "": unknown; the rest of its identity */
+    int32_t line[COMPARE_SIDES];      /* first line in the file; 0: unknown */
+    bool own;                         /* of the user, not of a library or observer */
+    bool merged;                      /* into another row; to be removed */
+    size_t first_result;              /* index in the list */
+    double *values;                   /* [metric][run of A, then of B]; NaN: missing */
     double *batches[COMPARE_SIDES];
     size_t batch_counts[COMPARE_SIDES]; /* one run a side: medians of consecutive durations */
-    uint8_t unit;                       /* of a run's */
-    bool bound; /* all of it runs on a CPU: it goes as fast as the machine */
-    bool speed; /* and has nothing inside: it tells how fast that is */
+    uint8_t unit;                       /* of a run's value */
+    bool bound;                         /* runs on a CPU only: scales with the machine's speed */
+    bool speed;                         /* and contains no other ranges: measures that speed */
 };
 
 struct compare_list {
-    struct strtab keys; /* ordinal: that of the row */
+    struct strtab keys; /* ordinal: index of the row */
     VEC(struct compare_row) rows;
     VEC(struct compare_result) results;
 };
@@ -48,14 +48,14 @@ enum fact {
 enum { FACT_SIZE = 256 };
 
 struct compare_run {
-    const char *path; /* NULL: it was not recorded */
+    const char *path; /* NULL: not recorded */
     char facts[FACTS][FACT_SIZE];
     double period_ns;   /* sample_stats_weight_ns() */
-    double others;      /* processors that other programs used; NaN: not known */
-    bool sampled;       /* it has CPU time by samples */
-    bool waits;         /* it is known what threads waited for */
-    bool by_wall;       /* times of its own functions, with waits, are parts of the wall time */
-    uint32_t processes; /* that it has */
+    double others;      /* processors used by other programs; NaN: unknown */
+    bool sampled;       /* has CPU time from samples */
+    bool waits;         /* waits were recorded */
+    bool by_wall;       /* times of own functions, with waits, are parts of the wall time */
+    uint32_t processes; /* number of processes */
 };
 
 struct compare {
@@ -69,7 +69,7 @@ struct compare {
     struct compare_story story;
 };
 
-/* Where a number of a row stands. */
+/* Returns the index of a number in a row's values. */
 static inline size_t compare_at(const struct compare *compare, unsigned metric, size_t run)
 {
     return metric * (compare->counts[COMPARE_A] + compare->counts[COMPARE_B]) + run;

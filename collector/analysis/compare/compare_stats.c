@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The tests of compare_stats.h. Exact probabilities count the ways in which the same ranks could
- * have fallen: sums of ranks are numbers of a small range (twice the ranks, as ties have halves),
- * so one array has all of them. */
+/* The tests of compare_stats.h. Exact probabilities count the possible assignments of the same
+ * ranks: sums of ranks are integers of a small range (twice the ranks, as ties have halves), so one
+ * array holds the counts of all sums. */
 #include "compare_stats.h"
 
 #include "compare_state.h"
@@ -15,7 +15,7 @@
 
 enum { RANKS_MAX = 2 * COMPARE_EXACT_MAX, BOTH_MAX = 2 * COMPARE_VALUES_MAX };
 
-/* The largest sum of twice the ranks of any group that is looked at exactly. */
+/* The largest sum of twice the ranks in exact tests. */
 enum { SUMS_MAX = RANKS_MAX * (RANKS_MAX + 1) + 1 };
 
 static int by_value(const void *left, const void *right)
@@ -24,19 +24,20 @@ static int by_value(const void *left, const void *right)
     return a < b ? -1 : a > b;
 }
 
-/* Of sorted values. */
+/* Returns the median of sorted values. */
 static double middle_of(const double *sorted, size_t count)
 {
     return (sorted[(count - 1) / 2] + sorted[count / 2]) / 2;
 }
 
-/* How often a normal variable is at least so far from its mean, on either side. */
+/* Returns the probability that a normal variable is at least so far from its mean, on either
+ * side. */
 static double normal_p(double z)
 {
     return erfc(fabs(z) / sqrt(2));
 }
 
-/* The distance that it keeps within in `level` of all cases. */
+/* Returns the distance that a normal variable exceeds with probability 1 - level. */
 static double normal_z(double level)
 {
     double low = 0, high = 40;
@@ -63,7 +64,7 @@ static int by_ranked(const void *left, const void *right)
     return by_value(&((const struct ranked *)left)->value, &((const struct ranked *)right)->value);
 }
 
-/* Twice the rank of each value, from 2; equal ones share theirs. Returns the sum of t^3 - t over
+/* Computes twice the rank of each value, from 2; ties share a rank. Returns the sum of t^3 - t over
  * the ties, which normal approximations need. */
 static double find_ranks(struct ranked *items, size_t count, uint32_t *ret_twice)
 {
@@ -80,8 +81,8 @@ static double find_ranks(struct ranked *items, size_t count, uint32_t *ret_twice
     return ties;
 }
 
-/* In how many ways `take` of the ranks have each sum: `ret_ways` has SUMS_MAX numbers. 0 or
- * -ENOMEM. */
+/* Counts the subsets of size `take` of the ranks by their sum: `ret_ways` has SUMS_MAX numbers. 0
+ * or -ENOMEM. */
 static int count_sums(const uint32_t *twice, size_t count, size_t take, double *ret_ways)
 {
     double *ways = calloc((take + 1) * SUMS_MAX, sizeof(*ways));
@@ -103,7 +104,7 @@ static int count_sums(const uint32_t *twice, size_t count, size_t take, double *
     return 0;
 }
 
-/* Which part of the ways is as far from `mean` as `sum`, or farther. */
+/* Returns the part of the ways with a sum at least as far from `mean` as `sum`. */
 static double part_beyond(const double *ways, double sum, double mean)
 {
     double all = 0, beyond = 0;
@@ -115,8 +116,8 @@ static double part_beyond(const double *ways, double sum, double mean)
     return beyond < all ? beyond / all : 1;
 }
 
-/* How many of the differences, from the least on, lie outside of the interval: the sums from
- * `least` on, in steps of 2, each with one more of them below 0. */
+/* Returns the number of smallest differences outside of the interval: sums count from `least` on,
+ * in steps of 2, each with one more difference below 0. */
 static size_t count_outside(const double *ways, size_t least, double level)
 {
     double all = 0, below = 0;
@@ -138,7 +139,7 @@ static void first_ranks(uint32_t *twice, size_t count)
         twice[i] = (uint32_t)(2 * (i + 1));
 }
 
-/* `differences` become sorted; `outside` of them are on either side of the interval. */
+/* Sorts `differences`; `outside` of them are on either side of the interval. */
 static void set_interval(double *differences, size_t count, size_t outside,
                          struct compare_test *test)
 {
@@ -219,7 +220,7 @@ int compare_groups(struct compare_group a, struct compare_group b, double level,
 
 /* ---- One group ------------------------------------------------------------------------------- */
 
-/* Of `count` coins, how often at most `heads` show heads. */
+/* Returns the probability of at most `heads` heads from `count` coins. */
 static double coins_below(size_t count, size_t heads)
 {
     double sum = 0;
@@ -265,7 +266,7 @@ size_t compare_outliers(const double *values, size_t count, uint8_t *ret_out)
 
 /* ---- Counts ---------------------------------------------------------------------------------- */
 
-/* The continued fraction of the incomplete beta function (Lentz's way). */
+/* The continued fraction of the incomplete beta function (Lentz's algorithm). */
 static double beta_fraction(double a, double b, double x)
 {
     const double tiny = 1e-300;
@@ -300,13 +301,13 @@ static double beta_part(double a, double b, double x)
                                      : 1 - front * beta_fraction(b, a, 1 - x) / b;
 }
 
-/* How often at least `hits` of `count` hit, if one hits with `rate`. */
+/* Returns the probability of at least `hits` of `count`, each with probability `rate`. */
 static double binomial_at_least(double hits, double count, double rate)
 {
     return hits <= 0 ? 1 : beta_part(hits, count - hits + 1, rate);
 }
 
-/* The rate at which at least `hits` of `count` come up so often. */
+/* Returns the rate at which at least `hits` of `count` have probability `often`. */
 static double rate_of(double hits, double count, double often)
 {
     double low = 0, high = 1;
@@ -341,7 +342,7 @@ struct compare_test compare_counts(uint64_t a, uint64_t b, double exposure, doub
     return test;
 }
 
-/* How often Student's t is at least so far from 0, on either side. */
+/* Returns the probability that Student's t is at least so far from 0, on either side. */
 static double student_p(double t, double freedom)
 {
     return beta_part(freedom / 2, 0.5, freedom / (freedom + t * t));

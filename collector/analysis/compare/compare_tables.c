@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The tables of a comparison, for the printers of reports: one for each kind of rows, and that of
- * the runs. */
+/* The tables of a comparison, for the printers of reports: one for each kind of rows, including
+ * runs. */
 #include "compare_tables.h"
 
 #include "compare.h"
@@ -69,7 +69,7 @@ static const uint32_t columns =
     1u << B_NUMBER | 1u << DIFFERENCE | 1u << LOW | 1u << HIGH | 1u << CHANGE | 1u << P |
     1u << ADJUSTED | 1u << A_COUNT | 1u << B_COUNT | 1u << VERDICT;
 
-/* Numbers that are not known are left out, as JSON has no way to write them. */
+/* Unknown numbers are left out, as JSON cannot represent them. */
 static void add_value(struct table_row *row, unsigned column, double value)
 {
     if (isfinite(value))
@@ -97,7 +97,7 @@ static void fill_people(struct table_row *row, const struct compare_result *resu
     row_text(row, INTERVAL_TEXT, compare_interval_text(result, text));
 }
 
-/* What the table's rows are made by: results of a kind in the order in which they are shown. */
+/* The rows of a table: results of a kind in display order. */
 struct rows {
     const struct compare_list *list;
     uint32_t order[];
@@ -133,8 +133,7 @@ static void fill(const struct table *table, uint64_t index, struct table_row *ro
     row_text(row, VERDICT, compare_verdict_text(result));
 }
 
-/* ---- Order: rows with something sure first, then by their change ------------------------------
- */
+/* ---- Order: rows with sure results first, then by their change ------------------------------ */
 
 struct group {
     uint32_t first, count;

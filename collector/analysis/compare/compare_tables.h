@@ -9,7 +9,7 @@
 struct compare;
 
 enum compare_column {
-    LABEL, /* of people */
+    LABEL, /* for readers */
     OF,
     PLACE,
     A_TEXT,
@@ -19,7 +19,7 @@ enum compare_column {
     INTERVAL_TEXT,
     TIMES_TEXT,
     EACH_TEXT,
-    KIND, /* of programs */
+    KIND, /* for programs */
     NAME,
     OLD_NAME,
     METRIC,
@@ -35,12 +35,14 @@ enum compare_column {
     CHANCE,
     A_COUNT,
     B_COUNT,
-    VERDICT, /* of both */
+    VERDICT, /* for both */
     COMPARE_COLUMNS,
 };
 
-/* Adds all of them, so that a column's index is its number; those whose bits are not set in
- * `shown` have neither name nor title. */
+/* compare_add_columns adds all columns, so that a column's index is its number; those without a bit
+ * in `shown` have neither name nor title. compare_tables makes the tables for printers, in display
+ * order, valid until the next call; `limit`: rows shown to readers; `ret_tables` has room for
+ * COMPARE_TABLES_MAX. Returns their number, or -ENOMEM. */
 void compare_add_columns(struct table *table, uint32_t shown);
 
 int compare_tables(struct compare *compare, uint64_t limit, const struct table **ret_tables);

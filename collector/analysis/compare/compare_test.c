@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Each row's numbers, tested; and what that means, of all rows of a table together. */
+/* Tests the numbers of each row, and derives verdicts over all rows of all tables. */
 #include "compare_test.h"
 
 #include "compare.h"
@@ -21,7 +21,7 @@ enum { TESTED_MAX = 300 }; /* of a table: the largest rows */
 
 #define LEVEL       0.95
 #define SURE_P      0.05
-#define LEAST_SHARE 0.01 /* of the largest row's: less of it is not tested */
+#define LEAST_SHARE 0.01 /* of the largest row: smaller rows are not tested */
 
 /* ---- One number of a row --------------------------------------------------------------------- */
 
@@ -64,8 +64,8 @@ static double middle_of(const double *values, size_t count)
     return compare_middle(sorted, count, LEVEL).median;
 }
 
-/* The difference is that of the numbers that are shown; the interval around the estimate of the
- * test is made wider where it is outside. */
+/* The difference is that of the shown numbers; the interval of the test's estimate is extended to
+ * include it. */
 static int set_test(struct compare_result *result, const struct compare_test *test, double scale)
 {
     result->low = fmin(test->low * scale, result->shift);
@@ -74,7 +74,7 @@ static int set_test(struct compare_result *result, const struct compare_test *te
     return 0;
 }
 
-/* One run a side: by its durations, or by its samples. */
+/* Tests one run a side: by its durations, or by its samples. */
 static int measure_single(const struct compare *compare, const struct compare_row *row,
                           unsigned flags, double level, struct compare_result *result)
 {
@@ -150,7 +150,7 @@ int compare_measure(const struct compare *compare, const struct compare_cell *ce
 
 /* ---- Verdicts -------------------------------------------------------------------------------- */
 
-/* Is it in all runs of B and in none of A, or the other way round? */
+/* Returns NEW or GONE if all runs of one side have it and no run of the other. */
 static enum compare_verdict presence_of(const struct compare *compare,
                                         const struct compare_result *result)
 {
@@ -176,21 +176,22 @@ static enum compare_verdict verdict_of(const struct compare_result *result)
     return COMPARE_UNSURE;
 }
 
-/* The larger of the sides. */
+/* Returns the size of the larger side. */
 static double size_of(const struct compare_result *result)
 {
     double a = isnan(result->a) ? 0 : fabs(result->a), b = isnan(result->b) ? 0 : fabs(result->b);
     return a > b ? a : b;
 }
 
-/* Of the row's first number: its time in all. */
+/* By the row's first number: its total time. */
 static int by_size(const void *left, const void *right)
 {
     double a = *(const double *)left, b = *(const double *)right;
     return a < b ? 1 : a > b ? -1 : 0;
 }
 
-/* What is smaller is not tested: the more rows are, the less can be sure of any. */
+/* Finds the minimum size of tested rows: the more rows are tested, the less conclusive each test
+ * is. */
 static int find_least(const struct compare_list *list, const double *sizes, double *ret_least)
 {
     size_t count = list->rows.count;
@@ -206,8 +207,8 @@ static int find_least(const struct compare_list *list, const double *sizes, doub
     return 0;
 }
 
-/* Are tests of such rows of the table apart from those of others? A run's wall time and memory have
- * nothing to do with each other's size. */
+/* Returns true if a row is large enough to be tested. All numbers of whole runs are, as their sizes
+ * are not comparable: wall time and memory. */
 static bool is_tested(size_t kind, double size, double least)
 {
     return kind == 0 || (size > 0 && size >= least);
@@ -239,13 +240,13 @@ static int add_results(struct compare *compare, size_t kind, const double *sizes
     return 0;
 }
 
-/* The wall time is what people ask for first: it is judged by itself. */
+/* The wall time is the main question: it is judged alone. */
 static bool is_first(const struct compare_result *result)
 {
     return strcmp(result->kind, compare_kinds[0].word) == 0 && strcmp(result->name, "wall") == 0;
 }
 
-/* The next of the other results that has a test, over all tables; NULL: there is none. */
+/* Returns the next other result with a test, over all tables; NULL: end. */
 static struct compare_result *next_tested(struct compare *compare, size_t *kind, size_t *at)
 {
     for (; *kind < compare_kind_count; (*kind)++, *at = 0) {

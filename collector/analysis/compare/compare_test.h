@@ -21,28 +21,30 @@ struct compare_cell {
 int compare_measure(const struct compare *compare, const struct compare_cell *cell, double level,
                     struct compare_result *ret_result);
 
-/* Of the runs that have it; where it adds up, those that don't have 0 of it. */
+/* The values of a number in the runs that have it; numbers that are sums are 0 in the other
+ * runs. */
 struct compare_sample {
     double of[COMPARE_SIDES][COMPARE_RUNS_MAX];
     size_t counts[COMPARE_SIDES];
 };
 
-/* Returns how many there are. */
+/* Returns the number of values. */
 size_t compare_gather(const struct compare *compare, const struct compare_cell *cell,
                       struct compare_sample *ret_values);
 
-/* A change below the first is never called more or less; within the second it is the same. */
+/* A change below the first is never called more or less; below the second it may be called the
+ * same. */
 #define COMPARE_LEAST_CHANGE 0.005
 
 #define COMPARE_SAME_CHANGE 0.01
 
-/* After all were added. 0 or -ENOMEM. */
+/* Call after the last recording. 0 or -ENOMEM. */
 int compare_finish(struct compare *compare);
 
-/* Rows that were tested, and of how many rows so few runs could be sure. */
+/* Returns the number of tested rows, and the maximum for which so few runs could be conclusive. */
 size_t compare_tested(const struct compare *compare, size_t *ret_possible);
 
-/* After finish of each pair: the verdicts about their wall times together. 0 or -ENOMEM. */
+/* After finish of each pair: adjusts the verdicts about their wall times together. 0 or -ENOMEM. */
 int compare_adjust_walls(struct compare *const *pairs, size_t count);
 
 #endif

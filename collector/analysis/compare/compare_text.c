@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Numbers of a comparison as texts. A change is computed from the two numbers as they are printed,
- * so that it follows from them; these have as many digits as the change needs. */
+/* Numbers of a comparison as texts. A change is computed from the two numbers as printed, so that
+ * it matches them; they have as many digits as the change needs. */
 
 #include "compare_text.h"
 
@@ -15,7 +15,7 @@
 
 /* ---- Values ---------------------------------------------------------------------------------- */
 
-/* How a value is printed: divided by `size`, with so many decimals. */
+/* The format of a value: divided by `size`, with so many decimals. */
 struct scale {
     double size;
     int decimals;
@@ -89,7 +89,7 @@ const char *compare_number_text(const struct compare_result *result, double valu
 
 /* ---- Changes --------------------------------------------------------------------------------- */
 
-/* "+3.1", without the unit; of large ones no more than people want to know. */
+/* Writes "+3.1", without the unit; large ones with fewer digits. */
 static void put_percent(double part, char *buffer, size_t size)
 {
     double percent = 100 * part;
@@ -155,7 +155,7 @@ const char *compare_change_text(const struct compare_result *result, char *buffe
     return compare_percent_text(result->a, result->b, result->unit, buffer);
 }
 
-/* An interval from less than half to more than twice says nothing. */
+/* An interval from less than half to more than twice is not informative. */
 static bool is_wide(const struct compare_result *result)
 {
     double whole = fabs(result->a);

@@ -20,20 +20,20 @@
 
 enum { RANGES_SHOWN = 3, NAME_ROOM = 64 };
 
-/* What the table's rows are made by. */
+/* The data of the table's rows. */
 struct variant_rows {
     const struct compare_variant *variants;
     const struct compare_parameters *parameters;
     size_t count;
-    const char *ranges[RANGES_SHOWN]; /* the names of those with the most time */
-    unsigned range_count, first;      /* the first column behind the parameters */
+    const char *ranges[RANGES_SHOWN]; /* names of those with the most time */
+    unsigned range_count, first;      /* first: the column after the parameters */
     char titles[RANGES_SHOWN][NAME_ROOM];
 };
 
 /* ---- Numbers --------------------------------------------------------------------------------- */
 
 struct summary {
-    double median, min, max, spread; /* half of what the middle half of the runs is apart */
+    double median, min, max, spread; /* half of the interquartile range of the runs */
     size_t count;
 };
 
@@ -47,7 +47,7 @@ static struct summary summary_of(const struct compare_variant *variant,
     size_t count = values.counts[variant->side];
     if (count == 0)
         return summary;
-    summary.median = compare_middle(of, count, LEVEL).median; /* sorts them */
+    summary.median = compare_middle(of, count, LEVEL).median; /* sorts the values */
     summary.min = of[0];
     summary.max = of[count - 1];
     summary.spread = (of[count - 1 - count / 4] - of[count / 4]) / 2;
@@ -73,7 +73,7 @@ static struct summary number_of(const struct compare_variant *variant, size_t ki
     return row ? summary_of(variant, &cell) : (struct summary){NAN, NAN, NAN, NAN, 0};
 }
 
-/* Of the wall time, against the first variant; NULL: it is the first. */
+/* Returns the result of the wall time against the first variant; NULL: it is the first. */
 static const struct compare_result *change_of(const struct compare_variant *variant)
 {
     const struct compare_result *results;
@@ -87,7 +87,7 @@ static const struct compare_result *change_of(const struct compare_variant *vari
 /* ---- Rows ------------------------------------------------------------------------------------ */
 
 enum {
-    LABEL, /* of people; then the parameters, then these, from `first` on: */
+    LABEL, /* for readers; then the parameters, then these, from `first` on: */
     RUNS = 0,
     WALL_TEXT,
     MIN_TEXT,
@@ -96,7 +96,7 @@ enum {
     CPU_TEXT,
     MEMORY_TEXT,
     RANGE_TEXT,
-    WALL = RANGE_TEXT + RANGES_SHOWN, /* of programs */
+    WALL = RANGE_TEXT + RANGES_SHOWN, /* for programs */
     MIN,
     MAX,
     SPREAD,
@@ -154,7 +154,7 @@ static void put_value(struct table_row *row, unsigned column, double value)
         row->cells[column].state = CELL_UNKNOWN;
 }
 
-/* The first is as fast as itself. */
+/* The first is the reference: 1.00 x. */
 static void put_speed(struct table_row *row, unsigned first, const struct compare_variant *variant)
 {
     const struct compare_result *change = change_of(variant);
@@ -232,7 +232,7 @@ static bool is_chosen(const struct variant_rows *rows, const char *name)
     return false;
 }
 
-/* Of the user's own ranges that are in no other. */
+/* Chooses from the user's outermost ranges. */
 static void choose_ranges(struct variant_rows *rows)
 {
     size_t kind = (size_t)(compare_kind_find("range", 5) - compare_kinds);

@@ -17,10 +17,10 @@ enum { COMPARE_PARAMETERS_MAX = 8 };
 struct compare_parameters {
     const char *names[COMPARE_PARAMETERS_MAX];
     size_t count;
-    bool commands; /* there are several of these, too */
+    bool commands; /* the variants also differ in their commands */
 };
 
-/* One side of a comparison whose A is the first variant. */
+/* One side of a comparison with the first variant as A. */
 struct compare_variant {
     const struct compare *compare;
     enum compare_side side;
@@ -28,11 +28,12 @@ struct compare_variant {
     const char *const *values; /* of the parameters */
 };
 
-/* A table with a row of each; the caller's (table_fini). The arguments outlive it. 0 or -ENOMEM. */
+/* Makes a table with a row for each variant; owned by the caller (table_fini). The arguments
+ * outlive it. 0 or -ENOMEM. */
 int compare_variants_table(const struct compare_variant *variants, size_t count,
                            const struct compare_parameters *parameters, struct table *ret_table);
 
-/* Is it the name of one of its own columns? */
+/* Returns true for the names of its predefined columns. */
 bool compare_is_variant_column(const char *name);
 
 #endif
