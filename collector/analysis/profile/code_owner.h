@@ -28,12 +28,12 @@ enum code_purpose {
     PURPOSE_LOOP,     /* an event loop's own work */
     PURPOSE_POOL,     /* hands tasks to workers and takes their results */
     PURPOSE_IMPORT,   /* looks for modules and loads them */
-    PURPOSE_START_UP, /* begins the interpreter and the script: see own_parts.h */
-    PURPOSE_LAUNCH,   /* starts the interpreter and the script: see own_parts.h */
+    PURPOSE_START_UP, /* starts the interpreter and the script: see own_parts.h */
+    PURPOSE_LAUNCH,   /* starts the command, before its last exec: of stacks, see launch.h */
     PURPOSE_COUNT,
 };
 
-/* starts the command, before its last exec: of stacks, see launch.h */
+/* "own", "library", ...: constant text. */
 const char *code_owner_name(unsigned owner);
 /* "imports", "multiprocessing", ...; "" for PURPOSE_NONE. */
 const char *code_purpose_name(unsigned purpose);

@@ -174,7 +174,7 @@ static void find_lost(struct findings *findings)
     enum loss cause;
     const struct report_facts *facts = &findings->report->facts;
     char count[NUMBER_TEXT_SIZE];
-    uint64_t lost = facts->lost_count - facts->lost[LOSS_OVERWRITTEN]; /* not as requested */
+    uint64_t lost = facts->lost_count - facts->lost[LOSS_OVERWRITTEN]; /* on request */
     uint64_t all = facts->event_count + lost;
     if (!findings_reach(lost, all, LOST_PART))
         return;
