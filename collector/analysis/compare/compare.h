@@ -67,7 +67,8 @@ void compare_destroy(struct compare *compare);
 int compare_add(struct compare *compare, enum compare_side side, struct store_reader *reader,
                 const char *path);
 
-/* Adds a number of a run that recordings do not have: "memory", in bytes. 0 or -ENOMEM. */
+/* A number of a run that recordings do not have: "memory", in bytes. compare_add_number: 0 or
+ * -ENOMEM. */
 struct compare_number {
     enum compare_side side;
     size_t run; /* of the side, from 0 */

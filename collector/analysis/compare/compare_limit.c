@@ -153,7 +153,7 @@ static const char *metric_of(const struct compare_kind *kind, struct span word)
     return NULL;
 }
 
-/* Takes "function:" from the begin of the name; other text before a colon is a domain, and
+/* Takes "function:" from the front of the name; other text before a colon is a domain, and
  * stays. */
 static const struct compare_kind *take_kind(struct span *name)
 {

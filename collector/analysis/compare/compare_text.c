@@ -15,7 +15,7 @@
 
 /* ---- Values ---------------------------------------------------------------------------------- */
 
-/* The format of a value: divided by `size`, with so many decimals. */
+/* The format of a value: divided by `size`, with `decimals` decimals. */
 struct scale {
     double size;
     int decimals;

@@ -150,7 +150,7 @@ static int add_open(struct recent *recent, const struct sample *sample)
     return 0;
 }
 
-/* A sample of the thread that is not earlier than the begin of its unfinished stretch ends it. */
+/* A sample of the thread that is not earlier than the start of its unfinished stretch ends it. */
 static void close_open(struct recent *recent, const struct sample *sample)
 {
     struct open_stretch *open =

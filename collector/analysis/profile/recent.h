@@ -40,7 +40,7 @@ int recent_reset(struct recent *recent, int64_t now_ns);
 /* true freezes the sums for readers while samples still arrive; false resumes. 0 or -ENOMEM. */
 int recent_hold(struct recent *recent, bool hold);
 
-/* Begin and end of the sums; begin of the complete samples. */
+/* Start and end of the sums; start of the complete samples. */
 int64_t recent_reset_ns(const struct recent *recent);
 int64_t recent_last_ns(const struct recent *recent);
 int64_t recent_kept_ns(const struct recent *recent);
@@ -72,7 +72,7 @@ int recent_sum_all(const struct recent *recent, const struct recent_part *part,
  *
  * Events go through a pass in order of time, about a second after they happened, into the same
  * statistics as a report's (range_stats.h); a window is the difference between these statistics now
- * and at its begin. An open pushed range counts up to now; other ranges when they end. CPU time
+ * and at its start. An open pushed range counts up to now; other ranges when they end. CPU time
  * comes from samples, by the ranges that were read with them and the domains from the events, so
  * both cover the same time. Memory: that of the statistics, with RECENT_RANGES rows, 16 bytes of
  * each for each second of a minute, and 24 for each sample of it. Thread-safety: none. */

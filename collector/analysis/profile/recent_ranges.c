@@ -221,7 +221,7 @@ static struct begins *begins_of(struct recent_ranges *ranges, uint32_t thread)
     return &ranges->begins.items[thread];
 }
 
-/* Remembers the begins of open ranges. */
+/* Remembers the start times of open ranges. */
 static int note_begin(struct recent_ranges *ranges, const struct item *item)
 {
     bool opened = item->kind == ITEM_OPENED;
@@ -356,7 +356,7 @@ struct recent_ranges *recent_ranges_create(struct trace *trace, int64_t now_ns)
     ranges->trace = trace;
     ranges->settled_ns = now_ns;
     ranges->reset.time_ns = now_ns;
-    /* Before any event: the begin of the first windows. */
+    /* Before any event: the start of the first windows. */
     if (begin(ranges) == 0 && read_marks(ranges, &ranges->marks[ranges->mark_count++]) == 0)
         return ranges;
     recent_ranges_destroy(ranges);

@@ -40,7 +40,7 @@ void put_copy(sqlite3_context *context, const char *text, size_t size);
 /* Copies the text in query->text. */
 void put_made(sqlite3_context *context, const struct query *query);
 
-/* Times are relative to the recording's begin. */
+/* Times are relative to the start of the recording. */
 void put_time(sqlite3_context *context, const struct query *query, int64_t time_ns);
 
 #endif

@@ -836,7 +836,7 @@ static int filter(struct query_cursor *cursor, const struct query_bounds *bounds
     scan->names.count = 0;
     if ((bounds->given & BIT_NAME) && !scan->name)
         return -ENOMEM;
-    if (scan->kind != TABLE_RANGES && (own.given & BIT_UNTIL)) { /* instants end at their begin */
+    if (scan->kind != TABLE_RANGES && (own.given & BIT_UNTIL)) { /* instants end as they begin */
         own.given |= BIT_ENDED;
         own.ended_ns = own.until_ns;
     }

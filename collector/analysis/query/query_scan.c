@@ -29,7 +29,7 @@ int64_t query_time_plus(int64_t a, int64_t b)
 }
 
 /* Selects a slightly larger time, so that rows that the pass cuts at its edges are outside of the
- * conditions: SQLite checks the rows again. A range that begins before the time gets a cut begin
+ * conditions: SQLite checks the rows again. A range that begins before the time is cut to begin
  * there. */
 static void select_times(struct pass_selection *selection, const struct query_bounds *bounds,
                          int64_t begin_ns)

@@ -17,8 +17,8 @@
 enum query_bound {
     BOUND_NONE = 0,
     BOUND_ID,      /* = */
-    BOUND_BEGIN,   /* >=, <= : its begin */
-    BOUND_END,     /* <= : its end */
+    BOUND_BEGIN,   /* >=, <= : start */
+    BOUND_END,     /* <= : end */
     BOUND_THREAD,  /* = */
     BOUND_PROCESS, /* = */
     BOUND_NAME,    /* = */
@@ -49,7 +49,7 @@ struct query_bounds {
     bool nothing;     /* no row can match */
     uint64_t columns; /* requested columns, a bit each */
     int64_t id, thread, process;
-    int64_t from_ns, until_ns, ended_ns; /* relative to the recording's begin */
+    int64_t from_ns, until_ns, ended_ns; /* relative to the start of the recording */
     const char *name;
     unsigned order_count; /* 0: in any order */
     struct query_order order[ORDER_MAX];

@@ -35,7 +35,7 @@ struct findings {
     bool failed; /* out of memory */
 };
 
-/* Returns true if `cost` is nonzero and at least so many hundredths of `whole`. */
+/* Returns true if `cost` is nonzero and at least that many hundredths of `whole`. */
 bool findings_reach(uint64_t cost, uint64_t whole, unsigned hundredths);
 
 /* Adds a finding with empty texts; NULL: out of memory. Valid until the next one is added. */

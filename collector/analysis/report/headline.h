@@ -18,8 +18,8 @@ enum { HEADLINE_SIZE = 1024 };
 size_t headline_wall(const struct trace *trace, const struct report_facts *facts, char *buffer,
                      size_t size);
 
-/* "render (io_bound.py:16), 192 ms, 63 % of 303 ms CPU time." Returns the length of the name at its
- * begin; 0: too few samples, and the text is empty. */
+/* "render (io_bound.py:16), 192 ms, 63 % of 303 ms CPU time." Returns the length of the leading
+ * name; 0: too few samples, and the text is empty. */
 size_t headline_hottest(const struct trace *trace, const struct report_facts *facts, char *buffer,
                         size_t size);
 

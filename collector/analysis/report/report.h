@@ -64,8 +64,8 @@ struct report_facts {
     const struct calls *calls;          /* counted calls; NULL: not recorded */
     const struct wall *wall;            /* NULL if waits were not recorded */
     struct sample_checks checks;
-    uint64_t others_ms;        /* of the processors used by other programs */
-    uint64_t stolen_ms;        /* taken by the host of the virtual machine */
+    uint64_t others_ms;        /* processor time used by other programs */
+    uint64_t stolen_ms;        /* processor time taken by the host of the virtual machine */
     uint64_t late_count;       /* samples too late for an exact match with ranges */
     uint64_t event_count;      /* records */
     uint64_t lost[LOSS_COUNT]; /* by cause */

@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Width of a terminal: readers see the begin of a longer line. Part (1/500) of the time from which
+/* Width of a terminal: readers see the start of a longer line. Part (1/500) of the time from which
  * a line has its own row. */
 enum { SHOWN_BYTES = 100, SHOWN_PART = 500, READY_PART = 50 };
 

@@ -27,7 +27,7 @@ struct owner {
     bool workers;   /* unnamed children of its process */
 };
 
-/* Limit of forked children with separate rows; a minor child has at most so many samples. */
+/* Forked children always listed one by one; maximum of samples of a minor child. */
 enum { FEW = 16, MINOR_SAMPLES_MAX = 4 };
 
 /* An owner without CPU samples is listed if it waited more than this part (1/20) of the longest

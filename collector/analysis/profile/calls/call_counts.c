@@ -313,7 +313,7 @@ static int take_span(struct calls *calls, const struct item *item)
     if (!function->context)
         note_span(calls, function, length_ns, count.own_ns, item);
     tell_outer(lane, item->depth, length_ns, off_ns);
-    open->begin_ns = INT64_MIN; /* another span of this begin is a new one */
+    open->begin_ns = INT64_MIN; /* a later span with this start is a new one */
     return 0;
 }
 

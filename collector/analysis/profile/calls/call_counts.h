@@ -82,7 +82,7 @@ struct call_made {
 struct call_coroutine {
     uint32_t name; /* string, with a label */
     uint64_t calls;
-    uint64_t whole_ns;    /* from begin to end, of the outermost calls */
+    uint64_t whole_ns;    /* from start to end, of the outermost calls */
     uint64_t awaiting_ns; /* part of whole_ns in which the task was suspended */
     uint64_t max_ns;
 };

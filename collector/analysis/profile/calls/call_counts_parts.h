@@ -14,7 +14,7 @@ struct call_path {
     uint64_t unplaced_ns; /* of callees without a separate path */
 };
 
-/* An open span, as derived from the ends of spans inside of it. Spans with the same begin and name
+/* An open span, as derived from the ends of spans inside of it. Spans with the same start and name
  * at one depth are the same. */
 struct call_open {
     int64_t begin_ns;

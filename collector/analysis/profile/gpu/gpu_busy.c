@@ -8,7 +8,7 @@
 #include <string.h>
 
 enum {
-    LATE_NEAR = 256, /* a late interval at most so many places from the end is inserted at once */
+    LATE_NEAR = 256, /* maximum distance from the end for inserting a late interval at once */
     LOOK_NEAR = 32,  /* items searched linearly */
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Busy times: the union of intervals that come nearly in order of their begins, and its overlap
- * with any given time.
+/* Busy times: the union of intervals that come nearly in order of their start times, and its
+ * overlap with any given time.
  *
  * Touching intervals are merged, so there are as many as there were gaps. An interval that comes a
  * little late is inserted at once; others wait in an array of GPU_BUSY_LATE_MAX, which is sorted

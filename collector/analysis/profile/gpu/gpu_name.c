@@ -38,7 +38,7 @@ static const char *behind_bracket(const char *name, const char *at)
     return at;
 }
 
-/* Returns the begin of the arguments, or the end. */
+/* Returns the start of the arguments, or the end. */
 static const char *find_arguments(const char *name)
 {
     for (const char *at = name; *at; at++) {

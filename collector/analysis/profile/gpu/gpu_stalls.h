@@ -26,7 +26,7 @@ struct gpu_stall {
     uint64_t samples;
     uint64_t not_issued; /* of these: no other warp of the scheduler issued either */
     uint64_t place_count;
-    uint64_t top_pc, top_samples; /* place with most samples, in bytes from the kernel's begin */
+    uint64_t top_pc, top_samples; /* place with most samples, in bytes from the kernel's start */
     uint64_t kernel_samples;      /* of the whole kernel; after finish */
 };
 

@@ -292,7 +292,7 @@ static int add_shape(struct gpu_stats *work, struct gpu_row *row, const struct t
 
 /* ---- Spans ----------------------------------------------------------------------------------- */
 
-/* Time of the launch, or of the begin if it is unknown. */
+/* Time of the launch, or of the start if it is unknown. */
 static int64_t asked_at(const struct item *span, bool is_node)
 {
     int64_t origin_ns = span->event->origin_ns;

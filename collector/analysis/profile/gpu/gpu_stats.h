@@ -7,7 +7,7 @@
  * one of them ran. Waits of a thread for the GPU are neither. A device belongs to one process,
  * since processes number their devices themselves. An idle device is starved if it has no launched
  * work that has not ended: from a launch until the end of that work it is not starved, whatever
- * else it waits for. For work of unknown launch time and for nodes of a graph, the begin counts as
+ * else it waits for. For work of unknown launch time and for nodes of a graph, the start counts as
  * the launch.
  *
  * Memory: 200 bytes a name, up to GPU_ROWS_MAX, and a shape of a kernel's launch; 50 a place from
@@ -116,7 +116,7 @@ struct gpu_range {
     uint32_t row;
     uint64_t count;             /* kernels, copies, sets, graphs */
     uint64_t total_ns, self_ns; /* GPU time; self: launched outside of inner ranges */
-    struct histogram delays;    /* from launch to begin, where the launch is known */
+    struct histogram delays;    /* from launch to start, where the launch is known */
     struct gpu_moved moved[GPU_WAYS];
     uint64_t stay_ns; /* time that ranges were open while GPUs were watched; 0: never watched */
     uint64_t idle_ns; /* part of stay_ns in which no queue of the process was busy */

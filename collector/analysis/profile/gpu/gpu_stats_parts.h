@@ -26,7 +26,7 @@ struct process_busy {
     struct gpu_busy starved; /* part of `watched` without launched unfinished work, with an index */
 };
 
-/* Begin (opens) or end of the watched time of a process's GPUs. */
+/* Start (opens) or end of the watched time of a process's GPUs. */
 struct gpu_edge {
     int64_t time_ns;
     uint32_t process;

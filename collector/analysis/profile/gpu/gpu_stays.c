@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* When ranges were open, kept until the queues have reported their work, which is late.
  *
- * The entries of one row and process are a string of numbers: the begin of a range relative to the
- * last begin, and its length, about six bytes together. See gpu_stats.h. */
+ * The entries of one row and process are a string of numbers: the start of a range relative to the
+ * previous start, and its length, about six bytes together. See gpu_stats.h. */
 #include "gpu_stats_parts.h"
 
 #include "varint.h"

@@ -79,7 +79,7 @@ void source_texts_destroy(struct source_texts *texts); /* accepts NULL */
 
 /* Returns the number of lines of a file; 0: its text is not in the recording. */
 uint32_t source_line_count(struct source_texts *texts, uint32_t source);
-/* Returns the length of a line, counted from 1, without its line end, and its begin (no NUL after
+/* Returns the length of a line, counted from 1, without its line end, and its start (no NUL after
  * it). */
 size_t source_line(struct source_texts *texts, uint32_t source, uint32_t line,
                    const char **ret_text);

@@ -33,7 +33,7 @@ struct own_sums {
 /* enum own_thread_flags by thread, to be freed; NULL: out of memory (own_threads.c). */
 uint8_t *own_threads_find(const struct own_sums *sums, uint32_t *ret_busy_count);
 
-/* ---- Begin of programs (own_begin.c) --------------------------------------------------------
+/* ---- Start of programs (own_begin.c) --------------------------------------------------------
  *
  * Start-up is the code that runs before the main module begins. The same functions are called
  * later, too, and then work for their callers. */

@@ -5,8 +5,7 @@
 
 #include <stdlib.h>
 
-/* A function with so many waits for locks, or a thread with so many waits of its own code,
- * works. */
+/* Minimum of waits (for locks in a function, or of own code in a thread) to count as working. */
 enum { WAITS_FEW = 3 };
 
 enum { BUSY_PART = 20 };

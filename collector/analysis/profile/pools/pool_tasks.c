@@ -132,7 +132,7 @@ static void split_queued(const struct task *task, uint64_t *parts_ns)
         time_between(all.begin_ns, all.end_ns) - parts_ns[POOL_HAND_OVER] - parts_ns[POOL_START];
 }
 
-/* Each part ends at the begin of the next. The parent may have read a result before the worker's
+/* Each part ends at the start of the next. The parent may have read a result before the worker's
  * call that wrote it returns, and clocks of processors differ by some nanoseconds: an instant is
  * not earlier than its predecessor, and a result was sent by the time it was read. */
 static int task_count(struct pool_tasks *tasks, struct task *task, bool was_received)
@@ -237,7 +237,7 @@ static int take_opened(struct pool_tasks *tasks, const struct event *begin,
         return 0;
     struct open_range *range = &thread->open[thread->open_count++];
     if (begin->flags & EVENT_CONTINUES && thread->closed.name == begin->name) {
-        *range = thread->closed; /* keeps the values of its begin */
+        *range = thread->closed; /* keeps the values of its start */
         range->depth = depth;
         return 0;
     }
@@ -251,7 +251,7 @@ static int take_opened(struct pool_tasks *tasks, const struct event *begin,
     return is_call ? take_call(tasks, begin, values) : 0;
 }
 
-/* `received_ns`: begin of unpickling. */
+/* `received_ns`: start of unpickling. */
 static void tell_worker(struct pool_thread *thread, const struct open_range *range,
                         int64_t received_ns, int64_t end_ns)
 {

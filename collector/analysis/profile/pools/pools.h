@@ -23,7 +23,7 @@ struct pool_worker {
     uint32_t pool;       /* index; POOL_NONE: unknown */
     uint64_t pool_id;    /* 0: unknown */
     int64_t ready_ns;    /* ready for tasks; 0: unknown */
-    int64_t first_ns;    /* begin of the first task */
+    int64_t first_ns;    /* start of the first task */
     int64_t last_ns;     /* end of the last task (its result was sent) */
     int64_t ended_ns;    /* return of its last function */
     uint64_t task_count; /* 0: unused */

@@ -67,8 +67,8 @@ struct range_piece {
 /* The open pushed ranges of a thread. */
 struct thread_path {
     range_nodes nodes;
-    VEC(struct range_piece) closed;    /* since the last begin of a new range */
-    VEC(struct range_duration) before; /* earlier pieces of open ranges, by depth; zeros: none */
+    VEC(struct range_piece) closed;    /* since the last new range began */
+    VEC(struct range_duration) before; /* earlier pieces of open ranges, by depth; zeros: first */
     int64_t last_ns;                   /* end of its last range */
     uint32_t process;
     bool known;

@@ -2,7 +2,7 @@
 /* Adds samples to the rows of range_stats.h.
  *
  * CPU time is first summed by path, and added to the rows at the end. Ranges of the thread, of the
- * tracks that it ran, inherited ranges of a forked process, and ranges with a lost begin have rows
+ * tracks that it ran, inherited ranges of a forked process, and ranges with a lost start have rows
  * of separate kinds, each as if the others did not exist; self time belongs to the innermost range
  * of any kind, so that its sum over all rows is the total. Thread-safety: none. */
 #include "range_parts.h"

@@ -35,7 +35,7 @@ enum range_kind {
     RANGE_TRACK = 4,       /* ranges on tracks: by the path on any track */
     /* Ranges known from samples but not from events: only CPU time, in no other row. */
     RANGE_INHERITED = 5,  /* of forked processes: ranges that were open in the parent at the fork */
-    RANGE_UNRECORDED = 6, /* ranges with a lost begin */
+    RANGE_UNRECORDED = 6, /* ranges with a lost start */
     RANGE_KIND_COUNT = 7,
 };
 
@@ -51,7 +51,7 @@ struct range_row {
     enum range_kind kind;
     uint32_t owner; /* ordinal of the process or thread, or RANGE_NO_OWNER */
     uint32_t scope; /* of its latest event: its category and observer; 0 if only samples have it */
-    uint64_t count; /* begins, without continuations */
+    uint64_t count; /* starts, without continuations */
     uint64_t unfinished; /* part of count: without an end */
     uint64_t end_lost;   /* part of count: the end fell into a gap */
     uint64_t lost;       /* records lost directly inside: count may be too low, self too high */
@@ -155,7 +155,7 @@ static inline bool range_stats_is_other(uint32_t index)
 size_t range_stats_label(const struct range_stats *stats, uint32_t index, char *buffer,
                          size_t size);
 
-/* So many samples give a time to within a third, in two of three cases; fewer are too rough. */
+/* Samples that give a time to within a third, in two of three cases; fewer are rough. */
 enum { RANGE_FEW_SAMPLES = 10 };
 
 static inline bool range_row_is_rough(const struct range_row *row)

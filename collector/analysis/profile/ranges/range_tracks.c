@@ -55,7 +55,7 @@ int range_track_closed(struct range_stats *stats, const struct item *span)
     struct track_path *path = find_track(stats, track);
     bool nested;
     if (!path)
-        return 0; /* without a begin */
+        return 0; /* its start is missing */
     struct range_row *row = range_leave(stats, RANGE_TRACK, &path->nodes, span, &nested);
     range_add_duration(stats, row, range_duration_of(span));
     if (span->ranges == 0)

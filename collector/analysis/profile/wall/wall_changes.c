@@ -35,7 +35,7 @@ static struct life life_of(const struct wall *wall, uint32_t ordinal)
 static int add_change(struct wall *wall, int64_t time_ns, uint32_t thread, enum state state,
                       size_t stretch)
 {
-    /* Order at equal times: a thread runs between a wait and the next one; its begin is first, its
+    /* Order at equal times: a thread runs between a wait and the next one; its start is first, its
      * end last. */
     static const uint8_t orders[] = {[ABSENT] = 6, [RUNNING] = 3,   [BLOCKED] = 4,
                                      [READY] = 5,  [PART_ENDS] = 1, [PART_BEGINS] = 2};
@@ -47,7 +47,7 @@ static int add_change(struct wall *wall, int64_t time_ns, uint32_t thread, enum 
     return vec_push(&wall->changes, change);
 }
 
-/* Adds begin and end; if only one range was recorded, its times in that process. */
+/* Adds start and end; if only one range was recorded, its times in that process. */
 static int add_life(struct wall *wall, uint32_t thread)
 {
     const struct life life = wall->lives[thread];
